@@ -1,0 +1,23 @@
+/* Files that are never seen half-written, and whole files read into memory. */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include "tutti.h"
+
+/* A file that appears under its name only when it is complete: written beside it under a temporary name (with the
+ * process's number), flushed to the disk, renamed; the folder is flushed too. */
+struct atomic_file;
+tutti_status atomic_file_open(struct atomic_file **file, const char *path);
+tutti_status atomic_file_write(struct atomic_file *file, const void *data, size_t size);
+/* Flushes what was written to the disk, under the temporary name still. */
+tutti_status atomic_file_flush(struct atomic_file *file);
+/* Flushes, renames and frees; on failure the temporary file is removed and the older file stays whole. */
+tutti_status atomic_file_commit(struct atomic_file *file);
+void atomic_file_abandon(struct atomic_file *file); /* takes NULL */
+
+/* The whole file, freed by free(). Larger than limit: TUTTI_FORMAT. */
+tutti_status file_read(const char *path, size_t limit, unsigned char **data, size_t *size);
+/* Makes the folder and those above it. */
+tutti_status folder_make(const char *path);
+
+#endif

@@ -1,0 +1,19 @@
+/* A growing string. Errors are sticky: check `failed` once at the end. */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct text {
+    char *data; /* NUL-terminated once anything was appended */
+    size_t size, capacity;
+    bool failed;
+};
+
+void text_append(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_free(struct text *text);
+/* The string, which the caller frees; NULL if an allocation failed. The text is empty afterwards. */
+char *text_take(struct text *text);
+
+#endif

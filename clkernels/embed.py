@@ -1,0 +1,38 @@
+"""Writes a C file that holds OpenCL texts: embed.py OUTPUT FILE.cl ...   `#include "x.h"` of the same folder is replaced."""
+import os
+import re
+import sys
+
+
+def text_of(path):
+    lines = []
+    for line in open(path, encoding="utf-8"):
+        found = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+        if not found:
+            lines.append(line.rstrip("\n"))
+            continue
+        header = os.path.join(os.path.dirname(path), found.group(1))
+        lines.append(text_of(header))   # templates are included more than once on purpose
+    return "\n".join(lines)
+
+
+def main():
+    output, paths = sys.argv[1], sys.argv[2:]
+    with open(output, "w", encoding="utf-8") as c:
+        c.write('#include "runtime/kernels_text.h"\n\n')
+        names = []
+        for path in paths:
+            name = os.path.splitext(os.path.basename(path))[0]
+            names.append(name)
+            data = text_of(path).encode("utf-8") + b"\n\0"
+            c.write(f"static const char text_{name}[] = {{\n")
+            for at in range(0, len(data), 32):
+                c.write("    " + ", ".join(str(b) for b in data[at:at + 32]) + ",\n")
+            c.write("};\n\n")
+        c.write("const struct kernel_text kernel_texts[] = {\n")
+        for name in names:
+            c.write(f'    {{ "{name}", text_{name} }},\n')
+        c.write("    { 0, 0 },\n};\n")
+
+
+main()

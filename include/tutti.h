@@ -1,0 +1,367 @@
+/* Tutti: trains one neural network on every OpenCL device of a machine, whoever made them.
+ *
+ * Conventions of this header
+ *   Shapes     row-major, int64_t sizes; images are N, C, H, W. A shape given to tutti_input() is that of one sample:
+ *              the batch dimension is implied everywhere and never written.
+ *   Ownership  every tutti_*_new/open/compile has its tutti_*_free/close, which takes NULL. Arrays that are passed in
+ *              are read during the call only, unless a comment says otherwise; strings are copied.
+ *   Options    structs passed by pointer; NULL and zeroed members mean the defaults that their comments give.
+ *   Errors     functions return a tutti_status, or a handle that is NULL (a tensor whose id is negative) on failure.
+ *              tutti_message() explains the last failure of the calling thread. Nothing prints, exits or aborts.
+ *              Builder functions keep the first error in the network; tutti_compile() reports it.
+ *   Threads    several runtimes may live in one process. A runtime and what was made from it is used by one thread at a
+ *              time; tutti_cancel() alone may be called from any thread.
+ */
+#ifndef TUTTI_H
+#define TUTTI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define TUTTI_API __attribute__((visibility("default")))
+#else
+#define TUTTI_API
+#endif
+
+#define TUTTI_VERSION_MAJOR 0
+#define TUTTI_VERSION_MINOR 1
+#define TUTTI_VERSION_PATCH 0
+
+/* ------------------------------------------------------------------------------------------------ statuses ---- */
+
+/* X(name, number, sentence). Numbers are frozen: new ones are added at the end. */
+#define TUTTI_STATUS_TABLE(X)                                                                                          \
+    X(OK, 0, "success")                                                                                                \
+    X(INVALID, 1, "an argument is out of its range or contradicts another")                                            \
+    X(SHAPE, 2, "the shapes of a layer's inputs do not fit together")                                                  \
+    X(NO_MEMORY, 3, "the host has no memory left")                                                                     \
+    X(NO_PLATFORM, 4, "no OpenCL platform or device was found")                                                        \
+    X(NO_DEVICE, 5, "the device asked for does not exist")                                                             \
+    X(DEVICE, 6, "an OpenCL call failed")                                                                              \
+    X(BUILD, 7, "a kernel did not compile on a device")                                                                \
+    X(DEVICE_MEMORY, 8, "the device has no room for what was asked")                                                   \
+    X(DEVICE_LOST, 9, "a device failed for good")                                                                      \
+    X(WRONG_RESULT, 10, "a device computes wrong numbers")                                                             \
+    X(FILE, 11, "a file cannot be read or written")                                                                    \
+    X(FORMAT, 12, "a file's content is not what it claims to be")                                                      \
+    X(MISMATCH, 13, "a checkpoint belongs to another network or training")                                             \
+    X(NOT_FINITE, 14, "the loss is no longer a finite number")                                                         \
+    X(CANCELLED, 15, "cancelled by the caller")                                                                        \
+    X(UNSUPPORTED, 16, "no implementation on this device takes the problem")                                           \
+    X(INTERNAL, 17, "an internal contract was broken: please report it")
+
+typedef enum tutti_status {
+#define TUTTI_STATUS_ENUM(name, number, sentence) TUTTI_##name = number,
+    TUTTI_STATUS_TABLE(TUTTI_STATUS_ENUM)
+#undef TUTTI_STATUS_ENUM
+} tutti_status;
+
+/* The name ("TUTTI_FILE") and the sentence of a status; static strings. */
+TUTTI_API const char *tutti_status_name(tutti_status status);
+TUTTI_API const char *tutti_status_text(tutti_status status);
+
+/* "0.1.0"; a static string. */
+TUTTI_API const char *tutti_version(void);
+
+/* ------------------------------------------------------------------------------------------ runtime, devices ---- */
+
+typedef struct tutti_runtime tutti_runtime;
+
+typedef enum tutti_log_level { TUTTI_LOG_DEFAULT, TUTTI_LOG_ERROR, TUTTI_LOG_WARN, TUTTI_LOG_INFO, TUTTI_LOG_DEBUG } tutti_log_level;
+
+typedef struct tutti_runtime_options {
+    const char *devices;      /* as TUTTI_DEVICES: "0,2", a part of a name, "all", "gpu", "cpu"; NULL: TUTTI_DEVICES, else
+                                 every GPU and accelerator, else the CPU */
+    tutti_log_level log_level; /* 0: TUTTI_LOG (error, warn, info, debug), else warnings and errors */
+    void (*log)(void *user, tutti_log_level level, const char *line); /* NULL: standard error */
+    void *log_user;
+    const char *cache_folder; /* NULL: TUTTI_CACHE_DIR, else $XDG_CACHE_HOME/tutti, else ~/.cache/tutti; "": no cache */
+    size_t memory_limit;      /* bytes of each device's memory that may be used; 0: what the device has */
+    int threads;              /* host threads; 0: the number of processors */
+    uint64_t reserved[8];
+} tutti_runtime_options;
+
+/* Opens the chosen devices. NULL on failure, see tutti_message(NULL). */
+TUTTI_API tutti_runtime *tutti_open(const tutti_runtime_options *options);
+/* Everything made from the runtime must be freed before. */
+TUTTI_API void tutti_close(tutti_runtime *runtime);
+
+/* The text of the calling thread's last failure: what was asked, what was found, what to do. Never NULL; valid until
+ * this thread's next failure. The argument is not used yet and may be NULL. */
+TUTTI_API const char *tutti_message(const tutti_runtime *runtime);
+
+typedef struct tutti_device_info {
+    int index;              /* over all platforms, stable while drivers and hardware stay; what --devices takes */
+    const char *name;       /* as the driver gives it; valid until tutti_close / the next tutti_devices_list_free */
+    const char *platform;
+    const char *driver;     /* driver version */
+    const char *device_class; /* "cpu" or "gpu" (accelerators count as gpu): decides the kernels */
+    int compute_units;
+    int vector_width;       /* floats per vector in the kernels of a CPU-class device */
+    uint64_t memory_bytes, local_bytes, allocation_bytes;
+    bool half, subgroups, chosen; /* fp16 arithmetic; OpenCL subgroups; taken by this selection of devices */
+    const char *note;       /* why a device is not chosen by default ("same CPU as device 0"), else "" */
+} tutti_device_info;
+
+/* All devices of the machine, chosen or not. *count is 0 and *list NULL where there is none. The list is one block,
+ * freed by tutti_devices_free(). options chooses as tutti_open's do. */
+TUTTI_API tutti_status tutti_devices_list(const tutti_runtime_options *options, tutti_device_info **list, int *count);
+TUTTI_API void tutti_devices_free(tutti_device_info *list);
+/* The devices that the runtime opened. */
+TUTTI_API int tutti_device_count(const tutti_runtime *runtime);
+TUTTI_API tutti_status tutti_device_get(const tutti_runtime *runtime, int position, tutti_device_info *info);
+/* Builds and runs probe kernels on an opened device and compares with the host. TUTTI_OK, or what is wrong, the advice
+ * in tutti_message(). */
+TUTTI_API tutti_status tutti_device_check(tutti_runtime *runtime, int position);
+
+/* --------------------------------------------------------------------------------------------------- network ---- */
+
+typedef struct tutti_network tutti_network;
+typedef struct tutti_tensor {
+    int id; /* negative: an error is kept in the network */
+} tutti_tensor;
+
+/* A shape as two arguments: the sizes and how many there are. */
+#ifdef __cplusplus
+#define TUTTI_SHAPE(...)                                                                                               \
+    (tutti_shape { (int)(sizeof((int64_t[]) { __VA_ARGS__ }) / sizeof(int64_t)), { __VA_ARGS__ } })
+#else
+#define TUTTI_SHAPE(...)                                                                                               \
+    ((tutti_shape) { .rank = (int)(sizeof((int64_t[]) { __VA_ARGS__ }) / sizeof(int64_t)), .sizes = { __VA_ARGS__ } })
+#endif
+#define TUTTI_MAX_RANK 6
+typedef struct tutti_shape {
+    int rank;
+    int64_t sizes[TUTTI_MAX_RANK];
+} tutti_shape;
+
+TUTTI_API tutti_network *tutti_network_new(tutti_runtime *runtime);
+TUTTI_API void tutti_network_free(tutti_network *network);
+/* The first error of the builder calls so far, with its message in tutti_message(). */
+TUTTI_API tutti_status tutti_network_status(const tutti_network *network);
+
+/* Layers that follow are named "prefix.name" until the matching pop; a layer without a name gets its operation's name
+ * and a number. Names are those of the parameters in saved files. */
+TUTTI_API void tutti_scope_push(tutti_network *network, const char *prefix);
+TUTTI_API void tutti_scope_pop(tutti_network *network);
+
+typedef enum tutti_initialiser {
+    TUTTI_INIT_DEFAULT,       /* what PyTorch does for the layer: Kaiming uniform with a = sqrt(5) */
+    TUTTI_INIT_HE_NORMAL,     /* normal, variance 2 / fan_in (He et al. 2015) */
+    TUTTI_INIT_HE_UNIFORM,
+    TUTTI_INIT_HE_NORMAL_FAN_OUT, /* variance 2 / fan_out, as torchvision's ResNets */
+    TUTTI_INIT_GLOROT_UNIFORM, /* Keras's default: limit sqrt(6 / (fan_in + fan_out)), bias 0 */
+    TUTTI_INIT_GLOROT_NORMAL,
+    TUTTI_INIT_NORMAL,        /* standard deviation init_scale (0: 0.01) */
+    TUTTI_INIT_ZEROS,
+} tutti_initialiser;
+
+TUTTI_API tutti_tensor tutti_input(tutti_network *network, const char *name, tutti_shape shape_of_a_sample);
+
+typedef struct tutti_dense_options {
+    const char *name;
+    bool no_bias;
+    tutti_initialiser init, bias_init; /* bias_init default: PyTorch's uniform with TUTTI_INIT_DEFAULT, else zeros */
+    float init_scale;
+    uint64_t reserved[4];
+} tutti_dense_options;
+/* y = x W^T + b over the last dimension: x [features] or [..., features], W [units, features]. */
+TUTTI_API tutti_tensor tutti_dense(tutti_network *network, tutti_tensor x, int64_t units, const tutti_dense_options *options);
+
+typedef struct tutti_conv2d_options {
+    const char *name;
+    int64_t stride, padding, dilation, groups;       /* 0: 1, 0, 1, 1 */
+    int64_t kernel_w, stride_w, padding_w, dilation_w; /* 0: as the other direction; padding_w -1: none */
+    bool no_bias;
+    tutti_initialiser init, bias_init;
+    float init_scale;
+    uint64_t reserved[4];
+} tutti_conv2d_options;
+/* x [C, H, W] -> [channels, OH, OW]; weights [channels, C / groups, kernel, kernel_w]. groups == C is depthwise. */
+TUTTI_API tutti_tensor tutti_conv2d(tutti_network *network, tutti_tensor x, int64_t channels, int64_t kernel,
+    const tutti_conv2d_options *options);
+
+typedef struct tutti_pool_options {
+    const char *name;
+    int64_t stride, padding;           /* 0: the kernel's size, 0 */
+    int64_t kernel_w, stride_w, padding_w; /* 0: as the other direction; padding_w -1: none */
+    bool ceil_mode;                    /* output sizes are rounded up, as PyTorch's */
+    bool exclude_padding;              /* average: divide by the pixels inside the image only */
+    uint64_t reserved[4];
+} tutti_pool_options;
+TUTTI_API tutti_tensor tutti_max_pool(tutti_network *network, tutti_tensor x, int64_t kernel, const tutti_pool_options *options);
+TUTTI_API tutti_tensor tutti_average_pool(tutti_network *network, tutti_tensor x, int64_t kernel, const tutti_pool_options *options);
+/* [C, H, W] -> [C, 1, 1]: the mean, or the maximum, of each channel. */
+TUTTI_API tutti_tensor tutti_global_average_pool(tutti_network *network, tutti_tensor x);
+TUTTI_API tutti_tensor tutti_global_max_pool(tutti_network *network, tutti_tensor x);
+/* [C, H, W] -> [C, height, width], windows as PyTorch's adaptive_avg_pool2d. */
+TUTTI_API tutti_tensor tutti_adaptive_average_pool(tutti_network *network, tutti_tensor x, int64_t height, int64_t width);
+
+typedef struct tutti_batch_norm_options {
+    const char *name;
+    float epsilon;  /* 0: 1e-5 */
+    float momentum; /* of the running statistics, PyTorch's sense: running = (1 - momentum) running + momentum batch; 0: 0.1 */
+    uint64_t reserved[4];
+} tutti_batch_norm_options;
+/* Over each channel of [C, H, W] (or each feature of [C]). Training uses the batch's statistics (of each replica), and
+ * inference the running ones. */
+TUTTI_API tutti_tensor tutti_batch_norm(tutti_network *network, tutti_tensor x, const tutti_batch_norm_options *options);
+
+TUTTI_API tutti_tensor tutti_relu(tutti_network *network, tutti_tensor x);
+TUTTI_API tutti_tensor tutti_relu6(tutti_network *network, tutti_tensor x);
+TUTTI_API tutti_tensor tutti_clip(tutti_network *network, tutti_tensor x, float low, float high);
+TUTTI_API tutti_tensor tutti_leaky_relu(tutti_network *network, tutti_tensor x, float slope); /* slope > 0 */
+TUTTI_API tutti_tensor tutti_sigmoid(tutti_network *network, tutti_tensor x);
+TUTTI_API tutti_tensor tutti_tanh(tutti_network *network, tutti_tensor x);
+TUTTI_API tutti_tensor tutti_add(tutti_network *network, tutti_tensor a, tutti_tensor b); /* equal shapes */
+TUTTI_API tutti_tensor tutti_mul(tutti_network *network, tutti_tensor a, tutti_tensor b); /* equal shapes */
+/* Joins along a dimension of the sample: 0 is the channels of [C, H, W]. At most 8 inputs. */
+TUTTI_API tutti_tensor tutti_concat(tutti_network *network, const tutti_tensor *inputs, int count, int dimension);
+TUTTI_API tutti_tensor tutti_reshape(tutti_network *network, tutti_tensor x, tutti_shape shape); /* one size may be -1 */
+TUTTI_API tutti_tensor tutti_flatten(tutti_network *network, tutti_tensor x);
+/* Zeroes with this probability and scales the rest by 1 / (1 - probability) in training; nothing in inference. The mask
+ * depends on the seed, the step and the position in the whole batch alone: on any devices and shares it is the same. */
+TUTTI_API tutti_tensor tutti_dropout(tutti_network *network, tutti_tensor x, float probability);
+TUTTI_API tutti_tensor tutti_softmax(tutti_network *network, tutti_tensor x); /* over the last dimension */
+
+/* What `tutti show` prints: the layers in the order in which they were added. */
+typedef struct tutti_layer_info {
+    const char *name, *operation; /* valid until the network is freed */
+    tutti_shape shape;            /* of the first output, one sample */
+    int64_t parameters;           /* of this layer, running statistics not counted */
+    double flops;                 /* forward, one sample, two for each multiply-add */
+} tutti_layer_info;
+TUTTI_API int tutti_network_layers(const tutti_network *network);
+TUTTI_API tutti_status tutti_network_layer(const tutti_network *network, int position, tutti_layer_info *info);
+TUTTI_API int64_t tutti_network_parameters(const tutti_network *network); /* trainable numbers */
+TUTTI_API tutti_status tutti_shape_of(const tutti_network *network, tutti_tensor tensor, tutti_shape *shape); /* of a sample */
+
+/* -------------------------------------------------------------------------------------------------- training ---- */
+
+typedef struct tutti_trainer tutti_trainer;
+
+typedef enum tutti_loss { TUTTI_CROSS_ENTROPY, TUTTI_MSE, TUTTI_LOSS_NONE } tutti_loss; /* NONE: inference only */
+typedef enum tutti_optimizer { TUTTI_SGD, TUTTI_ADAM, TUTTI_ADAMW } tutti_optimizer;
+
+typedef struct tutti_training {
+    tutti_loss loss;          /* cross-entropy: the output is logits [classes], targets are int32 class numbers (negative:
+                                 ignored); MSE: the mean over the output's elements, targets are floats of its shape */
+    tutti_optimizer optimizer;
+    float learning_rate;      /* 0: SGD 0.01, Adam and AdamW 0.001 */
+    float momentum;           /* SGD; as PyTorch: v = momentum v + g, p -= lr v */
+    bool nesterov;
+    float weight_decay;       /* SGD, Adam: added to the gradient; AdamW: decoupled */
+    float beta1, beta2, epsilon; /* 0: 0.9, 0.999, 1e-8 */
+    uint64_t seed;            /* of the initial weights, the shuffling and dropout */
+    int64_t batch;            /* samples of a whole step over all devices, for which plans are made; 0: 32. Other, smaller
+                                 batches may be trained too */
+    const double *shares;     /* parts of a batch for each opened device, any positive scale; NULL: equal */
+    int64_t micro_batch;      /* largest number of samples a device takes at once; 0: as many as fit its memory */
+    uint64_t reserved[8];
+} tutti_training;
+
+/* Makes plans and replicas on every opened device. NULL on failure. The network must outlive the trainer. */
+TUTTI_API tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const tutti_training *training);
+TUTTI_API void tutti_trainer_free(tutti_trainer *trainer);
+
+typedef struct tutti_metrics {
+    double loss;     /* mean over the samples */
+    double accuracy; /* share of correct classes, 0 to 1; NaN for losses without classes */
+    int64_t samples;
+} tutti_metrics;
+
+/* One step on `samples` samples (at most the training's batch): inputs [samples][shape of a sample], targets as the
+ * loss wants them. TUTTI_NOT_FINITE where the loss is NaN or infinite: then nothing was updated. */
+TUTTI_API tutti_status tutti_train_step(tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples,
+    tutti_metrics *metrics);
+/* Loss and accuracy in inference mode, any number of samples. */
+TUTTI_API tutti_status tutti_evaluate(tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples,
+    tutti_metrics *metrics);
+/* outputs [samples][shape of the output], any number of samples, in inference mode. */
+TUTTI_API tutti_status tutti_infer(tutti_trainer *trainer, const float *inputs, int64_t samples, float *outputs);
+
+/* A source of samples that need not be in memory as floats. read() fills `count` samples with the given numbers; it is
+ * called from a background thread, one call at a time. Non-zero: failure, with a text by the caller. */
+typedef struct tutti_source {
+    int64_t samples;
+    int (*read)(void *user, const int64_t *indices, int64_t count, float *inputs, void *targets);
+    void *user;
+} tutti_source;
+
+typedef struct tutti_progress {
+    int64_t epoch, epochs;           /* counted from 1 */
+    int64_t step, steps_in_epoch;    /* of this epoch */
+    int64_t total_steps;             /* since the training began, resumed parts included */
+    tutti_metrics train;             /* of the epoch so far; at the end of an epoch: of the whole epoch */
+    tutti_metrics test;              /* at the end of an epoch with test data; else samples is 0 */
+    double samples_per_s;            /* of the epoch so far, training only */
+    bool end_of_epoch;
+} tutti_progress;
+
+typedef struct tutti_fitting {
+    int64_t epochs;                  /* 0: 1. With resume: the total, not those to come */
+    int64_t steps;                   /* stop after this many steps of this call; 0: no limit */
+    int64_t batch;                   /* 0: the training's */
+    bool no_shuffle;
+    const tutti_source *test;        /* evaluated after each epoch */
+    const char *save;                /* NAME: writes NAME.safetensors and NAME.state.safetensors after each epoch, at the end
+                                        and when cancelled */
+    const char *resume;              /* NAME: continues from those two files */
+    void (*progress)(void *user, const tutti_progress *progress); /* after each step and each epoch */
+    void *user;
+    uint64_t reserved[8];
+} tutti_fitting;
+
+/* Trains over arrays: inputs [samples][shape of a sample], targets as the loss wants them. */
+TUTTI_API tutti_status tutti_fit(tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples,
+    const tutti_fitting *fitting);
+TUTTI_API tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source, const tutti_fitting *fitting);
+TUTTI_API tutti_status tutti_evaluate_source(tutti_trainer *trainer, const tutti_source *source, tutti_metrics *metrics);
+/* Makes tutti_fit() save (if asked to) and return TUTTI_CANCELLED after the current step. Async-signal-safe. */
+TUTTI_API void tutti_cancel(tutti_trainer *trainer);
+
+/* Weights alone, as safetensors with PyTorch's names and shapes. A file that lacks a parameter, or has one of another
+ * shape or type, is refused (TUTTI_MISMATCH) and nothing is changed. */
+TUTTI_API tutti_status tutti_save_weights(tutti_trainer *trainer, const char *path);
+TUTTI_API tutti_status tutti_load_weights(tutti_trainer *trainer, const char *path);
+/* Weights, and optimizer state, step, epoch and position: the pair NAME.safetensors, NAME.state.safetensors. A kill at
+ * any moment leaves a good pair, the older or the newer. */
+TUTTI_API tutti_status tutti_save(tutti_trainer *trainer, const char *name);
+TUTTI_API tutti_status tutti_resume(tutti_trainer *trainer, const char *name);
+
+/* One parameter or running statistic by its name in saved files, as floats in PyTorch's order; count must be its size. */
+TUTTI_API tutti_status tutti_get_parameter(tutti_trainer *trainer, const char *name, float *values, int64_t count);
+TUTTI_API tutti_status tutti_set_parameter(tutti_trainer *trainer, const char *name, const float *values, int64_t count);
+/* The gradient of the last training step, for tests: the mean over the whole batch. */
+TUTTI_API tutti_status tutti_get_gradient(tutti_trainer *trainer, const char *name, float *values, int64_t count);
+/* The position-th parameter (0 ...; running statistics last): name, shape, whether it is trained. TUTTI_INVALID past the end. */
+TUTTI_API tutti_status tutti_parameter_info(const tutti_network *network, int position, const char **name, tutti_shape *shape,
+    bool *trained);
+
+/* What each opened device did since tutti_compile or the last tutti_report_reset. */
+typedef struct tutti_device_report {
+    int index;              /* of the device, as in tutti_device_info */
+    const char *name;       /* valid while the runtime is open */
+    int64_t samples;        /* trained */
+    double busy_s;          /* computing those */
+    double samples_per_s;   /* samples / busy_s; 0 before the first step */
+    int64_t share;          /* samples of a full batch */
+    uint64_t memory_bytes;  /* allocated on the device */
+    double build_s;         /* making plans: programs built and kernels warmed up */
+} tutti_device_report;
+TUTTI_API tutti_status tutti_report(const tutti_trainer *trainer, int position, tutti_device_report *report);
+TUTTI_API void tutti_report_reset(tutti_trainer *trainer);
+/* Text on the plan that a device trains with (or infers with, if the loss is NONE): for each node the implementation
+ * chosen, and for each one refused the reason. passes: the graph after each pass. Freed by free(). NULL on failure. */
+TUTTI_API char *tutti_explain(tutti_trainer *trainer, int position, bool passes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,17 @@
+/* The first-use check of a device and driver, and the blacklist of implementations that failed it. */
+#ifndef RUNTIME_CHECK_H
+#define RUNTIME_CHECK_H
+
+#include "runtime/device.h"
+
+/* Probe kernels against the host: build, copy, arithmetic, local memory and barriers. What is wrong is in the message. */
+tutti_status check_device(struct device *device);
+/* NULL, or why this implementation is not used with this device and driver (from the file on disk). */
+const char *blacklist_reason(struct device *device, const char *implementation);
+/* Remembers, on disk too, with the reason. */
+void blacklist_add(struct device *device, const char *implementation, const char *reason);
+/* True, once, when this implementation has not been checked yet on this device and driver; blacklist_passed remembers. */
+bool check_wanted(struct device *device, const char *implementation);
+void check_passed(struct device *device, const char *implementation);
+
+#endif

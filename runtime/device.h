@@ -1,0 +1,49 @@
+/* A device that was opened: what it can do, its context and queue. And the runtime: the devices that were chosen. */
+#ifndef RUNTIME_DEVICE_H
+#define RUNTIME_DEVICE_H
+
+#include "base/log.h"
+#include "runtime/opencl.h"
+
+/* The class decides the kernels; an accelerator counts as a GPU; TUTTI_DEVICE_CLASS overrides it. */
+enum device_class { DEVICE_CPU, DEVICE_GPU };
+
+/* Read once. A kernel's choice may look at these and at nothing else of the device: never at its maker. */
+struct capabilities {
+    enum device_class class;
+    char name[128], platform[128], maker[128], driver[128], version[128];
+    int units;             /* compute units */
+    int vector_width;      /* floats: 16, 8 or 4; TUTTI_VECTOR_WIDTH forces it. Channels per block of LAYOUT_BLOCKED */
+    size_t local_bytes;    /* per work-group */
+    bool local_dedicated;  /* CL_LOCAL; else it is ordinary memory */
+    size_t allocation_max; /* bytes of one buffer */
+    size_t memory_bytes;   /* that may be used: the device's, or the limit of tutti_runtime_options */
+    size_t alignment;      /* bytes, of sub-buffers */
+    size_t group_max;      /* work-items in a group */
+    bool unified;          /* shares the host's memory: buffers are mapped, not copied */
+    bool half, subgroups;
+    bool matrix;           /* matrix instructions, proven by a probe kernel */
+};
+
+struct programs;
+
+struct device {
+    int index; /* over all platforms */
+    cl_platform_id platform;
+    cl_device_id id;
+    cl_context context;
+    cl_command_queue queue; /* in order, with profiling */
+    struct capabilities can;
+    struct programs *programs; /* those built so far, see program.h */
+    struct tutti_runtime *runtime;
+};
+
+struct tutti_runtime {
+    struct log log;
+    struct device *devices;
+    int count;
+    char *cache_folder; /* NULL: none */
+    int threads;
+};
+
+#endif

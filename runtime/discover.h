@@ -1,0 +1,23 @@
+/* Finding platforms and devices, dropping duplicates, choosing by TUTTI_DEVICES. */
+#ifndef RUNTIME_DISCOVER_H
+#define RUNTIME_DISCOVER_H
+
+#include "runtime/device.h"
+
+struct found_device {
+    int index;
+    cl_platform_id platform;
+    cl_device_id id;
+    struct capabilities can;
+    bool duplicate; /* the same CPU was already offered by another platform */
+    bool chosen;
+    char note[160];
+};
+
+/* All devices of all platforms; an empty platform is no error, none at all is TUTTI_NO_PLATFORM with advice. Freed by free(). */
+tutti_status discover(struct found_device **found, int *count);
+/* Marks the chosen ones. choice NULL: TUTTI_DEVICES, else the default. A part that names nothing: TUTTI_NO_DEVICE. */
+tutti_status discover_choose(struct found_device *found, int count, const char *choice);
+tutti_status capabilities_read(cl_platform_id platform, cl_device_id id, size_t memory_limit, struct capabilities *can);
+
+#endif

@@ -1,0 +1,29 @@
+/* Matrix products behind one call: C = op(A) op(B) (+ bias over columns) (+ C), then an activation.
+ * Row-major. op(A) is m x k, op(B) is k x n, C is m x n. Implementations: "packed" and "skinny" (CPU class), "clblast"
+ * (GPU class), "plain" (anything). */
+#ifndef RUNTIME_GEMM_H
+#define RUNTIME_GEMM_H
+
+#include "runtime/launch.h"
+
+struct gemm {
+    int64_t m, n, k, batch; /* batch 1 for one product */
+    bool transpose_a, transpose_b;
+    int64_t lda, ldb, ldc;                /* 0: tight */
+    int64_t stride_a, stride_b, stride_c; /* floats between products of a batch */
+    bool bias;       /* a vector of n floats added to each row */
+    bool accumulate; /* added to what C holds */
+    const char *activation; /* OpenCL expression in x, e.g. "fmax(x, 0.f)"; NULL: none. Static or owned by the caller until appended */
+};
+
+enum { GEMM_IMPLEMENTATIONS = 4 };
+/* By position in the list, best first: its name, and NULL or why it refuses this product on this device. */
+const char *gemm_implementation_name(int implementation);
+const char *gemm_refusal(int implementation, const struct gemm *gemm, const struct capabilities *can);
+/* Bytes of scratch that it needs. */
+size_t gemm_workspace(int implementation, const struct gemm *gemm, const struct capabilities *can);
+/* Appends the launches. bias and workspace may be NULL where there is none. */
+void gemm_emit(int implementation, const struct gemm *gemm, cl_mem a, cl_mem b, cl_mem c, cl_mem bias, cl_mem workspace,
+    struct launch_list *list);
+
+#endif

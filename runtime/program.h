@@ -1,0 +1,24 @@
+/* Programs: one per kernel family and set of build options, built once per device, kept on disk where that pays. */
+#ifndef RUNTIME_PROGRAM_H
+#define RUNTIME_PROGRAM_H
+
+#include "runtime/device.h"
+
+/* The kernels are embedded: the text of clkernels/<name>.cl with every `#include "x.h"` of that folder replaced, or NULL. */
+const char *program_source(const char *name);
+
+struct program_request {
+    const char *source;  /* name of a file in clkernels/, without ".cl" */
+    const char *options; /* "-DR=3 -DSTRIDE=1"; -DV=<vector width>, -DTUTTI_GPU=0/1 and -cl-std=CL1.2 are added */
+};
+/* Builds all that are not built yet, in parallel; a failure names kernel family, device and the log's first error.
+ * progress may be NULL. */
+tutti_status program_build_all(struct device *device, const struct program_request *requests, int count,
+    void (*progress)(void *user, int built, int total), void *user);
+/* A new kernel object, the caller's; builds the program where needed. */
+tutti_status program_kernel(struct device *device, const struct program_request *request, const char *kernel, cl_kernel *made);
+
+tutti_status programs_new(struct device *device); /* called when a device is opened */
+void programs_free(struct device *device);
+
+#endif
