@@ -1,0 +1,23 @@
+/* What is done to an output where it is made: out = ACTIVATION(result + added). Set by epilogue_options().
+ *   ADD         1: the kernel has an argument `add` with the shape and layout of the output
+ *   ACTIVATE    0 none, 1 relu, 2 clip to LOW .. HIGH, 3 leaky relu with slope LOW, 4 sigmoid, 5 tanh
+ * ACTIVATION(x) works on float and floatV. Sigmoid gives 1/2 for a padding lane: kernels in the blocked layout mask it. */
+#ifndef ADD
+#define ADD 0
+#endif
+#ifndef ACTIVATE
+#define ACTIVATE 0
+#endif
+#if ACTIVATE == 0
+#define ACTIVATION(x) (x)
+#elif ACTIVATE == 1
+#define ACTIVATION(x) fmax(x, 0.0f)
+#elif ACTIVATE == 2
+#define ACTIVATION(x) fmin(fmax(x, LOW), HIGH)
+#elif ACTIVATE == 3
+#define ACTIVATION(x) (fmax(x, 0.0f) + LOW * fmin(x, 0.0f))
+#elif ACTIVATE == 4
+#define ACTIVATION(x) (1.0f / (1.0f + exp(-(x))))
+#else
+#define ACTIVATION(x) tanh(x)
+#endif

@@ -1,0 +1,10 @@
+/* What the trainer tells the kernels of a step: graph/operation.h has the same struct. */
+typedef struct {
+    uint seed_low, seed_high;
+    uint step_low, step_high;
+    uint first_sample;
+    float loss_scale;
+    float learning_rate;
+    float bias_correction1, bias_correction2;
+    uint reserved[7];
+} step_constants;

@@ -1,0 +1,60 @@
+/* The public tutti_network: a graph with a symbolic batch, its parameters and their names, the first error kept. */
+#ifndef GRAPH_NETWORK_H
+#define GRAPH_NETWORK_H
+
+#include "graph/graph.h"
+
+struct parameter {
+    char *name;        /* "layer1.0.conv1.weight" */
+    tutti_shape shape; /* PyTorch's */
+    int64_t elements;
+    int64_t offset;    /* floats from the start of the parameter arena; multiples of 64 */
+    bool trained;      /* false: a running statistic, updated as p = (1 - momentum) p + momentum g where g, in the gradient
+                          arena, is the batch's statistic weighted by its part of the whole batch */
+    float momentum;    /* of a running statistic */
+    int value;         /* in the network's graph */
+    tutti_initialiser init;
+    float init_scale, init_constant; /* TUTTI_INIT_ZEROS: filled with init_constant */
+    int64_t fan_in, fan_out;
+};
+
+struct layer {
+    char *name, *operation;
+    int value;          /* first output */
+    int64_t parameters;
+};
+
+struct tutti_network {
+    struct tutti_runtime *runtime;
+    struct graph graph;
+    struct parameter *parameters; /* in the order of the builder's calls */
+    size_t parameter_count, parameter_capacity;
+    /* The arena: trained parameters first, in order, then running statistics. Floats, set by network_layout(). */
+    int64_t trained_floats, total_floats;
+    struct layer *layers;
+    size_t layer_count, layer_capacity;
+    char *scope;
+    int dropout_count;
+    tutti_status status; /* the first failure */
+    char *message;
+};
+
+/* Builders call these. All do nothing after a failure and then give NO_VALUE / a negative tensor. */
+bool network_ok(tutti_network *network);
+tutti_tensor network_fail(tutti_network *network, tutti_status status); /* keeps status and the thread's message */
+/* Begins a layer: its full name from the scope, and `name` or operation + number. Returns its number. */
+int network_layer_begin(tutti_network *network, const char *name, const char *operation);
+/* Adds a parameter "layer.suffix"; returns its value in the graph. */
+int network_parameter(tutti_network *network, int layer, const char *suffix, tutti_shape shape, const struct parameter *how);
+/* Appends the node and closes the layer. */
+tutti_tensor network_append(tutti_network *network, int layer, const struct operation *operation, const struct attributes *attributes,
+    const int *inputs, int input_count);
+/* The value behind a tensor, checked; NULL after a failure, which is then kept. */
+const struct value *network_value(tutti_network *network, tutti_tensor tensor);
+/* Offsets of the parameters in the arena; called by tutti_compile. */
+tutti_status network_layout(tutti_network *network);
+/* Initial values of every parameter into the arena (host memory, total_floats). */
+void network_initialise(const tutti_network *network, uint64_t seed, float *arena);
+const struct parameter *network_find(const tutti_network *network, const char *name);
+
+#endif

@@ -1,0 +1,90 @@
+/* What the rest of Tutti knows of an operation: its shapes, its gradient, and its implementations, best first. */
+#ifndef GRAPH_OPERATION_H
+#define GRAPH_OPERATION_H
+
+#include "graph/graph.h"
+#include "runtime/launch.h"
+
+/* Written by the trainer before each step into the value with ROLE_CONSTANTS; clkernels/step.h has the same struct.
+ * Losses multiply each sample's gradient by loss_scale = 1 / (samples of the whole step), so that gradients of replicas
+ * and micro-batches only need to be added, whatever their shares are. */
+struct step_constants {
+    uint32_t seed_low, seed_high;
+    uint32_t step_low, step_high;
+    uint32_t first_sample; /* of this part in the whole batch: dropout's position */
+    float loss_scale;
+    float learning_rate;   /* for the optimizer's launch */
+    float bias_correction1, bias_correction2; /* Adam: 1 - beta^t */
+    uint32_t reserved[7];
+};
+
+/* One node with its values resolved, on one device: what implementations look at. */
+struct problem {
+    const struct node *node;
+    const struct value *inputs[GRAPH_MAX_INPUTS];   /* NULL where absent */
+    const struct value *outputs[GRAPH_MAX_OUTPUTS]; /* NULL where nobody wants it */
+    const struct capabilities *device;
+    bool training;
+    bool exact; /* --exact: no Winograd */
+};
+
+/* Where the values of a problem lie. */
+struct operands {
+    cl_mem inputs[GRAPH_MAX_INPUTS], outputs[GRAPH_MAX_OUTPUTS]; /* NULL where absent */
+    cl_mem add;       /* the epilogue's, or NULL */
+    cl_mem workspace; /* as many bytes as asked for; NULL for 0 */
+    cl_mem prepared;  /* the same for prepared data */
+};
+
+enum { EPILOGUE_ACTIVATION = 1, EPILOGUE_ADD = 2 };
+
+struct implementation {
+    const char *name; /* "winograd"; printed, and a key of the blacklist together with the operation's name */
+    /* NULL, or why it does not take this problem: a sentence that names the attribute. Looks at shapes, attributes and
+     * the device; not at layouts. */
+    const char *(*fits)(const struct problem *problem);
+    /* The layouts that it wants, for each input and output that exists. NULL: plain everywhere. `any_layout` instead:
+     * every rank-4 value of the node in one and the same layout, either will do (elementwise work). */
+    void (*layouts)(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs);
+    bool any_layout;
+    /* Epilogues that it applies itself; the plan appends a launch for the others. May be NULL: none. */
+    unsigned (*epilogues)(const struct problem *problem);
+    /* Bytes of scratch for the duration of the node. NULL: none. */
+    size_t (*workspace)(const struct problem *problem);
+    /* Bytes of data made from parameters alone (packed or transformed weights) and the launches that make it: run
+     * before the node in training, once after loading in inference. NULL: none. */
+    size_t (*prepared)(const struct problem *problem);
+    void (*emit_prepare)(const struct problem *problem, const struct operands *operands, struct launch_list *list);
+    /* Whether the first output may lie where this input lies (elementwise). NULL: never. */
+    bool (*in_place)(const struct problem *problem, int input);
+    /* Appends the launches. Allocates nothing on the device. */
+    void (*emit)(const struct problem *problem, const struct operands *operands, struct launch_list *list);
+};
+
+struct operation {
+    const char *name; /* ONNX's in lower case where there is one */
+    /* Sets the shape, type and batched of outputs[0 .. output_count-1] from the inputs and attributes (which it may
+     * complete), and the node's output_count; or fails with a message that names the attribute and its value. */
+    tutti_status (*infer)(const struct graph *graph, struct node *node, struct value *outputs);
+    /* Appends the nodes that compute the gradient of each wanted input. output_gradients[i] is NO_VALUE where there is none;
+     * writes input_gradients[i] (NO_VALUE stays: no gradient). NULL: the operation has none (integer inputs, gradient nodes). */
+    tutti_status (*gradient)(struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted,
+        int *input_gradients);
+    /* Ends with NULL; the last one fits every problem on every device. */
+    const struct implementation *const *implementations;
+    /* Least possible, for the node as it is (its shapes have the number of samples). NULL: flops 0, bytes of all operands. */
+    double (*flops)(const struct problem *problem);
+    double (*bytes)(const struct problem *problem);
+    /* Only moves names about: the output is the input's memory (reshape, flatten). No launches; plain layout. */
+    bool alias;
+};
+
+/* layers/operations.c: every operation, one line each; ends with NULL. */
+extern const struct operation *const operations[];
+const struct operation *operation_find(const char *name);
+
+/* Puts "#" options for the epilogue into words: -DACTIVATION(x)=... and -DADD=0/1, as clkernels/epilogue.h reads them.
+ * Writes into the buffer, which it also returns. */
+const char *epilogue_options(const struct epilogue *epilogue, char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,40 @@
+/* The passes of plan/: each takes a graph that is valid and leaves one that is. */
+#ifndef PLAN_PASSES_H
+#define PLAN_PASSES_H
+
+#include "plan/plan.h"
+
+/* Appends the loss and its targets; sets the plan's values. */
+tutti_status pass_loss(struct plan *plan);
+/* Inference: drops dropout, folds batch normalisation into the convolution or dense layer before it. */
+tutti_status pass_inference(struct plan *plan);
+/* Appends the gradient of everything that the parameters need. */
+tutti_status pass_gradient(struct plan *plan);
+/* Fusions: activations and additions into the node that makes their input. */
+tutti_status pass_rewrite(struct plan *plan);
+/* Drops nodes whose outputs nobody uses. */
+tutti_status pass_sweep(struct plan *plan);
+/* Implementation of every node, layouts of every value, `reorder` nodes at the edges. */
+tutti_status pass_choose(struct plan *plan);
+
+/* Where everything lies. */
+struct memory_plan {
+    struct memory_slot {
+        enum { SLOT_NONE, SLOT_ARENA, SLOT_PARAMETER, SLOT_GRADIENT, SLOT_ALIAS } kind;
+        struct place place; /* arena */
+        size_t bytes;
+        int alias;          /* value whose memory this is */
+    } *slots;               /* per value */
+    struct memory_slot *prepared; /* per node */
+    struct memory_slot workspace;
+    size_t *slabs;          /* sizes */
+    int slab_count;
+};
+tutti_status pass_memory(struct plan *plan, struct memory_plan *memory);
+void memory_plan_free(struct memory_plan *memory);
+
+void problem_of(const struct plan *plan, const struct node *node, struct problem *problem);
+/* Whether every input of the node is a parameter or made from parameters alone. */
+bool node_is_constant(const struct graph *graph, const struct node *node);
+
+#endif

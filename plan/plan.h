@@ -1,0 +1,66 @@
+/* A plan: the launches of one network on one device for one number of samples. */
+#ifndef PLAN_PLAN_H
+#define PLAN_PLAN_H
+
+#include "graph/network.h"
+#include "graph/operation.h"
+#include "runtime/memory.h"
+
+enum plan_mode { PLAN_TRAIN, PLAN_EVALUATE, PLAN_INFER };
+
+struct plan_options {
+    enum plan_mode mode;
+    int64_t samples;
+    tutti_tensor output;
+    tutti_loss loss;
+    bool exact;
+    /* Tests: gradients start from an input value "seed" of the output's shape instead of a loss; input gradients too. */
+    bool seeded;
+    /* Tests: value to force, "conv2d=winograd,dense=clblast", or NULL. Also TUTTI_IMPLEMENTATION. */
+    const char *force;
+    /* Device buffers that the plan's launches use; the replica owns them. gradients is NULL unless training. */
+    cl_mem parameters, gradients;
+    struct arena *arena; /* shared with other plans if it is large enough; NULL: an own one is made */
+    bool explain;        /* keep texts for plan_explain */
+    void (*progress)(void *user, int built, int total);
+    void *user;
+};
+
+/* A range of the gradient arena that is complete after the launch `after`, in the order in which backward makes them. */
+struct plan_bucket {
+    int64_t first, count; /* floats */
+    size_t after;         /* index of a launch */
+};
+
+struct plan {
+    struct device *device;
+    const tutti_network *network;
+    struct plan_options options;
+    struct graph graph;
+    struct launch_list prepare; /* inference: once after each change of the parameters; training: empty */
+    struct launch_list step;
+    struct arena *arena;
+    cl_mem *buffers;            /* per value; NULL where it has none */
+    size_t buffer_count;
+    cl_mem workspace;
+    size_t arena_bytes;         /* needed, also when the arena is larger */
+    /* Values of interest, NO_VALUE where absent. metrics: float[2], the sum of the losses of the plan's samples and the
+     * number of correct ones. seed, input gradients: tests. */
+    int input, targets, constants, output, metrics, seed, input_gradient;
+    struct plan_bucket *buckets;
+    size_t bucket_count;
+    double build_seconds;
+    char *explanation, *passes;
+};
+
+/* Bytes of arena that a plan would take, without making it. */
+tutti_status plan_measure(struct device *device, const tutti_network *network, const struct plan_options *options, size_t *bytes);
+tutti_status plan_new(struct device *device, const tutti_network *network, const struct plan_options *options, struct plan **plan);
+void plan_free(struct plan *plan);
+/* Enqueues the step (not the uploads); does not wait. on_bucket may be NULL: called after the launch that completes a
+ * bucket was enqueued, so that the caller can enqueue its download. */
+tutti_status plan_enqueue(struct plan *plan, tutti_status (*on_bucket)(void *user, int bucket), void *user);
+/* Inference: runs the launches that depend on parameters only. */
+tutti_status plan_prepare(struct plan *plan);
+
+#endif
