@@ -1,0 +1,169 @@
+#include "base/file.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct atomic_file {
+    char *path, *temporary;
+    int descriptor;
+    bool failed;
+};
+
+tutti_status atomic_file_open(struct atomic_file **made, const char *path)
+{
+    static atomic_uint number; /* two threads may write the same name */
+    tutti_status status = TUTTI_NO_MEMORY;
+    struct atomic_file *file = memory_new(1, sizeof(*file));
+    if (!file) return status;
+    file->descriptor = -1;
+    file->path = memory_copy_text(path);
+    file->temporary = memory_format("%s.%ld-%u.tmp", path, (long)getpid(), atomic_fetch_add(&number, 1));
+    if (!file->path || !file->temporary) goto done;
+    file->descriptor = open(file->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file->descriptor < 0)
+        FAIL(TUTTI_FILE, "cannot write '%s': %s: choose a folder that exists and may be written to", path,
+            strerror(errno));
+    *made = file;
+    return TUTTI_OK;
+done:
+    atomic_file_abandon(file);
+    return status;
+}
+
+tutti_status atomic_file_write(struct atomic_file *file, const void *data, size_t size)
+{
+    const char *at = data;
+    while (size > 0) {
+        ssize_t written = write(file->descriptor, at, size < (1u << 30) ? size : 1u << 30);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) {
+            file->failed = true;
+            return fail(TUTTI_FILE, "cannot write '%s': %s: the file that was there before is untouched", file->path,
+                written < 0 ? strerror(errno) : "nothing was written");
+        }
+        at += written;
+        size -= (size_t)written;
+    }
+    return TUTTI_OK;
+}
+
+tutti_status atomic_file_flush(struct atomic_file *file)
+{
+    if (fsync(file->descriptor) == 0 || errno == EINVAL || errno == EROFS)
+        return TUTTI_OK; /* e.g. a pipe has no disk */
+    file->failed = true;
+    return fail(TUTTI_FILE, "cannot write '%s' to the disk: %s", file->path, strerror(errno));
+}
+
+/* A rename is on the disk only once its folder is. Some file systems cannot do that: the rename itself is done. */
+static void flush_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder =
+        !slash ? memory_copy_text(".") : memory_format("%.*s", slash == path ? 1 : (int)(slash - path), path);
+    int descriptor = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (descriptor >= 0) {
+        (void)!fsync(descriptor);
+        close(descriptor);
+    }
+    free(folder);
+}
+
+tutti_status atomic_file_commit(struct atomic_file *file)
+{
+    tutti_status status;
+    if (file->failed) FAIL(TUTTI_FILE, "'%s' was not written: an earlier write failed", file->path);
+    TRY(atomic_file_flush(file));
+    int closed = close(file->descriptor);
+    file->descriptor = -1;
+    if (closed != 0) FAIL(TUTTI_FILE, "cannot write '%s': %s", file->path, strerror(errno));
+    if (rename(file->temporary, file->path) != 0)
+        FAIL(TUTTI_FILE, "cannot rename '%s' to '%s': %s", file->temporary, file->path, strerror(errno));
+    flush_folder(file->path);
+    free(file->temporary);
+    file->temporary = NULL;
+done:
+    atomic_file_abandon(file);
+    return status;
+}
+
+void atomic_file_abandon(struct atomic_file *file)
+{
+    if (!file) return;
+    if (file->descriptor >= 0) close(file->descriptor);
+    if (file->temporary) unlink(file->temporary); /* of a file that could not be opened: harmless */
+    free(file->temporary);
+    free(file->path);
+    free(file);
+}
+
+static tutti_status read_all(int descriptor, const char *path, size_t limit, unsigned char **data, size_t *size)
+{
+    tutti_status status = TUTTI_OK;
+    struct stat info;
+    unsigned char *bytes = NULL;
+    size_t capacity = 0, filled = 0;
+    if (fstat(descriptor, &info) != 0) FAIL(TUTTI_FILE, "cannot read '%s': %s", path, strerror(errno));
+    if (S_ISDIR(info.st_mode)) FAIL(TUTTI_FILE, "cannot read '%s': it is a folder", path);
+    size_t expected = info.st_size > 0 && (uint64_t)info.st_size <= limit ? (size_t)info.st_size : 0;
+    while (true) {
+        /* One byte more than expected, so that the end of the file is seen without growing. */
+        void *grown = bytes;
+        status = memory_grow(&grown, &capacity, filled == 0 ? expected + 1 : filled + 1, 1);
+        bytes = grown;
+        if (status != TUTTI_OK) goto done;
+        ssize_t got = read(descriptor, bytes + filled, capacity - filled);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) FAIL(TUTTI_FILE, "cannot read '%s': %s", path, strerror(errno));
+        if (got == 0) break;
+        filled += (size_t)got;
+        if (filled > limit)
+            FAIL(
+                TUTTI_FORMAT, "'%s' is larger than the %zu bytes that it may have: is it the right file?", path, limit);
+    }
+    *data = bytes;
+    *size = filled;
+    return TUTTI_OK;
+done:
+    free(bytes);
+    return status;
+}
+
+tutti_status file_read(const char *path, size_t limit, unsigned char **data, size_t *size)
+{
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return fail(TUTTI_FILE, "cannot read '%s': %s", path, strerror(errno));
+    tutti_status status = read_all(descriptor, path, limit, data, size);
+    close(descriptor);
+    return status;
+}
+
+tutti_status folder_make(const char *path)
+{
+    tutti_status status = TUTTI_OK;
+    char *part = memory_copy_text(path);
+    if (!part) return TUTTI_NO_MEMORY;
+    for (char *at = part + 1; part[0] && status == TUTTI_OK; at++) {
+        if (*at != '/' && *at != '\0') continue;
+        char kept = *at;
+        *at = '\0';
+        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+            status = fail(TUTTI_FILE, "cannot make the folder '%s': %s", part, strerror(errno));
+        *at = kept;
+        if (kept == '\0') break;
+    }
+    struct stat info;
+    if (status == TUTTI_OK && (stat(path, &info) != 0 || !S_ISDIR(info.st_mode)))
+        status = fail(TUTTI_FILE, "cannot make the folder '%s': a file of that name is in the way", path);
+    free(part);
+    return status;
+}

@@ -1,0 +1,69 @@
+#include "base/memory.h"
+
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool size_multiply(size_t a, size_t b, size_t *product)
+{
+    if (b != 0 && a > SIZE_MAX / b) return false;
+    *product = a * b;
+    return true;
+}
+
+bool size_add(size_t a, size_t b, size_t *sum)
+{
+    if (a > SIZE_MAX - b) return false;
+    *sum = a + b;
+    return true;
+}
+
+void *memory_new(size_t count, size_t size)
+{
+    size_t bytes;
+    if (!size_multiply(count, size, &bytes)) {
+        fail(TUTTI_NO_MEMORY, "%zu elements of %zu bytes are more than this machine can address", count, size);
+        return NULL;
+    }
+    void *memory = calloc(1, bytes ? bytes : 1);
+    if (!memory)
+        fail(TUTTI_NO_MEMORY, "no memory on the host for %zu bytes: close other programs or lower the batch", bytes);
+    return memory;
+}
+
+tutti_status memory_grow(void **array, size_t *capacity, size_t needed, size_t size)
+{
+    if (needed <= *capacity) return TUTTI_OK;
+    size_t wanted = *capacity <= SIZE_MAX / 2 && *capacity * 2 > needed ? *capacity * 2 : needed;
+    if (wanted < 8) wanted = 8;
+    size_t bytes;
+    if (!size_multiply(wanted, size, &bytes))
+        return fail(TUTTI_NO_MEMORY, "%zu elements of %zu bytes are more than this machine can address", wanted, size);
+    char *grown = realloc(*array, bytes);
+    if (!grown) return fail(TUTTI_NO_MEMORY, "no memory on the host for %zu bytes", bytes);
+    memset(grown + *capacity * size, 0, bytes - *capacity * size);
+    *array = grown;
+    *capacity = wanted;
+    return TUTTI_OK;
+}
+
+char *memory_copy_text(const char *text)
+{
+    return memory_format("%s", text);
+}
+
+char *memory_format(const char *format, ...)
+{
+    va_list arguments, again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    char *text = length < 0 ? NULL : memory_new((size_t)length + 1, 1);
+    if (text) vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    return text;
+}
