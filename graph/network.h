@@ -4,11 +4,14 @@
 
 #include "graph/graph.h"
 
+/* Floats: 1 KiB, no smaller than any device's alignment of sub-buffers that is known. */
+#define PARAMETER_ALIGNMENT 256
+
 struct parameter {
     char *name;        /* "layer1.0.conv1.weight" */
     tutti_shape shape; /* PyTorch's */
     int64_t elements;
-    int64_t offset;    /* floats from the start of the parameter arena; multiples of 64 */
+    int64_t offset;    /* floats from the start of the parameter arena; multiples of PARAMETER_ALIGNMENT */
     bool trained;      /* false: a running statistic, updated as p = (1 - momentum) p + momentum g where g, in the gradient
                           arena, is the batch's statistic weighted by its part of the whole batch */
     float momentum;    /* of a running statistic */

@@ -1,0 +1,269 @@
+#include "graph/graph.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "graph/operation.h"
+
+void graph_init(struct graph *graph)
+{
+    memset(graph, 0, sizeof *graph);
+    graph->constants = NO_VALUE;
+}
+
+void graph_free(struct graph *graph)
+{
+    for (size_t i = 0; i < graph->value_count; i++) free(graph->values[i].name);
+    free(graph->values);
+    free(graph->nodes);
+    graph_init(graph);
+}
+
+static void bind_shape(tutti_shape *shape, int64_t samples)
+{
+    for (int i = 0; i < shape->rank; i++)
+        if (shape->sizes[i] == BATCH) shape->sizes[i] = samples;
+}
+
+tutti_status graph_bind(const struct graph *from, int64_t samples, struct graph *to)
+{
+    tutti_status status = TUTTI_OK;
+    graph_init(to);
+    if (samples < 1) FAIL(TUTTI_INVALID, "a plan was asked for %" PRId64 " samples; at least 1 is needed", samples);
+    TRY(memory_grow((void **)&to->values, &to->value_capacity, from->value_count, sizeof *to->values));
+    TRY(memory_grow((void **)&to->nodes, &to->node_capacity, from->node_count, sizeof *to->nodes));
+    for (size_t i = 0; i < from->value_count; i++) {
+        to->values[i] = from->values[i];
+        to->values[i].name = NULL;
+        to->value_count = i + 1;
+        bind_shape(&to->values[i].shape, samples);
+        if (from->values[i].name && !(to->values[i].name = memory_copy_text(from->values[i].name))) {
+            status = TUTTI_NO_MEMORY;
+            goto done;
+        }
+    }
+    for (size_t i = 0; i < from->node_count; i++) {
+        to->nodes[i] = from->nodes[i];
+        bind_shape(&to->nodes[i].attributes.shape, samples);
+    }
+    to->node_count = from->node_count;
+    to->constants = from->constants;
+done:
+    if (status != TUTTI_OK) graph_free(to);
+    return status;
+}
+
+struct value *graph_at(const struct graph *graph, int value)
+{
+    return value < 0 || (size_t)value >= graph->value_count ? NULL : &graph->values[value];
+}
+
+struct node *graph_last(struct graph *graph)
+{
+    return &graph->nodes[graph->node_count - 1];
+}
+
+/* Keeps the first failure; the result of every append after it. */
+static int failed(struct graph *graph, tutti_status status)
+{
+    if (graph->status == TUTTI_OK) graph->status = status;
+    return NO_VALUE;
+}
+
+static int add_value(struct graph *graph, const struct value *value)
+{
+    tutti_status status =
+        memory_grow((void **)&graph->values, &graph->value_capacity, graph->value_count + 1, sizeof *graph->values);
+    if (status != TUTTI_OK) return failed(graph, status);
+    graph->values[graph->value_count] = *value;
+    return (int)graph->value_count++;
+}
+
+int graph_value(
+    struct graph *graph, enum value_role role, enum value_type type, tutti_shape shape, bool batched, const char *name)
+{
+    if (graph->status != TUTTI_OK) return NO_VALUE;
+    struct value value = { .role = role,
+        .type = type,
+        .shape = shape,
+        .batched = batched,
+        .producer = -1,
+        .parameter = -1,
+        .gradient_of = -1 };
+    if (name && !(value.name = memory_copy_text(name))) return failed(graph, TUTTI_NO_MEMORY);
+    int made = add_value(graph, &value);
+    if (made == NO_VALUE) free(value.name);
+    return made;
+}
+
+int graph_constants(struct graph *graph)
+{
+    if (graph->constants == NO_VALUE) {
+        tutti_shape shape = TUTTI_SHAPE((int64_t)(sizeof(struct step_constants) / sizeof(uint32_t)));
+        graph->constants = graph_value(graph, ROLE_CONSTANTS, TYPE_I32, shape, false, "constants");
+    }
+    return graph->constants;
+}
+
+int graph_append(struct graph *graph, const struct operation *operation, const struct attributes *attributes,
+    const int *inputs, int input_count, int layer)
+{
+    if (graph->status != TUTTI_OK) return NO_VALUE;
+    if (input_count > GRAPH_MAX_INPUTS)
+        return failed(graph,
+            fail(TUTTI_INVALID, "%s takes at most %d inputs; %d were given", operation->name, GRAPH_MAX_INPUTS,
+                input_count));
+    struct node node = { .operation = operation,
+        .input_count = input_count,
+        .layer = layer,
+        .implementation = -1,
+        .epilogue = { .add = NO_VALUE } };
+    if (attributes) node.attributes = *attributes;
+    for (int i = 0; i < GRAPH_MAX_INPUTS; i++) node.inputs[i] = i < input_count ? inputs[i] : NO_VALUE;
+    for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++) node.outputs[i] = NO_VALUE;
+    struct value outputs[GRAPH_MAX_OUTPUTS];
+    memset(outputs, 0, sizeof outputs);
+    tutti_status status = operation->infer(graph, &node, outputs);
+    if (status == TUTTI_OK)
+        status =
+            memory_grow((void **)&graph->nodes, &graph->node_capacity, graph->node_count + 1, sizeof *graph->nodes);
+    if (status != TUTTI_OK) return failed(graph, status);
+    for (int i = 0; i < node.output_count; i++) {
+        outputs[i].role = ROLE_TEMPORARY;
+        outputs[i].layout = LAYOUT_PLAIN;
+        outputs[i].producer = (int)graph->node_count;
+        outputs[i].parameter = outputs[i].gradient_of = -1;
+        outputs[i].output = false;
+        outputs[i].name = NULL;
+        node.outputs[i] = add_value(graph, &outputs[i]);
+        if (node.outputs[i] == NO_VALUE) return NO_VALUE;
+    }
+    graph->nodes[graph->node_count++] = node;
+    return node.outputs[0];
+}
+
+int64_t value_elements(const struct value *value)
+{
+    int64_t elements = 1;
+    for (int i = 0; i < value->shape.rank; i++) elements *= value->shape.sizes[i] == BATCH ? 1 : value->shape.sizes[i];
+    return elements;
+}
+
+static size_t type_size(enum value_type type)
+{
+    return type == TYPE_U8 ? 1 : 4;
+}
+
+size_t value_bytes(const struct value *value, int vector_width)
+{
+    int64_t elements = value_elements(value);
+    if (value->layout == LAYOUT_BLOCKED && value->shape.rank == 4) {
+        const int64_t *s = value->shape.sizes;
+        elements = s[0] * divide_up(s[1], vector_width) * vector_width * s[2] * s[3];
+    }
+    return (size_t)elements * type_size(value->type);
+}
+
+bool shape_equal(tutti_shape a, tutti_shape b)
+{
+    if (a.rank != b.rank) return false;
+    for (int i = 0; i < a.rank; i++)
+        if (a.sizes[i] != b.sizes[i]) return false;
+    return true;
+}
+
+static tutti_status validate_input(const struct graph *graph, size_t n, int value, bool optional)
+{
+    const struct node *node = &graph->nodes[n];
+    if (value == NO_VALUE) {
+        if (optional) return TUTTI_OK;
+        return fail(TUTTI_INTERNAL, "node %zu (%s) lacks an input", n, node->operation->name);
+    }
+    const struct value *v = graph_at(graph, value);
+    if (!v)
+        return fail(
+            TUTTI_INTERNAL, "node %zu (%s) reads value %d, which does not exist", n, node->operation->name, value);
+    if (v->role == ROLE_TEMPORARY && (v->producer < 0 || (size_t)v->producer >= n))
+        return fail(TUTTI_INTERNAL, "node %zu (%s) reads value %d before it is made", n, node->operation->name, value);
+    return TUTTI_OK;
+}
+
+static tutti_status validate_outputs(const struct graph *graph, size_t n)
+{
+    const struct node *node = &graph->nodes[n];
+    struct node copy = *node;
+    struct value inferred[GRAPH_MAX_OUTPUTS];
+    memset(inferred, 0, sizeof inferred);
+    tutti_status status = node->operation->infer(graph, &copy, inferred);
+    if (status != TUTTI_OK) return status_context(status, "node %zu", n);
+    for (int i = 0; i < node->output_count; i++) {
+        const struct value *v = graph_at(graph, node->outputs[i]);
+        if (!v) continue;
+        if (v->producer != (int)n || v->role != ROLE_TEMPORARY)
+            return fail(TUTTI_INTERNAL, "value %d is not tied to its producer, node %zu (%s)", node->outputs[i], n,
+                node->operation->name);
+        if (!shape_equal(v->shape, inferred[i].shape) || v->type != inferred[i].type)
+            return fail(TUTTI_INTERNAL, "output %d of node %zu (%s) has not the shape that its inputs give", i, n,
+                node->operation->name);
+    }
+    return TUTTI_OK;
+}
+
+tutti_status graph_validate(const struct graph *graph)
+{
+    tutti_status status = graph->status;
+    if (status != TUTTI_OK) return status;
+    for (size_t i = 0; i < graph->value_count; i++) {
+        const struct value *v = &graph->values[i];
+        if (v->role != ROLE_TEMPORARY && v->layout != LAYOUT_PLAIN)
+            return fail(TUTTI_INTERNAL, "value %zu comes from outside and is not plain", i);
+    }
+    for (size_t n = 0; n < graph->node_count; n++) {
+        for (int i = 0; i < graph->nodes[n].input_count; i++)
+            TRY(validate_input(graph, n, graph->nodes[n].inputs[i], i > 0));
+        TRY(validate_input(graph, n, graph->nodes[n].epilogue.add, true));
+        TRY(validate_outputs(graph, n));
+    }
+done:
+    return status;
+}
+
+static void print_value(const struct graph *graph, int value, struct text *text)
+{
+    const struct value *v = graph_at(graph, value);
+    if (!v) {
+        text_append(text, " -");
+        return;
+    }
+    text_append(text, " %%%d", value);
+    if (v->name) text_append(text, ":%s", v->name);
+    text_append(text, "[");
+    for (int i = 0; i < v->shape.rank; i++) {
+        if (v->shape.sizes[i] == BATCH)
+            text_append(text, "%sN", i ? "," : "");
+        else
+            text_append(text, "%s%" PRId64, i ? "," : "", v->shape.sizes[i]);
+    }
+    text_append(text, "]%s", v->layout == LAYOUT_BLOCKED ? "b" : "");
+}
+
+void graph_print(const struct graph *graph, struct text *text)
+{
+    static const char *const names[] = { "none", "relu", "clip", "leaky_relu", "sigmoid", "tanh" };
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct node *node = &graph->nodes[n];
+        text_append(text, "%4zu", n);
+        for (int i = 0; i < node->output_count; i++) print_value(graph, node->outputs[i], text);
+        text_append(text, " = %s", node->operation->name);
+        for (int i = 0; i < node->input_count; i++) print_value(graph, node->inputs[i], text);
+        if (node->epilogue.add != NO_VALUE) {
+            text_append(text, " +");
+            print_value(graph, node->epilogue.add, text);
+        }
+        if (node->epilogue.activation) text_append(text, " | %s", names[node->epilogue.activation]);
+        text_append(text, "\n");
+    }
+}

@@ -1,0 +1,295 @@
+#include "graph/network.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "graph/operation.h"
+
+tutti_network *tutti_network_new(tutti_runtime *runtime)
+{
+    if (!runtime) {
+        fail(TUTTI_INVALID, "tutti_network_new() needs a runtime; open one with tutti_open()");
+        return NULL;
+    }
+    tutti_network *network = memory_new(1, sizeof *network);
+    if (!network) return NULL;
+    network->runtime = runtime;
+    graph_init(&network->graph);
+    return network;
+}
+
+void tutti_network_free(tutti_network *network)
+{
+    if (!network) return;
+    graph_free(&network->graph);
+    for (size_t i = 0; i < network->parameter_count; i++) free(network->parameters[i].name);
+    for (size_t i = 0; i < network->layer_count; i++) {
+        free(network->layers[i].name);
+        free(network->layers[i].operation);
+    }
+    free(network->parameters);
+    free(network->layers);
+    free(network->scope);
+    free(network->message);
+    free(network);
+}
+
+tutti_status tutti_network_status(const tutti_network *network)
+{
+    if (network->status != TUTTI_OK && network->message) status_set_message(network->message);
+    return network->status;
+}
+
+bool network_ok(tutti_network *network)
+{
+    return network && network->status == TUTTI_OK;
+}
+
+tutti_tensor network_fail(tutti_network *network, tutti_status status)
+{
+    if (network && network->status == TUTTI_OK) {
+        network->status = status;
+        network->message = memory_copy_text(status_message());
+    }
+    return (tutti_tensor) { NO_VALUE };
+}
+
+void tutti_scope_push(tutti_network *network, const char *prefix)
+{
+    if (!network_ok(network)) return;
+    char *scope = memory_format("%s%s.", network->scope ? network->scope : "", prefix);
+    if (!scope) network_fail(network, TUTTI_NO_MEMORY);
+    free(network->scope);
+    network->scope = scope;
+}
+
+void tutti_scope_pop(tutti_network *network)
+{
+    if (!network_ok(network)) return;
+    size_t size = network->scope ? strlen(network->scope) : 0;
+    if (!size) {
+        network_fail(network, fail(TUTTI_INVALID, "tutti_scope_pop() was called without a tutti_scope_push()"));
+        return;
+    }
+    network->scope[size - 1] = 0;
+    char *dot = strrchr(network->scope, '.');
+    if (dot)
+        dot[1] = 0;
+    else
+        network->scope[0] = 0;
+}
+
+int network_layer_begin(tutti_network *network, const char *name, const char *operation)
+{
+    if (!network_ok(network)) return -1;
+    if (memory_grow((void **)&network->layers, &network->layer_capacity, network->layer_count + 1,
+            sizeof *network->layers) != TUTTI_OK) {
+        network_fail(network, TUTTI_NO_MEMORY);
+        return -1;
+    }
+    struct layer *layer = &network->layers[network->layer_count];
+    memset(layer, 0, sizeof *layer);
+    layer->value = NO_VALUE;
+    const char *scope = network->scope ? network->scope : "";
+    layer->name =
+        name ? memory_format("%s%s", scope, name) : memory_format("%s%s_%zu", scope, operation, network->layer_count);
+    layer->operation = memory_copy_text(operation);
+    network->layer_count++;
+    if (!layer->name || !layer->operation) {
+        network_fail(network, TUTTI_NO_MEMORY);
+        return -1;
+    }
+    return (int)network->layer_count - 1;
+}
+
+int network_parameter(
+    tutti_network *network, int layer, const char *suffix, tutti_shape shape, const struct parameter *how)
+{
+    if (!network_ok(network) || layer < 0) return NO_VALUE;
+    struct layer *l = &network->layers[layer];
+    struct parameter parameter = *how;
+    parameter.shape = shape;
+    parameter.elements = 1;
+    for (int i = 0; i < shape.rank; i++) {
+        size_t product;
+        if (shape.sizes[i] < 1 || !size_multiply((size_t)parameter.elements, (size_t)shape.sizes[i], &product) ||
+            product > INT64_MAX / 64) {
+            network_fail(network,
+                fail(TUTTI_SHAPE, "%s.%s would have %" PRId64 " in dimension %d: too large or not positive", l->name,
+                    suffix, shape.sizes[i], i));
+            return NO_VALUE;
+        }
+        parameter.elements = (int64_t)product;
+    }
+    parameter.name = memory_format("%s.%s", l->name, suffix);
+    if (!parameter.name ||
+        memory_grow((void **)&network->parameters, &network->parameter_capacity, network->parameter_count + 1,
+            sizeof *network->parameters) != TUTTI_OK) {
+        free(parameter.name);
+        network_fail(network, TUTTI_NO_MEMORY);
+        return NO_VALUE;
+    }
+    if (network_find(network, parameter.name)) {
+        network_fail(network,
+            fail(TUTTI_INVALID, "two parameters are named %s; give the layers different names", parameter.name));
+        free(parameter.name);
+        return NO_VALUE;
+    }
+    parameter.value = graph_value(&network->graph, ROLE_PARAMETER, TYPE_F32, shape, false, parameter.name);
+    network->parameters[network->parameter_count] = parameter;
+    if (parameter.value != NO_VALUE)
+        graph_at(&network->graph, parameter.value)->parameter = (int)network->parameter_count;
+    else
+        network_fail(network, network->graph.status);
+    network->parameter_count++;
+    if (parameter.trained) l->parameters += parameter.elements;
+    return parameter.value;
+}
+
+tutti_tensor network_append(tutti_network *network, int layer, const struct operation *operation,
+    const struct attributes *attributes, const int *inputs, int input_count)
+{
+    if (!network_ok(network) || layer < 0) return (tutti_tensor) { NO_VALUE };
+    int value = graph_append(&network->graph, operation, attributes, inputs, input_count, layer);
+    if (value == NO_VALUE) {
+        status_context(network->graph.status, "layer %s", network->layers[layer].name);
+        return network_fail(network, network->graph.status);
+    }
+    network->layers[layer].value = value;
+    return (tutti_tensor) { value };
+}
+
+const struct value *network_value(tutti_network *network, tutti_tensor tensor)
+{
+    if (!network_ok(network)) return NULL;
+    const struct value *value = graph_at(&network->graph, tensor.id);
+    if (!value)
+        network_fail(network,
+            fail(TUTTI_INVALID, "a layer was given a tensor (number %d) that is not of this network", tensor.id));
+    return value;
+}
+
+tutti_tensor tutti_input(tutti_network *network, const char *name, tutti_shape shape)
+{
+    if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
+    if (shape.rank < 1 || shape.rank >= TUTTI_MAX_RANK)
+        return network_fail(network,
+            fail(TUTTI_SHAPE, "input %s has %d dimensions; 1 to %d are possible", name ? name : "", shape.rank,
+                TUTTI_MAX_RANK - 1));
+    tutti_shape batched = { .rank = shape.rank + 1, .sizes = { BATCH } };
+    for (int i = 0; i < shape.rank; i++) {
+        if (shape.sizes[i] < 1)
+            return network_fail(network,
+                fail(TUTTI_SHAPE, "input %s has size %" PRId64 " in dimension %d; at least 1 is needed",
+                    name ? name : "", shape.sizes[i], i));
+        batched.sizes[i + 1] = shape.sizes[i];
+    }
+    int value = graph_value(&network->graph, ROLE_INPUT, TYPE_F32, batched, true, name ? name : "input");
+    if (value == NO_VALUE) return network_fail(network, network->graph.status);
+    return (tutti_tensor) { value };
+}
+
+tutti_status network_layout(tutti_network *network)
+{
+    int64_t offset = 0;
+    for (int trained = 1; trained >= 0; trained--) {
+        for (size_t i = 0; i < network->parameter_count; i++) {
+            struct parameter *p = &network->parameters[i];
+            if (p->trained != (bool)trained) continue;
+            p->offset = offset;
+            if (p->elements > INT64_MAX / 8 - offset)
+                return fail(TUTTI_SHAPE, "the network's parameters are too many to count");
+            offset += divide_up(p->elements, PARAMETER_ALIGNMENT) * PARAMETER_ALIGNMENT;
+        }
+        if (trained) network->trained_floats = offset;
+    }
+    network->total_floats = offset;
+    return TUTTI_OK;
+}
+
+const struct parameter *network_find(const tutti_network *network, const char *name)
+{
+    for (size_t i = 0; i < network->parameter_count; i++)
+        if (!strcmp(network->parameters[i].name, name)) return &network->parameters[i];
+    return NULL;
+}
+
+/* ---------------------------------------------------------------------------------------- what is in a network ---- */
+
+int tutti_network_layers(const tutti_network *network)
+{
+    return (int)network->layer_count;
+}
+
+static tutti_shape without_batch(const struct value *value)
+{
+    tutti_shape shape = value->shape;
+    if (!value->batched) return shape;
+    shape.rank--;
+    for (int i = 0; i < shape.rank; i++) shape.sizes[i] = shape.sizes[i + 1];
+    return shape;
+}
+
+/* FLOPs of the layer's nodes for one sample. */
+static tutti_status layer_flops(const tutti_network *network, int layer, double *flops)
+{
+    struct graph graph;
+    tutti_status status = graph_bind(&network->graph, 1, &graph);
+    if (status != TUTTI_OK) return status;
+    *flops = 0;
+    for (size_t n = 0; n < graph.node_count; n++) {
+        const struct node *node = &graph.nodes[n];
+        if (node->layer != layer || !node->operation->flops) continue;
+        struct problem problem = { .node = node };
+        for (int i = 0; i < node->input_count; i++) problem.inputs[i] = graph_at(&graph, node->inputs[i]);
+        for (int i = 0; i < node->output_count; i++) problem.outputs[i] = graph_at(&graph, node->outputs[i]);
+        *flops += node->operation->flops(&problem);
+    }
+    graph_free(&graph);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_network_layer(const tutti_network *network, int position, tutti_layer_info *info)
+{
+    if (position < 0 || (size_t)position >= network->layer_count)
+        return fail(TUTTI_INVALID, "layer %d was asked for; the network has %zu", position, network->layer_count);
+    const struct layer *layer = &network->layers[position];
+    memset(info, 0, sizeof *info);
+    info->name = layer->name;
+    info->operation = layer->operation;
+    info->parameters = layer->parameters;
+    const struct value *value = graph_at(&network->graph, layer->value);
+    if (value) info->shape = without_batch(value);
+    return layer_flops(network, position, &info->flops);
+}
+
+int64_t tutti_network_parameters(const tutti_network *network)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < network->parameter_count; i++)
+        if (network->parameters[i].trained) count += network->parameters[i].elements;
+    return count;
+}
+
+tutti_status tutti_shape_of(const tutti_network *network, tutti_tensor tensor, tutti_shape *shape)
+{
+    const struct value *value = graph_at(&network->graph, tensor.id);
+    if (!value) return fail(TUTTI_INVALID, "tensor %d is not of this network", tensor.id);
+    *shape = without_batch(value);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_parameter_info(
+    const tutti_network *network, int position, const char **name, tutti_shape *shape, bool *trained)
+{
+    if (position < 0 || (size_t)position >= network->parameter_count)
+        return fail(
+            TUTTI_INVALID, "parameter %d was asked for; the network has %zu", position, network->parameter_count);
+    const struct parameter *parameter = &network->parameters[position];
+    if (name) *name = parameter->name;
+    if (shape) *shape = parameter->shape;
+    if (trained) *trained = parameter->trained;
+    return TUTTI_OK;
+}
