@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Checks the arrows between the rooms: a file may include its own room, the rooms below it and include/tutti.h.
+
+    arrows.py ROOT
+"""
+import pathlib
+import re
+import sys
+
+# Each room, and the rooms whose headers its files may include besides tutti.h and their own.
+ALLOWED = {
+    "base": [],
+    "formats": ["base"],
+    "runtime": ["base"],
+    "graph": ["runtime", "base"],
+    "layers": ["graph", "runtime", "base"],
+    "plan": ["layers", "graph", "runtime", "base"],
+    "train": ["plan", "layers", "graph", "runtime", "formats", "base"],
+    "models": [],
+    "tools": ["models", "formats", "base"],
+    "examples": [],
+    "bench": ["models", "formats", "base"],
+    "clkernels": [],
+    "include": [],
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+
+
+def faults(root):
+    for room, below in ALLOWED.items():
+        for path in sorted((root / room).rglob("*")):
+            if path.suffix not in (".c", ".h", ".cl"):
+                continue
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                found = INCLUDE.match(line)
+                if not found or found[1] == "tutti.h":
+                    continue
+                parts = pathlib.PurePosixPath(found[1]).parts
+                target = parts[0] if len(parts) > 1 else room
+                if target == ".." or (target != room and target not in below):
+                    yield f"{path.relative_to(root)}:{number}: {room}/ may not include \"{found[1]}\""
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    found = list(faults(root))
+    print("\n".join(found))
+    rooms = [room for room in ALLOWED if (root / room).is_dir()]
+    print(f"{len(rooms) if not found else 0} passed, {len(found)} failed")
+    return 1 if found or not rooms else 0
+
+
+sys.exit(main())

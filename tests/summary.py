@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Adds up what the test programs said in Meson's logs and ends with "N passed, N failed"; status 1 where one failed.
+
+A program's count is that of its last line of the form "N passed, N failed", or Check's "100%: Checks: N, Failures: N,
+Errors: N"; a program that prints neither counts as one test. A program that ends badly without naming a failed test, by
+a crash or a time-out, counts as one failure more. A log that is missing is a failure.
+"""
+import json
+import re
+import sys
+
+OWN = re.compile(r"^(\d+) passed, (\d+) failed\s*$", re.M)
+CHECK = re.compile(r"^\d+%: Checks: (\d+), Failures: (\d+), Errors: (\d+)\s*$", re.M)
+
+
+def count(test):
+    text = (test.get("stdout") or "") + "\n" + (test.get("stderr") or "")
+    passed = failed = 0
+    own, checks = OWN.findall(text), CHECK.findall(text)
+    if own:
+        passed, failed = map(int, own[-1])
+    for total, failures, errors in checks:
+        failed += int(failures) + int(errors)
+        passed += int(total) - int(failures) - int(errors)
+    good = test["result"] in ("OK", "EXPECTEDFAIL")
+    if not own and not checks and good:
+        passed = 1
+    if not good and failed == 0:
+        failed = 1
+    return passed, failed
+
+
+def main():
+    passed = failed = 0
+    for path in sys.argv[1:]:
+        try:
+            with open(path) as log:
+                tests = [json.loads(line) for line in log if line.strip()]
+        except OSError as error:
+            print(f"no tests were run: {error}")
+            failed += 1
+            continue
+        for test in tests:
+            good, bad = count(test)
+            passed += good
+            failed += bad
+            if bad:
+                print(f"\nFAILED {test['name']} ({test['result']}, {bad} failed); the end of its output:")
+                print("\n".join(((test.get("stdout") or "") + (test.get("stderr") or "")).splitlines()[-40:]))
+    if passed + failed == 0:
+        print("no test was found")
+        failed = 1
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+sys.exit(main())
