@@ -1,0 +1,422 @@
+#include "formats/safetensors.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define METADATA "__metadata__"
+#define LENGTH_BYTES 8
+/* The limit of the format's own reader: beyond it a header is taken for an attack on memory. */
+#define HEADER_LIMIT ((uint64_t)100 * 1000 * 1000)
+
+static const struct {
+    const char *name;
+    size_t size;
+} types[] = {
+    [SAFETENSORS_BOOL] = { "BOOL", 1 },
+    [SAFETENSORS_U8] = { "U8", 1 },
+    [SAFETENSORS_I8] = { "I8", 1 },
+    [SAFETENSORS_U16] = { "U16", 2 },
+    [SAFETENSORS_I16] = { "I16", 2 },
+    [SAFETENSORS_F16] = { "F16", 2 },
+    [SAFETENSORS_BF16] = { "BF16", 2 },
+    [SAFETENSORS_U32] = { "U32", 4 },
+    [SAFETENSORS_I32] = { "I32", 4 },
+    [SAFETENSORS_F32] = { "F32", 4 },
+    [SAFETENSORS_U64] = { "U64", 8 },
+    [SAFETENSORS_I64] = { "I64", 8 },
+    [SAFETENSORS_F64] = { "F64", 8 },
+};
+#define TYPE_COUNT ((int)(sizeof(types) / sizeof(types[0])))
+
+struct safetensors {
+    char *path;
+    unsigned char *bytes;               /* the whole file */
+    json_t *header;                     /* owns the names */
+    struct safetensors_tensor *tensors; /* in the order of their data */
+    const struct safetensors_tensor **by_name;
+    size_t count;
+};
+
+/* Names from a file may hold line ends and control characters; a message is one printable line. */
+struct printable {
+    char text[96];
+};
+
+static struct printable printable(const char *text)
+{
+    struct printable result;
+    size_t size = 0;
+    for (; text[size] && size < sizeof(result.text) - 4; size++) {
+        unsigned char byte = (unsigned char)text[size];
+        result.text[size] = byte < 0x20 || byte == 0x7f ? '?' : text[size];
+    }
+    strcpy(result.text + size, text[size] ? "..." : "");
+    return result;
+}
+
+const char *safetensors_type_name(enum safetensors_type type)
+{
+    return types[type].name;
+}
+
+size_t safetensors_type_size(enum safetensors_type type)
+{
+    return types[type].size;
+}
+
+/* ------------------------------------------------------------------------------------------------- reading ---- */
+
+static tutti_status read_type(
+    const struct safetensors *file, const char *name, const json_t *entry, enum safetensors_type *type)
+{
+    const char *text = json_string_value(json_object_get(entry, "dtype"));
+    if (!text) return fail(TUTTI_FORMAT, "%s: tensor '%s' has no dtype", file->path, printable(name).text);
+    for (int i = 0; i < TYPE_COUNT; i++) {
+        if (strcmp(types[i].name, text) == 0) {
+            *type = (enum safetensors_type)i;
+            return TUTTI_OK;
+        }
+    }
+    return fail(TUTTI_FORMAT, "%s: tensor '%s' has the unknown dtype '%s'", file->path, printable(name).text,
+        printable(text).text);
+}
+
+static tutti_status read_sizes(
+    const struct safetensors *file, const char *name, const json_t *entry, struct safetensors_tensor *tensor)
+{
+    const json_t *shape = json_object_get(entry, "shape");
+    if (!json_is_array(shape))
+        return fail(TUTTI_FORMAT, "%s: tensor '%s' has no shape", file->path, printable(name).text);
+    size_t rank = json_array_size(shape);
+    if (rank > SAFETENSORS_MAX_RANK)
+        return fail(TUTTI_FORMAT, "%s: tensor '%s' has %zu dimensions, at most %d can be read", file->path,
+            printable(name).text, rank, SAFETENSORS_MAX_RANK);
+    tensor->rank = (int)rank;
+    tensor->bytes = types[tensor->type].size;
+    for (size_t i = 0; i < rank; i++) {
+        const json_t *size = json_array_get(shape, i);
+        if (!json_is_integer(size) || json_integer_value(size) < 0)
+            return fail(
+                TUTTI_FORMAT, "%s: tensor '%s': dimension %zu is not a size", file->path, printable(name).text, i);
+        tensor->sizes[i] = json_integer_value(size);
+        if (!size_multiply(tensor->bytes, (size_t)tensor->sizes[i], &tensor->bytes))
+            return fail(TUTTI_FORMAT, "%s: tensor '%s' has more elements than fit into memory", file->path,
+                printable(name).text);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status read_offsets(const struct safetensors *file, const char *name, const json_t *entry,
+    const unsigned char *data, size_t data_bytes, struct safetensors_tensor *tensor)
+{
+    const json_t *offsets = json_object_get(entry, "data_offsets");
+    const json_t *first = json_array_get(offsets, 0), *last = json_array_get(offsets, 1);
+    if (json_array_size(offsets) != 2 || !json_is_integer(first) || !json_is_integer(last))
+        return fail(
+            TUTTI_FORMAT, "%s: tensor '%s' has no data_offsets of two numbers", file->path, printable(name).text);
+    json_int_t begin = json_integer_value(first), end = json_integer_value(last);
+    if (begin < 0 || end < begin || (uint64_t)end > data_bytes)
+        return fail(TUTTI_FORMAT,
+            "%s: tensor '%s' claims bytes %" JSON_INTEGER_FORMAT " to %" JSON_INTEGER_FORMAT
+            " of %zu bytes of data: the file is cut or damaged",
+            file->path, printable(name).text, begin, end, data_bytes);
+    if ((uint64_t)(end - begin) != tensor->bytes)
+        return fail(TUTTI_FORMAT, "%s: tensor '%s' needs %zu bytes by its shape and has %" JSON_INTEGER_FORMAT,
+            file->path, printable(name).text, tensor->bytes, end - begin);
+    tensor->data = data + begin;
+    return TUTTI_OK;
+}
+
+static tutti_status read_tensor(const struct safetensors *file, const char *name, const json_t *entry,
+    const unsigned char *data, size_t data_bytes, struct safetensors_tensor *tensor)
+{
+    tutti_status status = TUTTI_OK;
+    if (!json_is_object(entry))
+        FAIL(TUTTI_FORMAT, "%s: the entry of tensor '%s' is not an object", file->path, printable(name).text);
+    tensor->name = name;
+    TRY(read_type(file, name, entry, &tensor->type));
+    TRY(read_sizes(file, name, entry, tensor));
+    TRY(read_offsets(file, name, entry, data, data_bytes, tensor));
+done:
+    return status;
+}
+
+static tutti_status check_metadata(const struct safetensors *file)
+{
+    json_t *metadata = json_object_get(file->header, METADATA), *value;
+    const char *key;
+    if (!metadata) return TUTTI_OK;
+    if (!json_is_object(metadata)) return fail(TUTTI_FORMAT, "%s: %s is not an object", file->path, METADATA);
+    json_object_foreach(metadata, key, value)
+    {
+        if (!json_is_string(value))
+            return fail(TUTTI_FORMAT, "%s: %s: '%s' is not a text", file->path, METADATA, printable(key).text);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status parse_header(struct safetensors *file, size_t file_bytes, size_t *header_bytes)
+{
+    if (file_bytes < LENGTH_BYTES)
+        return fail(TUTTI_FORMAT, "%s: %zu bytes are too few for a safetensors file", file->path, file_bytes);
+    uint64_t length = 0;
+    for (int i = LENGTH_BYTES - 1; i >= 0; i--) length = length << 8 | file->bytes[i];
+    if (length > HEADER_LIMIT)
+        return fail(
+            TUTTI_FORMAT, "%s: a header of %" PRIu64 " bytes: this is not a safetensors file", file->path, length);
+    if (length > file_bytes - LENGTH_BYTES)
+        return fail(TUTTI_FORMAT, "%s: the header claims %" PRIu64 " bytes of a file of %zu bytes: the file is cut",
+            file->path, length, file_bytes);
+    const char *text = (const char *)file->bytes + LENGTH_BYTES;
+    json_error_t error;
+    if (length > 0 && text[0] == '{')
+        file->header = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES, &error);
+    else
+        strcpy(error.text, "it does not begin with '{'");
+    if (!file->header)
+        return fail(TUTTI_FORMAT, "%s: the header is not valid JSON: %s", file->path, printable(error.text).text);
+    *header_bytes = (size_t)length;
+    return check_metadata(file);
+}
+
+static int compare_offsets(const void *left, const void *right)
+{
+    const struct safetensors_tensor *a = left, *b = right;
+    if (a->data != b->data) return (const char *)a->data < (const char *)b->data ? -1 : 1;
+    if (a->bytes != b->bytes) return a->bytes < b->bytes ? -1 : 1; /* empty arrays before the one that begins there */
+    return strcmp(a->name, b->name);
+}
+
+static int compare_names(const void *left, const void *right)
+{
+    return strcmp((*(const struct safetensors_tensor *const *)left)->name,
+        (*(const struct safetensors_tensor *const *)right)->name);
+}
+
+/* The arrays must cover the data exactly: an overlap or a hole is how a file smuggles what its reader does not see. */
+static tutti_status check_cover(const struct safetensors *file, const unsigned char *data, size_t data_bytes)
+{
+    const unsigned char *end = data;
+    for (size_t i = 0; i < file->count; i++) {
+        const struct safetensors_tensor *tensor = &file->tensors[i];
+        if ((const unsigned char *)tensor->data != end)
+            return fail(TUTTI_FORMAT, "%s: tensor '%s' begins at byte %zu, %s", file->path,
+                printable(tensor->name).text, (size_t)((const unsigned char *)tensor->data - data),
+                (const unsigned char *)tensor->data < end ? "inside another tensor"
+                                                          : "after bytes that belong to none");
+        end += tensor->bytes;
+    }
+    if (end != data + data_bytes)
+        return fail(TUTTI_FORMAT, "%s: %zu bytes follow the last tensor: the file is longer than its header says",
+            file->path, (size_t)(data + data_bytes - end));
+    return TUTTI_OK;
+}
+
+static tutti_status index_tensors(struct safetensors *file, const unsigned char *data, size_t data_bytes)
+{
+    tutti_status status = TUTTI_OK;
+    size_t entries = json_object_size(file->header);
+    file->tensors = memory_new(entries + 1, sizeof(*file->tensors));
+    file->by_name = memory_new(entries + 1, sizeof(*file->by_name));
+    if (!file->tensors || !file->by_name) return TUTTI_NO_MEMORY;
+    const char *name;
+    json_t *entry;
+    json_object_foreach(file->header, name, entry)
+    {
+        if (strcmp(name, METADATA) == 0) continue;
+        TRY(read_tensor(file, name, entry, data, data_bytes, &file->tensors[file->count]));
+        file->count++;
+    }
+    qsort(file->tensors, file->count, sizeof(*file->tensors), compare_offsets);
+    TRY(check_cover(file, data, data_bytes));
+    for (size_t i = 0; i < file->count; i++) file->by_name[i] = &file->tensors[i];
+    qsort(file->by_name, file->count, sizeof(*file->by_name), compare_names);
+done:
+    return status;
+}
+
+tutti_status safetensors_open(const char *path, struct safetensors **file)
+{
+    tutti_status status = TUTTI_OK;
+    size_t file_bytes, header_bytes;
+    *file = NULL;
+    struct safetensors *opened = memory_new(1, sizeof(*opened));
+    if (!opened) return TUTTI_NO_MEMORY;
+    opened->path = memory_copy_text(path);
+    if (!opened->path) {
+        status = TUTTI_NO_MEMORY;
+        goto done;
+    }
+    TRY(file_read(path, SIZE_MAX / 2, &opened->bytes, &file_bytes));
+    TRY(parse_header(opened, file_bytes, &header_bytes));
+    header_bytes += LENGTH_BYTES;
+    TRY(index_tensors(opened, opened->bytes + header_bytes, file_bytes - header_bytes));
+    *file = opened;
+    opened = NULL;
+done:
+    safetensors_close(opened);
+    return status;
+}
+
+void safetensors_close(struct safetensors *file)
+{
+    if (!file) return;
+    json_decref(file->header);
+    free(file->path);
+    free(file->bytes);
+    free(file->tensors);
+    free(file->by_name);
+    free(file);
+}
+
+int safetensors_count(const struct safetensors *file)
+{
+    return (int)file->count;
+}
+
+const struct safetensors_tensor *safetensors_at(const struct safetensors *file, int position)
+{
+    return position >= 0 && (size_t)position < file->count ? &file->tensors[position] : NULL;
+}
+
+const struct safetensors_tensor *safetensors_find(const struct safetensors *file, const char *name)
+{
+    struct safetensors_tensor wanted = { .name = name };
+    const struct safetensors_tensor *key = &wanted;
+    const struct safetensors_tensor **found =
+        bsearch(&key, file->by_name, file->count, sizeof(*file->by_name), compare_names);
+    return found ? *found : NULL;
+}
+
+const char *safetensors_metadata(const struct safetensors *file, const char *key)
+{
+    return json_string_value(json_object_get(json_object_get(file->header, METADATA), key));
+}
+
+/* ------------------------------------------------------------------------------------------------- writing ---- */
+
+static tutti_status tensor_bytes(const struct safetensors_tensor *tensor, size_t *bytes)
+{
+    if ((int)tensor->type < 0 || (int)tensor->type >= TYPE_COUNT || tensor->rank < 0 ||
+        tensor->rank > SAFETENSORS_MAX_RANK)
+        return fail(TUTTI_INVALID, "tensor '%s': type %d, rank %d cannot be written", tensor->name, (int)tensor->type,
+            tensor->rank);
+    *bytes = types[tensor->type].size;
+    for (int i = 0; i < tensor->rank; i++) {
+        if (tensor->sizes[i] < 0 || !size_multiply(*bytes, (size_t)tensor->sizes[i], bytes))
+            return fail(TUTTI_INVALID, "tensor '%s': size %" PRId64 " of dimension %d is out of range", tensor->name,
+                tensor->sizes[i], i);
+    }
+    return TUTTI_OK;
+}
+
+/* Adds one entry; jansson refuses names that are not UTF-8. The reference to each value is taken over. */
+static tutti_status add_entry(json_t *header, const struct safetensors_tensor *tensor, size_t begin, size_t end)
+{
+    if (strcmp(tensor->name, METADATA) == 0 || json_object_get(header, tensor->name))
+        return fail(TUTTI_INVALID, "tensor '%s' would stand twice in one file", tensor->name);
+    json_t *shape = json_array();
+    for (int i = 0; i < tensor->rank; i++) json_array_append_new(shape, json_integer(tensor->sizes[i]));
+    json_t *entry = json_pack("{s:s, s:o, s:[I, I]}", "dtype", types[tensor->type].name, "shape", shape, "data_offsets",
+        (json_int_t)begin, (json_int_t)end);
+    if (!entry || json_array_size(json_object_get(entry, "shape")) != (size_t)tensor->rank) {
+        json_decref(entry);
+        return fail(TUTTI_NO_MEMORY, "no memory for the header of a safetensors file");
+    }
+    if (json_object_set_new(header, tensor->name, entry) != 0)
+        return fail(TUTTI_INVALID, "tensor name '%s' is not valid UTF-8", printable(tensor->name).text);
+    return TUTTI_OK;
+}
+
+static tutti_status add_metadata(json_t *header, const struct safetensors_metadata *metadata, int count)
+{
+    if (count == 0) return TUTTI_OK;
+    json_t *object = json_object();
+    for (int i = 0; i < count; i++) {
+        if (json_object_set_new(object, metadata[i].key, json_string(metadata[i].value)) != 0) {
+            json_decref(object);
+            return fail(TUTTI_INVALID, "metadata '%s' is not valid UTF-8", printable(metadata[i].key).text);
+        }
+    }
+    if (json_object_set_new(header, METADATA, object) != 0)
+        return fail(TUTTI_NO_MEMORY, "no memory for the header of a safetensors file");
+    return TUTTI_OK;
+}
+
+/* order[] gets the positions of the tensors as they are laid out: larger elements first, so that all stay aligned. */
+static tutti_status make_header(const struct safetensors_tensor *tensors, int count,
+    const struct safetensors_metadata *metadata, int metadata_count, json_t *header, int *order)
+{
+    tutti_status status = TUTTI_OK;
+    size_t offset = 0;
+    int placed = 0;
+    TRY(add_metadata(header, metadata, metadata_count));
+    for (size_t width = 8; width >= 1; width /= 2) {
+        for (int i = 0; i < count; i++) {
+            size_t bytes, end;
+            TRY(tensor_bytes(&tensors[i], &bytes));
+            if (types[tensors[i].type].size != width) continue;
+            if (!size_add(offset, bytes, &end) || end > INT64_MAX)
+                FAIL(TUTTI_INVALID, "tensor '%s': the file would be too large", tensors[i].name);
+            TRY(add_entry(header, &tensors[i], offset, end));
+            offset = end;
+            order[placed++] = i;
+        }
+    }
+done:
+    return status;
+}
+
+static tutti_status write_header(struct atomic_file *file, const json_t *header)
+{
+    tutti_status status = TUTTI_OK;
+    unsigned char length_bytes[LENGTH_BYTES];
+    char *text = json_dumps(header, JSON_COMPACT);
+    if (!text) FAIL(TUTTI_NO_MEMORY, "no memory for the header of a safetensors file");
+    size_t length = strlen(text), padded = size_round_up(length, 8);
+    for (int i = 0; i < LENGTH_BYTES; i++) length_bytes[i] = (unsigned char)((uint64_t)padded >> (8 * i));
+    TRY(atomic_file_write(file, length_bytes, sizeof(length_bytes)));
+    TRY(atomic_file_write(file, text, length));
+    TRY(atomic_file_write(file, "       ", padded - length));
+done:
+    free(text);
+    return status;
+}
+
+tutti_status safetensors_write(struct atomic_file *file, const struct safetensors_tensor *tensors, int count,
+    const struct safetensors_metadata *metadata, int metadata_count)
+{
+    tutti_status status = TUTTI_OK;
+    json_t *header = json_object();
+    int *order = memory_new((size_t)count + 1, sizeof(*order));
+    if (!header || !order) FAIL(TUTTI_NO_MEMORY, "no memory for the header of a safetensors file");
+    TRY(make_header(tensors, count, metadata, metadata_count, header, order));
+    TRY(write_header(file, header));
+    for (int i = 0; i < count; i++) {
+        const struct safetensors_tensor *tensor = &tensors[order[i]];
+        size_t bytes;
+        TRY(tensor_bytes(tensor, &bytes));
+        if (bytes > 0) TRY(atomic_file_write(file, tensor->data, bytes));
+    }
+done:
+    json_decref(header);
+    free(order);
+    return status;
+}
+
+tutti_status safetensors_save(const char *path, const struct safetensors_tensor *tensors, int count,
+    const struct safetensors_metadata *metadata, int metadata_count)
+{
+    struct atomic_file *file;
+    tutti_status status = atomic_file_open(&file, path);
+    if (status != TUTTI_OK) return status;
+    status = safetensors_write(file, tensors, count, metadata, metadata_count);
+    if (status == TUTTI_OK) return atomic_file_commit(file);
+    atomic_file_abandon(file);
+    return status;
+}
