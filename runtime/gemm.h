@@ -1,4 +1,4 @@
-/* Matrix products behind one call: C = op(A) op(B) (+ bias over columns) (+ C), then an activation.
+/* Matrix products behind one call: C = op(A) op(B) (+ bias over columns) (+ C or another matrix), then an activation.
  * Row-major. op(A) is m x k, op(B) is k x n, C is m x n. Implementations: "packed" and "skinny" (CPU class), "clblast"
  * (GPU class), "plain" (anything). */
 #ifndef RUNTIME_GEMM_H
@@ -12,8 +12,11 @@ struct gemm {
     int64_t lda, ldb, ldc;                /* 0: tight */
     int64_t stride_a, stride_b, stride_c; /* floats between products of a batch */
     bool bias;       /* a vector of n floats added to each row */
-    bool accumulate; /* added to what C holds */
-    const char *activation; /* OpenCL expression in x, e.g. "fmax(x, 0.f)"; NULL: none. Static or owned by the caller until appended */
+    bool accumulate; /* added to what C holds, or to what `add` holds */
+    cl_mem add;      /* with accumulate: laid out as C, and may be the memory of C; NULL: C itself */
+    /* Build options as clkernels/epilogue.h reads them and epilogue_options() writes them ("-DACTIVATE=1"; ADD is set by
+     * the implementation); NULL: none. The caller's until gemm_emit() returns. */
+    const char *activation;
 };
 
 enum { GEMM_IMPLEMENTATIONS = 4 };
