@@ -1,0 +1,34 @@
+/* Vectors of V floats for CPU-class kernels, in which one work-item is one task and SIMD is explicit.
+ * Loads and stores need the alignment of an element only. Not vloadN and vstoreN: POCL 3.1 compiles vstore16 into four
+ * stores of a quarter each. */
+#ifndef VECTOR_H
+#define VECTOR_H
+#define CONCATENATE_(a, b) a##b
+#define CONCATENATE(a, b) CONCATENATE_(a, b)
+#define VF CONCATENATE(float, V)
+#define VI CONCATENATE(int, V)
+#define VU CONCATENATE(uint, V)
+typedef VF VF_unaligned __attribute__((aligned(4)));
+/* The i-th vector after p, in global or in local memory. */
+#define VLOAD(i, p) (*(const global VF_unaligned *)((p) + (size_t)(i) * V))
+#define VSTORE(v, i, p) (*(global VF_unaligned *)((p) + (size_t)(i) * V) = (v))
+#define LOCAL_LOAD(i, p) (*(const local VF_unaligned *)((p) + (i) * V))
+#define LOCAL_STORE(v, i, p) (*(local VF_unaligned *)((p) + (i) * V) = (v))
+#define UNROLL _Pragma("unroll")
+#define TASK __attribute__((reqd_work_group_size(1, 1, 1))) kernel
+#define INLINE static inline __attribute__((always_inline))
+
+/* The sum of a vector's elements, by halves. */
+INLINE float vector_sum(VF v)
+{
+#if V == 16
+    float8 h = v.lo + v.hi;
+    float4 q = h.lo + h.hi;
+#elif V == 8
+    float4 q = v.lo + v.hi;
+#else
+    float4 q = v;
+#endif
+    return (q.x + q.y) + (q.z + q.w);
+}
+#endif
