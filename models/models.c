@@ -1,0 +1,97 @@
+#include "models/models.h"
+
+#include <string.h>
+
+#define IMAGENET        \
+    {                   \
+        3,              \
+        {               \
+            3, 224, 224 \
+        }               \
+    }
+#define MNIST         \
+    {                 \
+        3,            \
+        {             \
+            1, 28, 28 \
+        }             \
+    }
+
+/* The learning rates of the large networks are those of their papers and of torchvision's training scripts, scaled from
+ * batches of 256 to the batch given here. */
+static const struct model models[] = {
+    { .name = "linear",
+        .description = "one dense unit, mean squared error",
+        .input = { 1, { 1 } },
+        .classes = 1,
+        .loss = TUTTI_MSE,
+        .learning_rate = 0.2f,
+        .batch = 32,
+        .build = model_linear },
+    { .name = "mlp",
+        .description = "784-512-512-10 dense units with ReLU",
+        .input = MNIST,
+        .classes = 10,
+        .learning_rate = 0.05f,
+        .momentum = 0.9f,
+        .batch = 64,
+        .build = model_mlp },
+    { .name = "lenet",
+        .description = "two 5x5 convolutions with pooling, two dense layers",
+        .input = MNIST,
+        .classes = 10,
+        .learning_rate = 0.05f,
+        .momentum = 0.9f,
+        .batch = 64,
+        .build = model_lenet },
+    { .name = "vgg16",
+        .description = "VGG, 16 layers, configuration D (Simonyan, Zisserman 2014)",
+        .input = IMAGENET,
+        .classes = 1000,
+        .learning_rate = 0.001f,
+        .momentum = 0.9f,
+        .weight_decay = 5e-4f,
+        .batch = 16,
+        .build = model_vgg16 },
+    { .name = "resnet18",
+        .description = "residual network, 18 layers (He et al. 2015)",
+        .input = IMAGENET,
+        .classes = 1000,
+        .learning_rate = 0.0125f,
+        .momentum = 0.9f,
+        .weight_decay = 1e-4f,
+        .batch = 32,
+        .build = model_resnet18 },
+    { .name = "resnet50",
+        .description = "residual network, 50 layers, bottlenecks, stride in the 3x3 convolution",
+        .input = IMAGENET,
+        .classes = 1000,
+        .learning_rate = 0.0125f,
+        .momentum = 0.9f,
+        .weight_decay = 1e-4f,
+        .batch = 32,
+        .build = model_resnet50 },
+    { .name = "mobilenet_v2",
+        .description = "inverted residuals, depthwise convolutions (Sandler et al. 2018)",
+        .input = IMAGENET,
+        .classes = 1000,
+        .learning_rate = 0.006f,
+        .momentum = 0.9f,
+        .weight_decay = 4e-5f,
+        .batch = 32,
+        .build = model_mobilenet_v2 },
+};
+#define MODEL_COUNT ((int)(sizeof(models) / sizeof(models[0])))
+
+const struct model *model_find(const char *name)
+{
+    for (int i = 0; i < MODEL_COUNT; i++) {
+        if (strcmp(models[i].name, name) == 0) return &models[i];
+    }
+    return NULL;
+}
+
+const struct model *model_at(int position)
+{
+    return position >= 0 && position < MODEL_COUNT ? &models[position] : NULL;
+}

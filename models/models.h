@@ -1,0 +1,35 @@
+/* Well-known networks, written with the public builder as any user would write them. */
+#ifndef MODELS_MODELS_H
+#define MODELS_MODELS_H
+
+#include "tutti.h"
+
+struct model {
+    const char *name, *description;
+    /* What the network was made for, and what `tutti bench` feeds it: data of other sizes and classes are fine where
+     * the network's poolings leave something of the image. */
+    tutti_shape input;
+    int classes;
+    /* How `tutti train` trains it where nothing else is said. */
+    tutti_loss loss;
+    tutti_optimizer optimizer;
+    float learning_rate, momentum, weight_decay;
+    int64_t batch;
+    /* Appends the layers to x and returns the logits (linear: the outputs) [classes]. Errors stay in the network. */
+    tutti_tensor (*build)(tutti_network *network, tutti_tensor x, int classes);
+};
+
+/* By name; NULL where there is none. */
+const struct model *model_find(const char *name);
+/* The position-th model, 0 ...; NULL past the last. */
+const struct model *model_at(int position);
+
+tutti_tensor model_linear(tutti_network *network, tutti_tensor x, int outputs);
+tutti_tensor model_mlp(tutti_network *network, tutti_tensor x, int classes);
+tutti_tensor model_lenet(tutti_network *network, tutti_tensor x, int classes);
+tutti_tensor model_vgg16(tutti_network *network, tutti_tensor x, int classes);
+tutti_tensor model_resnet18(tutti_network *network, tutti_tensor x, int classes);
+tutti_tensor model_resnet50(tutti_network *network, tutti_tensor x, int classes);
+tutti_tensor model_mobilenet_v2(tutti_network *network, tutti_tensor x, int classes);
+
+#endif
