@@ -6,5 +6,6 @@ typedef struct {
     float loss_scale;
     float learning_rate;
     float bias_correction1, bias_correction2;
-    uint reserved[7];
+    uint runs;
+    uint reserved[6];
 } step_constants;

@@ -15,7 +15,8 @@ struct step_constants {
     float loss_scale;
     float learning_rate;   /* for the optimizer's launch */
     float bias_correction1, bias_correction2; /* Adam: 1 - beta^t */
-    uint32_t reserved[7];
+    uint32_t runs; /* micro-batches of this step, each with its own sum of losses: what the optimizer's launch looks at */
+    uint32_t reserved[6];
 };
 
 /* One node with its values resolved, on one device: what implementations look at. */
