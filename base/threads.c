@@ -48,7 +48,7 @@ static void *worker(void *argument)
     return NULL;
 }
 
-static int usable_processors(void)
+int processor_count(void)
 {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
@@ -58,7 +58,7 @@ static int usable_processors(void)
 
 tutti_status thread_pool_new(struct thread_pool **made, int threads)
 {
-    if (threads <= 0) threads = usable_processors();
+    if (threads <= 0) threads = processor_count();
     struct thread_pool *pool = memory_new(1, sizeof(*pool));
     if (!pool) return TUTTI_NO_MEMORY;
     pool->workers = memory_new((size_t)threads, sizeof(*pool->workers));

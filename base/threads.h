@@ -13,6 +13,8 @@ int thread_pool_size(const struct thread_pool *pool);
 /* Calls work(argument, i) for 0 <= i < tasks, in any order, on the pool's threads and the caller's; returns when all are
  * done. Only one thread may use a pool at a time. */
 void thread_pool_run(struct thread_pool *pool, int tasks, void (*work)(void *argument, int task), void *argument);
+/* Processors that the process may run on. */
+int processor_count(void);
 /* Seconds of a monotonic clock. */
 double clock_seconds(void);
 

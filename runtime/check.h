@@ -14,4 +14,6 @@ void blacklist_add(struct device *device, const char *implementation, const char
 bool check_wanted(struct device *device, const char *implementation);
 void check_passed(struct device *device, const char *implementation);
 
+void checks_free(struct device *device); /* called when a device is closed */
+
 #endif

@@ -26,6 +26,14 @@ struct capabilities {
 };
 
 struct programs;
+struct checks;
+
+/* Faults and habits of drivers, by platform and version, that no query tells; the table in device.c gives the reasons. */
+enum quirk {
+    QUIRK_KEEPS_CACHE = 1,   /* has a good cache of programs itself: none is kept beside it */
+    QUIRK_COMPILES_LATE = 2, /* compiles a kernel at its first launch, so kernels are warmed up */
+    QUIRK_WAITS_SPIN = 4,    /* waiting burns a core: sleep first */
+};
 
 struct device {
     int index; /* over all platforms */
@@ -34,7 +42,9 @@ struct device {
     cl_context context;
     cl_command_queue queue; /* in order, with profiling */
     struct capabilities can;
+    unsigned quirks;           /* of enum quirk */
     struct programs *programs; /* those built so far, see program.h */
+    struct checks *checks;     /* what was read from disk so far, see check.h; NULL before the first question */
     struct tutti_runtime *runtime;
 };
 
@@ -45,5 +55,12 @@ struct tutti_runtime {
     char *cache_folder; /* NULL: none */
     int threads;
 };
+
+struct found_device;
+/* Context, queue and programs of a device that was found. device->runtime is set before. */
+tutti_status device_open(struct device *device, const struct found_device *found);
+void device_close(struct device *device); /* takes a zeroed one */
+/* Waits until an event is complete, without burning a core; a command that failed is an error. The event stays. */
+tutti_status event_wait(struct device *device, cl_event event);
 
 #endif

@@ -8,16 +8,20 @@ struct found_device {
     int index;
     cl_platform_id platform;
     cl_device_id id;
+    cl_device_type type; /* what the driver says, whatever TUTTI_DEVICE_CLASS says */
     struct capabilities can;
     bool duplicate; /* the same CPU was already offered by another platform */
     bool chosen;
     char note[160];
 };
 
-/* All devices of all platforms; an empty platform is no error, none at all is TUTTI_NO_PLATFORM with advice. Freed by free(). */
+/* All devices of all platforms; an empty platform is no error, none at all is TUTTI_NO_PLATFORM with advice.
+ * TUTTI_SUB_DEVICES=N splits each CPU into N equal sub-devices. Freed by discover_free(). */
 tutti_status discover(struct found_device **found, int *count);
+void discover_free(struct found_device *found, int count); /* takes NULL */
 /* Marks the chosen ones. choice NULL: TUTTI_DEVICES, else the default. A part that names nothing: TUTTI_NO_DEVICE. */
 tutti_status discover_choose(struct found_device *found, int count, const char *choice);
+/* memory_limit 0: none. */
 tutti_status capabilities_read(cl_platform_id platform, cl_device_id id, size_t memory_limit, struct capabilities *can);
 
 #endif

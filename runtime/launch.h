@@ -26,13 +26,14 @@ struct launch {
     int dimensions;
     size_t global[3], local[3];
     double flops, bytes; /* least possible, for the profile */
+    int fault;           /* 1 + number of an argument that does not fit an int; reported by launch_list_realise */
     int node;            /* of the plan's graph, set by the plan; -1: none */
     cl_kernel kernel;    /* after launch_list_realise */
     /* A library's call instead of a kernel (CLBlast): enqueues by itself. state is freed by free(). event may be NULL. */
     tutti_status (*call)(struct device *device, void *state, cl_event *event);
     void *state;
-    /* Measured by the profile, seconds. */
-    double seconds;
+    /* Measured by the profile, seconds: since the first launch began, and its length. */
+    double begin, seconds;
 };
 
 struct launch_list {
@@ -40,6 +41,7 @@ struct launch_list {
     struct launch *launches;
     size_t count, capacity;
     tutti_status status; /* the first failure while appending; later appends do nothing */
+    struct launch dummy; /* what appends give after a failure */
 };
 
 void launch_list_init(struct launch_list *list, struct device *device);

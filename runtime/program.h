@@ -12,7 +12,7 @@ struct program_request {
     const char *options; /* "-DR=3 -DSTRIDE=1"; -DV=<vector width>, -DTUTTI_GPU=0/1 and -cl-std=CL1.2 are added */
 };
 /* Builds all that are not built yet, in parallel; a failure names kernel family, device and the log's first error.
- * progress may be NULL. */
+ * progress may be NULL; it is called from the threads that build, one call at a time. */
 tutti_status program_build_all(struct device *device, const struct program_request *requests, int count,
     void (*progress)(void *user, int built, int total), void *user);
 /* A new kernel object, the caller's; builds the program where needed. */
@@ -20,5 +20,7 @@ tutti_status program_kernel(struct device *device, const struct program_request 
 
 tutti_status programs_new(struct device *device); /* called when a device is opened */
 void programs_free(struct device *device);
+/* Keeps what was built from source in the cache on disk: after the kernels have run once. */
+void programs_save(struct device *device);
 
 #endif

@@ -1,0 +1,243 @@
+#include "runtime/device.h"
+
+#include "runtime/check.h"
+#include "runtime/discover.h"
+#include "runtime/program.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+/* What drivers do that no query tells. A new entry needs its reason, and a link where there is one. */
+static const struct {
+    const char *platform; /* how its name begins */
+    unsigned quirks;
+    const char *hidden_extension; /* advertised, yet broken */
+} quirk_table[] = {
+    /* Measured, POCL 3.1: a program with 40 kernels builds in 23 ms from its own cache (POCL_CACHE_DIR); a binary taken
+     * before the first launches is worth nothing, as kernels are compiled at their first launch, 50 ms each. */
+    { "Portable Computing Language", QUIRK_KEEPS_CACHE | QUIRK_COMPILES_LATE, NULL },
+    /* Keeps what it compiled in ~/.nv/ComputeCache. clFinish and clWaitForEvents poll in a loop:
+     * https://forums.developer.nvidia.com/t/clwaitforevents-and-clfinish-cpu-usage/18229 */
+    { "NVIDIA CUDA", QUIRK_KEEPS_CACHE | QUIRK_WAITS_SPIN, NULL },
+    /* Mesa 22.3 keeps a shader cache in ~/.cache/mesa_shader_cache, as other Mesa drivers. */
+    { "rusticl", QUIRK_KEEPS_CACHE, NULL },
+};
+
+static bool begins_with(const char *text, const char *beginning)
+{
+    return !strncmp(text, beginning, strlen(beginning));
+}
+
+static const char *hidden_extension(const char *platform)
+{
+    for (size_t i = 0; i < sizeof(quirk_table) / sizeof(quirk_table[0]); i++)
+        if (begins_with(platform, quirk_table[i].platform)) return quirk_table[i].hidden_extension;
+    return NULL;
+}
+
+static unsigned quirks_of(const char *platform)
+{
+    unsigned quirks = 0;
+    for (size_t i = 0; i < sizeof(quirk_table) / sizeof(quirk_table[0]); i++)
+        if (begins_with(platform, quirk_table[i].platform)) quirks |= quirk_table[i].quirks;
+    return quirks;
+}
+
+/* A string of any length, cut to fit, without the spaces around it that some drivers give. */
+static void trim(char *text)
+{
+    size_t begin = strspn(text, " \t\n"), length = strlen(text);
+    while (length > begin && isspace((unsigned char)text[length - 1])) length--;
+    memmove(text, text + begin, length - begin);
+    text[length - begin] = '\0';
+}
+
+static tutti_status device_text(cl_device_id id, cl_device_info what, char *text, size_t size)
+{
+    tutti_status status = TUTTI_OK;
+    char *whole = NULL;
+    size_t length = 0;
+    CL_TRY(clGetDeviceInfo(id, what, 0, NULL, &length), "asking a device for a property (0x%x)", (unsigned)what);
+    whole = calloc(1, length + 1);
+    if (!whole) FAIL(TUTTI_NO_MEMORY, "no memory for a device's property");
+    CL_TRY(clGetDeviceInfo(id, what, length, whole, NULL), "asking a device for a property (0x%x)", (unsigned)what);
+    trim(whole);
+    length = strlen(whole);
+    if (length >= size) length = size - 1;
+    memcpy(text, whole, length);
+    text[length] = '\0';
+done:
+    free(whole);
+    return status;
+}
+
+static bool has_extension(cl_device_id id, const char *platform, const char *name)
+{
+    const char *hidden = hidden_extension(platform);
+    if (hidden && !strcmp(hidden, name)) return false;
+    size_t length = 0;
+    if (clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, 0, NULL, &length) != CL_SUCCESS || length == 0) return false;
+    char *all = calloc(1, length + 1);
+    if (!all || clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, length, all, NULL) != CL_SUCCESS) {
+        free(all);
+        return false;
+    }
+    bool found = false;
+    char *rest = all;
+    for (char *word; !found && (word = strtok_r(rest, " ", &rest));) found = !strcmp(word, name);
+    free(all);
+    return found;
+}
+
+/* Floats in a vector of the CPU-class kernels: what the device can hold in a register, within what the kernels know. */
+static tutti_status vector_width_read(cl_device_id id, int *width)
+{
+    tutti_status status = TUTTI_OK;
+    cl_uint native = 0, preferred = 0;
+    CL_TRY(clGetDeviceInfo(id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof(native), &native, NULL),
+        "asking for the vector width");
+    CL_TRY(clGetDeviceInfo(id, CL_DEVICE_PREFERRED_VECTOR_WIDTH_FLOAT, sizeof(preferred), &preferred, NULL),
+        "asking for the vector width");
+    cl_uint most = native > preferred ? native : preferred;
+    *width = most >= 16 ? 16 : most >= 8 ? 8 : 4;
+    const char *forced = getenv("TUTTI_VECTOR_WIDTH");
+    if (!forced || !*forced) goto done;
+    if (strcmp(forced, "16") && strcmp(forced, "8") && strcmp(forced, "4"))
+        FAIL(TUTTI_INVALID, "TUTTI_VECTOR_WIDTH is '%s': set it to 16, 8 or 4, or unset it", forced);
+    *width = atoi(forced);
+done:
+    return status;
+}
+
+static tutti_status class_read(cl_device_type type, enum device_class *class)
+{
+    *class = type & CL_DEVICE_TYPE_CPU ? DEVICE_CPU : DEVICE_GPU;
+    const char *forced = getenv("TUTTI_DEVICE_CLASS");
+    if (!forced || !*forced) return TUTTI_OK;
+    if (!strcasecmp(forced, "cpu"))
+        *class = DEVICE_CPU;
+    else if (!strcasecmp(forced, "gpu"))
+        *class = DEVICE_GPU;
+    else
+        return fail(TUTTI_INVALID, "TUTTI_DEVICE_CLASS is '%s': set it to cpu or gpu, or unset it", forced);
+    return TUTTI_OK;
+}
+
+#define READ(what, value) \
+    CL_TRY(clGetDeviceInfo(id, what, sizeof(value), &(value), NULL), "asking '%s' for " #what, can->name)
+
+static tutti_status sizes_read(cl_device_id id, size_t memory_limit, struct capabilities *can)
+{
+    tutti_status status = TUTTI_OK;
+    cl_uint units = 0, alignment = 0;
+    cl_ulong local = 0, allocation = 0, memory = 0;
+    cl_bool unified = CL_FALSE;
+    cl_device_local_mem_type local_type = CL_GLOBAL;
+    READ(CL_DEVICE_MAX_COMPUTE_UNITS, units);
+    READ(CL_DEVICE_MEM_BASE_ADDR_ALIGN, alignment);
+    READ(CL_DEVICE_LOCAL_MEM_SIZE, local);
+    READ(CL_DEVICE_LOCAL_MEM_TYPE, local_type);
+    READ(CL_DEVICE_MAX_MEM_ALLOC_SIZE, allocation);
+    READ(CL_DEVICE_GLOBAL_MEM_SIZE, memory);
+    READ(CL_DEVICE_MAX_WORK_GROUP_SIZE, can->group_max);
+    READ(CL_DEVICE_HOST_UNIFIED_MEMORY, unified);
+    can->units = units > 0 ? (int)units : 1;
+    can->local_bytes = (size_t)local;
+    can->local_dedicated = local_type == CL_LOCAL;
+    can->memory_bytes = memory_limit && memory_limit < memory ? memory_limit : (size_t)memory;
+    can->allocation_max = allocation < can->memory_bytes ? (size_t)allocation : can->memory_bytes;
+    can->alignment =
+        alignment / 8 > 128 ? alignment / 8 : 128; /* two lines of a cache, whatever the driver is content with */
+    can->unified = unified;
+done:
+    return status;
+}
+
+tutti_status capabilities_read(cl_platform_id platform, cl_device_id id, size_t memory_limit, struct capabilities *can)
+{
+    tutti_status status = TUTTI_OK;
+    cl_device_type type = 0;
+    memset(can, 0, sizeof(*can));
+    CL_TRY(clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(can->platform) - 1, can->platform, NULL),
+        "asking a platform's name");
+    trim(can->platform);
+    TRY(device_text(id, CL_DEVICE_NAME, can->name, sizeof(can->name)));
+    TRY(device_text(id, CL_DEVICE_VENDOR, can->maker, sizeof(can->maker)));
+    TRY(device_text(id, CL_DRIVER_VERSION, can->driver, sizeof(can->driver)));
+    TRY(device_text(id, CL_DEVICE_VERSION, can->version, sizeof(can->version)));
+    READ(CL_DEVICE_TYPE, type);
+    TRY(class_read(type, &can->class));
+    TRY(vector_width_read(id, &can->vector_width));
+    TRY(sizes_read(id, memory_limit, can));
+    can->half = has_extension(id, can->platform, "cl_khr_fp16");
+    can->subgroups =
+        has_extension(id, can->platform, "cl_khr_subgroups") || has_extension(id, can->platform, "cl_intel_subgroups");
+done:
+    return status;
+}
+
+tutti_status device_open(struct device *device, const struct found_device *found)
+{
+    tutti_status status = TUTTI_OK;
+    cl_int error = CL_SUCCESS;
+    const cl_context_properties properties[] = { CL_CONTEXT_PLATFORM, (cl_context_properties)found->platform, 0 };
+    device->index = found->index;
+    device->platform = found->platform;
+    device->can = found->can;
+    device->quirks = quirks_of(found->can.platform);
+    CL_TRY(clRetainDevice(found->id), "opening device %d, '%s',", found->index, found->can.name);
+    device->id = found->id;
+    device->context = clCreateContext(properties, 1, &device->id, NULL, NULL, &error);
+    CL_TRY(error, "opening device %d, '%s',", found->index, found->can.name);
+    device->queue = clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &error);
+    CL_TRY(error, "making the queue of device %d, '%s',", found->index, found->can.name);
+    TRY(programs_new(device));
+done:
+    if (status != TUTTI_OK) device_close(device);
+    return status;
+}
+
+void device_close(struct device *device)
+{
+    programs_free(device);
+    checks_free(device);
+    if (device->queue) clReleaseCommandQueue(device->queue);
+    if (device->context) clReleaseContext(device->context);
+    if (device->id) clReleaseDevice(device->id);
+    device->queue = NULL;
+    device->context = NULL;
+    device->id = NULL;
+}
+
+/* Sleeps in steps that grow with the time waited, so that it ends at most a tenth late. */
+static void sleep_until_done(cl_event event)
+{
+    long waited = 0; /* nanoseconds */
+    cl_int state = CL_QUEUED;
+    while (clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(state), &state, NULL) == CL_SUCCESS &&
+        state > CL_COMPLETE) {
+        long step = waited / 10 < 20000 ? 20000 : waited / 10 > 1000000 ? 1000000 : waited / 10;
+        nanosleep(&(struct timespec) { .tv_nsec = step }, NULL);
+        waited += step;
+    }
+}
+
+tutti_status event_wait(struct device *device, cl_event event)
+{
+    tutti_status status = TUTTI_OK;
+    if (device->quirks & QUIRK_WAITS_SPIN) {
+        CL_TRY(clFlush(device->queue), "sending work to device %d, '%s',", device->index, device->can.name);
+        sleep_until_done(event);
+    }
+    cl_int error = clWaitForEvents(1, &event), state = CL_COMPLETE;
+    if (error == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST &&
+        clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(state), &state, NULL) == CL_SUCCESS &&
+        state < 0)
+        error = state; /* what really happened */
+    CL_TRY(error, "waiting for device %d, '%s',", device->index, device->can.name);
+done:
+    return status;
+}

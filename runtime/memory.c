@@ -1,0 +1,205 @@
+#include "runtime/memory.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+tutti_status device_wait(struct device *device)
+{
+    tutti_status status = TUTTI_OK;
+    cl_event event = NULL;
+    CL_TRY(clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &event), "waiting for '%s'", device->can.name);
+    TRY(event_wait(device, event));
+done:
+    if (event) clReleaseEvent(event);
+    return status;
+}
+
+/* Waits for the event of a command that was just enqueued, and releases it. */
+static tutti_status finish(struct device *device, cl_event event)
+{
+    tutti_status status = event_wait(device, event);
+    clReleaseEvent(event);
+    return status;
+}
+
+static tutti_status allocate(struct device *device, size_t bytes, cl_mem_flags flags, cl_mem *buffer)
+{
+    tutti_status status = TUTTI_OK;
+    cl_int error = CL_SUCCESS;
+    *buffer = NULL;
+    if (bytes > device->can.allocation_max)
+        FAIL(TUTTI_DEVICE_MEMORY,
+            "one buffer of %zu bytes is needed and device %d, '%s', gives at most %zu: lower the batch or the "
+            "micro-batch",
+            bytes, device->index, device->can.name, device->can.allocation_max);
+    *buffer = clCreateBuffer(device->context, flags, bytes ? bytes : 4, NULL, &error);
+    CL_TRY(error, "allocating %zu bytes on device %d, '%s',", bytes, device->index, device->can.name);
+done:
+    if (status != TUTTI_OK) *buffer = NULL;
+    return status;
+}
+
+tutti_status buffer_fill(struct device *device, cl_mem buffer, size_t offset, size_t bytes, uint32_t pattern)
+{
+    tutti_status status = TUTTI_OK;
+    cl_event event = NULL;
+    size_t whole = bytes / 4 * 4;
+    if (whole > 0) {
+        CL_TRY(clEnqueueFillBuffer(device->queue, buffer, &pattern, 4, offset, whole, 0, NULL, &event),
+            "filling %zu bytes on '%s'", bytes, device->can.name);
+        TRY(finish(device, event));
+    }
+    if (bytes > whole) TRY(buffer_write(device, buffer, offset + whole, &pattern, bytes - whole));
+done:
+    return status;
+}
+
+tutti_status buffer_new(struct device *device, size_t bytes, cl_mem *buffer)
+{
+    tutti_status status = TUTTI_OK;
+    TRY(allocate(device, bytes, CL_MEM_READ_WRITE, buffer));
+    TRY(buffer_fill(device, *buffer, 0, bytes, 0));
+done:
+    if (status != TUTTI_OK) buffer_free(buffer);
+    return status;
+}
+
+void buffer_free(cl_mem *buffer)
+{
+    if (*buffer) clReleaseMemObject(*buffer);
+    *buffer = NULL;
+}
+
+tutti_status buffer_cut(struct device *device, cl_mem parent, size_t offset, size_t bytes, cl_mem *buffer)
+{
+    tutti_status status = TUTTI_OK;
+    cl_int error = CL_SUCCESS;
+    const cl_buffer_region region = { offset, bytes ? bytes : 4 };
+    *buffer = NULL;
+    if (offset % device->can.alignment != 0)
+        FAIL(TUTTI_INTERNAL, "a sub-buffer at byte %zu is not aligned to %zu", offset, device->can.alignment);
+    *buffer = clCreateSubBuffer(parent, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
+    CL_TRY(error, "cutting %zu bytes at %zu out of a buffer on '%s'", bytes, offset, device->can.name);
+done:
+    if (status != TUTTI_OK) *buffer = NULL;
+    return status;
+}
+
+tutti_status buffer_write(struct device *device, cl_mem buffer, size_t offset, const void *data, size_t bytes)
+{
+    tutti_status status = TUTTI_OK;
+    cl_event event = NULL;
+    if (bytes == 0) return TUTTI_OK;
+    CL_TRY(clEnqueueWriteBuffer(device->queue, buffer, CL_FALSE, offset, bytes, data, 0, NULL, &event),
+        "writing %zu bytes to '%s'", bytes, device->can.name);
+    TRY(finish(device, event));
+done:
+    return status;
+}
+
+tutti_status buffer_read(struct device *device, cl_mem buffer, size_t offset, void *data, size_t bytes)
+{
+    tutti_status status = TUTTI_OK;
+    cl_event event = NULL;
+    if (bytes == 0) return TUTTI_OK;
+    CL_TRY(clEnqueueReadBuffer(device->queue, buffer, CL_FALSE, offset, bytes, data, 0, NULL, &event),
+        "reading %zu bytes from '%s'", bytes, device->can.name);
+    TRY(finish(device, event));
+done:
+    return status;
+}
+
+static tutti_status limits_check(const struct device *device, const size_t *sizes, int count)
+{
+    size_t total = 0;
+    for (int i = 0; i < count; i++)
+        if (!size_add(total, sizes[i], &total))
+            return fail(TUTTI_DEVICE_MEMORY, "the sum of the slabs' sizes overflows");
+    if (total > device->can.memory_bytes)
+        return fail(TUTTI_DEVICE_MEMORY,
+            "%zu bytes are needed and device %d, '%s', has %zu to use: lower the batch or the micro-batch", total,
+            device->index, device->can.name, device->can.memory_bytes);
+    return TUTTI_OK;
+}
+
+tutti_status arena_new(struct device *device, const size_t *sizes, int count, struct arena **made)
+{
+    tutti_status status = TUTTI_OK;
+    struct arena *arena = memory_new(1, sizeof(*arena));
+    if (!arena) return TUTTI_NO_MEMORY;
+    arena->device = device;
+    arena->users = 1;
+    arena->slabs = memory_new((size_t)count, sizeof(*arena->slabs));
+    arena->sizes = memory_new((size_t)count, sizeof(*arena->sizes));
+    if (!arena->slabs || !arena->sizes) {
+        status = TUTTI_NO_MEMORY;
+        goto done;
+    }
+    TRY(limits_check(device, sizes, count));
+    for (; arena->count < count; arena->count++) {
+        /* Filled at once: memory that does not exist after all is noticed here and not in a step. */
+        TRY(buffer_new(device, sizes[arena->count], &arena->slabs[arena->count]));
+        arena->sizes[arena->count] = sizes[arena->count];
+    }
+    *made = arena;
+    return TUTTI_OK;
+done:
+    arena_free(arena);
+    return status;
+}
+
+void arena_free(struct arena *arena)
+{
+    if (!arena || --arena->users > 0) return;
+    for (int i = 0; i < arena->count; i++) buffer_free(&arena->slabs[i]);
+    free(arena->slabs);
+    free(arena->sizes);
+    free(arena);
+}
+
+size_t arena_bytes(const struct arena *arena)
+{
+    size_t total = 0;
+    for (int i = 0; i < arena->count; i++) total += arena->sizes[i];
+    return total;
+}
+
+tutti_status arena_cut(struct arena *arena, struct place place, size_t bytes, cl_mem *buffer)
+{
+    *buffer = NULL;
+    size_t end;
+    if (place.slab < 0 || place.slab >= arena->count || !size_add(place.offset, bytes, &end) ||
+        end > arena->sizes[place.slab])
+        return fail(TUTTI_INTERNAL, "%zu bytes at %zu lie outside of slab %d", bytes, place.offset, place.slab);
+    return buffer_cut(arena->device, arena->slabs[place.slab], place.offset, bytes, buffer);
+}
+
+tutti_status staging_new(struct device *device, size_t bytes, struct staging *staging)
+{
+    tutti_status status = TUTTI_OK;
+    cl_event event = NULL;
+    cl_int error = CL_SUCCESS;
+    *staging = (struct staging) { .device = device, .bytes = bytes };
+    TRY(allocate(device, bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, &staging->buffer));
+    staging->pointer = clEnqueueMapBuffer(device->queue, staging->buffer, CL_FALSE, CL_MAP_READ | CL_MAP_WRITE, 0,
+        bytes ? bytes : 4, 0, NULL, &event, &error);
+    CL_TRY(error, "mapping %zu bytes of '%s'", bytes, device->can.name);
+    TRY(finish(device, event));
+    memset(staging->pointer, 0, bytes);
+done:
+    if (status != TUTTI_OK) staging_free(staging);
+    return status;
+}
+
+void staging_free(struct staging *staging)
+{
+    cl_event event = NULL;
+    if (staging->pointer &&
+        clEnqueueUnmapMemObject(staging->device->queue, staging->buffer, staging->pointer, 0, NULL, &event) ==
+            CL_SUCCESS)
+        (void)finish(staging->device, event); /* nobody is left who could use a failure */
+    buffer_free(&staging->buffer);
+    *staging = (struct staging) { 0 };
+}

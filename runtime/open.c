@@ -1,0 +1,223 @@
+/* The public functions of runtimes, devices, statuses and versions. */
+#include "base/memory.h"
+#include "base/threads.h"
+#include "runtime/check.h"
+#include "runtime/device.h"
+#include "runtime/discover.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_OF(value) #value
+#define TEXT(value) TEXT_OF(value)
+
+const char *tutti_version(void)
+{
+    return TEXT(TUTTI_VERSION_MAJOR) "." TEXT(TUTTI_VERSION_MINOR) "." TEXT(TUTTI_VERSION_PATCH);
+}
+
+const char *tutti_status_name(tutti_status status)
+{
+    switch (status) {
+#define NAME(name, number, sentence) \
+    case TUTTI_##name: return "TUTTI_" #name;
+        TUTTI_STATUS_TABLE(NAME)
+#undef NAME
+    }
+    return "TUTTI_UNKNOWN";
+}
+
+const char *tutti_status_text(tutti_status status)
+{
+    switch (status) {
+#define SENTENCE(name, number, sentence) \
+    case TUTTI_##name: return sentence;
+        TUTTI_STATUS_TABLE(SENTENCE)
+#undef SENTENCE
+    }
+    return "a status that this version does not know";
+}
+
+const char *tutti_message(const tutti_runtime *runtime)
+{
+    (void)runtime;
+    return status_message();
+}
+
+static const char *environment(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+/* NULL where there is none. */
+static tutti_status cache_folder_find(const char *wanted, char **folder)
+{
+    const char *tutti = environment("TUTTI_CACHE_DIR"), *cache = environment("XDG_CACHE_HOME"),
+               *home = environment("HOME");
+    *folder = NULL;
+    if (wanted && !*wanted) return TUTTI_OK;
+    if (wanted)
+        *folder = memory_copy_text(wanted);
+    else if (tutti)
+        *folder = memory_copy_text(tutti);
+    else if (cache)
+        *folder = memory_format("%s/tutti", cache);
+    else if (home)
+        *folder = memory_format("%s/.cache/tutti", home);
+    else
+        return TUTTI_OK;
+    return *folder ? TUTTI_OK : TUTTI_NO_MEMORY;
+}
+
+static tutti_status options_check(const tutti_runtime_options *options)
+{
+    if (options->threads < 0)
+        return fail(TUTTI_INVALID, "%d threads were asked for: give a positive number, or 0 for all", options->threads);
+    if (options->log_level < TUTTI_LOG_DEFAULT || options->log_level > TUTTI_LOG_DEBUG)
+        return fail(TUTTI_INVALID, "log level %d does not exist: give one of tutti_log_level", (int)options->log_level);
+    return TUTTI_OK;
+}
+
+static tutti_status devices_open(
+    struct tutti_runtime *runtime, const struct found_device *found, int count, size_t memory_limit)
+{
+    tutti_status status = TUTTI_OK;
+    runtime->devices = memory_new((size_t)count, sizeof(*runtime->devices));
+    if (!runtime->devices) return TUTTI_NO_MEMORY;
+    for (int i = 0; i < count; i++) {
+        if (!found[i].chosen) continue;
+        struct device *device = &runtime->devices[runtime->count];
+        device->runtime = runtime;
+        TRY(device_open(device, &found[i]));
+        runtime->count++;
+        struct capabilities *can = &device->can;
+        if (memory_limit && memory_limit < can->memory_bytes) can->memory_bytes = memory_limit;
+        if (can->allocation_max > can->memory_bytes) can->allocation_max = can->memory_bytes;
+        log_info(&runtime->log, "device %d: %s (%s, %s), class %s, %d units, vectors of %d floats", device->index,
+            can->name, can->platform, can->driver, can->class == DEVICE_CPU ? "cpu" : "gpu", can->units,
+            can->vector_width);
+    }
+done:
+    return status;
+}
+
+tutti_runtime *tutti_open(const tutti_runtime_options *options)
+{
+    static const tutti_runtime_options defaults;
+    tutti_status status = TUTTI_OK;
+    struct found_device *found = NULL;
+    int count = 0;
+    if (!options) options = &defaults;
+    struct tutti_runtime *runtime = memory_new(1, sizeof(*runtime));
+    if (!runtime) return NULL;
+    TRY(options_check(options));
+    log_init(&runtime->log, options->log_level, options->log, options->log_user);
+    runtime->threads = options->threads ? options->threads : processor_count();
+    TRY(cache_folder_find(options->cache_folder, &runtime->cache_folder));
+    TRY(discover(&found, &count));
+    TRY(discover_choose(found, count, options->devices));
+    TRY(devices_open(runtime, found, count, options->memory_limit));
+done:
+    discover_free(found, count);
+    if (status == TUTTI_OK) return runtime;
+    tutti_close(runtime);
+    return NULL;
+}
+
+void tutti_close(tutti_runtime *runtime)
+{
+    if (!runtime) return;
+    for (int i = 0; i < runtime->count; i++) device_close(&runtime->devices[i]);
+    free(runtime->devices);
+    free(runtime->cache_folder);
+    free(runtime);
+}
+
+static tutti_device_info info_of(int index, const struct capabilities *can, bool chosen, const char *note)
+{
+    return (tutti_device_info) { .index = index,
+        .name = can->name,
+        .platform = can->platform,
+        .driver = can->driver,
+        .device_class = can->class == DEVICE_CPU ? "cpu" : "gpu",
+        .compute_units = can->units,
+        .vector_width = can->vector_width,
+        .memory_bytes = can->memory_bytes,
+        .local_bytes = can->local_bytes,
+        .allocation_bytes = can->allocation_max,
+        .half = can->half,
+        .subgroups = can->subgroups,
+        .chosen = chosen,
+        .note = note };
+}
+
+/* One block: the infos, then the found devices, which hold the strings. */
+static tutti_device_info *list_new(const struct found_device *found, int count)
+{
+    size_t head = size_round_up((size_t)count * sizeof(tutti_device_info), 64);
+    char *block = memory_new(1, head + (size_t)count * sizeof(*found));
+    if (!block) return NULL;
+    tutti_device_info *list = (tutti_device_info *)(void *)block;
+    struct found_device *kept = (struct found_device *)(void *)(block + head);
+    memcpy(kept, found, (size_t)count * sizeof(*found));
+    for (int i = 0; i < count; i++) list[i] = info_of(kept[i].index, &kept[i].can, kept[i].chosen, kept[i].note);
+    return list;
+}
+
+tutti_status tutti_devices_list(const tutti_runtime_options *options, tutti_device_info **list, int *count)
+{
+    tutti_status status = TUTTI_OK;
+    struct found_device *found = NULL;
+    int found_count = 0;
+    if (!list || !count)
+        return fail(TUTTI_INVALID, "tutti_devices_list needs a place for the list and one for the count");
+    *list = NULL;
+    *count = 0;
+    status = discover(&found, &found_count);
+    if (status == TUTTI_NO_PLATFORM) return TUTTI_OK; /* an empty list; the message says why */
+    if (status != TUTTI_OK) return status;
+    TRY(discover_choose(found, found_count, options ? options->devices : NULL));
+    *list = list_new(found, found_count);
+    if (*list)
+        *count = found_count;
+    else
+        status = TUTTI_NO_MEMORY;
+done:
+    discover_free(found, found_count);
+    return status;
+}
+
+void tutti_devices_free(tutti_device_info *list)
+{
+    free(list);
+}
+
+int tutti_device_count(const tutti_runtime *runtime)
+{
+    return runtime ? runtime->count : 0;
+}
+
+static tutti_status position_check(const tutti_runtime *runtime, int position)
+{
+    if (!runtime) return fail(TUTTI_INVALID, "there is no runtime: tutti_open failed or was not called");
+    if (position < 0 || position >= runtime->count)
+        return fail(TUTTI_NO_DEVICE, "device at position %d was asked for and %d %s open", position, runtime->count,
+            runtime->count == 1 ? "is" : "are");
+    return TUTTI_OK;
+}
+
+tutti_status tutti_device_get(const tutti_runtime *runtime, int position, tutti_device_info *info)
+{
+    tutti_status status = position_check(runtime, position);
+    if (status != TUTTI_OK) return status;
+    if (!info) return fail(TUTTI_INVALID, "tutti_device_get needs a place for the information");
+    *info = info_of(runtime->devices[position].index, &runtime->devices[position].can, true, "");
+    return TUTTI_OK;
+}
+
+tutti_status tutti_device_check(tutti_runtime *runtime, int position)
+{
+    tutti_status status = position_check(runtime, position);
+    return status == TUTTI_OK ? check_device(&runtime->devices[position]) : status;
+}

@@ -1,0 +1,275 @@
+#include "runtime/program.h"
+
+#include "base/memory.h"
+#include "base/threads.h"
+#include "runtime/kernels_text.h"
+#include "runtime/program_cache.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One program that was built, or is to be. */
+struct program {
+    const char *source; /* the embedded text's own name: static */
+    char *options;
+    cl_program program;
+    bool from_cache, saved;
+};
+
+struct programs {
+    pthread_mutex_t lock;
+    struct program *list;
+    size_t count, capacity;
+};
+
+static const struct kernel_text *text_of(const char *name)
+{
+    const struct kernel_text *text = kernel_texts;
+    while (text->name && strcmp(text->name, name)) text++;
+    return text->name ? text : NULL;
+}
+
+const char *program_source(const char *name)
+{
+    const struct kernel_text *text = text_of(name);
+    return text ? text->text : NULL;
+}
+
+tutti_status programs_new(struct device *device)
+{
+    struct programs *programs = memory_new(1, sizeof(*programs));
+    if (!programs) return TUTTI_NO_MEMORY;
+    pthread_mutex_init(&programs->lock, NULL);
+    device->programs = programs;
+    return TUTTI_OK;
+}
+
+void programs_free(struct device *device)
+{
+    struct programs *programs = device->programs;
+    if (!programs) return;
+    for (size_t i = 0; i < programs->count; i++) {
+        clReleaseProgram(programs->list[i].program);
+        free(programs->list[i].options);
+    }
+    pthread_mutex_destroy(&programs->lock);
+    free(programs->list);
+    free(programs);
+    device->programs = NULL;
+}
+
+/* The lock is held. */
+static struct program *find(struct programs *programs, const struct program_request *request)
+{
+    for (size_t i = 0; i < programs->count; i++)
+        if (!strcmp(programs->list[i].source, request->source) &&
+            !strcmp(programs->list[i].options, request->options ? request->options : ""))
+            return &programs->list[i];
+    return NULL;
+}
+
+/* The compiler's log shortened to its first error, on one line. */
+static void first_error(const char *log, char *line, size_t size)
+{
+    const char *at = strstr(log, "error:");
+    if (!at) at = strstr(log, "error");
+    if (!at) at = log + strspn(log, " \t\r\n");
+    while (at > log && at[-1] != '\n') at--; /* the place in the text stands before */
+    size_t length = strcspn(at, "\r\n");
+    if (length >= size) length = size - 1;
+    memcpy(line, at, length);
+    line[length] = '\0';
+}
+
+static tutti_status build_failure(
+    struct device *device, cl_program program, const struct program_request *request, cl_int error)
+{
+    char line[400] = "the driver gives no reason";
+    size_t size = 0;
+    if (clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) == CL_SUCCESS && size > 1) {
+        char *log = calloc(1, size + 1);
+        if (log && clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, size, log, NULL) == CL_SUCCESS) {
+            first_error(log, line, sizeof(line));
+            log_debug(&device->runtime->log, "build log of '%s' (%s):\n%s", request->source,
+                request->options ? request->options : "", log);
+        }
+        free(log);
+    }
+    return fail(TUTTI_BUILD, "kernels '%s' do not build on device %d, '%s' (%s): %s; options: %s", request->source,
+        device->index, device->can.name, opencl_error_name(error), line,
+        request->options && *request->options ? request->options : "none");
+}
+
+static char *all_options(const struct device *device, const struct program_request *request)
+{
+    return memory_format("-cl-std=CL1.2 -DV=%d -DTUTTI_GPU=%d%s%s", device->can.vector_width,
+        device->can.class == DEVICE_GPU, request->options && *request->options ? " " : "",
+        request->options ? request->options : "");
+}
+
+static tutti_status build_from_source(struct device *device, const struct program_request *request, const char *text,
+    const char *options, cl_program *built)
+{
+    tutti_status status = TUTTI_OK;
+    cl_int error = CL_SUCCESS;
+    cl_program program = clCreateProgramWithSource(device->context, 1, &text, NULL, &error);
+    CL_TRY(error, "making the program '%s' on '%s'", request->source, device->can.name);
+    error = clBuildProgram(program, 1, &device->id, options, NULL, NULL);
+    if (error != CL_SUCCESS) {
+        status = build_failure(device, program, request, error);
+        goto done;
+    }
+    *built = program;
+    return TUTTI_OK;
+done:
+    if (program) clReleaseProgram(program);
+    return status;
+}
+
+static tutti_status build(struct device *device, const struct program_request *request, struct program *made)
+{
+    tutti_status status = TUTTI_OK;
+    char *options = NULL;
+    const struct kernel_text *text = text_of(request->source);
+    *made = (struct program) { 0 };
+    if (!text) FAIL(TUTTI_INTERNAL, "no kernels of the name '%s' are embedded in the library", request->source);
+    made->source = text->name;
+    made->options = memory_copy_text(request->options ? request->options : "");
+    options = all_options(device, request);
+    if (!made->options || !options) FAIL(TUTTI_NO_MEMORY, "no memory to build the kernels '%s'", request->source);
+    double start = clock_seconds();
+    made->program = program_cache_load(device, text->text, options);
+    made->from_cache = made->program != NULL;
+    if (!made->program) TRY(build_from_source(device, request, text->text, options, &made->program));
+    log_debug(&device->runtime->log, "%s '%s' (%s) in %.0f ms", made->from_cache ? "loaded" : "built", request->source,
+        options, 1e3 * (clock_seconds() - start));
+done:
+    free(options);
+    if (status != TUTTI_OK) free(made->options);
+    return status;
+}
+
+/* Adds what was built; of two threads that built the same, the first wins. */
+static tutti_status keep(struct programs *programs, const struct program_request *request, struct program *made)
+{
+    pthread_mutex_lock(&programs->lock);
+    void *array = programs->list;
+    tutti_status status = memory_grow(&array, &programs->capacity, programs->count + 1, sizeof(*programs->list));
+    programs->list = array;
+    bool kept = status == TUTTI_OK && !find(programs, request);
+    if (kept) programs->list[programs->count++] = *made;
+    pthread_mutex_unlock(&programs->lock);
+    if (kept) return TUTTI_OK;
+    clReleaseProgram(made->program);
+    free(made->options);
+    return status;
+}
+
+/* What the threads of one program_build_all share. */
+struct building {
+    struct device *device;
+    const struct program_request **requests; /* each once */
+    int count, next, built;
+    pthread_mutex_t lock;
+    tutti_status status; /* the first failure, with its message */
+    char message[1024];
+    void (*progress)(void *user, int built, int total);
+    void *user;
+};
+
+static void *build_some(void *argument)
+{
+    struct building *building = argument;
+    pthread_mutex_lock(&building->lock);
+    while (building->next < building->count && building->status == TUTTI_OK) {
+        const struct program_request *request = building->requests[building->next++];
+        pthread_mutex_unlock(&building->lock);
+        struct program made;
+        tutti_status status = build(building->device, request, &made);
+        if (status == TUTTI_OK) status = keep(building->device->programs, request, &made);
+        pthread_mutex_lock(&building->lock);
+        if (status != TUTTI_OK && building->status == TUTTI_OK) {
+            building->status = status;
+            strncpy(building->message, status_message(), sizeof(building->message) - 1);
+        }
+        building->built++;
+        if (building->progress) building->progress(building->user, building->built, building->count);
+    }
+    pthread_mutex_unlock(&building->lock);
+    return NULL;
+}
+
+/* On as many threads as the runtime may use, the caller's included. */
+static tutti_status build_in_parallel(struct building *building)
+{
+    enum { MOST_THREADS = 64 };
+    pthread_t threads[MOST_THREADS];
+    int started = 0;
+    int wanted =
+        building->device->runtime->threads < building->count ? building->device->runtime->threads : building->count;
+    pthread_mutex_init(&building->lock, NULL);
+    while (started < wanted - 1 && started < MOST_THREADS &&
+        !pthread_create(&threads[started], NULL, build_some, building))
+        started++;
+    build_some(building);
+    for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
+    pthread_mutex_destroy(&building->lock);
+    if (building->status != TUTTI_OK) status_set_message(building->message);
+    return building->status;
+}
+
+static bool equal(const struct program_request *a, const struct program_request *b)
+{
+    return !strcmp(a->source, b->source) && !strcmp(a->options ? a->options : "", b->options ? b->options : "");
+}
+
+tutti_status program_build_all(struct device *device, const struct program_request *requests, int count,
+    void (*progress)(void *user, int built, int total), void *user)
+{
+    struct programs *programs = device->programs;
+    struct building building = { .device = device, .progress = progress, .user = user };
+    building.requests = memory_new((size_t)count, sizeof(*building.requests));
+    if (!building.requests) return TUTTI_NO_MEMORY;
+    pthread_mutex_lock(&programs->lock);
+    for (int i = 0; i < count; i++) {
+        bool known = find(programs, &requests[i]) != NULL;
+        for (int j = 0; j < building.count && !known; j++) known = equal(building.requests[j], &requests[i]);
+        if (!known) building.requests[building.count++] = &requests[i];
+    }
+    pthread_mutex_unlock(&programs->lock);
+    tutti_status status = build_in_parallel(&building);
+    free(building.requests);
+    return status;
+}
+
+tutti_status program_kernel(
+    struct device *device, const struct program_request *request, const char *kernel, cl_kernel *made)
+{
+    tutti_status status = TUTTI_OK;
+    TRY(program_build_all(device, request, 1, NULL, NULL));
+    pthread_mutex_lock(&device->programs->lock);
+    cl_program program = find(device->programs, request)->program;
+    pthread_mutex_unlock(&device->programs->lock);
+    cl_int error = CL_SUCCESS;
+    *made = clCreateKernel(program, kernel, &error);
+    CL_TRY(error, "making the kernel '%s' of '%s' on '%s'", kernel, request->source, device->can.name);
+done:
+    return status;
+}
+
+void programs_save(struct device *device)
+{
+    struct programs *programs = device->programs;
+    pthread_mutex_lock(&programs->lock);
+    for (size_t i = 0; i < programs->count; i++) {
+        struct program *program = &programs->list[i];
+        if (program->from_cache || program->saved) continue;
+        const struct program_request request = { program->source, program->options };
+        char *options = all_options(device, &request);
+        if (options) program_cache_save(device, program_source(program->source), options, program->program);
+        free(options);
+        program->saved = true;
+    }
+    pthread_mutex_unlock(&programs->lock);
+}
