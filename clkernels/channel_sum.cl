@@ -1,0 +1,128 @@
+/* channel_sum: db[c] = sum over n, i of dy[n, c, i], the gradient of a bias. Sums have one fixed order.
+ *
+ *   plain    any device, both layouts. One work-item for each channel.
+ *   vectors  CPU class. One task (a group of one work-item) for each channel in the plain layout, for each block of V
+ *            channels in the blocked one.
+ *   columns  CPU class, one pixel in each channel ([N][C] of dense layers): one task for V neighbouring channels.
+ *   groups   GPU class, plain layout. One work-group of GROUP work-items (a power of two) for each channel.
+ *
+ * dy is [N][C][pixels] in the plain layout, [N][C / V][pixels][V] in the blocked one; db [C], to which `add` [C] is
+ * added where ADD is 1. Launched by layers/channel_sum.c. */
+#include "epilogue.h"
+#include "vector.h"
+
+INLINE void finish(float sum, int c, global const float *add, global float *db)
+{
+#if ADD
+    sum += add[c];
+#endif
+    db[c] = sum;
+}
+
+kernel void plain(
+    global const float *restrict dy, global const float *add, global float *db, int N, int C, int pixels, int blocked)
+{
+    int c = get_global_id(0);
+    if (c >= C) return;
+    long stride = blocked ? V : 1, image = blocked ? (long)((C + V - 1) / V) * V * pixels : (long)C * pixels;
+    global const float *from = dy + (blocked ? (long)(c / V) * V * pixels + c % V : (long)c * pixels);
+    float sum = 0.0f;
+    for (int n = 0; n < N; n++) {
+        float part = 0.0f;
+        for (int i = 0; i < pixels; i++) part += from[n * image + i * stride];
+        sum += part;
+    }
+    finish(sum, c, add, db);
+}
+
+#if !TUTTI_GPU
+/* Sums `count` vectors that lie one after the other: four chains hide the latency of the additions. */
+INLINE VF column(global const float *from, int count)
+{
+    VF a = 0.0f, b = 0.0f, c = 0.0f, d = 0.0f;
+    int i = 0;
+    for (; i + 4 <= count; i += 4) {
+        a += VLOAD(i, from);
+        b += VLOAD(i + 1, from);
+        c += VLOAD(i + 2, from);
+        d += VLOAD(i + 3, from);
+    }
+    for (; i < count; i++) a += VLOAD(i, from);
+    return (a + b) + (c + d);
+}
+
+TASK void vectors(
+    global const float *restrict dy, global const float *add, global float *db, int N, int C, int pixels, int blocked)
+{
+    int task = get_group_id(0);
+    VF sum = 0.0f;
+    if (blocked) {
+        long image = (long)((C + V - 1) / V) * V * pixels;
+        for (int n = 0; n < N; n++) sum += column(dy + n * image + (long)task * V * pixels, pixels);
+        float parts[V];
+        *(VF_unaligned *)parts = sum;
+        for (int i = 0; i < V && task * V + i < C; i++) finish(parts[i], task * V + i, add, db);
+        return;
+    }
+    float rest = 0.0f;
+    for (int n = 0; n < N; n++) {
+        global const float *from = dy + ((long)n * C + task) * pixels;
+        sum += column(from, pixels / V);
+        for (int i = pixels / V * V; i < pixels; i++) rest += from[i];
+    }
+    finish(vector_sum(sum) + rest, task, add, db);
+}
+
+TASK void columns(global const float *restrict dy, global const float *add, global float *db, int N, int C)
+{
+    int first = get_group_id(0) * V;
+    if (first + V <= C) {
+        VF a = 0.0f, b = 0.0f;
+        int n = 0;
+        for (; n + 2 <= N; n += 2) {
+            a += VLOAD(0, dy + (long)n * C + first);
+            b += VLOAD(0, dy + (long)(n + 1) * C + first);
+        }
+        if (n < N) a += VLOAD(0, dy + (long)n * C + first);
+        float parts[V];
+        *(VF_unaligned *)parts = a + b;
+        for (int i = 0; i < V; i++) finish(parts[i], first + i, add, db);
+        return;
+    }
+    for (int c = first; c < C; c++) {
+        float sum = 0.0f;
+        for (int n = 0; n < N; n++) sum += dy[(long)n * C + c];
+        finish(sum, c, add, db);
+    }
+}
+#else
+#ifndef GROUP
+#define GROUP 1
+#endif
+__attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void groups(
+    global const float *restrict dy, global const float *add, global float *db, int N, int C, int pixels)
+{
+    local float parts[GROUP];
+    int c = get_group_id(0), item = get_local_id(0);
+    float sum = 0.0f;
+    /* n and i walk on together by GROUP, so that small images keep all work-items busy. */
+    int n = item / pixels, i = item % pixels;
+    int images = GROUP / pixels, rest = GROUP % pixels;
+    while (n < N) {
+        sum += dy[((long)n * C + c) * pixels + i];
+        n += images;
+        i += rest;
+        if (i >= pixels) {
+            i -= pixels;
+            n++;
+        }
+    }
+    parts[item] = sum;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int width = GROUP / 2; width > 0; width /= 2) {
+        if (item < width) parts[item] += parts[item + width];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (item == 0) finish(parts[0], c, add, db);
+}
+#endif

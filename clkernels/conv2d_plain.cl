@@ -1,0 +1,95 @@
+/* conv2d for every device, kernel, stride, padding, dilation and number of groups: plain layout, one work-item for each
+ * output element, sums in one fixed order. It is the last in every list: its virtue is that it always works.
+ *
+ *   forward          y[n,k,p]     = bias[k] + sum c,r,s  w[k,c,r,s] x[n, g C/G + c, q]
+ *   data_gradient    dx[n,c,q]    = sum k,r,s  w[k,c,r,s] dy[n,k,p]
+ *   weight_gradient  dw[k,c,r,s]  = sum n,p    dy[n,k,p] x[n, g C/G + c, q]
+ *
+ * where p = (oh, ow) and q = p stride - padding + (r, s) dilation; g is the group of k.
+ * x [N][C][H][W], w [K][C/G][R][S], y [N][K][OH][OW]. Launched by layers/conv2d_plain.c with one
+ * dimension, at least as many work-items as the output has elements. BIAS, ADD, ACTIVATE: see epilogue.h. */
+#include "epilogue.h"
+
+#define SIZES                                                                                                         \
+    long count, int C, int H, int W, int K, int OH, int OW, int R, int S, int CG, int KG, int stride_h, int stride_w, \
+        int padding_h, int padding_w, int dilation_h, int dilation_w
+
+kernel void forward(global const float *restrict x, global const float *restrict weight,
+    global const float *restrict bias, global const float *add, global float *y, SIZES)
+{
+    long i = get_global_id(0);
+    if (i >= count) return;
+    int ow = i % OW, oh = i / OW % OH, k = i / ((long)OW * OH) % K;
+    long n = i / ((long)OW * OH * K);
+    int top = oh * stride_h - padding_h, left = ow * stride_w - padding_w;
+    global const float *image = x + (n * C + k / KG * CG) * H * W;
+    global const float *kernel_at = weight + (long)k * CG * R * S;
+    float sum = 0.0f;
+    for (int c = 0; c < CG; c++)
+        for (int r = 0; r < R; r++) {
+            int h = top + r * dilation_h;
+            if (h < 0 || h >= H) continue;
+            for (int s = 0; s < S; s++) {
+                int w = left + s * dilation_w;
+                if (w >= 0 && w < W) sum += image[((long)c * H + h) * W + w] * kernel_at[((long)c * R + r) * S + s];
+            }
+        }
+#if BIAS
+    sum += bias[k];
+#endif
+#if ADD
+    sum += add[i];
+#endif
+    y[i] = ACTIVATION(sum);
+}
+
+kernel void data_gradient(global const float *restrict dy, global const float *restrict weight, global const float *add,
+    global float *dx, SIZES)
+{
+    long i = get_global_id(0);
+    if (i >= count) return;
+    int w = i % W, h = i / W % H, c = i / ((long)W * H) % C;
+    long n = i / ((long)W * H * C);
+    int group = c / CG;
+    float sum = 0.0f;
+    for (int r = 0; r < R; r++) {
+        int from_top = h + padding_h - r * dilation_h, oh = from_top / stride_h;
+        if (from_top < 0 || from_top % stride_h != 0 || oh >= OH) continue;
+        for (int s = 0; s < S; s++) {
+            int from_left = w + padding_w - s * dilation_w, ow = from_left / stride_w;
+            if (from_left < 0 || from_left % stride_w != 0 || ow >= OW) continue;
+            for (int k = group * KG; k < (group + 1) * KG; k++)
+                sum += dy[((n * K + k) * OH + oh) * OW + ow] * weight[(((long)k * CG + c % CG) * R + r) * S + s];
+        }
+    }
+#if ADD
+    sum += add[i];
+#endif
+    dx[i] = sum;
+}
+
+kernel void weight_gradient(global const float *restrict x, global const float *restrict dy, global const float *add,
+    global float *dw, SIZES, int N)
+{
+    long i = get_global_id(0);
+    if (i >= count) return;
+    int s = i % S, r = i / S % R, c = i / ((long)S * R) % CG;
+    int k = i / ((long)S * R * CG);
+    float sum = 0.0f;
+    for (int n = 0; n < N; n++) {
+        global const float *image = x + ((long)n * C + k / KG * CG + c) * H * W;
+        global const float *gradient = dy + ((long)n * K + k) * OH * OW;
+        for (int oh = 0; oh < OH; oh++) {
+            int h = oh * stride_h - padding_h + r * dilation_h;
+            if (h < 0 || h >= H) continue;
+            for (int ow = 0; ow < OW; ow++) {
+                int w = ow * stride_w - padding_w + s * dilation_w;
+                if (w >= 0 && w < W) sum += gradient[(long)oh * OW + ow] * image[(long)h * W + w];
+            }
+        }
+    }
+#if ADD
+    sum += add[i];
+#endif
+    dw[i] = sum;
+}

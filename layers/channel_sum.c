@@ -1,0 +1,133 @@
+/* channel_sum: the gradient of a bias, dy summed over all but the channels (dimension 1 of [N, C, H, W], the last of
+ * [N, features]). */
+#include "base/memory.h"
+#include "layers/layers.h"
+
+static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *dy = graph_at(graph, node->inputs[0]);
+    if (dy->shape.rank < 2)
+        return fail(TUTTI_SHAPE, "channel_sum: the gradient has %d dimensions, and needs 2 or more", dy->shape.rank);
+    int channel = dy->shape.rank == 4 ? 1 : dy->shape.rank - 1;
+    outputs[0] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(dy->shape.sizes[channel]) };
+    node->output_count = 1;
+    return TUTTI_OK;
+}
+
+/* dy as [n][c][pixels]; other ranks than 4 are rows of c numbers. */
+struct sizes {
+    int64_t n, c, pixels;
+    bool blocked;
+};
+
+static struct sizes sizes_of(const struct problem *problem)
+{
+    const struct value *dy = problem->inputs[0];
+    const tutti_shape *shape = &dy->shape;
+    if (shape->rank == 4)
+        return (struct sizes) { shape->sizes[0], shape->sizes[1], shape->sizes[2] * shape->sizes[3],
+            dy->layout == LAYOUT_BLOCKED };
+    int64_t c = shape->sizes[shape->rank - 1];
+    return (struct sizes) { value_elements(dy) / c, c, 1, false };
+}
+
+static const char *fits_cpu(const struct problem *problem)
+{
+    return problem->device->class == DEVICE_CPU ? NULL : "it is for CPU-class devices";
+}
+
+static const char *fits_gpu(const struct problem *problem)
+{
+    return problem->device->class == DEVICE_GPU ? NULL : "it is for GPU-class devices";
+}
+
+static const char *fits_all(const struct problem *problem)
+{
+    (void)problem;
+    return NULL;
+}
+
+static unsigned epilogues(const struct problem *problem)
+{
+    (void)problem;
+    return EPILOGUE_ADD;
+}
+
+static struct launch *add(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    const char *kernel, int group)
+{
+    char epilogue[128];
+    struct sizes z = sizes_of(problem);
+    struct launch *launch = launch_add(list, "channel_sum", kernel, "-DGROUP=%d %s", group,
+        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+    launch_buffer(launch, operands->inputs[0]);
+    launch_buffer(launch, operands->add);
+    launch_buffer(launch, operands->outputs[0]);
+    launch_int(launch, z.n);
+    launch_int(launch, z.c);
+    double elements = (double)value_elements(problem->inputs[0]);
+    launch_work(launch, elements, 4 * (elements + (double)z.c));
+    return launch;
+}
+
+static void emit_vectors(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct sizes z = sizes_of(problem);
+    int64_t v = problem->device->vector_width;
+    bool columns = z.pixels == 1 && !z.blocked;
+    struct launch *launch = add(problem, operands, list, columns ? "columns" : "vectors", 1);
+    if (!columns) {
+        launch_int(launch, z.pixels);
+        launch_int(launch, z.blocked);
+    }
+    launch_tasks(launch, (size_t)(columns || z.blocked ? divide_up(z.c, v) : z.c), 1, 1);
+}
+
+static void emit_groups(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct sizes z = sizes_of(problem);
+    const struct capabilities *can = problem->device;
+    size_t group = 256;
+    while (group > 1 && (group > can->group_max || group * sizeof(float) > can->local_bytes)) group /= 2;
+    struct launch *launch = add(problem, operands, list, "groups", (int)group);
+    launch_int(launch, z.pixels);
+    launch_grid(launch, 1, (size_t)z.c * group, 1, 1, group, 1, 1);
+}
+
+static void emit_plain(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct sizes z = sizes_of(problem);
+    struct launch *launch = add(problem, operands, list, "plain", 1);
+    launch_int(launch, z.pixels);
+    launch_int(launch, z.blocked);
+    size_t group = problem->device->group_max < 64 ? problem->device->group_max : 64;
+    launch_grid(launch, 1, size_round_up((size_t)z.c, group), 1, 1, group, 1, 1);
+}
+
+static const struct implementation vectors = {
+    .name = "vectors",
+    .fits = fits_cpu,
+    .any_layout = true,
+    .epilogues = epilogues,
+    .emit = emit_vectors,
+};
+static const struct implementation groups = {
+    .name = "groups",
+    .fits = fits_gpu,
+    .epilogues = epilogues,
+    .emit = emit_groups,
+};
+static const struct implementation plain = {
+    .name = "plain",
+    .fits = fits_all,
+    .any_layout = true,
+    .epilogues = epilogues,
+    .emit = emit_plain,
+};
+static const struct implementation *const implementations[] = { &vectors, &groups, &plain, NULL };
+
+const struct operation operation_channel_sum = {
+    .name = "channel_sum",
+    .infer = infer,
+    .implementations = implementations,
+};

@@ -1,0 +1,258 @@
+/* conv2d: its builder, shapes, gradient and the lists of implementations, best first. */
+#include "layers/conv2d.h"
+
+#include "graph/network.h"
+#include "layers/conv2d_cpu.h"
+#include "layers/layers.h"
+
+struct conv2d_sizes conv2d_sizes_of(const struct problem *problem)
+{
+    const struct node *node = problem->node;
+    const struct value *x = problem->inputs[0], *w = problem->inputs[1], *y = problem->outputs[0];
+    if (node->operation == &operation_conv2d_data_gradient) {
+        x = problem->outputs[0];
+        y = problem->inputs[0];
+    } else if (node->operation == &operation_conv2d_weight_gradient) {
+        w = problem->outputs[0];
+        y = problem->inputs[1];
+    }
+    const struct attributes *a = &node->attributes;
+    int64_t groups = a->groups;
+    return (struct conv2d_sizes) {
+        .n = x->shape.sizes[0],
+        .c = x->shape.sizes[1],
+        .h = x->shape.sizes[2],
+        .w = x->shape.sizes[3],
+        .k = y->shape.sizes[1],
+        .oh = y->shape.sizes[2],
+        .ow = y->shape.sizes[3],
+        .r = w->shape.sizes[2],
+        .s = w->shape.sizes[3],
+        .groups = groups,
+        .c_group = x->shape.sizes[1] / groups,
+        .k_group = y->shape.sizes[1] / groups,
+        .stride_h = a->stride[0],
+        .stride_w = a->stride[1],
+        .padding_h = a->padding[0],
+        .padding_w = a->padding[1],
+        .dilation_h = a->dilation[0],
+        .dilation_w = a->dilation[1],
+    };
+}
+
+/* The three passes do the same multiplications. */
+double conv2d_flops(const struct problem *problem)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    return 2.0 * (double)(z.n * z.k) * (double)(z.oh * z.ow) * (double)(z.c_group * z.r * z.s);
+}
+
+double conv2d_bytes(const struct problem *problem)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    return 4.0 *
+        ((double)(z.n * z.c) * (double)(z.h * z.w) + (double)(z.n * z.k) * (double)(z.oh * z.ow) +
+            (double)(z.k * z.c_group) * (double)(z.r * z.s));
+}
+
+/* ---------------------------------------------------------------------------------------------------- shapes ---- */
+
+static const char *const direction[2] = { "height", "width" };
+
+/* The output's size in one direction. */
+static tutti_status output_size(const struct attributes *a, int axis, int64_t size, int64_t *out)
+{
+    const char *what = direction[axis];
+    int64_t kernel = a->kernel[axis], stride = a->stride[axis], padding = a->padding[axis],
+            dilation = a->dilation[axis];
+    if (kernel < 1 || kernel > INT32_MAX)
+        return fail(TUTTI_INVALID, "conv2d: kernel %lld (%s) must be at least 1", (long long)kernel, what);
+    if (stride < 1 || stride > INT32_MAX)
+        return fail(TUTTI_INVALID, "conv2d: stride %lld (%s) must be at least 1", (long long)stride, what);
+    if (dilation < 1 || dilation > INT32_MAX)
+        return fail(TUTTI_INVALID, "conv2d: dilation %lld (%s) must be at least 1", (long long)dilation, what);
+    if (padding < 0 || padding > INT32_MAX)
+        return fail(TUTTI_INVALID, "conv2d: padding %lld (%s) must not be negative", (long long)padding, what);
+    int64_t reach = dilation * (kernel - 1) + 1, padded = size + 2 * padding;
+    if (reach > padded)
+        return fail(TUTTI_SHAPE,
+            "conv2d: kernel %lld with dilation %lld spans %lld pixels of %s, and the input with padding %lld has only "
+            "%lld",
+            (long long)kernel, (long long)dilation, (long long)reach, what, (long long)padding, (long long)padded);
+    *out = (padded - reach) / stride + 1;
+    return TUTTI_OK;
+}
+
+static tutti_status infer_forward(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *x = graph_at(graph, node->inputs[0]), *w = graph_at(graph, node->inputs[1]);
+    const struct attributes *a = &node->attributes;
+    if (x->shape.rank != 4)
+        return fail(
+            TUTTI_SHAPE, "conv2d: the input must be an image [C, H, W], and it has %d dimensions", x->shape.rank - 1);
+    if (w->shape.rank != 4 || a->groups < 1 || w->shape.sizes[1] * a->groups != x->shape.sizes[1] ||
+        w->shape.sizes[0] % a->groups != 0)
+        return fail(TUTTI_SHAPE, "conv2d: groups %lld must divide the input's %lld channels and the weights' %lld",
+            (long long)a->groups, (long long)x->shape.sizes[1], (long long)w->shape.sizes[0]);
+    outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape };
+    outputs[0].shape.sizes[1] = w->shape.sizes[0];
+    node->output_count = 1;
+    for (int axis = 0; axis < 2; axis++) {
+        tutti_status status = output_size(a, axis, x->shape.sizes[2 + axis], &outputs[0].shape.sizes[2 + axis]);
+        if (status != TUTTI_OK) return status;
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status infer_data_gradient(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *dy = graph_at(graph, node->inputs[0]);
+    if (dy->shape.rank != 4 || node->attributes.shape.rank != 4)
+        return fail(TUTTI_SHAPE, "conv2d_data_gradient: gradient and image must have 4 dimensions");
+    outputs[0] = (struct value) { .type = TYPE_F32, .batched = dy->batched, .shape = node->attributes.shape };
+    node->output_count = 1;
+    return TUTTI_OK;
+}
+
+static tutti_status infer_weight_gradient(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *x = graph_at(graph, node->inputs[0]), *dy = graph_at(graph, node->inputs[1]);
+    if (x->shape.rank != 4 || dy->shape.rank != 4 || node->attributes.shape.rank != 4)
+        return fail(TUTTI_SHAPE, "conv2d_weight_gradient: image, gradient and weights must have 4 dimensions");
+    outputs[0] = (struct value) { .type = TYPE_F32, .shape = node->attributes.shape };
+    node->output_count = 1;
+    return TUTTI_OK;
+}
+
+/* -------------------------------------------------------------------------------------------------- gradient ---- */
+
+/* The weights' gradient first: then the saved input is free while the data gradient is made. */
+static tutti_status gradient(
+    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+{
+    struct node forward = *node; /* appending may move the nodes */
+    int dy = output_gradients[0];
+    if (dy == NO_VALUE) return TUTTI_OK;
+    struct attributes attributes = forward.attributes;
+    if (wanted[1]) {
+        attributes.shape = graph_at(graph, forward.inputs[1])->shape;
+        input_gradients[1] = graph_append(
+            graph, &operation_conv2d_weight_gradient, &attributes, (int[]) { forward.inputs[0], dy }, 2, forward.layer);
+    }
+    if (forward.input_count > 2 && forward.inputs[2] != NO_VALUE && wanted[2])
+        input_gradients[2] =
+            graph_append(graph, &operation_channel_sum, &(struct attributes) { 0 }, &dy, 1, forward.layer);
+    if (wanted[0]) {
+        attributes.shape = graph_at(graph, forward.inputs[0])->shape;
+        input_gradients[0] = graph_append(
+            graph, &operation_conv2d_data_gradient, &attributes, (int[]) { dy, forward.inputs[1] }, 2, forward.layer);
+    }
+    return graph->status;
+}
+
+/* --------------------------------------------------------------------------------------------------- builder ---- */
+
+static int64_t or_else(int64_t value, int64_t otherwise)
+{
+    return value ? value : otherwise;
+}
+
+static void attributes_from(int64_t kernel, const tutti_conv2d_options *o, struct attributes *a)
+{
+    a->kernel[0] = kernel;
+    a->kernel[1] = or_else(o->kernel_w, kernel);
+    a->stride[0] = or_else(o->stride, 1);
+    a->stride[1] = or_else(o->stride_w, a->stride[0]);
+    a->padding[0] = o->padding;
+    a->padding[1] = o->padding_w == -1 ? 0 : or_else(o->padding_w, o->padding);
+    a->dilation[0] = or_else(o->dilation, 1);
+    a->dilation[1] = or_else(o->dilation_w, a->dilation[0]);
+    a->groups = or_else(o->groups, 1);
+}
+
+/* What can be said before there are weights. */
+static tutti_status check_channels(const struct value *x, int64_t channels, const struct attributes *a)
+{
+    if (x->shape.rank != 4)
+        return fail(
+            TUTTI_SHAPE, "conv2d: the input must be an image [C, H, W], and it has %d dimensions", x->shape.rank - 1);
+    if (channels < 1 || channels > INT32_MAX)
+        return fail(TUTTI_INVALID, "conv2d: channels %lld must be at least 1", (long long)channels);
+    if (a->groups < 1 || x->shape.sizes[1] % a->groups != 0 || channels % a->groups != 0)
+        return fail(TUTTI_SHAPE, "conv2d: groups %lld must divide the input's %lld channels and the output's %lld",
+            (long long)a->groups, (long long)x->shape.sizes[1], (long long)channels);
+    int64_t out;
+    for (int axis = 0; axis < 2; axis++) {
+        tutti_status status = output_size(a, axis, x->shape.sizes[2 + axis], &out);
+        if (status != TUTTI_OK) return status;
+    }
+    return TUTTI_OK;
+}
+
+tutti_tensor tutti_conv2d(
+    tutti_network *network, tutti_tensor tensor, int64_t channels, int64_t kernel, const tutti_conv2d_options *options)
+{
+    const tutti_conv2d_options none = { 0 };
+    const tutti_conv2d_options *o = options ? options : &none;
+    const struct value *x = network_value(network, tensor);
+    if (!x) return (tutti_tensor) { NO_VALUE };
+    struct attributes attributes = { 0 };
+    attributes_from(kernel, o, &attributes);
+    tutti_status status = check_channels(x, channels, &attributes);
+    if (status != TUTTI_OK) return network_fail(network, status);
+
+    int64_t c_group = x->shape.sizes[1] / attributes.groups;
+    int64_t taps = attributes.kernel[0] * attributes.kernel[1];
+    tutti_shape shape = { 4, { channels, c_group, attributes.kernel[0], attributes.kernel[1] } };
+    struct parameter how = { .trained = true,
+        .init = o->init,
+        .init_scale = o->init_scale,
+        .fan_in = c_group * taps,
+        .fan_out = channels * taps };
+    int layer = network_layer_begin(network, o->name, "conv2d");
+    int inputs[3] = { tensor.id, network_parameter(network, layer, "weight", shape, &how), NO_VALUE };
+    if (!o->no_bias) {
+        how.init = o->bias_init;
+        if (o->bias_init == TUTTI_INIT_DEFAULT && o->init != TUTTI_INIT_DEFAULT) how.init = TUTTI_INIT_ZEROS;
+        inputs[2] = network_parameter(network, layer, "bias", TUTTI_SHAPE(channels), &how);
+    }
+    return network_append(network, layer, &operation_conv2d, &attributes, inputs, o->no_bias ? 2 : 3);
+}
+
+/* ---------------------------------------------------------------------------------------------------- tables ---- */
+
+static const struct implementation *const forward_implementations[] = {
+    &conv2d_plain_forward,
+    NULL,
+};
+static const struct implementation *const data_gradient_implementations[] = {
+    &conv2d_plain_data_gradient,
+    NULL,
+};
+static const struct implementation *const weight_gradient_implementations[] = {
+    &conv2d_plain_weight_gradient,
+    NULL,
+};
+
+const struct operation operation_conv2d = {
+    .name = "conv2d",
+    .infer = infer_forward,
+    .gradient = gradient,
+    .implementations = forward_implementations,
+    .flops = conv2d_flops,
+    .bytes = conv2d_bytes,
+};
+const struct operation operation_conv2d_data_gradient = {
+    .name = "conv2d_data_gradient",
+    .infer = infer_data_gradient,
+    .implementations = data_gradient_implementations,
+    .flops = conv2d_flops,
+    .bytes = conv2d_bytes,
+};
+const struct operation operation_conv2d_weight_gradient = {
+    .name = "conv2d_weight_gradient",
+    .infer = infer_weight_gradient,
+    .implementations = weight_gradient_implementations,
+    .flops = conv2d_flops,
+    .bytes = conv2d_bytes,
+};

@@ -1,0 +1,28 @@
+/* The sizes of a convolution, from any of its three nodes, and the implementations that take every device or GPUs. */
+#ifndef LAYERS_CONV2D_H
+#define LAYERS_CONV2D_H
+
+#include "graph/operation.h"
+
+/* y[n, k, oh, ow] = sum over c, r, s of w[k, c, r, s] x[n, group(k) * C/groups + c, oh * stride - padding + r *
+ * dilation, ...] */
+struct conv2d_sizes {
+    int64_t n, c, h, w;               /* x */
+    int64_t k, oh, ow;                /* y */
+    int64_t r, s;                     /* kernel */
+    int64_t groups, c_group, k_group; /* C and K of one group */
+    int64_t stride_h, stride_w, padding_h, padding_w, dilation_h, dilation_w;
+};
+
+/* For operation_conv2d, operation_conv2d_data_gradient and operation_conv2d_weight_gradient alike. */
+struct conv2d_sizes conv2d_sizes_of(const struct problem *problem);
+double conv2d_flops(const struct problem *problem);
+double conv2d_bytes(const struct problem *problem);
+
+extern const struct implementation conv2d_plain_forward, conv2d_plain_data_gradient, conv2d_plain_weight_gradient;
+extern const struct implementation conv2d_implicit_gemm_forward, conv2d_implicit_gemm_data_gradient,
+    conv2d_implicit_gemm_weight_gradient;
+extern const struct implementation conv2d_depthwise_gpu_forward, conv2d_depthwise_gpu_data_gradient,
+    conv2d_depthwise_gpu_weight_gradient;
+
+#endif
