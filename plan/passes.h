@@ -17,17 +17,22 @@ tutti_status pass_sweep(struct plan *plan);
 /* Implementation of every node, layouts of every value, `reorder` nodes at the edges. */
 tutti_status pass_choose(struct plan *plan);
 
+/* The first implementation in the operation's list that takes the node, is not on the device's blacklist and is not
+ * forced away; NULL with a message where there is none. why: NULL, or the refusals are appended. */
+struct text;
+const struct implementation *choose_implementation(const struct plan *plan, const struct node *node, struct text *why);
+
 /* Where everything lies. */
 struct memory_plan {
     struct memory_slot {
         enum { SLOT_NONE, SLOT_ARENA, SLOT_PARAMETER, SLOT_GRADIENT, SLOT_ALIAS } kind;
         struct place place; /* arena */
         size_t bytes;
-        int alias;          /* value whose memory this is */
-    } *slots;               /* per value */
+        int alias;                /* value whose memory this is */
+    } * slots;                    /* per value */
     struct memory_slot *prepared; /* per node */
     struct memory_slot workspace;
-    size_t *slabs;          /* sizes */
+    size_t *slabs; /* sizes */
     int slab_count;
 };
 tutti_status pass_memory(struct plan *plan, struct memory_plan *memory);

@@ -14,10 +14,14 @@ struct plan_options {
     tutti_tensor output;
     tutti_loss loss;
     bool exact;
-    /* Tests: gradients start from an input value "seed" of the output's shape instead of a loss; input gradients too. */
+    /* Tests: gradients start from an input value "seed" of the output's shape instead of a loss; input gradients too.
+     */
     bool seeded;
     /* Tests: value to force, "conv2d=winograd,dense=clblast", or NULL. Also TUTTI_IMPLEMENTATION. */
     const char *force;
+    /* Tests: every value has memory of its own, followed by PLAN_GUARD_BYTES of poison that plan_check_guards() looks
+     * at. */
+    bool guards;
     /* Device buffers that the plan's launches use; the replica owns them. gradients is NULL unless training. */
     cl_mem parameters, gradients;
     struct arena *arena; /* shared with other plans if it is large enough; NULL: an own one is made */
@@ -26,7 +30,8 @@ struct plan_options {
     void *user;
 };
 
-/* A range of the gradient arena that is complete after the launch `after`, in the order in which backward makes them. */
+/* A range of the gradient arena that is complete after the launch `after`, in the order in which backward makes them.
+ */
 struct plan_bucket {
     int64_t first, count; /* floats */
     size_t after;         /* index of a launch */
@@ -40,10 +45,12 @@ struct plan {
     struct launch_list prepare; /* inference: once after each change of the parameters; training: empty */
     struct launch_list step;
     struct arena *arena;
-    cl_mem *buffers;            /* per value; NULL where it has none */
+    cl_mem *buffers; /* per value; NULL where it has none */
     size_t buffer_count;
+    cl_mem *prepared; /* per node; NULL where it has none */
+    size_t prepared_count;
     cl_mem workspace;
-    size_t arena_bytes;         /* needed, also when the arena is larger */
+    size_t arena_bytes; /* needed, also when the arena is larger */
     /* Values of interest, NO_VALUE where absent. metrics: float[2], the sum of the losses of the plan's samples and the
      * number of correct ones. seed, input gradients: tests. */
     int input, targets, constants, output, metrics, seed, input_gradient;
@@ -54,12 +61,20 @@ struct plan {
 };
 
 /* Bytes of arena that a plan would take, without making it. */
-tutti_status plan_measure(struct device *device, const tutti_network *network, const struct plan_options *options, size_t *bytes);
-tutti_status plan_new(struct device *device, const tutti_network *network, const struct plan_options *options, struct plan **plan);
+tutti_status plan_measure(
+    struct device *device, const tutti_network *network, const struct plan_options *options, size_t *bytes);
+tutti_status plan_new(
+    struct device *device, const tutti_network *network, const struct plan_options *options, struct plan **plan);
 void plan_free(struct plan *plan);
 /* Enqueues the step (not the uploads); does not wait. on_bucket may be NULL: called after the launch that completes a
  * bucket was enqueued, so that the caller can enqueue its download. */
 tutti_status plan_enqueue(struct plan *plan, tutti_status (*on_bucket)(void *user, int bucket), void *user);
+/* Where a value lies (those of interest have memory of their own); NULL for NO_VALUE. */
+cl_mem plan_buffer(const struct plan *plan, int value);
+/* Tests: fills the arena with NaN; before the uploads. And whether the guards still hold it. */
+#define PLAN_GUARD_BYTES 256
+tutti_status plan_poison(struct plan *plan);
+tutti_status plan_check_guards(struct plan *plan);
 /* Inference: runs the launches that depend on parameters only. */
 tutti_status plan_prepare(struct plan *plan);
 

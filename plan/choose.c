@@ -1,0 +1,232 @@
+/* Which implementation runs each node, and the layout of each value. Reorders stand only where a producer and a
+ * consumer want different layouts, one for each value and layout. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "layers/layers.h"
+#include "plan/edit.h"
+#include "plan/passes.h"
+#include "runtime/check.h"
+
+void problem_of(const struct plan *plan, const struct node *node, struct problem *problem)
+{
+    memset(problem, 0, sizeof *problem);
+    problem->node = node;
+    problem->device = &plan->device->can;
+    problem->training = plan->options.mode == PLAN_TRAIN;
+    problem->exact = plan->options.exact;
+    for (int i = 0; i < node->input_count; i++) problem->inputs[i] = graph_at(&plan->graph, node->inputs[i]);
+    for (int i = 0; i < node->output_count; i++) problem->outputs[i] = graph_at(&plan->graph, node->outputs[i]);
+}
+
+/* force is "conv2d=winograd,dense=clblast": whether it names an implementation of this operation, and not this one. */
+static bool forced_away(const char *force, const char *operation, const char *implementation)
+{
+    size_t length = strlen(operation);
+    for (const char *at = force; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        if (strncmp(at, operation, length) || at[length] != '=') continue;
+        const char *name = at + length + 1;
+        size_t size = strcspn(name, ",");
+        return size != strlen(implementation) || strncmp(name, implementation, size);
+    }
+    return false;
+}
+
+static const char *refusal(
+    const struct plan *plan, const struct problem *problem, const struct implementation *implementation)
+{
+    const char *operation = problem->node->operation->name;
+    const char *force = plan->options.force ? plan->options.force : getenv("TUTTI_IMPLEMENTATION");
+    if (forced_away(force, operation, implementation->name)) return "another one is forced";
+    char key[96];
+    snprintf(key, sizeof key, "%s/%s", operation, implementation->name);
+    const char *reason = blacklist_reason(plan->device, key);
+    if (reason) return reason;
+    return implementation->fits ? implementation->fits(problem) : NULL;
+}
+
+const struct implementation *choose_implementation(const struct plan *plan, const struct node *node, struct text *why)
+{
+    struct problem problem;
+    problem_of(plan, node, &problem);
+    for (const struct implementation *const *i = node->operation->implementations; i && *i; i++) {
+        const char *reason = refusal(plan, &problem, *i);
+        if (!reason) return *i;
+        if (why) text_append(why, "        not %s: %s\n", (*i)->name, reason);
+    }
+    fail(TUTTI_UNSUPPORTED, "no implementation of %s on %s takes this problem (see tutti show --why)",
+        node->operation->name, plan->device->can.name);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------ layouts ---- */
+
+struct wanted {
+    enum value_layout inputs[GRAPH_MAX_INPUTS], outputs[GRAPH_MAX_OUTPUTS], add;
+};
+
+/* Values of rank 4 that are neither parameters nor integers can be blocked; all others are plain. */
+static bool can_block(const struct value *value)
+{
+    return value && value->shape.rank == 4 && value->role != ROLE_PARAMETER;
+}
+
+/* Elementwise nodes follow their inputs: blocked where any of them already is. */
+static enum value_layout common_layout(const struct problem *problem)
+{
+    for (int i = 0; i < problem->node->input_count; i++)
+        if (can_block(problem->inputs[i]) && problem->inputs[i]->layout == LAYOUT_BLOCKED) return LAYOUT_BLOCKED;
+    return LAYOUT_PLAIN;
+}
+
+static void wanted_layouts(
+    const struct problem *problem, const struct implementation *implementation, struct wanted *wanted)
+{
+    memset(wanted, 0, sizeof *wanted); /* plain */
+    const struct node *node = problem->node;
+    if (implementation->any_layout) {
+        enum value_layout layout = common_layout(problem);
+        for (int i = 0; i < node->input_count; i++)
+            if (can_block(problem->inputs[i])) wanted->inputs[i] = layout;
+        for (int i = 0; i < node->output_count; i++)
+            if (can_block(problem->outputs[i])) wanted->outputs[i] = layout;
+    } else if (implementation->layouts) {
+        implementation->layouts(problem, wanted->inputs, wanted->outputs);
+    }
+    wanted->add = wanted->outputs[0];
+}
+
+struct chooser {
+    struct plan *plan;
+    int *twins; /* per value: the same in the other layout, or NO_VALUE */
+    size_t twin_capacity;
+};
+
+/* The value in this layout; inserts a reorder before node n (which then moves up) where there is none yet. */
+static tutti_status in_layout(struct chooser *c, size_t *n, int *value, enum value_layout layout)
+{
+    struct graph *graph = &c->plan->graph;
+    if (*value == NO_VALUE || graph_at(graph, *value)->layout == layout) return TUTTI_OK;
+    if ((size_t)*value < c->twin_capacity && c->twins[*value] != NO_VALUE) {
+        *value = c->twins[*value];
+        return TUTTI_OK;
+    }
+    struct attributes attributes = { .axis = layout == LAYOUT_BLOCKED };
+    int made = graph_append(graph, &operation_reorder, &attributes, value, 1, graph->nodes[*n].layer);
+    if (made == NO_VALUE) return graph->status;
+    graph_at(graph, made)->layout = layout;
+    edit_move_last(graph, *n);
+    const struct implementation *reorder = choose_implementation(c->plan, &graph->nodes[*n], NULL);
+    if (!reorder) return TUTTI_UNSUPPORTED;
+    size_t old = c->twin_capacity;
+    tutti_status status = memory_grow((void **)&c->twins, &c->twin_capacity, graph->value_count, sizeof *c->twins);
+    if (status != TUTTI_OK) return status;
+    for (size_t i = old; i < c->twin_capacity; i++) c->twins[i] = NO_VALUE;
+    c->twins[*value] = made;
+    c->twins[made] = *value;
+    *n += 1;
+    *value = made;
+    return TUTTI_OK;
+}
+
+static int position_of(const struct operation *operation, const struct implementation *implementation)
+{
+    for (int i = 0; operation->implementations[i]; i++)
+        if (operation->implementations[i] == implementation) return i;
+    return -1;
+}
+
+/* Chooses for node *n; reorders may be put before it, *n follows. */
+static tutti_status choose_node(struct chooser *c, size_t *n)
+{
+    struct graph *graph = &c->plan->graph;
+    if (graph->nodes[*n].operation->alias) { /* reshapes are plain on both sides */
+        return in_layout(c, n, &graph->nodes[*n].inputs[0], LAYOUT_PLAIN);
+    }
+    const struct implementation *implementation = choose_implementation(c->plan, &graph->nodes[*n], NULL);
+    if (!implementation) return TUTTI_UNSUPPORTED;
+    struct problem problem;
+    struct wanted wanted;
+    problem_of(c->plan, &graph->nodes[*n], &problem);
+    wanted_layouts(&problem, implementation, &wanted);
+    for (int i = 0; i < graph->nodes[*n].input_count; i++) {
+        int value = graph->nodes[*n].inputs[i];
+        tutti_status status = in_layout(c, n, &value, wanted.inputs[i]);
+        if (status != TUTTI_OK) return status;
+        graph->nodes[*n].inputs[i] = value;
+    }
+    int add = graph->nodes[*n].epilogue.add;
+    tutti_status status = in_layout(c, n, &add, wanted.add);
+    if (status != TUTTI_OK) return status;
+    graph->nodes[*n].epilogue.add = add;
+    struct node *node = &graph->nodes[*n];
+    for (int i = 0; i < node->output_count; i++)
+        if (node->outputs[i] != NO_VALUE) graph_at(graph, node->outputs[i])->layout = wanted.outputs[i];
+    node->implementation = position_of(node->operation, implementation);
+    return TUTTI_OK;
+}
+
+/* What the host reads is plain: outputs that are not get a reorder at the end. */
+static tutti_status plain_output(struct chooser *c, int *value)
+{
+    struct graph *graph = &c->plan->graph;
+    if (*value == NO_VALUE || graph_at(graph, *value)->layout == LAYOUT_PLAIN) return TUTTI_OK;
+    graph_at(graph, *value)->output = false;
+    struct attributes attributes = { .axis = 0 };
+    int made = graph_append(graph, &operation_reorder, &attributes, value, 1, -1);
+    if (made == NO_VALUE) return graph->status;
+    struct node *node = graph_last(graph);
+    const struct implementation *implementation = choose_implementation(c->plan, node, NULL);
+    if (!implementation) return TUTTI_UNSUPPORTED;
+    node->implementation = position_of(node->operation, implementation);
+    graph_at(graph, made)->output = true;
+    *value = made;
+    return TUTTI_OK;
+}
+
+/* Reorders that in_layout() put in have no implementation yet. */
+static tutti_status choose_reorders(struct plan *plan)
+{
+    for (size_t n = 0; n < plan->graph.node_count; n++) {
+        struct node *node = &plan->graph.nodes[n];
+        if (node->implementation >= 0 || node->operation->alias) continue;
+        const struct implementation *implementation = choose_implementation(plan, node, NULL);
+        if (!implementation) return TUTTI_UNSUPPORTED;
+        node->implementation = position_of(node->operation, implementation);
+    }
+    return TUTTI_OK;
+}
+
+static void explain(struct plan *plan)
+{
+    struct text text = { 0 };
+    for (size_t n = 0; n < plan->graph.node_count; n++) {
+        const struct node *node = &plan->graph.nodes[n];
+        const char *layer = node->layer >= 0 ? plan->network->layers[node->layer].name : "";
+        if (node->operation->alias) continue;
+        text_append(&text, "%4zu  %-28s %-24s %s\n", n, layer, node->operation->name,
+            node->operation->implementations[node->implementation]->name);
+        choose_implementation(plan, node, &text);
+    }
+    plan->explanation = text_take(&text);
+}
+
+tutti_status pass_choose(struct plan *plan)
+{
+    tutti_status status = TUTTI_OK;
+    struct chooser chooser = { .plan = plan };
+    TRY(memory_grow(
+        (void **)&chooser.twins, &chooser.twin_capacity, plan->graph.value_count + 1, sizeof *chooser.twins));
+    for (size_t i = 0; i < chooser.twin_capacity; i++) chooser.twins[i] = NO_VALUE;
+    for (size_t n = 0; n < plan->graph.node_count; n++) TRY(choose_node(&chooser, &n));
+    TRY(plain_output(&chooser, &plan->output));
+    TRY(plain_output(&chooser, &plan->input_gradient));
+    TRY(choose_reorders(plan));
+    if (plan->options.explain) explain(plan);
+done:
+    free(chooser.twins);
+    return status;
+}

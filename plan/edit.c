@@ -1,0 +1,58 @@
+#include "plan/edit.h"
+
+#include <string.h>
+
+int edit_uses(const struct graph *graph, int value)
+{
+    int uses = 0;
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct node *node = &graph->nodes[n];
+        if (!node->operation) continue;
+        for (int i = 0; i < node->input_count; i++) uses += node->inputs[i] == value;
+        uses += node->epilogue.add == value;
+    }
+    return uses;
+}
+
+bool edit_is_kept(const struct graph *graph, int value)
+{
+    const struct value *v = graph_at(graph, value);
+    return v->output || v->gradient_of >= 0;
+}
+
+void edit_replace(struct graph *graph, int from, int to, size_t first)
+{
+    for (size_t n = first; n < graph->node_count; n++) {
+        struct node *node = &graph->nodes[n];
+        for (int i = 0; i < node->input_count; i++)
+            if (node->inputs[i] == from) node->inputs[i] = to;
+        if (node->epilogue.add == from) node->epilogue.add = to;
+    }
+}
+
+static void tie_outputs(struct graph *graph)
+{
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct node *node = &graph->nodes[n];
+        if (!node->operation) continue;
+        for (int i = 0; i < node->output_count; i++)
+            if (node->outputs[i] != NO_VALUE) graph->values[node->outputs[i]].producer = (int)n;
+    }
+}
+
+void edit_move_last(struct graph *graph, size_t place)
+{
+    struct node last = graph->nodes[graph->node_count - 1];
+    memmove(graph->nodes + place + 1, graph->nodes + place, (graph->node_count - 1 - place) * sizeof *graph->nodes);
+    graph->nodes[place] = last;
+    tie_outputs(graph);
+}
+
+void edit_compact(struct graph *graph)
+{
+    size_t kept = 0;
+    for (size_t n = 0; n < graph->node_count; n++)
+        if (graph->nodes[n].operation) graph->nodes[kept++] = graph->nodes[n];
+    graph->node_count = kept;
+    tie_outputs(graph);
+}

@@ -1,0 +1,17 @@
+/* Small changes to a graph that keep it valid: what the passes have in common. */
+#ifndef PLAN_EDIT_H
+#define PLAN_EDIT_H
+
+#include "plan/plan.h"
+
+/* How many nodes read the value (a node that reads it twice counts twice), and whether the host or an arena does. */
+int edit_uses(const struct graph *graph, int value);
+bool edit_is_kept(const struct graph *graph, int value); /* output of the plan, or gradient of a parameter */
+/* Makes every node from `first` on read `to` where it read `from`. */
+void edit_replace(struct graph *graph, int from, int to, size_t first);
+/* Moves the last node to this place; later nodes move one up. */
+void edit_move_last(struct graph *graph, size_t place);
+/* Drops nodes whose operation was set to NULL, and ties values to their producers again. */
+void edit_compact(struct graph *graph);
+
+#endif

@@ -1,0 +1,141 @@
+/* Appends the loss, and the gradient of everything that the parameters need, as ordinary nodes: reverse mode, one visit
+ * per node from the last to the first. Several uses of a value make `add` nodes, which the rewriting then fuses. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "layers/layers.h"
+#include "plan/passes.h"
+
+tutti_status pass_loss(struct plan *plan)
+{
+    struct graph *graph = &plan->graph;
+    const struct value *output = graph_at(graph, plan->output);
+    if (plan->options.loss == TUTTI_LOSS_NONE || plan->options.mode == PLAN_INFER || plan->options.seeded)
+        return TUTTI_OK;
+    const struct operation *loss =
+        plan->options.loss == TUTTI_MSE ? &operation_mean_squared_error : &operation_cross_entropy;
+    if (loss == &operation_cross_entropy) {
+        if (output->shape.rank != 2)
+            return fail(TUTTI_SHAPE,
+                "cross-entropy wants logits [classes] for each sample; the output has %d dimensions: flatten it",
+                output->shape.rank - 1);
+        plan->targets =
+            graph_value(graph, ROLE_INPUT, TYPE_I32, (tutti_shape) { 1, { output->shape.sizes[0] } }, true, "targets");
+    } else {
+        plan->targets = graph_value(graph, ROLE_INPUT, TYPE_F32, output->shape, true, "targets");
+    }
+    int inputs[3] = { plan->output, plan->targets, graph_constants(graph) };
+    plan->metrics = graph_append(graph, loss, NULL, inputs, 3, -1);
+    if (plan->metrics == NO_VALUE) return graph->status;
+    graph_at(graph, plan->metrics)->output = true;
+    return TUTTI_OK;
+}
+
+struct gradients {
+    struct graph *graph;
+    int *of;      /* per value of the forward graph: its gradient so far, or NO_VALUE */
+    bool *needed; /* per value: a parameter (or, in tests, the input) depends on it */
+};
+
+static tutti_status accumulate(struct gradients *g, int value, int gradient)
+{
+    if (gradient == NO_VALUE) return TUTTI_OK;
+    if (g->of[value] == NO_VALUE) {
+        g->of[value] = gradient;
+        return TUTTI_OK;
+    }
+    int both[2] = { g->of[value], gradient };
+    g->of[value] = graph_append(g->graph, &operation_add, NULL, both, 2, -1);
+    return g->graph->status;
+}
+
+static tutti_status visit(struct gradients *g, size_t n)
+{
+    struct node node = g->graph->nodes[n]; /* a copy: appending moves the array */
+    if (!node.operation->gradient) return TUTTI_OK;
+    int output_gradients[GRAPH_MAX_OUTPUTS], input_gradients[GRAPH_MAX_INPUTS];
+    bool wanted[GRAPH_MAX_INPUTS], any_output = false, any_input = false;
+    for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++) {
+        output_gradients[i] = i < node.output_count && node.outputs[i] != NO_VALUE ? g->of[node.outputs[i]] : NO_VALUE;
+        any_output |= output_gradients[i] != NO_VALUE;
+    }
+    for (int i = 0; i < GRAPH_MAX_INPUTS; i++) {
+        input_gradients[i] = NO_VALUE;
+        wanted[i] = i < node.input_count && node.inputs[i] != NO_VALUE && g->needed[node.inputs[i]];
+        any_input |= wanted[i];
+    }
+    if (!any_output || !any_input) return TUTTI_OK;
+    size_t before = g->graph->node_count;
+    tutti_status status = node.operation->gradient(g->graph, &node, output_gradients, wanted, input_gradients);
+    if (status == TUTTI_OK) status = g->graph->status;
+    for (size_t i = before; status == TUTTI_OK && i < g->graph->node_count; i++) g->graph->nodes[i].layer = node.layer;
+    for (int i = 0; status == TUTTI_OK && i < node.input_count; i++)
+        if (wanted[i]) status = accumulate(g, node.inputs[i], input_gradients[i]);
+    return status;
+}
+
+/* What the gradient of every parameter is, each in memory of its own: one that is also something else is copied. */
+static tutti_status bind_parameters(struct gradients *g, size_t forward_values)
+{
+    for (size_t i = 0; i < forward_values; i++) {
+        int parameter = g->graph->values[i].parameter, gradient = g->of[i];
+        if (parameter < 0 || gradient == NO_VALUE) continue;
+        const struct value *value = graph_at(g->graph, gradient);
+        bool shared = value->gradient_of >= 0 || value->role != ROLE_TEMPORARY || value->output ||
+            g->graph->nodes[value->producer].operation->alias;
+        if (shared) gradient = graph_append(g->graph, &operation_copy, NULL, &gradient, 1, -1);
+        if (gradient == NO_VALUE) return g->graph->status;
+        graph_at(g->graph, gradient)->gradient_of = parameter;
+    }
+    return TUTTI_OK;
+}
+
+static void mark_needed(const struct plan *plan, bool *needed, size_t values)
+{
+    const struct graph *graph = &plan->graph;
+    for (size_t i = 0; i < values; i++) needed[i] = graph->values[i].role == ROLE_PARAMETER;
+    if (plan->options.seeded) needed[plan->input] = true;
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct node *node = &graph->nodes[n];
+        bool any = false;
+        for (int i = 0; i < node->input_count; i++) any |= node->inputs[i] != NO_VALUE && needed[node->inputs[i]];
+        for (int i = 0; i < node->output_count; i++)
+            if (node->outputs[i] != NO_VALUE) needed[node->outputs[i]] |= any;
+    }
+}
+
+tutti_status pass_gradient(struct plan *plan)
+{
+    tutti_status status = TUTTI_OK;
+    struct graph *graph = &plan->graph;
+    if (plan->options.mode != PLAN_TRAIN) return TUTTI_OK;
+    if (plan->options.seeded)
+        plan->seed = graph_value(graph, ROLE_INPUT, TYPE_F32, graph_at(graph, plan->output)->shape, true, "seed");
+    size_t values = graph->value_count, nodes = graph->node_count;
+    struct gradients g = { graph, memory_new(values, sizeof *g.of), memory_new(values, sizeof *g.needed) };
+    if (!g.of || !g.needed) {
+        status = TUTTI_NO_MEMORY;
+        goto done;
+    }
+    for (size_t i = 0; i < values; i++) g.of[i] = NO_VALUE;
+    mark_needed(plan, g.needed, values);
+    if (plan->options.seeded) {
+        g.of[plan->output] = plan->seed;
+    } else if (plan->metrics != NO_VALUE) {
+        const struct node *loss = &graph->nodes[graph_at(graph, plan->metrics)->producer];
+        g.of[plan->output] = loss->outputs[1]; /* losses make their gradient in the same pass */
+    } else {
+        FAIL(TUTTI_INVALID, "training needs a loss; tutti_training.loss is TUTTI_LOSS_NONE");
+    }
+    for (size_t n = nodes; n-- > 0;) TRY(visit(&g, n));
+    TRY(bind_parameters(&g, values));
+    if (plan->options.seeded && g.of[plan->input] != NO_VALUE) {
+        plan->input_gradient = g.of[plan->input];
+        graph_at(graph, plan->input_gradient)->output = true;
+    }
+done:
+    free(g.of);
+    free(g.needed);
+    return status;
+}

@@ -1,0 +1,309 @@
+/* Where every value lies: lifetimes to offsets in an arena. Values that share memory (reshapes, elementwise nodes in
+ * place, additions into what exists) form a class with one place. Places are given largest first, at the lowest offset
+ * that no class alive at the same time holds. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "plan/edit.h"
+#include "plan/passes.h"
+
+/* A stretch of memory and when it is needed: from node `first` to node `last`, both included. */
+struct interval {
+    size_t bytes;
+    int first, last;
+    struct memory_slot *slot;
+    int order;
+};
+
+struct allocation {
+    struct plan *plan;
+    struct memory_plan *memory;
+    int *root;         /* per value: the representative of its class */
+    int *first, *last; /* per value; of the class at its root */
+    struct interval *intervals;
+    size_t interval_count, interval_capacity;
+    int end;
+};
+
+static int root_of(struct allocation *a, int value)
+{
+    while (a->root[value] != value) value = a->root[value] = a->root[a->root[value]];
+    return value;
+}
+
+static void use(struct allocation *a, int value, int node)
+{
+    if (value == NO_VALUE) return;
+    int root = root_of(a, value);
+    if (node < a->first[root]) a->first[root] = node;
+    if (node > a->last[root]) a->last[root] = node;
+}
+
+/* Both are one class from now on, `into` stays its root. */
+static void join(struct allocation *a, int into, int value)
+{
+    int r = root_of(a, into), v = root_of(a, value);
+    if (r == v) return;
+    a->root[v] = r;
+    if (a->first[v] < a->first[r]) a->first[r] = a->first[v];
+    if (a->last[v] > a->last[r]) a->last[r] = a->last[v];
+}
+
+static bool for_ever(const struct plan *plan, int node)
+{
+    return plan->options.mode != PLAN_TRAIN && node_is_constant(&plan->graph, &plan->graph.nodes[node]);
+}
+
+bool node_is_constant(const struct graph *graph, const struct node *node)
+{
+    if (node->epilogue.add != NO_VALUE) return false;
+    for (int i = 0; i < node->input_count; i++) {
+        const struct value *v = graph_at(graph, node->inputs[i]);
+        if (!v || v->role == ROLE_PARAMETER) continue;
+        if (v->role != ROLE_TEMPORARY || !node_is_constant(graph, &graph->nodes[v->producer])) return false;
+    }
+    return true;
+}
+
+static void find_lifetimes(struct allocation *a)
+{
+    struct graph *graph = &a->plan->graph;
+    for (size_t v = 0; v < graph->value_count; v++) {
+        a->root[v] = (int)v;
+        a->first[v] = a->end;
+        a->last[v] = -1;
+        if (graph->values[v].role != ROLE_TEMPORARY) a->first[v] = -1; /* uploaded before the first node */
+        if (graph->values[v].output) a->last[v] = a->end;
+    }
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct node *node = &graph->nodes[n];
+        for (int i = 0; i < node->input_count; i++) use(a, node->inputs[i], (int)n);
+        use(a, node->epilogue.add, (int)n);
+        for (int i = 0; i < node->output_count; i++) {
+            use(a, node->outputs[i], (int)n);
+            if (node->outputs[i] != NO_VALUE && for_ever(a->plan, (int)n)) {
+                use(a, node->outputs[i], -1);
+                use(a, node->outputs[i], a->end);
+            }
+        }
+    }
+}
+
+/* With guards every class keeps its memory to itself, so that whatever is written beside it shows. */
+static void widen_lifetimes(struct allocation *a)
+{
+    for (size_t v = 0; a->plan->options.guards && v < a->plan->graph.value_count; v++)
+        a->first[v] = -1, a->last[v] = a->end;
+}
+
+/* Whether the class of `value` is the plan's own memory and dies with node n. */
+static bool dies(struct allocation *a, int value, int n)
+{
+    const struct value *v = graph_at(&a->plan->graph, value);
+    return v->role == ROLE_TEMPORARY && v->gradient_of < 0 && a->last[root_of(a, value)] == n;
+}
+
+static bool same_form(const struct plan *plan, int a, int b)
+{
+    const struct value *x = graph_at(&plan->graph, a), *y = graph_at(&plan->graph, b);
+    int width = plan->device->can.vector_width;
+    return x->layout == y->layout && x->type == y->type && value_bytes(x, width) == value_bytes(y, width);
+}
+
+static void share_memory(struct allocation *a)
+{
+    struct plan *plan = a->plan;
+    for (size_t n = 0; n < plan->graph.node_count; n++) {
+        const struct node *node = &plan->graph.nodes[n];
+        int out = node->outputs[0], add = node->epilogue.add;
+        if (node->operation->alias) {
+            join(a, node->inputs[0], out);
+            continue;
+        }
+        if (out == NO_VALUE || graph_at(&plan->graph, out)->gradient_of >= 0) continue;
+        if (add != NO_VALUE) {
+            bool alone = true;
+            for (int i = 0; i < node->input_count; i++)
+                alone &= node->inputs[i] == NO_VALUE || root_of(a, node->inputs[i]) != root_of(a, add);
+            if (alone && dies(a, add, (int)n) && same_form(plan, add, out)) {
+                join(a, add, out);
+                continue;
+            }
+        }
+        const struct implementation *implementation = node->operation->implementations[node->implementation];
+        if (!implementation->in_place || plan->options.guards) continue;
+        struct problem problem;
+        problem_of(plan, node, &problem);
+        for (int i = 0; i < node->input_count; i++) {
+            int in = node->inputs[i];
+            if (in == NO_VALUE || !dies(a, in, (int)n) || !same_form(plan, in, out) ||
+                !implementation->in_place(&problem, i))
+                continue;
+            if (add != NO_VALUE && root_of(a, add) == root_of(a, in)) continue;
+            join(a, in, out);
+            break;
+        }
+    }
+}
+
+static tutti_status add_interval(struct allocation *a, size_t bytes, int first, int last, struct memory_slot *slot)
+{
+    if (!bytes) return TUTTI_OK;
+    tutti_status status =
+        memory_grow((void **)&a->intervals, &a->interval_capacity, a->interval_count + 1, sizeof *a->intervals);
+    if (status != TUTTI_OK) return status;
+    slot->kind = SLOT_ARENA;
+    slot->bytes = bytes;
+    if (a->plan->options.guards) bytes += PLAN_GUARD_BYTES;
+    a->intervals[a->interval_count] = (struct interval) { bytes, first, last, slot, (int)a->interval_count };
+    a->interval_count++;
+    return TUTTI_OK;
+}
+
+/* Every value gets its slot; those in the arena an interval. */
+static tutti_status place_values(struct allocation *a)
+{
+    struct graph *graph = &a->plan->graph;
+    int width = a->plan->device->can.vector_width;
+    for (size_t v = 0; v < graph->value_count; v++) {
+        const struct value *value = &graph->values[v];
+        struct memory_slot *slot = &a->memory->slots[v];
+        int root = root_of(a, (int)v);
+        slot->bytes = value_bytes(value, width);
+        if (root != (int)v) {
+            slot->kind = SLOT_ALIAS;
+            slot->alias = root;
+        } else if (value->role == ROLE_PARAMETER) {
+            slot->kind = SLOT_PARAMETER;
+        } else if (value->gradient_of >= 0) {
+            slot->kind = SLOT_GRADIENT;
+        } else if (a->last[v] >= 0) {
+            tutti_status status = add_interval(a, slot->bytes, a->first[v], a->last[v], slot);
+            if (status != TUTTI_OK) return status;
+        }
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status place_scratch(struct allocation *a)
+{
+    struct plan *plan = a->plan;
+    size_t workspace = 0;
+    for (size_t n = 0; n < plan->graph.node_count; n++) {
+        const struct node *node = &plan->graph.nodes[n];
+        if (node->operation->alias) continue;
+        const struct implementation *implementation = node->operation->implementations[node->implementation];
+        struct problem problem;
+        problem_of(plan, node, &problem);
+        size_t bytes = implementation->workspace ? implementation->workspace(&problem) : 0;
+        if (bytes > workspace) workspace = bytes;
+        if (!implementation->prepared) continue;
+        bool kept = plan->options.mode != PLAN_TRAIN || plan->options.guards;
+        tutti_status status = add_interval(
+            a, implementation->prepared(&problem), kept ? -1 : (int)n, kept ? a->end : (int)n, &a->memory->prepared[n]);
+        if (status != TUTTI_OK) return status;
+    }
+    return add_interval(a, workspace, -1, a->end, &a->memory->workspace);
+}
+
+static int larger_first(const void *a, const void *b)
+{
+    const struct interval *x = a, *y = b;
+    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+    return x->order - y->order;
+}
+
+static int lower_first(const void *a, const void *b)
+{
+    const struct interval *x = *(struct interval *const *)a, *y = *(struct interval *const *)b;
+    if (x->slot->place.offset != y->slot->place.offset) return x->slot->place.offset < y->slot->place.offset ? -1 : 1;
+    return x->order - y->order;
+}
+
+/* The lowest offset in this slab where the interval fits between those already placed; false past the limit. */
+static bool find_gap(
+    struct interval **placed, size_t count, struct interval *interval, int slab, size_t alignment, size_t limit)
+{
+    size_t offset = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct interval *other = placed[i];
+        if (other->slot->place.slab != slab || other->last < interval->first || interval->last < other->first) continue;
+        if (other->slot->place.offset >= offset + interval->bytes) break;
+        size_t end = size_round_up(other->slot->place.offset + other->bytes, alignment);
+        if (end > offset) offset = end;
+    }
+    if (interval->bytes > limit || offset > limit - interval->bytes) return false;
+    interval->slot->place = (struct place) { slab, offset };
+    return true;
+}
+
+static tutti_status pack(struct allocation *a)
+{
+    tutti_status status = TUTTI_OK;
+    const struct capabilities *can = &a->plan->device->can;
+    struct interval **placed = memory_new(a->interval_count + 1, sizeof *placed);
+    a->memory->slabs = memory_new(a->interval_count + 1, sizeof *a->memory->slabs);
+    if (!placed || !a->memory->slabs) {
+        status = TUTTI_NO_MEMORY;
+        goto done;
+    }
+    qsort(a->intervals, a->interval_count, sizeof *a->intervals, larger_first);
+    for (size_t i = 0; i < a->interval_count; i++) {
+        struct interval *interval = &a->intervals[i];
+        size_t page = interval->bytes >= 65536 ? 4096 : 64;
+        size_t alignment = page > can->alignment ? page : can->alignment;
+        if (interval->bytes > can->allocation_max)
+            FAIL(TUTTI_DEVICE_MEMORY,
+                "one tensor takes %zu MiB; %s allocates at most %zu MiB at once: use a smaller batch",
+                interval->bytes >> 20, can->name, can->allocation_max >> 20);
+        int slab = 0;
+        while (!find_gap(placed, i, interval, slab, alignment, can->allocation_max)) slab++;
+        if (slab >= a->memory->slab_count) a->memory->slab_count = slab + 1;
+        size_t end = size_round_up(interval->slot->place.offset + interval->bytes, 4096);
+        if (end > a->memory->slabs[slab]) a->memory->slabs[slab] = end;
+        placed[i] = interval;
+        qsort(placed, i + 1, sizeof *placed, lower_first);
+    }
+done:
+    free(placed);
+    return status;
+}
+
+tutti_status pass_memory(struct plan *plan, struct memory_plan *memory)
+{
+    tutti_status status = TUTTI_OK;
+    size_t values = plan->graph.value_count;
+    memset(memory, 0, sizeof *memory);
+    struct allocation a = { .plan = plan, .memory = memory, .end = (int)plan->graph.node_count };
+    a.root = memory_new(values, sizeof *a.root);
+    a.first = memory_new(values, sizeof *a.first);
+    a.last = memory_new(values, sizeof *a.last);
+    memory->slots = memory_new(values, sizeof *memory->slots);
+    memory->prepared = memory_new(plan->graph.node_count + 1, sizeof *memory->prepared);
+    if (!a.root || !a.first || !a.last || !memory->slots || !memory->prepared) {
+        status = TUTTI_NO_MEMORY;
+        goto done;
+    }
+    find_lifetimes(&a);
+    share_memory(&a);
+    widen_lifetimes(&a);
+    TRY(place_values(&a));
+    TRY(place_scratch(&a));
+    TRY(pack(&a));
+done:
+    free(a.root);
+    free(a.first);
+    free(a.last);
+    free(a.intervals);
+    if (status != TUTTI_OK) memory_plan_free(memory);
+    return status;
+}
+
+void memory_plan_free(struct memory_plan *memory)
+{
+    free(memory->slots);
+    free(memory->prepared);
+    free(memory->slabs);
+    memset(memory, 0, sizeof *memory);
+}

@@ -1,0 +1,329 @@
+/* Makes plans: the passes in order, then the launches. And runs them. */
+#include "plan/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "base/threads.h"
+#include "plan/buckets.h"
+#include "plan/edit.h"
+#include "plan/passes.h"
+#include "runtime/check.h"
+
+/* ------------------------------------------------------------------------------------------------- passes ---- */
+
+struct pass {
+    const char *name;
+    tutti_status (*run)(struct plan *plan);
+};
+
+static const struct pass passes[] = {
+    { "inference", pass_inference },
+    { "loss", pass_loss },
+    { "gradient", pass_gradient },
+    { "sweep", pass_sweep },
+    { "rewrite", pass_rewrite },
+    { "layout", pass_choose },
+};
+
+static tutti_status check_options(const struct plan *plan)
+{
+    const struct value *output = graph_at(&plan->graph, plan->output);
+    if (!output) return fail(TUTTI_INVALID, "the output given to the plan is not a tensor of the network");
+    if (plan->input == NO_VALUE) return fail(TUTTI_INVALID, "the network has no input; make one with tutti_input()");
+    if (!output->batched) return fail(TUTTI_INVALID, "the network's output does not depend on its input");
+    return TUTTI_OK;
+}
+
+static tutti_status run_passes(struct plan *plan)
+{
+    tutti_status status = TUTTI_OK;
+    struct text text = { 0 };
+    TRY(graph_bind(&plan->network->graph, plan->options.samples, &plan->graph));
+    plan->output = plan->options.output.id;
+    for (size_t v = 0; v < plan->graph.value_count && plan->input == NO_VALUE; v++)
+        if (plan->graph.values[v].role == ROLE_INPUT) plan->input = (int)v;
+    TRY(check_options(plan));
+    if (plan->options.mode == PLAN_INFER || plan->options.seeded) plan->graph.values[plan->output].output = true;
+    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
+        TRY(passes[i].run(plan));
+        if (plan->options.mode == PLAN_INFER) plan->graph.values[plan->output].output = true;
+        if (plan->options.guards) { /* tests: every pass leaves a valid graph */
+            status = graph_validate(&plan->graph);
+            if (status != TUTTI_OK) {
+                status_context(status, "after pass %s", passes[i].name);
+                goto done;
+            }
+        }
+        if (!plan->options.explain) continue;
+        text_append(&text, "-- after %s\n", passes[i].name);
+        graph_print(&plan->graph, &text);
+    }
+    plan->constants = plan->graph.constants;
+    if (plan->options.explain) plan->passes = text_take(&text);
+done:
+    text_free(&text);
+    return status;
+}
+
+/* ----------------------------------------------------------------------------------------------- launches ---- */
+
+static tutti_status take_arena(struct plan *plan, const struct memory_plan *memory)
+{
+    size_t total = 0;
+    for (int i = 0; i < memory->slab_count; i++) total += memory->slabs[i];
+    plan->arena_bytes = total;
+    struct arena *shared = plan->options.arena;
+    bool fits = shared && shared->count >= memory->slab_count;
+    for (int i = 0; fits && i < memory->slab_count; i++) fits = shared->sizes[i] >= memory->slabs[i];
+    if (!fits) return arena_new(plan->device, memory->slabs, memory->slab_count, &plan->arena);
+    shared->users++;
+    plan->arena = shared;
+    return TUTTI_OK;
+}
+
+static tutti_status make_buffer(struct plan *plan, const struct memory_plan *memory, int value)
+{
+    const struct memory_slot *slot = &memory->slots[value];
+    const struct value *v = graph_at(&plan->graph, value);
+    const struct parameter *p = NULL;
+    switch (slot->kind) {
+    case SLOT_ARENA: return arena_cut(plan->arena, slot->place, slot->bytes, &plan->buffers[value]);
+    case SLOT_PARAMETER:
+        p = &plan->network->parameters[v->parameter];
+        return buffer_cut(plan->device, plan->options.parameters, (size_t)p->offset * sizeof(float), slot->bytes,
+            &plan->buffers[value]);
+    case SLOT_GRADIENT:
+        p = &plan->network->parameters[v->gradient_of];
+        return buffer_cut(plan->device, plan->options.gradients, (size_t)p->offset * sizeof(float), slot->bytes,
+            &plan->buffers[value]);
+    case SLOT_ALIAS:
+    case SLOT_NONE: break;
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status make_buffers(struct plan *plan, const struct memory_plan *memory)
+{
+    tutti_status status = TUTTI_OK;
+    size_t nodes = plan->graph.node_count;
+    plan->buffer_count = plan->graph.value_count;
+    plan->buffers = memory_new(plan->buffer_count + 1, sizeof *plan->buffers);
+    plan->prepared = memory_new(nodes + 1, sizeof *plan->prepared);
+    if (!plan->buffers || !plan->prepared) return TUTTI_NO_MEMORY;
+    plan->prepared_count = nodes;
+    for (size_t v = 0; v < plan->buffer_count; v++) TRY(make_buffer(plan, memory, (int)v));
+    for (size_t n = 0; n < nodes; n++)
+        if (memory->prepared[n].bytes)
+            TRY(arena_cut(plan->arena, memory->prepared[n].place, memory->prepared[n].bytes, &plan->prepared[n]));
+    if (memory->workspace.bytes)
+        TRY(arena_cut(plan->arena, memory->workspace.place, memory->workspace.bytes, &plan->workspace));
+done:
+    return status;
+}
+
+static cl_mem buffer_of(const struct plan *plan, const struct memory_plan *memory, int value)
+{
+    if (value == NO_VALUE) return NULL;
+    while (memory->slots[value].kind == SLOT_ALIAS) value = memory->slots[value].alias;
+    return plan->buffers[value];
+}
+
+static bool weights_are_constant(const struct plan *plan, const struct node *node)
+{
+    const struct value *w = graph_at(&plan->graph, node->inputs[1]);
+    return w &&
+        (w->role == ROLE_PARAMETER ||
+            (w->producer >= 0 && node_is_constant(&plan->graph, &plan->graph.nodes[w->producer])));
+}
+
+static void emit_node(struct plan *plan, const struct memory_plan *memory, size_t n)
+{
+    const struct node *node = &plan->graph.nodes[n];
+    if (node->operation->alias) return;
+    const struct implementation *implementation = node->operation->implementations[node->implementation];
+    struct problem problem;
+    struct operands operands = { .workspace = plan->workspace, .prepared = plan->prepared[n] };
+    problem_of(plan, node, &problem);
+    for (int i = 0; i < node->input_count; i++) operands.inputs[i] = buffer_of(plan, memory, node->inputs[i]);
+    for (int i = 0; i < node->output_count; i++) operands.outputs[i] = buffer_of(plan, memory, node->outputs[i]);
+    operands.add = buffer_of(plan, memory, node->epilogue.add);
+    bool inference = plan->options.mode != PLAN_TRAIN;
+    struct launch_list *list = inference && node_is_constant(&plan->graph, node) ? &plan->prepare : &plan->step;
+    struct launch_list *early = inference && weights_are_constant(plan, node) ? &plan->prepare : list;
+    size_t list_before = list->count, early_before = early->count;
+    if (plan->prepared[n] && implementation->emit_prepare) implementation->emit_prepare(&problem, &operands, early);
+    implementation->emit(&problem, &operands, list);
+    for (size_t i = early_before; i < early->count; i++) early->launches[i].node = (int)n;
+    for (size_t i = list_before; i < list->count; i++) list->launches[i].node = (int)n;
+}
+
+static tutti_status emit(struct plan *plan, const struct memory_plan *memory)
+{
+    tutti_status status = TUTTI_OK;
+    launch_list_init(&plan->prepare, plan->device);
+    launch_list_init(&plan->step, plan->device);
+    for (size_t n = 0; n < plan->graph.node_count; n++) {
+        emit_node(plan, memory, n);
+        const char *name = plan->graph.nodes[n].operation->name;
+        if (plan->prepare.status != TUTTI_OK)
+            FAIL(plan->prepare.status, "%s: its launches were refused: %s", name, status_message());
+        if (plan->step.status != TUTTI_OK)
+            FAIL(plan->step.status, "%s: its launches were refused: %s", name, status_message());
+    }
+    if (plan->options.mode == PLAN_TRAIN) TRY(buckets_find(plan));
+    TRY(launch_list_realise(&plan->prepare, plan->options.progress, plan->options.user));
+    TRY(launch_list_realise(&plan->step, plan->options.progress, plan->options.user));
+done:
+    return status;
+}
+
+/* -------------------------------------------------------------------------------------------------- plans ---- */
+
+static struct plan *plan_start(struct device *device, const tutti_network *network, const struct plan_options *options)
+{
+    struct plan *plan = memory_new(1, sizeof *plan);
+    if (!plan) return NULL;
+    plan->device = device;
+    plan->network = network;
+    plan->options = *options;
+    plan->input = plan->targets = plan->constants = plan->output = plan->metrics = plan->seed = plan->input_gradient =
+        NO_VALUE;
+    graph_init(&plan->graph);
+    return plan;
+}
+
+tutti_status plan_measure(
+    struct device *device, const tutti_network *network, const struct plan_options *options, size_t *bytes)
+{
+    tutti_status status = TUTTI_OK;
+    struct memory_plan memory = { 0 };
+    struct plan *plan = plan_start(device, network, options);
+    if (!plan) return TUTTI_NO_MEMORY;
+    TRY(run_passes(plan));
+    TRY(pass_memory(plan, &memory));
+    *bytes = 0;
+    for (int i = 0; i < memory.slab_count; i++) *bytes += memory.slabs[i];
+done:
+    memory_plan_free(&memory);
+    plan_free(plan);
+    return status;
+}
+
+tutti_status plan_new(
+    struct device *device, const tutti_network *network, const struct plan_options *options, struct plan **made)
+{
+    tutti_status status = TUTTI_OK;
+    struct memory_plan memory = { 0 };
+    double start = clock_seconds();
+    *made = NULL;
+    struct plan *plan = plan_start(device, network, options);
+    if (!plan) return TUTTI_NO_MEMORY;
+    TRY(run_passes(plan));
+    TRY(pass_memory(plan, &memory));
+    TRY(take_arena(plan, &memory));
+    TRY(make_buffers(plan, &memory));
+    TRY(emit(plan, &memory));
+    TRY(launch_list_warm_up(&plan->prepare));
+    TRY(launch_list_warm_up(&plan->step));
+    plan->build_seconds = clock_seconds() - start;
+    *made = plan;
+done:
+    memory_plan_free(&memory);
+    if (status != TUTTI_OK) plan_free(plan);
+    return status;
+}
+
+void plan_free(struct plan *plan)
+{
+    if (!plan) return;
+    launch_list_free(&plan->prepare);
+    launch_list_free(&plan->step);
+    for (size_t i = 0; i < plan->buffer_count; i++)
+        if (plan->buffers) buffer_free(&plan->buffers[i]);
+    for (size_t i = 0; i < plan->prepared_count; i++)
+        if (plan->prepared) buffer_free(&plan->prepared[i]);
+    buffer_free(&plan->workspace);
+    free(plan->buffers);
+    free(plan->prepared);
+    free(plan->buckets);
+    free(plan->explanation);
+    free(plan->passes);
+    arena_free(plan->arena);
+    graph_free(&plan->graph);
+    free(plan);
+}
+
+tutti_status plan_enqueue(struct plan *plan, tutti_status (*on_bucket)(void *user, int bucket), void *user)
+{
+    tutti_status status = TUTTI_OK;
+    size_t next = 0;
+    for (size_t b = 0; on_bucket && b < plan->bucket_count; b++) {
+        size_t until = plan->buckets[b].after + 1;
+        if (until > next) {
+            TRY(launch_list_enqueue(&plan->step, next, until, NULL));
+            next = until;
+        }
+        TRY(on_bucket(user, (int)b));
+    }
+    TRY(launch_list_enqueue(&plan->step, next, plan->step.count, NULL));
+done:
+    return status;
+}
+
+tutti_status plan_prepare(struct plan *plan)
+{
+    return launch_list_enqueue(&plan->prepare, 0, plan->prepare.count, NULL);
+}
+
+cl_mem plan_buffer(const struct plan *plan, int value)
+{
+    return value < 0 ? NULL : plan->buffers[value];
+}
+
+/* ---------------------------------------------------------------------------------------------- for tests ---- */
+
+enum { POISON = 0x7fc0dead }; /* a quiet NaN */
+
+tutti_status plan_poison(struct plan *plan)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < plan->arena->count; i++)
+        TRY(buffer_fill(plan->device, plan->arena->slabs[i], 0, plan->arena->sizes[i], POISON));
+done:
+    return status;
+}
+
+/* The guard behind one place still holds the poison; bytes up to the next multiple of 4 belong to the value. */
+static tutti_status check_guard(struct plan *plan, const struct memory_slot *slot, const char *what, size_t number)
+{
+    uint32_t words[PLAN_GUARD_BYTES / 4];
+    size_t start = size_round_up(slot->place.offset + slot->bytes, 4);
+    size_t end = slot->place.offset + slot->bytes + PLAN_GUARD_BYTES;
+    tutti_status status =
+        buffer_read(plan->device, plan->arena->slabs[slot->place.slab], start, words, end / 4 * 4 - start);
+    if (status != TUTTI_OK) return status;
+    for (size_t i = 0; i < (end / 4 * 4 - start) / 4; i++)
+        if (words[i] != POISON)
+            return fail(TUTTI_WRONG_RESULT, "something wrote %zu bytes behind the end of %s %zu", i * 4, what, number);
+    return TUTTI_OK;
+}
+
+tutti_status plan_check_guards(struct plan *plan)
+{
+    tutti_status status = TUTTI_OK;
+    struct memory_plan memory = { 0 };
+    if (!plan->options.guards) return fail(TUTTI_INVALID, "the plan was made without guards");
+    TRY(pass_memory(plan, &memory));
+    for (size_t v = 0; v < plan->graph.value_count; v++)
+        if (memory.slots[v].kind == SLOT_ARENA) TRY(check_guard(plan, &memory.slots[v], "value", v));
+    for (size_t n = 0; n < plan->graph.node_count; n++)
+        if (memory.prepared[n].bytes) TRY(check_guard(plan, &memory.prepared[n], "prepared data of node", n));
+    if (memory.workspace.bytes) TRY(check_guard(plan, &memory.workspace, "the workspace, node", 0));
+done:
+    memory_plan_free(&memory);
+    return status;
+}

@@ -1,0 +1,160 @@
+/* Fusions, as rules over nodes. A rule looks at one node and says whether it changed the graph; rules run until none
+ * does. A rule sets an epilogue only where the implementation that will be chosen takes it, so nothing is ever undone.
+ */
+#include <stdlib.h>
+
+#include "layers/layers.h"
+#include "plan/edit.h"
+#include "plan/passes.h"
+
+/* The node that makes `value`, if the value has no other use than one more, and the node's first output is it. */
+static int sole_producer(const struct graph *graph, int value)
+{
+    const struct value *v = graph_at(graph, value);
+    if (!v || v->producer < 0 || edit_is_kept(graph, value) || edit_uses(graph, value) != 1) return -1;
+    return graph->nodes[v->producer].outputs[0] == value ? v->producer : -1;
+}
+
+/* Whether the implementation of node `n` would take the epilogue that it now has. */
+static bool takes(const struct plan *plan, int n, unsigned wanted)
+{
+    const struct node *node = &plan->graph.nodes[n];
+    const struct implementation *implementation = choose_implementation(plan, node, NULL);
+    if (!implementation || !implementation->epilogues) return false;
+    struct problem problem;
+    problem_of(plan, node, &problem);
+    return (implementation->epilogues(&problem) & wanted) == wanted;
+}
+
+/* Node `before` now makes what node n made; n is dropped. */
+static void take_output(struct graph *graph, int before, size_t n)
+{
+    graph->nodes[before].outputs[0] = graph->nodes[n].outputs[0];
+    graph_at(graph, graph->nodes[n].outputs[0])->producer = before;
+    graph->nodes[n].operation = NULL;
+}
+
+/* result -> activation: the activation moves into the node before. Its gradient reads its output only. */
+static bool fuse_activation(struct plan *plan, size_t n)
+{
+    struct graph *graph = &plan->graph;
+    struct node *node = &graph->nodes[n];
+    if (node->operation != &operation_activation || node->epilogue.add != NO_VALUE) return false;
+    int before = sole_producer(graph, node->inputs[0]);
+    if (before < 0 || graph->nodes[before].epilogue.activation) return false;
+    struct node saved = graph->nodes[before], *target = &graph->nodes[before];
+    target->epilogue.activation = node->attributes.activation;
+    target->epilogue.low = node->attributes.low;
+    target->epilogue.high = node->attributes.high;
+    if (!takes(plan, before, EPILOGUE_ACTIVATION)) {
+        *target = saved;
+        return false;
+    }
+    take_output(graph, before, n);
+    return true;
+}
+
+/* a + b, where the later of both is made for this sum alone: it adds the other one while it writes. */
+static bool fuse_add(struct plan *plan, size_t n)
+{
+    struct graph *graph = &plan->graph;
+    struct node *node = &graph->nodes[n];
+    if (node->operation != &operation_add || node->epilogue.activation || node->inputs[0] == node->inputs[1])
+        return false;
+    for (int side = 0; side < 2; side++) {
+        int before = sole_producer(graph, node->inputs[side]), other = node->inputs[1 - side];
+        if (before < 0 || graph_at(graph, other)->producer >= before) continue;
+        struct node saved = graph->nodes[before], *target = &graph->nodes[before];
+        if (target->epilogue.activation || target->epilogue.add != NO_VALUE) continue;
+        target->epilogue.add = other;
+        if (takes(plan, before, EPILOGUE_ADD)) {
+            take_output(graph, before, n);
+            return true;
+        }
+        *target = saved;
+    }
+    return false;
+}
+
+/* The forward batch normalisation whose statistics this gradient node reads. */
+static const struct node *forward_norm(const struct graph *graph, const struct node *gradient)
+{
+    int producer = graph_at(graph, gradient->inputs[3])->producer;
+    return producer < 0 ? NULL : &graph->nodes[producer];
+}
+
+/* gradient of an activation -> gradient of the batch normalisation that applied it: one pass less over dy. Where the
+ * forward node also added something, the masked gradient goes to that branch too. */
+static bool fuse_norm_gradient(struct plan *plan, size_t n)
+{
+    struct graph *graph = &plan->graph;
+    struct node *node = &graph->nodes[n];
+    if (node->operation != &operation_batch_norm_gradient || node->attributes.activation) return false;
+    const struct value *dy = graph_at(graph, node->inputs[1]);
+    if (dy->producer < 0 || edit_is_kept(graph, node->inputs[1])) return false;
+    struct node *mask = &graph->nodes[dy->producer];
+    const struct node *forward = forward_norm(graph, node);
+    if (!forward || mask->operation != &operation_activation_gradient || mask->epilogue.add != NO_VALUE) return false;
+    if (forward->outputs[0] != mask->inputs[0] || !forward->epilogue.activation) return false;
+    for (size_t i = (size_t)dy->producer + 1; i < n; i++) { /* nobody may need the masked gradient earlier */
+        const struct node *between = &graph->nodes[i];
+        if (!between->operation) continue;
+        for (int k = 0; k < between->input_count; k++)
+            if (between->inputs[k] == node->inputs[1]) return false;
+        if (between->epilogue.add == node->inputs[1]) return false;
+    }
+    bool added = forward->epilogue.add != NO_VALUE;
+    struct node saved = *node;
+    int masked = node->inputs[1];
+    bool others = edit_uses(graph, masked) > 1;
+    node->attributes.activation = mask->attributes.activation;
+    node->attributes.low = mask->attributes.low;
+    node->attributes.high = mask->attributes.high;
+    node->inputs[1] = mask->inputs[1];
+    node->inputs[5] = added ? mask->inputs[0] : NO_VALUE;
+    node->inputs[6] = forward->inputs[2];
+    node->input_count = 7;
+    node->output_count = 4;
+    node->outputs[3] = others ? masked : NO_VALUE;
+    if (!takes(plan, (int)n, EPILOGUE_ACTIVATION)) {
+        *node = saved;
+        return false;
+    }
+    mask->operation = NULL;
+    if (others) graph_at(graph, masked)->producer = (int)n;
+    return true;
+}
+
+typedef bool (*rule)(struct plan *plan, size_t n);
+
+tutti_status pass_rewrite(struct plan *plan)
+{
+    static const rule rules[] = { fuse_activation, fuse_add, fuse_norm_gradient };
+    bool changed = true;
+    while (changed) {
+        changed = false;
+        for (size_t r = 0; r < sizeof rules / sizeof *rules; r++)
+            for (size_t n = 0; n < plan->graph.node_count; n++)
+                if (plan->graph.nodes[n].operation && rules[r](plan, n)) changed = true;
+        edit_compact(&plan->graph);
+    }
+    return TUTTI_OK;
+}
+
+tutti_status pass_sweep(struct plan *plan)
+{
+    struct graph *graph = &plan->graph;
+    for (size_t n = graph->node_count; n-- > 0;) {
+        struct node *node = &graph->nodes[n];
+        bool wanted = false;
+        for (int i = 0; i < node->output_count; i++) {
+            if (node->outputs[i] == NO_VALUE) continue;
+            bool used = edit_is_kept(graph, node->outputs[i]) || edit_uses(graph, node->outputs[i]) > 0;
+            if (!used) node->outputs[i] = NO_VALUE;
+            wanted |= used;
+        }
+        if (!wanted) node->operation = NULL;
+    }
+    edit_compact(graph);
+    return TUTTI_OK;
+}
