@@ -116,6 +116,13 @@ static tutti_status make_buffers(struct plan *plan, const struct memory_plan *me
     if (!plan->buffers || !plan->prepared) return TUTTI_NO_MEMORY;
     plan->prepared_count = nodes;
     for (size_t v = 0; v < plan->buffer_count; v++) TRY(make_buffer(plan, memory, (int)v));
+    for (size_t v = 0; v < plan->buffer_count; v++) {
+        size_t root = v;
+        while (memory->slots[root].kind == SLOT_ALIAS) root = (size_t)memory->slots[root].alias;
+        if (root == v || !plan->buffers[root]) continue;
+        CL_TRY(clRetainMemObject(plan->buffers[root]), "sharing a buffer");
+        plan->buffers[v] = plan->buffers[root];
+    }
     for (size_t n = 0; n < nodes; n++)
         if (memory->prepared[n].bytes)
             TRY(arena_cut(plan->arena, memory->prepared[n].place, memory->prepared[n].bytes, &plan->prepared[n]));
@@ -125,11 +132,9 @@ done:
     return status;
 }
 
-static cl_mem buffer_of(const struct plan *plan, const struct memory_plan *memory, int value)
+static cl_mem buffer_of(const struct plan *plan, int value)
 {
-    if (value == NO_VALUE) return NULL;
-    while (memory->slots[value].kind == SLOT_ALIAS) value = memory->slots[value].alias;
-    return plan->buffers[value];
+    return value == NO_VALUE ? NULL : plan->buffers[value];
 }
 
 static bool weights_are_constant(const struct plan *plan, const struct node *node)
@@ -140,7 +145,7 @@ static bool weights_are_constant(const struct plan *plan, const struct node *nod
             (w->producer >= 0 && node_is_constant(&plan->graph, &plan->graph.nodes[w->producer])));
 }
 
-static void emit_node(struct plan *plan, const struct memory_plan *memory, size_t n)
+static void emit_node(struct plan *plan, size_t n)
 {
     const struct node *node = &plan->graph.nodes[n];
     if (node->operation->alias) return;
@@ -148,9 +153,9 @@ static void emit_node(struct plan *plan, const struct memory_plan *memory, size_
     struct problem problem;
     struct operands operands = { .workspace = plan->workspace, .prepared = plan->prepared[n] };
     problem_of(plan, node, &problem);
-    for (int i = 0; i < node->input_count; i++) operands.inputs[i] = buffer_of(plan, memory, node->inputs[i]);
-    for (int i = 0; i < node->output_count; i++) operands.outputs[i] = buffer_of(plan, memory, node->outputs[i]);
-    operands.add = buffer_of(plan, memory, node->epilogue.add);
+    for (int i = 0; i < node->input_count; i++) operands.inputs[i] = buffer_of(plan, node->inputs[i]);
+    for (int i = 0; i < node->output_count; i++) operands.outputs[i] = buffer_of(plan, node->outputs[i]);
+    operands.add = buffer_of(plan, node->epilogue.add);
     bool inference = plan->options.mode != PLAN_TRAIN;
     struct launch_list *list = inference && node_is_constant(&plan->graph, node) ? &plan->prepare : &plan->step;
     struct launch_list *early = inference && weights_are_constant(plan, node) ? &plan->prepare : list;
@@ -161,13 +166,13 @@ static void emit_node(struct plan *plan, const struct memory_plan *memory, size_
     for (size_t i = list_before; i < list->count; i++) list->launches[i].node = (int)n;
 }
 
-static tutti_status emit(struct plan *plan, const struct memory_plan *memory)
+static tutti_status emit(struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
     launch_list_init(&plan->prepare, plan->device);
     launch_list_init(&plan->step, plan->device);
     for (size_t n = 0; n < plan->graph.node_count; n++) {
-        emit_node(plan, memory, n);
+        emit_node(plan, n);
         const char *name = plan->graph.nodes[n].operation->name;
         if (plan->prepare.status != TUTTI_OK)
             FAIL(plan->prepare.status, "%s: its launches were refused: %s", name, status_message());
@@ -226,7 +231,7 @@ tutti_status plan_new(
     TRY(pass_memory(plan, &memory));
     TRY(take_arena(plan, &memory));
     TRY(make_buffers(plan, &memory));
-    TRY(emit(plan, &memory));
+    TRY(emit(plan));
     TRY(launch_list_warm_up(&plan->prepare));
     TRY(launch_list_warm_up(&plan->step));
     plan->build_seconds = clock_seconds() - start;
