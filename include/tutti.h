@@ -127,13 +127,13 @@ typedef struct tutti_tensor {
     int id; /* negative: an error is kept in the network */
 } tutti_tensor;
 
-/* A shape as two arguments: the sizes and how many there are. */
+/* A shape of one to six sizes: TUTTI_SHAPE(3, 224, 224). */
+#define TUTTI_COUNT_(a, b, c, d, e, f, count, ...) count
+#define TUTTI_COUNT(...) TUTTI_COUNT_(__VA_ARGS__, 6, 5, 4, 3, 2, 1, 0)
 #ifdef __cplusplus
-#define TUTTI_SHAPE(...)                                                                                               \
-    (tutti_shape { (int)(sizeof((int64_t[]) { __VA_ARGS__ }) / sizeof(int64_t)), { __VA_ARGS__ } })
+#define TUTTI_SHAPE(...) (tutti_shape { TUTTI_COUNT(__VA_ARGS__), { __VA_ARGS__ } })
 #else
-#define TUTTI_SHAPE(...)                                                                                               \
-    ((tutti_shape) { .rank = (int)(sizeof((int64_t[]) { __VA_ARGS__ }) / sizeof(int64_t)), .sizes = { __VA_ARGS__ } })
+#define TUTTI_SHAPE(...) ((tutti_shape) { .rank = TUTTI_COUNT(__VA_ARGS__), .sizes = { __VA_ARGS__ } })
 #endif
 #define TUTTI_MAX_RANK 6
 typedef struct tutti_shape {

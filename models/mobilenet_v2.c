@@ -45,11 +45,12 @@ tutti_tensor model_mobilenet_v2(tutti_network *network, tutti_tensor x, int clas
     } stages[] = { { 1, 16, 1, 1 }, { 6, 24, 2, 2 }, { 6, 32, 3, 2 }, { 6, 64, 4, 2 }, { 6, 96, 3, 1 },
         { 6, 160, 3, 2 }, { 6, 320, 1, 1 } };
     int channels = 32, position = 1;
-    x = tutti_relu6(network, conv_norm(network, x, channels, 3, 2, 1, "features.0.0", "features.0.1"));
+    tutti_scope_push(network, "features");
+    x = tutti_relu6(network, conv_norm(network, x, channels, 3, 2, 1, "0.0", "0.1"));
     for (size_t s = 0; s < sizeof(stages) / sizeof(stages[0]); s++) {
         for (int i = 0; i < stages[s].blocks; i++) {
             char name[32];
-            snprintf(name, sizeof(name), "features.%d", position++);
+            snprintf(name, sizeof(name), "%d", position++);
             tutti_scope_push(network, name);
             x = inverted_residual(
                 network, x, channels, stages[s].channels, stages[s].expansion, i == 0 ? stages[s].stride : 1);
@@ -57,7 +58,8 @@ tutti_tensor model_mobilenet_v2(tutti_network *network, tutti_tensor x, int clas
             channels = stages[s].channels;
         }
     }
-    x = tutti_relu6(network, conv_norm(network, x, 1280, 1, 1, 1, "features.18.0", "features.18.1"));
+    x = tutti_relu6(network, conv_norm(network, x, 1280, 1, 1, 1, "18.0", "18.1"));
+    tutti_scope_pop(network);
     x = tutti_flatten(network, tutti_global_average_pool(network, x));
     x = tutti_dropout(network, x, 0.2f);
     return tutti_dense(network, x, classes,

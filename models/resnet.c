@@ -58,15 +58,18 @@ static tutti_tensor resnet(
     x = tutti_max_pool(network, x, 3, &(tutti_pool_options) { .stride = 2, .padding = 1 });
     for (int stage = 0; stage < 4; stage++) {
         int width = 64 << stage;
+        char name[32];
+        snprintf(name, sizeof(name), "layer%d", stage + 1);
+        tutti_scope_push(network, name);
         for (int i = 0; i < blocks[stage]; i++) {
             int stride = i == 0 && stage > 0 ? 2 : 1;
-            char name[32];
-            snprintf(name, sizeof(name), "layer%d.%d", stage + 1, i);
+            snprintf(name, sizeof(name), "%d", i);
             tutti_scope_push(network, name);
             x = residual(network, x, block, width, stride, stride != 1 || channels != width * block->expansion);
             tutti_scope_pop(network);
             channels = width * block->expansion;
         }
+        tutti_scope_pop(network);
     }
     x = tutti_flatten(network, tutti_global_average_pool(network, x));
     return tutti_dense(network, x, classes, &(tutti_dense_options) { .name = "fc" });
