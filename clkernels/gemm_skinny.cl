@@ -1,0 +1,166 @@
+/* Products in which one size, SMALL <= 16, is that of a small batch: bound by reading or writing the large matrix once,
+ * in long contiguous runs, with everything else in cache. CPU-class devices, fp32, row-major; launched by
+ * runtime/gemm_skinny.c, one work-item per group. All compute C = ACTIVATION(product + bias + added); added is laid out as
+ * C and may be C itself. lda, ldb, ldc: floats between rows.
+ *
+ *   FORM 1  gemm_skinny_dot    C [SMALL][n] = A [SMALL][k] B [n][k]^T     ceil(n / columns) tasks
+ *   FORM 2  gemm_skinny_rows   C [SMALL][n] = A [SMALL][k] B [k][n]       ceil(n / STRIP) tasks; A comes transposed, as
+ *                                                                         [k][SMALL], from gemm_skinny_transpose
+ *   FORM 3  gemm_skinny_outer  C [m][n] = A [SMALL][m]^T B [SMALL][n]     ceil(m / rows) tasks */
+#include "vector.h"
+#include "epilogue.h"
+
+INLINE float finish(float v, global const float *bias, global const float *added, int column, size_t at)
+{
+#if BIAS
+    v += bias[column];
+#endif
+#if ACCUMULATE
+    v += added[at];
+#endif
+    return ACTIVATION(v);
+}
+
+#if FORM == 1
+/* Rows of B at a time: ROWS * SMALL accumulators in registers. */
+#define ROWS (SMALL <= 8 ? 3 : 1)
+
+TASK void gemm_skinny_dot(global const float *A, global const float *B, global float *C, global const float *bias,
+    global const float *added, int n, int k, int lda, int ldb, int ldc, int columns)
+{
+    const int first = get_group_id(0) * columns, end = min(first + columns, n);
+    for (int j = first; j < end; j += ROWS) {
+        VF c[ROWS][SMALL];
+        global const float *row[ROWS];
+        UNROLL for (int r = 0; r < ROWS; r++)
+        {
+            row[r] = B + (size_t)min(j + r, end - 1) * ldb;
+            UNROLL for (int i = 0; i < SMALL; i++) c[r][i] = (VF)(0.0f);
+        }
+        int at = 0;
+        for (; at + V <= k; at += V) {
+            VF b[ROWS];
+            UNROLL for (int r = 0; r < ROWS; r++) b[r] = VLOAD(0, row[r] + at);
+            UNROLL for (int i = 0; i < SMALL; i++)
+            {
+                VF a = VLOAD(0, A + (size_t)i * lda + at);
+                UNROLL for (int r = 0; r < ROWS; r++) c[r][i] = fma(b[r], a, c[r][i]);
+            }
+        }
+        UNROLL for (int r = 0; r < ROWS; r++)
+        {
+            float sum[SMALL];
+            UNROLL for (int i = 0; i < SMALL; i++) sum[i] = vector_sum(c[r][i]);
+            for (int rest = at; rest < k; rest++) {
+                UNROLL for (int i = 0; i < SMALL; i++) sum[i] = fma(row[r][rest], A[(size_t)i * lda + rest], sum[i]);
+            }
+            if (j + r < end) {
+                UNROLL for (int i = 0; i < SMALL; i++)
+                {
+                    const size_t to = (size_t)i * ldc + j + r;
+                    C[to] = finish(sum[i], bias, added, j + r, to);
+                }
+            }
+        }
+    }
+}
+#endif
+
+#if FORM == 2
+/* transposed [k][SMALL] = A [SMALL][k]^T. A task: 256 rows. */
+TASK void gemm_skinny_transpose(global const float *A, global float *transposed, int k, int lda)
+{
+    const int first = get_group_id(0) * 256, end = min(first + 256, k);
+    for (int j = first; j < end; j++) {
+        UNROLL for (int i = 0; i < SMALL; i++) transposed[(size_t)j * SMALL + i] = A[(size_t)i * lda + j];
+    }
+}
+
+/* A task keeps its strip of C in local memory and adds DEEP rows of B to it at a time. */
+TASK void gemm_skinny_rows(global const float *transposed, global const float *B, global float *C, global const float *bias,
+    global const float *added, int n, int k, int ldb, int ldc)
+{
+    local float sums[SMALL * STRIP] __attribute__((aligned(64)));
+    const int j0 = get_group_id(0) * STRIP, width = min(STRIP, n - j0), whole = width / V * V;
+    for (int i = 0; i < SMALL * STRIP; i += V) LOCAL_STORE((VF)(0.0f), 0, sums + i);
+    int at = 0;
+    for (; at + DEEP <= k; at += DEEP) {
+        global const float *a = transposed + (size_t)at * SMALL, *b = B + (size_t)at * ldb + j0;
+        for (int j = 0; j < whole; j += V) {
+            VF c[SMALL];
+            UNROLL for (int i = 0; i < SMALL; i++) c[i] = LOCAL_LOAD(0, sums + i * STRIP + j);
+            UNROLL for (int d = 0; d < DEEP; d++)
+            {
+                VF v = VLOAD(0, b + (size_t)d * ldb + j);
+                UNROLL for (int i = 0; i < SMALL; i++) c[i] = fma((VF)(a[d * SMALL + i]), v, c[i]);
+            }
+            UNROLL for (int i = 0; i < SMALL; i++) LOCAL_STORE(c[i], 0, sums + i * STRIP + j);
+        }
+        for (int j = whole; j < width; j++)
+            for (int d = 0; d < DEEP; d++)
+                for (int i = 0; i < SMALL; i++)
+                    sums[i * STRIP + j] = fma(a[d * SMALL + i], b[(size_t)d * ldb + j], sums[i * STRIP + j]);
+    }
+    for (; at < k; at++)
+        for (int i = 0; i < SMALL; i++) {
+            const float a = transposed[(size_t)at * SMALL + i];
+            for (int j = 0; j < width; j++)
+                sums[i * STRIP + j] = fma(a, B[(size_t)at * ldb + j0 + j], sums[i * STRIP + j]);
+        }
+    for (int i = 0; i < SMALL; i++)
+        for (int j = 0; j < width; j++) {
+            const size_t to = (size_t)i * ldc + j0 + j;
+            C[to] = finish(sums[i * STRIP + j], bias, added, j0 + j, to);
+        }
+}
+#endif
+
+#if FORM == 3
+/* One vector of two rows of C: what finish() does, in vectors. */
+#define OUTER(row, sum)                                                                                                \
+    {                                                                                                                  \
+        const size_t to = (size_t)(row)*ldc + j;                                                                       \
+        VF v = sum;                                                                                                    \
+        if (BIAS) v += VLOAD(0, bias + j);                                                                             \
+        if (ACCUMULATE) v += VLOAD(0, added + to);                                                                     \
+        VSTORE(ACTIVATION(v), 0, C + to);                                                                              \
+    }
+
+TASK void gemm_skinny_outer(global const float *A, global const float *B, global float *C, global const float *bias,
+    global const float *added, int m, int n, int lda, int ldb, int ldc, int rows)
+{
+    const int first = get_group_id(0) * rows, end = min(first + rows, m);
+    for (int i = first; i < end; i += 2) { /* two rows share the loads of B */
+        const int next = min(i + 1, end - 1);
+        VF a0[SMALL], a1[SMALL];
+        UNROLL for (int s = 0; s < SMALL; s++)
+        {
+            a0[s] = (VF)(A[(size_t)s * lda + i]);
+            a1[s] = (VF)(A[(size_t)s * lda + next]);
+        }
+        int j = 0;
+        for (; j + V <= n; j += V) {
+            VF c0 = (VF)(0.0f), c1 = (VF)(0.0f);
+            UNROLL for (int s = 0; s < SMALL; s++)
+            {
+                VF b = VLOAD(0, B + (size_t)s * ldb + j);
+                c0 = fma(a0[s], b, c0);
+                c1 = fma(a1[s], b, c1);
+            }
+            OUTER(i, c0)
+            if (next > i) OUTER(next, c1)
+        }
+        for (; j < n; j++) {
+            float c0 = 0.0f, c1 = 0.0f;
+            for (int s = 0; s < SMALL; s++) {
+                const float b = B[(size_t)s * ldb + j];
+                c0 = fma(A[(size_t)s * lda + i], b, c0);
+                c1 = fma(A[(size_t)s * lda + next], b, c1);
+            }
+            const size_t to0 = (size_t)i * ldc + j, to1 = (size_t)next * ldc + j;
+            C[to0] = finish(c0, bias, added, j, to0);
+            if (next > i) C[to1] = finish(c1, bias, added, j, to1);
+        }
+    }
+}
+#endif

@@ -1,0 +1,75 @@
+#include "runtime/gemm_implementations.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+static const struct gemm_implementation *const implementations[GEMM_IMPLEMENTATIONS] = {
+    &gemm_skinny,
+    &gemm_packed,
+    &gemm_clblast,
+    &gemm_plain,
+};
+
+static struct gemm filled(const struct gemm *from)
+{
+    struct gemm gemm = *from;
+    if (gemm.batch == 0) gemm.batch = 1;
+    if (gemm.lda == 0) gemm.lda = gemm.transpose_a ? gemm.m : gemm.k;
+    if (gemm.ldb == 0) gemm.ldb = gemm.transpose_b ? gemm.k : gemm.n;
+    if (gemm.ldc == 0) gemm.ldc = gemm.n;
+    return gemm;
+}
+
+const char *gemm_implementation_name(int implementation)
+{
+    return implementations[implementation]->name;
+}
+
+const char *gemm_refusal(int implementation, const struct gemm *gemm, const struct capabilities *can)
+{
+    const struct gemm full = filled(gemm);
+    return implementations[implementation]->refusal(&full, can);
+}
+
+size_t gemm_workspace(int implementation, const struct gemm *gemm, const struct capabilities *can)
+{
+    const struct gemm full = filled(gemm);
+    return implementations[implementation]->workspace ? implementations[implementation]->workspace(&full, can) : 0;
+}
+
+void gemm_emit(int implementation, const struct gemm *gemm, cl_mem a, cl_mem b, cl_mem c, cl_mem bias, cl_mem workspace,
+    struct launch_list *list)
+{
+    const struct gemm full = filled(gemm);
+    const struct gemm_buffers buffers = {
+        .a = a,
+        .b = b,
+        .c = c,
+        .bias = full.bias ? bias : a,
+        .added = full.accumulate && full.add ? full.add : c,
+        .workspace = workspace,
+    };
+    implementations[implementation]->emit(&full, &buffers, list);
+}
+
+bool gemm_is_small(const struct gemm *gemm)
+{
+    const int64_t sizes[] = { gemm->m, gemm->n, gemm->k, gemm->lda, gemm->ldb, gemm->ldc };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i] > INT_MAX / 2) return false;
+    return true;
+}
+
+const char *gemm_options(const struct gemm *gemm, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "-DBIAS=%d -DACCUMULATE=%d %s", gemm->bias, gemm->accumulate,
+        gemm->activation ? gemm->activation : "");
+    return buffer;
+}
+
+void gemm_work(const struct gemm *gemm, struct launch *launch)
+{
+    double m = (double)gemm->m, n = (double)gemm->n, k = (double)gemm->k, batch = (double)gemm->batch;
+    double floats = batch * (m * k + k * n + m * n * (gemm->accumulate ? 2 : 1)) + (gemm->bias ? n : 0);
+    launch_work(launch, 2 * batch * m * n * k, 4 * floats);
+}

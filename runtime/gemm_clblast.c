@@ -1,0 +1,92 @@
+/* The product of GPU-class devices: CLBlast (https://github.com/CNugteren/CLBlast), which is tuned for most GPUs and
+ * has parameters for the rest. It has no epilogue: another matrix is copied into C before, bias and activation are one
+ * small launch after. */
+#include "base/memory.h"
+#include "runtime/gemm_implementations.h"
+
+#include <clblast_c.h>
+#include <pthread.h>
+
+/* CLBlast up to 1.6.0 loses programs when two threads store into its cache at once (its issue 486), and Debian 12 has
+ * 1.5.3: calls, which only enqueue, are made one at a time in the whole process. */
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+
+struct call {
+    struct gemm gemm;
+    cl_mem a, b, c;
+};
+
+static CLBlastStatusCode product(const struct call *call, cl_command_queue *queue, cl_event *event)
+{
+    const struct gemm *g = &call->gemm;
+    const CLBlastTranspose a = g->transpose_a ? CLBlastTransposeYes : CLBlastTransposeNo;
+    const CLBlastTranspose b = g->transpose_b ? CLBlastTransposeYes : CLBlastTransposeNo;
+    const float beta = g->accumulate ? 1.0f : 0.0f;
+    if (g->batch == 1)
+        return CLBlastSgemm(CLBlastLayoutRowMajor, a, b, (size_t)g->m, (size_t)g->n, (size_t)g->k, 1.0f, call->a, 0,
+            (size_t)g->lda, call->b, 0, (size_t)g->ldb, beta, call->c, 0, (size_t)g->ldc, queue, event);
+    return CLBlastSgemmStridedBatched(CLBlastLayoutRowMajor, a, b, (size_t)g->m, (size_t)g->n, (size_t)g->k, 1.0f,
+        call->a, 0, (size_t)g->lda, (size_t)g->stride_a, call->b, 0, (size_t)g->ldb, (size_t)g->stride_b, beta, call->c,
+        0, (size_t)g->ldc, (size_t)g->stride_c, (size_t)g->batch, queue, event);
+}
+
+static tutti_status enqueue(struct device *device, void *state, cl_event *event)
+{
+    const struct call *call = state;
+    const struct gemm *g = &call->gemm;
+    pthread_mutex_lock(&one_at_a_time);
+    const CLBlastStatusCode code = product(call, &device->queue, event);
+    pthread_mutex_unlock(&one_at_a_time);
+    if (code == CLBlastSuccess) return TUTTI_OK;
+    const char *what = "CLBlast's product of %lld x %lld x %lld on '%s'";
+    const long long m = g->m, n = g->n, k = g->k;
+    if (code > -1000 && code < 0) /* an OpenCL error's own number */
+        return opencl_fail((cl_int)code, __FILE__, __LINE__, what, m, n, k, device->can.name);
+    return fail(TUTTI_DEVICE, "CLBlast failed with its status %d at a product of %lld x %lld x %lld on '%s'", (int)code,
+        m, n, k, device->can.name);
+}
+
+static const char *refusal(const struct gemm *gemm, const struct capabilities *can)
+{
+    (void)gemm;
+    return can->class == DEVICE_GPU ? NULL : "it is made for GPU-class devices";
+}
+
+/* A launch over C. */
+static void grid(const struct gemm *gemm, struct launch_list *list, struct launch *launch, double reads)
+{
+    const size_t group = list->device->can.group_max < 64 ? list->device->can.group_max : 64;
+    launch_int(launch, gemm->n);
+    launch_int(launch, gemm->ldc);
+    launch_long(launch, gemm->stride_c);
+    launch_grid(launch, 3, size_round_up((size_t)gemm->n, group), (size_t)gemm->m, (size_t)gemm->batch, group, 1, 1);
+    launch_work(launch, 0, 4 * (1 + reads) * (double)gemm->m * (double)gemm->n * (double)gemm->batch);
+}
+
+static void emit(const struct gemm *gemm, const struct gemm_buffers *buffers, struct launch_list *list)
+{
+    char text[256];
+    const char *options = gemm_options(gemm, text, sizeof text);
+    if (gemm->accumulate && buffers->added != buffers->c) {
+        struct launch *copy = launch_add(list, "gemm_finish", "gemm_copy", "%s", options);
+        launch_buffer(copy, buffers->c);
+        launch_buffer(copy, buffers->added);
+        grid(gemm, list, copy, 1);
+    }
+    struct call *call = memory_new(1, sizeof *call);
+    if (!call) {
+        if (list->status == TUTTI_OK) list->status = TUTTI_NO_MEMORY;
+        return;
+    }
+    *call = (struct call) { .gemm = *gemm, .a = buffers->a, .b = buffers->b, .c = buffers->c };
+    call->gemm.activation = NULL; /* the caller's text does not outlive this function */
+    gemm_work(gemm, launch_add_call(list, "clblast", enqueue, call));
+    if (gemm->bias || gemm->activation) {
+        struct launch *finish = launch_add(list, "gemm_finish", "gemm_finish", "%s", options);
+        launch_buffer(finish, buffers->c);
+        launch_buffer(finish, buffers->bias);
+        grid(gemm, list, finish, 1);
+    }
+}
+
+const struct gemm_implementation gemm_clblast = { .name = "clblast", .refusal = refusal, .emit = emit };

@@ -1,0 +1,30 @@
+/* The implementations behind gemm.h, for gemm.c alone. They get a product whose leading sizes are filled in. */
+#ifndef RUNTIME_GEMM_IMPLEMENTATIONS_H
+#define RUNTIME_GEMM_IMPLEMENTATIONS_H
+
+#include "runtime/gemm.h"
+
+struct gemm_buffers {
+    cl_mem a, b, c;
+    cl_mem bias;  /* a where there is none: a kernel's argument must be something */
+    cl_mem added; /* what is added where gemm.accumulate: c or another; else c */
+    cl_mem workspace;
+};
+
+struct gemm_implementation {
+    const char *name;
+    const char *(*refusal)(const struct gemm *gemm, const struct capabilities *can);
+    size_t (*workspace)(const struct gemm *gemm, const struct capabilities *can); /* NULL: none */
+    void (*emit)(const struct gemm *gemm, const struct gemm_buffers *buffers, struct launch_list *list);
+};
+
+extern const struct gemm_implementation gemm_skinny, gemm_packed, gemm_clblast, gemm_plain;
+
+/* Whether all sizes fit the 32-bit integers of the kernels. */
+bool gemm_is_small(const struct gemm *gemm);
+/* Options that every kernel takes: BIAS, ACCUMULATE and the activation's. */
+const char *gemm_options(const struct gemm *gemm, char *buffer, size_t size);
+/* Multiply-adds count two; operands are read once and C is written once. */
+void gemm_work(const struct gemm *gemm, struct launch *launch);
+
+#endif

@@ -1,0 +1,129 @@
+/* Products with a small batch through a large layer, on CPU-class devices: clkernels/gemm_skinny.cl. */
+#include "base/memory.h"
+#include "runtime/gemm_implementations.h"
+
+enum {
+    SMALL_MOST = 8, /* of the small size: beyond, the packed product is faster */
+    DEEP = 8,       /* rows of B for each pass over a strip */
+    STRIP = 512,
+    TASKS_PER_UNIT = 8,
+};
+
+enum form { FORM_NONE, FORM_DOT, FORM_ROWS, FORM_OUTER };
+
+static enum form form_of(const struct gemm *gemm)
+{
+    if (gemm->transpose_a) return gemm->transpose_b ? FORM_NONE : FORM_OUTER;
+    return gemm->transpose_b ? FORM_DOT : FORM_ROWS;
+}
+
+static int64_t small_of(const struct gemm *gemm)
+{
+    return gemm->transpose_a ? gemm->k : gemm->m;
+}
+
+static const char *refusal(const struct gemm *gemm, const struct capabilities *can)
+{
+    if (can->class != DEVICE_CPU) return "it is made for CPU-class devices";
+    if (!gemm_is_small(gemm)) return "a size of the product is larger than 2^30";
+    if (gemm->batch != 1) return "it takes one product, not a batch of them";
+    if (form_of(gemm) == FORM_NONE) return "both matrices are transposed";
+    if (small_of(gemm) > SMALL_MOST) return "the batch has more than 8 samples";
+    if (form_of(gemm) == FORM_ROWS && can->local_bytes < sizeof(float) * STRIP * SMALL_MOST)
+        return "the device's local memory is too small for a strip of the output";
+    return NULL;
+}
+
+static size_t workspace(const struct gemm *gemm, const struct capabilities *can)
+{
+    (void)can;
+    return form_of(gemm) == FORM_ROWS ? sizeof(float) * (size_t)gemm->k * (size_t)gemm->m : 0;
+}
+
+/* Rows or columns of a task, a multiple of `unit`. */
+static int64_t part(int64_t total, int64_t unit, const struct launch_list *list)
+{
+    const int64_t tasks = (int64_t)TASKS_PER_UNIT * (list->device->can.units > 0 ? list->device->can.units : 1);
+    return divide_up(divide_up(total, tasks), unit) * unit;
+}
+
+static struct launch *add(const struct gemm *gemm, const char *kernel, struct launch_list *list)
+{
+    char options[256];
+    return launch_add(list, "gemm_skinny", kernel, "-DFORM=%d -DSMALL=%d -DSTRIP=%d -DDEEP=%d %s", (int)form_of(gemm),
+        (int)small_of(gemm), STRIP, DEEP, gemm_options(gemm, options, sizeof options));
+}
+
+static void buffers_of(const struct gemm_buffers *buffers, cl_mem a, struct launch *launch)
+{
+    launch_buffer(launch, a);
+    launch_buffer(launch, buffers->b);
+    launch_buffer(launch, buffers->c);
+    launch_buffer(launch, buffers->bias);
+    launch_buffer(launch, buffers->added);
+}
+
+static void emit_dot(const struct gemm *gemm, const struct gemm_buffers *buffers, struct launch_list *list)
+{
+    const int64_t columns = part(gemm->n, 3, list);
+    struct launch *launch = add(gemm, "gemm_skinny_dot", list);
+    buffers_of(buffers, buffers->a, launch);
+    launch_int(launch, gemm->n);
+    launch_int(launch, gemm->k);
+    launch_int(launch, gemm->lda);
+    launch_int(launch, gemm->ldb);
+    launch_int(launch, gemm->ldc);
+    launch_int(launch, columns);
+    launch_tasks(launch, (size_t)divide_up(gemm->n, columns), 1, 1);
+    gemm_work(gemm, launch);
+}
+
+static void emit_rows(const struct gemm *gemm, const struct gemm_buffers *buffers, struct launch_list *list)
+{
+    struct launch *launch = add(gemm, "gemm_skinny_transpose", list);
+    launch_buffer(launch, buffers->a);
+    launch_buffer(launch, buffers->workspace);
+    launch_int(launch, gemm->k);
+    launch_int(launch, gemm->lda);
+    launch_tasks(launch, (size_t)divide_up(gemm->k, 256), 1, 1);
+
+    launch = add(gemm, "gemm_skinny_rows", list);
+    buffers_of(buffers, buffers->workspace, launch);
+    launch_int(launch, gemm->n);
+    launch_int(launch, gemm->k);
+    launch_int(launch, gemm->ldb);
+    launch_int(launch, gemm->ldc);
+    launch_tasks(launch, (size_t)divide_up(gemm->n, STRIP), 1, 1);
+    gemm_work(gemm, launch);
+}
+
+static void emit_outer(const struct gemm *gemm, const struct gemm_buffers *buffers, struct launch_list *list)
+{
+    const int64_t rows = part(gemm->m, 2, list);
+    struct launch *launch = add(gemm, "gemm_skinny_outer", list);
+    buffers_of(buffers, buffers->a, launch);
+    launch_int(launch, gemm->m);
+    launch_int(launch, gemm->n);
+    launch_int(launch, gemm->lda);
+    launch_int(launch, gemm->ldb);
+    launch_int(launch, gemm->ldc);
+    launch_int(launch, rows);
+    launch_tasks(launch, (size_t)divide_up(gemm->m, rows), 1, 1);
+    gemm_work(gemm, launch);
+}
+
+static void emit(const struct gemm *gemm, const struct gemm_buffers *buffers, struct launch_list *list)
+{
+    switch (form_of(gemm)) {
+    case FORM_DOT: emit_dot(gemm, buffers, list); break;
+    case FORM_ROWS: emit_rows(gemm, buffers, list); break;
+    default: emit_outer(gemm, buffers, list); break;
+    }
+}
+
+const struct gemm_implementation gemm_skinny = {
+    .name = "skinny",
+    .refusal = refusal,
+    .workspace = workspace,
+    .emit = emit,
+};
