@@ -11,7 +11,7 @@
 #include "plan/buckets.h"
 #include "plan/edit.h"
 #include "plan/passes.h"
-#include "runtime/check.h"
+#include "plan/verify.h"
 
 /* ------------------------------------------------------------------------------------------------- passes ---- */
 
@@ -188,6 +188,17 @@ done:
 
 /* -------------------------------------------------------------------------------------------------- plans ---- */
 
+/* As before the first pass. */
+static void restart(struct plan *plan)
+{
+    graph_free(&plan->graph);
+    free(plan->explanation);
+    free(plan->passes);
+    plan->explanation = plan->passes = NULL;
+    plan->input = plan->targets = plan->constants = plan->output = plan->metrics = NO_VALUE;
+    plan->seed = plan->input_gradient = NO_VALUE;
+}
+
 static struct plan *plan_start(struct device *device, const tutti_network *network, const struct plan_options *options)
 {
     struct plan *plan = memory_new(1, sizeof *plan);
@@ -195,9 +206,7 @@ static struct plan *plan_start(struct device *device, const tutti_network *netwo
     plan->device = device;
     plan->network = network;
     plan->options = *options;
-    plan->input = plan->targets = plan->constants = plan->output = plan->metrics = plan->seed = plan->input_gradient =
-        NO_VALUE;
-    graph_init(&plan->graph);
+    restart(plan);
     return plan;
 }
 
@@ -228,6 +237,7 @@ tutti_status plan_new(
     struct plan *plan = plan_start(device, network, options);
     if (!plan) return TUTTI_NO_MEMORY;
     TRY(run_passes(plan));
+    TRY(verify(plan));
     TRY(pass_memory(plan, &memory));
     TRY(take_arena(plan, &memory));
     TRY(make_buffers(plan, &memory));

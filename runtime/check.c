@@ -112,7 +112,7 @@ done:
 
 struct check_entry {
     char *implementation;
-    char *reason; /* NULL: passed, or asked for in this process */
+    char *reason; /* NULL: not failed */
     bool passed;
 };
 
@@ -227,12 +227,12 @@ void blacklist_add(struct device *device, const char *implementation, const char
     file_save(device);
 }
 
-bool check_wanted(struct device *device, const char *implementation)
+bool check_is_decided(struct device *device, const char *implementation)
 {
     struct checks *checks = checks_of(device);
-    size_t before = checks ? checks->count : 0;
-    /* An entry without a verdict stands for one that was asked for already. */
-    return checks && entry_of(checks, implementation) && checks->count > before;
+    for (size_t i = 0; checks && i < checks->count; i++)
+        if (!strcmp(checks->entries[i].implementation, implementation)) return checks->entries[i].passed || checks->entries[i].reason;
+    return false;
 }
 
 void check_passed(struct device *device, const char *implementation)

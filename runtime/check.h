@@ -10,8 +10,8 @@ tutti_status check_device(struct device *device);
 const char *blacklist_reason(struct device *device, const char *implementation);
 /* Remembers, on disk too, with the reason. */
 void blacklist_add(struct device *device, const char *implementation, const char *reason);
-/* True, once, when this implementation has not been checked yet on this device and driver; blacklist_passed remembers. */
-bool check_wanted(struct device *device, const char *implementation);
+/* Whether it passed or failed its check on this device and driver before; check_passed remembers, on disk too. */
+bool check_is_decided(struct device *device, const char *implementation);
 void check_passed(struct device *device, const char *implementation);
 
 void checks_free(struct device *device); /* called when a device is closed */
