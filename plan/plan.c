@@ -227,6 +227,30 @@ done:
     return status;
 }
 
+/* Checks kernels that this driver has not run yet, on two samples; where one fails, the choice is made anew without it.
+ */
+static tutti_status verify(struct plan *plan)
+{
+    tutti_status status = TUTTI_OK;
+    struct plan_options options = plan->options;
+    options.samples = options.samples < 2 ? options.samples : 2;
+    options.explain = false;
+    struct plan *small = NULL;
+    bool failed = false;
+    if (options.guards || options.force || !verify_wanted(plan)) return TUTTI_OK; /* tests look at each by themselves */
+    small = plan_start(plan->device, plan->network, &options);
+    if (!small) return TUTTI_NO_MEMORY;
+    TRY(run_passes(small));
+    TRY(verify_implementations(plan, small, &failed));
+    if (failed) {
+        restart(plan);
+        TRY(run_passes(plan));
+    }
+done:
+    plan_free(small);
+    return status;
+}
+
 tutti_status plan_new(
     struct device *device, const tutti_network *network, const struct plan_options *options, struct plan **made)
 {

@@ -211,7 +211,9 @@ static tutti_status verify_node(struct plan *plan, const struct node *given)
     tutti_status status = TUTTI_OK;
     struct node node = *given;
     struct problem problem;
-    struct run run = { .operands = { 0 } }, reference = { .operands = { 0 } };
+    struct run run, reference;
+    memset(&run, 0, sizeof run);
+    memset(&reference, 0, sizeof reference);
     const struct implementation *const *list = node.operation->implementations;
     node.epilogue = (struct epilogue) { .add = NO_VALUE };
     problem_of(plan, &node, &problem);
