@@ -1,0 +1,196 @@
+/* tutti bench: the time of a training step, or of inference, on random inputs held in memory. */
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/status.h"
+#include "base/threads.h"
+#include "tools/commands.h"
+#include "tools/results.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_STEPS = 10, DEFAULT_WARM_UP = 2 };
+
+struct settings {
+    const char *model, *mode, *input;
+    int64_t batch, steps, warm_up, classes;
+    bool json;
+    struct session_options session;
+};
+
+struct bench {
+    struct session session;
+    tutti_shape shape;
+    int64_t outputs; /* numbers per sample */
+    bool train;
+    float *inputs, *results; /* [batch][...]; results: of inference */
+    void *targets;
+    double *milliseconds;
+    double build_s;
+};
+
+static const char *const modes[] = { "train", "infer", NULL };
+
+static const char *const details =
+    "Inputs are random numbers, made once; a training step is upload, forward, loss, backward and update by SGD with\n"
+    "momentum 0.9. build_s is the time until the first step is done. Steps for warming up are not timed.";
+
+static enum parsed parse(struct settings *s, int argc, char **argv)
+{
+    const struct option options[] = {
+        { "mode", OPTION_TEXT, &s->mode, "MODE", "what is timed", .choices = modes },
+        { "batch", OPTION_INTEGER, &s->batch, "N", "samples of a step, over all devices (the model's if not given)", 1,
+            1e9 },
+        { "steps", OPTION_INTEGER, &s->steps, "N", "steps that are timed", 1, 1e6 },
+        { "warm-up", OPTION_INTEGER, &s->warm_up, "N", "steps before those", 1, 1e6 },
+        { "input", OPTION_TEXT, &s->input, "CxHxW", "shape of a sample (the model's if not given)" },
+        { "classes", OPTION_INTEGER, &s->classes, "N", "outputs (the model's if not given)", 1, 1e6 },
+        { "json", OPTION_FLAG, &s->json, NULL, "the result as a JSON object" },
+        SESSION_OPTIONS(s->session),
+    };
+    const struct usage usage = { .command = "bench",
+        .summary = "Measures the time of a step of MODEL",
+        .argument = "MODEL",
+        .arguments = session_models(),
+        .details = details,
+        .options = options,
+        .count = sizeof(options) / sizeof(options[0]) };
+    return options_parse(&usage, argc, argv, &s->model);
+}
+
+static tutti_status make_samples(struct bench *bench, const struct settings *s, bool numbers)
+{
+    size_t sample = 1, inputs = 0, outputs = 0;
+    bool fits = true;
+    for (int i = 0; i < bench->shape.rank; i++) fits &= size_multiply(sample, (size_t)bench->shape.sizes[i], &sample);
+    fits = fits && size_multiply(sample, (size_t)s->batch, &inputs) &&
+        size_multiply((size_t)bench->outputs, (size_t)s->batch, &outputs);
+    if (!fits) return fail(TUTTI_INVALID, "%lld such samples are too many for this machine", (long long)s->batch);
+    bench->inputs = memory_new(inputs, sizeof(float));
+    bench->results = memory_new(outputs, sizeof(float));
+    bench->targets = memory_new(numbers ? outputs : (size_t)s->batch, sizeof(float));
+    bench->milliseconds = memory_new((size_t)s->steps, sizeof(double));
+    if (!bench->inputs || !bench->results || !bench->targets || !bench->milliseconds) return TUTTI_NO_MEMORY;
+    for (size_t i = 0; i < inputs; i++) bench->inputs[i] = random_normal(1, RANDOM_BENCH, i);
+    for (size_t i = 0; i < (numbers ? outputs : (size_t)s->batch); i++) {
+        if (numbers)
+            ((float *)bench->targets)[i] = random_normal(1, RANDOM_BENCH + 1, i);
+        else
+            ((int32_t *)bench->targets)[i] = (int32_t)random_below(1, RANDOM_BENCH + 1, i, (uint64_t)bench->outputs);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status run_step(struct bench *bench, int64_t batch)
+{
+    tutti_metrics metrics;
+    tutti_status status = bench->train
+        ? tutti_train_step(bench->session.trainer, bench->inputs, bench->targets, batch, &metrics)
+        : tutti_infer(bench->session.trainer, bench->inputs, batch, bench->results);
+    return status == TUTTI_OK ? status : fail(status, "%s", tutti_message(bench->session.runtime));
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Fills milliseconds in ascending order. */
+static tutti_status time_steps(struct bench *bench, const struct settings *s, double started)
+{
+    tutti_status status = TUTTI_OK;
+    for (int64_t i = 0; i < s->warm_up && status == TUTTI_OK; i++) {
+        status = run_step(bench, s->batch);
+        if (i == 0) bench->build_s = clock_seconds() - started;
+    }
+    if (status == TUTTI_OK) tutti_report_reset(bench->session.trainer);
+    for (int64_t i = 0; i < s->steps && status == TUTTI_OK; i++) {
+        double begun = clock_seconds();
+        status = run_step(bench, s->batch);
+        bench->milliseconds[i] = 1000 * (clock_seconds() - begun);
+    }
+    if (status == TUTTI_OK) qsort(bench->milliseconds, (size_t)s->steps, sizeof(double), compare_numbers);
+    return status;
+}
+
+static double median(const double *sorted, int64_t count)
+{
+    return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
+}
+
+static uint64_t memory_of_devices(const struct session *session)
+{
+    uint64_t bytes = 0;
+    tutti_device_report report;
+    for (int i = 0; tutti_report(session->trainer, i, &report) == TUTTI_OK; i++) bytes += report.memory_bytes;
+    return bytes;
+}
+
+static int report(const struct bench *bench, const struct settings *s)
+{
+    double least = bench->milliseconds[0], middle = median(bench->milliseconds, s->steps);
+    uint64_t memory = memory_of_devices(&bench->session);
+    if (!s->json) {
+        printf("%s %s, batch %lld: %.3f ms per step (min), %.3f ms (median), %.1f samples/s; built in %.1f s, %.1f MiB "
+               "on devices\n",
+            s->model, s->mode, (long long)s->batch, least, middle, 1000 * (double)s->batch / middle, bench->build_s,
+            (double)memory / (1 << 20));
+        return EXIT_DONE;
+    }
+    struct json_line line;
+    json_line_begin(&line, stdout);
+    json_line_text(&line, "model", s->model);
+    json_line_text(&line, "mode", s->mode);
+    json_line_integer(&line, "batch", s->batch);
+    json_line_integer(&line, "steps", s->steps);
+    json_line_number(&line, "ms_per_step_min", least);
+    json_line_number(&line, "ms_per_step_median", middle);
+    json_line_number(&line, "samples_per_s", 1000 * (double)s->batch / middle);
+    json_line_number(&line, "build_s", bench->build_s);
+    json_line_unsigned(&line, "device_memory_bytes", memory);
+    devices_json(&line, &bench->session);
+    return json_line_end(&line) == TUTTI_OK ? EXIT_DONE : EXIT_WORK_FAILED;
+}
+
+static int run_bench(struct bench *bench, struct settings *s)
+{
+    const struct model *model = model_find(s->model);
+    bool numbers = model->loss == TUTTI_MSE;
+    bench->train = !strcmp(s->mode, "train");
+    bench->shape = model->input;
+    bench->outputs = s->classes ? s->classes : model->classes;
+    if (!s->batch) s->batch = model->batch;
+    int result = s->input ? parse_shape("bench", s->input, &bench->shape) : EXIT_DONE;
+    if (result != EXIT_DONE || (result = session_open(&bench->session, "bench", &s->session)) != EXIT_DONE)
+        return result;
+    tutti_status status = make_samples(bench, s, numbers);
+    if (status != TUTTI_OK) return work_failed("bench", status, status_message());
+    result = session_build(&bench->session, model, bench->shape, (int)bench->outputs);
+    if (result != EXIT_DONE) return result;
+    double started = clock_seconds();
+    result = session_compile(&bench->session,
+        &(tutti_training) { .loss = bench->train ? model->loss : TUTTI_LOSS_NONE,
+            .learning_rate = 0.01f,
+            .momentum = 0.9f,
+            .batch = s->batch });
+    if (result != EXIT_DONE) return result;
+    status = time_steps(bench, s, started);
+    return status == TUTTI_OK ? report(bench, s) : work_failed("bench", status, status_message());
+}
+
+int command_bench(int argc, char **argv)
+{
+    struct settings settings = { .mode = "train", .steps = DEFAULT_STEPS, .warm_up = DEFAULT_WARM_UP };
+    struct bench bench = { 0 };
+    enum parsed parsed = parse(&settings, argc, argv);
+    if (parsed != PARSED_RUN) return parsed_exit(parsed);
+    int result = run_bench(&bench, &settings);
+    session_close(&bench.session);
+    free(bench.inputs);
+    free(bench.results);
+    free(bench.targets);
+    free(bench.milliseconds);
+    return result;
+}

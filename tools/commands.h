@@ -1,0 +1,14 @@
+/* The subcommands: each gets its own arguments (argv[0] is its name) and returns the exit status. */
+#ifndef TOOLS_COMMANDS_H
+#define TOOLS_COMMANDS_H
+
+#include "tools/options.h"
+
+int command_devices(int argc, char **argv);
+int command_train(int argc, char **argv);
+int command_eval(int argc, char **argv);
+int command_infer(int argc, char **argv);
+int command_bench(int argc, char **argv);
+int command_show(int argc, char **argv);
+
+#endif

@@ -1,0 +1,69 @@
+/* tutti eval: loss and accuracy of saved weights on one part of the data. */
+#include "base/threads.h"
+#include "formats/json_lines.h"
+#include "tools/commands.h"
+#include "tools/saved.h"
+
+#include <math.h>
+
+static enum parsed parse(struct saved_options *s, int argc, char **argv)
+{
+    const struct option options[] = {
+        SAVED_OPTIONS(*s),
+        { "json", OPTION_FLAG, &s->json, NULL, "the result as a JSON object" },
+    };
+    const struct usage usage = { .command = "eval",
+        .summary = "Measures loss and accuracy of saved weights",
+        .argument = "MODEL",
+        .arguments = session_models(),
+        .options = options,
+        .count = sizeof(options) / sizeof(options[0]) };
+    return options_parse(&usage, argc, argv, &s->model);
+}
+
+static int report(const struct saved_options *s, const tutti_metrics *metrics, double seconds)
+{
+    double rate = seconds > 0 ? (double)metrics->samples / seconds : NAN;
+    if (!s->json) {
+        printf("loss %.6g", metrics->loss);
+        if (isfinite(metrics->accuracy)) printf("  accuracy %.2f %%", 100 * metrics->accuracy);
+        printf("  %lld samples, %.0f samples/s\n", (long long)metrics->samples, rate);
+        return EXIT_DONE;
+    }
+    struct json_line line;
+    json_line_begin(&line, stdout);
+    json_line_text(&line, "model", s->model);
+    json_line_text(&line, "weights", s->weights);
+    json_line_text(&line, "data", s->data);
+    json_line_text(&line, "part", s->part);
+    json_line_integer(&line, "samples", metrics->samples);
+    json_line_number(&line, "loss", metrics->loss);
+    json_line_number(&line, "accuracy", metrics->accuracy);
+    json_line_number(&line, "samples_per_s", rate);
+    return json_line_end(&line) == TUTTI_OK ? EXIT_DONE : EXIT_WORK_FAILED;
+}
+
+static int evaluate(struct saved_options *s, struct session *session, struct data *data)
+{
+    struct samples *part = NULL;
+    int result = saved_open("eval", s, true, session, data, &part);
+    if (result != EXIT_DONE) return result;
+    tutti_metrics metrics;
+    double started = clock_seconds();
+    tutti_status status = tutti_evaluate_source(session->trainer, &part->source, &metrics);
+    if (status != TUTTI_OK) return work_failed("eval", status, tutti_message(session->runtime));
+    return report(s, &metrics, clock_seconds() - started);
+}
+
+int command_eval(int argc, char **argv)
+{
+    struct saved_options settings = SAVED_DEFAULTS;
+    struct session session = { 0 };
+    struct data data = { 0 };
+    enum parsed parsed = parse(&settings, argc, argv);
+    if (parsed != PARSED_RUN) return parsed_exit(parsed);
+    int result = evaluate(&settings, &session, &data);
+    session_close(&session);
+    data_free(&data);
+    return result;
+}

@@ -1,0 +1,70 @@
+/* tutti: trains, tests and measures networks on every OpenCL device of the machine. */
+#include "tools/commands.h"
+#include "tutti.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *summary;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+    { "devices", "lists the OpenCL devices, and checks them", command_devices },
+    { "train", "trains a network", command_train },
+    { "eval", "measures loss and accuracy of saved weights", command_eval },
+    { "infer", "predicts classes with saved weights", command_infer },
+    { "bench", "measures the time of a step", command_bench },
+    { "show", "prints a network's layers, and what each device would run", command_show },
+};
+enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
+
+static void print_help(FILE *stream)
+{
+    fprintf(stream,
+        "Usage: tutti COMMAND [options]\n\n"
+        "Trains one neural network on every OpenCL device of this machine.\n\nCommands:\n");
+    for (int i = 0; i < COMMANDS; i++) fprintf(stream, "  %-10s %s\n", commands[i].name, commands[i].summary);
+    fprintf(stream,
+        "\ntutti COMMAND --help tells more on one of them. With --json, a command writes one JSON object per\n"
+        "line to standard output, and what is for people to standard error.\n\n"
+        "Environment: TUTTI_DEVICES (as --devices), TUTTI_LOG (error, warn, info, debug), TUTTI_CACHE_DIR.\n");
+}
+
+static int unknown_command(const char *name)
+{
+    fprintf(stderr, "tutti: unknown command \"%s\"; the commands are ", name);
+    for (int i = 0; i < COMMANDS; i++) fprintf(stderr, "%s%s", i ? ", " : "", commands[i].name);
+    fputc('\n', stderr);
+    return EXIT_WRONG_USE;
+}
+
+/* What was printed must have arrived: a full disk behind standard output is a failure of the work. */
+static int flush_output(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+    fprintf(stderr, "tutti: standard output cannot be written\n");
+    return status == EXIT_DONE ? EXIT_WORK_FAILED : status;
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_DFL);
+    if (argc < 2) {
+        print_help(stderr);
+        return EXIT_WRONG_USE;
+    }
+    const char *name = argv[1];
+    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+        print_help(stdout);
+        return flush_output(EXIT_DONE);
+    }
+    if (!strcmp(name, "--version")) {
+        printf("tutti %s\n", tutti_version());
+        return flush_output(EXIT_DONE);
+    }
+    for (int i = 0; i < COMMANDS; i++) {
+        if (!strcmp(name, commands[i].name)) return flush_output(commands[i].run(argc - 1, argv + 1));
+    }
+    return unknown_command(name);
+}

@@ -1,0 +1,199 @@
+#include "tools/options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMES_BYTES = 1024, HELP_COLUMN = 26 };
+
+int wrong_use(const char *command, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "tutti %s: ", command);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    return EXIT_WRONG_USE;
+}
+
+const char *join_names(const char *const *names, char *buffer, size_t size)
+{
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (int i = 0; names[i] && used < size; i++) {
+        int wrote = snprintf(buffer + used, size - used, "%s%s", i ? ", " : "", names[i]);
+        used += (size_t)(wrote > 0 ? wrote : 0);
+    }
+    return buffer;
+}
+
+static bool is_one_of(const char *text, const char *const *choices)
+{
+    for (int i = 0; choices[i]; i++) {
+        if (!strcmp(text, choices[i])) return true;
+    }
+    return false;
+}
+
+/* The default as --help shows it: an empty text where there is nothing to say. */
+static void format_default(const struct option *option, char *buffer, size_t size)
+{
+    buffer[0] = '\0';
+    if (option->kind == OPTION_TEXT && *(const char **)option->value)
+        snprintf(buffer, size, " (default %s)", *(const char **)option->value);
+    else if (option->kind == OPTION_INTEGER && *(int64_t *)option->value)
+        snprintf(buffer, size, " (default %lld)", (long long)*(int64_t *)option->value);
+    else if (option->kind == OPTION_NUMBER && *(double *)option->value != 0)
+        snprintf(buffer, size, " (default %g)", *(double *)option->value);
+}
+
+static void print_help(const struct usage *usage)
+{
+    char names[NAMES_BYTES], head[64], initial[128];
+    printf("Usage: tutti %s%s%s [options]\n\n%s.\n", usage->command, usage->argument ? " " : "",
+        usage->argument ? usage->argument : "", usage->summary);
+    if (usage->arguments)
+        printf("\n%s is one of: %s.\n", usage->argument, join_names(usage->arguments, names, sizeof(names)));
+    printf("\nOptions:\n");
+    for (int i = 0; i < usage->count; i++) {
+        const struct option *option = &usage->options[i];
+        snprintf(head, sizeof(head), "--%s%s%s", option->name, option->kind == OPTION_FLAG ? "" : " ",
+            option->kind == OPTION_FLAG ? "" : option->noun);
+        format_default(option, initial, sizeof(initial));
+        printf("  %-*s %s", HELP_COLUMN, head, option->help);
+        if (option->choices) printf(": %s", join_names(option->choices, names, sizeof(names)));
+        printf("%s\n", initial);
+    }
+    printf("  %-*s %s\n", HELP_COLUMN, "--help", "this text");
+    if (usage->details) printf("\n%s\n", usage->details);
+    printf("\nExit status: 0 done, 1 the work failed, 2 wrong use.\n");
+}
+
+static int unknown_option(const struct usage *usage, const char *given)
+{
+    char names[NAMES_BYTES] = "";
+    size_t used = 0;
+    for (int i = 0; i < usage->count && used < sizeof(names); i++) {
+        int wrote = snprintf(names + used, sizeof(names) - used, "--%s, ", usage->options[i].name);
+        used += (size_t)(wrote > 0 ? wrote : 0);
+    }
+    return wrong_use(usage->command, "unknown option %s; the options are %s--help", given, names);
+}
+
+static bool in_range(const struct option *option, double value)
+{
+    return isfinite(value) && (option->low == option->high || (value >= option->low && value <= option->high));
+}
+
+static int bad_number(const struct usage *usage, const struct option *option, const char *text)
+{
+    const char *kind = option->kind == OPTION_INTEGER ? "a whole number" : "a number";
+    if (option->low == option->high)
+        return wrong_use(usage->command, "--%s takes %s, not \"%s\"", option->name, kind, text);
+    if (option->high >= 9e15)
+        return wrong_use(
+            usage->command, "--%s takes %s of at least %.15g, not \"%s\"", option->name, kind, option->low, text);
+    return wrong_use(usage->command, "--%s takes %s from %.15g to %.15g, not \"%s\"", option->name, kind, option->low,
+        option->high, text);
+}
+
+/* EXIT_DONE, or the status of a wrong value, which was reported. */
+static int set_value(const struct usage *usage, const struct option *option, const char *text)
+{
+    char names[NAMES_BYTES], *end = NULL;
+    errno = 0;
+    if (option->kind == OPTION_TEXT) {
+        if (option->choices && !is_one_of(text, option->choices))
+            return wrong_use(usage->command, "--%s: \"%s\" is unknown; it is one of %s", option->name, text,
+                join_names(option->choices, names, sizeof(names)));
+        if (!*text) return wrong_use(usage->command, "--%s takes %s, not an empty text", option->name, option->noun);
+        *(const char **)option->value = text;
+    } else if (option->kind == OPTION_INTEGER) {
+        long long value = strtoll(text, &end, 10);
+        if (end == text || *end || errno || !in_range(option, (double)value)) return bad_number(usage, option, text);
+        *(int64_t *)option->value = value;
+    } else {
+        double value = strtod(text, &end);
+        if (end == text || *end || !in_range(option, value)) return bad_number(usage, option, text);
+        *(double *)option->value = value;
+    }
+    return EXIT_DONE;
+}
+
+static const struct option *find_option(const struct usage *usage, const char *name, size_t length)
+{
+    for (int i = 0; i < usage->count; i++) {
+        if (strlen(usage->options[i].name) == length && !strncmp(usage->options[i].name, name, length))
+            return &usage->options[i];
+    }
+    return NULL;
+}
+
+/* Reads the option at argv[*position] and moves *position to its last word. */
+static int parse_option(const struct usage *usage, int argc, char **argv, int *position)
+{
+    const char *word = argv[*position], *name = word + 2, *equals = strchr(name, '=');
+    size_t length = equals ? (size_t)(equals - name) : strlen(name);
+    const struct option *option = find_option(usage, name, length);
+    if (!option) return unknown_option(usage, word);
+    if (option->given) *option->given = true;
+    if (option->kind == OPTION_FLAG) {
+        if (equals) return wrong_use(usage->command, "--%s takes no value", option->name);
+        *(bool *)option->value = true;
+        return EXIT_DONE;
+    }
+    if (equals) return set_value(usage, option, equals + 1);
+    if (*position + 1 >= argc) return wrong_use(usage->command, "--%s needs a value (%s)", option->name, option->noun);
+    return set_value(usage, option, argv[++*position]);
+}
+
+static int check_argument(const struct usage *usage, const char *argument)
+{
+    char names[NAMES_BYTES];
+    if (!usage->argument) return EXIT_DONE;
+    if (!argument && usage->arguments)
+        return wrong_use(usage->command, "%s is missing; it is one of %s", usage->argument,
+            join_names(usage->arguments, names, sizeof(names)));
+    if (!argument) return wrong_use(usage->command, "%s is missing (see --help)", usage->argument);
+    if (usage->arguments && !is_one_of(argument, usage->arguments))
+        return wrong_use(usage->command, "unknown %s \"%s\"; it is one of %s", usage->argument, argument,
+            join_names(usage->arguments, names, sizeof(names)));
+    return EXIT_DONE;
+}
+
+enum parsed options_parse(const struct usage *usage, int argc, char **argv, const char **argument)
+{
+    const char *found = NULL;
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+            print_help(usage);
+            return PARSED_HELP;
+        }
+    }
+    for (int i = 1; i < argc; i++) {
+        if (argv[i][0] != '-') {
+            if (!usage->argument || found) {
+                wrong_use(usage->command, "unexpected argument \"%s\" (see --help)", argv[i]);
+                return PARSED_WRONG;
+            }
+            found = argv[i];
+        } else if (argv[i][1] != '-') {
+            unknown_option(usage, argv[i]);
+            return PARSED_WRONG;
+        } else if (parse_option(usage, argc, argv, &i) != EXIT_DONE) {
+            return PARSED_WRONG;
+        }
+    }
+    if (check_argument(usage, found) != EXIT_DONE) return PARSED_WRONG;
+    if (argument) *argument = found;
+    return PARSED_RUN;
+}
+
+int parsed_exit(enum parsed parsed)
+{
+    return parsed == PARSED_WRONG ? EXIT_WRONG_USE : EXIT_DONE;
+}

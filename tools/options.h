@@ -1,0 +1,49 @@
+/* Options of a command, as a table from which both the parser and --help are made. */
+#ifndef TOOLS_OPTIONS_H
+#define TOOLS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Exit statuses of every command. */
+enum { EXIT_DONE = 0, EXIT_WORK_FAILED = 1, EXIT_WRONG_USE = 2, EXIT_INTERRUPTED = 130 };
+
+enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_INTEGER, OPTION_NUMBER };
+
+struct option {
+    const char *name; /* "batch" for --batch */
+    enum option_kind kind;
+    void *value;                /* bool, const char *, int64_t or double: holds the default, gets what was given */
+    const char *noun;           /* of the value, for --help: "N" */
+    const char *help;           /* one line */
+    double low, high;           /* bounds of numbers, both included; equal: none */
+    const char *const *choices; /* of texts, ended by NULL; NULL: anything but an empty text */
+    bool *given;                /* set where the option was there; NULL: nobody asks */
+};
+
+struct usage {
+    const char *command;          /* "train" */
+    const char *summary;          /* one line */
+    const char *argument;         /* the noun of the one positional argument ("MODEL"), or NULL */
+    const char *const *arguments; /* what it may be, ended by NULL; NULL: anything */
+    const char *details;          /* text after the options, or NULL */
+    const struct option *options;
+    int count;
+};
+
+/* What the caller does next. */
+enum parsed { PARSED_RUN, PARSED_HELP, PARSED_WRONG };
+
+/* Reads argv[1 ...]: "--name value", "--name=value", flags, and the positional argument into *argument. --help prints
+ * the help to standard output; a wrong use prints one line to standard error. */
+enum parsed options_parse(const struct usage *usage, int argc, char **argv, const char **argument);
+/* PARSED_HELP and PARSED_WRONG as exit statuses. */
+int parsed_exit(enum parsed parsed);
+
+/* Names joined by ", ", into buffer, cut where it is full. */
+const char *join_names(const char *const *names, char *buffer, size_t size);
+/* "tutti train: text" on standard error, as one line; returns EXIT_WRONG_USE. */
+int wrong_use(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

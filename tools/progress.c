@@ -1,0 +1,114 @@
+#include "tools/progress.h"
+
+#include "base/text.h"
+#include "base/threads.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { BAR_CELLS = 24, PERIOD_LINES_S = 10, COLUMNS_UNKNOWN = 100 };
+#define PERIOD_BAR_S 0.1
+
+void progress_begin(struct progress *progress, int64_t step_limit)
+{
+    struct winsize window = { .ws_col = 0 };
+    const char *kind = getenv("TERM");
+    *progress = (struct progress) { .terminal = isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb"),
+        .step_limit = step_limit,
+        .first_step = -1,
+        .started = clock_seconds() };
+    progress->columns =
+        ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col ? window.ws_col : COLUMNS_UNKNOWN;
+}
+
+void progress_clear(struct progress *progress)
+{
+    if (progress->bar_shown) fputs("\r\033[K", stderr);
+    progress->bar_shown = false;
+}
+
+/* Seconds until the end of the training, by the rate of the steps so far; negative: unknown. */
+static double seconds_left(const struct progress *progress, const tutti_progress *step, double now)
+{
+    int64_t done = step->total_steps - progress->first_step;
+    int64_t left = (step->epochs - step->epoch + 1) * step->steps_in_epoch - step->step;
+    if (progress->step_limit && progress->step_limit - done < left) left = progress->step_limit - done;
+    if (done < 1 || left < 0) return -1;
+    return (now - progress->started) / (double)done * (double)left;
+}
+
+static void append_metrics(struct text *text, const tutti_metrics *metrics, const char *prefix)
+{
+    text_append(text, "  %sloss %.4f", prefix, metrics->loss);
+    if (isfinite(metrics->accuracy)) text_append(text, "  %saccuracy %.2f %%", prefix, 100 * metrics->accuracy);
+}
+
+static void append_epoch(struct text *text, const tutti_progress *step)
+{
+    text_append(text, "epoch %lld", (long long)step->epoch);
+    if (step->epochs < PROGRESS_ENDLESS) text_append(text, "/%lld", (long long)step->epochs);
+    text_append(text, " ");
+}
+
+static void append_time(struct text *text, double seconds)
+{
+    if (seconds < 0) return;
+    long long whole = (long long)(seconds + 0.5);
+    if (whole >= 3600)
+        text_append(text, "  %lld:%02lld:%02lld left", whole / 3600, whole / 60 % 60, whole % 60);
+    else
+        text_append(text, "  %lld:%02lld left", whole / 60, whole % 60);
+}
+
+static void show_step(struct progress *progress, const tutti_progress *step, double now)
+{
+    struct text text = { 0 };
+    append_epoch(&text, step);
+    if (progress->terminal) {
+        int full = (int)(BAR_CELLS * step->step / (step->steps_in_epoch ? step->steps_in_epoch : 1));
+        text_append(&text, "[");
+        for (int i = 0; i < BAR_CELLS; i++) text_append(&text, "%s", i < full ? "=" : i == full ? ">" : " ");
+        text_append(&text, "] ");
+    }
+    text_append(&text, "%lld/%lld", (long long)step->step, (long long)step->steps_in_epoch);
+    append_metrics(&text, &step->train, "");
+    text_append(&text, "  %.0f samples/s", step->samples_per_s);
+    append_time(&text, seconds_left(progress, step, now));
+    if (!text.failed && progress->terminal) {
+        fprintf(stderr, "\r\033[K%.*s", progress->columns - 1, text.data);
+        fflush(stderr);
+        progress->bar_shown = true;
+    } else if (!text.failed) {
+        fprintf(stderr, "%s\n", text.data);
+    }
+    text_free(&text);
+}
+
+static void show_epoch(struct progress *progress, const tutti_progress *step)
+{
+    struct text text = { 0 };
+    progress_clear(progress);
+    append_epoch(&text, step);
+    append_metrics(&text, &step->train, "");
+    if (step->test.samples) append_metrics(&text, &step->test, "test ");
+    text_append(&text, "  %.0f samples/s", step->samples_per_s);
+    if (!text.failed) fprintf(stderr, "%s\n", text.data);
+    text_free(&text);
+}
+
+void progress_show(struct progress *progress, const tutti_progress *step)
+{
+    double now = clock_seconds();
+    if (progress->first_step < 0) progress->first_step = step->total_steps - (step->end_of_epoch ? 0 : 1);
+    if (step->end_of_epoch) {
+        show_epoch(progress, step);
+        progress->shown = now;
+    } else if (now - progress->shown >= (progress->terminal ? PERIOD_BAR_S : PERIOD_LINES_S)) {
+        if (progress->terminal || progress->shown != 0) show_step(progress, step, now);
+        progress->shown = now;
+    }
+}

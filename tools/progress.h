@@ -1,0 +1,24 @@
+/* Progress of a training for people, on standard error: a bar on a terminal, plain lines elsewhere. */
+#ifndef TOOLS_PROGRESS_H
+#define TOOLS_PROGRESS_H
+
+#include "tutti.h"
+
+/* That many epochs and more are not shown: the training ends by steps. */
+#define PROGRESS_ENDLESS ((int64_t)1 << 40)
+
+struct progress {
+    bool terminal, bar_shown;
+    int columns;        /* of the terminal */
+    int64_t step_limit; /* of this call; 0: none */
+    int64_t first_step; /* total steps before this call; -1: not known yet */
+    double started, shown;
+};
+
+void progress_begin(struct progress *progress, int64_t step_limit);
+/* Shows a step, or the end of an epoch; steps are shown a few times a second on a terminal, else every ten seconds. */
+void progress_show(struct progress *progress, const tutti_progress *step);
+/* Removes the bar, before other lines are written. */
+void progress_clear(struct progress *progress);
+
+#endif

@@ -1,0 +1,29 @@
+#include "tools/saved.h"
+
+#include "base/status.h"
+
+#include <string.h>
+
+const char *const saved_parts[] = { "test", "train", NULL };
+
+int saved_open(const char *command, struct saved_options *options, bool with_loss, struct session *session,
+    struct data *data, struct samples **part)
+{
+    const struct model *model = model_find(options->model);
+    bool numbers = model->loss == TUTTI_MSE;
+    if (!options->weights) return wrong_use(command, "--weights is missing: the safetensors file to use");
+    if (!options->data) options->data = numbers ? "line" : "digits";
+    tutti_status status = data_load(data, options->data, numbers);
+    if (status != TUTTI_OK) return work_failed(command, status, status_message());
+    *part = strcmp(options->part, "train") ? &data->test : &data->train;
+    if (options->batch > (*part)->count) options->batch = (*part)->count;
+    int result = session_open(session, command, &options->session);
+    if (result != EXIT_DONE) return result;
+    result = session_build(session, model, data_shape(data), numbers ? 1 : data->classes);
+    if (result != EXIT_DONE) return result;
+    tutti_training training = { .loss = with_loss ? model->loss : TUTTI_LOSS_NONE, .batch = options->batch };
+    result = session_compile(session, &training);
+    if (result != EXIT_DONE) return result;
+    status = tutti_load_weights(session->trainer, options->weights);
+    return status == TUTTI_OK ? EXIT_DONE : work_failed(command, status, tutti_message(session->runtime));
+}

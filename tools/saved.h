@@ -1,0 +1,34 @@
+/* What eval and infer share: a network with saved weights, and one part of the data. */
+#ifndef TOOLS_SAVED_H
+#define TOOLS_SAVED_H
+
+#include "tools/data.h"
+#include "tools/session.h"
+
+struct saved_options {
+    const char *model, *weights, *data, *part;
+    int64_t batch;
+    bool json;
+    struct session_options session;
+};
+#define SAVED_DEFAULTS               \
+    {                                \
+        .part = "test", .batch = 100 \
+    }
+
+extern const char *const saved_parts[];
+
+/* Lines of a table of options. */
+#define SAVED_OPTIONS(s)                                                                             \
+    { "weights", OPTION_TEXT, &(s).weights, "FILE", "safetensors file, as train --save writes it" }, \
+        { "data", OPTION_TEXT, &(s).data, "DIR", "folder of the data, or digits, or line" },         \
+        { "part", OPTION_TEXT, &(s).part, "PART", "of the data", .choices = saved_parts },           \
+        { "batch", OPTION_INTEGER, &(s).batch, "N", "samples at once, over all devices", 1, 1e9 },   \
+        SESSION_OPTIONS((s).session)
+
+/* Loads the data, opens the devices, builds and compiles the model and loads its weights; with_loss: as for training.
+ * Fills options->data where it was not given. Returns an exit status. */
+int saved_open(const char *command, struct saved_options *options, bool with_loss, struct session *session,
+    struct data *data, struct samples **part);
+
+#endif

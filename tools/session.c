@@ -1,0 +1,115 @@
+#include "tools/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int work_failed(const char *command, tutti_status status, const char *message)
+{
+    fprintf(stderr, "tutti %s: %s\n", command, message && *message ? message : tutti_status_text(status));
+    return status == TUTTI_NO_DEVICE ? EXIT_WRONG_USE : status == TUTTI_CANCELLED ? EXIT_INTERRUPTED : EXIT_WORK_FAILED;
+}
+
+const char *const *session_models(void)
+{
+    static const char *names[SESSION_MAX_MODELS + 1];
+    for (int i = 0; i < SESSION_MAX_MODELS && model_at(i); i++) names[i] = model_at(i)->name;
+    return names;
+}
+
+static int parse_shares(struct session *session, const char *text)
+{
+    int devices = tutti_device_count(session->runtime), count = 0;
+    const char *rest = text;
+    while (count < SESSION_MAX_DEVICES) {
+        char *end = NULL;
+        double share = strtod(rest, &end);
+        if (end == rest || (*end && *end != ',') || !(share > 0 && share < 1e12))
+            return wrong_use(session->command, "--shares takes positive numbers separated by commas, not \"%s\"", text);
+        session->shares[count++] = share;
+        if (!*end) break;
+        rest = end + 1;
+    }
+    if (count != devices)
+        return wrong_use(session->command, "--shares has %d numbers (%s) for %d devices; give one for each device",
+            count, text, devices);
+    session->shares_given = true;
+    return EXIT_DONE;
+}
+
+int session_open(struct session *session, const char *command, const struct session_options *options)
+{
+    *session = (struct session) { .command = command, .micro_batch = options->micro_batch };
+    tutti_runtime_options settings = {
+        .devices = options->devices, .memory_limit = (size_t)options->memory_mib << 20, .threads = (int)options->threads
+    };
+    session->runtime = tutti_open(&settings);
+    if (!session->runtime) {
+        tutti_device_info *list = NULL;
+        int count = 0;
+        char message[1024];
+        snprintf(message, sizeof(message), "%s", tutti_message(NULL));
+        tutti_status found = options->devices ? tutti_devices_list(NULL, &list, &count) : TUTTI_OK;
+        tutti_devices_free(list);
+        /* With devices there, a name that finds none of them is a wrong use. */
+        return work_failed(command, found == TUTTI_OK && count > 0 ? TUTTI_NO_DEVICE : TUTTI_NO_PLATFORM, message);
+    }
+    return options->shares ? parse_shares(session, options->shares) : EXIT_DONE;
+}
+
+int session_build(struct session *session, const struct model *model, tutti_shape shape, int classes)
+{
+    session->model = model;
+    session->network = tutti_network_new(session->runtime);
+    if (!session->network) return work_failed(session->command, TUTTI_NO_MEMORY, tutti_message(session->runtime));
+    tutti_tensor x = tutti_input(session->network, "input", shape);
+    session->output = model->build(session->network, x, classes);
+    tutti_status status = tutti_network_status(session->network);
+    if (status == TUTTI_OK) return EXIT_DONE;
+    char sizes[96], message[1200];
+    snprintf(message, sizeof(message), "%s for inputs %s: %s", model->name, format_shape(&shape, sizes, sizeof(sizes)),
+        tutti_message(session->runtime));
+    return work_failed(session->command, status, message);
+}
+
+int session_compile(struct session *session, tutti_training *training)
+{
+    training->shares = session->shares_given ? session->shares : NULL;
+    training->micro_batch = session->micro_batch;
+    session->trainer = tutti_compile(session->network, session->output, training);
+    if (session->trainer) return EXIT_DONE;
+    return work_failed(session->command, TUTTI_INTERNAL, tutti_message(session->runtime));
+}
+
+void session_close(struct session *session)
+{
+    tutti_trainer_free(session->trainer);
+    tutti_network_free(session->network);
+    tutti_close(session->runtime);
+}
+
+int parse_shape(const char *command, const char *text, tutti_shape *shape)
+{
+    const char *rest = text;
+    *shape = (tutti_shape) { .rank = 0 };
+    while (shape->rank < TUTTI_MAX_RANK) {
+        char *end = NULL;
+        long long size = strtoll(rest, &end, 10);
+        if (end == rest || (*end && *end != 'x') || size < 1 || size > (1 << 20)) break;
+        shape->sizes[shape->rank++] = size;
+        if (!*end) {
+            if (shape->rank == 1 || shape->rank == 3) return EXIT_DONE;
+            break;
+        }
+        rest = end + 1;
+    }
+    return wrong_use(command, "--input takes CxHxW, as 3x224x224, or one number of features, not \"%s\"", text);
+}
+
+const char *format_shape(const tutti_shape *shape, char *buffer, size_t size)
+{
+    size_t used = (size_t)snprintf(buffer, size, "[");
+    for (int i = 0; i < shape->rank && used < size; i++)
+        used += (size_t)snprintf(buffer + used, size - used, "%s%lld", i ? ", " : "", (long long)shape->sizes[i]);
+    if (used < size) snprintf(buffer + used, size - used, "]");
+    return buffer;
+}

@@ -1,0 +1,79 @@
+/* What every command that works on a network does: open the devices, build the network, compile it. Failures are
+ * reported to people at once; functions return exit statuses (options.h). */
+#ifndef TOOLS_SESSION_H
+#define TOOLS_SESSION_H
+
+#include "models/models.h"
+#include "tools/options.h"
+
+#include <stdio.h>
+
+enum { SESSION_MAX_DEVICES = 64, SESSION_MAX_MODELS = 32 };
+
+struct session_options {
+    const char *devices, *shares;
+    int64_t micro_batch, memory_mib, threads;
+};
+
+/* Lines of a table of options. */
+#define DEVICE_OPTION(s)                                                               \
+    {                                                                                  \
+        .name = "devices", .kind = OPTION_TEXT, .value = &(s).devices, .noun = "LIST", \
+        .help = "indexes or parts of names separated by commas, all, gpu or cpu"       \
+    }
+#define SESSION_OPTIONS(s)                                                                                     \
+    DEVICE_OPTION(s),                                                                                          \
+        { .name = "shares",                                                                                    \
+            .kind = OPTION_TEXT,                                                                               \
+            .value = &(s).shares,                                                                              \
+            .noun = "LIST",                                                                                    \
+            .help = "parts of a batch for each device, as 2,1 (equal if not given)" },                         \
+        { .name = "micro-batch",                                                                               \
+            .kind = OPTION_INTEGER,                                                                            \
+            .value = &(s).micro_batch,                                                                         \
+            .noun = "N",                                                                                       \
+            .low = 1,                                                                                          \
+            .high = 1e9,                                                                                       \
+            .help = "most samples that a device takes at once (as many as fit if not given)" },                \
+        { .name = "memory-limit",                                                                              \
+            .kind = OPTION_INTEGER,                                                                            \
+            .value = &(s).memory_mib,                                                                          \
+            .noun = "MIB",                                                                                     \
+            .low = 1,                                                                                          \
+            .high = 1e9,                                                                                       \
+            .help = "MiB of each device's memory that may be used" },                                          \
+    {                                                                                                          \
+        .name = "threads", .kind = OPTION_INTEGER, .value = &(s).threads, .noun = "N", .low = 1, .high = 4096, \
+        .help = "host threads (one per processor if not given)"                                                \
+    }
+
+struct session {
+    const char *command;
+    const struct model *model;
+    tutti_runtime *runtime;
+    tutti_network *network;
+    tutti_tensor output;
+    tutti_trainer *trainer;
+    double shares[SESSION_MAX_DEVICES];
+    bool shares_given;
+    int64_t micro_batch;
+};
+
+/* The models' names, ended by NULL: what the MODEL argument may be. */
+const char *const *session_models(void);
+
+int session_open(struct session *session, const char *command, const struct session_options *options);
+/* Builds model for samples of this shape; classes are outputs for the linear model. */
+int session_build(struct session *session, const struct model *model, tutti_shape shape, int classes);
+/* Fills shares and micro_batch of the training and compiles. */
+int session_compile(struct session *session, tutti_training *training);
+void session_close(struct session *session);
+
+/* "tutti COMMAND: message" as one line; returns the exit status that belongs to the library's status. */
+int work_failed(const char *command, tutti_status status, const char *message);
+/* CxHxW or one number, as --input takes it. */
+int parse_shape(const char *command, const char *text, tutti_shape *shape);
+/* [3, 224, 224] */
+const char *format_shape(const tutti_shape *shape, char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,154 @@
+/* tutti show: a network's layers, and what it costs on each device. */
+#include "formats/json_lines.h"
+#include "tools/commands.h"
+#include "tools/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct settings {
+    const char *model, *mode, *input;
+    int64_t batch, classes;
+    bool why, passes, json;
+    struct session_options session;
+};
+
+static const char *const modes[] = { "train", "infer", NULL };
+
+static enum parsed parse(struct settings *s, int argc, char **argv)
+{
+    const struct option options[] = {
+        { "input", OPTION_TEXT, &s->input, "CxHxW", "shape of a sample (the model's if not given)" },
+        { "classes", OPTION_INTEGER, &s->classes, "N", "outputs (the model's if not given)", 1, 1e6 },
+        { "batch", OPTION_INTEGER, &s->batch, "N", "samples of a step (the model's if not given)", 1, 1e9 },
+        { "mode", OPTION_TEXT, &s->mode, "MODE", "what memory and kernels are for", .choices = modes },
+        { "why", OPTION_FLAG, &s->why, NULL, "for each device and layer: the kernel chosen, and why others were not" },
+        { "passes", OPTION_FLAG, &s->passes, NULL, "the graph after each pass" },
+        { "json", OPTION_FLAG, &s->json, NULL, "a JSON object per layer, and one for the whole" },
+        SESSION_OPTIONS(s->session),
+    };
+    const struct usage usage = { .command = "show",
+        .summary = "Prints the layers of MODEL, and its memory on each device",
+        .argument = "MODEL",
+        .arguments = session_models(),
+        .details = "FLOPs are those of the forward pass of one sample, two for a multiplication with addition.",
+        .options = options,
+        .count = sizeof(options) / sizeof(options[0]) };
+    return options_parse(&usage, argc, argv, &s->model);
+}
+
+static tutti_status layer_json(const tutti_layer_info *layer)
+{
+    struct json_line line;
+    json_line_begin(&line, stdout);
+    json_line_text(&line, "layer", layer->name);
+    json_line_text(&line, "operation", layer->operation);
+    json_line_list(&line, "shape");
+    for (int i = 0; i < layer->shape.rank; i++) json_line_integer(&line, NULL, layer->shape.sizes[i]);
+    json_line_close(&line);
+    json_line_integer(&line, "parameters", layer->parameters);
+    json_line_number(&line, "flops", layer->flops);
+    return json_line_end(&line);
+}
+
+/* Prints every layer and adds up their FLOPs. */
+static tutti_status print_layers(const struct session *session, bool json, double *flops)
+{
+    int count = tutti_network_layers(session->network);
+    tutti_status status = TUTTI_OK;
+    char sizes[96];
+    if (!json) printf("%-36s %-16s %-18s %12s %14s\n", "layer", "operation", "shape", "parameters", "FLOPs");
+    for (int i = 0; i < count && status == TUTTI_OK; i++) {
+        tutti_layer_info layer;
+        status = tutti_network_layer(session->network, i, &layer);
+        if (status != TUTTI_OK) return status;
+        *flops += layer.flops;
+        if (json)
+            status = layer_json(&layer);
+        else
+            printf("%-36s %-16s %-18s %12lld %14.0f\n", layer.name, layer.operation,
+                format_shape(&layer.shape, sizes, sizeof(sizes)), (long long)layer.parameters, layer.flops);
+    }
+    return status;
+}
+
+static tutti_status total_json(const struct settings *s, const struct session *session, double flops)
+{
+    struct json_line line;
+    tutti_device_report report;
+    json_line_begin(&line, stdout);
+    json_line_text(&line, "model", s->model);
+    json_line_text(&line, "mode", s->mode);
+    json_line_integer(&line, "batch", s->batch);
+    json_line_integer(&line, "parameters", tutti_network_parameters(session->network));
+    json_line_number(&line, "flops", flops);
+    json_line_list(&line, "devices");
+    for (int i = 0; tutti_report(session->trainer, i, &report) == TUTTI_OK; i++) {
+        json_line_object(&line, NULL);
+        json_line_integer(&line, "index", report.index);
+        json_line_text(&line, "name", report.name);
+        json_line_integer(&line, "share", report.share);
+        json_line_unsigned(&line, "memory_bytes", report.memory_bytes);
+        json_line_close(&line);
+    }
+    json_line_close(&line);
+    return json_line_end(&line);
+}
+
+static void total_text(const struct settings *s, const struct session *session, double flops)
+{
+    tutti_device_report report;
+    printf("\n%s: %lld parameters, %.4g GFLOPs forward per sample\n", s->model,
+        (long long)tutti_network_parameters(session->network), flops / 1e9);
+    for (int i = 0; tutti_report(session->trainer, i, &report) == TUTTI_OK; i++)
+        printf("device %d  %s: %lld of %lld samples, %.1f MiB to %s\n", report.index, report.name,
+            (long long)report.share, (long long)s->batch, (double)report.memory_bytes / (1 << 20), s->mode);
+}
+
+/* With JSON on standard output, these texts are for people. */
+static int print_explanations(const struct settings *s, const struct session *session)
+{
+    FILE *stream = s->json ? stderr : stdout;
+    tutti_device_report report;
+    for (int i = 0; tutti_report(session->trainer, i, &report) == TUTTI_OK; i++) {
+        char *text = tutti_explain(session->trainer, i, s->passes);
+        if (!text) return work_failed("show", TUTTI_INTERNAL, tutti_message(session->runtime));
+        fprintf(stream, "\ndevice %d  %s\n%s\n", report.index, report.name, text);
+        free(text);
+    }
+    return EXIT_DONE;
+}
+
+static int show(struct settings *s, struct session *session)
+{
+    const struct model *model = model_find(s->model);
+    tutti_shape shape = model->input;
+    double flops = 0;
+    int result = s->input ? parse_shape("show", s->input, &shape) : EXIT_DONE;
+    if (result != EXIT_DONE || (result = session_open(session, "show", &s->session)) != EXIT_DONE) return result;
+    result = session_build(session, model, shape, s->classes ? (int)s->classes : model->classes);
+    if (result != EXIT_DONE) return result;
+    if (!s->batch) s->batch = model->batch;
+    tutti_status status = print_layers(session, s->json, &flops);
+    if (status != TUTTI_OK) return work_failed("show", status, tutti_message(session->runtime));
+    fflush(stdout);
+    tutti_loss loss = strcmp(s->mode, "train") ? TUTTI_LOSS_NONE : model->loss;
+    result = session_compile(session, &(tutti_training) { .loss = loss, .momentum = 0.9f, .batch = s->batch });
+    if (result != EXIT_DONE) return result;
+    if (!s->json)
+        total_text(s, session, flops);
+    else if (total_json(s, session, flops) != TUTTI_OK)
+        return EXIT_WORK_FAILED;
+    return s->why || s->passes ? print_explanations(s, session) : EXIT_DONE;
+}
+
+int command_show(int argc, char **argv)
+{
+    struct settings settings = { .mode = "train" };
+    struct session session = { 0 };
+    enum parsed parsed = parse(&settings, argc, argv);
+    if (parsed != PARSED_RUN) return parsed_exit(parsed);
+    int result = show(&settings, &session);
+    session_close(&session);
+    return result;
+}

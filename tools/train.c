@@ -1,0 +1,255 @@
+/* tutti train: trains a network on data, on every chosen device. */
+#include "base/status.h"
+#include "tools/commands.h"
+#include "tools/data.h"
+#include "tools/progress.h"
+#include "tools/results.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum { DEFAULT_EPOCHS = 5 };
+
+struct settings {
+    const char *model, *data, *optimizer, *save, *resume;
+    int64_t epochs, steps, batch, seed;
+    double rate, momentum, weight_decay;
+    bool no_shuffle, nesterov, json;
+    bool epochs_given, batch_given, rate_given, momentum_given, weight_decay_given;
+    struct session_options session;
+};
+
+struct training {
+    const struct settings *settings;
+    struct session session;
+    struct data data;
+    struct progress progress;
+    struct results results;
+    tutti_progress last; /* as reported; epoch 0: nothing yet */
+    tutti_status output; /* of writing JSON lines */
+};
+
+static const char *const optimizers[] = { "sgd", "adam", "adamw", NULL };
+/* A signal handler can reach nothing else. The second signal ends the process at once. */
+static _Atomic(tutti_trainer *) running;
+
+static void interrupt(int number)
+{
+    tutti_trainer *trainer = atomic_load(&running);
+    signal(number, SIG_DFL);
+    if (trainer)
+        tutti_cancel(trainer);
+    else
+        raise(number);
+}
+
+static const char *const details =
+    "DIR holds MNIST's or Fashion-MNIST's IDX files (plain or .gz), or the binary files of CIFAR-10 or CIFAR-100; of "
+    "a\n"
+    "t10k pair alone, the last 2,000 are the test. \"digits\" are drawn by the program; \"line\" are points of\n"
+    "y = 3 x + 2 for the linear model. Optimizer, rate, momentum, weight decay and batch are the model's if not "
+    "given.\n"
+    "NAME.safetensors (weights) and NAME.state.safetensors (the rest) are written after each epoch and at the end, "
+    "and\n"
+    "--resume goes on saving there unless --save says otherwise. Ctrl-C saves and ends with status 130.";
+
+static enum parsed parse(struct settings *s, int argc, char **argv)
+{
+    const struct option options[] = {
+        { "data", OPTION_TEXT, &s->data, "DIR", "folder of the data, or digits, or line" },
+        { "epochs", OPTION_INTEGER, &s->epochs, "N", "epochs, resumed ones included", 1, 1e9,
+            .given = &s->epochs_given },
+        { "steps", OPTION_INTEGER, &s->steps, "N", "stop after this many steps", 1, 1e12 },
+        { "batch", OPTION_INTEGER, &s->batch, "N", "samples of a step, over all devices", 1, 1e9,
+            .given = &s->batch_given },
+        { "no-shuffle", OPTION_FLAG, &s->no_shuffle, NULL, "take the samples in their order in every epoch" },
+        { "optimizer", OPTION_TEXT, &s->optimizer, "NAME", "one of", .choices = optimizers },
+        { "lr", OPTION_NUMBER, &s->rate, "X", "learning rate", 1e-30, 1e30, .given = &s->rate_given },
+        { "momentum", OPTION_NUMBER, &s->momentum, "X", "momentum of sgd", 0, 1, .given = &s->momentum_given },
+        { "nesterov", OPTION_FLAG, &s->nesterov, NULL, "Nesterov's momentum" },
+        { "weight-decay", OPTION_NUMBER, &s->weight_decay, "X", "weight decay", 0, 1e30,
+            .given = &s->weight_decay_given },
+        { "seed", OPTION_INTEGER, &s->seed, "N", "seed of weights, shuffling and dropout", 0, 9e15 },
+        { "save", OPTION_TEXT, &s->save, "NAME", "write NAME.safetensors and NAME.state.safetensors" },
+        { "resume", OPTION_TEXT, &s->resume, "NAME", "continue from these two files" },
+        { "json", OPTION_FLAG, &s->json, NULL, "a JSON object per epoch, and one at the end" },
+        SESSION_OPTIONS(s->session),
+    };
+    const struct usage usage = { .command = "train",
+        .summary = "Trains MODEL on every chosen device",
+        .argument = "MODEL",
+        .arguments = session_models(),
+        .details = details,
+        .options = options,
+        .count = sizeof(options) / sizeof(options[0]) };
+    return options_parse(&usage, argc, argv, &s->model);
+}
+
+/* The model's own habits where the options say nothing; another optimizer starts from the library's defaults. */
+static tutti_training choose_training(const struct settings *s, const struct model *model)
+{
+    tutti_training training = { .loss = model->loss,
+        .optimizer = model->optimizer,
+        .nesterov = s->nesterov,
+        .seed = (uint64_t)s->seed,
+        .batch = s->batch };
+    for (int i = 0; s->optimizer && optimizers[i]; i++) {
+        if (!strcmp(s->optimizer, optimizers[i])) training.optimizer = (tutti_optimizer)i;
+    }
+    if (training.optimizer == model->optimizer) {
+        training.learning_rate = model->learning_rate;
+        training.momentum = model->momentum;
+        training.weight_decay = model->weight_decay;
+    }
+    if (s->rate_given) training.learning_rate = (float)s->rate;
+    if (s->momentum_given) training.momentum = (float)s->momentum;
+    if (s->weight_decay_given) training.weight_decay = (float)s->weight_decay;
+    return training;
+}
+
+/* The rate of an epoch counts training alone, without tests and saving. */
+static void add_epoch_time(struct results *results, const tutti_progress *step)
+{
+    if (step->samples_per_s <= 0) return;
+    results->timed_samples += step->train.samples;
+    results->seconds += (double)step->train.samples / step->samples_per_s;
+}
+
+static void on_progress(void *user, const tutti_progress *step)
+{
+    struct training *training = user;
+    struct results *results = &training->results;
+    progress_show(&training->progress, step);
+    training->last = *step;
+    results->epoch = step->epoch;
+    results->steps = step->total_steps;
+    results->loss = step->train.loss;
+    results->accuracy = step->train.accuracy;
+    if (!step->end_of_epoch) return;
+    add_epoch_time(results, step);
+    results->test_loss = step->test.samples ? step->test.loss : NAN;
+    results->test_accuracy = step->test.samples ? step->test.accuracy : NAN;
+    if (training->settings->json && training->output == TUTTI_OK) training->output = epoch_json(step);
+}
+
+/* Loads the data and checks what the options ask of it. */
+static int prepare_data(struct training *training, struct settings *s, const struct model *model)
+{
+    tutti_status status = data_load(&training->data, s->data, model->loss == TUTTI_MSE);
+    if (status != TUTTI_OK) return work_failed("train", status, status_message());
+    int64_t samples = training->data.train.count;
+    if (s->batch_given && s->batch > samples)
+        return wrong_use("train",
+            "--batch %lld is larger than the training data: %s has %lld samples; give at most that",
+            (long long)s->batch, s->data, (long long)samples);
+    if (!s->batch_given) s->batch = model->batch < samples ? model->batch : samples;
+    if (!s->epochs_given) s->epochs = s->steps ? PROGRESS_ENDLESS : DEFAULT_EPOCHS;
+    return EXIT_DONE;
+}
+
+static tutti_status fit(struct training *training)
+{
+    const struct settings *s = training->settings;
+    struct sigaction action = { .sa_handler = interrupt }, before;
+    sigemptyset(&action.sa_mask);
+    progress_begin(&training->progress, s->steps);
+    atomic_store(&running, training->session.trainer);
+    sigaction(SIGINT, &action, &before);
+    tutti_status status = tutti_fit_source(training->session.trainer, &training->data.train.source,
+        &(tutti_fitting) { .epochs = s->epochs,
+            .steps = s->steps,
+            .batch = s->batch,
+            .no_shuffle = s->no_shuffle,
+            .test = &training->data.test.source,
+            .save = training->results.saved,
+            .resume = s->resume,
+            .progress = on_progress,
+            .user = training });
+    sigaction(SIGINT, &before, NULL);
+    atomic_store(&running, NULL);
+    progress_clear(&training->progress);
+    return status;
+}
+
+static int report_failed_fit(struct training *training, tutti_status status)
+{
+    const char *saved = training->results.saved;
+    if (status == TUTTI_CANCELLED) {
+        fprintf(stderr, "tutti train: interrupted after step %lld; %s%s\n", (long long)training->results.steps,
+            saved ? "continue with --resume " : "nothing was saved (no --save)", saved ? saved : "");
+        return EXIT_INTERRUPTED;
+    }
+    return work_failed("train", status, tutti_message(training->session.runtime));
+}
+
+/* A training that --steps ended within an epoch is tested here, and has its line too. */
+static tutti_status finish_epoch(struct training *training)
+{
+    tutti_progress *last = &training->last;
+    if (last->epoch && last->end_of_epoch) return TUTTI_OK;
+    tutti_status status = tutti_evaluate_source(training->session.trainer, &training->data.test.source, &last->test);
+    if (status != TUTTI_OK) return status;
+    training->results.test_loss = last->test.loss;
+    training->results.test_accuracy = last->test.accuracy;
+    if (!last->epoch) return TUTTI_OK;
+    last->end_of_epoch = true;
+    add_epoch_time(&training->results, last);
+    progress_show(&training->progress, last);
+    if (training->settings->json) training->output = epoch_json(last);
+    return TUTTI_OK;
+}
+
+static int report_results(struct training *training)
+{
+    struct results *results = &training->results;
+    tutti_device_report report;
+    for (int i = 0; tutti_report(training->session.trainer, i, &report) == TUTTI_OK; i++)
+        results->samples += report.samples;
+    if (!training->last.epoch)
+        fprintf(stderr, "tutti train: nothing was left to train: %s has done its %lld epochs; raise --epochs\n",
+            training->settings->resume, (long long)training->settings->epochs);
+    results_text(&training->session, results);
+    if (training->settings->json && training->output == TUTTI_OK)
+        training->output = results_json(&training->session, results);
+    return training->output == TUTTI_OK ? EXIT_DONE
+                                        : work_failed("train", training->output, "standard output cannot be written");
+}
+
+static int train(struct training *training, struct settings *s)
+{
+    struct session *session = &training->session;
+    const struct model *model = model_find(s->model);
+    if (!s->data) s->data = model->loss == TUTTI_MSE ? "line" : "digits";
+    int result = prepare_data(training, s, model);
+    if (result != EXIT_DONE || (result = session_open(session, "train", &s->session)) != EXIT_DONE) return result;
+    struct data *data = &training->data;
+    tutti_training choice = choose_training(s, model);
+    result = session_build(session, model, data_shape(data), model->loss == TUTTI_MSE ? 1 : data->classes);
+    if (result != EXIT_DONE) return result;
+    fprintf(stderr, "%s: %lld parameters, %s: %lld training and %lld test samples, batch %lld on %d device%s\n",
+        model->name, (long long)tutti_network_parameters(session->network), data->name, (long long)data->train.count,
+        (long long)data->test.count, (long long)s->batch, tutti_device_count(session->runtime),
+        tutti_device_count(session->runtime) == 1 ? "" : "s");
+    if ((result = session_compile(session, &choice)) != EXIT_DONE) return result;
+    training->results.saved = s->save ? s->save : s->resume;
+    tutti_status status = fit(training);
+    if (status != TUTTI_OK) return report_failed_fit(training, status);
+    status = finish_epoch(training);
+    if (status != TUTTI_OK) return work_failed("train", status, tutti_message(session->runtime));
+    return report_results(training);
+}
+
+int command_train(int argc, char **argv)
+{
+    struct settings settings = { 0 };
+    enum parsed parsed = parse(&settings, argc, argv);
+    if (parsed != PARSED_RUN) return parsed_exit(parsed);
+    struct training training = { .settings = &settings,
+        .results = { .loss = NAN, .accuracy = NAN, .test_loss = NAN, .test_accuracy = NAN } };
+    int result = train(&training, &settings);
+    session_close(&training.session);
+    data_free(&training.data);
+    return result;
+}
