@@ -1,0 +1,52 @@
+/* Reading a case's line. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/layers/cases.h"
+
+double case_get_real(const struct test_case *c, const char *key, double otherwise)
+{
+    for (int i = 0; i < c->count; i++)
+        if (!strcmp(c->words[i].key, key)) return c->words[i].value;
+    return otherwise;
+}
+
+int64_t case_get(const struct test_case *c, const char *key, int64_t otherwise)
+{
+    return (int64_t)case_get_real(c, key, (double)otherwise);
+}
+
+/* One word: letters, then a number. */
+static bool parse_word(const char *word, size_t size, struct test_case *c)
+{
+    size_t letters = 0;
+    while (letters < size && (isalpha((unsigned char)word[letters]) || word[letters] == '_')) letters++;
+    char *end = NULL;
+    double value = strtod(word + letters, &end);
+    if (!letters || letters == size || letters >= sizeof c->words[0].key || end != word + size) return false;
+    if (c->count >= (int)(sizeof c->words / sizeof *c->words)) return false;
+    memcpy(c->words[c->count].key, word, letters);
+    c->words[c->count].key[letters] = 0;
+    c->words[c->count++].value = value;
+    return true;
+}
+
+bool case_parse(const char *line, struct test_case *c)
+{
+    *c = (struct test_case) { .line = line,
+        .training = true,
+        .constants = { .seed_low = 7, .seed_high = 11, .step_low = 3, .first_sample = 5, .loss_scale = 0.5f } };
+    const char *at = line + strcspn(line, " ");
+    while (*at) {
+        at += strspn(at, " ");
+        size_t size = strcspn(at, " ");
+        if (size && !parse_word(at, size, c)) {
+            fprintf(stderr, "%s: cannot read '%.*s': a word is letters and a number\n", line, (int)size, at);
+            return false;
+        }
+        at += size;
+    }
+    return true;
+}

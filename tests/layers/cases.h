@@ -1,0 +1,64 @@
+/* The operations' tests: what a file of tests/layers/ gives for each operation, and what it may look at.
+ *
+ * A test is one line in the table of operations.c and one `struct operation_test`. The harness builds the network with
+ * the public builder, runs forward and backward on every device with every implementation that fits, and compares with
+ * the reference in double precision and with its finite differences. */
+#ifndef TESTS_LAYERS_CASES_H
+#define TESTS_LAYERS_CASES_H
+
+#include "graph/network.h"
+#include "graph/operation.h"
+#include "tests/tolerance.h"
+
+/* A line such as "conv2d n2 c3 h7 w9 k5 r3 s3 pad1 stride2": the operation, then keys with their numbers. */
+struct test_case {
+    const char *line;
+    bool training;                   /* false: inference mode; the reference may need to know */
+    struct step_constants constants; /* what the device is given: dropout's seed, the loss's scale */
+    int count;
+    struct {
+        char key[16];
+        double value;
+    } words[24];
+};
+
+/* The number after a key, or `otherwise` where the line does not have it. */
+int64_t case_get(const struct test_case *c, const char *key, int64_t otherwise);
+double case_get_real(const struct test_case *c, const char *key, double otherwise);
+/* False, with a message, for a line that cannot be read. `line` must live as long as the case. */
+bool case_parse(const char *line, struct test_case *c);
+
+struct operation_test {
+    const char *name; /* first word of its cases */
+    /* The network: one tutti_input(), and the layer(s). Key "n" is the number of samples. */
+    tutti_tensor (*build)(tutti_network *network, const struct test_case *c);
+    /* The same in double. inputs[0]: the input with its batch. parameters: in the builder's order, running statistics
+     * included. With `loss`: y[0] is the sum of the samples' losses, y[1] the number of correct ones. */
+    void (*reference)(
+        const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y);
+    const char *const *cases; /* ends with NULL */
+
+    /* The rest may be left out. */
+    enum tolerance_class tolerance;              /* EXACT (0): the data are small integers, and results must be equal */
+    int64_t (*length)(const struct test_case *); /* of the longest sum, for the tolerance; NULL: taken from the sizes */
+    bool reals;                                  /* real data although the results are exact (a maximum, a copy) */
+    bool inference;                              /* inference mode is another formula: tested too, forward only */
+    bool no_gradient;                            /* the gradient is not that of the reference (tested elsewhere) */
+    /* Fills the input by itself: values that a kink, a logarithm or a class number wants. */
+    void (*fill)(const struct test_case *c, float *input, int64_t count);
+    /* What must be in the gradient arena for a running statistic (parameter number p). */
+    void (*statistic)(const struct test_case *c, const double *const *inputs, const double *const *parameters, int p,
+        double *expected);
+    /* A loss instead of a seed: TUTTI_CROSS_ENTROPY or TUTTI_MSE + 1, and its targets (int32_t or float). */
+    int loss_plus_1;
+    void (*targets)(const struct test_case *c, void *targets, int64_t count);
+};
+
+/* Numbers in [-1, 1) that floats hold exactly, and small integers in [-limit, limit]; a function of the position. */
+float test_real(uint32_t stream, int64_t i);
+float test_integer(uint32_t stream, int64_t i, int limit);
+/* The activation of the key "act" (enum activation; "low", "high"), as an operation appended and as a function. */
+tutti_tensor test_activation(tutti_network *network, const struct test_case *c, tutti_tensor x);
+double test_activate(const struct test_case *c, double x);
+
+#endif

@@ -1,0 +1,60 @@
+/* What a case must give: made once, in double, before any device runs. */
+#ifndef TESTS_LAYERS_EXPECT_H
+#define TESTS_LAYERS_EXPECT_H
+
+#include "base/text.h"
+#include "tests/layers/cases.h"
+
+enum { MAX_TENSORS = 1 + 64 }; /* the input, then the parameters */
+
+/* The gradient of L = sum of seed * y by one tensor: at some positions, and along some directions of +-1. */
+struct expected_gradient {
+    int64_t elements, samples;
+    int64_t *positions;
+    double *values; /* at the positions */
+    double along[2];
+    bool known; /* false: a running statistic, or an operation without gradient */
+};
+
+struct expectation {
+    const struct operation_test *test;
+    struct test_case c;
+    tutti_network *network;
+    tutti_tensor output;
+    int64_t samples, input_elements, output_elements, length;
+    enum tolerance_class class;
+    float *input, *seed, *parameters; /* parameters: the whole arena */
+    void *targets;                    /* of a loss */
+    double *doubles[MAX_TENSORS];     /* the input and each parameter */
+    int tensors;
+    double *y, *y_inference; /* y_inference: NULL where it is y */
+    double loss[2];          /* of a loss: sum over the samples, number of correct ones */
+    struct expected_gradient gradients[MAX_TENSORS];
+};
+
+/* Builds the case's network and computes all that. Problems are appended to `problems`; false if the case cannot run.
+ */
+bool expectation_make(struct expectation *e, struct tutti_runtime *runtime, const struct operation_test *test,
+    const char *line, bool gradients, struct text *problems);
+void expectation_free(struct expectation *e);
+/* +1 or -1: the direction-th direction at element i of a tensor. */
+double direction_sign(int direction, int tensor, int64_t i);
+
+/* Compare what a device gave; each difference is appended to `problems`, at most a few for each array. */
+void compare_array(
+    const char *what, const float *got, const double *want, int64_t count, double limit, struct text *problems);
+void compare_gradient(const char *what, int tensor, const float *got, const struct expected_gradient *want,
+    double limit, struct text *problems);
+
+/* Runs the case on one device with one choice of implementations (NULL: the plan's own), and compares. */
+struct device;
+void run_case(
+    const struct expectation *e, struct device *device, const char *force, bool gradients, struct text *problems);
+/* The n-th choice of implementations for every node of the case's plan, "conv2d=plain,..."; false if there are no more.
+ */
+bool choice_of(const struct expectation *e, struct device *device, int n, struct text *force, struct text *problems);
+/* Prints time and GFLOP/s of each node; prints what was chosen and refused. False with a message on failure. */
+bool measure_speed(const struct expectation *e, struct device *device, const char *force);
+bool print_support(const struct expectation *e, struct device *device);
+
+#endif

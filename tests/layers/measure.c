@@ -1,0 +1,138 @@
+/* Looking into the plan of a case: every choice of implementations, times, refusals. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "plan/passes.h"
+#include "runtime/profile.h"
+#include "tests/layers/expect.h"
+
+static tutti_status open_plan(const struct expectation *e, struct device *device, const char *force, bool explain,
+    cl_mem *parameters, cl_mem *gradients, struct plan **plan)
+{
+    tutti_status status = TUTTI_OK;
+    size_t bytes = ((size_t)e->network->total_floats + 1) * sizeof(float);
+    TRY(buffer_new(device, bytes, parameters));
+    TRY(buffer_new(device, bytes, gradients));
+    struct plan_options options = { .mode = PLAN_TRAIN,
+        .samples = e->samples,
+        .output = e->output,
+        .loss = e->test->loss_plus_1 ? (tutti_loss)(e->test->loss_plus_1 - 1) : TUTTI_LOSS_NONE,
+        .seeded = !e->test->loss_plus_1,
+        .force = force,
+        .explain = explain,
+        .parameters = *parameters,
+        .gradients = *gradients };
+    TRY(plan_new(device, e->network, &options, plan));
+done:
+    return status;
+}
+
+static void close_plan(cl_mem *parameters, cl_mem *gradients, struct plan *plan)
+{
+    plan_free(plan);
+    buffer_free(parameters);
+    buffer_free(gradients);
+}
+
+/* The n-th implementation that takes the node, counted from 0; NULL if there are not so many. */
+static const struct implementation *nth_fitting(const struct plan *plan, const struct node *node, int n)
+{
+    struct problem problem;
+    problem_of(plan, node, &problem);
+    for (const struct implementation *const *i = node->operation->implementations; i && *i; i++)
+        if ((!(*i)->fits || !(*i)->fits(&problem)) && n-- == 0) return *i;
+    return NULL;
+}
+
+static bool already_forced(const struct text *force, const char *operation)
+{
+    size_t length = strlen(operation);
+    for (const char *at = force->data; at && (at = strstr(at, operation)); at += length)
+        if ((at == force->data || at[-1] == ',') && at[length] == '=') return true;
+    return false;
+}
+
+bool choice_of(const struct expectation *e, struct device *device, int n, struct text *force, struct text *problems)
+{
+    cl_mem parameters = NULL, gradients = NULL;
+    struct plan *plan = NULL;
+    if (open_plan(e, device, NULL, false, &parameters, &gradients, &plan) != TUTTI_OK) {
+        text_append(problems, "  making a plan: %s\n", tutti_message(NULL));
+        close_plan(&parameters, &gradients, plan);
+        return false;
+    }
+    for (size_t i = 0; i < plan->graph.node_count; i++) {
+        const struct node *node = &plan->graph.nodes[i];
+        const struct implementation *chosen = node->operation->alias ? NULL : nth_fitting(plan, node, n);
+        if (!chosen || already_forced(force, node->operation->name)) continue;
+        text_append(force, "%s%s=%s", force->size ? "," : "", node->operation->name, chosen->name);
+    }
+    close_plan(&parameters, &gradients, plan);
+    return force->size > 0;
+}
+
+static void print_node(const struct plan *plan, size_t n)
+{
+    const struct node *node = &plan->graph.nodes[n];
+    double best = 0, flops = 0, bytes = 0;
+    for (size_t i = 0; i < plan->step.count; i++) {
+        const struct launch *launch = &plan->step.launches[i];
+        if (launch->node != (int)n) continue;
+        best += launch->seconds;
+        flops += launch->flops;
+        bytes += launch->bytes;
+    }
+    if (best <= 0) return;
+    printf("  %-26s %-16s %9.3f ms %8.1f GFLOP/s %7.1f GB/s\n", node->operation->name,
+        node->operation->implementations[node->implementation]->name, best * 1e3, flops / best * 1e-9,
+        bytes / best * 1e-9);
+}
+
+/* The best of several runs, launch by launch. */
+static tutti_status fastest_run(struct plan *plan)
+{
+    double *best = memory_new(plan->step.count + 1, sizeof *best);
+    tutti_status status = best ? TUTTI_OK : TUTTI_NO_MEMORY;
+    for (int run = 0; status == TUTTI_OK && run < 5; run++) {
+        status = profile_run(&plan->step);
+        for (size_t i = 0; i < plan->step.count; i++) {
+            double seconds = plan->step.launches[i].seconds;
+            if (run == 0 || seconds < best[i]) best[i] = seconds;
+        }
+    }
+    for (size_t i = 0; status == TUTTI_OK && i < plan->step.count; i++) plan->step.launches[i].seconds = best[i];
+    free(best);
+    return status;
+}
+
+bool measure_speed(const struct expectation *e, struct device *device, const char *force)
+{
+    cl_mem parameters = NULL, gradients = NULL;
+    struct plan *plan = NULL;
+    tutti_status status = open_plan(e, device, force, false, &parameters, &gradients, &plan);
+    if (status == TUTTI_OK) status = fastest_run(plan);
+    if (status == TUTTI_OK) {
+        printf("%s  (%s)\n", e->c.line, device->can.name);
+        for (size_t n = 0; n < plan->graph.node_count; n++)
+            if (!plan->graph.nodes[n].operation->alias) print_node(plan, n);
+    } else {
+        fprintf(stderr, "%s: %s\n", e->c.line, tutti_message(NULL));
+    }
+    close_plan(&parameters, &gradients, plan);
+    return status == TUTTI_OK;
+}
+
+bool print_support(const struct expectation *e, struct device *device)
+{
+    cl_mem parameters = NULL, gradients = NULL;
+    struct plan *plan = NULL;
+    tutti_status status = open_plan(e, device, NULL, true, &parameters, &gradients, &plan);
+    if (status == TUTTI_OK)
+        printf("%s  (%s)\n%s", e->c.line, device->can.name, plan->explanation ? plan->explanation : "");
+    else
+        fprintf(stderr, "%s: %s\n", e->c.line, tutti_message(NULL));
+    close_plan(&parameters, &gradients, plan);
+    return status == TUTTI_OK;
+}

@@ -1,0 +1,183 @@
+/* The table of the operations' tests, and the program around them.
+ *
+ *   operations                                     every case: forward and gradients, with every implementation
+ *   operations --correct | --gradient              forward only; forward and gradients (the default)
+ *   operations --speed | --support                 time and GFLOP/s of each node; what was chosen, what refused and why
+ *   operations [...] conv2d                        the cases of one operation
+ *   operations [...] conv2d n2 c3 h7 w9 k5 r3      this case, as a failure prints it
+ *   operations [...] --force conv2d=plain          with these implementations only
+ *
+ * Devices are those of TUTTI_DEVICES, else all. */
+#include <check.h>
+#undef fail /* base/status.h has its own */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/device.h"
+#include "tests/layers/expect.h"
+
+extern const struct operation_test test_conv2d;
+
+/* One line for each operation (or group of operations with one builder). */
+static const struct operation_test *const tests[] = {
+    &test_conv2d,
+    NULL,
+};
+
+enum mode { MODE_CORRECT, MODE_GRADIENT, MODE_SPEED, MODE_SUPPORT };
+
+/* Every case of the run; Check's loop tests get a position in it. */
+struct entry {
+    const struct operation_test *test;
+    const char *line;
+};
+static struct entry entries[1024];
+static int entry_count;
+static enum mode mode = MODE_GRADIENT;
+static const char *forced;
+static tutti_runtime *runtime;
+
+/* The case with every implementation: choice 0 is what a plan takes, choice 1 the next that fits, and so on. */
+static void run_choices(const struct expectation *e, struct device *device, struct text *problems)
+{
+    for (int n = 0; n < 16; n++) {
+        struct text force = { 0 }, found = { 0 };
+        bool more = forced ? n == 0 : choice_of(e, device, n, &force, &found);
+        if (more) run_case(e, device, forced ? forced : force.data, mode == MODE_GRADIENT, &found);
+        if (found.size)
+            text_append(problems, "%s  on %s with %s\n%s", e->c.line, device->can.name,
+                forced           ? forced
+                    : force.data ? force.data
+                                 : "the default",
+                found.data);
+        bool stop = !more || found.failed;
+        text_free(&force);
+        text_free(&found);
+        if (stop) return;
+    }
+}
+
+static bool run_entry(const struct entry *entry, struct text *problems)
+{
+    struct expectation e;
+    bool good = expectation_make(&e, runtime, entry->test, entry->line, mode == MODE_GRADIENT, problems);
+    if (problems->size) text_append(problems, "  in %s\n", entry->line);
+    for (int d = 0; good && d < runtime->count; d++) {
+        if (mode == MODE_SPEED)
+            good = measure_speed(&e, &runtime->devices[d], forced);
+        else if (mode == MODE_SUPPORT)
+            good = print_support(&e, &runtime->devices[d]);
+        else
+            run_choices(&e, &runtime->devices[d], problems);
+    }
+    expectation_free(&e);
+    return good && !problems->size;
+}
+
+START_TEST(test_entry)
+{
+    struct text problems = { 0 };
+    bool good = run_entry(&entries[_i], &problems);
+    char *text = text_take(&problems);
+    if (!good) ck_abort_msg("%s\n%s", entries[_i].line, text ? text : "it could not run");
+    free(text);
+}
+END_TEST
+
+static const struct operation_test *find_test(const char *name)
+{
+    size_t size = strcspn(name, " ");
+    for (int i = 0; tests[i]; i++)
+        if (strlen(tests[i]->name) == size && !strncmp(tests[i]->name, name, size)) return tests[i];
+    return NULL;
+}
+
+static void add_all(const struct operation_test *test)
+{
+    for (const char *const *line = test->cases; *line; line++) {
+        if (entry_count == sizeof entries / sizeof *entries) return;
+        entries[entry_count++] = (struct entry) { test, *line };
+    }
+}
+
+/* One Check case for each operation, each of its lines a test. */
+static int run_suite(void)
+{
+    Suite *suite = suite_create("operations");
+    for (int first = 0; first < entry_count;) {
+        int last = first;
+        while (last < entry_count && entries[last].test == entries[first].test) last++;
+        TCase *tcase = tcase_create(entries[first].test->name);
+        tcase_set_timeout(tcase, 0);
+        tcase_add_loop_test(tcase, test_entry, first, last);
+        suite_add_tcase(suite, tcase);
+        first = last;
+    }
+    SRunner *runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK); /* OpenCL drivers' threads do not survive a fork */
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
+
+static int run_tables(void)
+{
+    bool good = true;
+    for (int i = 0; i < entry_count; i++) {
+        struct text problems = { 0 };
+        good &= run_entry(&entries[i], &problems);
+        if (problems.size) fprintf(stderr, "%s", problems.data);
+        text_free(&problems);
+    }
+    return good ? 0 : 1;
+}
+
+/* What is left of the arguments after the options: nothing, an operation, or a case in one or several words. */
+static bool choose_entries(int count, char **words)
+{
+    static char line[512];
+    for (int i = 0; i < count; i++)
+        snprintf(line + strlen(line), sizeof line - strlen(line), "%s%s", i ? " " : "", words[i]);
+    for (int i = 0; !count && tests[i]; i++) add_all(tests[i]);
+    if (!count) return true;
+    const struct operation_test *test = find_test(line);
+    if (!test) {
+        fprintf(stderr, "there is no test of an operation named as in '%s'\n", line);
+        return false;
+    }
+    if (strchr(line, ' '))
+        entries[entry_count++] = (struct entry) { test, line };
+    else
+        add_all(test);
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    int at = 1;
+    for (; at < argc && !strncmp(argv[at], "--", 2); at++) {
+        if (!strcmp(argv[at], "--correct"))
+            mode = MODE_CORRECT;
+        else if (!strcmp(argv[at], "--gradient"))
+            mode = MODE_GRADIENT;
+        else if (!strcmp(argv[at], "--speed"))
+            mode = MODE_SPEED;
+        else if (!strcmp(argv[at], "--support"))
+            mode = MODE_SUPPORT;
+        else if (!strcmp(argv[at], "--force") && at + 1 < argc)
+            forced = argv[++at];
+        else
+            return fprintf(stderr, "unknown option %s: see the head of operations.c\n", argv[at]), 2;
+    }
+    if (!choose_entries(argc - at, argv + at)) return 2;
+    runtime = tutti_open(&(tutti_runtime_options) { .devices = getenv("TUTTI_DEVICES") ? NULL : "all" });
+    if (!runtime || !runtime->count) {
+        fprintf(stderr, "no device to test on: %s\n", tutti_message(NULL));
+        return 1;
+    }
+    int result = mode == MODE_SPEED || mode == MODE_SUPPORT ? run_tables() : run_suite();
+    tutti_close(runtime);
+    return result;
+}

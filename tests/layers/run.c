@@ -1,0 +1,243 @@
+/* Running a case on one device: training with poisoned memory and guards, twice; then inference. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "plan/passes.h"
+#include "tests/layers/expect.h"
+
+enum { POISON = 0x7fc0beef, TAIL = 64 }; /* a NaN; floats behind the arenas of parameters and gradients */
+
+/* Implementations that calculate in another way than the formula, and so round where integers would not. */
+static const char *const inexact[] = { "winograd", "fft", "clblast" };
+
+struct bench {
+    const struct expectation *e;
+    struct device *device;
+    struct text *problems;
+    struct plan *plan;
+    cl_mem parameters, gradients;
+    size_t arena_bytes; /* of parameters and of gradients, tail included */
+    float *results, *gradient_arena, *again;
+};
+
+/* How a limit is chosen: by what the slackest implementation of the plan does. */
+static enum tolerance_class class_of(const struct bench *b)
+{
+    enum tolerance_class class = b->e->class;
+    for (size_t n = 0; n < b->plan->graph.node_count; n++) {
+        const struct node *node = &b->plan->graph.nodes[n];
+        if (node->implementation < 0) continue;
+        const char *name = node->operation->implementations[node->implementation]->name;
+        if (!strcmp(name, inexact[0]) && class < TOLERANCE_WINOGRAD) class = TOLERANCE_WINOGRAD;
+        for (size_t i = 1; i < sizeof inexact / sizeof *inexact; i++)
+            if (!strcmp(name, inexact[i]) && class < TOLERANCE_SUM && b->device->can.half) class = TOLERANCE_SUM;
+    }
+    return class;
+}
+
+static tutti_status open_plan(struct bench *b, enum plan_mode mode, const char *force)
+{
+    tutti_status status = TUTTI_OK;
+    const struct expectation *e = b->e;
+    b->arena_bytes = ((size_t)e->network->total_floats + TAIL) * sizeof(float);
+    if (!b->parameters) TRY(buffer_new(b->device, b->arena_bytes, &b->parameters));
+    if (!b->gradients) TRY(buffer_new(b->device, b->arena_bytes, &b->gradients));
+    struct plan_options options = { .mode = mode,
+        .samples = e->samples,
+        .output = e->output,
+        .loss = e->test->loss_plus_1 ? (tutti_loss)(e->test->loss_plus_1 - 1) : TUTTI_LOSS_NONE,
+        .seeded = !e->test->loss_plus_1 && mode == PLAN_TRAIN,
+        .force = force,
+        .guards = true,
+        .parameters = b->parameters,
+        .gradients = mode == PLAN_TRAIN ? b->gradients : NULL };
+    TRY(plan_new(b->device, e->network, &options, &b->plan));
+done:
+    return status;
+}
+
+static tutti_status upload(struct bench *b)
+{
+    tutti_status status = TUTTI_OK;
+    const struct expectation *e = b->e;
+    struct plan *plan = b->plan;
+    TRY(plan_poison(plan));
+    TRY(buffer_fill(b->device, b->gradients, 0, b->arena_bytes, POISON));
+    TRY(buffer_fill(b->device, b->parameters, 0, b->arena_bytes, POISON));
+    TRY(buffer_write(b->device, b->parameters, 0, e->parameters, (size_t)e->network->total_floats * sizeof(float)));
+    TRY(buffer_write(
+        b->device, plan_buffer(plan, plan->input), 0, e->input, (size_t)e->input_elements * sizeof(float)));
+    if (plan->seed != NO_VALUE)
+        TRY(buffer_write(
+            b->device, plan_buffer(plan, plan->seed), 0, e->seed, (size_t)e->output_elements * sizeof(float)));
+    if (plan->targets != NO_VALUE) {
+        const struct value *targets = graph_at(&plan->graph, plan->targets);
+        TRY(buffer_write(b->device, plan_buffer(plan, plan->targets), 0, e->targets, value_bytes(targets, 1)));
+    }
+    if (plan->constants != NO_VALUE && plan_buffer(plan, plan->constants))
+        TRY(buffer_write(b->device, plan_buffer(plan, plan->constants), 0, &e->c.constants, sizeof e->c.constants));
+done:
+    return status;
+}
+
+/* What the host reads of a value. */
+static tutti_status read_value(struct bench *b, int value, float *to, int64_t count)
+{
+    return buffer_read(b->device, plan_buffer(b->plan, value), 0, to, (size_t)count * sizeof(float));
+}
+
+static void check_same(struct bench *b, const char *what, const float *got, const float *want, int64_t count)
+{
+    if (memcmp(got, want, (size_t)count * sizeof(float))) text_append(b->problems, "  %s\n", what);
+}
+
+static void check_poison(struct bench *b, const char *what, const float *from, int64_t first, int64_t last)
+{
+    for (int64_t i = first; i < last; i++) {
+        uint32_t bits;
+        memcpy(&bits, &from[i], sizeof bits);
+        if (bits == POISON) continue;
+        text_append(b->problems, "  something wrote into the gap behind %s, %lld floats after its end\n", what,
+            (long long)(i - first));
+        return;
+    }
+}
+
+/* Inputs and parameters are as they were, guards hold, the gaps of the gradient arena too. */
+static tutti_status check_untouched(struct bench *b)
+{
+    tutti_status status = TUTTI_OK;
+    const struct expectation *e = b->e;
+    const tutti_network *network = e->network;
+    TRY(plan_check_guards(b->plan));
+    TRY(read_value(b, b->plan->input, b->results, e->input_elements));
+    check_same(b, "the input was overwritten", b->results, e->input, e->input_elements);
+    TRY(buffer_read(b->device, b->parameters, 0, b->again, b->arena_bytes));
+    check_same(b, "the parameters were overwritten", b->again, e->parameters, network->total_floats);
+    check_poison(b, "the parameters", b->again, network->total_floats, network->total_floats + TAIL);
+    TRY(buffer_read(b->device, b->gradients, 0, b->gradient_arena, b->arena_bytes));
+    for (size_t p = 0; p < network->parameter_count; p++) {
+        const struct parameter *how = &network->parameters[p];
+        int64_t end = how->offset + how->elements;
+        check_poison(b, how->name, b->gradient_arena, end,
+            (end + PARAMETER_ALIGNMENT - 1) / PARAMETER_ALIGNMENT * PARAMETER_ALIGNMENT);
+    }
+    check_poison(b, "the gradients", b->gradient_arena, network->total_floats, network->total_floats + TAIL);
+done:
+    return status;
+}
+
+static tutti_status compare_forward(struct bench *b, const double *want, double limit)
+{
+    tutti_status status = TUTTI_OK;
+    const struct expectation *e = b->e;
+    if (b->plan->metrics != NO_VALUE) {
+        TRY(read_value(b, b->plan->metrics, b->results, 2));
+        compare_array("loss", b->results, e->loss, 1, limit, b->problems);
+        compare_array("correct", b->results + 1, e->loss + 1, 1, 0, b->problems);
+        return TUTTI_OK;
+    }
+    TRY(read_value(b, b->plan->output, b->results, e->output_elements));
+    compare_array("y", b->results, want, e->output_elements, limit, b->problems);
+done:
+    return status;
+}
+
+static tutti_status compare_backward(struct bench *b, double limit)
+{
+    tutti_status status = TUTTI_OK;
+    const struct expectation *e = b->e;
+    const double *input = e->doubles[0], *parameters[MAX_TENSORS];
+    for (int t = 1; t < e->tensors; t++) parameters[t - 1] = e->doubles[t];
+    if (e->gradients[0].known) {
+        if (b->plan->input_gradient == NO_VALUE)
+            return fail(TUTTI_WRONG_RESULT, "the plan has no gradient of the input");
+        TRY(read_value(b, b->plan->input_gradient, b->results, e->input_elements));
+        compare_gradient("gradient of the input", 0, b->results, &e->gradients[0], limit, b->problems);
+    }
+    for (int t = 1; t < e->tensors; t++) {
+        const struct parameter *how = &e->network->parameters[t - 1];
+        const float *got = b->gradient_arena + how->offset;
+        char what[160];
+        snprintf(what, sizeof what, "gradient of %s", how->name);
+        if (e->gradients[t].known) compare_gradient(what, t, got, &e->gradients[t], limit, b->problems);
+        if (how->trained || !e->test->statistic) continue;
+        double *expected = memory_new((size_t)how->elements, sizeof *expected);
+        if (!expected) return TUTTI_NO_MEMORY;
+        e->test->statistic(&e->c, &input, parameters, t - 1, expected);
+        compare_array(how->name, got, expected, how->elements, limit, b->problems);
+        free(expected);
+    }
+done:
+    return status;
+}
+
+/* A second run over what the first one left must give the same bytes. */
+static tutti_status check_repeats(struct bench *b)
+{
+    tutti_status status = TUTTI_OK;
+    const struct expectation *e = b->e;
+    TRY(plan_enqueue(b->plan, NULL, NULL));
+    TRY(buffer_read(b->device, b->gradients, 0, b->again, b->arena_bytes));
+    check_same(b, "the gradients of a second run differ from the first's", b->again, b->gradient_arena,
+        e->network->total_floats);
+done:
+    return status;
+}
+
+static tutti_status train(struct bench *b, const char *force, bool gradients)
+{
+    tutti_status status = TUTTI_OK;
+    TRY(open_plan(b, PLAN_TRAIN, force));
+    TRY(upload(b));
+    TRY(plan_enqueue(b->plan, NULL, NULL));
+    TRY(check_untouched(b));
+    double limit = tolerance(class_of(b), b->e->length);
+    TRY(compare_forward(b, b->e->y, limit));
+    if (gradients) TRY(compare_backward(b, limit));
+    TRY(check_repeats(b));
+done:
+    plan_free(b->plan);
+    b->plan = NULL;
+    return status;
+}
+
+static tutti_status infer(struct bench *b, const char *force)
+{
+    tutti_status status = TUTTI_OK;
+    const struct expectation *e = b->e;
+    if (e->test->loss_plus_1) return TUTTI_OK;
+    TRY(open_plan(b, PLAN_INFER, force));
+    TRY(upload(b));
+    TRY(plan_prepare(b->plan));
+    TRY(plan_enqueue(b->plan, NULL, NULL));
+    TRY(plan_check_guards(b->plan));
+    TRY(compare_forward(b, e->y_inference ? e->y_inference : e->y, tolerance(class_of(b), e->length)));
+done:
+    plan_free(b->plan);
+    b->plan = NULL;
+    return status;
+}
+
+void run_case(
+    const struct expectation *e, struct device *device, const char *force, bool gradients, struct text *problems)
+{
+    struct bench b = { .e = e, .device = device, .problems = problems };
+    size_t floats = (size_t)e->network->total_floats + TAIL;
+    int64_t most = e->input_elements > e->output_elements ? e->input_elements : e->output_elements;
+    b.results = memory_new((size_t)most + 2, sizeof(float));
+    b.gradient_arena = memory_new(floats, sizeof(float));
+    b.again = memory_new(floats, sizeof(float));
+    tutti_status status = b.results && b.gradient_arena && b.again ? TUTTI_OK : TUTTI_NO_MEMORY;
+    if (status == TUTTI_OK) status = train(&b, force, gradients);
+    if (status != TUTTI_OK) text_append(problems, "  training: %s\n", tutti_message(NULL));
+    status = infer(&b, force);
+    if (status != TUTTI_OK) text_append(problems, "  inference: %s\n", tutti_message(NULL));
+    buffer_free(&b.parameters);
+    buffer_free(&b.gradients);
+    free(b.results);
+    free(b.gradient_arena);
+    free(b.again);
+}

@@ -1,0 +1,129 @@
+/* conv2d n c h w k r [s pad padw stride stridew dil dilw groups nobias act add residual]
+ *   act       an activation follows (enum activation), which plans fuse
+ *   residual  the input is added to the output (needs equal shapes): additions fused forward and backward */
+#include "tests/layers/cases.h"
+
+struct sizes {
+    int64_t n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dil_h, dil_w, groups, oh, ow;
+};
+
+static struct sizes sizes_of(const struct test_case *c)
+{
+    struct sizes z = { .n = case_get(c, "n", 1),
+        .c = case_get(c, "c", 1),
+        .h = case_get(c, "h", 1),
+        .w = case_get(c, "w", case_get(c, "h", 1)),
+        .k = case_get(c, "k", 1),
+        .r = case_get(c, "r", 1),
+        .s = case_get(c, "s", case_get(c, "r", 1)),
+        .pad_h = case_get(c, "pad", 0),
+        .pad_w = case_get(c, "padw", case_get(c, "pad", 0)),
+        .stride_h = case_get(c, "stride", 1),
+        .stride_w = case_get(c, "stridew", case_get(c, "stride", 1)),
+        .dil_h = case_get(c, "dil", 1),
+        .dil_w = case_get(c, "dilw", case_get(c, "dil", 1)),
+        .groups = case_get(c, "groups", 1) };
+    z.oh = (z.h + 2 * z.pad_h - z.dil_h * (z.r - 1) - 1) / z.stride_h + 1;
+    z.ow = (z.w + 2 * z.pad_w - z.dil_w * (z.s - 1) - 1) / z.stride_w + 1;
+    return z;
+}
+
+static tutti_tensor build(tutti_network *network, const struct test_case *c)
+{
+    struct sizes z = sizes_of(c);
+    tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(z.c, z.h, z.w));
+    tutti_tensor y = tutti_conv2d(network, x, z.k, z.r,
+        &(tutti_conv2d_options) { .kernel_w = z.s,
+            .padding = z.pad_h,
+            .padding_w = z.pad_w ? z.pad_w : -1,
+            .stride = z.stride_h,
+            .stride_w = z.stride_w,
+            .dilation = z.dil_h,
+            .dilation_w = z.dil_w,
+            .groups = z.groups,
+            .no_bias = case_get(c, "nobias", 0) });
+    if (case_get(c, "residual", 0)) y = tutti_add(network, y, x);
+    return test_activation(network, c, y);
+}
+
+static double pixel(
+    const struct sizes *z, const double *x, const double *w, int64_t n, int64_t k, int64_t oh, int64_t ow)
+{
+    int64_t c_group = z->c / z->groups, first = k / (z->k / z->groups) * c_group;
+    double sum = 0;
+    for (int64_t c = 0; c < c_group; c++)
+        for (int64_t r = 0; r < z->r; r++)
+            for (int64_t s = 0; s < z->s; s++) {
+                int64_t ih = oh * z->stride_h - z->pad_h + r * z->dil_h;
+                int64_t iw = ow * z->stride_w - z->pad_w + s * z->dil_w;
+                if (ih < 0 || ih >= z->h || iw < 0 || iw >= z->w) continue;
+                sum +=
+                    x[((n * z->c + first + c) * z->h + ih) * z->w + iw] * w[((k * c_group + c) * z->r + r) * z->s + s];
+            }
+    return sum;
+}
+
+static void reference(
+    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
+{
+    struct sizes z = sizes_of(c);
+    bool bias = !case_get(c, "nobias", 0), residual = case_get(c, "residual", 0);
+    int64_t i = 0;
+    for (int64_t n = 0; n < z.n; n++)
+        for (int64_t k = 0; k < z.k; k++)
+            for (int64_t oh = 0; oh < z.oh; oh++)
+                for (int64_t ow = 0; ow < z.ow; ow++, i++) {
+                    double sum = pixel(&z, inputs[0], parameters[0], n, k, oh, ow);
+                    if (bias) sum += parameters[1][k];
+                    if (residual) sum += inputs[0][i];
+                    y[i] = test_activate(c, sum);
+                }
+}
+
+/* Forward, data gradient and weight gradient sum over different things: the longest of them. */
+static int64_t length(const struct test_case *c)
+{
+    struct sizes z = sizes_of(c);
+    int64_t forward = z.c / z.groups * z.r * z.s, data = z.k / z.groups * z.r * z.s, weights = z.n * z.oh * z.ow;
+    int64_t most = forward > data ? forward : data;
+    return weights > most ? weights : most;
+}
+
+static const char *const cases[] = {
+    "conv2d n1 c1 h1 k1 r1",
+    "conv2d n2 c3 h7 w9 k5 r3 s3 pad1 stride2",
+    "conv2d n2 c3 h11 w8 k7 r3 pad1",
+    "conv2d n3 c5 h6 w10 k18 r1",
+    "conv2d n2 c17 h9 k33 r3 pad1 act1",
+    "conv2d n2 c16 h13 w12 k16 r3 pad1 residual1 act1",
+    "conv2d n1 c32 h14 k48 r3 pad1 nobias1",
+    "conv2d n2 c3 h33 w35 k16 r7 pad3 stride2 nobias1",
+    "conv2d n1 c4 h12 w15 k6 r5 s3 pad2 padw1 stride2 stridew3",
+    "conv2d n2 c6 h13 w11 k5 r3 pad2 dil2",
+    "conv2d n1 c3 h15 w9 k4 r2 s4 padw2 dil3 dilw1 stridew2",
+    "conv2d n2 c6 h9 w8 k9 r3 pad1 groups3",
+    "conv2d n2 c8 h7 w6 k4 r1 groups2 stride2",
+    "conv2d n2 c19 h9 w11 k19 r3 pad1 groups19",
+    "conv2d n1 c16 h12 w13 k16 r3 pad1 stride2 groups16 act2 low0 high6 nobias1",
+    "conv2d n1 c6 h10 w9 k6 r5 pad2 groups6",
+    "conv2d n2 c4 h8 w7 k8 r3 pad1 groups4",
+    "conv2d n3 c20 h8 w9 k37 r1 stride2 nobias1",
+    "conv2d n2 c40 h7 w7 k24 r1 residual0 act1",
+    "conv2d n2 c24 h5 w6 k24 r1 residual1",
+    "conv2d n5 c9 h3 w3 k10 r3",
+    "conv2d n1 c2 h4 w4 k3 r4 pad3",
+    "conv2d n2 c64 h8 w8 k70 r3 pad1 stride2",
+    "conv2d n1 c130 h6 w5 k129 r3 pad1 nobias1",
+    "conv2d n1 c3 h40 w24 k8 r11 pad2 stride4 act3 low0.25",
+    "conv2d n2 c5 h6 w5 k6 r3 pad1 act4",
+    "conv2d n2 c5 h6 w5 k6 r3 pad1 act5 residual0",
+    NULL,
+};
+
+const struct operation_test test_conv2d = {
+    .name = "conv2d",
+    .build = build,
+    .reference = reference,
+    .cases = cases,
+    .length = length,
+};

@@ -1,0 +1,36 @@
+/* How far a result in float may lie from the same formula in double: |got - want| <= limit * (rms of want + |want|).
+ * One table, with the reason beside each entry. */
+#ifndef TESTS_TOLERANCE_H
+#define TESTS_TOLERANCE_H
+
+#include <math.h>
+#include <stdint.h>
+
+/* X(name, base, per_term, reason): limit = 2^-24 * (base + per_term * sqrt(length of the longest sum)). */
+#define TOLERANCE_TABLE(X)                                                                                             \
+    X(EXACT, 0, 0, "small integers: every sum and product is exact, so equal means equal")                             \
+    X(SUM, 16, 8, "rounding errors of n additions grow as sqrt(n) when signs are mixed; 8 covers the worst of many")   \
+    X(WINOGRAD, 256, 64,                                                                                               \
+        "F(4x4, 3x3) loses 4 to 5 times more than a direct sum (rms) and 30 times at the worst: measured 1.7e-5 with " \
+        "64 channels, growing as the square root (Lavin and Gray 2016; Barabasz et al. 2018)")                         \
+    X(FUNCTION, 256, 8,                                                                                                \
+        "exp, tanh, log and rsqrt: OpenCL allows 3 to 5 units in the last place each, then a few operations")          \
+    X(NORMALISED, 1024, 32, "batch statistics: a difference of sums divided by a deviation, then differentiated")
+
+enum tolerance_class {
+#define TOLERANCE_ENUM(name, base, per_term, reason) TOLERANCE_##name,
+    TOLERANCE_TABLE(TOLERANCE_ENUM)
+#undef TOLERANCE_ENUM
+};
+
+static inline double tolerance(enum tolerance_class class, int64_t length)
+{
+    static const double table[][2] = {
+#define TOLERANCE_ROW(name, base, per_term, reason) { base, per_term },
+        TOLERANCE_TABLE(TOLERANCE_ROW)
+#undef TOLERANCE_ROW
+    };
+    return ldexp(table[class][0] + table[class][1] * sqrt((double)length), -24);
+}
+
+#endif
