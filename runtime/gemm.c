@@ -4,10 +4,10 @@
 #include <stdio.h>
 
 static const struct gemm_implementation *const implementations[GEMM_IMPLEMENTATIONS] = {
-    &gemm_skinny,
-    &gemm_packed,
-    &gemm_clblast,
-    &gemm_plain,
+    [GEMM_SKINNY] = &gemm_skinny,
+    [GEMM_PACKED] = &gemm_packed,
+    [GEMM_CLBLAST] = &gemm_clblast,
+    [GEMM_PLAIN] = &gemm_plain,
 };
 
 static struct gemm filled(const struct gemm *from)

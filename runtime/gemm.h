@@ -19,8 +19,8 @@ struct gemm {
     const char *activation;
 };
 
-enum { GEMM_IMPLEMENTATIONS = 4 };
-/* By position in the list, best first: its name, and NULL or why it refuses this product on this device. */
+enum gemm_choice { GEMM_SKINNY, GEMM_PACKED, GEMM_CLBLAST, GEMM_PLAIN, GEMM_IMPLEMENTATIONS };
+/* By position in this list, best first: its name, and NULL or why it refuses this product on this device. */
 const char *gemm_implementation_name(int implementation);
 const char *gemm_refusal(int implementation, const struct gemm *gemm, const struct capabilities *can);
 /* Bytes of scratch that it needs. */

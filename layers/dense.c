@@ -1,0 +1,215 @@
+/* dense: y = x W^T + b over the last dimension, its gradients, and their implementations, which are those of the matrix
+ * product (runtime/gemm.h) under the same names. */
+#include "base/memory.h"
+#include "graph/network.h"
+#include "layers/epilogue.h"
+#include "layers/layers.h"
+#include "runtime/gemm.h"
+
+static int64_t last_of(const struct value *value)
+{
+    return value->shape.sizes[value->shape.rank - 1];
+}
+
+/* ---------------------------------------------------------------------------------------------------- shapes ---- */
+
+static tutti_status infer_forward(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *x = graph_at(graph, node->inputs[0]), *w = graph_at(graph, node->inputs[1]);
+    if (x->shape.rank < 2 || w->shape.rank != 2)
+        return fail(TUTTI_SHAPE,
+            "dense: the input has %d dimensions and the weights %d; needed are 1 or more per sample, and 2",
+            x->shape.rank - 1, w->shape.rank);
+    if (w->shape.sizes[1] != last_of(x))
+        return fail(TUTTI_SHAPE, "dense: the weights take %lld features and the input's last dimension has %lld",
+            (long long)w->shape.sizes[1], (long long)last_of(x));
+    outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape };
+    outputs[0].shape.sizes[x->shape.rank - 1] = w->shape.sizes[0];
+    node->output_count = 1;
+    return TUTTI_OK;
+}
+
+static tutti_status infer_data_gradient(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *dy = graph_at(graph, node->inputs[0]), *w = graph_at(graph, node->inputs[1]);
+    if (dy->shape.rank < 2 || w->shape.rank != 2 || w->shape.sizes[0] != last_of(dy))
+        return fail(
+            TUTTI_SHAPE, "dense_data_gradient: a gradient of %d dimensions does not fit the weights", dy->shape.rank);
+    outputs[0] = (struct value) { .type = TYPE_F32, .batched = dy->batched, .shape = dy->shape };
+    outputs[0].shape.sizes[dy->shape.rank - 1] = w->shape.sizes[1];
+    node->output_count = 1;
+    return TUTTI_OK;
+}
+
+static tutti_status infer_weight_gradient(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *x = graph_at(graph, node->inputs[0]), *dy = graph_at(graph, node->inputs[1]);
+    bool same = x->shape.rank == dy->shape.rank && x->shape.rank >= 2;
+    for (int i = 0; same && i < x->shape.rank - 1; i++) same = x->shape.sizes[i] == dy->shape.sizes[i];
+    if (!same) return fail(TUTTI_SHAPE, "dense_weight_gradient: the input's rows are not those of the gradient");
+    outputs[0] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(last_of(dy), last_of(x)) };
+    node->output_count = 1;
+    return TUTTI_OK;
+}
+
+/* -------------------------------------------------------------------------------------------------- gradient ---- */
+
+/* The weights' gradient first: then the saved input is free while the data gradient is made. */
+static tutti_status gradient(
+    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+{
+    const struct node forward = *node; /* appending may move the nodes */
+    const struct attributes none = { 0 };
+    const int dy = output_gradients[0], x = forward.inputs[0], w = forward.inputs[1], layer = forward.layer;
+    if (dy == NO_VALUE) return TUTTI_OK;
+    if (wanted[1])
+        input_gradients[1] = graph_append(graph, &operation_dense_weight_gradient, &none, (int[]) { x, dy }, 2, layer);
+    if (forward.input_count > 2 && forward.inputs[2] != NO_VALUE && wanted[2])
+        input_gradients[2] = graph_append(graph, &operation_channel_sum, &none, &dy, 1, layer);
+    if (wanted[0])
+        input_gradients[0] = graph_append(graph, &operation_dense_data_gradient, &none, (int[]) { dy, w }, 2, layer);
+    return graph->status;
+}
+
+/* --------------------------------------------------------------------------------------------------- builder ---- */
+
+tutti_tensor tutti_dense(tutti_network *network, tutti_tensor tensor, int64_t units, const tutti_dense_options *options)
+{
+    const tutti_dense_options none = { 0 };
+    const tutti_dense_options *o = options ? options : &none;
+    const struct value *x = network_value(network, tensor);
+    if (!x) return (tutti_tensor) { NO_VALUE };
+    if (units < 1 || units > INT32_MAX)
+        return network_fail(network, fail(TUTTI_INVALID, "dense: units %lld must be at least 1", (long long)units));
+    if (x->shape.rank < 2)
+        return network_fail(network, fail(TUTTI_SHAPE, "dense: the input has no dimension of features"));
+
+    const int64_t features = last_of(x);
+    struct parameter how = {
+        .trained = true, .init = o->init, .init_scale = o->init_scale, .fan_in = features, .fan_out = units
+    };
+    const int layer = network_layer_begin(network, o->name, "dense");
+    int inputs[3] = { tensor.id, network_parameter(network, layer, "weight", TUTTI_SHAPE(units, features), &how),
+        NO_VALUE };
+    if (!o->no_bias) {
+        how.init = o->bias_init;
+        if (o->bias_init == TUTTI_INIT_DEFAULT && o->init != TUTTI_INIT_DEFAULT) how.init = TUTTI_INIT_ZEROS;
+        inputs[2] = network_parameter(network, layer, "bias", TUTTI_SHAPE(units), &how);
+    }
+    return network_append(
+        network, layer, &operation_dense, &(struct attributes) { .units = units }, inputs, o->no_bias ? 2 : 3);
+}
+
+/* -------------------------------------------------------------------------------------------- matrix product ---- */
+
+/* The product of a node, without its epilogue:
+ *   y [rows, units] = x [rows, features] W^T;  dx = dy W;  dW [units, features] = dy^T x */
+static struct gemm product_of(const struct problem *problem)
+{
+    const struct operation *operation = problem->node->operation;
+    const struct value *in0 = problem->inputs[0], *in1 = problem->inputs[1], *out = problem->outputs[0];
+    if (operation == &operation_dense)
+        return (struct gemm) { .m = value_elements(in0) / last_of(in0),
+            .n = last_of(out),
+            .k = last_of(in0),
+            .batch = 1,
+            .transpose_b = true,
+            .bias = problem->inputs[2] != NULL };
+    if (operation == &operation_dense_data_gradient)
+        return (
+            struct gemm) { .m = value_elements(in0) / last_of(in0), .n = last_of(out), .k = last_of(in0), .batch = 1 };
+    return (struct gemm) {
+        .m = last_of(in1), .n = last_of(in0), .k = value_elements(in0) / last_of(in0), .batch = 1, .transpose_a = true
+    };
+}
+
+static double flops(const struct problem *problem)
+{
+    const struct gemm gemm = product_of(problem);
+    return 2.0 * (double)gemm.m * (double)gemm.n * (double)gemm.k;
+}
+
+static double bytes(const struct problem *problem)
+{
+    const struct gemm gemm = product_of(problem);
+    const double m = (double)gemm.m, n = (double)gemm.n, k = (double)gemm.k;
+    return 4.0 * (m * k + k * n + m * n);
+}
+
+static unsigned epilogues(const struct problem *problem)
+{
+    (void)problem;
+    return EPILOGUE_ACTIVATION | EPILOGUE_ADD;
+}
+
+static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list, int choice)
+{
+    struct gemm gemm = product_of(problem);
+    struct epilogue epilogue = problem->node->epilogue;
+    char options[EPILOGUE_OPTIONS];
+    if (operands->add) {
+        gemm.accumulate = true;
+        gemm.add = operands->add;
+    }
+    epilogue.add = NO_VALUE; /* the product adds by its own means */
+    if (epilogue.activation != ACTIVATION_NONE) gemm.activation = epilogue_options(&epilogue, options, sizeof options);
+    cl_mem a = operands->inputs[0], b = operands->inputs[1];
+    if (gemm.transpose_a) {
+        a = operands->inputs[1];
+        b = operands->inputs[0];
+    }
+    gemm_emit(
+        choice, &gemm, a, b, operands->outputs[0], gemm.bias ? operands->inputs[2] : NULL, operands->workspace, list);
+}
+
+/* An implementation for each of the matrix product's. */
+#define IMPLEMENTATION(choice, label)                                                                                  \
+    static const char *fits_##label(const struct problem *problem)                                                     \
+    {                                                                                                                  \
+        const struct gemm gemm = product_of(problem);                                                                  \
+        return gemm_refusal(choice, &gemm, problem->device);                                                           \
+    }                                                                                                                  \
+    static size_t workspace_##label(const struct problem *problem)                                                     \
+    {                                                                                                                  \
+        const struct gemm gemm = product_of(problem);                                                                  \
+        return gemm_workspace(choice, &gemm, problem->device);                                                         \
+    }                                                                                                                  \
+    static void emit_##label(const struct problem *problem, const struct operands *operands, struct launch_list *list) \
+    {                                                                                                                  \
+        emit(problem, operands, list, choice);                                                                         \
+    }                                                                                                                  \
+    static const struct implementation label = { .name = #label,                                                       \
+        .fits = fits_##label,                                                                                          \
+        .epilogues = epilogues,                                                                                        \
+        .workspace = workspace_##label,                                                                                \
+        .emit = emit_##label };
+
+IMPLEMENTATION(GEMM_SKINNY, skinny)
+IMPLEMENTATION(GEMM_PACKED, packed)
+IMPLEMENTATION(GEMM_CLBLAST, clblast)
+IMPLEMENTATION(GEMM_PLAIN, plain)
+
+static const struct implementation *const implementations[] = { &skinny, &packed, &clblast, &plain, NULL };
+
+const struct operation operation_dense = {
+    .name = "dense",
+    .infer = infer_forward,
+    .gradient = gradient,
+    .implementations = implementations,
+    .flops = flops,
+    .bytes = bytes,
+};
+const struct operation operation_dense_data_gradient = {
+    .name = "dense_data_gradient",
+    .infer = infer_data_gradient,
+    .implementations = implementations,
+    .flops = flops,
+    .bytes = bytes,
+};
+const struct operation operation_dense_weight_gradient = {
+    .name = "dense_weight_gradient",
+    .infer = infer_weight_gradient,
+    .implementations = implementations,
+    .flops = flops,
+    .bytes = bytes,
+};
