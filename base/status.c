@@ -38,8 +38,8 @@ tutti_status status_context(tutti_status status, const char *format, ...)
     va_start(arguments, format);
     int length = vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    if (length > 0 && (size_t)length < sizeof(text))
-        snprintf(text + length, sizeof(text) - (size_t)length, ": %s", message);
+    if (length < 0 || length > MESSAGE_BYTES - 1) length = MESSAGE_BYTES - 1;
+    snprintf(text + length, sizeof(text) - (size_t)length, ": %.*s", MESSAGE_BYTES - length, message);
     memcpy(message, text, sizeof(message));
     return status;
 }
