@@ -178,8 +178,7 @@ static struct checks *checks_of(struct device *device)
     device->checks = checks;
     if (!device->runtime->cache_folder) return checks;
     char key[33];
-    device_key(device, key);
-    checks->path = memory_format("%s/%s.checks", device->runtime->cache_folder, key);
+    if (device_key(device, key)) checks->path = memory_format("%s/%s.checks", device->runtime->cache_folder, key);
     if (checks->path) file_load(checks);
     return checks;
 }
@@ -231,7 +230,8 @@ bool check_is_decided(struct device *device, const char *implementation)
 {
     struct checks *checks = checks_of(device);
     for (size_t i = 0; checks && i < checks->count; i++)
-        if (!strcmp(checks->entries[i].implementation, implementation)) return checks->entries[i].passed || checks->entries[i].reason;
+        if (!strcmp(checks->entries[i].implementation, implementation))
+            return checks->entries[i].passed || checks->entries[i].reason;
     return false;
 }
 

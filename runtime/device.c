@@ -1,10 +1,12 @@
 #include "runtime/device.h"
 
+#include "base/memory.h"
 #include "runtime/check.h"
 #include "runtime/discover.h"
 #include "runtime/program.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -46,7 +48,7 @@ static unsigned quirks_of(const char *platform)
     return quirks;
 }
 
-/* A string of any length, cut to fit, without the spaces around it that some drivers give. */
+/* Some drivers put spaces around their names. */
 static void trim(char *text)
 {
     size_t begin = strspn(text, " \t\n"), length = strlen(text);
@@ -55,20 +57,36 @@ static void trim(char *text)
     text[length - begin] = '\0';
 }
 
+/* Of any length; cut to fit. */
 static tutti_status device_text(cl_device_id id, cl_device_info what, char *text, size_t size)
 {
     tutti_status status = TUTTI_OK;
     char *whole = NULL;
     size_t length = 0;
     CL_TRY(clGetDeviceInfo(id, what, 0, NULL, &length), "asking a device for a property (0x%x)", (unsigned)what);
-    whole = calloc(1, length + 1);
-    if (!whole) FAIL(TUTTI_NO_MEMORY, "no memory for a device's property");
+    whole = memory_new(length + 1, 1);
+    if (!whole) return TUTTI_NO_MEMORY;
     CL_TRY(clGetDeviceInfo(id, what, length, whole, NULL), "asking a device for a property (0x%x)", (unsigned)what);
     trim(whole);
-    length = strlen(whole);
-    if (length >= size) length = size - 1;
-    memcpy(text, whole, length);
-    text[length] = '\0';
+    snprintf(text, size, "%s", whole);
+done:
+    free(whole);
+    return status;
+}
+
+tutti_status platform_text(cl_platform_id platform, cl_platform_info what, char *text, size_t size)
+{
+    tutti_status status = TUTTI_OK;
+    char *whole = NULL;
+    size_t length = 0;
+    CL_TRY(
+        clGetPlatformInfo(platform, what, 0, NULL, &length), "asking a platform for a property (0x%x)", (unsigned)what);
+    whole = memory_new(length + 1, 1);
+    if (!whole) return TUTTI_NO_MEMORY;
+    CL_TRY(clGetPlatformInfo(platform, what, length, whole, NULL), "asking a platform for a property (0x%x)",
+        (unsigned)what);
+    trim(whole);
+    snprintf(text, size, "%s", whole);
 done:
     free(whole);
     return status;
@@ -161,9 +179,7 @@ tutti_status capabilities_read(cl_platform_id platform, cl_device_id id, size_t 
     tutti_status status = TUTTI_OK;
     cl_device_type type = 0;
     memset(can, 0, sizeof(*can));
-    CL_TRY(clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(can->platform) - 1, can->platform, NULL),
-        "asking a platform's name");
-    trim(can->platform);
+    TRY(platform_text(platform, CL_PLATFORM_NAME, can->platform, sizeof(can->platform)));
     TRY(device_text(id, CL_DEVICE_NAME, can->name, sizeof(can->name)));
     TRY(device_text(id, CL_DEVICE_VENDOR, can->maker, sizeof(can->maker)));
     TRY(device_text(id, CL_DRIVER_VERSION, can->driver, sizeof(can->driver)));
@@ -187,6 +203,7 @@ tutti_status device_open(struct device *device, const struct found_device *found
     device->index = found->index;
     device->platform = found->platform;
     device->can = found->can;
+    device->host_memory = (found->type & CL_DEVICE_TYPE_CPU) && found->can.unified;
     device->quirks = quirks_of(found->can.platform);
     CL_TRY(clRetainDevice(found->id), "opening device %d, '%s',", found->index, found->can.name);
     device->id = found->id;

@@ -42,6 +42,7 @@ struct device {
     cl_context context;
     cl_command_queue queue; /* in order, with profiling */
     struct capabilities can;
+    bool host_memory;          /* a CPU, whatever its class: buffers may be the host's own pages */
     unsigned quirks;           /* of enum quirk */
     struct programs *programs; /* those built so far, see program.h */
     struct checks *checks;     /* what was read from disk so far, see check.h; NULL before the first question */

@@ -170,7 +170,8 @@ static int choose_part(struct found_device *found, int count, const char *part)
     int matches = 0;
     char *end;
     long index = strtol(part, &end, 10);
-    if (isdigit((unsigned char)part[0]) && !*end && index < count) {
+    if (isdigit((unsigned char)part[0]) && !*end) { /* a number is an index, even where it is a part of some name */
+        if (index >= count) return 0;
         found[index].chosen = true;
         return 1;
     }

@@ -23,5 +23,7 @@ void discover_free(struct found_device *found, int count); /* takes NULL */
 tutti_status discover_choose(struct found_device *found, int count, const char *choice);
 /* memory_limit 0: none. */
 tutti_status capabilities_read(cl_platform_id platform, cl_device_id id, size_t memory_limit, struct capabilities *can);
+/* A string of a platform, cut to fit. */
+tutti_status platform_text(cl_platform_id platform, cl_platform_info what, char *text, size_t size);
 
 #endif

@@ -2,6 +2,9 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
+#include "runtime/discover.h"
+#include "runtime/kernels_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,38 +24,31 @@ enum { CACHE_FORMAT = 1 };
 static const char magic[8] = "TUTTICL";
 static const size_t binary_limit = (size_t)256 << 20;
 
-static void add_text(XXH3_state_t *state, const char *text)
-{
-    XXH3_128bits_update(state, text, strlen(text) + 1);
-}
-
-static void add_device(XXH3_state_t *state, const struct device *device)
+/* What a binary or a verdict depends on besides the kernels: the device and everything that names its driver. */
+static void append_device(struct text *all, const struct device *device)
 {
     char version[128] = "";
-    if (clGetPlatformInfo(device->platform, CL_PLATFORM_VERSION, sizeof(version), version, NULL) != CL_SUCCESS)
-        version[0] = '\0';
-    version[sizeof(version) - 1] = '\0';
-    add_text(state, device->can.name);
-    add_text(state, device->can.platform);
-    add_text(state, device->can.driver);
-    add_text(state, device->can.version);
-    add_text(state, version);
+    (void)platform_text(
+        device->platform, CL_PLATFORM_VERSION, version, sizeof(version)); /* without one: an empty text */
+    text_append(all, "%d\n%s\n%s\n%s\n%s\n%s\n", CACHE_FORMAT, device->can.name, device->can.platform,
+        device->can.driver, device->can.version, version);
 }
 
-static XXH128_hash_t hash_of(const struct device *device, const char *text, const char *options)
+/* False where there is no memory for it. */
+static bool hash_of(struct text *all, XXH128_hash_t *hash)
 {
-    const XXH128_hash_t none = { 0, 0 };
-    const uint32_t format = CACHE_FORMAT;
-    XXH3_state_t *state = XXH3_createState();
-    if (!state) return none;
-    XXH3_128bits_reset(state);
-    XXH3_128bits_update(state, &format, sizeof(format));
-    add_device(state, device);
-    if (text) add_text(state, text);
-    if (options) add_text(state, options);
-    XXH128_hash_t hash = XXH3_128bits_digest(state);
-    XXH3_freeState(state);
-    return hash;
+    bool good = !all->failed && all->size > 0;
+    if (good) *hash = XXH3_128bits(all->data, all->size);
+    text_free(all);
+    return good;
+}
+
+static bool hash_of_program(const struct device *device, const char *text, const char *options, XXH128_hash_t *hash)
+{
+    struct text all = { 0 };
+    append_device(&all, device);
+    text_append(&all, "%s\n%s", options, text);
+    return hash_of(&all, hash);
 }
 
 static void hexadecimal(XXH128_hash_t hash, char key[33])
@@ -60,9 +56,18 @@ static void hexadecimal(XXH128_hash_t hash, char key[33])
     snprintf(key, 33, "%016llx%016llx", (unsigned long long)hash.high64, (unsigned long long)hash.low64);
 }
 
-void device_key(const struct device *device, char key[33])
+bool device_key(const struct device *device, char key[33])
 {
-    hexadecimal(hash_of(device, NULL, NULL), key);
+    struct text all = { 0 };
+    XXH128_hash_t hash;
+    append_device(&all, device);
+    text_append(&all, "%d %d\n", (int)device->can.class, device->can.vector_width);
+    for (const struct kernel_text *kernel = kernel_texts; kernel->name; kernel++)
+        text_append(
+            &all, "%s %016llx\n", kernel->name, (unsigned long long)XXH3_64bits(kernel->text, strlen(kernel->text)));
+    bool good = hash_of(&all, &hash);
+    if (good) hexadecimal(hash, key);
+    return good;
 }
 
 static bool in_use(const struct device *device)
@@ -95,8 +100,8 @@ cl_program program_cache_load(struct device *device, const char *text, const cha
     cl_program program = NULL;
     unsigned char *data = NULL;
     size_t size = 0;
-    const XXH128_hash_t hash = hash_of(device, text, options);
-    char *path = path_of(device, hash);
+    XXH128_hash_t hash;
+    char *path = hash_of_program(device, text, options, &hash) ? path_of(device, hash) : NULL;
     if (!path || access(path, R_OK) != 0 || file_read(path, binary_limit, &data, &size) != TUTTI_OK) goto done;
     struct header header;
     bool good = size >= sizeof(header);
@@ -133,8 +138,8 @@ void program_cache_save(struct device *device, const char *text, const char *opt
     if (!in_use(device)) return;
     size_t size = 0;
     unsigned char *binary = NULL;
-    struct header header = { .format = CACHE_FORMAT, .key = hash_of(device, text, options) };
-    char *path = path_of(device, header.key);
+    struct header header = { .format = CACHE_FORMAT };
+    char *path = hash_of_program(device, text, options, &header.key) ? path_of(device, header.key) : NULL;
     if (!path || clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, NULL) != CL_SUCCESS) goto done;
     if (size == 0 || size > binary_limit || !(binary = memory_new(size, 1))) goto done;
     if (clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof(binary), &binary, NULL) != CL_SUCCESS) goto done;
