@@ -164,8 +164,8 @@ static struct hand draw_hand(struct dice *dice)
     hand.shift_x = DIGITS_SIDE * ONE / 2 + roll_mild(dice, -3 * ONE, 3 * ONE);
     hand.shift_y = DIGITS_SIDE * ONE / 2 + roll_mild(dice, -3 * ONE, 3 * ONE);
     hand.bend = roll_mild(dice, -14, 14);
-    hand.wobble = roll(dice, 2, 8);
-    hand.radius = roll(dice, 150, 420);
+    hand.wobble = roll(dice, 3, 11);
+    hand.radius = roll(dice, 170, 420);
     hand.softness = roll(dice, 230, 420);
     return hand;
 }
@@ -261,7 +261,7 @@ static void draw_stroke(const struct stroke *stroke, const struct hand *hand, st
 /* Ink becomes brightness; noise is the sum of four bytes, close to a normal distribution. */
 static void develop(struct dice *dice, const unsigned char *ink, unsigned char *pixels)
 {
-    int level = roll(dice, 150, 255), base = roll_mild(dice, 0, 40), noise = roll(dice, 4, 40);
+    int level = roll(dice, 150, 255), base = roll_mild(dice, 0, 40), noise = roll(dice, 4, 48);
     for (int i = 0; i < DIGITS_SIDE * DIGITS_SIDE; i++) {
         uint32_t bits = random_bits(dice->seed, RANDOM_DIGITS, dice->next++);
         int sum = (int)(bits & 255) + (int)(bits >> 8 & 255) + (int)(bits >> 16 & 255) + (int)(bits >> 24) - 510;

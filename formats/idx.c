@@ -99,7 +99,9 @@ tutti_status idx_read(const char *path, int rank, struct idx *idx)
     TRY(read_header(file, path, rank, idx));
     TRY(read_data(file, path, idx));
 done:
-    gzclose_r(file);
+    /* A gzip file whose last bytes, the check sum, are missing is found out only here. */
+    if (gzclose_r(file) == Z_BUF_ERROR && status == TUTTI_OK)
+        status = fail(TUTTI_FORMAT, "%s: damaged gzip data: the file is cut", path);
     if (status != TUTTI_OK) idx_free(idx);
     return status;
 }
