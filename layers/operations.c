@@ -21,6 +21,7 @@ const struct operation *const operations[] = {
     &operation_concat,
     &operation_slice,
     &operation_reshape,
+    &operation_reorder,
     &operation_dense,
     &operation_dense_data_gradient,
     &operation_dense_weight_gradient,

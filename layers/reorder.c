@@ -1,0 +1,104 @@
+/* reorder: the same values in the other layout. Plans put it where a producer and a consumer want different ones.
+ * attributes.axis is 1 towards the blocked layout, 0 towards the plain one. */
+#include "base/memory.h"
+#include "layers/layers.h"
+
+static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *x = graph_at(graph, node->inputs[0]);
+    if (x->shape.rank != 4)
+        return fail(
+            TUTTI_SHAPE, "reorder: only values of 4 dimensions have two layouts, and this one has %d", x->shape.rank);
+    outputs[0] = (struct value) { .type = x->type, .batched = x->batched, .shape = x->shape };
+    node->output_count = 1;
+    return TUTTI_OK;
+}
+
+static bool to_blocked(const struct problem *problem)
+{
+    return problem->node->attributes.axis == 1;
+}
+
+static void layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
+{
+    inputs[0] = to_blocked(problem) ? LAYOUT_PLAIN : LAYOUT_BLOCKED;
+    outputs[0] = to_blocked(problem) ? LAYOUT_BLOCKED : LAYOUT_PLAIN;
+}
+
+static const char *fits_vectors(const struct problem *problem)
+{
+    if (problem->device->class != DEVICE_CPU) return "it is for CPU-class devices";
+    return problem->inputs[0]->type == TYPE_U8 ? "it moves numbers of 32 bits, and these have 8" : NULL;
+}
+
+static const char *fits_plain(const struct problem *problem)
+{
+    (void)problem;
+    return NULL;
+}
+
+static double bytes(const struct problem *problem)
+{
+    return 2.0 * (double)value_elements(problem->inputs[0]) * (problem->inputs[0]->type == TYPE_U8 ? 1 : 4);
+}
+
+static struct launch *add(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list, const char *kernel)
+{
+    struct launch *launch = launch_add(list, "reorder", kernel, "-DTO_BLOCKED=%d -DTYPE=%s", to_blocked(problem),
+        problem->inputs[0]->type == TYPE_U8 ? "uchar" : "uint");
+    launch_buffer(launch, operands->inputs[0]);
+    launch_buffer(launch, operands->outputs[0]);
+    launch_work(launch, 0, bytes(problem));
+    return launch;
+}
+
+static void emit_vectors(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const int64_t *size = problem->inputs[0]->shape.sizes;
+    int64_t v = problem->device->vector_width, pixels = size[2] * size[3], blocks = divide_up(size[1], v);
+    /* Some tasks for each unit, but no task smaller than a few squares. */
+    int64_t parts = divide_up(4 * problem->device->units, size[0] * blocks);
+    int64_t chunk = divide_up(divide_up(pixels, parts), v) * v;
+    if (chunk < 8 * v) chunk = 8 * v;
+    struct launch *launch = add(problem, operands, list, "vectors");
+    launch_int(launch, size[1]);
+    launch_int(launch, pixels);
+    launch_int(launch, chunk);
+    launch_tasks(launch, (size_t)divide_up(pixels, chunk), (size_t)blocks, (size_t)size[0]);
+}
+
+static void emit_plain(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const int64_t *size = problem->inputs[0]->shape.sizes;
+    int64_t v = problem->device->vector_width, channels = to_blocked(problem) ? divide_up(size[1], v) * v : size[1];
+    int64_t count = size[0] * channels * size[2] * size[3];
+    struct launch *launch = add(problem, operands, list, "plain");
+    launch_long(launch, count);
+    launch_int(launch, size[1]);
+    launch_int(launch, size[2] * size[3]);
+    size_t group = problem->device->group_max < 64 ? problem->device->group_max : 64;
+    launch_grid(launch, 1, size_round_up((size_t)count, group), 1, 1, group, 1, 1);
+}
+
+static const struct implementation vectors = {
+    .name = "vectors",
+    .fits = fits_vectors,
+    .layouts = layouts,
+    .emit = emit_vectors,
+};
+static const struct implementation plain = {
+    .name = "plain",
+    .fits = fits_plain,
+    .layouts = layouts,
+    .emit = emit_plain,
+};
+static const struct implementation *const implementations[] = { &vectors, &plain, NULL };
+
+/* No gradient: it is put in after the gradients are made. */
+const struct operation operation_reorder = {
+    .name = "reorder",
+    .infer = infer,
+    .implementations = implementations,
+    .bytes = bytes,
+};
