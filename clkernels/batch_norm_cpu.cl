@@ -1,0 +1,311 @@
+/* Batch normalisation for training on a CPU-class device, with the addition and the activation behind it.
+ * Activations x, add, y, dy, dx, dadd: [N][CB][HW][V] (rank 2 with a multiple of V features: HW = 1). Per channel: [C].
+ *
+ *   forward   mean, var of x per channel;  y = ACTIVATION(gamma (x - mean) rstd + beta [+ add])
+ *   gradient  g = dy where y lies where the activation lets gradients pass, else 0;  dbeta = sum g;
+ *             dgamma = sum g xhat;  dx = gamma rstd (g - dbeta / M - xhat dgamma / M) [+ add];  dadd = g
+ *             xhat = (x - mean) rstd,  M = N HW          (Ioffe, Szegedy 2015, section 3)
+ *
+ * Memory bound: what counts is how often a tensor crosses the memory bus. bn_forward and bn_gradient do both passes of one
+ * channel block (get_global_id(0)) in one task, so that the second pass finds the block in the cache. bn_stats + bn_apply
+ * and bn_reduce + bn_dx are the same in two launches, tasks = channel blocks x parts of the M positions
+ * (get_global_id(1)): for devices with more cores than channel blocks. bn_inference: tasks = channel blocks x parts.
+ * Launched by layers/batch_norm_cpu.c.
+ *
+ * Options: ACTIVATE, LOW, HIGH, ADD as in epilogue.h (forward: of y; gradient: ADD is added to dx); MASK 0 none, 1 relu,
+ * 2 clip; MASK_FROM_Y 1: y is an argument, 0: it is recomputed; DADD, DX 1: this output is wanted; STREAM 1: y and dx
+ * bypass the cache, for tensors larger than it.
+ * Lanes past C: gamma and beta count as 0 there, and dy is 0, so every output is 0. */
+#include "vector.h"
+#include "epilogue.h"
+#include "step.h"
+
+#ifndef STREAM
+#define STREAM 0
+#endif
+#ifndef MASK
+#define MASK 0
+#endif
+#ifndef MASK_FROM_Y
+#define MASK_FROM_Y 0
+#endif
+#ifndef DADD
+#define DADD 0
+#endif
+#ifndef DX
+#define DX 1
+#endif
+#if STREAM && defined(__clang__)
+#define PUT(v, i, p) __builtin_nontemporal_store(v, (global VF *)(p) + (i))
+#else
+#define PUT(v, i, p) VSTORE(v, i, p)
+#endif
+#define U 4 /* independent accumulators hide the latency of the additions */
+#if ADD
+#define ADD_PARAMETER global const float *add,
+#define ADD_ARGUMENT add,
+#else
+#define ADD_PARAMETER
+#define ADD_ARGUMENT
+#endif
+
+/* The block's values of a vector per channel; 0 past C. */
+INLINE VF channels_load(global const float *p, int cb, int C)
+{
+    if ((cb + 1) * V <= C) return VLOAD(cb, p);
+    VF v = (VF)(0.0f);
+    for (int lane = 0; cb * V + lane < C; lane++) ((float *)&v)[lane] = p[cb * V + lane];
+    return v;
+}
+
+/* p may be NULL: nobody wants it. */
+INLINE void channels_store(VF v, global float *p, int cb, int C)
+{
+    if (!p) return;
+    if ((cb + 1) * V <= C) VSTORE(v, cb, p);
+    else
+        for (int lane = 0; cb * V + lane < C; lane++) p[cb * V + lane] = ((float *)&v)[lane];
+}
+
+/* Positions p0 .. p1-1 of the N * HW, image by image: o is the offset of the image's plane, i0 .. i1-1 the pixels. */
+#define FOR_PLANES                                                                                                     \
+    for (int n = p0 / HW; n * HW < p1; n++) {                                                                          \
+        const size_t o = ((size_t)n * CB + cb) * HW * V;                                                               \
+        const int i0 = max(p0 - n * HW, 0), i1 = min(p1 - n * HW, HW);
+/* The last images of the first pass are still in the cache when the second begins: backwards. */
+#define FOR_PLANES_BACKWARDS                                                                                           \
+    for (int n = (p1 - 1) / HW; n >= 0 && (n + 1) * HW > p0; n--) {                                                    \
+        const size_t o = ((size_t)n * CB + cb) * HW * V;                                                               \
+        const int i0 = max(p0 - n * HW, 0), i1 = min(p1 - n * HW, HW);
+
+/* *s = sum(x - shift), *q = sum((x - shift)^2). shift, a sample of the channel, keeps E[x^2] - E[x]^2 from cancelling. */
+INLINE void sums(global const float *x, int p0, int p1, int CB, int cb, int HW, VF shift, VF *s, VF *q)
+{
+    VF st = (VF)(0.0f), qt = (VF)(0.0f);
+    FOR_PLANES
+        VF a[U], b[U];
+        UNROLL for (int u = 0; u < U; u++) a[u] = b[u] = (VF)(0.0f);
+        int i = i0;
+        for (; i + U <= i1; i += U) {
+            UNROLL for (int u = 0; u < U; u++) {
+                VF d = VLOAD(i + u, x + o) - shift;
+                a[u] += d;
+                b[u] = fma(d, d, b[u]);
+            }
+        }
+        for (; i < i1; i++) {
+            VF d = VLOAD(i, x + o) - shift;
+            a[0] += d;
+            b[0] = fma(d, d, b[0]);
+        }
+        st += (a[0] + a[1]) + (a[2] + a[3]);
+        qt += (b[0] + b[1]) + (b[2] + b[3]);
+    }
+    *s = st;
+    *q = qt;
+}
+
+/* y = ACTIVATION(a x + b [+ add]) */
+INLINE void apply(global const float *x, ADD_PARAMETER global float *y, int p0, int p1, int CB, int cb, int HW, VF a, VF b)
+{
+    FOR_PLANES_BACKWARDS
+        _Pragma("unroll 4") for (int i = i0; i < i1; i++) {
+            VF v = fma(VLOAD(i, x + o), a, b);
+#if ADD
+            v += VLOAD(i, add + o);
+#endif
+            PUT(ACTIVATION(v), i, y + o);
+        }
+    }
+}
+
+INLINE void moments(VF s, VF q, VF shift, float M, float epsilon, VF *mean, VF *rstd, VF *var)
+{
+    VF d = s / M;
+    *var = fmax(q / M - d * d, (VF)(0.0f));
+    *mean = shift + d;
+    *rstd = 1.0f / sqrt(*var + epsilon);
+}
+
+/* The statistics' outputs. The variance of the running statistics is the unbiased one; with a single value there is none,
+ * and 0 stands for it. scale: samples * loss_scale, this part's weight in the whole batch. */
+INLINE void finish(VF mean, VF rstd, VF var, float M, float scale, global float *save_mean, global float *save_rstd,
+    global float *batch_mean, global float *batch_var, int cb, int C)
+{
+    channels_store(mean, save_mean, cb, C);
+    channels_store(rstd, save_rstd, cb, C);
+    channels_store(mean * scale, batch_mean, cb, C);
+    channels_store(var * (M / fmax(M - 1.0f, 1.0f) * scale), batch_var, cb, C);
+}
+
+TASK void bn_forward(global const float *x, ADD_PARAMETER global float *y, global const float *gamma,
+    global const float *beta, global const step_constants *constants, global float *save_mean, global float *save_rstd,
+    global float *batch_mean, global float *batch_var, int N, int CB, int HW, int C, float epsilon)
+{
+    const int cb = get_global_id(0);
+    const float M = (float)N * HW;
+    VF shift = VLOAD((size_t)cb * HW, x), s, q, mean, rstd, var;
+    sums(x, 0, N * HW, CB, cb, HW, shift, &s, &q);
+    moments(s, q, shift, M, epsilon, &mean, &rstd, &var);
+    finish(mean, rstd, var, M, N * constants->loss_scale, save_mean, save_rstd, batch_mean, batch_var, cb, C);
+    VF a = channels_load(gamma, cb, C) * rstd;
+    apply(x, ADD_ARGUMENT y, 0, N * HW, CB, cb, HW, a, fma(-mean, a, channels_load(beta, cb, C)));
+}
+
+/* This task's part of the positions. */
+#define PART                                                                                                           \
+    const int cb = get_global_id(0), part = get_global_id(1), parts = get_global_size(1);                              \
+    const int p0 = (int)((long)N * HW * part / parts), p1 = (int)((long)N * HW * (part + 1) / parts);
+
+/* partial: [parts][2][CB * V] */
+TASK void bn_stats(global const float *x, global float *partial, int N, int CB, int HW)
+{
+    PART
+    VF s, q;
+    sums(x, p0, p1, CB, cb, HW, VLOAD((size_t)cb * HW, x), &s, &q);
+    VSTORE(s, (part * 2) * CB + cb, partial);
+    VSTORE(q, (part * 2 + 1) * CB + cb, partial);
+}
+
+#define SUM_PARTS(s, q)                                                                                                \
+    VF s = (VF)(0.0f), q = (VF)(0.0f);                                                                                 \
+    for (int p = 0; p < parts; p++) {                                                                                  \
+        s += VLOAD((p * 2) * CB + cb, partial);                                                                        \
+        q += VLOAD((p * 2 + 1) * CB + cb, partial);                                                                    \
+    }
+
+TASK void bn_apply(global const float *x, ADD_PARAMETER global float *y, global const float *gamma,
+    global const float *beta, global const step_constants *constants, global const float *partial, global float *save_mean,
+    global float *save_rstd, global float *batch_mean, global float *batch_var, int N, int CB, int HW, int C, float epsilon)
+{
+    PART
+    const float M = (float)N * HW;
+    SUM_PARTS(s, q)
+    VF mean, rstd, var;
+    moments(s, q, VLOAD((size_t)cb * HW, x), M, epsilon, &mean, &rstd, &var);
+    if (part == 0)
+        finish(mean, rstd, var, M, N * constants->loss_scale, save_mean, save_rstd, batch_mean, batch_var, cb, C);
+    VF a = channels_load(gamma, cb, C) * rstd;
+    apply(x, ADD_ARGUMENT y, p0, p1, CB, cb, HW, a, fma(-mean, a, channels_load(beta, cb, C)));
+}
+
+TASK void bn_inference(global const float *x, ADD_PARAMETER global float *y, global const float *gamma,
+    global const float *beta, global const float *mean, global const float *var, int N, int CB, int HW, int C, float epsilon)
+{
+    PART
+    VF a = channels_load(gamma, cb, C) / sqrt(channels_load(var, cb, C) + epsilon);
+    apply(x, ADD_ARGUMENT y, p0, p1, CB, cb, HW, a, fma(-channels_load(mean, cb, C), a, channels_load(beta, cb, C)));
+}
+
+/* ---- gradient ---- */
+
+#if MASK && MASK_FROM_Y
+#define OUTPUT(i) VLOAD(i, y + o)
+#else
+#define OUTPUT(i) fma(xv, a, b) /* the same operations as in apply(): the same bits */
+#endif
+#if MASK == 1
+#define GRADIENT(i) (OUTPUT(i) <= 0.0f ? (VF)(0.0f) : VLOAD(i, dy + o))
+#elif MASK == 2
+#define GRADIENT(i) (OUTPUT(i) <= LOW ? (VF)(0.0f) : (OUTPUT(i) >= HIGH ? (VF)(0.0f) : VLOAD(i, dy + o)))
+#else
+#define GRADIENT(i) VLOAD(i, dy + o)
+#endif
+#if DADD /* the first pass writes it, so that the second reads only x and dadd */
+#define GRADIENT_AGAIN(i) VLOAD(i, dadd + o)
+#define KEEP(g, i) VSTORE(g, i, dadd + o)
+#else
+#define GRADIENT_AGAIN(i) GRADIENT(i)
+#define KEEP(g, i)
+#endif
+
+#define TENSORS                                                                                                        \
+    global const float *x, global const float *dy, global const float *y, ADD_PARAMETER global float *dadd, global float *dx
+#define TENSOR_ARGUMENTS x, dy, y, ADD_ARGUMENT dadd, dx
+
+INLINE void reduce(TENSORS, int p0, int p1, int CB, int cb, int HW, VF mean, VF a, VF b, VF *sum_g, VF *sum_gx)
+{
+    VF gt = (VF)(0.0f), xt = (VF)(0.0f);
+    FOR_PLANES
+        VF p[U], q[U];
+        UNROLL for (int u = 0; u < U; u++) p[u] = q[u] = (VF)(0.0f);
+#define STEP(u, i)                                                                                                     \
+    {                                                                                                                  \
+        VF xv = VLOAD(i, x + o), g = GRADIENT(i);                                                                      \
+        p[u] += g;                                                                                                     \
+        q[u] = fma(g, xv - mean, q[u]);                                                                                \
+        KEEP(g, i);                                                                                                    \
+    }
+        int i = i0;
+        for (; i + U <= i1; i += U) UNROLL for (int u = 0; u < U; u++) STEP(u, i + u)
+        for (; i < i1; i++) STEP(0, i)
+        gt += (p[0] + p[1]) + (p[2] + p[3]);
+        xt += (q[0] + q[1]) + (q[2] + q[3]);
+    }
+    *sum_g = gt;
+    *sum_gx = xt;
+}
+
+/* dx = a g + m x + c [+ add] with constants per channel */
+INLINE void write_dx(TENSORS, int p0, int p1, int CB, int cb, int HW, VF a, VF b, VF m, VF c)
+{
+#if DX
+    FOR_PLANES_BACKWARDS
+        _Pragma("unroll 4") for (int i = i0; i < i1; i++) {
+            VF xv = VLOAD(i, x + o), g = GRADIENT_AGAIN(i), v = fma(g, a, fma(xv, m, c));
+#if ADD
+            v += VLOAD(i, add + o);
+#endif
+            PUT(v, i, dx + o);
+        }
+    }
+#endif
+}
+
+/* beta is needed for the mask that is recomputed; NULL otherwise. */
+#define CHANNEL                                                                                                        \
+    VF mean = channels_load(save_mean, cb, C), rstd = channels_load(save_rstd, cb, C);                                 \
+    VF a = channels_load(gamma, cb, C) * rstd;                                                                         \
+    VF b = beta ? fma(-mean, a, channels_load(beta, cb, C)) : (VF)(0.0f);
+#define DX_CONSTANTS                                                                                                   \
+    VF M = (VF)((float)N * HW), dgamma_block = sum_gx * rstd, m = -a * rstd * dgamma_block / M;                        \
+    VF c = -a * sum_g / M - m * mean;
+
+TASK void bn_gradient(TENSORS, global const float *gamma, global const float *beta, global const float *save_mean,
+    global const float *save_rstd, global float *dgamma, global float *dbeta, int N, int CB, int HW, int C)
+{
+    const int cb = get_global_id(0);
+    VF sum_g, sum_gx;
+    CHANNEL
+    reduce(TENSOR_ARGUMENTS, 0, N * HW, CB, cb, HW, mean, a, b, &sum_g, &sum_gx);
+    DX_CONSTANTS
+    channels_store(dgamma_block, dgamma, cb, C);
+    channels_store(sum_g, dbeta, cb, C);
+    write_dx(TENSOR_ARGUMENTS, 0, N * HW, CB, cb, HW, a, b, m, c);
+}
+
+TASK void bn_reduce(TENSORS, global const float *gamma, global const float *beta, global const float *save_mean,
+    global const float *save_rstd, global float *partial, int N, int CB, int HW, int C)
+{
+    PART
+    VF sum_g, sum_gx;
+    CHANNEL
+    reduce(TENSOR_ARGUMENTS, p0, p1, CB, cb, HW, mean, a, b, &sum_g, &sum_gx);
+    VSTORE(sum_g, (part * 2) * CB + cb, partial);
+    VSTORE(sum_gx, (part * 2 + 1) * CB + cb, partial);
+}
+
+TASK void bn_dx(TENSORS, global const float *gamma, global const float *beta, global const float *save_mean,
+    global const float *save_rstd, global const float *partial, global float *dgamma, global float *dbeta, int N, int CB,
+    int HW, int C)
+{
+    PART
+    CHANNEL
+    SUM_PARTS(sum_g, sum_gx)
+    DX_CONSTANTS
+    if (part == 0) {
+        channels_store(dgamma_block, dgamma, cb, C);
+        channels_store(sum_g, dbeta, cb, C);
+    }
+    write_dx(TENSOR_ARGUMENTS, p0, p1, CB, cb, HW, a, b, m, c);
+}

@@ -1,0 +1,251 @@
+/* batch_norm: its builder, shapes, gradient and lists of implementations; and folding it into the weights before it. */
+#include "layers/batch_norm.h"
+
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "graph/network.h"
+#include "layers/elementwise.h"
+#include "layers/epilogue.h"
+#include "layers/layers.h"
+
+struct batch_norm_sizes batch_norm_sizes_of(const struct problem *problem)
+{
+    const tutti_shape *shape = &problem->inputs[0]->shape;
+    int64_t pixels = shape->rank == 4 ? shape->sizes[2] * shape->sizes[3] : 1;
+    return (struct batch_norm_sizes) { shape->sizes[0], shape->sizes[1], pixels };
+}
+
+const char *batch_norm_gradient_options(const struct problem *problem, char *buffer, size_t size)
+{
+    const struct attributes *a = &problem->node->attributes;
+    int mask = a->activation == ACTIVATION_RELU ? 1 : a->activation == ACTIVATION_CLIP ? 2 : 0;
+    int used = snprintf(buffer, size, "-DMASK=%d -DMASK_FROM_Y=%d -DDADD=%d -DDX=%d -DADD=%d", mask,
+        problem->inputs[GRADIENT_Y] != NULL, problem->outputs[GRADIENT_DADD] != NULL,
+        problem->outputs[GRADIENT_DX] != NULL, problem->node->epilogue.add != NO_VALUE);
+    if (mask == 2 && used > 0 && (size_t)used < size)
+        snprintf(buffer + used, size - (size_t)used, " -DLOW=%.9ef -DHIGH=%.9ef", (double)a->low, (double)a->high);
+    return buffer;
+}
+
+unsigned batch_norm_gradient_epilogues(const struct problem *problem)
+{
+    enum activation activation = problem->node->attributes.activation;
+    bool mask = activation == ACTIVATION_NONE || activation == ACTIVATION_RELU || activation == ACTIVATION_CLIP;
+    return EPILOGUE_ADD | (mask ? EPILOGUE_ACTIVATION : 0);
+}
+
+/* Each output is written after its own input was read for the last time. */
+bool batch_norm_in_place(const struct problem *problem, int input)
+{
+    (void)problem;
+    return input == NORM_X;
+}
+
+bool batch_norm_gradient_in_place(const struct problem *problem, int input)
+{
+    (void)problem;
+    return input == GRADIENT_X || input == GRADIENT_DY;
+}
+
+/* ---------------------------------------------------------------------------------------------------- shapes ---- */
+
+static tutti_status check(
+    const struct graph *graph, const struct node *node, const struct value *x, int first, int last)
+{
+    const struct attributes *a = &node->attributes;
+    const char *name = node->operation->name;
+    if (x->shape.rank != 4 && x->shape.rank != 2)
+        return fail(TUTTI_SHAPE, "%s: the input must be [C, H, W] or [features], and it has %d dimensions", name,
+            x->shape.rank - 1);
+    if (!(a->epsilon > 0)) return fail(TUTTI_INVALID, "%s: epsilon %g must be positive", name, (double)a->epsilon);
+    for (int i = first; i <= last; i++) {
+        const struct value *v = graph_at(graph, node->inputs[i]);
+        if (v->shape.rank != 1 || v->shape.sizes[0] != x->shape.sizes[1])
+            return fail(TUTTI_SHAPE, "%s: input %d must be one number for each of the %lld channels", name, i,
+                (long long)x->shape.sizes[1]);
+    }
+    return TUTTI_OK;
+}
+
+static struct value channels(int64_t count)
+{
+    return (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(count) };
+}
+
+static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *x = graph_at(graph, node->inputs[NORM_X]);
+    tutti_status status = check(graph, node, x, NORM_GAMMA, NORM_VAR);
+    outputs[NORM_Y] = *x;
+    for (int i = NORM_SAVED_MEAN; i <= NORM_BATCH_VAR; i++) outputs[i] = channels(x->shape.sizes[1]);
+    node->output_count = NORM_BATCH_VAR + 1;
+    return status;
+}
+
+static tutti_status infer_gradient(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *x = graph_at(graph, node->inputs[GRADIENT_X]), *dy = graph_at(graph, node->inputs[GRADIENT_DY]);
+    tutti_status status = check(graph, node, x, GRADIENT_GAMMA, GRADIENT_RSTD);
+    if (status == TUTTI_OK && !shape_equal(x->shape, dy->shape))
+        return fail(TUTTI_SHAPE, "batch_norm_gradient: the input and the output's gradient must have one shape");
+    outputs[GRADIENT_DX] = outputs[GRADIENT_DADD] = *x;
+    outputs[GRADIENT_DGAMMA] = outputs[GRADIENT_DBETA] = channels(x->shape.sizes[1]);
+    node->output_count = GRADIENT_DADD + 1;
+    return status;
+}
+
+static tutti_status infer_inference(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *x = graph_at(graph, node->inputs[NORM_X]);
+    outputs[NORM_Y] = *x;
+    node->output_count = 1;
+    return check(graph, node, x, NORM_GAMMA, NORM_VAR);
+}
+
+static tutti_status infer_fold(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *w = graph_at(graph, node->inputs[0]);
+    for (int i = 1; i < 6; i++) {
+        const struct value *v = graph_at(graph, node->inputs[i]);
+        if (v && (v->shape.rank != 1 || v->shape.sizes[0] != w->shape.sizes[0]))
+            return fail(TUTTI_SHAPE, "fold_batch_norm: input %d must be one number for each of the %lld outputs", i,
+                (long long)w->shape.sizes[0]);
+    }
+    outputs[0] = (struct value) { .type = TYPE_F32, .shape = w->shape };
+    outputs[1] = channels(w->shape.sizes[0]);
+    node->output_count = 2;
+    return TUTTI_OK;
+}
+
+/* The "gradients" of the running statistics are outputs of the forward node. */
+static tutti_status gradient(
+    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+{
+    struct node forward = *node; /* appending may move the nodes */
+    if (wanted[NORM_MEAN]) input_gradients[NORM_MEAN] = forward.outputs[NORM_BATCH_MEAN];
+    if (wanted[NORM_VAR]) input_gradients[NORM_VAR] = forward.outputs[NORM_BATCH_VAR];
+    if (output_gradients[NORM_Y] == NO_VALUE) return TUTTI_OK;
+    int inputs[] = { forward.inputs[NORM_X], output_gradients[NORM_Y], forward.inputs[NORM_GAMMA],
+        forward.outputs[NORM_SAVED_MEAN], forward.outputs[NORM_SAVED_RSTD], NO_VALUE, NO_VALUE };
+    struct attributes attributes = { .epsilon = forward.attributes.epsilon };
+    if (graph_append(graph, &operation_batch_norm_gradient, &attributes, inputs, 7, forward.layer) == NO_VALUE)
+        return graph->status;
+    const struct node *made = graph_last(graph);
+    if (wanted[NORM_X]) input_gradients[NORM_X] = made->outputs[GRADIENT_DX];
+    if (wanted[NORM_GAMMA]) input_gradients[NORM_GAMMA] = made->outputs[GRADIENT_DGAMMA];
+    if (wanted[NORM_BETA]) input_gradients[NORM_BETA] = made->outputs[GRADIENT_DBETA];
+    return graph->status;
+}
+
+/* --------------------------------------------------------------------------------------------------- folding ---- */
+
+static void emit_fold(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const struct value *w = problem->inputs[0];
+    int64_t floats = value_elements(w), inner = floats / w->shape.sizes[0];
+    struct launch *launch = launch_add(list, "batch_norm_plain", "fold", "-DGROUP=1 -DWIDE=1 -DINDEX=ulong");
+    for (int i = 0; i < 6; i++) launch_buffer(launch, operands->inputs[i]);
+    for (int i = 0; i < 2; i++) launch_buffer(launch, operands->outputs[i]);
+    launch_long(launch, floats);
+    launch_int(launch, inner);
+    launch_float(launch, (double)problem->node->attributes.epsilon);
+    size_t group = group_size(problem->device, 64);
+    launch_grid(launch, 1, size_round_up((size_t)floats, group), 1, 1, group, 1, 1);
+    launch_work(launch, (double)floats, 8.0 * (double)floats);
+}
+
+static const struct implementation fold_plain = { .name = "plain", .fits = fits_everything, .emit = emit_fold };
+
+/* ---------------------------------------------------------------------------------------------------- tables ---- */
+
+static double flops_of(const struct problem *problem, double each)
+{
+    return each * (double)value_elements(problem->inputs[0]);
+}
+
+static double flops(const struct problem *problem)
+{
+    return flops_of(problem, 5);
+}
+
+static double flops_gradient(const struct problem *problem)
+{
+    return flops_of(problem, 8);
+}
+
+static double flops_inference(const struct problem *problem)
+{
+    return flops_of(problem, 2);
+}
+
+static const struct implementation *const forward_implementations[] = { &batch_norm_cpu_forward,
+    &batch_norm_plain_forward, NULL };
+static const struct implementation *const gradient_implementations[] = { &batch_norm_cpu_gradient,
+    &batch_norm_plain_gradient, NULL };
+static const struct implementation *const inference_implementations[] = { &batch_norm_cpu_inference,
+    &batch_norm_plain_inference, NULL };
+static const struct implementation *const fold_implementations[] = { &fold_plain, NULL };
+
+const struct operation operation_batch_norm = {
+    .name = "batch_norm",
+    .infer = infer,
+    .gradient = gradient,
+    .implementations = forward_implementations,
+    .flops = flops,
+};
+const struct operation operation_batch_norm_gradient = {
+    .name = "batch_norm_gradient",
+    .infer = infer_gradient,
+    .implementations = gradient_implementations,
+    .flops = flops_gradient,
+};
+const struct operation operation_batch_norm_inference = {
+    .name = "batch_norm_inference",
+    .infer = infer_inference,
+    .implementations = inference_implementations,
+    .flops = flops_inference,
+};
+const struct operation operation_fold_batch_norm = {
+    .name = "fold_batch_norm",
+    .infer = infer_fold,
+    .implementations = fold_implementations,
+};
+
+/* --------------------------------------------------------------------------------------------------- builder ---- */
+
+static tutti_status check_options(const struct value *x, const struct attributes *a)
+{
+    if (x->shape.rank != 4 && x->shape.rank != 2)
+        return fail(TUTTI_SHAPE, "batch_norm: the input must be [C, H, W] or [features], and it has %d dimensions",
+            x->shape.rank - 1);
+    if (!(a->momentum > 0 && a->momentum <= 1))
+        return fail(TUTTI_INVALID, "batch_norm: momentum %g must be above 0 and at most 1", (double)a->momentum);
+    return TUTTI_OK;
+}
+
+tutti_tensor tutti_batch_norm(tutti_network *network, tutti_tensor tensor, const tutti_batch_norm_options *options)
+{
+    const tutti_batch_norm_options none = { 0 };
+    const tutti_batch_norm_options *o = options ? options : &none;
+    const struct value *x = network_value(network, tensor);
+    if (!x) return (tutti_tensor) { NO_VALUE };
+    struct attributes attributes = { .epsilon = o->epsilon != 0 ? o->epsilon : 1e-5f,
+        .momentum = o->momentum != 0 ? o->momentum : 0.1f };
+    tutti_status status = check_options(x, &attributes);
+    if (status != TUTTI_OK) return network_fail(network, status);
+
+    tutti_shape shape = TUTTI_SHAPE(x->shape.sizes[1]);
+    struct parameter weight = { .trained = true, .init = TUTTI_INIT_ZEROS, .init_constant = 1 };
+    struct parameter bias = { .trained = true, .init = TUTTI_INIT_ZEROS };
+    struct parameter mean = { .momentum = attributes.momentum, .init = TUTTI_INIT_ZEROS };
+    struct parameter var = { .momentum = attributes.momentum, .init = TUTTI_INIT_ZEROS, .init_constant = 1 };
+    int layer = network_layer_begin(network, o->name, "batch_norm");
+    int inputs[6] = { tensor.id };
+    inputs[NORM_GAMMA] = network_parameter(network, layer, "weight", shape, &weight);
+    inputs[NORM_BETA] = network_parameter(network, layer, "bias", shape, &bias);
+    inputs[NORM_MEAN] = network_parameter(network, layer, "running_mean", shape, &mean);
+    inputs[NORM_VAR] = network_parameter(network, layer, "running_var", shape, &var);
+    inputs[NORM_CONSTANTS] = network_ok(network) ? graph_constants(&network->graph) : NO_VALUE;
+    return network_append(network, layer, &operation_batch_norm, &attributes, inputs, 6);
+}

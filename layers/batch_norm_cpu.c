@@ -1,0 +1,208 @@
+/* Batch normalisation for CPU-class devices: blocked layout, see clkernels/batch_norm_cpu.cl. */
+#include "base/memory.h"
+#include "layers/batch_norm.h"
+#include "layers/elementwise.h"
+#include "layers/epilogue.h"
+
+static const char *fits(const struct problem *problem)
+{
+    const tutti_shape *shape = &problem->inputs[0]->shape;
+    if (problem->device->class != DEVICE_CPU) return "it is for CPU-class devices";
+    if (shape->rank == 2 && shape->sizes[1] % problem->device->vector_width)
+        return "the features are not a multiple of the vector width";
+    return NULL;
+}
+
+/* x, y, dy, dx, dadd are blocked where they have four dimensions; rank 2 is the same with one pixel. */
+static void blocked_where_rank_4(const struct value *const *values, int count, enum value_layout *layouts)
+{
+    for (int i = 0; i < count; i++)
+        if (values[i]) layouts[i] = values[i]->shape.rank == 4 ? LAYOUT_BLOCKED : LAYOUT_PLAIN;
+}
+
+static void layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
+{
+    blocked_where_rank_4(problem->inputs, problem->node->input_count, inputs);
+    blocked_where_rank_4(problem->outputs, problem->node->output_count, outputs);
+}
+
+/* Padding lanes hold 0 before the activation. */
+static unsigned epilogues(const struct problem *problem)
+{
+    bool padding = problem->inputs[0]->shape.sizes[1] % problem->device->vector_width != 0;
+    bool safe = !padding || epilogue_keeps_zero(&problem->node->epilogue);
+    return EPILOGUE_ADD | (safe ? EPILOGUE_ACTIVATION : 0);
+}
+
+/* ------------------------------------------------------------------------------------------------ tasks ---- */
+
+/* Kernel arguments in common, and how the work is cut. */
+struct work {
+    int64_t n, blocks, pixels, c;
+    int64_t parts; /* 1: one task does both passes of a channel block */
+    int stream;
+};
+
+/* A part takes at least this many positions, about 5 us of work. */
+enum { PART_POSITIONS = 256, MOST_PARTS = 64 };
+
+static int64_t parts_for(const struct work *work, int64_t tasks)
+{
+    int64_t parts = divide_up(tasks, work->blocks), most = work->n * work->pixels / PART_POSITIONS;
+    if (parts > most) parts = most;
+    if (parts > MOST_PARTS) parts = MOST_PARTS;
+    return parts < 1 ? 1 : parts;
+}
+
+static struct work work_of(const struct problem *problem)
+{
+    struct batch_norm_sizes sizes = batch_norm_sizes_of(problem);
+    int64_t width = problem->device->vector_width, units = problem->device->units;
+    struct work work = {
+        .n = sizes.n, .blocks = divide_up(sizes.c, width), .pixels = sizes.pixels, .c = sizes.c, .parts = 1
+    };
+    /* Whole blocks divide evenly among the units, or are so many that the last round does not matter. */
+    bool even = work.blocks % units == 0 || work.blocks >= 4 * units;
+    if (!even) work.parts = parts_for(&work, 4 * units);
+    work.stream = (size_t)(work.n * work.blocks * work.pixels * width) * sizeof(float) > STREAM_BYTES;
+    return work;
+}
+
+static size_t workspace(const struct problem *problem)
+{
+    struct work work = work_of(problem);
+    if (work.parts == 1) return 0;
+    return (size_t)(work.parts * 2 * work.blocks * problem->device->vector_width) * sizeof(float);
+}
+
+static void sizes_and_tasks(struct launch *launch, const struct work *work, double tensors)
+{
+    launch_int(launch, work->n);
+    launch_int(launch, work->blocks);
+    launch_int(launch, work->pixels);
+    launch_int(launch, work->c);
+    launch_tasks(launch, (size_t)work->blocks, (size_t)work->parts, 1);
+    double elements = (double)work->n * (double)work->c * (double)work->pixels;
+    launch_work(launch, elements * 2 * tensors, elements * 4 * tensors);
+}
+
+/* ---------------------------------------------------------------------------------------------- forward ---- */
+
+static void forward_launch(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    const char *kernel, const struct work *work)
+{
+    char options[EPILOGUE_OPTIONS];
+    const struct epilogue *epilogue = &problem->node->epilogue;
+    struct launch *launch = launch_add(list, "batch_norm_cpu", kernel, "-DSTREAM=%d %s", work->stream,
+        epilogue_options(epilogue, options, sizeof options));
+    launch_buffer(launch, operands->inputs[NORM_X]);
+    if (epilogue->add != NO_VALUE) launch_buffer(launch, operands->add);
+    launch_buffer(launch, operands->outputs[NORM_Y]);
+    launch_buffer(launch, operands->inputs[NORM_GAMMA]);
+    launch_buffer(launch, operands->inputs[NORM_BETA]);
+    launch_buffer(launch, operands->inputs[NORM_CONSTANTS]);
+    if (work->parts > 1) launch_buffer(launch, operands->workspace);
+    for (int i = NORM_SAVED_MEAN; i <= NORM_BATCH_VAR; i++) launch_buffer(launch, operands->outputs[i]);
+    sizes_and_tasks(launch, work, epilogue->add != NO_VALUE ? 3 : 2);
+    launch_float(launch, (double)problem->node->attributes.epsilon);
+}
+
+static void emit_forward(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct work work = work_of(problem);
+    if (work.parts == 1) {
+        forward_launch(problem, operands, list, "bn_forward", &work);
+        return;
+    }
+    char options[EPILOGUE_OPTIONS]; /* of one program with bn_apply */
+    struct launch *launch = launch_add(list, "batch_norm_cpu", "bn_stats", "-DSTREAM=%d %s", work.stream,
+        epilogue_options(&problem->node->epilogue, options, sizeof options));
+    launch_buffer(launch, operands->inputs[NORM_X]);
+    launch_buffer(launch, operands->workspace);
+    launch_int(launch, work.n);
+    launch_int(launch, work.blocks);
+    launch_int(launch, work.pixels);
+    launch_tasks(launch, (size_t)work.blocks, (size_t)work.parts, 1);
+    launch_work(launch, 0, 4.0 * (double)work.n * (double)work.c * (double)work.pixels);
+    forward_launch(problem, operands, list, "bn_apply", &work);
+}
+
+static void emit_inference(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct work work = work_of(problem);
+    char options[EPILOGUE_OPTIONS];
+    const struct epilogue *epilogue = &problem->node->epilogue;
+    work.parts = parts_for(&work, 8 * (int64_t)problem->device->units);
+    struct launch *launch = launch_add(list, "batch_norm_cpu", "bn_inference", "-DSTREAM=%d %s", work.stream,
+        epilogue_options(epilogue, options, sizeof options));
+    launch_buffer(launch, operands->inputs[NORM_X]);
+    if (epilogue->add != NO_VALUE) launch_buffer(launch, operands->add);
+    launch_buffer(launch, operands->outputs[NORM_Y]);
+    for (int i = NORM_GAMMA; i <= NORM_VAR; i++) launch_buffer(launch, operands->inputs[i]);
+    sizes_and_tasks(launch, &work, epilogue->add != NO_VALUE ? 3 : 2);
+    launch_float(launch, (double)problem->node->attributes.epsilon);
+}
+
+/* --------------------------------------------------------------------------------------------- gradient ---- */
+
+/* bn_gradient, bn_reduce and bn_dx take the tensors, then what belongs to a channel. */
+static struct launch *gradient_launch(const struct problem *problem, const struct operands *operands,
+    struct launch_list *list, const char *kernel, const struct work *work)
+{
+    char options[NORM_OPTIONS];
+    struct launch *launch = launch_add(list, "batch_norm_cpu", kernel, "-DSTREAM=%d %s", work->stream,
+        batch_norm_gradient_options(problem, options, sizeof options));
+    launch_buffer(launch, operands->inputs[GRADIENT_X]);
+    launch_buffer(launch, operands->inputs[GRADIENT_DY]);
+    launch_buffer(launch, operands->inputs[GRADIENT_Y]);
+    if (problem->node->epilogue.add != NO_VALUE) launch_buffer(launch, operands->add);
+    launch_buffer(launch, operands->outputs[GRADIENT_DADD]);
+    launch_buffer(launch, operands->outputs[GRADIENT_DX]);
+    launch_buffer(launch, operands->inputs[GRADIENT_GAMMA]);
+    launch_buffer(launch, operands->inputs[GRADIENT_BETA]);
+    launch_buffer(launch, operands->inputs[GRADIENT_MEAN]);
+    launch_buffer(launch, operands->inputs[GRADIENT_RSTD]);
+    if (work->parts > 1) launch_buffer(launch, operands->workspace);
+    return launch;
+}
+
+static void emit_gradient(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct work work = work_of(problem);
+    double inputs = problem->inputs[GRADIENT_Y] ? 3 : 2;
+    if (work.parts > 1) {
+        struct launch *reduce = gradient_launch(problem, operands, list, "bn_reduce", &work);
+        sizes_and_tasks(reduce, &work, inputs + (problem->outputs[GRADIENT_DADD] ? 1 : 0));
+    }
+    struct launch *launch = gradient_launch(problem, operands, list, work.parts > 1 ? "bn_dx" : "bn_gradient", &work);
+    launch_buffer(launch, operands->outputs[GRADIENT_DGAMMA]);
+    launch_buffer(launch, operands->outputs[GRADIENT_DBETA]);
+    sizes_and_tasks(launch, &work, work.parts > 1 ? 3 : inputs + 1 + (problem->outputs[GRADIENT_DADD] ? 1 : 0));
+}
+
+const struct implementation batch_norm_cpu_forward = {
+    .name = "cpu",
+    .fits = fits,
+    .layouts = layouts,
+    .epilogues = epilogues,
+    .workspace = workspace,
+    .in_place = batch_norm_in_place,
+    .emit = emit_forward,
+};
+const struct implementation batch_norm_cpu_gradient = {
+    .name = "cpu",
+    .fits = fits,
+    .layouts = layouts,
+    .epilogues = batch_norm_gradient_epilogues,
+    .workspace = workspace,
+    .in_place = batch_norm_gradient_in_place,
+    .emit = emit_gradient,
+};
+const struct implementation batch_norm_cpu_inference = {
+    .name = "cpu",
+    .fits = fits,
+    .layouts = layouts,
+    .epilogues = epilogues,
+    .in_place = batch_norm_in_place,
+    .emit = emit_inference,
+};

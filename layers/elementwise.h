@@ -1,0 +1,34 @@
+/* Launches over floats one by one, and over rows of them: what activations, sums, epilogues, joins and cuts share. */
+#ifndef LAYERS_ELEMENTWISE_H
+#define LAYERS_ELEMENTWISE_H
+
+#include "graph/operation.h"
+
+/* Outputs above this bypass the caches (bytes): they would not stay in one until they are read again. */
+#define STREAM_BYTES ((size_t)24 << 20)
+
+/* A kernel of elementwise.cl over n floats. buffers: its arguments up to `out`, the output's last. options end up in
+ * the program's, "" for none. */
+void elementwise_emit(struct launch_list *list, const char *kernel, const char *options, const cl_mem *buffers,
+    int count, int64_t n, double flops_per_float);
+/* Floats that the value takes in its layout. */
+int64_t elementwise_floats(const struct value *value, const struct capabilities *device);
+/* Zeroes the lanes past the channels of a blocked value; nothing where there are none. */
+void elementwise_clear_padding(struct launch_list *list, const struct value *value, cl_mem buffer);
+
+/* rows x width floats from one array of rows to another (rows.cl), with the node's epilogue. Positions in floats. */
+struct row_copy {
+    int64_t rows, width;
+    int64_t in_first, in_stride, out_first, out_stride;
+};
+void rows_emit(struct launch_list *list, const struct row_copy *copy, const struct epilogue *epilogue, cl_mem in,
+    cl_mem add, cl_mem out);
+
+/* For implementations: refuses nothing; takes both epilogues; in place on any input. */
+const char *fits_everything(const struct problem *problem);
+const char *fits_cpu_class(const struct problem *problem);
+unsigned epilogues_all(const struct problem *problem);
+/* Work-items of a group for kernels that take any: `wanted`, or the largest power of two that the device has. */
+size_t group_size(const struct capabilities *device, size_t wanted);
+
+#endif

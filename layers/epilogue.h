@@ -1,0 +1,15 @@
+/* Epilogues as launches of their own, for implementations that do not apply them themselves. */
+#ifndef LAYERS_EPILOGUE_H
+#define LAYERS_EPILOGUE_H
+
+#include "graph/operation.h"
+
+enum { EPILOGUE_OPTIONS = 128 }; /* bytes that epilogue_options() needs */
+
+/* out = activation(out + add) in place; padding lanes of a blocked value stay zero. add is NULL where there is none. */
+void epilogue_emit(
+    const struct epilogue *epilogue, const struct value *out, cl_mem out_buffer, cl_mem add, struct launch_list *list);
+/* Whether the activation of 0 is 0, so that padding lanes need no care. */
+bool epilogue_keeps_zero(const struct epilogue *epilogue);
+
+#endif

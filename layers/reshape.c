@@ -1,0 +1,95 @@
+/* reshape and flatten: the same memory under another shape; no launches. */
+#include "graph/network.h"
+#include "layers/layers.h"
+
+/* Elements of one sample (or of all, where nothing is batched): sizes that are BATCH count as 1. */
+static int64_t elements(tutti_shape shape)
+{
+    int64_t product = 1;
+    for (int i = 0; i < shape.rank; i++) product *= shape.sizes[i] == BATCH ? 1 : shape.sizes[i];
+    return product;
+}
+
+static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *x = graph_at(graph, node->inputs[0]);
+    tutti_shape to = node->attributes.shape;
+    if (to.rank < 1 || to.rank > TUTTI_MAX_RANK)
+        return fail(
+            TUTTI_SHAPE, "reshape: the shape has %d dimensions, and 1 to %d are possible", to.rank, TUTTI_MAX_RANK);
+    if (elements(x->shape) != elements(to) || (x->batched && x->shape.sizes[0] != to.sizes[0]))
+        return fail(TUTTI_SHAPE, "reshape: the input has %lld elements and the shape %lld",
+            (long long)elements(x->shape), (long long)elements(to));
+    outputs[0] = (struct value) { .type = x->type, .batched = x->batched, .shape = to };
+    node->output_count = 1;
+    return TUTTI_OK;
+}
+
+static tutti_status gradient(
+    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+{
+    if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
+    struct attributes attributes = { .shape = graph_at(graph, node->inputs[0])->shape };
+    input_gradients[0] = graph_append(graph, &operation_reshape, &attributes, output_gradients, 1, node->layer);
+    return graph->status;
+}
+
+static const struct implementation *const implementations[] = { NULL };
+
+const struct operation operation_reshape = {
+    .name = "reshape",
+    .infer = infer,
+    .gradient = gradient,
+    .implementations = implementations,
+    .alias = true,
+};
+
+/* -------------------------------------------------------------------------------------------------- builders ---- */
+
+/* The shape asked for with its -1 replaced and the batch in front. */
+static tutti_status resolve(const struct value *x, tutti_shape asked, tutti_shape *shape)
+{
+    if (asked.rank < 1 || asked.rank >= TUTTI_MAX_RANK)
+        return fail(TUTTI_SHAPE, "reshape: the shape has %d dimensions, and 1 to %d are possible", asked.rank,
+            TUTTI_MAX_RANK - 1);
+    int64_t have = elements(x->shape), known = 1;
+    int open = -1;
+    for (int i = 0; i < asked.rank; i++) {
+        int64_t size = asked.sizes[i];
+        if (size == -1 && open < 0) {
+            open = i;
+            continue;
+        }
+        if (size < 1 || size > have)
+            return fail(TUTTI_SHAPE, "reshape: size %lld in dimension %d does not fit an input of %lld elements%s",
+                (long long)size, i, (long long)have, size == -1 ? "; only one size may be -1" : "");
+        known = known > have / size ? have + 1 : known * size;
+    }
+    if (open >= 0 ? have % known : have != known)
+        return fail(
+            TUTTI_SHAPE, "reshape: the input has %lld elements, which the shape's sizes do not give", (long long)have);
+    *shape = (tutti_shape) { .rank = asked.rank + 1, .sizes = { BATCH } };
+    for (int i = 0; i < asked.rank; i++) shape->sizes[i + 1] = i == open ? have / known : asked.sizes[i];
+    return TUTTI_OK;
+}
+
+static tutti_tensor append(tutti_network *network, tutti_tensor x, const char *name, tutti_shape asked)
+{
+    const struct value *value = network_value(network, x);
+    if (!value) return (tutti_tensor) { NO_VALUE };
+    struct attributes attributes = { 0 };
+    tutti_status status = resolve(value, asked, &attributes.shape);
+    if (status != TUTTI_OK) return network_fail(network, status);
+    int layer = network_layer_begin(network, NULL, name);
+    return network_append(network, layer, &operation_reshape, &attributes, &x.id, 1);
+}
+
+tutti_tensor tutti_reshape(tutti_network *network, tutti_tensor x, tutti_shape shape)
+{
+    return append(network, x, "reshape", shape);
+}
+
+tutti_tensor tutti_flatten(tutti_network *network, tutti_tensor x)
+{
+    return append(network, x, "flatten", TUTTI_SHAPE(-1));
+}
