@@ -104,11 +104,11 @@ static const char *const cases[] = {
     "conv2d n2 c6 h9 w8 k9 r3 pad1 groups3",
     "conv2d n2 c8 h7 w6 k4 r1 groups2 stride2",
     "conv2d n2 c19 h9 w11 k19 r3 pad1 groups19",
-    "conv2d n1 c16 h12 w13 k16 r3 pad1 stride2 groups16 act2 low0 high6 nobias1",
+    "conv2d n1 c16 h12 w13 k16 r3 pad1 stride2 groups16 act2 low0 high6",
     "conv2d n1 c6 h10 w9 k6 r5 pad2 groups6",
     "conv2d n2 c4 h8 w7 k8 r3 pad1 groups4",
     "conv2d n3 c20 h8 w9 k37 r1 stride2 nobias1",
-    "conv2d n2 c40 h7 w7 k24 r1 residual0 act1",
+    "conv2d n2 c40 h7 w7 k24 r1 act1",
     "conv2d n2 c24 h5 w6 k24 r1 residual1",
     "conv2d n5 c9 h3 w3 k10 r3",
     "conv2d n1 c2 h4 w4 k3 r4 pad3",
@@ -116,7 +116,7 @@ static const char *const cases[] = {
     "conv2d n1 c130 h6 w5 k129 r3 pad1 nobias1",
     "conv2d n1 c3 h40 w24 k8 r11 pad2 stride4 act3 low0.25",
     "conv2d n2 c5 h6 w5 k6 r3 pad1 act4",
-    "conv2d n2 c5 h6 w5 k6 r3 pad1 act5 residual0",
+    "conv2d n2 c5 h6 w5 k6 r3 pad1 act5",
     NULL,
 };
 
