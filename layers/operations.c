@@ -25,6 +25,11 @@ const struct operation *const operations[] = {
     &operation_dense,
     &operation_dense_data_gradient,
     &operation_dense_weight_gradient,
+    &operation_softmax,
+    &operation_softmax_gradient,
+    &operation_dropout,
+    &operation_cross_entropy,
+    &operation_mean_squared_error,
     NULL,
 };
 

@@ -1,0 +1,112 @@
+/* dropout: in training, zeroes with a probability and scales the rest so that the mean stays. Inference drops the node
+ * (plan/inference.c). The gradient is the same operation, with the same random numbers, on dy. */
+#include "base/memory.h"
+#include "base/random.h"
+#include "graph/network.h"
+#include "layers/elementwise.h"
+#include "layers/layers.h"
+
+static tutti_status check_probability(double probability)
+{
+    if (probability >= 0 && probability < 1) return TUTTI_OK;
+    return fail(TUTTI_INVALID, "dropout: probability %g must be at least 0 and less than 1", probability);
+}
+
+static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *x = graph_at(graph, node->inputs[0]);
+    outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape };
+    node->output_count = 1;
+    return check_probability((double)node->attributes.probability);
+}
+
+static tutti_status gradient(
+    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+{
+    if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
+    const struct attributes attributes = node->attributes;
+    const int inputs[] = { output_gradients[0], node->inputs[1] };
+    input_gradients[0] = graph_append(graph, &operation_dropout, &attributes, inputs, 2, node->layer);
+    return graph->status;
+}
+
+tutti_tensor tutti_dropout(tutti_network *network, tutti_tensor x, float probability)
+{
+    if (!network_value(network, x)) return (tutti_tensor) { NO_VALUE };
+    const tutti_status status = check_probability((double)probability);
+    if (status != TUTTI_OK) return network_fail(network, status);
+    const int layer = network_layer_begin(network, NULL, "dropout");
+    const int inputs[] = { x.id, graph_constants(&network->graph) };
+    const struct attributes attributes = { .probability = probability, .stream = network->dropout_count++ };
+    return network_append(network, layer, &operation_dropout, &attributes, inputs, 2);
+}
+
+/* ------------------------------------------------------------------------------------------- implementations ---- */
+
+static bool in_place(const struct problem *problem, int input)
+{
+    (void)problem;
+    return input == 0;
+}
+
+static struct launch *add(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    const char *kernel, int vectors)
+{
+    const struct value *x = problem->inputs[0];
+    const struct attributes *a = &problem->node->attributes;
+    const int64_t total = value_elements(x), samples = x->batched ? x->shape.sizes[0] : 1;
+    const double probability = (double)a->probability; /* below 1, so that the threshold fits 32 bits */
+    struct launch *launch = launch_add(list, "dropout", kernel, "-DVECTORS=%d", vectors);
+    launch_buffer(launch, operands->inputs[0]);
+    launch_buffer(launch, operands->inputs[1]);
+    launch_buffer(launch, operands->outputs[0]);
+    launch_long(launch, total / samples);
+    launch_long(launch, total);
+    launch_int(launch, (int32_t)(uint32_t)(probability * 0x1p32));
+    launch_float(launch, 1 / (1 - probability));
+    launch_int(launch, (int32_t)((uint32_t)RANDOM_DROPOUT + (uint32_t)a->stream));
+    launch_work(launch, (double)total, 8 * (double)total);
+    return launch;
+}
+
+/* Chunks of 64 positions that touch `total` elements, wherever the first one lies in its chunk. */
+static int64_t chunks_of(const struct problem *problem)
+{
+    return value_elements(problem->inputs[0]) / 64 + 2;
+}
+
+static void emit_vectors(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const int64_t chunks = chunks_of(problem), each = 64;
+    struct launch *launch = add(problem, operands, list, "dropout_vectors", 1);
+    launch_int(launch, each);
+    launch_tasks(launch, (size_t)divide_up(chunks, each), 1, 1);
+}
+
+static void emit_items(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const size_t group = group_size(problem->device, 64);
+    struct launch *launch = add(problem, operands, list, "dropout_items", 0);
+    launch_grid(launch, 1, size_round_up((size_t)chunks_of(problem) * 16, group), 1, 1, group, 1, 1);
+}
+
+static const struct implementation vectors = {
+    .name = "vectors",
+    .fits = fits_cpu_class,
+    .in_place = in_place,
+    .emit = emit_vectors,
+};
+static const struct implementation items = {
+    .name = "items",
+    .fits = fits_everything,
+    .in_place = in_place,
+    .emit = emit_items,
+};
+static const struct implementation *const implementations[] = { &vectors, &items, NULL };
+
+const struct operation operation_dropout = {
+    .name = "dropout",
+    .infer = infer,
+    .gradient = gradient,
+    .implementations = implementations,
+};
