@@ -1,8 +1,11 @@
 /* Initial values of parameters. A value depends on the seed, the parameter's number and its own position only. */
 #include <math.h>
 
+#include "base/memory.h"
 #include "base/random.h"
+#include "base/threads.h"
 #include "graph/network.h"
+#include "runtime/device.h"
 
 /* He: He, Zhang, Ren, Sun: Delving deep into rectifiers, ICCV 2015. Glorot: Glorot, Bengio: Understanding the
  * difficulty of training deep feedforward neural networks, AISTATS 2010. DEFAULT is Kaiming uniform with a = sqrt(5),
@@ -24,23 +27,54 @@ static void distribution(const struct parameter *p, bool *normal, double *scale)
     }
 }
 
-void network_initialise(const tutti_network *network, uint64_t seed, float *arena)
+struct work {
+    const tutti_network *network;
+    uint64_t seed;
+    float *arena;
+};
+
+/* Floats of the arena that one task fills: VGG-16 has 138 million of them. */
+enum { CHUNK = 1 << 18 };
+
+/* Elements first .. last - 1 of parameter n. */
+static void fill_parameter(const struct work *work, size_t n, int64_t first, int64_t last)
 {
-    for (int64_t i = 0; i < network->total_floats; i++) arena[i] = 0;
-    for (size_t n = 0; n < network->parameter_count; n++) {
-        const struct parameter *p = &network->parameters[n];
-        float *values = arena + p->offset;
-        bool normal;
-        double scale;
-        distribution(p, &normal, &scale);
-        uint32_t stream = (uint32_t)RANDOM_WEIGHTS + (uint32_t)n;
-        for (int64_t i = 0; i < p->elements; i++) {
-            if (p->init == TUTTI_INIT_ZEROS)
-                values[i] = p->init_constant;
-            else if (normal)
-                values[i] = (float)(scale * random_normal(seed, stream, (uint64_t)i));
-            else
-                values[i] = (float)(scale * (2 * (double)random_uniform(seed, stream, (uint64_t)i) - 1));
-        }
+    const struct parameter *p = &work->network->parameters[n];
+    float *values = work->arena + p->offset;
+    bool normal;
+    double scale;
+    distribution(p, &normal, &scale);
+    uint32_t stream = (uint32_t)RANDOM_WEIGHTS + (uint32_t)n;
+    for (int64_t i = first; i < last; i++) {
+        if (p->init == TUTTI_INIT_ZEROS)
+            values[i] = p->init_constant;
+        else if (normal)
+            values[i] = (float)(scale * random_normal(work->seed, stream, (uint64_t)i));
+        else
+            values[i] = (float)(scale * (2 * (double)random_uniform(work->seed, stream, (uint64_t)i) - 1));
     }
+}
+
+static void fill_chunk(void *argument, int task)
+{
+    const struct work *work = argument;
+    int64_t start = (int64_t)task * CHUNK, end = start + CHUNK;
+    for (int64_t i = start; i < end && i < work->network->total_floats; i++) work->arena[i] = 0;
+    for (size_t n = 0; n < work->network->parameter_count; n++) {
+        const struct parameter *p = &work->network->parameters[n];
+        int64_t first = start > p->offset ? start - p->offset : 0;
+        int64_t last = end - p->offset < p->elements ? end - p->offset : p->elements;
+        if (first < last) fill_parameter(work, n, first, last);
+    }
+}
+
+tutti_status network_initialise(const tutti_network *network, uint64_t seed, float *arena)
+{
+    struct thread_pool *pool = NULL;
+    tutti_status status = thread_pool_new(&pool, network->runtime->threads);
+    if (status != TUTTI_OK) return status;
+    struct work work = { network, seed, arena };
+    thread_pool_run(pool, (int)divide_up(network->total_floats, CHUNK), fill_chunk, &work);
+    thread_pool_free(pool);
+    return TUTTI_OK;
 }

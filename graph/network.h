@@ -57,7 +57,7 @@ const struct value *network_value(tutti_network *network, tutti_tensor tensor);
 /* Offsets of the parameters in the arena; called by tutti_compile. */
 tutti_status network_layout(tutti_network *network);
 /* Initial values of every parameter into the arena (host memory, total_floats). */
-void network_initialise(const tutti_network *network, uint64_t seed, float *arena);
+tutti_status network_initialise(const tutti_network *network, uint64_t seed, float *arena);
 const struct parameter *network_find(const tutti_network *network, const char *name);
 
 #endif

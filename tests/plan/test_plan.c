@@ -1,0 +1,346 @@
+/* The passes of plan/ without a device: gradients appended, fusions made, memory given out. Networks are built with the
+ * public builder over a runtime that holds one made-up device. */
+#include <check.h>
+#undef fail /* of Check; base/status.h has its own */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "layers/layers.h"
+#include "plan/buckets.h"
+#include "plan/passes.h"
+
+static struct device device;
+static struct tutti_runtime runtime;
+
+static void make_device(enum device_class class, size_t allocation_max)
+{
+    memset(&device, 0, sizeof device);
+    memset(&runtime, 0, sizeof runtime);
+    device.runtime = &runtime;
+    device.can = (struct capabilities) { .class = class,
+        .units = 2,
+        .vector_width = 16,
+        .local_bytes = 512 << 10,
+        .allocation_max = allocation_max,
+        .memory_bytes = (size_t)4 << 30,
+        .alignment = 128,
+        .group_max = 1024 };
+    runtime.devices = &device;
+    runtime.count = 1;
+}
+
+/* What the plan tests look at: a residual block with everything that fuses, and a dense end. */
+static tutti_tensor residual(tutti_network *net)
+{
+    tutti_tensor x = tutti_input(net, "x", TUTTI_SHAPE(3, 12, 12));
+    x = tutti_conv2d(net, x, 20, 3, &(tutti_conv2d_options) { .name = "stem", .padding = 1, .no_bias = true });
+    x = tutti_relu(net, tutti_batch_norm(net, x, &(tutti_batch_norm_options) { .name = "bn0" }));
+    tutti_tensor y =
+        tutti_conv2d(net, x, 20, 3, &(tutti_conv2d_options) { .name = "conv1", .padding = 1, .no_bias = true });
+    y = tutti_relu(net, tutti_batch_norm(net, y, &(tutti_batch_norm_options) { .name = "bn1" }));
+    y = tutti_conv2d(net, y, 20, 3, &(tutti_conv2d_options) { .name = "conv2", .padding = 1, .no_bias = true });
+    y = tutti_batch_norm(net, y, &(tutti_batch_norm_options) { .name = "bn2" });
+    x = tutti_relu(net, tutti_add(net, y, x));
+    x = tutti_flatten(net, tutti_max_pool(net, x, 2, NULL));
+    x = tutti_relu(net, tutti_dense(net, x, 32, &(tutti_dense_options) { .name = "fc1" }));
+    x = tutti_dropout(net, x, 0.5f);
+    return tutti_dense(net, x, 10, &(tutti_dense_options) { .name = "fc2" });
+}
+
+struct made {
+    tutti_network *network;
+    struct plan plan;
+    struct memory_plan memory;
+};
+
+/* The passes as plan_new() runs them, validated after each. */
+static void make(struct made *made, enum plan_mode mode, tutti_tensor (*build)(tutti_network *))
+{
+    memset(made, 0, sizeof *made);
+    made->network = tutti_network_new(&runtime);
+    tutti_tensor output = build(made->network);
+    ck_assert_msg(tutti_network_status(made->network) == TUTTI_OK, "%s", tutti_message(NULL));
+    ck_assert_int_eq(network_layout(made->network), TUTTI_OK);
+    struct plan *plan = &made->plan;
+    plan->device = &device;
+    plan->network = made->network;
+    plan->options = (struct plan_options) { .mode = mode, .samples = 5, .output = output };
+    plan->input = plan->targets = plan->constants = plan->metrics = plan->seed = plan->input_gradient = NO_VALUE;
+    plan->output = output.id;
+    ck_assert_int_eq(graph_bind(&made->network->graph, 5, &plan->graph), TUTTI_OK);
+    for (size_t v = 0; v < plan->graph.value_count && plan->input == NO_VALUE; v++)
+        if (plan->graph.values[v].role == ROLE_INPUT) plan->input = (int)v;
+    tutti_status (*const passes[])(
+        struct plan *) = { pass_inference, pass_loss, pass_gradient, pass_sweep, pass_rewrite, pass_choose };
+    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
+        ck_assert_msg(passes[i](plan) == TUTTI_OK, "pass %zu: %s", i, tutti_message(NULL));
+        if (mode == PLAN_INFER) plan->graph.values[plan->output].output = true;
+        ck_assert_msg(graph_validate(&plan->graph) == TUTTI_OK, "after pass %zu: %s", i, tutti_message(NULL));
+    }
+    ck_assert_msg(pass_memory(plan, &made->memory) == TUTTI_OK, "%s", tutti_message(NULL));
+}
+
+static void drop(struct made *made)
+{
+    memory_plan_free(&made->memory);
+    graph_free(&made->plan.graph);
+    tutti_network_free(made->network);
+}
+
+static int count(const struct graph *graph, const struct operation *operation)
+{
+    int found = 0;
+    for (size_t n = 0; n < graph->node_count; n++) found += graph->nodes[n].operation == operation;
+    return found;
+}
+
+/* ------------------------------------------------------------------------------------------------ memory ---- */
+
+/* A replay of the plan on a memory of tags: every 64 bytes hold the number of the value that was written there last.
+ * A node that finds another value than its input has been robbed of it. */
+struct replay {
+    const struct made *made;
+    int **tags;
+    int *same; /* per value: the one whose content it is (reshapes) */
+};
+
+enum { GRAIN = 64, SCRATCH = -2 };
+
+static const struct memory_slot *slot_of(const struct replay *r, int value)
+{
+    while (r->made->memory.slots[value].kind == SLOT_ALIAS) value = r->made->memory.slots[value].alias;
+    return &r->made->memory.slots[value];
+}
+
+static void write_tags(struct replay *r, const struct memory_slot *slot, size_t bytes, int tag)
+{
+    if (slot->kind != SLOT_ARENA) return;
+    ck_assert_uint_le(slot->place.offset + bytes, r->made->memory.slabs[slot->place.slab]);
+    ck_assert_uint_eq(slot->place.offset % device.can.alignment, 0);
+    for (size_t at = slot->place.offset / GRAIN; at * GRAIN < slot->place.offset + bytes; at++)
+        r->tags[slot->place.slab][at] = tag;
+}
+
+static void check_tags(struct replay *r, int value, size_t node)
+{
+    const struct memory_slot *slot = value == NO_VALUE ? NULL : slot_of(r, value);
+    if (!slot || slot->kind != SLOT_ARENA) return;
+    for (size_t at = slot->place.offset / GRAIN; at * GRAIN < slot->place.offset + slot->bytes; at++)
+        ck_assert_msg(r->tags[slot->place.slab][at] == r->same[value],
+            "node %zu (%s) reads value %d, over which %d was written", node,
+            r->made->plan.graph.nodes[node].operation->name, value, r->tags[slot->place.slab][at]);
+}
+
+static void replay_node(struct replay *r, size_t n)
+{
+    const struct node *node = &r->made->plan.graph.nodes[n];
+    const struct memory_plan *memory = &r->made->memory;
+    if (node->operation->alias) {
+        r->same[node->outputs[0]] = r->same[node->inputs[0]];
+        return;
+    }
+    write_tags(r, &memory->workspace, memory->workspace.bytes, SCRATCH);
+    write_tags(r, &memory->prepared[n], memory->prepared[n].bytes, SCRATCH);
+    for (int i = 0; i < node->input_count; i++) check_tags(r, node->inputs[i], n);
+    check_tags(r, node->epilogue.add, n);
+    for (int i = 0; i < node->output_count; i++)
+        if (node->outputs[i] != NO_VALUE)
+            write_tags(r, slot_of(r, node->outputs[i]), slot_of(r, node->outputs[i])->bytes, node->outputs[i]);
+    for (int i = 0; i < node->output_count; i++) check_tags(r, node->outputs[i], n);
+}
+
+static void replay(const struct made *made)
+{
+    const struct graph *graph = &made->plan.graph;
+    struct replay r = { .made = made,
+        .tags = calloc((size_t)made->memory.slab_count + 1, sizeof *r.tags),
+        .same = calloc(graph->value_count, sizeof *r.same) };
+    for (int s = 0; s < made->memory.slab_count; s++) {
+        ck_assert_uint_le(made->memory.slabs[s], device.can.allocation_max);
+        r.tags[s] = calloc(made->memory.slabs[s] / GRAIN + 1, sizeof **r.tags);
+    }
+    for (size_t v = 0; v < graph->value_count; v++) {
+        r.same[v] = (int)v;
+        if (graph->values[v].role != ROLE_TEMPORARY)
+            write_tags(&r, slot_of(&r, (int)v), slot_of(&r, (int)v)->bytes, (int)v);
+    }
+    for (size_t n = 0; n < graph->node_count; n++) replay_node(&r, n);
+    for (size_t v = 0; v < graph->value_count; v++)
+        if (graph->values[v].output) check_tags(&r, (int)v, graph->node_count - 1);
+    for (int s = 0; s < made->memory.slab_count; s++) free(r.tags[s]);
+    free(r.tags);
+    free(r.same);
+}
+
+static const struct {
+    enum device_class class;
+    enum plan_mode mode;
+    size_t allocation_max;
+} memory_cases[] = {
+    { DEVICE_CPU, PLAN_TRAIN, (size_t)1 << 30 }, { DEVICE_GPU, PLAN_TRAIN, (size_t)1 << 30 },
+    { DEVICE_CPU, PLAN_INFER, (size_t)1 << 30 }, { DEVICE_CPU, PLAN_EVALUATE, (size_t)1 << 30 },
+    { DEVICE_CPU, PLAN_TRAIN, 200 << 10 }, /* several slabs */
+};
+
+START_TEST(memory_is_nobody_elses)
+{
+    make_device(memory_cases[_i].class, memory_cases[_i].allocation_max);
+    struct made made;
+    make(&made, memory_cases[_i].mode, residual);
+    replay(&made);
+    if (memory_cases[_i].allocation_max < 1 << 20) ck_assert_int_gt(made.memory.slab_count, 1);
+    drop(&made);
+}
+END_TEST
+
+START_TEST(memory_too_large_is_refused)
+{
+    struct made made;
+    make_device(DEVICE_CPU, (size_t)1 << 30);
+    make(&made, PLAN_TRAIN, residual);
+    memory_plan_free(&made.memory);
+    device.can.allocation_max = 4 << 10;
+    ck_assert_int_eq(pass_memory(&made.plan, &made.memory), TUTTI_DEVICE_MEMORY);
+    ck_assert_ptr_nonnull(strstr(tutti_message(NULL), "smaller batch"));
+    drop(&made);
+}
+END_TEST
+
+/* ----------------------------------------------------------------------------------------------- fusions ---- */
+
+START_TEST(training_fuses)
+{
+    make_device(DEVICE_CPU, (size_t)1 << 30);
+    struct made made;
+    make(&made, PLAN_TRAIN, residual);
+    const struct graph *graph = &made.plan.graph;
+    ck_assert_int_eq(count(graph, &operation_activation), 0);
+    ck_assert_int_eq(count(graph, &operation_add), 0);
+    ck_assert_int_eq(count(graph, &operation_activation_gradient), 1); /* of fc1: its mask comes before two products */
+    ck_assert_int_eq(count(graph, &operation_batch_norm_gradient), 3);
+    drop(&made);
+}
+END_TEST
+
+START_TEST(every_parameter_has_one_gradient)
+{
+    make_device(DEVICE_GPU, (size_t)1 << 30);
+    struct made made;
+    make(&made, PLAN_TRAIN, residual);
+    for (size_t p = 0; p < made.network->parameter_count; p++) {
+        int found = 0;
+        for (size_t v = 0; v < made.plan.graph.value_count; v++) {
+            const struct value *value = &made.plan.graph.values[v];
+            if (value->gradient_of != (int)p || !(value->producer >= 0)) continue;
+            found++;
+            ck_assert_int_eq(made.memory.slots[v].kind, SLOT_GRADIENT);
+            ck_assert_int_eq(value_elements(value), made.network->parameters[p].elements);
+        }
+        ck_assert_msg(found == 1, "%s has %d gradients", made.network->parameters[p].name, found);
+    }
+    drop(&made);
+}
+END_TEST
+
+START_TEST(inference_folds)
+{
+    make_device(DEVICE_CPU, (size_t)1 << 30);
+    struct made made;
+    make(&made, PLAN_INFER, residual);
+    const struct graph *graph = &made.plan.graph;
+    ck_assert_int_eq(count(graph, &operation_batch_norm), 0);
+    ck_assert_int_eq(count(graph, &operation_batch_norm_inference), 0);
+    ck_assert_int_eq(count(graph, &operation_fold_batch_norm), 3);
+    ck_assert_int_eq(count(graph, &operation_dropout), 0);
+    ck_assert_int_eq(count(graph, &operation_activation), 0);
+    for (size_t n = 0; n < graph->node_count; n++)
+        if (graph->nodes[n].operation == &operation_fold_batch_norm)
+            ck_assert(node_is_constant(graph, &graph->nodes[n]));
+    drop(&made);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------ errors ---- */
+
+static tutti_tensor three_dimensions(tutti_network *net)
+{
+    return tutti_input(net, "x", TUTTI_SHAPE(3, 4, 4));
+}
+
+START_TEST(cross_entropy_wants_logits)
+{
+    make_device(DEVICE_CPU, (size_t)1 << 30);
+    tutti_network *network = tutti_network_new(&runtime);
+    tutti_tensor output = three_dimensions(network);
+    struct plan_options options = { .mode = PLAN_TRAIN, .samples = 2, .output = output };
+    size_t bytes;
+    ck_assert_int_eq(network_layout(network), TUTTI_OK);
+    ck_assert_int_eq(plan_measure(&device, network, &options, &bytes), TUTTI_SHAPE);
+    ck_assert_ptr_nonnull(strstr(tutti_message(NULL), "flatten"));
+    tutti_network_free(network);
+}
+END_TEST
+
+START_TEST(a_forced_implementation_that_refuses_is_an_error)
+{
+    make_device(DEVICE_GPU, (size_t)1 << 30);
+    tutti_network *network = tutti_network_new(&runtime);
+    tutti_tensor output = residual(network);
+    struct plan_options options = { .mode = PLAN_TRAIN, .samples = 2, .output = output, .force = "conv2d=winograd" };
+    size_t bytes;
+    ck_assert_int_eq(network_layout(network), TUTTI_OK);
+    ck_assert_int_eq(plan_measure(&device, network, &options, &bytes), TUTTI_UNSUPPORTED);
+    tutti_network_free(network);
+}
+END_TEST
+
+START_TEST(builder_errors_name_the_layer)
+{
+    make_device(DEVICE_CPU, (size_t)1 << 30);
+    tutti_network *network = tutti_network_new(&runtime);
+    tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(3, 4, 4));
+    tutti_scope_push(network, "block");
+    x = tutti_conv2d(network, x, 8, 7, &(tutti_conv2d_options) { .name = "wide" });
+    x = tutti_relu(network, x); /* does nothing: the first error is kept */
+    ck_assert_int_lt(x.id, 0);
+    ck_assert_int_eq(tutti_network_status(network), TUTTI_SHAPE);
+    ck_assert_ptr_nonnull(strstr(tutti_message(NULL), "block.wide"));
+    tutti_network_free(network);
+}
+END_TEST
+
+START_TEST(printing_names_nodes)
+{
+    make_device(DEVICE_CPU, (size_t)1 << 30);
+    struct made made;
+    make(&made, PLAN_TRAIN, residual);
+    struct text text = { 0 };
+    graph_print(&made.plan.graph, &text);
+    ck_assert_ptr_nonnull(strstr(text.data, "conv2d_weight_gradient"));
+    ck_assert_ptr_nonnull(strstr(text.data, "| relu"));
+    text_free(&text);
+    drop(&made);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("plan");
+    TCase *cases = tcase_create("plan");
+    tcase_add_loop_test(cases, memory_is_nobody_elses, 0, (int)(sizeof memory_cases / sizeof *memory_cases));
+    tcase_add_test(cases, memory_too_large_is_refused);
+    tcase_add_test(cases, training_fuses);
+    tcase_add_test(cases, every_parameter_has_one_gradient);
+    tcase_add_test(cases, inference_folds);
+    tcase_add_test(cases, cross_entropy_wants_logits);
+    tcase_add_test(cases, a_forced_implementation_that_refuses_is_an_error);
+    tcase_add_test(cases, builder_errors_name_the_layer);
+    tcase_add_test(cases, printing_names_nodes);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
