@@ -30,6 +30,12 @@ const struct operation *const operations[] = {
     &operation_dropout,
     &operation_cross_entropy,
     &operation_mean_squared_error,
+    &operation_max_pool,
+    &operation_max_pool_gradient,
+    &operation_average_pool,
+    &operation_average_pool_gradient,
+    &operation_adaptive_average_pool,
+    &operation_adaptive_average_pool_gradient,
     NULL,
 };
 

@@ -1,0 +1,102 @@
+/* Pooling on any device, plain layout: planes [N * C] of H x W (x) and OH x OW (y). One work-item per output float.
+ * Launched by layers/pool_max.c and layers/pool_average.c with all sizes as build options:
+ *   H, W, OH, OW, KH, KW, SH, SW (stride), PH, PW (padding)
+ *   INDEX (uchar or int): the place of the maximum in its window, ky * KW + kx; WITH_INDEX 0: it is not wanted
+ *   ADAPTIVE 1: window o is floor(o in / out) .. ceil((o + 1) in / out);  COUNT 1: divide by the pixels inside the image
+ * On ties the first place wins; NaN is a maximum. Gradients gather: each pixel asks the windows that cover it. */
+#include "epilogue.h"
+#include "pool_window.h"
+
+#if ADD
+#define ADD_PARAMETER global const float *add,
+#define ADDED + add[i]
+#else
+#define ADD_PARAMETER
+#define ADDED
+#endif
+
+kernel void max_pool(global const float *x, global float *y, global INDEX *index, ulong outputs)
+{
+    const size_t i = get_global_id(0);
+    if (i >= outputs) return;
+    const size_t plane = i / (OH * OW);
+    const int oy = (int)(i % (OH * OW)) / OW, ox = (int)(i % OW);
+    global const float *from = x + plane * H * W;
+    float most = -INFINITY;
+    int place = FIRST_INSIDE(oy, ox);
+    for (int iy = max(oy * SH - PH, 0); iy < min(oy * SH - PH + KH, H); iy++) {
+        for (int ix = max(ox * SW - PW, 0); ix < min(ox * SW - PW + KW, W); ix++) {
+            const float v = from[iy * W + ix];
+            if (v > most || isnan(v)) {
+                most = v;
+                place = (iy - oy * SH + PH) * KW + ix - ox * SW + PW;
+            }
+        }
+    }
+    y[i] = most;
+#if WITH_INDEX
+    index[i] = (INDEX)place;
+#endif
+}
+
+kernel void max_pool_gradient(
+    global const float *dy, global const INDEX *index, ADD_PARAMETER global float *dx, ulong pixels)
+{
+    const size_t i = get_global_id(0);
+    if (i >= pixels) return;
+    const size_t plane = i / (H * W);
+    const int iy = (int)(i % (H * W)) / W, ix = (int)(i % W);
+    float sum = 0.0f;
+    for (int oy = FIRST_WINDOW(iy, PH, KH, SH); oy <= LAST_WINDOW(iy, PH, SH, OH); oy++) {
+        for (int ox = FIRST_WINDOW(ix, PW, KW, SW); ox <= LAST_WINDOW(ix, PW, SW, OW); ox++) {
+            const size_t o = plane * OH * OW + oy * OW + ox;
+            if (index[o] == (iy + PH - oy * SH) * KW + ix + PW - ox * SW) sum += dy[o];
+        }
+    }
+    dx[i] = sum ADDED;
+}
+
+kernel void average_pool(global const float *x, global float *y, ulong outputs)
+{
+    const size_t i = get_global_id(0);
+    if (i >= outputs) return;
+    const size_t plane = i / (OH * OW);
+    const int oy = (int)(i % (OH * OW)) / OW, ox = (int)(i % OW);
+    global const float *from = x + plane * H * W;
+    float sum = 0.0f;
+    for (int iy = BEGIN_Y(oy); iy < END_Y(oy); iy++)
+        for (int ix = BEGIN_X(ox); ix < END_X(ox); ix++) sum += from[iy * W + ix];
+    y[i] = sum / (float)DIVISOR(oy, ox);
+}
+
+kernel void average_pool_gradient(global const float *dy, ADD_PARAMETER global float *dx, ulong pixels)
+{
+    const size_t i = get_global_id(0);
+    if (i >= pixels) return;
+    const size_t plane = i / (H * W);
+    const int iy = (int)(i % (H * W)) / W, ix = (int)(i % W);
+    float sum = 0.0f;
+    for (int oy = FIRST_Y(iy); oy <= LAST_Y(iy); oy++)
+        for (int ox = FIRST_X(ix); ox <= LAST_X(ix); ox++)
+            sum += dy[plane * OH * OW + oy * OW + ox] / (float)DIVISOR(oy, ox);
+    dx[i] = sum ADDED;
+}
+
+/* The mean of a whole plane: a group of GROUP work-items for each plane. OH = OW = 1; the sizes' order of sums is fixed. */
+#ifdef GROUP
+kernel void global_average_pool(global const float *x, global float *y)
+{
+    local float tree[GROUP];
+    const int item = get_local_id(0);
+    global const float *from = x + (size_t)get_group_id(0) * H * W;
+    float sum = 0.0f;
+    for (int i = item; i < H * W; i += GROUP) sum += from[i];
+    tree[item] = sum;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int step = GROUP / 2; step > 0; step /= 2) {
+        if (item < step) tree[item] += tree[item + step];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (item == 0) y[get_group_id(0)] = tree[0] / (float)(H * W);
+}
+#endif

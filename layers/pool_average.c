@@ -1,0 +1,247 @@
+/* average_pool and adaptive_average_pool and their gradients. The mean of the whole image has kernels of its own. */
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "layers/elementwise.h"
+#include "layers/layers.h"
+#include "layers/pool.h"
+
+static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *x = graph_at(graph, node->inputs[0]);
+    outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched };
+    node->output_count = 1;
+    return pool_shape("average_pool", &node->attributes, x, &outputs[0].shape);
+}
+
+static tutti_status infer_adaptive(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *x = graph_at(graph, node->inputs[0]);
+    if (x->shape.rank != 4)
+        return fail(TUTTI_SHAPE,
+            "adaptive_average_pool: the input must be an image [C, H, W], and it has %d dimensions", x->shape.rank - 1);
+    outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape };
+    for (int i = 0; i < 2; i++) outputs[0].shape.sizes[2 + i] = node->attributes.kernel[i];
+    node->output_count = 1;
+    return TUTTI_OK;
+}
+
+static tutti_status append_gradient(struct graph *graph, const struct node *node, const int *output_gradients,
+    const bool *wanted, int *input_gradients, const struct operation *operation)
+{
+    if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
+    struct attributes attributes = node->attributes;
+    attributes.shape = graph_at(graph, node->inputs[0])->shape;
+    input_gradients[0] = graph_append(graph, operation, &attributes, output_gradients, 1, node->layer);
+    return graph->status;
+}
+
+static tutti_status gradient(
+    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+{
+    return append_gradient(graph, node, output_gradients, wanted, input_gradients, &operation_average_pool_gradient);
+}
+
+static tutti_status gradient_adaptive(
+    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+{
+    return append_gradient(
+        graph, node, output_gradients, wanted, input_gradients, &operation_adaptive_average_pool_gradient);
+}
+
+/* ------------------------------------------------------------------------------------------ any windows ---- */
+
+static void emit_cpu(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const char *stream = pool_stream(value_elements(problem->outputs[0]));
+    struct launch *launch = pool_launch(problem, list, "pool_cpu", "average_pool", stream);
+    launch_buffer(launch, operands->inputs[0]);
+    launch_buffer(launch, operands->outputs[0]);
+    pool_tasks(launch, problem, pool_sizes_of(problem).oh);
+}
+
+static void emit_plain(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct launch *launch = pool_launch(problem, list, "pool_plain", "average_pool", "");
+    launch_buffer(launch, operands->inputs[0]);
+    launch_buffer(launch, operands->outputs[0]);
+    pool_items(launch, problem, value_elements(problem->outputs[0]));
+}
+
+static struct launch *gradient_launch(const struct problem *problem, const struct operands *operands,
+    struct launch_list *list, const char *source, const char *kernel, const char *options)
+{
+    struct launch *launch = pool_launch(problem, list, source, kernel, options);
+    launch_buffer(launch, operands->inputs[0]);
+    if (problem->node->epilogue.add != NO_VALUE) launch_buffer(launch, operands->add);
+    launch_buffer(launch, operands->outputs[0]);
+    return launch;
+}
+
+static void emit_gradient_cpu(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const char *stream = pool_stream(value_elements(problem->outputs[0]));
+    struct launch *launch = gradient_launch(problem, operands, list, "pool_cpu", "average_pool_gradient", stream);
+    pool_tasks(launch, problem, pool_sizes_of(problem).h);
+}
+
+static void emit_gradient_plain(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct launch *launch = gradient_launch(problem, operands, list, "pool_plain", "average_pool_gradient", "");
+    pool_items(launch, problem, value_elements(problem->outputs[0]));
+}
+
+/* ---------------------------------------------------------------------------------------- the whole image ---- */
+
+static bool is_global(const struct problem *problem)
+{
+    const struct attributes *a = &problem->node->attributes;
+    struct pool_sizes z = pool_sizes_of(problem);
+    return a->kernel[0] == z.h && a->kernel[1] == z.w && !a->padding[0] && !a->padding[1];
+}
+
+static const char *fits_global_cpu(const struct problem *problem)
+{
+    if (problem->device->class != DEVICE_CPU) return "it is for CPU-class devices";
+    return is_global(problem) ? NULL : "the kernel is not the whole image";
+}
+
+static const char *fits_global_gpu(const struct problem *problem)
+{
+    if (problem->device->class != DEVICE_GPU) return "it is for GPU-class devices";
+    return is_global(problem) ? NULL : "the kernel is not the whole image";
+}
+
+/* One pixel for each channel: plain, as the dense layer that follows wants it. */
+static void layouts_global(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
+{
+    (void)problem;
+    inputs[0] = LAYOUT_BLOCKED;
+    outputs[0] = LAYOUT_PLAIN;
+}
+
+static void layouts_global_gradient(
+    const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
+{
+    (void)problem;
+    inputs[0] = LAYOUT_PLAIN;
+    outputs[0] = LAYOUT_BLOCKED;
+}
+
+/* Tasks of several channel blocks of an image: 16 for each unit, which finish together. */
+static void global_tasks(struct launch *launch, const struct problem *problem)
+{
+    struct pool_sizes z = pool_sizes_of(problem);
+    int64_t blocks = divide_up(z.c, problem->device->vector_width);
+    int64_t wanted = divide_up(16 * (int64_t)problem->device->units, z.n);
+    int64_t per = divide_up(blocks, wanted < blocks ? wanted : blocks);
+    launch_int(launch, blocks);
+    launch_int(launch, z.c);
+    launch_int(launch, per);
+    launch_tasks(launch, (size_t)divide_up(blocks, per), (size_t)z.n, 1);
+    launch_work(launch, pool_flops(problem), 4.0 * (double)(z.n * z.c) * (double)(z.h * z.w + 1));
+}
+
+static void emit_global_cpu(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct launch *launch = pool_launch(problem, list, "pool_cpu", "global_average_pool", "");
+    launch_buffer(launch, operands->inputs[0]);
+    launch_buffer(launch, operands->outputs[0]);
+    global_tasks(launch, problem);
+}
+
+static void emit_global_gradient_cpu(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const char *stream = pool_stream(value_elements(problem->outputs[0]));
+    struct launch *launch =
+        gradient_launch(problem, operands, list, "pool_cpu", "global_average_pool_gradient", stream);
+    global_tasks(launch, problem);
+}
+
+static void emit_global_gpu(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct pool_sizes z = pool_sizes_of(problem);
+    size_t group = group_size(problem->device, 64), planes = (size_t)(z.n * z.c);
+    char options[32];
+    snprintf(options, sizeof options, "-DGROUP=%zu", group);
+    struct launch *launch = pool_launch(problem, list, "pool_plain", "global_average_pool", options);
+    launch_buffer(launch, operands->inputs[0]);
+    launch_buffer(launch, operands->outputs[0]);
+    launch_grid(launch, 1, planes * group, 1, 1, group, 1, 1);
+    launch_work(launch, pool_flops(problem), 4.0 * (double)planes * (double)(z.h * z.w + 1));
+}
+
+/* ---------------------------------------------------------------------------------------------------- tables ---- */
+
+static const struct implementation global_cpu = {
+    .name = "global_cpu",
+    .fits = fits_global_cpu,
+    .layouts = layouts_global,
+    .emit = emit_global_cpu,
+};
+static const struct implementation global_gpu = {
+    .name = "global_gpu", .fits = fits_global_gpu, .emit = emit_global_gpu
+};
+static const struct implementation forward_cpu = {
+    .name = "cpu",
+    .fits = fits_cpu_class,
+    .layouts = pool_layouts_blocked,
+    .emit = emit_cpu,
+};
+static const struct implementation forward_plain = { .name = "plain", .fits = fits_everything, .emit = emit_plain };
+static const struct implementation global_gradient_cpu = {
+    .name = "global_cpu",
+    .fits = fits_global_cpu,
+    .layouts = layouts_global_gradient,
+    .epilogues = pool_epilogues_of_gradient,
+    .emit = emit_global_gradient_cpu,
+};
+static const struct implementation gradient_cpu = {
+    .name = "cpu",
+    .fits = fits_cpu_class,
+    .layouts = pool_layouts_blocked,
+    .epilogues = pool_epilogues_of_gradient,
+    .emit = emit_gradient_cpu,
+};
+static const struct implementation gradient_plain = {
+    .name = "plain",
+    .fits = fits_everything,
+    .epilogues = pool_epilogues_of_gradient,
+    .emit = emit_gradient_plain,
+};
+static const struct implementation *const forward_implementations[] = { &global_cpu, &global_gpu, &forward_cpu,
+    &forward_plain, NULL };
+static const struct implementation *const gradient_implementations[] = { &global_gradient_cpu, &gradient_cpu,
+    &gradient_plain, NULL };
+static const struct implementation *const adaptive_implementations[] = { &forward_cpu, &forward_plain, NULL };
+static const struct implementation *const adaptive_gradient_implementations[] = { &gradient_cpu, &gradient_plain,
+    NULL };
+
+const struct operation operation_average_pool = {
+    .name = "average_pool",
+    .infer = infer,
+    .gradient = gradient,
+    .implementations = forward_implementations,
+    .flops = pool_flops,
+};
+const struct operation operation_average_pool_gradient = {
+    .name = "average_pool_gradient",
+    .infer = pool_infer_gradient,
+    .implementations = gradient_implementations,
+    .flops = pool_flops,
+};
+const struct operation operation_adaptive_average_pool = {
+    .name = "adaptive_average_pool",
+    .infer = infer_adaptive,
+    .gradient = gradient_adaptive,
+    .implementations = adaptive_implementations,
+    .flops = pool_flops,
+};
+const struct operation operation_adaptive_average_pool_gradient = {
+    .name = "adaptive_average_pool_gradient",
+    .infer = pool_infer_gradient,
+    .implementations = adaptive_gradient_implementations,
+    .flops = pool_flops,
+};

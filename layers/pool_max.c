@@ -1,0 +1,148 @@
+/* max_pool and its gradient. The forward pass notes where in the window each maximum was, so that the gradient reads
+ * neither x nor y. */
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "layers/elementwise.h"
+#include "layers/layers.h"
+#include "layers/pool.h"
+
+static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *x = graph_at(graph, node->inputs[0]);
+    tutti_shape shape = { 0 };
+    tutti_status status = pool_shape("max_pool", &node->attributes, x, &shape);
+    if (status != TUTTI_OK) return status;
+    bool small = node->attributes.kernel[0] * node->attributes.kernel[1] <= UINT8_MAX;
+    outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = shape };
+    outputs[1] = (struct value) { .type = small ? TYPE_U8 : TYPE_I32, .batched = x->batched, .shape = shape };
+    node->output_count = 2;
+    return TUTTI_OK;
+}
+
+static tutti_status gradient(
+    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+{
+    if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
+    struct attributes attributes = node->attributes;
+    attributes.shape = graph_at(graph, node->inputs[0])->shape;
+    int inputs[2] = { output_gradients[0], node->outputs[1] };
+    input_gradients[0] = graph_append(graph, &operation_max_pool_gradient, &attributes, inputs, 2, node->layer);
+    return graph->status;
+}
+
+static const char *index_options(const struct value *index, char *buffer, size_t size)
+{
+    const char *type = index && index->type == TYPE_I32 ? "int" : "uchar";
+    snprintf(buffer, size, "-DINDEX=%s -DWITH_INDEX=%d", type, index != NULL);
+    return buffer;
+}
+
+/* ------------------------------------------------------------------------------------------- implementations ---- */
+
+static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list, bool blocked)
+{
+    char index[64], options[96];
+    const struct value *y = problem->outputs[0];
+    index_options(problem->outputs[1], index, sizeof index);
+    snprintf(options, sizeof options, "%s%s", index, blocked ? pool_stream(value_elements(y)) : "");
+    struct launch *launch = pool_launch(problem, list, blocked ? "pool_cpu" : "pool_plain", "max_pool", options);
+    launch_buffer(launch, operands->inputs[0]);
+    launch_buffer(launch, operands->outputs[0]);
+    launch_buffer(launch, operands->outputs[1]);
+    if (blocked)
+        pool_tasks(launch, problem, pool_sizes_of(problem).oh);
+    else
+        pool_items(launch, problem, value_elements(y));
+}
+
+static void emit_cpu(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    emit(problem, operands, list, true);
+}
+
+static void emit_plain(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    emit(problem, operands, list, false);
+}
+
+/* See pool_cpu.cl. */
+static int form_of(const struct problem *problem)
+{
+    const struct attributes *a = &problem->node->attributes;
+    struct pool_sizes z = pool_sizes_of(problem);
+    bool apart = a->kernel[0] == a->stride[0] && a->kernel[1] == a->stride[1] && !a->padding[0] && !a->padding[1];
+    if (apart && z.oh * a->stride[0] <= z.h && z.ow * a->stride[1] <= z.w) return 1;
+    for (int i = 0; i < 2; i++)
+        if (a->kernel[i] != 3 || a->stride[i] != 2 || a->padding[i] != 1) return 0;
+    return z.oh == (z.h + 1) / 2 && z.ow == (z.w + 1) / 2 ? 2 : 0;
+}
+
+static void emit_gradient(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list, bool blocked)
+{
+    char index[64], options[128];
+    const struct value *dx = problem->outputs[0];
+    int form = blocked ? form_of(problem) : 0;
+    index_options(problem->inputs[1], index, sizeof index);
+    snprintf(options, sizeof options, "%s -DFORM=%d%s", index, form, blocked ? pool_stream(value_elements(dx)) : "");
+    struct launch *launch =
+        pool_launch(problem, list, blocked ? "pool_cpu" : "pool_plain", "max_pool_gradient", options);
+    launch_buffer(launch, operands->inputs[0]);
+    launch_buffer(launch, operands->inputs[1]);
+    if (problem->node->epilogue.add != NO_VALUE) launch_buffer(launch, operands->add);
+    launch_buffer(launch, operands->outputs[0]);
+    struct pool_sizes z = pool_sizes_of(problem);
+    if (blocked)
+        pool_tasks(launch, problem, form ? z.oh : z.h);
+    else
+        pool_items(launch, problem, value_elements(dx));
+}
+
+static void emit_gradient_cpu(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    emit_gradient(problem, operands, list, true);
+}
+
+static void emit_gradient_plain(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    emit_gradient(problem, operands, list, false);
+}
+
+static const struct implementation forward_cpu = {
+    .name = "cpu",
+    .fits = fits_cpu_class,
+    .layouts = pool_layouts_blocked,
+    .emit = emit_cpu,
+};
+static const struct implementation forward_plain = { .name = "plain", .fits = fits_everything, .emit = emit_plain };
+static const struct implementation gradient_cpu = {
+    .name = "cpu",
+    .fits = fits_cpu_class,
+    .layouts = pool_layouts_blocked,
+    .epilogues = pool_epilogues_of_gradient,
+    .emit = emit_gradient_cpu,
+};
+static const struct implementation gradient_plain = {
+    .name = "plain",
+    .fits = fits_everything,
+    .epilogues = pool_epilogues_of_gradient,
+    .emit = emit_gradient_plain,
+};
+static const struct implementation *const forward_implementations[] = { &forward_cpu, &forward_plain, NULL };
+static const struct implementation *const gradient_implementations[] = { &gradient_cpu, &gradient_plain, NULL };
+
+const struct operation operation_max_pool = {
+    .name = "max_pool",
+    .infer = infer,
+    .gradient = gradient,
+    .implementations = forward_implementations,
+    .flops = pool_flops,
+};
+const struct operation operation_max_pool_gradient = {
+    .name = "max_pool_gradient",
+    .infer = pool_infer_gradient,
+    .implementations = gradient_implementations,
+    .flops = pool_flops,
+};
