@@ -222,14 +222,17 @@ tutti_tensor tutti_conv2d(
 /* ---------------------------------------------------------------------------------------------------- tables ---- */
 
 static const struct implementation *const forward_implementations[] = {
+    &conv2d_direct_forward,
     &conv2d_plain_forward,
     NULL,
 };
 static const struct implementation *const data_gradient_implementations[] = {
+    &conv2d_direct_data_gradient,
     &conv2d_plain_data_gradient,
     NULL,
 };
 static const struct implementation *const weight_gradient_implementations[] = {
+    &conv2d_direct_weight_gradient,
     &conv2d_plain_weight_gradient,
     NULL,
 };

@@ -10,11 +10,74 @@
 #ifndef LAYERS_CONV2D_CPU_H
 #define LAYERS_CONV2D_CPU_H
 
-#include "graph/operation.h"
+#include "layers/conv2d.h"
 
-extern const struct implementation conv2d_winograd_forward, conv2d_winograd_data_gradient, conv2d_winograd_weight_gradient;
-extern const struct implementation conv2d_pointwise_forward, conv2d_pointwise_data_gradient, conv2d_pointwise_weight_gradient;
-extern const struct implementation conv2d_depthwise_forward, conv2d_depthwise_data_gradient, conv2d_depthwise_weight_gradient;
+extern const struct implementation conv2d_winograd_forward, conv2d_winograd_data_gradient,
+    conv2d_winograd_weight_gradient;
+extern const struct implementation conv2d_pointwise_forward, conv2d_pointwise_data_gradient,
+    conv2d_pointwise_weight_gradient;
+extern const struct implementation conv2d_depthwise_forward, conv2d_depthwise_data_gradient,
+    conv2d_depthwise_weight_gradient;
 extern const struct implementation conv2d_direct_forward, conv2d_direct_data_gradient, conv2d_direct_weight_gradient;
+
+/* ------------------------------------------------------------------------------------- shared by these four files */
+
+/* Scratch of a task that should stay in a core's second-level cache, and the output from which on it is written around
+ * the caches. */
+enum { CONV2D_SCRATCH_BYTES = 480 << 10, CONV2D_STREAM_BYTES = 24 << 20 };
+
+/* Why no implementation of these files takes the problem: the class, or a size that a kernel's int cannot count. NULL:
+ * none. */
+const char *conv2d_cpu_refusal(const struct problem *problem);
+/* A channel count up to which the image is read plain. */
+bool conv2d_cpu_plain_image(int64_t channels);
+/* The epilogues of forward and data gradient: all, but sigmoid, which would make padding lanes other than zero, only
+ * where there are none. */
+unsigned conv2d_cpu_epilogues(const struct problem *problem);
+unsigned conv2d_cpu_sum_epilogues(const struct problem *problem); /* of weight gradients */
+/* Every rank-4 activation blocked, parameters plain. */
+void conv2d_cpu_layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs);
+
+/* The kernel's view of a forward or data-gradient pass: from `sources` channels to `results` channels. */
+struct conv2d_channels {
+    int64_t sources, results, source_blocks, result_blocks;
+};
+struct conv2d_channels conv2d_channels_of(const struct problem *problem, bool gradient);
+
+/* Weights packed by clkernels/conv2d_weights_cpu.cl. */
+struct conv2d_packing {
+    int64_t vectors;      /* NV: blocks of output channels in a panel */
+    int64_t padded;       /* source channels, rounded up for the unrolled loop */
+    int64_t source_block; /* V, or 1 for a plain image */
+    int64_t panels, taps;
+};
+size_t conv2d_packing_bytes(const struct problem *problem, const struct conv2d_packing *packing);
+void conv2d_packing_emit(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    const struct conv2d_packing *packing, bool gradient);
+
+/* Scratch for each task: local memory, or slices of the workspace, which they begin with. */
+struct conv2d_scratch {
+    bool global;
+    size_t bytes; /* of a task; a multiple of 64 */
+};
+struct conv2d_scratch conv2d_scratch_of(const struct problem *problem, size_t bytes);
+/* Tasks to launch for `wanted` of them, which loop over what is left; workspace bytes of so many. */
+int64_t conv2d_scratch_tasks(const struct problem *problem, const struct conv2d_scratch *scratch, int64_t wanted);
+size_t conv2d_scratch_workspace(const struct conv2d_scratch *scratch, int64_t tasks);
+/* The last two arguments of such a kernel. */
+void conv2d_scratch_arguments(
+    struct launch *launch, const struct conv2d_scratch *scratch, const struct operands *operands);
+
+/* Partial weight gradients, [parts][ceil(K/V)][C * R * S][V], in the workspace from `offset` (floats) on. */
+size_t conv2d_parts_bytes(const struct problem *problem, int64_t parts);
+void conv2d_parts_emit(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    int64_t parts, size_t offset);
+
+/* Floats in vectors, and vector registers that the accumulators may count on. */
+int64_t conv2d_registers(const struct problem *problem);
+/* Tasks wanted for so many FLOPs: enough that all units finish together, not so many that launching them costs. */
+int64_t conv2d_tasks_wanted(const struct problem *problem, double flops);
+/* A buffer for an argument that the kernel does not use. */
+cl_mem conv2d_or(cl_mem buffer, cl_mem otherwise);
 
 #endif

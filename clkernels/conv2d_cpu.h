@@ -1,0 +1,62 @@
+/* Shared by the convolutions of CPU-class devices. One work-item is one task; accumulators are registers.
+ *
+ * Activations are blocked, [N][ceil(C/V)][H][W][V], and lanes past C are zero; a first layer's image is plain (XV 1).
+ * Products broadcast single floats of the source; output channels are in the lanes.
+ *
+ * Scratch: local memory, which on a CPU is one buffer for each thread and stays in that core's cache from one task to
+ * the next. Where the device has too little of it (SCRATCH_GLOBAL 1), a slice of a global buffer for each task. */
+#include "vector.h"
+#include "epilogue.h"
+
+#ifndef SCRATCH_GLOBAL
+#define SCRATCH_GLOBAL 0
+#endif
+#if SCRATCH_GLOBAL
+#define SCRATCH global
+#define TASK_SCRATCH(base, floats)                                                                                     \
+    ((base) +                                                                                                          \
+        (size_t)((get_group_id(2) * get_num_groups(1) + get_group_id(1)) * get_num_groups(0) + get_group_id(0)) *      \
+            (floats))
+#else
+#define SCRATCH local
+#define TASK_SCRATCH(base, floats) (base)
+#endif
+
+/* STREAM 1: outputs larger than the last cache are written around it. */
+#ifndef STREAM
+#define STREAM 0
+#endif
+#if STREAM && defined(__clang__)
+#define STORE(p, v) __builtin_nontemporal_store(v, (global VF *)(p))
+#else
+#define STORE(p, v) (*(global VF_unaligned *)(p) = (v))
+#endif
+
+/* OpenCL's own prefetch() does nothing on POCL; the cast is needed because C 1.2 has no generic address space. */
+#if defined(__clang__)
+#define PREFETCH(p) __builtin_prefetch((const void *)(uintptr_t)(p), 0, 2)
+#else
+#define PREFETCH(p)
+#endif
+
+/* What leaves the registers: bias is already in the sum; `at` is an index of floats into add and y. */
+#if ADD
+#define FINISH(sum, add, at) ACTIVATION((sum) + *(const global VF_unaligned *)((add) + (at)))
+#else
+#define FINISH(sum, add, at) ACTIVATION(sum)
+#endif
+
+/* r[0 .. V-1] becomes its transpose: log2(V) rounds, each interleaving row i with row i + V/2. */
+INLINE void transpose(VF *r)
+{
+    UNROLL for (int round = 1; round < V; round *= 2) {
+        VF t[V];
+        UNROLL for (int i = 0; i < V / 2; i++) {
+            t[2 * i].even = r[i].lo;
+            t[2 * i].odd = r[i + V / 2].lo;
+            t[2 * i + 1].even = r[i].hi;
+            t[2 * i + 1].odd = r[i + V / 2].hi;
+        }
+        UNROLL for (int i = 0; i < V; i++) r[i] = t[i];
+    }
+}

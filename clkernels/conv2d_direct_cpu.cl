@@ -1,0 +1,149 @@
+/* Direct convolution on a CPU-class device, any kernel, stride, padding and dilation, one group:
+ *
+ *   forward        y[n,k,oh,ow] = sum over c,r,s of x[n, c, oh*stride - padding + r*dilation, ...] w[k,c,r,s] + bias[k]
+ *   data gradient  dx[n,c,h,w]  = sum over k,r,s of dy[n, k, (h + padding - r*dilation)/stride, ...] w[k,c,r,s]
+ *                  over the taps for which the divisions leave no rest
+ *
+ * Both are one kernel: the data gradient is cut into stride x stride classes of pixels (by the rest of h + padding), each
+ * of which is a dense convolution of dy with stride 1 and the taps of its class; no zeros are multiplied.
+ *
+ *   source   blocked [N][ceil(C/V)][H][W][V], or plain [N][C][H][W] (XV 1)
+ *   packed   bias and weights, see conv2d_weights_cpu.cl
+ *   result   blocked, and `add` like it; result may be add
+ *
+ * A task takes chunks of units (see conv2d_rows.h) and a range of panels of NV blocks of output channels. In registers:
+ * MR units x MW pixels x NV vectors. Launched by conv2d_direct.c with (chunks, panel ranges) tasks.
+ *
+ * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, GRADIENT (0 forward, 1 data gradient), XV, MR, MW, NV, CU
+ * (source channels unrolled), STREAM, SCRATCH_GLOBAL, epilogue. */
+#include "conv2d_cpu.h"
+
+#if GRADIENT
+#define CLASSES_H STRIDE_H
+#define CLASSES_W STRIDE_W
+#define REACH_H ((R - 1) * DILATION_H / STRIDE_H)
+#define REACH_W ((S - 1) * DILATION_W / STRIDE_W)
+#define WINDOW (REACH_H + 1)
+#define ROW_STEP 1
+#define ROW_DILATION 1
+#define STEP 1
+#else
+#define CLASSES_H 1
+#define CLASSES_W 1
+#define WINDOW R
+#define ROW_STEP STRIDE_H
+#define ROW_DILATION DILATION_H
+#define STEP STRIDE_W
+#endif
+#include "conv2d_rows.h"
+
+struct plane {
+    int blocks, height, width;
+};
+
+/* MR x MW pixels of one class: source rows at p[i], weights of one panel at w, sums in acc (bias at first). */
+INLINE void multiply(VF acc[MR][MW][NV], SCRATCH const float **p, int row_floats, int block_floats,
+    const global float *restrict w, int padded, int class_h, int class_w)
+{
+    for (int c0 = 0; c0 < padded; c0 += XV) {
+        const int channels = min(XV, padded - c0);
+        /* The taps stay loops: unrolled, neighbouring taps would share pixels, and the compiler, keeping those in
+         * registers, would spill the sums. */
+        _Pragma("unroll 1") for (int r = 0; r < R; r++) {
+#if GRADIENT
+            const int up = r * DILATION_H - class_h + STRIDE_H; /* at least 1 */
+            if (up % STRIDE_H) continue;
+            const int row = REACH_H + 1 - up / STRIDE_H;
+#else
+            const int row = r;
+#endif
+            _Pragma("unroll 1") for (int s = 0; s < S; s++) {
+#if GRADIENT
+                const int left = s * DILATION_W - class_w + STRIDE_W;
+                if (left % STRIDE_W) continue;
+                const int column = REACH_W + 1 - left / STRIDE_W;
+#else
+                const int column = s * DILATION_W;
+#endif
+                const global float *u = w + ((size_t)c0 * R * S + (r * S + s) * channels) * NV * V;
+                SCRATCH const float *a[MR];
+                UNROLL for (int i = 0; i < MR; i++) a[i] = p[i] + row * row_floats + column * XV;
+                _Pragma("unroll 1") for (int c = 0; c < channels; c += CU) {
+                    UNROLL for (int d = 0; d < CU; d++) {
+                        VF b[NV];
+                        UNROLL for (int k = 0; k < NV; k++) b[k] = VLOAD(d * NV + k, u);
+                        UNROLL for (int i = 0; i < MR; i++) UNROLL for (int m = 0; m < MW; m++)
+                        {
+                            const VF f = (VF)(a[i][m * STEP * XV + d]);
+                            UNROLL for (int k = 0; k < NV; k++) acc[i][m][k] = fma(f, b[k], acc[i][m][k]);
+                        }
+                    }
+                    u += CU * NV * V;
+                    UNROLL for (int i = 0; i < MR; i++) a[i] += CU;
+                }
+            }
+        }
+        UNROLL for (int i = 0; i < MR; i++) p[i] += block_floats;
+    }
+}
+
+/* The pixels of one row of the block; those before `begin` belong to the block before. y0, x0: of the class. */
+INLINE void put(VF acc[MW][NV], const global float *add, global float *result, struct plane out, int image, int panel,
+    int y, int pixel_first, int begin, int x0)
+{
+    if (y < 0 || y >= out.height) return;
+    UNROLL for (int m = 0; m < MW; m++) {
+        const int x = (pixel_first + m) * CLASSES_W + x0;
+        if (pixel_first + m < begin || x < 0 || x >= out.width) continue;
+        UNROLL for (int k = 0; k < NV; k++) {
+            const int block = panel * NV + k;
+            if (block < out.blocks) {
+                const size_t at =
+                    (((size_t)(image * out.blocks + block) * out.height + y) * out.width + x) * V;
+                STORE(result + at, FINISH(acc[m][k], add, at));
+            }
+        }
+    }
+}
+
+/* units_max: of a chunk. row_result, column_result: of class 0 in row and pixel 0. */
+kernel TASK void conv2d_direct(const global float *restrict source, const global float *restrict packed,
+    const global float *add, global float *result, int padded, int source_blocks, int source_height, int source_width,
+    int result_blocks, int result_height, int result_width, int units_all, int units_max, int chunks, int per_image,
+    int segments, int segment, int width, int row_start, int column_start, int row_result, int column_result,
+    int width_packed, int panels, int panels_max, SCRATCH float *scratch, int scratch_floats)
+{
+    SCRATCH float *s = TASK_SCRATCH(scratch, scratch_floats);
+    const struct units u = { per_image, segments, segment, width };
+    const struct plane out = { result_blocks, result_height, result_width };
+    const int panel_first = get_group_id(1) * panels_max, panel_last = min(panel_first + panels_max, panels);
+    const int row_floats = width_packed * XV, unit_floats = WINDOW * row_floats, block_floats = units_max * unit_floats;
+    for (int chunk = get_group_id(0); chunk < chunks; chunk += get_num_groups(0)) {
+        const int first = chunk * units_max, count = min(units_max, units_all - first);
+        pack_rows(source, (SCRATCH pixel *)s, source_blocks, 0, source_blocks, source_height, source_width, first,
+            first + count, units_max, u, row_start, column_start, width_packed);
+        for (int panel = panel_first; panel < panel_last; panel++) {
+            const global float *w = packed + (size_t)panels * NV * V + (size_t)panel * padded * R * S * NV * V;
+            for (int j = 0; j < count; j += MR)
+                for (int o = 0; o < segment; o += MW)
+                    for (int part = 0; part < CLASSES_H * CLASSES_W; part++) {
+                        const int x = min(o, segment - MW); /* the last block of a row overlaps the one before */
+                        VF acc[MR][MW][NV];
+                        SCRATCH const float *p[MR];
+                        UNROLL for (int i = 0; i < MR; i++) {
+                            p[i] = s + min(j + i, count - 1) * unit_floats + x * STEP * XV;
+                            UNROLL for (int m = 0; m < MW; m++) UNROLL for (int k = 0; k < NV; k++)
+                                acc[i][m][k] = VLOAD(panel * NV + k, packed);
+                        }
+                        multiply(acc, p, row_floats, block_floats, w, padded, part / CLASSES_W, part % CLASSES_W);
+                        UNROLL for (int i = 0; i < MR; i++) if (j + i < count)
+                        {
+                            const struct unit unit = unit_at(first + j + i, u);
+                            put(acc[i], add, result, out, unit.image, panel,
+                                unit.row * CLASSES_H + row_result + part / CLASSES_W, unit.from + x,
+                                max(unit.begin, unit.from + o), column_result + part % CLASSES_W);
+                        }
+                    }
+        }
+    }
+}

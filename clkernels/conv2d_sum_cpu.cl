@@ -1,0 +1,42 @@
+/* Adds the parts of a weight gradient, in their order, and writes it plain:
+ *
+ *   dw[k][e] = sum over parts of part[p][k/V][e][k%V]  (+ add[k][e])       e: (c, r, s), `length` of them
+ *
+ * dw may be add. Launched by conv2d_cpu.c with (ceil(K/V), chunks of `share` elements) tasks; `share` is a multiple of V. */
+#include "conv2d_cpu.h"
+
+INLINE VF sum_of(const global float *part, size_t stride, int parts)
+{
+    VF sum = VLOAD(0, part);
+    for (int p = 1; p < parts; p++) sum += VLOAD(0, part + p * stride);
+    return sum;
+}
+
+kernel TASK void conv2d_sum(const global float *workspace, long offset, const global float *add, global float *dw, int K,
+    int length, int parts, int share)
+{
+    const int block = get_group_id(0), rows = min(V, K - block * V);
+    const int first = get_group_id(1) * share, last = min(first + share, length);
+    const size_t stride = (size_t)get_num_groups(0) * length * V;
+    const global float *part = workspace + offset + (size_t)block * length * V;
+    int e = first;
+    for (; e + V <= last; e += V) {
+        VF r[V];
+        UNROLL for (int i = 0; i < V; i++) r[i] = sum_of(part + (size_t)(e + i) * V, stride, parts);
+        transpose(r);
+        UNROLL for (int l = 0; l < V; l++) if (l < rows)
+        {
+            const size_t at = (size_t)(block * V + l) * length + e;
+            VSTORE(FINISH(r[l], add, at), 0, dw + at);
+        }
+    }
+    for (; e < last; e++) {
+        VF sum = sum_of(part + (size_t)e * V, stride, parts);
+        float lanes[V];
+        *(VF_unaligned *)lanes = sum;
+        for (int l = 0; l < rows; l++) {
+            const size_t at = (size_t)(block * V + l) * length + e;
+            dw[at] = lanes[l] + (ADD ? add[at] : 0.0f);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+/* Packs plain weights w [K][C][taps] for the kernels that multiply blocked activations (direct, pointwise).
+ *
+ *   packed: bias [panels * NV * V], then [panel][source block][tap][channel of the block][NV][V]
+ *
+ * Lanes are output channels: K for the forward pass (pack_forward), C for the data gradient (pack_gradient), whose source
+ * channels are K. A source block has SV channels (V, or 1 for a plain image); the last has as many as are left of
+ * `padded` = source channels rounded up for the unrolled loop. Lanes and channels that do not exist are zero; so is the
+ * bias where there is none (HAS_BIAS 0).
+ *
+ * Launched by conv2d_cpu.c with (panels, chunks of V source channels) tasks before the weights are used. */
+#include "conv2d_cpu.h"
+
+/* Where the vectors of (source channel, tap) lie, counted in groups of NV. */
+INLINE int packed_at(int channel, int tap, int taps, int padded)
+{
+    int begin = channel / SV * SV;
+    return begin * taps + tap * min(SV, padded - begin) + channel - begin;
+}
+
+INLINE void pack_bias(const global float *bias, global float *packed, int panel, int outputs)
+{
+    for (int i = panel * NV * V; i < (panel + 1) * NV * V; i++) packed[i] = HAS_BIAS && i < outputs ? bias[i] : 0.0f;
+}
+
+INLINE void pack_zeros(global float *panel, int from, int taps, int padded)
+{
+    for (int channel = from; channel < padded; channel++)
+        for (int tap = 0; tap < taps; tap++)
+            for (int j = 0; j < NV; j++) VSTORE((VF)(0.0f), packed_at(channel, tap, taps, padded) * NV + j, panel);
+}
+
+kernel TASK void pack_forward(const global float *restrict w, const global float *restrict bias,
+    global float *restrict packed, int C, int K, int taps, int padded)
+{
+    const int panel = get_group_id(0), first = get_group_id(1) * V, last = min(first + V, C), length = C * taps;
+    if (first == 0) pack_bias(bias, packed, panel, K);
+    global float *out = packed + (size_t)get_num_groups(0) * NV * V + (size_t)panel * padded * taps * NV * V;
+    for (int j = 0; j < NV; j++) {
+        const int k0 = (panel * NV + j) * V;
+        for (int e0 = first * taps; e0 < last * taps; e0 += V) {
+            const int from = max(min(e0, length - V), 0); /* the last one overlaps the one before */
+            VF row[V];
+            if (length >= V) {
+                UNROLL for (int l = 0; l < V; l++)
+                    row[l] = k0 + l < K ? VLOAD(0, w + (size_t)min(k0 + l, K - 1) * length + from) : (VF)(0.0f);
+                transpose(row);
+                for (int i = 0, c = from / taps, tap = from - c * taps; i < V; i++) {
+                    VSTORE(row[i], packed_at(c, tap, taps, padded) * NV + j, out);
+                    if (++tap == taps) tap = 0, c++;
+                }
+            } else
+                for (int e = 0; e < length; e++)
+                    for (int l = 0; l < V; l++)
+                        out[(size_t)(packed_at(e / taps, e % taps, taps, padded) * NV + j) * V + l] =
+                            k0 + l < K ? w[(size_t)(k0 + l) * length + e] : 0.0f;
+        }
+    }
+    if (first + V >= C) pack_zeros(out, C, taps, padded);
+}
+
+kernel TASK void pack_gradient(const global float *restrict w, const global float *restrict bias,
+    global float *restrict packed, int C, int K, int taps, int padded)
+{
+    const int panel = get_group_id(0), first = get_group_id(1) * V, last = min(first + V, K);
+    const int c0 = panel * NV * V, lanes = min(NV * V, C - c0);
+    if (first == 0) pack_bias(bias, packed, panel, C);
+    global float *out = packed + (size_t)get_num_groups(0) * NV * V + (size_t)panel * padded * taps * NV * V;
+    for (int k = first; k < last; k++) {
+        const global float *from = w + ((size_t)k * C + c0) * taps;
+        for (int tap = 0; tap < taps; tap++) {
+            global float *to = out + (size_t)packed_at(k, tap, taps, padded) * NV * V;
+            if (taps == 1)
+                for (int l = 0; l < lanes; l++) to[l] = from[l];
+            else
+                for (int l = 0; l < lanes; l++) to[l] = from[l * taps + tap];
+            for (int l = lanes; l < NV * V; l++) to[l] = 0.0f;
+        }
+    }
+    if (first + V >= K) pack_zeros(out, K, taps, padded);
+}

@@ -1,0 +1,172 @@
+/* What the convolutions for CPU-class devices share: refusals, layouts, packed weights, scratch, sums of parts. */
+#include "layers/conv2d_cpu.h"
+
+#include "base/memory.h"
+#include "layers/layers.h"
+
+#include <limits.h>
+
+/* A kernel counts pixels, rows and vectors in ints. */
+static bool countable(double count)
+{
+    return count < (double)INT_MAX / 2;
+}
+
+const char *conv2d_cpu_refusal(const struct problem *problem)
+{
+    if (problem->device->class != DEVICE_CPU) return "it is written for CPU-class devices";
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    double v = problem->device->vector_width;
+    double padded_h = (double)z.h + 2.0 * (double)z.padding_h + (double)z.dilation_h * (double)z.r;
+    double padded_w = (double)z.w + 2.0 * (double)z.padding_w + (double)z.dilation_w * (double)z.s;
+    if (!countable(padded_h * padded_w * v) || !countable((double)z.oh * (double)z.ow * v) ||
+        !countable((double)z.n * padded_h * padded_w) || !countable((double)z.n * (double)z.oh * (double)z.ow))
+        return "the images have more pixels than the kernel counts in 32 bits";
+    if (!countable((double)(z.c + 64) * (double)(z.k + 64) * (double)z.r * (double)z.s))
+        return "the weights are more than the kernel counts in 32 bits";
+    return NULL;
+}
+
+bool conv2d_cpu_plain_image(int64_t channels)
+{
+    return channels <= 4;
+}
+
+struct conv2d_channels conv2d_channels_of(const struct problem *problem, bool gradient)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    int64_t v = problem->device->vector_width;
+    struct conv2d_channels channels = { .sources = gradient ? z.k : z.c, .results = gradient ? z.c : z.k };
+    channels.source_blocks = divide_up(channels.sources, v);
+    channels.result_blocks = divide_up(channels.results, v);
+    return channels;
+}
+
+unsigned conv2d_cpu_epilogues(const struct problem *problem)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    int64_t results = problem->node->operation == &operation_conv2d_data_gradient ? z.c : z.k;
+    bool sigmoid = problem->node->epilogue.activation == ACTIVATION_SIGMOID;
+    return EPILOGUE_ADD | (sigmoid && results % problem->device->vector_width ? 0 : EPILOGUE_ACTIVATION);
+}
+
+unsigned conv2d_cpu_sum_epilogues(const struct problem *problem)
+{
+    (void)problem;
+    return EPILOGUE_ADD;
+}
+
+void conv2d_cpu_layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
+{
+    bool weights = problem->node->operation == &operation_conv2d_weight_gradient;
+    inputs[0] = LAYOUT_BLOCKED;
+    inputs[1] = weights ? LAYOUT_BLOCKED : LAYOUT_PLAIN;
+    if (problem->inputs[2]) inputs[2] = LAYOUT_PLAIN;
+    outputs[0] = weights ? LAYOUT_PLAIN : LAYOUT_BLOCKED;
+}
+
+/* ------------------------------------------------------------------------------------------------ packed weights */
+
+size_t conv2d_packing_bytes(const struct problem *problem, const struct conv2d_packing *packing)
+{
+    size_t panel = (size_t)(packing->vectors * problem->device->vector_width) * sizeof(float);
+    return (size_t)packing->panels * panel * (size_t)(packing->padded * packing->taps + 1);
+}
+
+void conv2d_packing_emit(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    const struct conv2d_packing *packing, bool gradient)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    cl_mem bias = gradient ? NULL : operands->inputs[2];
+    struct launch *launch = launch_add(list, "conv2d_weights_cpu", gradient ? "pack_gradient" : "pack_forward",
+        "-DNV=%d -DSV=%d -DHAS_BIAS=%d", (int)packing->vectors, (int)packing->source_block, bias != NULL);
+    launch_buffer(launch, operands->inputs[1]);
+    launch_buffer(launch, conv2d_or(bias, operands->inputs[1]));
+    launch_buffer(launch, operands->prepared);
+    launch_int(launch, z.c);
+    launch_int(launch, z.k);
+    launch_int(launch, packing->taps);
+    launch_int(launch, packing->padded);
+    int64_t chunks = divide_up(gradient ? z.k : z.c, problem->device->vector_width);
+    launch_tasks(launch, (size_t)packing->panels, (size_t)chunks, 1);
+    launch_work(launch, 0, 8.0 * (double)(z.c * z.k * packing->taps));
+}
+
+/* ------------------------------------------------------------------------------------------------------- scratch */
+
+struct conv2d_scratch conv2d_scratch_of(const struct problem *problem, size_t bytes)
+{
+    struct conv2d_scratch scratch = { .bytes = size_round_up(bytes, 64) };
+    scratch.global = scratch.bytes > problem->device->local_bytes;
+    return scratch;
+}
+
+int64_t conv2d_scratch_tasks(const struct problem *problem, const struct conv2d_scratch *scratch, int64_t wanted)
+{
+    int64_t most = 8 * (int64_t)problem->device->units;
+    return scratch->global && wanted > most ? most : wanted;
+}
+
+size_t conv2d_scratch_workspace(const struct conv2d_scratch *scratch, int64_t tasks)
+{
+    return scratch->global ? scratch->bytes * (size_t)tasks : 0;
+}
+
+void conv2d_scratch_arguments(
+    struct launch *launch, const struct conv2d_scratch *scratch, const struct operands *operands)
+{
+    if (scratch->global)
+        launch_buffer(launch, operands->workspace);
+    else
+        launch_local(launch, scratch->bytes);
+    launch_int(launch, (int64_t)(scratch->bytes / sizeof(float)));
+}
+
+/* --------------------------------------------------------------------------------------- parts of weight gradients */
+
+size_t conv2d_parts_bytes(const struct problem *problem, int64_t parts)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    int64_t v = problem->device->vector_width;
+    return (size_t)(parts * divide_up(z.k, v) * v) * (size_t)(z.c_group * z.r * z.s) * sizeof(float);
+}
+
+void conv2d_parts_emit(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    int64_t parts, size_t offset)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    int64_t v = problem->device->vector_width, blocks = divide_up(z.k, v), length = z.c_group * z.r * z.s;
+    int64_t chunks = divide_up(4 * (int64_t)problem->device->units, blocks);
+    int64_t share = divide_up(divide_up(length, chunks), v) * v;
+    char epilogue[256];
+    struct launch *launch = launch_add(list, "conv2d_sum_cpu", "conv2d_sum", "%s",
+        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+    launch_buffer(launch, operands->workspace);
+    launch_long(launch, (int64_t)offset);
+    launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
+    launch_buffer(launch, operands->outputs[0]);
+    launch_int(launch, z.k);
+    launch_int(launch, length);
+    launch_int(launch, parts);
+    launch_int(launch, share);
+    launch_tasks(launch, (size_t)blocks, (size_t)divide_up(length, share), 1);
+    launch_work(launch, (double)parts * (double)(z.k * length), 4.0 * (double)(parts + 1) * (double)(z.k * length));
+}
+
+/* -------------------------------------------------------------------------------------------------------- choices */
+
+int64_t conv2d_registers(const struct problem *problem)
+{
+    return problem->device->vector_width == 16 ? 32 : 16;
+}
+
+int64_t conv2d_tasks_wanted(const struct problem *problem, double flops)
+{
+    int64_t most = 8 * (int64_t)problem->device->units, useful = (int64_t)(flops / 1e6); /* 1e6: some 5 us */
+    return useful < 1 ? 1 : useful < most ? useful : most;
+}
+
+cl_mem conv2d_or(cl_mem buffer, cl_mem otherwise)
+{
+    return buffer ? buffer : otherwise;
+}
