@@ -147,6 +147,13 @@ tutti_status file_read(const char *path, size_t limit, unsigned char **data, siz
     return status;
 }
 
+tutti_status file_rename(const char *from, const char *to)
+{
+    if (rename(from, to) != 0) return fail(TUTTI_FILE, "cannot rename '%s' to '%s': %s", from, to, strerror(errno));
+    flush_folder(to);
+    return TUTTI_OK;
+}
+
 tutti_status folder_make(const char *path)
 {
     tutti_status status = TUTTI_OK;

@@ -17,6 +17,8 @@ void atomic_file_abandon(struct atomic_file *file); /* takes NULL */
 
 /* The whole file, freed by free(). Larger than limit: TUTTI_FORMAT. */
 tutti_status file_read(const char *path, size_t limit, unsigned char **data, size_t *size);
+/* Renames, replacing what is there, and flushes the folder. */
+tutti_status file_rename(const char *from, const char *to);
 /* Makes the folder and those above it. */
 tutti_status folder_make(const char *path);
 

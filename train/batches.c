@@ -1,0 +1,170 @@
+#include "train/batches.h"
+
+#include "base/memory.h"
+#include "base/random.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Two buffers: the reader fills one while the devices work from the other. */
+enum { BUFFERS = 2 };
+
+struct buffer {
+    float *inputs;
+    unsigned char *targets;
+    int64_t samples;
+    bool full;
+};
+
+struct batches {
+    const tutti_source *source;
+    struct batches_options options;
+    int64_t *order;
+    struct buffer buffers[BUFFERS];
+    int given; /* the buffer that the caller holds, or -1 */
+    int next;  /* the buffer that the caller gets next */
+    pthread_t reader;
+    bool running;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool stop;           /* the caller wants no more */
+    bool finished;       /* the reader is at the end, or failed */
+    tutti_status status; /* the reader's failure */
+    char message[512];
+};
+
+void batches_shuffle(int64_t *order, int64_t count, uint64_t seed, uint64_t epoch)
+{
+    for (int64_t i = 0; i < count; i++) order[i] = i;
+    for (int64_t i = count - 1; i > 0; i--) {
+        const int64_t other =
+            (int64_t)random_below(seed, RANDOM_SHUFFLE + (uint32_t)epoch, (uint64_t)i, (uint64_t)i + 1);
+        const int64_t moved = order[i];
+        order[i] = order[other];
+        order[other] = moved;
+    }
+}
+
+static tutti_status read_batch(struct batches *batches, int64_t position, struct buffer *buffer)
+{
+    const int64_t left = batches->source->samples - position;
+    buffer->samples = left < batches->options.batch ? left : batches->options.batch;
+    const int result = batches->source->read(
+        batches->source->user, batches->order + position, buffer->samples, buffer->inputs, buffer->targets);
+    if (result != 0)
+        return fail(TUTTI_FILE, "the data source failed (%d) at samples %lld to %lld of the epoch", result,
+            (long long)position, (long long)(position + buffer->samples - 1));
+    return TUTTI_OK;
+}
+
+/* Fills the buffers in turn until the epoch ends, a read fails or the caller stops. */
+static void *read_all(void *argument)
+{
+    struct batches *batches = argument;
+    tutti_status status = TUTTI_OK;
+    int64_t position = batches->options.position;
+    pthread_mutex_lock(&batches->lock);
+    for (int turn = 0; position < batches->source->samples && !batches->stop; turn = (turn + 1) % BUFFERS) {
+        struct buffer *buffer = &batches->buffers[turn];
+        while (buffer->full && !batches->stop) pthread_cond_wait(&batches->changed, &batches->lock);
+        if (batches->stop) break;
+        pthread_mutex_unlock(&batches->lock);
+        status = read_batch(batches, position, buffer);
+        pthread_mutex_lock(&batches->lock);
+        if (status != TUTTI_OK) break;
+        position += buffer->samples;
+        buffer->full = true;
+        pthread_cond_broadcast(&batches->changed);
+    }
+    batches->status = status;
+    if (status != TUTTI_OK) strncpy(batches->message, status_message(), sizeof(batches->message) - 1);
+    batches->finished = true;
+    pthread_cond_broadcast(&batches->changed);
+    pthread_mutex_unlock(&batches->lock);
+    return NULL;
+}
+
+static tutti_status allocate(struct batches *batches)
+{
+    const struct batches_options *options = &batches->options;
+    const int64_t samples = batches->source->samples;
+    batches->order = memory_new((size_t)samples, sizeof(*batches->order));
+    if (!batches->order) return TUTTI_NO_MEMORY;
+    if (options->shuffle)
+        batches_shuffle(batches->order, samples, options->seed, options->epoch);
+    else
+        for (int64_t i = 0; i < samples; i++) batches->order[i] = i;
+    for (int i = 0; i < BUFFERS; i++) {
+        batches->buffers[i].inputs = memory_new((size_t)options->batch, options->input_bytes);
+        batches->buffers[i].targets = memory_new((size_t)options->batch, options->target_bytes);
+        if (!batches->buffers[i].inputs || !batches->buffers[i].targets) return TUTTI_NO_MEMORY;
+    }
+    return TUTTI_OK;
+}
+
+tutti_status batches_open(struct batches **made, const tutti_source *source, const struct batches_options *options)
+{
+    tutti_status status = TUTTI_NO_MEMORY;
+    struct batches *batches = memory_new(1, sizeof(*batches));
+    if (!batches) return status;
+    batches->source = source;
+    batches->options = *options;
+    if (batches->options.batch > source->samples) batches->options.batch = source->samples;
+    batches->given = -1;
+    pthread_mutex_init(&batches->lock, NULL);
+    pthread_cond_init(&batches->changed, NULL);
+    TRY(allocate(batches));
+    const int error = pthread_create(&batches->reader, NULL, read_all, batches);
+    if (error) FAIL(TUTTI_NO_MEMORY, "cannot start the thread that reads batches: %s", strerror(error));
+    batches->running = true;
+    *made = batches;
+    return TUTTI_OK;
+done:
+    batches_close(batches);
+    return status;
+}
+
+tutti_status batches_next(struct batches *batches, struct batch *batch)
+{
+    tutti_status status = TUTTI_OK;
+    memset(batch, 0, sizeof(*batch));
+    pthread_mutex_lock(&batches->lock);
+    if (batches->given >= 0) {
+        batches->buffers[batches->given].full = false;
+        batches->given = -1;
+        pthread_cond_broadcast(&batches->changed);
+    }
+    struct buffer *buffer = &batches->buffers[batches->next];
+    while (!buffer->full && !batches->finished) pthread_cond_wait(&batches->changed, &batches->lock);
+    if (buffer->full) {
+        *batch = (struct batch) { .inputs = buffer->inputs, .targets = buffer->targets, .samples = buffer->samples };
+        batches->given = batches->next;
+        batches->next = (batches->next + 1) % BUFFERS;
+    } else if (batches->status != TUTTI_OK) {
+        status = batches->status;
+        status_set_message(batches->message);
+    }
+    pthread_mutex_unlock(&batches->lock);
+    return status;
+}
+
+void batches_close(struct batches *batches)
+{
+    if (!batches) return;
+    if (batches->running) {
+        pthread_mutex_lock(&batches->lock);
+        batches->stop = true;
+        pthread_cond_broadcast(&batches->changed);
+        pthread_mutex_unlock(&batches->lock);
+        pthread_join(batches->reader, NULL);
+    }
+    for (int i = 0; i < BUFFERS; i++) {
+        free(batches->buffers[i].inputs);
+        free(batches->buffers[i].targets);
+    }
+    free(batches->order);
+    pthread_cond_destroy(&batches->changed);
+    pthread_mutex_destroy(&batches->lock);
+    free(batches);
+}

@@ -1,0 +1,32 @@
+/* Batches of an epoch, read by a thread of their own while the devices compute the batch before. */
+#ifndef TRAIN_BATCHES_H
+#define TRAIN_BATCHES_H
+
+#include "base/status.h"
+
+struct batches;
+
+struct batches_options {
+    int64_t batch;                    /* samples; the last one of the epoch has what is left */
+    size_t input_bytes, target_bytes; /* of one sample */
+    bool shuffle;
+    uint64_t seed, epoch; /* the order depends on these two alone */
+    int64_t position;     /* samples of the epoch that are already done: resuming */
+};
+
+struct batch {
+    const float *inputs;
+    const void *targets;
+    int64_t samples;
+};
+
+/* Starts reading at once. The source must outlive it. */
+tutti_status batches_open(struct batches **batches, const tutti_source *source, const struct batches_options *options);
+/* The next batch, valid until the next call; samples is 0 at the end of the epoch. */
+tutti_status batches_next(struct batches *batches, struct batch *batch);
+void batches_close(struct batches *batches); /* takes NULL */
+
+/* The order of an epoch: Fisher and Yates's shuffle (Durstenfeld's form) of 0 .. count - 1. */
+void batches_shuffle(int64_t *order, int64_t count, uint64_t seed, uint64_t epoch);
+
+#endif

@@ -1,0 +1,469 @@
+/* How two files are replaced as if they were one
+ *
+ *   1  the new weights are written, flushed and renamed to NAME.safetensors.new
+ *   2  the new state, which holds a hash of the new weights, is written, flushed and renamed to NAME.state.safetensors
+ *   3  NAME.safetensors.new is renamed to NAME.safetensors
+ *
+ * Step 2 decides. Killed before its rename, the older state and NAME.safetensors belong together, and a complete or
+ * partial .new is ignored because its hash is not the state's. Killed after it, the state's hash is that of
+ * NAME.safetensors.new, which loading therefore takes. The next save first finishes a step 3 that was not reached,
+ * before it overwrites the .new. At every moment NAME.safetensors, if it was there, is a whole file of weights for
+ * others to read, and no array is stored twice.
+ *
+ * The hash covers names and contents of the tensors, whatever their order: a file that another program has read and
+ * written again unchanged still belongs to its state. */
+#include "train/checkpoint.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "formats/safetensors.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#define STATE_KIND "tutti training state 1"
+
+struct names {
+    char *weights, *pending, *state;
+};
+
+static tutti_status names_make(struct names *names, const char *name)
+{
+    names->weights = memory_format("%s.safetensors", name);
+    names->pending = memory_format("%s.safetensors.new", name);
+    names->state = memory_format("%s.state.safetensors", name);
+    return names->weights && names->pending && names->state ? TUTTI_OK : TUTTI_NO_MEMORY;
+}
+
+static void names_free(struct names *names)
+{
+    free(names->weights);
+    free(names->pending);
+    free(names->state);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t length = strlen(text), end_length = strlen(end);
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+/* ------------------------------------------------------------------------------------------------- tensors ---- */
+
+/* A list of tensors to be written. Names are owned. */
+struct list {
+    struct safetensors_tensor *tensors;
+    int count;
+};
+
+static void list_free(struct list *list)
+{
+    for (int i = 0; i < list->count; i++) free((char *)list->tensors[i].name);
+    free(list->tensors);
+}
+
+static tutti_status list_add(struct list *list, const struct safetensors_tensor *tensor)
+{
+    if (!tensor->name) return TUTTI_NO_MEMORY;
+    list->tensors[list->count++] = *tensor;
+    return TUTTI_OK;
+}
+
+static struct safetensors_tensor tensor_of(const struct parameter *parameter, char *name, const float *arena)
+{
+    struct safetensors_tensor tensor = { .name = name,
+        .type = SAFETENSORS_F32,
+        .rank = parameter->shape.rank,
+        .data = arena + parameter->offset,
+        .bytes = (size_t)parameter->elements * sizeof(float) };
+    for (int i = 0; i < parameter->shape.rank; i++) tensor.sizes[i] = parameter->shape.sizes[i];
+    return tensor;
+}
+
+static const char statistic_end[] = ".running_var", counter_end[] = ".num_batches_tracked";
+
+/* PyTorch's batch normalisation also counts its steps, in a scalar beside the running statistics. */
+static tutti_status add_counter(struct list *list, const char *statistic, const int64_t *steps)
+{
+    const int length = (int)(strlen(statistic) - strlen(statistic_end));
+    return list_add(list,
+        &(struct safetensors_tensor) { .name = memory_format("%.*s%s", length, statistic, counter_end),
+            .type = SAFETENSORS_I64,
+            .data = steps,
+            .bytes = sizeof(*steps) });
+}
+
+static tutti_status list_weights(const struct checkpoint *checkpoint, struct list *list)
+{
+    tutti_status status = TUTTI_OK;
+    list->tensors = memory_new(2 * checkpoint->count, sizeof(*list->tensors));
+    if (!list->tensors) return TUTTI_NO_MEMORY;
+    for (size_t i = 0; i < checkpoint->count; i++) {
+        const struct parameter *parameter = &checkpoint->parameters[i];
+        const struct safetensors_tensor tensor =
+            tensor_of(parameter, memory_copy_text(parameter->name), checkpoint->weights);
+        TRY(list_add(list, &tensor));
+        if (!parameter->trained && ends_with(parameter->name, statistic_end))
+            TRY(add_counter(list, parameter->name, &checkpoint->position.steps));
+    }
+done:
+    return status;
+}
+
+static tutti_status list_states(const struct checkpoint *checkpoint, struct list *list)
+{
+    tutti_status status = TUTTI_OK;
+    const struct optimizer *optimizer = checkpoint->optimizer;
+    list->tensors = memory_new(OPTIMIZER_STATES * checkpoint->count, sizeof(*list->tensors));
+    if (!list->tensors) return TUTTI_NO_MEMORY;
+    for (int s = 0; s < optimizer_states(optimizer); s++)
+        for (size_t i = 0; i < checkpoint->count; i++) {
+            const struct parameter *parameter = &checkpoint->parameters[i];
+            if (!parameter->trained) continue;
+            const struct safetensors_tensor tensor = tensor_of(parameter,
+                memory_format("%s.%s", optimizer_state_name(optimizer, s), parameter->name), checkpoint->states[s]);
+            TRY(list_add(list, &tensor));
+        }
+done:
+    return status;
+}
+
+static uint64_t hash_of_tensor(const struct safetensors_tensor *tensor)
+{
+    return XXH3_64bits_withSeed(tensor->data, tensor->bytes, XXH3_64bits(tensor->name, strlen(tensor->name)));
+}
+
+static uint64_t hash_of_list(const struct list *list)
+{
+    uint64_t hash = 0; /* a sum: in any order */
+    for (int i = 0; i < list->count; i++) hash += hash_of_tensor(&list->tensors[i]);
+    return hash;
+}
+
+static uint64_t hash_of_file(const struct safetensors *file)
+{
+    uint64_t hash = 0;
+    for (int i = 0; i < safetensors_count(file); i++) hash += hash_of_tensor(safetensors_at(file, i));
+    return hash;
+}
+
+/* -------------------------------------------------------------------------------------------------- saving ---- */
+
+static tutti_status write_weights(const char *path, const struct list *list)
+{
+    /* "pt": libraries built on PyTorch ask for it. */
+    return safetensors_save(
+        path, list->tensors, list->count, &(struct safetensors_metadata) { .key = "format", .value = "pt" }, 1);
+}
+
+tutti_status weights_save(const struct checkpoint *checkpoint, const char *path)
+{
+    tutti_status status;
+    struct list list = { 0 };
+    TRY(list_weights(checkpoint, &list));
+    TRY(write_weights(path, &list));
+done:
+    list_free(&list);
+    return status;
+}
+
+enum { METADATA = 20, VALUE_BYTES = 32 };
+
+/* The metadata of a state and the texts of its numbers. */
+struct description {
+    struct safetensors_metadata entries[METADATA];
+    char values[METADATA][VALUE_BYTES];
+    int count;
+};
+
+static void describe(struct description *description, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void describe(struct description *description, const char *key, const char *format, ...)
+{
+    char *value = description->values[description->count];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(value, VALUE_BYTES, format, arguments);
+    va_end(arguments);
+    description->entries[description->count++] = (struct safetensors_metadata) { .key = key, .value = value };
+}
+
+static void describe_state(struct description *description, const struct checkpoint *checkpoint, uint64_t hash)
+{
+    const struct position *position = &checkpoint->position;
+    const struct optimizer *optimizer = checkpoint->optimizer;
+    describe(description, "kind", "%s", STATE_KIND);
+    describe(description, "weights_hash", "%016" PRIx64, hash);
+    describe(description, "steps", "%" PRId64, position->steps);
+    describe(description, "epoch", "%" PRId64, position->epoch);
+    describe(description, "position", "%" PRId64, position->samples);
+    describe(description, "epoch_samples", "%" PRId64, position->epoch_samples);
+    describe(description, "epoch_loss", "%a", position->loss);
+    describe(description, "epoch_correct", "%a", position->correct);
+    describe(description, "seed", "%" PRIu64, checkpoint->seed);
+    describe(description, "optimizer", "%s", optimizer_name(optimizer->kind));
+    describe(description, "learning_rate", "%.9g", optimizer->learning_rate);
+    describe(description, "momentum", "%.9g", optimizer->momentum);
+    describe(description, "nesterov", "%d", optimizer->nesterov);
+    describe(description, "weight_decay", "%.9g", optimizer->weight_decay);
+    describe(description, "beta1", "%.9g", optimizer->beta1);
+    describe(description, "beta2", "%.9g", optimizer->beta2);
+    describe(description, "epsilon", "%.9g", optimizer->epsilon);
+}
+
+static bool hash_of_state(const struct safetensors *state, uint64_t *hash)
+{
+    const char *text = safetensors_metadata(state, "weights_hash");
+    char *end;
+    if (!text || !*text) return false;
+    *hash = strtoull(text, &end, 16);
+    return *end == '\0';
+}
+
+/* Step 3 of an earlier save that was killed before it. A .new that belongs to nothing is left: it is overwritten. */
+static tutti_status settle(const struct names *names)
+{
+    tutti_status status = TUTTI_OK;
+    struct safetensors *state = NULL, *pending = NULL;
+    uint64_t hash;
+    if (access(names->pending, F_OK) != 0) return TUTTI_OK;
+    if (safetensors_open(names->pending, &pending) == TUTTI_OK && safetensors_open(names->state, &state) == TUTTI_OK &&
+        hash_of_state(state, &hash) && hash == hash_of_file(pending))
+        status = file_rename(names->pending, names->weights);
+    safetensors_close(pending);
+    safetensors_close(state);
+    return status;
+}
+
+tutti_status checkpoint_save(const struct checkpoint *checkpoint, const char *name)
+{
+    tutti_status status;
+    struct names names = { 0 };
+    struct list weights = { 0 }, states = { 0 };
+    struct description description = { .count = 0 };
+    bool undo = false;
+    TRY(names_make(&names, name));
+    TRY(list_weights(checkpoint, &weights));
+    TRY(list_states(checkpoint, &states));
+    describe_state(&description, checkpoint, hash_of_list(&weights));
+    TRY(settle(&names));
+    TRY(write_weights(names.pending, &weights));
+    undo = true;
+    TRY(safetensors_save(names.state, states.tensors, states.count, description.entries, description.count));
+    undo = false;
+    TRY(file_rename(names.pending, names.weights));
+done:
+    if (undo) unlink(names.pending); /* gives its room back to a full disk */
+    names_free(&names);
+    list_free(&weights);
+    list_free(&states);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------- loading ---- */
+
+static const char *shape_text(const int64_t *sizes, int rank, char *buffer, size_t size)
+{
+    size_t used = (size_t)snprintf(buffer, size, "[");
+    for (int i = 0; i < rank && used < size; i++)
+        used += (size_t)snprintf(buffer + used, size - used, "%s%" PRId64, i ? ", " : "", sizes[i]);
+    if (used < size) snprintf(buffer + used, size - used, "]");
+    return buffer;
+}
+
+/* Whether the file has this parameter, as floats of its shape. */
+static tutti_status check_tensor(
+    const struct safetensors *file, const char *path, const char *name, const struct parameter *parameter)
+{
+    char found[200], wanted[200];
+    const struct safetensors_tensor *tensor = safetensors_find(file, name);
+    if (!tensor)
+        return fail(TUTTI_MISMATCH,
+            "'%s' has no '%s', which this network needs: it belongs to another network or training", path, name);
+    if (tensor->type != SAFETENSORS_F32)
+        return fail(TUTTI_MISMATCH, "'%s' in '%s' is of type %s: F32 is needed", name, path,
+            safetensors_type_name(tensor->type));
+    bool equal = tensor->rank == parameter->shape.rank;
+    for (int i = 0; equal && i < tensor->rank; i++) equal = tensor->sizes[i] == parameter->shape.sizes[i];
+    if (equal) return TUTTI_OK;
+    return fail(TUTTI_MISMATCH, "'%s' is %s in '%s' and %s in this network: it belongs to another network", name,
+        shape_text(tensor->sizes, tensor->rank, found, sizeof(found)), path,
+        shape_text(parameter->shape.sizes, parameter->shape.rank, wanted, sizeof(wanted)));
+}
+
+static bool is_known(const struct checkpoint *checkpoint, const char *name)
+{
+    if (ends_with(name, counter_end)) return true;
+    for (size_t i = 0; i < checkpoint->count; i++)
+        if (strcmp(checkpoint->parameters[i].name, name) == 0) return true;
+    return false;
+}
+
+static tutti_status check_weights(const struct checkpoint *checkpoint, const struct safetensors *file, const char *path)
+{
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; i < checkpoint->count; i++)
+        TRY(check_tensor(file, path, checkpoint->parameters[i].name, &checkpoint->parameters[i]));
+    for (int i = 0; i < safetensors_count(file); i++)
+        if (!is_known(checkpoint, safetensors_at(file, i)->name))
+            FAIL(TUTTI_MISMATCH, "'%s' has '%s', which this network has not: it belongs to another network", path,
+                safetensors_at(file, i)->name);
+done:
+    return status;
+}
+
+static void copy_weights(const struct checkpoint *checkpoint, const struct safetensors *file)
+{
+    for (size_t i = 0; i < checkpoint->count; i++) {
+        const struct parameter *parameter = &checkpoint->parameters[i];
+        const struct safetensors_tensor *tensor = safetensors_find(file, parameter->name);
+        memcpy(checkpoint->weights + parameter->offset, tensor->data, tensor->bytes);
+    }
+}
+
+tutti_status weights_load(const struct checkpoint *checkpoint, const char *path)
+{
+    tutti_status status;
+    struct safetensors *file = NULL;
+    TRY(safetensors_open(path, &file));
+    TRY(check_weights(checkpoint, file, path));
+    copy_weights(checkpoint, file);
+done:
+    safetensors_close(file);
+    return status;
+}
+
+/* The tensors of a state, in a fixed pass over parameters: check first, copy later. */
+static tutti_status walk_states(
+    const struct checkpoint *checkpoint, const struct safetensors *file, const char *path, bool copy)
+{
+    tutti_status status = TUTTI_OK;
+    const struct optimizer *optimizer = checkpoint->optimizer;
+    char *name = NULL;
+    int wanted = 0;
+    for (int s = 0; s < optimizer_states(optimizer); s++)
+        for (size_t i = 0; i < checkpoint->count; i++) {
+            const struct parameter *parameter = &checkpoint->parameters[i];
+            if (!parameter->trained) continue;
+            free(name);
+            name = memory_format("%s.%s", optimizer_state_name(optimizer, s), parameter->name);
+            if (!name) return TUTTI_NO_MEMORY;
+            wanted++;
+            if (!copy) {
+                TRY(check_tensor(file, path, name, parameter));
+                continue;
+            }
+            const struct safetensors_tensor *tensor = safetensors_find(file, name);
+            memcpy(checkpoint->states[s] + parameter->offset, tensor->data, tensor->bytes);
+        }
+    if (safetensors_count(file) != wanted)
+        FAIL(TUTTI_MISMATCH,
+            "'%s' has %d arrays of optimizer state and this training keeps %d: resume with the same optimizer and "
+            "momentum",
+            path, safetensors_count(file), wanted);
+done:
+    free(name);
+    return status;
+}
+
+static tutti_status read_integer(const struct safetensors *file, const char *path, const char *key, int64_t *value)
+{
+    const char *text = safetensors_metadata(file, key);
+    char *end = NULL;
+    errno = 0;
+    if (text) *value = strtoll(text, &end, 10);
+    if (!text || end == text || *end || errno || *value < 0)
+        return fail(TUTTI_FORMAT, "'%s': '%s' is %s: a whole number is needed", path, key, text ? text : "missing");
+    return TUTTI_OK;
+}
+
+static tutti_status read_real(const struct safetensors *file, const char *path, const char *key, double *value)
+{
+    const char *text = safetensors_metadata(file, key);
+    char *end = NULL;
+    if (text) *value = strtod(text, &end);
+    if (!text || end == text || *end || !isfinite(*value))
+        return fail(TUTTI_FORMAT, "'%s': '%s' is %s: a finite number is needed", path, key, text ? text : "missing");
+    return TUTTI_OK;
+}
+
+static tutti_status read_state(
+    const struct checkpoint *checkpoint, const struct safetensors *file, const char *path, struct checkpoint *read)
+{
+    tutti_status status = TUTTI_OK;
+    struct position *position = &read->position;
+    const char *kind = safetensors_metadata(file, "kind"), *optimizer = safetensors_metadata(file, "optimizer");
+    const char *seed = safetensors_metadata(file, "seed");
+    char *end = NULL;
+    if (!kind || strcmp(kind, STATE_KIND) != 0)
+        FAIL(TUTTI_FORMAT, "'%s' is not a training state of this version: its kind is '%s'", path,
+            kind ? kind : "missing");
+    if (!optimizer || strcmp(optimizer, optimizer_name(checkpoint->optimizer->kind)) != 0)
+        FAIL(TUTTI_MISMATCH, "the optimizer is %s in '%s' and %s in this training", optimizer ? optimizer : "missing",
+            path, optimizer_name(checkpoint->optimizer->kind));
+    TRY(read_integer(file, path, "steps", &position->steps));
+    TRY(read_integer(file, path, "epoch", &position->epoch));
+    TRY(read_integer(file, path, "position", &position->samples));
+    TRY(read_integer(file, path, "epoch_samples", &position->epoch_samples));
+    TRY(read_real(file, path, "epoch_loss", &position->loss));
+    TRY(read_real(file, path, "epoch_correct", &position->correct));
+    if (seed) read->seed = strtoull(seed, &end, 10);
+    if (!seed || end == seed || *end) FAIL(TUTTI_FORMAT, "'%s': the seed is missing or not a number", path);
+    if (position->samples > position->epoch_samples)
+        FAIL(TUTTI_FORMAT, "'%s' is at sample %" PRId64 " of an epoch of %" PRId64, path, position->samples,
+            position->epoch_samples);
+done:
+    return status;
+}
+
+/* The weights that belong to the state: NAME.safetensors, or the .new of a save that was killed before its last step.
+ */
+static tutti_status open_weights(
+    const struct names *names, const struct safetensors *state, struct safetensors **weights, const char **path)
+{
+    tutti_status status;
+    uint64_t hash;
+    if (!hash_of_state(state, &hash)) FAIL(TUTTI_FORMAT, "'%s' has no hash of its weights", names->state);
+    status = access(names->pending, F_OK) == 0 ? safetensors_open(names->pending, weights) : TUTTI_FILE;
+    *path = names->pending;
+    if (status == TUTTI_OK && hash_of_file(*weights) == hash) return TUTTI_OK;
+    safetensors_close(*weights);
+    *weights = NULL;
+    *path = names->weights;
+    TRY(safetensors_open(names->weights, weights));
+    if (hash_of_file(*weights) != hash)
+        FAIL(TUTTI_MISMATCH, "'%s' and '%s' do not belong together: one of them was replaced", names->weights,
+            names->state);
+done:
+    return status;
+}
+
+tutti_status checkpoint_load(struct checkpoint *checkpoint, const char *name)
+{
+    tutti_status status;
+    struct names names = { 0 };
+    struct safetensors *state = NULL, *weights = NULL;
+    struct checkpoint read = *checkpoint;
+    const char *path = NULL;
+    TRY(names_make(&names, name));
+    TRY(safetensors_open(names.state, &state));
+    TRY(open_weights(&names, state, &weights, &path));
+    TRY(check_weights(checkpoint, weights, path));
+    TRY(read_state(checkpoint, state, names.state, &read));
+    TRY(walk_states(checkpoint, state, names.state, false));
+    copy_weights(checkpoint, weights);
+    TRY(walk_states(checkpoint, state, names.state, true));
+    *checkpoint = read;
+done:
+    safetensors_close(state);
+    safetensors_close(weights);
+    names_free(&names);
+    return status;
+}

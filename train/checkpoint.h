@@ -1,0 +1,36 @@
+/* Checkpoints: NAME.safetensors, the weights, and NAME.state.safetensors, what else resuming needs. Knows files and
+ * arrays; not devices. */
+#ifndef TRAIN_CHECKPOINT_H
+#define TRAIN_CHECKPOINT_H
+
+#include "graph/network.h"
+#include "train/optimizer.h"
+
+/* How far a training has come; what resuming needs besides the arrays. */
+struct position {
+    int64_t steps;         /* updates since the beginning: dropout, Adam's bias correction */
+    int64_t epoch;         /* epochs that are complete */
+    int64_t samples;       /* of the epoch that has begun, done already */
+    int64_t epoch_samples; /* of a whole epoch, 0 before the first */
+    double loss, correct;  /* metrics of the epoch that has begun: sums over its samples */
+};
+
+struct checkpoint {
+    const struct parameter *parameters;
+    size_t count;
+    float *weights;                  /* the arena of the parameters */
+    float *states[OPTIMIZER_STATES]; /* the optimizer's, trained parameters only */
+    const struct optimizer *optimizer;
+    struct position position;
+    uint64_t seed;
+};
+
+/* Writes the pair. A kill at any moment leaves the older or the newer pair; a failure leaves the older. */
+tutti_status checkpoint_save(const struct checkpoint *checkpoint, const char *name);
+/* Fills the arrays, position and seed. On failure nothing is changed. TUTTI_MISMATCH names the first difference. */
+tutti_status checkpoint_load(struct checkpoint *checkpoint, const char *name);
+/* The weights alone: uses parameters, count, weights and, for saving, position.steps. */
+tutti_status weights_save(const struct checkpoint *checkpoint, const char *path);
+tutti_status weights_load(const struct checkpoint *checkpoint, const char *path);
+
+#endif

@@ -1,0 +1,118 @@
+/* The exchange of gradients between several devices. Each replica's gradients arrive on the host in ranges of their
+ * arena, in its own order; the arena is cut into blocks, and a block is summed over the replicas as soon as all of them
+ * have it, always in the replicas' order: the result does not depend on who was first. Losses scale every gradient by
+ * 1 / (samples of the whole step), so a plain sum is the weighted mean, whatever the shares.
+ *
+ * The update waits until the last block is summed and all losses are known: it cannot be taken back when a device fails
+ * or a loss is not finite in the last moment. */
+#include "train/trainer.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 1 << 16 }; /* floats: a block and its sum stay in a core's cache */
+
+struct exchange {
+    tutti_trainer *trainer;
+    int64_t blocks;
+    bool *summed;
+    int64_t *ready; /* blocks to be summed now */
+    int ready_count;
+};
+
+static int64_t block_end(const struct exchange *exchange, int64_t block)
+{
+    const int64_t total = exchange->trainer->network->total_floats;
+    const int64_t end = (block + 1) * BLOCK;
+    return end < total ? end : total;
+}
+
+/* Where a range that arrived and a block overlap. */
+static int64_t overlap(const struct arrival *arrival, int64_t begin, int64_t end, int64_t *first)
+{
+    *first = arrival->first > begin ? arrival->first : begin;
+    const int64_t last = arrival->first + arrival->count < end ? arrival->first + arrival->count : end;
+    return last > *first ? last - *first : 0;
+}
+
+/* A replica that is done has no more to come: what did not arrive has no gradient. */
+static bool has_block(const struct exchange *exchange, const struct replica *replica, int64_t block)
+{
+    if (!replica->busy) return true;
+    const int64_t begin = block * BLOCK, end = block_end(exchange, block);
+    int64_t covered = 0, first;
+    for (size_t i = 0; i < replica->arrived; i++) covered += overlap(&replica->arrivals[i], begin, end, &first);
+    return covered == end - begin;
+}
+
+static void sum_block(void *argument, int task)
+{
+    const struct exchange *exchange = argument;
+    const tutti_trainer *trainer = exchange->trainer;
+    const int64_t block = exchange->ready[task];
+    const int64_t begin = block * BLOCK, end = block_end(exchange, block);
+    memset(trainer->gradients + begin, 0, (size_t)(end - begin) * sizeof(float));
+    for (int r = 0; r < trainer->count; r++) {
+        const struct replica *replica = &trainer->replicas[r];
+        if (trainer->parts[r] == 0) continue;
+        /* All that overlap the block have arrived, and no more are added once one has. */
+        for (size_t i = 0; i < replica->arrival_count; i++) {
+            int64_t first;
+            const struct arrival *arrival = &replica->arrivals[i];
+            const int64_t count = overlap(arrival, begin, end, &first);
+            float *restrict sum = trainer->gradients + first;
+            const float *restrict gradient = arrival->data + (first - arrival->first);
+            for (int64_t j = 0; j < count; j++) sum[j] += gradient[j];
+        }
+    }
+}
+
+/* Under the lock. True while some replica still works. */
+static bool find_ready(struct exchange *exchange, bool *failed)
+{
+    const tutti_trainer *trainer = exchange->trainer;
+    bool working = false;
+    for (int r = 0; r < trainer->count; r++) {
+        if (trainer->parts[r] == 0) continue;
+        working |= trainer->replicas[r].busy;
+        *failed |= !trainer->replicas[r].busy && trainer->replicas[r].status != TUTTI_OK;
+    }
+    exchange->ready_count = 0;
+    for (int64_t block = 0; block < exchange->blocks && !*failed; block++) {
+        bool ready = !exchange->summed[block];
+        for (int r = 0; r < trainer->count && ready; r++)
+            ready = trainer->parts[r] == 0 || has_block(exchange, &trainer->replicas[r], block);
+        if (!ready) continue;
+        exchange->ready[exchange->ready_count++] = block;
+        exchange->summed[block] = true;
+    }
+    return working;
+}
+
+tutti_status exchange_sum(tutti_trainer *trainer)
+{
+    tutti_status status = TUTTI_OK;
+    struct exchange exchange = { .trainer = trainer, .blocks = divide_up(trainer->network->total_floats, BLOCK) };
+    exchange.summed = memory_new((size_t)exchange.blocks, sizeof(*exchange.summed));
+    exchange.ready = memory_new((size_t)exchange.blocks, sizeof(*exchange.ready));
+    if (!exchange.summed || !exchange.ready) status = TUTTI_NO_MEMORY;
+    bool failed = status != TUTTI_OK;
+    pthread_mutex_lock(&trainer->lock);
+    while (true) {
+        const bool working = find_ready(&exchange, &failed);
+        if (exchange.ready_count > 0) {
+            pthread_mutex_unlock(&trainer->lock);
+            thread_pool_run(trainer->pool, exchange.ready_count, sum_block, &exchange);
+            pthread_mutex_lock(&trainer->lock);
+            continue;
+        }
+        if (!working) break;
+        pthread_cond_wait(&trainer->changed, &trainer->lock);
+    }
+    pthread_mutex_unlock(&trainer->lock);
+    free(exchange.summed);
+    free(exchange.ready);
+    return status;
+}

@@ -1,0 +1,280 @@
+/* The loop over epochs: batches in (batches.c), steps, progress, test, checkpoints. */
+#include "train/batches.h"
+#include "train/trainer.h"
+
+#include "base/memory.h"
+
+#include <string.h>
+
+struct fit {
+    tutti_trainer *trainer;
+    const tutti_source *source;
+    const tutti_fitting *fitting;
+    int64_t batch, epochs;
+    int64_t steps;         /* of this call */
+    int64_t epoch_samples; /* of this call's part of the epoch, and the seconds that training them took */
+    double epoch_seconds;
+};
+
+/* ------------------------------------------------------------------------------------------------ checking ---- */
+
+static tutti_status check_source(const tutti_source *source, const char *what)
+{
+    if (!source->read) return fail(TUTTI_INVALID, "the %s data have no read function", what);
+    if (source->samples < 1) return fail(TUTTI_INVALID, "there are no %s data: at least one sample is needed", what);
+    return TUTTI_OK;
+}
+
+static tutti_status check(struct fit *fit)
+{
+    tutti_status status = TUTTI_OK;
+    const tutti_fitting *fitting = fit->fitting;
+    const tutti_trainer *trainer = fit->trainer;
+    if (trainer->loss == TUTTI_LOSS_NONE)
+        FAIL(TUTTI_INVALID, "this trainer was compiled without a loss: it can only infer");
+    TRY(check_source(fit->source, "training"));
+    if (fitting->test) TRY(check_source(fitting->test, "test"));
+    if (fitting->epochs < 0 || fitting->steps < 0 || fitting->batch < 0)
+        FAIL(TUTTI_INVALID, "epochs, steps and batch are %lld, %lld and %lld: they cannot be negative",
+            (long long)fitting->epochs, (long long)fitting->steps, (long long)fitting->batch);
+    fit->epochs = fitting->epochs ? fitting->epochs : 1;
+    fit->batch = fitting->batch ? fitting->batch : trainer->batch;
+    if (fit->batch > trainer->batch)
+        FAIL(TUTTI_INVALID, "a batch of %lld was asked for: the trainer was compiled for at most %lld",
+            (long long)fit->batch, (long long)trainer->batch);
+    if (fit->batch > fit->source->samples && (fitting->batch || trainer->batch_given))
+        FAIL(TUTTI_INVALID, "the batch of %lld is larger than the data: there are %lld samples", (long long)fit->batch,
+            (long long)fit->source->samples);
+    if (fit->batch > fit->source->samples) fit->batch = fit->source->samples;
+done:
+    return status;
+}
+
+/* Where to begin: where the checkpoint is, or anew. */
+static tutti_status begin(struct fit *fit)
+{
+    tutti_status status = TUTTI_OK;
+    tutti_trainer *trainer = fit->trainer;
+    struct position *position = &trainer->position;
+    if (fit->fitting->resume) TRY(tutti_resume(trainer, fit->fitting->resume));
+    if (!trainer->resumed) *position = (struct position) { .steps = position->steps };
+    trainer->resumed = false;
+    if (position->samples > 0 && position->epoch_samples != fit->source->samples)
+        FAIL(TUTTI_MISMATCH,
+            "the checkpoint was taken within an epoch over %lld samples and these data have %lld: resume with the same "
+            "data",
+            (long long)position->epoch_samples, (long long)fit->source->samples);
+    position->epoch_samples = fit->source->samples;
+done:
+    return status;
+}
+
+/* -------------------------------------------------------------------------------------------------- epochs ---- */
+
+static void report_progress(const struct fit *fit, const tutti_metrics *test)
+{
+    const tutti_trainer *trainer = fit->trainer;
+    const struct position *position = &trainer->position;
+    tutti_progress progress = { .epoch = position->epoch + 1,
+        .epochs = fit->epochs,
+        .step = (position->samples + fit->batch - 1) / fit->batch,
+        .steps_in_epoch = (fit->source->samples + fit->batch - 1) / fit->batch,
+        .total_steps = position->steps,
+        .samples_per_s = fit->epoch_seconds > 0 ? (double)fit->epoch_samples / fit->epoch_seconds : 0,
+        .end_of_epoch = test != NULL };
+    if (!fit->fitting->progress) return;
+    metrics_set(trainer, position->loss, position->correct, position->samples, &progress.train);
+    if (test) progress.test = *test;
+    fit->fitting->progress(fit->fitting->user, &progress);
+}
+
+static tutti_status save(const struct fit *fit)
+{
+    return fit->fitting->save ? tutti_save(fit->trainer, fit->fitting->save) : TUTTI_OK;
+}
+
+static bool cancelled(const struct fit *fit)
+{
+    return atomic_load(&fit->trainer->cancelled);
+}
+
+static bool enough(const struct fit *fit)
+{
+    return fit->fitting->steps > 0 && fit->steps >= fit->fitting->steps;
+}
+
+static struct batches_options batches_of(const tutti_trainer *trainer, int64_t batch)
+{
+    return (struct batches_options) {
+        .batch = batch, .input_bytes = trainer->input_bytes, .target_bytes = trainer->target_bytes
+    };
+}
+
+/* The steps that are left of the epoch, or fewer: cancelled, or enough steps done. */
+static tutti_status train_epoch(struct fit *fit)
+{
+    tutti_status status;
+    tutti_trainer *trainer = fit->trainer;
+    struct position *position = &trainer->position;
+    struct batches *batches = NULL;
+    struct batches_options options = batches_of(trainer, fit->batch);
+    options.shuffle = !fit->fitting->no_shuffle;
+    options.seed = trainer->seed;
+    options.epoch = (uint64_t)position->epoch;
+    options.position = position->samples;
+    fit->epoch_samples = 0;
+    fit->epoch_seconds = 0;
+    TRY(batches_open(&batches, fit->source, &options));
+    while (!cancelled(fit) && !enough(fit)) {
+        struct batch batch;
+        struct replica_work sums;
+        const double start = clock_seconds();
+        TRY(batches_next(batches, &batch));
+        if (batch.samples == 0) break;
+        TRY(trainer_step(trainer, batch.inputs, batch.targets, batch.samples, &sums));
+        fit->epoch_seconds += clock_seconds() - start;
+        fit->epoch_samples += batch.samples;
+        fit->steps++;
+        position->samples += batch.samples;
+        position->loss += sums.loss;
+        position->correct += sums.correct;
+        report_progress(fit, NULL);
+    }
+done:
+    batches_close(batches);
+    return status;
+}
+
+/* Loss and accuracy over a source; ends early, with *whole false, when cancelled. */
+static tutti_status evaluate(tutti_trainer *trainer, const tutti_source *source, tutti_metrics *metrics, bool *whole)
+{
+    tutti_status status;
+    struct batches *batches = NULL;
+    struct replica_work sums = { 0 };
+    const struct batches_options options = batches_of(trainer, trainer->batch);
+    int64_t samples = 0;
+    *whole = false;
+    TRY(batches_open(&batches, source, &options));
+    while (!atomic_load(&trainer->cancelled)) {
+        struct batch batch;
+        TRY(batches_next(batches, &batch));
+        *whole = batch.samples == 0;
+        if (*whole) break;
+        TRY(trainer_forward(trainer, PLAN_EVALUATE, batch.inputs, batch.targets, batch.samples, &sums, NULL));
+        samples += batch.samples;
+    }
+    metrics_set(trainer, sums.loss, sums.correct, samples, metrics);
+done:
+    batches_close(batches);
+    return status;
+}
+
+/* Test, checkpoint, progress. The epoch counts as complete only after its test, so that a training that was cancelled
+ * there repeats the test when it is resumed. */
+static tutti_status end_epoch(struct fit *fit)
+{
+    tutti_status status = TUTTI_OK;
+    struct position *position = &fit->trainer->position;
+    tutti_metrics test = { 0 };
+    bool whole = true;
+    if (fit->fitting->test) TRY(evaluate(fit->trainer, fit->fitting->test, &test, &whole));
+    if (!whole) goto done;
+    const struct position before = *position;
+    *position =
+        (struct position) { .steps = before.steps, .epoch = before.epoch + 1, .epoch_samples = before.epoch_samples };
+    status = save(fit);
+    if (status != TUTTI_OK) goto done;
+    const struct position after = *position;
+    *position = before; /* what is reported is the epoch that ended */
+    report_progress(fit, &test);
+    *position = after;
+done:
+    return status;
+}
+
+static tutti_status stop_cancelled(struct fit *fit)
+{
+    atomic_store(&fit->trainer->cancelled, 0);
+    const tutti_status status = save(fit);
+    if (status != TUTTI_OK) return status;
+    return fail(TUTTI_CANCELLED, "cancelled after step %lld, in epoch %lld%s%s",
+        (long long)fit->trainer->position.steps, (long long)fit->trainer->position.epoch + 1,
+        fit->fitting->save ? "; saved as " : "", fit->fitting->save ? fit->fitting->save : "");
+}
+
+tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source, const tutti_fitting *fitting)
+{
+    static const tutti_fitting defaults;
+    tutti_status status;
+    struct fit fit = { .trainer = trainer, .source = source, .fitting = fitting ? fitting : &defaults };
+    if (!trainer || !source) FAIL(TUTTI_INVALID, "a trainer and a source of samples are needed");
+    TRY(check(&fit));
+    TRY(begin(&fit));
+    const struct position *position = &trainer->position;
+    bool saved = false; /* at the end of an epoch, with nothing done since */
+    while (position->epoch < fit.epochs && !cancelled(&fit) && !enough(&fit)) {
+        saved = false;
+        TRY(train_epoch(&fit));
+        if (position->samples < source->samples) continue; /* stopped within the epoch */
+        const int64_t epoch = position->epoch;
+        TRY(end_epoch(&fit));
+        saved = position->epoch > epoch;
+    }
+    if (cancelled(&fit)) {
+        status = stop_cancelled(&fit);
+        goto done;
+    }
+    if (!saved) TRY(save(&fit));
+done:
+    return status;
+}
+
+/* -------------------------------------------------------------------------------------------------- arrays ---- */
+
+struct arrays {
+    const unsigned char *inputs, *targets;
+    size_t input_bytes, target_bytes;
+};
+
+static int read_arrays(void *user, const int64_t *indices, int64_t count, float *inputs, void *targets)
+{
+    const struct arrays *arrays = user;
+    for (int64_t i = 0; i < count; i++) {
+        const size_t from = (size_t)indices[i], to = (size_t)i;
+        memcpy((unsigned char *)inputs + to * arrays->input_bytes, arrays->inputs + from * arrays->input_bytes,
+            arrays->input_bytes);
+        memcpy((unsigned char *)targets + to * arrays->target_bytes, arrays->targets + from * arrays->target_bytes,
+            arrays->target_bytes);
+    }
+    return 0;
+}
+
+tutti_status tutti_fit(
+    tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, const tutti_fitting *fitting)
+{
+    if (!trainer || !inputs || !targets) return fail(TUTTI_INVALID, "a trainer, inputs and targets are needed");
+    struct arrays arrays = { .inputs = (const unsigned char *)inputs,
+        .targets = targets,
+        .input_bytes = trainer->input_bytes,
+        .target_bytes = trainer->target_bytes };
+    const tutti_source source = { .samples = samples, .read = read_arrays, .user = &arrays };
+    return tutti_fit_source(trainer, &source, fitting);
+}
+
+tutti_status tutti_evaluate_source(tutti_trainer *trainer, const tutti_source *source, tutti_metrics *metrics)
+{
+    tutti_status status;
+    bool whole;
+    tutti_metrics unused;
+    if (!trainer || !source) FAIL(TUTTI_INVALID, "a trainer and a source of samples are needed");
+    if (trainer->loss == TUTTI_LOSS_NONE)
+        FAIL(TUTTI_INVALID, "this trainer was compiled without a loss: it can only infer");
+    TRY(check_source(source, "test"));
+    TRY(evaluate(trainer, source, metrics ? metrics : &unused, &whole));
+    if (!whole) {
+        atomic_store(&trainer->cancelled, 0);
+        FAIL(TUTTI_CANCELLED, "the evaluation was cancelled");
+    }
+done:
+    return status;
+}

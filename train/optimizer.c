@@ -1,0 +1,254 @@
+#include "train/optimizer.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool in_range(float value, float low, float high)
+{
+    return value >= low && value < high; /* false for NaN */
+}
+
+tutti_status optimizer_init(struct optimizer *optimizer, const tutti_training *training)
+{
+    *optimizer = (struct optimizer) {
+        .kind = training->optimizer,
+        .learning_rate = training->learning_rate,
+        .momentum = training->momentum,
+        .nesterov = training->nesterov,
+        .weight_decay = training->weight_decay,
+        .beta1 = training->beta1 != 0 ? training->beta1 : 0.9f,
+        .beta2 = training->beta2 != 0 ? training->beta2 : 0.999f,
+        .epsilon = training->epsilon != 0 ? training->epsilon : 1e-8f,
+    };
+    if (optimizer->kind != TUTTI_SGD && optimizer->kind != TUTTI_ADAM && optimizer->kind != TUTTI_ADAMW)
+        return fail(TUTTI_INVALID, "there is no optimizer %d", (int)optimizer->kind);
+    if (optimizer->learning_rate == 0) optimizer->learning_rate = optimizer->kind == TUTTI_SGD ? 0.01f : 0.001f;
+    if (!in_range(optimizer->learning_rate, 0, INFINITY))
+        return fail(TUTTI_INVALID, "the learning rate is %g: it must be positive and finite", optimizer->learning_rate);
+    if (!in_range(optimizer->momentum, 0, 1))
+        return fail(TUTTI_INVALID, "momentum is %g: it must be at least 0 and below 1", optimizer->momentum);
+    if (optimizer->kind == TUTTI_SGD && optimizer->nesterov && optimizer->momentum == 0)
+        return fail(TUTTI_INVALID, "nesterov needs a momentum above 0");
+    if (!in_range(optimizer->weight_decay, 0, INFINITY))
+        return fail(TUTTI_INVALID, "weight decay is %g: it must be at least 0 and finite", optimizer->weight_decay);
+    if (!in_range(optimizer->beta1, 0, 1) || !in_range(optimizer->beta2, 0, 1))
+        return fail(TUTTI_INVALID, "beta1 and beta2 are %g and %g: they must be at least 0 and below 1",
+            optimizer->beta1, optimizer->beta2);
+    if (!in_range(optimizer->epsilon, 0, INFINITY))
+        return fail(TUTTI_INVALID, "epsilon is %g: it must be positive and finite", optimizer->epsilon);
+    return TUTTI_OK;
+}
+
+const char *optimizer_name(tutti_optimizer kind)
+{
+    static const char *const names[] = { [TUTTI_SGD] = "sgd", [TUTTI_ADAM] = "adam", [TUTTI_ADAMW] = "adamw" };
+    return names[kind];
+}
+
+int optimizer_states(const struct optimizer *optimizer)
+{
+    return optimizer->kind == TUTTI_SGD ? optimizer->momentum != 0 : 2;
+}
+
+const char *optimizer_state_name(const struct optimizer *optimizer, int state)
+{
+    if (optimizer->kind == TUTTI_SGD) return "momentum_buffer";
+    return state == 0 ? "exp_avg" : "exp_avg_sq";
+}
+
+void optimizer_constants(const struct optimizer *optimizer, int64_t step, struct step_constants *constants)
+{
+    constants->learning_rate = optimizer->learning_rate;
+    constants->bias_correction1 = (float)(1 - pow(optimizer->beta1, (double)step + 1));
+    constants->bias_correction2 = (float)(1 - pow(optimizer->beta2, (double)step + 1));
+}
+
+/* One task of the update on the host: a range of the trained parameters, or one running statistic. */
+struct update {
+    const struct optimizer *optimizer;
+    const struct step_constants *constants;
+    const tutti_network *network;
+    float *parameters;
+    const float *gradients;
+    float *const *states;
+    int ranges;
+};
+
+enum { RANGE = 1 << 16 }; /* floats of a task */
+
+static void update_sgd(const struct update *u, int64_t n, float *restrict p, const float *restrict g)
+{
+    const float rate = u->constants->learning_rate, decay = u->optimizer->weight_decay;
+    for (int64_t i = 0; i < n; i++) p[i] -= rate * (g[i] + decay * p[i]);
+}
+
+static void update_momentum(
+    const struct update *u, int64_t n, float *restrict p, const float *restrict g, float *restrict v)
+{
+    const float rate = u->constants->learning_rate, decay = u->optimizer->weight_decay,
+                momentum = u->optimizer->momentum;
+    if (!u->optimizer->nesterov)
+        for (int64_t i = 0; i < n; i++) {
+            v[i] = momentum * v[i] + (g[i] + decay * p[i]);
+            p[i] -= rate * v[i];
+        }
+    else
+        for (int64_t i = 0; i < n; i++) {
+            const float gradient = g[i] + decay * p[i];
+            v[i] = momentum * v[i] + gradient;
+            p[i] -= rate * (gradient + momentum * v[i]);
+        }
+}
+
+static void update_adam(
+    const struct update *u, int64_t n, float *restrict p, const float *restrict g, float *restrict m, float *restrict v)
+{
+    const struct optimizer *o = u->optimizer;
+    const float rate = u->constants->learning_rate / u->constants->bias_correction1;
+    const float root = sqrtf(u->constants->bias_correction2);
+    const float rest1 = 1 - o->beta1, rest2 = 1 - o->beta2, beta2 = o->beta2, epsilon = o->epsilon;
+    const float keep = o->kind == TUTTI_ADAMW ? 1 - u->constants->learning_rate * o->weight_decay : 1;
+    const float decay = o->kind == TUTTI_ADAMW ? 0 : o->weight_decay;
+    for (int64_t i = 0; i < n; i++) {
+        const float gradient = g[i] + decay * p[i];
+        m[i] += rest1 * (gradient - m[i]);
+        v[i] = beta2 * v[i] + rest2 * (gradient * gradient);
+        p[i] = keep * p[i] - rate * (m[i] / (sqrtf(v[i]) / root + epsilon));
+    }
+}
+
+static void update_statistic(const struct parameter *parameter, float *p, const float *g)
+{
+    const float momentum = parameter->momentum;
+    for (int64_t i = 0; i < parameter->elements; i++) p[i] = (1 - momentum) * p[i] + momentum * g[i];
+}
+
+static void update_task(void *argument, int task)
+{
+    const struct update *u = argument;
+    if (task >= u->ranges) {
+        const struct parameter *parameter = &u->network->parameters[task - u->ranges];
+        if (!parameter->trained)
+            update_statistic(parameter, u->parameters + parameter->offset, u->gradients + parameter->offset);
+        return;
+    }
+    const int64_t first = (int64_t)task * RANGE, left = u->network->trained_floats - first;
+    const int64_t n = left < RANGE ? left : RANGE;
+    float *p = u->parameters + first;
+    const float *g = u->gradients + first;
+    const int states = optimizer_states(u->optimizer);
+    if (states == 0)
+        update_sgd(u, n, p, g);
+    else if (states == 1)
+        update_momentum(u, n, p, g, u->states[0] + first);
+    else
+        update_adam(u, n, p, g, u->states[0] + first, u->states[1] + first);
+}
+
+void optimizer_update(const struct optimizer *optimizer, struct thread_pool *pool, const tutti_network *network,
+    const struct step_constants *constants, float *parameters, const float *gradients, float *const *states)
+{
+    struct update update = { .optimizer = optimizer,
+        .constants = constants,
+        .network = network,
+        .parameters = parameters,
+        .gradients = gradients,
+        .states = states,
+        .ranges = (int)divide_up(network->trained_floats, RANGE) };
+    thread_pool_run(pool, update.ranges + (int)network->parameter_count, update_task, &update);
+}
+
+tutti_status optimizer_statistics(const tutti_network *network, struct statistic_row **rows, int *count)
+{
+    *count = 0;
+    *rows = memory_new(network->parameter_count, sizeof(**rows));
+    if (!*rows) return TUTTI_NO_MEMORY;
+    for (size_t i = 0; i < network->parameter_count; i++) {
+        const struct parameter *parameter = &network->parameters[i];
+        if (parameter->trained) continue;
+        (*rows)[(*count)++] = (struct statistic_row) {
+            .first = parameter->offset, .count = parameter->elements, .momentum = parameter->momentum
+        };
+    }
+    return TUTTI_OK;
+}
+
+/* Work-items of the streaming kernels: CPU class, one task per RANGE floats; GPU class, groups of 256 items with four
+ * neighbouring floats each. Returns the floats of an item, which the kernel is told. */
+enum { GPU_GROUP = 256, GPU_FLOATS = 4 };
+
+static int64_t floats_of_item(const struct device *device)
+{
+    return device->can.class == DEVICE_CPU ? RANGE : GPU_FLOATS;
+}
+
+static void launch_stream(struct launch *launch, const struct device *device, int64_t floats)
+{
+    const size_t items = (size_t)divide_up(floats, floats_of_item(device));
+    if (device->can.class == DEVICE_CPU)
+        launch_tasks(launch, items, 1, 1);
+    else
+        launch_grid(launch, 1, size_round_up(items, GPU_GROUP), 1, 1, GPU_GROUP, 1, 1);
+}
+
+static void emit_trained(
+    const struct optimizer *o, int64_t floats, const struct optimizer_buffers *buffers, struct launch_list *list)
+{
+    static const char *const kernels[] = { "sgd", "sgd_momentum", "adam" };
+    const int states = optimizer_states(o);
+    struct launch *launch = launch_add(list, "optimizer", kernels[states], "%s", "");
+    launch_buffer(launch, buffers->parameters);
+    launch_buffer(launch, buffers->gradients);
+    for (int i = 0; i < states; i++) launch_buffer(launch, buffers->states[i]);
+    launch_buffer(launch, buffers->constants);
+    launch_buffer(launch, buffers->losses);
+    launch_long(launch, floats);
+    launch_int(launch, floats_of_item(list->device));
+    launch_float(launch, o->weight_decay);
+    if (states == 1) {
+        launch_float(launch, o->momentum);
+        launch_int(launch, o->nesterov);
+    }
+    if (states == 2) {
+        launch_float(launch, o->beta1);
+        launch_float(launch, o->beta2);
+        launch_float(launch, o->epsilon);
+        launch_int(launch, o->kind == TUTTI_ADAMW);
+    }
+    launch_stream(launch, list->device, floats);
+    launch_work(launch, (double)floats * (2 + 6 * states), (double)floats * 4 * (3 + 2 * states));
+}
+
+void optimizer_emit(const struct optimizer *optimizer, const tutti_network *network,
+    const struct optimizer_buffers *buffers, int statistics, struct launch_list *list)
+{
+    if (network->trained_floats > 0) emit_trained(optimizer, network->trained_floats, buffers, list);
+    if (statistics == 0) return;
+    const bool cpu = list->device->can.class == DEVICE_CPU;
+    struct launch *launch = launch_add(list, "optimizer", "running_statistics", "%s", "");
+    launch_buffer(launch, buffers->parameters);
+    launch_buffer(launch, buffers->gradients);
+    launch_buffer(launch, buffers->statistics);
+    launch_buffer(launch, buffers->constants);
+    launch_buffer(launch, buffers->losses);
+    if (cpu)
+        launch_tasks(launch, (size_t)statistics, 1, 1);
+    else
+        launch_grid(launch, 1, (size_t)statistics * GPU_GROUP, 1, 1, GPU_GROUP, 1, 1);
+    const double floats = (double)(network->total_floats - network->trained_floats);
+    launch_work(launch, 3 * floats, 12 * floats);
+}
+
+void optimizer_emit_add(const tutti_network *network, cl_mem sum, cl_mem gradients, struct launch_list *list)
+{
+    struct launch *launch = launch_add(list, "optimizer", "gradients_add", "%s", "");
+    launch_buffer(launch, sum);
+    launch_buffer(launch, gradients);
+    launch_long(launch, network->total_floats);
+    launch_int(launch, floats_of_item(list->device));
+    launch_stream(launch, list->device, network->total_floats);
+    launch_work(launch, (double)network->total_floats, 12 * (double)network->total_floats);
+}

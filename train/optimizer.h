@@ -1,0 +1,58 @@
+/* The rules by which parameters follow their gradients, as PyTorch defines them, over whole arenas:
+ *
+ *   SGD    g += decay p;  v = momentum v + g;  p -= rate (nesterov ? g + momentum v : v)      (v only with momentum)
+ *   Adam   g += decay p;  m += (1 - beta1)(g - m);  v = beta2 v + (1 - beta2) g g;
+ *          p -= rate / (1 - beta1^t) m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
+ *   AdamW  p -= rate decay p, then as Adam without g += decay p
+ *
+ * and running statistics, which lie behind the trained parameters: p = (1 - momentum) p + momentum g.
+ * There are two forms of each rule, equal up to rounding: loops on the host's threads (several devices share one master
+ * copy), and launches at the end of the list of a single device. */
+#ifndef TRAIN_OPTIMIZER_H
+#define TRAIN_OPTIMIZER_H
+
+#include "base/threads.h"
+#include "graph/network.h"
+#include "graph/operation.h"
+
+#define OPTIMIZER_STATES 2
+
+struct optimizer {
+    tutti_optimizer kind;
+    float learning_rate, momentum, weight_decay, beta1, beta2, epsilon;
+    bool nesterov;
+};
+
+/* Fills in the defaults; refuses what is out of range. */
+tutti_status optimizer_init(struct optimizer *optimizer, const tutti_training *training);
+const char *optimizer_name(tutti_optimizer kind); /* "sgd", "adam", "adamw" */
+/* Arrays as long as the trained parameters that the rule keeps from step to step, and their names as PyTorch's. */
+int optimizer_states(const struct optimizer *optimizer);
+const char *optimizer_state_name(const struct optimizer *optimizer, int state);
+/* Learning rate and bias corrections of the step with this number, counted from 0. */
+void optimizer_constants(const struct optimizer *optimizer, int64_t step, struct step_constants *constants);
+
+/* On the host. Arenas have network->total_floats; states only network->trained_floats. */
+void optimizer_update(const struct optimizer *optimizer, struct thread_pool *pool, const tutti_network *network,
+    const struct step_constants *constants, float *parameters, const float *gradients, float *const *states);
+
+/* On a device: what the launches read and write. */
+struct optimizer_buffers {
+    cl_mem parameters, gradients, states[OPTIMIZER_STATES];
+    cl_mem constants;  /* struct step_constants */
+    cl_mem losses;     /* float[2] per run: nothing is updated where the first of one of them is not finite */
+    cl_mem statistics; /* the table below; NULL where the network has no running statistics */
+};
+/* Contents of the table that the launch over running statistics reads: a row for each of them. */
+struct statistic_row {
+    int64_t first, count;
+    float momentum;
+    int32_t reserved;
+};
+tutti_status optimizer_statistics(const tutti_network *network, struct statistic_row **rows, int *count);
+void optimizer_emit(const struct optimizer *optimizer, const tutti_network *network,
+    const struct optimizer_buffers *buffers, int statistics, struct launch_list *list);
+/* sum += gradients over the whole arena: micro-batches. */
+void optimizer_emit_add(const tutti_network *network, cl_mem sum, cl_mem gradients, struct launch_list *list);
+
+#endif

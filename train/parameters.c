@@ -1,0 +1,160 @@
+/* Parameters, gradients and checkpoints of a trainer, as the caller sees them. */
+#include "train/trainer.h"
+
+#include "base/memory.h"
+
+#include <string.h>
+
+static tutti_status find(
+    tutti_trainer *trainer, const char *name, const void *values, int64_t count, const struct parameter **parameter)
+{
+    if (!trainer || !name || !values)
+        return fail(TUTTI_INVALID, "a trainer, a parameter's name and an array are needed");
+    *parameter = network_find(trainer->network, name);
+    if (!*parameter) return fail(TUTTI_INVALID, "the network has no parameter '%s'", name);
+    if ((*parameter)->elements != count)
+        return fail(TUTTI_INVALID, "'%s' has %lld elements: an array of %lld was given", name,
+            (long long)(*parameter)->elements, (long long)count);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_get_parameter(tutti_trainer *trainer, const char *name, float *values, int64_t count)
+{
+    tutti_status status;
+    const struct parameter *parameter;
+    TRY(find(trainer, name, values, count, &parameter));
+    TRY(trainer_fetch(trainer));
+    memcpy(values, trainer->parameters + parameter->offset, (size_t)count * sizeof(float));
+done:
+    return status;
+}
+
+tutti_status tutti_set_parameter(tutti_trainer *trainer, const char *name, const float *values, int64_t count)
+{
+    tutti_status status;
+    const struct parameter *parameter;
+    TRY(find(trainer, name, values, count, &parameter));
+    TRY(trainer_fetch(trainer));
+    memcpy(trainer->parameters + parameter->offset, values, (size_t)count * sizeof(float));
+    trainer_changed(trainer);
+done:
+    return status;
+}
+
+tutti_status tutti_get_gradient(tutti_trainer *trainer, const char *name, float *values, int64_t count)
+{
+    tutti_status status;
+    const struct parameter *parameter;
+    TRY(find(trainer, name, values, count, &parameter));
+    if (!parameter->trained) FAIL(TUTTI_INVALID, "'%s' is a running statistic: it has no gradient", name);
+    if (!trainer->stepped) FAIL(TUTTI_INVALID, "there is no gradient of '%s' before the first training step", name);
+    if (trainer->exchange) {
+        memcpy(values, trainer->gradients + parameter->offset, (size_t)count * sizeof(float));
+    } else {
+        const struct replica *replica = &trainer->replicas[0];
+        TRY(buffer_read(replica->device, replica->sum_is_gradient ? replica->sum : replica->gradients,
+            (size_t)parameter->offset * sizeof(float), values, (size_t)count * sizeof(float)));
+    }
+done:
+    return status;
+}
+
+tutti_status tutti_parameter_info(
+    const tutti_network *network, int position, const char **name, tutti_shape *shape, bool *trained)
+{
+    if (!network) return fail(TUTTI_INVALID, "a network is needed");
+    int at = 0;
+    for (int wanted = 1; wanted >= 0; wanted--) /* running statistics last */
+        for (size_t i = 0; i < network->parameter_count; i++) {
+            const struct parameter *parameter = &network->parameters[i];
+            if (parameter->trained != (bool)wanted || at++ != position) continue;
+            if (name) *name = parameter->name;
+            if (shape) *shape = parameter->shape;
+            if (trained) *trained = parameter->trained;
+            return TUTTI_OK;
+        }
+    return fail(TUTTI_INVALID, "there is no parameter %d: the network has %d", position, at);
+}
+
+/* --------------------------------------------------------------------------------------------- checkpoints ---- */
+
+/* With the newest values on the host. */
+static tutti_status checkpoint_of(tutti_trainer *trainer, struct checkpoint *checkpoint)
+{
+    const tutti_status status = trainer_fetch(trainer);
+    *checkpoint = (struct checkpoint) { .parameters = trainer->network->parameters,
+        .count = trainer->network->parameter_count,
+        .weights = trainer->parameters,
+        .optimizer = &trainer->optimizer,
+        .position = trainer->position,
+        .seed = trainer->seed };
+    for (int i = 0; i < OPTIMIZER_STATES; i++) checkpoint->states[i] = trainer->states[i];
+    return status;
+}
+
+/* States that the trainer has on the host only once a step was made, or never without a loss. */
+static tutti_status make_states(tutti_trainer *trainer)
+{
+    for (int i = 0; i < optimizer_states(&trainer->optimizer); i++) {
+        if (trainer->states[i]) continue;
+        trainer->states[i] = memory_new((size_t)trainer->network->trained_floats, sizeof(float));
+        if (!trainer->states[i]) return TUTTI_NO_MEMORY;
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti_save_weights(tutti_trainer *trainer, const char *path)
+{
+    tutti_status status;
+    struct checkpoint checkpoint;
+    if (!trainer || !path) FAIL(TUTTI_INVALID, "a trainer and a file name are needed");
+    TRY(checkpoint_of(trainer, &checkpoint));
+    TRY(weights_save(&checkpoint, path));
+done:
+    return status;
+}
+
+tutti_status tutti_load_weights(tutti_trainer *trainer, const char *path)
+{
+    tutti_status status;
+    struct checkpoint checkpoint;
+    if (!trainer || !path) FAIL(TUTTI_INVALID, "a trainer and a file name are needed");
+    TRY(checkpoint_of(trainer, &checkpoint));
+    TRY(weights_load(&checkpoint, path));
+    trainer_changed(trainer);
+done:
+    return status;
+}
+
+tutti_status tutti_save(tutti_trainer *trainer, const char *name)
+{
+    tutti_status status;
+    struct checkpoint checkpoint;
+    if (!trainer || !name) FAIL(TUTTI_INVALID, "a trainer and the name of a checkpoint are needed");
+    if (trainer->loss == TUTTI_LOSS_NONE) FAIL(TUTTI_INVALID, "this trainer has no training to save: save its weights");
+    TRY(trainer_fetch(trainer));
+    TRY(make_states(trainer));
+    TRY(checkpoint_of(trainer, &checkpoint));
+    TRY(checkpoint_save(&checkpoint, name));
+done:
+    return status;
+}
+
+tutti_status tutti_resume(tutti_trainer *trainer, const char *name)
+{
+    tutti_status status;
+    struct checkpoint checkpoint;
+    if (!trainer || !name) FAIL(TUTTI_INVALID, "a trainer and the name of a checkpoint are needed");
+    if (trainer->loss == TUTTI_LOSS_NONE)
+        FAIL(TUTTI_INVALID, "this trainer has no training to resume: load its weights");
+    TRY(trainer_fetch(trainer));
+    TRY(make_states(trainer));
+    TRY(checkpoint_of(trainer, &checkpoint));
+    TRY(checkpoint_load(&checkpoint, name));
+    trainer->position = checkpoint.position;
+    trainer->seed = checkpoint.seed;
+    trainer->resumed = true;
+    trainer_changed(trainer);
+done:
+    return status;
+}

@@ -1,0 +1,353 @@
+#include "train/replica.h"
+
+#include "base/memory.h"
+#include "train/trainer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------------------------------------- buffers ---- */
+
+static bool trains(const struct replica *replica)
+{
+    return replica->trainer->loss != TUTTI_LOSS_NONE;
+}
+
+/* A step never runs in more micro-batches than it has samples. */
+static size_t runs_most(const struct replica *replica)
+{
+    return (size_t)replica->trainer->batch;
+}
+
+static tutti_status make_statistics(struct replica *replica)
+{
+    tutti_status status = TUTTI_OK;
+    struct statistic_row *rows = NULL;
+    TRY(optimizer_statistics(replica->trainer->network, &rows, &replica->statistic_count));
+    if (replica->statistic_count == 0) goto done;
+    const size_t bytes = (size_t)replica->statistic_count * sizeof(*rows);
+    TRY(buffer_new(replica->device, bytes, &replica->statistics));
+    TRY(buffer_write(replica->device, replica->statistics, 0, rows, bytes));
+done:
+    free(rows);
+    return status;
+}
+
+/* The launches of the update. They are warmed up while the losses say NaN, so that they update nothing yet. */
+static tutti_status make_update(struct replica *replica, cl_mem gradients, struct launch_list *list)
+{
+    tutti_status status = TUTTI_OK;
+    const struct step_constants constants = { .runs = 1 };
+    const float not_finite[2] = { NAN, 0 };
+    const struct optimizer_buffers buffers = { .parameters = replica->parameters,
+        .gradients = gradients,
+        .states = { replica->states[0], replica->states[1] },
+        .constants = replica->constants,
+        .losses = replica->losses,
+        .statistics = replica->statistics };
+    launch_list_init(list, replica->device);
+    optimizer_emit(&replica->trainer->optimizer, replica->trainer->network, &buffers, replica->statistic_count, list);
+    TRY(launch_list_realise(list, NULL, NULL));
+    TRY(buffer_write(replica->device, replica->constants, 0, &constants, sizeof(constants)));
+    TRY(buffer_write(replica->device, replica->losses, 0, not_finite, sizeof(not_finite)));
+    TRY(launch_list_warm_up(list));
+done:
+    return status;
+}
+
+tutti_status replica_make_sum(struct replica *replica)
+{
+    tutti_status status = TUTTI_OK;
+    const tutti_network *network = replica->trainer->network;
+    if (replica->sum_made) return TUTTI_OK;
+    TRY(buffer_new(replica->device, (size_t)network->total_floats * sizeof(float), &replica->sum));
+    launch_list_init(&replica->add, replica->device);
+    optimizer_emit_add(network, replica->sum, replica->gradients, &replica->add);
+    TRY(launch_list_realise(&replica->add, NULL, NULL));
+    TRY(launch_list_warm_up(&replica->add));
+    if (!replica->trainer->exchange) TRY(make_update(replica, replica->sum, &replica->update_sum));
+    replica->sum_made = true;
+done:
+    if (status != TUTTI_OK) {
+        launch_list_free(&replica->add);
+        launch_list_free(&replica->update_sum);
+        buffer_free(&replica->sum);
+    }
+    return status;
+}
+
+tutti_status replica_init(struct replica *replica, struct tutti_trainer *trainer, struct device *device)
+{
+    tutti_status status = TUTTI_OK;
+    const tutti_network *network = trainer->network;
+    const size_t runs = (size_t)trainer->batch;
+    replica->trainer = trainer;
+    replica->device = device;
+    replica->generation = 1;
+    replica->run_constants = memory_new(runs + 1, sizeof(*replica->run_constants));
+    replica->run_losses = memory_new(2 * runs, sizeof(float));
+    if (!replica->run_constants || !replica->run_losses) return TUTTI_NO_MEMORY;
+    TRY(buffer_new(device, (size_t)network->total_floats * sizeof(float), &replica->parameters));
+    if (!trains(replica)) return TUTTI_OK;
+    TRY(buffer_new(device, (size_t)network->total_floats * sizeof(float), &replica->gradients));
+    if (trainer->exchange) goto done;
+    for (int i = 0; i < optimizer_states(&trainer->optimizer); i++)
+        TRY(buffer_new(device, (size_t)network->trained_floats * sizeof(float), &replica->states[i]));
+    TRY(buffer_new(device, sizeof(struct step_constants), &replica->constants));
+    TRY(buffer_new(device, 2 * runs_most(replica) * sizeof(float), &replica->losses));
+    TRY(make_statistics(replica));
+    TRY(make_update(replica, replica->gradients, &replica->update));
+    replica->update_made = true;
+done:
+    if (status == TUTTI_OK && !replica->losses)
+        status = buffer_new(device, 2 * runs_most(replica) * sizeof(float), &replica->losses);
+    return status;
+}
+
+void replica_free(struct replica *replica)
+{
+    if (replica->threaded) {
+        pthread_mutex_lock(&replica->trainer->lock);
+        replica->stop = true;
+        pthread_cond_broadcast(&replica->trainer->changed);
+        pthread_mutex_unlock(&replica->trainer->lock);
+        pthread_join(replica->thread, NULL);
+    }
+    if (!replica->device) return;
+    replica_release(replica);
+    for (int i = 0; i < REPLICA_PLANS; i++) plan_free(replica->plans[i].plan);
+    launch_list_free(&replica->update);
+    launch_list_free(&replica->update_sum);
+    launch_list_free(&replica->add);
+    buffer_free(&replica->parameters);
+    buffer_free(&replica->gradients);
+    buffer_free(&replica->sum);
+    buffer_free(&replica->constants);
+    buffer_free(&replica->losses);
+    buffer_free(&replica->statistics);
+    for (int i = 0; i < OPTIMIZER_STATES; i++) buffer_free(&replica->states[i]);
+    if (replica->upload.buffer) staging_free(&replica->upload);
+    if (replica->download.buffer) staging_free(&replica->download);
+    free(replica->run_constants);
+    free(replica->run_losses);
+    free(replica->arrivals);
+}
+
+/* Bytes besides the plans' arenas. */
+static size_t fixed_bytes(const struct replica *replica, bool micro_batches)
+{
+    const struct tutti_trainer *trainer = replica->trainer;
+    size_t arenas = 1;
+    if (trains(replica)) arenas += 1 + micro_batches;
+    size_t bytes = arenas * (size_t)trainer->network->total_floats * sizeof(float);
+    if (trains(replica) && !trainer->exchange)
+        bytes +=
+            (size_t)optimizer_states(&trainer->optimizer) * (size_t)trainer->network->trained_floats * sizeof(float);
+    return bytes;
+}
+
+uint64_t replica_memory(const struct replica *replica)
+{
+    const struct arena *seen[REPLICA_PLANS];
+    int count = 0;
+    uint64_t bytes = fixed_bytes(replica, replica->sum != NULL);
+    for (int i = 0; i < REPLICA_PLANS; i++) {
+        if (!replica->plans[i].plan) continue;
+        const struct arena *arena = replica->plans[i].plan->arena;
+        bool known = false;
+        for (int j = 0; j < count; j++) known |= seen[j] == arena;
+        if (known) continue;
+        seen[count++] = arena;
+        bytes += arena_bytes(arena);
+    }
+    return bytes;
+}
+
+/* --------------------------------------------------------------------------------------------------- plans ---- */
+
+static struct plan_options options_of(const struct replica *replica, enum plan_mode mode, int64_t samples)
+{
+    struct plan_options options = { .mode = mode,
+        .samples = samples,
+        .output = replica->trainer->output,
+        .loss = replica->trainer->loss,
+        .parameters = replica->parameters,
+        .gradients = mode == PLAN_TRAIN ? replica->gradients : NULL };
+    /* The largest arena serves all plans: only one of them runs at a time. */
+    for (int i = 0; i < REPLICA_PLANS; i++) {
+        const struct plan *plan = replica->plans[i].plan;
+        if (plan && (!options.arena || arena_bytes(plan->arena) > arena_bytes(options.arena)))
+            options.arena = plan->arena;
+    }
+    return options;
+}
+
+static void drop_plan(struct replica *replica, struct cached_plan *cached)
+{
+    if (replica->last == cached->plan) replica->last = NULL;
+    plan_free(cached->plan);
+    memset(cached, 0, sizeof(*cached));
+}
+
+tutti_status replica_plan(struct replica *replica, enum plan_mode mode, int64_t samples, struct cached_plan **cached)
+{
+    tutti_status status = TUTTI_OK;
+    struct cached_plan *oldest = &replica->plans[0];
+    for (int i = 0; i < REPLICA_PLANS; i++) {
+        struct cached_plan *entry = &replica->plans[i];
+        if (entry->plan && entry->plan->options.mode == mode && entry->plan->options.samples == samples) {
+            entry->used = ++replica->clock;
+            *cached = entry;
+            return TUTTI_OK;
+        }
+        if (entry->used < oldest->used) oldest = entry; /* an empty one was used at 0 */
+    }
+    if (oldest->plan) drop_plan(replica, oldest);
+    const struct plan_options options = options_of(replica, mode, samples);
+    struct plan *plan = NULL;
+    TRY(plan_new(replica->device, replica->trainer->network, &options, &plan));
+    *oldest = (struct cached_plan) { .plan = plan, .used = ++replica->clock };
+    replica->build_s += plan->build_seconds;
+    replica->last = NULL; /* its kernels were warmed up over everybody's arena */
+    *cached = oldest;
+done:
+    return status;
+}
+
+tutti_status replica_explain(struct replica *replica, enum plan_mode mode, int64_t samples, struct plan **plan)
+{
+    struct plan_options options = options_of(replica, mode, samples);
+    options.explain = true;
+    replica->last = NULL;
+    return plan_new(replica->device, replica->trainer->network, &options, plan);
+}
+
+/* Whether the device has room for the plan of this many samples. */
+static tutti_status measure(struct replica *replica, int64_t samples, bool micro_batches, bool *fits, size_t *bytes)
+{
+    struct plan_options options = options_of(replica, trains(replica) ? PLAN_TRAIN : PLAN_INFER, samples);
+    options.arena = NULL;
+    *bytes = 0;
+    tutti_status status = plan_measure(replica->device, replica->trainer->network, &options, bytes);
+    *fits = status == TUTTI_OK;
+    if (status == TUTTI_DEVICE_MEMORY) return TUTTI_OK; /* e.g. one value larger than the largest allocation */
+    if (!size_add(*bytes, fixed_bytes(replica, micro_batches), bytes)) *fits = false;
+    if (*bytes > replica->device->can.memory_bytes) *fits = false;
+    return status;
+}
+
+static tutti_status no_room(const struct replica *replica, size_t bytes)
+{
+    const struct device *device = replica->device;
+    if (bytes == 0) return status_context(TUTTI_DEVICE_MEMORY, "the network does not fit with a single sample");
+    const tutti_network *network = replica->trainer->network;
+    const char *name = network->layer_count ? network->layers[0].name : "?";
+    return fail(TUTTI_DEVICE_MEMORY,
+        "the network of %zu layers ('%s' ...) needs %.1f MiB for one sample and device %d, '%s', has %.1f MiB to use: "
+        "take a smaller network or input, or a device with more memory",
+        network->layer_count, name, (double)bytes / 0x1p20, device->index, device->can.name,
+        (double)device->can.memory_bytes / 0x1p20);
+}
+
+/* The largest number of samples up to `most` that fits the device's memory. */
+static tutti_status find_capacity(struct replica *replica, int64_t most, int64_t share)
+{
+    tutti_status status = TUTTI_OK;
+    bool fits = false;
+    size_t bytes = 0;
+    TRY(measure(replica, most, most < share, &fits, &bytes));
+    replica->capacity = most;
+    if (fits) goto done;
+    if (most > 1) TRY(measure(replica, 1, share > 1, &fits, &bytes));
+    if (!fits) {
+        status = no_room(replica, bytes);
+        goto done;
+    }
+    int64_t low = 1, high = most; /* low fits, high does not */
+    while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        TRY(measure(replica, middle, true, &fits, &bytes));
+        *(fits ? &low : &high) = middle;
+    }
+    replica->capacity = low;
+done:
+    return status;
+}
+
+tutti_status replica_plan_first(struct replica *replica, int64_t samples)
+{
+    tutti_status status = TUTTI_OK;
+    struct cached_plan *cached;
+    const int64_t share = samples > 0 ? samples : replica->trainer->batch;
+    const int64_t limit = replica->trainer->micro_batch;
+    TRY(find_capacity(replica, limit > 0 && limit < share ? limit : share, share));
+    if (samples == 0) goto done; /* a plan is made if it ever gets work */
+    const int64_t runs = divide_up(samples, replica->capacity);
+    TRY(replica_plan(replica, trains(replica) ? PLAN_TRAIN : PLAN_INFER, divide_up(samples, runs), &cached));
+    if (runs > 1 && trains(replica)) TRY(replica_make_sum(replica));
+done:
+    return status;
+}
+
+/* -------------------------------------------------------------------------------------------------- thread ---- */
+
+static void finish_job(struct replica *replica, tutti_status status)
+{
+    replica->status = status;
+    if (status != TUTTI_OK) snprintf(replica->message, sizeof(replica->message), "%s", status_message());
+    replica->busy = false;
+}
+
+static void *serve(void *argument)
+{
+    struct replica *replica = argument;
+    struct tutti_trainer *trainer = replica->trainer;
+    pthread_mutex_lock(&trainer->lock);
+    while (true) {
+        while (!replica->busy && !replica->stop) pthread_cond_wait(&trainer->changed, &trainer->lock);
+        if (!replica->busy) break;
+        pthread_mutex_unlock(&trainer->lock);
+        const tutti_status status = replica->job(replica, replica->argument);
+        pthread_mutex_lock(&trainer->lock);
+        finish_job(replica, status);
+        pthread_cond_broadcast(&trainer->changed);
+    }
+    pthread_mutex_unlock(&trainer->lock);
+    return NULL;
+}
+
+tutti_status replica_thread(struct replica *replica)
+{
+    const int error = pthread_create(&replica->thread, NULL, serve, replica);
+    if (error)
+        return fail(
+            TUTTI_NO_MEMORY, "cannot start a thread for device %d: %s", replica->device->index, strerror(error));
+    replica->threaded = true;
+    return TUTTI_OK;
+}
+
+void replica_start(
+    struct replica *replica, tutti_status (*job)(struct replica *replica, void *argument), void *argument)
+{
+    if (!replica->threaded) {
+        finish_job(replica, job(replica, argument));
+        return;
+    }
+    pthread_mutex_lock(&replica->trainer->lock);
+    replica->job = job;
+    replica->argument = argument;
+    replica->busy = true;
+    pthread_cond_broadcast(&replica->trainer->changed);
+    pthread_mutex_unlock(&replica->trainer->lock);
+}
+
+tutti_status replica_wait(struct replica *replica)
+{
+    pthread_mutex_lock(&replica->trainer->lock);
+    while (replica->busy) pthread_cond_wait(&replica->trainer->changed, &replica->trainer->lock);
+    pthread_mutex_unlock(&replica->trainer->lock);
+    if (replica->status != TUTTI_OK) status_set_message(replica->message);
+    return replica->status;
+}

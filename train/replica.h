@@ -1,0 +1,104 @@
+/* A replica: the network on one device. It has the device's copy of the parameters, plans for the numbers of samples
+ * that occur, and, where there are several devices, a thread of its own. */
+#ifndef TRAIN_REPLICA_H
+#define TRAIN_REPLICA_H
+
+#include "plan/plan.h"
+#include "train/optimizer.h"
+
+#include <pthread.h>
+
+#define REPLICA_PLANS 8
+
+struct tutti_trainer;
+
+/* What a replica does with its part of a batch. */
+struct replica_work {
+    enum plan_mode mode;
+    const float *inputs; /* of the whole batch, as are the next two; NULL where the mode has none */
+    const void *targets;
+    float *outputs;
+    int64_t first, samples;          /* this replica's part of it */
+    struct step_constants constants; /* first_sample and runs are set for each launch */
+    /* Results: sums over the part. */
+    double loss, correct;
+};
+
+/* A range of gradients that has reached the host: of `count` floats from `first` on, at `data`. */
+struct arrival {
+    int64_t first, count;
+    const float *data;
+    cl_event event;
+};
+
+/* A plan and when it was last used; the cache drops the one unused for longest. */
+struct cached_plan {
+    struct plan *plan;
+    uint64_t used;
+    uint64_t prepared; /* the replica's `generation` when its prepared data were made */
+};
+
+struct replica {
+    struct tutti_trainer *trainer;
+    struct device *device;
+    bool lost;        /* failed: gets no work any more */
+    int64_t capacity; /* samples that fit at once; a larger part is run as micro-batches */
+    cl_mem parameters, gradients, states[OPTIMIZER_STATES];
+    cl_mem sum;               /* gradients of all micro-batches; NULL until there is more than one */
+    cl_mem constants, losses; /* for the optimizer's launch: of the step, and float[2] per micro-batch */
+    cl_mem statistics;        /* the optimizer's table */
+    int statistic_count;
+    struct launch_list update, update_sum, add;
+    bool update_made, sum_made;
+    struct cached_plan plans[REPLICA_PLANS];
+    uint64_t clock;                       /* counts uses of plans */
+    const struct plan *last;              /* the plan that ran last: another one's prepared data may be overwritten */
+    uint64_t generation;                  /* counts changes of the parameters on the device */
+    uint64_t version;                     /* the trainer's version of the parameters that the device has */
+    struct staging upload, download;      /* page-locked, of devices that do not share the host's memory */
+    struct step_constants *run_constants; /* host memory that uploads read until the work is done */
+    float *run_losses;
+    /* Gradients on the host, in the order of their arrival; `arrived` of them, guarded by the trainer's lock. */
+    struct arrival *arrivals;
+    size_t arrival_count, arrived, arrival_capacity;
+    float *mapped;        /* of a device that shares the host's memory: the gradients, until they are released */
+    bool sum_is_gradient; /* the last step's gradients are in `sum` */
+    /* The thread. All but `thread` is guarded by the trainer's lock. */
+    pthread_t thread;
+    bool threaded, stop, busy;
+    tutti_status (*job)(struct replica *replica, void *argument);
+    void *argument;
+    tutti_status status;
+    char message[1024];
+    /* For the report. */
+    int64_t samples;
+    double busy_s, build_s;
+};
+
+/* Buffers, optimizer, and the plan for `samples` samples (0: none yet). The thread is started by replica_thread(). */
+tutti_status replica_init(struct replica *replica, struct tutti_trainer *trainer, struct device *device);
+tutti_status replica_thread(struct replica *replica);
+void replica_free(struct replica *replica);
+/* Makes the plan that training (or inference, without a loss) on `samples` samples takes, and finds the capacity. */
+tutti_status replica_plan_first(struct replica *replica, int64_t samples);
+/* The plan for a mode and number of samples, from the cache or made. */
+tutti_status replica_plan(struct replica *replica, enum plan_mode mode, int64_t samples, struct cached_plan **cached);
+/* The same plan once more, outside of the cache, with the texts of its making. */
+tutti_status replica_explain(struct replica *replica, enum plan_mode mode, int64_t samples, struct plan **plan);
+uint64_t replica_memory(const struct replica *replica); /* bytes on the device */
+
+/* Runs a job on the replica's thread, or at once where it has none; its status is that of replica_wait(), which also
+ * hands over the message. */
+void replica_start(
+    struct replica *replica, tutti_status (*job)(struct replica *replica, void *argument), void *argument);
+tutti_status replica_wait(struct replica *replica);
+
+/* Jobs (run.c). */
+tutti_status replica_run(struct replica *replica, void *work); /* struct replica_work */
+/* Forgets the gradients that arrived and gives mapped ones back to the device; between two runs, by the trainer's
+ * thread. */
+tutti_status replica_release(struct replica *replica);
+/* Second set of gradients for micro-batches, and their launches. */
+tutti_status replica_make_sum(struct replica *replica);
+
+#endif

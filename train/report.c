@@ -1,0 +1,84 @@
+/* What the devices did, and why their plans are as they are. */
+#include "train/trainer.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <stdlib.h>
+
+tutti_status tutti_report(const tutti_trainer *trainer, int position, tutti_device_report *report)
+{
+    tutti_status status = TUTTI_OK;
+    int64_t *parts = NULL;
+    if (!trainer || !report) FAIL(TUTTI_INVALID, "a trainer and a place for the report are needed");
+    if (position < 0 || position >= trainer->count)
+        FAIL(TUTTI_INVALID, "there is no device %d: the trainer has %d", position, trainer->count);
+    const struct replica *replica = &trainer->replicas[position];
+    *report = (tutti_device_report) { .index = replica->device->index,
+        .name = replica->device->can.name,
+        .samples = replica->samples,
+        .busy_s = replica->busy_s,
+        .samples_per_s = replica->busy_s > 0 ? (double)replica->samples / replica->busy_s : 0,
+        .memory_bytes = replica_memory(replica),
+        .build_s = replica->build_s };
+    parts = memory_new((size_t)trainer->count, sizeof(*parts));
+    if (!parts) {
+        status = TUTTI_NO_MEMORY;
+        goto done;
+    }
+    TRY(trainer_divide(trainer, trainer->batch, parts));
+    report->share = parts[position];
+done:
+    free(parts);
+    return status;
+}
+
+void tutti_report_reset(tutti_trainer *trainer)
+{
+    for (int i = 0; trainer && i < trainer->count; i++) {
+        trainer->replicas[i].samples = 0;
+        trainer->replicas[i].busy_s = 0;
+    }
+}
+
+/* A job of the replica: its plan once more, with the texts that are not kept otherwise. */
+struct explanation {
+    int64_t samples;
+    bool passes;
+    char *text;
+};
+
+static tutti_status explain(struct replica *replica, void *argument)
+{
+    struct explanation *explanation = argument;
+    const enum plan_mode mode = replica->trainer->loss == TUTTI_LOSS_NONE ? PLAN_INFER : PLAN_TRAIN;
+    struct plan *plan = NULL;
+    const tutti_status status = replica_explain(replica, mode, explanation->samples, &plan);
+    if (status != TUTTI_OK) return status;
+    explanation->text = explanation->passes ? plan->passes : plan->explanation;
+    *(explanation->passes ? &plan->passes : &plan->explanation) = NULL;
+    plan_free(plan);
+    return TUTTI_OK;
+}
+
+char *tutti_explain(tutti_trainer *trainer, int position, bool passes)
+{
+    if (!trainer || position < 0 || position >= trainer->count) {
+        fail(TUTTI_INVALID, "there is no device %d to explain", position);
+        return NULL;
+    }
+    struct replica *replica = &trainer->replicas[position];
+    if (replica->lost) {
+        fail(TUTTI_DEVICE_LOST, "device %d, '%s', is lost", replica->device->index, replica->device->can.name);
+        return NULL;
+    }
+    tutti_device_report report;
+    if (tutti_report(trainer, position, &report) != TUTTI_OK) return NULL;
+    struct explanation explanation = { .passes = passes };
+    explanation.samples = report.share > 0 ? report.share : trainer->batch;
+    if (explanation.samples > replica->capacity) explanation.samples = replica->capacity;
+    replica_start(replica, explain, &explanation);
+    if (replica_wait(replica) != TUTTI_OK) return NULL;
+    if (!explanation.text) explanation.text = memory_copy_text("");
+    return explanation.text;
+}

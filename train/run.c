@@ -1,0 +1,370 @@
+/* One replica's part of a batch, in this order: newest parameters in (if the host changed them), samples in, the plan's
+ * launches, losses out; for training with several devices, gradients out (in buckets while backward goes on, where the
+ * device has memory of its own), with one device the update. A part that does not fit the device's memory is run as
+ * micro-batches whose gradients are added up. Everything is enqueued without waiting; then the results are awaited. */
+#include "train/replica.h"
+
+#include "base/memory.h"
+#include "train/trainer.h"
+
+#include <string.h>
+
+struct run {
+    struct replica *replica;
+    struct tutti_trainer *trainer;
+    struct replica_work *work;
+    int64_t runs, part;                    /* micro-batches, and the samples of all but the last */
+    const unsigned char *inputs, *targets; /* of this part: the caller's memory or staging */
+    struct plan *plan;                     /* whose buckets leave */
+};
+
+static tutti_status enqueue_write(struct replica *replica, cl_mem buffer, const void *data, size_t bytes)
+{
+    tutti_status status = TUTTI_OK;
+    if (bytes == 0) return TUTTI_OK;
+    CL_TRY(clEnqueueWriteBuffer(replica->device->queue, buffer, CL_FALSE, 0, bytes, data, 0, NULL, NULL),
+        "writing %zu bytes to '%s'", bytes, replica->device->can.name);
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------ going in ---- */
+
+static tutti_status upload_parameters(struct replica *replica)
+{
+    tutti_status status = TUTTI_OK;
+    const struct tutti_trainer *trainer = replica->trainer;
+    if (replica->version == trainer->version || !trainer->parameters) return TUTTI_OK;
+    TRY(enqueue_write(
+        replica, replica->parameters, trainer->parameters, (size_t)trainer->network->total_floats * sizeof(float)));
+    for (int i = 0; i < OPTIMIZER_STATES; i++)
+        if (replica->states[i] && trainer->states[i])
+            TRY(enqueue_write(replica, replica->states[i], trainer->states[i],
+                (size_t)trainer->network->trained_floats * sizeof(float)));
+    replica->generation++;
+done:
+    return status;
+}
+
+/* Devices with memory of their own take samples from page-locked memory. */
+static tutti_status stage_samples(struct run *run)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *replica = run->replica;
+    const struct tutti_trainer *trainer = run->trainer;
+    const struct replica_work *work = run->work;
+    const size_t samples = (size_t)work->samples;
+    run->inputs = (const unsigned char *)work->inputs + (size_t)work->first * trainer->input_bytes;
+    run->targets =
+        work->targets ? (const unsigned char *)work->targets + (size_t)work->first * trainer->target_bytes : NULL;
+    if (replica->device->can.unified) return TUTTI_OK;
+    const size_t inputs = samples * trainer->input_bytes;
+    const size_t bytes = inputs + samples * trainer->target_bytes;
+    if (replica->upload.bytes < bytes) {
+        if (replica->upload.buffer) staging_free(&replica->upload);
+        memset(&replica->upload, 0, sizeof(replica->upload));
+        TRY(staging_new(replica->device, bytes, &replica->upload));
+    }
+    unsigned char *staging = replica->upload.pointer;
+    memcpy(staging, run->inputs, inputs);
+    run->inputs = staging;
+    if (!run->targets) goto done;
+    memcpy(staging + inputs, run->targets, samples * trainer->target_bytes);
+    run->targets = staging + inputs;
+done:
+    return status;
+}
+
+static tutti_status upload_samples(
+    struct run *run, struct plan *plan, int64_t done_samples, int64_t samples, int64_t number)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *replica = run->replica;
+    const struct tutti_trainer *trainer = run->trainer;
+    struct step_constants *constants = &replica->run_constants[number];
+    *constants = run->work->constants;
+    constants->first_sample = (uint32_t)(run->work->first + done_samples);
+    constants->runs = (uint32_t)run->runs;
+    TRY(enqueue_write(replica, plan->buffers[plan->input], run->inputs + (size_t)done_samples * trainer->input_bytes,
+        (size_t)samples * trainer->input_bytes));
+    if (plan->targets != NO_VALUE)
+        TRY(enqueue_write(replica, plan->buffers[plan->targets],
+            run->targets + (size_t)done_samples * trainer->target_bytes, (size_t)samples * trainer->target_bytes));
+    if (plan->constants != NO_VALUE)
+        TRY(enqueue_write(replica, plan->buffers[plan->constants], constants, sizeof(*constants)));
+done:
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------------- going out ---- */
+
+static tutti_status add_arrival(
+    struct replica *replica, int64_t first, int64_t count, const float *data, cl_event event)
+{
+    void *array = replica->arrivals;
+    const tutti_status status =
+        memory_grow(&array, &replica->arrival_capacity, replica->arrival_count + 1, sizeof(*replica->arrivals));
+    if (status != TUTTI_OK) return status;
+    pthread_mutex_lock(&replica->trainer->lock); /* the exchange looks at those that arrived */
+    replica->arrivals = array;
+    replica->arrivals[replica->arrival_count++] =
+        (struct arrival) { .first = first, .count = count, .data = data, .event = event };
+    pthread_mutex_unlock(&replica->trainer->lock);
+    return TUTTI_OK;
+}
+
+/* Called as soon as the launch that completes the bucket is enqueued: the copy runs beside the rest of backward. */
+static tutti_status bucket_leaves(void *user, int bucket)
+{
+    tutti_status status = TUTTI_OK;
+    const struct run *run = user;
+    struct replica *replica = run->replica;
+    const struct plan_bucket *range = &run->plan->buckets[bucket];
+    float *to = (float *)replica->download.pointer + range->first;
+    cl_event event = NULL;
+    if (range->count == 0) return TUTTI_OK;
+    CL_TRY(clEnqueueReadBuffer(replica->device->queue, replica->gradients, CL_FALSE,
+               (size_t)range->first * sizeof(float), (size_t)range->count * sizeof(float), to, 0, NULL, &event),
+        "reading gradients from '%s'", replica->device->can.name);
+    status = add_arrival(replica, range->first, range->count, to, event);
+    if (status != TUTTI_OK) clReleaseEvent(event);
+done:
+    return status;
+}
+
+static tutti_status make_download(struct replica *replica)
+{
+    const size_t bytes = (size_t)replica->trainer->network->total_floats * sizeof(float);
+    return replica->download.bytes >= bytes ? TUTTI_OK : staging_new(replica->device, bytes, &replica->download);
+}
+
+/* All gradients at once: mapped, which copies nothing, where host and device share memory. Mapping waits for backward
+ * to end, since a buffer must not be written while it is mapped; there the host's work would not overlap anyway, being
+ * done by the same cores. */
+static tutti_status all_leave(struct run *run)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *replica = run->replica;
+    const cl_mem gradients = run->runs > 1 ? replica->sum : replica->gradients;
+    const int64_t count = run->trainer->network->total_floats;
+    const size_t bytes = (size_t)count * sizeof(float);
+    cl_int error = CL_SUCCESS;
+    cl_event event = NULL;
+    float *to;
+    if (replica->device->can.unified) {
+        to = clEnqueueMapBuffer(
+            replica->device->queue, gradients, CL_FALSE, CL_MAP_READ, 0, bytes, 0, NULL, &event, &error);
+        CL_TRY(error, "mapping gradients of '%s'", replica->device->can.name);
+        replica->mapped = to;
+    } else {
+        TRY(make_download(replica));
+        to = replica->download.pointer;
+        CL_TRY(clEnqueueReadBuffer(replica->device->queue, gradients, CL_FALSE, 0, bytes, to, 0, NULL, &event),
+            "reading gradients from '%s'", replica->device->can.name);
+    }
+    status = add_arrival(replica, 0, count, to, event);
+    if (status != TUTTI_OK) clReleaseEvent(event);
+done:
+    return status;
+}
+
+tutti_status replica_release(struct replica *replica)
+{
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; i < replica->arrival_count; i++)
+        if (replica->arrivals[i].event) clReleaseEvent(replica->arrivals[i].event);
+    replica->arrival_count = replica->arrived = 0;
+    if (!replica->mapped) return TUTTI_OK;
+    float *mapped = replica->mapped;
+    replica->mapped = NULL;
+    const cl_mem gradients = replica->sum_is_gradient ? replica->sum : replica->gradients;
+    CL_TRY(clEnqueueUnmapMemObject(replica->device->queue, gradients, mapped, 0, NULL, NULL),
+        "unmapping gradients of '%s'", replica->device->can.name);
+done:
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------------- in between ---- */
+
+/* With one device, the update is the last launch of the step. */
+static tutti_status enqueue_update(struct run *run)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *replica = run->replica;
+    struct launch_list *update = run->runs > 1 ? &replica->update_sum : &replica->update;
+    TRY(enqueue_write(replica, replica->constants, &replica->run_constants[0], sizeof(struct step_constants)));
+    TRY(launch_list_enqueue(update, 0, update->count, NULL));
+    replica->generation++;
+done:
+    return status;
+}
+
+static tutti_status keep_gradients(struct run *run, int64_t number)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *replica = run->replica;
+    if (run->runs == 1) return TUTTI_OK;
+    if (number > 0) return launch_list_enqueue(&replica->add, 0, replica->add.count, NULL);
+    CL_TRY(clEnqueueCopyBuffer(replica->device->queue, replica->gradients, replica->sum, 0, 0,
+               (size_t)run->trainer->network->total_floats * sizeof(float), 0, NULL, NULL),
+        "copying gradients on '%s'", replica->device->can.name);
+done:
+    return status;
+}
+
+/* Data that inference makes from the parameters alone (folded or packed weights) lies in the shared arena. */
+static tutti_status prepare(struct replica *replica, struct cached_plan *cached)
+{
+    tutti_status status = TUTTI_OK;
+    if (cached->plan->options.mode == PLAN_TRAIN) return TUTTI_OK;
+    if (replica->last == cached->plan && cached->prepared == replica->generation) return TUTTI_OK;
+    TRY(plan_prepare(cached->plan));
+    cached->prepared = replica->generation;
+done:
+    return status;
+}
+
+static tutti_status download_results(
+    struct run *run, struct plan *plan, int64_t done_samples, int64_t samples, int64_t number)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *replica = run->replica;
+    const struct tutti_trainer *trainer = run->trainer;
+    if (plan->metrics != NO_VALUE)
+        CL_TRY(clEnqueueCopyBuffer(replica->device->queue, plan->buffers[plan->metrics], replica->losses, 0,
+                   (size_t)number * 2 * sizeof(float), 2 * sizeof(float), 0, NULL, NULL),
+            "copying losses on '%s'", replica->device->can.name);
+    if (run->work->outputs) {
+        unsigned char *to =
+            (unsigned char *)run->work->outputs + (size_t)(run->work->first + done_samples) * trainer->output_bytes;
+        CL_TRY(clEnqueueReadBuffer(replica->device->queue, plan->buffers[plan->output], CL_FALSE, 0,
+                   (size_t)samples * trainer->output_bytes, to, 0, NULL, NULL),
+            "reading outputs from '%s'", replica->device->can.name);
+    }
+done:
+    return status;
+}
+
+/* Inference on any number of samples would make a plan for each number; its samples do not influence each other, so a
+ * plan for the next power of two does as well. */
+static int64_t plan_samples(const struct run *run, int64_t samples)
+{
+    if (run->work->mode != PLAN_INFER || samples >= run->replica->capacity) return samples;
+    int64_t power = 1;
+    while (power < samples) power *= 2;
+    return power < run->replica->capacity ? power : run->replica->capacity;
+}
+
+static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *replica = run->replica;
+    const struct replica_work *work = run->work;
+    const int64_t done_samples = number * run->part;
+    const int64_t left = work->samples - done_samples;
+    const int64_t samples = left < run->part ? left : run->part;
+    const bool buckets =
+        work->mode == PLAN_TRAIN && run->trainer->exchange && run->runs == 1 && !replica->device->can.unified;
+    struct cached_plan *cached;
+    TRY(replica_plan(replica, work->mode, plan_samples(run, samples), &cached));
+    run->plan = cached->plan;
+    if (buckets) TRY(make_download(replica));
+    TRY(prepare(replica, cached));
+    TRY(upload_samples(run, cached->plan, done_samples, samples, number));
+    TRY(plan_enqueue(cached->plan, buckets ? bucket_leaves : NULL, run));
+    replica->last = cached->plan;
+    TRY(download_results(run, cached->plan, done_samples, samples, number));
+    if (work->mode == PLAN_TRAIN) TRY(keep_gradients(run, number));
+done:
+    return status;
+}
+
+/* Plans are made before the clock starts; where the device turns out to have less memory than it said, smaller ones. */
+static tutti_status divide(struct run *run)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *replica = run->replica;
+    const int64_t samples = run->work->samples;
+    struct cached_plan *cached;
+    while (true) {
+        run->runs = divide_up(samples, replica->capacity);
+        run->part = divide_up(samples, run->runs);
+        run->runs = divide_up(samples, run->part);
+        status = replica_plan(replica, run->work->mode, plan_samples(run, run->part), &cached);
+        if (status != TUTTI_DEVICE_MEMORY || run->part == 1) break;
+        replica->capacity = run->part / 2;
+    }
+    if (status != TUTTI_OK) return status;
+    const int64_t last = samples - (run->runs - 1) * run->part;
+    TRY(replica_plan(replica, run->work->mode, plan_samples(run, last), &cached));
+    if (run->work->mode == PLAN_TRAIN && run->runs > 1) TRY(replica_make_sum(replica));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------- waiting ---- */
+
+static tutti_status await_arrivals(struct replica *replica)
+{
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; i < replica->arrival_count; i++) {
+        TRY(event_wait(replica->device, replica->arrivals[i].event));
+        pthread_mutex_lock(&replica->trainer->lock);
+        replica->arrived = i + 1;
+        pthread_cond_broadcast(&replica->trainer->changed);
+        pthread_mutex_unlock(&replica->trainer->lock);
+    }
+done:
+    return status;
+}
+
+static tutti_status await_results(struct run *run)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *replica = run->replica;
+    struct replica_work *work = run->work;
+    work->loss = work->correct = 0;
+    if (work->mode == PLAN_INFER) return device_wait(replica->device);
+    TRY(buffer_read(replica->device, replica->losses, 0, replica->run_losses, 2 * (size_t)run->runs * sizeof(float)));
+    for (int64_t i = 0; i < run->runs; i++) {
+        work->loss += replica->run_losses[2 * i];
+        work->correct += replica->run_losses[2 * i + 1];
+    }
+done:
+    return status;
+}
+
+tutti_status replica_run(struct replica *replica, void *argument)
+{
+    tutti_status status = TUTTI_OK;
+    struct run run = { .replica = replica, .trainer = replica->trainer, .work = argument };
+    const bool training = run.work->mode == PLAN_TRAIN;
+    const uint64_t version = run.trainer->version;
+    TRY(divide(&run));
+    const double start = clock_seconds();
+    TRY(stage_samples(&run));
+    TRY(upload_parameters(replica));
+    if (training) replica->sum_is_gradient = run.runs > 1;
+    for (int64_t number = 0; number < run.runs; number++) TRY(enqueue_micro_batch(&run, number));
+    if (training && !run.trainer->exchange) TRY(enqueue_update(&run));
+    if (training && run.trainer->exchange && replica->arrival_count == 0) TRY(all_leave(&run));
+    CL_TRY(clFlush(replica->device->queue), "sending work to '%s'", replica->device->can.name);
+    TRY(await_arrivals(replica));
+    TRY(await_results(&run));
+    replica->version = version;
+    if (!training) goto done;
+    replica->busy_s += clock_seconds() - start;
+    replica->samples += run.work->samples;
+done:
+    /* What is still queued reads the caller's memory. */
+    if (status != TUTTI_OK) {
+        char message[1024];
+        strncpy(message, status_message(), sizeof(message) - 1);
+        message[sizeof(message) - 1] = '\0';
+        device_wait(replica->device);
+        status_set_message(message);
+        replica->version = 0; /* its parameters may be half written */
+        replica->last = NULL;
+    }
+    return status;
+}

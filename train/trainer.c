@@ -1,0 +1,413 @@
+/* The step. A batch is divided over the replicas (shares.c), each runs its part (run.c), their gradients are summed
+ * (exchange.c) and the master copy is updated (optimizer.c); with one device the update is part of its run. A replica
+ * that fails is lost: the whole step is done again by the others from the same samples and parameters, because nothing
+ * is updated before every part has succeeded and the losses are finite. */
+#include "train/trainer.h"
+
+#include "base/log.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------------------------------------- compile ---- */
+
+static int64_t elements_of_sample(const struct value *value)
+{
+    int64_t elements = 1;
+    for (int i = 1; i < value->shape.rank; i++) elements *= value->shape.sizes[i];
+    return elements;
+}
+
+static tutti_status measure_samples(tutti_trainer *trainer)
+{
+    const struct graph *graph = &trainer->network->graph;
+    const struct value *output = network_value(trainer->network, trainer->output);
+    const struct value *input = NULL;
+    int inputs = 0;
+    for (size_t i = 0; i < graph->value_count; i++)
+        if (graph->values[i].role == ROLE_INPUT) {
+            input = &graph->values[i];
+            inputs++;
+        }
+    if (!output) return trainer->network->status;
+    if (inputs != 1)
+        return fail(
+            TUTTI_INVALID, "the network has %d inputs: a trainer takes networks with one tutti_input()", inputs);
+    trainer->input_bytes = (size_t)elements_of_sample(input) * sizeof(float);
+    trainer->output_bytes = (size_t)elements_of_sample(output) * sizeof(float);
+    trainer->target_bytes = 0;
+    if (trainer->loss == TUTTI_MSE) trainer->target_bytes = trainer->output_bytes;
+    if (trainer->loss == TUTTI_CROSS_ENTROPY) trainer->target_bytes = sizeof(int32_t);
+    return TUTTI_OK;
+}
+
+static tutti_status read_options(tutti_trainer *trainer, const tutti_training *training)
+{
+    static const tutti_training defaults;
+    if (!training) training = &defaults;
+    trainer->loss = training->loss;
+    if (trainer->loss != TUTTI_CROSS_ENTROPY && trainer->loss != TUTTI_MSE && trainer->loss != TUTTI_LOSS_NONE)
+        return fail(TUTTI_INVALID, "there is no loss %d", (int)training->loss);
+    if (training->batch < 0 || training->batch > INT32_MAX)
+        return fail(
+            TUTTI_INVALID, "the batch is %lld: it must be between 1 and 2147483647", (long long)training->batch);
+    if (training->micro_batch < 0)
+        return fail(TUTTI_INVALID, "the micro-batch is %lld: it must be at least 1", (long long)training->micro_batch);
+    trainer->seed = training->seed;
+    trainer->batch = training->batch ? training->batch : 32;
+    trainer->batch_given = training->batch != 0;
+    trainer->micro_batch = training->micro_batch;
+    for (int i = 0; i < trainer->count; i++)
+        trainer->shares[i] =
+            (struct share) { .weight = training->shares ? training->shares[i] : 1, .limit = INT64_MAX };
+    const tutti_status status = shares_divide(trainer->shares, trainer->count, trainer->batch, trainer->parts);
+    return status == TUTTI_OK ? optimizer_init(&trainer->optimizer, training) : status;
+}
+
+static tutti_status make_arenas(tutti_trainer *trainer)
+{
+    const tutti_network *network = trainer->network;
+    trainer->parameters = memory_new((size_t)network->total_floats, sizeof(float));
+    if (!trainer->parameters) return TUTTI_NO_MEMORY;
+    network_initialise(network, trainer->seed, trainer->parameters);
+    trainer->version = 1;
+    if (!trainer->exchange || trainer->loss == TUTTI_LOSS_NONE) return TUTTI_OK;
+    trainer->gradients = memory_new((size_t)network->total_floats, sizeof(float));
+    if (!trainer->gradients) return TUTTI_NO_MEMORY;
+    for (int i = 0; i < optimizer_states(&trainer->optimizer); i++) {
+        trainer->states[i] = memory_new((size_t)network->trained_floats, sizeof(float));
+        if (!trainer->states[i]) return TUTTI_NO_MEMORY;
+    }
+    return TUTTI_OK;
+}
+
+/* What a device may do to be taken for lost while others go on; anything else is the caller's to hear at once. */
+static bool is_device_fault(tutti_status status)
+{
+    return status == TUTTI_DEVICE || status == TUTTI_DEVICE_LOST || status == TUTTI_DEVICE_MEMORY ||
+        status == TUTTI_BUILD || status == TUTTI_WRONG_RESULT;
+}
+
+/* Takes note of a replica's failure. TUTTI_OK when others can go on without it; the last one is never given up. */
+static tutti_status lose(tutti_trainer *trainer, struct replica *replica, tutti_status status)
+{
+    int left = 0;
+    for (int i = 0; i < trainer->count; i++) left += !trainer->replicas[i].lost;
+    if (!is_device_fault(status) || left == 1) return status;
+    replica->lost = true;
+    log_warn(&trainer->runtime->log, "device %d, '%s', is lost, %d of %d go on: %s", replica->device->index,
+        replica->device->can.name, left - 1, trainer->count, status_message());
+    return TUTTI_OK;
+}
+
+/* A job of one replica: everything of it that is made before the first step. */
+static tutti_status build(struct replica *replica, void *argument)
+{
+    const int64_t *samples = argument;
+    tutti_status status = TUTTI_OK;
+    TRY(replica_init(replica, replica->trainer, replica->device));
+    TRY(replica_plan_first(replica, *samples));
+done:
+    return status;
+}
+
+static tutti_status make_replicas(tutti_trainer *trainer)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < trainer->count; i++) {
+        trainer->replicas[i].trainer = trainer;
+        trainer->replicas[i].device = &trainer->runtime->devices[i];
+        if (trainer->exchange) TRY(replica_thread(&trainer->replicas[i]));
+    }
+    for (int i = 0; i < trainer->count; i++) replica_start(&trainer->replicas[i], build, &trainer->parts[i]);
+    for (int i = 0; i < trainer->count; i++) {
+        const tutti_status one = replica_wait(&trainer->replicas[i]);
+        if (one != TUTTI_OK && status == TUTTI_OK) status = lose(trainer, &trainer->replicas[i], one);
+    }
+done:
+    return status;
+}
+
+static tutti_status trainer_init(tutti_trainer *trainer, const tutti_training *training)
+{
+    tutti_status status = TUTTI_OK;
+    trainer->count = trainer->runtime->count;
+    trainer->exchange = trainer->count > 1;
+    trainer->replicas = memory_new((size_t)trainer->count, sizeof(*trainer->replicas));
+    trainer->works = memory_new((size_t)trainer->count, sizeof(*trainer->works));
+    trainer->shares = memory_new((size_t)trainer->count, sizeof(*trainer->shares));
+    trainer->parts = memory_new((size_t)trainer->count, sizeof(*trainer->parts));
+    if (!trainer->replicas || !trainer->works || !trainer->shares || !trainer->parts) return TUTTI_NO_MEMORY;
+    TRY(read_options(trainer, training));
+    TRY(measure_samples(trainer));
+    TRY(network_layout(trainer->network));
+    TRY(make_arenas(trainer));
+    if (trainer->exchange) TRY(thread_pool_new(&trainer->pool, trainer->runtime->threads));
+    TRY(make_replicas(trainer));
+done:
+    return status;
+}
+
+tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const tutti_training *training)
+{
+    tutti_status status = TUTTI_OK;
+    tutti_trainer *trainer = NULL;
+    if (!network) FAIL(TUTTI_INVALID, "tutti_compile() needs a network");
+    TRY(tutti_network_status(network));
+    trainer = memory_new(1, sizeof(*trainer));
+    if (!trainer) return NULL;
+    trainer->network = network;
+    trainer->runtime = network->runtime;
+    trainer->output = output;
+    pthread_mutex_init(&trainer->lock, NULL);
+    pthread_cond_init(&trainer->changed, NULL);
+    TRY(trainer_init(trainer, training));
+    return trainer;
+done:
+    tutti_trainer_free(trainer);
+    return NULL;
+}
+
+static void free_arenas(tutti_trainer *trainer)
+{
+    free(trainer->parameters);
+    free(trainer->gradients);
+    trainer->parameters = trainer->gradients = NULL;
+    for (int i = 0; i < OPTIMIZER_STATES; i++) {
+        free(trainer->states[i]);
+        trainer->states[i] = NULL;
+    }
+}
+
+void tutti_trainer_free(tutti_trainer *trainer)
+{
+    if (!trainer) return;
+    for (int i = 0; trainer->replicas && i < trainer->count; i++) replica_free(&trainer->replicas[i]);
+    thread_pool_free(trainer->pool);
+    free_arenas(trainer);
+    free(trainer->replicas);
+    free(trainer->works);
+    free(trainer->shares);
+    free(trainer->parts);
+    pthread_cond_destroy(&trainer->changed);
+    pthread_mutex_destroy(&trainer->lock);
+    free(trainer);
+}
+
+/* ------------------------------------------------------------------------------------------- master copy ---- */
+
+tutti_status trainer_fetch(tutti_trainer *trainer)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *replica = &trainer->replicas[0];
+    const size_t trained = (size_t)trainer->network->trained_floats, total = (size_t)trainer->network->total_floats;
+    if (trainer->parameters) return TUTTI_OK; /* several devices: always; one: nothing was trained since */
+    trainer->parameters = memory_new(total, sizeof(float));
+    if (!trainer->parameters) return TUTTI_NO_MEMORY;
+    TRY(buffer_read(replica->device, replica->parameters, 0, trainer->parameters, total * sizeof(float)));
+    for (int i = 0; i < OPTIMIZER_STATES; i++) {
+        if (!replica->states[i]) continue;
+        trainer->states[i] = memory_new(trained, sizeof(float));
+        if (!trainer->states[i]) {
+            status = TUTTI_NO_MEMORY;
+            goto done;
+        }
+        TRY(buffer_read(replica->device, replica->states[i], 0, trainer->states[i], trained * sizeof(float)));
+    }
+done:
+    if (status != TUTTI_OK) free_arenas(trainer);
+    return status;
+}
+
+void trainer_changed(tutti_trainer *trainer)
+{
+    trainer->version++;
+}
+
+/* ---------------------------------------------------------------------------------------------------- step ---- */
+
+/* Devices without a share step in when no other is left. */
+tutti_status trainer_divide(const tutti_trainer *trainer, int64_t samples, int64_t *parts)
+{
+    double sum = 0;
+    struct share *shares = memory_new((size_t)trainer->count, sizeof(*shares));
+    if (!shares) return TUTTI_NO_MEMORY;
+    for (int i = 0; i < trainer->count; i++) {
+        shares[i] = trainer->shares[i];
+        if (trainer->replicas[i].lost) shares[i].weight = 0;
+        sum += shares[i].weight;
+    }
+    for (int i = 0; i < trainer->count && sum == 0; i++) shares[i].weight = !trainer->replicas[i].lost;
+    const tutti_status status = shares_divide(shares, trainer->count, samples, parts);
+    free(shares);
+    return status;
+}
+
+/* One try at running `work` on all replicas. *again: one was lost, and others are left to do it all again. */
+static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *work, bool *again)
+{
+    tutti_status status = TUTTI_OK, exchanged = TUTTI_OK;
+    int64_t first = 0;
+    *again = false;
+    TRY(trainer_divide(trainer, work->samples, trainer->parts));
+    for (int i = 0; i < trainer->count; i++) {
+        if (trainer->parts[i] == 0) continue;
+        trainer->works[i] = *work;
+        trainer->works[i].first = first;
+        trainer->works[i].samples = trainer->parts[i];
+        first += trainer->parts[i];
+        replica_start(&trainer->replicas[i], replica_run, &trainer->works[i]);
+    }
+    if (trainer->exchange && work->mode == PLAN_TRAIN) exchanged = exchange_sum(trainer);
+    for (int i = 0; i < trainer->count; i++) {
+        if (trainer->parts[i] == 0) continue;
+        tutti_status one = replica_wait(&trainer->replicas[i]);
+        const tutti_status released = replica_release(&trainer->replicas[i]);
+        if (one == TUTTI_OK) one = released;
+        if (one == TUTTI_OK) continue;
+        *again = true;
+        if (status == TUTTI_OK) status = lose(trainer, &trainer->replicas[i], one);
+    }
+    if (status == TUTTI_OK) status = exchanged;
+done:
+    return status;
+}
+
+/* Runs the work until it succeeds on the replicas that are left; adds up their results. */
+static tutti_status run_all(tutti_trainer *trainer, const struct replica_work *work, struct replica_work *sums)
+{
+    tutti_status status = TUTTI_OK;
+    bool again = true;
+    while (again) TRY(run_once(trainer, work, &again));
+    for (int i = 0; i < trainer->count; i++) {
+        if (trainer->parts[i] == 0) continue;
+        sums->loss += trainer->works[i].loss;
+        sums->correct += trainer->works[i].correct;
+    }
+done:
+    return status;
+}
+
+static void update(tutti_trainer *trainer, const struct step_constants *constants)
+{
+    if (trainer->exchange) {
+        optimizer_update(&trainer->optimizer, trainer->pool, trainer->network, constants, trainer->parameters,
+            trainer->gradients, trainer->states);
+        trainer->version++;
+    } else {
+        free_arenas(trainer); /* the device has updated itself */
+    }
+    trainer->position.steps++;
+    trainer->stepped = true;
+}
+
+tutti_status trainer_step(
+    tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, struct replica_work *sums)
+{
+    tutti_status status = TUTTI_OK;
+    const uint64_t step = (uint64_t)trainer->position.steps;
+    struct replica_work work = { .mode = PLAN_TRAIN, .inputs = inputs, .targets = targets, .samples = samples };
+    work.constants = (struct step_constants) { .seed_low = (uint32_t)trainer->seed,
+        .seed_high = (uint32_t)(trainer->seed >> 32),
+        .step_low = (uint32_t)step,
+        .step_high = (uint32_t)(step >> 32),
+        .loss_scale = (float)(1.0 / (double)samples) };
+    optimizer_constants(&trainer->optimizer, trainer->position.steps, &work.constants);
+    *sums = (struct replica_work) { .samples = samples };
+    TRY(run_all(trainer, &work, sums));
+    if (!isfinite(sums->loss))
+        FAIL(TUTTI_NOT_FINITE,
+            "the loss is %s at step %lld: nothing was updated; lower the learning rate (%g) or look for "
+            "NaN in the data",
+            isnan(sums->loss) ? "NaN" : "infinite", (long long)step + 1, trainer->optimizer.learning_rate);
+    update(trainer, &work.constants);
+done:
+    return status;
+}
+
+tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const float *inputs, const void *targets,
+    int64_t samples, struct replica_work *sums, float *outputs)
+{
+    tutti_status status = TUTTI_OK;
+    for (int64_t done_samples = 0; done_samples < samples;) {
+        const int64_t left = samples - done_samples;
+        struct replica_work work = { .mode = mode, .samples = left < trainer->batch ? left : trainer->batch };
+        const size_t skip = (size_t)done_samples;
+        work.inputs = (const float *)((const unsigned char *)inputs + skip * trainer->input_bytes);
+        if (targets) work.targets = (const unsigned char *)targets + skip * trainer->target_bytes;
+        if (outputs) work.outputs = (float *)((unsigned char *)outputs + skip * trainer->output_bytes);
+        work.constants.loss_scale = (float)(1.0 / (double)work.samples);
+        TRY(run_all(trainer, &work, sums));
+        done_samples += work.samples;
+    }
+done:
+    return status;
+}
+
+void metrics_set(const tutti_trainer *trainer, double loss, double correct, int64_t samples, tutti_metrics *metrics)
+{
+    *metrics = (tutti_metrics) { .loss = samples ? loss / (double)samples : 0, .accuracy = NAN, .samples = samples };
+    if (trainer->loss == TUTTI_CROSS_ENTROPY) metrics->accuracy = samples ? correct / (double)samples : 0;
+}
+
+/* -------------------------------------------------------------------------------------------------- public ---- */
+
+static tutti_status check_call(const tutti_trainer *trainer, const void *inputs, const void *others, int64_t samples)
+{
+    if (!trainer || !inputs || !others)
+        return fail(TUTTI_INVALID, "a trainer, inputs and targets or outputs are needed");
+    if (samples < 1) return fail(TUTTI_INVALID, "%lld samples were given: at least 1 is needed", (long long)samples);
+    return TUTTI_OK;
+}
+
+static tutti_status check_loss(const tutti_trainer *trainer)
+{
+    if (trainer->loss != TUTTI_LOSS_NONE) return TUTTI_OK;
+    return fail(TUTTI_INVALID, "this trainer was compiled without a loss: it can only infer");
+}
+
+tutti_status tutti_train_step(
+    tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, tutti_metrics *metrics)
+{
+    tutti_status status;
+    struct replica_work sums;
+    TRY(check_call(trainer, inputs, targets, samples));
+    TRY(check_loss(trainer));
+    if (samples > trainer->batch)
+        FAIL(TUTTI_INVALID, "a step on %lld samples was asked for: the training's batch is %lld", (long long)samples,
+            (long long)trainer->batch);
+    TRY(trainer_step(trainer, inputs, targets, samples, &sums));
+    if (metrics) metrics_set(trainer, sums.loss, sums.correct, samples, metrics);
+done:
+    return status;
+}
+
+tutti_status tutti_evaluate(
+    tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, tutti_metrics *metrics)
+{
+    tutti_status status;
+    struct replica_work sums = { 0 };
+    TRY(check_call(trainer, inputs, targets, samples));
+    TRY(check_loss(trainer));
+    TRY(trainer_forward(trainer, PLAN_EVALUATE, inputs, targets, samples, &sums, NULL));
+    if (metrics) metrics_set(trainer, sums.loss, sums.correct, samples, metrics);
+done:
+    return status;
+}
+
+tutti_status tutti_infer(tutti_trainer *trainer, const float *inputs, int64_t samples, float *outputs)
+{
+    tutti_status status;
+    struct replica_work sums = { 0 };
+    TRY(check_call(trainer, inputs, outputs, samples));
+    TRY(trainer_forward(trainer, PLAN_INFER, inputs, NULL, samples, &sums, outputs));
+done:
+    return status;
+}
+
+void tutti_cancel(tutti_trainer *trainer)
+{
+    if (trainer) atomic_store(&trainer->cancelled, 1);
+}

@@ -1,0 +1,64 @@
+/* The trainer: the network on all devices, and how far its training has come. */
+#ifndef TRAIN_TRAINER_H
+#define TRAIN_TRAINER_H
+
+#include "train/checkpoint.h"
+#include "train/optimizer.h"
+#include "train/replica.h"
+#include "train/shares.h"
+
+#include <stdatomic.h>
+
+struct tutti_trainer {
+    tutti_network *network;
+    struct tutti_runtime *runtime;
+    tutti_tensor output;
+    tutti_loss loss;
+    struct optimizer optimizer;
+    uint64_t seed;
+    int64_t batch, micro_batch;                     /* micro_batch 0: no limit but memory */
+    bool batch_given;                               /* by the caller, not the default */
+    size_t input_bytes, target_bytes, output_bytes; /* of one sample */
+
+    struct replica *replicas;
+    struct replica_work *works; /* one for each replica */
+    struct share *shares;       /* as the caller wants them */
+    int64_t *parts;             /* of the batch at hand */
+    int count;
+
+    /* Several devices: gradients are exchanged and updated on the host (exchange.c). One device: it updates itself. */
+    bool exchange;
+    struct thread_pool *pool;
+    pthread_mutex_t lock; /* guards what replicas' threads tell: busy, status, arrivals */
+    pthread_cond_t changed;
+
+    /* The master copy, as long as the network's arena. With one device it is made when somebody asks (trainer_fetch)
+     * and dropped after the next step: the device has the newest. `version` counts changes by the host. */
+    float *parameters, *gradients, *states[OPTIMIZER_STATES];
+    uint64_t version;
+    bool stepped; /* there is a last step, whose gradients can be asked for */
+
+    struct position position;
+    bool resumed; /* the next fit goes on from `position` instead of beginning */
+    atomic_int cancelled;
+};
+
+/* Makes the host's arenas the newest. */
+tutti_status trainer_fetch(tutti_trainer *trainer);
+/* After the host's arenas were changed: devices take them over before their next work. */
+void trainer_changed(tutti_trainer *trainer);
+/* The parts of a batch for the replicas that are not lost. */
+tutti_status trainer_divide(const tutti_trainer *trainer, int64_t samples, int64_t *parts);
+/* One step; the sums of its losses and of the correct samples. */
+tutti_status trainer_step(
+    tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, struct replica_work *sums);
+/* Evaluation or inference of any number of samples. */
+tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const float *inputs, const void *targets,
+    int64_t samples, struct replica_work *sums, float *outputs);
+void metrics_set(const tutti_trainer *trainer, double loss, double correct, int64_t samples, tutti_metrics *metrics);
+
+/* exchange.c: sums the replicas' gradients into trainer->gradients while they arrive; returns when all replicas are
+ * done. */
+tutti_status exchange_sum(tutti_trainer *trainer);
+
+#endif
