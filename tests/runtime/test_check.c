@@ -1,0 +1,107 @@
+#include "runtime_tests.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "runtime/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+START_TEST(devices_pass)
+{
+    struct device *device = device_begin();
+    expect_ok(check_device(device));
+    expect_ok(check_device(device));
+    device_end(device);
+}
+END_TEST
+
+START_TEST(verdicts_are_kept_on_disk)
+{
+    struct device *device = device_begin();
+    ck_assert(!check_is_decided(device, "conv2d.direct"));
+    ck_assert(!check_is_decided(device, "gemm.packed"));
+    ck_assert(!check_is_decided(device, "never.answered"));
+    check_passed(device, "conv2d.direct");
+    blacklist_add(device, "gemm.packed", "element 3 is 4\nand should be 5");
+    ck_assert_ptr_null(blacklist_reason(device, "conv2d.direct"));
+    ck_assert_str_eq(blacklist_reason(device, "gemm.packed"), "element 3 is 4 and should be 5");
+    blacklist_add(device, "gemm.packed", blacklist_reason(device, "gemm.packed")); /* its own text */
+    device_end(device);
+    ck_assert_int_eq(files_ending(".checks"), 1);
+
+    device = device_begin();
+    ck_assert_str_eq(blacklist_reason(device, "gemm.packed"), "element 3 is 4 and should be 5");
+    ck_assert_ptr_null(blacklist_reason(device, "conv2d.direct"));
+    ck_assert_ptr_null(blacklist_reason(device, "conv2d"));
+    ck_assert(check_is_decided(device, "conv2d.direct"));
+    ck_assert(check_is_decided(device, "gemm.packed"));
+    ck_assert(!check_is_decided(device, "never.answered"));
+    check_passed(device, "gemm.packed"); /* it works after all */
+    ck_assert_ptr_null(blacklist_reason(device, "gemm.packed"));
+    device_end(device);
+}
+END_TEST
+
+START_TEST(verdicts_hold_for_one_class)
+{
+    struct device *device = device_begin();
+    blacklist_add(device, "plain", "wrong");
+    device_end(device);
+    setenv("TUTTI_DEVICE_CLASS", "gpu", 1);
+    device = device_begin();
+    ck_assert_ptr_null(blacklist_reason(device, "plain"));
+    device_end(device);
+}
+END_TEST
+
+START_TEST(broken_files_are_read_as_far_as_they_go)
+{
+    struct device *device = device_begin();
+    check_passed(device, "one");
+    device_end(device);
+    char *path = file_ending(".checks");
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    static const char content[] = "nonsense\n\n\n   \npassed\nfailed\nfailed two\npassed three\n\xff\xfe\0\x01 rest";
+    ck_assert_uint_eq(fwrite(content, 1, sizeof(content), file), sizeof(content));
+    ck_assert_int_eq(fclose(file), 0);
+    device = device_begin();
+    ck_assert(!check_is_decided(device, "one"));
+    ck_assert_ptr_nonnull(blacklist_reason(device, "two"));
+    ck_assert(check_is_decided(device, "three"));
+    device_end(device);
+    free(path);
+}
+END_TEST
+
+START_TEST(verdicts_hold_without_a_disk)
+{
+    static const char *const folders[] = { "", "/proc/tutti" };
+    for (int i = 0; i < 2; i++) {
+        tutti_runtime *runtime = open_runtime(&(tutti_runtime_options) { .cache_folder = folders[i] });
+        struct device *device = &runtime->devices[0];
+        ck_assert(!check_is_decided(device, "one"));
+        blacklist_add(device, "one", "wrong");
+        check_passed(device, "two");
+        ck_assert_str_eq(blacklist_reason(device, "one"), "wrong");
+        ck_assert(check_is_decided(device, "two"));
+        tutti_close(runtime);
+    }
+}
+END_TEST
+
+Suite *check_suite(void)
+{
+    Suite *suite = suite_create("check");
+    TCase *tests = tcase_create("check");
+    tcase_add_checked_fixture(tests, folder_begin, folder_end);
+    tcase_add_test(tests, devices_pass);
+    tcase_add_test(tests, verdicts_are_kept_on_disk);
+    tcase_add_test(tests, verdicts_hold_for_one_class);
+    tcase_add_test(tests, broken_files_are_read_as_far_as_they_go);
+    tcase_add_test(tests, verdicts_hold_without_a_disk);
+    suite_add_tcase(suite, tests);
+    return suite;
+}

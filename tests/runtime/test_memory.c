@@ -1,0 +1,142 @@
+#include "runtime_tests.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "runtime/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+START_TEST(buffers_hold_what_is_written)
+{
+    struct device *device = device_begin();
+    static const size_t sizes[] = { 1, 3, 4, 5, 4096, 5 << 20 }; /* the last in huge pages */
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        size_t bytes = sizes[i];
+        unsigned char *sent = memory_new(bytes, 1), *got = memory_new(bytes, 1);
+        cl_mem buffer;
+        expect_ok(buffer_new(device, bytes, &buffer));
+        memset(got, 1, bytes);
+        expect_ok(buffer_read(device, buffer, 0, got, bytes));
+        ck_assert_mem_eq(got, sent, bytes); /* zeroed */
+        for (size_t j = 0; j < bytes; j++) sent[j] = (unsigned char)(j * 7 + j / 256);
+        expect_ok(buffer_write(device, buffer, 0, sent, bytes));
+        expect_ok(buffer_read(device, buffer, 0, got, bytes));
+        ck_assert_mem_eq(got, sent, bytes);
+        expect_ok(buffer_fill(device, buffer, 0, bytes, 0x01020304));
+        expect_ok(buffer_read(device, buffer, 0, got, bytes));
+        for (size_t j = 0; j < bytes; j++) sent[j] = (unsigned char)(4 - j % 4);
+        ck_assert_mem_eq(got, sent, bytes);
+        buffer_free(&buffer);
+        ck_assert_ptr_null(buffer);
+        buffer_free(&buffer);
+        free(sent);
+        free(got);
+    }
+    device_end(device);
+}
+END_TEST
+
+START_TEST(arenas_are_cut_where_they_are_told)
+{
+    struct device *device = device_begin();
+    struct arena *arena = NULL;
+    cl_mem first, second;
+    float value = 7, got = 0;
+    size_t step = device->can.alignment;
+    expect_ok(arena_new(device, (size_t[]) { 16 * step, 6 << 20 }, 2, &arena));
+    ck_assert_uint_eq(arena_bytes(arena), 16 * step + (6 << 20));
+    expect_ok(arena_cut(arena, (struct place) { 1, 3 * step }, step, &first));
+    expect_ok(arena_cut(arena, (struct place) { 1, 0 }, 6 << 20, &second));
+    expect_ok(buffer_write(device, first, 4, &value, 4));
+    expect_ok(buffer_read(device, second, 3 * step + 4, &got, 4));
+    ck_assert_float_eq(got, value);
+    buffer_free(&first);
+    buffer_free(&second);
+    expect_failure(arena_cut(arena, (struct place) { 0, 4 }, 4, &first), TUTTI_INTERNAL, "aligned");
+    expect_failure(arena_cut(arena, (struct place) { 0, 15 * step }, step + 1, &first), TUTTI_INTERNAL, "outside");
+    expect_failure(arena_cut(arena, (struct place) { 0, SIZE_MAX - 3 }, 8, &first), TUTTI_INTERNAL, "outside");
+    expect_failure(arena_cut(arena, (struct place) { 2, 0 }, 4, &first), TUTTI_INTERNAL, "slab 2");
+    arena->users++;
+    arena_free(arena);
+    expect_ok(arena_cut(arena, (struct place) { 0, 0 }, 4, &first)); /* one user is left */
+    buffer_free(&first);
+    arena_free(arena);
+    arena_free(NULL);
+    device_end(device);
+}
+END_TEST
+
+START_TEST(memory_limits_hold)
+{
+    tutti_runtime *runtime = open_runtime(&(tutti_runtime_options) { .memory_limit = 1 << 20 });
+    struct device *device = &runtime->devices[0];
+    struct arena *arena = NULL;
+    cl_mem buffer;
+    ck_assert_uint_eq(device->can.memory_bytes, 1 << 20);
+    ck_assert_uint_le(device->can.allocation_max, 1 << 20);
+    expect_failure(buffer_new(device, (1 << 20) + 1, &buffer), TUTTI_DEVICE_MEMORY, "lower the batch");
+    ck_assert_ptr_null(buffer);
+    expect_failure(
+        arena_new(device, (size_t[]) { 1 << 19, 1 << 19, 1 }, 3, &arena), TUTTI_DEVICE_MEMORY, "1048577 bytes");
+    expect_failure(arena_new(device, (size_t[]) { SIZE_MAX, 2 }, 2, &arena), TUTTI_DEVICE_MEMORY, "overflow");
+    ck_assert_ptr_null(arena);
+    expect_ok(arena_new(device, (size_t[]) { 1 << 19, 1 << 19 }, 2, &arena));
+    arena_free(arena);
+    tutti_close(runtime);
+}
+END_TEST
+
+START_TEST(a_buffer_that_no_device_has_is_refused)
+{
+    struct device *device = device_begin();
+    cl_mem buffer;
+    expect_failure(buffer_new(device, (size_t)1 << 60, &buffer), TUTTI_DEVICE_MEMORY, device->can.name);
+    device_end(device);
+}
+END_TEST
+
+START_TEST(staging_can_be_read_and_written)
+{
+    struct device *device = device_begin();
+    struct staging staging;
+    cl_mem buffer;
+    expect_ok(staging_new(device, 8 << 20, &staging));
+    expect_ok(buffer_new(device, 8 << 20, &buffer));
+    memset(staging.pointer, 5, staging.bytes);
+    expect_ok(buffer_write(device, buffer, 0, staging.pointer, staging.bytes));
+    memset(staging.pointer, 0, staging.bytes);
+    expect_ok(buffer_read(device, buffer, 0, staging.pointer, staging.bytes));
+    for (size_t i = 0; i < staging.bytes; i += 4095) ck_assert_int_eq(((char *)staging.pointer)[i], 5);
+    staging_free(&staging);
+    ck_assert_ptr_null(staging.pointer);
+    staging_free(&staging);
+    buffer_free(&buffer);
+    device_end(device);
+}
+END_TEST
+
+START_TEST(waiting_ends)
+{
+    struct device *device = device_begin();
+    expect_ok(device_wait(device));
+    device->quirks |= QUIRK_WAITS_SPIN; /* the way that sleeps */
+    expect_ok(device_wait(device));
+    device_end(device);
+}
+END_TEST
+
+Suite *memory_suite(void)
+{
+    Suite *suite = suite_create("memory");
+    TCase *tests = tcase_create("memory");
+    tcase_add_checked_fixture(tests, folder_begin, folder_end);
+    tcase_add_test(tests, buffers_hold_what_is_written);
+    tcase_add_test(tests, arenas_are_cut_where_they_are_told);
+    tcase_add_test(tests, memory_limits_hold);
+    tcase_add_test(tests, a_buffer_that_no_device_has_is_refused);
+    tcase_add_test(tests, staging_can_be_read_and_written);
+    tcase_add_test(tests, waiting_ends);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
