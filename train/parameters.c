@@ -59,23 +59,6 @@ done:
     return status;
 }
 
-tutti_status tutti_parameter_info(
-    const tutti_network *network, int position, const char **name, tutti_shape *shape, bool *trained)
-{
-    if (!network) return fail(TUTTI_INVALID, "a network is needed");
-    int at = 0;
-    for (int wanted = 1; wanted >= 0; wanted--) /* running statistics last */
-        for (size_t i = 0; i < network->parameter_count; i++) {
-            const struct parameter *parameter = &network->parameters[i];
-            if (parameter->trained != (bool)wanted || at++ != position) continue;
-            if (name) *name = parameter->name;
-            if (shape) *shape = parameter->shape;
-            if (trained) *trained = parameter->trained;
-            return TUTTI_OK;
-        }
-    return fail(TUTTI_INVALID, "there is no parameter %d: the network has %d", position, at);
-}
-
 /* --------------------------------------------------------------------------------------------- checkpoints ---- */
 
 /* With the newest values on the host. */
