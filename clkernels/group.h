@@ -5,8 +5,8 @@ static float group_sum(float value, local float *scratch)
     const int item = get_local_id(0);
     scratch[item] = value;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int half = GROUP / 2; half > 0; half /= 2) {
-        if (item < half) scratch[item] += scratch[item + half];
+    for (int step = GROUP / 2; step > 0; step /= 2) {
+        if (item < step) scratch[item] += scratch[item + step];
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     const float sum = scratch[0];
@@ -20,8 +20,8 @@ static float group_max(float value, local float *scratch)
     const int item = get_local_id(0);
     scratch[item] = value;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int half = GROUP / 2; half > 0; half /= 2) {
-        if (item < half) scratch[item] = fmax(scratch[item], scratch[item + half]);
+    for (int step = GROUP / 2; step > 0; step /= 2) {
+        if (item < step) scratch[item] = fmax(scratch[item], scratch[item + step]);
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     const float most = scratch[0];

@@ -18,10 +18,20 @@
 #include "tests/layers/expect.h"
 
 extern const struct operation_test test_conv2d;
+extern const struct operation_test test_dense;
+extern const struct operation_test test_softmax;
+extern const struct operation_test test_dropout;
+extern const struct operation_test test_cross_entropy;
+extern const struct operation_test test_mean_squared_error;
 
 /* One line for each operation (or group of operations with one builder). */
 static const struct operation_test *const tests[] = {
     &test_conv2d,
+    &test_dense,
+    &test_softmax,
+    &test_dropout,
+    &test_cross_entropy,
+    &test_mean_squared_error,
     NULL,
 };
 

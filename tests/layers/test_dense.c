@@ -1,0 +1,68 @@
+/* dense n k units [rows nobias act low high residual]
+ *   rows      samples are [rows][k] instead of [k]
+ *   act       an activation follows (enum activation), which plans fuse
+ *   residual  the input is added to the output (needs units = k): additions fused forward and backward */
+#include "tests/layers/cases.h"
+
+static tutti_tensor build(tutti_network *network, const struct test_case *c)
+{
+    const int64_t k = case_get(c, "k", 1), rows = case_get(c, "rows", 0);
+    tutti_tensor x = tutti_input(network, "x", rows ? TUTTI_SHAPE(rows, k) : TUTTI_SHAPE(k));
+    tutti_tensor y = tutti_dense(
+        network, x, case_get(c, "units", 1), &(tutti_dense_options) { .no_bias = case_get(c, "nobias", 0) });
+    if (case_get(c, "residual", 0)) y = tutti_add(network, y, x);
+    return test_activation(network, c, y);
+}
+
+static void reference(
+    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
+{
+    const int64_t k = case_get(c, "k", 1), units = case_get(c, "units", 1);
+    const int64_t rows = case_get(c, "n", 1) * case_get(c, "rows", 1);
+    const bool bias = !case_get(c, "nobias", 0), residual = case_get(c, "residual", 0);
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t u = 0; u < units; u++) {
+            double sum = bias ? parameters[1][u] : 0;
+            for (int64_t i = 0; i < k; i++) sum += inputs[0][row * k + i] * parameters[0][u * k + i];
+            if (residual) sum += inputs[0][row * k + u];
+            y[row * units + u] = test_activate(c, sum);
+        }
+}
+
+static int64_t length(const struct test_case *c)
+{
+    const int64_t k = case_get(c, "k", 1), units = case_get(c, "units", 1);
+    const int64_t rows = case_get(c, "n", 1) * case_get(c, "rows", 1), most = k > units ? k : units;
+    return most > rows ? most : rows;
+}
+
+/* Batches around those that the skinny products take (8), sizes around the vectors and tiles. */
+static const char *const cases[] = {
+    "dense n1 k1 units1",
+    "dense n3 k1 units1 nobias1",
+    "dense n2 k3 units5",
+    "dense n8 k70 units37",
+    "dense n9 k16 units10 act1",
+    "dense n7 k129 units16 residual0 act2 low0 high6",
+    "dense n13 k33 units17 act1",
+    "dense n32 k10 units100 nobias1",
+    "dense n5 k31 units31 residual1 act1",
+    "dense n16 k48 units48 residual1",
+    "dense n4 k64 units515",
+    "dense n1 k600 units10",
+    "dense n65 k40 units67 act3 low0.25",
+    "dense n33 k7 units1",
+    "dense n3 k6 units9 rows5 act1",
+    "dense n2 k20 units20 rows9 residual1",
+    "dense n6 k19 units12 act4",
+    "dense n12 k19 units6 act5 nobias1",
+    NULL,
+};
+
+const struct operation_test test_dense = {
+    .name = "dense",
+    .build = build,
+    .reference = reference,
+    .cases = cases,
+    .length = length,
+};
