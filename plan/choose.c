@@ -144,7 +144,10 @@ static tutti_status choose_node(struct chooser *c, size_t *n)
 {
     struct graph *graph = &c->plan->graph;
     if (graph->nodes[*n].operation->alias) { /* reshapes are plain on both sides */
-        return in_layout(c, n, &graph->nodes[*n].inputs[0], LAYOUT_PLAIN);
+        int value = graph->nodes[*n].inputs[0];
+        tutti_status status = in_layout(c, n, &value, LAYOUT_PLAIN);
+        graph->nodes[*n].inputs[0] = value;
+        return status;
     }
     const struct implementation *implementation = choose_implementation(c->plan, &graph->nodes[*n], NULL);
     if (!implementation) return TUTTI_UNSUPPORTED;
