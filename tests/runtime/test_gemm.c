@@ -1,0 +1,278 @@
+/* Every implementation of the matrix product, in every transposition, at odd sizes, with every epilogue, on every
+ * device and class and with every vector width. The data are small integers, so that sums are exact and equal means
+ * equal. Outputs are poisoned with NaN; what lies around every buffer is a sentinel for outputs and NaN for inputs. */
+#include "base/memory.h"
+#include "base/random.h"
+#include "runtime/gemm.h"
+#include "runtime/memory.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GUARD = 1024 }; /* floats; a multiple of any alignment of sub-buffers */
+static const uint32_t sentinel = 0x12345678u, not_a_number = 0x7fc00000u;
+
+struct matrix {
+    cl_mem whole, part;
+    float *host;
+    size_t floats;
+};
+
+static void check(tutti_status status, const char *what)
+{
+    ck_assert_msg(status == TUTTI_OK, "%s: %s", what, tutti_message(NULL));
+}
+
+static struct matrix matrix_new(struct device *device, size_t floats, uint32_t stream, uint32_t around)
+{
+    struct matrix matrix = { .floats = floats, .host = memory_new(floats, sizeof(float)) };
+    ck_assert_ptr_nonnull(matrix.host);
+    for (size_t i = 0; i < floats; i++) matrix.host[i] = (float)(random_bits(7, stream, i) % 9) - 4;
+    check(buffer_new(device, 4 * (floats + 2 * GUARD), &matrix.whole), "buffer");
+    check(buffer_fill(device, matrix.whole, 0, 4 * (floats + 2 * GUARD), around), "fill");
+    check(buffer_cut(device, matrix.whole, 4 * GUARD, 4 * floats, &matrix.part), "cut");
+    check(buffer_write(device, matrix.part, 0, matrix.host, 4 * floats), "write");
+    return matrix;
+}
+
+static void matrix_free(struct matrix *matrix)
+{
+    buffer_free(&matrix->part);
+    buffer_free(&matrix->whole);
+    free(matrix->host);
+}
+
+struct test {
+    struct gemm gemm;
+    bool other; /* what is added does not lie in C */
+    struct matrix a, b, c, bias, add;
+    cl_mem workspace;
+    char name[256];
+};
+
+static double activate(const char *activation, double x)
+{
+    if (!activation) return x;
+    if (strstr(activation, "ACTIVATE=1")) return fmax(x, 0);
+    if (strstr(activation, "ACTIVATE=2")) return fmin(fmax(x, 0), 6);
+    return x < 0 ? 0.25 * x : x;
+}
+
+static double element(const struct test *test, int64_t p, int64_t i, int64_t j)
+{
+    const struct gemm *g = &test->gemm;
+    double sum = 0;
+    for (int64_t l = 0; l < g->k; l++)
+        sum += (double)test->a.host[p * g->stride_a + (g->transpose_a ? l * g->lda + i : i * g->lda + l)] *
+            (double)test->b.host[p * g->stride_b + (g->transpose_b ? j * g->ldb + l : l * g->ldb + j)];
+    if (g->bias) sum += (double)test->bias.host[j];
+    const struct matrix *added = test->other ? &test->add : &test->c;
+    if (g->accumulate) sum += (double)added->host[p * g->stride_c + i * g->ldc + j];
+    return activate(g->activation, sum);
+}
+
+static void compare(struct device *device, const struct test *test)
+{
+    const struct gemm *g = &test->gemm;
+    const size_t total = test->c.floats + 2 * GUARD;
+    float *found = memory_new(total, sizeof(float));
+    ck_assert_ptr_nonnull(found);
+    check(buffer_read(device, test->c.whole, 0, found, 4 * total), test->name);
+    size_t touched = 0;
+    for (int64_t p = 0; p < g->batch; p++)
+        for (int64_t i = 0; i < g->m; i++)
+            for (int64_t j = 0; j < g->n; j++) {
+                float *at = &found[GUARD + p * g->stride_c + i * g->ldc + j];
+                const double expected = element(test, p, i, j);
+                ck_assert_msg((double)*at == expected, "%s: C[%d][%d][%d] is %g, not %g", test->name, (int)p, (int)i,
+                    (int)j, (double)*at, expected);
+                memcpy(at, &sentinel, 4);
+                touched++;
+            }
+    ck_assert_uint_gt(touched, 0);
+    for (size_t i = 0; i < total; i++)
+        ck_assert_msg(!memcmp(&found[i], &sentinel, 4), "%s: wrote outside of C, at %d", test->name, (int)i - GUARD);
+    free(found);
+}
+
+/* C's own memory: the sentinel between its rows; inside, NaN or what is added. */
+static void fill_c(struct device *device, struct test *test)
+{
+    const struct gemm *g = &test->gemm;
+    float *host = memory_new(test->c.floats, sizeof(float));
+    ck_assert_ptr_nonnull(host);
+    for (size_t i = 0; i < test->c.floats; i++) memcpy(&host[i], &sentinel, 4);
+    for (int64_t p = 0; p < g->batch; p++)
+        for (int64_t i = 0; i < g->m; i++)
+            for (int64_t j = 0; j < g->n; j++) {
+                const int64_t at = p * g->stride_c + i * g->ldc + j;
+                if (g->accumulate && !test->other)
+                    host[at] = test->c.host[at];
+                else
+                    memcpy(&host[at], &not_a_number, 4);
+            }
+    check(buffer_write(device, test->c.part, 0, host, 4 * test->c.floats), test->name);
+    free(host);
+}
+
+struct sizes {
+    int64_t m, n, k, batch, padding;
+};
+
+static void test_new(struct device *device, int implementation, const struct sizes *s, int transposition, int epilogue,
+    struct test *test)
+{
+    static const char *const activations[] = { NULL, "-DACTIVATE=1", "-DACTIVATE=2 -DLOW=0.0f -DHIGH=6.0f",
+        "-DACTIVATE=3 -DLOW=0.25f" };
+    struct gemm *g = &test->gemm;
+    *g = (struct gemm) { .m = s->m,
+        .n = s->n,
+        .k = s->k,
+        .batch = s->batch,
+        .transpose_a = transposition & 1,
+        .transpose_b = transposition & 2,
+        .bias = epilogue & 1,
+        .accumulate = epilogue & 2 };
+    g->activation = activations[epilogue & 3];
+    test->other = (epilogue & 4) && g->accumulate;
+    g->lda = (g->transpose_a ? s->m : s->k) + s->padding;
+    g->ldb = (g->transpose_b ? s->k : s->n) + s->padding;
+    g->ldc = s->n + s->padding;
+    g->stride_a = g->lda * (g->transpose_a ? s->k : s->m) + 3 * s->padding;
+    g->stride_b = g->ldb * (g->transpose_b ? s->n : s->k) + 3 * s->padding;
+    g->stride_c = g->ldc * s->m + 3 * s->padding;
+    snprintf(test->name, sizeof test->name, "gemm %s %s m%d n%d k%d batch%d padding%d ta%d tb%d epilogue%d",
+        device->can.name, gemm_implementation_name(implementation), (int)s->m, (int)s->n, (int)s->k, (int)s->batch,
+        (int)s->padding, g->transpose_a, g->transpose_b, epilogue);
+    test->a = matrix_new(device, (size_t)(g->stride_a * s->batch), 1, not_a_number);
+    test->b = matrix_new(device, (size_t)(g->stride_b * s->batch), 2, not_a_number);
+    test->c = matrix_new(device, (size_t)(g->stride_c * s->batch), 3, sentinel);
+    test->add = matrix_new(device, (size_t)(g->stride_c * s->batch), 4, not_a_number);
+    test->bias = matrix_new(device, (size_t)s->n, 5, not_a_number);
+    if (test->other) g->add = test->add.part;
+    const size_t bytes = gemm_workspace(implementation, g, &device->can);
+    if (bytes) check(buffer_new(device, bytes, &test->workspace), test->name);
+}
+
+static void test_free(struct test *test)
+{
+    matrix_free(&test->a);
+    matrix_free(&test->b);
+    matrix_free(&test->c);
+    matrix_free(&test->add);
+    matrix_free(&test->bias);
+    buffer_free(&test->workspace);
+}
+
+/* All that one implementation takes; returns how many. */
+static int run(struct device *device, int implementation, const struct sizes *sizes, int size_count)
+{
+    struct launch_list list;
+    launch_list_init(&list, device);
+    const int most = size_count * 4;
+    struct test *tests = memory_new((size_t)most, sizeof *tests);
+    ck_assert_ptr_nonnull(tests);
+    int count = 0;
+    for (int i = 0; i < most; i++) {
+        struct test *test = &tests[count];
+        test_new(device, implementation, &sizes[i / 4], i % 4, (i / 4 + i) % 8, test);
+        if (gemm_refusal(implementation, &test->gemm, &device->can)) {
+            test_free(test);
+            *test = (struct test) { 0 };
+            continue;
+        }
+        gemm_emit(implementation, &test->gemm, test->a.part, test->b.part, test->c.part, test->bias.part,
+            test->workspace, &list);
+        count++;
+    }
+    check(launch_list_realise(&list, NULL, NULL), gemm_implementation_name(implementation));
+    for (int i = 0; i < count; i++) fill_c(device, &tests[i]);
+    check(launch_list_enqueue(&list, 0, list.count, NULL), gemm_implementation_name(implementation));
+    check(device_wait(device), gemm_implementation_name(implementation));
+    for (int i = 0; i < count; i++) {
+        compare(device, &tests[i]);
+        test_free(&tests[i]);
+    }
+    free(tests);
+    launch_list_free(&list);
+    return count;
+}
+
+static const struct sizes odd_sizes[] = {
+    { 1, 1, 1, 1, 0 },
+    { 7, 5, 3, 1, 0 },
+    { 13, 33, 17, 1, 1 },
+    { 100, 10, 257, 1, 0 },
+    { 65, 129, 1030, 1, 0 },
+    { 31, 67, 513, 1, 3 },
+    { 64, 64, 64, 1, 0 },
+    { 8, 130, 70, 1, 0 },
+    { 3, 515, 37, 1, 5 },
+    { 1, 1000, 19, 1, 0 },
+    { 130, 70, 8, 1, 0 },
+    { 515, 45, 5, 1, 2 },
+    { 1, 6, 1100, 1, 0 },
+    { 17, 3, 5, 4, 0 },
+    { 24, 48, 40, 3, 1 },
+    { 33, 16, 128, 2, 0 },
+    { 2, 9, 4, 1, 0 },
+    { 300, 1, 20, 1, 0 },
+};
+enum { SIZES = sizeof odd_sizes / sizeof *odd_sizes };
+
+/* Of every implementation that is listed in `expected` some product is taken. */
+static void run_all(const char *class, const char *width, const char *expected)
+{
+    ck_assert_int_eq(setenv("TUTTI_DEVICE_CLASS", class, 1), 0);
+    ck_assert_int_eq(setenv("TUTTI_VECTOR_WIDTH", width, 1), 0);
+    tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .devices = "all" });
+    ck_assert_msg(runtime != NULL, "%s", tutti_message(NULL));
+    for (int d = 0; d < runtime->count; d++)
+        for (int i = 0; i < GEMM_IMPLEMENTATIONS; i++) {
+            const int done = run(&runtime->devices[d], i, odd_sizes, SIZES);
+            const bool wanted = strstr(expected, gemm_implementation_name(i)) != NULL;
+            ck_assert_msg((done > 0) == wanted, "%s: %d products on a device of class %s", gemm_implementation_name(i),
+                done, class);
+        }
+    tutti_close(runtime);
+}
+
+START_TEST(test_cpu_16)
+{
+    run_all("cpu", "16", "packed skinny plain");
+}
+END_TEST
+START_TEST(test_cpu_8)
+{
+    run_all("cpu", "8", "packed skinny plain");
+}
+END_TEST
+START_TEST(test_cpu_4)
+{
+    run_all("cpu", "4", "packed skinny plain");
+}
+END_TEST
+START_TEST(test_gpu)
+{
+    run_all("gpu", "4", "clblast plain");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("gemm");
+    TCase *tests = tcase_create("products");
+    tcase_add_test(tests, test_cpu_16);
+    tcase_add_test(tests, test_cpu_8);
+    tcase_add_test(tests, test_cpu_4);
+    tcase_add_test(tests, test_gpu);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
