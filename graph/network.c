@@ -50,6 +50,9 @@ bool network_ok(tutti_network *network)
 tutti_tensor network_fail(tutti_network *network, tutti_status status)
 {
     if (network && network->status == TUTTI_OK) {
+        const struct layer *last = network->layer_count ? &network->layers[network->layer_count - 1] : NULL;
+        if (last && last->name && last->value == NO_VALUE)
+            status_context(status, "layer %s", last->name); /* still open */
         network->status = status;
         network->message = memory_copy_text(status_message());
     }
@@ -153,10 +156,7 @@ tutti_tensor network_append(tutti_network *network, int layer, const struct oper
 {
     if (!network_ok(network) || layer < 0) return (tutti_tensor) { NO_VALUE };
     int value = graph_append(&network->graph, operation, attributes, inputs, input_count, layer);
-    if (value == NO_VALUE) {
-        status_context(network->graph.status, "layer %s", network->layers[layer].name);
-        return network_fail(network, network->graph.status);
-    }
+    if (value == NO_VALUE) return network_fail(network, network->graph.status);
     network->layers[layer].value = value;
     return (tutti_tensor) { value };
 }

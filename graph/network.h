@@ -44,8 +44,10 @@ struct tutti_network {
 
 /* Builders call these. All do nothing after a failure and then give NO_VALUE / a negative tensor. */
 bool network_ok(tutti_network *network);
-tutti_tensor network_fail(tutti_network *network, tutti_status status); /* keeps status and the thread's message */
-/* Begins a layer: its full name from the scope, and `name` or operation + number. Returns its number. */
+/* Keeps the status and the thread's message, which gets the name of the layer that is being built. */
+tutti_tensor network_fail(tutti_network *network, tutti_status status);
+/* Begins a layer, before anything of it is checked, so that failures name it: its full name from the scope, and `name`
+ * or operation + number. Returns its number. */
 int network_layer_begin(tutti_network *network, const char *name, const char *operation);
 /* Adds a parameter "layer.suffix"; returns its value in the graph. */
 int network_parameter(tutti_network *network, int layer, const char *suffix, tutti_shape shape, const struct parameter *how);

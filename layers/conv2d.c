@@ -196,6 +196,7 @@ tutti_tensor tutti_conv2d(
     const tutti_conv2d_options *o = options ? options : &none;
     const struct value *x = network_value(network, tensor);
     if (!x) return (tutti_tensor) { NO_VALUE };
+    int layer = network_layer_begin(network, o->name, "conv2d");
     struct attributes attributes = { 0 };
     attributes_from(kernel, o, &attributes);
     tutti_status status = check_channels(x, channels, &attributes);
@@ -209,7 +210,6 @@ tutti_tensor tutti_conv2d(
         .init_scale = o->init_scale,
         .fan_in = c_group * taps,
         .fan_out = channels * taps };
-    int layer = network_layer_begin(network, o->name, "conv2d");
     int inputs[3] = { tensor.id, network_parameter(network, layer, "weight", shape, &how), NO_VALUE };
     if (!o->no_bias) {
         how.init = o->bias_init;
@@ -223,16 +223,19 @@ tutti_tensor tutti_conv2d(
 
 static const struct implementation *const forward_implementations[] = {
     &conv2d_direct_forward,
+    &conv2d_implicit_gemm_forward,
     &conv2d_plain_forward,
     NULL,
 };
 static const struct implementation *const data_gradient_implementations[] = {
     &conv2d_direct_data_gradient,
+    &conv2d_implicit_gemm_data_gradient,
     &conv2d_plain_data_gradient,
     NULL,
 };
 static const struct implementation *const weight_gradient_implementations[] = {
     &conv2d_direct_weight_gradient,
+    &conv2d_implicit_gemm_weight_gradient,
     &conv2d_plain_weight_gradient,
     NULL,
 };
