@@ -129,7 +129,7 @@ typedef bool (*rule)(struct plan *plan, size_t n);
 
 tutti_status pass_rewrite(struct plan *plan)
 {
-    static const rule rules[] = { fuse_activation, fuse_add, fuse_norm_gradient };
+    static const rule rules[] = { fuse_add, fuse_activation, fuse_norm_gradient }; /* sums before what follows them */
     bool changed = true;
     while (changed) {
         changed = false;
