@@ -1,0 +1,213 @@
+/* The models against torchvision's: names, shapes, order and numbers of parameters; and images of other sizes. No
+ * device. */
+#include "base/status.h"
+#include "graph/network.h"
+#include "models/models.h"
+#include "runtime/device.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Building a network asks nothing of its runtime. */
+static struct tutti_runtime runtime;
+
+static tutti_network *build(const char *name, tutti_shape input, int classes, tutti_tensor *logits)
+{
+    const struct model *model = model_find(name);
+    ck_assert_msg(model != NULL, "no model %s", name);
+    tutti_network *network = tutti_network_new(&runtime);
+    *logits = model->build(network, tutti_input(network, "x", input), classes);
+    return network;
+}
+
+static tutti_network *must_build(const char *name, tutti_shape input, int classes)
+{
+    tutti_tensor logits;
+    tutti_shape shape;
+    tutti_network *network = build(name, input, classes, &logits);
+    ck_assert_msg(tutti_network_status(network) == TUTTI_OK, "%s: %s", name, tutti_message(NULL));
+    ck_assert_int_eq(tutti_shape_of(network, logits, &shape), TUTTI_OK);
+    ck_assert_int_eq(shape.rank, 1);
+    ck_assert_int_eq(shape.sizes[0], classes);
+    return network;
+}
+
+static const struct {
+    const char *name;
+    int64_t numbers;
+    int tensors; /* trained ones */
+} sizes[] = {
+    { "linear", 2, 2 },
+    { "mlp", 669706, 6 },
+    { "lenet", 454922, 8 },
+    { "vgg16", 138357544, 32 },
+    { "resnet18", 11689512, 62 },
+    { "resnet50", 25557032, 161 },
+    { "mobilenet_v2", 3504872, 158 },
+};
+
+START_TEST(numbers_of_parameters)
+{
+    const struct model *model = model_at(_i);
+    ck_assert_ptr_nonnull(model);
+    ck_assert_str_eq(model->name, sizes[_i].name);
+    tutti_network *network = must_build(model->name, model->input, model->classes);
+    ck_assert_int_eq(tutti_network_parameters(network), sizes[_i].numbers);
+    int tensors = 0;
+    for (size_t i = 0; i < network->parameter_count; i++) tensors += network->parameters[i].trained;
+    ck_assert_int_eq(tensors, sizes[_i].tensors);
+    tutti_network_free(network);
+}
+END_TEST
+
+START_TEST(table_ends)
+{
+    ck_assert_ptr_null(model_at(sizeof(sizes) / sizeof(sizes[0])));
+    ck_assert_ptr_null(model_at(-1));
+    ck_assert_ptr_null(model_find("alexnet"));
+}
+END_TEST
+
+/* Trained parameters only, counted from 0, negative positions from the end. The standard deviation is that of
+ * torchvision's initial values; 0 stands for a constant. */
+static const struct {
+    const char *model;
+    int position;
+    const char *name;
+    tutti_shape shape;
+    float deviation;
+} torchvision[] = {
+    { "vgg16", 0, "features.0.weight", { 4, { 64, 3, 3, 3 } }, 0.0589f },
+    { "vgg16", 1, "features.0.bias", { 1, { 64 } }, 0 },
+    { "vgg16", 24, "features.28.weight", { 4, { 512, 512, 3, 3 } }, 0.0208f },
+    { "vgg16", 26, "classifier.0.weight", { 2, { 4096, 25088 } }, 0.01f },
+    { "vgg16", 28, "classifier.3.weight", { 2, { 4096, 4096 } }, 0.01f },
+    { "vgg16", -1, "classifier.6.bias", { 1, { 1000 } }, 0 },
+    { "resnet18", 0, "conv1.weight", { 4, { 64, 3, 7, 7 } }, 0.0253f },
+    { "resnet18", 1, "bn1.weight", { 1, { 64 } }, 0 },
+    { "resnet18", 3, "layer1.0.conv1.weight", { 4, { 64, 64, 3, 3 } }, 0.0589f },
+    { "resnet18", 15, "layer2.0.conv1.weight", { 4, { 128, 64, 3, 3 } }, 0.0417f },
+    { "resnet18", 21, "layer2.0.downsample.0.weight", { 4, { 128, 64, 1, 1 } }, 0.125f },
+    { "resnet18", 23, "layer2.0.downsample.1.bias", { 1, { 128 } }, 0 },
+    { "resnet18", -2, "fc.weight", { 2, { 1000, 512 } }, 0.0255f },
+    { "resnet50", 9, "layer1.0.conv3.weight", { 4, { 256, 64, 1, 1 } }, 0.0884f },
+    { "resnet50", 12, "layer1.0.downsample.0.weight", { 4, { 256, 64, 1, 1 } }, 0.0884f },
+    { "resnet50", -1, "fc.bias", { 1, { 1000 } }, 0.0128f },
+    { "mobilenet_v2", 0, "features.0.0.weight", { 4, { 32, 3, 3, 3 } }, 0.0833f },
+    { "mobilenet_v2", 3, "features.1.conv.0.0.weight", { 4, { 32, 1, 3, 3 } }, 0.0833f },
+    { "mobilenet_v2", 6, "features.1.conv.1.weight", { 4, { 16, 32, 1, 1 } }, 0.3536f },
+    { "mobilenet_v2", 12, "features.2.conv.1.0.weight", { 4, { 96, 1, 3, 3 } }, 0.0481f },
+    { "mobilenet_v2", -5, "features.18.0.weight", { 4, { 1280, 320, 1, 1 } }, 0.0395f },
+    { "mobilenet_v2", -2, "classifier.1.weight", { 2, { 1000, 1280 } }, 0.01f },
+    { "mobilenet_v2", -1, "classifier.1.bias", { 1, { 1000 } }, 0 },
+};
+
+static const struct parameter *trained_at(const tutti_network *network, int position)
+{
+    int count = 0, seen = 0;
+    for (size_t i = 0; i < network->parameter_count; i++) count += network->parameters[i].trained;
+    if (position < 0) position += count;
+    for (size_t i = 0; i < network->parameter_count; i++) {
+        if (network->parameters[i].trained && seen++ == position) return &network->parameters[i];
+    }
+    return NULL;
+}
+
+static double deviation(const float *values, int64_t count)
+{
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < count; i++) {
+        sum += values[i];
+        squares += (double)values[i] * values[i];
+    }
+    double variance = squares / (double)count - sum / (double)count * (sum / (double)count);
+    return variance > 0 ? sqrt(variance) : 0;
+}
+
+START_TEST(parameters_are_torchvisions)
+{
+    const struct model *model = model_find(torchvision[_i].model);
+    tutti_network *network = must_build(model->name, model->input, model->classes);
+    const struct parameter *parameter = trained_at(network, torchvision[_i].position);
+    ck_assert_ptr_nonnull(parameter);
+    ck_assert_str_eq(parameter->name, torchvision[_i].name);
+    ck_assert_int_eq(parameter->shape.rank, torchvision[_i].shape.rank);
+    for (int i = 0; i < parameter->shape.rank; i++)
+        ck_assert_int_eq(parameter->shape.sizes[i], torchvision[_i].shape.sizes[i]);
+    tutti_network_free(network);
+}
+END_TEST
+
+START_TEST(initial_values_are_torchvisions)
+{
+    static const char *const names[] = { "resnet18", "mobilenet_v2" };
+    const struct model *model = model_find(names[_i]);
+    tutti_network *network = must_build(model->name, model->input, model->classes);
+    ck_assert_int_eq(network_layout(network), TUTTI_OK);
+    float *arena = calloc((size_t)network->total_floats, sizeof(*arena));
+    ck_assert_int_eq(network_initialise(network, 3, arena), TUTTI_OK);
+    for (size_t i = 0; i < sizeof(torchvision) / sizeof(torchvision[0]); i++) {
+        if (strcmp(torchvision[i].model, names[_i]) != 0) continue;
+        const struct parameter *parameter = network_find(network, torchvision[i].name);
+        double found = deviation(arena + parameter->offset, parameter->elements);
+        /* Of n normal numbers the deviation is known to 1 / sqrt(2 n): four times that. */
+        double slack = 4 / sqrt(2 * (double)parameter->elements) + 0.005;
+        ck_assert_msg(fabs(found - torchvision[i].deviation) <= slack * torchvision[i].deviation, "%s: %g, not %g",
+            parameter->name, found, torchvision[i].deviation);
+    }
+    free(arena);
+    tutti_network_free(network);
+}
+END_TEST
+
+static const struct {
+    const char *name;
+    tutti_shape input;
+    int classes;
+} others[] = {
+    { "mlp", { 3, { 3, 32, 32 } }, 100 },
+    { "lenet", { 3, { 3, 32, 32 } }, 100 },
+    { "lenet", { 3, { 1, 7, 5 } }, 2 },
+    { "vgg16", { 3, { 3, 32, 32 } }, 10 },
+    { "resnet18", { 3, { 1, 28, 28 } }, 10 },
+    { "resnet50", { 3, { 3, 33, 65 } }, 3 },
+    { "mobilenet_v2", { 3, { 3, 32, 32 } }, 100 },
+    { "linear", { 1, { 13 } }, 4 },
+};
+
+START_TEST(other_sizes)
+{
+    tutti_network_free(must_build(others[_i].name, others[_i].input, others[_i].classes));
+}
+END_TEST
+
+START_TEST(image_too_small_is_one_clear_line)
+{
+    tutti_tensor logits;
+    tutti_network *network = build("vgg16", TUTTI_SHAPE(1, 28, 28), 10, &logits);
+    ck_assert_int_lt(logits.id, 0);
+    ck_assert_int_eq(tutti_network_status(network), TUTTI_SHAPE);
+    ck_assert_ptr_null(strchr(tutti_message(NULL), '\n'));
+    tutti_network_free(network);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("models");
+    TCase *group = tcase_create("models");
+    tcase_add_loop_test(group, numbers_of_parameters, 0, (int)(sizeof(sizes) / sizeof(sizes[0])));
+    tcase_add_test(group, table_ends);
+    tcase_add_loop_test(group, parameters_are_torchvisions, 0, (int)(sizeof(torchvision) / sizeof(torchvision[0])));
+    tcase_add_loop_test(group, initial_values_are_torchvisions, 0, 2);
+    tcase_add_loop_test(group, other_sizes, 0, (int)(sizeof(others) / sizeof(others[0])));
+    tcase_add_test(group, image_too_small_is_one_clear_line);
+    suite_add_tcase(suite, group);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
