@@ -1,0 +1,102 @@
+"""Runs the command and looks at what it says: shared by the tests of this folder, which need Python's library only."""
+import gzip
+import json
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ["TUTTI_SOURCE"])
+TUTTI = pathlib.Path(os.environ["TUTTI_BUILD"]) / "tools" / "tutti"
+MODELS = "linear, mlp, lenet, vgg16, resnet18, resnet50, mobilenet_v2"
+
+
+class Outcome:
+    def __init__(self, status, output, errors):
+        self.status, self.output, self.errors = status, output, errors
+
+    def lines(self):
+        """Standard output as JSON objects: any line that is none is an error of its own."""
+        return [json.loads(line) for line in self.output.splitlines()]
+
+    def __str__(self):
+        return f"status {self.status}\n--- output\n{self.output}\n--- errors\n{self.errors}"
+
+
+class CommandTest(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tutti-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def environment(self, extra):
+        return {**os.environ, **{key: str(value) for key, value in extra.items()}}
+
+    def tutti(self, *arguments, before=None, **environment):
+        """Runs tutti in the test's own folder."""
+        done = subprocess.run([TUTTI, *map(str, arguments)], cwd=self.folder, env=self.environment(environment), timeout=600,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, preexec_fn=before, check=False)
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    def start(self, *arguments, **environment):
+        return subprocess.Popen([TUTTI, *map(str, arguments)], cwd=self.folder, env=self.environment(environment), text=True,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def good(self, *arguments, **environment):
+        outcome = self.tutti(*arguments, **environment)
+        self.assertEqual(outcome.status, 0, outcome)
+        return outcome
+
+    def refused(self, status, words, *arguments, **keywords):
+        """The command ends with this status, and its last line is one sentence that has these words in it."""
+        outcome = self.tutti(*arguments, **keywords)
+        self.assertEqual(outcome.status, status, outcome)
+        line = (outcome.errors.splitlines() or [""])[-1]
+        self.assertTrue(line.startswith("tutti"), outcome)
+        for word in [words] if isinstance(words, str) else words:
+            self.assertIn(word, line, outcome)
+        self.assertNotIn("Segmentation", outcome.errors)
+        return outcome
+
+    def pair(self, name):
+        """The bytes of a checkpoint's two files."""
+        return tuple((self.folder / f"{name}{end}").read_bytes() for end in (".safetensors", ".state.safetensors"))
+
+
+def idx(*sizes, data):
+    return struct.pack(">HBB", 0, 8, len(sizes)) + struct.pack(f">{len(sizes)}I", *sizes) + bytes(data)
+
+
+def images(samples, side=28):
+    """Grey images whose brightest column tells the label, and the labels."""
+    labels = [i * 7 % 10 for i in range(samples)]
+    pixels = bytes((255 if column // 2 == label else (i * 31 + row * 17 + column * 3) % 64)
+                   for i, label in enumerate(labels) for row in range(side) for column in range(side))
+    return idx(samples, side, side, data=pixels), idx(samples, data=labels)
+
+
+def write_mnist(folder, training=200, test=50, packed=False):
+    """A small data set with MNIST's file names."""
+    folder.mkdir(exist_ok=True)
+    for name, samples in (("train", training), ("t10k", test)):
+        for kind, content in zip(("images-idx3", "labels-idx1"), images(samples)):
+            path = folder / f"{name}-{kind}-ubyte"
+            if packed:
+                path.with_name(path.name + ".gz").write_bytes(gzip.compress(content))
+            else:
+                path.write_bytes(content)
+    return folder
+
+
+def main():
+    """As unittest.main(), with the last line that tests/summary.py reads."""
+    program = unittest.main(module="__main__", exit=False, verbosity=2, argv=[sys.argv[0], *sys.argv[1:]])
+    result = program.result
+    bad = len(result.failures) + len(result.errors)
+    print(f"{result.testsRun - bad} passed, {bad} failed", flush=True)
+    sys.exit(1 if bad or not result.testsRun else 0)

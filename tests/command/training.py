@@ -1,0 +1,193 @@
+"""Training by the command: its lines, saving, resuming, interrupting."""
+import json
+import random
+import signal
+import time
+
+import harness
+
+EPOCH_FIELDS = ("epoch", "loss", "accuracy", "test_loss", "test_accuracy", "samples_per_s")
+
+
+class Training(harness.CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.data = harness.write_mnist(self.folder / "data")
+
+    def train(self, *arguments, **environment):
+        return self.good("train", "mlp", "--data", self.data, "--batch", "40", *arguments, **environment)
+
+    def test_json(self):
+        lines = self.train("--epochs", "3", "--save", "m", "--json").lines()
+        self.assertEqual([line["epoch"] for line in lines[:-1]], [1, 2, 3])
+        for line in lines[:-1]:
+            for field in EPOCH_FIELDS:
+                self.assertIsInstance(line[field], (int, float), field)
+        self.assertLess(lines[2]["loss"], lines[0]["loss"])
+        last = lines[-1]
+        self.assertEqual(last["saved"], "m")
+        self.assertEqual(sum(device["samples"] for device in last["devices"]), 600)
+        for device in last["devices"]:
+            self.assertEqual([type(device[field]) for field in ("index", "name", "samples")], [int, str, int])
+            self.assertGreater(device["samples_per_s"], 0)
+
+    def test_last_smaller_batch_counts(self):
+        """200 samples in batches of 64: none is dropped, none counted twice."""
+        lines = self.good("train", "mlp", "--data", self.data, "--batch", "64", "--epochs", "1", "--json").lines()
+        self.assertEqual((lines[0]["samples"], lines[0]["steps"], lines[-1]["samples"]), (200, 4, 200))
+
+    def test_text(self):
+        outcome = self.train("--epochs", "2", "--save", "m")
+        self.assertEqual(outcome.output, "")
+        for words in ("epoch 2/2", "test accuracy", "samples/s", "together:", "saved m.safetensors"):
+            self.assertIn(words, outcome.errors)
+
+    def test_steps(self):
+        lines = self.train("--steps", "7", "--json").lines()
+        self.assertEqual(lines[-1]["samples"], 7 * 40)
+        self.assertIsNone(lines[-1]["saved"])
+        self.assertIsNotNone(lines[-1]["test_accuracy"])
+
+    def test_same_seed_same_bytes(self):
+        for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+            self.train("--epochs", "2", "--save", name, "--seed", seed)
+        self.assertEqual(self.pair("a"), self.pair("b"))
+        self.assertNotEqual(self.pair("a")[0], self.pair("c")[0])
+
+    def test_optimizers(self):
+        for options in (["--optimizer", "adam"], ["--optimizer", "adamw", "--weight-decay", "0.1", "--lr", "0.002"],
+                        ["--optimizer", "sgd", "--momentum", "0.8", "--nesterov", "--lr", "0.02"], ["--no-shuffle"]):
+            with self.subTest(options):
+                lines = self.train("--epochs", "3", "--json", *options).lines()
+                self.assertLess(lines[2]["loss"], lines[0]["loss"])
+
+    def test_linear(self):
+        lines = self.good("train", "linear", "--epochs", "20", "--json").lines()
+        self.assertLess(lines[-2]["test_loss"], 1e-4)
+        self.assertIsNone(lines[-2]["test_accuracy"])
+
+    def test_two_devices(self):
+        two = {"POCL_DEVICES": "pthread pthread"}
+        last = self.train("--epochs", "1", "--json", "--devices", "0,1", **two).lines()[-1]
+        self.assertEqual([device["samples"] for device in last["devices"]], [100, 100])
+        last = self.train("--epochs", "1", "--json", "--devices", "0,1", "--shares", "3,1", **two).lines()[-1]
+        self.assertEqual([device["samples"] for device in last["devices"]], [150, 50])
+
+    def test_eval_and_infer(self):
+        last = self.train("--epochs", "3", "--save", "m", "--json").lines()[-1]
+        weights = ("--data", self.data, "--weights", "m.safetensors", "--json")
+        line, = self.good("eval", "mlp", *weights).lines()
+        self.assertEqual(line["samples"], 50)
+        self.assertAlmostEqual(line["loss"], last["test_loss"], places=4)
+        self.assertAlmostEqual(line["accuracy"], last["test_accuracy"], places=6)
+        lines = self.good("infer", "mlp", *weights).lines()
+        self.assertEqual([line["index"] for line in lines], list(range(50)))
+        self.assertAlmostEqual(sum(line["class"] == line["label"] for line in lines) / 50, last["test_accuracy"], places=6)
+        self.assertTrue(all(0.1 <= line["probability"] <= 1 for line in lines))
+        few = self.good("infer", "mlp", *weights, "--first", "10", "--count", "5", "--batch", "2").lines()
+        self.assertEqual([line["class"] for line in few], [line["class"] for line in lines[10:15]])
+        text = self.good("infer", "mlp", *weights[:-1], "--count", "3").output
+        self.assertRegex(text, r"^0 \d [01]\.\d{4}\n1 \d [01]\.\d{4}\n2 \d [01]\.\d{4}\n$")
+
+
+class Resuming(harness.CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.data = harness.write_mnist(self.folder / "data")
+        self.common = ("train", "mlp", "--data", self.data, "--batch", "40", "--optimizer", "adam")
+        self.good(*self.common, "--epochs", "6", "--save", "whole")
+
+    def test_after_an_epoch(self):
+        self.good(*self.common, "--epochs", "2", "--save", "part")
+        lines = self.good(*self.common, "--epochs", "6", "--resume", "part", "--json").lines()
+        self.assertEqual([line["epoch"] for line in lines[:-1]], [3, 4, 5, 6])
+        self.assertEqual(lines[-1]["saved"], "part")
+        self.assertEqual(self.pair("part"), self.pair("whole"))
+
+    def test_within_an_epoch(self):
+        self.good(*self.common, "--epochs", "6", "--steps", "13", "--save", "part")
+        self.good(*self.common, "--epochs", "6", "--resume", "part", "--save", "rest")
+        self.assertEqual(self.pair("rest"), self.pair("whole"))
+        self.assertNotEqual(self.pair("part"), self.pair("whole"))
+
+    def test_nothing_left(self):
+        before = self.pair("whole")
+        outcome = self.good(*self.common, "--epochs", "6", "--resume", "whole")
+        self.assertIn("nothing was left to train", outcome.errors)
+        self.assertEqual(self.pair("whole"), before)
+
+    def test_interrupted(self):
+        process = self.start(*self.common, "--epochs", "100000", "--save", "part", "--json")
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        rest, errors = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 130, errors)
+        self.assertIn("--resume part", errors.splitlines()[-1])
+        epochs = max([1] + [json.loads(line)["epoch"] for line in rest.splitlines()]) + 1
+        for arguments in (["--save", "straight"], ["--resume", "part"]):
+            self.good(*self.common, "--epochs", str(epochs), *arguments)
+        self.assertEqual(self.pair("part"), self.pair("straight"))
+
+    def test_killed(self):
+        """At any moment, a good pair is there: it resumes, and ends as the run that was never stopped."""
+        moments = random.Random(1)
+        self.good(*self.common, "--epochs", "1", "--save", "part")
+        for _ in range(8):
+            process = self.start(*self.common, "--epochs", "100000", "--resume", "part", "--json")
+            process.stdout.readline()
+            time.sleep(moments.uniform(0, 0.15))
+            process.kill()
+            process.communicate()
+            lines = self.good(*self.common, "--steps", "1", "--resume", "part", "--save", "next", "--json").lines()
+            self.assertEqual(lines[-1]["samples"], 40)
+        reached = lines[0]["epoch"] + 1
+        self.good(*self.common, "--epochs", reached, "--resume", "part")
+        self.good(*self.common, "--epochs", reached, "--save", "straight")
+        self.assertEqual(self.pair("part"), self.pair("straight"))
+
+
+class Bench(harness.CommandTest):
+    FIELDS = {"model": str, "mode": str, "batch": int, "ms_per_step_min": float, "ms_per_step_median": float,
+              "samples_per_s": float, "build_s": float, "device_memory_bytes": int, "devices": list}
+
+    def bench(self, *arguments):
+        line, = self.good("bench", *arguments, "--json").lines()
+        for field, kind in self.FIELDS.items():
+            self.assertIsInstance(line[field], (int, float) if kind is float else kind, field)
+        self.assertLessEqual(line["ms_per_step_min"], line["ms_per_step_median"])
+        return line
+
+    def test_modes(self):
+        for mode in ("train", "infer"):
+            line = self.bench("lenet", "--mode", mode, "--batch", "8", "--steps", "3")
+            self.assertEqual((line["model"], line["mode"], line["batch"], len(line["devices"])), ("lenet", mode, 8, 1))
+
+    def test_input_and_classes(self):
+        self.bench("resnet18", "--input", "3x32x32", "--classes", "10", "--batch", "2", "--steps", "1", "--warm-up", "1")
+        self.bench("linear", "--batch", "4", "--steps", "2")
+
+    def test_text(self):
+        self.assertIn("ms per step", self.good("bench", "mlp", "--batch", "4", "--steps", "2").output)
+
+
+class Show(harness.CommandTest):
+    PARAMETERS = {"linear": 2, "mlp": 669706, "lenet": 454922, "resnet18": 11689512, "mobilenet_v2": 3504872}
+
+    def test_parameters(self):
+        for model, parameters in self.PARAMETERS.items():
+            with self.subTest(model):
+                lines = self.good("show", model, "--batch", "1", "--mode", "infer", "--json").lines()
+                self.assertEqual(lines[-1]["parameters"], parameters)
+                self.assertEqual(sum(line["parameters"] for line in lines[:-1]), parameters)
+                self.assertGreater(lines[-1]["devices"][0]["memory_bytes"], 4 * parameters - 1)
+
+    def test_text(self):
+        output = self.good("show", "lenet", "--batch", "4", "--why").output
+        for words in ("conv1", "[32, 28, 28]", "454922 parameters", "MiB to train", "device 0"):
+            self.assertIn(words, output)
+
+    def test_passes(self):
+        self.assertIn("conv2d", self.good("show", "lenet", "--batch", "4", "--passes").output)
+
+
+harness.main()

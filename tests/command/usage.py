@@ -1,0 +1,118 @@
+"""Help, wrong use and the devices: what the command says before any work."""
+import harness
+
+COMMANDS = ("devices", "train", "eval", "infer", "bench", "show")
+
+
+class Help(harness.CommandTest):
+    def test_help_is_as_recorded(self):
+        """expected/NAME.txt; make anew with: for c in ...; do build-tests/tools/tutti $c --help > tests/command/expected/$c.txt"""
+        for command in (None, *COMMANDS):
+            with self.subTest(command):
+                outcome = self.good(*([command] if command else []), "--help")
+                expected = harness.SOURCE / "tests" / "command" / "expected" / f"{command or 'tutti'}.txt"
+                self.assertEqual(outcome.output, expected.read_text())
+                self.assertEqual(outcome.errors, "")
+
+    def test_version(self):
+        self.assertRegex(self.good("--version").output, r"^tutti \d+\.\d+\.\d+\n$")
+
+    def test_help_needs_no_device(self):
+        self.good("train", "--help", OCL_ICD_VENDORS="/nonexistent")
+
+
+class WrongUse(harness.CommandTest):
+    def test_no_command(self):
+        self.assertEqual(self.tutti().status, 2)
+
+    def test_unknown_command(self):
+        self.refused(2, ["\"fly\"", ", ".join(COMMANDS)], "fly")
+
+    def test_unknown_model(self):
+        for command in ("train", "eval", "infer", "bench", "show"):
+            self.refused(2, ["\"alexnet\"", harness.MODELS], command, "alexnet")
+
+    def test_missing_model(self):
+        self.refused(2, ["MODEL is missing", harness.MODELS], "train")
+
+    def test_unknown_option(self):
+        self.refused(2, ["--epoch;", "--epochs", "--save"], "train", "lenet", "--epoch", "3")
+        self.refused(2, "-x", "train", "lenet", "-x")
+
+    def test_bad_values(self):
+        self.refused(2, ["--epochs", "\"many\""], "train", "lenet", "--epochs", "many")
+        self.refused(2, ["--epochs", "\"0\""], "train", "lenet", "--epochs", "0")
+        self.refused(2, ["--batch", "\"-4\""], "train", "lenet", "--batch=-4")
+        self.refused(2, ["--lr", "\"nan\""], "train", "lenet", "--lr", "nan")
+        self.refused(2, ["--batch", "\"99999999999999999999\""], "bench", "lenet", "--batch", "99999999999999999999")
+        self.refused(2, ["--optimizer", "sgd, adam, adamw"], "train", "lenet", "--optimizer", "lion")
+        self.refused(2, ["--mode", "train, infer"], "bench", "lenet", "--mode", "sleep")
+        self.refused(2, ["--input", "\"3by4\""], "bench", "lenet", "--input", "3by4")
+        self.refused(2, ["--save"], "train", "lenet", "--save")
+        self.refused(2, ["--save"], "train", "lenet", "--save", "")
+
+    def test_two_models(self):
+        self.refused(2, "\"mlp\"", "train", "lenet", "mlp")
+
+    def test_weights_are_needed(self):
+        self.refused(2, "--weights", "eval", "lenet")
+        self.refused(2, "--weights", "infer", "lenet")
+
+    def test_shares_that_do_not_fit(self):
+        self.refused(2, ["--shares", "1,2,3"], "bench", "linear", "--shares", "1,2,3", "--devices", "0")
+        self.refused(2, ["--shares", "\"1,x\""], "bench", "linear", "--shares", "1,x", "--devices", "0")
+
+    def test_batch_larger_than_the_data(self):
+        self.refused(2, ["--batch", "20000", "10000"], "train", "lenet", "--batch", "20000")
+
+    def test_first_past_the_end(self):
+        self.good("train", "mlp", "--steps", "1", "--save", "m")
+        self.refused(2, ["--first", "2000"], "infer", "mlp", "--weights", "m.safetensors", "--first", "2000")
+
+
+class Devices(harness.CommandTest):
+    FIELDS = {"index": int, "name": str, "platform": str, "class": str, "compute_units": int, "memory_bytes": int, "driver": str}
+
+    def test_json(self):
+        lines = self.good("devices", "--json").lines()
+        self.assertGreater(len(lines), 0)
+        for position, line in enumerate(lines):
+            for field, kind in self.FIELDS.items():
+                self.assertIsInstance(line[field], kind, field)
+            self.assertEqual(line["index"], position)
+            self.assertIn(line["class"], ("cpu", "gpu"))
+            self.assertGreater(line["memory_bytes"], 0)
+        self.assertTrue(any(line["chosen"] for line in lines))
+
+    def test_text(self):
+        outcome = self.good("devices")
+        self.assertRegex(outcome.output, r"(?m)^\* +0  ")
+
+    def test_check(self):
+        outcome = self.good("devices", "--check", "--json")
+        self.assertTrue(all(line["check"] == "ok" for line in outcome.lines()), outcome)
+        self.assertIn("check: ok", self.good("devices", "--check").output)
+
+    def test_two_devices_of_a_platform(self):
+        lines = self.good("devices", "--json", "--devices", "0,1", POCL_DEVICES="pthread pthread").lines()
+        self.assertEqual([line["chosen"] for line in lines], [True, True])
+
+    def test_class_can_be_forced(self):
+        line = self.good("devices", "--json", TUTTI_DEVICE_CLASS="gpu").lines()[0]
+        self.assertEqual(line["class"], "gpu")
+
+    def test_no_platform(self):
+        for arguments in (["devices"], ["devices", "--check"], ["devices", "--json"], ["train", "mlp"], ["bench", "mlp"]):
+            with self.subTest(arguments):
+                outcome = self.refused(1, "OpenCL", *arguments, OCL_ICD_VENDORS=self.folder / "none")
+                self.assertEqual(outcome.output, "")
+
+    def test_device_that_does_not_exist(self):
+        for command in (["train", "mlp"], ["bench", "mlp"], ["show", "mlp"], ["devices"]):
+            with self.subTest(command):
+                self.refused(2, "99", *command, "--devices", "99")
+        self.refused(2, "no such card", "bench", "mlp", "--devices", "no such card")
+        self.refused(2, "99", "bench", "mlp", TUTTI_DEVICES="99")
+
+
+harness.main()
