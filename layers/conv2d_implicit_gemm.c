@@ -1,0 +1,276 @@
+/* conv2d on GPU-class devices: implicit matrix products in the plain layout, for any convolution. */
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "layers/conv2d.h"
+#include "layers/layers.h"
+
+/* A work-group's results and steps, and a work-item's part of them; see clkernels/conv2d_implicit_gemm.cl. */
+struct tile {
+    int64_t bm, bn, bk, tm, tn;
+};
+
+/* From large to small: large ones reuse more of what they load, small ones keep all units of the device busy. */
+static const struct tile tiles[] = {
+    { 128, 128, 8, 8, 8 },
+    { 64, 128, 8, 4, 8 },
+    { 64, 64, 16, 4, 4 },
+    { 32, 64, 16, 4, 4 },
+    { 32, 32, 16, 4, 4 },
+    { 16, 32, 16, 4, 4 },
+};
+enum { TILES = sizeof tiles / sizeof *tiles };
+
+static int64_t items(const struct tile *tile)
+{
+    return tile->bm / tile->tm * (tile->bn / tile->tn);
+}
+
+/* Rows are padded by four floats in the weight gradient. */
+static size_t local_bytes(const struct tile *tile)
+{
+    return (size_t)(tile->bk * (tile->bm + tile->bn + 8)) * sizeof(float);
+}
+
+static bool tile_fits(const struct tile *tile, const struct capabilities *can)
+{
+    return (size_t)items(tile) <= can->group_max && local_bytes(tile) <= can->local_bytes;
+}
+
+static bool is_gradient(const struct problem *problem)
+{
+    return problem->node->operation == &operation_conv2d_data_gradient;
+}
+
+/* ------------------------------------------------------------------------------- forward and data gradient ---- */
+
+/* The two passes as one: from source to result. */
+struct image {
+    struct conv2d_sizes z;
+    int64_t cs, cr;          /* channels of a group */
+    int64_t sh, sw, rh, rw;  /* source and result */
+    int64_t classes, pixels; /* of a gradient's pixels; pixels of the largest class, whole batch */
+    bool flat;
+    struct tile tile;
+    int64_t csp, crp; /* padded channels in the packed weights */
+};
+
+/* The largest tile that leaves no unit idle and wastes no more than half of its rows. */
+static struct tile choose_tile(const struct capabilities *can, int64_t rows, int64_t columns, int64_t others)
+{
+    for (int i = 0; i < TILES; i++) {
+        const struct tile *tile = &tiles[i];
+        if (!tile_fits(tile, can) || i == TILES - 1) continue;
+        int64_t groups = divide_up(rows, tile->bm) * divide_up(columns, tile->bn) * others;
+        bool wide = rows > tile->bm / 2 && columns > tile->bn / 2;
+        if (wide && groups >= 2 * can->units) return *tile;
+    }
+    for (int i = 2; i < TILES; i++) /* too little work for all units: small tiles, no wasted rows */
+        if (tile_fits(&tiles[i], can) && rows > tiles[i].bm / 2) return tiles[i];
+    return tiles[TILES - 1];
+}
+
+static struct image image_of(const struct problem *problem)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    struct image m = { .z = z, .classes = 1 };
+    if (is_gradient(problem)) {
+        m.cs = z.k_group, m.cr = z.c_group, m.sh = z.oh, m.sw = z.ow, m.rh = z.h, m.rw = z.w;
+        m.classes = z.stride_h * z.stride_w;
+        m.pixels = z.n * divide_up(z.h, z.stride_h) * divide_up(z.w, z.stride_w);
+    } else {
+        m.cs = z.c_group, m.cr = z.k_group, m.sh = z.h, m.sw = z.w, m.rh = z.oh, m.rw = z.ow;
+        m.pixels = z.n * z.oh * z.ow;
+    }
+    m.tile = choose_tile(problem->device, m.cr, m.pixels, z.groups * m.classes);
+    m.flat = !is_gradient(problem) && m.cs < m.tile.bk;
+    m.csp = size_round_up((size_t)(m.flat ? m.cs * z.r * z.s : m.cs), (size_t)m.tile.bk);
+    m.crp = size_round_up((size_t)m.cr, (size_t)m.tile.bm);
+    return m;
+}
+
+static int64_t packed_count(const struct image *m)
+{
+    return m->z.groups * (m->flat ? 1 : m->z.r * m->z.s) * m->csp * m->crp;
+}
+
+static const char *fits(const struct problem *problem)
+{
+    const struct capabilities *can = problem->device;
+    if (can->class != DEVICE_GPU) return "it is for GPU-class devices";
+    if (!tile_fits(&tiles[TILES - 1], can)) return "the device's work-groups or local memory are too small";
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const int64_t most = INT32_MAX / 2;
+    if (z.c * z.h > most / z.w || z.k * z.oh > most / z.ow) return "an image has more numbers than an int counts";
+    if (z.n > most / (z.h * z.w) || z.n > most / (z.oh * z.ow)) return "the batch has more pixels than an int counts";
+    if (z.k * z.c_group > most / 4 / (z.r * z.s)) return "the weights are more than an int counts";
+    return NULL;
+}
+
+static unsigned image_epilogues(const struct problem *problem)
+{
+    return is_gradient(problem) ? EPILOGUE_ADD : EPILOGUE_ADD | EPILOGUE_ACTIVATION;
+}
+
+static size_t image_prepared(const struct problem *problem)
+{
+    struct image m = image_of(problem);
+    return (size_t)packed_count(&m) * sizeof(float);
+}
+
+static struct launch *image_launch(const struct problem *problem, const struct image *m, const char *kernel, bool bias,
+    const char *epilogue, struct launch_list *list)
+{
+    const struct tile *t = &m->tile;
+    return launch_add(list, "conv2d_implicit_gemm", kernel,
+        "-DBM=%d -DBN=%d -DBK=%d -DTM=%d -DTN=%d -DGRADIENT=%d -DFLAT=%d -DFLAT_CHANNELS=%d -DFLAT_WIDTH=%d -DBIAS=%d "
+        "%s",
+        (int)t->bm, (int)t->bn, (int)t->bk, (int)t->tm, (int)t->tn, is_gradient(problem), m->flat,
+        m->flat ? (int)m->cs : 1, m->flat ? (int)m->z.s : 1, bias, epilogue);
+}
+
+static void emit_pack(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct image m = image_of(problem);
+    struct launch *launch = image_launch(problem, &m, "pack", false, "", list);
+    int64_t count = packed_count(&m), all[] = { count, m.z.r * m.z.s, m.cs, m.cr, m.csp, m.crp };
+    launch_buffer(launch, operands->inputs[1]);
+    launch_buffer(launch, operands->prepared);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
+    size_t group = problem->device->group_max < 128 ? problem->device->group_max : 128;
+    launch_grid(launch, 1, size_round_up((size_t)count, group), 1, 1, group, 1, 1);
+    launch_work(launch, 0, 8.0 * (double)count);
+}
+
+static void emit_image(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct image m = image_of(problem);
+    const struct conv2d_sizes *z = &m.z;
+    char epilogue[128];
+    bool bias = !is_gradient(problem) && operands->inputs[2];
+    epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue);
+    struct launch *launch = image_launch(problem, &m, "image", bias, epilogue, list);
+    const int64_t all[] = { z->n, z->groups, m.cs, m.cr, m.csp, m.crp, m.sh, m.sw, m.rh, m.rw, z->r, z->s, z->stride_h,
+        z->stride_w, z->padding_h, z->padding_w, z->dilation_h, z->dilation_w };
+    launch_buffer(launch, operands->inputs[0]);
+    launch_buffer(launch, operands->prepared);
+    launch_buffer(launch, bias ? operands->inputs[2] : NULL);
+    launch_buffer(launch, operands->add);
+    launch_buffer(launch, operands->outputs[0]);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
+    size_t group = (size_t)items(&m.tile);
+    launch_grid(launch, 3, (size_t)divide_up(m.pixels, m.tile.bn) * group, (size_t)divide_up(m.cr, m.tile.bm),
+        (size_t)(z->groups * m.classes), group, 1, 1);
+    launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
+}
+
+/* ----------------------------------------------------------------------------------------- weight gradient ---- */
+
+struct weights {
+    struct conv2d_sizes z;
+    int64_t columns; /* channels of a group times taps */
+    int64_t splits, pixels_of_split;
+    struct tile tile;
+};
+
+/* Few results and a long sum: as many parts of it as keep the units busy, each worth its own pass over the partial
+ * sums. */
+static struct weights weights_of(const struct problem *problem)
+{
+    struct weights m = { .z = conv2d_sizes_of(problem) };
+    const struct conv2d_sizes *z = &m.z;
+    int64_t pixels = z->n * z->oh * z->ow;
+    m.columns = z->c_group * z->r * z->s;
+    int64_t parts_possible = divide_up(pixels, 256);
+    m.tile = choose_tile(problem->device, z->k_group, m.columns, z->groups * parts_possible);
+    m.tile.bk = 16;
+    if (local_bytes(&m.tile) > problem->device->local_bytes) m.tile = tiles[TILES - 1];
+    int64_t groups = divide_up(z->k_group, m.tile.bm) * divide_up(m.columns, m.tile.bn) * z->groups;
+    int64_t splits = divide_up(4 * problem->device->units, groups),
+            room = (int64_t)(problem->device->allocation_max / 4);
+    int64_t most = room / (z->k * m.columns * (int64_t)sizeof(float));
+    if (splits > parts_possible) splits = parts_possible;
+    if (splits > most) splits = most;
+    if (splits < 1) splits = 1;
+    m.pixels_of_split = divide_up(divide_up(pixels, splits), m.tile.bk) * m.tile.bk;
+    m.splits = divide_up(pixels, m.pixels_of_split);
+    return m;
+}
+
+static size_t weights_workspace(const struct problem *problem)
+{
+    struct weights m = weights_of(problem);
+    return m.splits > 1 ? (size_t)(m.splits * m.z.k * m.columns) * sizeof(float) : 0;
+}
+
+static unsigned weights_epilogues(const struct problem *problem)
+{
+    (void)problem;
+    return EPILOGUE_ADD;
+}
+
+static void emit_sum(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    const struct weights *m, const char *options, const char *epilogue)
+{
+    struct launch *launch = launch_add(list, "conv2d_implicit_gemm", "sum_parts", "%s %s", options, epilogue);
+    int64_t count = m->z.k * m->columns;
+    launch_buffer(launch, operands->workspace);
+    launch_buffer(launch, operands->add);
+    launch_buffer(launch, operands->outputs[0]);
+    launch_int(launch, count);
+    launch_int(launch, m->splits);
+    size_t group = problem->device->group_max < 128 ? problem->device->group_max : 128;
+    launch_grid(launch, 1, size_round_up((size_t)count, group), 1, 1, group, 1, 1);
+    launch_work(launch, (double)(m->splits * count), 4.0 * (double)((m->splits + 1) * count));
+}
+
+static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct weights m = weights_of(problem);
+    const struct conv2d_sizes *z = &m.z;
+    const struct tile *t = &m.tile;
+    char epilogue[128], options[160];
+    epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue);
+    snprintf(options, sizeof options,
+        "-DBM=%d -DBN=%d -DBK=%d -DTM=%d -DTN=%d -DGRADIENT=0 -DFLAT=0 -DFLAT_CHANNELS=1 -DFLAT_WIDTH=1 -DBIAS=0",
+        (int)t->bm, (int)t->bn, (int)t->bk, (int)t->tm, (int)t->tn);
+    struct launch *launch = launch_add(list, "conv2d_implicit_gemm", "weight_gradient", "%s %s", options, epilogue);
+    const int64_t all[] = { z->n, z->groups, z->c_group, z->k_group, z->h, z->w, z->oh, z->ow, z->r, z->s, z->stride_h,
+        z->stride_w, z->padding_h, z->padding_w, z->dilation_h, z->dilation_w, m.splits, m.pixels_of_split };
+    launch_buffer(launch, operands->inputs[0]);
+    launch_buffer(launch, operands->inputs[1]);
+    launch_buffer(launch, operands->add);
+    launch_buffer(launch, m.splits > 1 ? operands->workspace : operands->outputs[0]);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
+    size_t group = (size_t)items(t);
+    launch_grid(launch, 3, (size_t)divide_up(m.columns, t->bn) * group, (size_t)divide_up(z->k_group, t->bm),
+        (size_t)(z->groups * m.splits), group, 1, 1);
+    launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
+    if (m.splits > 1) emit_sum(problem, operands, list, &m, options, epilogue);
+}
+
+/* -------------------------------------------------------------------------------------------------- tables ---- */
+
+const struct implementation conv2d_implicit_gemm_forward = {
+    .name = "implicit_gemm",
+    .fits = fits,
+    .epilogues = image_epilogues,
+    .prepared = image_prepared,
+    .emit_prepare = emit_pack,
+    .emit = emit_image,
+};
+const struct implementation conv2d_implicit_gemm_data_gradient = {
+    .name = "implicit_gemm",
+    .fits = fits,
+    .epilogues = image_epilogues,
+    .prepared = image_prepared,
+    .emit_prepare = emit_pack,
+    .emit = emit_image,
+};
+const struct implementation conv2d_implicit_gemm_weight_gradient = {
+    .name = "implicit_gemm",
+    .fits = fits,
+    .epilogues = weights_epilogues,
+    .workspace = weights_workspace,
+    .emit = emit_weights,
+};
