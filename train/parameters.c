@@ -21,7 +21,7 @@ static tutti_status find(
 tutti_status tutti_get_parameter(tutti_trainer *trainer, const char *name, float *values, int64_t count)
 {
     tutti_status status;
-    const struct parameter *parameter;
+    const struct parameter *parameter = NULL;
     TRY(find(trainer, name, values, count, &parameter));
     TRY(trainer_fetch(trainer));
     memcpy(values, trainer->parameters + parameter->offset, (size_t)count * sizeof(float));
@@ -32,7 +32,7 @@ done:
 tutti_status tutti_set_parameter(tutti_trainer *trainer, const char *name, const float *values, int64_t count)
 {
     tutti_status status;
-    const struct parameter *parameter;
+    const struct parameter *parameter = NULL;
     TRY(find(trainer, name, values, count, &parameter));
     TRY(trainer_fetch(trainer));
     memcpy(trainer->parameters + parameter->offset, values, (size_t)count * sizeof(float));
@@ -44,7 +44,7 @@ done:
 tutti_status tutti_get_gradient(tutti_trainer *trainer, const char *name, float *values, int64_t count)
 {
     tutti_status status;
-    const struct parameter *parameter;
+    const struct parameter *parameter = NULL;
     TRY(find(trainer, name, values, count, &parameter));
     if (!parameter->trained) FAIL(TUTTI_INVALID, "'%s' is a running statistic: it has no gradient", name);
     if (!trainer->stepped) FAIL(TUTTI_INVALID, "there is no gradient of '%s' before the first training step", name);

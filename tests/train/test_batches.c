@@ -1,0 +1,162 @@
+#include "tests/train/test_train.h"
+
+#include "train/batches.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SAMPLES = 103, BATCH = 10 };
+
+/* A source whose sample i is the number i; fails at one sample if asked to. */
+struct numbers {
+    int64_t fail_at;
+    atomic_int reads;
+};
+
+static int read_numbers(void *user, const int64_t *indices, int64_t count, float *inputs, void *targets)
+{
+    struct numbers *numbers = user;
+    atomic_fetch_add(&numbers->reads, 1);
+    for (int64_t i = 0; i < count; i++) {
+        if (indices[i] == numbers->fail_at) return 5;
+        inputs[i] = (float)indices[i];
+        ((int32_t *)targets)[i] = (int32_t)indices[i];
+    }
+    return 0;
+}
+
+static struct batches_options options_of(uint64_t seed, uint64_t epoch, int64_t position)
+{
+    return (struct batches_options) { .batch = BATCH,
+        .input_bytes = sizeof(float),
+        .target_bytes = sizeof(int32_t),
+        .shuffle = true,
+        .seed = seed,
+        .epoch = epoch,
+        .position = position };
+}
+
+/* Reads a whole epoch into order[]; returns how many samples there were. */
+static int64_t read_epoch(uint64_t seed, uint64_t epoch, int64_t position, int64_t *order)
+{
+    struct numbers numbers = { .fail_at = -1 };
+    const tutti_source source = { .samples = SAMPLES, .read = read_numbers, .user = &numbers };
+    const struct batches_options options = options_of(seed, epoch, position);
+    struct batches *batches;
+    struct batch batch;
+    int64_t count = 0;
+    ck_assert_int_eq(batches_open(&batches, &source, &options), TUTTI_OK);
+    while (batches_next(batches, &batch) == TUTTI_OK && batch.samples > 0) {
+        ck_assert(batch.samples == BATCH || position + count + batch.samples == SAMPLES);
+        for (int64_t i = 0; i < batch.samples; i++) {
+            ck_assert(batch.inputs[i] == (float)((const int32_t *)batch.targets)[i]);
+            order[count++] = (int64_t)batch.inputs[i];
+        }
+    }
+    batches_close(batches);
+    return count;
+}
+
+START_TEST(every_sample_once)
+{
+    int64_t order[SAMPLES];
+    bool seen[SAMPLES] = { false };
+    ck_assert_int_eq(read_epoch(1, 0, 0, order), SAMPLES);
+    for (int i = 0; i < SAMPLES; i++) seen[order[i]] = true;
+    for (int i = 0; i < SAMPLES; i++) ck_assert_msg(seen[i], "sample %d is missing", i);
+}
+END_TEST
+
+START_TEST(order_of_seed_and_epoch)
+{
+    int64_t a[SAMPLES], b[SAMPLES];
+    read_epoch(1, 3, 0, a);
+    read_epoch(1, 3, 0, b);
+    ck_assert(memcmp(a, b, sizeof(a)) == 0);
+    read_epoch(1, 4, 0, b);
+    ck_assert(memcmp(a, b, sizeof(a)) != 0);
+    read_epoch(2, 3, 0, b);
+    ck_assert(memcmp(a, b, sizeof(a)) != 0);
+}
+END_TEST
+
+START_TEST(goes_on_within_an_epoch)
+{
+    int64_t whole[SAMPLES], rest[SAMPLES];
+    read_epoch(1, 3, 0, whole);
+    ck_assert_int_eq(read_epoch(1, 3, 40, rest), SAMPLES - 40);
+    ck_assert(memcmp(whole + 40, rest, (SAMPLES - 40) * sizeof(*rest)) == 0);
+    ck_assert_int_eq(read_epoch(1, 3, SAMPLES, rest), 0);
+}
+END_TEST
+
+START_TEST(source_fails)
+{
+    struct numbers numbers = { .fail_at = 25 };
+    const tutti_source source = { .samples = SAMPLES, .read = read_numbers, .user = &numbers };
+    struct batches_options options = options_of(1, 0, 0);
+    options.shuffle = false;
+    struct batches *batches;
+    struct batch batch;
+    ck_assert_int_eq(batches_open(&batches, &source, &options), TUTTI_OK);
+    ck_assert_int_eq(batches_next(batches, &batch), TUTTI_OK);
+    ck_assert_int_eq(batches_next(batches, &batch), TUTTI_OK);
+    ck_assert_int_eq(batch.inputs[0], 10);
+    ck_assert_int_eq(batches_next(batches, &batch), TUTTI_FILE); /* after the batches before it */
+    ck_assert_int_eq(batch.samples, 0);
+    batches_close(batches);
+}
+END_TEST
+
+/* The reader is never more than one batch ahead of the one that is worked on, and stops at once. */
+START_TEST(closed_early)
+{
+    struct numbers numbers = { .fail_at = -1 };
+    const tutti_source source = { .samples = SAMPLES, .read = read_numbers, .user = &numbers };
+    const struct batches_options options = options_of(1, 0, 0);
+    struct batches *batches;
+    struct batch batch;
+    ck_assert_int_eq(batches_open(&batches, &source, &options), TUTTI_OK);
+    ck_assert_int_eq(batches_next(batches, &batch), TUTTI_OK);
+    batches_close(batches);
+    ck_assert_int_le(atomic_load(&numbers.reads), 2);
+    batches_close(NULL);
+}
+END_TEST
+
+/* All orders of 4 are about equally frequent: chi squared of 24 classes, 23 degrees of freedom. */
+START_TEST(shuffle_is_fair)
+{
+    int counts[256] = { 0 };
+    enum { ROUNDS = 24000 };
+    for (uint64_t epoch = 0; epoch < ROUNDS; epoch++) {
+        int64_t order[4];
+        batches_shuffle(order, 4, 9, epoch);
+        counts[order[0] | order[1] << 2 | order[2] << 4 | order[3] << 6]++;
+    }
+    double chi = 0;
+    int classes = 0;
+    for (int i = 0; i < 256; i++) {
+        if (counts[i] == 0) continue;
+        classes++;
+        chi += (counts[i] - 1000.0) * (counts[i] - 1000.0) / 1000.0;
+    }
+    ck_assert_int_eq(classes, 24);
+    ck_assert_msg(chi < 60, "chi squared is %g", chi); /* chance of more: 4e-5 */
+}
+END_TEST
+
+Suite *suite_batches(void)
+{
+    Suite *suite = suite_create("batches");
+    TCase *cases = tcase_create("batches");
+    tcase_add_test(cases, every_sample_once);
+    tcase_add_test(cases, order_of_seed_and_epoch);
+    tcase_add_test(cases, goes_on_within_an_epoch);
+    tcase_add_test(cases, source_fails);
+    tcase_add_test(cases, closed_early);
+    tcase_add_test(cases, shuffle_is_fair);
+    suite_add_tcase(suite, cases);
+    return suite;
+}

@@ -1,0 +1,142 @@
+/* The rules on the host against their definition in double precision, over several steps. */
+#include "tests/train/test_train.h"
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "train/optimizer.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { TRAINED = 150016, STATISTICS = 192, TOTAL = TRAINED + STATISTICS, STEPS = 5 };
+
+static struct parameter parameters[3] = {
+    { .name = "weight", .elements = TRAINED, .offset = 0, .trained = true },
+    { .name = "mean", .elements = 100, .offset = TRAINED, .momentum = 0.1f },
+    { .name = "variance", .elements = 60, .offset = TRAINED + 128, .momentum = 0.3f },
+};
+static const tutti_network network = {
+    .parameters = parameters, .parameter_count = 3, .trained_floats = TRAINED, .total_floats = TOTAL
+};
+
+static const tutti_training rules[] = {
+    { .optimizer = TUTTI_SGD, .learning_rate = 0.1f },
+    { .optimizer = TUTTI_SGD, .learning_rate = 0.1f, .weight_decay = 0.01f },
+    { .optimizer = TUTTI_SGD, .learning_rate = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f },
+    { .optimizer = TUTTI_SGD, .learning_rate = 0.1f, .momentum = 0.9f, .nesterov = true },
+    { .optimizer = TUTTI_ADAM, .learning_rate = 0.01f },
+    { .optimizer = TUTTI_ADAM, .learning_rate = 0.01f, .weight_decay = 0.1f, .beta1 = 0.8f, .epsilon = 1e-3f },
+    { .optimizer = TUTTI_ADAMW, .learning_rate = 0.01f, .weight_decay = 0.1f },
+};
+enum { RULES = sizeof(rules) / sizeof(*rules) };
+
+static float gradient_at(int step, size_t i)
+{
+    return random_normal(5, (uint32_t)step, i);
+}
+
+/* One element after all steps. */
+static double expected(const tutti_training *t, size_t i, double p)
+{
+    double v = 0, m = 0;
+    const double rate = t->learning_rate, decay = t->weight_decay;
+    const double beta1 = t->beta1 != 0 ? t->beta1 : 0.9f, beta2 = 0.999f,
+                 epsilon = t->epsilon != 0 ? t->epsilon : 1e-8f;
+    for (int step = 1; step <= STEPS; step++) {
+        double g = gradient_at(step, i);
+        if (t->optimizer == TUTTI_ADAMW)
+            p -= rate * decay * p;
+        else
+            g += decay * p;
+        if (t->optimizer == TUTTI_SGD) {
+            v = t->momentum * v + g;
+            p -= rate * (t->nesterov ? g + t->momentum * v : v);
+            continue;
+        }
+        m = beta1 * m + (1 - beta1) * g;
+        v = beta2 * v + (1 - beta2) * g * g;
+        p -= rate / (1 - pow(beta1, step)) * m / (sqrt(v / (1 - pow(beta2, step))) + epsilon);
+    }
+    return p;
+}
+
+static void train(const tutti_training *training, int threads, float *p)
+{
+    struct thread_pool *pool;
+    struct optimizer optimizer;
+    float *states[2] = { memory_new(TRAINED, sizeof(float)), memory_new(TRAINED, sizeof(float)) };
+    float *g = memory_new(TOTAL, sizeof(float));
+    ck_assert(g && states[0] && states[1]);
+    ck_assert_int_eq(optimizer_init(&optimizer, training), TUTTI_OK);
+    ck_assert_int_eq(thread_pool_new(&pool, threads), TUTTI_OK);
+    for (int step = 1; step <= STEPS; step++) {
+        struct step_constants constants = { 0 };
+        for (size_t i = 0; i < TOTAL; i++) g[i] = gradient_at(step, i);
+        optimizer_constants(&optimizer, step - 1, &constants);
+        optimizer_update(&optimizer, pool, &network, &constants, p, g, states);
+    }
+    thread_pool_free(pool);
+    free(g);
+    free(states[0]);
+    free(states[1]);
+}
+
+START_TEST(rule_as_defined)
+{
+    const tutti_training *training = &rules[_i];
+    float *p = memory_new(TOTAL, sizeof(float)), *again = memory_new(TOTAL, sizeof(float));
+    for (size_t i = 0; i < TOTAL; i++) p[i] = again[i] = random_normal(5, 0, i);
+    train(training, 1, p);
+    train(training, 3, again);
+    ck_assert_msg(memcmp(p, again, TOTAL * sizeof(float)) == 0, "the number of threads changes the result");
+    for (size_t i = 0; i < TRAINED; i++) {
+        const double wanted = expected(training, i, random_normal(5, 0, i));
+        /* Each step rounds a few times at the size of a parameter, at most about 5 here. */
+        ck_assert_msg(
+            fabs(p[i] - wanted) < STEPS * 8e-7 * 5, "rule %d, element %zu: %.9g, not %.9g", _i, i, p[i], wanted);
+    }
+    free(p);
+    free(again);
+}
+END_TEST
+
+START_TEST(running_statistics)
+{
+    float *p = memory_new(TOTAL, sizeof(float));
+    for (size_t i = 0; i < TOTAL; i++) p[i] = random_normal(5, 0, i);
+    train(&rules[0], 2, p);
+    for (int which = 1; which < 3; which++)
+        for (int64_t j = 0; j < parameters[which].elements; j++) {
+            const size_t i = (size_t)(parameters[which].offset + j);
+            double wanted = random_normal(5, 0, i);
+            for (int step = 1; step <= STEPS; step++)
+                wanted += parameters[which].momentum * (gradient_at(step, i) - wanted);
+            ck_assert_msg(fabs(p[i] - wanted) < 1e-5, "statistic %zu: %.9g, not %.9g", i, p[i], wanted);
+        }
+    ck_assert_msg(p[TRAINED + 110] == random_normal(5, 0, TRAINED + 110), "something between parameters was changed");
+    free(p);
+}
+END_TEST
+
+START_TEST(bad_options)
+{
+    static const tutti_training bad[] = { { .learning_rate = -1 }, { .learning_rate = NAN },
+        { .learning_rate = INFINITY }, { .momentum = 1 }, { .momentum = -0.1f }, { .nesterov = true },
+        { .weight_decay = -1 }, { .beta1 = 1 }, { .beta2 = 2 }, { .epsilon = -1 },
+        { .optimizer = (tutti_optimizer)77 } };
+    struct optimizer optimizer;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        ck_assert_msg(optimizer_init(&optimizer, &bad[i]) == TUTTI_INVALID, "case %zu was taken", i);
+}
+END_TEST
+
+Suite *suite_optimizer(void)
+{
+    Suite *suite = suite_create("optimizer");
+    TCase *cases = tcase_create("optimizer");
+    tcase_add_loop_test(cases, rule_as_defined, 0, RULES);
+    tcase_add_test(cases, running_statistics);
+    tcase_add_test(cases, bad_options);
+    suite_add_tcase(suite, cases);
+    return suite;
+}
