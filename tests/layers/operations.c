@@ -23,6 +23,13 @@ extern const struct operation_test test_softmax;
 extern const struct operation_test test_dropout;
 extern const struct operation_test test_cross_entropy;
 extern const struct operation_test test_mean_squared_error;
+extern const struct operation_test test_batch_norm;
+extern const struct operation_test test_elementwise;
+extern const struct operation_test test_reshape;
+extern const struct operation_test test_concat;
+extern const struct operation_test test_max_pool;
+extern const struct operation_test test_average_pool;
+extern const struct operation_test test_fold_batch_norm;
 
 /* One line for each operation (or group of operations with one builder). */
 static const struct operation_test *const tests[] = {
@@ -32,6 +39,13 @@ static const struct operation_test *const tests[] = {
     &test_dropout,
     &test_cross_entropy,
     &test_mean_squared_error,
+    &test_batch_norm,
+    &test_elementwise,
+    &test_reshape,
+    &test_concat,
+    &test_max_pool,
+    &test_average_pool,
+    &test_fold_batch_norm,
     NULL,
 };
 

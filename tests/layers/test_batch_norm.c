@@ -1,0 +1,197 @@
+/* batch_norm n c [h w] [conv nobias act low high residual two offset]
+ *   h absent  features instead of images
+ *   conv      a convolution 1x1 (or a dense layer) with that many outputs comes before: inference folds
+ *   residual  the input is added to the output: both are fused where the implementation takes it, forward and backward
+ *   two       a second normalisation of the same input is added, so that gradients are added where they are made
+ *   offset    added to every input: statistics must not cancel
+ * fold_batch_norm: the same, forward only: the gradient of a bias before a normalisation is zero but for rounding */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "tests/layers/cases.h"
+
+#define EPSILON 1e-3
+
+struct sizes {
+    int64_t n, in, c, pixels, h, w;
+};
+
+static struct sizes sizes_of(const struct test_case *c)
+{
+    struct sizes z = { .n = case_get(c, "n", 1), .in = case_get(c, "c", 1), .h = case_get(c, "h", 0) };
+    z.w = case_get(c, "w", z.h);
+    z.pixels = z.h ? z.h * z.w : 1;
+    z.c = case_get(c, "conv", z.in);
+    return z;
+}
+
+static tutti_tensor build(tutti_network *network, const struct test_case *c)
+{
+    struct sizes z = sizes_of(c);
+    bool no_bias = case_get(c, "nobias", 0);
+    tutti_tensor x = tutti_input(network, "x", z.h ? TUTTI_SHAPE(z.in, z.h, z.w) : TUTTI_SHAPE(z.in));
+    if (case_get(c, "conv", 0) && z.h)
+        x = tutti_conv2d(network, x, z.c, 1, &(tutti_conv2d_options) { .no_bias = no_bias });
+    if (case_get(c, "conv", 0) && !z.h) x = tutti_dense(network, x, z.c, &(tutti_dense_options) { .no_bias = no_bias });
+    tutti_batch_norm_options options = { .epsilon = (float)EPSILON, .momentum = 0.25f };
+    tutti_tensor y = tutti_batch_norm(network, x, &options);
+    if (case_get(c, "residual", 0)) y = tutti_add(network, y, x);
+    if (case_get(c, "two", 0)) y = tutti_add(network, y, tutti_batch_norm(network, x, &options));
+    return test_activation(network, c, y);
+}
+
+static double at(const struct sizes *z, const double *x, int64_t c, int64_t position)
+{
+    return x[(position / z->pixels * z->c + c) * z->pixels + position % z->pixels];
+}
+
+static void moments(const struct sizes *z, const double *x, int64_t c, double *mean, double *var)
+{
+    double s = 0, q = 0, count = (double)(z->n * z->pixels);
+    for (int64_t p = 0; p < z->n * z->pixels; p++) s += at(z, x, c, p);
+    *mean = s / count;
+    for (int64_t p = 0; p < z->n * z->pixels; p++) q += (at(z, x, c, p) - *mean) * (at(z, x, c, p) - *mean);
+    *var = q / count;
+}
+
+/* The layer before, if there is one: its result, which the caller frees; *parameters moves to those of the
+ * normalisation. */
+static double *layer_before(
+    const struct test_case *c, const struct sizes *z, const double *x, const double *const **parameters)
+{
+    double *y = memory_new((size_t)(z->n * z->c * z->pixels), sizeof *y);
+    const double *w = (*parameters)[0], *bias = case_get(c, "nobias", 0) ? NULL : (*parameters)[1];
+    if (!case_get(c, "conv", 0)) {
+        for (int64_t i = 0; i < z->n * z->c * z->pixels; i++) y[i] = x[i];
+        return y;
+    }
+    for (int64_t i = 0; i < z->n * z->c * z->pixels; i++) {
+        int64_t n = i / (z->c * z->pixels), k = i / z->pixels % z->c, p = i % z->pixels;
+        y[i] = bias ? bias[k] : 0;
+        for (int64_t j = 0; j < z->in; j++) y[i] += w[k * z->in + j] * x[(n * z->in + j) * z->pixels + p];
+    }
+    *parameters += bias ? 2 : 1;
+    return y;
+}
+
+/* Adds the normalised x to y. parameters: weight, bias, running mean and variance. */
+static void add_normalised(
+    const struct test_case *c, const struct sizes *z, const double *x, const double *const *parameters, double *y)
+{
+    for (int64_t k = 0; k < z->c; k++) {
+        double mean = parameters[2][k], var = parameters[3][k];
+        if (c->training) moments(z, x, k, &mean, &var);
+        double a = parameters[0][k] / sqrt(var + EPSILON);
+        for (int64_t n = 0; n < z->n; n++)
+            for (int64_t p = 0; p < z->pixels; p++) {
+                int64_t i = (n * z->c + k) * z->pixels + p;
+                y[i] += (x[i] - mean) * a + parameters[1][k];
+            }
+    }
+}
+
+static void reference(
+    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
+{
+    struct sizes z = sizes_of(c);
+    double *x = layer_before(c, &z, inputs[0], &parameters);
+    for (int64_t i = 0; i < z.n * z.c * z.pixels; i++) y[i] = case_get(c, "residual", 0) ? x[i] : 0;
+    add_normalised(c, &z, x, parameters, y);
+    if (case_get(c, "two", 0)) add_normalised(c, &z, x, parameters + 4, y);
+    for (int64_t i = 0; i < z.n * z.c * z.pixels; i++) y[i] = test_activate(c, y[i]);
+    free(x);
+}
+
+/* The batch's mean and unbiased variance, weighted by its part of the whole batch. */
+static void statistic(
+    const struct test_case *c, const double *const *inputs, const double *const *parameters, int p, double *expected)
+{
+    struct sizes z = sizes_of(c);
+    const double *const *own = parameters;
+    double *x = layer_before(c, &z, inputs[0], &own);
+    bool variance = (p - (int)(own - parameters)) % 4 == 3;
+    double count = (double)(z.n * z.pixels), weight = (double)z.n * (double)c->constants.loss_scale;
+    for (int64_t k = 0; k < z.c; k++) {
+        double mean, var;
+        moments(&z, x, k, &mean, &var);
+        expected[k] = weight * (variance ? var * count / (count > 1 ? count - 1 : 1) : mean);
+    }
+    free(x);
+}
+
+static void fill(const struct test_case *c, float *input, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) input[i] = test_real(1, i) + (float)case_get_real(c, "offset", 0);
+}
+
+static int64_t length(const struct test_case *c)
+{
+    struct sizes z = sizes_of(c);
+    return z.n * z.pixels + z.in;
+}
+
+static const char *const cases[] = {
+    "batch_norm n4 c3 h5 w7",
+    "batch_norm n2 c1 h3",
+    "batch_norm n1 c16 h9 w5 act1",
+    "batch_norm n3 c17 h6 w4 act1",
+    "batch_norm n2 c32 h7 act2 low-0.5 high0.75",
+    "batch_norm n2 c5 h6 act2 low0.25 high1.5",
+    "batch_norm n2 c20 h5 w6 residual1 act1",
+    "batch_norm n3 c16 h8 w7 residual1 act1",
+    "batch_norm n2 c6 h4 w5 residual1 act2 low-0.5 high0.75",
+    "batch_norm n2 c18 h5 residual1",
+    "batch_norm n2 c12 h5 w4 two1",
+    "batch_norm n2 c33 h4 w5 two1 act3 low0.25",
+    "batch_norm n2 c7 h5 act4",
+    "batch_norm n2 c19 h5 act5",
+    "batch_norm n16 c3 h1",
+    "batch_norm n9 c40 h1 act1",
+    "batch_norm n3 c4 h33 w31 act1",
+    "batch_norm n1 c3 h67 w61",
+    "batch_norm n4 c8 h20 w19 residual1 act1",
+    "batch_norm n2 c10 h8 w9 offset100",
+    "batch_norm n8 c3",
+    "batch_norm n7 c32 act1",
+    "batch_norm n33 c50 act2 low-0.45 high0.6",
+    "batch_norm n64 c16",
+    "batch_norm n5 c48 residual1 act1",
+    "batch_norm n2 c5 h6 conv7 nobias1",
+    "batch_norm n3 c3 h5 w4 conv18 nobias1 act1",
+    "batch_norm n6 c9 conv20 nobias1",
+    "batch_norm n6 c9 conv13 nobias1 act1",
+    NULL,
+};
+
+const struct operation_test test_batch_norm = {
+    .name = "batch_norm",
+    .build = build,
+    .reference = reference,
+    .cases = cases,
+    .tolerance = TOLERANCE_NORMALISED,
+    .length = length,
+    .inference = true,
+    .fill = fill,
+    .statistic = statistic,
+};
+
+static const char *const fold_cases[] = {
+    "fold_batch_norm n2 c5 h6 conv7",
+    "fold_batch_norm n2 c4 h6 conv16 act2 low0 high6",
+    "fold_batch_norm n1 c17 h3 w5 conv33 act1",
+    "fold_batch_norm n6 c9 conv20",
+    "fold_batch_norm n6 c9 conv16 act1",
+    NULL,
+};
+
+const struct operation_test test_fold_batch_norm = {
+    .name = "fold_batch_norm",
+    .build = build,
+    .reference = reference,
+    .cases = fold_cases,
+    .tolerance = TOLERANCE_NORMALISED,
+    .length = length,
+    .inference = true,
+    .no_gradient = true,
+};

@@ -1,0 +1,96 @@
+/* concat n c [h w] axis k [blocked]: x, a convolution (dense layer) of x and leaky relu of x, joined along the axis.
+ *   k        the channels of the middle part where the axis is that of channels; else it has one row or column less
+ *   blocked  poolings of kernel 1 before, which hand images over in the blocked layout on CPU-class devices */
+#include "tests/layers/cases.h"
+
+static const double slope = 0.25;
+
+struct sizes {
+    int64_t n, c, h, w, k, r, s; /* r, s: the convolution's kernel */
+    int axis;
+};
+
+static struct sizes sizes_of(const struct test_case *c)
+{
+    struct sizes z = { .n = case_get(c, "n", 1), .c = case_get(c, "c", 1), .axis = (int)case_get(c, "axis", 0) };
+    z.h = case_get(c, "h", 0);
+    z.w = case_get(c, "w", z.h);
+    z.k = z.axis ? z.c : case_get(c, "k", z.c);
+    z.r = z.axis == 1 ? 2 : 1;
+    z.s = z.axis == 2 ? 2 : 1;
+    return z;
+}
+
+static tutti_tensor build(tutti_network *network, const struct test_case *c)
+{
+    struct sizes z = sizes_of(c);
+    tutti_tensor x = tutti_input(network, "x", z.h ? TUTTI_SHAPE(z.c, z.h, z.w) : TUTTI_SHAPE(z.c));
+    if (case_get(c, "blocked", 0)) x = tutti_max_pool(network, x, 1, NULL);
+    tutti_tensor parts[3] = { x };
+    parts[1] = z.h ? tutti_conv2d(network, x, z.k, z.r, &(tutti_conv2d_options) { .kernel_w = z.s, .no_bias = true })
+                   : tutti_dense(network, x, z.k, &(tutti_dense_options) { .no_bias = true });
+    parts[2] = tutti_leaky_relu(network, x, (float)slope);
+    return tutti_concat(network, parts, 3, z.axis);
+}
+
+/* Element (c, h, w) of image n of a part. */
+static double part_at(
+    const struct sizes *z, const double *x, const double *weights, int part, int64_t n, int64_t c, int64_t h, int64_t w)
+{
+    int64_t height = z->h ? z->h : 1, width = z->h ? z->w : 1;
+    const double *image = x + n * z->c * height * width;
+    double value = image[(c * height + h) * width + w];
+    if (part == 0) return value;
+    if (part == 2) return value < 0 ? slope * value : value;
+    double sum = 0;
+    for (int64_t i = 0; i < z->c; i++)
+        for (int64_t r = 0; r < z->r; r++)
+            for (int64_t s = 0; s < z->s; s++)
+                sum += image[(i * height + h + r) * width + w + s] * weights[((c * z->c + i) * z->r + r) * z->s + s];
+    return sum;
+}
+
+static void reference(
+    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
+{
+    struct sizes z = sizes_of(c);
+    int64_t height = z.h ? z.h : 1, width = z.h ? z.w : 1;
+    const int64_t size[3] = { z.c, height, width }, middle[3] = { z.k, height - z.r + 1, width - z.s + 1 };
+    int64_t all[3] = { size[0], size[1], size[2] }, at[3];
+    all[z.axis] = 2 * size[z.axis] + middle[z.axis];
+    for (int64_t i = 0; i < z.n * all[0] * all[1] * all[2]; i++) {
+        at[0] = i / (all[1] * all[2]) % all[0];
+        at[1] = i / all[2] % all[1];
+        at[2] = i % all[2];
+        int64_t begin[3] = { 0, size[z.axis], size[z.axis] + middle[z.axis] }, *along = &at[z.axis];
+        int part = *along < begin[1] ? 0 : *along < begin[2] ? 1 : 2;
+        *along -= begin[part];
+        y[i] = part_at(&z, inputs[0], parameters[0], part, i / (all[0] * all[1] * all[2]), at[0], at[1], at[2]);
+    }
+}
+
+static int64_t length(const struct test_case *c)
+{
+    struct sizes z = sizes_of(c);
+    return z.c * z.r * z.s + z.n * (z.h ? z.h * z.w : 1);
+}
+
+static const char *const cases[] = {
+    "concat n1 c1 k1",
+    "concat n3 c5 k7",
+    "concat n2 c3 h4 w5 k4",
+    "concat n2 c16 h4 w5 k32 blocked1",
+    "concat n3 c16 h3 w3 k5 blocked1",
+    "concat n2 c5 h6 w7 axis1",
+    "concat n2 c17 h5 w4 axis2 blocked1",
+    "concat n2 c32 h9 w11 k16 blocked1",
+    NULL,
+};
+
+const struct operation_test test_concat = {
+    .name = "concat",
+    .build = build,
+    .reference = reference,
+    .cases = cases,
+    .length = length,
+};
