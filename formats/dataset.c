@@ -113,7 +113,7 @@ static bool find_idx(const char *folder, const char *part, const char *kind, int
 }
 
 /* The classes are those that the labels show: 0 to the largest. */
-static tutti_status join_idx(const char *images_path, const char *labels_path, struct idx *images,
+static tutti_status join_idx(const char *images_path, const char *labels_path, const struct idx *images,
     const struct idx *labels, struct dataset *dataset)
 {
     int largest = 1;
@@ -126,9 +126,7 @@ static tutti_status join_idx(const char *images_path, const char *labels_path, s
     tutti_status status =
         dataset_new(dataset, "IDX", images->sizes[0], 1, (int)images->sizes[1], (int)images->sizes[2], largest + 1);
     if (status != TUTTI_OK) return status;
-    free(dataset->pixels);
-    dataset->pixels = images->data;
-    images->data = NULL;
+    memcpy(dataset->pixels, images->data, images->bytes);
     for (int64_t i = 0; i < dataset->samples; i++) {
         dataset->labels[i] = labels->data[i];
         if (labels->data[i] > largest) largest = labels->data[i];

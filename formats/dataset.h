@@ -13,7 +13,7 @@ struct dataset {
     char name[64];         /* "digits", "IDX", "CIFAR-10" ... */
 };
 
-/* Where the samples are: "digits" (drawn from the seed, see digits.h), else a folder with
+/* Where the samples are: "digits" (drawn from the seed, see digits.h; "./digits" would be a folder), else a folder with
  *   MNIST's files   train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-...; plain or .gz. Where there is only one
  *                   of the two pairs, its last fifth, at most 2,000 samples, is held out for the test
  *   CIFAR-10        data_batch_1.bin .. data_batch_5.bin, test_batch.bin

@@ -8,6 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "arrays are written as they lie in memory, and the format is little endian"
+#endif
+
 #define METADATA "__metadata__"
 #define LENGTH_BYTES 8
 /* The limit of the format's own reader: beyond it a header is taken for an attack on memory. */
