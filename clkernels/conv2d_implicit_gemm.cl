@@ -10,8 +10,8 @@
  *                    source. A gradient's pixels fall into stride_h * stride_w classes, in each of which the same taps
  *                    count: a class has work-groups of its own. Groups (columns / BN, rows / BM, groups * classes).
  *   weight_gradient  dw[k, c, tap] = sum over n, p of dy[n, k, p] x[n, c, q(p, tap)]
- *                    rows m: k; columns: c, tap; steps: pixels of the whole batch, in `splits` parts that sum_parts adds up
- *                    in their order. Groups (columns / BN, rows / BM, groups * splits).
+ *                    rows m: k; columns: c, tap; steps: pixels of the whole batch, in `splits` parts that conv2d_sum_gpu.cl
+ *                    adds up in their order. Groups (columns / BN, rows / BM, groups * splits).
  *   pack             the weights as [group][tap][source channels, up to a multiple of BK][result channels, of BM], padded
  *                    with zeros. FLAT: the padding is behind the last tap only, for few source channels.
  *
@@ -254,20 +254,6 @@ __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_gradient(g
             to[at] = value;
         }
     }
-}
-
-/* dw[i] = the sum of parts[0 .. splits-1][i]; one work-item for each i. */
-kernel void sum_parts(
-    global const float *restrict parts, global const float *add, global float *dw, int count, int splits)
-{
-    const int i = get_global_id(0);
-    if (i >= count) return;
-    float sum = 0.0f;
-    for (int split = 0; split < splits; split++) sum += parts[(long)split * count + i];
-#if ADD
-    sum += add[i];
-#endif
-    dw[i] = sum;
 }
 
 /* One work-item for each element of the packed weights. w [K][C][taps], K and C over all groups and of one. */

@@ -223,18 +223,21 @@ tutti_tensor tutti_conv2d(
 
 static const struct implementation *const forward_implementations[] = {
     &conv2d_direct_forward,
+    &conv2d_depthwise_gpu_forward,
     &conv2d_implicit_gemm_forward,
     &conv2d_plain_forward,
     NULL,
 };
 static const struct implementation *const data_gradient_implementations[] = {
     &conv2d_direct_data_gradient,
+    &conv2d_depthwise_gpu_data_gradient,
     &conv2d_implicit_gemm_data_gradient,
     &conv2d_plain_data_gradient,
     NULL,
 };
 static const struct implementation *const weight_gradient_implementations[] = {
     &conv2d_direct_weight_gradient,
+    &conv2d_depthwise_gpu_weight_gradient,
     &conv2d_implicit_gemm_weight_gradient,
     &conv2d_plain_weight_gradient,
     NULL,

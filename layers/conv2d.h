@@ -25,4 +25,8 @@ extern const struct implementation conv2d_implicit_gemm_forward, conv2d_implicit
 extern const struct implementation conv2d_depthwise_gpu_forward, conv2d_depthwise_gpu_data_gradient,
     conv2d_depthwise_gpu_weight_gradient;
 
+/* dw = the sum of `splits` arrays of dw's size in the workspace (+ add), in their order: what the last two share. */
+void conv2d_sum_parts(
+    const struct problem *problem, const struct operands *operands, int64_t splits, struct launch_list *list);
+
 #endif

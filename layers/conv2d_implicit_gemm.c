@@ -1,6 +1,4 @@
 /* conv2d on GPU-class devices: implicit matrix products in the plain layout, for any convolution. */
-#include <stdio.h>
-
 #include "base/memory.h"
 #include "layers/conv2d.h"
 #include "layers/layers.h"
@@ -209,19 +207,21 @@ static unsigned weights_epilogues(const struct problem *problem)
     return EPILOGUE_ADD;
 }
 
-static void emit_sum(const struct problem *problem, const struct operands *operands, struct launch_list *list,
-    const struct weights *m, const char *options, const char *epilogue)
+void conv2d_sum_parts(
+    const struct problem *problem, const struct operands *operands, int64_t splits, struct launch_list *list)
 {
-    struct launch *launch = launch_add(list, "conv2d_implicit_gemm", "sum_parts", "%s %s", options, epilogue);
-    int64_t count = m->z.k * m->columns;
+    char epilogue[128];
+    struct launch *launch = launch_add(list, "conv2d_sum_gpu", "sum_parts", "%s",
+        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+    int64_t count = value_elements(problem->outputs[0]);
     launch_buffer(launch, operands->workspace);
     launch_buffer(launch, operands->add);
     launch_buffer(launch, operands->outputs[0]);
     launch_int(launch, count);
-    launch_int(launch, m->splits);
+    launch_int(launch, splits);
     size_t group = problem->device->group_max < 128 ? problem->device->group_max : 128;
     launch_grid(launch, 1, size_round_up((size_t)count, group), 1, 1, group, 1, 1);
-    launch_work(launch, (double)(m->splits * count), 4.0 * (double)((m->splits + 1) * count));
+    launch_work(launch, (double)(splits * count), 4.0 * (double)((splits + 1) * count));
 }
 
 static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
@@ -229,12 +229,11 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     struct weights m = weights_of(problem);
     const struct conv2d_sizes *z = &m.z;
     const struct tile *t = &m.tile;
-    char epilogue[128], options[160];
-    epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue);
-    snprintf(options, sizeof options,
-        "-DBM=%d -DBN=%d -DBK=%d -DTM=%d -DTN=%d -DGRADIENT=0 -DFLAT=0 -DFLAT_CHANNELS=1 -DFLAT_WIDTH=1 -DBIAS=0",
-        (int)t->bm, (int)t->bn, (int)t->bk, (int)t->tm, (int)t->tn);
-    struct launch *launch = launch_add(list, "conv2d_implicit_gemm", "weight_gradient", "%s %s", options, epilogue);
+    char epilogue[128];
+    struct launch *launch = launch_add(list, "conv2d_implicit_gemm", "weight_gradient",
+        "-DBM=%d -DBN=%d -DBK=%d -DTM=%d -DTN=%d -DGRADIENT=0 -DFLAT=0 -DFLAT_CHANNELS=1 -DFLAT_WIDTH=1 -DBIAS=0 %s",
+        (int)t->bm, (int)t->bn, (int)t->bk, (int)t->tm, (int)t->tn,
+        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
     const int64_t all[] = { z->n, z->groups, z->c_group, z->k_group, z->h, z->w, z->oh, z->ow, z->r, z->s, z->stride_h,
         z->stride_w, z->padding_h, z->padding_w, z->dilation_h, z->dilation_w, m.splits, m.pixels_of_split };
     launch_buffer(launch, operands->inputs[0]);
@@ -246,7 +245,7 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     launch_grid(launch, 3, (size_t)divide_up(m.columns, t->bn) * group, (size_t)divide_up(z->k_group, t->bm),
         (size_t)(z->groups * m.splits), group, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
-    if (m.splits > 1) emit_sum(problem, operands, list, &m, options, epilogue);
+    if (m.splits > 1) conv2d_sum_parts(problem, operands, m.splits, list);
 }
 
 /* -------------------------------------------------------------------------------------------------- tables ---- */

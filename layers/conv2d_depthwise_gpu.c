@@ -1,0 +1,146 @@
+/* conv2d with one input channel for each group, on GPU-class devices: there is no sum over channels that a matrix
+ * product could use, so each result is a few multiplications of what the cache holds. */
+#include "base/memory.h"
+#include "layers/conv2d.h"
+
+enum { MOST_TAPS = 49 }; /* sums of a work-item in the weight gradient */
+
+static const char *fits(const struct problem *problem)
+{
+    if (problem->device->class != DEVICE_GPU) return "it is for GPU-class devices";
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    if (z.c_group != 1) return "groups is smaller than the number of input channels";
+    if (z.r * z.s > MOST_TAPS) return "the kernel has more than 49 taps";
+    const int64_t most = INT32_MAX / 2;
+    if (z.n > most / (z.h * z.w) || z.n > most / (z.oh * z.ow) || z.n > most / z.k)
+        return "the batch has more pixels than an int counts";
+    return NULL;
+}
+
+static unsigned forward_epilogues(const struct problem *problem)
+{
+    (void)problem;
+    return EPILOGUE_ADD | EPILOGUE_ACTIVATION;
+}
+
+static unsigned gradient_epilogues(const struct problem *problem)
+{
+    (void)problem;
+    return EPILOGUE_ADD;
+}
+
+static struct launch *add(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    const char *kernel, size_t group)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    char epilogue[128];
+    struct launch *launch = launch_add(list, "conv2d_depthwise_gpu", kernel,
+        "-DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DPADDING_H=%d -DPADDING_W=%d -DDILATION_H=%d -DDILATION_W=%d "
+        "-DMULTIPLIER=%d -DGROUP=%d -DBIAS=%d %s",
+        (int)z.r, (int)z.s, (int)z.stride_h, (int)z.stride_w, (int)z.padding_h, (int)z.padding_w, (int)z.dilation_h,
+        (int)z.dilation_w, (int)z.k_group, (int)group, operands->inputs[2] != NULL,
+        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+    launch_buffer(launch, operands->inputs[0]);
+    launch_buffer(launch, operands->inputs[1]);
+    launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
+    return launch;
+}
+
+static void add_ints(struct launch *launch, const int64_t *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++) launch_int(launch, values[i]);
+}
+
+/* One work-item for each pixel of each plane. */
+static void grid(struct launch *launch, const struct problem *problem, int64_t pixels, int64_t planes)
+{
+    size_t group = 128;
+    while (group > 1 && (group > problem->device->group_max || group / 2 >= (size_t)pixels)) group /= 2;
+    launch_grid(launch, 2, (size_t)planes, size_round_up((size_t)pixels, group), 1, 1, group, 1);
+}
+
+static void emit_forward(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    struct launch *launch = add(problem, operands, list, "forward", 1);
+    launch_buffer(launch, operands->inputs[2]);
+    launch_buffer(launch, operands->add);
+    launch_buffer(launch, operands->outputs[0]);
+    add_ints(launch, (int64_t[]) { z.k, z.h, z.w, z.oh, z.ow }, 5);
+    grid(launch, problem, z.oh * z.ow, z.n * z.k);
+}
+
+static void emit_data_gradient(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    struct launch *launch = add(problem, operands, list, "data_gradient", 1);
+    launch_buffer(launch, operands->add);
+    launch_buffer(launch, operands->outputs[0]);
+    add_ints(launch, (int64_t[]) { z.c, z.h, z.w, z.oh, z.ow }, 5);
+    grid(launch, problem, z.h * z.w, z.n * z.c);
+}
+
+/* ----------------------------------------------------------------------------------------- weight gradient ---- */
+
+struct split {
+    int64_t splits, pixels; /* of the batch in each */
+    size_t group;
+};
+
+/* Enough groups for all units, each work-item with some pixels of its own. */
+static struct split split_of(const struct problem *problem)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const struct capabilities *can = problem->device;
+    int64_t pixels = z.n * z.oh * z.ow;
+    struct split split = { .group = 256 };
+    while (split.group > 1 &&
+        (split.group > can->group_max || split.group * sizeof(float) > can->local_bytes ||
+            split.group / 2 >= (size_t)pixels))
+        split.group /= 2;
+    int64_t wanted = divide_up(8 * can->units, z.k), possible = divide_up(pixels, 8 * (int64_t)split.group);
+    split.splits = wanted < possible ? wanted : possible;
+    split.pixels = divide_up(pixels, split.splits);
+    split.splits = divide_up(pixels, split.pixels);
+    return split;
+}
+
+static size_t workspace(const struct problem *problem)
+{
+    struct split split = split_of(problem);
+    if (split.splits == 1) return 0;
+    return (size_t)(split.splits * value_elements(problem->outputs[0])) * sizeof(float);
+}
+
+static void emit_weight_gradient(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    struct split split = split_of(problem);
+    struct launch *launch = add(problem, operands, list, "weight_gradient", split.group);
+    launch_buffer(launch, operands->add);
+    launch_buffer(launch, split.splits > 1 ? operands->workspace : operands->outputs[0]);
+    add_ints(launch, (int64_t[]) { z.n, z.k, z.h, z.w, z.oh, z.ow, split.splits, split.pixels }, 8);
+    launch_grid(launch, 2, (size_t)z.k * split.group, (size_t)split.splits, 1, split.group, 1, 1);
+    if (split.splits > 1) conv2d_sum_parts(problem, operands, split.splits, list);
+}
+
+const struct implementation conv2d_depthwise_gpu_forward = {
+    .name = "depthwise_gpu",
+    .fits = fits,
+    .epilogues = forward_epilogues,
+    .emit = emit_forward,
+};
+const struct implementation conv2d_depthwise_gpu_data_gradient = {
+    .name = "depthwise_gpu",
+    .fits = fits,
+    .epilogues = gradient_epilogues,
+    .emit = emit_data_gradient,
+};
+const struct implementation conv2d_depthwise_gpu_weight_gradient = {
+    .name = "depthwise_gpu",
+    .fits = fits,
+    .epilogues = gradient_epilogues,
+    .workspace = workspace,
+    .emit = emit_weight_gradient,
+};
