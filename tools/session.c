@@ -48,10 +48,10 @@ int session_open(struct session *session, const char *command, const struct sess
         int count = 0;
         char message[1024];
         snprintf(message, sizeof(message), "%s", tutti_message(NULL));
-        tutti_status found = options->devices ? tutti_devices_list(NULL, &list, &count) : TUTTI_OK;
+        /* tutti_open() has no status of its own: a choice that names no device is a wrong use, all else a failure. */
+        tutti_status status = tutti_devices_list(&settings, &list, &count);
         tutti_devices_free(list);
-        /* With devices there, a name that finds none of them is a wrong use. */
-        return work_failed(command, found == TUTTI_OK && count > 0 ? TUTTI_NO_DEVICE : TUTTI_NO_PLATFORM, message);
+        return work_failed(command, status == TUTTI_OK ? TUTTI_DEVICE : status, message);
     }
     return options->shares ? parse_shares(session, options->shares) : EXIT_DONE;
 }

@@ -6,7 +6,7 @@ COMMANDS = ("devices", "train", "eval", "infer", "bench", "show")
 
 class Help(harness.CommandTest):
     def test_help_is_as_recorded(self):
-        """expected/NAME.txt; make anew with: for c in ...; do build-tests/tools/tutti $c --help > tests/command/expected/$c.txt"""
+        # In expected/; made anew by build-tests/tools/tutti NAME --help > tests/command/expected/NAME.txt
         for command in (None, *COMMANDS):
             with self.subTest(command):
                 outcome = self.good(*([command] if command else []), "--help")
