@@ -103,7 +103,7 @@ static tutti_status build_failure(
 
 static char *all_options(const struct device *device, const struct program_request *request)
 {
-    return memory_format("-cl-std=CL1.2 -DV=%d -DTUTTI_GPU=%d%s%s", device->can.vector_width,
+    return memory_format("-cl-std=CL1.2 -w -DV=%d -DTUTTI_GPU=%d%s%s", device->can.vector_width,
         device->can.class == DEVICE_GPU, request->options && *request->options ? " " : "",
         request->options ? request->options : "");
 }
