@@ -108,6 +108,53 @@ done:
     return status;
 }
 
+/* Forms of clkernels/check_matrix.cl: tried one after another on devices with the extension. */
+static const struct matrix_form {
+    const char *extension, *options;
+    int items, each, expected;
+} matrix_forms[] = {
+    /* Told by NVIDIA's drivers only; what the chip can do shows when its assembler takes the instruction. */
+    { "cl_nv_device_attribute_query", "-DNVIDIA", 32, 4, 6 * 8 + 1 },
+    { "cl_intel_subgroup_matrix_multiply_accumulate", "-DINTEL -DLANES=16", 16, 8, 6 * 16 + 1 },
+    { "cl_intel_subgroup_matrix_multiply_accumulate", "-DINTEL -DLANES=8", 8, 8, 6 * 16 + 1 },
+};
+
+static tutti_status matrix_run(struct device *device, const struct matrix_form *form, cl_mem out)
+{
+    enum { MOST = 32 * 8 };
+    tutti_status status = TUTTI_OK;
+    float got[MOST];
+    struct launch_list list;
+    launch_list_init(&list, device);
+    struct launch *launch = launch_add(&list, "check_matrix", "check_matrix", "%s", form->options);
+    launch_buffer(launch, out);
+    launch_grid(launch, 1, (size_t)form->items, 1, 1, (size_t)form->items, 1, 1);
+    size_t bytes = (size_t)(form->items * form->each) * sizeof(float);
+    TRY(buffer_fill(device, out, 0, bytes, 0x7fc00000));
+    TRY(launch_list_realise(&list, NULL, NULL));
+    TRY(launch_list_enqueue(&list, 0, 1, NULL));
+    TRY(buffer_read(device, out, 0, got, bytes));
+    for (int i = 0; i < form->items * form->each; i++)
+        if (!(got[i] == (float)form->expected))
+            FAIL(TUTTI_WRONG_RESULT, "a matrix instruction gives %g", (double)got[i]);
+done:
+    launch_list_free(&list);
+    return status;
+}
+
+bool check_matrix(struct device *device)
+{
+    bool proven = false;
+    cl_mem out = NULL;
+    for (size_t i = 0; !proven && i < sizeof(matrix_forms) / sizeof(matrix_forms[0]); i++) {
+        if (!device_has_extension(device->id, device->can.platform, matrix_forms[i].extension)) continue;
+        if (!out && buffer_new(device, 4096, &out) != TUTTI_OK) break;
+        proven = matrix_run(device, &matrix_forms[i], out) == TUTTI_OK;
+    }
+    buffer_free(&out);
+    return proven;
+}
+
 /* ---- what implementations were checked, and which failed ---- */
 
 struct check_entry {

@@ -6,6 +6,8 @@
 
 /* Probe kernels against the host: build, copy, arithmetic, local memory and barriers. What is wrong is in the message. */
 tutti_status check_device(struct device *device);
+/* Whether a probe kernel with matrix instructions builds and computes what it should. */
+bool check_matrix(struct device *device);
 /* NULL, or why this implementation is not used with this device and driver (from the file on disk). */
 const char *blacklist_reason(struct device *device, const char *implementation);
 /* Remembers, on disk too, with the reason. */

@@ -92,7 +92,7 @@ done:
     return status;
 }
 
-static bool has_extension(cl_device_id id, const char *platform, const char *name)
+bool device_has_extension(cl_device_id id, const char *platform, const char *name)
 {
     const char *hidden = hidden_extension(platform);
     if (hidden && !strcmp(hidden, name)) return false;
@@ -188,9 +188,9 @@ tutti_status capabilities_read(cl_platform_id platform, cl_device_id id, size_t 
     TRY(class_read(type, &can->class));
     TRY(vector_width_read(id, &can->vector_width));
     TRY(sizes_read(id, memory_limit, can));
-    can->half = has_extension(id, can->platform, "cl_khr_fp16");
-    can->subgroups =
-        has_extension(id, can->platform, "cl_khr_subgroups") || has_extension(id, can->platform, "cl_intel_subgroups");
+    can->half = device_has_extension(id, can->platform, "cl_khr_fp16");
+    can->subgroups = device_has_extension(id, can->platform, "cl_khr_subgroups") ||
+        device_has_extension(id, can->platform, "cl_intel_subgroups");
 done:
     return status;
 }
@@ -212,6 +212,7 @@ tutti_status device_open(struct device *device, const struct found_device *found
     device->queue = clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &error);
     CL_TRY(error, "making the queue of device %d, '%s',", found->index, found->can.name);
     TRY(programs_new(device));
+    device->can.matrix = device->can.class == DEVICE_GPU && check_matrix(device);
 done:
     if (status != TUTTI_OK) device_close(device);
     return status;

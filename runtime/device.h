@@ -61,6 +61,8 @@ struct found_device;
 /* Context, queue and programs of a device that was found. device->runtime is set before. */
 tutti_status device_open(struct device *device, const struct found_device *found);
 void device_close(struct device *device); /* takes a zeroed one */
+/* Whether the device advertises it and the table of quirks believes it. */
+bool device_has_extension(cl_device_id id, const char *platform, const char *name);
 /* Waits until an event is complete, without burning a core; a command that failed is an error. The event stays. */
 tutti_status event_wait(struct device *device, cl_event event);
 
