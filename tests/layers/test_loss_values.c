@@ -1,0 +1,299 @@
+/* The losses at the edges: NaN and infinite logits, ignored and impossible labels, ties, one class, many samples, no
+ * gradient wanted; and dropout's mask when a batch is divided. Every implementation, on every device and class. */
+#include "base/memory.h"
+#include "layers/layers.h"
+#include "runtime/memory.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#undef fail
+
+enum { NOT_A_NUMBER = 0x7fc00000 };
+
+static void check(tutti_status status, const char *what)
+{
+    ck_assert_msg(status == TUTTI_OK, "%s: %s", what, tutti_message(NULL));
+}
+
+static cl_mem buffer_of(struct device *device, const void *data, size_t bytes)
+{
+    cl_mem buffer = NULL;
+    check(buffer_new(device, bytes, &buffer), "buffer");
+    if (data)
+        check(buffer_write(device, buffer, 0, data, bytes), "write");
+    else
+        check(buffer_fill(device, buffer, 0, bytes, NOT_A_NUMBER), "fill");
+    return buffer;
+}
+
+/* One operation on its own: data for each of its inputs, room for its outputs (NULL: not wanted). */
+struct direct {
+    const struct operation *operation;
+    struct attributes attributes;
+    int input_count, output_count;
+    enum value_type types[3];
+    tutti_shape shapes[3];
+    bool batched[3];
+    const void *data[3];
+    float *outputs[2];
+};
+
+static size_t bytes_of(const struct value *value)
+{
+    return 4 * (size_t)value_elements(value);
+}
+
+static void run_one(
+    struct device *device, const struct implementation *implementation, struct problem *problem, const struct direct *d)
+{
+    struct operands operands = { 0 };
+    struct launch_list list;
+    launch_list_init(&list, device);
+    for (int i = 0; i < d->input_count; i++)
+        operands.inputs[i] = buffer_of(device, d->data[i], bytes_of(problem->inputs[i]));
+    for (int i = 0; i < d->output_count; i++)
+        if (d->outputs[i]) operands.outputs[i] = buffer_of(device, NULL, bytes_of(problem->outputs[i]));
+    const size_t workspace = implementation->workspace ? implementation->workspace(problem) : 0;
+    if (workspace) operands.workspace = buffer_of(device, NULL, workspace);
+    implementation->emit(problem, &operands, &list);
+    check(launch_list_realise(&list, NULL, NULL), implementation->name);
+    check(launch_list_enqueue(&list, 0, list.count, NULL), implementation->name);
+    for (int i = 0; i < d->output_count; i++)
+        if (d->outputs[i])
+            check(buffer_read(device, operands.outputs[i], 0, d->outputs[i], bytes_of(problem->outputs[i])), "read");
+    launch_list_free(&list);
+    for (int i = 0; i < d->input_count; i++) buffer_free(&operands.inputs[i]);
+    for (int i = 0; i < d->output_count; i++) buffer_free(&operands.outputs[i]);
+    buffer_free(&operands.workspace);
+}
+
+static tutti_runtime *runtime;
+
+/* Calls `verify` after the operation ran, for every device and implementation. */
+static void run(const struct direct *d, void (*verify)(const struct direct *d, const char *where))
+{
+    int done = 0;
+    for (int n = 0; n < runtime->count; n++) {
+        struct device *device = &runtime->devices[n];
+        struct graph graph;
+        graph_init(&graph);
+        int inputs[3];
+        for (int i = 0; i < d->input_count; i++)
+            inputs[i] = graph_value(&graph, ROLE_INPUT, d->types[i], d->shapes[i], d->batched[i], NULL);
+        ck_assert_int_ne(graph_append(&graph, d->operation, &d->attributes, inputs, d->input_count, -1), NO_VALUE);
+        struct problem problem = { .node = graph_last(&graph), .device = &device->can, .training = true };
+        for (int i = 0; i < d->input_count; i++) problem.inputs[i] = graph_at(&graph, inputs[i]);
+        for (int i = 0; i < d->output_count; i++)
+            if (d->outputs[i]) problem.outputs[i] = graph_at(&graph, problem.node->outputs[i]);
+        for (const struct implementation *const *i = d->operation->implementations; *i; i++) {
+            if ((*i)->fits(&problem)) continue;
+            char where[256];
+            snprintf(where, sizeof where, "%s/%s on %s", d->operation->name, (*i)->name, device->can.name);
+            run_one(device, *i, &problem, d);
+            verify(d, where);
+            done++;
+        }
+        graph_free(&graph);
+    }
+    ck_assert_int_gt(done, 0);
+}
+
+/* ---------------------------------------------------------------------------------------------- cross_entropy ---- */
+
+static const struct step_constants constants = { .seed_low = 5, .seed_high = 6, .step_low = 7, .loss_scale = 0.25f };
+static const tutti_shape constants_shape = { .rank = 1, .sizes = { sizeof constants / 4 } };
+
+static struct direct cross_entropy(
+    int64_t rows, int64_t classes, const float *logits, const int32_t *labels, float *metrics, float *gradient)
+{
+    return (struct direct) { .operation = &operation_cross_entropy,
+        .input_count = 3,
+        .output_count = 2,
+        .types = { TYPE_F32, TYPE_I32, TYPE_F32 },
+        .shapes = { TUTTI_SHAPE(rows, classes), TUTTI_SHAPE(rows), constants_shape },
+        .batched = { true, true, false },
+        .data = { logits, labels, &constants },
+        .outputs = { metrics, gradient } };
+}
+
+static void loss_is_nan(const struct direct *d, const char *where)
+{
+    ck_assert_msg(isnan(d->outputs[0][0]), "%s: the loss is %g, not NaN", where, (double)d->outputs[0][0]);
+    ck_assert_msg(d->outputs[0][1] == 0, "%s: %g are correct, not 0", where, (double)d->outputs[0][1]);
+}
+
+START_TEST(test_bad_logits)
+{
+    static const int64_t widths[] = { 1, 2, 19, 40, 1001 };
+    const float bad[] = { NAN, INFINITY };
+    float *logits = memory_new(1001, sizeof(float)), *gradient = memory_new(1001, sizeof(float)), metrics[2];
+    for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
+        for (int b = 0; b < 2; b++)
+            for (int64_t at = 0; at<widths[w]; at += widths[w]> 1 ? widths[w] - 1 : 1) {
+                for (int64_t i = 0; i < widths[w]; i++) logits[i] = 0.5f;
+                logits[at] = bad[b];
+                const struct direct d = cross_entropy(1, widths[w], logits, (int32_t[]) { 0 }, metrics, gradient);
+                run(&d, loss_is_nan);
+            }
+    free(logits);
+    free(gradient);
+}
+END_TEST
+
+/* Of four rows with the labels 0, -1, -100 and 1 the two in the middle count for nothing. */
+static void ignored(const struct direct *d, const char *where)
+{
+    const double loss = 2 * log(2);
+    ck_assert_msg(fabs((double)d->outputs[0][0] - loss) < 1e-6, "%s: loss %g", where, (double)d->outputs[0][0]);
+    ck_assert_msg(d->outputs[0][1] == 1, "%s: a tie goes to the first class: 1 is correct, not %g", where,
+        (double)d->outputs[0][1]);
+    const float expected[8] = { -0.125f, 0.125f, 0, 0, 0, 0, 0.125f, -0.125f };
+    for (int i = 0; i < 8; i++)
+        ck_assert_msg(fabsf(d->outputs[1][i] - expected[i]) < 1e-7f, "%s: gradient[%d] is %g, not %g", where, i,
+            (double)d->outputs[1][i], (double)expected[i]);
+}
+
+START_TEST(test_ignored_labels)
+{
+    const float logits[8] = { 3, 3, 1, 2, NAN, NAN, -7, -7 };
+    const int32_t labels[4] = { 0, -1, -100, 1 };
+    float metrics[2], gradient[8];
+    const struct direct d = cross_entropy(4, 2, logits, labels, metrics, gradient);
+    run(&d, ignored);
+}
+END_TEST
+
+START_TEST(test_label_past_the_classes)
+{
+    const float logits[3] = { 1, 2, 3 };
+    float metrics[2], gradient[3];
+    const struct direct d = cross_entropy(1, 3, logits, (int32_t[]) { 3 }, metrics, gradient);
+    run(&d, loss_is_nan);
+}
+END_TEST
+
+static void confident(const struct direct *d, const char *where)
+{
+    ck_assert_msg(d->outputs[0][0] == 400, "%s: loss %g, not 400", where, (double)d->outputs[0][0]);
+    ck_assert_msg(d->outputs[0][1] == 1, "%s: %g correct, not 1", where, (double)d->outputs[0][1]);
+}
+
+/* exp() of none of these fits a float; without a gradient. A logit of minus infinity is a class that cannot be. */
+START_TEST(test_far_logits)
+{
+    const float logits[6] = { 300, -100, 0, 500, -INFINITY, 90 };
+    const int32_t labels[2] = { 1, 0 };
+    float metrics[2];
+    const struct direct d = cross_entropy(2, 3, logits, labels, metrics, NULL);
+    run(&d, confident);
+}
+END_TEST
+
+static double expected_sum;
+
+static void sum_is_accurate(const struct direct *d, const char *where)
+{
+    const double error = fabs((double)d->outputs[0][0] - expected_sum) / expected_sum;
+    ck_assert_msg(error < 4e-7, "%s: loss %.9g, not %.9g", where, (double)d->outputs[0][0], expected_sum);
+}
+
+/* Squares of 100 thousand samples of very different sizes. */
+START_TEST(test_many_samples)
+{
+    const int64_t rows = 100000;
+    float *x = memory_new((size_t)rows, sizeof *x), *targets = memory_new((size_t)rows, sizeof *targets), metrics[2];
+    expected_sum = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        x[i] = i == 0 ? 4096 : (float)(i % 1000) / 1024;
+        expected_sum += (double)x[i] * (double)x[i];
+    }
+    const struct direct d = { .operation = &operation_mean_squared_error,
+        .input_count = 3,
+        .output_count = 2,
+        .shapes = { TUTTI_SHAPE(rows, 1), TUTTI_SHAPE(rows, 1), constants_shape },
+        .batched = { true, true, false },
+        .data = { x, targets, &constants },
+        .outputs = { metrics, NULL } };
+    run(&d, sum_is_accurate);
+    free(x);
+    free(targets);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------------------------------------- dropout ---- */
+
+enum { SAMPLES = 9, WIDTH = 331 };
+static float whole[SAMPLES * WIDTH];
+static int64_t first;
+
+static void same_mask(const struct direct *d, const char *where)
+{
+    const int64_t count = d->shapes[0].sizes[0] * WIDTH;
+    for (int64_t i = 0; i < count; i++)
+        ck_assert_msg(d->outputs[0][i] == whole[first * WIDTH + i], "%s: element %d from sample %d on is %g, not %g",
+            where, (int)i, (int)first, (double)d->outputs[0][i], (double)whole[first * WIDTH + i]);
+}
+
+static void keep_whole(const struct direct *d, const char *where)
+{
+    int kept = 0;
+    for (int i = 0; i < SAMPLES * WIDTH; i++) {
+        kept += d->outputs[0][i] != 0;
+        ck_assert_msg(
+            d->outputs[0][i] == 0 || d->outputs[0][i] == 4.0f / 3.0f, "%s: %g", where, (double)d->outputs[0][i]);
+    }
+    const double expected = 0.75 * SAMPLES * WIDTH, deviation = sqrt(expected * 0.25);
+    ck_assert_msg(fabs(kept - expected) < 4 * deviation, "%s: kept %d, not about %g", where, kept, expected);
+    memcpy(whole, d->outputs[0], sizeof whole);
+}
+
+START_TEST(test_dropout_divided)
+{
+    static float ones[SAMPLES * WIDTH], out[SAMPLES * WIDTH];
+    for (int i = 0; i < SAMPLES * WIDTH; i++) ones[i] = 1;
+    struct step_constants here = constants;
+    struct direct d = { .operation = &operation_dropout,
+        .attributes = { .probability = 0.25f, .stream = 3 },
+        .input_count = 2,
+        .output_count = 1,
+        .shapes = { TUTTI_SHAPE(SAMPLES, WIDTH), constants_shape },
+        .batched = { true, false },
+        .data = { ones, &here },
+        .outputs = { out } };
+    run(&d, keep_whole);
+    for (first = 0; first < SAMPLES; first += 2) {
+        here.first_sample = (uint32_t)first;
+        d.shapes[0].sizes[0] = SAMPLES - first > 4 ? 4 : SAMPLES - first;
+        run(&d, same_mask);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    runtime = tutti_open(&(tutti_runtime_options) { .devices = getenv("TUTTI_DEVICES") ? NULL : "all" });
+    if (!runtime || !runtime->count) {
+        fprintf(stderr, "no device to test on: %s\n", tutti_message(NULL));
+        return 1;
+    }
+    Suite *suite = suite_create("loss values");
+    TCase *tests = tcase_create("values");
+    tcase_set_timeout(tests, 0);
+    tcase_add_test(tests, test_bad_logits);
+    tcase_add_test(tests, test_ignored_labels);
+    tcase_add_test(tests, test_label_past_the_classes);
+    tcase_add_test(tests, test_far_logits);
+    tcase_add_test(tests, test_many_samples);
+    tcase_add_test(tests, test_dropout_divided);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK); /* OpenCL drivers' threads do not survive a fork */
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    tutti_close(runtime);
+    return failed != 0;
+}
