@@ -1,5 +1,6 @@
-/* Values and nodes. A graph is in execution order: a node's inputs are made before it. In a network's own graph the first
- * size of a value with `batched` is BATCH; graph_bind() makes a copy for a number of samples, on which plan/ works. */
+/* Values and nodes. A graph is in execution order: a node's inputs are made before it. In a network's own graph the
+ * first size of a value with `batched` is BATCH; graph_bind() makes a copy for a number of samples, on which plan/
+ * works. */
 #ifndef GRAPH_GRAPH_H
 #define GRAPH_GRAPH_H
 
@@ -29,17 +30,25 @@ struct value {
     enum value_layout layout;
     tutti_shape shape; /* the batch dimension included: sizes[0] where batched */
     bool batched;
-    int producer;      /* node, or -1 */
-    int parameter;     /* ROLE_PARAMETER: its number in the network; else -1 */
-    int gradient_of;   /* the number of the parameter whose final gradient this is: placed in the gradient arena; else -1 */
-    bool output;       /* read by the host after the plan ran */
-    char *name;        /* NULL: none */
+    int producer;    /* node, or -1 */
+    int parameter;   /* ROLE_PARAMETER: its number in the network; else -1 */
+    int gradient_of; /* the number of the parameter whose final gradient this is: placed in the gradient arena; else -1
+                      */
+    bool output;     /* read by the host after the plan ran */
+    char *name;      /* NULL: none */
 };
 
 /* What is done to a node's first output where it is made, in this order: out = activation(result + value(add)).
  * `add` has the shape and layout of the output. Adding to a gradient that already exists is the same thing: the memory
  * pass then places both at one address where the implementation takes EPILOGUE_ADD. */
-enum activation { ACTIVATION_NONE, ACTIVATION_RELU, ACTIVATION_CLIP, ACTIVATION_LEAKY_RELU, ACTIVATION_SIGMOID, ACTIVATION_TANH };
+enum activation {
+    ACTIVATION_NONE,
+    ACTIVATION_RELU,
+    ACTIVATION_CLIP,
+    ACTIVATION_LEAKY_RELU,
+    ACTIVATION_SIGMOID,
+    ACTIVATION_TANH
+};
 struct epilogue {
     enum activation activation;
     float low, high; /* clip; slope of leaky relu in low */
@@ -55,12 +64,13 @@ struct attributes {
     enum activation activation; /* of activation nodes and their gradients */
     float low, high;
     float probability;
-    int stream;         /* dropout: its number in the network, for the random numbers */
+    int stream; /* dropout: its number in the network, for the random numbers */
     int axis;
-    int64_t offset;     /* slice: first index along axis */
+    int64_t offset; /* slice: first index along axis */
     int64_t units;
     bool transpose_a, transpose_b;
-    tutti_shape shape;  /* reshape's target; the input's shape in gradient nodes that need it. Batch dimension included */
+    tutti_shape
+        shape; /* reshape's target; the input's shape in gradient nodes that need it. Batch dimension included */
 };
 
 struct operation;
@@ -72,15 +82,15 @@ struct node {
     int inputs[GRAPH_MAX_INPUTS];   /* values; NO_VALUE for an optional input that is absent */
     int outputs[GRAPH_MAX_OUTPUTS]; /* values; NO_VALUE for one that nobody wants */
     struct epilogue epilogue;
-    int layer;                      /* of the network, for names and the profile; -1: none */
-    int implementation;             /* chosen by plan/choose.c; -1 before */
+    int layer;          /* of the network, for names and the profile; -1: none */
+    int implementation; /* chosen by plan/choose.c; -1 before */
 };
 
 struct graph {
     struct value *values;
     struct node *nodes;
     size_t value_count, value_capacity, node_count, node_capacity;
-    int constants; /* the value with ROLE_CONSTANTS, or NO_VALUE until graph_constants() */
+    int constants;       /* the value with ROLE_CONSTANTS, or NO_VALUE until graph_constants() */
     tutti_status status; /* the first failure while appending; later appends give NO_VALUE */
 };
 
@@ -90,11 +100,12 @@ void graph_free(struct graph *graph);
 tutti_status graph_bind(const struct graph *from, int64_t samples, struct graph *to);
 
 /* Appends a value without producer. name may be NULL. */
-int graph_value(struct graph *graph, enum value_role role, enum value_type type, tutti_shape shape, bool batched, const char *name);
+int graph_value(
+    struct graph *graph, enum value_role role, enum value_type type, tutti_shape shape, bool batched, const char *name);
 /* Appends a node and its outputs, whose shapes its operation's infer() gives. The first output's value; NO_VALUE after
  * a failure. Further outputs follow it: node_of(...)->outputs[i]. */
-int graph_append(struct graph *graph, const struct operation *operation, const struct attributes *attributes, const int *inputs,
-    int input_count, int layer);
+int graph_append(struct graph *graph, const struct operation *operation, const struct attributes *attributes,
+    const int *inputs, int input_count, int layer);
 /* The last appended node; valid until the next append. */
 struct node *graph_last(struct graph *graph);
 int graph_constants(struct graph *graph);
@@ -103,7 +114,8 @@ int64_t value_elements(const struct value *value); /* of the shape, padding of t
 /* Bytes that it takes in its layout with this vector width. */
 size_t value_bytes(const struct value *value, int vector_width);
 bool shape_equal(tutti_shape a, tutti_shape b);
-/* Every contract of this file: order, roles, shapes as infer() says, layouts of parameters. Tests call it after each pass. */
+/* Every contract of this file: order, roles, shapes as infer() says, layouts of parameters. Tests call it after each
+ * pass. */
 tutti_status graph_validate(const struct graph *graph);
 struct text;
 void graph_print(const struct graph *graph, struct text *text);

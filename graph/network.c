@@ -9,8 +9,8 @@
 
 tutti_network *tutti_network_new(tutti_runtime *runtime)
 {
-    if (!runtime) {
-        fail(TUTTI_INVALID, "tutti_network_new() needs a runtime; open one with tutti_open()");
+    if (!runtime) { /* tutti_open() failed, and its message is what helps */
+        if (!*status_message()) fail(TUTTI_INVALID, "tutti_network_new() needs a runtime; open one with tutti_open()");
         return NULL;
     }
     tutti_network *network = memory_new(1, sizeof *network);
@@ -32,6 +32,7 @@ void tutti_network_free(tutti_network *network)
     free(network->parameters);
     free(network->layers);
     free(network->scope);
+    free(network->scope_ends);
     free(network->message);
     free(network);
 }
@@ -62,8 +63,16 @@ tutti_tensor network_fail(tutti_network *network, tutti_status status)
 void tutti_scope_push(tutti_network *network, const char *prefix)
 {
     if (!network_ok(network)) return;
-    char *scope = memory_format("%s%s.", network->scope ? network->scope : "", prefix);
-    if (!scope) network_fail(network, TUTTI_NO_MEMORY);
+    size_t before = network->scope ? strlen(network->scope) : 0;
+    char *scope = memory_format("%s%s.", before ? network->scope : "", prefix);
+    tutti_status status = memory_grow(
+        (void **)&network->scope_ends, &network->scope_capacity, network->scope_depth + 1, sizeof *network->scope_ends);
+    if (!scope || status != TUTTI_OK) {
+        network_fail(network, TUTTI_NO_MEMORY);
+        free(scope);
+        return;
+    }
+    network->scope_ends[network->scope_depth++] = before;
     free(network->scope);
     network->scope = scope;
 }
@@ -71,17 +80,11 @@ void tutti_scope_push(tutti_network *network, const char *prefix)
 void tutti_scope_pop(tutti_network *network)
 {
     if (!network_ok(network)) return;
-    size_t size = network->scope ? strlen(network->scope) : 0;
-    if (!size) {
+    if (!network->scope_depth) {
         network_fail(network, fail(TUTTI_INVALID, "tutti_scope_pop() was called without a tutti_scope_push()"));
         return;
     }
-    network->scope[size - 1] = 0;
-    char *dot = strrchr(network->scope, '.');
-    if (dot)
-        dot[1] = 0;
-    else
-        network->scope[0] = 0;
+    network->scope[network->scope_ends[--network->scope_depth]] = 0;
 }
 
 int network_layer_begin(tutti_network *network, const char *name, const char *operation)

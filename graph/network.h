@@ -11,11 +11,11 @@ struct parameter {
     char *name;        /* "layer1.0.conv1.weight" */
     tutti_shape shape; /* PyTorch's */
     int64_t elements;
-    int64_t offset;    /* floats from the start of the parameter arena; multiples of PARAMETER_ALIGNMENT */
-    bool trained;      /* false: a running statistic, updated as p = (1 - momentum) p + momentum g where g, in the gradient
-                          arena, is the batch's statistic weighted by its part of the whole batch */
-    float momentum;    /* of a running statistic */
-    int value;         /* in the network's graph */
+    int64_t offset; /* floats from the start of the parameter arena; multiples of PARAMETER_ALIGNMENT */
+    bool trained;   /* false: a running statistic, updated as p = (1 - momentum) p + momentum g where g, in the gradient
+                       arena, is the batch's statistic weighted by its part of the whole batch */
+    float momentum; /* of a running statistic */
+    int value;      /* in the network's graph */
     tutti_initialiser init;
     float init_scale, init_constant; /* TUTTI_INIT_ZEROS: filled with init_constant */
     int64_t fan_in, fan_out;
@@ -23,7 +23,7 @@ struct parameter {
 
 struct layer {
     char *name, *operation;
-    int value;          /* first output */
+    int value; /* first output */
     int64_t parameters;
 };
 
@@ -36,7 +36,9 @@ struct tutti_network {
     int64_t trained_floats, total_floats;
     struct layer *layers;
     size_t layer_count, layer_capacity;
-    char *scope;
+    char *scope;        /* "layer1.0." or NULL */
+    size_t *scope_ends; /* length of the scope before each push */
+    size_t scope_depth, scope_capacity;
     int dropout_count;
     tutti_status status; /* the first failure */
     char *message;
@@ -50,10 +52,11 @@ tutti_tensor network_fail(tutti_network *network, tutti_status status);
  * or operation + number. Returns its number. */
 int network_layer_begin(tutti_network *network, const char *name, const char *operation);
 /* Adds a parameter "layer.suffix"; returns its value in the graph. */
-int network_parameter(tutti_network *network, int layer, const char *suffix, tutti_shape shape, const struct parameter *how);
+int network_parameter(
+    tutti_network *network, int layer, const char *suffix, tutti_shape shape, const struct parameter *how);
 /* Appends the node and closes the layer. */
-tutti_tensor network_append(tutti_network *network, int layer, const struct operation *operation, const struct attributes *attributes,
-    const int *inputs, int input_count);
+tutti_tensor network_append(tutti_network *network, int layer, const struct operation *operation,
+    const struct attributes *attributes, const int *inputs, int input_count);
 /* The value behind a tensor, checked; NULL after a failure, which is then kept. */
 const struct value *network_value(tutti_network *network, tutti_tensor tensor);
 /* Offsets of the parameters in the arena; called by tutti_compile. */

@@ -13,9 +13,10 @@ struct step_constants {
     uint32_t step_low, step_high;
     uint32_t first_sample; /* of this part in the whole batch: dropout's position */
     float loss_scale;
-    float learning_rate;   /* for the optimizer's launch */
+    float learning_rate;                      /* for the optimizer's launch */
     float bias_correction1, bias_correction2; /* Adam: 1 - beta^t */
-    uint32_t runs; /* micro-batches of this step, each with its own sum of losses: what the optimizer's launch looks at */
+    uint32_t
+        runs; /* micro-batches of this step, each with its own sum of losses: what the optimizer's launch looks at */
     uint32_t reserved[6];
 };
 
@@ -32,9 +33,9 @@ struct problem {
 /* Where the values of a problem lie. */
 struct operands {
     cl_mem inputs[GRAPH_MAX_INPUTS], outputs[GRAPH_MAX_OUTPUTS]; /* NULL where absent */
-    cl_mem add;       /* the epilogue's, or NULL */
-    cl_mem workspace; /* as many bytes as asked for; NULL for 0 */
-    cl_mem prepared;  /* the same for prepared data */
+    cl_mem add;                                                  /* the epilogue's, or NULL */
+    cl_mem workspace;                                            /* as many bytes as asked for; NULL for 0 */
+    cl_mem prepared;                                             /* the same for prepared data */
 };
 
 enum { EPILOGUE_ACTIVATION = 1, EPILOGUE_ADD = 2 };
@@ -67,13 +68,15 @@ struct operation {
     /* Sets the shape, type and batched of outputs[0 .. output_count-1] from the inputs and attributes (which it may
      * complete), and the node's output_count; or fails with a message that names the attribute and its value. */
     tutti_status (*infer)(const struct graph *graph, struct node *node, struct value *outputs);
-    /* Appends the nodes that compute the gradient of each wanted input. output_gradients[i] is NO_VALUE where there is none;
-     * writes input_gradients[i] (NO_VALUE stays: no gradient). NULL: the operation has none (integer inputs, gradient nodes). */
-    tutti_status (*gradient)(struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted,
-        int *input_gradients);
+    /* Appends the nodes that compute the gradient of each wanted input. output_gradients[i] is NO_VALUE where there is
+     * none; writes input_gradients[i] (NO_VALUE stays: no gradient). NULL: the operation has none (integer inputs,
+     * gradient nodes). */
+    tutti_status (*gradient)(struct graph *graph, const struct node *node, const int *output_gradients,
+        const bool *wanted, int *input_gradients);
     /* Ends with NULL; the last one fits every problem on every device. */
     const struct implementation *const *implementations;
-    /* Least possible, for the node as it is (its shapes have the number of samples). NULL: flops 0, bytes of all operands. */
+    /* Least possible, for the node as it is (its shapes have the number of samples). NULL: flops 0, bytes of all
+     * operands. */
     double (*flops)(const struct problem *problem);
     double (*bytes)(const struct problem *problem);
     /* Only moves names about: the output is the input's memory (reshape, flatten). No launches; plain layout. */
