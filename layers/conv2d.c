@@ -222,6 +222,7 @@ tutti_tensor tutti_conv2d(
 /* ---------------------------------------------------------------------------------------------------- tables ---- */
 
 static const struct implementation *const forward_implementations[] = {
+    &conv2d_winograd_forward,
     &conv2d_direct_forward,
     &conv2d_depthwise_gpu_forward,
     &conv2d_implicit_gemm_forward,
@@ -229,6 +230,7 @@ static const struct implementation *const forward_implementations[] = {
     NULL,
 };
 static const struct implementation *const data_gradient_implementations[] = {
+    &conv2d_winograd_data_gradient,
     &conv2d_direct_data_gradient,
     &conv2d_depthwise_gpu_data_gradient,
     &conv2d_implicit_gemm_data_gradient,
@@ -236,6 +238,7 @@ static const struct implementation *const data_gradient_implementations[] = {
     NULL,
 };
 static const struct implementation *const weight_gradient_implementations[] = {
+    &conv2d_winograd_weight_gradient,
     &conv2d_direct_weight_gradient,
     &conv2d_depthwise_gpu_weight_gradient,
     &conv2d_implicit_gemm_weight_gradient,

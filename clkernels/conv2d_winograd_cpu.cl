@@ -1,0 +1,75 @@
+/* 3x3 convolution with stride 1 on a CPU-class device, forward and data gradient, by Winograd F(4x4, 3x3), for layers
+ * whose transformed weights stay in the caches: each task transforms T tiles of all source channels into scratch,
+ * multiplies them by the 36 weight matrices, NV blocks of results at a time, and transforms the products back. Nothing
+ * transformed but the weights goes through memory.
+ *
+ *   source, result, add   blocked; result may be add
+ *   prepared              bias [panels][NV][V], then U [panels][36][padded + 1][NV][V]: winograd_weights makes it
+ *   scratch               v[36][source blocks][T + 1], m[36][NV * T + 1]
+ *
+ * Launched by conv2d_winograd.c: winograd_weights with (panels, source blocks) tasks, winograd with (chunks of T tiles,
+ * ranges of panels). `padded`: source channels rounded up to KU. */
+#define TILES SCRATCH
+#define WEIGHTS global
+#define PREFETCH_NEXT 0
+#include "winograd.h"
+#include "winograd_product.h"
+
+kernel TASK void winograd_weights(const global float *restrict w, const global float *restrict bias,
+    global float *restrict prepared, int sources, int results, int padded)
+{
+    const int panel = get_group_id(0), panels = get_num_groups(0), first = get_group_id(1) * V;
+    const int last = min(first + V, padded), step = NV * (padded + 1);
+    if (first == 0)
+        for (int i = panel * NV * V; i < (panel + 1) * NV * V; i++)
+            prepared[i] = HAS_BIAS && i < results ? bias[i] : 0.0f;
+    global vec *u = (global vec *)prepared + panels * NV + (size_t)panel * 36 * step;
+    for (int k = 0; k < NV; k++) {
+        VF g[9 * V];
+        if ((panel * NV + k) * V < results)
+            load_kernels(w, sources, results, panel * NV + k, first, g);
+        else
+            for (int i = 0; i < 9 * V; i++) g[i] = 0.0f;
+        for (int c = first; c < last; c++) weight_tile(g + (c - first) * 9, u + c * NV + k, step);
+    }
+}
+
+kernel TASK void winograd(const global float *restrict source, const global float *restrict prepared,
+    const global float *add, global float *result, int source_blocks, int padded, int result_blocks, int source_height,
+    int source_width, int result_height, int result_width, int padding_h, int padding_w, int tile_rows,
+    int tile_columns, int tiles, int T, int chunks, int panels, int panels_max, SCRATCH float *scratch,
+    int scratch_floats)
+{
+    const struct tiling g = { tile_rows, tile_columns, tile_rows * tile_columns, source_height, source_width,
+        result_height, result_width, padding_h, padding_w };
+    const int v_block = T + 1, v_step = source_blocks * v_block, m_step = NV * T + 1, u_step = NV * (padded + 1);
+    SCRATCH vec *v = (SCRATCH vec *)TASK_SCRATCH(scratch, scratch_floats), *m = v + 36 * v_step;
+    const int panel_first = get_group_id(1) * panels_max, panel_last = min(panel_first + panels_max, panels);
+    for (int chunk = get_group_id(0); chunk < chunks; chunk += get_num_groups(0)) {
+        const int first = chunk * T, last = min(first + T, tiles);
+        for (int b = 0; b < source_blocks; b++)
+            for (int t = first; t < last; t++) {
+                const struct tile tile = tile_at(t, g);
+                const global vec *plane =
+                    (const global vec *)source + (size_t)(tile.image * source_blocks + b) * source_height * source_width;
+                input_tile(plane, source_height, source_width, tile.y - padding_h, tile.x - padding_w,
+                    v + b * v_block + (t - first), v_step);
+            }
+        for (int panel = panel_first; panel < panel_last; panel++) {
+            const global vec *u = (const global vec *)prepared + panels * NV + (size_t)panel * 36 * u_step;
+            for (int i = 0; i < 36; i++, u += u_step)
+                for (int t = 0; t < last - first; t += MT) /* tiles past the last are multiplied and not stored */
+                    tile_product(v + i * v_step + t, v_block, u, padded, m + i * m_step + t, T, false);
+            for (int k = 0; k < NV; k++) {
+                const int block = panel * NV + k;
+                if (block >= result_blocks) break;
+                const VF bias = VLOAD(block, prepared);
+                for (int t = first; t < last; t++) {
+                    const struct tile tile = tile_at(t, g);
+                    const size_t at = (size_t)(tile.image * result_blocks + block) * result_height * result_width * V;
+                    output_tile(m + k * T + (t - first), m_step, bias, add, result, at, g, tile);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,402 @@
+/* conv2d, Winograd F(4x4, 3x3): 3x3 with stride 1 on CPU-class devices. Kernels: clkernels/conv2d_winograd_cpu.cl
+ * (forward and data gradient), conv2d_winograd_deep_cpu.cl (the same with many channels),
+ * conv2d_winograd_weights_cpu.cl. */
+#include "base/memory.h"
+#include "layers/conv2d_cpu.h"
+#include "layers/layers.h"
+
+/* Scratch of a task, and the transformed weights up to which they are kept in memory. */
+enum { FUSED_BYTES = 600 << 10, FUSED_WEIGHTS_BYTES = 10 << 20, UNROLL = 4, SLICE = 64 };
+
+static const char *fits(const struct problem *problem)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    if (problem->exact) return "exact arithmetic is asked for, and it rounds about ten times more than the plain sum";
+    if (z.r != 3 || z.s != 3) return "the kernel is not 3x3";
+    if (z.stride_h != 1 || z.stride_w != 1) return "stride is not 1";
+    if (z.dilation_h != 1 || z.dilation_w != 1) return "dilation is not 1";
+    if (z.padding_h > 2 || z.padding_w > 2) return "padding is more than 2";
+    if (z.groups != 1) return "groups is not 1";
+    if (z.c < 16 || z.k < 16) return "there are fewer than 16 channels: its transforms would cost more than they save";
+    if (divide_up(z.oh, 4) * divide_up(z.ow, 4) * 16 > 3 * z.oh * z.ow)
+        return "the output is so small that most of its 4x4 tiles would be empty";
+    return conv2d_cpu_refusal(problem);
+}
+
+static bool is_gradient(const struct problem *problem)
+{
+    return problem->node->operation == &operation_conv2d_data_gradient;
+}
+
+/* ----------------------------------------------------------------------------------------- forward, data gradient */
+
+/* What the kernel computes: the data gradient is a forward pass with another padding. */
+struct plan {
+    struct conv2d_channels channels;
+    int64_t n, source_h, source_w, result_h, result_w, padding_h, padding_w;
+    int64_t rows, columns, tiles; /* of tiles */
+    int64_t vectors, block;       /* NV, MT */
+    int64_t padded, panels;
+    bool deep;
+    int64_t T, chunks, panels_max, slice; /* slice: of source channels, deep */
+    struct conv2d_scratch scratch;
+    int64_t tasks;           /* along the chunks; deep: of all */
+    size_t transformed;      /* floats of transformed sources; deep */
+    size_t transformed_from; /* floats into the workspace */
+};
+
+/* Blocks of results in registers, and the most tiles beside them. */
+static int64_t most_tiles(const struct problem *problem, int64_t vectors)
+{
+    int64_t most = (conv2d_registers(problem) - vectors - 1) / vectors;
+    return most > 14 ? 14 : most;
+}
+
+static void choose_vectors(struct plan *p)
+{
+    double best = 0;
+    for (int64_t vectors = 1; vectors <= 3; vectors++) {
+        int64_t panels = divide_up(p->channels.result_blocks, vectors);
+        double cost = (double)(panels * vectors) * (vectors == 1 ? 1.15 : vectors == 3 ? 1.03 : 1.0);
+        if (best != 0 && cost >= best) continue;
+        best = cost;
+        p->vectors = vectors;
+        p->panels = panels;
+    }
+}
+
+/* Tiles in registers that waste the fewest of `count`. */
+static int64_t choose_tiles(int64_t most, int64_t count)
+{
+    int64_t best = most;
+    for (int64_t tiles = most; tiles * 3 >= most * 2 && tiles > 0; tiles--)
+        if (divide_up(count, tiles) * tiles < divide_up(count, best) * best) best = tiles;
+    return best;
+}
+
+static size_t fused_bytes(const struct problem *problem, const struct plan *p, int64_t T)
+{
+    int64_t v = problem->device->vector_width;
+    return (size_t)(36 * v * (p->channels.source_blocks * (T + 1) + p->vectors * T + 1)) * sizeof(float);
+}
+
+static void plan_fused(const struct problem *problem, struct plan *p, int64_t wanted)
+{
+    int64_t T = most_tiles(problem, p->vectors), limit = divide_up(24, T) * T;
+    p->block = T > 12 ? 12 : T;
+    T = p->block;
+    while (T + p->block <= limit && fused_bytes(problem, p, T + p->block) <= FUSED_BYTES &&
+        divide_up(p->tiles, T + p->block) >= wanted)
+        T += p->block;
+    if (T == p->block) { /* one block: the size that wastes least over all tiles */
+        int64_t most = most_tiles(problem, p->vectors);
+        while (most > 1 && fused_bytes(problem, p, most) > FUSED_BYTES + FUSED_BYTES / 16) most--;
+        p->block = T = choose_tiles(most, p->tiles);
+    }
+    p->T = T;
+    p->chunks = divide_up(p->tiles, T);
+    int64_t ranges = divide_up(wanted, p->chunks);
+    if (ranges > p->panels) ranges = p->panels;
+    p->panels_max = divide_up(p->panels, ranges);
+    p->scratch = conv2d_scratch_of(problem, fused_bytes(problem, p, T));
+    p->tasks = conv2d_scratch_tasks(problem, &p->scratch, p->chunks);
+}
+
+static void plan_deep(const struct problem *problem, struct plan *p, int64_t wanted)
+{
+    int64_t v = problem->device->vector_width, most = most_tiles(problem, p->vectors);
+    int64_t chunks = divide_up(p->tiles, 72), spread = divide_up(wanted, p->panels);
+    if (chunks < spread) chunks = spread < divide_up(p->tiles, most) ? spread : divide_up(p->tiles, most);
+    int64_t each = divide_up(p->tiles, chunks);
+    p->block = choose_tiles(most, each);
+    p->T = divide_up(each, p->block) * p->block;
+    p->chunks = divide_up(p->tiles, p->T);
+    p->slice = SLICE;
+    int64_t vectors = 36 * (p->vectors * (p->slice + 1) + p->vectors * p->T + 1);
+    p->scratch = conv2d_scratch_of(problem, (size_t)(vectors * v) * sizeof(float));
+    p->tasks = conv2d_scratch_tasks(problem, &p->scratch, p->panels * p->chunks);
+    p->transformed = (size_t)(p->chunks * p->channels.source_blocks * 36 * (p->T + 1) * v);
+    p->transformed_from = conv2d_scratch_workspace(&p->scratch, p->tasks) / sizeof(float);
+}
+
+static struct plan plan_of(const struct problem *problem)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    bool gradient = is_gradient(problem);
+    struct plan p = { .channels = conv2d_channels_of(problem, gradient), .n = z.n };
+    p.source_h = gradient ? z.oh : z.h;
+    p.source_w = gradient ? z.ow : z.w;
+    p.result_h = gradient ? z.h : z.oh;
+    p.result_w = gradient ? z.w : z.ow;
+    p.padding_h = gradient ? 2 - z.padding_h : z.padding_h;
+    p.padding_w = gradient ? 2 - z.padding_w : z.padding_w;
+    p.rows = divide_up(p.result_h, 4);
+    p.columns = divide_up(p.result_w, 4);
+    p.tiles = z.n * p.rows * p.columns;
+    p.padded = divide_up(p.channels.sources, UNROLL) * UNROLL;
+    choose_vectors(&p);
+    int64_t wanted = conv2d_tasks_wanted(problem, conv2d_flops(problem) / 4);
+    double weights = 36.0 * (double)(p.padded + 1) * (double)p.channels.results * sizeof(float);
+    p.deep =
+        weights > FUSED_WEIGHTS_BYTES || fused_bytes(problem, &p, most_tiles(problem, p.vectors) * 2 / 3) > FUSED_BYTES;
+    if (p.deep)
+        plan_deep(problem, &p, wanted);
+    else
+        plan_fused(problem, &p, wanted);
+    return p;
+}
+
+static size_t product_workspace(const struct problem *problem)
+{
+    struct plan p = plan_of(problem);
+    if (p.deep) return (p.transformed_from + p.transformed) * sizeof(float);
+    return conv2d_scratch_workspace(&p.scratch, p.tasks * divide_up(p.panels, p.panels_max));
+}
+
+static size_t prepared(const struct problem *problem)
+{
+    struct plan p = plan_of(problem);
+    size_t panel = (size_t)(p.vectors * problem->device->vector_width) * sizeof(float);
+    return (size_t)p.panels * panel * (p.deep ? 1 : (size_t)(1 + 36 * (p.padded + 1)));
+}
+
+/* Options that both families of kernels read. */
+static struct launch *add_launch(const struct problem *problem, const struct operands *operands,
+    struct launch_list *list, const struct plan *p, const char *kernel)
+{
+    double bytes = 4.0 * (double)(p->n * (p->channels.sources + p->channels.results) * p->result_h * p->result_w);
+    char epilogue[256];
+    return launch_add(list, p->deep ? "conv2d_winograd_deep_cpu" : "conv2d_winograd_cpu", kernel,
+        "-DGRADIENT=%d -DNV=%d -DMT=%d -DKU=%d -DHAS_BIAS=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s", is_gradient(problem),
+        (int)p->vectors, (int)p->block, UNROLL, problem->inputs[2] != NULL,
+        !operands->add && bytes > CONV2D_STREAM_BYTES, p->scratch.global,
+        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+}
+
+static void emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct plan p = plan_of(problem);
+    cl_mem bias = conv2d_or(operands->inputs[2], operands->inputs[1]);
+    if (p.deep) {
+        struct launch *launch = add_launch(problem, operands, list, &p, "winograd_bias");
+        launch_buffer(launch, bias);
+        launch_buffer(launch, operands->prepared);
+        launch_int(launch, p.channels.results);
+        launch_int(launch, p.panels * p.vectors * problem->device->vector_width);
+        launch_tasks(launch, 1, 1, 1);
+        return;
+    }
+    struct launch *launch = add_launch(problem, operands, list, &p, "winograd_weights");
+    launch_buffer(launch, operands->inputs[1]);
+    launch_buffer(launch, bias);
+    launch_buffer(launch, operands->prepared);
+    launch_int(launch, p.channels.sources);
+    launch_int(launch, p.channels.results);
+    launch_int(launch, p.padded);
+    launch_tasks(launch, (size_t)p.panels, (size_t)p.channels.source_blocks, 1);
+    launch_work(launch, 0, 4.0 * (9 + 36) * (double)(p.channels.sources * p.channels.results));
+}
+
+static void launch_planes(struct launch *launch, const struct plan *p)
+{
+    launch_int(launch, p->source_h);
+    launch_int(launch, p->source_w);
+    launch_int(launch, p->result_h);
+    launch_int(launch, p->result_w);
+    launch_int(launch, p->padding_h);
+    launch_int(launch, p->padding_w);
+    launch_int(launch, p->rows);
+    launch_int(launch, p->columns);
+    launch_int(launch, p->tiles);
+    launch_int(launch, p->T);
+}
+
+static void emit_fused(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list, const struct plan *p)
+{
+    struct launch *launch = add_launch(problem, operands, list, p, "winograd");
+    launch_buffer(launch, operands->inputs[0]);
+    launch_buffer(launch, operands->prepared);
+    launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
+    launch_buffer(launch, operands->outputs[0]);
+    launch_int(launch, p->channels.source_blocks);
+    launch_int(launch, p->padded);
+    launch_int(launch, p->channels.result_blocks);
+    launch_planes(launch, p);
+    launch_int(launch, p->chunks);
+    launch_int(launch, p->panels);
+    launch_int(launch, p->panels_max);
+    conv2d_scratch_arguments(launch, &p->scratch, operands);
+    launch_tasks(launch, (size_t)p->tasks, (size_t)divide_up(p->panels, p->panels_max), 1);
+    launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
+}
+
+static void emit_deep(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list, const struct plan *p)
+{
+    struct launch *launch = add_launch(problem, operands, list, p, "winograd_input");
+    launch_buffer(launch, operands->inputs[0]);
+    launch_buffer(launch, operands->workspace);
+    launch_long(launch, (int64_t)p->transformed_from);
+    launch_int(launch, p->channels.source_blocks);
+    launch_planes(launch, p);
+    launch_int(launch, p->slice);
+    launch_tasks(launch, (size_t)p->channels.source_blocks, (size_t)p->chunks, 1);
+    launch_work(launch, 0, 4.0 * (double)p->transformed * (1 + 16.0 / 36));
+
+    launch = add_launch(problem, operands, list, p, "winograd_deep");
+    launch_buffer(launch, operands->workspace);
+    launch_long(launch, (int64_t)p->transformed_from);
+    launch_buffer(launch, operands->inputs[1]);
+    launch_buffer(launch, operands->prepared);
+    launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
+    launch_buffer(launch, operands->outputs[0]);
+    launch_int(launch, p->channels.sources);
+    launch_int(launch, p->channels.source_blocks);
+    launch_int(launch, p->channels.results);
+    launch_int(launch, p->channels.result_blocks);
+    launch_int(launch, p->result_h);
+    launch_int(launch, p->result_w);
+    launch_int(launch, p->rows);
+    launch_int(launch, p->columns);
+    launch_int(launch, p->tiles);
+    launch_int(launch, p->T);
+    launch_int(launch, p->slice);
+    launch_int(launch, p->panels * p->chunks);
+    conv2d_scratch_arguments(launch, &p->scratch, operands);
+    launch_tasks(launch, (size_t)p->tasks, 1, 1);
+    launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
+}
+
+static void emit_product(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct plan p = plan_of(problem);
+    if (p.deep)
+        emit_deep(problem, operands, list, &p);
+    else
+        emit_fused(problem, operands, list, &p);
+}
+
+/* ------------------------------------------------------------------------------------------------ weight gradient */
+
+struct weights_plan {
+    struct conv2d_sizes z;
+    int64_t rows, columns, tiles, tiles_split, splits, T;
+    int64_t vectors, channels; /* NV, CT */
+    int64_t task_c, task_k;    /* blocks of a task */
+    int64_t c_tasks, k_tasks;
+    struct conv2d_scratch scratch;
+    size_t parts_from; /* floats into the workspace */
+};
+
+static size_t weights_scratch(const struct problem *problem, const struct weights_plan *p)
+{
+    int64_t v = problem->device->vector_width;
+    int64_t vectors = 36 * ((p->task_c + p->task_k) * (p->T + 1) + p->task_c * v * p->task_k + 1);
+    return (size_t)(vectors * v) * sizeof(float);
+}
+
+/* Blocks of 64 x 64 channels, 20 tiles at a time: as much as a core's second-level cache holds. Less where local memory
+ * is less. */
+static void choose_block(const struct problem *problem, struct weights_plan *p)
+{
+    int64_t v = problem->device->vector_width, c_blocks = divide_up(p->z.c, v), k_blocks = divide_up(p->z.k, v);
+    p->vectors = k_blocks == 1 ? 1 : k_blocks % 3 == 0 && k_blocks % 2 ? 3 : 2;
+    p->channels = v == 16 ? (p->vectors == 1 ? 16 : 8) : 4;
+    p->T = 20;
+    for (int64_t side = 64; side >= v; side /= 2) {
+        int64_t most = side / v;
+        p->task_c = divide_up(c_blocks, divide_up(c_blocks, most));
+        p->task_k = divide_up(divide_up(k_blocks, divide_up(k_blocks, most)), p->vectors) * p->vectors;
+        if (weights_scratch(problem, p) <= problem->device->local_bytes || side <= 32) break;
+    }
+    p->c_tasks = divide_up(c_blocks, p->task_c);
+    p->k_tasks = divide_up(k_blocks, p->task_k);
+}
+
+static struct weights_plan weights_of(const struct problem *problem)
+{
+    struct weights_plan p = { .z = conv2d_sizes_of(problem) };
+    p.rows = divide_up(p.z.oh, 4);
+    p.columns = divide_up(p.z.ow, 4);
+    p.tiles = p.z.n * p.rows * p.columns;
+    choose_block(problem, &p);
+    int64_t wanted = divide_up(conv2d_tasks_wanted(problem, conv2d_flops(problem) / 4), p.c_tasks * p.k_tasks);
+    int64_t most = p.tiles / (4 * p.T);
+    p.splits = wanted < most ? wanted : most;
+    if (p.splits < 1) p.splits = 1;
+    p.tiles_split = divide_up(p.tiles, p.splits);
+    p.splits = divide_up(p.tiles, p.tiles_split);
+    p.scratch = conv2d_scratch_of(problem, weights_scratch(problem, &p));
+    p.parts_from = conv2d_scratch_workspace(&p.scratch, p.c_tasks * p.k_tasks * p.splits) / sizeof(float);
+    return p;
+}
+
+static size_t weights_workspace(const struct problem *problem)
+{
+    struct weights_plan p = weights_of(problem);
+    return p.parts_from * sizeof(float) + (p.splits > 1 ? conv2d_parts_bytes(problem, p.splits) : 0);
+}
+
+static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct weights_plan p = weights_of(problem);
+    char epilogue[256];
+    struct launch *launch = launch_add(list, "conv2d_winograd_weights_cpu", "winograd_weight_gradient",
+        "-DNV=%d -DCT=%d -DSCRATCH_GLOBAL=%d %s", (int)p.vectors, (int)p.channels, p.scratch.global,
+        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+    launch_buffer(launch, operands->inputs[0]);
+    launch_buffer(launch, operands->inputs[1]);
+    launch_buffer(launch, conv2d_or(operands->workspace, operands->outputs[0]));
+    launch_long(launch, (int64_t)p.parts_from);
+    launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
+    launch_buffer(launch, operands->outputs[0]);
+    launch_int(launch, p.z.c);
+    launch_int(launch, p.z.k);
+    launch_int(launch, p.z.h);
+    launch_int(launch, p.z.w);
+    launch_int(launch, p.z.oh);
+    launch_int(launch, p.z.ow);
+    launch_int(launch, p.z.padding_h);
+    launch_int(launch, p.z.padding_w);
+    launch_int(launch, p.rows);
+    launch_int(launch, p.columns);
+    launch_int(launch, p.tiles);
+    launch_int(launch, p.tiles_split);
+    launch_int(launch, p.T);
+    launch_int(launch, p.task_c);
+    launch_int(launch, p.task_k);
+    conv2d_scratch_arguments(launch, &p.scratch, operands);
+    launch_tasks(launch, (size_t)p.c_tasks, (size_t)p.k_tasks, (size_t)p.splits);
+    launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
+    if (p.splits > 1) conv2d_parts_emit(problem, operands, list, p.splits, p.parts_from);
+}
+
+const struct implementation conv2d_winograd_forward = {
+    .name = "winograd",
+    .fits = fits,
+    .layouts = conv2d_cpu_layouts,
+    .epilogues = conv2d_cpu_epilogues,
+    .workspace = product_workspace,
+    .prepared = prepared,
+    .emit_prepare = emit_prepare,
+    .emit = emit_product,
+};
+const struct implementation conv2d_winograd_data_gradient = {
+    .name = "winograd",
+    .fits = fits,
+    .layouts = conv2d_cpu_layouts,
+    .epilogues = conv2d_cpu_epilogues,
+    .workspace = product_workspace,
+    .prepared = prepared,
+    .emit_prepare = emit_prepare,
+    .emit = emit_product,
+};
+const struct implementation conv2d_winograd_weight_gradient = {
+    .name = "winograd",
+    .fits = fits,
+    .layouts = conv2d_cpu_layouts,
+    .epilogues = conv2d_cpu_sum_epilogues,
+    .workspace = weights_workspace,
+    .emit = emit_weights,
+};
