@@ -248,6 +248,7 @@ int main(void)
 {
     Suite *suite = suite_create("golden");
     TCase *test_case = tcase_create("steps");
+    tcase_set_timeout(test_case, 900);
     tcase_add_loop_test(test_case, test_step, 0, CASES);
     suite_add_tcase(suite, test_case);
     SRunner *runner = srunner_create(suite);
