@@ -15,12 +15,6 @@ static bool trains(const struct replica *replica)
     return replica->trainer->loss != TUTTI_LOSS_NONE;
 }
 
-/* A step never runs in more micro-batches than it has samples. */
-static size_t runs_most(const struct replica *replica)
-{
-    return (size_t)replica->trainer->batch;
-}
-
 static tutti_status make_statistics(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
@@ -78,31 +72,37 @@ done:
     return status;
 }
 
-tutti_status replica_init(struct replica *replica, struct tutti_trainer *trainer, struct device *device)
+/* What the device needs to update its parameters by itself. */
+static tutti_status init_update(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
-    const tutti_network *network = trainer->network;
-    const size_t runs = (size_t)trainer->batch;
-    replica->trainer = trainer;
-    replica->device = device;
-    replica->generation = 1;
-    replica->run_constants = memory_new(runs + 1, sizeof(*replica->run_constants));
-    replica->run_losses = memory_new(2 * runs, sizeof(float));
-    if (!replica->run_constants || !replica->run_losses) return TUTTI_NO_MEMORY;
-    TRY(buffer_new(device, (size_t)network->total_floats * sizeof(float), &replica->parameters));
-    if (!trains(replica)) return TUTTI_OK;
-    TRY(buffer_new(device, (size_t)network->total_floats * sizeof(float), &replica->gradients));
-    if (trainer->exchange) goto done;
+    const struct tutti_trainer *trainer = replica->trainer;
+    const size_t state_bytes = (size_t)trainer->network->trained_floats * sizeof(float);
     for (int i = 0; i < optimizer_states(&trainer->optimizer); i++)
-        TRY(buffer_new(device, (size_t)network->trained_floats * sizeof(float), &replica->states[i]));
-    TRY(buffer_new(device, sizeof(struct step_constants), &replica->constants));
-    TRY(buffer_new(device, 2 * runs_most(replica) * sizeof(float), &replica->losses));
+        TRY(buffer_new(replica->device, state_bytes, &replica->states[i]));
+    TRY(buffer_new(replica->device, sizeof(struct step_constants), &replica->constants));
     TRY(make_statistics(replica));
     TRY(make_update(replica, replica->gradients, &replica->update));
-    replica->update_made = true;
 done:
-    if (status == TUTTI_OK && !replica->losses)
-        status = buffer_new(device, 2 * runs_most(replica) * sizeof(float), &replica->losses);
+    return status;
+}
+
+tutti_status replica_init(struct replica *replica)
+{
+    tutti_status status = TUTTI_OK;
+    const struct tutti_trainer *trainer = replica->trainer;
+    const size_t bytes = (size_t)trainer->network->total_floats * sizeof(float);
+    const size_t runs = (size_t)trainer->batch; /* micro-batches of a step, at most */
+    replica->generation = 1;
+    replica->run_constants = memory_new(runs, sizeof(*replica->run_constants));
+    replica->run_losses = memory_new(2 * runs, sizeof(float));
+    if (!replica->run_constants || !replica->run_losses) return TUTTI_NO_MEMORY;
+    TRY(buffer_new(replica->device, bytes, &replica->parameters));
+    TRY(buffer_new(replica->device, 2 * runs * sizeof(float), &replica->losses));
+    if (!trains(replica)) goto done;
+    TRY(buffer_new(replica->device, bytes, &replica->gradients));
+    if (!trainer->exchange) TRY(init_update(replica));
+done:
     return status;
 }
 
@@ -276,13 +276,17 @@ done:
     return status;
 }
 
+tutti_status replica_measure(struct replica *replica, int64_t samples)
+{
+    const int64_t share = samples > 0 ? samples : replica->trainer->batch;
+    const int64_t limit = replica->trainer->micro_batch;
+    return find_capacity(replica, limit > 0 && limit < share ? limit : share, share);
+}
+
 tutti_status replica_plan_first(struct replica *replica, int64_t samples)
 {
     tutti_status status = TUTTI_OK;
     struct cached_plan *cached;
-    const int64_t share = samples > 0 ? samples : replica->trainer->batch;
-    const int64_t limit = replica->trainer->micro_batch;
-    TRY(find_capacity(replica, limit > 0 && limit < share ? limit : share, share));
     if (samples == 0) goto done; /* a plan is made if it ever gets work */
     const int64_t runs = divide_up(samples, replica->capacity);
     TRY(replica_plan(replica, trains(replica) ? PLAN_TRAIN : PLAN_INFER, divide_up(samples, runs), &cached));

@@ -49,7 +49,7 @@ struct replica {
     cl_mem statistics;        /* the optimizer's table */
     int statistic_count;
     struct launch_list update, update_sum, add;
-    bool update_made, sum_made;
+    bool sum_made;
     struct cached_plan plans[REPLICA_PLANS];
     uint64_t clock;                       /* counts uses of plans */
     const struct plan *last;              /* the plan that ran last: another one's prepared data may be overwritten */
@@ -75,12 +75,14 @@ struct replica {
     double busy_s, build_s;
 };
 
-/* Buffers, optimizer, and the plan for `samples` samples (0: none yet). The thread is started by replica_thread(). */
-tutti_status replica_init(struct replica *replica, struct tutti_trainer *trainer, struct device *device);
+/* In this order, after its trainer and device are set: how many of `samples` samples
+ * fit its memory at once (0: it has no share yet); buffers and the optimizer's launches; the plan. The thread is
+ * started by replica_thread(). */
+tutti_status replica_measure(struct replica *replica, int64_t samples);
+tutti_status replica_init(struct replica *replica);
+tutti_status replica_plan_first(struct replica *replica, int64_t samples);
 tutti_status replica_thread(struct replica *replica);
 void replica_free(struct replica *replica);
-/* Makes the plan that training (or inference, without a loss) on `samples` samples takes, and finds the capacity. */
-tutti_status replica_plan_first(struct replica *replica, int64_t samples);
 /* The plan for a mode and number of samples, from the cache or made. */
 tutti_status replica_plan(struct replica *replica, enum plan_mode mode, int64_t samples, struct cached_plan **cached);
 /* The same plan once more, outside of the cache, with the texts of its making. */

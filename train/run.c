@@ -87,10 +87,10 @@ static tutti_status upload_samples(
     constants->runs = (uint32_t)run->runs;
     TRY(enqueue_write(replica, plan->buffers[plan->input], run->inputs + (size_t)done_samples * trainer->input_bytes,
         (size_t)samples * trainer->input_bytes));
-    if (plan->targets != NO_VALUE)
+    if (plan_buffer(plan, plan->targets))
         TRY(enqueue_write(replica, plan->buffers[plan->targets],
             run->targets + (size_t)done_samples * trainer->target_bytes, (size_t)samples * trainer->target_bytes));
-    if (plan->constants != NO_VALUE)
+    if (plan_buffer(plan, plan->constants)) /* inference has no use for them */
         TRY(enqueue_write(replica, plan->buffers[plan->constants], constants, sizeof(*constants)));
 done:
     return status;

@@ -107,7 +107,8 @@ static tutti_status build(struct replica *replica, void *argument)
 {
     const int64_t *samples = argument;
     tutti_status status = TUTTI_OK;
-    TRY(replica_init(replica, replica->trainer, replica->device));
+    TRY(replica_measure(replica, *samples));
+    TRY(replica_init(replica));
     TRY(replica_plan_first(replica, *samples));
 done:
     return status;

@@ -1,0 +1,404 @@
+/* Training on one and on two devices: run with two POCL devices (POCL_DEVICES="pthread pthread"). */
+#include "tests/train/training.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sums in another order differ in the last bits; a few steps make them a few more. */
+#define ROUNDING 2e-5
+
+static void two_devices_are_there(void)
+{
+    tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .devices = "0,1" });
+    ck_assert_msg(runtime, "two devices are needed, POCL_DEVICES=\"pthread pthread\": %s", tutti_message(NULL));
+    tutti_close(runtime);
+}
+
+static void setup(void)
+{
+    data_make();
+    two_devices_are_there();
+}
+
+/* ------------------------------------------------------------------------------------------------- equality ---- */
+
+static const double shares[][2] = { { 1, 1 }, { 3, 1 }, { 1, 5 }, { 1, 0 }, { 0, 1 } };
+
+/* One device, which updates itself, against two, whose gradients meet on the host. */
+START_TEST(two_devices_equal_one)
+{
+    const enum kind kind = _i % 2 ? KIND_DROPOUT : KIND_PLAIN;
+    struct session one, two;
+    session_open(&one, "0", kind, NULL);
+    session_open(&two, "0,1", kind, &(tutti_training) { .momentum = 0.9f, .shares = shares[_i / 2] });
+    session_steps(&one, 6);
+    session_steps(&two, 6);
+    close_to(&one, &two, ROUNDING);
+    session_close(&one);
+    session_close(&two);
+}
+END_TEST
+
+static const tutti_training rules[] = {
+    { .optimizer = TUTTI_SGD },
+    { .optimizer = TUTTI_SGD, .momentum = 0.9f, .nesterov = true, .weight_decay = 0.01f },
+    { .optimizer = TUTTI_ADAM, .learning_rate = 0.01f, .weight_decay = 0.01f, .epsilon = 1e-3f },
+    { .optimizer = TUTTI_ADAMW, .learning_rate = 0.01f, .weight_decay = 0.1f, .epsilon = 1e-3f },
+};
+
+/* The rules on the device against those on the host: with all samples on the first device, the gradients are equal. */
+START_TEST(update_on_device_equals_host)
+{
+    const double all[2] = { 1, 0 };
+    tutti_training training = rules[_i];
+    struct session one, two;
+    session_open(&one, "0", KIND_NORM, &training);
+    training.shares = all;
+    session_open(&two, "0,1", KIND_NORM, &training);
+    session_steps(&one, 4);
+    session_steps(&two, 4);
+    close_to(&one, &two, ROUNDING);
+    session_close(&one);
+    session_close(&two);
+}
+END_TEST
+
+START_TEST(gradient_is_the_mean_over_the_batch)
+{
+    const double unequal[2] = { 1, 3 };
+    struct session one, two;
+    float left[CLASSES], right[CLASSES];
+    session_open(&one, "0", KIND_DROPOUT, NULL);
+    session_open(&two, "0,1", KIND_DROPOUT, &(tutti_training) { .momentum = 0.9f, .shares = unequal });
+    ck_assert_int_eq(tutti_get_gradient(one.trainer, "fc.bias", left, CLASSES), TUTTI_INVALID);
+    session_steps(&one, 1);
+    session_steps(&two, 1);
+    ASSERT_OK(tutti_get_gradient(one.trainer, "fc.bias", left, CLASSES));
+    ASSERT_OK(tutti_get_gradient(two.trainer, "fc.bias", right, CLASSES));
+    float sum = 0, size = 0;
+    for (int i = 0; i < CLASSES; i++) {
+        ck_assert_float_eq_tol(left[i], right[i], 1e-6f);
+        sum += left[i];
+        size += fabsf(left[i]);
+    }
+    ck_assert_float_eq_tol(sum, 0, 1e-6f); /* of softmax minus target */
+    ck_assert_float_gt(size, 0.01f);
+    ck_assert_int_eq(tutti_get_gradient(one.trainer, "fc.bias", left, CLASSES + 1), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_get_gradient(one.trainer, "nothing", left, 1), TUTTI_INVALID);
+    session_close(&one);
+    session_close(&two);
+}
+END_TEST
+
+START_TEST(same_again_gives_same_bytes)
+{
+    const char *const devices = _i % 2 ? "0,1" : "0";
+    const enum kind kind = _i / 2 ? KIND_NORM : KIND_DROPOUT;
+    struct session a, b;
+    session_open(&a, devices, kind, NULL);
+    session_open(&b, devices, kind, NULL);
+    session_steps(&a, 5);
+    session_steps(&b, 5);
+    same_bytes(&a, &b);
+    session_close(&a);
+    session_close(&b);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------- micro-batches ---- */
+
+START_TEST(micro_batches_equal_the_whole)
+{
+    const char *const devices = _i % 2 ? "0,1" : "0";
+    const int64_t sizes[] = { 5, 1, 8 };
+    struct session whole, parts;
+    session_open(&whole, "0", KIND_DROPOUT, NULL);
+    session_open(&parts, devices, KIND_DROPOUT, &(tutti_training) { .momentum = 0.9f, .micro_batch = sizes[_i / 2] });
+    session_steps(&whole, 5);
+    session_steps(&parts, 5);
+    close_to(&whole, &parts, ROUNDING);
+    float left[CLASSES], right[CLASSES];
+    ASSERT_OK(tutti_get_gradient(whole.trainer, "fc.bias", left, CLASSES));
+    ASSERT_OK(tutti_get_gradient(parts.trainer, "fc.bias", right, CLASSES));
+    for (int i = 0; i < CLASSES; i++) ck_assert_float_eq_tol(left[i], right[i], 1e-5f);
+    session_close(&whole);
+    session_close(&parts);
+}
+END_TEST
+
+/* A device whose memory holds a few samples at once takes the batch in parts; one that holds none says so. */
+START_TEST(memory_limit)
+{
+    struct session whole, limited;
+    session_open(&whole, "0", KIND_DROPOUT, NULL);
+    session_steps(&whole, 3);
+    tutti_device_report report;
+    ASSERT_OK(tutti_report(whole.trainer, 0, &report));
+    const size_t needed = (size_t)report.memory_bytes;
+    tutti_runtime_options options = { .devices = "0", .memory_limit = needed - needed / 8 };
+    session_try(&limited, &options, KIND_DROPOUT, NULL);
+    ck_assert_msg(limited.trainer, "%s", tutti_message(NULL));
+    ck_assert_int_lt(limited.trainer->replicas[0].capacity, STEP_SAMPLES);
+    session_steps(&limited, 3);
+    close_to(&whole, &limited, ROUNDING);
+    ASSERT_OK(tutti_report(limited.trainer, 0, &report));
+    ck_assert_uint_le(report.memory_bytes, options.memory_limit);
+    session_close(&limited);
+    options.memory_limit = 4096;
+    session_try(&limited, &options, KIND_DROPOUT, NULL);
+    ck_assert_ptr_null(limited.trainer);
+    ck_assert_int_eq(tutti_network_status(limited.network), TUTTI_OK);
+    ck_assert_msg(strstr(tutti_message(NULL), "one sample"), "%s", tutti_message(NULL));
+    session_close(&limited);
+    session_close(&whole);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------ not finite ---- */
+
+START_TEST(not_a_number_updates_nothing)
+{
+    const char *const devices = _i % 2 ? "0,1" : "0";
+    const int64_t micro_batch = _i / 2 ? 4 : 0;
+    static float bad[STEP_SAMPLES * PIXELS];
+    struct session a, b;
+    const tutti_training training = { .momentum = 0.9f, .micro_batch = micro_batch };
+    session_open(&a, devices, KIND_NORM, &training);
+    session_open(&b, devices, KIND_NORM, &training);
+    session_steps(&a, 3);
+    session_steps(&b, 3);
+    memcpy(bad, images, sizeof(bad));
+    bad[PIXELS + 3] = NAN; /* in the first micro-batch, not in the last */
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(tutti_train_step(a.trainer, bad, labels, STEP_SAMPLES, NULL), TUTTI_NOT_FINITE);
+        ck_assert_msg(strstr(tutti_message(NULL), "NaN at step 4"), "%s", tutti_message(NULL));
+    }
+    same_bytes(&a, &b);
+    session_steps(&a, 2); /* and goes on as if nothing had been */
+    session_steps(&b, 2);
+    same_bytes(&a, &b);
+    session_close(&a);
+    session_close(&b);
+}
+END_TEST
+
+/* -------------------------------------------------------------------------------------------------- faults ---- */
+
+static tutti_status break_down(struct device *device, void *state, cl_event *event)
+{
+    (void)state;
+    (void)event;
+    return fail(TUTTI_DEVICE, "the test broke '%s'", device->can.name);
+}
+
+/* From its next training step on, the device fails in the middle of backward. */
+static void break_device(struct session *session, int position)
+{
+    struct replica *replica = &session->trainer->replicas[position];
+    for (int i = 0; i < REPLICA_PLANS; i++) {
+        struct plan *plan = replica->plans[i].plan;
+        if (plan && plan->options.mode == PLAN_TRAIN) plan->step.launches[plan->step.count / 2].call = break_down;
+    }
+}
+
+static int warnings;
+static void count_warnings(void *user, tutti_log_level level, const char *line)
+{
+    (void)user;
+    if (level == TUTTI_LOG_WARN && strstr(line, "is lost")) warnings++;
+}
+
+START_TEST(lost_device_is_made_up_for)
+{
+    struct session one, two;
+    const tutti_runtime_options options = { .devices = "0,1", .log = count_warnings };
+    session_open(&one, "0", KIND_DROPOUT, NULL);
+    session_try(&two, &options, KIND_DROPOUT, NULL);
+    ck_assert_msg(two.trainer, "%s", tutti_message(NULL));
+    session_steps(&one, 6);
+    session_steps(&two, 2);
+    break_device(&two, _i);
+    for (int step = 2; step < 6; step++) {
+        const int first = step * STEP_SAMPLES % (SAMPLES - STEP_SAMPLES);
+        ASSERT_OK(tutti_train_step(two.trainer, images + first * PIXELS, labels + first, STEP_SAMPLES, NULL));
+    }
+    ck_assert_int_eq(warnings, 1);
+    close_to(&one, &two, ROUNDING);
+    tutti_metrics left, right;
+    ASSERT_OK(tutti_evaluate(one.trainer, images, labels, SAMPLES, &left));
+    ASSERT_OK(tutti_evaluate(two.trainer, images, labels, SAMPLES, &right));
+    ck_assert_double_eq_tol(left.loss, right.loss, 1e-4);
+    tutti_device_report report;
+    ASSERT_OK(tutti_report(two.trainer, _i, &report));
+    ck_assert_int_eq(report.share, 0);
+    session_close(&one);
+    session_close(&two);
+}
+END_TEST
+
+START_TEST(no_device_left)
+{
+    struct session session;
+    session_try(&session, &(tutti_runtime_options) { .devices = "0,1", .log = count_warnings }, KIND_PLAIN, NULL);
+    ck_assert_msg(session.trainer, "%s", tutti_message(NULL));
+    session_steps(&session, 1);
+    int64_t count;
+    float *before = session_parameters(&session, &count);
+    break_device(&session, 0);
+    break_device(&session, 1);
+    ck_assert_int_eq(tutti_train_step(session.trainer, images, labels, STEP_SAMPLES, NULL), TUTTI_DEVICE);
+    ck_assert_msg(strstr(tutti_message(NULL), "the test broke"), "%s", tutti_message(NULL));
+    float *after = session_parameters(&session, &count); /* still there to be saved */
+    ck_assert_int_eq(memcmp(before, after, (size_t)count * sizeof(float)), 0);
+    free(before);
+    free(after);
+    session_close(&session);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------- evaluation, inference ---- */
+
+START_TEST(any_number_of_samples)
+{
+    struct session one, two;
+    const double unequal[2] = { 2, 1 };
+    session_open(&one, "0", KIND_NORM, NULL);
+    session_open(&two, "0,1", KIND_NORM, &(tutti_training) { .momentum = 0.9f, .shares = unequal, .micro_batch = 3 });
+    session_steps(&one, 3);
+    for (int i = 0; i < 6; i++) { /* the same parameters */
+        static const char *const names[] = { "conv.weight", "conv.bias", "bn.weight", "bn.running_var", "fc.weight",
+            "fc.bias" };
+        const struct parameter *parameter = network_find(one.network, names[i]);
+        float values[1000];
+        ASSERT_OK(tutti_get_parameter(one.trainer, names[i], values, parameter->elements));
+        ASSERT_OK(tutti_set_parameter(two.trainer, names[i], values, parameter->elements));
+    }
+    float mean[6], shift[6];
+    ASSERT_OK(tutti_get_parameter(one.trainer, "bn.running_mean", mean, 6));
+    ASSERT_OK(tutti_set_parameter(two.trainer, "bn.running_mean", mean, 6));
+    ASSERT_OK(tutti_get_parameter(one.trainer, "bn.bias", shift, 6));
+    ASSERT_OK(tutti_set_parameter(two.trainer, "bn.bias", shift, 6));
+    static float all[SAMPLES * CLASSES], some[SAMPLES * CLASSES];
+    ASSERT_OK(tutti_infer(one.trainer, images, SAMPLES, all));
+    double loss = 0, correct = 0;
+    for (int64_t samples = 1; samples <= SAMPLES; samples += samples < 20 ? 1 : 25) {
+        tutti_metrics metrics;
+        memset(some, 0xff, sizeof(some)); /* NaN */
+        ASSERT_OK(tutti_infer(two.trainer, images, samples, some));
+        for (int64_t i = 0; i < samples * CLASSES; i++) ck_assert_float_eq_tol(some[i], all[i], 1e-4f);
+        ck_assert(isnan(some[SAMPLES * CLASSES - 1]) || samples == SAMPLES);
+        ASSERT_OK(tutti_evaluate(two.trainer, images, labels, samples, &metrics));
+        loss = correct = 0;
+        for (int64_t i = 0; i < samples; i++) {
+            const float *logits = all + i * CLASSES;
+            double sum = 0;
+            int best = 0;
+            for (int c = 0; c < CLASSES; c++) {
+                sum += exp(logits[c]);
+                if (logits[c] > logits[best]) best = c;
+            }
+            loss += log(sum) - logits[labels[i]];
+            correct += best == labels[i];
+        }
+        ck_assert_int_eq(metrics.samples, samples);
+        ck_assert_double_eq_tol(metrics.loss, loss / (double)samples, 1e-4);
+        ck_assert_double_eq_tol(metrics.accuracy, correct / (double)samples, 1e-9);
+    }
+    session_close(&one);
+    session_close(&two);
+}
+END_TEST
+
+/* What inference makes from the parameters is made again after they change: by a step, or by the caller. */
+START_TEST(inference_follows_the_parameters)
+{
+    struct session session;
+    float before[CLASSES], after[CLASSES], last[CLASSES];
+    const float bias[CLASSES] = { 100, 100, 100, 100, 100 };
+    session_open(&session, _i ? "0,1" : "0", KIND_NORM, NULL);
+    ASSERT_OK(tutti_infer(session.trainer, images, 1, before));
+    session_steps(&session, 2);
+    ASSERT_OK(tutti_infer(session.trainer, images, 1, after));
+    ck_assert(memcmp(before, after, sizeof(before)) != 0);
+    ASSERT_OK(tutti_set_parameter(session.trainer, "fc.bias", bias, CLASSES));
+    ASSERT_OK(tutti_infer(session.trainer, images, 1, last));
+    for (int i = 0; i < CLASSES; i++) ck_assert_float_gt(last[i], 50);
+    ASSERT_OK(tutti_infer(session.trainer, images, 1, before));
+    ck_assert(memcmp(before, last, sizeof(before)) == 0);
+    session_close(&session);
+}
+END_TEST
+
+START_TEST(only_inference)
+{
+    struct session session;
+    float output[CLASSES];
+    session_open(&session, "0", KIND_NORM, &(tutti_training) { .loss = TUTTI_LOSS_NONE });
+    ASSERT_OK(tutti_infer(session.trainer, images, 1, output));
+    ck_assert_int_eq(tutti_train_step(session.trainer, images, labels, 1, NULL), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_evaluate(session.trainer, images, labels, 1, NULL), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_fit(session.trainer, images, labels, SAMPLES, NULL), TUTTI_INVALID);
+    char *text = tutti_explain(session.trainer, 0, true);
+    ck_assert_msg(text && strlen(text) > 0, "%s", tutti_message(NULL));
+    free(text);
+    session_close(&session);
+}
+END_TEST
+
+START_TEST(bad_calls)
+{
+    struct session session;
+    float values[4];
+    session_open(&session, "0", KIND_PLAIN, NULL);
+    tutti_trainer *t = session.trainer;
+    ck_assert_int_eq(tutti_train_step(t, images, labels, STEP_SAMPLES + 1, NULL), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_train_step(t, images, labels, 0, NULL), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_train_step(t, NULL, labels, 1, NULL), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_evaluate(t, images, labels, -1, NULL), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_infer(t, images, 1, NULL), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_get_parameter(t, "fc.bias", values, 4), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_report(t, 1, &(tutti_device_report) { 0 }), TUTTI_INVALID);
+    ck_assert_ptr_null(tutti_explain(t, 1, false));
+    session_close(&session);
+    const double none[1] = { 0 };
+    session_try(
+        &session, &(tutti_runtime_options) { .devices = "0" }, KIND_PLAIN, &(tutti_training) { .shares = none });
+    ck_assert_ptr_null(session.trainer);
+    session_close(&session);
+    session_try(&session, &(tutti_runtime_options) { .devices = "0" }, KIND_PLAIN, &(tutti_training) { .batch = -3 });
+    ck_assert_ptr_null(session.trainer);
+    session_close(&session);
+}
+END_TEST
+
+Suite *suite_fit(void);
+
+int main(void)
+{
+    Suite *suite = suite_create("devices");
+    TCase *cases = tcase_create("devices");
+    tcase_add_checked_fixture(cases, setup, NULL);
+    tcase_add_loop_test(cases, two_devices_equal_one, 0, 2 * (int)(sizeof(shares) / sizeof(*shares)));
+    tcase_add_loop_test(cases, update_on_device_equals_host, 0, (int)(sizeof(rules) / sizeof(*rules)));
+    tcase_add_test(cases, gradient_is_the_mean_over_the_batch);
+    tcase_add_loop_test(cases, same_again_gives_same_bytes, 0, 4);
+    tcase_add_loop_test(cases, micro_batches_equal_the_whole, 0, 6);
+    tcase_add_test(cases, memory_limit);
+    tcase_add_loop_test(cases, not_a_number_updates_nothing, 0, 4);
+    tcase_add_loop_test(cases, lost_device_is_made_up_for, 0, 2);
+    tcase_add_test(cases, no_device_left);
+    tcase_add_test(cases, any_number_of_samples);
+    tcase_add_loop_test(cases, inference_follows_the_parameters, 0, 2);
+    tcase_add_test(cases, only_inference);
+    tcase_add_test(cases, bad_calls);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_add_suite(runner, suite_fit());
+    srunner_run_all(runner, CK_ENV);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

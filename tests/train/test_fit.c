@@ -1,0 +1,282 @@
+/* The loop over epochs: resuming, cancelling, the last small batch, sources that fail. */
+#include "tests/train/training.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char folder[64];
+
+static void setup(void)
+{
+    data_make();
+    snprintf(folder, sizeof(folder), "/tmp/tutti-fit-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void teardown(void)
+{
+    char command[100];
+    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static const char *in_folder(const char *name)
+{
+    static char paths[4][128];
+    static int turn;
+    char *path = paths[turn++ % 4];
+    snprintf(path, sizeof(paths[0]), "%s/%s", folder, name);
+    return path;
+}
+
+/* Whether two files have the same bytes. */
+static bool same_file(const char *a, const char *b)
+{
+    char command[300];
+    snprintf(command, sizeof(command), "cmp -s '%s' '%s'", a, b);
+    return system(command) == 0;
+}
+
+static tutti_status fit(struct session *session, tutti_fitting fitting)
+{
+    return tutti_fit(session->trainer, images, labels, SAMPLES, &fitting);
+}
+
+static const tutti_training adam = { .optimizer = TUTTI_ADAM, .learning_rate = 0.01f };
+
+/* Stopped after 7 steps (in the second epoch), then after 2 more, then to the end; against never stopped. In the last
+ * case the seed given when resuming is another one: the checkpoint's counts. */
+START_TEST(resumed_equals_never_stopped)
+{
+    const char *const devices = _i % 2 ? "0,1" : "0";
+    const tutti_training *training = _i / 2 ? &adam : NULL;
+    const enum kind kind = _i / 2 ? KIND_NORM : KIND_DROPOUT;
+    struct session whole, part;
+    session_open(&whole, devices, kind, training);
+    ASSERT_OK(fit(&whole, (tutti_fitting) { .epochs = 3, .save = in_folder("whole") }));
+    session_open(&part, devices, kind, training);
+    ASSERT_OK(fit(&part, (tutti_fitting) { .epochs = 3, .steps = 7, .save = in_folder("part") }));
+    session_close(&part);
+    session_open(&part, devices, kind, training);
+    ASSERT_OK(fit(
+        &part, (tutti_fitting) { .epochs = 3, .steps = 2, .save = in_folder("part"), .resume = in_folder("part") }));
+    ck_assert_int_eq(part.trainer->position.steps, 9);
+    session_close(&part);
+    tutti_training other = training ? *training : (tutti_training) { .momentum = 0.9f };
+    other.seed = 1234;
+    session_open(&part, devices, kind, &other);
+    ASSERT_OK(fit(&part, (tutti_fitting) { .epochs = 3, .save = in_folder("part"), .resume = in_folder("part") }));
+    same_bytes(&whole, &part);
+    ck_assert(same_file(in_folder("whole.safetensors"), in_folder("part.safetensors")));
+    ck_assert(same_file(in_folder("whole.state.safetensors"), in_folder("part.state.safetensors")));
+    /* Nothing is left to do. */
+    ASSERT_OK(fit(&part, (tutti_fitting) { .epochs = 3, .resume = in_folder("part") }));
+    ck_assert_int_eq(part.trainer->position.steps, 15);
+    session_close(&whole);
+    session_close(&part);
+}
+END_TEST
+
+/* What progress told. */
+struct heard {
+    struct session *session;
+    int64_t cancel_at; /* step */
+    int steps, epochs;
+    tutti_progress last, end;
+};
+
+static void hear(void *user, const tutti_progress *progress)
+{
+    struct heard *heard = user;
+    if (progress->end_of_epoch) {
+        heard->epochs++;
+        heard->end = *progress;
+        return;
+    }
+    heard->steps++;
+    heard->last = *progress;
+    if (progress->total_steps == heard->cancel_at) tutti_cancel(heard->session->trainer);
+}
+
+START_TEST(cancelled_and_resumed)
+{
+    struct session whole, part;
+    struct heard heard = { .session = &part, .cancel_at = 8 };
+    session_open(&whole, "0", KIND_DROPOUT, NULL);
+    ASSERT_OK(fit(&whole, (tutti_fitting) { .epochs = 2 }));
+    session_open(&part, "0", KIND_DROPOUT, NULL);
+    const tutti_fitting fitting = { .epochs = 2, .save = in_folder("part"), .progress = hear, .user = &heard };
+    ck_assert_int_eq(fit(&part, fitting), TUTTI_CANCELLED);
+    ck_assert_msg(strstr(tutti_message(NULL), "after step 8"), "%s", tutti_message(NULL));
+    ck_assert_int_eq(heard.steps, 8);
+    ck_assert_int_eq(heard.epochs, 1);
+    ASSERT_OK(fit(&part, (tutti_fitting) { .epochs = 2, .resume = in_folder("part") }));
+    same_bytes(&whole, &part);
+    session_close(&whole);
+    session_close(&part);
+}
+END_TEST
+
+/* 70 samples in batches of 16: four whole ones and one of 6. */
+START_TEST(last_small_batch_counts)
+{
+    struct session session;
+    struct heard heard = { .session = &session };
+    session_open(&session, _i ? "0,1" : "0", KIND_PLAIN, NULL);
+    const tutti_fitting fitting = { .epochs = 2, .no_shuffle = true, .progress = hear, .user = &heard };
+    ASSERT_OK(fit(&session, fitting));
+    ck_assert_int_eq(heard.steps, 10);
+    ck_assert_int_eq(heard.epochs, 2);
+    ck_assert_int_eq(heard.last.step, 5);
+    ck_assert_int_eq(heard.last.steps_in_epoch, 5);
+    ck_assert_int_eq(heard.end.train.samples, SAMPLES);
+    ck_assert_int_eq(heard.end.epoch, 2);
+    ck_assert_int_eq(heard.end.test.samples, 0);
+    int64_t samples = 0;
+    for (int i = 0; i <= _i; i++) {
+        tutti_device_report report;
+        ASSERT_OK(tutti_report(session.trainer, i, &report));
+        samples += report.samples;
+        ck_assert_double_gt(report.samples_per_s, 0);
+    }
+    ck_assert_int_eq(samples, 2 * SAMPLES);
+    session_close(&session);
+}
+END_TEST
+
+/* The epoch's metrics are those of its steps; the same steps by hand end in the same bytes. */
+START_TEST(epoch_is_its_steps)
+{
+    struct session fitted, stepped;
+    struct heard heard = { .session = &fitted };
+    session_open(&fitted, "0", KIND_DROPOUT, NULL);
+    session_open(&stepped, "0", KIND_DROPOUT, NULL);
+    ASSERT_OK(fit(&fitted, (tutti_fitting) { .no_shuffle = true, .progress = hear, .user = &heard }));
+    double loss = 0, correct = 0;
+    for (int first = 0; first < SAMPLES; first += STEP_SAMPLES) {
+        const int64_t samples = SAMPLES - first < STEP_SAMPLES ? SAMPLES - first : STEP_SAMPLES;
+        tutti_metrics metrics;
+        ASSERT_OK(tutti_train_step(stepped.trainer, images + first * PIXELS, labels + first, samples, &metrics));
+        loss += metrics.loss * (double)samples;
+        correct += metrics.accuracy * (double)samples;
+    }
+    same_bytes(&fitted, &stepped);
+    ck_assert_double_eq_tol(heard.end.train.loss, loss / SAMPLES, 1e-9);
+    ck_assert_double_eq_tol(heard.end.train.accuracy, correct / SAMPLES, 1e-9);
+    session_close(&fitted);
+    session_close(&stepped);
+}
+END_TEST
+
+static int read_images(void *user, const int64_t *indices, int64_t count, float *inputs, void *targets)
+{
+    const int64_t *fail_at = user;
+    for (int64_t i = 0; i < count; i++) {
+        if (fail_at && indices[i] == *fail_at) return 3;
+        memcpy(inputs + i * PIXELS, images + indices[i] * PIXELS, PIXELS * sizeof(float));
+        ((int32_t *)targets)[i] = labels[indices[i]];
+    }
+    return 0;
+}
+
+START_TEST(learns_and_tests)
+{
+    struct session session;
+    struct heard heard = { .session = &session };
+    const tutti_source source = { .samples = SAMPLES, .read = read_images };
+    session_open(&session, _i ? "0,1" : "0", KIND_NORM, NULL);
+    const tutti_fitting fitting = { .epochs = 12, .test = &source, .progress = hear, .user = &heard };
+    ASSERT_OK(tutti_fit_source(session.trainer, &source, &fitting));
+    ck_assert_int_eq(heard.end.test.samples, SAMPLES);
+    ck_assert_double_gt(heard.end.test.accuracy, 0.9);
+    tutti_metrics metrics;
+    ASSERT_OK(tutti_evaluate_source(session.trainer, &source, &metrics));
+    ck_assert_double_eq(metrics.loss, heard.end.test.loss);
+    ASSERT_OK(tutti_evaluate(session.trainer, images, labels, SAMPLES, &metrics));
+    ck_assert_double_eq_tol(metrics.loss, heard.end.test.loss, 1e-9);
+    session_close(&session);
+}
+END_TEST
+
+START_TEST(source_that_fails)
+{
+    struct session session;
+    int64_t fail_at = 40;
+    const tutti_source source = { .samples = SAMPLES, .read = read_images, .user = &fail_at };
+    session_open(&session, "0", KIND_PLAIN, NULL);
+    ck_assert_int_eq(tutti_fit_source(session.trainer, &source, NULL), TUTTI_FILE);
+    session_close(&session);
+}
+END_TEST
+
+/* NaN in the data: training stops at that step, and the checkpoint of the epoch before is as it was. */
+START_TEST(not_a_number_keeps_the_checkpoint)
+{
+    struct session session;
+    session_open(&session, _i ? "0,1" : "0", KIND_PLAIN, NULL);
+    ASSERT_OK(fit(&session, (tutti_fitting) { .save = in_folder("good"), .no_shuffle = true }));
+    images[20 * PIXELS] = INFINITY; /* an infinite input makes the loss NaN or infinite, by its sign */
+    ck_assert_int_eq(fit(&session,
+                         (tutti_fitting) {
+                             .epochs = 2, .save = in_folder("good"), .resume = in_folder("good"), .no_shuffle = true }),
+        TUTTI_NOT_FINITE);
+    ck_assert_msg(strstr(tutti_message(NULL), "at step 7"), "%s", tutti_message(NULL));
+    ASSERT_OK(tutti_resume(session.trainer, in_folder("good")));
+    ck_assert_int_eq(session.trainer->position.steps, 5);
+    session_close(&session);
+}
+END_TEST
+
+START_TEST(checkpoint_of_another_network)
+{
+    struct session a, b;
+    session_open(&a, "0", KIND_PLAIN, NULL);
+    session_open(&b, "0", KIND_NORM, NULL);
+    ASSERT_OK(tutti_save(a.trainer, in_folder("a")));
+    ck_assert_int_eq(tutti_resume(b.trainer, in_folder("a")), TUTTI_MISMATCH);
+    ck_assert_msg(strstr(tutti_message(NULL), "bn."), "%s", tutti_message(NULL));
+    ck_assert_int_eq(tutti_load_weights(b.trainer, in_folder("a.safetensors")), TUTTI_MISMATCH);
+    ASSERT_OK(tutti_save_weights(b.trainer, in_folder("b.safetensors")));
+    ck_assert_int_eq(tutti_load_weights(a.trainer, in_folder("b.safetensors")), TUTTI_MISMATCH);
+    ASSERT_OK(tutti_load_weights(b.trainer, in_folder("b.safetensors")));
+    ck_assert_int_eq(tutti_save(a.trainer, in_folder("no/a")), TUTTI_FILE);
+    session_close(&a);
+    session_close(&b);
+}
+END_TEST
+
+START_TEST(bad_fittings)
+{
+    struct session session;
+    session_open(&session, "0", KIND_PLAIN, NULL);
+    ck_assert_int_eq(fit(&session, (tutti_fitting) { .batch = STEP_SAMPLES + 1 }), TUTTI_INVALID);
+    ck_assert_int_eq(fit(&session, (tutti_fitting) { .epochs = -1 }), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_fit(session.trainer, images, labels, 5, NULL), TUTTI_INVALID); /* fewer than a batch */
+    ck_assert_msg(strstr(tutti_message(NULL), "larger than the data"), "%s", tutti_message(NULL));
+    ck_assert_int_eq(tutti_fit(session.trainer, images, labels, 0, NULL), TUTTI_INVALID);
+    ck_assert_int_eq(fit(&session, (tutti_fitting) { .resume = in_folder("nothing") }), TUTTI_FILE);
+    session_close(&session);
+}
+END_TEST
+
+Suite *suite_fit(void);
+Suite *suite_fit(void)
+{
+    Suite *suite = suite_create("fit");
+    TCase *cases = tcase_create("fit");
+    tcase_add_checked_fixture(cases, setup, teardown);
+    tcase_add_loop_test(cases, resumed_equals_never_stopped, 0, 4);
+    tcase_add_test(cases, cancelled_and_resumed);
+    tcase_add_loop_test(cases, last_small_batch_counts, 0, 2);
+    tcase_add_test(cases, epoch_is_its_steps);
+    tcase_add_loop_test(cases, learns_and_tests, 0, 2);
+    tcase_add_test(cases, source_that_fails);
+    tcase_add_loop_test(cases, not_a_number_keeps_the_checkpoint, 0, 2);
+    tcase_add_test(cases, checkpoint_of_another_network);
+    tcase_add_test(cases, bad_fittings);
+    suite_add_tcase(suite, cases);
+    return suite;
+}

@@ -1,0 +1,113 @@
+#include "tests/train/training.h"
+
+#include "base/random.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+float images[SAMPLES * PIXELS];
+int32_t labels[SAMPLES];
+
+/* Each class has a pattern of its own, so that there is something to learn. */
+void data_make(void)
+{
+    for (int i = 0; i < SAMPLES; i++) {
+        labels[i] = (int32_t)random_below(3, 1, (uint64_t)i, CLASSES);
+        for (int j = 0; j < PIXELS; j++)
+            images[i * PIXELS + j] = random_normal(3, 2, (uint64_t)(i * PIXELS + j)) +
+                random_normal(3, 3, (uint64_t)(labels[i] * PIXELS + j));
+    }
+}
+
+static tutti_tensor network_make(tutti_network *network, enum kind kind)
+{
+    tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(2, 7, 7));
+    x = tutti_conv2d(network, x, 6, 3, &(tutti_conv2d_options) { .name = "conv", .padding = 1 });
+    if (kind == KIND_NORM) x = tutti_batch_norm(network, x, &(tutti_batch_norm_options) { .name = "bn" });
+    x = tutti_relu(network, x);
+    x = tutti_max_pool(network, x, 2, NULL);
+    x = tutti_flatten(network, x);
+    if (kind == KIND_DROPOUT) x = tutti_dropout(network, x, 0.3f);
+    return tutti_dense(network, x, CLASSES, &(tutti_dense_options) { .name = "fc" });
+}
+
+void session_try(
+    struct session *session, const tutti_runtime_options *options, enum kind kind, const tutti_training *training)
+{
+    tutti_training filled = training ? *training : (tutti_training) { .momentum = 0.9f };
+    if (filled.learning_rate == 0) filled.learning_rate = 0.05f;
+    if (filled.batch == 0) filled.batch = STEP_SAMPLES;
+    if (filled.seed == 0) filled.seed = 7;
+    session->runtime = tutti_open(options);
+    ck_assert_msg(session->runtime, "%s", tutti_message(NULL));
+    session->network = tutti_network_new(session->runtime);
+    ck_assert_ptr_nonnull(session->network);
+    const tutti_tensor output = network_make(session->network, kind);
+    session->trainer = tutti_compile(session->network, output, &filled);
+}
+
+void session_open(struct session *session, const char *devices, enum kind kind, const tutti_training *training)
+{
+    session_try(session, &(tutti_runtime_options) { .devices = devices }, kind, training);
+    ck_assert_msg(session->trainer, "%s", tutti_message(NULL));
+}
+
+void session_close(struct session *session)
+{
+    tutti_trainer_free(session->trainer);
+    tutti_network_free(session->network);
+    tutti_close(session->runtime);
+}
+
+void session_steps(struct session *session, int steps)
+{
+    for (int step = 0; step < steps; step++) {
+        const int first = step * STEP_SAMPLES % (SAMPLES - STEP_SAMPLES);
+        ASSERT_OK(tutti_train_step(session->trainer, images + first * PIXELS, labels + first, STEP_SAMPLES, NULL));
+    }
+}
+
+float *session_parameters(struct session *session, int64_t *count)
+{
+    float *values = NULL;
+    const char *name;
+    tutti_shape shape;
+    *count = 0;
+    for (int i = 0; tutti_parameter_info(session->network, i, &name, &shape, NULL) == TUTTI_OK; i++) {
+        int64_t elements = 1;
+        for (int j = 0; j < shape.rank; j++) elements *= shape.sizes[j];
+        values = realloc(values, (size_t)(*count + elements) * sizeof(float));
+        ck_assert_ptr_nonnull(values);
+        ASSERT_OK(tutti_get_parameter(session->trainer, name, values + *count, elements));
+        *count += elements;
+    }
+    ck_assert_int_gt(*count, 0);
+    return values;
+}
+
+void same_bytes(struct session *a, struct session *b)
+{
+    int64_t count, other;
+    float *left = session_parameters(a, &count), *right = session_parameters(b, &other);
+    ck_assert_int_eq(count, other);
+    for (int64_t i = 0; i < count; i++)
+        ck_assert_msg(memcmp(&left[i], &right[i], sizeof(float)) == 0, "parameter %lld is %.9g and %.9g", (long long)i,
+            left[i], right[i]);
+    free(left);
+    free(right);
+}
+
+void close_to(struct session *a, struct session *b, double tolerance)
+{
+    int64_t count, other;
+    float *left = session_parameters(a, &count), *right = session_parameters(b, &other);
+    double largest = 0;
+    ck_assert_int_eq(count, other);
+    for (int64_t i = 0; i < count; i++) largest = fmax(largest, fabs(left[i]));
+    for (int64_t i = 0; i < count; i++)
+        ck_assert_msg(fabs(left[i] - right[i]) <= tolerance * largest, "parameter %lld is %.9g and %.9g", (long long)i,
+            left[i], right[i]);
+    free(left);
+    free(right);
+}

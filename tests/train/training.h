@@ -1,0 +1,44 @@
+/* Small networks, data and runs that the device tests of training share. */
+#ifndef TESTS_TRAIN_TRAINING_H
+#define TESTS_TRAIN_TRAINING_H
+
+#include <check.h>
+#undef fail
+
+#include "train/trainer.h"
+
+enum { SAMPLES = 70, CLASSES = 5, PIXELS = 2 * 7 * 7, STEP_SAMPLES = 16 };
+
+extern float images[SAMPLES * PIXELS];
+extern int32_t labels[SAMPLES];
+void data_make(void);
+
+enum kind {
+    KIND_PLAIN,   /* convolution, pooling, dense: any division of the batch gives the same gradient */
+    KIND_DROPOUT, /* the same with dropout */
+    KIND_NORM,    /* the same with batch normalisation: running statistics; the division matters */
+};
+
+/* A runtime on some devices, a network, a trainer. */
+struct session {
+    tutti_runtime *runtime;
+    tutti_network *network;
+    tutti_trainer *trainer;
+};
+#define ASSERT_OK(call) ck_assert_msg((call) == TUTTI_OK, "%s", tutti_message(NULL))
+/* training gives what differs from SGD with momentum 0.9, rate 0.05, batch STEP_SAMPLES, seed 7. */
+void session_open(struct session *session, const char *devices, enum kind kind, const tutti_training *training);
+/* With a limit of memory; the trainer is NULL where compiling failed. */
+void session_try(
+    struct session *session, const tutti_runtime_options *options, enum kind kind, const tutti_training *training);
+void session_close(struct session *session);
+/* `steps` steps on consecutive batches of the data. */
+void session_steps(struct session *session, int steps);
+
+/* All parameters and running statistics behind one another; freed by free(). */
+float *session_parameters(struct session *session, int64_t *count);
+/* Fails unless two sessions' parameters are the same bytes; or within the tolerance, relative to the largest. */
+void same_bytes(struct session *a, struct session *b);
+void close_to(struct session *a, struct session *b, double tolerance);
+
+#endif
