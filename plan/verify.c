@@ -16,6 +16,8 @@
 
 /* Far above any rounding, far below what a miscompiled kernel gives; relative to the largest number of the output. */
 #define VERIFY_TOLERANCE 1e-3
+/* Seconds for a small problem, after which its kernel is taken to hang; compiling at the first launch is part of it. */
+#define TIME_OUT 120.0
 
 static void key_of(const struct node *node, char key[96])
 {
@@ -251,7 +253,10 @@ static const struct node *representative(const struct plan *plan, const struct n
 
 tutti_status verify_implementations(struct plan *plan, struct plan *small, bool *failed)
 {
+    const double patience = plan->device->patience;
+    tutti_status status = TUTTI_OK;
     *failed = false;
+    plan->device->patience = TIME_OUT;
     for (size_t n = 0; n < plan->graph.node_count; n++) {
         const struct node *node = &plan->graph.nodes[n];
         char key[96];
@@ -259,13 +264,17 @@ tutti_status verify_implementations(struct plan *plan, struct plan *small, bool 
         key_of(node, key);
         if (check_is_decided(plan->device, key)) continue;
         const struct node *cheapest = representative(small, node);
-        tutti_status status = cheapest ? verify_node(small, cheapest) : verify_node(plan, representative(plan, node));
+        status = cheapest ? verify_node(small, cheapest) : verify_node(plan, representative(plan, node));
+        bool no_room = status == TUTTI_NO_MEMORY || status == TUTTI_DEVICE_MEMORY;
         if (status == TUTTI_OK) {
             check_passed(plan->device, key);
-        } else {
+        } else if (!no_room) { /* else it is no fault of the implementation: it is checked another time */
             blacklist_add(plan->device, key, status_message());
             *failed = true;
         }
+        if (status == TUTTI_DEVICE_LOST)
+            break; /* it hangs: nothing more runs in this process, but the next one knows */
     }
-    return TUTTI_OK;
+    plan->device->patience = patience;
+    return status == TUTTI_DEVICE_LOST ? status : TUTTI_OK;
 }

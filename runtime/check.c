@@ -236,6 +236,8 @@ static void file_save(struct device *device)
     struct text text = { 0 };
     struct atomic_file *file = NULL;
     if (!checks->path) return;
+    char *message =
+        memory_copy_text(status_message()); /* of the failure that is noted here, perhaps: it stays the last */
     text_append(&text, "# Kernel implementations on '%s', driver %s. Remove this file to have all checked again.\n",
         device->can.name, device->can.driver);
     for (size_t i = 0; i < checks->count; i++) {
@@ -251,6 +253,8 @@ static void file_save(struct device *device)
     }
     if (!written || atomic_file_commit(file) != TUTTI_OK)
         log_info(&device->runtime->log, "the results of kernel checks are not kept on disk: %s", status_message());
+    if (message) status_set_message(message);
+    free(message);
     text_free(&text);
 }
 

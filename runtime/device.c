@@ -1,6 +1,7 @@
 #include "runtime/device.h"
 
 #include "base/memory.h"
+#include "base/threads.h"
 #include "runtime/check.h"
 #include "runtime/discover.h"
 #include "runtime/program.h"
@@ -230,25 +231,30 @@ void device_close(struct device *device)
     device->id = NULL;
 }
 
-/* Sleeps in steps that grow with the time waited, so that it ends at most a tenth late. */
-static void sleep_until_done(cl_event event)
+/* Sleeps in steps that grow with the time waited, so that it ends at most a tenth late. False where patience ran out.
+ */
+static bool sleep_until_done(cl_event event, double patience)
 {
-    long waited = 0; /* nanoseconds */
+    double start = clock_seconds(), waited = 0;
     cl_int state = CL_QUEUED;
     while (clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(state), &state, NULL) == CL_SUCCESS &&
         state > CL_COMPLETE) {
-        long step = waited / 10 < 20000 ? 20000 : waited / 10 > 1000000 ? 1000000 : waited / 10;
-        nanosleep(&(struct timespec) { .tv_nsec = step }, NULL);
-        waited += step;
+        if (patience > 0 && waited > patience) return false;
+        double step = waited / 10 < 20e-6 ? 20e-6 : waited / 10 > 1e-3 ? 1e-3 : waited / 10;
+        nanosleep(&(struct timespec) { .tv_nsec = (long)(1e9 * step) }, NULL);
+        waited = clock_seconds() - start;
     }
+    return true;
 }
 
 tutti_status event_wait(struct device *device, cl_event event)
 {
     tutti_status status = TUTTI_OK;
-    if (device->quirks & QUIRK_WAITS_SPIN) {
+    if (device->quirks & QUIRK_WAITS_SPIN || device->patience > 0) {
         CL_TRY(clFlush(device->queue), "sending work to device %d, '%s',", device->index, device->can.name);
-        sleep_until_done(event);
+        if (!sleep_until_done(event, device->patience))
+            FAIL(TUTTI_DEVICE_LOST, "device %d, '%s', did not finish its work within %g seconds: see the system's log",
+                device->index, device->can.name, device->patience);
     }
     cl_int error = clWaitForEvents(1, &event), state = CL_COMPLETE;
     if (error == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST &&

@@ -43,6 +43,7 @@ struct device {
     cl_command_queue queue; /* in order, with profiling */
     struct capabilities can;
     bool host_memory;          /* a CPU, whatever its class: buffers may be the host's own pages */
+    double patience;           /* seconds after which a wait gives the device up as lost; 0: none, waits are for ever */
     unsigned quirks;           /* of enum quirk */
     struct programs *programs; /* those built so far, see program.h */
     struct checks *checks;     /* what was read from disk so far, see check.h; NULL before the first question */
@@ -63,7 +64,8 @@ tutti_status device_open(struct device *device, const struct found_device *found
 void device_close(struct device *device); /* takes a zeroed one */
 /* Whether the device advertises it and the table of quirks believes it. */
 bool device_has_extension(cl_device_id id, const char *platform, const char *name);
-/* Waits until an event is complete, without burning a core; a command that failed is an error. The event stays. */
+/* Waits until an event is complete, without burning a core. A command that failed is an error; one that takes longer than
+ * the device's patience is TUTTI_DEVICE_LOST: its queue is of no use any more. The event stays. */
 tutti_status event_wait(struct device *device, cl_event event);
 
 #endif

@@ -122,6 +122,26 @@ START_TEST(waiting_ends)
     expect_ok(device_wait(device));
     device->quirks |= QUIRK_WAITS_SPIN; /* the way that sleeps */
     expect_ok(device_wait(device));
+    device->quirks = 0;
+    device->patience = 10;
+    expect_ok(device_wait(device));
+    device_end(device);
+}
+END_TEST
+
+START_TEST(patience_runs_out)
+{
+    struct device *device = device_begin();
+    cl_int error = CL_SUCCESS;
+    cl_event never = clCreateUserEvent(device->context, &error), marker = NULL; /* stands for a kernel that hangs */
+    ck_assert_int_eq(error, CL_SUCCESS);
+    ck_assert_int_eq(clEnqueueMarkerWithWaitList(device->queue, 1, &never, &marker), CL_SUCCESS);
+    device->patience = 0.05;
+    expect_failure(event_wait(device, marker), TUTTI_DEVICE_LOST, device->can.name);
+    ck_assert_int_eq(clSetUserEventStatus(never, CL_COMPLETE), CL_SUCCESS);
+    expect_ok(event_wait(device, marker));
+    clReleaseEvent(marker);
+    clReleaseEvent(never);
     device_end(device);
 }
 END_TEST
@@ -137,6 +157,7 @@ Suite *memory_suite(void)
     tcase_add_test(tests, a_buffer_that_no_device_has_is_refused);
     tcase_add_test(tests, staging_can_be_read_and_written);
     tcase_add_test(tests, waiting_ends);
+    tcase_add_test(tests, patience_runs_out);
     suite_add_tcase(suite, tests);
     return suite;
 }
