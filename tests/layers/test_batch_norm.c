@@ -1,10 +1,11 @@
 /* batch_norm n c [h w] [conv nobias act low high residual two offset]
  *   h absent  features instead of images
  *   conv      a convolution 1x1 (or a dense layer) with that many outputs comes before: inference folds
- *   residual  the input is added to the output: both are fused where the implementation takes it, forward and backward
- *   two       a second normalisation of the same input is added, so that gradients are added where they are made
- *   offset    added to every input: statistics must not cancel
- * fold_batch_norm: the same, forward only: the gradient of a bias before a normalisation is zero but for rounding */
+ *   residual  1: the input, 2: leaky relu of the input is added to the output. With 2 the addition and the activation
+ * are fused forward, and backward the mask and the gradient of the addition's other branch two       a second
+ * normalisation of the same input is added, so that gradients are added where they are made offset    added to every
+ * input: statistics must not cancel fold_batch_norm: the same, forward only: the gradient of a bias before a
+ * normalisation is zero but for rounding */
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,6 +13,7 @@
 #include "tests/layers/cases.h"
 
 #define EPSILON 1e-3
+static const double slope = 0.25;
 
 struct sizes {
     int64_t n, in, c, pixels, h, w;
@@ -35,8 +37,9 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
         x = tutti_conv2d(network, x, z.c, 1, &(tutti_conv2d_options) { .no_bias = no_bias });
     if (case_get(c, "conv", 0) && !z.h) x = tutti_dense(network, x, z.c, &(tutti_dense_options) { .no_bias = no_bias });
     tutti_batch_norm_options options = { .epsilon = (float)EPSILON, .momentum = 0.25f };
+    tutti_tensor other = case_get(c, "residual", 0) == 2 ? tutti_leaky_relu(network, x, (float)slope) : x;
     tutti_tensor y = tutti_batch_norm(network, x, &options);
-    if (case_get(c, "residual", 0)) y = tutti_add(network, y, x);
+    if (case_get(c, "residual", 0)) y = tutti_add(network, y, other);
     if (case_get(c, "two", 0)) y = tutti_add(network, y, tutti_batch_norm(network, x, &options));
     return test_activation(network, c, y);
 }
@@ -96,7 +99,9 @@ static void reference(
 {
     struct sizes z = sizes_of(c);
     double *x = layer_before(c, &z, inputs[0], &parameters);
-    for (int64_t i = 0; i < z.n * z.c * z.pixels; i++) y[i] = case_get(c, "residual", 0) ? x[i] : 0;
+    int64_t residual = case_get(c, "residual", 0);
+    for (int64_t i = 0; i < z.n * z.c * z.pixels; i++)
+        y[i] = residual == 0 ? 0 : residual == 2 && x[i] < 0 ? slope * x[i] : x[i];
     add_normalised(c, &z, x, parameters, y);
     if (case_get(c, "two", 0)) add_normalised(c, &z, x, parameters + 4, y);
     for (int64_t i = 0; i < z.n * z.c * z.pixels; i++) y[i] = test_activate(c, y[i]);
@@ -142,6 +147,11 @@ static const char *const cases[] = {
     "batch_norm n3 c16 h8 w7 residual1 act1",
     "batch_norm n2 c6 h4 w5 residual1 act2 low-0.5 high0.75",
     "batch_norm n2 c18 h5 residual1",
+    "batch_norm n2 c20 h5 w6 residual2 act1",
+    "batch_norm n3 c16 h8 w7 residual2 act1",
+    "batch_norm n2 c6 h4 w5 residual2 act2 low-0.5 high0.75",
+    "batch_norm n1 c5 h30 w27 residual2 act1",
+    "batch_norm n6 c32 residual2 act1",
     "batch_norm n2 c12 h5 w4 two1",
     "batch_norm n2 c33 h4 w5 two1 act3 low0.25",
     "batch_norm n2 c7 h5 act4",
@@ -154,7 +164,7 @@ static const char *const cases[] = {
     "batch_norm n2 c10 h8 w9 offset100",
     "batch_norm n8 c3",
     "batch_norm n7 c32 act1",
-    "batch_norm n33 c50 act2 low-0.45 high0.6",
+    "batch_norm n19 c50 act2 low-0.4 high0.65",
     "batch_norm n64 c16",
     "batch_norm n5 c48 residual1 act1",
     "batch_norm n2 c5 h6 conv7 nobias1",
