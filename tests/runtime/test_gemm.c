@@ -223,8 +223,8 @@ static const struct sizes odd_sizes[] = {
 };
 enum { SIZES = sizeof odd_sizes / sizeof *odd_sizes };
 
-/* Of every implementation that is listed in `expected` some product is taken. */
-static void run_all(const char *class, const char *width, const char *expected)
+/* Of every implementation that is named some product is taken. */
+static void run_all(const char *class, const char *width, const char *names, const struct sizes *sizes, int size_count)
 {
     ck_assert_int_eq(setenv("TUTTI_DEVICE_CLASS", class, 1), 0);
     ck_assert_int_eq(setenv("TUTTI_VECTOR_WIDTH", width, 1), 0);
@@ -232,32 +232,32 @@ static void run_all(const char *class, const char *width, const char *expected)
     ck_assert_msg(runtime != NULL, "%s", tutti_message(NULL));
     for (int d = 0; d < runtime->count; d++)
         for (int i = 0; i < GEMM_IMPLEMENTATIONS; i++) {
-            const int done = run(&runtime->devices[d], i, odd_sizes, SIZES);
-            const bool wanted = strstr(expected, gemm_implementation_name(i)) != NULL;
-            ck_assert_msg((done > 0) == wanted, "%s: %d products on a device of class %s", gemm_implementation_name(i),
-                done, class);
+            if (!strstr(names, gemm_implementation_name(i))) continue;
+            const int done = run(&runtime->devices[d], i, sizes, size_count);
+            ck_assert_msg(done > 0, "%s takes nothing on a device of class %s", gemm_implementation_name(i), class);
         }
     tutti_close(runtime);
 }
 
 START_TEST(test_cpu_16)
 {
-    run_all("cpu", "16", "packed skinny plain");
+    run_all("cpu", "16", "packed skinny plain", odd_sizes, SIZES);
 }
 END_TEST
+/* Narrower vectors are the same code: half of the sizes each, since every kernel takes a while to compile. */
 START_TEST(test_cpu_8)
 {
-    run_all("cpu", "8", "packed skinny plain");
+    run_all("cpu", "8", "packed skinny", odd_sizes, SIZES / 2);
 }
 END_TEST
 START_TEST(test_cpu_4)
 {
-    run_all("cpu", "4", "packed skinny plain");
+    run_all("cpu", "4", "packed skinny", odd_sizes + SIZES / 2, SIZES - SIZES / 2);
 }
 END_TEST
 START_TEST(test_gpu)
 {
-    run_all("gpu", "4", "clblast plain");
+    run_all("gpu", "4", "clblast plain", odd_sizes, SIZES);
 }
 END_TEST
 
