@@ -63,7 +63,7 @@ static void at_positions(struct expectation *e, int tensor, double *up, double *
 {
     struct expected_gradient *g = &e->gradients[tensor];
     double work = (double)e->output_elements * (double)e->length;
-    int64_t affordable = (int64_t)(1e8 / work) + 12;
+    int64_t affordable = (int64_t)(2e7 / work) + 12;
     g->samples = g->elements < affordable ? g->elements : affordable;
     g->positions = memory_new((size_t)g->samples, sizeof *g->positions);
     g->values = memory_new((size_t)g->samples, sizeof *g->values);

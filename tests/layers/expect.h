@@ -46,13 +46,15 @@ void compare_array(
 void compare_gradient(const char *what, int tensor, const float *got, const struct expected_gradient *want,
     double limit, struct text *problems);
 
-/* Runs the case on one device with one choice of implementations (NULL: the plan's own), and compares. */
+/* Runs the case on one device with one choice of implementations (NULL: the plan's own), and compares. chosen: what the
+ * plan took, "conv2d=plain,...". others: NULL, or CHOICES texts for the further choices that the nodes have, empty
+ * where there are no more: the n-th holds each node's n-th implementation that fits. */
+enum { CHOICES = 12 };
 struct device;
-void run_case(
-    const struct expectation *e, struct device *device, const char *force, bool gradients, struct text *problems);
-/* The n-th choice of implementations for every node of the case's plan, "conv2d=plain,..."; false if there are no more.
- */
-bool choice_of(const struct expectation *e, struct device *device, int n, struct text *force, struct text *problems);
+struct plan;
+void run_case(const struct expectation *e, struct device *device, const char *force, bool gradients,
+    struct text *problems, struct text *chosen, struct text *others);
+void describe_choices(const struct plan *plan, struct text *chosen, struct text *others);
 /* Prints time and GFLOP/s of each node; prints what was chosen and refused. False with a message on failure. */
 bool measure_speed(const struct expectation *e, struct device *device, const char *force);
 bool print_support(const struct expectation *e, struct device *device);

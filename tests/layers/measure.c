@@ -46,31 +46,26 @@ static const struct implementation *nth_fitting(const struct plan *plan, const s
     return NULL;
 }
 
-static bool already_forced(const struct text *force, const char *operation)
+/* "operation=implementation", once for each operation. */
+static void append_choice(struct text *to, const char *operation, const struct implementation *implementation)
 {
     size_t length = strlen(operation);
-    for (const char *at = force->data; at && (at = strstr(at, operation)); at += length)
-        if ((at == force->data || at[-1] == ',') && at[length] == '=') return true;
-    return false;
+    for (const char *at = to->data; at && (at = strstr(at, operation)); at += length)
+        if ((at == to->data || at[-1] == ',') && at[length] == '=') return;
+    text_append(to, "%s%s=%s", to->size ? "," : "", operation, implementation->name);
 }
 
-bool choice_of(const struct expectation *e, struct device *device, int n, struct text *force, struct text *problems)
+void describe_choices(const struct plan *plan, struct text *chosen, struct text *others)
 {
-    cl_mem parameters = NULL, gradients = NULL;
-    struct plan *plan = NULL;
-    if (open_plan(e, device, NULL, false, &parameters, &gradients, &plan) != TUTTI_OK) {
-        text_append(problems, "  making a plan: %s\n", tutti_message(NULL));
-        close_plan(&parameters, &gradients, plan);
-        return false;
-    }
     for (size_t i = 0; i < plan->graph.node_count; i++) {
         const struct node *node = &plan->graph.nodes[i];
-        const struct implementation *chosen = node->operation->alias ? NULL : nth_fitting(plan, node, n);
-        if (!chosen || already_forced(force, node->operation->name)) continue;
-        text_append(force, "%s%s=%s", force->size ? "," : "", node->operation->name, chosen->name);
+        if (node->operation->alias) continue;
+        append_choice(chosen, node->operation->name, node->operation->implementations[node->implementation]);
+        for (int n = 1; others && n <= CHOICES; n++) {
+            const struct implementation *other = nth_fitting(plan, node, n);
+            if (other) append_choice(&others[n - 1], node->operation->name, other);
+        }
     }
-    close_plan(&parameters, &gradients, plan);
-    return force->size > 0;
 }
 
 static void print_node(const struct plan *plan, size_t n)

@@ -62,23 +62,29 @@ static enum mode mode = MODE_GRADIENT;
 static const char *forced;
 static tutti_runtime *runtime;
 
-/* The case with every implementation: choice 0 is what a plan takes, choice 1 the next that fits, and so on. */
+static void run_choice(
+    const struct expectation *e, struct device *device, const char *force, struct text *problems, struct text *others)
+{
+    struct text found = { 0 }, chosen = { 0 };
+    run_case(e, device, force, mode == MODE_GRADIENT, &found, &chosen, others);
+    if (found.size)
+        text_append(problems, "%s  on %s with %s\n%s", e->c.line, device->can.name,
+            force             ? force
+                : chosen.data ? chosen.data
+                              : "its own choice",
+            found.data);
+    text_free(&found);
+    text_free(&chosen);
+}
+
+/* The case with every implementation: what a plan takes, then each node's second that fits, and so on. */
 static void run_choices(const struct expectation *e, struct device *device, struct text *problems)
 {
-    for (int n = 0; n < 16; n++) {
-        struct text force = { 0 }, found = { 0 };
-        bool more = forced ? n == 0 : choice_of(e, device, n, &force, &found);
-        if (more) run_case(e, device, forced ? forced : force.data, mode == MODE_GRADIENT, &found);
-        if (found.size)
-            text_append(problems, "%s  on %s with %s\n%s", e->c.line, device->can.name,
-                forced           ? forced
-                    : force.data ? force.data
-                                 : "the default",
-                found.data);
-        bool stop = !more || found.failed;
-        text_free(&force);
-        text_free(&found);
-        if (stop) return;
+    struct text others[CHOICES] = { { 0 } };
+    run_choice(e, device, forced, problems, forced ? NULL : others);
+    for (int n = 0; n < CHOICES; n++) {
+        if (others[n].size) run_choice(e, device, others[n].data, problems, NULL);
+        text_free(&others[n]);
     }
 }
 

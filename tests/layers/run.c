@@ -187,10 +187,11 @@ done:
     return status;
 }
 
-static tutti_status train(struct bench *b, const char *force, bool gradients)
+static tutti_status train(struct bench *b, const char *force, bool gradients, struct text *chosen, struct text *others)
 {
     tutti_status status = TUTTI_OK;
     TRY(open_plan(b, PLAN_TRAIN, force));
+    describe_choices(b->plan, chosen, others);
     TRY(upload(b));
     TRY(plan_enqueue(b->plan, NULL, NULL));
     TRY(check_untouched(b));
@@ -221,8 +222,8 @@ done:
     return status;
 }
 
-void run_case(
-    const struct expectation *e, struct device *device, const char *force, bool gradients, struct text *problems)
+void run_case(const struct expectation *e, struct device *device, const char *force, bool gradients,
+    struct text *problems, struct text *chosen, struct text *others)
 {
     struct bench b = { .e = e, .device = device, .problems = problems };
     size_t floats = (size_t)e->network->total_floats + TAIL;
@@ -231,7 +232,7 @@ void run_case(
     b.gradient_arena = memory_new(floats, sizeof(float));
     b.again = memory_new(floats, sizeof(float));
     tutti_status status = b.results && b.gradient_arena && b.again ? TUTTI_OK : TUTTI_NO_MEMORY;
-    if (status == TUTTI_OK) status = train(&b, force, gradients);
+    if (status == TUTTI_OK) status = train(&b, force, gradients, chosen, others);
     if (status != TUTTI_OK) text_append(problems, "  training: %s\n", tutti_message(NULL));
     status = infer(&b, force);
     if (status != TUTTI_OK) text_append(problems, "  inference: %s\n", tutti_message(NULL));
