@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,5 +38,10 @@ void log_line(const struct log *log, tutti_log_level level, const char *format, 
     va_start(arguments, format);
     vsnprintf(line, sizeof(line), format, arguments);
     va_end(arguments);
+    /* Programs are built and devices run on several threads; a callback sees one line at a time. It may call functions
+     * that log, so its own thread may come here again. */
+    static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+    pthread_mutex_lock(&lock);
     log->write(log->user, level, line);
+    pthread_mutex_unlock(&lock);
 }

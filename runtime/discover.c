@@ -42,8 +42,16 @@ static tutti_status add_device(struct finding *finding, cl_platform_id platform,
     struct found_device *device = &finding->devices[finding->count];
     *device = (struct found_device) { .index = (int)finding->count, .platform = platform, .id = id, .type = type };
     status = capabilities_read(platform, id, 0, &device->can);
-    if (status == TUTTI_OK) finding->count++;
-    return status;
+    if (status != TUTTI_OK) return status;
+    cl_bool available = CL_TRUE, compiler = CL_TRUE;
+    clGetDeviceInfo(id, CL_DEVICE_AVAILABLE, sizeof(available), &available, NULL);
+    clGetDeviceInfo(id, CL_DEVICE_COMPILER_AVAILABLE, sizeof(compiler), &compiler, NULL);
+    device->aside = !available || !compiler;
+    if (device->aside)
+        snprintf(device->note, sizeof(device->note), "%s: used only when named",
+            available ? "its driver has no compiler" : "its driver says that it is not available");
+    finding->count++;
+    return TUTTI_OK;
 }
 
 /* Equal parts by compute units; a remainder stays unused. */
@@ -112,11 +120,11 @@ static bool same_hardware(const struct found_device *a, const struct found_devic
 static void mark_duplicates(struct found_device *found, int count)
 {
     for (int i = 0; i < count; i++) {
-        for (int j = 0; j < count && !found[i].duplicate; j++) {
-            if (i == j || !same_hardware(&found[i], &found[j])) continue;
+        for (int j = 0; j < count && !found[i].aside; j++) {
+            if (i == j || found[j].aside || !same_hardware(&found[i], &found[j])) continue;
             int narrower = found[i].can.vector_width - found[j].can.vector_width;
             if (narrower > 0 || (narrower == 0 && i < j)) continue;
-            found[i].duplicate = true;
+            found[i].aside = true;
             snprintf(found[i].note, sizeof(found[i].note), "same %s as device %d: used only when named",
                 found[i].type & CL_DEVICE_TYPE_CPU ? "CPU" : "hardware", j);
         }
@@ -179,7 +187,7 @@ static int choose_part(struct found_device *found, int count, const char *part)
         const struct capabilities *can = &found[i].can;
         bool named = contains(can->name, part) || contains(can->platform, part);
         bool kind = all || (gpu && can->class == DEVICE_GPU) || (cpu && can->class == DEVICE_CPU);
-        bool match = all || gpu || cpu ? kind && !found[i].duplicate : named;
+        bool match = all || gpu || cpu ? kind && !found[i].aside : named;
         if (match) found[i].chosen = true;
         matches += match;
     }
@@ -204,7 +212,7 @@ static void choose_default(struct found_device *found, int count)
 {
     bool any = choose_part(found, count, "gpu") > 0 || choose_part(found, count, "cpu") > 0;
     for (int i = 0; any && i < count; i++)
-        if (!found[i].chosen && !found[i].duplicate)
+        if (!found[i].chosen && !found[i].aside)
             snprintf(found[i].note, sizeof(found[i].note), "a CPU beside GPUs: used only when named, or by 'all'");
 }
 

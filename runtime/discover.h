@@ -10,9 +10,9 @@ struct found_device {
     cl_device_id id;
     cl_device_type type; /* what the driver says, whatever TUTTI_DEVICE_CLASS says */
     struct capabilities can;
-    bool duplicate; /* the same CPU was already offered by another platform */
+    bool aside;     /* used only when named, the note says why: the same hardware is offered twice, or a driver cannot build */
     bool chosen;
-    char note[160];
+    char note[160]; /* why it is not chosen by default; else empty */
 };
 
 /* All devices of all platforms; an empty platform is no error, none at all is TUTTI_NO_PLATFORM with advice.

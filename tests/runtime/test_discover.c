@@ -16,7 +16,7 @@ static void fill(struct found_device *found)
     static const struct {
         const char *name, *platform;
         enum device_class class;
-        bool duplicate;
+        bool aside;
     } devices[COUNT] = {
         { "pthread-AMD EPYC", "Portable Computing Language", DEVICE_CPU, false },
         { "AMD EPYC 9V74", "Intel(R) OpenCL", DEVICE_CPU, true },
@@ -29,7 +29,7 @@ static void fill(struct found_device *found)
         snprintf(found[i].can.name, sizeof(found[i].can.name), "%s", devices[i].name);
         snprintf(found[i].can.platform, sizeof(found[i].can.platform), "%s", devices[i].platform);
         found[i].can.class = devices[i].class;
-        found[i].duplicate = devices[i].duplicate;
+        found[i].aside = devices[i].aside;
     }
 }
 
