@@ -4,8 +4,10 @@
  *   data gradient  dx[n,c,h,w]  = sum over k,r,s of dy[n, k, (h + padding - r*dilation)/stride, ...] w[k,c,r,s]
  *                  over the taps for which the divisions leave no rest
  *
- * Both are one kernel: the data gradient is cut into stride x stride classes of pixels (by the rest of h + padding), each
- * of which is a dense convolution of dy with stride 1 and the taps of its class; no zeros are multiplied.
+ * Both are one kernel: the data gradient is cut into stride x stride classes of pixels (by the rest of h and w), each of
+ * which is a dense convolution of dy with stride 1 and the taps of its class; no zeros are multiplied. Pixel q of class a
+ * is h = q*stride + a, and tap r, where it belongs to the class, reads row q + (a + padding - r*dilation)/stride of dy,
+ * which is row (a + ORIGIN_H - r*DILATION_H)/STRIDE_H of the WINDOW rows packed for q.
  *
  *   source   blocked [N][ceil(C/V)][H][W][V], or plain [N][C][H][W] (XV 1)
  *   packed   bias and weights, see conv2d_weights_cpu.cl
@@ -14,23 +16,19 @@
  * A task takes chunks of units (see conv2d_rows.h) and a range of panels of NV blocks of output channels. In registers:
  * MR units x MW pixels x NV vectors. Launched by conv2d_direct.c with (chunks, panel ranges) tasks.
  *
- * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, GRADIENT (0 forward, 1 data gradient), XV, MR, MW, NV, CU
- * (source channels unrolled), STREAM, SCRATCH_GLOBAL, epilogue. */
+ * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, GRADIENT (0 forward, 1 data gradient), WINDOW, ORIGIN_H,
+ * ORIGIN_W, XV, MR, MW, NV, CU (source channels unrolled), STREAM, SCRATCH_GLOBAL, epilogue. */
 #include "conv2d_cpu.h"
 
 #if GRADIENT
 #define CLASSES_H STRIDE_H
 #define CLASSES_W STRIDE_W
-#define REACH_H ((R - 1) * DILATION_H / STRIDE_H)
-#define REACH_W ((S - 1) * DILATION_W / STRIDE_W)
-#define WINDOW (REACH_H + 1)
 #define ROW_STEP 1
 #define ROW_DILATION 1
 #define STEP 1
 #else
 #define CLASSES_H 1
 #define CLASSES_W 1
-#define WINDOW R
 #define ROW_STEP STRIDE_H
 #define ROW_DILATION DILATION_H
 #define STEP STRIDE_W
@@ -51,17 +49,17 @@ INLINE void multiply(VF acc[MR][MW][NV], SCRATCH const float **p, int row_floats
          * registers, would spill the sums. */
         _Pragma("unroll 1") for (int r = 0; r < R; r++) {
 #if GRADIENT
-            const int up = r * DILATION_H - class_h + STRIDE_H; /* at least 1 */
-            if (up % STRIDE_H) continue;
-            const int row = REACH_H + 1 - up / STRIDE_H;
+            const int down = class_h + ORIGIN_H - r * DILATION_H;
+            if (down % STRIDE_H) continue;
+            const int row = down / STRIDE_H;
 #else
             const int row = r;
 #endif
             _Pragma("unroll 1") for (int s = 0; s < S; s++) {
 #if GRADIENT
-                const int left = s * DILATION_W - class_w + STRIDE_W;
-                if (left % STRIDE_W) continue;
-                const int column = REACH_W + 1 - left / STRIDE_W;
+                const int right = class_w + ORIGIN_W - s * DILATION_W;
+                if (right % STRIDE_W) continue;
+                const int column = right / STRIDE_W;
 #else
                 const int column = s * DILATION_W;
 #endif
@@ -87,14 +85,14 @@ INLINE void multiply(VF acc[MR][MW][NV], SCRATCH const float **p, int row_floats
     }
 }
 
-/* The pixels of one row of the block; those before `begin` belong to the block before. y0, x0: of the class. */
+/* The pixels of one row of the block; those before `begin` belong to the block before. */
 INLINE void put(VF acc[MW][NV], const global float *add, global float *result, struct plane out, int image, int panel,
-    int y, int pixel_first, int begin, int x0)
+    int y, int pixel_first, int begin, int class_w)
 {
-    if (y < 0 || y >= out.height) return;
+    if (y >= out.height) return;
     UNROLL for (int m = 0; m < MW; m++) {
-        const int x = (pixel_first + m) * CLASSES_W + x0;
-        if (pixel_first + m < begin || x < 0 || x >= out.width) continue;
+        const int x = (pixel_first + m) * CLASSES_W + class_w;
+        if (pixel_first + m < begin || x >= out.width) continue;
         UNROLL for (int k = 0; k < NV; k++) {
             const int block = panel * NV + k;
             if (block < out.blocks) {
@@ -106,12 +104,11 @@ INLINE void put(VF acc[MW][NV], const global float *add, global float *result, s
     }
 }
 
-/* units_max: of a chunk. row_result, column_result: of class 0 in row and pixel 0. */
+/* units_max: of a chunk; panels_max: of a task. */
 kernel TASK void conv2d_direct(const global float *restrict source, const global float *restrict packed,
     const global float *add, global float *result, int padded, int source_blocks, int source_height, int source_width,
     int result_blocks, int result_height, int result_width, int units_all, int units_max, int chunks, int per_image,
-    int segments, int segment, int width, int row_start, int column_start, int row_result, int column_result,
-    int width_packed, int panels, int panels_max, SCRATCH float *scratch, int scratch_floats)
+    int segments, int segment, int width, int row_start, int column_start, int width_packed, int panels, int panels_max, SCRATCH float *scratch, int scratch_floats)
 {
     SCRATCH float *s = TASK_SCRATCH(scratch, scratch_floats);
     const struct units u = { per_image, segments, segment, width };
@@ -140,8 +137,8 @@ kernel TASK void conv2d_direct(const global float *restrict source, const global
                         {
                             const struct unit unit = unit_at(first + j + i, u);
                             put(acc[i], add, result, out, unit.image, panel,
-                                unit.row * CLASSES_H + row_result + part / CLASSES_W, unit.from + x,
-                                max(unit.begin, unit.from + o), column_result + part % CLASSES_W);
+                                unit.row * CLASSES_H + part / CLASSES_W, unit.from + x,
+                                max(unit.begin, unit.from + o), part % CLASSES_W);
                         }
                     }
         }

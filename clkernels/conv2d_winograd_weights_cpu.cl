@@ -46,7 +46,7 @@ INLINE void outer_product(const SCRATCH float *restrict v, const SCRATCH vec *re
 {
     VF acc[CT][NV];
     UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) acc[i][k] = add ? m[i * ld + k] : (VF)(0.0f);
-    _Pragma("unroll 2") for (int t = 0; t < count; t++, v += V) {
+    for (int t = 0; t < count; t++, v += V) {
         VF b[NV];
         UNROLL for (int k = 0; k < NV; k++) b[k] = d[k * d_block + t];
         UNROLL for (int i = 0; i < CT; i++) {

@@ -33,7 +33,6 @@ struct rows {
     int64_t reach; /* source pixels of a row beyond those of the first pixel's first tap */
     int64_t step;  /* source pixels from pixel to pixel */
     int64_t row_start, column_start;
-    int64_t row_result, column_result; /* data gradient: see the kernel */
 };
 
 static struct rows rows_forward(const struct conv2d_sizes *z)
@@ -51,24 +50,29 @@ static struct rows rows_forward(const struct conv2d_sizes *z)
     };
 }
 
-/* A row holds the pixels whose h + padding divided by the stride is the same; the first row that touches the image is
- * padding / stride. */
+/* a / b upwards, b > 0. */
+static int64_t ceiling(int64_t a, int64_t b)
+{
+    return a > 0 ? (a + b - 1) / b : -(-a / b);
+}
+
+/* Pixels h = q * stride + class are one row q; its taps read the rows of dy from q + first to q + last. */
 static struct rows rows_gradient(const struct conv2d_sizes *z)
 {
-    int64_t first_h = z->padding_h / z->stride_h, first_w = z->padding_w / z->stride_w;
-    int64_t reach_h = (z->r - 1) * z->dilation_h / z->stride_h, reach_w = (z->s - 1) * z->dilation_w / z->stride_w;
+    int64_t first_h = ceiling(z->padding_h - (z->r - 1) * z->dilation_h, z->stride_h);
+    int64_t first_w = ceiling(z->padding_w - (z->s - 1) * z->dilation_w, z->stride_w);
+    int64_t last_h = (z->stride_h - 1 + z->padding_h) / z->stride_h;
+    int64_t last_w = (z->stride_w - 1 + z->padding_w) / z->stride_w;
     return (struct rows) {
         .height = z->oh,
         .width = z->ow,
-        .per_image = (z->h - 1 + z->padding_h) / z->stride_h - first_h + 1,
-        .row_width = (z->w - 1 + z->padding_w) / z->stride_w - first_w + 1,
-        .window = reach_h + 1,
-        .reach = reach_w + 1,
+        .per_image = divide_up(z->h, z->stride_h),
+        .row_width = divide_up(z->w, z->stride_w),
+        .window = last_h - first_h + 1,
+        .reach = last_w - first_w + 1,
         .step = 1,
-        .row_start = first_h - reach_h,
-        .column_start = first_w - reach_w,
-        .row_result = first_h * z->stride_h - z->padding_h,
-        .column_result = first_w * z->stride_w - z->padding_w,
+        .row_start = first_h,
+        .column_start = first_w,
     };
 }
 
@@ -230,12 +234,14 @@ static void emit_product(const struct problem *problem, const struct operands *o
     double result_bytes = (double)(z->n * d.channels.results) * 4 * (double)(gradient ? z->h * z->w : z->oh * z->ow);
     char epilogue[256];
     struct launch *launch = launch_add(list, "conv2d_direct_cpu", "conv2d_direct",
-        "-DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DDILATION_H=%d -DDILATION_W=%d -DGRADIENT=%d -DXV=%d -DMR=%d "
+        "-DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DDILATION_H=%d -DDILATION_W=%d -DGRADIENT=%d -DWINDOW=%d "
+        "-DORIGIN_H=%d -DORIGIN_W=%d -DXV=%d -DMR=%d "
         "-DMW=%d "
         "-DNV=%d -DCU=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s",
         (int)z->r, (int)z->s, (int)z->stride_h, (int)z->stride_w, (int)z->dilation_h, (int)z->dilation_w, gradient,
-        (int)d.pixel, (int)d.block_h, (int)d.block_w, (int)d.packing.vectors, (int)d.unroll,
-        !operands->add && result_bytes > CONV2D_STREAM_BYTES, d.scratch.global,
+        (int)d.rows.window, (int)(z->padding_h - d.rows.row_start * z->stride_h),
+        (int)(z->padding_w - d.rows.column_start * z->stride_w), (int)d.pixel, (int)d.block_h, (int)d.block_w,
+        (int)d.packing.vectors, (int)d.unroll, !operands->add && result_bytes > CONV2D_STREAM_BYTES, d.scratch.global,
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->prepared);
@@ -252,8 +258,6 @@ static void emit_product(const struct problem *problem, const struct operands *o
     launch_int(launch, d.units_max);
     launch_int(launch, d.chunks);
     launch_rows(launch, &d.rows);
-    launch_int(launch, d.rows.row_result);
-    launch_int(launch, d.rows.column_result);
     launch_int(launch, packed_width(&d.rows));
     launch_int(launch, d.packing.panels);
     launch_int(launch, d.panels_max);
