@@ -12,7 +12,8 @@ struct log {
 
 /* Fills the log from the options, else from TUTTI_LOG, else warnings to standard error. */
 void log_init(struct log *log, tutti_log_level level, void (*write)(void *, tutti_log_level, const char *), void *user);
-void log_line(const struct log *log, tutti_log_level level, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void log_line(const struct log *log, tutti_log_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 #define log_error(log, ...) log_line((log), TUTTI_LOG_ERROR, __VA_ARGS__)
 #define log_warn(log, ...) log_line((log), TUTTI_LOG_WARN, __VA_ARGS__)
 #define log_info(log, ...) log_line((log), TUTTI_LOG_INFO, __VA_ARGS__)

@@ -13,7 +13,13 @@ char *memory_format(const char *format, ...) __attribute__((format(printf, 1, 2)
 /* a * b or a + b; false on overflow. */
 bool size_multiply(size_t a, size_t b, size_t *product);
 bool size_add(size_t a, size_t b, size_t *sum);
-static inline size_t size_round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
-static inline int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static inline size_t size_round_up(size_t value, size_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+static inline int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
 
 #endif

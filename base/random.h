@@ -7,10 +7,17 @@
 
 void philox4x32(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4]);
 /* Streams keep users of one seed apart: initial weights use the parameter's number, shuffling the epoch, and so on. */
-enum random_stream { RANDOM_WEIGHTS = 1 << 24, RANDOM_SHUFFLE = 2 << 24, RANDOM_DROPOUT = 3 << 24, RANDOM_DIGITS = 4 << 24, RANDOM_BENCH = 5 << 24 };
+enum random_stream {
+    RANDOM_WEIGHTS = 1 << 24,
+    RANDOM_SHUFFLE = 2 << 24,
+    RANDOM_DROPOUT = 3 << 24,
+    RANDOM_DIGITS = 4 << 24,
+    RANDOM_BENCH = 5 << 24
+};
 uint32_t random_bits(uint64_t seed, uint32_t stream, uint64_t index);
-float random_uniform(uint64_t seed, uint32_t stream, uint64_t index);  /* [0, 1), 24 bits */
-float random_normal(uint64_t seed, uint32_t stream, uint64_t index);   /* Box-Muller */
-uint64_t random_below(uint64_t seed, uint32_t stream, uint64_t index, uint64_t bound); /* 0 .. bound - 1, unbiased enough: 64-bit multiply */
+float random_uniform(uint64_t seed, uint32_t stream, uint64_t index); /* [0, 1), 24 bits */
+float random_normal(uint64_t seed, uint32_t stream, uint64_t index);  /* Box-Muller */
+/* 0 .. bound - 1, unbiased enough: the upper half of a 64-bit product. */
+uint64_t random_below(uint64_t seed, uint32_t stream, uint64_t index, uint64_t bound);
 
 #endif

@@ -16,15 +16,15 @@ const char *status_message(void);
 void status_set_message(const char *message);
 
 /* For functions with a `tutti_status status` and a clean-up label `done`. */
-#define TRY(call)                                                                                                      \
-    do {                                                                                                               \
-        status = (call);                                                                                               \
-        if (status != TUTTI_OK) goto done;                                                                             \
+#define TRY(call)                          \
+    do {                                   \
+        status = (call);                   \
+        if (status != TUTTI_OK) goto done; \
     } while (0)
-#define FAIL(...)                                                                                                      \
-    do {                                                                                                               \
-        status = fail(__VA_ARGS__);                                                                                    \
-        goto done;                                                                                                     \
+#define FAIL(...)                   \
+    do {                            \
+        status = fail(__VA_ARGS__); \
+        goto done;                  \
     } while (0)
 
 #endif

@@ -4,7 +4,8 @@
 
 #include "runtime/device.h"
 
-/* Probe kernels against the host: build, copy, arithmetic, local memory and barriers. What is wrong is in the message. */
+/* Probe kernels against the host: build, copy, arithmetic, local memory and barriers. The message says what is wrong.
+ */
 tutti_status check_device(struct device *device);
 /* Whether a probe kernel with matrix instructions builds and computes what it should. */
 bool check_matrix(struct device *device);

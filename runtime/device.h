@@ -22,13 +22,13 @@ struct capabilities {
     size_t group_max;      /* work-items in a group */
     bool unified;          /* shares the host's memory: buffers are mapped, not copied */
     bool half, subgroups;
-    bool matrix;           /* matrix instructions, proven by a probe kernel */
+    bool matrix; /* matrix instructions, proven by a probe kernel */
 };
 
 struct programs;
 struct checks;
 
-/* Faults and habits of drivers, by platform and version, that no query tells; the table in device.c gives the reasons. */
+/* Faults and habits of drivers, by platform and version, that no query tells; the reasons are in device.c. */
 enum quirk {
     QUIRK_KEEPS_CACHE = 1,   /* has a good cache of programs itself: none is kept beside it */
     QUIRK_COMPILES_LATE = 2, /* compiles a kernel at its first launch, so kernels are warmed up */
@@ -64,8 +64,8 @@ tutti_status device_open(struct device *device, const struct found_device *found
 void device_close(struct device *device); /* takes a zeroed one */
 /* Whether the device advertises it and the table of quirks believes it. */
 bool device_has_extension(cl_device_id id, const char *platform, const char *name);
-/* Waits until an event is complete, without burning a core. A command that failed is an error; one that takes longer than
- * the device's patience is TUTTI_DEVICE_LOST: its queue is of no use any more. The event stays. */
+/* Waits until an event is complete, without burning a core. A command that failed is an error; one that takes longer
+ * than the device's patience is TUTTI_DEVICE_LOST: its queue is of no use any more. The event stays. */
 tutti_status event_wait(struct device *device, cl_event event);
 
 #endif

@@ -10,7 +10,7 @@ struct found_device {
     cl_device_id id;
     cl_device_type type; /* what the driver says, whatever TUTTI_DEVICE_CLASS says */
     struct capabilities can;
-    bool aside;     /* used only when named, the note says why: the same hardware is offered twice, or a driver cannot build */
+    bool aside; /* used only when named: the same hardware is offered twice, or its driver has no compiler */
     bool chosen;
     char note[160]; /* why it is not chosen by default; else empty */
 };

@@ -11,11 +11,11 @@ struct gemm {
     bool transpose_a, transpose_b;
     int64_t lda, ldb, ldc;                /* 0: tight */
     int64_t stride_a, stride_b, stride_c; /* floats between products of a batch */
-    bool bias;       /* a vector of n floats added to each row */
-    bool accumulate; /* added to what C holds, or to what `add` holds */
-    cl_mem add;      /* with accumulate: laid out as C, and may be the memory of C; NULL: C itself */
-    /* Build options as clkernels/epilogue.h reads them and epilogue_options() writes them ("-DACTIVATE=1"; ADD is set by
-     * the implementation); NULL: none. The caller's until gemm_emit() returns. */
+    bool bias;                            /* a vector of n floats added to each row */
+    bool accumulate;                      /* added to what C holds, or to what `add` holds */
+    cl_mem add; /* with accumulate: laid out as C, and may be the memory of C; NULL: C itself */
+    /* Build options as clkernels/epilogue.h reads them and epilogue_options() writes them ("-DACTIVATE=1"; ADD is set
+     * by the implementation); NULL: none. The caller's until gemm_emit() returns. */
     const char *activation;
 };
 

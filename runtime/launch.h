@@ -1,5 +1,6 @@
-/* A launch: one kernel with its arguments, sizes, and the work that it stands for. Layers append launches to a list; the
- * list is realised once (programs built in parallel, kernels made, arguments set) and then enqueued as often as wanted. */
+/* A launch: one kernel with its arguments, sizes, and the work that it stands for. Layers append launches to a list;
+ * the list is realised once (programs built in parallel, kernels made, arguments set) and then enqueued as often as
+ * wanted. */
 #ifndef RUNTIME_LAUNCH_H
 #define RUNTIME_LAUNCH_H
 
@@ -29,7 +30,7 @@ struct launch {
     int fault;           /* 1 + number of an argument that does not fit an int; reported by launch_list_realise */
     int node;            /* of the plan's graph, set by the plan; -1: none */
     cl_kernel kernel;    /* after launch_list_realise */
-    /* A library's call instead of a kernel (CLBlast): enqueues by itself. state is freed by free(). event may be NULL. */
+    /* A library's call instead of a kernel (CLBlast): enqueues by itself. free() frees state; event may be NULL. */
     tutti_status (*call)(struct device *device, void *state, cl_event *event);
     void *state;
     /* Measured by the profile, seconds: since the first launch began, and its length. */
@@ -50,22 +51,25 @@ void launch_list_free(struct launch_list *list);
  * The pointer is valid until the next append. */
 struct launch *launch_add(struct launch_list *list, const char *source, const char *kernel, const char *options, ...)
     __attribute__((format(printf, 4, 5)));
-struct launch *launch_add_call(struct launch_list *list, const char *name,
-    tutti_status (*call)(struct device *, void *, cl_event *), void *state);
+struct launch *launch_add_call(
+    struct launch_list *list, const char *name, tutti_status (*call)(struct device *, void *, cl_event *), void *state);
 /* Arguments in the order of the kernel's parameters. */
 void launch_buffer(struct launch *launch, cl_mem buffer);
-void launch_int(struct launch *launch, int64_t value); /* a kernel's int; must fit, else the list's status is set at realise */
+void launch_int(
+    struct launch *launch, int64_t value); /* a kernel's int; must fit, else the list's status is set at realise */
 void launch_long(struct launch *launch, int64_t value);
 void launch_float(struct launch *launch, double value);
 void launch_local(struct launch *launch, size_t bytes);
 /* Global size in work-items and work-group size; every launch states its work-group size. CPU-class kernels with one
  * work-item per group use launch_tasks. */
-void launch_grid(struct launch *launch, int dimensions, size_t gx, size_t gy, size_t gz, size_t lx, size_t ly, size_t lz);
+void launch_grid(
+    struct launch *launch, int dimensions, size_t gx, size_t gy, size_t gz, size_t lx, size_t ly, size_t lz);
 void launch_tasks(struct launch *launch, size_t x, size_t y, size_t z); /* x*y*z groups of one work-item */
 void launch_work(struct launch *launch, double flops, double bytes);
 
 /* Builds programs, makes kernels, sets arguments. Buffers must outlive the list. */
-tutti_status launch_list_realise(struct launch_list *list, void (*progress)(void *user, int built, int total), void *user);
+tutti_status launch_list_realise(
+    struct launch_list *list, void (*progress)(void *user, int built, int total), void *user);
 /* Runs every kernel once so that nothing is compiled later (POCL compiles at first launch), several in parallel where
  * that helps. Buffers' contents are clobbered. */
 tutti_status launch_list_warm_up(struct launch_list *list);

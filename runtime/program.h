@@ -4,7 +4,8 @@
 
 #include "runtime/device.h"
 
-/* The kernels are embedded: the text of clkernels/<name>.cl with every `#include "x.h"` of that folder replaced, or NULL. */
+/* The embedded text of clkernels/<name>.cl, with every `#include "x.h"` of that folder replaced; NULL: there is none.
+ */
 const char *program_source(const char *name);
 
 struct program_request {
@@ -16,7 +17,8 @@ struct program_request {
 tutti_status program_build_all(struct device *device, const struct program_request *requests, int count,
     void (*progress)(void *user, int built, int total), void *user);
 /* A new kernel object, the caller's; builds the program where needed. */
-tutti_status program_kernel(struct device *device, const struct program_request *request, const char *kernel, cl_kernel *made);
+tutti_status program_kernel(
+    struct device *device, const struct program_request *request, const char *kernel, cl_kernel *made);
 
 tutti_status programs_new(struct device *device); /* called when a device is opened */
 void programs_free(struct device *device);

@@ -8,8 +8,8 @@
 cl_program program_cache_load(struct device *device, const char *text, const char *options);
 /* Keeps a program's binary. Call it after the kernels have run: some drivers compile at the first launch. */
 void program_cache_save(struct device *device, const char *text, const char *options, cl_program program);
-/* A device with its driver, its class and this library's kernels as 32 hexadecimal digits, for files whose content holds
- * for just these. False where there is no memory for it. */
+/* A device with its driver, its class and this library's kernels as 32 hexadecimal digits, for files whose content
+ * holds for just these. False where there is no memory for it. */
 bool device_key(const struct device *device, char key[33]);
 
 #endif
