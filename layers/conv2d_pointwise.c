@@ -1,0 +1,331 @@
+/* conv2d, pointwise: 1x1 with stride 1 or 2 on CPU-class devices. Kernels: clkernels/conv2d_pointwise_cpu.cl. */
+#include "base/memory.h"
+#include "layers/conv2d_cpu.h"
+#include "layers/layers.h"
+
+enum { UNROLL = 2 };
+
+static const char *fits(const struct problem *problem)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    if (z.r != 1 || z.s != 1) return "the kernel is not 1x1";
+    if (z.stride_h != z.stride_w || z.stride_h > 2) return "stride is neither 1 nor 2";
+    if (z.padding_h || z.padding_w) return "padding is not 0";
+    if (z.groups != 1) return "groups is not 1";
+    if (conv2d_cpu_plain_image(z.c)) return "the image has so few channels that it is read plain";
+    return conv2d_cpu_refusal(problem);
+}
+
+/* Relative cost of so few tasks, which cannot be shared out evenly. */
+static double few(int64_t tasks)
+{
+    return tasks < 8 ? 1.5 : tasks < 16 ? 1.1 : tasks < 24 ? 1.03 : 1;
+}
+
+/* ----------------------------------------------------------------------------------------- forward, data gradient */
+
+struct plan {
+    struct conv2d_sizes z;
+    struct conv2d_channels channels;
+    bool gradient;
+    struct conv2d_packing packing;
+    int64_t stride, length, segments;  /* segments of an image, of `length` pixels */
+    int64_t group_count, group_pixels; /* MG, MW */
+    int64_t groups_segment, groups;
+    int64_t groups_max, panels_max; /* of a task */
+};
+
+/* Groups x pixels x vectors in registers: little waste at the ends, much work for each load. */
+static void choose_registers(const struct problem *problem, struct plan *p)
+{
+    int64_t registers = conv2d_registers(problem), blocks = p->channels.result_blocks, length = p->length;
+    double best = 0;
+    for (int64_t vectors = 1; vectors <= 4; vectors++) {
+        if (vectors == 4 && (length <= 60 || registers < 32)) continue;
+        int64_t most = vectors == 2 && registers == 32 ? 7 : (registers - vectors - 1) / vectors;
+        if (most > 14) most = 14;
+        double outputs = (double)(divide_up(blocks, vectors) * vectors) *
+            (vectors == 1          ? 1.1
+                    : vectors == 2 ? 1.02
+                    : vectors == 3 ? 1.01
+                                   : 1.0);
+        for (int64_t pixels = length < most ? length : most; pixels * 2 > most || pixels == length; pixels--) {
+            int64_t groups = pixels == length ? most / pixels : 1;
+            double cost = outputs * (double)(divide_up(length, pixels) * pixels) *
+                (1 + 0.3 * (double)(most - groups * pixels) / (double)most);
+            if (best == 0 || cost < best) {
+                best = cost;
+                p->packing.vectors = vectors;
+                p->group_count = groups;
+                p->group_pixels = pixels;
+            }
+            if (pixels == 1) break;
+        }
+    }
+}
+
+/* Tiles and panels of a task, by the busiest core's cycles; what does not fit its caches is charged. */
+static void choose_tasks(const struct problem *problem, struct plan *p)
+{
+    int64_t tiles = divide_up(p->groups, p->group_count), panels = p->packing.panels, cores = problem->device->units;
+    double pixels = (double)(p->group_count * p->group_pixels), vectors = (double)p->packing.vectors;
+    double channels = (double)p->packing.padded, best = 0;
+    int64_t tiles_best = tiles;
+    p->panels_max = panels;
+    for (int64_t ranges = 1; ranges <= panels; ranges++) {
+        int64_t panels_max = divide_up(panels, ranges);
+        if (divide_up(panels, panels_max) != ranges) continue;
+        for (int64_t chunks = 1; chunks <= tiles && chunks <= 128 * cores; chunks++) {
+            int64_t tiles_max = divide_up(tiles, chunks), tasks = ranges * chunks;
+            if (divide_up(tiles, tiles_max) != chunks) continue;
+            double work = (double)(tiles_max * panels_max) * pixels * vectors * channels / 2;
+            if (tasks > 2 * cores && work < 3e4) continue; /* below some 7 us a task costs too much */
+            double rounds = tasks < 32 * cores ? (double)divide_up(tasks, cores) : (double)tasks / (double)cores;
+            double source = (double)tiles_max * pixels * channels * 4;
+            double weights = (double)(panels_max * problem->device->vector_width) * vectors * channels * 4;
+            double cycles = work + source / 30 + weights / ((double)ranges * weights > 600e3 ? 30 : 60);
+            if (source > 400e3 && panels_max > 1) cycles += source * (double)panels_max / 60;
+            double cost = rounds * (cycles + 2000) * few(tasks);
+            if (best != 0 && cost >= best * 0.999) continue;
+            best = cost;
+            tiles_best = tiles_max;
+            p->panels_max = panels_max;
+        }
+    }
+    p->groups_max = tiles_best * p->group_count;
+}
+
+static struct plan plan_of(const struct problem *problem)
+{
+    struct plan p = { .z = conv2d_sizes_of(problem) };
+    p.gradient = problem->node->operation == &operation_conv2d_data_gradient;
+    p.channels = conv2d_channels_of(problem, p.gradient);
+    p.stride = p.z.stride_h;
+    p.length = p.stride == 1 ? p.z.oh * p.z.ow : p.z.ow;
+    p.segments = p.stride == 1 ? 1 : p.z.oh;
+    choose_registers(problem, &p);
+    p.packing.taps = 1;
+    p.packing.source_block = problem->device->vector_width;
+    p.packing.padded = divide_up(p.channels.sources, UNROLL) * UNROLL;
+    p.packing.panels = divide_up(p.channels.result_blocks, p.packing.vectors);
+    p.groups_segment = divide_up(p.length, p.group_pixels);
+    p.groups = p.groups_segment * p.segments * p.z.n;
+    choose_tasks(problem, &p);
+    return p;
+}
+
+static size_t prepared(const struct problem *problem)
+{
+    struct plan p = plan_of(problem);
+    return conv2d_packing_bytes(problem, &p.packing);
+}
+
+static void emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct plan p = plan_of(problem);
+    conv2d_packing_emit(problem, operands, list, &p.packing, p.gradient);
+}
+
+/* Pixels of a plane, and from segment to segment of it: the strided side and the other. */
+static void launch_planes(struct launch *launch, const struct plan *p)
+{
+    int64_t large[2] = { p->z.h * p->z.w, p->stride == 1 ? 0 : p->stride * p->z.w };
+    int64_t small[2] = { p->z.oh * p->z.ow, p->stride == 1 ? 0 : p->z.ow };
+    const int64_t *source = p->gradient ? small : large, *result = p->gradient ? large : small;
+    launch_int(launch, source[0]);
+    launch_int(launch, source[1]);
+    launch_int(launch, result[0]);
+    launch_int(launch, result[1]);
+}
+
+static void emit_product(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct plan p = plan_of(problem);
+    double result_bytes =
+        4.0 * (double)(p.z.n * p.channels.results) * (double)(p.gradient ? p.z.h * p.z.w : p.length * p.segments);
+    bool keep =
+        operands->add && operands->add == operands->outputs[0] && problem->node->epilogue.activation == ACTIVATION_NONE;
+    /* Prefetch some 3000 cycles ahead. */
+    int64_t ahead = divide_up(6000, p.packing.padded * p.group_count * p.group_pixels * p.packing.vectors);
+    char epilogue[256];
+    struct launch *launch = launch_add(list, "conv2d_pointwise_cpu", "pointwise",
+        "-DMG=%d -DMW=%d -DNV=%d -DCU=%d -DAHEAD=%d -DXS=%d -DYS=%d -DKEEP_OTHERS=%d -DSTREAM=%d %s",
+        (int)p.group_count, (int)p.group_pixels, (int)p.packing.vectors, UNROLL, (int)(ahead < 8 ? ahead : 8),
+        p.gradient ? 1 : (int)p.stride, p.gradient ? (int)p.stride : 1, keep,
+        !operands->add && result_bytes > CONV2D_STREAM_BYTES / 2,
+        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+    launch_buffer(launch, operands->inputs[0]);
+    launch_buffer(launch, operands->prepared);
+    launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
+    launch_buffer(launch, operands->outputs[0]);
+    launch_int(launch, p.packing.padded);
+    launch_int(launch, p.channels.source_blocks);
+    launch_int(launch, p.channels.result_blocks);
+    launch_int(launch, p.length);
+    launch_int(launch, p.segments);
+    launch_planes(launch, &p);
+    launch_int(launch, p.groups_segment);
+    launch_int(launch, p.groups);
+    launch_int(launch, p.groups_max);
+    launch_int(launch, p.packing.panels);
+    launch_int(launch, p.panels_max);
+    launch_int(launch, p.z.h);
+    launch_int(launch, p.z.w);
+    launch_tasks(
+        launch, (size_t)divide_up(p.packing.panels, p.panels_max), (size_t)divide_up(p.groups, p.groups_max), 1);
+    launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
+}
+
+/* ------------------------------------------------------------------------------------------------ weight gradient */
+
+struct weights_plan {
+    struct conv2d_sizes z;
+    int64_t c_blocks, k_blocks;
+    int64_t vectors, channels; /* NV, CT */
+    int64_t length, run, runs_image, runs, runs_split, chunk;
+    int64_t channels_max, blocks_max, splits; /* of a task */
+    size_t gathered, parts_from;              /* floats */
+};
+
+/* One way of cutting the work: channel blocks and panels of a task, and splits of the pixels. The busiest core's
+ * cycles. */
+static double cost_of(const struct problem *problem, const struct weights_plan *w, int64_t channels_max,
+    int64_t blocks_max, int64_t splits, int64_t runs_split)
+{
+    double v = problem->device->vector_width, pixels = (double)(runs_split * w->run);
+    double channels = (double)(channels_max < w->z.c ? channels_max : w->z.c), blocks = (double)blocks_max;
+    int64_t cores = problem->device->units;
+    int64_t tasks = divide_up(w->z.c, channels_max) * divide_up(w->k_blocks, blocks_max) * splits;
+    double work = pixels * channels * blocks / 2, sums = channels * blocks * v * 4;
+    if (tasks > 2 * cores && work < 3e4) return 0;
+    double cycles = work + pixels * ((double)channels_max + blocks * v) * 4 / 16 +
+        sums * pixels / (double)(w->chunk * w->run) / (sums < 500e3 ? 20 : 8);
+    double rounds = tasks < 32 * cores ? (double)divide_up(tasks, cores) : (double)tasks / (double)cores;
+    double joining = (25000 + (double)(splits * w->z.c * w->k_blocks) * v * 4 / 25) * (splits > 1);
+    return rounds * (cycles + 2000) * few(tasks) + joining;
+}
+
+static void choose_tasks_weights(const struct problem *problem, struct weights_plan *w)
+{
+    static const int64_t splits_tried[] = { 1, 2, 4, 6, 8, 12, 16, 24, 32 };
+    int64_t v = problem->device->vector_width, panels = divide_up(w->k_blocks, w->vectors);
+    double best = 0;
+    for (int64_t c_tasks = 1; c_tasks <= w->c_blocks; c_tasks++) {
+        int64_t channels_max = divide_up(w->c_blocks, c_tasks) * v;
+        if (divide_up(w->c_blocks * v, channels_max) != c_tasks) continue;
+        for (int64_t k_tasks = 1; k_tasks <= panels; k_tasks++) {
+            int64_t blocks_max = divide_up(panels, k_tasks) * w->vectors;
+            if (divide_up(panels * w->vectors, blocks_max) != k_tasks) continue;
+            for (size_t i = 0; i < sizeof splits_tried / sizeof *splits_tried; i++) {
+                int64_t per = divide_up(divide_up(w->runs, splits_tried[i]), w->chunk) * w->chunk;
+                if (divide_up(w->runs, per) != splits_tried[i]) continue;
+                double cost = cost_of(problem, w, channels_max, blocks_max, splits_tried[i], per);
+                if (cost == 0 || (best != 0 && cost >= best * 0.999)) continue;
+                best = cost;
+                w->channels_max = channels_max;
+                w->blocks_max = blocks_max;
+                w->splits = splits_tried[i];
+                w->runs_split = per;
+            }
+        }
+    }
+}
+
+static struct weights_plan weights_of(const struct problem *problem)
+{
+    struct weights_plan w = { .z = conv2d_sizes_of(problem) };
+    int64_t v = problem->device->vector_width;
+    w.c_blocks = divide_up(w.z.c, v);
+    w.k_blocks = divide_up(w.z.k, v);
+    w.vectors = w.k_blocks % 3 == 0 ? 3 : w.k_blocks > 1 ? 2 : 1;
+    w.channels = v == 16 ? (w.vectors == 1 && w.z.c > 8 ? 16 : 8) : 4;
+    w.length = w.z.oh * w.z.ow;
+    w.run = w.length <= 224 ? w.length : divide_up(w.length, divide_up(w.length, 196));
+    w.runs_image = divide_up(w.length, w.run);
+    w.runs = w.runs_image * w.z.n;
+    w.chunk = w.run < 200 ? 200 / w.run : 1;
+    w.channels_max = w.c_blocks * v; /* one task, where no other way is worth it */
+    w.blocks_max = divide_up(w.k_blocks, w.vectors) * w.vectors;
+    w.splits = 1;
+    w.runs_split = w.runs;
+    choose_tasks_weights(problem, &w);
+    w.gathered = w.z.stride_h == 1 ? 0 : (size_t)(w.z.n * w.c_blocks * w.length * v);
+    w.parts_from = w.gathered;
+    return w;
+}
+
+static size_t weights_workspace(const struct problem *problem)
+{
+    struct weights_plan w = weights_of(problem);
+    return w.parts_from * sizeof(float) + conv2d_parts_bytes(problem, w.splits);
+}
+
+static void emit_gather(const struct operands *operands, struct launch_list *list, const struct weights_plan *w)
+{
+    struct launch *launch = launch_add(list, "conv2d_pointwise_cpu", "gather", "-DPLANES_AHEAD=1");
+    launch_buffer(launch, operands->inputs[0]);
+    launch_buffer(launch, operands->workspace);
+    launch_int(launch, w->z.h);
+    launch_int(launch, w->z.w);
+    launch_int(launch, w->z.oh);
+    launch_int(launch, w->z.ow);
+    launch_int(launch, w->z.stride_h);
+    launch_tasks(launch, (size_t)(w->z.n * w->c_blocks), 1, 1);
+    launch_work(launch, 0, 8.0 * (double)w->gathered);
+}
+
+static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct weights_plan w = weights_of(problem);
+    if (w.gathered) emit_gather(operands, list, &w);
+    int64_t passes =
+        divide_up(w.channels_max < w.z.c ? w.channels_max : w.z.c, w.channels) * (w.blocks_max / w.vectors);
+    int64_t planes = divide_up(w.channels_max, problem->device->vector_width) + w.blocks_max;
+    struct launch *launch = launch_add(list, "conv2d_pointwise_cpu", "pointwise_weights",
+        "-DNV=%d -DCT=%d -DPLANES_AHEAD=%d", (int)w.vectors, (int)w.channels, (int)divide_up(planes, passes));
+    launch_buffer(launch, w.gathered ? operands->workspace : operands->inputs[0]);
+    launch_buffer(launch, operands->inputs[1]);
+    launch_buffer(launch, operands->workspace);
+    launch_long(launch, (int64_t)w.parts_from);
+    launch_int(launch, w.z.c);
+    launch_int(launch, w.k_blocks);
+    launch_int(launch, w.length);
+    launch_int(launch, w.run);
+    launch_int(launch, w.runs_image);
+    launch_int(launch, w.runs);
+    launch_int(launch, w.runs_split);
+    launch_int(launch, w.chunk);
+    launch_int(launch, w.channels_max);
+    launch_int(launch, w.blocks_max);
+    launch_tasks(launch, (size_t)divide_up(w.z.c, w.channels_max), (size_t)divide_up(w.k_blocks, w.blocks_max),
+        (size_t)w.splits);
+    launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
+    conv2d_parts_emit(problem, operands, list, w.splits, w.parts_from);
+}
+
+const struct implementation conv2d_pointwise_forward = {
+    .name = "pointwise",
+    .fits = fits,
+    .layouts = conv2d_cpu_layouts,
+    .epilogues = conv2d_cpu_epilogues,
+    .prepared = prepared,
+    .emit_prepare = emit_prepare,
+    .emit = emit_product,
+};
+const struct implementation conv2d_pointwise_data_gradient = {
+    .name = "pointwise",
+    .fits = fits,
+    .layouts = conv2d_cpu_layouts,
+    .epilogues = conv2d_cpu_epilogues,
+    .prepared = prepared,
+    .emit_prepare = emit_prepare,
+    .emit = emit_product,
+};
+const struct implementation conv2d_pointwise_weight_gradient = {
+    .name = "pointwise",
+    .fits = fits,
+    .layouts = conv2d_cpu_layouts,
+    .epilogues = conv2d_cpu_sum_epilogues,
+    .workspace = weights_workspace,
+    .emit = emit_weights,
+};
