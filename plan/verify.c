@@ -251,30 +251,40 @@ static const struct node *representative(const struct plan *plan, const struct n
     return best;
 }
 
+/* Notes the verdict on disk. A lack of memory is no fault of the implementation: it is checked another time. */
+static tutti_status judge(struct device *device, const char *key, tutti_status status, bool *failed)
+{
+    if (status == TUTTI_NO_MEMORY || status == TUTTI_DEVICE_MEMORY) return TUTTI_OK;
+    if (status == TUTTI_OK) {
+        check_passed(device, key);
+        return TUTTI_OK;
+    }
+    blacklist_add(device, key, status_message());
+    *failed = true;
+    /* A kernel that hangs or breaks the device ends this process's use of it; the next process knows. */
+    if (status == TUTTI_DEVICE_LOST) return status;
+    return status == TUTTI_DEVICE ? check_device(device) : TUTTI_OK;
+}
+
 tutti_status verify_implementations(struct plan *plan, struct plan *small, bool *failed)
 {
     const double patience = plan->device->patience;
     tutti_status status = TUTTI_OK;
     *failed = false;
     plan->device->patience = TIME_OUT;
-    for (size_t n = 0; n < plan->graph.node_count; n++) {
+    for (size_t n = 0; status == TUTTI_OK && n < plan->graph.node_count; n++) {
         const struct node *node = &plan->graph.nodes[n];
         char key[96];
         if (!checkable(plan, node)) continue;
         key_of(node, key);
         if (check_is_decided(plan->device, key)) continue;
         const struct node *cheapest = representative(small, node);
-        status = cheapest ? verify_node(small, cheapest) : verify_node(plan, representative(plan, node));
-        bool no_room = status == TUTTI_NO_MEMORY || status == TUTTI_DEVICE_MEMORY;
-        if (status == TUTTI_OK) {
-            check_passed(plan->device, key);
-        } else if (!no_room) { /* else it is no fault of the implementation: it is checked another time */
-            blacklist_add(plan->device, key, status_message());
-            *failed = true;
-        }
-        if (status == TUTTI_DEVICE_LOST)
-            break; /* it hangs: nothing more runs in this process, but the next one knows */
+        struct plan *in = cheapest ? small : plan;
+        if (!cheapest) cheapest = representative(plan, node);
+        status = verify_node(in, cheapest);
+        if (status == TUTTI_DEVICE) status = verify_node(in, cheapest); /* a call may fail once, by chance */
+        status = judge(plan->device, key, status, failed);
     }
     plan->device->patience = patience;
-    return status == TUTTI_DEVICE_LOST ? status : TUTTI_OK;
+    return status;
 }
