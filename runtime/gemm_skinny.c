@@ -5,7 +5,8 @@
 enum {
     SMALL_MOST = 8, /* of the small size: beyond, the packed product is faster */
     DEEP = 8,       /* rows of B for each pass over a strip */
-    STRIP = 512,
+    STRIP_MOST = 512,
+    STRIP_LEAST = 64,
     TASKS_PER_UNIT = 8,
 };
 
@@ -29,7 +30,7 @@ static const char *refusal(const struct gemm *gemm, const struct capabilities *c
     if (gemm->batch != 1) return "it takes one product, not a batch of them";
     if (form_of(gemm) == FORM_NONE) return "both matrices are transposed";
     if (small_of(gemm) > SMALL_MOST) return "the batch has more than 8 samples";
-    if (form_of(gemm) == FORM_ROWS && can->local_bytes < sizeof(float) * STRIP * SMALL_MOST)
+    if (form_of(gemm) == FORM_ROWS && can->local_bytes < sizeof(float) * STRIP_MOST * SMALL_MOST)
         return "the device's local memory is too small for a strip of the output";
     return NULL;
 }
@@ -40,10 +41,23 @@ static size_t workspace(const struct gemm *gemm, const struct capabilities *can)
     return form_of(gemm) == FORM_ROWS ? sizeof(float) * (size_t)gemm->k * (size_t)gemm->m : 0;
 }
 
+static int64_t tasks_of(const struct launch_list *list)
+{
+    return (int64_t)TASKS_PER_UNIT * (list->device->can.units > 0 ? list->device->can.units : 1);
+}
+
+/* Columns of a strip: long ones read B in long runs, shorter ones give every unit some. */
+static int strip_of(const struct gemm *gemm, const struct launch_list *list)
+{
+    int strip = STRIP_MOST;
+    while (strip > STRIP_LEAST && divide_up(gemm->n, strip) < tasks_of(list) / 2) strip /= 2;
+    return strip;
+}
+
 /* Rows or columns of a task, a multiple of `unit`. */
 static int64_t part(int64_t total, int64_t unit, const struct launch_list *list)
 {
-    const int64_t tasks = (int64_t)TASKS_PER_UNIT * (list->device->can.units > 0 ? list->device->can.units : 1);
+    const int64_t tasks = tasks_of(list);
     return divide_up(divide_up(total, tasks), unit) * unit;
 }
 
@@ -51,7 +65,7 @@ static struct launch *add(const struct gemm *gemm, const char *kernel, struct la
 {
     char options[256];
     return launch_add(list, "gemm_skinny", kernel, "-DFORM=%d -DSMALL=%d -DSTRIP=%d -DDEEP=%d %s", (int)form_of(gemm),
-        (int)small_of(gemm), STRIP, DEEP, gemm_options(gemm, options, sizeof options));
+        (int)small_of(gemm), strip_of(gemm, list), DEEP, gemm_options(gemm, options, sizeof options));
 }
 
 static void buffers_of(const struct gemm_buffers *buffers, cl_mem a, struct launch *launch)
@@ -93,7 +107,7 @@ static void emit_rows(const struct gemm *gemm, const struct gemm_buffers *buffer
     launch_int(launch, gemm->k);
     launch_int(launch, gemm->ldb);
     launch_int(launch, gemm->ldc);
-    launch_tasks(launch, (size_t)divide_up(gemm->n, STRIP), 1, 1);
+    launch_tasks(launch, (size_t)divide_up(gemm->n, strip_of(gemm, list)), 1, 1);
     gemm_work(gemm, launch);
 }
 
