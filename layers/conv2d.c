@@ -224,6 +224,7 @@ tutti_tensor tutti_conv2d(
 static const struct implementation *const forward_implementations[] = {
     &conv2d_winograd_forward,
     &conv2d_pointwise_forward,
+    &conv2d_depthwise_forward,
     &conv2d_direct_forward,
     &conv2d_depthwise_gpu_forward,
     &conv2d_implicit_gemm_forward,
@@ -233,6 +234,7 @@ static const struct implementation *const forward_implementations[] = {
 static const struct implementation *const data_gradient_implementations[] = {
     &conv2d_winograd_data_gradient,
     &conv2d_pointwise_data_gradient,
+    &conv2d_depthwise_data_gradient,
     &conv2d_direct_data_gradient,
     &conv2d_depthwise_gpu_data_gradient,
     &conv2d_implicit_gemm_data_gradient,
@@ -242,6 +244,7 @@ static const struct implementation *const data_gradient_implementations[] = {
 static const struct implementation *const weight_gradient_implementations[] = {
     &conv2d_winograd_weight_gradient,
     &conv2d_pointwise_weight_gradient,
+    &conv2d_depthwise_weight_gradient,
     &conv2d_direct_weight_gradient,
     &conv2d_depthwise_gpu_weight_gradient,
     &conv2d_implicit_gemm_weight_gradient,

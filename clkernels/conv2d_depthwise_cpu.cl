@@ -1,0 +1,211 @@
+/* Depthwise convolution (groups = input channels = output channels) on a CPU-class device, one SIMD lane for each channel:
+ *
+ *   forward          y[n,c,oh,ow] = sum over r,s of x[n, c, oh*stride - padding + r*dilation, ...] w[c,r,s] + bias[c]
+ *   data gradient    dx[n,c,h,w]  = sum over r,s of dy[n, c, (h + padding - r*dilation)/stride, ...] w[c,r,s]
+ *                                   over the taps for which the divisions leave no rest
+ *   weight gradient  dw[c,r,s]    = sum over n,oh,ow of dy[n,c,oh,ow] x[n, c, oh*stride - padding + r*dilation, ...]
+ *
+ *   x, y     blocked, and `add` like the result, which may be add
+ *   packed   bias [blocks][V], then weights [blocks][R*S][V] (depthwise_pack)
+ *   part     in the workspace: [parts][blocks][R*S][V], which conv2d_sum adds and writes plain
+ *
+ * A task walks the rows of a plane (image, block of channels) in tiles of T columns, whose sums stay in registers; each
+ * source vector is loaded once for all taps of its row. The borders cost nothing in the middle of a row: the first and the
+ * last tile are instances of their own, without the taps that lie outside (GUARD 1: every load is checked instead, for
+ * rows too short for that). The last tiles of a row overlap those before; columns that they repeat are skipped.
+ *
+ * Columns of the data gradient come in groups of STRIDE_W, of which a tile has T; tap s of column a of a group reads dy at
+ * (a + PADDING_W - s*DILATION_W)/STRIDE_W from the group's number on, a number between FIRST and LAST.
+ *
+ * Launched by conv2d_depthwise.c with (blocks, images, ranges of rows) tasks; depthwise_weights with (blocks, chunks of
+ * images, ranges of rows).
+ *
+ * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, PADDING_H, PADDING_W, T, GUARD, REACH (vectors of a row that a
+ * tile reads), LEFT (of the first tile, those outside), RIGHT (of the last tile, those inside), EDGE (columns that the
+ * tile before the last one keeps away from the end), FIRST, LAST, STREAM, epilogue. */
+#include "conv2d_cpu.h"
+#define TAPS (R * S)
+
+kernel TASK void depthwise_pack(const global float *restrict w, const global float *restrict bias,
+    global float *restrict packed, int C)
+{
+    const int block = get_group_id(0), blocks = get_num_groups(0);
+    for (int l = 0; l < V; l++) {
+        const int c = block * V + l;
+        packed[c] = HAS_BIAS && c < C ? bias[c] : 0.0f;
+        for (int tap = 0; tap < TAPS; tap++)
+            packed[((size_t)blocks + (size_t)block * TAPS + tap) * V + l] = c < C ? w[(size_t)c * TAPS + tap] : 0.0f;
+    }
+}
+
+/* Whether the i-th vector that a tile reads from `at` on exists; constant but for GUARD. */
+INLINE bool exists(int i, int at, int width, bool left, bool right)
+{
+#if GUARD
+    return at + i >= 0 && at + i < width;
+#else
+    return !(left && i < LEFT) && !(right && i >= RIGHT);
+#endif
+}
+
+/* Tiles of a row of `columns`, at least T: `tile(first column, first column that is new, left, right)` for each. */
+#define FOR_TILES(columns, tile)                                                                                       \
+    if (GUARD || (columns) == T)                                                                                       \
+        for (int done_ = 0; done_ < (columns); done_ += T) {                                                           \
+            const int from_ = min(done_, (columns) - T);                                                               \
+            tile(from_, done_, true, true);                                                                            \
+        }                                                                                                              \
+    else {                                                                                                             \
+        int done_ = T;                                                                                                 \
+        tile(0, 0, true, false);                                                                                       \
+        while (done_ + T < (columns)) {                                                                                \
+            const int from_ = min(done_, (columns) - T - EDGE);                                                        \
+            tile(from_, done_, false, false);                                                                          \
+            done_ = from_ + T;                                                                                         \
+        }                                                                                                              \
+        tile((columns) - T, done_, false, true);                                                                       \
+    }
+
+#ifdef FORWARD
+INLINE void forward_tile(const global float *restrict x, const VF *w, VF bias, const global float *add, global float *y,
+    size_t y_row, int oy, int from, int begin, int height, int width, bool left, bool right)
+{
+    VF acc[T];
+    UNROLL for (int o = 0; o < T; o++) acc[o] = bias;
+    const int at = from * STRIDE_W - PADDING_W;
+    UNROLL for (int r = 0; r < R; r++) {
+        const int iy = oy * STRIDE_H - PADDING_H + r * DILATION_H;
+        if (iy < 0 || iy >= height) continue;
+        const global float *row = x + ((size_t)iy * width + at) * V;
+        UNROLL for (int i = 0; i < REACH; i++) if (exists(i, at, width, left, right))
+        {
+            const VF v = VLOAD(i, row);
+            UNROLL for (int s = 0; s < S; s++) {
+                const int o = i - s * DILATION_W;
+                if (o >= 0 && o % STRIDE_W == 0 && o / STRIDE_W < T)
+                    acc[o / STRIDE_W] = fma(v, w[r * S + s], acc[o / STRIDE_W]);
+            }
+        }
+    }
+    UNROLL for (int o = 0; o < T; o++) if (from + o >= begin)
+    {
+        const size_t to = y_row + (size_t)(from + o) * V;
+        STORE(y + to, FINISH(acc[o], add, to));
+    }
+}
+
+kernel TASK void depthwise_forward(const global float *restrict x, const global float *restrict packed,
+    const global float *add, global float *y, int height, int width, int OH, int OW, int rows_max)
+{
+    const int block = get_group_id(0), blocks = get_num_groups(0);
+    const size_t plane = (size_t)get_group_id(1) * blocks + block;
+    const int first = get_group_id(2) * rows_max, last = min(first + rows_max, OH);
+    x += plane * height * width * V;
+    VF w[TAPS];
+    const VF bias = VLOAD(block, packed);
+    UNROLL for (int i = 0; i < TAPS; i++) w[i] = VLOAD((size_t)blocks + (size_t)block * TAPS + i, packed);
+    for (int oy = first; oy < last; oy++) {
+        const size_t row = (plane * OH + oy) * OW * V;
+#define TILE(from, begin, left, right)                                                                                 \
+    forward_tile(x, w, bias, add, y, row, oy, from, begin, height, width, left, right)
+        FOR_TILES(OW, TILE)
+#undef TILE
+    }
+}
+#endif
+
+#ifdef GRADIENT
+INLINE void gradient_tile(const global float *restrict dy, const VF *w, const global float *add, global float *dx,
+    size_t dx_row, int iy, int from, int begin, int OH, int OW, int width, bool left, bool right)
+{
+    VF acc[T][STRIDE_W];
+    UNROLL for (int t = 0; t < T; t++) UNROLL for (int a = 0; a < STRIDE_W; a++) acc[t][a] = (VF)(0.0f);
+    const int at = from + FIRST;
+    UNROLL for (int r = 0; r < R; r++) {
+        const int down = iy + PADDING_H - r * DILATION_H;
+        if (down < 0 || down % STRIDE_H || down / STRIDE_H >= OH) continue;
+        const global float *row = dy + ((size_t)(down / STRIDE_H) * OW + at) * V;
+        UNROLL for (int i = 0; i < REACH; i++) if (exists(i, at, OW, left, right))
+        {
+            const VF v = VLOAD(i, row);
+            UNROLL for (int a = 0; a < STRIDE_W; a++) UNROLL for (int s = 0; s < S; s++)
+            {
+                const int offset = a + PADDING_W - s * DILATION_W - FIRST * STRIDE_W; /* not negative where it divides */
+                const int t = i - offset / STRIDE_W;
+                if (offset % STRIDE_W == 0 && t >= 0 && t < T) acc[t][a] = fma(v, w[r * S + s], acc[t][a]);
+            }
+        }
+    }
+    UNROLL for (int t = 0; t < T; t++) if (from + t >= begin) UNROLL for (int a = 0; a < STRIDE_W; a++)
+    {
+        const int ix = (from + t) * STRIDE_W + a;
+        const size_t to = dx_row + (size_t)ix * V;
+        if (ix < width) STORE(dx + to, FINISH(acc[t][a], add, to));
+    }
+}
+
+kernel TASK void depthwise_gradient(const global float *restrict dy, const global float *restrict packed,
+    const global float *add, global float *dx, int height, int width, int OH, int OW, int rows_max)
+{
+    const int block = get_group_id(0), blocks = get_num_groups(0);
+    const size_t plane = (size_t)get_group_id(1) * blocks + block;
+    const int first = get_group_id(2) * rows_max, last = min(first + rows_max, height);
+    dy += plane * OH * OW * V;
+    VF w[TAPS];
+    UNROLL for (int i = 0; i < TAPS; i++) w[i] = VLOAD((size_t)blocks + (size_t)block * TAPS + i, packed);
+    const int columns = (width + STRIDE_W - 1) / STRIDE_W;
+    for (int iy = first; iy < last; iy++) {
+        const size_t row = (plane * height + iy) * width * V;
+#define TILE(from, begin, left, right)                                                                                 \
+    gradient_tile(dy, w, add, dx, row, iy, from, begin, OH, OW, width, left, right)
+        FOR_TILES(columns, TILE)
+#undef TILE
+    }
+}
+#endif
+
+#ifdef WEIGHTS
+INLINE void weights_tile(const global float *restrict x, const global float *restrict dy_row, VF *sum, int oy, int from,
+    int begin, int height, int width, bool left, bool right)
+{
+    VF d[T];
+    UNROLL for (int o = 0; o < T; o++) d[o] = from + o >= begin ? VLOAD(from + o, dy_row) : (VF)(0.0f);
+    const int at = from * STRIDE_W - PADDING_W;
+    UNROLL for (int r = 0; r < R; r++) {
+        const int iy = oy * STRIDE_H - PADDING_H + r * DILATION_H;
+        if (iy < 0 || iy >= height) continue;
+        const global float *row = x + ((size_t)iy * width + at) * V;
+        UNROLL for (int i = 0; i < REACH; i++) if (exists(i, at, width, left, right))
+        {
+            const VF v = VLOAD(i, row);
+            UNROLL for (int s = 0; s < S; s++) {
+                const int o = i - s * DILATION_W;
+                if (o >= 0 && o % STRIDE_W == 0 && o / STRIDE_W < T)
+                    sum[r * S + s] = fma(v, d[o / STRIDE_W], sum[r * S + s]);
+            }
+        }
+    }
+}
+
+kernel TASK void depthwise_weights(const global float *restrict x, const global float *restrict dy,
+    global float *workspace, int images, int images_max, int height, int width, int OH, int OW, int rows_max)
+{
+    const int block = get_group_id(0), blocks = get_num_groups(0);
+    const int n0 = get_group_id(1) * images_max, n1 = min(n0 + images_max, images);
+    const int first = get_group_id(2) * rows_max, last = min(first + rows_max, OH);
+    VF sum[TAPS];
+    UNROLL for (int i = 0; i < TAPS; i++) sum[i] = (VF)(0.0f);
+    for (int n = n0; n < n1; n++) {
+        const size_t plane = (size_t)n * blocks + block;
+        const global float *source = x + plane * height * width * V;
+        for (int oy = first; oy < last; oy++) {
+            const global float *row = dy + (plane * OH + oy) * OW * V;
+#define TILE(from, begin, left, right) weights_tile(source, row, sum, oy, from, begin, height, width, left, right)
+            FOR_TILES(OW, TILE)
+#undef TILE
+        }
+    }
+    const int part = get_group_id(2) * get_num_groups(1) + get_group_id(1);
+    UNROLL for (int i = 0; i < TAPS; i++) VSTORE(sum[i], ((size_t)part * blocks + block) * TAPS + i, workspace);
+}
+#endif

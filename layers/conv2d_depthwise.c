@@ -1,0 +1,241 @@
+/* conv2d, depthwise: one kernel for each channel, on CPU-class devices. Kernels: clkernels/conv2d_depthwise_cpu.cl. */
+#include "base/memory.h"
+#include "layers/conv2d_cpu.h"
+#include "layers/layers.h"
+
+enum { MOST_TAPS = 81, MOST_STRIDE = 4 }; /* their products are unrolled */
+
+static const char *fits(const struct problem *problem)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    if (z.groups == 1 || z.groups != z.c || z.c != z.k) return "groups, input and output channels are not the same";
+    if (z.r * z.s > MOST_TAPS) return "the kernel has more than 81 taps, which are unrolled";
+    if (z.stride_h > MOST_STRIDE || z.stride_w > MOST_STRIDE)
+        return "stride is more than 4, and its products are unrolled";
+    return conv2d_cpu_refusal(problem);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- tiles */
+
+/* See the kernel's macros. */
+struct tiles {
+    int64_t columns; /* of a row of results; data gradient: groups of stride columns */
+    int64_t T, reach, left, right, edge;
+    int64_t first, last; /* data gradient: offsets of the source */
+    bool guard;
+};
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* a / b upwards, b > 0. */
+static int64_t ceiling(int64_t a, int64_t b)
+{
+    return a > 0 ? (a + b - 1) / b : -(-a / b);
+}
+
+/* Whether tiles of T columns can be told apart into first, middle and last ones. before, after: columns at the ends of
+ * a row that read outside. */
+static bool separable(int64_t T, int64_t columns, int64_t before, int64_t after)
+{
+    return T == columns || (columns - T >= most(before, after) && T >= before + after);
+}
+
+/* `registers` accumulators at most. Few columns are repeated where T divides them. */
+static void choose_T(struct tiles *t, int64_t registers, int64_t before, int64_t after)
+{
+    double best = 0;
+    t->guard = true;
+    for (int64_t T = registers < t->columns ? registers : t->columns; T > 0; T--) {
+        if (!separable(T, t->columns, before, after)) continue;
+        double cost = (double)(divide_up(t->columns, T) * (T + 1)); /* 1: the start of a tile */
+        if (!t->guard && cost >= best) continue;
+        best = cost;
+        t->T = T;
+        t->guard = false;
+    }
+    if (t->guard) t->T = t->columns < 4 ? t->columns : 4;
+}
+
+static struct tiles tiles_forward(const struct conv2d_sizes *z, int64_t registers)
+{
+    struct tiles t = { .columns = z->ow };
+    int64_t span = (z->s - 1) * z->dilation_w;
+    int64_t over = (z->ow - 1) * z->stride_w + span - z->padding_w - (z->w - 1);
+    t.edge = most(0, ceiling(over, z->stride_w));
+    choose_T(&t, registers, ceiling(z->padding_w, z->stride_w), t.edge);
+    t.reach = (t.T - 1) * z->stride_w + span + 1;
+    t.left = z->padding_w;
+    t.right = z->w - ((z->ow - t.T) * z->stride_w - z->padding_w);
+    return t;
+}
+
+static struct tiles tiles_gradient(const struct conv2d_sizes *z, int64_t registers)
+{
+    struct tiles t = { .columns = divide_up(z->w, z->stride_w) };
+    t.first = ceiling(z->padding_w - (z->s - 1) * z->dilation_w, z->stride_w);
+    t.last = (z->stride_w - 1 + z->padding_w) / z->stride_w;
+    t.edge = most(0, t.columns - 1 + t.last - (z->ow - 1));
+    choose_T(&t, most(1, registers / z->stride_w), most(0, -t.first), t.edge);
+    t.reach = t.T + t.last - t.first;
+    t.left = most(0, -t.first);
+    t.right = z->ow - (t.columns - t.T) - t.first;
+    return t;
+}
+
+/* Accumulators beside the weights (or the other way round), which stay in registers where there are few. */
+static int64_t accumulators(const struct problem *problem, const struct conv2d_sizes *z)
+{
+    if (conv2d_registers(problem) == 16) return 6;
+    return z->r * z->s <= 9 ? 14 : 7;
+}
+
+static struct launch *add_launch(const struct problem *problem, const struct operands *operands,
+    struct launch_list *list, const char *kernel, const char *what, const struct tiles *t)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    bool gradient = problem->node->operation == &operation_conv2d_data_gradient;
+    double bytes = 4.0 * (double)(z.n * z.c) * (double)(gradient ? z.h * z.w : z.oh * z.ow);
+    char epilogue[256];
+    return launch_add(list, "conv2d_depthwise_cpu", kernel,
+        "-D%s -DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DDILATION_H=%d -DDILATION_W=%d -DPADDING_H=%d -DPADDING_W=%d "
+        "-DT=%d "
+        "-DGUARD=%d -DREACH=%d -DLEFT=%d -DRIGHT=%d -DEDGE=%d -DFIRST=%d -DHAS_BIAS=%d -DSTREAM=%d %s",
+        what, (int)z.r, (int)z.s, (int)z.stride_h, (int)z.stride_w, (int)z.dilation_h, (int)z.dilation_w,
+        (int)z.padding_h, (int)z.padding_w, (int)t->T, t->guard, (int)t->reach, (int)t->left, (int)t->right,
+        (int)t->edge, (int)t->first, problem->inputs[2] != NULL && !gradient,
+        !operands->add && bytes > CONV2D_STREAM_BYTES,
+        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+}
+
+static void launch_planes(struct launch *launch, const struct conv2d_sizes *z, int64_t rows_max)
+{
+    launch_int(launch, z->h);
+    launch_int(launch, z->w);
+    launch_int(launch, z->oh);
+    launch_int(launch, z->ow);
+    launch_int(launch, rows_max);
+}
+
+/* ----------------------------------------------------------------------------------------- forward, data gradient */
+
+static int64_t blocks_of(const struct problem *problem)
+{
+    return divide_up(conv2d_sizes_of(problem).c, problem->device->vector_width);
+}
+
+static size_t prepared(const struct problem *problem)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    return (size_t)(blocks_of(problem) * problem->device->vector_width * (1 + z.r * z.s)) * sizeof(float);
+}
+
+static void emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    bool bias = problem->inputs[2] != NULL && problem->node->operation != &operation_conv2d_data_gradient;
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    struct launch *launch = launch_add(list, "conv2d_depthwise_cpu", "depthwise_pack",
+        "-DR=%d -DS=%d -DHAS_BIAS=%d -DGUARD=1", (int)z.r, (int)z.s, bias);
+    launch_buffer(launch, operands->inputs[1]);
+    launch_buffer(launch, bias ? operands->inputs[2] : operands->inputs[1]);
+    launch_buffer(launch, operands->prepared);
+    launch_int(launch, z.c);
+    launch_tasks(launch, (size_t)blocks_of(problem), 1, 1);
+    launch_work(launch, 0, 8.0 * (double)(z.c * z.r * z.s));
+}
+
+/* Rows of a task: whole planes, unless those are too few. */
+static int64_t rows_of_task(const struct problem *problem, int64_t planes, int64_t rows)
+{
+    int64_t wanted = conv2d_tasks_wanted(problem, 4 * conv2d_flops(problem)); /* they are bound by memory */
+    int64_t ranges = divide_up(wanted, planes);
+    return divide_up(rows, ranges < rows ? ranges : rows);
+}
+
+static void emit_product(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    bool gradient = problem->node->operation == &operation_conv2d_data_gradient;
+    int64_t registers = accumulators(problem, &z), rows = gradient ? z.h : z.oh, blocks = blocks_of(problem);
+    struct tiles tiles = gradient ? tiles_gradient(&z, registers) : tiles_forward(&z, registers);
+    int64_t rows_max = rows_of_task(problem, z.n * blocks, rows);
+    struct launch *launch = gradient ? add_launch(problem, operands, list, "depthwise_gradient", "GRADIENT", &tiles)
+                                     : add_launch(problem, operands, list, "depthwise_forward", "FORWARD", &tiles);
+    launch_buffer(launch, operands->inputs[0]);
+    launch_buffer(launch, operands->prepared);
+    launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
+    launch_buffer(launch, operands->outputs[0]);
+    launch_planes(launch, &z, rows_max);
+    launch_tasks(launch, (size_t)blocks, (size_t)z.n, (size_t)divide_up(rows, rows_max));
+    launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
+}
+
+/* ------------------------------------------------------------------------------------------------ weight gradient */
+
+struct weights_plan {
+    int64_t images_max, rows_max, parts; /* of a task */
+};
+
+static struct weights_plan weights_of(const struct problem *problem)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    struct weights_plan w;
+    int64_t blocks = blocks_of(problem), wanted = conv2d_tasks_wanted(problem, 4 * conv2d_flops(problem));
+    w.images_max = divide_up(z.n, most(1, divide_up(wanted, blocks)));
+    int64_t chunks = divide_up(z.n, w.images_max);
+    w.rows_max = rows_of_task(problem, blocks * chunks, z.oh);
+    w.parts = chunks * divide_up(z.oh, w.rows_max);
+    return w;
+}
+
+static size_t weights_workspace(const struct problem *problem)
+{
+    return conv2d_parts_bytes(problem, weights_of(problem).parts);
+}
+
+static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    struct weights_plan w = weights_of(problem);
+    struct tiles tiles = tiles_forward(&z, accumulators(problem, &z));
+    struct launch *launch = add_launch(problem, operands, list, "depthwise_weights", "WEIGHTS", &tiles);
+    launch_buffer(launch, operands->inputs[0]);
+    launch_buffer(launch, operands->inputs[1]);
+    launch_buffer(launch, operands->workspace);
+    launch_int(launch, z.n);
+    launch_int(launch, w.images_max);
+    launch_planes(launch, &z, w.rows_max);
+    launch_tasks(
+        launch, (size_t)blocks_of(problem), (size_t)divide_up(z.n, w.images_max), (size_t)divide_up(z.oh, w.rows_max));
+    launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
+    conv2d_parts_emit(problem, operands, list, w.parts, 0);
+}
+
+const struct implementation conv2d_depthwise_forward = {
+    .name = "depthwise",
+    .fits = fits,
+    .layouts = conv2d_cpu_layouts,
+    .epilogues = conv2d_cpu_epilogues,
+    .prepared = prepared,
+    .emit_prepare = emit_prepare,
+    .emit = emit_product,
+};
+const struct implementation conv2d_depthwise_data_gradient = {
+    .name = "depthwise",
+    .fits = fits,
+    .layouts = conv2d_cpu_layouts,
+    .epilogues = conv2d_cpu_epilogues,
+    .prepared = prepared,
+    .emit_prepare = emit_prepare,
+    .emit = emit_product,
+};
+const struct implementation conv2d_depthwise_weight_gradient = {
+    .name = "depthwise",
+    .fits = fits,
+    .layouts = conv2d_cpu_layouts,
+    .epilogues = conv2d_cpu_sum_epilogues,
+    .workspace = weights_workspace,
+    .emit = emit_weights,
+};
