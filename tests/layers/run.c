@@ -9,9 +9,6 @@
 
 enum { POISON = 0x7fc0beef, TAIL = 64 }; /* a NaN; floats behind the arenas of parameters and gradients */
 
-/* Implementations that calculate in another way than the formula, and so round where integers would not. */
-static const char *const inexact[] = { "winograd", "fft", "clblast" };
-
 struct bench {
     const struct expectation *e;
     struct device *device;
@@ -22,19 +19,16 @@ struct bench {
     float *results, *gradient_arena, *again;
 };
 
-/* How a limit is chosen: by what the slackest implementation of the plan does. */
+/* Winograd's transforms have fractions: it rounds where a sum of integers would not. */
 static enum tolerance_class class_of(const struct bench *b)
 {
-    enum tolerance_class class = b->e->class;
     for (size_t n = 0; n < b->plan->graph.node_count; n++) {
         const struct node *node = &b->plan->graph.nodes[n];
-        if (node->implementation < 0) continue;
-        const char *name = node->operation->implementations[node->implementation]->name;
-        if (!strcmp(name, inexact[0]) && class < TOLERANCE_WINOGRAD) class = TOLERANCE_WINOGRAD;
-        for (size_t i = 1; i < sizeof inexact / sizeof *inexact; i++)
-            if (!strcmp(name, inexact[i]) && class < TOLERANCE_SUM && b->device->can.half) class = TOLERANCE_SUM;
+        if (node->implementation < 0 || b->e->class >= TOLERANCE_WINOGRAD) continue;
+        if (!strcmp(node->operation->implementations[node->implementation]->name, "winograd"))
+            return TOLERANCE_WINOGRAD;
     }
-    return class;
+    return b->e->class;
 }
 
 static tutti_status open_plan(struct bench *b, enum plan_mode mode, const char *force)

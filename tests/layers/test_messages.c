@@ -1,0 +1,111 @@
+/* What builders say to wrong attributes and shapes: the first error stays in the network, with the attribute and its
+ * value in the message. Needs no device. */
+#include <check.h>
+#include <string.h>
+#undef fail /* base/status.h has its own */
+
+#include "runtime/device.h"
+#include "tutti.h"
+
+struct wrong_conv2d {
+    int64_t channels, kernel;
+    tutti_conv2d_options options;
+    tutti_status status;
+    const char *says[2]; /* parts of the message */
+};
+
+/* All on an input of 6 channels and 5 x 7 pixels. */
+static const struct wrong_conv2d wrong[] = {
+    { 0, 3, { 0 }, TUTTI_INVALID, { "channels 0", "at least 1" } },
+    { 8, 0, { 0 }, TUTTI_INVALID, { "kernel 0 (height)", "at least 1" } },
+    { 8, -3, { 0 }, TUTTI_INVALID, { "kernel -3", "at least 1" } },
+    { 8, 3, { .kernel_w = -1 }, TUTTI_INVALID, { "kernel -1 (width)", "at least 1" } },
+    { 8, 3, { .stride = -2 }, TUTTI_INVALID, { "stride -2 (height)", "at least 1" } },
+    { 8, 3, { .stride_w = -1 }, TUTTI_INVALID, { "stride -1 (width)", "at least 1" } },
+    { 8, 3, { .padding = -1 }, TUTTI_INVALID, { "padding -1 (height)", "negative" } },
+    { 8, 3, { .padding_w = -2 }, TUTTI_INVALID, { "padding -2 (width)", "negative" } },
+    { 8, 3, { .dilation = -4 }, TUTTI_INVALID, { "dilation -4 (height)", "at least 1" } },
+    { 8, 3, { .groups = 4 }, TUTTI_SHAPE, { "groups 4", "6 channels" } },
+    { 8, 3, { .groups = 3 }, TUTTI_SHAPE, { "groups 3", "output's 8" } },
+    { 8, 3, { .groups = -1 }, TUTTI_SHAPE, { "groups -1", "6 channels" } },
+    { 8, 6, { 0 }, TUTTI_SHAPE, { "kernel 6", "only 5" } },
+    { 8, 3, { .dilation = 3 }, TUTTI_SHAPE, { "dilation 3 spans 7", "only 5" } },
+    { INT64_MAX, 3, { 0 }, TUTTI_INVALID, { "channels 9223372036854775807", NULL } },
+    { 8, INT64_MAX, { 0 }, TUTTI_INVALID, { "kernel 9223372036854775807", NULL } },
+    { 8, 3, { .padding = INT64_MAX }, TUTTI_INVALID, { "padding 9223372036854775807", NULL } },
+};
+
+START_TEST(test_conv2d_says_what_is_wrong)
+{
+    const struct wrong_conv2d *w = &wrong[_i];
+    struct tutti_runtime runtime = { 0 };
+    tutti_network *network = tutti_network_new(&runtime);
+    tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(6, 5, 7));
+    tutti_tensor y = tutti_conv2d(network, x, w->channels, w->kernel, &w->options);
+    ck_assert_int_lt(y.id, 0);
+    ck_assert_int_eq(tutti_network_status(network), w->status);
+    for (int i = 0; i < 2 && w->says[i]; i++)
+        ck_assert_msg(
+            strstr(tutti_message(NULL), w->says[i]) != NULL, "'%s' does not say '%s'", tutti_message(NULL), w->says[i]);
+    tutti_network_free(network);
+}
+END_TEST
+
+START_TEST(test_conv2d_wants_an_image)
+{
+    struct tutti_runtime runtime = { 0 };
+    tutti_network *network = tutti_network_new(&runtime);
+    tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(6));
+    ck_assert_int_lt(tutti_conv2d(network, x, 8, 3, NULL).id, 0);
+    ck_assert_int_eq(tutti_network_status(network), TUTTI_SHAPE);
+    ck_assert_ptr_nonnull(strstr(tutti_message(NULL), "must be an image [C, H, W]"));
+    /* The first error stays, whatever follows. */
+    tutti_conv2d(network, (tutti_tensor) { 99 }, 0, 0, NULL);
+    ck_assert_ptr_nonnull(strstr((tutti_network_status(network), tutti_message(NULL)), "must be an image [C, H, W]"));
+    tutti_network_free(network);
+}
+END_TEST
+
+START_TEST(test_conv2d_shapes_and_names)
+{
+    struct tutti_runtime runtime = { 0 };
+    tutti_network *network = tutti_network_new(&runtime);
+    tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(6, 5, 7));
+    tutti_tensor y = tutti_conv2d(network, x, 9, 3,
+        &(tutti_conv2d_options) {
+            .name = "a", .padding = 2, .padding_w = -1, .stride = 2, .stride_w = 3, .groups = 3 });
+    tutti_shape shape, weights;
+    const char *name;
+    bool trained;
+    ck_assert_int_eq(tutti_shape_of(network, y, &shape), TUTTI_OK);
+    ck_assert_int_eq(shape.rank, 3);
+    ck_assert_int_eq(shape.sizes[0], 9);
+    ck_assert_int_eq(shape.sizes[1], 4);
+    ck_assert_int_eq(shape.sizes[2], 2);
+    ck_assert_int_eq(tutti_parameter_info(network, 0, &name, &weights, &trained), TUTTI_OK);
+    ck_assert_str_eq(name, "a.weight");
+    ck_assert(trained && weights.rank == 4 && weights.sizes[1] == 2 && weights.sizes[3] == 3);
+    ck_assert_int_eq(tutti_parameter_info(network, 1, &name, &weights, &trained), TUTTI_OK);
+    ck_assert_str_eq(name, "a.bias");
+    tutti_layer_info info;
+    ck_assert_int_eq(tutti_network_layer(network, 0, &info), TUTTI_OK);
+    ck_assert_double_eq(info.flops, 2.0 * 9 * 4 * 2 * 2 * 3 * 3);
+    ck_assert_int_eq(info.parameters, 9 * 2 * 3 * 3 + 9);
+    tutti_network_free(network);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("messages");
+    TCase *tcase = tcase_create("conv2d");
+    tcase_add_loop_test(tcase, test_conv2d_says_what_is_wrong, 0, sizeof wrong / sizeof *wrong);
+    tcase_add_test(tcase, test_conv2d_wants_an_image);
+    tcase_add_test(tcase, test_conv2d_shapes_and_names);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
