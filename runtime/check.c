@@ -147,7 +147,7 @@ bool check_matrix(struct device *device)
     bool proven = false;
     cl_mem out = NULL;
     for (size_t i = 0; !proven && i < sizeof(matrix_forms) / sizeof(matrix_forms[0]); i++) {
-        if (!device_has_extension(device->id, device->can.platform, matrix_forms[i].extension)) continue;
+        if (!device_has_extension(device->id, matrix_forms[i].extension)) continue;
         if (!out && buffer_new(device, 4096, &out) != TUTTI_OK) break;
         proven = matrix_run(device, &matrix_forms[i], out) == TUTTI_OK;
     }

@@ -30,9 +30,8 @@ struct checks;
 
 /* Faults and habits of drivers, by platform and version, that no query tells; the reasons are in device.c. */
 enum quirk {
-    QUIRK_KEEPS_CACHE = 1,   /* has a good cache of programs itself: none is kept beside it */
-    QUIRK_COMPILES_LATE = 2, /* compiles a kernel at its first launch, so kernels are warmed up */
-    QUIRK_WAITS_SPIN = 4,    /* waiting burns a core: sleep first */
+    QUIRK_KEEPS_CACHE = 1, /* has a good cache of programs itself: none is kept beside it */
+    QUIRK_WAITS_SPIN = 2,  /* waiting burns a core: sleep first */
 };
 
 struct device {
@@ -62,8 +61,7 @@ struct found_device;
 /* Context, queue and programs of a device that was found. device->runtime is set before. */
 tutti_status device_open(struct device *device, const struct found_device *found);
 void device_close(struct device *device); /* takes a zeroed one */
-/* Whether the device advertises it and the table of quirks believes it. */
-bool device_has_extension(cl_device_id id, const char *platform, const char *name);
+bool device_has_extension(cl_device_id id, const char *name);
 /* Waits until an event is complete, without burning a core. A command that failed is an error; one that takes longer
  * than the device's patience is TUTTI_DEVICE_LOST: its queue is of no use any more. The event stays. */
 tutti_status event_wait(struct device *device, cl_event event);
