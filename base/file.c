@@ -3,8 +3,10 @@
 #include "base/memory.h"
 #include "base/status.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,17 +66,45 @@ tutti_status atomic_file_flush(struct atomic_file *file)
     return fail(TUTTI_FILE, "cannot write '%s' to the disk: %s", file->path, strerror(errno));
 }
 
+/* The folder of a file, freed by free(); NULL without memory. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return !slash ? memory_copy_text(".") : memory_format("%.*s", slash == path ? 1 : (int)(slash - path), path);
+}
+
 /* A rename is on the disk only once its folder is. Some file systems cannot do that: the rename itself is done. */
 static void flush_folder(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    char *folder =
-        !slash ? memory_copy_text(".") : memory_format("%.*s", slash == path ? 1 : (int)(slash - path), path);
+    char *folder = folder_of(path);
     int descriptor = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (descriptor >= 0) {
         (void)!fsync(descriptor);
         close(descriptor);
     }
+    free(folder);
+}
+
+/* Whether `entry` is the temporary name that atomic_file_open() gave to `name` in a process that is gone. */
+static bool is_orphan(const char *entry, const char *name)
+{
+    long process;
+    unsigned number;
+    int length = 0;
+    const size_t prefix = strlen(name);
+    if (strncmp(entry, name, prefix) != 0) return false;
+    if (sscanf(entry + prefix, ".%ld-%u.tmp%n", &process, &number, &length) != 2 || length == 0) return false;
+    return entry[prefix + (size_t)length] == '\0' && process > 0 && kill((pid_t)process, 0) != 0 && errno == ESRCH;
+}
+
+void atomic_file_sweep(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = folder_of(path);
+    DIR *directory = folder ? opendir(folder) : NULL;
+    for (struct dirent *entry; directory && (entry = readdir(directory));)
+        if (is_orphan(entry->d_name, slash ? slash + 1 : path)) unlinkat(dirfd(directory), entry->d_name, 0);
+    if (directory) closedir(directory);
     free(folder);
 }
 

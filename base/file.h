@@ -14,6 +14,8 @@ tutti_status atomic_file_flush(struct atomic_file *file);
 /* Flushes, renames and frees; on failure the temporary file is removed and the older file stays whole. */
 tutti_status atomic_file_commit(struct atomic_file *file);
 void atomic_file_abandon(struct atomic_file *file); /* takes NULL */
+/* Removes temporary files of this path that processes left which were killed. */
+void atomic_file_sweep(const char *path);
 
 /* The whole file, freed by free(). Larger than limit: TUTTI_FORMAT. */
 tutti_status file_read(const char *path, size_t limit, unsigned char **data, size_t *size);

@@ -227,12 +227,15 @@ static bool hash_of_state(const struct safetensors *state, uint64_t *hash)
     return *end == '\0';
 }
 
-/* Step 3 of an earlier save that was killed before it. A .new that belongs to nothing is left: it is overwritten. */
+/* Step 3 of an earlier save that was killed before it. A .new that belongs to nothing is left: it is overwritten. And
+ * temporary files of saves that were killed are removed: they may be large. */
 static tutti_status settle(const struct names *names)
 {
     tutti_status status = TUTTI_OK;
     struct safetensors *state = NULL, *pending = NULL;
     uint64_t hash;
+    atomic_file_sweep(names->pending);
+    atomic_file_sweep(names->state);
     if (access(names->pending, F_OK) != 0) return TUTTI_OK;
     if (safetensors_open(names->pending, &pending) == TUTTI_OK && safetensors_open(names->state, &state) == TUTTI_OK &&
         hash_of_state(state, &hash) && hash == hash_of_file(pending))

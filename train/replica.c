@@ -205,9 +205,15 @@ tutti_status replica_plan(struct replica *replica, enum plan_mode mode, int64_t 
         if (entry->used < oldest->used) oldest = entry; /* an empty one was used at 0 */
     }
     if (oldest->plan) drop_plan(replica, oldest);
-    const struct plan_options options = options_of(replica, mode, samples);
+    struct plan_options options = options_of(replica, mode, samples);
     struct plan *plan = NULL;
-    TRY(plan_new(replica->device, replica->trainer->network, &options, &plan));
+    status = plan_new(replica->device, replica->trainer->network, &options, &plan);
+    if (status == TUTTI_DEVICE_MEMORY && options.arena) { /* the arenas of the others may be in its way */
+        for (int i = 0; i < REPLICA_PLANS; i++) drop_plan(replica, &replica->plans[i]);
+        options.arena = NULL;
+        status = plan_new(replica->device, replica->trainer->network, &options, &plan);
+    }
+    if (status != TUTTI_OK) goto done;
     *oldest = (struct cached_plan) { .plan = plan, .used = ++replica->clock };
     replica->build_s += plan->build_seconds;
     replica->last = NULL; /* its kernels were warmed up over everybody's arena */

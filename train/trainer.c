@@ -144,6 +144,8 @@ static tutti_status trainer_init(tutti_trainer *trainer, const tutti_training *t
     TRY(read_options(trainer, training));
     TRY(measure_samples(trainer));
     TRY(network_layout(trainer->network));
+    if (trainer->loss != TUTTI_LOSS_NONE && trainer->network->trained_floats == 0)
+        FAIL(TUTTI_INVALID, "the network has no parameters to train: compile it with TUTTI_LOSS_NONE to infer");
     TRY(make_arenas(trainer));
     if (trainer->exchange) TRY(thread_pool_new(&trainer->pool, trainer->runtime->threads));
     TRY(make_replicas(trainer));
@@ -304,6 +306,20 @@ static void update(tutti_trainer *trainer, const struct step_constants *constant
     trainer->stepped = true;
 }
 
+/* Class numbers are checked here, where the sample can still be named. */
+static tutti_status check_targets(const tutti_trainer *trainer, const void *targets, int64_t samples)
+{
+    if (trainer->loss != TUTTI_CROSS_ENTROPY) return TUTTI_OK;
+    const int32_t *labels = targets;
+    const int64_t classes = (int64_t)(trainer->output_bytes / sizeof(float));
+    for (int64_t i = 0; i < samples; i++)
+        if (labels[i] >= classes)
+            return fail(TUTTI_INVALID,
+                "the target of sample %lld of the batch is class %d: the network has %lld classes, counted from 0",
+                (long long)i, labels[i], (long long)classes);
+    return TUTTI_OK;
+}
+
 tutti_status trainer_step(
     tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, struct replica_work *sums)
 {
@@ -317,6 +333,7 @@ tutti_status trainer_step(
         .loss_scale = (float)(1.0 / (double)samples) };
     optimizer_constants(&trainer->optimizer, trainer->position.steps, &work.constants);
     *sums = (struct replica_work) { .samples = samples };
+    TRY(check_targets(trainer, targets, samples));
     TRY(run_all(trainer, &work, sums));
     if (!isfinite(sums->loss))
         FAIL(TUTTI_NOT_FINITE,
@@ -332,6 +349,7 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
     int64_t samples, struct replica_work *sums, float *outputs)
 {
     tutti_status status = TUTTI_OK;
+    if (targets) TRY(check_targets(trainer, targets, samples));
     for (int64_t done_samples = 0; done_samples < samples;) {
         const int64_t left = samples - done_samples;
         struct replica_work work = { .mode = mode, .samples = left < trainer->batch ? left : trainer->batch };

@@ -5,6 +5,7 @@
 #include "formats/safetensors.h"
 #include "train/checkpoint.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -238,6 +239,16 @@ START_TEST(between_the_renames)
 }
 END_TEST
 
+static int files_in_folder(void)
+{
+    int files = 0;
+    DIR *directory = opendir(folder);
+    ck_assert_ptr_nonnull(directory);
+    for (const struct dirent *entry; (entry = readdir(directory));) files += entry->d_name[0] != '.';
+    closedir(directory);
+    return files;
+}
+
 /* Saves in a child that is killed at its system call number `calls`, counted from where saving begins. False when
  * saving ended before. */
 static bool save_killed_at(const char *name, int generation, int calls)
@@ -287,6 +298,7 @@ START_TEST(killed_at_every_system_call)
     ck_assert_int_ge(kills, 40);
     ck_assert_int_ge(older, 20); /* both kinds did occur */
     ck_assert_int_ge(newer, 5);
+    ck_assert_int_eq(files_in_folder(), 2); /* the temporary files of the killed are gone */
 }
 END_TEST
 
@@ -334,6 +346,7 @@ Suite *suite_checkpoint(void)
     Suite *suite = suite_create("checkpoint");
     TCase *cases = tcase_create("checkpoint");
     tcase_add_checked_fixture(cases, folder_new, folder_remove);
+    tcase_set_timeout(cases, 120); /* a disk that is busy flushes slowly */
     tcase_add_test(cases, round_trip);
     tcase_add_test(cases, counts_batches_for_pytorch);
     tcase_add_test(cases, weights_alone);

@@ -374,6 +374,65 @@ START_TEST(bad_calls)
 }
 END_TEST
 
+/* Outputs that are images, of a network that copies its input: in the order of the header, whatever the kernels use. */
+START_TEST(image_outputs)
+{
+    const double unequal[2] = { 2, 3 };
+    struct session session;
+    session.runtime = tutti_open(&(tutti_runtime_options) { .devices = "0,1" });
+    session.network = tutti_network_new(session.runtime);
+    tutti_tensor x = tutti_input(session.network, "x", TUTTI_SHAPE(2, 7, 7));
+    x = tutti_conv2d(session.network, x, 2, 1, &(tutti_conv2d_options) { .name = "copy" });
+    session.trainer = tutti_compile(session.network, x,
+        &(tutti_training) { .loss = TUTTI_MSE, .learning_rate = 0.1f, .batch = 8, .shares = unequal });
+    ck_assert_msg(session.trainer, "%s", tutti_message(NULL));
+    const float identity[4] = { 1, 0, 0, 1 }, zero[2] = { 0 };
+    ASSERT_OK(tutti_set_parameter(session.trainer, "copy.weight", identity, 4));
+    ASSERT_OK(tutti_set_parameter(session.trainer, "copy.bias", zero, 2));
+    static float outputs[SAMPLES * PIXELS];
+    ASSERT_OK(tutti_infer(session.trainer, images, SAMPLES, outputs));
+    for (int i = 0; i < SAMPLES * PIXELS; i++) ck_assert_float_eq(outputs[i], images[i]);
+    tutti_metrics metrics;
+    ASSERT_OK(tutti_train_step(session.trainer, images, images, 8, &metrics));
+    ck_assert_double_eq(metrics.loss, 0);
+    ck_assert(isnan(metrics.accuracy));
+    session_close(&session);
+}
+END_TEST
+
+START_TEST(bad_targets)
+{
+    struct session session;
+    int32_t wrong[STEP_SAMPLES];
+    memcpy(wrong, labels, sizeof(wrong));
+    wrong[3] = CLASSES;
+    session_open(&session, "0", KIND_PLAIN, NULL);
+    ck_assert_int_eq(tutti_train_step(session.trainer, images, wrong, STEP_SAMPLES, NULL), TUTTI_INVALID);
+    ck_assert_msg(strstr(tutti_message(NULL), "sample 3"), "%s", tutti_message(NULL));
+    ck_assert_int_eq(tutti_evaluate(session.trainer, images, wrong, STEP_SAMPLES, NULL), TUTTI_INVALID);
+    session_close(&session);
+}
+END_TEST
+
+/* Nothing to train: only inference. */
+START_TEST(no_parameters)
+{
+    tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .devices = "0" });
+    tutti_network *network = tutti_network_new(runtime);
+    const tutti_tensor y = tutti_relu(network, tutti_input(network, "x", TUTTI_SHAPE(3)));
+    const float input[3] = { -1, 2, -3 };
+    float output[3];
+    ck_assert_ptr_null(tutti_compile(network, y, &(tutti_training) { .loss = TUTTI_MSE }));
+    tutti_trainer *trainer = tutti_compile(network, y, &(tutti_training) { .loss = TUTTI_LOSS_NONE });
+    ck_assert_msg(trainer, "%s", tutti_message(NULL));
+    ASSERT_OK(tutti_infer(trainer, input, 1, output));
+    ck_assert(output[0] == 0 && output[1] == 2 && output[2] == 0);
+    tutti_trainer_free(trainer);
+    tutti_network_free(network);
+    tutti_close(runtime);
+}
+END_TEST
+
 Suite *suite_fit(void);
 
 int main(void)
@@ -381,6 +440,7 @@ int main(void)
     Suite *suite = suite_create("devices");
     TCase *cases = tcase_create("devices");
     tcase_add_checked_fixture(cases, setup, NULL);
+    tcase_set_timeout(cases, 600); /* kernels are compiled on the way */
     tcase_add_loop_test(cases, two_devices_equal_one, 0, 2 * (int)(sizeof(shares) / sizeof(*shares)));
     tcase_add_loop_test(cases, update_on_device_equals_host, 0, (int)(sizeof(rules) / sizeof(*rules)));
     tcase_add_test(cases, gradient_is_the_mean_over_the_batch);
@@ -393,6 +453,9 @@ int main(void)
     tcase_add_test(cases, any_number_of_samples);
     tcase_add_loop_test(cases, inference_follows_the_parameters, 0, 2);
     tcase_add_test(cases, only_inference);
+    tcase_add_test(cases, image_outputs);
+    tcase_add_test(cases, bad_targets);
+    tcase_add_test(cases, no_parameters);
     tcase_add_test(cases, bad_calls);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);

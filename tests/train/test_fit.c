@@ -268,6 +268,7 @@ Suite *suite_fit(void)
     Suite *suite = suite_create("fit");
     TCase *cases = tcase_create("fit");
     tcase_add_checked_fixture(cases, setup, teardown);
+    tcase_set_timeout(cases, 600); /* kernels are compiled on the way */
     tcase_add_loop_test(cases, resumed_equals_never_stopped, 0, 4);
     tcase_add_test(cases, cancelled_and_resumed);
     tcase_add_loop_test(cases, last_small_batch_counts, 0, 2);
