@@ -44,7 +44,7 @@ struct work {
 };
 
 /* A part takes at least this many positions, about 5 us of work. */
-enum { PART_POSITIONS = 256, MOST_PARTS = 64 };
+enum { PART_POSITIONS = 256, MOST_PARTS = 64, TASKS = 16 };
 
 static int64_t parts_for(const struct work *work, int64_t tasks)
 {
@@ -54,25 +54,51 @@ static int64_t parts_for(const struct work *work, int64_t tasks)
     return parts < 1 ? 1 : parts;
 }
 
-static struct work work_of(const struct problem *problem)
+/* tensors: how many the second pass reads again. One task for both passes of a channel block finds it in the cache, if
+ * those that run at a time fit there, and if whole blocks divide evenly among the units or are so many that the last
+ * round does not matter. Else both passes are cut finely. */
+static struct work work_of(const struct problem *problem, int64_t tensors)
 {
     struct batch_norm_sizes sizes = batch_norm_sizes_of(problem);
     int64_t width = problem->device->vector_width, units = problem->device->units;
     struct work work = {
         .n = sizes.n, .blocks = divide_up(sizes.c, width), .pixels = sizes.pixels, .c = sizes.c, .parts = 1
     };
-    /* Whole blocks divide evenly among the units, or are so many that the last round does not matter. */
+    size_t block_bytes = (size_t)(work.n * work.pixels * width) * sizeof(float);
     bool even = work.blocks % units == 0 || work.blocks >= 4 * units;
-    if (!even) work.parts = parts_for(&work, 4 * units);
-    work.stream = (size_t)(work.n * work.blocks * work.pixels * width) * sizeof(float) > STREAM_BYTES;
+    bool cached = block_bytes * (size_t)(tensors * units) <= STREAM_BYTES;
+    if (!even || !cached) work.parts = parts_for(&work, TASKS * units);
+    work.stream = block_bytes * (size_t)work.blocks > STREAM_BYTES;
     return work;
 }
 
-static size_t workspace(const struct problem *problem)
+/* x, and x and dy. */
+static struct work forward_work(const struct problem *problem)
 {
-    struct work work = work_of(problem);
-    if (work.parts == 1) return 0;
-    return (size_t)(work.parts * 2 * work.blocks * problem->device->vector_width) * sizeof(float);
+    return work_of(problem, 1);
+}
+
+static struct work gradient_work(const struct problem *problem)
+{
+    return work_of(problem, 2);
+}
+
+static size_t bytes_of_parts(const struct problem *problem, const struct work *work)
+{
+    if (work->parts == 1) return 0;
+    return (size_t)(work->parts * 2 * work->blocks * problem->device->vector_width) * sizeof(float);
+}
+
+static size_t forward_workspace(const struct problem *problem)
+{
+    struct work work = forward_work(problem);
+    return bytes_of_parts(problem, &work);
+}
+
+static size_t gradient_workspace(const struct problem *problem)
+{
+    struct work work = gradient_work(problem);
+    return bytes_of_parts(problem, &work);
 }
 
 static void sizes_and_tasks(struct launch *launch, const struct work *work, double tensors)
@@ -109,7 +135,7 @@ static void forward_launch(const struct problem *problem, const struct operands 
 
 static void emit_forward(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    struct work work = work_of(problem);
+    struct work work = forward_work(problem);
     if (work.parts == 1) {
         forward_launch(problem, operands, list, "bn_forward", &work);
         return;
@@ -129,10 +155,10 @@ static void emit_forward(const struct problem *problem, const struct operands *o
 
 static void emit_inference(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    struct work work = work_of(problem);
+    struct work work = forward_work(problem);
     char options[EPILOGUE_OPTIONS];
     const struct epilogue *epilogue = &problem->node->epilogue;
-    work.parts = parts_for(&work, 8 * (int64_t)problem->device->units);
+    work.parts = parts_for(&work, TASKS * (int64_t)problem->device->units);
     struct launch *launch = launch_add(list, "batch_norm_cpu", "bn_inference", "-DSTREAM=%d %s", work.stream,
         epilogue_options(epilogue, options, sizeof options));
     launch_buffer(launch, operands->inputs[NORM_X]);
@@ -168,7 +194,7 @@ static struct launch *gradient_launch(const struct problem *problem, const struc
 
 static void emit_gradient(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    struct work work = work_of(problem);
+    struct work work = gradient_work(problem);
     double inputs = problem->inputs[GRADIENT_Y] ? 3 : 2;
     if (work.parts > 1) {
         struct launch *reduce = gradient_launch(problem, operands, list, "bn_reduce", &work);
@@ -185,7 +211,7 @@ const struct implementation batch_norm_cpu_forward = {
     .fits = fits,
     .layouts = layouts,
     .epilogues = epilogues,
-    .workspace = workspace,
+    .workspace = forward_workspace,
     .in_place = batch_norm_in_place,
     .emit = emit_forward,
 };
@@ -194,7 +220,7 @@ const struct implementation batch_norm_cpu_gradient = {
     .fits = fits,
     .layouts = layouts,
     .epilogues = batch_norm_gradient_epilogues,
-    .workspace = workspace,
+    .workspace = gradient_workspace,
     .in_place = batch_norm_gradient_in_place,
     .emit = emit_gradient,
 };
