@@ -13,9 +13,9 @@
 enum { DEFAULT_STEPS = 10, DEFAULT_WARM_UP = 2 };
 
 struct settings {
-    const char *model, *mode, *input;
+    const char *model, *mode, *input, *trace;
     int64_t batch, steps, warm_up, classes;
-    bool json;
+    bool json, profile;
     struct session_options session;
 };
 
@@ -46,6 +46,9 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "warm-up", OPTION_INTEGER, &s->warm_up, "N", "steps before those", 1, 1e6 },
         { "input", OPTION_TEXT, &s->input, "CxHxW", "shape of a sample (the model's if not given)" },
         { "classes", OPTION_INTEGER, &s->classes, "N", "outputs (the model's if not given)", 1, 1e6 },
+        { "profile", OPTION_FLAG, &s->profile, NULL,
+            "where the time goes, by operation and launch, on standard error" },
+        { "trace", OPTION_TEXT, &s->trace, "FILE", "the same as a file for chrome://tracing, of the first device" },
         { "json", OPTION_FLAG, &s->json, NULL, "the result as a JSON object" },
         SESSION_OPTIONS(s->session),
     };
@@ -154,6 +157,18 @@ static int report(const struct bench *bench, const struct settings *s)
     return json_line_end(&line) == TUTTI_OK ? EXIT_DONE : EXIT_WORK_FAILED;
 }
 
+static int show_profile(const struct bench *bench, const struct settings *s)
+{
+    tutti_device_report report;
+    for (int i = 0; tutti_report(bench->session.trainer, i, &report) == TUTTI_OK; i++) {
+        char *text = tutti_profile(bench->session.trainer, i, i == 0 ? s->trace : NULL);
+        if (!text) return work_failed("bench", TUTTI_DEVICE, tutti_message(bench->session.runtime));
+        if (s->profile) fprintf(stderr, "device %d  %s\n%s", report.index, report.name, text);
+        free(text);
+    }
+    return EXIT_DONE;
+}
+
 static int run_bench(struct bench *bench, struct settings *s)
 {
     const struct model *model = model_find(s->model);
@@ -177,7 +192,9 @@ static int run_bench(struct bench *bench, struct settings *s)
             .batch = s->batch });
     if (result != EXIT_DONE) return result;
     status = time_steps(bench, s, started);
-    return status == TUTTI_OK ? report(bench, s) : work_failed("bench", status, status_message());
+    if (status != TUTTI_OK) return work_failed("bench", status, status_message());
+    result = report(bench, s);
+    return result == EXIT_DONE && (s->profile || s->trace) ? show_profile(bench, s) : result;
 }
 
 int command_bench(int argc, char **argv)
