@@ -20,6 +20,7 @@ double conv2d_flops(const struct problem *problem);
 double conv2d_bytes(const struct problem *problem);
 
 extern const struct implementation conv2d_plain_forward, conv2d_plain_data_gradient, conv2d_plain_weight_gradient;
+extern const struct implementation conv2d_grouped_forward, conv2d_grouped_data_gradient, conv2d_grouped_weight_gradient;
 extern const struct implementation conv2d_implicit_gemm_forward, conv2d_implicit_gemm_data_gradient,
     conv2d_implicit_gemm_weight_gradient;
 extern const struct implementation conv2d_depthwise_gpu_forward, conv2d_depthwise_gpu_data_gradient,

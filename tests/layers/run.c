@@ -20,15 +20,15 @@ struct bench {
 };
 
 /* Winograd's transforms have fractions: it rounds where a sum of integers would not. */
-static enum tolerance_class class_of(const struct bench *b)
+static double limit_of(const struct bench *b)
 {
+    double limit = tolerance(b->e->class, b->e->length), winograd = tolerance(TOLERANCE_WINOGRAD, b->e->length);
     for (size_t n = 0; n < b->plan->graph.node_count; n++) {
         const struct node *node = &b->plan->graph.nodes[n];
-        if (node->implementation < 0 || b->e->class >= TOLERANCE_WINOGRAD) continue;
-        if (!strcmp(node->operation->implementations[node->implementation]->name, "winograd"))
-            return TOLERANCE_WINOGRAD;
+        if (node->implementation < 0 || limit >= winograd) continue;
+        if (!strcmp(node->operation->implementations[node->implementation]->name, "winograd")) limit = winograd;
     }
-    return b->e->class;
+    return limit;
 }
 
 static tutti_status open_plan(struct bench *b, enum plan_mode mode, const char *force)
@@ -189,7 +189,7 @@ static tutti_status train(struct bench *b, const char *force, bool gradients, st
     TRY(upload(b));
     TRY(plan_enqueue(b->plan, NULL, NULL));
     TRY(check_untouched(b));
-    double limit = tolerance(class_of(b), b->e->length);
+    double limit = limit_of(b);
     TRY(compare_forward(b, b->e->y, limit));
     if (gradients) TRY(compare_backward(b, limit));
     TRY(check_repeats(b));
@@ -209,7 +209,7 @@ static tutti_status infer(struct bench *b, const char *force)
     TRY(plan_prepare(b->plan));
     TRY(plan_enqueue(b->plan, NULL, NULL));
     TRY(plan_check_guards(b->plan));
-    TRY(compare_forward(b, e->y_inference ? e->y_inference : e->y, tolerance(class_of(b), e->length)));
+    TRY(compare_forward(b, e->y_inference ? e->y_inference : e->y, limit_of(b)));
 done:
     plan_free(b->plan);
     b->plan = NULL;

@@ -103,6 +103,7 @@ static const char *const cases[] = {
     "conv2d n1 c3 h15 w9 k4 r2 s4 padw2 dil3 dilw1 stridew2",
     "conv2d n2 c6 h9 w8 k9 r3 pad1 groups3",
     "conv2d n2 c8 h7 w6 k4 r1 groups2 stride2",
+    "conv2d n2 c12 h10 w37 k10 r3 s5 pad2 dil2 groups2 act1",
     "conv2d n2 c19 h9 w11 k19 r3 pad1 groups19",
     "conv2d n1 c16 h12 w13 k16 r3 pad1 stride2 groups16 act2 low0 high6",
     "conv2d n1 c6 h10 w9 k6 r5 pad2 groups6",
@@ -117,6 +118,34 @@ static const char *const cases[] = {
     "conv2d n1 c3 h40 w24 k8 r11 pad2 stride4 act3 low0.25",
     "conv2d n2 c5 h6 w5 k6 r3 pad1 act4",
     "conv2d n2 c5 h6 w5 k6 r3 pad1 act5",
+    /* winograd: odd tiles, tails of channels, each padding, deep layers, additions */
+    "conv2d n3 c33 h14 w15 k70 r3 act1",
+    "conv2d n2 c48 h10 w9 k20 r3 pad2 nobias1",
+    "conv2d n1 c17 h7 k17 r3 pad1 residual1 act3 low0.25",
+    "conv2d n2 c300 h7 k40 r3 pad1",
+    "conv2d n1 c40 h7 k300 r3 pad1 nobias1",
+    "conv2d n9 c20 h13 k32 r3 pad1 residual1",
+    /* pointwise: short and long segments, runs that are cut, tails of vectors */
+    "conv2d n2 c33 h16 w17 k70 r1 act1",
+    "conv2d n1 c64 h15 w14 k33 r1 stride2",
+    "conv2d n4 c70 h1 w1 k90 r1",
+    "conv2d n1 c36 h5 w5 k36 r1 residual1 act1",
+    /* depthwise: first and last tiles, rows shorter than both, dilation, other strides */
+    "conv2d n2 c33 h14 w29 k33 r3 pad1 groups33 residual1",
+    "conv2d n1 c20 h15 w16 k20 r5 pad2 stride2 groups20",
+    "conv2d n2 c18 h1 w2 k18 r3 pad1 groups18",
+    "conv2d n1 c24 h13 w30 k24 r3 pad2 dil2 groups24 residual1",
+    "conv2d n1 c17 h9 w20 k17 r3 s5 padw2 stridew3 groups17",
+    "conv2d n1 c16 h12 w13 k16 r7 pad3 groups16 act2 low0 high6",
+    /* direct: segments that overlap, classes of a stride without taps, images of few channels */
+    "conv2d n2 c20 h9 w23 k40 r3 pad1 stride2 act1",
+    "conv2d n1 c18 h10 w7 k24 r3 s5 pad2 padw1 stride2 stridew3 dil2 dilw1",
+    "conv2d n2 c12 h12 k12 r2 stride3 pad1",
+    "conv2d n1 c20 h4 w90 k20 r1 s9 padw4 residual1",
+    "conv2d n2 c1 h28 k33 r5",
+    "conv2d n2 c4 h13 w17 k50 r3 pad1 stride2 act1",
+    "conv2d n1 c3 h9 w30 k18 r2 s17 padw8",
+    "conv2d n2 c32 h5 k24 r5 pad4",
     NULL,
 };
 
