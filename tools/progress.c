@@ -31,6 +31,14 @@ void progress_clear(struct progress *progress)
     progress->bar_shown = false;
 }
 
+void progress_note(struct progress *progress, const char *text)
+{
+    if (!progress->terminal) return;
+    fprintf(stderr, "\r\033[K%.*s", progress->columns - 1, text);
+    fflush(stderr);
+    progress->bar_shown = true;
+}
+
 /* Seconds until the end of the training, by the rate of the steps so far; negative: unknown. */
 static double seconds_left(const struct progress *progress, const tutti_progress *step, double now)
 {
@@ -78,13 +86,10 @@ static void show_step(struct progress *progress, const tutti_progress *step, dou
     append_metrics(&text, &step->train, "");
     text_append(&text, "  %.0f samples/s", step->samples_per_s);
     append_time(&text, seconds_left(progress, step, now));
-    if (!text.failed && progress->terminal) {
-        fprintf(stderr, "\r\033[K%.*s", progress->columns - 1, text.data);
-        fflush(stderr);
-        progress->bar_shown = true;
-    } else if (!text.failed) {
+    if (!text.failed && progress->terminal)
+        progress_note(progress, text.data);
+    else if (!text.failed)
         fprintf(stderr, "%s\n", text.data);
-    }
     text_free(&text);
 }
 

@@ -1,5 +1,6 @@
 /* tutti train: trains a network on data, on every chosen device. */
 #include "base/status.h"
+#include "base/threads.h"
 #include "tools/commands.h"
 #include "tools/data.h"
 #include "tools/progress.h"
@@ -217,6 +218,18 @@ static int report_results(struct training *training)
                                         : work_failed("train", training->output, "standard output cannot be written");
 }
 
+/* The first time on a device, kernels are built for seconds: people see why they wait. */
+static int compile(struct training *training, tutti_training *choice)
+{
+    double started = clock_seconds();
+    progress_begin(&training->progress, 0);
+    progress_note(&training->progress, "building kernels ...\r" /* a failure overwrites it */);
+    int result = session_compile(&training->session, choice);
+    progress_clear(&training->progress);
+    if (result == EXIT_DONE) fprintf(stderr, "ready after %.1f s\n", clock_seconds() - started);
+    return result;
+}
+
 static int train(struct training *training, struct settings *s)
 {
     struct session *session = &training->session;
@@ -232,7 +245,7 @@ static int train(struct training *training, struct settings *s)
         model->name, (long long)tutti_network_parameters(session->network), data->name, (long long)data->train.count,
         (long long)data->test.count, (long long)s->batch, tutti_device_count(session->runtime),
         tutti_device_count(session->runtime) == 1 ? "" : "s");
-    if ((result = session_compile(session, &choice)) != EXIT_DONE) return result;
+    if ((result = compile(training, &choice)) != EXIT_DONE) return result;
     training->results.saved = s->save ? s->save : s->resume;
     tutti_status status = fit(training);
     if (status != TUTTI_OK) return report_failed_fit(training, status);
