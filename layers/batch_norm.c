@@ -20,11 +20,10 @@ const char *batch_norm_gradient_options(const struct problem *problem, char *buf
 {
     const struct attributes *a = &problem->node->attributes;
     int mask = a->activation == ACTIVATION_RELU ? 1 : a->activation == ACTIVATION_CLIP ? 2 : 0;
-    int used = snprintf(buffer, size, "-DMASK=%d -DMASK_FROM_Y=%d -DDADD=%d -DDX=%d -DADD=%d", mask,
+    snprintf(buffer, size, "-DMASK=%d -DMASK_FROM_Y=%d -DDADD=%d -DDX=%d -DADD=%d", mask,
         problem->inputs[GRADIENT_Y] != NULL, problem->outputs[GRADIENT_DADD] != NULL,
         problem->outputs[GRADIENT_DX] != NULL, problem->node->epilogue.add != NO_VALUE);
-    if (mask == 2 && used > 0 && (size_t)used < size)
-        snprintf(buffer + used, size - (size_t)used, " -DLOW=%.9ef -DHIGH=%.9ef", (double)a->low, (double)a->high);
+    if (mask == 2) epilogue_append_bounds(buffer, size, ACTIVATION_CLIP, a->low, a->high);
     return buffer;
 }
 

@@ -1,6 +1,33 @@
 #include "layers/epilogue.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "layers/elementwise.h"
+
+/* Appends " -DNAME=value". */
+static void append_number(char *buffer, size_t size, const char *name, float value)
+{
+    size_t used = strlen(buffer);
+    if (isinf(value))
+        snprintf(buffer + used, size - used, " -D%s=%sINFINITY", name, value < 0 ? "-" : "");
+    else
+        snprintf(buffer + used, size - used, " -D%s=%.9ef", name, (double)value);
+}
+
+void epilogue_append_bounds(char *buffer, size_t size, enum activation activation, float low, float high)
+{
+    if (activation == ACTIVATION_CLIP || activation == ACTIVATION_LEAKY_RELU) append_number(buffer, size, "LOW", low);
+    if (activation == ACTIVATION_CLIP) append_number(buffer, size, "HIGH", high);
+}
+
+const char *epilogue_options(const struct epilogue *epilogue, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "-DACTIVATE=%d -DADD=%d", (int)epilogue->activation, epilogue->add != NO_VALUE);
+    epilogue_append_bounds(buffer, size, epilogue->activation, epilogue->low, epilogue->high);
+    return buffer;
+}
 
 bool epilogue_keeps_zero(const struct epilogue *epilogue)
 {

@@ -11,5 +11,7 @@ void epilogue_emit(
     const struct epilogue *epilogue, const struct value *out, cl_mem out_buffer, cl_mem add, struct launch_list *list);
 /* Whether the activation of 0 is 0, so that padding lanes need no care. */
 bool epilogue_keeps_zero(const struct epilogue *epilogue);
+/* The numbers of an activation as options: clip's " -DLOW=... -DHIGH=...", leaky relu's slope as LOW. */
+void epilogue_append_bounds(char *buffer, size_t size, enum activation activation, float low, float high);
 
 #endif

@@ -1,5 +1,4 @@
-/* The table of all operations, and what every one of them shares. */
-#include <stdio.h>
+/* The table of all operations. */
 #include <string.h>
 
 #include "layers/layers.h"
@@ -44,16 +43,4 @@ const struct operation *operation_find(const char *name)
     for (int i = 0; operations[i]; i++)
         if (!strcmp(operations[i]->name, name)) return operations[i];
     return NULL;
-}
-
-const char *epilogue_options(const struct epilogue *epilogue, char *buffer, size_t size)
-{
-    snprintf(buffer, size, "-DACTIVATE=%d -DADD=%d", (int)epilogue->activation, epilogue->add != NO_VALUE);
-    size_t used = strlen(buffer);
-    if (epilogue->activation == ACTIVATION_CLIP)
-        snprintf(
-            buffer + used, size - used, " -DLOW=%.9ef -DHIGH=%.9ef", (double)epilogue->low, (double)epilogue->high);
-    else if (epilogue->activation == ACTIVATION_LEAKY_RELU)
-        snprintf(buffer + used, size - used, " -DLOW=%.9ef", (double)epilogue->low);
-    return buffer;
 }

@@ -143,6 +143,7 @@ static const char *const cases[] = {
     "batch_norm n3 c17 h6 w4 act1",
     "batch_norm n2 c32 h7 act2 low-0.5 high0.75",
     "batch_norm n2 c5 h6 act2 low0.25 high1.5",
+    "batch_norm n2 c5 h6 act2 low-inf high0.75",
     "batch_norm n2 c20 h5 w6 residual1 act1",
     "batch_norm n3 c16 h8 w7 residual1 act1",
     "batch_norm n2 c6 h4 w5 residual1 act2 low-0.5 high0.75",

@@ -61,6 +61,7 @@ static const char *const cases[] = {
     "elementwise n2 c5 h3 w5 act4",
     "elementwise n2 c5 h3 w5 act4 blocked1",
     "elementwise n2 c5 h3 w5 act2 low0.5 high2.5 blocked1",
+    "elementwise n2 c5 h3 w5 act2 low-inf high1.5 blocked1",
     "elementwise n3 c16 h5 act5 blocked1",
     "elementwise n2 c33 h4 act1 blocked1",
     "elementwise n2 c9 kind1",

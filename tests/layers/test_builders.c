@@ -1,0 +1,205 @@
+/* What the builders of normalisation, activations, arithmetic, joins and pooling say to wrong attributes and shapes,
+ * and the shapes that right ones give. Needs no device. */
+#include <check.h>
+#include <math.h>
+#include <string.h>
+#undef fail /* base/status.h has its own */
+
+#include "runtime/device.h"
+#include "tutti.h"
+
+/* image: [6, 5, 7], other: [6, 4, 7], features: [12]. */
+struct inputs {
+    tutti_network *network;
+    tutti_tensor image, other, features;
+};
+
+static tutti_tensor zero_epsilon_is_default(struct inputs *in)
+{
+    return tutti_batch_norm(in->network, in->image, &(tutti_batch_norm_options) { .epsilon = 0 });
+}
+static tutti_tensor epsilon(struct inputs *in)
+{
+    return tutti_batch_norm(in->network, in->image, &(tutti_batch_norm_options) { .epsilon = -1 });
+}
+static tutti_tensor momentum(struct inputs *in)
+{
+    return tutti_batch_norm(in->network, in->image, &(tutti_batch_norm_options) { .momentum = 1.5f });
+}
+static tutti_tensor norm_of_rows(struct inputs *in)
+{
+    return tutti_batch_norm(in->network, tutti_reshape(in->network, in->features, TUTTI_SHAPE(3, 4)), NULL);
+}
+static tutti_tensor clip(struct inputs *in)
+{
+    return tutti_clip(in->network, in->image, 2, 1);
+}
+static tutti_tensor clip_nan(struct inputs *in)
+{
+    return tutti_clip(in->network, in->image, NAN, 1);
+}
+static tutti_tensor slope(struct inputs *in)
+{
+    return tutti_leaky_relu(in->network, in->image, -0.5f);
+}
+static tutti_tensor add(struct inputs *in)
+{
+    return tutti_add(in->network, in->image, in->other);
+}
+static tutti_tensor mul(struct inputs *in)
+{
+    return tutti_mul(in->network, in->image, in->features);
+}
+static tutti_tensor concat_sizes(struct inputs *in)
+{
+    return tutti_concat(in->network, (tutti_tensor[]) { in->image, in->other }, 2, 0);
+}
+static tutti_tensor concat_dimension(struct inputs *in)
+{
+    return tutti_concat(in->network, (tutti_tensor[]) { in->image, in->image }, 2, 3);
+}
+static tutti_tensor concat_none(struct inputs *in)
+{
+    return tutti_concat(in->network, NULL, 0, 0);
+}
+static tutti_tensor concat_many(struct inputs *in)
+{
+    tutti_tensor nine[9];
+    for (int i = 0; i < 9; i++) nine[i] = in->image;
+    return tutti_concat(in->network, nine, 9, 0);
+}
+static tutti_tensor reshape(struct inputs *in)
+{
+    return tutti_reshape(in->network, in->image, TUTTI_SHAPE(11, -1));
+}
+static tutti_tensor reshape_two_open(struct inputs *in)
+{
+    return tutti_reshape(in->network, in->image, TUTTI_SHAPE(-1, -1));
+}
+static tutti_tensor reshape_zero(struct inputs *in)
+{
+    return tutti_reshape(in->network, in->image, TUTTI_SHAPE(0, 210));
+}
+static tutti_tensor pool_kernel(struct inputs *in)
+{
+    return tutti_max_pool(in->network, in->image, 6, NULL);
+}
+static tutti_tensor pool_no_kernel(struct inputs *in)
+{
+    return tutti_max_pool(in->network, in->image, 0, NULL);
+}
+static tutti_tensor pool_stride(struct inputs *in)
+{
+    return tutti_average_pool(in->network, in->image, 2, &(tutti_pool_options) { .stride = -1 });
+}
+static tutti_tensor pool_padding(struct inputs *in)
+{
+    return tutti_max_pool(in->network, in->image, 3, &(tutti_pool_options) { .padding = 2 });
+}
+static tutti_tensor pool_of_features(struct inputs *in)
+{
+    return tutti_global_average_pool(in->network, in->features);
+}
+static tutti_tensor adaptive(struct inputs *in)
+{
+    return tutti_adaptive_average_pool(in->network, in->image, 0, 2);
+}
+
+static const struct {
+    tutti_tensor (*build)(struct inputs *in);
+    tutti_status status;
+    const char *says[2];
+} wrong[] = {
+    { zero_epsilon_is_default, TUTTI_OK, { NULL } },
+    { epsilon, TUTTI_INVALID, { "batch_norm", "epsilon -1 must be positive" } },
+    { momentum, TUTTI_INVALID, { "batch_norm", "momentum 1.5" } },
+    { norm_of_rows, TUTTI_SHAPE, { "[C, H, W] or [features]", "2 dimensions" } },
+    { clip, TUTTI_INVALID, { "low 2", "high 1" } },
+    { clip_nan, TUTTI_INVALID, { "low", "high 1" } },
+    { slope, TUTTI_INVALID, { "slope -0.5", "positive" } },
+    { add, TUTTI_SHAPE, { "[6, 5, 7]", "[6, 4, 7]" } },
+    { mul, TUTTI_SHAPE, { "[6, 5, 7]", "[12]" } },
+    { concat_sizes, TUTTI_SHAPE, { "input 1", "dimension other than 0" } },
+    { concat_dimension, TUTTI_INVALID, { "dimension 3", "have 3" } },
+    { concat_none, TUTTI_INVALID, { "0 inputs", "1 to 8" } },
+    { concat_many, TUTTI_INVALID, { "9 inputs", "1 to 8" } },
+    { reshape, TUTTI_SHAPE, { "210 elements", NULL } },
+    { reshape_two_open, TUTTI_SHAPE, { "only one size may be -1", NULL } },
+    { reshape_zero, TUTTI_SHAPE, { "size 0 in dimension 0", NULL } },
+    { pool_kernel, TUTTI_SHAPE, { "kernel 6", "height with padding, 5" } },
+    { pool_no_kernel, TUTTI_INVALID, { "kernel 0", "at least 1" } },
+    { pool_stride, TUTTI_INVALID, { "average_pool", "stride -1" } },
+    { pool_padding, TUTTI_INVALID, { "padding 2", "half of the kernel, 1" } },
+    { pool_of_features, TUTTI_SHAPE, { "must be an image", "1 dimensions" } },
+    { adaptive, TUTTI_INVALID, { "output size 0 x 2", NULL } },
+};
+
+static struct inputs inputs_new(struct tutti_runtime *runtime)
+{
+    struct inputs in = { .network = tutti_network_new(runtime) };
+    in.image = tutti_input(in.network, "image", TUTTI_SHAPE(6, 5, 7));
+    in.other = tutti_input(in.network, "other", TUTTI_SHAPE(6, 4, 7));
+    in.features = tutti_input(in.network, "features", TUTTI_SHAPE(12));
+    return in;
+}
+
+START_TEST(test_builders_say_what_is_wrong)
+{
+    struct tutti_runtime runtime = { 0 };
+    struct inputs in = inputs_new(&runtime);
+    tutti_tensor y = wrong[_i].build(&in);
+    ck_assert_int_eq(tutti_network_status(in.network), wrong[_i].status);
+    ck_assert_int_eq(y.id < 0, wrong[_i].status != TUTTI_OK);
+    for (int i = 0; i < 2 && wrong[_i].says[i]; i++)
+        ck_assert_msg(strstr(tutti_message(NULL), wrong[_i].says[i]) != NULL, "'%s' does not say '%s'",
+            tutti_message(NULL), wrong[_i].says[i]);
+    tutti_network_free(in.network);
+}
+END_TEST
+
+static void check_shape(struct inputs *in, tutti_tensor y, tutti_shape want)
+{
+    tutti_shape shape;
+    ck_assert_int_eq(tutti_shape_of(in->network, y, &shape), TUTTI_OK);
+    ck_assert_int_eq(shape.rank, want.rank);
+    for (int i = 0; i < want.rank; i++) ck_assert_int_eq(shape.sizes[i], want.sizes[i]);
+}
+
+START_TEST(test_shapes)
+{
+    struct tutti_runtime runtime = { 0 };
+    struct inputs in = inputs_new(&runtime);
+    tutti_network *n = in.network;
+    check_shape(&in, tutti_max_pool(n, in.image, 2, NULL), TUTTI_SHAPE(6, 2, 3));
+    check_shape(&in, tutti_max_pool(n, in.image, 2, &(tutti_pool_options) { .ceil_mode = true }), TUTTI_SHAPE(6, 3, 4));
+    /* The last window would begin in the padding behind the image: it is dropped, as in PyTorch. */
+    tutti_pool_options dropped = { .stride = 3, .padding = 1, .ceil_mode = true };
+    check_shape(&in, tutti_average_pool(n, in.image, 2, &dropped), TUTTI_SHAPE(6, 2, 3));
+    tutti_pool_options wide = { .kernel_w = 3, .stride = 1, .stride_w = 2, .padding = 1, .padding_w = -1 };
+    check_shape(&in, tutti_average_pool(n, in.image, 2, &wide), TUTTI_SHAPE(6, 6, 3));
+    check_shape(&in, tutti_global_average_pool(n, in.image), TUTTI_SHAPE(6, 1, 1));
+    check_shape(&in, tutti_global_max_pool(n, in.image), TUTTI_SHAPE(6, 1, 1));
+    check_shape(&in, tutti_adaptive_average_pool(n, in.image, 3, 9), TUTTI_SHAPE(6, 3, 9));
+    ck_assert_int_eq(tutti_adaptive_average_pool(n, in.image, 5, 7).id, in.image.id);
+    check_shape(&in, tutti_flatten(n, in.image), TUTTI_SHAPE(210));
+    check_shape(&in, tutti_reshape(n, in.image, TUTTI_SHAPE(7, -1, 2)), TUTTI_SHAPE(7, 15, 2));
+    check_shape(&in, tutti_concat(n, (tutti_tensor[]) { in.image, in.other }, 2, 1), TUTTI_SHAPE(6, 9, 7));
+    check_shape(&in, tutti_batch_norm(n, in.features, NULL), TUTTI_SHAPE(12));
+    ck_assert_int_eq(tutti_network_status(n), TUTTI_OK);
+    tutti_network_free(n);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("builders");
+    TCase *tcase = tcase_create("builders");
+    tcase_add_loop_test(tcase, test_builders_say_what_is_wrong, 0, sizeof wrong / sizeof *wrong);
+    tcase_add_test(tcase, test_shapes);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
