@@ -193,9 +193,11 @@ kernel TASK void depthwise_weights(const global float *restrict x, const global 
     const int block = get_group_id(0), blocks = get_num_groups(0);
     const int n0 = get_group_id(1) * images_max, n1 = min(n0 + images_max, images);
     const int first = get_group_id(2) * rows_max, last = min(first + rows_max, OH);
-    VF sum[TAPS];
-    UNROLL for (int i = 0; i < TAPS; i++) sum[i] = (VF)(0.0f);
-    for (int n = n0; n < n1; n++) {
+    VF all[TAPS];
+    UNROLL for (int i = 0; i < TAPS; i++) all[i] = (VF)(0.0f);
+    for (int n = n0; n < n1; n++) { /* each image by itself: shorter sums round less */
+        VF sum[TAPS];
+        UNROLL for (int i = 0; i < TAPS; i++) sum[i] = (VF)(0.0f);
         const size_t plane = (size_t)n * blocks + block;
         const global float *source = x + plane * height * width * V;
         for (int oy = first; oy < last; oy++) {
@@ -204,8 +206,9 @@ kernel TASK void depthwise_weights(const global float *restrict x, const global 
             FOR_TILES(OW, TILE)
 #undef TILE
         }
+        UNROLL for (int i = 0; i < TAPS; i++) all[i] += sum[i];
     }
     const int part = get_group_id(2) * get_num_groups(1) + get_group_id(1);
-    UNROLL for (int i = 0; i < TAPS; i++) VSTORE(sum[i], ((size_t)part * blocks + block) * TAPS + i, workspace);
+    UNROLL for (int i = 0; i < TAPS; i++) VSTORE(all[i], ((size_t)part * blocks + block) * TAPS + i, workspace);
 }
 #endif
