@@ -42,6 +42,27 @@ START_TEST(two_devices_equal_one)
 }
 END_TEST
 
+/* Uploads by page-locked memory and gradients that leave while backward goes on change no byte. */
+START_TEST(memory_of_their_own)
+{
+    const char *const devices = _i % 2 ? "0,1" : "0";
+    const double unequal[2] = { 3, 2 };
+    const tutti_training training = { .momentum = 0.9f, .shares = unequal, .micro_batch = _i / 2 ? 5 : 0 };
+    struct session shared, apart;
+    session_open(&shared, devices, KIND_NORM, &training);
+    session_open_apart(&apart, devices, KIND_NORM, &training);
+    session_steps(&shared, 4);
+    session_steps(&apart, 4);
+    same_bytes(&shared, &apart);
+    tutti_metrics left, right;
+    ASSERT_OK(tutti_evaluate(shared.trainer, images, labels, SAMPLES, &left));
+    ASSERT_OK(tutti_evaluate(apart.trainer, images, labels, SAMPLES, &right));
+    ck_assert(left.loss == right.loss && left.accuracy == right.accuracy);
+    session_close(&shared);
+    session_close(&apart);
+}
+END_TEST
+
 static const tutti_training rules[] = {
     { .optimizer = TUTTI_SGD },
     { .optimizer = TUTTI_SGD, .momentum = 0.9f, .nesterov = true, .weight_decay = 0.01f },
@@ -442,6 +463,7 @@ int main(void)
     tcase_add_checked_fixture(cases, setup, NULL);
     tcase_set_timeout(cases, 600); /* kernels are compiled on the way */
     tcase_add_loop_test(cases, two_devices_equal_one, 0, 2 * (int)(sizeof(shares) / sizeof(*shares)));
+    tcase_add_loop_test(cases, memory_of_their_own, 0, 4);
     tcase_add_loop_test(cases, update_on_device_equals_host, 0, (int)(sizeof(rules) / sizeof(*rules)));
     tcase_add_test(cases, gradient_is_the_mean_over_the_batch);
     tcase_add_loop_test(cases, same_again_gives_same_bytes, 0, 4);

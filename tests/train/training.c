@@ -32,6 +32,8 @@ static tutti_tensor network_make(tutti_network *network, enum kind kind)
     return tutti_dense(network, x, CLASSES, &(tutti_dense_options) { .name = "fc" });
 }
 
+static bool apart; /* devices are taken for ones with memory of their own */
+
 void session_try(
     struct session *session, const tutti_runtime_options *options, enum kind kind, const tutti_training *training)
 {
@@ -41,6 +43,7 @@ void session_try(
     if (filled.seed == 0) filled.seed = 7;
     session->runtime = tutti_open(options);
     ck_assert_msg(session->runtime, "%s", tutti_message(NULL));
+    for (int i = 0; apart && i < session->runtime->count; i++) session->runtime->devices[i].can.unified = false;
     session->network = tutti_network_new(session->runtime);
     ck_assert_ptr_nonnull(session->network);
     const tutti_tensor output = network_make(session->network, kind);
@@ -51,6 +54,13 @@ void session_open(struct session *session, const char *devices, enum kind kind, 
 {
     session_try(session, &(tutti_runtime_options) { .devices = devices }, kind, training);
     ck_assert_msg(session->trainer, "%s", tutti_message(NULL));
+}
+
+void session_open_apart(struct session *session, const char *devices, enum kind kind, const tutti_training *training)
+{
+    apart = true;
+    session_open(session, devices, kind, training);
+    apart = false;
 }
 
 void session_close(struct session *session)

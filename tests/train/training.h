@@ -31,6 +31,9 @@ void session_open(struct session *session, const char *devices, enum kind kind, 
 /* With a limit of memory; the trainer is NULL where compiling failed. */
 void session_try(
     struct session *session, const tutti_runtime_options *options, enum kind kind, const tutti_training *training);
+/* The same on devices that are taken for ones with memory of their own: staging, and gradients that leave in buckets.
+ */
+void session_open_apart(struct session *session, const char *devices, enum kind kind, const tutti_training *training);
 void session_close(struct session *session);
 /* `steps` steps on consecutive batches of the data. */
 void session_steps(struct session *session, int steps);
