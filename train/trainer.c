@@ -71,7 +71,8 @@ static tutti_status make_arenas(tutti_trainer *trainer)
     const tutti_network *network = trainer->network;
     trainer->parameters = memory_new((size_t)network->total_floats, sizeof(float));
     if (!trainer->parameters) return TUTTI_NO_MEMORY;
-    network_initialise(network, trainer->seed, trainer->parameters);
+    const tutti_status status = network_initialise(network, trainer->seed, trainer->parameters);
+    if (status != TUTTI_OK) return status;
     trainer->version = 1;
     if (!trainer->exchange || trainer->loss == TUTTI_LOSS_NONE) return TUTTI_OK;
     trainer->gradients = memory_new((size_t)network->total_floats, sizeof(float));
