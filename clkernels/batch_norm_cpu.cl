@@ -157,12 +157,13 @@ TASK void bn_forward(global const float *x, ADD_PARAMETER global float *y, globa
     const int cb = get_global_id(0), part = get_global_id(1), parts = get_global_size(1);                              \
     const int p0 = (int)((long)N * HW * part / parts), p1 = (int)((long)N * HW * (part + 1) / parts);
 
-/* partial: [parts][2][CB * V] */
+/* partial: [parts][2][CB * V], and the shift behind: where y lies over x, the sample is gone when the last part is applied. */
 TASK void bn_stats(global const float *x, global float *partial, int N, int CB, int HW)
 {
     PART
-    VF s, q;
-    sums(x, p0, p1, CB, cb, HW, VLOAD((size_t)cb * HW, x), &s, &q);
+    VF s, q, shift = VLOAD((size_t)cb * HW, x);
+    sums(x, p0, p1, CB, cb, HW, shift, &s, &q);
+    if (part == 0) VSTORE(shift, parts * 2 * CB + cb, partial);
     VSTORE(s, (part * 2) * CB + cb, partial);
     VSTORE(q, (part * 2 + 1) * CB + cb, partial);
 }
@@ -182,7 +183,7 @@ TASK void bn_apply(global const float *x, ADD_PARAMETER global float *y, global 
     const float M = (float)N * HW;
     SUM_PARTS(s, q)
     VF mean, rstd, var;
-    moments(s, q, VLOAD((size_t)cb * HW, x), M, epsilon, &mean, &rstd, &var);
+    moments(s, q, VLOAD(parts * 2 * CB + cb, partial), M, epsilon, &mean, &rstd, &var);
     if (part == 0)
         finish(mean, rstd, var, M, N * constants->loss_scale, save_mean, save_rstd, batch_mean, batch_var, cb, C);
     VF a = channels_load(gamma, cb, C) * rstd;

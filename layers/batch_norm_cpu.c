@@ -83,10 +83,11 @@ static struct work gradient_work(const struct problem *problem)
     return work_of(problem, 2);
 }
 
+/* Two sums of each part, and the shift. */
 static size_t bytes_of_parts(const struct problem *problem, const struct work *work)
 {
     if (work->parts == 1) return 0;
-    return (size_t)(work->parts * 2 * work->blocks * problem->device->vector_width) * sizeof(float);
+    return (size_t)((work->parts * 2 + 1) * work->blocks * problem->device->vector_width) * sizeof(float);
 }
 
 static size_t forward_workspace(const struct problem *problem)
