@@ -1,0 +1,108 @@
+/* NaN is never hidden: one in the input reaches every output that depends on it and no other. */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#undef fail /* base/status.h has its own */
+
+#include "tutti.h"
+
+enum { SAMPLES = 2, CHANNELS = 5, SIZE = 6, PIXELS = SIZE * SIZE };
+/* Where the NaN is. */
+enum { AT_SAMPLE = 1, AT_CHANNEL = 3, AT_Y = 2, AT_X = 3 };
+
+static tutti_runtime *runtime;
+
+static tutti_tensor relu(tutti_network *n, tutti_tensor x)
+{
+    return tutti_relu(n, x);
+}
+static tutti_tensor relu6(tutti_network *n, tutti_tensor x)
+{
+    return tutti_relu6(n, x);
+}
+static tutti_tensor leaky(tutti_network *n, tutti_tensor x)
+{
+    return tutti_leaky_relu(n, x, 0.5f);
+}
+static tutti_tensor sigmoid(tutti_network *n, tutti_tensor x)
+{
+    return tutti_sigmoid(n, x);
+}
+static tutti_tensor add(tutti_network *n, tutti_tensor x)
+{
+    return tutti_relu(n, tutti_add(n, x, tutti_relu(n, x)));
+}
+static tutti_tensor norm(tutti_network *n, tutti_tensor x)
+{
+    return tutti_relu(n, tutti_batch_norm(n, x, NULL));
+}
+static tutti_tensor max_pool(tutti_network *n, tutti_tensor x)
+{
+    return tutti_max_pool(n, x, 2, NULL);
+}
+static tutti_tensor average_pool(tutti_network *n, tutti_tensor x)
+{
+    return tutti_average_pool(n, x, 2, NULL);
+}
+static tutti_tensor global_max(tutti_network *n, tutti_tensor x)
+{
+    return tutti_global_max_pool(n, x);
+}
+
+static const struct {
+    const char *name;
+    tutti_tensor (*build)(tutti_network *network, tutti_tensor x);
+    int window; /* an output pixel depends on window x window pixels */
+} cases[] = {
+    { "relu", relu, 1 },
+    { "relu6", relu6, 1 },
+    { "leaky relu", leaky, 1 },
+    { "sigmoid", sigmoid, 1 },
+    { "add", add, 1 },
+    { "batch_norm", norm, 1 },
+    { "max_pool", max_pool, 2 },
+    { "average_pool", average_pool, 2 },
+    { "global max_pool", global_max, SIZE },
+};
+
+START_TEST(test_nan_is_not_hidden)
+{
+    int window = cases[_i].window, out = SIZE / window;
+    float input[SAMPLES * CHANNELS * PIXELS], output[SAMPLES * CHANNELS * PIXELS];
+    for (int i = 0; i < SAMPLES * CHANNELS * PIXELS; i++) input[i] = (float)(i % 13) - 6;
+    input[((AT_SAMPLE * CHANNELS + AT_CHANNEL) * SIZE + AT_Y) * SIZE + AT_X] = NAN;
+    tutti_network *network = tutti_network_new(runtime);
+    tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(CHANNELS, SIZE, SIZE));
+    x = tutti_max_pool(network, x, 1, NULL); /* CPU-class devices go on in the blocked layout */
+    tutti_trainer *trainer = tutti_compile(
+        network, cases[_i].build(network, x), &(tutti_training) { .loss = TUTTI_LOSS_NONE, .batch = SAMPLES });
+    ck_assert_msg(trainer != NULL, "%s: %s", cases[_i].name, tutti_message(NULL));
+    ck_assert_msg(
+        tutti_infer(trainer, input, SAMPLES, output) == TUTTI_OK, "%s: %s", cases[_i].name, tutti_message(NULL));
+    for (int i = 0; i < SAMPLES * CHANNELS * out * out; i++) {
+        bool depends = i / (out * out) == AT_SAMPLE * CHANNELS + AT_CHANNEL && i / out % out == AT_Y / window &&
+            i % out == AT_X / window;
+        ck_assert_msg(!!isnan(output[i]) == depends, "%s: output %d is %g", cases[_i].name, i, (double)output[i]);
+    }
+    tutti_trainer_free(trainer);
+    tutti_network_free(network);
+}
+END_TEST
+
+int main(void)
+{
+    runtime = tutti_open(&(tutti_runtime_options) { .devices = getenv("TUTTI_DEVICES") ? NULL : "all" });
+    if (!runtime) return 1;
+    Suite *suite = suite_create("nan");
+    TCase *tcase = tcase_create("operations");
+    tcase_set_timeout(tcase, 0);
+    tcase_add_loop_test(tcase, test_nan_is_not_hidden, 0, sizeof cases / sizeof *cases);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK); /* OpenCL drivers' threads do not survive a fork */
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    tutti_close(runtime);
+    return failed ? 1 : 0;
+}
