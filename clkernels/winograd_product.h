@@ -8,14 +8,27 @@
 INLINE void load_kernels(const global float *restrict w, int sources, int results, int block, int first, VF *g)
 {
 #if GRADIENT
-    const int lanes = min(V, results - block * V);
+    const int lanes = min(V, results - block * V), end = sources * results * 9;
     for (int k = 0; k < V; k++) {
-        float *to = (float *)(g + k * 9);
-        if (first + k >= sources || lanes < V)
-            for (int i = 0; i < 9 * V; i++) to[i] = 0.0f;
-        if (first + k >= sources) continue;
-        const global float *from = w + ((size_t)(first + k) * results + block * V) * 9;
-        for (int l = 0; l < lanes; l++) UNROLL for (int tap = 0; tap < 9; tap++) to[(8 - tap) * V + l] = from[l * 9 + tap];
+        if (first + k >= sources) {
+            for (int i = 0; i < 9; i++) g[k * 9 + i] = (VF)(0.0f);
+            continue;
+        }
+        const int from = ((first + k) * results + block * V) * 9;
+        UNROLL for (int t = 0; t < 9; t += V) { /* lanes x 9 taps become 9 taps x lanes, V taps at a time */
+            VF row[V];
+            if (from + (lanes - 1) * 9 + t + V <= end) {
+                UNROLL for (int l = 0; l < V; l++) row[l] = l < lanes ? VLOAD(0, w + from + l * 9 + t) : (VF)(0.0f);
+            } else { /* vectors would reach beyond the last kernel */
+                for (int l = 0; l < V; l++) {
+                    float tap[V];
+                    for (int i = 0; i < V; i++) tap[i] = l < lanes && t + i < 9 ? w[from + l * 9 + t + i] : 0.0f;
+                    row[l] = *(VF_unaligned *)tap;
+                }
+            }
+            transpose(row);
+            UNROLL for (int i = 0; i < V; i++) if (t + i < 9) g[k * 9 + 8 - t - i] = row[i];
+        }
     }
 #else
     const int length = sources * 9, begin = first * 9;
