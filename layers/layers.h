@@ -16,9 +16,10 @@ extern const struct operation operation_dense, operation_dense_data_gradient, op
 /* batch_norm.c    x, gamma, beta, running_mean, running_var, constants -> y, mean, rstd, batch_mean, batch_var
  *                     (the last two: the batch's mean and unbiased variance times samples * loss_scale: "gradients" of
  *                     the running statistics)
- *   _gradient         x, dy, gamma, mean, rstd, [y] -> dx, dgamma, dbeta, [dadd]
- *                     attributes.activation: relu's mask is applied to dy first (fused); y is given when the forward node
- *                     had an epilogue addition, and dadd is then the masked dy
+ *   _gradient         x, dy, gamma, mean, rstd, [y], [beta] -> dx, dgamma, dbeta, [dadd]
+ *                     attributes.activation, low, high: the gradient of that activation is applied to dy first (fused). Its
+ *                     mask comes from y where y is given (the forward node had an epilogue addition), else it is recomputed
+ *                     from x, gamma, beta. dadd: the masked dy, wanted where the addition's other branch needs it
  *   _inference        x, gamma, beta, running_mean, running_var -> y
  *   fold_batch_norm   w, [bias], gamma, beta, running_mean, running_var -> w', bias'   (inference, once) */
 extern const struct operation operation_batch_norm, operation_batch_norm_gradient, operation_batch_norm_inference, operation_fold_batch_norm;
