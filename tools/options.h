@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* Exit statuses of every command. */
-enum { EXIT_DONE = 0, EXIT_WORK_FAILED = 1, EXIT_WRONG_USE = 2, EXIT_INTERRUPTED = 130 };
+enum { EXIT_DONE = 0, EXIT_WORK_FAILED = 1, EXIT_WRONG_USE = 2, EXIT_INTERRUPTED = 130, EXIT_TERMINATED = 143 };
 
 enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_INTEGER, OPTION_NUMBER };
 

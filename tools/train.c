@@ -36,9 +36,12 @@ static const char *const optimizers[] = { "sgd", "adam", "adamw", NULL };
 /* A signal handler can reach nothing else. The second signal ends the process at once. */
 static _Atomic(tutti_trainer *) running;
 
+static volatile sig_atomic_t received;
+
 static void interrupt(int number)
 {
     tutti_trainer *trainer = atomic_load(&running);
+    received = number;
     signal(number, SIG_DFL);
     if (trainer)
         tutti_cancel(trainer);
@@ -54,7 +57,8 @@ static const char *const details =
     "given.\n"
     "NAME.safetensors (weights) and NAME.state.safetensors (the rest) are written after each epoch and at the end, "
     "and\n"
-    "--resume goes on saving there unless --save says otherwise. Ctrl-C saves and ends with status 130.";
+    "--resume goes on saving there unless --save says otherwise. Ctrl-C saves and ends with status 130.\n"
+    "SIGTERM does the same with 143; a second signal ends at once.";
 
 static enum parsed parse(struct settings *s, int argc, char **argv)
 {
@@ -153,11 +157,12 @@ static int prepare_data(struct training *training, struct settings *s, const str
 static tutti_status fit(struct training *training)
 {
     const struct settings *s = training->settings;
-    struct sigaction action = { .sa_handler = interrupt }, before;
+    struct sigaction action = { .sa_handler = interrupt }, before[2];
     sigemptyset(&action.sa_mask);
     progress_begin(&training->progress, s->steps);
     atomic_store(&running, training->session.trainer);
-    sigaction(SIGINT, &action, &before);
+    sigaction(SIGINT, &action, &before[0]);
+    sigaction(SIGTERM, &action, &before[1]);
     tutti_status status = tutti_fit_source(training->session.trainer, &training->data.train.source,
         &(tutti_fitting) { .epochs = s->epochs,
             .steps = s->steps,
@@ -168,7 +173,8 @@ static tutti_status fit(struct training *training)
             .resume = s->resume,
             .progress = on_progress,
             .user = training });
-    sigaction(SIGINT, &before, NULL);
+    sigaction(SIGINT, &before[0], NULL);
+    sigaction(SIGTERM, &before[1], NULL);
     atomic_store(&running, NULL);
     progress_clear(&training->progress);
     return status;
@@ -180,7 +186,7 @@ static int report_failed_fit(struct training *training, tutti_status status)
     if (status == TUTTI_CANCELLED) {
         fprintf(stderr, "tutti train: interrupted after step %lld; %s%s\n", (long long)training->results.steps,
             saved ? "continue with --resume " : "nothing was saved (no --save)", saved ? saved : "");
-        return EXIT_INTERRUPTED;
+        return received == SIGTERM ? EXIT_TERMINATED : EXIT_INTERRUPTED;
     }
     return work_failed("train", status, tutti_message(training->session.runtime));
 }

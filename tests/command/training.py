@@ -128,6 +128,14 @@ class Resuming(harness.CommandTest):
             self.good(*self.common, "--epochs", str(epochs), *arguments)
         self.assertEqual(self.pair("part"), self.pair("straight"))
 
+    def test_terminated(self):
+        process = self.start(*self.common, "--epochs", "100000", "--save", "part", "--json")
+        process.stdout.readline()
+        process.terminate()
+        _, errors = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 143, errors)
+        self.good(*self.common, "--steps", "1", "--resume", "part")
+
     def test_killed(self):
         """At any moment, a good pair is there: it resumes, and ends as the run that was never stopped."""
         moments = random.Random(1)
