@@ -5,17 +5,17 @@
  *
  * Scratch: local memory, which on a CPU is one buffer for each thread and stays in that core's cache from one task to
  * the next. Where the device has too little of it (SCRATCH_GLOBAL 1), a slice of a global buffer for each task. */
-#include "vector.h"
 #include "epilogue.h"
+#include "vector.h"
 
 #ifndef SCRATCH_GLOBAL
 #define SCRATCH_GLOBAL 0
 #endif
 #if SCRATCH_GLOBAL
 #define SCRATCH global
-#define TASK_SCRATCH(base, floats)                                                                                     \
-    ((base) +                                                                                                          \
-        (size_t)((get_group_id(2) * get_num_groups(1) + get_group_id(1)) * get_num_groups(0) + get_group_id(0)) *      \
+#define TASK_SCRATCH(base, floats)                                                                                \
+    ((base) +                                                                                                     \
+        (size_t)((get_group_id(2) * get_num_groups(1) + get_group_id(1)) * get_num_groups(0) + get_group_id(0)) * \
             (floats))
 #else
 #define SCRATCH local
@@ -49,9 +49,11 @@
 /* r[0 .. V-1] becomes its transpose: log2(V) rounds, each interleaving row i with row i + V/2. */
 INLINE void transpose(VF *r)
 {
-    UNROLL for (int round = 1; round < V; round *= 2) {
+    UNROLL for (int round = 1; round < V; round *= 2)
+    {
         VF t[V];
-        UNROLL for (int i = 0; i < V / 2; i++) {
+        UNROLL for (int i = 0; i < V / 2; i++)
+        {
             t[2 * i].even = r[i].lo;
             t[2 * i].odd = r[i + V / 2].lo;
             t[2 * i + 1].even = r[i].hi;

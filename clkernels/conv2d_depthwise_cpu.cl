@@ -1,4 +1,5 @@
-/* Depthwise convolution (groups = input channels = output channels) on a CPU-class device, one SIMD lane for each channel:
+/* Depthwise convolution (groups = input channels = output channels) on a CPU-class device, one SIMD lane for each
+ * channel:
  *
  *   forward          y[n,c,oh,ow] = sum over r,s of x[n, c, oh*stride - padding + r*dilation, ...] w[c,r,s] + bias[c]
  *   data gradient    dx[n,c,h,w]  = sum over r,s of dy[n, c, (h + padding - r*dilation)/stride, ...] w[c,r,s]
@@ -10,24 +11,24 @@
  *   part     in the workspace: [parts][blocks][R*S][V], which conv2d_sum adds and writes plain
  *
  * A task walks the rows of a plane (image, block of channels) in tiles of T columns, whose sums stay in registers; each
- * source vector is loaded once for all taps of its row. The borders cost nothing in the middle of a row: the first and the
- * last tile are instances of their own, without the taps that lie outside (GUARD 1: every load is checked instead, for
- * rows too short for that). The last tiles of a row overlap those before; columns that they repeat are skipped.
+ * source vector is loaded once for all taps of its row. The borders cost nothing in the middle of a row: the first and
+ * the last tile are instances of their own, without the taps that lie outside (GUARD 1: every load is checked instead,
+ * for rows too short for that). The last tiles of a row overlap those before; columns that they repeat are skipped.
  *
- * Columns of the data gradient come in groups of STRIDE_W, of which a tile has T; tap s of column a of a group reads dy at
- * (a + PADDING_W - s*DILATION_W)/STRIDE_W from the group's number on, a number between FIRST and LAST.
+ * Columns of the data gradient come in groups of STRIDE_W, of which a tile has T; tap s of column a of a group reads dy
+ * at (a + PADDING_W - s*DILATION_W)/STRIDE_W from the group's number on, a number between FIRST and LAST.
  *
  * Launched by conv2d_depthwise.c with (blocks, images, ranges of rows) tasks; depthwise_weights with (blocks, chunks of
  * images, ranges of rows).
  *
- * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, PADDING_H, PADDING_W, T, GUARD, REACH (vectors of a row that a
- * tile reads), LEFT (of the first tile, those outside), RIGHT (of the last tile, those inside), EDGE (columns that the
- * tile before the last one keeps away from the end), FIRST, LAST, STREAM, epilogue. */
+ * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, PADDING_H, PADDING_W, T, GUARD, REACH (vectors of a row
+ * that a tile reads), LEFT (of the first tile, those outside), RIGHT (of the last tile, those inside), EDGE (columns
+ * that the tile before the last one keeps away from the end), FIRST, LAST, STREAM, epilogue. */
 #include "conv2d_cpu.h"
 #define TAPS (R * S)
 
-kernel TASK void depthwise_pack(const global float *restrict w, const global float *restrict bias,
-    global float *restrict packed, int C)
+kernel TASK void depthwise_pack(
+    const global float *restrict w, const global float *restrict bias, global float *restrict packed, int C)
 {
     const int block = get_group_id(0), blocks = get_num_groups(0);
     for (int l = 0; l < V; l++) {
@@ -49,21 +50,21 @@ INLINE bool exists(int i, int at, int width, bool left, bool right)
 }
 
 /* Tiles of a row of `columns`, at least T: `tile(first column, first column that is new, left, right)` for each. */
-#define FOR_TILES(columns, tile)                                                                                       \
-    if (GUARD || (columns) == T)                                                                                       \
-        for (int done_ = 0; done_ < (columns); done_ += T) {                                                           \
-            const int from_ = min(done_, (columns) - T);                                                               \
-            tile(from_, done_, true, true);                                                                            \
-        }                                                                                                              \
-    else {                                                                                                             \
-        int done_ = T;                                                                                                 \
-        tile(0, 0, true, false);                                                                                       \
-        while (done_ + T < (columns)) {                                                                                \
-            const int from_ = min(done_, (columns) - T - EDGE);                                                        \
-            tile(from_, done_, false, false);                                                                          \
-            done_ = from_ + T;                                                                                         \
-        }                                                                                                              \
-        tile((columns) - T, done_, false, true);                                                                       \
+#define FOR_TILES(columns, tile)                              \
+    if (GUARD || (columns) == T)                              \
+        for (int done_ = 0; done_ < (columns); done_ += T) {  \
+            const int from_ = min(done_, (columns)-T);        \
+            tile(from_, done_, true, true);                   \
+        }                                                     \
+    else {                                                    \
+        int done_ = T;                                        \
+        tile(0, 0, true, false);                              \
+        while (done_ + T < (columns)) {                       \
+            const int from_ = min(done_, (columns)-T - EDGE); \
+            tile(from_, done_, false, false);                 \
+            done_ = from_ + T;                                \
+        }                                                     \
+        tile((columns)-T, done_, false, true);                \
     }
 
 #ifdef FORWARD
@@ -73,14 +74,16 @@ INLINE void forward_tile(const global float *restrict x, const VF *w, VF bias, c
     VF acc[T];
     UNROLL for (int o = 0; o < T; o++) acc[o] = bias;
     const int at = from * STRIDE_W - PADDING_W;
-    UNROLL for (int r = 0; r < R; r++) {
+    UNROLL for (int r = 0; r < R; r++)
+    {
         const int iy = oy * STRIDE_H - PADDING_H + r * DILATION_H;
         if (iy < 0 || iy >= height) continue;
         const global float *row = x + ((size_t)iy * width + at) * V;
         UNROLL for (int i = 0; i < REACH; i++) if (exists(i, at, width, left, right))
         {
             const VF v = VLOAD(i, row);
-            UNROLL for (int s = 0; s < S; s++) {
+            UNROLL for (int s = 0; s < S; s++)
+            {
                 const int o = i - s * DILATION_W;
                 if (o >= 0 && o % STRIDE_W == 0 && o / STRIDE_W < T)
                     acc[o / STRIDE_W] = fma(v, w[r * S + s], acc[o / STRIDE_W]);
@@ -106,7 +109,7 @@ kernel TASK void depthwise_forward(const global float *restrict x, const global 
     UNROLL for (int i = 0; i < TAPS; i++) w[i] = VLOAD((size_t)blocks + (size_t)block * TAPS + i, packed);
     for (int oy = first; oy < last; oy++) {
         const size_t row = (plane * OH + oy) * OW * V;
-#define TILE(from, begin, left, right)                                                                                 \
+#define TILE(from, begin, left, right) \
     forward_tile(x, w, bias, add, y, row, oy, from, begin, height, width, left, right)
         FOR_TILES(OW, TILE)
 #undef TILE
@@ -121,7 +124,8 @@ INLINE void gradient_tile(const global float *restrict dy, const VF *w, const gl
     VF acc[T][STRIDE_W];
     UNROLL for (int t = 0; t < T; t++) UNROLL for (int a = 0; a < STRIDE_W; a++) acc[t][a] = (VF)(0.0f);
     const int at = from + FIRST;
-    UNROLL for (int r = 0; r < R; r++) {
+    UNROLL for (int r = 0; r < R; r++)
+    {
         const int down = iy + PADDING_H - r * DILATION_H;
         if (down < 0 || down % STRIDE_H || down / STRIDE_H >= OH) continue;
         const global float *row = dy + ((size_t)(down / STRIDE_H) * OW + at) * V;
@@ -130,7 +134,8 @@ INLINE void gradient_tile(const global float *restrict dy, const VF *w, const gl
             const VF v = VLOAD(i, row);
             UNROLL for (int a = 0; a < STRIDE_W; a++) UNROLL for (int s = 0; s < S; s++)
             {
-                const int offset = a + PADDING_W - s * DILATION_W - FIRST * STRIDE_W; /* not negative where it divides */
+                const int offset =
+                    a + PADDING_W - s * DILATION_W - FIRST * STRIDE_W; /* not negative where it divides */
                 const int t = i - offset / STRIDE_W;
                 if (offset % STRIDE_W == 0 && t >= 0 && t < T) acc[t][a] = fma(v, w[r * S + s], acc[t][a]);
             }
@@ -156,8 +161,7 @@ kernel TASK void depthwise_gradient(const global float *restrict dy, const globa
     const int columns = (width + STRIDE_W - 1) / STRIDE_W;
     for (int iy = first; iy < last; iy++) {
         const size_t row = (plane * height + iy) * width * V;
-#define TILE(from, begin, left, right)                                                                                 \
-    gradient_tile(dy, w, add, dx, row, iy, from, begin, OH, OW, width, left, right)
+#define TILE(from, begin, left, right) gradient_tile(dy, w, add, dx, row, iy, from, begin, OH, OW, width, left, right)
         FOR_TILES(columns, TILE)
 #undef TILE
     }
@@ -171,14 +175,16 @@ INLINE void weights_tile(const global float *restrict x, const global float *res
     VF d[T];
     UNROLL for (int o = 0; o < T; o++) d[o] = from + o >= begin ? VLOAD(from + o, dy_row) : (VF)(0.0f);
     const int at = from * STRIDE_W - PADDING_W;
-    UNROLL for (int r = 0; r < R; r++) {
+    UNROLL for (int r = 0; r < R; r++)
+    {
         const int iy = oy * STRIDE_H - PADDING_H + r * DILATION_H;
         if (iy < 0 || iy >= height) continue;
         const global float *row = x + ((size_t)iy * width + at) * V;
         UNROLL for (int i = 0; i < REACH; i++) if (exists(i, at, width, left, right))
         {
             const VF v = VLOAD(i, row);
-            UNROLL for (int s = 0; s < S; s++) {
+            UNROLL for (int s = 0; s < S; s++)
+            {
                 const int o = i - s * DILATION_W;
                 if (o >= 0 && o % STRIDE_W == 0 && o / STRIDE_W < T)
                     sum[r * S + s] = fma(v, d[o / STRIDE_W], sum[r * S + s]);

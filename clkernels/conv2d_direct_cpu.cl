@@ -4,10 +4,10 @@
  *   data gradient  dx[n,c,h,w]  = sum over k,r,s of dy[n, k, (h + padding - r*dilation)/stride, ...] w[k,c,r,s]
  *                  over the taps for which the divisions leave no rest
  *
- * Both are one kernel: the data gradient is cut into stride x stride classes of pixels (by the rest of h and w), each of
- * which is a dense convolution of dy with stride 1 and the taps of its class; no zeros are multiplied. Pixel q of class a
- * is h = q*stride + a, and tap r, where it belongs to the class, reads row q + (a + padding - r*dilation)/stride of dy,
- * which is row (a + ORIGIN_H - r*DILATION_H)/STRIDE_H of the WINDOW rows packed for q.
+ * Both are one kernel: the data gradient is cut into stride x stride classes of pixels (by the rest of h and w), each
+ * of which is a dense convolution of dy with stride 1 and the taps of its class; no zeros are multiplied. Pixel q of
+ * class a is h = q*stride + a, and tap r, where it belongs to the class, reads row q + (a + padding -
+ * r*dilation)/stride of dy, which is row (a + ORIGIN_H - r*DILATION_H)/STRIDE_H of the WINDOW rows packed for q.
  *
  *   source   blocked [N][ceil(C/V)][H][W][V], or plain [N][C][H][W] (XV 1)
  *   packed   bias and weights, see conv2d_weights_cpu.cl
@@ -47,7 +47,8 @@ INLINE void multiply(VF acc[MR][MW][NV], SCRATCH const float **p, int row_floats
         const int channels = min(XV, padded - c0);
         /* The taps stay loops: unrolled, neighbouring taps would share pixels, and the compiler, keeping those in
          * registers, would spill the sums. */
-        _Pragma("unroll 1") for (int r = 0; r < R; r++) {
+        _Pragma("unroll 1") for (int r = 0; r < R; r++)
+        {
 #if GRADIENT
             const int down = class_h + ORIGIN_H - r * DILATION_H;
             if (down % STRIDE_H) continue;
@@ -55,7 +56,8 @@ INLINE void multiply(VF acc[MR][MW][NV], SCRATCH const float **p, int row_floats
 #else
             const int row = r;
 #endif
-            _Pragma("unroll 1") for (int s = 0; s < S; s++) {
+            _Pragma("unroll 1") for (int s = 0; s < S; s++)
+            {
 #if GRADIENT
                 const int right = class_w + ORIGIN_W - s * DILATION_W;
                 if (right % STRIDE_W) continue;
@@ -66,8 +68,10 @@ INLINE void multiply(VF acc[MR][MW][NV], SCRATCH const float **p, int row_floats
                 const global float *u = w + ((size_t)c0 * R * S + (r * S + s) * channels) * NV * V;
                 SCRATCH const float *a[MR];
                 UNROLL for (int i = 0; i < MR; i++) a[i] = p[i] + row * row_floats + column * XV;
-                _Pragma("unroll 1") for (int c = 0; c < channels; c += CU) {
-                    UNROLL for (int d = 0; d < CU; d++) {
+                _Pragma("unroll 1") for (int c = 0; c < channels; c += CU)
+                {
+                    UNROLL for (int d = 0; d < CU; d++)
+                    {
                         VF b[NV];
                         UNROLL for (int k = 0; k < NV; k++) b[k] = VLOAD(d * NV + k, u);
                         UNROLL for (int i = 0; i < MR; i++) UNROLL for (int m = 0; m < MW; m++)
@@ -90,14 +94,15 @@ INLINE void put(VF acc[MW][NV], const global float *add, global float *result, s
     int y, int pixel_first, int begin, int class_w)
 {
     if (y >= out.height) return;
-    UNROLL for (int m = 0; m < MW; m++) {
+    UNROLL for (int m = 0; m < MW; m++)
+    {
         const int x = (pixel_first + m) * CLASSES_W + class_w;
         if (pixel_first + m < begin || x >= out.width) continue;
-        UNROLL for (int k = 0; k < NV; k++) {
+        UNROLL for (int k = 0; k < NV; k++)
+        {
             const int block = panel * NV + k;
             if (block < out.blocks) {
-                const size_t at =
-                    (((size_t)(image * out.blocks + block) * out.height + y) * out.width + x) * V;
+                const size_t at = (((size_t)(image * out.blocks + block) * out.height + y) * out.width + x) * V;
                 STORE(result + at, FINISH(acc[m][k], add, at));
             }
         }
@@ -108,7 +113,8 @@ INLINE void put(VF acc[MW][NV], const global float *add, global float *result, s
 kernel TASK void conv2d_direct(const global float *restrict source, const global float *restrict packed,
     const global float *add, global float *result, int padded, int source_blocks, int source_height, int source_width,
     int result_blocks, int result_height, int result_width, int units_all, int units_max, int chunks, int per_image,
-    int segments, int segment, int width, int row_start, int column_start, int width_packed, int panels, int panels_max, SCRATCH float *scratch, int scratch_floats)
+    int segments, int segment, int width, int row_start, int column_start, int width_packed, int panels, int panels_max,
+    SCRATCH float *scratch, int scratch_floats)
 {
     SCRATCH float *s = TASK_SCRATCH(scratch, scratch_floats);
     const struct units u = { per_image, segments, segment, width };
@@ -127,18 +133,18 @@ kernel TASK void conv2d_direct(const global float *restrict source, const global
                         const int x = min(o, segment - MW); /* the last block of a row overlaps the one before */
                         VF acc[MR][MW][NV];
                         SCRATCH const float *p[MR];
-                        UNROLL for (int i = 0; i < MR; i++) {
+                        UNROLL for (int i = 0; i < MR; i++)
+                        {
                             p[i] = s + min(j + i, count - 1) * unit_floats + x * STEP * XV;
-                            UNROLL for (int m = 0; m < MW; m++) UNROLL for (int k = 0; k < NV; k++)
-                                acc[i][m][k] = VLOAD(panel * NV + k, packed);
+                            UNROLL for (int m = 0; m < MW; m++) UNROLL for (int k = 0; k < NV; k++) acc[i][m][k] =
+                                VLOAD(panel * NV + k, packed);
                         }
                         multiply(acc, p, row_floats, block_floats, w, padded, part / CLASSES_W, part % CLASSES_W);
                         UNROLL for (int i = 0; i < MR; i++) if (j + i < count)
                         {
                             const struct unit unit = unit_at(first + j + i, u);
-                            put(acc[i], add, result, out, unit.image, panel,
-                                unit.row * CLASSES_H + part / CLASSES_W, unit.from + x,
-                                max(unit.begin, unit.from + o), part % CLASSES_W);
+                            put(acc[i], add, result, out, unit.image, panel, unit.row * CLASSES_H + part / CLASSES_W,
+                                unit.from + x, max(unit.begin, unit.from + o), part % CLASSES_W);
                         }
                     }
         }

@@ -6,9 +6,9 @@
  *   dy   blocked
  *   part in the workspace from `offset` on: [splits][ceil(K/V)][C][R][S][V], which conv2d_sum adds and writes plain
  *
- * A task sums a share of the units (rows of pixels, see conv2d_rows.h) for a block of channels; the sums stay in scratch and
- * are in registers for one tap, CT channels x NV vectors at a time (image: RT x ST taps of one channel x NV vectors).
- * Launched by conv2d_direct.c with (channel blocks, output blocks, splits) tasks.
+ * A task sums a share of the units (rows of pixels, see conv2d_rows.h) for a block of channels; the sums stay in
+ * scratch and are in registers for one tap, CT channels x NV vectors at a time (image: RT x ST taps of one channel x NV
+ * vectors). Launched by conv2d_direct.c with channel blocks x output blocks x splits tasks, or fewer, which loop.
  *
  * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, XV, CT or RT and ST, NV, SCRATCH_GLOBAL. */
 #include "conv2d_cpu.h"
@@ -43,13 +43,15 @@ INLINE void multiply(SCRATCH pixel *restrict m, int ld, SCRATCH const float *res
     SCRATCH const pixel *restrict d, int d_block, int count, int segment, bool add)
 {
     VF acc[CT][NV];
-    UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) acc[i][k] = add ? m[i * ld + k] : (VF)(0.0f);
+    UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) acc[i][k] =
+        add ? m[i * ld + k] : (VF)(0.0f);
     for (int j = 0; j < count; j++) {
         SCRATCH const float *p = x + j * x_unit;
         for (int t = 0; t < segment; t++, p += STEP * V, d++) {
             VF b[NV];
             UNROLL for (int k = 0; k < NV; k++) b[k] = d[k * d_block];
-            UNROLL for (int i = 0; i < CT; i++) {
+            UNROLL for (int i = 0; i < CT; i++)
+            {
                 const VF f = (VF)(p[i]);
                 UNROLL for (int k = 0; k < NV; k++) acc[i][k] = fma(f, b[k], acc[i][k]);
             }
@@ -62,41 +64,45 @@ INLINE void multiply(SCRATCH pixel *restrict m, int ld, SCRATCH const float *res
 kernel TASK void conv2d_direct_weights(const global float *restrict x, const global float *restrict dy,
     global float *workspace, long offset, int C, int CB, int KB, int height, int width_source, int units_all,
     int units_split, int units_max, int per_image, int segments, int segment, int width, int row_start,
-    int column_start, int width_packed, int channel_blocks, int output_blocks, SCRATCH float *scratch,
+    int column_start, int width_packed, int channel_blocks, int output_blocks, int splits, SCRATCH float *scratch,
     int scratch_floats)
 {
     const struct units u = { per_image, segments, segment, width };
-    const int cb = get_group_id(0) * channel_blocks, kb = get_group_id(1) * output_blocks;
-    const int cbs = min(channel_blocks, CB - cb), channels = min(cbs * V, C - cb * V);
-    const int begin = get_group_id(2) * units_split, end = min(begin + units_split, units_all);
+    const int c_tasks = (CB + channel_blocks - 1) / channel_blocks, k_tasks = (KB + output_blocks - 1) / output_blocks;
     SCRATCH pixel *s = (SCRATCH pixel *)TASK_SCRATCH(scratch, scratch_floats);
     SCRATCH pixel *d = s + channel_blocks * units_max * R * width_packed;
     SCRATCH pixel *m = d + output_blocks * units_max * segment; /* [R*S][channels][output_blocks] */
     const int ld = output_blocks, m_tap = channel_blocks * V * ld;
-    for (int first = begin; first < end; first += units_max) {
-        const int last = min(first + units_max, end);
-        pack_rows(x, s, CB, cb, cbs, height, width_source, first, last, units_max, u, row_start, column_start,
-            width_packed);
-        pack_gradient_rows(dy, d, KB, kb, output_blocks, first, last, units_max, u);
-        for (int tap = 0; tap < R * S; tap++)
-            for (int k = 0; k < output_blocks; k += NV)
-                for (int c = 0; c < channels; c += CT) {
-                    SCRATCH const pixel *a =
-                        s + (c / V * units_max * R + tap / S) * width_packed + tap % S * DILATION_W;
-                    multiply(m + tap * m_tap + c * ld + k, ld, (SCRATCH const float *)a + c % V, R * width_packed * V,
-                        d + k * units_max * segment, units_max * segment, last - first, segment, first > begin);
-                }
-    }
-    global pixel *part =
-        (global pixel *)(workspace + offset) + (size_t)get_group_id(2) * KB * C * R * S;
-    for (int k = 0; k < min(output_blocks, KB - kb); k++)
-        for (int c = 0; c < channels; c++)
+    for (int task = get_group_id(0); task < c_tasks * k_tasks * splits; task += get_num_groups(0)) {
+        const int cb = task % c_tasks * channel_blocks, kb = task / c_tasks % k_tasks * output_blocks;
+        const int split = task / (c_tasks * k_tasks), begin = split * units_split,
+                  end = min(begin + units_split, units_all);
+        const int cbs = min(channel_blocks, CB - cb), channels = min(cbs * V, C - cb * V);
+        for (int first = begin; first < end; first += units_max) {
+            const int last = min(first + units_max, end);
+            pack_rows(x, s, CB, cb, cbs, height, width_source, first, last, units_max, u, row_start, column_start,
+                width_packed);
+            pack_gradient_rows(dy, d, KB, kb, output_blocks, first, last, units_max, u);
             for (int tap = 0; tap < R * S; tap++)
-                part[((size_t)(kb + k) * C + cb * V + c) * R * S + tap] = m[tap * m_tap + c * ld + k];
+                for (int k = 0; k < output_blocks; k += NV)
+                    for (int c = 0; c < channels; c += CT) {
+                        SCRATCH const pixel *a =
+                            s + (c / V * units_max * R + tap / S) * width_packed + tap % S * DILATION_W;
+                        multiply(m + tap * m_tap + c * ld + k, ld, (SCRATCH const float *)a + c % V,
+                            R * width_packed * V, d + k * units_max * segment, units_max * segment, last - first,
+                            segment, first > begin);
+                    }
+        }
+        global pixel *part = (global pixel *)(workspace + offset) + (size_t)split * KB * C * R * S;
+        for (int k = 0; k < min(output_blocks, KB - kb); k++)
+            for (int c = 0; c < channels; c++)
+                for (int tap = 0; tap < R * S; tap++)
+                    part[((size_t)(kb + k) * C + cb * V + c) * R * S + tap] = m[tap * m_tap + c * ld + k];
+    }
 }
 #else
-/* RT x ST taps from (r0, s0) on of one channel, NV blocks of outputs; taps and blocks that do not exist are computed from
- * what lies there and dropped. m: [NV][R][S] with `ld` between blocks. */
+/* RT x ST taps from (r0, s0) on of one channel, NV blocks of outputs; taps and blocks that do not exist are computed
+ * from what lies there and dropped. m: [NV][R][S] with `ld` between blocks. */
 INLINE void multiply_image(SCRATCH VF_unaligned *restrict m, int ld, int r0, int s0, int blocks,
     SCRATCH const float *restrict rows, int width_packed, const global float *restrict dy, int kb, int KB, int first,
     int last, struct units u)
@@ -108,48 +114,53 @@ INLINE void multiply_image(SCRATCH VF_unaligned *restrict m, int ld, int r0, int
     for (int j = first; j < last; j++) {
         const struct unit unit = unit_at(j, u);
         const global float *d[NV];
-        UNROLL for (int k = 0; k < NV; k++) d[k] = dy +
-            ((size_t)(unit.image * KB + min(kb + k, KB - 1)) * plane + unit.row * u.width + unit.from) * V;
+        UNROLL for (int k = 0; k < NV; k++) d[k] =
+            dy + ((size_t)(unit.image * KB + min(kb + k, KB - 1)) * plane + unit.row * u.width + unit.from) * V;
         SCRATCH const float *p[RT];
-        UNROLL for (int r = 0; r < RT; r++)
-            p[r] = rows + ((j - first) * R + min(r0 + r, R - 1)) * width_packed + s0 * DILATION_W;
+        UNROLL for (int r = 0; r < RT; r++) p[r] =
+            rows + ((j - first) * R + min(r0 + r, R - 1)) * width_packed + s0 * DILATION_W;
         for (int t = unit.begin - unit.from; t < u.segment; t++) {
             VF b[NV];
             UNROLL for (int k = 0; k < NV; k++) b[k] = VLOAD(t, d[k]);
-            UNROLL for (int r = 0; r < RT; r++) UNROLL for (int s = 0; s < ST; s++) {
+            UNROLL for (int r = 0; r < RT; r++) UNROLL for (int s = 0; s < ST; s++)
+            {
                 const VF f = (VF)(p[r][t * STEP + s * DILATION_W]);
                 UNROLL for (int k = 0; k < NV; k++) acc[r][s][k] = fma(f, b[k], acc[r][s][k]);
             }
         }
     }
-    UNROLL for (int r = 0; r < RT; r++) UNROLL for (int s = 0; s < ST; s++) UNROLL for (int k = 0; k < NV; k++)
-        if (r0 + r < R && s0 + s < S && k < blocks) m[k * ld + (r0 + r) * S + s0 + s] = acc[r][s][k];
+    UNROLL for (int r = 0; r < RT; r++) UNROLL for (int s = 0; s < ST; s++)
+        UNROLL for (int k = 0; k < NV; k++) if (r0 + r < R && s0 + s < S && k < blocks)
+            m[k * ld + (r0 + r) * S + s0 + s] = acc[r][s][k];
 }
 
 kernel TASK void conv2d_direct_weights_image(const global float *restrict x, const global float *restrict dy,
     global float *workspace, long offset, int C, int CB, int KB, int height, int width_source, int units_all,
     int units_split, int units_max, int per_image, int segments, int segment, int width, int row_start,
-    int column_start, int width_packed, int channel_blocks, int output_blocks, SCRATCH float *scratch,
+    int column_start, int width_packed, int channel_blocks, int output_blocks, int splits, SCRATCH float *scratch,
     int scratch_floats)
 {
     const struct units u = { per_image, segments, segment, width };
-    const int kb = get_group_id(1) * output_blocks, kbs = min(output_blocks, KB - kb), length = C * R * S;
-    const int begin = get_group_id(2) * units_split, end = min(begin + units_split, units_all);
+    const int k_tasks = (KB + output_blocks - 1) / output_blocks, length = C * R * S;
     SCRATCH VF_unaligned *m = (SCRATCH VF_unaligned *)TASK_SCRATCH(scratch, scratch_floats); /* [blocks][C][R][S] */
     SCRATCH float *s = (SCRATCH float *)(m + output_blocks * length);
-    for (int i = 0; i < kbs * length; i++) m[i] = 0.0f;
-    for (int first = begin; first < end; first += units_max) {
-        const int last = min(first + units_max, end);
-        pack_rows(x, s, C, 0, C, height, width_source, first, last, units_max, u, row_start, column_start, width_packed);
-        for (int k = 0; k < kbs; k += NV)
-            for (int c = 0; c < C; c++)
-                for (int r = 0; r < R; r += RT)
-                    for (int q = 0; q < S; q += ST)
-                        multiply_image(m + k * length + c * R * S, length, r, q, kbs - k,
-                            s + c * units_max * R * width_packed, width_packed, dy, kb + k, KB, first, last, u);
+    for (int task = get_group_id(0); task < k_tasks * splits; task += get_num_groups(0)) {
+        const int kb = task % k_tasks * output_blocks, kbs = min(output_blocks, KB - kb);
+        const int split = task / k_tasks, begin = split * units_split, end = min(begin + units_split, units_all);
+        for (int i = 0; i < kbs * length; i++) m[i] = 0.0f;
+        for (int first = begin; first < end; first += units_max) {
+            const int last = min(first + units_max, end);
+            pack_rows(
+                x, s, C, 0, C, height, width_source, first, last, units_max, u, row_start, column_start, width_packed);
+            for (int k = 0; k < kbs; k += NV)
+                for (int c = 0; c < C; c++)
+                    for (int r = 0; r < R; r += RT)
+                        for (int q = 0; q < S; q += ST)
+                            multiply_image(m + k * length + c * R * S, length, r, q, kbs - k,
+                                s + c * units_max * R * width_packed, width_packed, dy, kb + k, KB, first, last, u);
+        }
+        global VF_unaligned *part = (global VF_unaligned *)(workspace + offset) + ((size_t)split * KB + kb) * length;
+        for (int i = 0; i < kbs * length; i++) part[i] = m[i];
     }
-    global VF_unaligned *part =
-        (global VF_unaligned *)(workspace + offset) + ((size_t)get_group_id(2) * KB + kb) * length;
-    for (int i = 0; i < kbs * length; i++) part[i] = m[i];
 }
 #endif

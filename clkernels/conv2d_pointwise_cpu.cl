@@ -4,19 +4,19 @@
  *   data gradient    dx[p][c] = sum over k of dy[p][k] w[k][c]      the forward kernel with pack_gradient's weights
  *   weight gradient  dw[k][c] = sum over p of x[p][c] dy[p][k]
  *
- * A blocked image is, for each block of channels, a matrix [pixels][V]: its floats are broadcast where they lie. Weights
- * are packed by conv2d_weights_cpu.cl.
+ * A blocked image is, for each block of channels, a matrix [pixels][V]: its floats are broadcast where they lie.
+ * Weights are packed by conv2d_weights_cpu.cl.
  *
- * Pixels are walked in groups of MW neighbours of a segment: a whole image for stride 1, a row of outputs for stride 2. The
- * last group of a segment overlaps the one before; pixels that it repeats are not stored. In registers: MG groups x MW
- * pixels x NV vectors of output channels.
+ * Pixels are walked in groups of MW neighbours of a segment: a whole image for stride 1, a row of outputs for stride 2.
+ * The last group of a segment overlaps the one before; pixels that it repeats are not stored. In registers: MG groups x
+ * MW pixels x NV vectors of output channels.
  *
  * Launched by conv2d_pointwise.c: pointwise with (panel ranges, chunks of groups) tasks; gather with (images x blocks);
  * pointwise_weights with (channel ranges, output ranges, splits of the pixels).
  *
  * Macros: MG, MW, NV, CU (source channels unrolled), AHEAD (groups of prefetch), XS and YS (stride of pixels read and
- * written; YS 2: the data gradient of stride 2, whose other pixels are zero), KEEP_OTHERS (1: they already hold what they
- * must), STREAM, epilogue; CT and PLANES_AHEAD for the weight gradient. */
+ * written; YS 2: the data gradient of stride 2, whose other pixels are zero), KEEP_OTHERS (1: they already hold what
+ * they must), STREAM, epilogue; CT and PLANES_AHEAD for the weight gradient. */
 #include "conv2d_cpu.h"
 
 #ifdef MW
@@ -35,7 +35,8 @@ INLINE void put(const VF *sum, const global float *add, global float *result, si
 }
 
 /* YS 2: the pixels right of, below, and right below an even pixel. */
-INLINE void put_others(const global float *add, global float *result, size_t at, struct target t, int left, bool right, bool below)
+INLINE void put_others(
+    const global float *add, global float *result, size_t at, struct target t, int left, bool right, bool below)
 {
     VF zero[NV];
     UNROLL for (int k = 0; k < NV; k++) zero[k] = (VF)(0.0f);
@@ -44,8 +45,8 @@ INLINE void put_others(const global float *add, global float *result, size_t at,
     if (right && below) put(zero, add, result, at + (size_t)(t.width + 1) * V, t, left);
 }
 
-/* x_plane, y_plane: pixels of a plane; x_segment, y_segment: from segment to segment of an image, which has `segments` of
- * `length` pixels each and `groups_segment` groups. groups_max (a multiple of MG), panels_max: of a task. */
+/* x_plane, y_plane: pixels of a plane; x_segment, y_segment: from segment to segment of an image, which has `segments`
+ * of `length` pixels each and `groups_segment` groups. groups_max (a multiple of MG), panels_max: of a task. */
 kernel TASK void pointwise(const global float *restrict source, const global float *restrict packed,
     const global float *add, global float *result, int padded, int source_blocks, int result_blocks, int length,
     int segments, int x_plane, int x_segment, int y_plane, int y_segment, int groups_segment, int groups,
@@ -59,7 +60,8 @@ kernel TASK void pointwise(const global float *restrict source, const global flo
             const global float *p[MG];
             size_t at[MG];
             int repeated[MG], column[MG], row[MG];
-            UNROLL for (int g = 0; g < MG; g++) {
+            UNROLL for (int g = 0; g < MG; g++)
+            {
                 const int t = min(q + g, q1 - 1), seg = t / groups_segment, o = (t - seg * groups_segment) * MW;
                 const int n = seg / segments, s = seg - n * segments, from = min(o, length - MW);
                 repeated[g] = q + g < q1 ? o - from : MW;
@@ -78,11 +80,14 @@ kernel TASK void pointwise(const global float *restrict source, const global flo
                     UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++)
                         PREFETCH(p[g] + (AHEAD * MG * MW + i) * XS * V);
                 }
-                _Pragma("unroll 1") for (int c = 0; c < channels; c += CU) {
-                    UNROLL for (int d = 0; d < CU; d++) {
+                _Pragma("unroll 1") for (int c = 0; c < channels; c += CU)
+                {
+                    UNROLL for (int d = 0; d < CU; d++)
+                    {
                         VF b[NV];
                         UNROLL for (int k = 0; k < NV; k++) b[k] = VLOAD(d * NV + k, w);
-                        UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++) {
+                        UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++)
+                        {
                             const VF f = (VF)(p[g][i * XS * V + c + d]);
                             UNROLL for (int k = 0; k < NV; k++) acc[g][i][k] = fma(f, b[k], acc[g][i][k]);
                         }
@@ -96,17 +101,18 @@ kernel TASK void pointwise(const global float *restrict source, const global flo
             {
                 put(acc[g][i], add, result, at[g] + i * YS * V, target, left);
 #if YS == 2 && !KEEP_OTHERS
-                put_others(add, result, at[g] + i * YS * V, target, left, column[g] + YS * i + 1 < width, row[g] + 1 < height);
+                put_others(
+                    add, result, at[g] + i * YS * V, target, left, column[g] + YS * i + 1 < width, row[g] + 1 < height);
 #endif
             }
         }
 }
 #endif
 
-/* gathered[plane][OH][OW][V] = the pixels of x that a stride uses; for the weight gradient, whose runs of pixels would be
- * short without it. */
-kernel TASK void gather(const global float *restrict x, global float *restrict gathered, int height, int width, int OH,
-    int OW, int stride)
+/* gathered[plane][OH][OW][V] = the pixels of x that a stride uses; for the weight gradient, whose runs of pixels would
+ * be short without it. */
+kernel TASK void gather(
+    const global float *restrict x, global float *restrict gathered, int height, int width, int OH, int OW, int stride)
 {
     const global float *from = x + (size_t)get_group_id(0) * height * width * V;
     global float *to = gathered + (size_t)get_group_id(0) * OH * OW * V;
@@ -123,21 +129,22 @@ INLINE void outer(VF acc[CT][NV], const global float *x, const global float *con
 {
     VF b[NV];
     UNROLL for (int k = 0; k < NV; k++) b[k] = VLOAD(0, dy[k]);
-    UNROLL for (int i = 0; i < CT; i++) {
+    UNROLL for (int i = 0; i < CT; i++)
+    {
         const VF f = (VF)(x[i]);
         UNROLL for (int k = 0; k < NV; k++) acc[i][k] = fma(f, b[k], acc[i][k]);
     }
 }
 
-/* part[split][kb][c][lane] += x[p][c] dy[p][kb, lane] over the split's pixels, `length` of an image (stride 1, or gathered).
- * Pixels come in runs of at most `run` neighbours, runs_image of each image. A chunk is `chunk` runs (about 200 pixels,
- * whose dy stays in the first-level cache); for each chunk the task makes one pass for CT channels x NV vectors. Between
- * chunks the sums stay where they are needed, in the part. Each pass also prefetches PLANES_AHEAD of the blocks of the
- * next chunk: spread over the passes, since a burst of prefetches stalls. part is in the workspace from `offset` on.
- * channels_max (a multiple of V), blocks_max (of NV): of a task. */
-kernel TASK void pointwise_weights(const global float *restrict x, const global float *restrict dy, global float *workspace,
-    long offset, int C, int KB, int length, int run, int runs_image, int runs, int runs_split, int chunk,
-    int channels_max, int blocks_max)
+/* part[split][kb][c][lane] += x[p][c] dy[p][kb, lane] over the split's pixels, `length` of an image (stride 1, or
+ * gathered). Pixels come in runs of at most `run` neighbours, runs_image of each image. A chunk is `chunk` runs (about
+ * 200 pixels, whose dy stays in the first-level cache); for each chunk the task makes one pass for CT channels x NV
+ * vectors. Between chunks the sums stay where they are needed, in the part. Each pass also prefetches PLANES_AHEAD of
+ * the blocks of the next chunk: spread over the passes, since a burst of prefetches stalls. part is in the workspace
+ * from `offset` on. channels_max (a multiple of V), blocks_max (of NV): of a task. */
+kernel TASK void pointwise_weights(const global float *restrict x, const global float *restrict dy,
+    global float *workspace, long offset, int C, int KB, int length, int run, int runs_image, int runs, int runs_split,
+    int chunk, int channels_max, int blocks_max)
 {
     const int CB = (C + V - 1) / V, c0 = get_group_id(0) * channels_max, c1 = min(c0 + channels_max, C);
     const int k0 = get_group_id(1) * blocks_max, k1 = min(k0 + blocks_max, KB);
@@ -152,22 +159,25 @@ kernel TASK void pointwise_weights(const global float *restrict x, const global 
             for (int c = c0; c < c1; c += CT, pass++) {
                 global float *m = part + ((size_t)kb * C + c) * V;
                 VF acc[CT][NV];
-                UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++)
-                    acc[i][k] = r0 > begin && c + i < C && kb + k < KB ? VLOAD((size_t)k * C + i, m) : (VF)(0.0f);
+                UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) acc[i][k] =
+                    r0 > begin && c + i < C && kb + k < KB ? VLOAD((size_t)k * C + i, m) : (VF)(0.0f);
                 const int ahead = pass % every == 0 ? pass / every * PLANES_AHEAD : planes;
-                _Pragma("unroll 1") for (int r = r0; r < r1; r++) {
+                _Pragma("unroll 1") for (int r = r0; r < r1; r++)
+                {
                     const int n = r / runs_image, o = (r - n * runs_image) * run, count = min(run, length - o);
                     const global float *a = x + ((size_t)(n * CB + c / V) * length + o) * V + c % V;
                     const global float *b[NV];
-                    UNROLL for (int k = 0; k < NV; k++)
-                        b[k] = dy + ((size_t)(n * KB + min(kb + k, KB - 1)) * length + o) * V;
+                    UNROLL for (int k = 0; k < NV; k++) b[k] =
+                        dy + ((size_t)(n * KB + min(kb + k, KB - 1)) * length + o) * V;
                     if (ahead < planes && r + chunk < end) {
                         const int nn = (r + chunk) / runs_image, on = (r + chunk - nn * runs_image) * run;
                         const global float *f[PLANES_AHEAD];
-                        UNROLL for (int u = 0; u < PLANES_AHEAD; u++) {
+                        UNROLL for (int u = 0; u < PLANES_AHEAD; u++)
+                        {
                             const int plane = min(ahead + u, planes - 1);
-                            f[u] = plane < x_planes ? x + ((size_t)(nn * CB + c0 / V + plane) * length + on) * V
-                                                    : dy + ((size_t)(nn * KB + k0 + plane - x_planes) * length + on) * V;
+                            f[u] = plane < x_planes
+                                ? x + ((size_t)(nn * CB + c0 / V + plane) * length + on) * V
+                                : dy + ((size_t)(nn * KB + k0 + plane - x_planes) * length + on) * V;
                         }
                         for (int t = 0; t < count; t++) {
                             UNROLL for (int u = 0; u < PLANES_AHEAD; u++) PREFETCH(f[u] + t * V);
@@ -182,8 +192,8 @@ kernel TASK void pointwise_weights(const global float *restrict x, const global 
                             UNROLL for (int k = 0; k < NV; k++) b[k] += V;
                         }
                 }
-                UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++)
-                    if (c + i < C && kb + k < KB) VSTORE(acc[i][k], (size_t)k * C + i, m);
+                UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) if (c + i < C && kb + k < KB)
+                    VSTORE(acc[i][k], (size_t)k * C + i, m);
             }
     }
 }

@@ -39,8 +39,8 @@ INLINE void pack_rows(const global float *restrict source, SCRATCH pixel *restri
     for (int b = 0; b < blocks; b++)
         for (int j = first; j < last; j++) {
             const struct unit unit = unit_at(j, u);
-            const global pixel *plane = (const global pixel *)source +
-                (size_t)(unit.image * blocks_all + block_first + b) * height * width;
+            const global pixel *plane =
+                (const global pixel *)source + (size_t)(unit.image * blocks_all + block_first + b) * height * width;
             const int left = unit.from * STEP + column_start;
             const int begin = clamp(-left, 0, width_packed), end = clamp(width - left, begin, width_packed);
             for (int r = 0; r < WINDOW; r++) {

@@ -2,10 +2,10 @@
  *
  *   packed: bias [panels * NV * V], then [panel][source block][tap][channel of the block][NV][V]
  *
- * Lanes are output channels: K for the forward pass (pack_forward), C for the data gradient (pack_gradient), whose source
- * channels are K. A source block has SV channels (V, or 1 for a plain image); the last has as many as are left of
- * `padded` = source channels rounded up for the unrolled loop. Lanes and channels that do not exist are zero; so is the
- * bias where there is none (HAS_BIAS 0).
+ * Lanes are output channels: K for the forward pass (pack_forward), C for the data gradient (pack_gradient), whose
+ * source channels are K. A source block has SV channels (V, or 1 for a plain image); the last has as many as are left
+ * of `padded` = source channels rounded up for the unrolled loop. Lanes and channels that do not exist are zero; so is
+ * the bias where there is none (HAS_BIAS 0).
  *
  * Launched by conv2d_cpu.c with (panels, chunks of V source channels) tasks before the weights are used. */
 #include "conv2d_cpu.h"
@@ -41,8 +41,8 @@ kernel TASK void pack_forward(const global float *restrict w, const global float
             const int from = max(min(e0, length - V), 0); /* the last one overlaps the one before */
             VF row[V];
             if (length >= V) {
-                UNROLL for (int l = 0; l < V; l++)
-                    row[l] = k0 + l < K ? VLOAD(0, w + (size_t)min(k0 + l, K - 1) * length + from) : (VF)(0.0f);
+                UNROLL for (int l = 0; l < V; l++) row[l] =
+                    k0 + l < K ? VLOAD(0, w + (size_t)min(k0 + l, K - 1) * length + from) : (VF)(0.0f);
                 transpose(row);
                 for (int i = 0, c = from / taps, tap = from - c * taps; i < V; i++) {
                     VSTORE(row[i], packed_at(c, tap, taps, padded) * NV + j, out);

@@ -50,8 +50,8 @@ kernel TASK void winograd(const global float *restrict source, const global floa
         for (int b = 0; b < source_blocks; b++)
             for (int t = first; t < last; t++) {
                 const struct tile tile = tile_at(t, g);
-                const global vec *plane =
-                    (const global vec *)source + (size_t)(tile.image * source_blocks + b) * source_height * source_width;
+                const global vec *plane = (const global vec *)source +
+                    (size_t)(tile.image * source_blocks + b) * source_height * source_width;
                 input_tile(plane, source_height, source_width, tile.y - padding_h, tile.x - padding_w,
                     v + b * v_block + (t - first), v_step);
             }

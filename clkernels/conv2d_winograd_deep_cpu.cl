@@ -1,13 +1,13 @@
 /* 3x3 convolution with stride 1 on a CPU-class device, forward and data gradient, by Winograd F(4x4, 3x3), for layers
  * with so many channels that the transformed weights (four times the weights) would not stay in the caches, and written
- * and read once for each pass would cost more than the products. So all tiles are transformed once (winograd_input), and
- * each task (winograd_deep) makes NV blocks of results of a chunk of T tiles: it transforms the plain weights of
+ * and read once for each pass would cost more than the products. So all tiles are transformed once (winograd_input),
+ * and each task (winograd_deep) makes NV blocks of results of a chunk of T tiles: it transforms the plain weights of
  * `slice` source channels at a time in its scratch and accumulates all 36 products over the slices.
  *
  *   source, result, add   blocked; result may be add
  *   w, bias               plain; `prepared` is the bias, padded with zeros
- *   transformed           [chunks][slices][36][blocks of a slice][T + 1], in the workspace: read from one end to the other
- *   scratch               u[36][slice + 1][NV], m[36][NV * T + 1]
+ *   transformed           [chunks][slices][36][blocks of a slice][T + 1], in the workspace: read from one end to the
+ * other scratch               u[36][slice + 1][NV], m[36][NV * T + 1]
  *
  * Launched by conv2d_winograd.c: winograd_bias with one task, winograd_input with (source blocks, chunks),
  * winograd_deep with (panels, chunks). `slice` is a multiple of V. */
@@ -17,7 +17,8 @@
 #include "winograd.h"
 #include "winograd_product.h"
 
-kernel TASK void winograd_bias(const global float *restrict bias, global float *restrict prepared, int results, int padded)
+kernel TASK void winograd_bias(
+    const global float *restrict bias, global float *restrict prepared, int results, int padded)
 {
     for (int i = 0; i < padded; i++) prepared[i] = HAS_BIAS && i < results ? bias[i] : 0.0f;
 }
@@ -52,7 +53,8 @@ kernel TASK void winograd_deep(const global float *restrict workspace, long offs
     int source_blocks, int results, int result_blocks, int result_height, int result_width, int tile_rows,
     int tile_columns, int tiles, int T, int slice, int tasks, SCRATCH float *scratch, int scratch_floats)
 {
-    const struct tiling g = { tile_rows, tile_columns, tile_rows * tile_columns, 0, 0, result_height, result_width, 0, 0 };
+    const struct tiling g = { tile_rows, tile_columns, tile_rows * tile_columns, 0, 0, result_height, result_width, 0,
+        0 };
     const int m_step = NV * T + 1, u_step = NV * (slice + 1), panels = (result_blocks + NV - 1) / NV;
     SCRATCH vec *u = (SCRATCH vec *)TASK_SCRATCH(scratch, scratch_floats), *m = u + 36 * u_step;
     for (int task = get_group_id(0); task < tasks; task += get_num_groups(0)) {
@@ -64,12 +66,14 @@ kernel TASK void winograd_deep(const global float *restrict workspace, long offs
                 for (int c = 0; c < channels; c += V) {
                     VF kernels[9 * V];
                     load_kernels(w, sources, results, min(panel * NV + k, result_blocks - 1), c0 + c, kernels);
-                    for (int d = 0; d < min(V, channels - c); d++) weight_tile(kernels + d * 9, u + (c + d) * NV + k, u_step);
+                    for (int d = 0; d < min(V, channels - c); d++)
+                        weight_tile(kernels + d * 9, u + (c + d) * NV + k, u_step);
                 }
             const global vec *v = (const global vec *)(workspace + offset) + slice_at(chunk, c0 / V, source_blocks, T);
             for (int i = 0; i < 36; i++)
                 for (int t = 0; t < last - first; t += MT)
-                    tile_product(v + i * blocks * (T + 1) + t, T + 1, u + i * u_step, channels, m + i * m_step + t, T, c0 > 0);
+                    tile_product(
+                        v + i * blocks * (T + 1) + t, T + 1, u + i * u_step, channels, m + i * m_step + t, T, c0 > 0);
         }
         for (int k = 0; k < NV; k++) {
             const int block = panel * NV + k;

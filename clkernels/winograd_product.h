@@ -1,5 +1,5 @@
-/* Forward pass and data gradient by Winograd: weights, products and results. The data gradient is the forward pass with C
- * and K exchanged and the kernels rotated by 180 degrees; GRADIENT 1 reads the plain weights that way.
+/* Forward pass and data gradient by Winograd: weights, products and results. The data gradient is the forward pass with
+ * C and K exchanged and the kernels rotated by 180 degrees; GRADIENT 1 reads the plain weights that way.
  *
  * Macros beside winograd.h's: GRADIENT, WEIGHTS (address space of transformed weights), MT (tiles in registers: MT x NV
  * vectors), KU (source channels unrolled), PREFETCH_NEXT (1: tiles of the next of the 36 matrices). */
@@ -15,7 +15,8 @@ INLINE void load_kernels(const global float *restrict w, int sources, int result
             continue;
         }
         const int from = ((first + k) * results + block * V) * 9;
-        UNROLL for (int t = 0; t < 9; t += V) { /* lanes x 9 taps become 9 taps x lanes, V taps at a time */
+        UNROLL for (int t = 0; t < 9; t += V)
+        { /* lanes x 9 taps become 9 taps x lanes, V taps at a time */
             VF row[V];
             if (from + (lanes - 1) * 9 + t + V <= end) {
                 UNROLL for (int l = 0; l < V; l++) row[l] = l < lanes ? VLOAD(0, w + from + l * 9 + t) : (VF)(0.0f);
@@ -37,9 +38,9 @@ INLINE void load_kernels(const global float *restrict w, int sources, int result
     for (int e = begin; e < min(begin + 9 * V, length); e += V) {
         const int from = min(e, length - V); /* the last one overlaps the one before */
         VF row[V];
-        UNROLL for (int l = 0; l < V; l++)
-            row[l] = block * V + l < results ? VLOAD(0, w + (size_t)min(block * V + l, results - 1) * length + from)
-                                             : (VF)(0.0f);
+        UNROLL for (int l = 0; l < V; l++) row[l] = block * V + l < results
+            ? VLOAD(0, w + (size_t)min(block * V + l, results - 1) * length + from)
+            : (VF)(0.0f);
         transpose(row);
         UNROLL for (int i = 0; i < V; i++) if (from + i >= begin) g[from + i - begin] = row[i];
     }
@@ -52,7 +53,8 @@ INLINE void weight_tile(const VF *g, WEIGHTS vec *restrict u, int step)
     VF t[6][3];
     UNROLL for (int j = 0; j < 3; j++)
         WEIGHT_1D(g[j], g[3 + j], g[6 + j], t[0][j], t[1][j], t[2][j], t[3][j], t[4][j], t[5][j]);
-    UNROLL for (int i = 0; i < 6; i++, u += 6 * step) {
+    UNROLL for (int i = 0; i < 6; i++, u += 6 * step)
+    {
         VF r0, r1, r2, r3, r4, r5;
         WEIGHT_1D(t[i][0], t[i][1], t[i][2], r0, r1, r2, r3, r4, r5);
         u[0] = r0;
@@ -70,19 +72,22 @@ INLINE void tile_product(const TILES vec *restrict v, int v_block, const WEIGHTS
     SCRATCH vec *restrict m, int apart, bool add)
 {
     VF acc[MT][NV];
-    UNROLL for (int i = 0; i < MT; i++) UNROLL for (int k = 0; k < NV; k++)
-        acc[i][k] = add ? m[k * apart + i] : (VF)(0.0f);
+    UNROLL for (int i = 0; i < MT; i++) UNROLL for (int k = 0; k < NV; k++) acc[i][k] =
+        add ? m[k * apart + i] : (VF)(0.0f);
     for (int left = channels; left > 0; left -= V) {
 #if PREFETCH_NEXT
         UNROLL for (int i = 0; i < MT; i++) PREFETCH(v + (channels + V - 1) / V * v_block + i);
 #endif
         const TILES float *a = (const TILES float *)v;
         const int here = min(V, left);
-        _Pragma("unroll 1") for (int c = 0; c < here; c += KU) {
-            UNROLL for (int d = 0; d < KU; d++) {
+        _Pragma("unroll 1") for (int c = 0; c < here; c += KU)
+        {
+            UNROLL for (int d = 0; d < KU; d++)
+            {
                 VF b[NV];
                 UNROLL for (int k = 0; k < NV; k++) b[k] = u[d * NV + k];
-                UNROLL for (int i = 0; i < MT; i++) {
+                UNROLL for (int i = 0; i < MT; i++)
+                {
                     const VF s = (VF)(a[i * V + d]);
                     UNROLL for (int k = 0; k < NV; k++) acc[i][k] = fma(s, b[k], acc[i][k]);
                 }
@@ -101,19 +106,21 @@ INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const 
     size_t at, struct tiling g, struct tile tile)
 {
     VF t[4][6];
-    UNROLL for (int j = 0; j < 6; j++) {
+    UNROLL for (int j = 0; j < 6; j++)
+    {
         const SCRATCH vec *c = m + j * step;
         OUTPUT_1D(c[0], c[6 * step], c[12 * step], c[18 * step], c[24 * step], c[30 * step], t[0][j], t[1][j], t[2][j],
             t[3][j]);
     }
     at += ((size_t)tile.y * g.result_width + tile.x) * V;
     const int rows = min(4, g.result_height - tile.y), columns = min(4, g.result_width - tile.x);
-    UNROLL for (int i = 0; i < 4; i++, at += (size_t)g.result_width * V) {
+    UNROLL for (int i = 0; i < 4; i++, at += (size_t)g.result_width * V)
+    {
         VF y[4];
         OUTPUT_1D(t[i][0], t[i][1], t[i][2], t[i][3], t[i][4], t[i][5], y[0], y[1], y[2], y[3]);
         if (i < rows) {
-            UNROLL for (int j = 0; j < 4; j++)
-                if (j < columns) STORE(result + at + j * V, FINISH(y[j] + bias, add, at + j * V));
+            UNROLL for (int j = 0; j < 4; j++) if (j < columns)
+                STORE(result + at + j * V, FINISH(y[j] + bias, add, at + j * V));
         }
     }
 }

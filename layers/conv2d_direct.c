@@ -276,6 +276,7 @@ struct direct_weights {
     int64_t vectors, channels, taps_h, taps_w; /* registers: NV, CT, RT, ST */
     int64_t task_c, task_k;                    /* blocks of a task */
     int64_t units, units_split, units_max, splits;
+    int64_t tasks;       /* that are launched */
     size_t parts_offset; /* floats */
     struct conv2d_scratch scratch;
 };
@@ -367,8 +368,9 @@ static struct direct_weights weights_of(const struct problem *problem)
     choose_splits(problem, &d, unit, budget);
     double slack = (double)(d.taps_w * d.z.dilation_w) * sizeof(float); /* taps that do not exist are read */
     d.scratch = conv2d_scratch_of(problem, (size_t)(sums + unit * (double)d.units_max + slack));
-    int64_t tasks = d.splits * divide_up(d.c_blocks, d.task_c) * divide_up(d.k_blocks, d.task_k);
-    d.parts_offset = conv2d_scratch_workspace(&d.scratch, tasks) / sizeof(float);
+    d.tasks = conv2d_scratch_tasks(
+        problem, &d.scratch, d.splits * divide_up(d.c_blocks, d.task_c) * divide_up(d.k_blocks, d.task_k));
+    d.parts_offset = conv2d_scratch_workspace(&d.scratch, d.tasks) / sizeof(float);
     return d;
 }
 
@@ -405,9 +407,9 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     launch_int(launch, packed_width(&d.rows));
     launch_int(launch, d.task_c);
     launch_int(launch, d.task_k);
+    launch_int(launch, d.splits);
     conv2d_scratch_arguments(launch, &d.scratch, operands);
-    launch_tasks(launch, d.image ? 1 : (size_t)divide_up(d.c_blocks, d.task_c), (size_t)divide_up(d.k_blocks, d.task_k),
-        (size_t)d.splits);
+    launch_tasks(launch, (size_t)d.tasks, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
     conv2d_parts_emit(problem, operands, list, d.splits, d.parts_offset);
 }

@@ -282,9 +282,9 @@ static void emit_product(const struct problem *problem, const struct operands *o
 struct weights_plan {
     struct conv2d_sizes z;
     int64_t rows, columns, tiles, tiles_split, splits, T;
-    int64_t vectors, channels; /* NV, CT */
-    int64_t task_c, task_k;    /* blocks of a task */
-    int64_t c_tasks, k_tasks;
+    int64_t vectors, channels;       /* NV, CT */
+    int64_t task_c, task_k;          /* blocks of a task */
+    int64_t c_tasks, k_tasks, tasks; /* tasks: that are launched */
     struct conv2d_scratch scratch;
     size_t parts_from; /* floats into the workspace */
 };
@@ -328,7 +328,8 @@ static struct weights_plan weights_of(const struct problem *problem)
     p.tiles_split = divide_up(p.tiles, p.splits);
     p.splits = divide_up(p.tiles, p.tiles_split);
     p.scratch = conv2d_scratch_of(problem, weights_scratch(problem, &p));
-    p.parts_from = conv2d_scratch_workspace(&p.scratch, p.c_tasks * p.k_tasks * p.splits) / sizeof(float);
+    p.tasks = conv2d_scratch_tasks(problem, &p.scratch, p.c_tasks * p.k_tasks * p.splits);
+    p.parts_from = conv2d_scratch_workspace(&p.scratch, p.tasks) / sizeof(float);
     return p;
 }
 
@@ -366,8 +367,9 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     launch_int(launch, p.T);
     launch_int(launch, p.task_c);
     launch_int(launch, p.task_k);
+    launch_int(launch, p.splits);
     conv2d_scratch_arguments(launch, &p.scratch, operands);
-    launch_tasks(launch, (size_t)p.c_tasks, (size_t)p.k_tasks, (size_t)p.splits);
+    launch_tasks(launch, (size_t)p.tasks, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
     if (p.splits > 1) conv2d_parts_emit(problem, operands, list, p.splits, p.parts_from);
 }
