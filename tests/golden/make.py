@@ -2,7 +2,7 @@
 """Records single training steps of PyTorch, in double precision, as text files that test_golden.c compares with.
 
     python3 -m venv .dev/torch && .dev/torch/bin/pip install torch==2.9.1 torchvision==0.24.1
-    .dev/torch/bin/python tests/golden/make.py tests/golden
+    .dev/torch/bin/python tests/golden/make.py tests/golden        (or --search CASE, see CASES)
 
 Weights, inputs and targets are not stored: both sides compute them by `uniform` below, in numbers that float holds
 exactly. A file holds the loss, the number of correct classes, and for each gradient its norm, its scalar product with
@@ -15,6 +15,7 @@ activation, and an error of 1e-4 cannot hide behind flipped ones.
 """
 import pathlib
 import sys
+from collections import OrderedDict
 
 import numpy
 import torch
@@ -49,8 +50,9 @@ def uniform(name, count):
     return (bits(name, count) >> numpy.uint32(16)).astype(numpy.float64) / 2**15 - 1
 
 
-def initial(name, shape, smooth):
-    """Of a parameter or running statistic; all scales are powers of two, so that floats are exact."""
+def initial(name, shape, smooth, shift):
+    """Of a parameter or running statistic; all scales are powers of two, so that floats are exact. With a shift of
+    the biases, few values lie near the kinks of the activations behind them."""
     values = uniform(name, int(numpy.prod(shape)))
     if name.endswith("running_mean"):
         values = 0 * values
@@ -58,51 +60,85 @@ def initial(name, shape, smooth):
         values = 0 * values + 1
     elif len(shape) > 1:
         fan_in = int(numpy.prod(shape[1:]))
-        values *= 2.0 ** round(numpy.log2((6 / fan_in) ** 0.5)) / (4 if smooth else 1)
+        values *= 2.0 ** round(numpy.log2((6 / fan_in) ** 0.5)) / (8 if smooth else 1)
     elif name.endswith("weight"):
         values = 0.375 + values / 32 if smooth else 1 + values / 4
     else:
-        values = 3 + values / 16 if smooth else values / 4
+        values = 3 + values / 16 if smooth else shift + values / 4
     return torch.from_numpy(values.reshape(shape))
 
 
-class LeNet(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv1, self.conv2 = nn.Conv2d(1, 32, 5, padding=2), nn.Conv2d(32, 64, 5, padding=2)
-        self.fc1, self.fc2 = nn.Linear(3136, 128), nn.Linear(128, CLASSES)
-
-    def forward(self, x):
-        x = nn.functional.max_pool2d(torch.relu(self.conv1(x)), 2)
-        x = nn.functional.max_pool2d(torch.relu(self.conv2(x)), 2)
-        return self.fc2(torch.relu(self.fc1(x.flatten(1))))
+def lenet():
+    return nn.Sequential(OrderedDict(
+        conv1=nn.Conv2d(1, 32, 5, padding=2), relu1=nn.ReLU(), pool1=nn.MaxPool2d(2),
+        conv2=nn.Conv2d(32, 64, 5, padding=2), relu2=nn.ReLU(), pool2=nn.MaxPool2d(2),
+        flatten=nn.Flatten(), fc1=nn.Linear(3136, 128), relu3=nn.ReLU(), fc2=nn.Linear(128, CLASSES)))
 
 
+# Network, shape of a sample, shift, and the number of the inputs: of 200, those which keep values farthest from the
+# kinks of activations and from ties of maxima (see `--search`): rounding may flip what is nearer than a rounding error.
 CASES = {
-    "lenet": (LeNet, (1, 28, 28)),
-    "resnet18": (lambda: torchvision.models.resnet18(num_classes=CLASSES), (3, 64, 64)),
-    "mobilenet_v2": (lambda: torchvision.models.mobilenet_v2(num_classes=CLASSES, dropout=0.0), (3, 64, 64)),
+    "lenet": (lenet, (1, 28, 28), 0, 156),
+    "resnet18": (lambda: torchvision.models.resnet18(num_classes=CLASSES), (3, 64, 64), 1.5, 68),
+    "mobilenet_v2": (lambda: torchvision.models.mobilenet_v2(num_classes=CLASSES, dropout=0.0), (3, 64, 64), 2.5, 153),
 }
 
 
-def step(make, shape, smooth, dtype):
-    """The loss, the correct classes, and named arrays: gradients, then running statistics."""
-    network = make().to(dtype).train()
-    unsmooth = []
+def prepare(case, smooth, dtype):
+    """The network with its initial values, and a list that gets the distances of its values from kinks and ties."""
+    make, _, shift, _ = CASES[case]
+    network, margins = make().to(dtype).train(), []
     with torch.no_grad():
         for name, value in network.state_dict().items():
             if not name.endswith("num_batches_tracked"):
-                value.copy_(initial(name, tuple(value.shape), smooth))
-    if smooth:
-        for module in network.modules():
-            if isinstance(module, (nn.ReLU, nn.ReLU6)):
-                module.register_forward_pre_hook(
-                    lambda m, x: unsmooth.append(bool((x[0] <= 0).any() or (isinstance(m, nn.ReLU6) and (x[0] >= 6).any()))))
-    inputs = torch.from_numpy(uniform("input", BATCH * int(numpy.prod(shape)))).reshape(BATCH, *shape).to(dtype)
+                value.copy_(initial(name, tuple(value.shape), smooth, shift))
+
+    def measure(module, inputs):
+        x = inputs[0].detach()
+        margins.append(float(x.min() if smooth else x.abs().min()))
+        if isinstance(module, nn.ReLU6):
+            margins.append(float((6 - x).min() if smooth else (6 - x).abs().min()))
+
+    def measure_pool(module, inputs):
+        x = inputs[0].detach().flatten(0, 1).unsqueeze(1)
+        windows = nn.functional.unfold(x, module.kernel_size, padding=module.padding, stride=module.stride)
+        most = windows.topk(2, dim=1).values
+        margins.append(float((most[:, 0] - most[:, 1])[most[:, 0] > 0].min()))
+
+    for module in network.modules():
+        if isinstance(module, (nn.ReLU, nn.ReLU6)):
+            module.register_forward_pre_hook(measure)
+        elif isinstance(module, nn.MaxPool2d):
+            module.register_forward_pre_hook(measure_pool)
+    return network, margins
+
+
+def make_inputs(case, number, dtype):
+    shape = CASES[case][1]
+    return torch.from_numpy(uniform(f"input {number}", BATCH * int(numpy.prod(shape)))).reshape(BATCH, *shape).to(dtype)
+
+
+def search(case):
+    """The inputs' number with the largest margin, in both variants."""
+    variants, found = [prepare(case, smooth, torch.float64) for smooth in (False, True)], []
+    for number in range(200):
+        inputs, least = make_inputs(case, number, torch.float64), []
+        for network, margins in variants:
+            margins.clear()
+            with torch.no_grad():
+                network(inputs)
+            least.append(min(margins))
+        found.append((min(least), number))
+    print(case, max(found))
+
+
+def step(case, smooth, dtype):
+    """The loss, the correct classes, and named arrays: gradients, then running statistics."""
+    network, margins = prepare(case, smooth, dtype)
     targets = torch.from_numpy((bits("target", BATCH) % numpy.uint32(CLASSES)).astype(numpy.int64))
-    logits = network(inputs)
-    if any(unsmooth):
-        raise SystemExit("an activation of a smooth case is not positive")
+    logits = network(make_inputs(case, CASES[case][3], dtype))
+    if smooth and min(margins, default=1) <= 0:
+        raise SystemExit("an activation of a smooth case is not within its linear part")
     loss = nn.functional.cross_entropy(logits, targets)
     loss.backward()
     arrays = [("gradient", n, p.grad) for n, p in network.named_parameters()]
@@ -118,11 +154,13 @@ def describe(name, array):
 
 
 def main():
+    if sys.argv[1] == "--search":
+        return search(sys.argv[2])
     folder = pathlib.Path(sys.argv[1])
-    for case, (make, shape) in CASES.items():
+    for case in CASES:
         for smooth in (False, True):
-            loss, correct, arrays = step(make, shape, smooth, torch.float64)
-            loss32, _, arrays32 = step(make, shape, smooth, torch.float32)
+            loss, correct, arrays = step(case, smooth, torch.float64)
+            loss32, _, arrays32 = step(case, smooth, torch.float32)
             path = folder / f"{case}{'_smooth' if smooth else ''}.txt"
             with open(path, "w") as file:
                 print(f"loss {loss:.12g} correct {correct} arrays {len(arrays)}", file=file)
