@@ -3,7 +3,7 @@
 
 build_packages=(gcc libc6-dev meson ninja-build pkg-config ocl-icd-opencl-dev opencl-c-headers pocl-opencl-icd
     libclblast-dev libclfft-dev zlib1g-dev libjansson-dev libxxhash-dev)
-test_packages=("${build_packages[@]}" g++ check clang-format git)
+test_packages=("${build_packages[@]}" g++ check clang-format)
 
 # packages_missing PACKAGE...: prints those that are not installed.
 packages_missing() {
