@@ -36,24 +36,24 @@ extern "C" {
 /* ------------------------------------------------------------------------------------------------ statuses ---- */
 
 /* X(name, number, sentence). Numbers are frozen: new ones are added at the end. */
-#define TUTTI_STATUS_TABLE(X)                                                                                          \
-    X(OK, 0, "success")                                                                                                \
-    X(INVALID, 1, "an argument is out of its range or contradicts another")                                            \
-    X(SHAPE, 2, "the shapes of a layer's inputs do not fit together")                                                  \
-    X(NO_MEMORY, 3, "the host has no memory left")                                                                     \
-    X(NO_PLATFORM, 4, "no OpenCL platform or device was found")                                                        \
-    X(NO_DEVICE, 5, "the device asked for does not exist")                                                             \
-    X(DEVICE, 6, "an OpenCL call failed")                                                                              \
-    X(BUILD, 7, "a kernel did not compile on a device")                                                                \
-    X(DEVICE_MEMORY, 8, "the device has no room for what was asked")                                                   \
-    X(DEVICE_LOST, 9, "a device failed for good")                                                                      \
-    X(WRONG_RESULT, 10, "a device computes wrong numbers")                                                             \
-    X(FILE, 11, "a file cannot be read or written")                                                                    \
-    X(FORMAT, 12, "a file's content is not what it claims to be")                                                      \
-    X(MISMATCH, 13, "a checkpoint belongs to another network or training")                                             \
-    X(NOT_FINITE, 14, "the loss is no longer a finite number")                                                         \
-    X(CANCELLED, 15, "cancelled by the caller")                                                                        \
-    X(UNSUPPORTED, 16, "no implementation on this device takes the problem")                                           \
+#define TUTTI_STATUS_TABLE(X)                                                \
+    X(OK, 0, "success")                                                      \
+    X(INVALID, 1, "an argument is out of its range or contradicts another")  \
+    X(SHAPE, 2, "the shapes of a layer's inputs do not fit together")        \
+    X(NO_MEMORY, 3, "the host has no memory left")                           \
+    X(NO_PLATFORM, 4, "no OpenCL platform or device was found")              \
+    X(NO_DEVICE, 5, "the device asked for does not exist")                   \
+    X(DEVICE, 6, "an OpenCL call failed")                                    \
+    X(BUILD, 7, "a kernel did not compile on a device")                      \
+    X(DEVICE_MEMORY, 8, "the device has no room for what was asked")         \
+    X(DEVICE_LOST, 9, "a device failed for good")                            \
+    X(WRONG_RESULT, 10, "a device computes wrong numbers")                   \
+    X(FILE, 11, "a file cannot be read or written")                          \
+    X(FORMAT, 12, "a file's content is not what it claims to be")            \
+    X(MISMATCH, 13, "a checkpoint belongs to another network or training")   \
+    X(NOT_FINITE, 14, "the loss is no longer a finite number")               \
+    X(CANCELLED, 15, "cancelled by the caller")                              \
+    X(UNSUPPORTED, 16, "no implementation on this device takes the problem") \
     X(INTERNAL, 17, "an internal contract was broken: please report it")
 
 typedef enum tutti_status {
@@ -73,11 +73,17 @@ TUTTI_API const char *tutti_version(void);
 
 typedef struct tutti_runtime tutti_runtime;
 
-typedef enum tutti_log_level { TUTTI_LOG_DEFAULT, TUTTI_LOG_ERROR, TUTTI_LOG_WARN, TUTTI_LOG_INFO, TUTTI_LOG_DEBUG } tutti_log_level;
+typedef enum tutti_log_level {
+    TUTTI_LOG_DEFAULT,
+    TUTTI_LOG_ERROR,
+    TUTTI_LOG_WARN,
+    TUTTI_LOG_INFO,
+    TUTTI_LOG_DEBUG
+} tutti_log_level;
 
 typedef struct tutti_runtime_options {
-    const char *devices;      /* as TUTTI_DEVICES: "0,2", a part of a name, "all", "gpu", "cpu"; NULL: TUTTI_DEVICES, else
-                                 every GPU and accelerator, else the CPU */
+    const char *devices; /* as TUTTI_DEVICES: "0,2", a part of a name, "all", "gpu", "cpu"; NULL: TUTTI_DEVICES, else
+                            every GPU and accelerator, else the CPU */
     tutti_log_level log_level; /* 0: TUTTI_LOG (error, warn, info, debug), else warnings and errors */
     void (*log)(void *user, tutti_log_level level, const char *line); /* NULL: standard error */
     void *log_user;
@@ -97,16 +103,16 @@ TUTTI_API void tutti_close(tutti_runtime *runtime);
 TUTTI_API const char *tutti_message(const tutti_runtime *runtime);
 
 typedef struct tutti_device_info {
-    int index;              /* over all platforms, stable while drivers and hardware stay; what --devices takes */
-    const char *name;       /* as the driver gives it; valid until tutti_close / the next tutti_devices_list_free */
+    int index;        /* over all platforms, stable while drivers and hardware stay; what --devices takes */
+    const char *name; /* as the driver gives it; valid until tutti_close / the next tutti_devices_list_free */
     const char *platform;
-    const char *driver;     /* driver version */
+    const char *driver;       /* driver version */
     const char *device_class; /* "cpu" or "gpu" (accelerators count as gpu): decides the kernels */
     int compute_units;
-    int vector_width;       /* floats per vector in the kernels of a CPU-class device */
+    int vector_width; /* floats per vector in the kernels of a CPU-class device */
     uint64_t memory_bytes, local_bytes, allocation_bytes;
     bool half, subgroups, chosen; /* fp16 arithmetic; OpenCL subgroups; taken by this selection of devices */
-    const char *note;       /* why a device is not chosen by default ("same CPU as device 0"), else "" */
+    const char *note;             /* why a device is not chosen by default ("same CPU as device 0"), else "" */
 } tutti_device_info;
 
 /* All devices of the machine, chosen or not. *count is 0 and *list NULL where there is none. The list is one block,
@@ -152,13 +158,13 @@ TUTTI_API void tutti_scope_push(tutti_network *network, const char *prefix);
 TUTTI_API void tutti_scope_pop(tutti_network *network);
 
 typedef enum tutti_initialiser {
-    TUTTI_INIT_DEFAULT,       /* what PyTorch does for the layer: Kaiming uniform with a = sqrt(5) */
-    TUTTI_INIT_HE_NORMAL,     /* normal, variance 2 / fan_in (He et al. 2015) */
+    TUTTI_INIT_DEFAULT,   /* what PyTorch does for the layer: Kaiming uniform with a = sqrt(5) */
+    TUTTI_INIT_HE_NORMAL, /* normal, variance 2 / fan_in (He et al. 2015) */
     TUTTI_INIT_HE_UNIFORM,
     TUTTI_INIT_HE_NORMAL_FAN_OUT, /* variance 2 / fan_out, as torchvision's ResNets */
-    TUTTI_INIT_GLOROT_UNIFORM, /* Keras's default: limit sqrt(6 / (fan_in + fan_out)), bias 0 */
+    TUTTI_INIT_GLOROT_UNIFORM,    /* Keras's default: limit sqrt(6 / (fan_in + fan_out)), bias 0 */
     TUTTI_INIT_GLOROT_NORMAL,
-    TUTTI_INIT_NORMAL,        /* standard deviation init_scale (0: 0.01) */
+    TUTTI_INIT_NORMAL, /* standard deviation init_scale (0: 0.01) */
     TUTTI_INIT_ZEROS,
 } tutti_initialiser;
 
@@ -172,11 +178,12 @@ typedef struct tutti_dense_options {
     uint64_t reserved[4];
 } tutti_dense_options;
 /* y = x W^T + b over the last dimension: x [features] or [..., features], W [units, features]. */
-TUTTI_API tutti_tensor tutti_dense(tutti_network *network, tutti_tensor x, int64_t units, const tutti_dense_options *options);
+TUTTI_API tutti_tensor tutti_dense(
+    tutti_network *network, tutti_tensor x, int64_t units, const tutti_dense_options *options);
 
 typedef struct tutti_conv2d_options {
     const char *name;
-    int64_t stride, padding, dilation, groups;       /* 0: 1, 0, 1, 1 */
+    int64_t stride, padding, dilation, groups;         /* 0: 1, 0, 1, 1 */
     int64_t kernel_w, stride_w, padding_w, dilation_w; /* 0: as the other direction; padding_w -1: none */
     bool no_bias;
     tutti_initialiser init, bias_init;
@@ -184,34 +191,39 @@ typedef struct tutti_conv2d_options {
     uint64_t reserved[4];
 } tutti_conv2d_options;
 /* x [C, H, W] -> [channels, OH, OW]; weights [channels, C / groups, kernel, kernel_w]. groups == C is depthwise. */
-TUTTI_API tutti_tensor tutti_conv2d(tutti_network *network, tutti_tensor x, int64_t channels, int64_t kernel,
-    const tutti_conv2d_options *options);
+TUTTI_API tutti_tensor tutti_conv2d(
+    tutti_network *network, tutti_tensor x, int64_t channels, int64_t kernel, const tutti_conv2d_options *options);
 
 typedef struct tutti_pool_options {
     const char *name;
-    int64_t stride, padding;           /* 0: the kernel's size, 0 */
+    int64_t stride, padding;               /* 0: the kernel's size, 0 */
     int64_t kernel_w, stride_w, padding_w; /* 0: as the other direction; padding_w -1: none */
-    bool ceil_mode;                    /* output sizes are rounded up, as PyTorch's */
-    bool exclude_padding;              /* average: divide by the pixels inside the image only */
+    bool ceil_mode;                        /* output sizes are rounded up, as PyTorch's */
+    bool exclude_padding;                  /* average: divide by the pixels inside the image only */
     uint64_t reserved[4];
 } tutti_pool_options;
-TUTTI_API tutti_tensor tutti_max_pool(tutti_network *network, tutti_tensor x, int64_t kernel, const tutti_pool_options *options);
-TUTTI_API tutti_tensor tutti_average_pool(tutti_network *network, tutti_tensor x, int64_t kernel, const tutti_pool_options *options);
+TUTTI_API tutti_tensor tutti_max_pool(
+    tutti_network *network, tutti_tensor x, int64_t kernel, const tutti_pool_options *options);
+TUTTI_API tutti_tensor tutti_average_pool(
+    tutti_network *network, tutti_tensor x, int64_t kernel, const tutti_pool_options *options);
 /* [C, H, W] -> [C, 1, 1]: the mean, or the maximum, of each channel. */
 TUTTI_API tutti_tensor tutti_global_average_pool(tutti_network *network, tutti_tensor x);
 TUTTI_API tutti_tensor tutti_global_max_pool(tutti_network *network, tutti_tensor x);
 /* [C, H, W] -> [C, height, width], windows as PyTorch's adaptive_avg_pool2d. */
-TUTTI_API tutti_tensor tutti_adaptive_average_pool(tutti_network *network, tutti_tensor x, int64_t height, int64_t width);
+TUTTI_API tutti_tensor tutti_adaptive_average_pool(
+    tutti_network *network, tutti_tensor x, int64_t height, int64_t width);
 
 typedef struct tutti_batch_norm_options {
     const char *name;
     float epsilon;  /* 0: 1e-5 */
-    float momentum; /* of the running statistics, PyTorch's sense: running = (1 - momentum) running + momentum batch; 0: 0.1 */
+    float momentum; /* of the running statistics, PyTorch's sense: running = (1 - momentum) running + momentum batch; 0:
+                       0.1 */
     uint64_t reserved[4];
 } tutti_batch_norm_options;
 /* Over each channel of [C, H, W] (or each feature of [C]). Training uses the batch's statistics (of each replica), and
  * inference the running ones. */
-TUTTI_API tutti_tensor tutti_batch_norm(tutti_network *network, tutti_tensor x, const tutti_batch_norm_options *options);
+TUTTI_API tutti_tensor tutti_batch_norm(
+    tutti_network *network, tutti_tensor x, const tutti_batch_norm_options *options);
 
 TUTTI_API tutti_tensor tutti_relu(tutti_network *network, tutti_tensor x);
 TUTTI_API tutti_tensor tutti_relu6(tutti_network *network, tutti_tensor x);
@@ -223,7 +235,8 @@ TUTTI_API tutti_tensor tutti_add(tutti_network *network, tutti_tensor a, tutti_t
 TUTTI_API tutti_tensor tutti_mul(tutti_network *network, tutti_tensor a, tutti_tensor b); /* equal shapes */
 /* Joins along a dimension of the sample: 0 is the channels of [C, H, W]. At most 8 inputs. */
 TUTTI_API tutti_tensor tutti_concat(tutti_network *network, const tutti_tensor *inputs, int count, int dimension);
-TUTTI_API tutti_tensor tutti_reshape(tutti_network *network, tutti_tensor x, tutti_shape shape); /* one size may be -1 */
+TUTTI_API tutti_tensor tutti_reshape(
+    tutti_network *network, tutti_tensor x, tutti_shape shape); /* one size may be -1 */
 TUTTI_API tutti_tensor tutti_flatten(tutti_network *network, tutti_tensor x);
 /* Zeroes with this probability and scales the rest by 1 / (1 - probability) in training; nothing in inference. The mask
  * depends on the seed, the step and the position in the whole batch alone: on any devices and shares it is the same. */
@@ -240,7 +253,8 @@ typedef struct tutti_layer_info {
 TUTTI_API int tutti_network_layers(const tutti_network *network);
 TUTTI_API tutti_status tutti_network_layer(const tutti_network *network, int position, tutti_layer_info *info);
 TUTTI_API int64_t tutti_network_parameters(const tutti_network *network); /* trainable numbers */
-TUTTI_API tutti_status tutti_shape_of(const tutti_network *network, tutti_tensor tensor, tutti_shape *shape); /* of a sample */
+TUTTI_API tutti_status tutti_shape_of(
+    const tutti_network *network, tutti_tensor tensor, tutti_shape *shape); /* of a sample */
 
 /* -------------------------------------------------------------------------------------------------- training ---- */
 
@@ -250,19 +264,19 @@ typedef enum tutti_loss { TUTTI_CROSS_ENTROPY, TUTTI_MSE, TUTTI_LOSS_NONE } tutt
 typedef enum tutti_optimizer { TUTTI_SGD, TUTTI_ADAM, TUTTI_ADAMW } tutti_optimizer;
 
 typedef struct tutti_training {
-    tutti_loss loss;          /* cross-entropy: the output is logits [classes], targets are int32 class numbers (negative:
-                                 ignored); MSE: the mean over the output's elements, targets are floats of its shape */
+    tutti_loss loss; /* cross-entropy: the output is logits [classes], targets are int32 class numbers (negative:
+                        ignored); MSE: the mean over the output's elements, targets are floats of its shape */
     tutti_optimizer optimizer;
-    float learning_rate;      /* 0: SGD 0.01, Adam and AdamW 0.001 */
-    float momentum;           /* SGD; as PyTorch: v = momentum v + g, p -= lr v */
+    float learning_rate; /* 0: SGD 0.01, Adam and AdamW 0.001 */
+    float momentum;      /* SGD; as PyTorch: v = momentum v + g, p -= lr v */
     bool nesterov;
-    float weight_decay;       /* SGD, Adam: added to the gradient; AdamW: decoupled */
+    float weight_decay;          /* SGD, Adam: added to the gradient; AdamW: decoupled */
     float beta1, beta2, epsilon; /* 0: 0.9, 0.999, 1e-8 */
-    uint64_t seed;            /* of the initial weights, the shuffling and dropout */
-    int64_t batch;            /* samples of a whole step over all devices, for which plans are made; 0: 32. Other, smaller
-                                 batches may be trained too */
-    const double *shares;     /* parts of a batch for each opened device, any positive scale; NULL: equal */
-    int64_t micro_batch;      /* largest number of samples a device takes at once; 0: as many as fit its memory */
+    uint64_t seed;               /* of the initial weights, the shuffling and dropout */
+    int64_t batch;        /* samples of a whole step over all devices, for which plans are made; 0: 32. Other, smaller
+                             batches may be trained too */
+    const double *shares; /* parts of a batch for each opened device, any positive scale; NULL: equal */
+    int64_t micro_batch;  /* largest number of samples a device takes at once; 0: as many as fit its memory */
     uint64_t reserved[8];
 } tutti_training;
 
@@ -278,11 +292,11 @@ typedef struct tutti_metrics {
 
 /* One step on `samples` samples (at most the training's batch): inputs [samples][shape of a sample], targets as the
  * loss wants them. TUTTI_NOT_FINITE where the loss is NaN or infinite: then nothing was updated. */
-TUTTI_API tutti_status tutti_train_step(tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples,
-    tutti_metrics *metrics);
+TUTTI_API tutti_status tutti_train_step(
+    tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, tutti_metrics *metrics);
 /* Loss and accuracy in inference mode, any number of samples. */
-TUTTI_API tutti_status tutti_evaluate(tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples,
-    tutti_metrics *metrics);
+TUTTI_API tutti_status tutti_evaluate(
+    tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, tutti_metrics *metrics);
 /* outputs [samples][shape of the output], any number of samples, in inference mode. */
 TUTTI_API tutti_status tutti_infer(tutti_trainer *trainer, const float *inputs, int64_t samples, float *outputs);
 
@@ -295,34 +309,36 @@ typedef struct tutti_source {
 } tutti_source;
 
 typedef struct tutti_progress {
-    int64_t epoch, epochs;           /* counted from 1 */
-    int64_t step, steps_in_epoch;    /* of this epoch */
-    int64_t total_steps;             /* since the training began, resumed parts included */
-    tutti_metrics train;             /* of the epoch so far; at the end of an epoch: of the whole epoch */
-    tutti_metrics test;              /* at the end of an epoch with test data; else samples is 0 */
-    double samples_per_s;            /* of the epoch so far, training only */
+    int64_t epoch, epochs;        /* counted from 1 */
+    int64_t step, steps_in_epoch; /* of this epoch */
+    int64_t total_steps;          /* since the training began, resumed parts included */
+    tutti_metrics train;          /* of the epoch so far; at the end of an epoch: of the whole epoch */
+    tutti_metrics test;           /* at the end of an epoch with test data; else samples is 0 */
+    double samples_per_s;         /* of the epoch so far, training only */
     bool end_of_epoch;
 } tutti_progress;
 
 typedef struct tutti_fitting {
-    int64_t epochs;                  /* 0: 1. With resume: the total, not those to come */
-    int64_t steps;                   /* stop after this many steps of this call; 0: no limit */
-    int64_t batch;                   /* 0: the training's */
+    int64_t epochs; /* 0: 1. With resume: the total, not those to come */
+    int64_t steps;  /* stop after this many steps of this call; 0: no limit */
+    int64_t batch;  /* 0: the training's */
     bool no_shuffle;
-    const tutti_source *test;        /* evaluated after each epoch */
-    const char *save;                /* NAME: writes NAME.safetensors and NAME.state.safetensors after each epoch, at the end
-                                        and when cancelled */
-    const char *resume;              /* NAME: continues from those two files */
+    const tutti_source *test; /* evaluated after each epoch */
+    const char *save;         /* NAME: writes NAME.safetensors and NAME.state.safetensors after each epoch, at the end
+                                 and when cancelled */
+    const char *resume;       /* NAME: continues from those two files */
     void (*progress)(void *user, const tutti_progress *progress); /* after each step and each epoch */
     void *user;
     uint64_t reserved[8];
 } tutti_fitting;
 
 /* Trains over arrays: inputs [samples][shape of a sample], targets as the loss wants them. */
-TUTTI_API tutti_status tutti_fit(tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples,
-    const tutti_fitting *fitting);
-TUTTI_API tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source, const tutti_fitting *fitting);
-TUTTI_API tutti_status tutti_evaluate_source(tutti_trainer *trainer, const tutti_source *source, tutti_metrics *metrics);
+TUTTI_API tutti_status tutti_fit(
+    tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, const tutti_fitting *fitting);
+TUTTI_API tutti_status tutti_fit_source(
+    tutti_trainer *trainer, const tutti_source *source, const tutti_fitting *fitting);
+TUTTI_API tutti_status tutti_evaluate_source(
+    tutti_trainer *trainer, const tutti_source *source, tutti_metrics *metrics);
 /* Makes tutti_fit() save (if asked to) and return TUTTI_CANCELLED after the current step. Async-signal-safe. */
 TUTTI_API void tutti_cancel(tutti_trainer *trainer);
 
@@ -335,34 +351,37 @@ TUTTI_API tutti_status tutti_load_weights(tutti_trainer *trainer, const char *pa
 TUTTI_API tutti_status tutti_save(tutti_trainer *trainer, const char *name);
 TUTTI_API tutti_status tutti_resume(tutti_trainer *trainer, const char *name);
 
-/* One parameter or running statistic by its name in saved files, as floats in PyTorch's order; count must be its size. */
+/* One parameter or running statistic by its name in saved files, as floats in PyTorch's order; count must be its size.
+ */
 TUTTI_API tutti_status tutti_get_parameter(tutti_trainer *trainer, const char *name, float *values, int64_t count);
-TUTTI_API tutti_status tutti_set_parameter(tutti_trainer *trainer, const char *name, const float *values, int64_t count);
+TUTTI_API tutti_status tutti_set_parameter(
+    tutti_trainer *trainer, const char *name, const float *values, int64_t count);
 /* The gradient of the last training step, for tests: the mean over the whole batch. */
 TUTTI_API tutti_status tutti_get_gradient(tutti_trainer *trainer, const char *name, float *values, int64_t count);
-/* The position-th parameter (0 ...; running statistics last): name, shape, whether it is trained. TUTTI_INVALID past the end. */
-TUTTI_API tutti_status tutti_parameter_info(const tutti_network *network, int position, const char **name, tutti_shape *shape,
-    bool *trained);
+/* The position-th parameter (0 ...; running statistics last): name, shape, whether it is trained. TUTTI_INVALID past
+ * the end. */
+TUTTI_API tutti_status tutti_parameter_info(
+    const tutti_network *network, int position, const char **name, tutti_shape *shape, bool *trained);
 
 /* What each opened device did since tutti_compile or the last tutti_report_reset. */
 typedef struct tutti_device_report {
-    int index;              /* of the device, as in tutti_device_info */
-    const char *name;       /* valid while the runtime is open */
-    int64_t samples;        /* trained */
-    double busy_s;          /* computing those */
-    double samples_per_s;   /* samples / busy_s; 0 before the first step */
-    int64_t share;          /* samples of a full batch */
-    uint64_t memory_bytes;  /* allocated on the device */
-    double build_s;         /* making plans: programs built and kernels warmed up */
+    int index;             /* of the device, as in tutti_device_info */
+    const char *name;      /* valid while the runtime is open */
+    int64_t samples;       /* trained */
+    double busy_s;         /* computing those */
+    double samples_per_s;  /* samples / busy_s; 0 before the first step */
+    int64_t share;         /* samples of a full batch */
+    uint64_t memory_bytes; /* allocated on the device */
+    double build_s;        /* making plans: programs built and kernels warmed up */
 } tutti_device_report;
 TUTTI_API tutti_status tutti_report(const tutti_trainer *trainer, int position, tutti_device_report *report);
 TUTTI_API void tutti_report_reset(tutti_trainer *trainer);
 /* Text on the plan that a device trains with (or infers with, if the loss is NONE): for each node the implementation
  * chosen, and for each one refused the reason. passes: the graph after each pass. Freed by free(). NULL on failure. */
 TUTTI_API char *tutti_explain(tutti_trainer *trainer, int position, bool passes);
-/* Text on where the time of the last step's plan goes on a device: by operation, then launch by launch, with the rates that
- * the least possible FLOPs and bytes give. Runs the plan a few times; nothing is updated. trace: NULL, or a file for
- * chrome://tracing. Freed by free(). NULL on failure. */
+/* Text on where the time of the last step's plan goes on a device: by operation, then launch by launch, with the rates
+ * that the least possible FLOPs and bytes give. Runs the plan a few times; nothing is updated. trace: NULL, or a file
+ * for chrome://tracing. Freed by free(). NULL on failure. */
 TUTTI_API char *tutti_profile(tutti_trainer *trainer, int position, const char *trace);
 
 #ifdef __cplusplus

@@ -97,7 +97,7 @@ static bool fuse_norm_gradient(struct plan *plan, size_t n)
     if (!forward || mask->operation != &operation_activation_gradient || mask->epilogue.add != NO_VALUE) return false;
     if (forward->outputs[0] != mask->inputs[0] || !forward->epilogue.activation) return false;
     if (node->epilogue.add == node->inputs[1]) return false; /* it would add its own output */
-    for (size_t i = (size_t)dy->producer + 1; i < n; i++) { /* nobody may need the masked gradient earlier */
+    for (size_t i = (size_t)dy->producer + 1; i < n; i++) {  /* nobody may need the masked gradient earlier */
         const struct node *between = &graph->nodes[i];
         if (!between->operation) continue;
         for (int k = 0; k < between->input_count; k++)
