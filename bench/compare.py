@@ -1,141 +1,127 @@
 #!/usr/bin/env python3
-"""Times the same step in PyTorch (NCHW and channels_last; the better one counts) and in Tutti, in turns, so that both meet
-the same machine. Prints a line per network: the shortest step of all rounds, the median of the rounds' medians, and the
-ratio Tutti / PyTorch of both; below 1, Tutti is faster.
+"""Times the same step in Tutti and in its peers, in turns, so that all meet the same machine. The peers are PyTorch, as NCHW and
+as channels_last, and in inference onnxruntime; the best of them by its median counts. A line per network:
 
-A training step is forward, cross-entropy, backward and SGD with momentum, on random inputs that stay in memory; float32.
-PyTorch keeps its heap warm: the C library would otherwise give large tensors back after every step.
+    ms          the shortest step of all turns, and the median of the turns' medians
+    MiB         a training step's memory: what Tutti allocates on the device, PyTorch's peak (see turn.py)
+    first s     from the start of the process to the end of the first step, median of the turns, everything cached
+    others      processors that other programs kept busy during the turns, the worst turn; above 0.1 the line is disturbed
+    speed-up    the peer's time divided by Tutti's, of the shortest steps and of the medians: at 2.0, Tutti is twice as fast
+
+A training step is forward, cross-entropy, backward and SGD with momentum 0.9 on random inputs that stay in memory; float32.
 """
 import argparse
+import importlib.metadata
 import json
 import os
+import shlex
 import statistics
 import subprocess
 import sys
-import time
 
-HEAP = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "17179869184", "MALLOC_TOP_PAD_": "268435456"}
-VARIANTS = ("nchw", "nhwc")
-DEFAULT = ["resnet18:16", "vgg16:8"]
+import turn
 
-
-def torch_network(name):
-    import torchvision
-    from torch import nn
-    if name == "lenet":
-        return nn.Sequential(nn.Conv2d(1, 32, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(32, 64, 5, padding=2),
-                             nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(3136, 128), nn.ReLU(), nn.Linear(128, 10))
-    if name == "mlp":
-        return nn.Sequential(nn.Flatten(), nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
-    return getattr(torchvision.models, name)(weights=None)
+# What is timed if nothing is named, and the speed-up that is demanded of it.
+DEMANDED = {
+    ("train", "resnet18", 16): 2.0, ("train", "vgg16", 8): 2.5, ("train", "mobilenet_v2", 16): 2.0,
+    ("train", "resnet50", 8): 1.6, ("train", "lenet", 128): 2.0, ("train", "mlp", 256): 1.3,
+    ("infer", "resnet18", 16): 1.7, ("infer", "vgg16", 8): 1.6, ("infer", "mobilenet_v2", 16): 0.9,
+    ("infer", "resnet18", 1): 1.2,
+}
+CONTENDERS = {"train": ["nchw", "nhwc", "tutti"], "infer": ["nchw", "nhwc", "onnxruntime", "tutti"]}
+HOPELESS = 1.3  # a peer that is slower than the best one by this in the first round sits out the others
 
 
-def torch_worker(arguments):
-    """Runs in a process of its own; prints the steps' milliseconds."""
-    import torch
-    torch.set_num_threads(arguments.threads)
-    torch.manual_seed(0)
-    small = arguments.worker in ("lenet", "mlp")
-    network = torch_network(arguments.worker)
-    inputs = torch.randn(arguments.batch, 1, 28, 28) if small else torch.randn(arguments.batch, 3, 224, 224)
-    targets = torch.randint(0, 10 if small else 1000, (arguments.batch,))
-    if arguments.variant == "nhwc":
-        network = network.to(memory_format=torch.channels_last)
-        inputs = inputs.contiguous(memory_format=torch.channels_last)
-    network.train(arguments.mode == "train")
-    optimizer = torch.optim.SGD(network.parameters(), lr=0.01, momentum=0.9, fused=True)
-
-    def train():
-        optimizer.zero_grad(set_to_none=True)
-        torch.nn.functional.cross_entropy(network(inputs), targets).backward()
-        optimizer.step()
-
-    def infer():
-        with torch.inference_mode():
-            network(inputs)
-
-    step = train if arguments.mode == "train" else infer
-    for _ in range(arguments.warm_up):
-        step()
-    times = []
-    for _ in range(arguments.steps):
-        started = time.perf_counter()
-        step()
-        times.append(1000 * (time.perf_counter() - started))
-    print(json.dumps({"min": min(times), "median": statistics.median(times)}))
-
-
-def run(command, environment):
-    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+def take_turn(arguments, contender, mode, model, batch):
+    command, environment = turn.command(contender, model, batch, mode, arguments)
+    done = subprocess.run(shlex.split(arguments.launcher) + command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        sys.exit(f"compare: {' '.join(map(str, command))} failed:\n{done.stderr}")
+        sys.exit(f"compare: {' '.join(command)} failed:\n{done.stderr}")
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def time_torch(arguments, model, batch, variant):
-    threads = str(arguments.threads)
-    command = [sys.executable, __file__, "--worker", model, "--variant", variant, "--mode", arguments.mode, "--batch",
-               str(batch), "--steps", str(arguments.steps), "--warm-up", str(arguments.warm_up), "--threads", threads]
-    return run(command, {**HEAP, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads})
+def summary(turns):
+    first = [t["first"] for t in turns if t["first"] is not None]
+    return {"min": min(t["min"] for t in turns), "median": statistics.median(t["median"] for t in turns),
+            "memory": max(t["memory"] for t in turns), "first": statistics.median(first) if first else None}
 
 
-def time_tutti(arguments, model, batch):
-    threads = str(arguments.threads)
-    command = [arguments.tutti, "bench", model, "--mode", arguments.mode, "--batch", str(batch), "--steps",
-               str(arguments.steps), "--warm-up", str(arguments.warm_up), "--threads", threads, "--json"]
-    if arguments.devices:
-        command += ["--devices", arguments.devices]
-    line = run(command, {"POCL_MAX_PTHREAD_COUNT": threads})
-    return {"min": line["ms_per_step_min"], "median": line["ms_per_step_median"]}
+def compare(arguments, mode, model, batch):
+    turns = {contender: [] for contender in CONTENDERS[mode]}
+    taking_part = list(turns)
+    for number in range(arguments.rounds):
+        start = number % len(taking_part)
+        for contender in taking_part[start:] + taking_part[:start]:
+            turns[contender].append(take_turn(arguments, contender, mode, model, batch))
+        if number == 0:
+            best = min(turns[name][0]["min"] for name in turns if name != "tutti")
+            taking_part = [name for name in turns if name == "tutti" or turns[name][0]["min"] < HOPELESS * best]
+    of = {name: summary(taken) for name, taken in turns.items()}
+    peer = min((name for name in taking_part if name != "tutti"), key=lambda name: of[name]["median"])
+    counted = turns[peer] + turns["tutti"]
+    return {"mode": mode, "model": model, "batch": batch, "threads": arguments.threads, "peer": peer,
+            "others": max(t["others"] for t in counted), "contenders": of,
+            "speed_up_min": of[peer]["min"] / of["tutti"]["min"],
+            "speed_up_median": of[peer]["median"] / of["tutti"]["median"],
+            "demanded": DEMANDED.get((mode, model, batch))}
 
 
-def compare(arguments, model, batch):
-    times = {name: [] for name in (*VARIANTS, "tutti")}
-    for _ in range(arguments.rounds):
-        for variant in VARIANTS:
-            times[variant].append(time_torch(arguments, model, batch, variant))
-        times["tutti"].append(time_tutti(arguments, model, batch))
-    best = {name: {"min": min(r["min"] for r in rounds), "median": statistics.median(r["median"] for r in rounds)}
-            for name, rounds in times.items()}
-    peer = min(VARIANTS, key=lambda name: best[name]["median"])
-    return {"model": model, "mode": arguments.mode, "batch": batch, "threads": arguments.threads, "peer": peer,
-            "torch_ms_min": best[peer]["min"], "torch_ms_median": best[peer]["median"],
-            "tutti_ms_min": best["tutti"]["min"], "tutti_ms_median": best["tutti"]["median"],
-            "ratio_min": best["tutti"]["min"] / best[peer]["min"],
-            "ratio": best["tutti"]["median"] / best[peer]["median"]}
+HEAD = (f"{'':5} {'network':12} {'batch':>5}   {'peer ms':>17} {'':11}   {'Tutti ms':>17}   {'MiB peer':>8} {'Tutti':>6}   "
+        f"{'first s':>7} {'Tutti':>5}   {'others':>6}   {'speed-up':>13} {'demanded':>8}")
+
+
+def text(row):
+    peer, tutti = row["contenders"][row["peer"]], row["contenders"]["tutti"]
+
+    def times(of):
+        return f"{of['min']:8.1f} {of['median']:8.1f}" if of["min"] >= 100 else f"{of['min']:8.2f} {of['median']:8.2f}"
+
+    def seconds(of):
+        return "" if of["first"] is None else f"{of['first']:.1f}"
+    return (f"{row['mode']:5} {row['model']:12} {row['batch']:5}   {times(peer)} {row['peer']:11}   {times(tutti)}   "
+            f"{peer['memory'] / 2**20:8.0f} {tutti['memory'] / 2**20:6.0f}   {seconds(peer):>7} {seconds(tutti):>5}   "
+            f"{row['others']:5.2f}{'!' if row['others'] > 0.1 else ' '}   {row['speed_up_min']:6.2f} "
+            f"{row['speed_up_median']:6.2f} {row['demanded'] or '':>8}")
+
+
+def machine(arguments):
+    name = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
+    versions = ", ".join(f"{p} {importlib.metadata.version(p)}" for p in ("torch", "onnxruntime"))
+    return f"{name}, {arguments.threads} threads; {versions}; {arguments.rounds} rounds; ms: min, median; speed-up: min, median"
+
+
+def wanted(parser, arguments):
+    if not arguments.networks:
+        return [key for key in DEMANDED if arguments.mode in (None, key[0])]
+    found = []
+    for network in arguments.networks:
+        model, _, batch = network.partition(":")
+        if not batch.isdigit() or model not in turn.networks.NETWORKS:
+            parser.error(f"{network}: give MODEL:BATCH, as resnet18:16; there are {', '.join(turn.networks.NETWORKS)}")
+        found.append((arguments.mode or "train", model, int(batch)))
+    return found
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("networks", nargs="*", help=f"MODEL:BATCH (default {' '.join(DEFAULT)})")
-    parser.add_argument("--mode", default="train", choices=["train", "infer"])
+    parser.add_argument("networks", nargs="*", help="MODEL:BATCH (default: all for which a speed-up is demanded)")
+    parser.add_argument("--mode", choices=["train", "infer"], help="default train; both where no network is named")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each (default 3)")
-    parser.add_argument("--steps", type=int, default=5, help="timed steps of a turn (default 5)")
-    parser.add_argument("--warm-up", type=int, default=2, help="steps before those (default 2)")
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of both (default: all processors)")
+    parser.add_argument("--steps", type=int, default=5, help="timed steps of a turn, at least (default 5)")
+    parser.add_argument("--seconds", type=float, default=0.5, help="of warming up and of timed steps, at least (default 0.5)")
+    parser.add_argument("--warm-up", type=int, default=2, help="steps before the timed ones, at least (default 2)")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of all (default: all processors)")
     parser.add_argument("--devices", help="as tutti bench --devices")
+    parser.add_argument("--launcher", default="", metavar="COMMAND", help="put before each turn's command, as 'taskset -c 0,1'")
     parser.add_argument("--json", action="store_true", help="an object per network")
-    parser.add_argument("--tutti", default="build/tools/tutti", help=argparse.SUPPRESS)
-    for hidden in ("--worker", "--variant"):
-        parser.add_argument(hidden, help=argparse.SUPPRESS)
-    parser.add_argument("--batch", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--build", default="build", help="folder of the build (default build)")
     arguments = parser.parse_args()
-    if arguments.worker:
-        return torch_worker(arguments)
+    lines = wanted(parser, arguments)
     if not arguments.json:
-        print(f"{'network':14} {'mode':6} {'batch':>5} {'PyTorch ms: min':>16} {'median':>9} {'':5} {'Tutti ms: min':>14} "
-              f"{'median':>9} {'ratio: min':>11} {'median':>7}")
-    for network in arguments.networks or DEFAULT:
-        model, _, batch = network.partition(":")
-        if not batch.isdigit():
-            parser.error(f"{network}: give MODEL:BATCH, as resnet18:16")
-        row = compare(arguments, model, int(batch))
-        if arguments.json:
-            print(json.dumps(row), flush=True)
-        else:
-            print(f"{row['model']:14} {row['mode']:6} {row['batch']:5} {row['torch_ms_min']:16.1f} {row['torch_ms_median']:9.1f} "
-                  f"{row['peer']:5} {row['tutti_ms_min']:14.1f} {row['tutti_ms_median']:9.1f} {row['ratio_min']:11.2f} "
-                  f"{row['ratio']:7.2f}", flush=True)
+        print(machine(arguments), HEAD, sep="\n", flush=True)
+    for mode, model, batch in lines:
+        row = compare(arguments, mode, model, batch)
+        print(json.dumps(row) if arguments.json else text(row), flush=True)
 
 
 main()

@@ -15,6 +15,7 @@ enum { DEFAULT_STEPS = 10, DEFAULT_WARM_UP = 2 };
 struct settings {
     const char *model, *mode, *input, *trace;
     int64_t batch, steps, warm_up, classes;
+    double seconds;
     bool json, profile;
     struct session_options session;
 };
@@ -26,7 +27,8 @@ struct bench {
     bool train;
     float *inputs, *results; /* [batch][...]; results: of inference */
     void *targets;
-    double *milliseconds;
+    double *milliseconds; /* of each timed step */
+    size_t steps, room;
     double build_s;
 };
 
@@ -34,7 +36,9 @@ static const char *const modes[] = { "train", "infer", NULL };
 
 static const char *const details =
     "Inputs are random numbers, made once; a training step is upload, forward, loss, backward and update by SGD with\n"
-    "momentum 0.9. build_s is the time until the first step is done. Steps for warming up are not timed.";
+    "momentum 0.9. build_s is the time until the first step is done. Steps for warming up are not timed. Where steps "
+    "are\n"
+    "very short, --seconds gives as many of them as noise needs.";
 
 static enum parsed parse(struct settings *s, int argc, char **argv)
 {
@@ -44,6 +48,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
             1e9 },
         { "steps", OPTION_INTEGER, &s->steps, "N", "steps that are timed", 1, 1e6 },
         { "warm-up", OPTION_INTEGER, &s->warm_up, "N", "steps before those", 1, 1e6 },
+        { "seconds", OPTION_NUMBER, &s->seconds, "X", "warm up, and time steps, for at least this long each", 0, 1e6 },
         { "input", OPTION_TEXT, &s->input, "CxHxW", "shape of a sample (the model's if not given)" },
         { "classes", OPTION_INTEGER, &s->classes, "N", "outputs (the model's if not given)", 1, 1e6 },
         { "profile", OPTION_FLAG, &s->profile, NULL,
@@ -73,8 +78,7 @@ static tutti_status make_samples(struct bench *bench, const struct settings *s, 
     bench->inputs = memory_new(inputs, sizeof(float));
     bench->results = memory_new(outputs, sizeof(float));
     bench->targets = memory_new(numbers ? outputs : (size_t)s->batch, sizeof(float));
-    bench->milliseconds = memory_new((size_t)s->steps, sizeof(double));
-    if (!bench->inputs || !bench->results || !bench->targets || !bench->milliseconds) return TUTTI_NO_MEMORY;
+    if (!bench->inputs || !bench->results || !bench->targets) return TUTTI_NO_MEMORY;
     for (size_t i = 0; i < inputs; i++) bench->inputs[i] = random_normal(1, RANDOM_BENCH, i);
     for (size_t i = 0; i < (numbers ? outputs : (size_t)s->batch); i++) {
         if (numbers)
@@ -100,25 +104,45 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Fills milliseconds in ascending order. */
-static tutti_status time_steps(struct bench *bench, const struct settings *s, double started)
+static tutti_status note_time(struct bench *bench, double milliseconds)
+{
+    void *array = bench->milliseconds;
+    tutti_status status = memory_grow(&array, &bench->room, bench->steps + 1, sizeof(*bench->milliseconds));
+    if (status != TUTTI_OK) return status;
+    bench->milliseconds = array;
+    bench->milliseconds[bench->steps++] = milliseconds;
+    return TUTTI_OK;
+}
+
+static tutti_status warm_up(struct bench *bench, const struct settings *s, double started)
 {
     tutti_status status = TUTTI_OK;
-    for (int64_t i = 0; i < s->warm_up && status == TUTTI_OK; i++) {
+    double begun = clock_seconds();
+    for (int64_t i = 0; status == TUTTI_OK && (i < s->warm_up || clock_seconds() < begun + s->seconds); i++) {
         status = run_step(bench, s->batch);
-        if (i == 0) bench->build_s = clock_seconds() - started;
+        if (i > 0) continue;
+        begun = clock_seconds();
+        bench->build_s = begun - started;
     }
-    if (status == TUTTI_OK) tutti_report_reset(bench->session.trainer);
-    for (int64_t i = 0; i < s->steps && status == TUTTI_OK; i++) {
-        double begun = clock_seconds();
-        status = run_step(bench, s->batch);
-        bench->milliseconds[i] = 1000 * (clock_seconds() - begun);
-    }
-    if (status == TUTTI_OK) qsort(bench->milliseconds, (size_t)s->steps, sizeof(double), compare_numbers);
     return status;
 }
 
-static double median(const double *sorted, int64_t count)
+/* Fills milliseconds in ascending order. */
+static tutti_status time_steps(struct bench *bench, const struct settings *s)
+{
+    tutti_status status = TUTTI_OK;
+    double begun = clock_seconds(), before = begun;
+    for (int64_t i = 0; status == TUTTI_OK && (i < s->steps || before < begun + s->seconds); i++) {
+        status = run_step(bench, s->batch);
+        double now = clock_seconds();
+        if (status == TUTTI_OK) status = note_time(bench, 1000 * (now - before));
+        before = clock_seconds();
+    }
+    if (status == TUTTI_OK) qsort(bench->milliseconds, bench->steps, sizeof(double), compare_numbers);
+    return status;
+}
+
+static double median(const double *sorted, size_t count)
 {
     return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
 }
@@ -133,7 +157,7 @@ static uint64_t memory_of_devices(const struct session *session)
 
 static int report(const struct bench *bench, const struct settings *s)
 {
-    double least = bench->milliseconds[0], middle = median(bench->milliseconds, s->steps);
+    double least = bench->milliseconds[0], middle = median(bench->milliseconds, bench->steps);
     uint64_t memory = memory_of_devices(&bench->session);
     if (!s->json) {
         printf("%s %s, batch %lld: %.3f ms per step (min), %.3f ms (median), %.1f samples/s; built in %.1f s, %.1f MiB "
@@ -147,7 +171,7 @@ static int report(const struct bench *bench, const struct settings *s)
     json_line_text(&line, "model", s->model);
     json_line_text(&line, "mode", s->mode);
     json_line_integer(&line, "batch", s->batch);
-    json_line_integer(&line, "steps", s->steps);
+    json_line_integer(&line, "steps", (int64_t)bench->steps);
     json_line_number(&line, "ms_per_step_min", least);
     json_line_number(&line, "ms_per_step_median", middle);
     json_line_number(&line, "samples_per_s", 1000 * (double)s->batch / middle);
@@ -191,7 +215,11 @@ static int run_bench(struct bench *bench, struct settings *s)
             .momentum = 0.9f,
             .batch = s->batch });
     if (result != EXIT_DONE) return result;
-    status = time_steps(bench, s, started);
+    status = warm_up(bench, s, started);
+    if (status == TUTTI_OK) {
+        tutti_report_reset(bench->session.trainer);
+        status = time_steps(bench, s);
+    }
     if (status != TUTTI_OK) return work_failed("bench", status, status_message());
     result = report(bench, s);
     return result == EXIT_DONE && (s->profile || s->trace) ? show_profile(bench, s) : result;

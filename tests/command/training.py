@@ -174,6 +174,10 @@ class Bench(harness.CommandTest):
         self.bench("resnet18", "--input", "3x32x32", "--classes", "10", "--batch", "2", "--steps", "1", "--warm-up", "1")
         self.bench("linear", "--batch", "4", "--steps", "2")
 
+    def test_seconds(self):
+        line = self.bench("linear", "--batch", "4", "--steps", "2", "--seconds", "0.2")
+        self.assertGreater(line["steps"], 2)
+
     def test_text(self):
         self.assertIn("ms per step", self.good("bench", "mlp", "--batch", "4", "--steps", "2").output)
 

@@ -1,0 +1,189 @@
+"""One turn of one contender, in a process of its own: steps for warming up, then timed ones. Prints a JSON object:
+
+    min, median   milliseconds of the timed steps
+    others        processors that were busy with other processes meanwhile, or stolen by the host
+    memory        bytes; of a peer: anonymous memory resident at the peak of the steps, less what was resident when the
+                  library had been imported and no network built; of Tutti: what it allocated on its devices
+    first         seconds from the start of the process to the end of the first step, where known
+"""
+import argparse
+import json
+import os
+import pathlib
+import resource
+import statistics
+import subprocess
+import sys
+import time
+
+import networks
+
+# The C library would otherwise give large tensors back to the system after every step, which costs PyTorch a fifth.
+HEAP = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "17179869184", "MALLOC_TOP_PAD_": "268435456"}
+ONNX = pathlib.Path(".dev/onnx")
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Others:
+    """What the rest of the machine does: all processors' busy and stolen time, less that of this process (or its children)."""
+
+    def __init__(self, who):
+        self.who = who
+        self.begun, self.machine, self.own = self.read()
+
+    def read(self):
+        user, nice, system, _, _, interrupts, soft, stolen = map(int, open("/proc/stat").readline().split()[1:9])
+        own = resource.getrusage(self.who)
+        return time.monotonic(), (user + nice + system + interrupts + soft + stolen) / TICKS, own.ru_utime + own.ru_stime
+
+    def share(self):
+        now, machine, own = self.read()
+        return max(0.0, (machine - self.machine) - (own - self.own)) / max(now - self.begun, 1e-3)
+
+
+def resident(field):
+    for line in open("/proc/self/status"):
+        if line.startswith(field + ":"):
+            return 1024 * int(line.split()[1])
+    return 0
+
+
+def since_start():
+    started = int(open("/proc/self/stat").read().rsplit(")", 1)[1].split()[19]) / TICKS
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - started
+
+
+def import_torch(arguments):
+    import torch
+    import torchvision  # noqa: F401
+    torch.set_num_threads(arguments.threads)
+    torch.manual_seed(0)
+
+
+def make_torch(arguments):
+    import torch
+    shape = (arguments.batch, *networks.sample_shape(arguments.model))
+    network, inputs = networks.make(arguments.model), torch.randn(shape)
+    targets = torch.randint(0, networks.default_classes(arguments.model), (arguments.batch,))
+    if arguments.contender == "nhwc":
+        network = network.to(memory_format=torch.channels_last)
+        inputs = inputs.contiguous(memory_format=torch.channels_last)
+    network.train(arguments.mode == "train")
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.01, momentum=0.9, fused=True)
+
+    def train():
+        optimizer.zero_grad(set_to_none=True)
+        torch.nn.functional.cross_entropy(network(inputs), targets).backward()
+        optimizer.step()
+
+    def infer():
+        with torch.inference_mode():
+            network(inputs)
+
+    return train if arguments.mode == "train" else infer
+
+
+def export_onnx(arguments, path):
+    """In a process of its own, so that PyTorch is not in the measured one."""
+    import torch
+    ONNX.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(0)
+    network = networks.make(arguments.model).eval()
+    inputs = torch.randn(arguments.batch, *networks.sample_shape(arguments.model))
+    torch.onnx.export(network, (inputs,), str(path), input_names=["x"], output_names=["y"], dynamo=True)
+
+
+def import_onnxruntime(_):
+    import numpy  # noqa: F401
+    import onnxruntime  # noqa: F401
+
+
+def make_onnxruntime(arguments):
+    import numpy
+    import onnxruntime
+    path = ONNX / f"{arguments.model}_{arguments.batch}.onnx"
+    if not path.exists():
+        subprocess.run([sys.executable, *sys.argv, "--export", str(path)], stdout=sys.stderr, check=True)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = arguments.threads, 1
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    shape = (arguments.batch, *networks.sample_shape(arguments.model))
+    inputs = {"x": numpy.random.default_rng(0).standard_normal(shape, dtype=numpy.float32)}
+    return lambda: session.run(None, inputs)
+
+
+def time_steps(arguments, step):
+    """Milliseconds of each step, and what others did meanwhile."""
+    step()
+    first, begun, times = since_start(), time.perf_counter(), []
+    warm = 1
+    while warm < arguments.warm_up or time.perf_counter() < begun + arguments.seconds:
+        step()
+        warm += 1
+    others, begun = Others(resource.RUSAGE_SELF), time.perf_counter()
+    while len(times) < arguments.steps or time.perf_counter() < begun + arguments.seconds:
+        started = time.perf_counter()
+        step()
+        times.append(1000 * (time.perf_counter() - started))
+    return first, times, others.share()
+
+
+def run_peer(arguments):
+    load, make = PEERS[arguments.contender]
+    load(arguments)
+    before = resident("RssAnon")
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")  # the peak is counted from here
+    first, times, others = time_steps(arguments, make(arguments))
+    memory = resident("VmHWM") - resident("RssFile") - before
+    return {"min": min(times), "median": statistics.median(times), "others": others, "memory": memory, "first": first}
+
+
+def run_tutti(arguments):
+    threads = str(arguments.threads)
+    command = [f"{arguments.build}/tools/tutti", "bench", arguments.model, "--mode", arguments.mode, "--batch",
+               str(arguments.batch), "--steps", str(arguments.steps), "--warm-up", str(arguments.warm_up), "--seconds",
+               str(arguments.seconds), "--threads", threads, "--json"]
+    if arguments.devices:
+        command += ["--devices", arguments.devices]
+    others = Others(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(command, env={**os.environ, "POCL_MAX_PTHREAD_COUNT": threads}, stdout=subprocess.PIPE, text=True,
+                          check=True)
+    line = json.loads(done.stdout)
+    return {"min": line["ms_per_step_min"], "median": line["ms_per_step_median"], "others": others.share(),
+            "memory": line["device_memory_bytes"], "first": line.get("first_step_s")}
+
+
+PEERS = {"nchw": (import_torch, make_torch), "nhwc": (import_torch, make_torch),
+         "onnxruntime": (import_onnxruntime, make_onnxruntime)}
+
+
+def command(contender, model, batch, mode, options):
+    """The command of a turn, and its environment: threads are counted the same for all."""
+    threads = str(options.threads)
+    line = [sys.executable, "-B", __file__, contender, model, str(batch), mode, "--build", options.build, "--threads", threads,
+            "--steps", str(options.steps), "--warm-up", str(options.warm_up), "--seconds", str(options.seconds)]
+    if options.devices:
+        line += ["--devices", options.devices]
+    heap = {} if contender == "tutti" else HEAP
+    return line, {**os.environ, **heap, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("contender", choices=["tutti", *PEERS])
+    parser.add_argument("model")
+    parser.add_argument("batch", type=int)
+    parser.add_argument("mode", choices=["train", "infer"])
+    for option, kind in (("build", str), ("threads", int), ("steps", int), ("warm-up", int), ("seconds", float)):
+        parser.add_argument("--" + option, type=kind, required=True)
+    parser.add_argument("--devices")
+    parser.add_argument("--export", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.export:
+        return export_onnx(arguments, arguments.export)
+    print(json.dumps(run_tutti(arguments) if arguments.contender == "tutti" else run_peer(arguments)))
+
+
+if __name__ == "__main__":
+    main()
