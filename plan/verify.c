@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
-#include "base/random.h"
 #include "plan/passes.h"
+#include "plan/trial.h"
 #include "runtime/check.h"
 
 /* Far above any rounding, far below what a miscompiled kernel gives; relative to the largest number of the output. */
@@ -55,157 +54,18 @@ bool verify_wanted(const struct plan *plan)
     return any;
 }
 
-/* ------------------------------------------------------------------------------------- running one node ---- */
-
-/* Where element i of a plain value lies in the layout, counted in elements. */
-static size_t place_of(const struct value *value, enum value_layout layout, int width, size_t i)
+static tutti_status compare(const struct problem *problem, int output, const float *result, const float *reference)
 {
-    if (layout == LAYOUT_PLAIN) return i;
-    const int64_t *s = value->shape.sizes;
-    size_t area = (size_t)(s[2] * s[3]), channels = (size_t)s[1], blocks = (size_t)divide_up(s[1], width);
-    size_t n = i / (channels * area), c = i / area % channels, at = i % area;
-    return ((n * blocks + c / (size_t)width) * area + at) * (size_t)width + c % (size_t)width;
-}
-
-static size_t bytes_in(const struct value *value, enum value_layout layout, int width)
-{
-    struct value copy = *value;
-    copy.layout = layout;
-    return value_bytes(&copy, width);
-}
-
-/* Numbers in [0.1, 1.1): positive, so that they can also stand for deviations. Labels are class 0. */
-static void make_up(const struct value *value, uint32_t number, enum value_layout layout, int width, void *data)
-{
-    if (value->role == ROLE_CONSTANTS) {
-        *(struct step_constants *)data =
-            (struct step_constants) { .seed_low = 1, .loss_scale = 0.5f, .learning_rate = 0.1f };
-        return;
+    size_t elements = (size_t)value_elements(problem->outputs[output]);
+    double largest = 0, worst = 0;
+    for (size_t e = 0; e < elements; e++) {
+        double difference = fabs((double)result[e] - reference[e]);
+        largest = fmax(largest, fabs((double)reference[e]));
+        if (!(difference <= worst)) worst = difference; /* NaN stays */
     }
-    if (value->type != TYPE_F32) return;
-    size_t elements = (size_t)value_elements(value);
-    for (size_t i = 0; i < elements; i++)
-        ((float *)data)[place_of(value, layout, width, i)] = 0.1f + random_uniform(7, number, i);
-}
-
-static tutti_status upload(
-    struct device *device, const struct value *value, uint32_t number, enum value_layout layout, cl_mem *buffer)
-{
-    tutti_status status = TUTTI_OK;
-    size_t bytes = bytes_in(value, layout, device->can.vector_width);
-    void *data = memory_new(bytes, 1);
-    if (!data) return TUTTI_NO_MEMORY;
-    make_up(value, number, layout, device->can.vector_width, data);
-    TRY(buffer_new(device, bytes, buffer));
-    TRY(buffer_write(device, *buffer, 0, data, bytes));
-done:
-    free(data);
-    return status;
-}
-
-struct run {
-    struct operands operands;
-    enum value_layout inputs[GRAPH_MAX_INPUTS], outputs[GRAPH_MAX_OUTPUTS];
-    float *results[GRAPH_MAX_OUTPUTS]; /* plain; NULL where not f32 or not wanted */
-};
-
-static void run_free(struct run *run)
-{
-    for (int i = 0; i < GRAPH_MAX_INPUTS; i++) buffer_free(&run->operands.inputs[i]);
-    for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++) {
-        buffer_free(&run->operands.outputs[i]);
-        free(run->results[i]);
-    }
-    buffer_free(&run->operands.workspace);
-    buffer_free(&run->operands.prepared);
-}
-
-static tutti_status run_buffers(
-    struct device *device, const struct problem *problem, const struct implementation *implementation, struct run *run)
-{
-    tutti_status status = TUTTI_OK;
-    size_t workspace = implementation->workspace ? implementation->workspace(problem) : 0;
-    size_t prepared = implementation->prepared ? implementation->prepared(problem) : 0;
-    if (implementation->layouts) implementation->layouts(problem, run->inputs, run->outputs);
-    for (int i = 0; i < problem->node->input_count; i++)
-        if (problem->inputs[i])
-            TRY(upload(device, problem->inputs[i], (uint32_t)i, run->inputs[i], &run->operands.inputs[i]));
-    for (int i = 0; i < problem->node->output_count; i++)
-        if (problem->outputs[i])
-            TRY(buffer_new(device, bytes_in(problem->outputs[i], run->outputs[i], device->can.vector_width),
-                &run->operands.outputs[i]));
-    if (workspace) TRY(buffer_new(device, workspace, &run->operands.workspace));
-    if (prepared) TRY(buffer_new(device, prepared, &run->operands.prepared));
-done:
-    return status;
-}
-
-static tutti_status download(struct device *device, const struct problem *problem, struct run *run)
-{
-    tutti_status status = TUTTI_OK;
-    float *data = NULL;
-    int width = device->can.vector_width;
-    for (int i = 0; i < problem->node->output_count; i++) {
-        const struct value *value = problem->outputs[i];
-        if (!value || value->type != TYPE_F32) continue;
-        size_t bytes = bytes_in(value, run->outputs[i], width), elements = (size_t)value_elements(value);
-        free(data);
-        data = memory_new(bytes, 1);
-        run->results[i] = memory_new(elements, sizeof(float));
-        if (!data || !run->results[i]) FAIL(TUTTI_NO_MEMORY, "no memory to check a kernel");
-        TRY(buffer_read(device, run->operands.outputs[i], 0, data, bytes));
-        for (size_t e = 0; e < elements; e++) run->results[i][e] = data[place_of(value, run->outputs[i], width, e)];
-    }
-done:
-    free(data);
-    return status;
-}
-
-/* The problem's values are handed over in the layouts that the implementation wants. */
-static tutti_status run_node(
-    struct device *device, const struct problem *given, const struct implementation *implementation, struct run *run)
-{
-    tutti_status status = TUTTI_OK;
-    struct problem problem = *given;
-    struct value inputs[GRAPH_MAX_INPUTS], outputs[GRAPH_MAX_OUTPUTS];
-    struct launch_list list;
-    launch_list_init(&list, device);
-    TRY(run_buffers(device, given, implementation, run));
-    for (int i = 0; i < GRAPH_MAX_INPUTS; i++)
-        if (given->inputs[i])
-            inputs[i] = *given->inputs[i], inputs[i].layout = run->inputs[i], problem.inputs[i] = &inputs[i];
-    for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++)
-        if (given->outputs[i])
-            outputs[i] = *given->outputs[i], outputs[i].layout = run->outputs[i], problem.outputs[i] = &outputs[i];
-    if (run->operands.prepared && implementation->emit_prepare)
-        implementation->emit_prepare(&problem, &run->operands, &list);
-    implementation->emit(&problem, &run->operands, &list);
-    TRY(launch_list_realise(&list, NULL, NULL));
-    TRY(launch_list_enqueue(&list, 0, list.count, NULL));
-    TRY(device_wait(device));
-    TRY(download(device, given, run));
-done:
-    launch_list_free(&list);
-    return status;
-}
-
-static tutti_status compare(const struct problem *problem, const struct run *run, const struct run *reference)
-{
-    for (int i = 0; i < problem->node->output_count; i++) {
-        if (!run->results[i] || !reference->results[i]) continue;
-        size_t elements = (size_t)value_elements(problem->outputs[i]);
-        double largest = 0, worst = 0;
-        for (size_t e = 0; e < elements; e++) {
-            double difference = fabs((double)run->results[i][e] - reference->results[i][e]);
-            largest = fmax(largest, fabs((double)reference->results[i][e]));
-            if (!(difference <= worst)) worst = difference; /* NaN stays */
-        }
-        if (!(worst <= VERIFY_TOLERANCE * largest + 1e-6))
-            return fail(TUTTI_WRONG_RESULT,
-                "its output %d differs from the plain kernel's by %g where the largest number is %g", i, worst,
-                largest);
-    }
-    return TUTTI_OK;
+    if (worst <= VERIFY_TOLERANCE * largest + 1e-6) return TUTTI_OK;
+    return fail(TUTTI_WRONG_RESULT,
+        "its output %d differs from the plain kernel's by %g where the largest number is %g", output, worst, largest);
 }
 
 static tutti_status verify_node(struct plan *plan, const struct node *given)
@@ -213,18 +73,28 @@ static tutti_status verify_node(struct plan *plan, const struct node *given)
     tutti_status status = TUTTI_OK;
     struct node node = *given;
     struct problem problem;
-    struct run run, reference;
-    memset(&run, 0, sizeof run);
-    memset(&reference, 0, sizeof reference);
+    struct trial trial = { 0 }, reference = { 0 };
+    float *result = NULL, *expected = NULL;
     const struct implementation *const *list = node.operation->implementations;
     node.epilogue = (struct epilogue) { .add = NO_VALUE };
     problem_of(plan, &node, &problem);
-    TRY(run_node(plan->device, &problem, list[last_of(node.operation)], &reference));
-    TRY(run_node(plan->device, &problem, list[node.implementation], &run));
-    TRY(compare(&problem, &run, &reference));
+    TRY(trial_make(plan->device, &problem, list[last_of(node.operation)], &reference));
+    TRY(trial_run(&reference));
+    TRY(trial_make(plan->device, &problem, list[node.implementation], &trial));
+    TRY(trial_run(&trial));
+    for (int i = 0; i < node.output_count; i++) {
+        free(result);
+        free(expected);
+        expected = NULL;
+        TRY(trial_output(&trial, i, &result));
+        TRY(trial_output(&reference, i, &expected));
+        if (result) TRY(compare(&problem, i, result, expected));
+    }
 done:
-    run_free(&run);
-    run_free(&reference);
+    free(result);
+    free(expected);
+    trial_free(&trial);
+    trial_free(&reference);
     return status;
 }
 

@@ -1,0 +1,136 @@
+#include "plan/trial.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "runtime/memory.h"
+
+/* Where element i of a value lies in its layout, counted in elements. */
+static size_t place_of(const struct value *value, int width, size_t i)
+{
+    if (value->layout == LAYOUT_PLAIN) return i;
+    const int64_t *s = value->shape.sizes;
+    size_t area = (size_t)(s[2] * s[3]), channels = (size_t)s[1], blocks = (size_t)divide_up(s[1], width);
+    size_t n = i / (channels * area), c = i / area % channels, at = i % area;
+    return ((n * blocks + c / (size_t)width) * area + at) * (size_t)width + c % (size_t)width;
+}
+
+/* Numbers in [0.1, 1.1): positive, so that they can also stand for deviations. Labels are class 0. */
+static void make_up(const struct value *value, uint32_t number, int width, void *data)
+{
+    if (value->role == ROLE_CONSTANTS) {
+        *(struct step_constants *)data =
+            (struct step_constants) { .seed_low = 1, .loss_scale = 0.5f, .learning_rate = 0.1f };
+        return;
+    }
+    if (value->type != TYPE_F32) return;
+    size_t elements = (size_t)value_elements(value);
+    for (size_t i = 0; i < elements; i++)
+        ((float *)data)[place_of(value, width, i)] = 0.1f + random_uniform(7, number, i);
+}
+
+static tutti_status upload(struct device *device, const struct value *value, uint32_t number, cl_mem *buffer)
+{
+    tutti_status status = TUTTI_OK;
+    size_t bytes = value_bytes(value, device->can.vector_width);
+    void *data = memory_new(bytes, 1);
+    if (!data) return TUTTI_NO_MEMORY;
+    make_up(value, number, device->can.vector_width, data);
+    TRY(buffer_new(device, bytes, buffer));
+    TRY(buffer_write(device, *buffer, 0, data, bytes));
+done:
+    free(data);
+    return status;
+}
+
+/* The problem once more, its values in the layouts that the implementation wants. */
+static void take_problem(struct trial *trial, const struct problem *given, const struct implementation *implementation)
+{
+    enum value_layout inputs[GRAPH_MAX_INPUTS] = { 0 }, outputs[GRAPH_MAX_OUTPUTS] = { 0 };
+    if (implementation->layouts) implementation->layouts(given, inputs, outputs);
+    trial->problem = *given;
+    for (int i = 0; i < GRAPH_MAX_INPUTS; i++) {
+        if (!given->inputs[i]) continue;
+        trial->inputs[i] = *given->inputs[i];
+        trial->inputs[i].layout = inputs[i];
+        trial->problem.inputs[i] = &trial->inputs[i];
+    }
+    for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++) {
+        if (!given->outputs[i]) continue;
+        trial->outputs[i] = *given->outputs[i];
+        trial->outputs[i].layout = outputs[i];
+        trial->problem.outputs[i] = &trial->outputs[i];
+    }
+}
+
+static tutti_status make_buffers(struct trial *trial, const struct implementation *implementation)
+{
+    tutti_status status = TUTTI_OK;
+    const struct problem *problem = &trial->problem;
+    struct operands *operands = &trial->operands;
+    size_t workspace = implementation->workspace ? implementation->workspace(problem) : 0;
+    size_t prepared = implementation->prepared ? implementation->prepared(problem) : 0;
+    for (int i = 0; i < problem->node->input_count; i++)
+        if (problem->inputs[i]) TRY(upload(trial->device, problem->inputs[i], (uint32_t)i, &operands->inputs[i]));
+    for (int i = 0; i < problem->node->output_count; i++)
+        if (problem->outputs[i])
+            TRY(buffer_new(trial->device, value_bytes(problem->outputs[i], trial->device->can.vector_width),
+                &operands->outputs[i]));
+    if (workspace) TRY(buffer_new(trial->device, workspace, &operands->workspace));
+    if (prepared) TRY(buffer_new(trial->device, prepared, &operands->prepared));
+done:
+    return status;
+}
+
+tutti_status trial_make(struct device *device, const struct problem *problem,
+    const struct implementation *implementation, struct trial *trial)
+{
+    tutti_status status = TUTTI_OK;
+    memset(trial, 0, sizeof *trial);
+    trial->device = device;
+    launch_list_init(&trial->list, device);
+    take_problem(trial, problem, implementation);
+    TRY(make_buffers(trial, implementation));
+    if (trial->operands.prepared && implementation->emit_prepare)
+        implementation->emit_prepare(&trial->problem, &trial->operands, &trial->list);
+    implementation->emit(&trial->problem, &trial->operands, &trial->list);
+    TRY(launch_list_realise(&trial->list, NULL, NULL));
+done:
+    return status;
+}
+
+tutti_status trial_run(struct trial *trial)
+{
+    tutti_status status = launch_list_enqueue(&trial->list, 0, trial->list.count, NULL);
+    return status == TUTTI_OK ? device_wait(trial->device) : status;
+}
+
+tutti_status trial_output(struct trial *trial, int output, float **data)
+{
+    tutti_status status = TUTTI_OK;
+    const struct value *value = trial->problem.outputs[output];
+    float *raw = NULL;
+    *data = NULL;
+    if (!value || value->type != TYPE_F32) return TUTTI_OK;
+    int width = trial->device->can.vector_width;
+    size_t bytes = value_bytes(value, width), elements = (size_t)value_elements(value);
+    raw = memory_new(bytes, 1);
+    *data = memory_new(elements, sizeof(float));
+    if (!raw || !*data) FAIL(TUTTI_NO_MEMORY, "no memory to look at a kernel's results");
+    TRY(buffer_read(trial->device, trial->operands.outputs[output], 0, raw, bytes));
+    for (size_t e = 0; e < elements; e++) (*data)[e] = raw[place_of(value, width, e)];
+done:
+    free(raw);
+    return status;
+}
+
+void trial_free(struct trial *trial)
+{
+    launch_list_free(&trial->list);
+    for (int i = 0; i < GRAPH_MAX_INPUTS; i++) buffer_free(&trial->operands.inputs[i]);
+    for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++) buffer_free(&trial->operands.outputs[i]);
+    buffer_free(&trial->operands.workspace);
+    buffer_free(&trial->operands.prepared);
+}

@@ -1,0 +1,26 @@
+/* One node by itself on made-up data: what the first-use check and the measured choice run. */
+#ifndef PLAN_TRIAL_H
+#define PLAN_TRIAL_H
+
+#include "graph/operation.h"
+#include "runtime/launch.h"
+
+struct trial {
+    struct device *device;
+    struct problem problem; /* with the layouts that the implementation wants */
+    struct value inputs[GRAPH_MAX_INPUTS], outputs[GRAPH_MAX_OUTPUTS];
+    struct operands operands;
+    struct launch_list list;
+};
+
+/* Buffers of the problem's values, which no other trial shares, and the implementation's launches, built and ready. The
+ * node must have no epilogue. trial_free() also after a failure. */
+tutti_status trial_make(struct device *device, const struct problem *problem,
+    const struct implementation *implementation, struct trial *trial);
+/* Runs the launches once and waits. */
+tutti_status trial_run(struct trial *trial);
+/* An output as plain floats, which the caller frees; NULL in *data where it is not wanted or not f32. */
+tutti_status trial_output(struct trial *trial, int output, float **data);
+void trial_free(struct trial *trial);
+
+#endif
