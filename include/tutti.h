@@ -277,7 +277,10 @@ typedef struct tutti_training {
                              batches may be trained too */
     const double *shares; /* parts of a batch for each opened device, any positive scale; NULL: equal */
     int64_t micro_batch;  /* largest number of samples a device takes at once; 0: as many as fit its memory */
-    uint64_t reserved[8];
+    bool exact;           /* no algorithm that rounds more than the plain sum: no Winograd */
+    bool tune;            /* measure the kernels that a device has never measured for these shapes (seconds to minutes)
+                             and keep the results in the cache folder, where every later run finds them */
+    uint64_t reserved[7];
 } tutti_training;
 
 /* Makes plans and replicas on every opened device. NULL on failure. The network must outlive the trainer. */

@@ -9,6 +9,7 @@
 #include "layers/layers.h"
 #include "plan/edit.h"
 #include "plan/passes.h"
+#include "plan/tune.h"
 #include "runtime/check.h"
 
 void problem_of(const struct plan *plan, const struct node *node, struct problem *problem)
@@ -35,7 +36,7 @@ static bool forced_away(const char *force, const char *operation, const char *im
     return false;
 }
 
-static const char *refusal(
+const char *implementation_refusal(
     const struct plan *plan, const struct problem *problem, const struct implementation *implementation)
 {
     const char *operation = problem->node->operation->name;
@@ -48,12 +49,33 @@ static const char *refusal(
     return implementation->fits ? implementation->fits(problem) : NULL;
 }
 
+/* The one that was measured to be the fastest, if it still takes the problem; NULL: the rule decides. */
+static const struct implementation *measured_choice(
+    const struct plan *plan, const struct problem *problem, struct text *why)
+{
+    char name[PROBLEM_NAME];
+    tune_problem_name(problem, name);
+    const char *measured = fastest_of(plan->device, name);
+    size_t length = measured ? strcspn(measured, " ") : 0;
+    for (const struct implementation *const *i = problem->node->operation->implementations; measured && *i; i++) {
+        if (strlen((*i)->name) != length || memcmp((*i)->name, measured, length)) continue;
+        if (implementation_refusal(plan, problem, *i)) return NULL;
+        if (why) text_append(why, "        measured, in ms: %s\n", measured);
+        return *i;
+    }
+    return NULL;
+}
+
 const struct implementation *choose_implementation(const struct plan *plan, const struct node *node, struct text *why)
 {
     struct problem problem;
     problem_of(plan, node, &problem);
-    for (const struct implementation *const *i = node->operation->implementations; i && *i; i++) {
-        const char *reason = refusal(plan, &problem, *i);
+    const struct implementation *const *list = node->operation->implementations;
+    bool several = list && list[0] && list[1];
+    const struct implementation *measured = several ? measured_choice(plan, &problem, why) : NULL;
+    if (measured) return measured;
+    for (const struct implementation *const *i = list; i && *i; i++) {
+        const char *reason = implementation_refusal(plan, &problem, *i);
         if (!reason) return *i;
         if (why) text_append(why, "        not %s: %s\n", (*i)->name, reason);
     }

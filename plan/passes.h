@@ -17,8 +17,16 @@ tutti_status pass_sweep(struct plan *plan);
 /* Implementation of every node, layouts of every value, `reorder` nodes at the edges. */
 tutti_status pass_choose(struct plan *plan);
 
-/* The first implementation in the operation's list that takes the node, is not on the device's blacklist and is not
- * forced away; NULL with a message where there is none. why: NULL, or the refusals are appended. */
+/* A plan without launches: the network bound to the options' samples once plan_run_passes() has run. */
+struct plan *plan_start(struct device *device, const tutti_network *network, const struct plan_options *options);
+tutti_status plan_run_passes(struct plan *plan);
+
+/* Why an implementation is not for this problem: it is forced away, on the device's blacklist, or does not take it;
+ * NULL: it is. */
+const char *implementation_refusal(
+    const struct plan *plan, const struct problem *problem, const struct implementation *implementation);
+/* The implementation that was measured to be the fastest (tune.h), else the first of the operation's list that is not
+ * refused; NULL with a message where there is none. why: NULL, or the reasons are appended. */
 struct text;
 const struct implementation *choose_implementation(const struct plan *plan, const struct node *node, struct text *why);
 

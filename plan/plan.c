@@ -38,7 +38,7 @@ static tutti_status check_options(const struct plan *plan)
     return TUTTI_OK;
 }
 
-static tutti_status run_passes(struct plan *plan)
+tutti_status plan_run_passes(struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
     struct text text = { 0 };
@@ -199,7 +199,7 @@ static void restart(struct plan *plan)
     plan->seed = plan->input_gradient = NO_VALUE;
 }
 
-static struct plan *plan_start(struct device *device, const tutti_network *network, const struct plan_options *options)
+struct plan *plan_start(struct device *device, const tutti_network *network, const struct plan_options *options)
 {
     struct plan *plan = memory_new(1, sizeof *plan);
     if (!plan) return NULL;
@@ -217,7 +217,7 @@ tutti_status plan_measure(
     struct memory_plan memory = { 0 };
     struct plan *plan = plan_start(device, network, options);
     if (!plan) return TUTTI_NO_MEMORY;
-    TRY(run_passes(plan));
+    TRY(plan_run_passes(plan));
     TRY(pass_memory(plan, &memory));
     *bytes = 0;
     for (int i = 0; i < memory.slab_count; i++) *bytes += memory.slabs[i];
@@ -240,11 +240,11 @@ static tutti_status verify(struct plan *plan)
     if (options.guards || options.force || !verify_wanted(plan)) return TUTTI_OK; /* tests look at each by themselves */
     small = plan_start(plan->device, plan->network, &options);
     if (!small) return TUTTI_NO_MEMORY;
-    TRY(run_passes(small));
+    TRY(plan_run_passes(small));
     TRY(verify_implementations(plan, small, &failed));
     if (failed) {
         restart(plan);
-        TRY(run_passes(plan));
+        TRY(plan_run_passes(plan));
     }
 done:
     plan_free(small);
@@ -260,7 +260,7 @@ tutti_status plan_new(
     *made = NULL;
     struct plan *plan = plan_start(device, network, options);
     if (!plan) return TUTTI_NO_MEMORY;
-    TRY(run_passes(plan));
+    TRY(plan_run_passes(plan));
     TRY(verify(plan));
     TRY(pass_memory(plan, &memory));
     TRY(take_arena(plan, &memory));

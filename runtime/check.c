@@ -155,11 +155,12 @@ bool check_matrix(struct device *device)
     return proven;
 }
 
-/* ---- what implementations were checked, and which failed ---- */
+/* ---- what implementations were checked, which failed, and which are the fastest ---- */
 
 struct check_entry {
-    char *implementation;
-    char *reason; /* NULL: not failed */
+    char *name;     /* of an implementation, or of a problem that was measured */
+    char *reason;   /* why the implementation failed; NULL: it did not */
+    char *measured; /* of a problem: milliseconds of its implementations; NULL: none */
     bool passed;
 };
 
@@ -169,16 +170,16 @@ struct checks {
     size_t count, capacity;
 };
 
-static struct check_entry *entry_of(struct checks *checks, const char *implementation)
+static struct check_entry *entry_of(struct checks *checks, const char *name)
 {
     for (size_t i = 0; i < checks->count; i++)
-        if (!strcmp(checks->entries[i].implementation, implementation)) return &checks->entries[i];
+        if (!strcmp(checks->entries[i].name, name)) return &checks->entries[i];
     void *array = checks->entries;
     if (memory_grow(&array, &checks->capacity, checks->count + 1, sizeof(*checks->entries)) != TUTTI_OK) return NULL;
     checks->entries = array;
     struct check_entry *entry = &checks->entries[checks->count];
-    *entry = (struct check_entry) { .implementation = memory_copy_text(implementation) };
-    if (!entry->implementation) return NULL;
+    *entry = (struct check_entry) { .name = memory_copy_text(name) };
+    if (!entry->name) return NULL;
     checks->count++;
     return entry;
 }
@@ -193,13 +194,22 @@ static void mark(struct check_entry *entry, bool passed, const char *reason)
         if (*c == '\n' || *c == '\r') *c = ' '; /* one line of the file each */
 }
 
-/* A line: "passed NAME" or "failed NAME REASON". Others are comments, or of another version, and are dropped. */
+static void measured_set(struct check_entry *entry, const char *measured)
+{
+    if (!entry) return;
+    free(entry->measured);
+    entry->measured = memory_copy_text(measured);
+}
+
+/* A line: "passed NAME", "failed NAME REASON" or "fastest PROBLEM MEASURED". Others are comments, or of another
+ * version, and are dropped. */
 static void line_read(struct checks *checks, char *line)
 {
     char *rest = line;
     const char *verdict = strtok_r(rest, " ", &rest), *name = strtok_r(rest, " ", &rest);
     if (!verdict || !name) return;
     bool passed = !strcmp(verdict, "passed"), failed = !strcmp(verdict, "failed");
+    if (!strcmp(verdict, "fastest") && rest && *rest) measured_set(entry_of(checks, name), rest);
     struct check_entry *entry = passed || failed ? entry_of(checks, name) : NULL;
     if (entry) mark(entry, passed, passed ? NULL : rest && *rest ? rest : "it failed its check");
 }
@@ -238,12 +248,14 @@ static void file_save(struct device *device)
     if (!checks->path) return;
     char *message =
         memory_copy_text(status_message()); /* of the failure that is noted here, perhaps: it stays the last */
-    text_append(&text, "# Kernel implementations on '%s', driver %s. Remove this file to have all checked again.\n",
+    text_append(&text,
+        "# Kernel implementations on '%s', driver %s. Remove this file to have all checked and measured again.\n",
         device->can.name, device->can.driver);
     for (size_t i = 0; i < checks->count; i++) {
         const struct check_entry *entry = &checks->entries[i];
-        if (entry->passed) text_append(&text, "passed %s\n", entry->implementation);
-        if (entry->reason) text_append(&text, "failed %s %s\n", entry->implementation, entry->reason);
+        if (entry->passed) text_append(&text, "passed %s\n", entry->name);
+        if (entry->reason) text_append(&text, "failed %s %s\n", entry->name, entry->reason);
+        if (entry->measured) text_append(&text, "fastest %s %s\n", entry->name, entry->measured);
     }
     bool written = !text.failed && folder_make(device->runtime->cache_folder) == TUTTI_OK &&
         atomic_file_open(&file, checks->path) == TUTTI_OK;
@@ -258,12 +270,32 @@ static void file_save(struct device *device)
     text_free(&text);
 }
 
+/* NULL: nothing is known of it. */
+static const struct check_entry *known(struct device *device, const char *name)
+{
+    const struct checks *checks = checks_of(device);
+    for (size_t i = 0; checks && i < checks->count; i++)
+        if (!strcmp(checks->entries[i].name, name)) return &checks->entries[i];
+    return NULL;
+}
+
 const char *blacklist_reason(struct device *device, const char *implementation)
 {
+    const struct check_entry *entry = known(device, implementation);
+    return entry ? entry->reason : NULL;
+}
+
+const char *fastest_of(struct device *device, const char *problem)
+{
+    const struct check_entry *entry = known(device, problem);
+    return entry ? entry->measured : NULL;
+}
+
+void fastest_keep(struct device *device, const char *problem, const char *measured)
+{
     struct checks *checks = checks_of(device);
-    for (size_t i = 0; checks && i < checks->count; i++)
-        if (!strcmp(checks->entries[i].implementation, implementation)) return checks->entries[i].reason;
-    return NULL;
+    measured_set(checks ? entry_of(checks, problem) : NULL, measured);
+    if (checks) file_save(device);
 }
 
 void blacklist_add(struct device *device, const char *implementation, const char *reason)
@@ -279,11 +311,8 @@ void blacklist_add(struct device *device, const char *implementation, const char
 
 bool check_is_decided(struct device *device, const char *implementation)
 {
-    struct checks *checks = checks_of(device);
-    for (size_t i = 0; checks && i < checks->count; i++)
-        if (!strcmp(checks->entries[i].implementation, implementation))
-            return checks->entries[i].passed || checks->entries[i].reason;
-    return false;
+    const struct check_entry *entry = known(device, implementation);
+    return entry && (entry->passed || entry->reason);
 }
 
 void check_passed(struct device *device, const char *implementation)
@@ -300,8 +329,9 @@ void checks_free(struct device *device)
     struct checks *checks = device->checks;
     if (!checks) return;
     for (size_t i = 0; i < checks->count; i++) {
-        free(checks->entries[i].implementation);
+        free(checks->entries[i].name);
         free(checks->entries[i].reason);
+        free(checks->entries[i].measured);
     }
     free(checks->entries);
     free(checks->path);

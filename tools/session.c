@@ -38,7 +38,9 @@ static int parse_shares(struct session *session, const char *text)
 
 int session_open(struct session *session, const char *command, const struct session_options *options)
 {
-    *session = (struct session) { .command = command, .micro_batch = options->micro_batch };
+    *session = (struct session) {
+        .command = command, .micro_batch = options->micro_batch, .exact = options->exact, .tune = options->tune
+    };
     tutti_runtime_options settings = {
         .devices = options->devices, .memory_limit = (size_t)options->memory_mib << 20, .threads = (int)options->threads
     };
@@ -75,6 +77,8 @@ int session_compile(struct session *session, tutti_training *training)
 {
     training->shares = session->shares_given ? session->shares : NULL;
     training->micro_batch = session->micro_batch;
+    training->exact = session->exact;
+    training->tune = session->tune;
     session->trainer = tutti_compile(session->network, session->output, training);
     if (session->trainer) return EXIT_DONE;
     return work_failed(session->command, TUTTI_INTERNAL, tutti_message(session->runtime));

@@ -13,6 +13,7 @@ enum { SESSION_MAX_DEVICES = 64, SESSION_MAX_MODELS = 32 };
 struct session_options {
     const char *devices, *shares;
     int64_t micro_batch, memory_mib, threads;
+    bool exact, tune;
 };
 
 /* Lines of a table of options. */
@@ -42,6 +43,14 @@ struct session_options {
             .low = 1,                                                                                          \
             .high = 1e9,                                                                                       \
             .help = "MiB of each device's memory that may be used" },                                          \
+        { .name = "exact",                                                                                     \
+            .kind = OPTION_FLAG,                                                                               \
+            .value = &(s).exact,                                                                               \
+            .help = "no algorithm that rounds more than the plain sum (no Winograd)" },                        \
+        { .name = "tune",                                                                                      \
+            .kind = OPTION_FLAG,                                                                               \
+            .value = &(s).tune,                                                                                \
+            .help = "measure kernels never measured before, and keep what is found for later runs" },          \
     {                                                                                                          \
         .name = "threads", .kind = OPTION_INTEGER, .value = &(s).threads, .noun = "N", .low = 1, .high = 4096, \
         .help = "host threads (one per processor if not given)"                                                \
@@ -57,6 +66,7 @@ struct session {
     double shares[SESSION_MAX_DEVICES];
     bool shares_given;
     int64_t micro_batch;
+    bool exact, tune;
 };
 
 /* The models' names, ended by NULL: what the MODEL argument may be. */

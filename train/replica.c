@@ -1,6 +1,7 @@
 #include "train/replica.h"
 
 #include "base/memory.h"
+#include "plan/tune.h"
 #include "train/trainer.h"
 
 #include <math.h>
@@ -173,6 +174,7 @@ static struct plan_options options_of(const struct replica *replica, enum plan_m
         .samples = samples,
         .output = replica->trainer->output,
         .loss = replica->trainer->loss,
+        .exact = replica->trainer->exact,
         .parameters = replica->parameters,
         .gradients = mode == PLAN_TRAIN ? replica->gradients : NULL };
     /* The largest arena serves all plans: only one of them runs at a time. */
@@ -228,6 +230,14 @@ tutti_status replica_explain(struct replica *replica, enum plan_mode mode, int64
     options.explain = true;
     replica->last = NULL;
     return plan_new(replica->device, replica->trainer->network, &options, plan);
+}
+
+tutti_status replica_tune(struct replica *replica, int64_t samples)
+{
+    const int64_t limit = replica->trainer->micro_batch;
+    struct plan_options options =
+        options_of(replica, trains(replica) ? PLAN_TRAIN : PLAN_INFER, limit && limit < samples ? limit : samples);
+    return samples ? plan_tune(replica->device, replica->trainer->network, &options) : TUTTI_OK;
 }
 
 /* Whether the device has room for the plan of this many samples. */

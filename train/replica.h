@@ -75,9 +75,10 @@ struct replica {
     double busy_s, build_s;
 };
 
-/* In this order, after its trainer and device are set: how many of `samples` samples
- * fit its memory at once (0: it has no share yet); buffers and the optimizer's launches; the plan. The thread is
- * started by replica_thread(). */
+/* In this order, after its trainer and device are set: measures kernels where that was asked for; how many of `samples`
+ * samples fit its memory at once (0: it has no share yet); buffers and the optimizer's launches; the plan. The thread
+ * is started by replica_thread(). */
+tutti_status replica_tune(struct replica *replica, int64_t samples);
 tutti_status replica_measure(struct replica *replica, int64_t samples);
 tutti_status replica_init(struct replica *replica);
 tutti_status replica_plan_first(struct replica *replica, int64_t samples);

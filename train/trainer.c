@@ -56,6 +56,8 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
     if (training->micro_batch < 0)
         return fail(TUTTI_INVALID, "the micro-batch is %lld: it must be at least 1", (long long)training->micro_batch);
     trainer->seed = training->seed;
+    trainer->exact = training->exact;
+    trainer->tune = training->tune;
     trainer->batch = training->batch ? training->batch : 32;
     trainer->batch_given = training->batch != 0;
     trainer->micro_batch = training->micro_batch;
@@ -108,6 +110,7 @@ static tutti_status build(struct replica *replica, void *argument)
 {
     const int64_t *samples = argument;
     tutti_status status = TUTTI_OK;
+    if (replica->trainer->tune) TRY(replica_tune(replica, *samples));
     TRY(replica_measure(replica, *samples));
     TRY(replica_init(replica));
     TRY(replica_plan_first(replica, *samples));

@@ -15,6 +15,7 @@ struct tutti_trainer {
     tutti_tensor output;
     tutti_loss loss;
     struct optimizer optimizer;
+    bool exact, tune;
     uint64_t seed;
     int64_t batch, micro_batch;                     /* micro_batch 0: no limit but memory */
     bool batch_given;                               /* by the caller, not the default */

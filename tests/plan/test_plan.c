@@ -9,6 +9,7 @@
 #include "layers/layers.h"
 #include "plan/buckets.h"
 #include "plan/passes.h"
+#include "runtime/check.h"
 
 static struct device device;
 static struct tutti_runtime runtime;
@@ -295,6 +296,42 @@ START_TEST(a_forced_implementation_that_refuses_is_an_error)
 }
 END_TEST
 
+/* The names of the implementations that a convolution of 20 channels gets. */
+static const char *chosen_for_conv2(const struct made *made)
+{
+    const struct graph *graph = &made->plan.graph;
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct node *node = &graph->nodes[n];
+        if (node->operation == &operation_conv2d && !strcmp(made->network->layers[node->layer].name, "conv2"))
+            return node->operation->implementations[node->implementation]->name;
+    }
+    return "none";
+}
+
+START_TEST(what_was_measured_decides)
+{
+    static const char *const measured[][2] = { { "direct 1.0 winograd 2.0", "direct" },
+        { "winograd 1.0 direct 2.0", "winograd" }, { "depthwise 1.0", "winograd" }, /* it refuses: the rule decides */
+        { "direction 1.0", "winograd" }, { "plain 1.0", "plain" } };
+    const char *problem = "conv2d/5x20x12x12/20x20x3x3/5x20x12x12/k3x3/s1x1/p1x1/d1x1/g1";
+    make_device(DEVICE_CPU, (size_t)1 << 30);
+    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
+        struct made made;
+        fastest_keep(&device, problem, measured[i][0]);
+        make(&made, PLAN_TRAIN, residual);
+        ck_assert_str_eq(chosen_for_conv2(&made), measured[i][1]);
+        drop(&made);
+    }
+    blacklist_add(&device, "conv2d/direct", "wrong"); /* however fast it was */
+    fastest_keep(&device, problem, measured[0][0]);
+    struct made made;
+    make(&made, PLAN_TRAIN, residual);
+    ck_assert_str_eq(chosen_for_conv2(&made), "winograd");
+    drop(&made);
+    checks_free(&device);
+}
+END_TEST
+
 START_TEST(builder_errors_name_the_layer)
 {
     make_device(DEVICE_CPU, (size_t)1 << 30);
@@ -335,6 +372,7 @@ int main(void)
     tcase_add_test(cases, inference_folds);
     tcase_add_test(cases, cross_entropy_wants_logits);
     tcase_add_test(cases, a_forced_implementation_that_refuses_is_an_error);
+    tcase_add_test(cases, what_was_measured_decides);
     tcase_add_test(cases, builder_errors_name_the_layer);
     tcase_add_test(cases, printing_names_nodes);
     suite_add_tcase(suite, cases);

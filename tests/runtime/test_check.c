@@ -44,6 +44,24 @@ START_TEST(verdicts_are_kept_on_disk)
 }
 END_TEST
 
+START_TEST(measurements_are_kept_on_disk)
+{
+    struct device *device = device_begin();
+    ck_assert_ptr_null(fastest_of(device, "conv2d/1x2x3"));
+    fastest_keep(device, "conv2d/1x2x3", "direct 1.500 winograd 2.000");
+    fastest_keep(device, "conv2d/4x5x6", "winograd 0.100");
+    fastest_keep(device, "conv2d/4x5x6", "direct 0.090");
+    ck_assert(!check_is_decided(device, "conv2d/1x2x3"));
+    device_end(device);
+
+    device = device_begin();
+    ck_assert_str_eq(fastest_of(device, "conv2d/1x2x3"), "direct 1.500 winograd 2.000");
+    ck_assert_str_eq(fastest_of(device, "conv2d/4x5x6"), "direct 0.090");
+    ck_assert_ptr_null(fastest_of(device, "conv2d"));
+    device_end(device);
+}
+END_TEST
+
 START_TEST(verdicts_hold_for_one_class)
 {
     struct device *device = device_begin();
@@ -99,6 +117,7 @@ Suite *check_suite(void)
     tcase_add_checked_fixture(tests, folder_begin, folder_end);
     tcase_add_test(tests, devices_pass);
     tcase_add_test(tests, verdicts_are_kept_on_disk);
+    tcase_add_test(tests, measurements_are_kept_on_disk);
     tcase_add_test(tests, verdicts_hold_for_one_class);
     tcase_add_test(tests, broken_files_are_read_as_far_as_they_go);
     tcase_add_test(tests, verdicts_hold_without_a_disk);

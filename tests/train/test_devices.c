@@ -4,6 +4,7 @@
 #include "base/memory.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,44 @@ static void setup(void)
 }
 
 /* ------------------------------------------------------------------------------------------------- equality ---- */
+
+/* Whether the plan says of any layer that it was chosen by measurement. */
+static bool chosen_by_measurement(const struct session *session)
+{
+    char *text = tutti_explain(session->trainer, 0, false);
+    ck_assert_ptr_nonnull(text);
+    const bool found = strstr(text, "measured, in ms: ") != NULL;
+    free(text);
+    return found;
+}
+
+/* A batch of 8 is taken by more than one matrix product. What was measured serves the next process too, and what rounds
+ * no more than before is still as close to the run by rule. */
+START_TEST(measured_choices_are_kept)
+{
+    char folder[] = "/tmp/tutti-tune-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    const tutti_runtime_options options = { .devices = "0", .cache_folder = folder };
+    struct session rule, tuned, later;
+    session_try(&rule, &options, KIND_PLAIN, &(tutti_training) { .batch = 8 });
+    const bool cpu = rule.runtime->devices[0].can.class == DEVICE_CPU;
+    ck_assert(!chosen_by_measurement(&rule));
+    session_try(&tuned, &options, KIND_PLAIN, &(tutti_training) { .batch = 8, .tune = true });
+    ck_assert_int_eq(chosen_by_measurement(&tuned), cpu);
+    session_try(&later, &options, KIND_PLAIN, &(tutti_training) { .batch = 8 });
+    ck_assert_int_eq(chosen_by_measurement(&later), cpu);
+    struct session *const all[] = { &rule, &tuned, &later };
+    for (int i = 0; i < 3; i++)
+        for (int step = 0; step < 3; step++)
+            ASSERT_OK(tutti_train_step(all[i]->trainer, images + 8 * step * PIXELS, labels + 8 * step, 8, NULL));
+    close_to(&rule, &tuned, ROUNDING);
+    same_bytes(&tuned, &later);
+    for (int i = 0; i < 3; i++) session_close(all[i]);
+    char command[64];
+    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+END_TEST
 
 static const double shares[][2] = { { 1, 1 }, { 3, 1 }, { 1, 5 }, { 1, 0 }, { 0, 1 } };
 
@@ -462,6 +501,7 @@ int main(void)
     TCase *cases = tcase_create("devices");
     tcase_add_checked_fixture(cases, setup, NULL);
     tcase_set_timeout(cases, 600); /* kernels are compiled on the way */
+    tcase_add_test(cases, measured_choices_are_kept);
     tcase_add_loop_test(cases, two_devices_equal_one, 0, 2 * (int)(sizeof(shares) / sizeof(*shares)));
     tcase_add_loop_test(cases, memory_of_their_own, 0, 4);
     tcase_add_loop_test(cases, update_on_device_equals_host, 0, (int)(sizeof(rules) / sizeof(*rules)));
