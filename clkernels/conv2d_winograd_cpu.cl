@@ -1,5 +1,5 @@
-/* 3x3 convolution with stride 1 on a CPU-class device, forward and data gradient, by Winograd F(4x4, 3x3), for layers
- * whose transformed weights stay in the caches: each task transforms T tiles of all source channels into scratch,
+/* R x R convolution with stride 1 on a CPU-class device, forward and data gradient, by Winograd, for layers whose
+ * transformed weights stay in the caches: each task transforms T tiles of all source channels into scratch,
  * multiplies them by the 36 weight matrices, NV blocks of results at a time, and transforms the products back. Nothing
  * transformed but the weights goes through memory.
  *
@@ -25,12 +25,12 @@ kernel TASK void winograd_weights(const global float *restrict w, const global f
             prepared[i] = HAS_BIAS && i < results ? bias[i] : 0.0f;
     global vec *u = (global vec *)prepared + panels * NV + (size_t)panel * 36 * step;
     for (int k = 0; k < NV; k++) {
-        VF g[9 * V];
+        VF g[TAPS * V];
         if ((panel * NV + k) * V < results)
             load_kernels(w, sources, results, panel * NV + k, first, g);
         else
-            for (int i = 0; i < 9 * V; i++) g[i] = 0.0f;
-        for (int c = first; c < last; c++) weight_tile(g + (c - first) * 9, u + c * NV + k, step);
+            for (int i = 0; i < TAPS * V; i++) g[i] = 0.0f;
+        for (int c = first; c < last; c++) weight_tile(g + (c - first) * TAPS, u + c * NV + k, step);
     }
 }
 

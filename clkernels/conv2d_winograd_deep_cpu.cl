@@ -1,5 +1,5 @@
-/* 3x3 convolution with stride 1 on a CPU-class device, forward and data gradient, by Winograd F(4x4, 3x3), for layers
- * with so many channels that the transformed weights (four times the weights) would not stay in the caches, and written
+/* R x R convolution with stride 1 on a CPU-class device, forward and data gradient, by Winograd, for layers with so
+ * many channels that the transformed weights (36 / R^2 times the weights) would not stay in the caches, and written
  * and read once for each pass would cost more than the products. So all tiles are transformed once (winograd_input),
  * and each task (winograd_deep) makes NV blocks of results of a chunk of T tiles: it transforms the plain weights of
  * `slice` source channels at a time in its scratch and accumulates all 36 products over the slices.
@@ -64,10 +64,10 @@ kernel TASK void winograd_deep(const global float *restrict workspace, long offs
             const int blocks = min(slice / V, source_blocks - c0 / V);
             for (int k = 0; k < NV; k++)
                 for (int c = 0; c < channels; c += V) {
-                    VF kernels[9 * V];
+                    VF kernels[TAPS * V];
                     load_kernels(w, sources, results, min(panel * NV + k, result_blocks - 1), c0 + c, kernels);
                     for (int d = 0; d < min(V, channels - c); d++)
-                        weight_tile(kernels + d * 9, u + (c + d) * NV + k, u_step);
+                        weight_tile(kernels + d * TAPS, u + (c + d) * NV + k, u_step);
                 }
             const global vec *v = (const global vec *)(workspace + offset) + slice_at(chunk, c0 / V, source_blocks, T);
             for (int i = 0; i < 36; i++)

@@ -1,9 +1,9 @@
-/* Weight gradient of a 3x3 convolution with stride 1 on a CPU-class device by Winograd, the exact transpose of the
+/* Weight gradient of an R x R convolution with stride 1 on a CPU-class device by Winograd, the exact transpose of the
  * forward algorithm: dW = G^T [ sum over tiles of (A dY A^T) * (B^T x B) ] G.
  *
  *   x, dy    blocked
  *   dw       plain, and `add` like it (dw may be add), when there is one split; else the parts go to the workspace from
- *            `offset` on: [splits][ceil(K/V)][C][3][3][V], which conv2d_sum adds and writes plain
+ *            `offset` on: [splits][ceil(K/V)][C][R][R][V], which conv2d_sum adds and writes plain
  *   scratch  v[36][blocks of C][T + 1], d[36][blocks of K][T + 1], m[36][channels * blocks of K + 1]
  *
  * A task sums the 36 products of a block of channels over a share of the tiles, T at a time; in registers are CT
@@ -12,34 +12,30 @@
 #define TILES SCRATCH
 #include "winograd.h"
 
-/* A 4x4 tile of output gradients at (y, x) into 36 vectors `step` apart; outside the plane they are zero. */
+/* An M x M tile of output gradients at (y, x) into 36 vectors `step` apart; outside the plane they are zero. */
 INLINE void gradient_tile(
     const global vec *restrict plane, int height, int width, int y, int x, SCRATCH vec *restrict out, int step)
 {
-    VF t[4][6];
-    const bool inside = y + 4 <= height && x + 4 <= width;
-    UNROLL for (int i = 0; i < 4; i++)
+    VF t[M][6];
+    const bool inside = y + M <= height && x + M <= width;
+    UNROLL for (int i = 0; i < M; i++)
     {
         const global vec *p = plane + (y + i) * width + x;
-        VF d[4] = { 0.0f, 0.0f, 0.0f, 0.0f };
+        VF d[M];
         if (inside) {
-            UNROLL for (int j = 0; j < 4; j++) PREFETCH(p + 8 + j);
-            UNROLL for (int j = 0; j < 4; j++) d[j] = p[j];
-        } else if (y + i < height) {
-            UNROLL for (int j = 0; j < 4; j++) if (x + j < width) d[j] = p[j];
+            UNROLL for (int j = 0; j < M; j++) PREFETCH(p + 2 * M + j);
+            UNROLL for (int j = 0; j < M; j++) d[j] = p[j];
+        } else {
+            UNROLL for (int j = 0; j < M; j++) d[j] = y + i < height && x + j < width ? p[j] : (VF)(0.0f);
         }
-        GRADIENT_1D(d[0], d[1], d[2], d[3], t[i][0], t[i][1], t[i][2], t[i][3], t[i][4], t[i][5]);
+        RESULT_GRADIENTS_1D(d, t[i]);
     }
     UNROLL for (int j = 0; j < 6; j++, out += step)
     {
-        VF r0, r1, r2, r3, r4, r5;
-        GRADIENT_1D(t[0][j], t[1][j], t[2][j], t[3][j], r0, r1, r2, r3, r4, r5);
-        out[0] = r0;
-        out[6 * step] = r1;
-        out[12 * step] = r2;
-        out[18 * step] = r3;
-        out[24 * step] = r4;
-        out[30 * step] = r5;
+        VF c[M], r[6];
+        UNROLL for (int i = 0; i < M; i++) c[i] = t[i][j];
+        RESULT_GRADIENTS_1D(c, r);
+        UNROLL for (int i = 0; i < 6; i++) out[6 * i * step] = r[i];
     }
 }
 
@@ -62,17 +58,25 @@ INLINE void outer_product(const SCRATCH float *restrict v, const SCRATCH vec *re
     UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) m[i * ld + k] = acc[i][k];
 }
 
-/* g[9]: the gradient of one kernel for V output channels, from 36 sums `step` apart. */
+/* g[TAPS]: the gradient of one kernel for V output channels, from 36 sums `step` apart. */
 INLINE void kernel_gradient(const SCRATCH vec *restrict p, int step, VF *g)
 {
-    VF t[3][6];
-    UNROLL for (int j = 0; j < 6; j++) WEIGHT_GRADIENT_1D(p[j * step], p[(6 + j) * step], p[(12 + j) * step],
-        p[(18 + j) * step], p[(24 + j) * step], p[(30 + j) * step], t[0][j], t[1][j], t[2][j]);
-    UNROLL for (int i = 0; i < 3; i++)
-        WEIGHT_GRADIENT_1D(t[i][0], t[i][1], t[i][2], t[i][3], t[i][4], t[i][5], g[3 * i], g[3 * i + 1], g[3 * i + 2]);
+    VF t[6][R];
+    UNROLL for (int j = 0; j < 6; j++)
+    {
+        VF c[6];
+        UNROLL for (int i = 0; i < 6; i++) c[i] = p[(6 * i + j) * step];
+        WEIGHT_GRADIENTS_1D(c, t[j]);
+    }
+    UNROLL for (int i = 0; i < R; i++)
+    {
+        VF c[6];
+        UNROLL for (int j = 0; j < 6; j++) c[j] = t[j][i];
+        WEIGHT_GRADIENTS_1D(c, g + R * i);
+    }
 }
 
-/* V output channels x `length` numbers (9 of each channel), plain: at dw, rows `row` floats apart. */
+/* V output channels x `length` numbers (TAPS of each channel), plain: at dw, rows `row` floats apart. */
 INLINE void write_plain(
     const VF *g, int length, const global float *add, global float *dw, size_t at, size_t row, int rows)
 {
@@ -133,15 +137,17 @@ kernel TASK void winograd_weight_gradient(const global float *restrict x, const 
         for (int k = kb; k < min(kb + output_blocks, KB); k++)
             for (int c = 0; c < channels; c += V) {
                 const int here = min(V, channels - c);
-                VF w[9 * V];
-                for (int i = 0; i < here; i++) kernel_gradient(m + (c + i) * output_blocks + k - kb, m_step, w + 9 * i);
+                VF w[TAPS * V];
+                for (int i = 0; i < here; i++)
+                    kernel_gradient(m + (c + i) * output_blocks + k - kb, m_step, w + TAPS * i);
                 const int channel = cb * V + c;
                 if (splits == 1)
-                    write_plain(
-                        w, 9 * here, add, dw, ((size_t)k * V * C + channel) * 9, (size_t)C * 9, min(V, K - k * V));
+                    write_plain(w, TAPS * here, add, dw, ((size_t)k * V * C + channel) * TAPS, (size_t)C * TAPS,
+                        min(V, K - k * V));
                 else
-                    for (int i = 0; i < 9 * here; i++)
-                        ((global vec *)(workspace + offset))[(((size_t)split * KB + k) * C + channel) * 9 + i] = w[i];
+                    for (int i = 0; i < TAPS * here; i++)
+                        ((global vec *)(workspace + offset))[(((size_t)split * KB + k) * C + channel) * TAPS + i] =
+                            w[i];
             }
     }
 }

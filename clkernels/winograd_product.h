@@ -4,38 +4,39 @@
  * Macros beside winograd.h's: GRADIENT, WEIGHTS (address space of transformed weights), MT (tiles in registers: MT x NV
  * vectors), KU (source channels unrolled), PREFETCH_NEXT (1: tiles of the next of the 36 matrices). */
 
-/* g[V source channels from `first` on][9 taps] for one block of results; zero where there is no such channel. */
+/* g[V source channels from `first` on][TAPS] for one block of results; zero where there is no such channel. */
 INLINE void load_kernels(const global float *restrict w, int sources, int results, int block, int first, VF *g)
 {
 #if GRADIENT
-    const int lanes = min(V, results - block * V), end = sources * results * 9;
+    const int lanes = min(V, results - block * V), end = sources * results * TAPS;
     for (int k = 0; k < V; k++) {
         if (first + k >= sources) {
-            for (int i = 0; i < 9; i++) g[k * 9 + i] = (VF)(0.0f);
+            for (int i = 0; i < TAPS; i++) g[k * TAPS + i] = (VF)(0.0f);
             continue;
         }
-        const int from = ((first + k) * results + block * V) * 9;
-        UNROLL for (int t = 0; t < 9; t += V)
-        { /* lanes x 9 taps become 9 taps x lanes, V taps at a time */
+        const int from = ((first + k) * results + block * V) * TAPS;
+        UNROLL for (int t = 0; t < TAPS; t += V)
+        { /* lanes x TAPS become TAPS x lanes, V taps at a time */
             VF row[V];
-            if (from + (lanes - 1) * 9 + t + V <= end) {
-                UNROLL for (int l = 0; l < V; l++) row[l] = l < lanes ? VLOAD(0, w + from + l * 9 + t) : (VF)(0.0f);
+            if (from + (lanes - 1) * TAPS + t + V <= end) {
+                UNROLL for (int l = 0; l < V; l++) row[l] =
+                    l < lanes ? VLOAD(0, w + from + l * TAPS + t) : (VF)(0.0f);
             } else { /* vectors would reach beyond the last kernel */
                 for (int l = 0; l < V; l++) {
                     float tap[V];
-                    for (int i = 0; i < V; i++) tap[i] = l < lanes && t + i < 9 ? w[from + l * 9 + t + i] : 0.0f;
+                    for (int i = 0; i < V; i++) tap[i] = l < lanes && t + i < TAPS ? w[from + l * TAPS + t + i] : 0.0f;
                     row[l] = *(VF_unaligned *)tap;
                 }
             }
             transpose(row);
-            UNROLL for (int i = 0; i < V; i++) if (t + i < 9) g[k * 9 + 8 - t - i] = row[i];
+            UNROLL for (int i = 0; i < V; i++) if (t + i < TAPS) g[k * TAPS + TAPS - 1 - t - i] = row[i];
         }
     }
 #else
-    const int length = sources * 9, begin = first * 9;
+    const int length = sources * TAPS, begin = first * TAPS;
     if (first + V > sources)
-        for (int i = 0; i < 9 * V; i++) g[i] = 0.0f;
-    for (int e = begin; e < min(begin + 9 * V, length); e += V) {
+        for (int i = 0; i < TAPS * V; i++) g[i] = 0.0f;
+    for (int e = begin; e < min(begin + TAPS * V, length); e += V) {
         const int from = min(e, length - V); /* the last one overlaps the one before */
         VF row[V];
         UNROLL for (int l = 0; l < V; l++) row[l] = block * V + l < results
@@ -47,22 +48,17 @@ INLINE void load_kernels(const global float *restrict w, int sources, int result
 #endif
 }
 
-/* One 3x3 kernel into 36 vectors `step` apart. */
+/* One kernel into 36 vectors `step` apart. */
 INLINE void weight_tile(const VF *g, WEIGHTS vec *restrict u, int step)
 {
-    VF t[6][3];
-    UNROLL for (int j = 0; j < 3; j++)
-        WEIGHT_1D(g[j], g[3 + j], g[6 + j], t[0][j], t[1][j], t[2][j], t[3][j], t[4][j], t[5][j]);
-    UNROLL for (int i = 0; i < 6; i++, u += 6 * step)
+    VF t[R][6];
+    UNROLL for (int i = 0; i < R; i++) WEIGHTS_1D(g + i * R, t[i]);
+    UNROLL for (int j = 0; j < 6; j++, u += step)
     {
-        VF r0, r1, r2, r3, r4, r5;
-        WEIGHT_1D(t[i][0], t[i][1], t[i][2], r0, r1, r2, r3, r4, r5);
-        u[0] = r0;
-        u[step] = r1;
-        u[2 * step] = r2;
-        u[3 * step] = r3;
-        u[4 * step] = r4;
-        u[5 * step] = r5;
+        VF c[R], r[6];
+        UNROLL for (int i = 0; i < R; i++) c[i] = t[i][j];
+        WEIGHTS_1D(c, r);
+        UNROLL for (int i = 0; i < 6; i++) u[6 * i * step] = r[i];
     }
 }
 
@@ -100,26 +96,27 @@ INLINE void tile_product(const TILES vec *restrict v, int v_block, const WEIGHTS
     UNROLL for (int i = 0; i < MT; i++) UNROLL for (int k = 0; k < NV; k++) m[k * apart + i] = acc[i][k];
 }
 
-/* 36 vectors `step` apart into the 4x4 results at (y, x); pixels outside the plane are dropped. `at`: the plane's first
- * float in add and result. */
+/* 36 vectors `step` apart into the M x M results at (y, x); pixels outside the plane are dropped. `at`: the plane's
+ * first float in add and result. */
 INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const global float *add, global float *result,
     size_t at, struct tiling g, struct tile tile)
 {
-    VF t[4][6];
+    VF t[6][M];
     UNROLL for (int j = 0; j < 6; j++)
     {
-        const SCRATCH vec *c = m + j * step;
-        OUTPUT_1D(c[0], c[6 * step], c[12 * step], c[18 * step], c[24 * step], c[30 * step], t[0][j], t[1][j], t[2][j],
-            t[3][j]);
+        VF c[6];
+        UNROLL for (int i = 0; i < 6; i++) c[i] = m[(6 * i + j) * step];
+        RESULTS_1D(c, t[j]);
     }
     at += ((size_t)tile.y * g.result_width + tile.x) * V;
-    const int rows = min(4, g.result_height - tile.y), columns = min(4, g.result_width - tile.x);
-    UNROLL for (int i = 0; i < 4; i++, at += (size_t)g.result_width * V)
+    const int rows = min(M, g.result_height - tile.y), columns = min(M, g.result_width - tile.x);
+    UNROLL for (int i = 0; i < M; i++, at += (size_t)g.result_width * V)
     {
-        VF y[4];
-        OUTPUT_1D(t[i][0], t[i][1], t[i][2], t[i][3], t[i][4], t[i][5], y[0], y[1], y[2], y[3]);
+        VF c[6], y[M];
+        UNROLL for (int j = 0; j < 6; j++) c[j] = t[j][i];
+        RESULTS_1D(c, y);
         if (i < rows) {
-            UNROLL for (int j = 0; j < 4; j++) if (j < columns)
+            UNROLL for (int j = 0; j < M; j++) if (j < columns)
                 STORE(result + at + j * V, FINISH(y[j] + bias, add, at + j * V));
         }
     }

@@ -1,6 +1,6 @@
-/* conv2d, Winograd F(4x4, 3x3): 3x3 with stride 1 on CPU-class devices. Kernels: clkernels/conv2d_winograd_cpu.cl
- * (forward and data gradient), conv2d_winograd_deep_cpu.cl (the same with many channels),
- * conv2d_winograd_weights_cpu.cl. */
+/* conv2d, Winograd F(4x4, 3x3) and F(2x2, 5x5), with stride 1 on CPU-class devices. Kernels:
+ * clkernels/conv2d_winograd_cpu.cl (forward and data gradient), conv2d_winograd_deep_cpu.cl (the same with many
+ * channels), conv2d_winograd_weights_cpu.cl. */
 #include "base/memory.h"
 #include "layers/conv2d_cpu.h"
 #include "layers/layers.h"
@@ -8,18 +8,33 @@
 /* Scratch of a task, and the transformed weights up to which they are kept in memory. */
 enum { FUSED_BYTES = 600 << 10, FUSED_WEIGHTS_BYTES = 10 << 20, UNROLL = 4, SLICE = 64 };
 
+/* M of F(M x M, R x R): results of a tile, which has 6x6 sources. */
+static int64_t tile_side(const struct conv2d_sizes *z)
+{
+    return 7 - z->r;
+}
+
+/* Of the products: 36 where a direct sum has M^2 R^2. */
+static double product_flops(const struct problem *problem)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    int64_t side = tile_side(&z);
+    return conv2d_flops(problem) * 36 / (double)(side * side * z.r * z.s);
+}
+
 static const char *fits(const struct problem *problem)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
     if (problem->exact) return "exact arithmetic is asked for, and it rounds about ten times more than the plain sum";
-    if (z.r != 3 || z.s != 3) return "the kernel is not 3x3";
+    if (z.r != z.s || (z.r != 3 && z.r != 5)) return "the kernel is neither 3x3 nor 5x5";
     if (z.stride_h != 1 || z.stride_w != 1) return "stride is not 1";
     if (z.dilation_h != 1 || z.dilation_w != 1) return "dilation is not 1";
-    if (z.padding_h > 2 || z.padding_w > 2) return "padding is more than 2";
+    if (z.padding_h >= z.r || z.padding_w >= z.r) return "padding is as wide as the kernel";
     if (z.groups != 1) return "groups is not 1";
     if (z.c < 16 || z.k < 16) return "there are fewer than 16 channels: its transforms would cost more than they save";
-    if (divide_up(z.oh, 4) * divide_up(z.ow, 4) * 16 > 3 * z.oh * z.ow)
-        return "the output is so small that most of its 4x4 tiles would be empty";
+    int64_t side = tile_side(&z);
+    if (divide_up(z.oh, side) * side * divide_up(z.ow, side) * side > 3 * z.oh * z.ow)
+        return "the output is so small that most of its tiles would be empty";
     return conv2d_cpu_refusal(problem);
 }
 
@@ -34,6 +49,7 @@ static bool is_gradient(const struct problem *problem)
 struct plan {
     struct conv2d_channels channels;
     int64_t n, source_h, source_w, result_h, result_w, padding_h, padding_w;
+    int64_t taps, side;           /* R and M of F(M x M, R x R) */
     int64_t rows, columns, tiles; /* of tiles */
     int64_t vectors, block;       /* NV, MT */
     int64_t padded, panels;
@@ -128,14 +144,16 @@ static struct plan plan_of(const struct problem *problem)
     p.source_w = gradient ? z.ow : z.w;
     p.result_h = gradient ? z.h : z.oh;
     p.result_w = gradient ? z.w : z.ow;
-    p.padding_h = gradient ? 2 - z.padding_h : z.padding_h;
-    p.padding_w = gradient ? 2 - z.padding_w : z.padding_w;
-    p.rows = divide_up(p.result_h, 4);
-    p.columns = divide_up(p.result_w, 4);
+    p.taps = z.r;
+    p.side = tile_side(&z);
+    p.padding_h = gradient ? z.r - 1 - z.padding_h : z.padding_h;
+    p.padding_w = gradient ? z.s - 1 - z.padding_w : z.padding_w;
+    p.rows = divide_up(p.result_h, p.side);
+    p.columns = divide_up(p.result_w, p.side);
     p.tiles = z.n * p.rows * p.columns;
     p.padded = divide_up(p.channels.sources, UNROLL) * UNROLL;
     choose_vectors(&p);
-    int64_t wanted = conv2d_tasks_wanted(problem, conv2d_flops(problem) / 4);
+    int64_t wanted = conv2d_tasks_wanted(problem, product_flops(problem));
     double weights = 36.0 * (double)(p.padded + 1) * (double)p.channels.results * sizeof(float);
     p.deep =
         weights > FUSED_WEIGHTS_BYTES || fused_bytes(problem, &p, most_tiles(problem, p.vectors) * 2 / 3) > FUSED_BYTES;
@@ -167,8 +185,8 @@ static struct launch *add_launch(const struct problem *problem, const struct ope
     double bytes = 4.0 * (double)(p->n * (p->channels.sources + p->channels.results) * p->result_h * p->result_w);
     char epilogue[256];
     return launch_add(list, p->deep ? "conv2d_winograd_deep_cpu" : "conv2d_winograd_cpu", kernel,
-        "-DGRADIENT=%d -DNV=%d -DMT=%d -DKU=%d -DHAS_BIAS=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s", is_gradient(problem),
-        (int)p->vectors, (int)p->block, UNROLL, problem->inputs[2] != NULL,
+        "-DR=%d -DGRADIENT=%d -DNV=%d -DMT=%d -DKU=%d -DHAS_BIAS=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s", (int)p->taps,
+        is_gradient(problem), (int)p->vectors, (int)p->block, UNROLL, problem->inputs[2] != NULL,
         !operands->add && bytes > CONV2D_STREAM_BYTES, p->scratch.global,
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
 }
@@ -194,7 +212,7 @@ static void emit_prepare(const struct problem *problem, const struct operands *o
     launch_int(launch, p.channels.results);
     launch_int(launch, p.padded);
     launch_tasks(launch, (size_t)p.panels, (size_t)p.channels.source_blocks, 1);
-    launch_work(launch, 0, 4.0 * (9 + 36) * (double)(p.channels.sources * p.channels.results));
+    launch_work(launch, 0, 4.0 * (double)(p.taps * p.taps + 36) * (double)(p.channels.sources * p.channels.results));
 }
 
 static void launch_planes(struct launch *launch, const struct plan *p)
@@ -242,7 +260,7 @@ static void emit_deep(
     launch_planes(launch, p);
     launch_int(launch, p->slice);
     launch_tasks(launch, (size_t)p->channels.source_blocks, (size_t)p->chunks, 1);
-    launch_work(launch, 0, 4.0 * (double)p->transformed * (1 + 16.0 / 36));
+    launch_work(launch, 0, 4.0 * (double)p->transformed * (1 + (double)(p->side * p->side) / 36));
 
     launch = add_launch(problem, operands, list, p, "winograd_deep");
     launch_buffer(launch, operands->workspace);
@@ -317,11 +335,12 @@ static void choose_block(const struct problem *problem, struct weights_plan *p)
 static struct weights_plan weights_of(const struct problem *problem)
 {
     struct weights_plan p = { .z = conv2d_sizes_of(problem) };
-    p.rows = divide_up(p.z.oh, 4);
-    p.columns = divide_up(p.z.ow, 4);
+    int64_t side = tile_side(&p.z);
+    p.rows = divide_up(p.z.oh, side);
+    p.columns = divide_up(p.z.ow, side);
     p.tiles = p.z.n * p.rows * p.columns;
     choose_block(problem, &p);
-    int64_t wanted = divide_up(conv2d_tasks_wanted(problem, conv2d_flops(problem) / 4), p.c_tasks * p.k_tasks);
+    int64_t wanted = divide_up(conv2d_tasks_wanted(problem, product_flops(problem)), p.c_tasks * p.k_tasks);
     int64_t most = p.tiles / (4 * p.T);
     p.splits = wanted < most ? wanted : most;
     if (p.splits < 1) p.splits = 1;
@@ -344,7 +363,7 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     struct weights_plan p = weights_of(problem);
     char epilogue[256];
     struct launch *launch = launch_add(list, "conv2d_winograd_weights_cpu", "winograd_weight_gradient",
-        "-DNV=%d -DCT=%d -DSCRATCH_GLOBAL=%d %s", (int)p.vectors, (int)p.channels, p.scratch.global,
+        "-DR=%d -DNV=%d -DCT=%d -DSCRATCH_GLOBAL=%d %s", (int)p.z.r, (int)p.vectors, (int)p.channels, p.scratch.global,
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->inputs[1]);

@@ -125,6 +125,12 @@ static const char *const cases[] = {
     "conv2d n2 c300 h7 k40 r3 pad1",
     "conv2d n1 c40 h7 k300 r3 pad1 nobias1",
     "conv2d n9 c20 h13 k20 r3 pad1 residual1",
+    "conv2d n2 c33 h14 w15 k40 r5 pad2 act1",
+    "conv2d n3 c17 h9 w6 k19 r5 nobias1",
+    "conv2d n1 c16 h5 w8 k70 r5 pad4 padw3",
+    "conv2d n2 c20 h7 w10 k20 r5 pad2 residual1 act3 low0.25",
+    "conv2d n1 c300 h5 k20 r5 pad1",
+    "conv2d n1 c20 h6 k300 r5 pad2 nobias1",
     /* pointwise: short and long segments, runs that are cut, tails of vectors */
     "conv2d n2 c33 h16 w17 k70 r1 act1",
     "conv2d n1 c64 h15 w14 k33 r1 stride2",
