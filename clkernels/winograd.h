@@ -41,18 +41,19 @@ typedef VF_unaligned vec;
 /* `scale` times the polynomial with these coefficients at `point` and at -`point`. */
 INLINE void values(const VF *c, int count, float scale, float point, VF *plus, VF *minus)
 {
-    float power = scale * point;
-    VF even = scale * c[0], odd = power * c[1];
+    VF even = scale * c[0], odd = scale * c[1];
+    float power = scale;
     UNROLL for (int k = 2; k < count; k++)
     {
-        power *= point;
-        if (k % 2)
+        if (k % 2) {
             odd += power * c[k];
-        else
+        } else {
+            power *= point * point;
             even += power * c[k];
+        }
     }
-    *plus = even + odd;
-    *minus = even - odd;
+    *plus = even + point * odd;
+    *minus = even - point * odd;
 }
 
 /* `count` coefficients -> values at the 6 points. A d: gradients of results, scales 1; G g: weights. */
