@@ -6,11 +6,11 @@
  *             dgamma = sum g xhat;  dx = gamma rstd (g - dbeta / M - xhat dgamma / M) [+ add];  dadd = g
  *             xhat = (x - mean) rstd,  M = N HW          (Ioffe, Szegedy 2015, section 3)
  *
- * Memory bound: what counts is how often a tensor crosses the memory bus. bn_forward and bn_gradient do both passes of one
- * channel block (get_global_id(0)) in one task, so that the second pass finds the block in the cache. bn_stats + bn_apply
- * and bn_reduce + bn_dx are the same in two launches, tasks = channel blocks x parts of the M positions
- * (get_global_id(1)): for devices with more cores than channel blocks. bn_inference: tasks = channel blocks x parts.
- * Launched by layers/batch_norm_cpu.c.
+ * Memory bound: what counts is how often a tensor crosses the memory bus. Where the kernel that made x gave the statistics
+ * too, bn_apply alone is the forward pass. bn_forward and bn_gradient do both passes of one channel block
+ * (get_global_id(0)) in one task, so that the second pass finds the block in the cache. bn_stats + bn_apply and bn_reduce +
+ * bn_dx are the same in two launches, tasks = channel blocks x parts of the M positions (get_global_id(1)): for devices
+ * with more cores than channel blocks. bn_inference: tasks = channel blocks x parts. Launched by layers/batch_norm_cpu.c.
  *
  * Options: ACTIVATE, LOW, HIGH, ADD as in epilogue.h (forward: of y; gradient: ADD is added to dx); MASK 0 none, 1 relu,
  * 2 clip; MASK_FROM_Y 1: y is an argument, 0: it is recomputed; DADD, DX 1: this output is wanted; STREAM 1: y and dx
@@ -157,35 +157,46 @@ TASK void bn_forward(global const float *x, ADD_PARAMETER global float *y, globa
     const int cb = get_global_id(0), part = get_global_id(1), parts = get_global_size(1);                              \
     const int p0 = (int)((long)N * HW * part / parts), p1 = (int)((long)N * HW * (part + 1) / parts);
 
-/* partial: [parts][2][CB * V], and the shift behind: where y lies over x, the sample is gone when the last part is applied. */
-TASK void bn_stats(global const float *x, global float *partial, int N, int CB, int HW)
+/* statistics: [parts][3][CB * V], the count, mean and sum of squared deviations of each part. They come from bn_stats, or
+ * from the kernel that made x. */
+TASK void bn_stats(global const float *x, global float *statistics, int N, int CB, int HW)
 {
     PART
-    VF s, q, shift = VLOAD((size_t)cb * HW, x);
+    const VF shift = VLOAD((size_t)cb * HW, x), count = (VF)((float)(p1 - p0));
+    VF s, q;
     sums(x, p0, p1, CB, cb, HW, shift, &s, &q);
-    if (part == 0) VSTORE(shift, parts * 2 * CB + cb, partial);
-    VSTORE(s, (part * 2) * CB + cb, partial);
-    VSTORE(q, (part * 2 + 1) * CB + cb, partial);
+    VSTORE(count, (size_t)(part * 3) * CB + cb, statistics);
+    VSTORE(shift + s / count, (size_t)(part * 3 + 1) * CB + cb, statistics);
+    VSTORE(q - s * s / count, (size_t)(part * 3 + 2) * CB + cb, statistics);
 }
 
-#define SUM_PARTS(s, q)                                                                                                \
-    VF s = (VF)(0.0f), q = (VF)(0.0f);                                                                                 \
-    for (int p = 0; p < parts; p++) {                                                                                  \
-        s += VLOAD((p * 2) * CB + cb, partial);                                                                        \
-        q += VLOAD((p * 2 + 1) * CB + cb, partial);                                                                    \
+/* All parts' mean and variance (Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample
+ * variances", 1979). */
+INLINE void join_parts(global const float *statistics, int parts, int CB, int cb, VF *mean, VF *var)
+{
+    VF count = (VF)(0.0f), m = (VF)(0.0f), q = (VF)(0.0f);
+    for (int p = 0; p < parts; p++) {
+        const VF more = VLOAD((size_t)(p * 3) * CB + cb, statistics), both = count + more;
+        const VF d = VLOAD((size_t)(p * 3 + 1) * CB + cb, statistics) - m, w = more / both;
+        m = fma(d, w, m);
+        q += fma(d * d, count * w, VLOAD((size_t)(p * 3 + 2) * CB + cb, statistics));
+        count = both;
     }
+    *mean = m;
+    *var = fmax(q / count, (VF)(0.0f));
+}
 
 TASK void bn_apply(global const float *x, ADD_PARAMETER global float *y, global const float *gamma,
-    global const float *beta, global const step_constants *constants, global const float *partial, global float *save_mean,
-    global float *save_rstd, global float *batch_mean, global float *batch_var, int N, int CB, int HW, int C, float epsilon)
+    global const float *beta, global const step_constants *constants, global const float *statistics,
+    global float *save_mean, global float *save_rstd, global float *batch_mean, global float *batch_var, int N, int CB,
+    int HW, int C, float epsilon, int statistics_parts)
 {
     PART
-    const float M = (float)N * HW;
-    SUM_PARTS(s, q)
-    VF mean, rstd, var;
-    moments(s, q, VLOAD(parts * 2 * CB + cb, partial), M, epsilon, &mean, &rstd, &var);
+    VF mean, var;
+    join_parts(statistics, statistics_parts, CB, cb, &mean, &var);
+    const VF rstd = 1.0f / sqrt(var + epsilon);
     if (part == 0)
-        finish(mean, rstd, var, M, N * constants->loss_scale, save_mean, save_rstd, batch_mean, batch_var, cb, C);
+        finish(mean, rstd, var, (float)N * HW, N * constants->loss_scale, save_mean, save_rstd, batch_mean, batch_var, cb, C);
     VF a = channels_load(gamma, cb, C) * rstd;
     apply(x, ADD_ARGUMENT y, p0, p1, CB, cb, HW, a, fma(-mean, a, channels_load(beta, cb, C)));
 }
@@ -246,6 +257,13 @@ INLINE void reduce(TENSORS, int p0, int p1, int CB, int cb, int HW, VF mean, VF 
     *sum_g = gt;
     *sum_gx = xt;
 }
+
+#define SUM_PARTS(s, q)                                                                                                \
+    VF s = (VF)(0.0f), q = (VF)(0.0f);                                                                                 \
+    for (int p = 0; p < parts; p++) {                                                                                  \
+        s += VLOAD((p * 2) * CB + cb, partial);                                                                        \
+        q += VLOAD((p * 2 + 1) * CB + cb, partial);                                                                    \
+    }
 
 /* dx = a g + m x + c [+ add] with constants per channel */
 INLINE void write_dx(TENSORS, int p0, int p1, int CB, int cb, int HW, VF a, VF b, VF m, VF c)

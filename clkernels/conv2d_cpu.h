@@ -46,6 +46,53 @@
 #define FINISH(sum, add, at) ACTIVATION(sum)
 #endif
 
+/* STATISTICS 1: the task also gives count, mean and sum of squared deviations of what it stored for each channel, as its
+ * part of [parts][3][blocks][V]. Sums are of differences from the first number, so that a large mean does not cancel;
+ * each tile has sums of its own, since shorter sums round less. */
+#ifndef STATISTICS
+#define STATISTICS 0
+#endif
+#if STATISTICS
+#define STATISTICS_PARAMETER , global float *statistics
+struct moments {
+    VF shift, sum, squares;
+    int count;
+};
+
+INLINE struct moments moments_from(VF shift)
+{
+    const struct moments none = { shift, (VF)(0.0f), (VF)(0.0f), 0 };
+    return none;
+}
+
+INLINE void moments_take(struct moments *m, VF v)
+{
+    const VF d = v - m->shift;
+    m->sum += d;
+    m->squares = fma(d, d, m->squares);
+    m->count++;
+}
+
+/* `more` has the same shift, or m is empty. */
+INLINE void moments_join(struct moments *m, const struct moments *more)
+{
+    m->shift = more->shift;
+    m->sum += more->sum;
+    m->squares += more->squares;
+    m->count += more->count;
+}
+
+INLINE void moments_store(const struct moments *m, global float *statistics, int part, int blocks, int block)
+{
+    const VF count = (VF)((float)m->count), mean = m->sum / count;
+    VSTORE(count, (size_t)(part * 3) * blocks + block, statistics);
+    VSTORE(m->shift + mean, (size_t)(part * 3 + 1) * blocks + block, statistics);
+    VSTORE(m->squares - m->sum * mean, (size_t)(part * 3 + 2) * blocks + block, statistics);
+}
+#else
+#define STATISTICS_PARAMETER
+#endif
+
 /* r[0 .. V-1] becomes its transpose: log2(V) rounds, each interleaving row i with row i + V/2. */
 INLINE void transpose(VF *r)
 {

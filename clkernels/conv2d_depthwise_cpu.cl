@@ -23,9 +23,16 @@
  *
  * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, PADDING_H, PADDING_W, T, GUARD, REACH (vectors of a row
  * that a tile reads), LEFT (of the first tile, those outside), RIGHT (of the last tile, those inside), EDGE (columns
- * that the tile before the last one keeps away from the end), FIRST, LAST, STREAM, epilogue. */
+ * that the tile before the last one keeps away from the end), FIRST, LAST, STREAM, STATISTICS, epilogue. */
 #include "conv2d_cpu.h"
 #define TAPS (R * S)
+#if STATISTICS
+#define MOMENTS_PARAMETER , struct moments *all
+#define MOMENTS_ARGUMENT , &all
+#else
+#define MOMENTS_PARAMETER
+#define MOMENTS_ARGUMENT
+#endif
 
 kernel TASK void depthwise_pack(
     const global float *restrict w, const global float *restrict bias, global float *restrict packed, int C)
@@ -69,7 +76,7 @@ INLINE bool exists(int i, int at, int width, bool left, bool right)
 
 #ifdef FORWARD
 INLINE void forward_tile(const global float *restrict x, const VF *w, VF bias, const global float *add, global float *y,
-    size_t y_row, int oy, int from, int begin, int height, int width, bool left, bool right)
+    size_t y_row, int oy, int from, int begin, int height, int width, bool left, bool right MOMENTS_PARAMETER)
 {
     VF acc[T];
     UNROLL for (int o = 0; o < T; o++) acc[o] = bias;
@@ -95,10 +102,15 @@ INLINE void forward_tile(const global float *restrict x, const VF *w, VF bias, c
         const size_t to = y_row + (size_t)(from + o) * V;
         STORE(y + to, FINISH(acc[o], add, to));
     }
+#if STATISTICS
+    struct moments tile = moments_from(all->count ? all->shift : acc[0]);
+    UNROLL for (int o = 0; o < T; o++) if (from + o >= begin) moments_take(&tile, acc[o]);
+    moments_join(all, &tile);
+#endif
 }
 
 kernel TASK void depthwise_forward(const global float *restrict x, const global float *restrict packed,
-    const global float *add, global float *y, int height, int width, int OH, int OW, int rows_max)
+    const global float *add, global float *y, int height, int width, int OH, int OW, int rows_max STATISTICS_PARAMETER)
 {
     const int block = get_group_id(0), blocks = get_num_groups(0);
     const size_t plane = (size_t)get_group_id(1) * blocks + block;
@@ -107,13 +119,19 @@ kernel TASK void depthwise_forward(const global float *restrict x, const global 
     VF w[TAPS];
     const VF bias = VLOAD(block, packed);
     UNROLL for (int i = 0; i < TAPS; i++) w[i] = VLOAD((size_t)blocks + (size_t)block * TAPS + i, packed);
+#if STATISTICS
+    struct moments all = moments_from((VF)(0.0f));
+#endif
     for (int oy = first; oy < last; oy++) {
         const size_t row = (plane * OH + oy) * OW * V;
 #define TILE(from, begin, left, right) \
-    forward_tile(x, w, bias, add, y, row, oy, from, begin, height, width, left, right)
+    forward_tile(x, w, bias, add, y, row, oy, from, begin, height, width, left, right MOMENTS_ARGUMENT)
         FOR_TILES(OW, TILE)
 #undef TILE
     }
+#if STATISTICS
+    moments_store(&all, statistics, get_group_id(2) * get_num_groups(1) + get_group_id(1), blocks, block);
+#endif
 }
 #endif
 

@@ -16,7 +16,7 @@
  *
  * Macros: MG, MW, NV, CU (source channels unrolled), AHEAD (groups of prefetch), XS and YS (stride of pixels read and
  * written; YS 2: the data gradient of stride 2, whose other pixels are zero), KEEP_OTHERS (1: they already hold what
- * they must), STREAM, epilogue; CT and PLANES_AHEAD for the weight gradient. */
+ * they must), STREAM, STATISTICS, epilogue; CT and PLANES_AHEAD for the weight gradient. */
 #include "conv2d_cpu.h"
 
 #ifdef MW
@@ -50,12 +50,16 @@ INLINE void put_others(
 kernel TASK void pointwise(const global float *restrict source, const global float *restrict packed,
     const global float *add, global float *result, int padded, int source_blocks, int result_blocks, int length,
     int segments, int x_plane, int x_segment, int y_plane, int y_segment, int groups_segment, int groups,
-    int groups_max, int panels, int panels_max, int height, int width)
+    int groups_max, int panels, int panels_max, int height, int width STATISTICS_PARAMETER)
 {
     const struct target target = { result_blocks, y_plane, width, height };
     const int q0 = get_group_id(1) * groups_max, q1 = min(q0 + groups_max, groups);
     const int p0 = get_group_id(0) * panels_max, p1 = min(p0 + panels_max, panels);
-    for (int panel = p0; panel < p1; panel++)
+    for (int panel = p0; panel < p1; panel++) {
+#if STATISTICS
+        struct moments all[NV];
+        UNROLL for (int k = 0; k < NV; k++) all[k] = moments_from((VF)(0.0f));
+#endif
         for (int q = q0; q < q1; q += MG) {
             const global float *p[MG];
             size_t at[MG];
@@ -97,6 +101,15 @@ kernel TASK void pointwise(const global float *restrict source, const global flo
                 UNROLL for (int g = 0; g < MG; g++) p[g] += (size_t)x_plane * V;
             }
             const int left = result_blocks - panel * NV;
+#if STATISTICS
+            UNROLL for (int k = 0; k < NV; k++)
+            {
+                struct moments tile = moments_from(all[k].count ? all[k].shift : acc[0][0][k]);
+                UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++) if (i >= repeated[g])
+                    moments_take(&tile, acc[g][i][k]);
+                moments_join(&all[k], &tile);
+            }
+#endif
             UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++) if (i >= repeated[g])
             {
                 put(acc[g][i], add, result, at[g] + i * YS * V, target, left);
@@ -106,6 +119,11 @@ kernel TASK void pointwise(const global float *restrict source, const global flo
 #endif
             }
         }
+#if STATISTICS
+        UNROLL for (int k = 0; k < NV; k++) if (panel * NV + k < result_blocks)
+            moments_store(&all[k], statistics, get_group_id(1), result_blocks, panel * NV + k);
+#endif
+    }
 }
 #endif
 

@@ -40,6 +40,9 @@ struct operands {
 
 enum { EPILOGUE_ACTIVATION = 1, EPILOGUE_ADD = 2 };
 
+/* Where a node gives the statistics of its first output, and where batch_norm reads them. */
+enum { STATISTICS_OUTPUT = 1, STATISTICS_INPUT = 6 };
+
 struct implementation {
     const char *name; /* "winograd"; printed, and a key of the blacklist together with the operation's name */
     /* NULL, or why it does not take this problem: a sentence that names the attribute. Looks at shapes, attributes and
@@ -51,6 +54,11 @@ struct implementation {
     bool any_layout;
     /* Epilogues that it applies itself; the plan appends a launch for the others. May be NULL: none. */
     unsigned (*epilogues)(const struct problem *problem);
+    /* In how many parts it can give the statistics of its first output beside it, for the batch normalisation that
+     * reads it: output STATISTICS_OUTPUT, float [parts][3][channels rounded up to the vector width], is the count, the
+     * mean and the sum of squared deviations from the mean of each part's numbers. 0 or NULL: it cannot. */
+    int64_t (*statistics)(const struct problem *problem);
+    bool takes_statistics; /* batch_norm: reads them instead of making its own */
     /* Bytes of scratch for the duration of the node. NULL: none. */
     size_t (*workspace)(const struct problem *problem);
     /* Bytes of data made from parameters alone (packed or transformed weights) and the launches that make it: run

@@ -46,6 +46,10 @@ struct work {
 /* A part takes at least this many positions, about 5 us of work. */
 enum { PART_POSITIONS = 256, MOST_PARTS = 64, TASKS = 16 };
 
+/* Outputs of the forward pass beyond this are written around the caches. Gradients only where they are larger than the
+ * last one: two nodes read each of them soon. */
+enum { FORWARD_STREAM_BYTES = 4 << 20 };
+
 static int64_t parts_for(const struct work *work, int64_t tasks)
 {
     int64_t parts = divide_up(tasks, work->blocks), most = work->n * work->pixels / PART_POSITIONS;
@@ -57,7 +61,7 @@ static int64_t parts_for(const struct work *work, int64_t tasks)
 /* tensors: how many the second pass reads again. One task for both passes of a channel block finds it in the cache, if
  * those that run at a time fit there, and if whole blocks divide evenly among the units or are so many that the last
  * round does not matter. Else both passes are cut finely. */
-static struct work work_of(const struct problem *problem, int64_t tensors)
+static struct work work_of(const struct problem *problem, int64_t tensors, size_t stream_from)
 {
     struct batch_norm_sizes sizes = batch_norm_sizes_of(problem);
     int64_t width = problem->device->vector_width, units = problem->device->units;
@@ -68,38 +72,37 @@ static struct work work_of(const struct problem *problem, int64_t tensors)
     bool even = work.blocks % units == 0 || work.blocks >= 4 * units;
     bool cached = block_bytes * (size_t)(tensors * units) <= STREAM_BYTES;
     if (!even || !cached) work.parts = parts_for(&work, TASKS * units);
-    work.stream = block_bytes * (size_t)work.blocks > STREAM_BYTES;
+    work.stream = block_bytes * (size_t)work.blocks > stream_from;
     return work;
 }
 
 /* x, and x and dy. */
 static struct work forward_work(const struct problem *problem)
 {
-    return work_of(problem, 1);
+    return work_of(problem, 1, FORWARD_STREAM_BYTES);
 }
 
 static struct work gradient_work(const struct problem *problem)
 {
-    return work_of(problem, 2);
+    return work_of(problem, 2, STREAM_BYTES);
 }
 
-/* Two sums of each part, and the shift. */
-static size_t bytes_of_parts(const struct problem *problem, const struct work *work)
+/* So many numbers of each part and channel. */
+static size_t bytes_of_parts(const struct problem *problem, const struct work *work, int64_t numbers)
 {
-    if (work->parts == 1) return 0;
-    return (size_t)((work->parts * 2 + 1) * work->blocks * problem->device->vector_width) * sizeof(float);
+    return (size_t)(work->parts * numbers * work->blocks * problem->device->vector_width) * sizeof(float);
 }
 
 static size_t forward_workspace(const struct problem *problem)
 {
     struct work work = forward_work(problem);
-    return bytes_of_parts(problem, &work);
+    return work.parts == 1 || problem->inputs[NORM_STATISTICS] ? 0 : bytes_of_parts(problem, &work, 3);
 }
 
 static size_t gradient_workspace(const struct problem *problem)
 {
     struct work work = gradient_work(problem);
-    return bytes_of_parts(problem, &work);
+    return work.parts == 1 ? 0 : bytes_of_parts(problem, &work, 2);
 }
 
 static void sizes_and_tasks(struct launch *launch, const struct work *work, double tensors)
@@ -116,29 +119,36 @@ static void sizes_and_tasks(struct launch *launch, const struct work *work, doub
 /* ---------------------------------------------------------------------------------------------- forward ---- */
 
 static void forward_launch(const struct problem *problem, const struct operands *operands, struct launch_list *list,
-    const char *kernel, const struct work *work)
+    const struct work *work, cl_mem statistics, int64_t statistics_parts)
 {
     char options[EPILOGUE_OPTIONS];
     const struct epilogue *epilogue = &problem->node->epilogue;
-    struct launch *launch = launch_add(list, "batch_norm_cpu", kernel, "-DSTREAM=%d %s", work->stream,
-        epilogue_options(epilogue, options, sizeof options));
+    struct launch *launch = launch_add(list, "batch_norm_cpu", statistics ? "bn_apply" : "bn_forward", "-DSTREAM=%d %s",
+        work->stream, epilogue_options(epilogue, options, sizeof options));
     launch_buffer(launch, operands->inputs[NORM_X]);
     if (epilogue->add != NO_VALUE) launch_buffer(launch, operands->add);
     launch_buffer(launch, operands->outputs[NORM_Y]);
     launch_buffer(launch, operands->inputs[NORM_GAMMA]);
     launch_buffer(launch, operands->inputs[NORM_BETA]);
     launch_buffer(launch, operands->inputs[NORM_CONSTANTS]);
-    if (work->parts > 1) launch_buffer(launch, operands->workspace);
+    if (statistics) launch_buffer(launch, statistics);
     for (int i = NORM_SAVED_MEAN; i <= NORM_BATCH_VAR; i++) launch_buffer(launch, operands->outputs[i]);
     sizes_and_tasks(launch, work, epilogue->add != NO_VALUE ? 3 : 2);
     launch_float(launch, (double)problem->node->attributes.epsilon);
+    if (statistics) launch_int(launch, statistics_parts);
 }
 
 static void emit_forward(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct work work = forward_work(problem);
+    if (problem->inputs[NORM_STATISTICS]) {
+        work.parts = parts_for(&work, TASKS * (int64_t)problem->device->units);
+        forward_launch(problem, operands, list, &work, operands->inputs[NORM_STATISTICS],
+            problem->inputs[NORM_STATISTICS]->shape.sizes[0]);
+        return;
+    }
     if (work.parts == 1) {
-        forward_launch(problem, operands, list, "bn_forward", &work);
+        forward_launch(problem, operands, list, &work, NULL, 0);
         return;
     }
     char options[EPILOGUE_OPTIONS]; /* of one program with bn_apply */
@@ -151,7 +161,7 @@ static void emit_forward(const struct problem *problem, const struct operands *o
     launch_int(launch, work.pixels);
     launch_tasks(launch, (size_t)work.blocks, (size_t)work.parts, 1);
     launch_work(launch, 0, 4.0 * (double)work.n * (double)work.c * (double)work.pixels);
-    forward_launch(problem, operands, list, "bn_apply", &work);
+    forward_launch(problem, operands, list, &work, operands->workspace, work.parts);
 }
 
 static void emit_inference(const struct problem *problem, const struct operands *operands, struct launch_list *list)
@@ -212,6 +222,7 @@ const struct implementation batch_norm_cpu_forward = {
     .fits = fits,
     .layouts = layouts,
     .epilogues = epilogues,
+    .takes_statistics = true,
     .workspace = forward_workspace,
     .in_place = batch_norm_in_place,
     .emit = emit_forward,

@@ -96,7 +96,8 @@ static tutti_status infer_forward(const struct graph *graph, struct node *node, 
             (long long)a->groups, (long long)x->shape.sizes[1], (long long)w->shape.sizes[0]);
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape };
     outputs[0].shape.sizes[1] = w->shape.sizes[0];
-    node->output_count = 1;
+    outputs[STATISTICS_OUTPUT] = (struct value) { .type = TYPE_F32, .shape = a->shape };
+    node->output_count = a->shape.rank ? STATISTICS_OUTPUT + 1 : 1;
     for (int axis = 0; axis < 2; axis++) {
         tutti_status status = output_size(a, axis, x->shape.sizes[2 + axis], &outputs[0].shape.sizes[2 + axis]);
         if (status != TUTTI_OK) return status;

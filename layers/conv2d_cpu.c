@@ -56,6 +56,22 @@ unsigned conv2d_cpu_sum_epilogues(const struct problem *problem)
     return EPILOGUE_ADD;
 }
 
+bool conv2d_cpu_statistics(const struct problem *problem)
+{
+    const struct epilogue *epilogue = &problem->node->epilogue;
+    return epilogue->activation == ACTIVATION_NONE && epilogue->add == NO_VALUE;
+}
+
+bool conv2d_statistics_wanted(const struct problem *problem)
+{
+    return problem->node->operation == &operation_conv2d && problem->outputs[STATISTICS_OUTPUT];
+}
+
+void conv2d_statistics_argument(struct launch *launch, const struct problem *problem, const struct operands *operands)
+{
+    if (conv2d_statistics_wanted(problem)) launch_buffer(launch, operands->outputs[STATISTICS_OUTPUT]);
+}
+
 void conv2d_cpu_layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
 {
     bool weights = problem->node->operation == &operation_conv2d_weight_gradient;

@@ -102,11 +102,11 @@ static struct launch *add_launch(const struct problem *problem, const struct ope
     return launch_add(list, "conv2d_depthwise_cpu", kernel,
         "-D%s -DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DDILATION_H=%d -DDILATION_W=%d -DPADDING_H=%d -DPADDING_W=%d "
         "-DT=%d "
-        "-DGUARD=%d -DREACH=%d -DLEFT=%d -DRIGHT=%d -DEDGE=%d -DFIRST=%d -DHAS_BIAS=%d -DSTREAM=%d %s",
+        "-DGUARD=%d -DREACH=%d -DLEFT=%d -DRIGHT=%d -DEDGE=%d -DFIRST=%d -DHAS_BIAS=%d -DSTREAM=%d -DSTATISTICS=%d %s",
         what, (int)z.r, (int)z.s, (int)z.stride_h, (int)z.stride_w, (int)z.dilation_h, (int)z.dilation_w,
         (int)z.padding_h, (int)z.padding_w, (int)t->T, t->guard, (int)t->reach, (int)t->left, (int)t->right,
         (int)t->edge, (int)t->first, problem->inputs[2] != NULL && !gradient,
-        !operands->add && bytes > CONV2D_STREAM_BYTES,
+        !operands->add && bytes > CONV2D_STREAM_BYTES, conv2d_statistics_wanted(problem),
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
 }
 
@@ -154,6 +154,13 @@ static int64_t rows_of_task(const struct problem *problem, int64_t planes, int64
     return divide_up(rows, ranges < rows ? ranges : rows);
 }
 
+static int64_t statistics(const struct problem *problem)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    int64_t rows_max = rows_of_task(problem, z.n * blocks_of(problem), z.oh);
+    return conv2d_cpu_statistics(problem) ? z.n * divide_up(z.oh, rows_max) : 0;
+}
+
 static void emit_product(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
@@ -168,6 +175,7 @@ static void emit_product(const struct problem *problem, const struct operands *o
     launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
     launch_buffer(launch, operands->outputs[0]);
     launch_planes(launch, &z, rows_max);
+    conv2d_statistics_argument(launch, problem, operands);
     launch_tasks(launch, (size_t)blocks, (size_t)z.n, (size_t)divide_up(rows, rows_max));
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
@@ -218,6 +226,7 @@ const struct implementation conv2d_depthwise_forward = {
     .fits = fits,
     .layouts = conv2d_cpu_layouts,
     .epilogues = conv2d_cpu_epilogues,
+    .statistics = statistics,
     .prepared = prepared,
     .emit_prepare = emit_prepare,
     .emit = emit_product,

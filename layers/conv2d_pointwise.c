@@ -138,6 +138,12 @@ static void launch_planes(struct launch *launch, const struct plan *p)
     launch_int(launch, result[1]);
 }
 
+static int64_t statistics(const struct problem *problem)
+{
+    struct plan p = plan_of(problem);
+    return conv2d_cpu_statistics(problem) ? divide_up(p.groups, p.groups_max) : 0;
+}
+
 static void emit_product(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct plan p = plan_of(problem);
@@ -149,10 +155,10 @@ static void emit_product(const struct problem *problem, const struct operands *o
     int64_t ahead = divide_up(6000, p.packing.padded * p.group_count * p.group_pixels * p.packing.vectors);
     char epilogue[256];
     struct launch *launch = launch_add(list, "conv2d_pointwise_cpu", "pointwise",
-        "-DMG=%d -DMW=%d -DNV=%d -DCU=%d -DAHEAD=%d -DXS=%d -DYS=%d -DKEEP_OTHERS=%d -DSTREAM=%d %s",
+        "-DMG=%d -DMW=%d -DNV=%d -DCU=%d -DAHEAD=%d -DXS=%d -DYS=%d -DKEEP_OTHERS=%d -DSTREAM=%d -DSTATISTICS=%d %s",
         (int)p.group_count, (int)p.group_pixels, (int)p.packing.vectors, UNROLL, (int)(ahead < 8 ? ahead : 8),
         p.gradient ? 1 : (int)p.stride, p.gradient ? (int)p.stride : 1, keep,
-        !operands->add && result_bytes > CONV2D_STREAM_BYTES / 2,
+        !operands->add && result_bytes > CONV2D_STREAM_BYTES / 2, conv2d_statistics_wanted(problem),
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->prepared);
@@ -171,6 +177,7 @@ static void emit_product(const struct problem *problem, const struct operands *o
     launch_int(launch, p.panels_max);
     launch_int(launch, p.z.h);
     launch_int(launch, p.z.w);
+    conv2d_statistics_argument(launch, problem, operands);
     launch_tasks(
         launch, (size_t)divide_up(p.packing.panels, p.panels_max), (size_t)divide_up(p.groups, p.groups_max), 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
@@ -308,6 +315,7 @@ const struct implementation conv2d_pointwise_forward = {
     .fits = fits,
     .layouts = conv2d_cpu_layouts,
     .epilogues = conv2d_cpu_epilogues,
+    .statistics = statistics,
     .prepared = prepared,
     .emit_prepare = emit_prepare,
     .emit = emit_product,

@@ -5,7 +5,7 @@
 
 #include "graph/operation.h"
 
-/* conv2d.c        x, w, [bias] -> y
+/* conv2d.c        x, w, [bias] -> y, [statistics]         attributes.shape: of the statistics (see operation.h)
  *   _data_gradient    dy, w -> dx            attributes.shape: x's shape
  *   _weight_gradient  x, dy -> dw            attributes.shape: w's shape
  *   channel_sum       dy -> db               sum over all but dimension 1 (rank 4) or the last dimension (rank 2) */
@@ -14,9 +14,10 @@ extern const struct operation operation_conv2d, operation_conv2d_data_gradient, 
 /* dense.c         x [N, k], w [units, k], [bias] -> y
  *   _data_gradient    dy, w -> dx;  _weight_gradient  x, dy -> dw  (bias: channel_sum) */
 extern const struct operation operation_dense, operation_dense_data_gradient, operation_dense_weight_gradient;
-/* batch_norm.c    x, gamma, beta, running_mean, running_var, constants -> y, mean, rstd, batch_mean, batch_var
+/* batch_norm.c    x, gamma, beta, running_mean, running_var, constants, [statistics]
+ *                                                          -> y, mean, rstd, batch_mean, batch_var
  *                     (the last two: the batch's mean and unbiased variance times samples * loss_scale: "gradients" of
- *                     the running statistics)
+ *                     the running statistics; statistics: of x, made where x is made, see operation.h)
  *   _gradient         x, dy, gamma, mean, rstd, [y], [beta] -> dx, dgamma, dbeta, [dadd]
  *                     attributes.activation, low, high: the gradient of that activation is applied to dy first (fused).
  * Its mask comes from y where y is given (the forward node had an epilogue addition), else it is recomputed from x,

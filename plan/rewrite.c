@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "layers/layers.h"
 #include "plan/edit.h"
 #include "plan/passes.h"
@@ -21,6 +22,7 @@ static bool takes(const struct plan *plan, int n, unsigned wanted)
     const struct node *node = &plan->graph.nodes[n];
     const struct implementation *implementation = choose_implementation(plan, node, NULL);
     if (!implementation || !implementation->epilogues) return false;
+    if (implementation->statistics && node->outputs[STATISTICS_OUTPUT] != NO_VALUE) return false; /* without epilogue */
     struct problem problem;
     problem_of(plan, node, &problem);
     return (implementation->epilogues(&problem) & wanted) == wanted;
@@ -74,6 +76,45 @@ static bool fuse_add(struct plan *plan, size_t n)
         *target = saved;
     }
     return false;
+}
+
+/* The value with the statistics of what node n makes first, which it gives from now on; NO_VALUE where it cannot. */
+static int give_statistics(struct plan *plan, int n)
+{
+    struct graph *graph = &plan->graph;
+    struct node *node = &graph->nodes[n];
+    const struct implementation *implementation = choose_implementation(plan, node, NULL);
+    if (!implementation || !implementation->statistics) return NO_VALUE;
+    if (node->outputs[STATISTICS_OUTPUT] != NO_VALUE) return node->outputs[STATISTICS_OUTPUT];
+    struct problem problem;
+    problem_of(plan, node, &problem);
+    int64_t width = plan->device->can.vector_width, parts = implementation->statistics(&problem);
+    if (parts == 0) return NO_VALUE;
+    tutti_shape shape = TUTTI_SHAPE(parts, 3, divide_up(problem.outputs[0]->shape.sizes[1], width) * width);
+    int value = graph_value(graph, ROLE_TEMPORARY, TYPE_F32, shape, false, NULL);
+    if (value == NO_VALUE) return NO_VALUE;
+    graph_at(graph, value)->producer = n;
+    node->attributes.shape = shape;
+    node->outputs[STATISTICS_OUTPUT] = value;
+    node->output_count = STATISTICS_OUTPUT + 1;
+    return value;
+}
+
+/* A batch normalisation reads the statistics of its input where the node that makes it can give them: one pass less. */
+static bool fuse_statistics(struct plan *plan, size_t n)
+{
+    struct graph *graph = &plan->graph;
+    struct node *node = &graph->nodes[n];
+    if (node->operation != &operation_batch_norm || node->inputs[STATISTICS_INPUT] != NO_VALUE) return false;
+    int producer = graph_at(graph, node->inputs[0])->producer;
+    const struct implementation *implementation = choose_implementation(plan, node, NULL);
+    if (producer < 0 || !implementation || !implementation->takes_statistics) return false;
+    if (graph->nodes[producer].outputs[0] != node->inputs[0]) return false;
+    int statistics = give_statistics(plan, producer);
+    if (statistics == NO_VALUE) return false;
+    node->inputs[STATISTICS_INPUT] = statistics;
+    node->input_count = STATISTICS_INPUT + 1;
+    return true;
 }
 
 /* The forward batch normalisation whose statistics this gradient node reads. */
@@ -130,7 +171,8 @@ typedef bool (*rule)(struct plan *plan, size_t n);
 
 tutti_status pass_rewrite(struct plan *plan)
 {
-    static const rule rules[] = { fuse_add, fuse_activation, fuse_norm_gradient }; /* sums before what follows them */
+    static const rule rules[] = { fuse_add, fuse_activation, fuse_norm_gradient,
+        fuse_statistics }; /* sums before what follows them */
     bool changed = true;
     while (changed) {
         changed = false;

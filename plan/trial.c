@@ -5,7 +5,17 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "plan/passes.h"
 #include "runtime/memory.h"
+
+void trial_problem(const struct plan *plan, struct node *node, struct problem *problem)
+{
+    const struct implementation *implementation = node->operation->implementations[node->implementation];
+    node->epilogue = (struct epilogue) { .add = NO_VALUE };
+    if (implementation->statistics) node->outputs[STATISTICS_OUTPUT] = NO_VALUE;
+    if (implementation->takes_statistics) node->inputs[STATISTICS_INPUT] = NO_VALUE;
+    problem_of(plan, node, problem);
+}
 
 /* Where element i of a value lies in its layout, counted in elements. */
 static size_t place_of(const struct value *value, int width, size_t i)

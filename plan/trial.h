@@ -13,8 +13,11 @@ struct trial {
     struct launch_list list;
 };
 
+/* The node's problem without what rewriting added to it and not every implementation takes: epilogue and statistics. */
+struct plan;
+void trial_problem(const struct plan *plan, struct node *node, struct problem *problem);
 /* Buffers of the problem's values, which no other trial shares, and the implementation's launches, built and ready. The
- * node must have no epilogue. trial_free() also after a failure. */
+ * problem is one of trial_problem(). trial_free() also after a failure. */
 tutti_status trial_make(struct device *device, const struct problem *problem,
     const struct implementation *implementation, struct trial *trial);
 /* Runs the launches once and waits. */

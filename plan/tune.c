@@ -127,8 +127,7 @@ static tutti_status tune_node(struct plan *plan, const struct node *given)
     struct candidate candidates[MOST_CANDIDATES];
     char name[PROBLEM_NAME];
     double best = 0;
-    node.epilogue = (struct epilogue) { .add = NO_VALUE };
-    problem_of(plan, &node, &problem);
+    trial_problem(plan, &node, &problem);
     int count = candidates_of(plan, &problem, candidates);
     tune_problem_name(&problem, name);
     if (count < 2 || fastest_of(plan->device, name)) return TUTTI_OK;

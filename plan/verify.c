@@ -76,8 +76,7 @@ static tutti_status verify_node(struct plan *plan, const struct node *given)
     struct trial trial = { 0 }, reference = { 0 };
     float *result = NULL, *expected = NULL;
     const struct implementation *const *list = node.operation->implementations;
-    node.epilogue = (struct epilogue) { .add = NO_VALUE };
-    problem_of(plan, &node, &problem);
+    trial_problem(plan, &node, &problem);
     TRY(trial_make(plan->device, &problem, list[last_of(node.operation)], &reference));
     TRY(trial_run(&reference));
     TRY(trial_make(plan->device, &problem, list[node.implementation], &trial));

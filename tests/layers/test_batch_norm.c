@@ -1,6 +1,7 @@
-/* batch_norm n c [h w] [conv nobias act low high residual two offset]
+/* batch_norm n c [h w] [conv depthwise nobias act low high residual two offset]
  *   h absent  features instead of images
  *   conv      a convolution 1x1 (or a dense layer) with that many outputs comes before: inference folds
+ *   depthwise a depthwise convolution 3x3 comes before
  *   residual  1: the input, 2: leaky relu of the input is added to the output. With 2 the addition and the activation
  * are fused forward, and backward the mask and the gradient of the addition's other branch two       a second
  * normalisation of the same input is added, so that gradients are added where they are made offset    added to every
@@ -36,6 +37,9 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
     if (case_get(c, "conv", 0) && z.h)
         x = tutti_conv2d(network, x, z.c, 1, &(tutti_conv2d_options) { .no_bias = no_bias });
     if (case_get(c, "conv", 0) && !z.h) x = tutti_dense(network, x, z.c, &(tutti_dense_options) { .no_bias = no_bias });
+    if (case_get(c, "depthwise", 0))
+        x = tutti_conv2d(
+            network, x, z.c, 3, &(tutti_conv2d_options) { .padding = 1, .groups = z.c, .no_bias = no_bias });
     tutti_batch_norm_options options = { .epsilon = (float)EPSILON, .momentum = 0.25f };
     tutti_tensor other = case_get(c, "residual", 0) == 2 ? tutti_leaky_relu(network, x, (float)slope) : x;
     tutti_tensor y = tutti_batch_norm(network, x, &options);
@@ -58,6 +62,18 @@ static void moments(const struct sizes *z, const double *x, int64_t c, double *m
     *var = q / count;
 }
 
+/* Pixel p of plane `plane` of a depthwise convolution 3x3 with padding 1. */
+static double depthwise(const struct sizes *z, const double *x, const double *w, int64_t plane, int64_t p)
+{
+    double sum = 0;
+    for (int64_t tap = 0; tap < 9; tap++) {
+        int64_t row = p / z->w + tap / 3 - 1, column = p % z->w + tap % 3 - 1;
+        if (row < 0 || row >= z->h || column < 0 || column >= z->w) continue;
+        sum += w[plane % z->c * 9 + tap] * x[plane * z->pixels + row * z->w + column];
+    }
+    return sum;
+}
+
 /* The layer before, if there is one: its result, which the caller frees; *parameters moves to those of the
  * normalisation. */
 static double *layer_before(
@@ -65,14 +81,16 @@ static double *layer_before(
 {
     double *y = memory_new((size_t)(z->n * z->c * z->pixels), sizeof *y);
     const double *w = (*parameters)[0], *bias = case_get(c, "nobias", 0) ? NULL : (*parameters)[1];
-    if (!case_get(c, "conv", 0)) {
+    bool apart = case_get(c, "depthwise", 0);
+    if (!apart && !case_get(c, "conv", 0)) {
         for (int64_t i = 0; i < z->n * z->c * z->pixels; i++) y[i] = x[i];
         return y;
     }
     for (int64_t i = 0; i < z->n * z->c * z->pixels; i++) {
         int64_t n = i / (z->c * z->pixels), k = i / z->pixels % z->c, p = i % z->pixels;
         y[i] = bias ? bias[k] : 0;
-        for (int64_t j = 0; j < z->in; j++) y[i] += w[k * z->in + j] * x[(n * z->in + j) * z->pixels + p];
+        if (apart) y[i] += depthwise(z, x, w, n * z->c + k, p);
+        for (int64_t j = 0; !apart && j < z->in; j++) y[i] += w[k * z->in + j] * x[(n * z->in + j) * z->pixels + p];
     }
     *parameters += bias ? 2 : 1;
     return y;
@@ -170,6 +188,11 @@ static const char *const cases[] = {
     "batch_norm n5 c48 residual1 act1",
     "batch_norm n2 c5 h6 conv7 nobias1",
     "batch_norm n3 c3 h5 w4 conv18 nobias1 act1",
+    "batch_norm n3 c5 h23 w19 conv35 nobias1",
+    "batch_norm n2 c5 h9 w6 conv17 nobias1 residual2 act1",
+    "batch_norm n2 c8 h5 conv16 nobias1 two1",
+    "batch_norm n3 c18 h7 w5 depthwise1 nobias1 act2 low0 high6",
+    "batch_norm n2 c5 h31 w33 depthwise1 nobias1",
     "batch_norm n6 c9 conv20 nobias1",
     "batch_norm n6 c9 conv13 nobias1 act1",
     NULL,
@@ -192,6 +215,8 @@ static const char *const fold_cases[] = {
     "fold_batch_norm n2 c4 h6 conv16 act2 low0 high6",
     "fold_batch_norm n1 c17 h3 w5 conv33 act1",
     "fold_batch_norm n6 c9 conv20",
+    "fold_batch_norm n2 c7 h16 w15 conv20 offset50",
+    "fold_batch_norm n2 c20 h16 w15 depthwise1 offset50 act2 low0 high6",
     "fold_batch_norm n6 c9 conv16 act1",
     NULL,
 };

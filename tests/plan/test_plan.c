@@ -224,6 +224,49 @@ START_TEST(training_fuses)
 }
 END_TEST
 
+static tutti_tensor separable(tutti_network *net)
+{
+    tutti_tensor x = tutti_input(net, "x", TUTTI_SHAPE(8, 12, 12));
+    x = tutti_conv2d(net, x, 20, 3, &(tutti_conv2d_options) { .name = "stem", .padding = 1, .no_bias = true });
+    x = tutti_conv2d(net, x, 24, 1, &(tutti_conv2d_options) { .name = "wide", .no_bias = true });
+    tutti_tensor other = tutti_batch_norm(net, x, &(tutti_batch_norm_options) { .name = "other" });
+    x = tutti_relu(net, tutti_batch_norm(net, x, &(tutti_batch_norm_options) { .name = "bn0" }));
+    x = tutti_conv2d(
+        net, x, 24, 3, &(tutti_conv2d_options) { .name = "apart", .padding = 1, .groups = 24, .no_bias = true });
+    x = tutti_add(net, tutti_batch_norm(net, x, &(tutti_batch_norm_options) { .name = "bn1" }), other);
+    return tutti_flatten(net, tutti_global_average_pool(net, x));
+}
+
+/* Normalisations that read statistics; each of them as its producer gives them. */
+static int statistics_read(const struct graph *graph)
+{
+    int found = 0;
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct node *node = &graph->nodes[n];
+        if (node->operation != &operation_batch_norm || node->inputs[STATISTICS_INPUT] == NO_VALUE) continue;
+        const struct node *producer = &graph->nodes[graph_at(graph, node->inputs[0])->producer];
+        ck_assert_int_eq(producer->outputs[STATISTICS_OUTPUT], node->inputs[STATISTICS_INPUT]);
+        found++;
+    }
+    return found;
+}
+
+START_TEST(statistics_are_made_where_the_input_is_made)
+{
+    struct made made;
+    make_device(DEVICE_CPU, (size_t)1 << 30);
+    make(&made, PLAN_TRAIN, separable);
+    ck_assert_int_eq(count(&made.plan.graph, &operation_batch_norm), 3);
+    ck_assert_int_eq(statistics_read(&made.plan.graph), 3); /* two share those of one convolution */
+    drop(&made);
+    make_device(DEVICE_GPU, (size_t)1 << 30);
+    make(&made, PLAN_TRAIN, separable);
+    ck_assert_int_eq(count(&made.plan.graph, &operation_batch_norm), 3);
+    ck_assert_int_eq(statistics_read(&made.plan.graph), 0);
+    drop(&made);
+}
+END_TEST
+
 START_TEST(every_parameter_has_one_gradient)
 {
     make_device(DEVICE_GPU, (size_t)1 << 30);
@@ -368,6 +411,7 @@ int main(void)
     tcase_add_loop_test(cases, memory_is_nobody_elses, 0, (int)(sizeof memory_cases / sizeof *memory_cases));
     tcase_add_test(cases, memory_too_large_is_refused);
     tcase_add_test(cases, training_fuses);
+    tcase_add_test(cases, statistics_are_made_where_the_input_is_made);
     tcase_add_test(cases, every_parameter_has_one_gradient);
     tcase_add_test(cases, inference_folds);
     tcase_add_test(cases, cross_entropy_wants_logits);
