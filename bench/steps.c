@@ -1,0 +1,142 @@
+/* Trains a network of models/, without its dropout, by given samples in a given order from given weights: what
+ * accuracy.py and curves.py compare with PyTorch. Prints a line per step: the loss.
+ *
+ *   steps MODEL CLASSES BATCH RATE MOMENTUM DECAY WEIGHTS DATA [GRADIENTS]
+ *
+ * DATA is a safetensors file: "inputs" F32 [samples][shape of one], "targets" I32 [samples], "order" I32: the samples
+ * of the first step, of the second, ... GRADIENTS is written: those of the last step. */
+#include "base/memory.h"
+#include "base/status.h"
+#include "formats/safetensors.h"
+#include "models/models.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ARGUMENTS = 8, MAX_PARAMETERS = 1024 };
+
+struct run {
+    struct safetensors *file;
+    const struct safetensors_tensor *inputs, *targets, *order;
+    size_t sample_bytes;
+    tutti_runtime *runtime;
+    tutti_network *network;
+    tutti_trainer *trainer;
+    int64_t batch;
+    char *batch_inputs;
+    int32_t *batch_targets;
+};
+
+static tutti_status open_data(struct run *run, const char *path, tutti_shape *shape)
+{
+    tutti_status status = safetensors_open(path, &run->file);
+    if (status != TUTTI_OK) return status;
+    run->inputs = safetensors_find(run->file, "inputs");
+    run->targets = safetensors_find(run->file, "targets");
+    run->order = safetensors_find(run->file, "order");
+    if (!run->inputs || !run->targets || !run->order || run->inputs->type != SAFETENSORS_F32 || run->inputs->rank < 2 ||
+        run->targets->type != SAFETENSORS_I32 || run->order->type != SAFETENSORS_I32 || run->inputs->sizes[0] < 1)
+        return fail(TUTTI_FORMAT, "'%s' lacks inputs, targets or order", path);
+    *shape = (tutti_shape) { .rank = run->inputs->rank - 1 };
+    memcpy(shape->sizes, run->inputs->sizes + 1, (size_t)shape->rank * sizeof(shape->sizes[0]));
+    run->sample_bytes = run->inputs->bytes / (size_t)run->inputs->sizes[0];
+    run->batch_inputs = memory_new((size_t)run->batch, run->sample_bytes);
+    run->batch_targets = memory_new((size_t)run->batch, sizeof(int32_t));
+    return run->batch_inputs && run->batch_targets ? TUTTI_OK : TUTTI_NO_MEMORY;
+}
+
+static tutti_status train(struct run *run)
+{
+    tutti_metrics metrics;
+    int64_t total = run->order->sizes[0], samples = run->inputs->sizes[0];
+    for (int64_t first = 0; first < total; first += run->batch) {
+        int64_t count = total - first < run->batch ? total - first : run->batch;
+        for (int64_t i = 0; i < count; i++) {
+            int32_t sample;
+            memcpy(&sample, (const char *)run->order->data + (size_t)(first + i) * sizeof(sample), sizeof(sample));
+            if (sample < 0 || sample >= samples) return fail(TUTTI_INVALID, "there is no sample %d", (int)sample);
+            const char *input = (const char *)run->inputs->data + (size_t)sample * run->sample_bytes;
+            const char *target = (const char *)run->targets->data + (size_t)sample * sizeof(int32_t);
+            memcpy(run->batch_inputs + (size_t)i * run->sample_bytes, input, run->sample_bytes);
+            memcpy(&run->batch_targets[i], target, sizeof(int32_t));
+        }
+        tutti_status status = tutti_train_step(
+            run->trainer, (const float *)(const void *)run->batch_inputs, run->batch_targets, count, &metrics);
+        if (status != TUTTI_OK) return fail(status, "%s", tutti_message(run->runtime));
+        printf("%.9g\n", metrics.loss);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status save_gradients(const struct run *run, const char *path)
+{
+    struct safetensors_tensor tensors[MAX_PARAMETERS] = { 0 };
+    tutti_status status = TUTTI_OK;
+    tutti_shape shape;
+    int count = 0;
+    bool trained;
+    const char *name;
+    for (int i = 0; tutti_parameter_info(run->network, i, &name, &shape, &trained) == TUTTI_OK; i++) {
+        struct safetensors_tensor *tensor = &tensors[count];
+        if (!trained) continue;
+        if (count == MAX_PARAMETERS) FAIL(TUTTI_INTERNAL, "more than %d parameters", MAX_PARAMETERS);
+        int64_t elements = 1;
+        *tensor = (struct safetensors_tensor) { .name = name, .type = SAFETENSORS_F32, .rank = shape.rank };
+        for (int d = 0; d < shape.rank; d++) elements *= tensor->sizes[d] = shape.sizes[d];
+        float *values = memory_new((size_t)elements, sizeof(float));
+        if (!values) FAIL(TUTTI_NO_MEMORY, "no memory for the gradient of %s", name);
+        tensor->data = values;
+        count++;
+        if (tutti_get_gradient(run->trainer, name, values, elements) != TUTTI_OK)
+            FAIL(TUTTI_INTERNAL, "%s", tutti_message(run->runtime));
+    }
+    status = safetensors_save(path, tensors, count, NULL, 0);
+done:
+    for (int i = 0; i < count; i++) free((void *)(uintptr_t)tensors[i].data);
+    return status;
+}
+
+static tutti_status prepare(struct run *run, char **arguments)
+{
+    tutti_shape shape;
+    const struct model *model = model_find(arguments[1]);
+    if (!model) return fail(TUTTI_INVALID, "there is no model '%s'", arguments[1]);
+    run->batch = strtoll(arguments[3], NULL, 10);
+    if (run->batch < 1) return fail(TUTTI_INVALID, "'%s' is no batch", arguments[3]);
+    tutti_status status = open_data(run, arguments[8], &shape);
+    if (status != TUTTI_OK) return status;
+    run->runtime = tutti_open(NULL);
+    if (!run->runtime) return fail(TUTTI_DEVICE, "%s", tutti_message(NULL));
+    run->network = tutti_network_new(run->runtime);
+    tutti_tensor output = model->build(run->network, tutti_input(run->network, "x", shape), atoi(arguments[2]));
+    run->trainer = tutti_compile(run->network, output,
+        &(tutti_training) { .loss = model->loss,
+            .batch = run->batch,
+            .learning_rate = strtof(arguments[4], NULL),
+            .momentum = strtof(arguments[5], NULL),
+            .weight_decay = strtof(arguments[6], NULL) });
+    if (!run->trainer || tutti_load_weights(run->trainer, arguments[7]) != TUTTI_OK)
+        return fail(TUTTI_INVALID, "%s", tutti_message(run->runtime));
+    return TUTTI_OK;
+}
+
+int main(int argc, char **argv)
+{
+    struct run run = { 0 };
+    if (argc < ARGUMENTS + 1 || argc > ARGUMENTS + 2) {
+        fprintf(stderr, "use: steps MODEL CLASSES BATCH RATE MOMENTUM DECAY WEIGHTS DATA [GRADIENTS]\n");
+        return 2;
+    }
+    tutti_status status = prepare(&run, argv);
+    if (status == TUTTI_OK) status = train(&run);
+    if (status == TUTTI_OK && argc > ARGUMENTS + 1) status = save_gradients(&run, argv[ARGUMENTS + 1]);
+    if (status != TUTTI_OK) fprintf(stderr, "steps: %s\n", status_message());
+    tutti_trainer_free(run.trainer);
+    tutti_network_free(run.network);
+    tutti_close(run.runtime);
+    safetensors_close(run.file);
+    free(run.batch_inputs);
+    free(run.batch_targets);
+    return status != TUTTI_OK;
+}
