@@ -33,8 +33,9 @@ struct launch {
     /* A library's call instead of a kernel (CLBlast): enqueues by itself. free() frees state; event may be NULL. */
     tutti_status (*call)(struct device *device, void *state, cl_event *event);
     void *state;
-    /* Measured by the profile, seconds: since the first launch began, and its length. */
-    double begin, seconds;
+    /* Measured by the profile, seconds: since the first launch began, its length, and the least of all runs' lengths.
+     */
+    double begin, seconds, fastest;
 };
 
 struct launch_list {

@@ -45,6 +45,19 @@ done:
     return status;
 }
 
+tutti_status profile_fastest(struct launch_list *list, int runs)
+{
+    for (int run = 0; run < runs; run++) {
+        tutti_status status = profile_run(list);
+        if (status != TUTTI_OK) return status;
+        for (size_t i = 0; i < list->count; i++) {
+            struct launch *launch = &list->launches[i];
+            if (run == 0 || launch->seconds < launch->fastest) launch->fastest = launch->seconds;
+        }
+    }
+    return TUTTI_OK;
+}
+
 /* A JSON string. */
 static void append_string(struct text *text, const char *string)
 {
@@ -61,32 +74,51 @@ static void append_string(struct text *text, const char *string)
     text_append(text, "\"");
 }
 
+double profile_floor(double flops, double bytes, const struct peak *peak)
+{
+    double arithmetic = peak->flops > 0 ? flops / peak->flops : 0, memory = peak->bytes > 0 ? bytes / peak->bytes : 0;
+    return arithmetic > memory ? arithmetic : memory;
+}
+
+static void append_argument(struct text *text, const char *name, const char *value)
+{
+    text_append(text, "\"%s\":", name);
+    append_string(text, value ? value : "");
+    text_append(text, ",");
+}
+
 /* The "trace event" format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU */
-static void append_event(struct text *text, const struct launch *launch, const char *const *node_names)
+static void append_event(struct text *text, const struct launch *launch, const struct profile_label *label)
 {
     text_append(text, "{\"ph\":\"X\",\"pid\":0,\"tid\":0,\"ts\":%.3f,\"dur\":%.3f,\"name\":", 1e6 * launch->begin,
         1e6 * launch->seconds);
     append_string(text, launch->kernel_name);
-    text_append(text, ",\"args\":{\"node\":");
-    append_string(text, node_names && launch->node >= 0 && node_names[launch->node] ? node_names[launch->node] : "");
-    text_append(text, ",\"options\":");
-    append_string(text, launch->options ? launch->options : "");
-    double seconds = launch->seconds > 0 ? launch->seconds : 1;
-    text_append(
-        text, ",\"GFLOP/s\":%.3f,\"GB/s\":%.3f}}", 1e-9 * launch->flops / seconds, 1e-9 * launch->bytes / seconds);
+    text_append(text, ",\"args\":{");
+    append_argument(text, "layer", label->layer);
+    append_argument(text, "operation", label->operation);
+    append_argument(text, "implementation", label->implementation);
+    append_argument(text, "options", launch->options);
+    double seconds = launch->fastest > 0 ? launch->fastest : launch->seconds > 0 ? launch->seconds : 1;
+    text_append(text, "\"fastest_us\":%.3f,\"FLOP\":%.0f,\"bytes\":%.0f,\"GFLOP/s\":%.3f,\"GB/s\":%.3f}}",
+        1e6 * seconds, launch->flops, launch->bytes, 1e-9 * launch->flops / seconds, 1e-9 * launch->bytes / seconds);
 }
 
-tutti_status profile_trace(const struct launch_list *list, const char *const *node_names, const char *path)
+tutti_status profile_trace(
+    const struct launch_list *list, const struct profile_label *labels, const struct peak *peak, const char *path)
 {
+    static const struct profile_label none;
     tutti_status status = TUTTI_OK;
     struct text text = { 0 };
     struct atomic_file *file = NULL;
-    text_append(&text, "{\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":0,\"name\":\"process_name\",\"args\":{\"name\":");
+    text_append(&text, "{\"otherData\":{\"GFLOP/s\":%.3f,\"GB/s\":%.3f},\"traceEvents\":[\n", 1e-9 * peak->flops,
+        1e-9 * peak->bytes);
+    text_append(&text, "{\"ph\":\"M\",\"pid\":0,\"name\":\"process_name\",\"args\":{\"name\":");
     append_string(&text, list->device->can.name);
     text_append(&text, "}}");
     for (size_t i = 0; i < list->count; i++) {
+        const struct launch *launch = &list->launches[i];
         text_append(&text, ",\n");
-        append_event(&text, &list->launches[i], node_names);
+        append_event(&text, launch, labels && launch->node >= 0 ? &labels[launch->node] : &none);
     }
     text_append(&text, "\n]}\n");
     if (text.failed) FAIL(TUTTI_NO_MEMORY, "no memory for the trace '%s'", path);

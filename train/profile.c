@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "train/trainer.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,44 +14,63 @@ enum { REPEATS = 5 };
 struct profile {
     const char *trace;
     struct text text;
+    struct peak peak;
 };
 
-/* What one operation, on one implementation, took over all its launches. */
+/* What launches of one kind took together. */
 struct total {
-    const char *operation, *implementation;
+    const char *first, *second; /* of what kind they are */
     int launches;
-    double seconds, flops, bytes;
+    double seconds, floor, flops, bytes;
 };
 
-static void append_rates(struct text *text, double seconds, double flops, double bytes)
+/* Two texts that say of what kind a launch is. */
+typedef void kind_of(const struct plan *plan, const struct launch *launch, const char **first, const char **second);
+
+static const char *implementation_of(const struct node *node)
 {
-    double time = seconds > 0 ? seconds : 1e-9;
-    text_append(text, "%9.3f ms", 1e3 * seconds);
-    if (flops > 0)
-        text_append(text, " %8.1f GFLOP/s", flops / time / 1e9);
-    else
-        text_append(text, "%17s", "");
-    if (bytes > 0)
-        text_append(text, " %7.1f GB/s", bytes / time / 1e9);
-    else
-        text_append(text, "%13s", "");
+    const struct implementation *const *list = node->operation->implementations;
+    return list && node->implementation >= 0 ? list[node->implementation]->name : "";
 }
 
-/* The fastest of several runs, launch by launch: the machine's other work only ever adds. */
-static tutti_status measure(struct launch_list *list)
+static void kind_operation(
+    const struct plan *plan, const struct launch *launch, const char **operation, const char **implementation)
 {
-    tutti_status status = TUTTI_OK;
-    double *fastest = memory_new(list->count + 1, sizeof *fastest);
-    if (!fastest) return TUTTI_NO_MEMORY;
-    for (int run = 0; run < REPEATS; run++) {
-        TRY(profile_run(list));
-        for (size_t i = 0; i < list->count; i++)
-            if (run == 0 || list->launches[i].seconds < fastest[i]) fastest[i] = list->launches[i].seconds;
-    }
-    for (size_t i = 0; i < list->count; i++) list->launches[i].seconds = fastest[i];
-done:
-    free(fastest);
-    return status;
+    const struct node *node = launch->node < 0 ? NULL : &plan->graph.nodes[launch->node];
+    *operation = node ? node->operation->name : "update";
+    *implementation = node ? implementation_of(node) : "";
+}
+
+static void kind_kernel(const struct plan *plan, const struct launch *launch, const char **kernel, const char **file)
+{
+    (void)plan;
+    *kernel = launch->kernel_name;
+    *file = launch->source ? launch->source : "";
+}
+
+static void append_rates(struct text *text, const struct total *total)
+{
+    double time = total->seconds > 0 ? total->seconds : 1e-9;
+    text_append(text, "%9.3f ms", 1e3 * total->seconds);
+    if (total->flops > 0)
+        text_append(text, " %8.1f GFLOP/s", total->flops / time / 1e9);
+    else
+        text_append(text, "%17s", "");
+    if (total->bytes > 0)
+        text_append(text, " %7.1f GB/s", total->bytes / time / 1e9);
+    else
+        text_append(text, "%13s", "");
+    if (total->floor > 0) text_append(text, " %4.0f %%", 100 * total->floor / time);
+    text_append(text, "\n");
+}
+
+static void add_launch(struct total *total, const struct launch *launch, const struct peak *peak)
+{
+    total->launches++;
+    total->seconds += launch->fastest;
+    total->flops += launch->flops;
+    total->bytes += launch->bytes;
+    total->floor += profile_floor(launch->flops, launch->bytes, peak);
 }
 
 static int slower_first(const void *a, const void *b)
@@ -59,38 +79,33 @@ static int slower_first(const void *a, const void *b)
     return (x->seconds < y->seconds) - (x->seconds > y->seconds);
 }
 
-static void add_launch(struct total *totals, size_t *count, const struct plan *plan, const struct launch *launch)
+static struct total *total_of(struct total *totals, size_t *count, const char *first, const char *second)
 {
-    const struct node *node = launch->node < 0 ? NULL : &plan->graph.nodes[launch->node];
-    const char *operation = node ? node->operation->name : "update";
-    const char *implementation = node ? node->operation->implementations[node->implementation]->name : "";
     size_t i = 0;
-    while (i < *count && (totals[i].operation != operation || totals[i].implementation != implementation)) i++;
-    if (i == *count) totals[(*count)++] = (struct total) { .operation = operation, .implementation = implementation };
-    totals[i].launches++;
-    totals[i].seconds += launch->seconds;
-    totals[i].flops += launch->flops;
-    totals[i].bytes += launch->bytes;
+    while (i < *count && (strcmp(totals[i].first, first) || strcmp(totals[i].second, second))) i++;
+    if (i == *count) totals[(*count)++] = (struct total) { .first = first, .second = second };
+    return &totals[i];
 }
 
-static tutti_status append_totals(struct text *text, const struct plan *plan)
+static tutti_status append_totals(struct profile *profile, const struct plan *plan, const char *title, kind_of *kind)
 {
     const struct launch_list *list = &plan->step;
     size_t count = 0;
-    double seconds = 0;
-    struct total *totals = memory_new(list->count + 1, sizeof *totals);
+    struct total all = { 0 }, *totals = memory_new(list->count + 1, sizeof *totals);
     if (!totals) return TUTTI_NO_MEMORY;
     for (size_t i = 0; i < list->count; i++) {
-        add_launch(totals, &count, plan, &list->launches[i]);
-        seconds += list->launches[i].seconds;
+        const char *first, *second;
+        kind(plan, &list->launches[i], &first, &second);
+        add_launch(total_of(totals, &count, first, second), &list->launches[i], &profile->peak);
+        add_launch(&all, &list->launches[i], &profile->peak);
     }
     qsort(totals, count, sizeof *totals, slower_first);
-    text_append(text, "%zu launches, %.3f ms\n", list->count, 1e3 * seconds);
+    text_append(&profile->text, "\n%-58s %4d  ", title, all.launches);
+    append_rates(&profile->text, &all);
     for (size_t i = 0; i < count; i++) {
-        text_append(text, "%5.1f %%  %-24s %-14s %4d  ", 100 * totals[i].seconds / (seconds > 0 ? seconds : 1),
-            totals[i].operation, totals[i].implementation, totals[i].launches);
-        append_rates(text, totals[i].seconds, totals[i].flops, totals[i].bytes);
-        text_append(text, "\n");
+        text_append(&profile->text, "%5.1f %%  %-26s %-24s %4d  ", 100 * totals[i].seconds / fmax(all.seconds, 1e-9),
+            totals[i].first, totals[i].second, totals[i].launches);
+        append_rates(&profile->text, &totals[i]);
     }
     free(totals);
     return TUTTI_OK;
@@ -102,26 +117,30 @@ static const char *layer_of(const struct plan *plan, int node)
     return layer < 0 ? "" : plan->network->layers[layer].name;
 }
 
-static void append_launches(struct text *text, const struct plan *plan)
+static void append_launches(struct profile *profile, const struct plan *plan)
 {
-    text_append(text, "\n");
+    text_append(&profile->text, "\nby launch: layer, operation, kernel\n");
     for (size_t i = 0; i < plan->step.count; i++) {
         const struct launch *launch = &plan->step.launches[i];
-        text_append(text, "%4zu  %-26s %-24s %-30s", i, layer_of(plan, launch->node),
+        struct total total = { 0 };
+        add_launch(&total, launch, &profile->peak);
+        text_append(&profile->text, "%4zu  %-26s %-24s %-30s ", i, layer_of(plan, launch->node),
             launch->node < 0 ? "" : plan->graph.nodes[launch->node].operation->name, launch->kernel_name);
-        append_rates(text, launch->seconds, launch->flops, launch->bytes);
-        text_append(text, "\n");
+        append_rates(&profile->text, &total);
     }
 }
 
-static tutti_status write_trace(struct plan *plan, const char *path)
+static tutti_status write_trace(const struct profile *profile, const struct plan *plan)
 {
-    const char **names = memory_new(plan->graph.node_count + 1, sizeof *names);
-    if (!names) return TUTTI_NO_MEMORY;
-    for (size_t n = 0; n < plan->graph.node_count; n++) names[n] = layer_of(plan, (int)n);
-    tutti_status status = profile_run(&plan->step);
-    if (status == TUTTI_OK) status = profile_trace(&plan->step, names, path);
-    free(names);
+    struct profile_label *labels = memory_new(plan->graph.node_count + 1, sizeof *labels);
+    if (!labels) return TUTTI_NO_MEMORY;
+    for (size_t n = 0; n < plan->graph.node_count; n++) {
+        labels[n].layer = layer_of(plan, (int)n);
+        labels[n].operation = plan->graph.nodes[n].operation->name;
+        labels[n].implementation = implementation_of(&plan->graph.nodes[n]);
+    }
+    tutti_status status = profile_trace(&plan->step, labels, &profile->peak, profile->trace);
+    free(labels);
     return status;
 }
 
@@ -133,10 +152,16 @@ static tutti_status run(struct replica *replica, void *argument)
     for (int i = 0; i < REPLICA_PLANS; i++)
         if (replica->plans[i].plan && (!latest || replica->plans[i].used > latest->used)) latest = &replica->plans[i];
     if (!latest) return fail(TUTTI_INVALID, "nothing has run yet that could be profiled: train or infer first");
-    TRY(measure(&latest->plan->step));
-    TRY(append_totals(&profile->text, latest->plan));
-    append_launches(&profile->text, latest->plan);
-    if (profile->trace) TRY(write_trace(latest->plan, profile->trace));
+    TRY(profile_fastest(&latest->plan->step, REPEATS));
+    TRY(peak_measure(replica->device, &profile->peak));
+    text_append(&profile->text,
+        "peak %.0f GFLOP/s, %.1f GB/s (measured); the last column: the least time at that peak, as a share of the "
+        "time\n",
+        1e-9 * profile->peak.flops, 1e-9 * profile->peak.bytes);
+    TRY(append_totals(profile, latest->plan, "by operation, implementation", kind_operation));
+    TRY(append_totals(profile, latest->plan, "by kernel, file", kind_kernel));
+    append_launches(profile, latest->plan);
+    if (profile->trace) TRY(write_trace(profile, latest->plan));
 done:
     return status;
 }

@@ -202,21 +202,36 @@ START_TEST(calls_are_launches_too)
 }
 END_TEST
 
+/* Of one instruction in flight, or one byte, no device is that slow or that fast. */
+START_TEST(peaks_are_measured)
+{
+    struct peak peak;
+    expect_ok(peak_measure(device, &peak));
+    ck_assert_msg(peak.flops > 1e8 && peak.flops < 1e16, "%g FLOP/s", peak.flops);
+    ck_assert_msg(peak.bytes > 1e8 && peak.bytes < 1e14, "%g B/s", peak.bytes);
+    ck_assert_double_eq(profile_floor(3 * peak.flops, peak.bytes, &peak), 3);
+    ck_assert_double_eq(profile_floor(peak.flops, 5 * peak.bytes, &peak), 5);
+    ck_assert_double_eq(profile_floor(1, 1, &(struct peak) { 0, 0 }), 0);
+}
+END_TEST
+
 START_TEST(profiles_have_times)
 {
     char *path = memory_format("%s/trace.json", folder());
-    const char *const names[] = { "layer \"one\"\n\\" };
+    const struct profile_label labels[] = { { "layer \"one\"\n\\", "conv2d", "direct" } };
+    const struct peak peak = { 4e9, 1e9 };
     for (int i = 0; i < 5; i++) launch_work(add("check_functions"), 1000, 2000);
     list.launches[0].node = 0;
     expect_ok(realise());
     expect_ok(launch_list_warm_up(&list));
-    expect_ok(profile_run(&list));
+    expect_ok(profile_fastest(&list, 3));
     for (int i = 0; i < 5; i++) {
+        ck_assert(list.launches[i].fastest > 0 && list.launches[i].fastest <= list.launches[i].seconds);
         ck_assert(list.launches[i].seconds > 0 && list.launches[i].seconds < 1);
         if (i > 0)
             ck_assert(list.launches[i].begin >= list.launches[i - 1].begin + list.launches[i - 1].seconds - 1e-9);
     }
-    expect_ok(profile_trace(&list, names, path));
+    expect_ok(profile_trace(&list, labels, &peak, path));
     json_error_t error;
     json_t *trace = json_load_file(path, 0, &error);
     ck_assert_msg(trace != NULL, "%s", error.text);
@@ -224,9 +239,17 @@ START_TEST(profiles_have_times)
     ck_assert_uint_eq(json_array_size(events), 6);
     json_t *event = json_array_get(events, 1);
     ck_assert_str_eq(json_string_value(json_object_get(event, "name")), "check_functions");
-    ck_assert_str_eq(json_string_value(json_object_get(json_object_get(event, "args"), "node")), names[0]);
+    json_t *work = json_object_get(event, "args");
+    ck_assert_str_eq(json_string_value(json_object_get(work, "layer")), labels[0].layer);
+    ck_assert_str_eq(json_string_value(json_object_get(work, "operation")), "conv2d");
+    ck_assert_str_eq(json_string_value(json_object_get(work, "implementation")), "direct");
+    ck_assert_double_eq(json_number_value(json_object_get(work, "FLOP")), 1000);
+    ck_assert_double_eq(json_number_value(json_object_get(work, "bytes")), 2000);
+    ck_assert_double_eq_tol(
+        json_number_value(json_object_get(work, "fastest_us")), 1e6 * list.launches[0].fastest, 1e-3);
+    ck_assert_double_eq(json_number_value(json_object_get(json_object_get(trace, "otherData"), "GB/s")), 1);
     json_decref(trace);
-    expect_failure(profile_trace(&list, NULL, "/none/trace.json"), TUTTI_FILE, "/none/trace.json");
+    expect_failure(profile_trace(&list, NULL, &peak, "/none/trace.json"), TUTTI_FILE, "/none/trace.json");
     free(path);
 }
 END_TEST
@@ -245,6 +268,7 @@ Suite *launch_suite(void)
     tcase_add_test(tests, impossible_sizes_are_refused);
     tcase_add_test(tests, failures_while_appending_are_kept);
     tcase_add_test(tests, calls_are_launches_too);
+    tcase_add_test(tests, peaks_are_measured);
     tcase_add_test(tests, profiles_have_times);
     suite_add_tcase(suite, tests);
     return suite;

@@ -1,0 +1,15 @@
+/* What a device can do at most: measured, as no query tells it. */
+#ifndef RUNTIME_PEAK_H
+#define RUNTIME_PEAK_H
+
+#include "runtime/device.h"
+
+struct peak {
+    double flops; /* fused multiply-adds in registers, two each, per second */
+    double bytes; /* read and written per second, in memory larger than caches */
+};
+
+/* Takes a fraction of a second, and some hundred MiB of the device for that time. */
+tutti_status peak_measure(struct device *device, struct peak *peak);
+
+#endif
