@@ -382,9 +382,10 @@ TUTTI_API void tutti_report_reset(tutti_trainer *trainer);
 /* Text on the plan that a device trains with (or infers with, if the loss is NONE): for each node the implementation
  * chosen, and for each one refused the reason. passes: the graph after each pass. Freed by free(). NULL on failure. */
 TUTTI_API char *tutti_explain(tutti_trainer *trainer, int position, bool passes);
-/* Text on where the time of the last step's plan goes on a device: by operation, then launch by launch, with the rates
- * that the least possible FLOPs and bytes give. Runs the plan a few times; nothing is updated. trace: NULL, or a file
- * for chrome://tracing. Freed by free(). NULL on failure. */
+/* Text on where the time of the last step's plan goes on a device: by operation, by kernel, then launch by launch, with
+ * the rates that the least possible FLOPs and bytes give, and their share of the device's peak, which is measured. Runs
+ * the plan a few times; nothing is updated. trace: NULL, or a file for chrome://tracing, which has all of these numbers.
+ * Freed by free(). NULL on failure. */
 TUTTI_API char *tutti_profile(tutti_trainer *trainer, int position, const char *trace);
 
 #ifdef __cplusplus
