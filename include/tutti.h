@@ -384,8 +384,8 @@ TUTTI_API void tutti_report_reset(tutti_trainer *trainer);
 TUTTI_API char *tutti_explain(tutti_trainer *trainer, int position, bool passes);
 /* Text on where the time of the last step's plan goes on a device: by operation, by kernel, then launch by launch, with
  * the rates that the least possible FLOPs and bytes give, and their share of the device's peak, which is measured. Runs
- * the plan a few times; nothing is updated. trace: NULL, or a file for chrome://tracing, which has all of these numbers.
- * Freed by free(). NULL on failure. */
+ * the plan a few times; nothing is updated. trace: NULL, or a file for chrome://tracing, which has all of these
+ * numbers. Freed by free(). NULL on failure. */
 TUTTI_API char *tutti_profile(tutti_trainer *trainer, int position, const char *trace);
 
 #ifdef __cplusplus
