@@ -93,7 +93,11 @@ typedef struct tutti_runtime_options {
     uint64_t reserved[8];
 } tutti_runtime_options;
 
-/* Opens the chosen devices. NULL on failure, see tutti_message(NULL). */
+/* Opens the chosen devices. NULL on failure, see tutti_message(NULL).
+ *
+ * Where a driver compiles one kernel at a time (POCL), tutti_compile() and first uses of other batch sizes start helper
+ * processes that compile side by side, and wait for them: a SIGCHLD handler of the program sees them end. They inherit
+ * the environment and no open file. TUTTI_HELPER=off does without. */
 TUTTI_API tutti_runtime *tutti_open(const tutti_runtime_options *options);
 /* Everything made from the runtime must be freed before. */
 TUTTI_API void tutti_close(tutti_runtime *runtime);

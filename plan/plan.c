@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/threads.h"
+#include "plan/ahead.h"
 #include "plan/buckets.h"
 #include "plan/edit.h"
 #include "plan/passes.h"
@@ -237,10 +238,14 @@ static tutti_status verify(struct plan *plan)
     options.explain = false;
     struct plan *small = NULL;
     bool failed = false;
-    if (options.guards || options.force || !verify_wanted(plan)) return TUTTI_OK; /* tests look at each by themselves */
+    if (options.guards || options.force || !verify_wanted(plan)) { /* tests look at each by themselves */
+        plan_build_ahead(plan, NULL);
+        return TUTTI_OK;
+    }
     small = plan_start(plan->device, plan->network, &options);
     if (!small) return TUTTI_NO_MEMORY;
     TRY(plan_run_passes(small));
+    plan_build_ahead(plan, small);
     TRY(verify_implementations(plan, small, &failed));
     if (failed) {
         restart(plan);

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "plan/ahead.h"
 #include "plan/passes.h"
 #include "runtime/memory.h"
 
@@ -109,6 +110,16 @@ tutti_status trial_make(struct device *device, const struct problem *problem,
     TRY(launch_list_realise(&trial->list, NULL, NULL));
 done:
     return status;
+}
+
+void trial_emit(const struct problem *problem, const struct implementation *implementation, struct launch_list *list)
+{
+    struct trial trial = { 0 };
+    take_problem(&trial, problem, implementation);
+    ahead_operands(NULL, &trial.problem, implementation, &trial.operands);
+    if (trial.operands.prepared && implementation->emit_prepare)
+        implementation->emit_prepare(&trial.problem, &trial.operands, list);
+    implementation->emit(&trial.problem, &trial.operands, list);
 }
 
 tutti_status trial_run(struct trial *trial)

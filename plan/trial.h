@@ -20,6 +20,8 @@ void trial_problem(const struct plan *plan, struct node *node, struct problem *p
  * problem is one of trial_problem(). trial_free() also after a failure. */
 tutti_status trial_make(struct device *device, const struct problem *problem,
     const struct implementation *implementation, struct trial *trial);
+/* Appends the launches that trial_make() would make, without buffers: to be compiled ahead. */
+void trial_emit(const struct problem *problem, const struct implementation *implementation, struct launch_list *list);
 /* Runs the launches once and waits. */
 tutti_status trial_run(struct trial *trial);
 /* An output as plain floats, which the caller frees; NULL in *data where it is not wanted or not f32. */

@@ -17,6 +17,10 @@
 #define VERIFY_TOLERANCE 1e-3
 /* Seconds for a small problem, after which its kernel is taken to hang; compiling at the first launch is part of it. */
 #define TIME_OUT 120.0
+/* Of a problem at hand that is small enough to be checked as it is: a plain kernel takes a quarter of a second for
+ * this. */
+#define MOST_FLOPS 5e8
+#define MOST_ELEMENTS 8e6
 
 static void key_of(const struct node *node, char key[96])
 {
@@ -97,15 +101,21 @@ done:
     return status;
 }
 
+static double elements(const struct plan *plan, const struct node *node)
+{
+    struct problem problem;
+    double sum = 0;
+    problem_of(plan, node, &problem);
+    for (int i = 0; i < node->input_count; i++)
+        if (problem.inputs[i]) sum += (double)value_elements(problem.inputs[i]);
+    return sum;
+}
+
 static double cost(const struct plan *plan, const struct node *node)
 {
     struct problem problem;
     problem_of(plan, node, &problem);
-    if (node->operation->flops) return node->operation->flops(&problem);
-    double elements = 0;
-    for (int i = 0; i < node->input_count; i++)
-        if (problem.inputs[i]) elements += (double)value_elements(problem.inputs[i]);
-    return elements;
+    return node->operation->flops ? node->operation->flops(&problem) : elements(plan, node);
 }
 
 /* The cheapest node of the plan with the same operation and implementation; NULL where it chose otherwise. */
@@ -135,6 +145,35 @@ static tutti_status judge(struct device *device, const char *key, tutti_status s
     return status == TUTTI_DEVICE ? check_device(device) : TUTTI_OK;
 }
 
+/* The node to check this one's implementation with, and the plan that it is from: one of the plan itself, whose kernels
+ * are wanted anyway, unless the plain kernel would take long; then one of the small plan, if it has one. */
+static const struct node *stand_in(struct plan *plan, struct plan *small, const struct node *node, struct plan **in)
+{
+    const struct node *own = representative(plan, node), *found = representative(small, node);
+    *in = plan;
+    if (!found || (cost(plan, own) <= MOST_FLOPS && elements(plan, own) <= MOST_ELEMENTS)) return own;
+    *in = small;
+    return found;
+}
+
+void verify_emit(struct plan *plan, struct plan *small, struct launch_list *list)
+{
+    for (size_t n = 0; n < plan->graph.node_count; n++) {
+        char key[96];
+        const struct node *node = &plan->graph.nodes[n];
+        if (!checkable(plan, node)) continue;
+        key_of(node, key);
+        if (check_is_decided(plan->device, key)) continue;
+        struct plan *in;
+        struct node found = *stand_in(plan, small, node, &in);
+        struct problem problem;
+        trial_problem(in, &found, &problem);
+        const struct implementation *const *all = found.operation->implementations;
+        trial_emit(&problem, all[last_of(found.operation)], list);
+        trial_emit(&problem, all[found.implementation], list);
+    }
+}
+
 tutti_status verify_implementations(struct plan *plan, struct plan *small, bool *failed)
 {
     const double patience = plan->device->patience;
@@ -147,9 +186,8 @@ tutti_status verify_implementations(struct plan *plan, struct plan *small, bool 
         if (!checkable(plan, node)) continue;
         key_of(node, key);
         if (check_is_decided(plan->device, key)) continue;
-        const struct node *cheapest = representative(small, node);
-        struct plan *in = cheapest ? small : plan;
-        if (!cheapest) cheapest = representative(plan, node);
+        struct plan *in;
+        const struct node *cheapest = stand_in(plan, small, node, &in);
         status = verify_node(in, cheapest);
         if (status == TUTTI_DEVICE) status = verify_node(in, cheapest); /* a call may fail once, by chance */
         status = judge(plan->device, key, status, failed);

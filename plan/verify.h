@@ -9,6 +9,8 @@
  * `small` is the same network for few samples, with its implementations chosen. *failed: at least one was put on the
  * blacklist, so the choice must be made again. A failure of the check itself is a failure of the implementation. */
 tutti_status verify_implementations(struct plan *plan, struct plan *small, bool *failed);
+/* Appends the launches of that check, without buffers: for builder_prepare(). */
+void verify_emit(struct plan *plan, struct plan *small, struct launch_list *list);
 /* Whether any node of the plan has an implementation that was never checked on this device and driver. */
 bool verify_wanted(const struct plan *plan);
 

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "runtime/builder.h"
 #include "runtime/check.h"
 #include "runtime/discover.h"
 #include "runtime/program.h"
@@ -19,8 +20,9 @@ static const struct {
     unsigned quirks;
 } quirk_table[] = {
     /* Measured, POCL 3.1: its own cache (POCL_CACHE_DIR) gives back a program in 22 ms. A binary of ours would take 2
-     * ms, yet taking it compiles every kernel a second time, 250 ms each, for forms that are not the ones launched. */
-    { "Portable Computing Language", QUIRK_KEEPS_CACHE },
+     * ms, yet taking it compiles every kernel a second time, 250 ms each, for forms that are not the ones launched.
+     * All of a process's compiling is done under one lock (its single LLVM context), kernels at their first launch. */
+    { "Portable Computing Language", QUIRK_KEEPS_CACHE | QUIRK_BUILDS_SERIALLY },
     /* Keeps what it compiled in ~/.nv/ComputeCache. Waits in a loop: https://github.com/openmm/openmm/issues/1541 */
     { "NVIDIA CUDA", QUIRK_KEEPS_CACHE | QUIRK_WAITS_SPIN },
     /* The graphics drivers, not the CPU runtime: https://github.com/intel/compute-runtime/issues/343 and 363 */
@@ -212,6 +214,7 @@ void device_close(struct device *device)
 {
     programs_free(device);
     checks_free(device);
+    builder_free(device);
     if (device->queue) clReleaseCommandQueue(device->queue);
     if (device->context) clReleaseContext(device->context);
     if (device->id) clReleaseDevice(device->id);

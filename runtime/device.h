@@ -27,11 +27,13 @@ struct capabilities {
 
 struct programs;
 struct checks;
+struct builder;
 
 /* Faults and habits of drivers, by platform and version, that no query tells; the reasons are in device.c. */
 enum quirk {
-    QUIRK_KEEPS_CACHE = 1, /* has a good cache of programs itself: none is kept beside it */
-    QUIRK_WAITS_SPIN = 2,  /* waiting burns a core: sleep first */
+    QUIRK_KEEPS_CACHE = 1,     /* has a good cache of programs itself: none is kept beside it */
+    QUIRK_WAITS_SPIN = 2,      /* waiting burns a core: sleep first */
+    QUIRK_BUILDS_SERIALLY = 4, /* one kernel at a time in a process: helper processes fill its cache, see builder.h */
 };
 
 struct device {
@@ -46,6 +48,7 @@ struct device {
     unsigned quirks;           /* of enum quirk */
     struct programs *programs; /* those built so far, see program.h */
     struct checks *checks;     /* what was read from disk so far, see check.h; NULL before the first question */
+    struct builder *builder;   /* likewise, see builder.h */
     struct tutti_runtime *runtime;
 };
 

@@ -1,6 +1,7 @@
 #include "runtime/launch.h"
 
 #include "base/memory.h"
+#include "runtime/builder.h"
 #include "runtime/memory.h"
 #include "runtime/program.h"
 
@@ -283,20 +284,18 @@ done:
     return status;
 }
 
-/* Kernels whose compiled form is the same: the driver need not see both. POCL makes one per work-group size, and
- * another where a global size reaches 65536. */
+enum { LARGE = 65536 };
+
+bool launch_is_large(const struct launch *launch)
+{
+    return launch->global[0] >= LARGE || launch->global[1] >= LARGE || launch->global[2] >= LARGE;
+}
+
 static bool same_form(const struct launch *a, const struct launch *b)
 {
-    enum { LARGE = 65536 };
-    if (strcmp(a->source, b->source) || strcmp(a->kernel_name, b->kernel_name) || strcmp(a->options, b->options))
-        return false;
-    bool large_a = false, large_b = false;
-    for (int i = 0; i < 3; i++) {
-        if (a->local[i] != b->local[i]) return false;
-        large_a |= a->global[i] >= LARGE;
-        large_b |= b->global[i] >= LARGE;
-    }
-    return large_a == large_b;
+    return !strcmp(a->source, b->source) && !strcmp(a->kernel_name, b->kernel_name) &&
+        !strcmp(a->options, b->options) && !memcmp(a->local, b->local, sizeof(a->local)) &&
+        launch_is_large(a) == launch_is_large(b);
 }
 
 static bool seen_before(const struct launch_list *list, size_t which)
@@ -306,13 +305,25 @@ static bool seen_before(const struct launch_list *list, size_t which)
     return false;
 }
 
+void launch_smallest(const struct launch *launch, uint64_t global[3])
+{
+    bool large = launch_is_large(launch);
+    for (int i = 0; i < 3; i++) {
+        bool keep = large && launch->global[i] >= LARGE;
+        global[i] = keep ? size_round_up(LARGE, launch->local[i]) : launch->local[i];
+        large &= !keep;
+    }
+}
+
 tutti_status launch_list_warm_up(struct launch_list *list)
 {
     tutti_status status = TUTTI_OK;
+    if (builder_knows(list)) return TUTTI_OK;
     for (size_t i = 0; i < list->count; i++)
         if (list->launches[i].call || !seen_before(list, i)) TRY(launch_list_enqueue(list, i, i + 1, NULL));
     TRY(device_wait(list->device));
     programs_save(list->device);
+    builder_note(list);
 done:
     return status;
 }

@@ -68,11 +68,17 @@ void launch_grid(
 void launch_tasks(struct launch *launch, size_t x, size_t y, size_t z); /* x*y*z groups of one work-item */
 void launch_work(struct launch *launch, double flops, double bytes);
 
+/* Kernels whose compiled form is the same: the driver need not see both. POCL makes one per work-group size, and
+ * another where a global size reaches 65536 (launch_is_large). */
+bool launch_is_large(const struct launch *launch);
+/* The smallest grid of the same form. */
+void launch_smallest(const struct launch *launch, uint64_t global[3]);
+
 /* Builds programs, makes kernels, sets arguments. Buffers must outlive the list. */
 tutti_status launch_list_realise(
     struct launch_list *list, void (*progress)(void *user, int built, int total), void *user);
-/* Runs every kernel once so that nothing is compiled later (POCL compiles at first launch), several in parallel where
- * that helps. Buffers' contents are clobbered. */
+/* Runs every kernel once so that nothing is compiled later (POCL compiles at first launch), unless the driver's cache
+ * is known to have them all. Buffers' contents are clobbered. */
 tutti_status launch_list_warm_up(struct launch_list *list);
 /* Enqueues launches first .. last-1 on the device's queue. events: NULL, or one is written for each (profiling). */
 tutti_status launch_list_enqueue(struct launch_list *list, size_t first, size_t last, cl_event *events);

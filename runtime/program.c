@@ -101,7 +101,7 @@ static tutti_status build_failure(
         request->options && *request->options ? request->options : "none");
 }
 
-static char *all_options(const struct device *device, const struct program_request *request)
+char *program_options(const struct device *device, const struct program_request *request)
 {
     return memory_format("-cl-std=CL1.2 -w -DV=%d -DTUTTI_GPU=%d%s%s", device->can.vector_width,
         device->can.class == DEVICE_GPU, request->options && *request->options ? " " : "",
@@ -136,7 +136,7 @@ static tutti_status build(struct device *device, const struct program_request *r
     if (!text) FAIL(TUTTI_INTERNAL, "no kernels of the name '%s' are embedded in the library", request->source);
     made->source = text->name;
     made->options = memory_copy_text(request->options ? request->options : "");
-    options = all_options(device, request);
+    options = program_options(device, request);
     if (!made->options || !options) FAIL(TUTTI_NO_MEMORY, "no memory to build the kernels '%s'", request->source);
     double start = clock_seconds();
     made->program = program_cache_load(device, text->text, options);
@@ -266,7 +266,7 @@ void programs_save(struct device *device)
         struct program *program = &programs->list[i];
         if (program->from_cache || program->saved) continue;
         const struct program_request request = { program->source, program->options };
-        char *options = all_options(device, &request);
+        char *options = program_options(device, &request);
         if (options) program_cache_save(device, program_source(program->source), options, program->program);
         free(options);
         program->saved = true;

@@ -12,6 +12,8 @@ struct program_request {
     const char *source;  /* name of a file in clkernels/, without ".cl" */
     const char *options; /* "-DR=3 -DSTRIDE=1"; -DV=<vector width>, -DTUTTI_GPU=0/1 and -cl-std=CL1.2 are added */
 };
+/* All options that a program is built with; the caller frees them. NULL where there is no memory. */
+char *program_options(const struct device *device, const struct program_request *request);
 /* Builds all that are not built yet, in parallel; a failure names kernel family, device and the log's first error.
  * progress may be NULL; it is called from the threads that build, one call at a time. */
 tutti_status program_build_all(struct device *device, const struct program_request *requests, int count,

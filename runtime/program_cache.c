@@ -70,6 +70,16 @@ bool device_key(const struct device *device, char key[33])
     return good;
 }
 
+bool driver_key(const struct device *device, char key[33])
+{
+    struct text all = { 0 };
+    XXH128_hash_t hash;
+    append_device(&all, device);
+    bool good = hash_of(&all, &hash);
+    if (good) hexadecimal(hash, key);
+    return good;
+}
+
 static bool in_use(const struct device *device)
 {
     return device->runtime->cache_folder && !(device->quirks & QUIRK_KEEPS_CACHE);

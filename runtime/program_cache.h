@@ -11,5 +11,7 @@ void program_cache_save(struct device *device, const char *text, const char *opt
 /* A device with its driver, its class and this library's kernels as 32 hexadecimal digits, for files whose content
  * holds for just these. False where there is no memory for it. */
 bool device_key(const struct device *device, char key[33]);
+/* The same of the device and its driver alone. */
+bool driver_key(const struct device *device, char key[33]);
 
 #endif

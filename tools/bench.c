@@ -9,6 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 enum { DEFAULT_STEPS = 10, DEFAULT_WARM_UP = 2 };
 
@@ -29,16 +31,18 @@ struct bench {
     void *targets;
     double *milliseconds; /* of each timed step */
     size_t steps, room;
-    double build_s;
+    double build_s,
+        first_step_s; /* from tutti_compile() and from the start of the process to the end of the first step */
 };
 
 static const char *const modes[] = { "train", "infer", NULL };
 
 static const char *const details =
     "Inputs are random numbers, made once; a training step is upload, forward, loss, backward and update by SGD with\n"
-    "momentum 0.9. build_s is the time until the first step is done. Steps for warming up are not timed. Where steps "
-    "are\n"
-    "very short, --seconds gives as many of them as noise needs.";
+    "momentum 0.9. build_s is the time until the first step is done, first_step_s the same from the start of the\n"
+    "process. Steps for warming up are not timed. Where steps are very short, --seconds gives as many of them as "
+    "noise\n"
+    "needs.";
 
 static enum parsed parse(struct settings *s, int argc, char **argv)
 {
@@ -47,7 +51,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "batch", OPTION_INTEGER, &s->batch, "N", "samples of a step, over all devices (the model's if not given)", 1,
             1e9 },
         { "steps", OPTION_INTEGER, &s->steps, "N", "steps that are timed", 1, 1e6 },
-        { "warm-up", OPTION_INTEGER, &s->warm_up, "N", "steps before those", 1, 1e6 },
+        { "warm-up", OPTION_INTEGER, &s->warm_up, "N", "steps before those", 0, 1e6 },
         { "seconds", OPTION_NUMBER, &s->seconds, "X", "warm up, and time steps, for at least this long each", 0, 1e6 },
         { "input", OPTION_TEXT, &s->input, "CxHxW", "shape of a sample (the model's if not given)" },
         { "classes", OPTION_INTEGER, &s->classes, "N", "outputs (the model's if not given)", 1, 1e6 },
@@ -114,6 +118,28 @@ static tutti_status note_time(struct bench *bench, double milliseconds)
     return TUTTI_OK;
 }
 
+/* Since the system started this process, to a hundredth of a second; negative where it does not tell. */
+static double process_seconds(void)
+{
+    char line[1024] = "";
+    unsigned long long ticks = 0;
+    struct timespec now;
+    FILE *file = fopen("/proc/self/stat", "r");
+    const char *read = file ? fgets(line, sizeof(line), file) : NULL;
+    const char *rest = read ? strrchr(line, ')') : NULL; /* before it, the program's name, which may be anything */
+    if (file) fclose(file);
+    for (int field = 2; rest && field < 22; field++) rest = strchr(rest + 1, ' ');
+    if (!rest || sscanf(rest, "%llu", &ticks) != 1 || clock_gettime(CLOCK_BOOTTIME, &now) != 0) return -1;
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - (double)ticks / (double)sysconf(_SC_CLK_TCK);
+}
+
+static void first_step_done(struct bench *bench, double started)
+{
+    if (bench->build_s != 0) return;
+    bench->build_s = clock_seconds() - started;
+    bench->first_step_s = process_seconds();
+}
+
 static tutti_status warm_up(struct bench *bench, const struct settings *s, double started)
 {
     tutti_status status = TUTTI_OK;
@@ -122,13 +148,13 @@ static tutti_status warm_up(struct bench *bench, const struct settings *s, doubl
         status = run_step(bench, s->batch);
         if (i > 0) continue;
         begun = clock_seconds();
-        bench->build_s = begun - started;
+        first_step_done(bench, started);
     }
     return status;
 }
 
 /* Fills milliseconds in ascending order. */
-static tutti_status time_steps(struct bench *bench, const struct settings *s)
+static tutti_status time_steps(struct bench *bench, const struct settings *s, double started)
 {
     tutti_status status = TUTTI_OK;
     double begun = clock_seconds(), before = begun;
@@ -136,6 +162,7 @@ static tutti_status time_steps(struct bench *bench, const struct settings *s)
         status = run_step(bench, s->batch);
         double now = clock_seconds();
         if (status == TUTTI_OK) status = note_time(bench, 1000 * (now - before));
+        first_step_done(bench, started);
         before = clock_seconds();
     }
     if (status == TUTTI_OK) qsort(bench->milliseconds, bench->steps, sizeof(double), compare_numbers);
@@ -160,10 +187,11 @@ static int report(const struct bench *bench, const struct settings *s)
     double least = bench->milliseconds[0], middle = median(bench->milliseconds, bench->steps);
     uint64_t memory = memory_of_devices(&bench->session);
     if (!s->json) {
-        printf("%s %s, batch %lld: %.3f ms per step (min), %.3f ms (median), %.1f samples/s; built in %.1f s, %.1f MiB "
-               "on devices\n",
+        printf(
+            "%s %s, batch %lld: %.3f ms per step (min), %.3f ms (median), %.1f samples/s; built in %.1f s, first step "
+            "after %.2f s, %.1f MiB on devices\n",
             s->model, s->mode, (long long)s->batch, least, middle, 1000 * (double)s->batch / middle, bench->build_s,
-            (double)memory / (1 << 20));
+            bench->first_step_s, (double)memory / (1 << 20));
         return EXIT_DONE;
     }
     struct json_line line;
@@ -176,6 +204,7 @@ static int report(const struct bench *bench, const struct settings *s)
     json_line_number(&line, "ms_per_step_median", middle);
     json_line_number(&line, "samples_per_s", 1000 * (double)s->batch / middle);
     json_line_number(&line, "build_s", bench->build_s);
+    json_line_number(&line, "first_step_s", bench->first_step_s);
     json_line_unsigned(&line, "device_memory_bytes", memory);
     devices_json(&line, &bench->session);
     return json_line_end(&line) == TUTTI_OK ? EXIT_DONE : EXIT_WORK_FAILED;
@@ -218,7 +247,7 @@ static int run_bench(struct bench *bench, struct settings *s)
     status = warm_up(bench, s, started);
     if (status == TUTTI_OK) {
         tutti_report_reset(bench->session.trainer);
-        status = time_steps(bench, s);
+        status = time_steps(bench, s, started);
     }
     if (status != TUTTI_OK) return work_failed("bench", status, status_message());
     result = report(bench, s);

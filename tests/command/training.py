@@ -156,7 +156,7 @@ class Resuming(harness.CommandTest):
 
 class Bench(harness.CommandTest):
     FIELDS = {"model": str, "mode": str, "batch": int, "ms_per_step_min": float, "ms_per_step_median": float,
-              "samples_per_s": float, "build_s": float, "device_memory_bytes": int, "devices": list}
+              "samples_per_s": float, "build_s": float, "first_step_s": float, "device_memory_bytes": int, "devices": list}
 
     def bench(self, *arguments):
         line, = self.good("bench", *arguments, "--json").lines()

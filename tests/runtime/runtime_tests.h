@@ -7,6 +7,7 @@
 
 #include "runtime/device.h"
 
+Suite *builder_suite(void);
 Suite *discover_suite(void);
 Suite *memory_suite(void);
 Suite *program_suite(void);

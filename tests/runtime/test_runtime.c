@@ -114,6 +114,7 @@ int main(void)
         "TUTTI_SUB_DEVICES", "POCL_DEVICES" };
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) unsetenv(variables[i]);
     SRunner *runner = srunner_create(discover_suite());
+    srunner_add_suite(runner, builder_suite());
     srunner_add_suite(runner, memory_suite());
     srunner_add_suite(runner, program_suite());
     srunner_add_suite(runner, launch_suite());

@@ -1,0 +1,15 @@
+/* Kernels compiled ahead of the plan that launches them, see runtime/builder.h. */
+#ifndef PLAN_AHEAD_H
+#define PLAN_AHEAD_H
+
+#include "plan/passes.h"
+
+/* Has everything compiled that the plan, whose passes have run, will launch; and the first-use check of its kernels
+ * with the small plan, which may be NULL. Costs time only where it saves more. */
+void plan_build_ahead(struct plan *plan, struct plan *small);
+/* Handles that stand for buffers: good for emitting launches, and for nothing else. memory: NULL, or tells which values
+ * share theirs. */
+void ahead_operands(const struct memory_plan *memory, const struct problem *problem,
+    const struct implementation *implementation, struct operands *operands);
+
+#endif

@@ -1,0 +1,462 @@
+#include "runtime/builder.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "base/threads.h"
+#include "runtime/program.h"
+#include "runtime/program_cache.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+/* Starting helpers costs each of them about half a second; fewer programs are built sooner here. */
+enum { FEWEST_UNITS = 4, MOST_HELPERS = 16 };
+/* A program that the driver has in its cache is loaded in a tenth of this, and compiled in thrice this. */
+#define LOADED_WITHIN 0.25
+
+/* ------------------------------------------------------------------------------ what is compiled already ---- */
+
+/* Hashes of kernels in their compiled forms, of this driver. */
+struct builder {
+    char *path;
+    uint64_t *known;
+    size_t count, capacity;
+};
+
+static bool in_use(const struct device *device)
+{
+    return device->runtime->cache_folder && (device->quirks & QUIRK_BUILDS_SERIALLY);
+}
+
+static void learn(struct builder *builder, uint64_t form)
+{
+    void *array = builder->known;
+    if (memory_grow(&array, &builder->capacity, builder->count + 1, sizeof(*builder->known)) != TUTTI_OK) return;
+    builder->known = array;
+    builder->known[builder->count++] = form;
+}
+
+static bool knows(const struct builder *builder, uint64_t form)
+{
+    for (size_t i = 0; i < builder->count; i++)
+        if (builder->known[i] == form) return true;
+    return false;
+}
+
+static struct builder *builder_of(struct device *device)
+{
+    enum { MOST = 1 << 20 };
+    if (device->builder) return device->builder;
+    struct builder *builder = memory_new(1, sizeof(*builder));
+    if (!builder) return NULL;
+    device->builder = builder;
+    char key[33], *end;
+    if (driver_key(device, key)) builder->path = memory_format("%s/%s.compiled", device->runtime->cache_folder, key);
+    unsigned char *data = NULL;
+    size_t size = 0;
+    if (!builder->path || access(builder->path, R_OK) || file_read(builder->path, MOST, &data, &size) != TUTTI_OK)
+        return builder;
+    char *text = memory_format("%.*s", (int)size, (char *)data);
+    for (const char *at = text; at && *at; at = end) {
+        uint64_t form = strtoull(at, &end, 16);
+        if (end == at) break;
+        learn(builder, form);
+    }
+    free(text);
+    free(data);
+    return builder;
+}
+
+void builder_free(struct device *device)
+{
+    if (!device->builder) return;
+    free(device->builder->path);
+    free(device->builder->known);
+    free(device->builder);
+    device->builder = NULL;
+}
+
+static void save(struct device *device)
+{
+    const struct builder *builder = device->builder;
+    struct text text = { 0 };
+    struct atomic_file *file = NULL;
+    if (!builder->path) return;
+    for (size_t i = 0; i < builder->count; i++) text_append(&text, "%016llx\n", (unsigned long long)builder->known[i]);
+    bool written = !text.failed && folder_make(device->runtime->cache_folder) == TUTTI_OK &&
+        atomic_file_open(&file, builder->path) == TUTTI_OK;
+    if (written && atomic_file_write(file, text.data, text.size) != TUTTI_OK) {
+        atomic_file_abandon(file);
+        written = false;
+    }
+    if (!written || atomic_file_commit(file) != TUTTI_OK)
+        log_info(&device->runtime->log, "what was compiled is not noted on disk: %s", status_message());
+    text_free(&text);
+}
+
+/* -------------------------------------------------------------------------------------------------- units ---- */
+
+/* A kernel in the form in which it is launched. */
+struct form {
+    const struct launch *launch;
+    uint64_t program, hash;
+    bool missing;
+};
+
+struct forms {
+    struct form *list;
+    size_t count, capacity;
+};
+
+/* 0 where it cannot be told. The form is what same_form() in launch.c compares. */
+static void hash_form(struct device *device, const struct launch *launch, struct form *form)
+{
+    const struct program_request request = { launch->source, launch->options };
+    const char *source = program_source(launch->source);
+    char *options = program_options(device, &request);
+    struct text text = { 0 };
+    *form = (struct form) { .launch = launch };
+    if (!source || !options) goto done;
+    form->program = XXH3_64bits(source, strlen(source)) ^ XXH3_64bits(options, strlen(options));
+    text_append(&text, "%llx %s", (unsigned long long)form->program, launch->kernel_name);
+    for (int i = 0; i < 3; i++) text_append(&text, " %zu", launch->local[i]);
+    text_append(&text, " %d", launch_is_large(launch));
+    if (!text.failed) form->hash = XXH3_64bits(text.data, text.size);
+done:
+    free(options);
+    text_free(&text);
+}
+
+/* Each form once, those of one program beside each other. */
+static int compare_forms(const void *a, const void *b)
+{
+    const struct form *x = a, *y = b;
+    if (x->program != y->program) return x->program < y->program ? -1 : 1;
+    return (x->hash > y->hash) - (x->hash < y->hash);
+}
+
+static tutti_status forms_find(const struct launch_list *list, struct forms *forms)
+{
+    const struct builder *builder = builder_of(list->device);
+    *forms = (struct forms) { .list = memory_new(list->count + 1, sizeof(*forms->list)) };
+    if (!builder || !forms->list) return TUTTI_NO_MEMORY;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct launch *launch = &list->launches[i];
+        if (launch->call || launch->fault) continue;
+        hash_form(list->device, launch, &forms->list[forms->count]);
+        if (forms->list[forms->count].hash) forms->count++;
+    }
+    qsort(forms->list, forms->count, sizeof(*forms->list), compare_forms);
+    size_t all = forms->count;
+    forms->count = 0;
+    for (size_t i = 0; i < all; i++) {
+        if (forms->count && forms->list[i].hash == forms->list[forms->count - 1].hash) continue;
+        forms->list[forms->count] = forms->list[i];
+        forms->list[forms->count].missing = !knows(builder, forms->list[i].hash);
+        forms->count++;
+    }
+    return TUTTI_OK;
+}
+
+bool builder_knows(const struct launch_list *list)
+{
+    struct forms forms = { 0 };
+    if (!in_use(list->device)) return false;
+    bool known = forms_find(list, &forms) == TUTTI_OK;
+    for (size_t i = 0; i < forms.count; i++) known &= !forms.list[i].missing;
+    free(forms.list);
+    return known;
+}
+
+void builder_note(const struct launch_list *list)
+{
+    struct forms forms = { 0 };
+    if (!in_use(list->device)) return;
+    bool changed = false;
+    if (forms_find(list, &forms) == TUTTI_OK)
+        for (size_t i = 0; i < forms.count; i++)
+            if (forms.list[i].missing) {
+                learn(list->device->builder, forms.list[i].hash);
+                changed = true;
+            }
+    free(forms.list);
+    if (changed) save(list->device);
+}
+
+/* The next program at or after *from of which a form is missing: its forms are first .. *from - 1. */
+static bool next_unit(const struct forms *forms, size_t *from, size_t *first)
+{
+    while (*from < forms->count) {
+        bool missing = false;
+        *first = *from;
+        for (; *from < forms->count && forms->list[*from].program == forms->list[*first].program; (*from)++)
+            missing |= forms->list[*from].missing;
+        if (missing) return true;
+    }
+    return false;
+}
+
+static int count_units(const struct forms *forms)
+{
+    int count = 0;
+    for (size_t from = 0, first; next_unit(forms, &from, &first);) count++;
+    return count;
+}
+
+/* ------------------------------------------------------------------------------------------------ helpers ---- */
+
+struct helper {
+    pid_t process;
+    int socket;         /* -1: gone */
+    bool busy;          /* with a unit, not only with its start */
+    size_t first, last; /* forms of the unit: until before last */
+};
+
+struct helpers {
+    struct device *device;
+    const struct forms *forms;
+    size_t next; /* form to go on from */
+    struct helper list[MOST_HELPERS];
+    int count, built, total;
+};
+
+/* The caller's; NULL: none is wanted or found. Beside the library: where it is installed, or in the build folder. */
+static char *helper_path(void)
+{
+    static const char *const places[] = { TUTTI_LIBEXEC_FROM_LIB "/tutti-build", "runtime/tutti-build" };
+    const char *given = secure_getenv("TUTTI_HELPER");
+    Dl_info library;
+    if (given && *given) return strcmp(given, "off") ? memory_copy_text(given) : NULL;
+    if (!dladdr((const void *)&builder_prepare, &library) || !library.dli_fname) return NULL;
+    const char *slash = strrchr(library.dli_fname, '/');
+    for (size_t i = 0; slash && i < sizeof(places) / sizeof(places[0]); i++) {
+        char *path = places[i][0] == '/'
+            ? memory_copy_text(places[i])
+            : memory_format("%.*s/%s", (int)(slash - library.dli_fname), library.dli_fname, places[i]);
+        if (path && access(path, X_OK) == 0) return path;
+        free(path);
+    }
+    return NULL;
+}
+
+static bool send_all(int socket, const void *data, size_t bytes)
+{
+    for (size_t sent = 0; sent < bytes;) {
+        ssize_t count = send(socket, (const char *)data + sent, bytes - sent, MSG_NOSIGNAL);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) return false;
+        sent += (size_t)count;
+    }
+    return true;
+}
+
+/* Ordinary signals as if started from a shell, whatever the embedding program has set. */
+static int spawn(const char *path, int socket, pid_t *process)
+{
+    extern char **environ;
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    char *const arguments[] = { "tutti-build", NULL };
+    if (posix_spawn_file_actions_init(&files)) return ENOMEM;
+    if (posix_spawnattr_init(&attributes)) {
+        posix_spawn_file_actions_destroy(&files);
+        return ENOMEM;
+    }
+    sigemptyset(&none);
+    sigfillset(&all);
+    int error = posix_spawn_file_actions_adddup2(&files, socket, STDIN_FILENO);
+    if (!error) error = posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    if (!error) error = posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    if (!error) error = posix_spawnattr_setsigmask(&attributes, &none);
+    if (!error) error = posix_spawnattr_setsigdefault(&attributes, &all);
+    if (!error) error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    if (!error) error = posix_spawn(process, path, &files, &attributes, arguments, environ);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+    return error;
+}
+
+static void helper_end(struct helper *helper)
+{
+    close(helper->socket);
+    helper->socket = -1;
+    helper->busy = false;
+}
+
+/* Appends one to the list; false: none can be had. */
+static bool helper_start(struct helpers *helpers, const char *path)
+{
+    struct helper *helper = &helpers->list[helpers->count];
+    const struct timeval patience = { .tv_sec = BUILDER_PATIENCE_S };
+    struct builder_greeting greeting = { .magic = BUILDER_MAGIC };
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) return false;
+    *helper = (struct helper) { .socket = ends[0] };
+    int error = spawn(path, ends[1], &helper->process);
+    close(ends[1]);
+    if (error) {
+        log_info(&helpers->device->runtime->log, "the helper '%s' does not start: %s", path, strerror(error));
+        helper_end(helper);
+        return false;
+    }
+    helpers->count++;
+    snprintf(greeting.platform, sizeof(greeting.platform), "%s", helpers->device->can.platform);
+    snprintf(greeting.device, sizeof(greeting.device), "%s", helpers->device->can.name);
+    if (setsockopt(helper->socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) ||
+        !send_all(helper->socket, &greeting, sizeof(greeting)))
+        helper_end(helper);
+    return true;
+}
+
+/* Children of ours, until waited for: they have seen the end of their sockets. One that has not ended by then is stuck
+ * in the driver or stopped. */
+static void reap(struct helper *helper)
+{
+    enum { STEP_MS = 2 };
+    pid_t found = 0;
+    if (helper->socket >= 0) helper_end(helper);
+    for (int waited = 0; waited < 2000 && (found = waitpid(helper->process, NULL, WNOHANG)) == 0; waited += STEP_MS)
+        poll(NULL, 0, STEP_MS);
+    if (found != 0) return; /* or somebody else has reaped it */
+    kill(helper->process, SIGKILL);
+    while (waitpid(helper->process, NULL, 0) < 0 && errno == EINTR) continue;
+}
+
+static void describe(const struct launch *launch, struct builder_launch *wire)
+{
+    memset(wire, 0, sizeof(*wire));
+    snprintf(wire->kernel, sizeof(wire->kernel), "%s", launch->kernel_name);
+    wire->dimensions = launch->dimensions;
+    wire->arguments = launch->count;
+    launch_smallest(launch, wire->global);
+    for (int i = 0; i < 3; i++) wire->local[i] = launch->local[i];
+    for (int i = 0; i < launch->count; i++) {
+        const struct launch_argument *argument = &launch->arguments[i];
+        wire->argument[i].kind = (uint32_t)argument->kind;
+        wire->argument[i].size = (uint32_t)argument->size;
+        if (argument->kind == ARGUMENT_BUFFER && !argument->value.buffer) wire->argument[i].size = 0;
+        if (argument->kind == ARGUMENT_BYTES)
+            memcpy(&wire->argument[i].value, &argument->value, sizeof(wire->argument[i].value));
+    }
+}
+
+static bool send_unit(const struct helpers *helpers, const struct helper *helper)
+{
+    const struct form *forms = helpers->forms->list;
+    const struct launch *any = forms[helper->first].launch;
+    const struct program_request request = { any->source, any->options };
+    const char *source = program_source(request.source);
+    char *options = program_options(helpers->device, &request);
+    struct builder_launch wire;
+    bool good = options != NULL;
+    if (good) {
+        struct builder_unit unit = { .text_bytes = (uint32_t)strlen(source) + 1,
+            .options_bytes = (uint32_t)strlen(options) + 1,
+            .launches = (uint32_t)(helper->last - helper->first) };
+        good = send_all(helper->socket, &unit, sizeof(unit)) && send_all(helper->socket, source, unit.text_bytes) &&
+            send_all(helper->socket, options, unit.options_bytes);
+    }
+    for (size_t i = helper->first; i < helper->last && good; i++) {
+        describe(forms[i].launch, &wire);
+        good = send_all(helper->socket, &wire, sizeof(wire));
+    }
+    free(options);
+    return good;
+}
+
+/* Takes a helper's answer and gives it the next unit. */
+static void attend(struct helpers *helpers, struct helper *helper, void (*progress)(void *, int, int), void *user)
+{
+    char what = 0;
+    if (recv(helper->socket, &what, 1, 0) != 1) {
+        if (helper->busy)
+            log_info(&helpers->device->runtime->log,
+                "a helper that compiles kernels ended early: they are compiled "
+                "in this process");
+        helper_end(helper);
+        return;
+    }
+    for (size_t i = helper->first; helper->busy && what == BUILDER_DONE && i < helper->last; i++)
+        if (helpers->forms->list[i].missing) learn(helpers->device->builder, helpers->forms->list[i].hash);
+    helpers->built += helper->busy;
+    if (helper->busy && progress) progress(user, helpers->built, helpers->total);
+    helper->busy = next_unit(helpers->forms, &helpers->next, &helper->first);
+    helper->last = helpers->next;
+    if (!helper->busy || !send_unit(helpers, helper)) helper_end(helper);
+}
+
+static void work(struct helpers *helpers, void (*progress)(void *, int, int), void *user)
+{
+    struct pollfd waits[MOST_HELPERS];
+    while (true) {
+        int alive = 0;
+        for (int i = 0; i < helpers->count; i++) {
+            waits[i] = (struct pollfd) { .fd = helpers->list[i].socket, .events = POLLIN };
+            alive += helpers->list[i].socket >= 0;
+        }
+        if (!alive) return;
+        int ready = poll(waits, (nfds_t)helpers->count, 1000 * BUILDER_PATIENCE_S);
+        if (ready < 0 && errno == EINTR) continue;
+        if (ready <= 0) return;
+        for (int i = 0; i < helpers->count; i++)
+            if (waits[i].fd >= 0 && waits[i].revents) attend(helpers, &helpers->list[i], progress, user);
+    }
+}
+
+/* With nothing missing: whether the driver's cache was emptied behind our back. The program is needed anyway. */
+static bool driver_forgot(const struct launch_list *list, const struct forms *forms)
+{
+    const struct launch *launch = forms->list[0].launch;
+    const struct program_request request = { launch->source, launch->options };
+    double start = clock_seconds();
+    tutti_status status = program_build_all(list->device, &request, 1, NULL, NULL);
+    return status == TUTTI_OK && clock_seconds() - start > LOADED_WITHIN;
+}
+
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+
+void builder_prepare(const struct launch_list *list, void (*progress)(void *user, int built, int total), void *user)
+{
+    struct device *device = list->device;
+    struct helpers helpers = { .device = device };
+    struct forms forms = { 0 };
+    char *path = in_use(device) ? helper_path() : NULL;
+    /* One device after another: the next one finds what this one's helpers have compiled. */
+    pthread_mutex_lock(&one_at_a_time);
+    builder_free(device);
+    if (!path || forms_find(list, &forms) != TUTTI_OK || forms.count == 0) goto done;
+    helpers.forms = &forms;
+    helpers.total = count_units(&forms);
+    if (helpers.total == 0 && driver_forgot(list, &forms)) {
+        for (size_t i = 0; i < forms.count; i++) forms.list[i].missing = true;
+        device->builder->count = 0;
+        helpers.total = count_units(&forms);
+    }
+    if (helpers.total < FEWEST_UNITS) goto done;
+    double start = clock_seconds();
+    int wanted = helpers.total / 2 < device->runtime->threads ? helpers.total / 2 : device->runtime->threads;
+    while (helpers.count < wanted && helpers.count < MOST_HELPERS && helper_start(&helpers, path)) continue;
+    work(&helpers, progress, user);
+    for (int i = 0; i < helpers.count; i++) reap(&helpers.list[i]);
+    if (helpers.built) save(device);
+    log_debug(&device->runtime->log, "%d of %d programs compiled ahead by %d helpers in %.1f s", helpers.built,
+        helpers.total, helpers.count, clock_seconds() - start);
+done:
+    pthread_mutex_unlock(&one_at_a_time);
+    free(forms.list);
+    free(path);
+}

@@ -1,0 +1,50 @@
+/* Compiling ahead, in helper processes. Some drivers compile one kernel at a time however many threads ask, and keep
+ * what they compiled in a cache of their own on disk: several processes fill that cache side by side, and this one
+ * loads from it. Whatever a helper does not do (missing, died, refused, too slow) is compiled in this process later, so
+ * nothing depends on helpers but time; and a kernel that crashes the compiler crashes a helper.
+ *
+ * The helper is found beside the library (libexec), or by TUTTI_HELPER: a path, or "off". Helpers are children of this
+ * process for as long as a call of builder_prepare() takes: an embedding program with a SIGCHLD handler sees them end,
+ * and may reap them. They inherit the environment, /dev/null as standard streams, and no other descriptor. */
+#ifndef RUNTIME_BUILDER_H
+#define RUNTIME_BUILDER_H
+
+#include "runtime/launch.h"
+
+/* Compiles what these launches need and this driver has not compiled before. Does nothing on other drivers. Never
+ * fails. Buffers of the launches need not exist: only NULL and not NULL are told apart. */
+void builder_prepare(const struct launch_list *list, void (*progress)(void *user, int built, int total), void *user);
+/* Whether all kernels of the list are in the driver's own cache, as far as is known: they need no warming up. */
+bool builder_knows(const struct launch_list *list);
+/* Notes, on disk, that the list's kernels were compiled. */
+void builder_note(const struct launch_list *list);
+void builder_free(struct device *device); /* when a device is closed */
+
+/* ---- what goes over the socket: a greeting, then units, each of which is answered by one byte ---- */
+
+#define BUILDER_MAGIC "TUTTIB1"
+enum { BUILDER_NAME = 128, BUILDER_PATIENCE_S = 120 };
+
+struct builder_greeting {
+    char magic[8];
+    char platform[BUILDER_NAME], device[BUILDER_NAME];
+};
+
+/* Followed by the text, the options (both with their NUL) and the launches. */
+struct builder_unit {
+    uint32_t text_bytes, options_bytes, launches;
+};
+
+struct builder_launch {
+    char kernel[BUILDER_NAME];
+    int32_t dimensions, arguments;
+    uint64_t global[3], local[3];
+    struct builder_argument {
+        uint32_t kind, size; /* of struct launch_argument; a buffer's size: 0 where it is NULL */
+        uint64_t value;      /* the bytes */
+    } argument[LAUNCH_ARGUMENTS];
+};
+
+enum builder_answer { BUILDER_READY = 'r', BUILDER_DONE = 'd', BUILDER_FAILED = 'f' };
+
+#endif

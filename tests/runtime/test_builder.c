@@ -1,0 +1,251 @@
+/* Helper processes that compile ahead: what they do, and that nothing depends on them. */
+#include "runtime_tests.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "runtime/builder.h"
+#include "runtime/memory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PROGRAMS = 6, ITEMS = 64 };
+
+/* Programs that no other test builds, with one kernel each. */
+static void make_launches(struct device *device, struct launch_list *list, cl_mem in, cl_mem out)
+{
+    launch_list_init(list, device);
+    for (int i = 0; i < PROGRAMS; i++) {
+        struct launch *launch = launch_add(list, "check", "check_copy", "-DBUILDER=%d", i);
+        launch_buffer(launch, in);
+        launch_buffer(launch, out);
+        launch_grid(launch, 1, ITEMS, 1, 1, ITEMS, 1, 1);
+    }
+}
+
+/* The driver compiles what helpers did not; each kernel does its work. */
+static void run_launches(struct device *device)
+{
+    cl_mem in = NULL, out = NULL;
+    struct launch_list list;
+    float sent[ITEMS], got[ITEMS];
+    for (int i = 0; i < ITEMS; i++) sent[i] = (float)i;
+    expect_ok(buffer_new(device, sizeof(sent), &in));
+    expect_ok(buffer_new(device, sizeof(sent), &out));
+    make_launches(device, &list, in, out);
+    expect_ok(buffer_write(device, in, 0, sent, sizeof(sent)));
+    expect_ok(launch_list_realise(&list, NULL, NULL));
+    expect_ok(launch_list_warm_up(&list));
+    expect_ok(launch_list_enqueue(&list, 0, list.count, NULL)); /* kernels that are known were not warmed up */
+    expect_ok(buffer_read(device, out, 0, got, sizeof(got)));
+    ck_assert_mem_eq(sent, got, sizeof(sent));
+    launch_list_free(&list);
+    buffer_free(&in);
+    buffer_free(&out);
+}
+
+static int descriptors(void)
+{
+    int count = 0;
+    DIR *all = opendir("/proc/self/fd");
+    ck_assert_ptr_nonnull(all);
+    while (readdir(all)) count++;
+    closedir(all);
+    return count;
+}
+
+static int progress_calls;
+
+static void on_progress(void *user, int built, int total)
+{
+    (void)user;
+    ck_assert_int_eq(built, ++progress_calls);
+    ck_assert_int_eq(total, PROGRAMS);
+}
+
+/* With stand-ins for buffers, as plans do; nothing may be left of the helpers afterwards. */
+static void prepare(struct device *device)
+{
+    struct launch_list list;
+    const int before = descriptors();
+    progress_calls = 0;
+    make_launches(device, &list, (cl_mem)(uintptr_t)1, (cl_mem)(uintptr_t)2);
+    builder_prepare(&list, on_progress, NULL);
+    launch_list_free(&list);
+    ck_assert_int_eq(descriptors(), before);
+    errno = 0;
+    ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1); /* no child is left, alive or dead */
+    ck_assert_int_eq(errno, ECHILD);
+}
+
+/* A shell script in the test's folder as the helper. */
+static void use_script(const char *text)
+{
+    char *path = memory_format("%s/helper", folder());
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fprintf(file, "#!/bin/sh\n%s\n", text);
+    fclose(file);
+    ck_assert_int_eq(chmod(path, 0700), 0);
+    ck_assert_int_eq(setenv("TUTTI_HELPER", path, 1), 0);
+    free(path);
+}
+
+static struct device *begin(int threads)
+{
+    tutti_runtime *runtime = open_runtime(&(tutti_runtime_options) { .devices = "pthread", .threads = threads });
+    return &runtime->devices[0];
+}
+
+START_TEST(helpers_compile_ahead)
+{
+    struct device *device = begin(3);
+    struct launch_list list;
+    prepare(device);
+    ck_assert_int_eq(progress_calls, PROGRAMS);
+    ck_assert(logged("6 of 6 programs compiled ahead by 3 helpers"));
+    run_launches(device);
+    make_launches(device, &list, NULL, NULL);
+    ck_assert(builder_knows(&list));
+    list.launches[0].local[0] = ITEMS / 2;
+    ck_assert(!builder_knows(&list));
+    launch_list_free(&list);
+    prepare(device);
+    ck_assert_int_eq(progress_calls, 0);
+    device_end(device);
+    ck_assert_int_eq(files_ending(".compiled"), 1);
+}
+END_TEST
+
+START_TEST(known_kernels_are_known_to_the_next_process)
+{
+    struct device *device = begin(2);
+    struct launch_list list;
+    run_launches(device);
+    device_end(device);
+    device = begin(2);
+    make_launches(device, &list, NULL, NULL);
+    ck_assert(builder_knows(&list));
+    launch_list_free(&list);
+    device_end(device);
+}
+END_TEST
+
+/* What a kernel does to a helper's memory, and a program that does not build, hurt the helper alone. */
+START_TEST(bad_programs_hurt_nobody)
+{
+    struct device *device = begin(2);
+    struct launch_list list;
+    launch_list_init(&list, device);
+    for (int i = 0; i < PROGRAMS; i++) {
+        struct launch *launch =
+            launch_add(&list, "check", i == 1 ? "none" : "check_copy", i == 0 ? "-Dfloat=nonsense" : "-DBUILDER=%d", i);
+        if (i != 2) launch_buffer(launch, (cl_mem)(uintptr_t)1); /* NULL: the kernel crashes */
+        if (i == 2) launch_buffer(launch, NULL);
+        launch_buffer(launch, (cl_mem)(uintptr_t)1);
+        launch_grid(launch, 1, ITEMS, 1, 1, ITEMS, 1, 1);
+    }
+    builder_prepare(&list, NULL, NULL);
+    launch_list_free(&list);
+    run_launches(device);
+    device_end(device);
+}
+END_TEST
+
+static const char *const strange_helpers[] = { "exit 0", "exit 3", "kill -9 $$", "printf r; exit 0", "printf xyz >&0",
+    "printf rr >&0; sleep 1", "head -c 200 >/dev/null; exec <&-" };
+
+START_TEST(strange_helpers_cost_time_only)
+{
+    use_script(strange_helpers[_i]);
+    struct device *device = begin(2);
+    prepare(device);
+    run_launches(device);
+    device_end(device);
+}
+END_TEST
+
+START_TEST(no_helper_is_fine)
+{
+    static const char *const choices[] = { "off", "/nowhere/at/all", "/" };
+    ck_assert_int_eq(setenv("TUTTI_HELPER", choices[_i], 1), 0);
+    struct device *device = begin(2);
+    prepare(device);
+    ck_assert_int_eq(progress_calls, 0);
+    run_launches(device);
+    device_end(device);
+}
+END_TEST
+
+static int ends[2]; /* of a pipe that children would inherit */
+
+/* While helpers run, with our own end closed: the pipe is closed for good when none of them has it. */
+static void expect_closed(void *user, int built, int total)
+{
+    struct pollfd wait = { .fd = ends[0], .events = POLLIN };
+    (void)user;
+    if (built < total) return;
+    close(ends[1]);
+    ck_assert_int_eq(poll(&wait, 1, 10000), 1);
+    ck_assert(wait.revents & POLLHUP);
+    progress_calls++;
+}
+
+START_TEST(open_files_are_not_inherited)
+{
+    struct device *device = begin(2);
+    struct launch_list list;
+    ck_assert_int_eq(pipe(ends), 0);
+    make_launches(device, &list, (cl_mem)(uintptr_t)1, (cl_mem)(uintptr_t)2);
+    builder_prepare(&list, expect_closed, NULL);
+    ck_assert_int_eq(progress_calls, 1);
+    launch_list_free(&list);
+    close(ends[0]);
+    device_end(device);
+}
+END_TEST
+
+/* The embedding program may ignore its children's ends and block signals. */
+START_TEST(signals_are_not_inherited)
+{
+    struct sigaction ignored = { .sa_handler = SIG_IGN }, before;
+    sigset_t all, mask;
+    /* The C library itself ignores two real-time signals. */
+    use_script("test \"$(grep -cE 'Sig(Blk:.0000000000000000|Ign:.0000000[01][08]0000000)' /proc/self/status)\" = 2 && "
+               "touch \"$0\".found");
+    struct device *device = begin(2);
+    sigfillset(&all);
+    ck_assert_int_eq(sigaction(SIGCHLD, &ignored, &before), 0);
+    ck_assert_int_eq(pthread_sigmask(SIG_SETMASK, &all, &mask), 0);
+    prepare(device);
+    ck_assert_int_eq(pthread_sigmask(SIG_SETMASK, &mask, NULL), 0);
+    ck_assert_int_eq(sigaction(SIGCHLD, &before, NULL), 0);
+    ck_assert_int_eq(files_ending(".found"), 1);
+    device_end(device);
+}
+END_TEST
+
+Suite *builder_suite(void)
+{
+    Suite *suite = suite_create("builder");
+    TCase *tests = tcase_create("builder");
+    tcase_add_checked_fixture(tests, folder_begin, folder_end);
+    tcase_add_test(tests, helpers_compile_ahead);
+    tcase_add_test(tests, known_kernels_are_known_to_the_next_process);
+    tcase_add_test(tests, bad_programs_hurt_nobody);
+    tcase_add_loop_test(
+        tests, strange_helpers_cost_time_only, 0, (int)(sizeof(strange_helpers) / sizeof(strange_helpers[0])));
+    tcase_add_loop_test(tests, no_helper_is_fine, 0, 3);
+    tcase_add_test(tests, open_files_are_not_inherited);
+    tcase_add_test(tests, signals_are_not_inherited);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
