@@ -284,7 +284,11 @@ typedef struct tutti_training {
     bool exact;           /* no algorithm that rounds more than the plain sum: no Winograd */
     bool tune;            /* measure the kernels that a device has never measured for these shapes (seconds to minutes)
                              and keep the results in the cache folder, where every later run finds them */
-    uint64_t reserved[7];
+    /* Called while kernels are built, which takes from nothing to a minute: by the threads that build, one call at a
+     * time for each device. May be NULL. */
+    void (*building)(void *user, int built, int total);
+    void *building_user;
+    uint64_t reserved[5];
 } tutti_training;
 
 /* Makes plans and replicas on every opened device. NULL on failure. The network must outlive the trainer. */

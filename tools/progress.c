@@ -31,7 +31,7 @@ void progress_clear(struct progress *progress)
     progress->bar_shown = false;
 }
 
-void progress_note(struct progress *progress, const char *text)
+static void note(struct progress *progress, const char *text)
 {
     if (!progress->terminal) return;
     fprintf(stderr, "\r\033[K%.*s", progress->columns - 1, text);
@@ -87,7 +87,7 @@ static void show_step(struct progress *progress, const tutti_progress *step, dou
     text_append(&text, "  %.0f samples/s", step->samples_per_s);
     append_time(&text, seconds_left(progress, step, now));
     if (!text.failed && progress->terminal)
-        progress_note(progress, text.data);
+        note(progress, text.data);
     else if (!text.failed)
         fprintf(stderr, "%s\n", text.data);
     text_free(&text);
@@ -116,4 +116,21 @@ void progress_show(struct progress *progress, const tutti_progress *step)
         if (progress->terminal || progress->shown != 0) show_step(progress, step, now);
         progress->shown = now;
     }
+}
+
+void progress_building(struct progress *progress, int built, int total)
+{
+    char text[64];
+    double now = clock_seconds(), last = progress->shown != 0 ? progress->shown : progress->started;
+    if (built == total) {
+        progress_clear(progress);
+        return;
+    }
+    if (now - last < (progress->terminal ? PERIOD_BAR_S : PERIOD_LINES_S)) return;
+    progress->shown = now;
+    snprintf(text, sizeof(text), "building kernels: %d of %d programs", built, total);
+    if (progress->terminal)
+        note(progress, text);
+    else
+        fprintf(stderr, "%s\n", text);
 }

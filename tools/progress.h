@@ -18,8 +18,8 @@ struct progress {
 void progress_begin(struct progress *progress, int64_t step_limit);
 /* Shows a step, or the end of an epoch; steps are shown a few times a second on a terminal, else every ten seconds. */
 void progress_show(struct progress *progress, const tutti_progress *step);
-/* Shows a text in the bar's place; on a terminal only. */
-void progress_note(struct progress *progress, const char *text);
+/* Shows how many programs are built: a line that moves, or plain lines now and then. */
+void progress_building(struct progress *progress, int built, int total);
 /* Removes the bar, before other lines are written. */
 void progress_clear(struct progress *progress);
 

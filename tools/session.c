@@ -1,5 +1,8 @@
 #include "tools/session.h"
 
+#include "tools/progress.h"
+
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,13 +76,32 @@ int session_build(struct session *session, const struct model *model, tutti_shap
     return work_failed(session->command, status, message);
 }
 
+/* The first time on a device, kernels are built for seconds: people see why they wait. */
+struct building {
+    pthread_mutex_t lock; /* devices build at the same time */
+    struct progress progress;
+};
+
+static void on_building(void *user, int built, int total)
+{
+    struct building *building = user;
+    pthread_mutex_lock(&building->lock);
+    progress_building(&building->progress, built, total);
+    pthread_mutex_unlock(&building->lock);
+}
+
 int session_compile(struct session *session, tutti_training *training)
 {
+    static struct building building = { .lock = PTHREAD_MUTEX_INITIALIZER }; /* later plans report their building too */
+    progress_begin(&building.progress, 0);
+    training->building = on_building;
+    training->building_user = &building;
     training->shares = session->shares_given ? session->shares : NULL;
     training->micro_batch = session->micro_batch;
     training->exact = session->exact;
     training->tune = session->tune;
     session->trainer = tutti_compile(session->network, session->output, training);
+    progress_clear(&building.progress);
     if (session->trainer) return EXIT_DONE;
     return work_failed(session->command, TUTTI_INTERNAL, tutti_message(session->runtime));
 }

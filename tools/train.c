@@ -224,14 +224,10 @@ static int report_results(struct training *training)
                                         : work_failed("train", training->output, "standard output cannot be written");
 }
 
-/* The first time on a device, kernels are built for seconds: people see why they wait. */
 static int compile(struct training *training, tutti_training *choice)
 {
     double started = clock_seconds();
-    progress_begin(&training->progress, 0);
-    progress_note(&training->progress, "building kernels ...\r" /* a failure overwrites it */);
     int result = session_compile(&training->session, choice);
-    progress_clear(&training->progress);
     if (result == EXIT_DONE) fprintf(stderr, "ready after %.1f s\n", clock_seconds() - started);
     return result;
 }

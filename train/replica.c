@@ -176,7 +176,9 @@ static struct plan_options options_of(const struct replica *replica, enum plan_m
         .loss = replica->trainer->loss,
         .exact = replica->trainer->exact,
         .parameters = replica->parameters,
-        .gradients = mode == PLAN_TRAIN ? replica->gradients : NULL };
+        .gradients = mode == PLAN_TRAIN ? replica->gradients : NULL,
+        .progress = replica->trainer->building,
+        .user = replica->trainer->building_user };
     /* The largest arena serves all plans: only one of them runs at a time. */
     for (int i = 0; i < REPLICA_PLANS; i++) {
         const struct plan *plan = replica->plans[i].plan;

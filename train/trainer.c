@@ -58,6 +58,8 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
     trainer->seed = training->seed;
     trainer->exact = training->exact;
     trainer->tune = training->tune;
+    trainer->building = training->building;
+    trainer->building_user = training->building_user;
     trainer->batch = training->batch ? training->batch : 32;
     trainer->batch_given = training->batch != 0;
     trainer->micro_batch = training->micro_batch;

@@ -16,6 +16,8 @@ struct tutti_trainer {
     tutti_loss loss;
     struct optimizer optimizer;
     bool exact, tune;
+    void (*building)(void *user, int built, int total); /* of struct tutti_training */
+    void *building_user;
     uint64_t seed;
     int64_t batch, micro_batch;                     /* micro_batch 0: no limit but memory */
     bool batch_given;                               /* by the caller, not the default */
