@@ -6,7 +6,7 @@
 #include "layers/layers.h"
 
 /* Scratch of a task, and the transformed weights up to which they are kept in memory. */
-enum { FUSED_BYTES = 600 << 10, FUSED_WEIGHTS_BYTES = 10 << 20, UNROLL = 4, SLICE = 64 };
+enum { FUSED_BYTES = 600 << 10, FUSED_WEIGHTS_BYTES = 10 << 20, WEIGHTS_BYTES = 1 << 20, UNROLL = 4, SLICE = 64 };
 
 /* M of F(M x M, R x R): results of a tile, which has 6x6 sources. */
 static int64_t tile_side(const struct conv2d_sizes *z)
@@ -315,7 +315,7 @@ static size_t weights_scratch(const struct problem *problem, const struct weight
 }
 
 /* Blocks of 64 x 64 channels, 20 tiles at a time: as much as a core's second-level cache holds. Less where local memory
- * is less. */
+ * is less; more tiles where there are fewer channels, because each chunk of tiles reads and writes all sums. */
 static void choose_block(const struct problem *problem, struct weights_plan *p)
 {
     int64_t v = problem->device->vector_width, c_blocks = divide_up(p->z.c, v), k_blocks = divide_up(p->z.k, v);
@@ -328,6 +328,9 @@ static void choose_block(const struct problem *problem, struct weights_plan *p)
         p->task_k = divide_up(divide_up(k_blocks, divide_up(k_blocks, most)), p->vectors) * p->vectors;
         if (weights_scratch(problem, p) <= problem->device->local_bytes || side <= 32) break;
     }
+    size_t room = problem->device->local_bytes < WEIGHTS_BYTES ? problem->device->local_bytes : WEIGHTS_BYTES;
+    for (p->T += 4; p->T <= 48 && weights_scratch(problem, p) <= room;) p->T += 4;
+    p->T -= 4;
     p->c_tasks = divide_up(c_blocks, p->task_c);
     p->k_tasks = divide_up(k_blocks, p->task_k);
 }
