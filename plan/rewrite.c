@@ -167,12 +167,55 @@ static bool fuse_norm_gradient(struct plan *plan, size_t n)
     return true;
 }
 
+/* gradient of max pooling -> gradient of the activation that was pooled: they change places. An activation's gradient
+ * is a factor that depends on its output, and where pooling puts a gradient that output is the window's maximum: so the
+ * factor is applied to the smaller tensor, and the activation's output is not read again. */
+static bool swap_pool_gradient(struct plan *plan, size_t n)
+{
+    struct graph *graph = &plan->graph;
+    struct node factor = graph->nodes[n];
+    if (factor.operation != &operation_activation_gradient || factor.epilogue.add != NO_VALUE) return false;
+    int before = sole_producer(graph, factor.inputs[1]);
+    if (before < 0) return false;
+    struct node pool = graph->nodes[before];
+    if (pool.operation != &operation_max_pool_gradient || pool.epilogue.add != NO_VALUE) return false;
+    const struct node *forward = &graph->nodes[graph_at(graph, pool.inputs[1])->producer];
+    if (forward->inputs[0] != factor.inputs[0] || forward->outputs[0] == NO_VALUE) return false;
+    if (forward->epilogue.activation || forward->epilogue.add != NO_VALUE) return false;
+    int between = factor.inputs[1];
+    factor.inputs[0] = forward->outputs[0];
+    factor.inputs[1] = pool.inputs[0];
+    pool.inputs[0] = between;
+    pool.outputs[0] = factor.outputs[0];
+    factor.outputs[0] = between;
+    graph_at(graph, between)->shape = graph_at(graph, factor.inputs[1])->shape;
+    graph_at(graph, pool.outputs[0])->producer = (int)n;
+    graph->nodes[before] = factor;
+    graph->nodes[n] = pool;
+    return true;
+}
+
+/* gradient of max pooling -> sum over each channel (a bias's gradient): pooling only moves what it is given, so the sum
+ * of that is the same, over the smaller tensor. */
+static bool sum_before_pool_gradient(struct plan *plan, size_t n)
+{
+    struct graph *graph = &plan->graph;
+    struct node *sum = &graph->nodes[n];
+    int producer = graph_at(graph, sum->inputs[0])->producer;
+    if (sum->operation != &operation_channel_sum || producer < 0) return false;
+    const struct node *pool = &graph->nodes[producer];
+    if (pool->operation != &operation_max_pool_gradient || pool->epilogue.add != NO_VALUE) return false;
+    sum->inputs[0] = pool->inputs[0];
+    return true;
+}
+
 typedef bool (*rule)(struct plan *plan, size_t n);
 
 tutti_status pass_rewrite(struct plan *plan)
 {
-    static const rule rules[] = { fuse_add, fuse_activation, fuse_norm_gradient,
-        fuse_statistics }; /* sums before what follows them */
+    /* Sums before what follows them; a batch normalisation takes an activation's gradient before pooling does. */
+    static const rule rules[] = { fuse_add, fuse_activation, fuse_norm_gradient, fuse_statistics, swap_pool_gradient,
+        sum_before_pool_gradient };
     bool changed = true;
     while (changed) {
         changed = false;

@@ -1,6 +1,7 @@
-/* max_pool, average_pool n c h w r [s stride stridew pad padw ceil exclude global adaptive oh ow both]
+/* max_pool, average_pool n c h w r [s stride stridew pad padw ceil exclude global adaptive oh ow both leaky]
  *   global    the whole image;  adaptive: output size oh x ow
  *   both      leaky relu of x is pooled too and added, so that x's gradient has two parts
+ *   leaky     leaky relu of x is what is pooled
  *   ramp      pixels grow towards the end, so that large windows that overlap have maxima in different places */
 #include <math.h>
 
@@ -58,7 +59,9 @@ static tutti_tensor pool(tutti_network *network, const struct test_case *c, tutt
 static tutti_tensor build(tutti_network *network, const struct test_case *c, bool max)
 {
     struct sizes z = sizes_of(c);
-    tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(z.c, z.h, z.w)), y = pool(network, c, x, max);
+    tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(z.c, z.h, z.w));
+    if (case_get(c, "leaky", 0)) x = tutti_leaky_relu(network, x, (float)slope);
+    tutti_tensor y = pool(network, c, x, max);
     if (!case_get(c, "both", 0)) return y;
     return tutti_add(network, y, pool(network, c, tutti_leaky_relu(network, x, (float)slope), max));
 }
@@ -118,7 +121,7 @@ static void reference(const struct test_case *c, const double *x, double *y, boo
     for (int64_t i = 0; i < z.n * z.c * z.oh * z.ow; i++) {
         const double *image = x + i / (z.oh * z.ow) * z.h * z.w;
         int64_t oy = i / z.ow % z.oh, ox = i % z.ow;
-        y[i] = pooled(&z, image, oy, ox, max, false);
+        y[i] = pooled(&z, image, oy, ox, max, case_get(c, "leaky", 0));
         if (case_get(c, "both", 0)) y[i] += pooled(&z, image, oy, ox, max, true);
     }
 }
@@ -170,6 +173,8 @@ static const char *const max_cases[] = {
     "max_pool n1 c2 h24 w25 r17 s16 stride1 ramp1",
     "max_pool n2 c5 h9 r3",
     "max_pool n2 c5 h10 w11 r3 both1",
+    "max_pool n2 c18 h9 w8 r3 stride2 pad1 leaky1",
+    "max_pool n2 c16 h8 w7 r2 leaky1",
     NULL,
 };
 
@@ -191,6 +196,7 @@ static const char *const average_cases[] = {
     "average_pool n1 c17 h5 w6 adaptive1 oh7 ow4 both1",
     "average_pool n2 c4 h8 w9 adaptive1 oh4 ow3",
     "average_pool n2 c4 h8 w9 adaptive1 oh1",
+    "average_pool n2 c5 h8 w7 r2 leaky1",
     NULL,
 };
 

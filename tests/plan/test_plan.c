@@ -224,6 +224,49 @@ START_TEST(training_fuses)
 }
 END_TEST
 
+/* Pooled twice, the second time beside another use of what is pooled. */
+static tutti_tensor pooled(tutti_network *net)
+{
+    tutti_tensor x = tutti_input(net, "x", TUTTI_SHAPE(3, 12, 12));
+    x = tutti_relu(net, tutti_conv2d(net, x, 20, 3, &(tutti_conv2d_options) { .name = "conv1", .padding = 1 }));
+    x = tutti_max_pool(net, x, 2, NULL);
+    x = tutti_relu(net, tutti_conv2d(net, x, 20, 3, &(tutti_conv2d_options) { .name = "conv2", .padding = 1 }));
+    tutti_tensor y = tutti_max_pool(net, x, 3, &(tutti_pool_options) { .stride = 1, .padding = 1 });
+    x = tutti_flatten(net, tutti_add(net, x, y));
+    return tutti_dense(net, x, 10, &(tutti_dense_options) { .name = "fc" });
+}
+
+/* What the gradient of a layer's bias sums, and where the gradient of its activation is taken. */
+static void check_pooled(const struct graph *graph, const char *layer, const tutti_network *network, int64_t side)
+{
+    int found = 0;
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct node *sum = &graph->nodes[n];
+        if (sum->operation != &operation_channel_sum || strcmp(network->layers[sum->layer].name, layer)) continue;
+        const struct value *dy = graph_at(graph, sum->inputs[0]);
+        const struct node *factor = &graph->nodes[dy->producer];
+        ck_assert_ptr_eq(factor->operation, &operation_activation_gradient);
+        ck_assert_int_eq(dy->shape.sizes[2], side);
+        ck_assert(shape_equal(graph_at(graph, factor->inputs[0])->shape, dy->shape));
+        ck_assert(shape_equal(graph_at(graph, factor->inputs[1])->shape, dy->shape));
+        found++;
+    }
+    ck_assert_int_eq(found, 1);
+}
+
+START_TEST(gradients_of_activations_come_before_pooling)
+{
+    struct made made;
+    make_device(DEVICE_CPU, (size_t)1 << 30);
+    make(&made, PLAN_TRAIN, pooled);
+    check_pooled(&made.plan.graph, "conv1", made.network, 6);
+    check_pooled(&made.plan.graph, "conv2", made.network, 6); /* not moved: the sum of two gradients is masked */
+    ck_assert_int_eq(count(&made.plan.graph, &operation_activation_gradient), 2);
+    ck_assert_int_eq(count(&made.plan.graph, &operation_max_pool_gradient), 2);
+    drop(&made);
+}
+END_TEST
+
 static tutti_tensor separable(tutti_network *net)
 {
     tutti_tensor x = tutti_input(net, "x", TUTTI_SHAPE(8, 12, 12));
@@ -411,6 +454,7 @@ int main(void)
     tcase_add_loop_test(cases, memory_is_nobody_elses, 0, (int)(sizeof memory_cases / sizeof *memory_cases));
     tcase_add_test(cases, memory_too_large_is_refused);
     tcase_add_test(cases, training_fuses);
+    tcase_add_test(cases, gradients_of_activations_come_before_pooling);
     tcase_add_test(cases, statistics_are_made_where_the_input_is_made);
     tcase_add_test(cases, every_parameter_has_one_gradient);
     tcase_add_test(cases, inference_folds);
