@@ -47,7 +47,7 @@ def summary(turns):
 
 
 def compare(arguments, mode, model, batch):
-    turns = {contender: [] for contender in CONTENDERS[mode]}
+    turns = {contender: [] for contender in CONTENDERS[mode] + [c for c in arguments.also if model in turn.TINYGRAD]}
     taking_part = list(turns)
     for number in range(arguments.rounds):
         start = number % len(taking_part)
@@ -106,6 +106,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*", help="MODEL:BATCH (default: all for which a speed-up is demanded)")
     parser.add_argument("--mode", choices=["train", "infer"], help="default train; both where no network is named")
+    parser.add_argument("--also", action="append", default=[], choices=["tinygrad-clang", "tinygrad-cl"],
+                        help="one more peer, of " + ", ".join(turn.TINYGRAD))
     parser.add_argument("--rounds", type=int, default=3, help="turns of each (default 3)")
     parser.add_argument("--steps", type=int, default=5, help="timed steps of a turn, at least (default 5)")
     parser.add_argument("--seconds", type=float, default=0.5, help="of warming up and of timed steps, at least (default 0.5)")

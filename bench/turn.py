@@ -7,6 +7,8 @@
     first         seconds from the start of the process to the end of the first step, where known
 """
 import argparse
+import importlib
+import importlib.util
 import json
 import os
 import pathlib
@@ -112,6 +114,80 @@ def make_onnxruntime(arguments):
     return lambda: session.run(None, inputs)
 
 
+def import_tinygrad(arguments):
+    if not importlib.util.find_spec("tinygrad"):
+        subprocess.run([sys.executable, "-m", "pip", "install", "-q", "tinygrad==0.14.0"], stdout=sys.stderr, check=True)
+        importlib.invalidate_caches()
+    os.environ["DEV"] = {"tinygrad-clang": "CPU", "tinygrad-cl": "CL"}[arguments.contender]
+    os.environ["CPU_COUNT"] = str(arguments.threads)
+    import tinygrad  # noqa: F401
+
+
+def tinygrad_layers(model):
+    """The network as a list of functions, and the layers with parameters among them."""
+    from tinygrad import Tensor, nn
+    kept = []
+
+    def keep(layer):
+        kept.append(layer)
+        return layer
+
+    def convolve(inputs, outputs, kernel, stride=1, bias=False):
+        return keep(nn.Conv2d(inputs, outputs, kernel, stride=stride, padding=kernel // 2, bias=bias))
+
+    def pool(x):
+        return x.max_pool2d((2, 2))
+
+    def block(inputs, outputs, stride):
+        main = [convolve(inputs, outputs, 3, stride), keep(nn.BatchNorm(outputs)), Tensor.relu,
+                convolve(outputs, outputs, 3), keep(nn.BatchNorm(outputs))]
+        other = [convolve(inputs, outputs, 1, stride), keep(nn.BatchNorm(outputs))] if stride > 1 else []
+        return lambda x: (x.sequential(main) + x.sequential(other)).relu()
+
+    def dense(*sizes):
+        layers = [keep(nn.Linear(inputs, outputs)) for inputs, outputs in zip(sizes, sizes[1:])]
+        return [part for layer in layers for part in (layer, Tensor.relu)][:-1]
+
+    if model == "mlp":
+        return [lambda x: x.flatten(1), *dense(784, 512, 512, 10)], kept
+    if model == "lenet":
+        return [convolve(1, 32, 5, bias=True), Tensor.relu, pool, convolve(32, 64, 5, bias=True), Tensor.relu, pool,
+                lambda x: x.flatten(1), *dense(3136, 128, 10)], kept
+    widths = [(64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1), (128, 256, 2), (256, 256, 1), (256, 512, 2), (512, 512, 1)]
+    return [convolve(3, 64, 7, 2), keep(nn.BatchNorm(64)), Tensor.relu, lambda x: x.max_pool2d((3, 3), stride=2, padding=1),
+            *[block(*width) for width in widths], lambda x: x.mean((2, 3)), *dense(512, 1000)], kept
+
+
+def make_tinygrad(arguments):
+    from tinygrad import Device, Tensor, TinyJit, nn
+    from tinygrad.helpers import Context
+    if arguments.model not in TINYGRAD:
+        sys.exit(f"turn: tinygrad has {', '.join(TINYGRAD)} here, not {arguments.model}")
+    layers, kept = tinygrad_layers(arguments.model)
+    inputs = Tensor.randn(arguments.batch, *networks.sample_shape(arguments.model)).realize()
+    targets = Tensor.randint(arguments.batch, high=networks.default_classes(arguments.model)).realize()
+    optimizer = nn.optim.SGD(nn.state.get_parameters(kept), lr=0.01, momentum=0.9)
+
+    @TinyJit
+    def train(inputs, targets):
+        with Context(TRAINING=1):
+            optimizer.zero_grad()
+            loss = inputs.sequential(layers).sparse_categorical_crossentropy(targets).backward()
+            return loss.realize(*optimizer.schedule_step())
+
+    @TinyJit
+    def infer(inputs, _):
+        return inputs.sequential(layers).realize()
+
+    def step():
+        (train if arguments.mode == "train" else infer)(inputs, targets)
+        Device[Device.DEFAULT].synchronize()
+
+    for _ in range(2):
+        step()  # the first captures, the second compiles; from the third on it is replayed
+    return step
+
+
 def time_steps(arguments, step):
     """Milliseconds of each step, and what others did meanwhile."""
     step()
@@ -155,7 +231,9 @@ def run_tutti(arguments):
 
 
 PEERS = {"nchw": (import_torch, make_torch), "nhwc": (import_torch, make_torch),
-         "onnxruntime": (import_onnxruntime, make_onnxruntime)}
+         "onnxruntime": (import_onnxruntime, make_onnxruntime),
+         **{f"tinygrad-{device}": (import_tinygrad, make_tinygrad) for device in ("clang", "cl")}}
+TINYGRAD = ("resnet18", "lenet", "mlp")
 
 
 def command(contender, model, batch, mode, options):
