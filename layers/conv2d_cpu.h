@@ -1,12 +1,13 @@
 /* Convolution on CPU-class devices: implementations that conv2d.c lists. Activations are blocked (first layers with few
  * channels read the plain image), parameters and their gradients are plain.
  *
- *   winograd    3x3 and 5x5, stride 1, dilation 1: F(4x4, 3x3), F(2x2, 5x5)   conv2d_winograd.c
- *   pointwise   1x1, stride 1 or 2, no padding                                conv2d_pointwise.c
- *   depthwise   groups = input channels = output channels                     conv2d_depthwise.c
- *   direct      any kernel, stride, padding and dilation, one group           conv2d_direct.c
+ *   winograd        3x3 and 5x5, stride 1, dilation 1: F(4x4, 3x3), F(2x2, 5x5)   conv2d_winograd.c
+ *   pointwise       1x1, stride 1 or 2, no padding                                conv2d_pointwise.c
+ *   depthwise       groups = input channels = output channels                     conv2d_depthwise.c
+ *   winograd_rows   up to 4 channels, 5 to 8 wide, stride 2: F(4, 4) along rows   conv2d_winograd_rows.c
+ *   direct          any kernel, stride, padding and dilation, one group           conv2d_direct.c
  *
- * The order in a list: winograd, pointwise, depthwise, direct; each refuses what is not its own. */
+ * The order in a list: winograd, pointwise, depthwise, winograd_rows, direct; each refuses what is not its own. */
 #ifndef LAYERS_CONV2D_CPU_H
 #define LAYERS_CONV2D_CPU_H
 
@@ -18,9 +19,10 @@ extern const struct implementation conv2d_pointwise_forward, conv2d_pointwise_da
     conv2d_pointwise_weight_gradient;
 extern const struct implementation conv2d_depthwise_forward, conv2d_depthwise_data_gradient,
     conv2d_depthwise_weight_gradient;
+extern const struct implementation conv2d_winograd_rows_forward, conv2d_winograd_rows_weight_gradient;
 extern const struct implementation conv2d_direct_forward, conv2d_direct_data_gradient, conv2d_direct_weight_gradient;
 
-/* ------------------------------------------------------------------------------------- shared by these four files */
+/* ------------------------------------------------------------------------------------- shared by these files */
 
 /* Scratch of a task that should stay in a core's second-level cache, and the output from which on it is written around
  * the caches. */

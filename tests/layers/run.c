@@ -26,7 +26,7 @@ static double limit_of(const struct bench *b)
     for (size_t n = 0; n < b->plan->graph.node_count; n++) {
         const struct node *node = &b->plan->graph.nodes[n];
         if (node->implementation < 0 || limit >= winograd) continue;
-        if (!strcmp(node->operation->implementations[node->implementation]->name, "winograd")) limit = winograd;
+        if (!strncmp(node->operation->implementations[node->implementation]->name, "winograd", 8)) limit = winograd;
     }
     return limit;
 }

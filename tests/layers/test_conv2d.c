@@ -152,6 +152,12 @@ static const char *const cases[] = {
     "conv2d n2 c4 h13 w17 k50 r3 pad1 stride2 act1",
     "conv2d n1 c3 h9 w30 k18 r2 s17 padw8",
     "conv2d n2 c32 h5 k24 r5 pad4",
+    /* winograd_rows: odd lengths, kernels of 5 to 8 columns, tails of channels, several tiles and chunks */
+    "conv2d n2 c3 h21 w37 k20 r7 pad3 stride2",
+    "conv2d n1 c1 h19 w35 k33 r8 pad3 stride2 act1",
+    "conv2d n3 c4 h12 w126 k40 r3 s6 padw2 stride1 stridew2 nobias1",
+    "conv2d n1 c2 h23 w14 k65 r5 pad2 stride2 stridew2 act3 low0.25",
+    "conv2d n2 c3 h64 w70 k64 r7 pad3 stride2",
     NULL,
 };
 

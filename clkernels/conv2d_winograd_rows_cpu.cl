@@ -1,0 +1,312 @@
+/* Convolution of a plain image of few channels with stride 2 and a kernel 5 to 8 wide (the first layer of residual
+ * networks, 7x7), on a CPU-class device, by a one-dimensional Winograd transform along the rows.
+ *
+ * The columns of the image fall into two planes by parity, and so do the taps: along a row the convolution is the sum
+ * of two convolutions with stride 1 and 4 taps (tap s = 2u + p is tap u of plane p; the eighth may be zero). F(4, 4)
+ * (Winograd, "Arithmetic complexity of computations", 1980, V; points 0, 1, -1, 2, -2, 1/2, -1/2) makes 4 results of it
+ * with 7 products instead of 16; the products of all channels, rows and planes are summed before the transform back:
+ *
+ *   y[k, row, 4t .. 4t+3] = A^T sum over c,r,p of (G w[k,c,r,p]) * (B^T x[c, row*stride - padding + r, p, 4t .. 4t+6])
+ *
+ *   x        plain [N][C][H][W]
+ *   y, dy    blocked [N][ceil(K/V)][OH][OW][V]; `add` like y, which may be it
+ *   packed   bias [panels][NV][V], then G w [panels][7][C][R][2][NV][V]: winograd_rows_weights makes it
+ *   part     in the workspace from `offset` on: [splits][ceil(K/V)][C][R][S][V], which conv2d_sum adds
+ *   scratch  B^T x [C][source rows][2][7][TW], then TW * 8 + V floats for one row; then sums [7][NV * TW + 1]; of the
+ *            weight gradient A dy [7][NV][rows_max * tiles] and sums [panels of a task][7][C][2R][NV]
+ *
+ * A chunk is up to rows_max rows of results of one image. Launched by conv2d_winograd_rows.c: winograd_rows_weights
+ * with (panels, C) tasks, winograd_rows with (chunks), winograd_rows_gradient with (splits, ranges of panels).
+ *
+ * Macros: R, S, STRIDE_H, TW (tiles of a row, rounded up to MT and then, after one more, to V), NV, MT (tiles in
+ * registers), GT (rows of the kernel, of both planes, in registers of the weight gradient), HAS_BIAS, STREAM,
+ * SCRATCH_GLOBAL, epilogue. */
+#include "conv2d_cpu.h"
+typedef VF_unaligned vec;
+
+/* A pair of points a, -a from what is even and what is odd in it. */
+#define PAIR(even, odd, plus, minus)      \
+    do {                                  \
+        const VF e_ = (even), o_ = (odd); \
+        plus = e_ + o_;                   \
+        minus = e_ - o_;                  \
+    } while (0)
+
+/* B^T d: 7 -> 7 */
+INLINE void input_transform(const VF *d, VF *t)
+{
+    t[0] = (d[6] - d[0]) + 5.25f * (d[2] - d[4]);
+    PAIR(d[6] - 4.25f * d[4] + d[2], d[5] - 4.25f * d[3] + d[1], t[1], t[2]);
+    PAIR(d[6] - 1.25f * d[4] + 0.25f * d[2], 2.0f * d[5] - 2.5f * d[3] + 0.5f * d[1], t[3], t[4]);
+    PAIR(d[6] - 5.0f * d[4] + 4.0f * d[2], 0.5f * d[5] - 2.5f * d[3] + 2.0f * d[1], t[5], t[6]);
+}
+
+/* G g: 4 -> 7 */
+INLINE void weight_transform(const VF *g, VF *t)
+{
+    t[0] = -g[0];
+    PAIR((g[0] + g[2]) * (-1.0f / 4.5f), (g[1] + g[3]) * (-1.0f / 4.5f), t[1], t[2]);
+    PAIR((g[0] + 4.0f * g[2]) * (1.0f / 90), (g[1] + 4.0f * g[3]) * (1.0f / 45), t[3], t[4]);
+    PAIR((g[0] + 0.25f * g[2]) * (32.0f / 45), (g[1] + 0.25f * g[3]) * (16.0f / 45), t[5], t[6]);
+}
+
+/* A^T m: 7 -> 4 */
+INLINE void output_transform(const VF *m, VF *y)
+{
+    const VF e1 = m[1] + m[2], e2 = m[3] + m[4], e3 = m[5] + m[6];
+    const VF o1 = m[1] - m[2], o2 = m[3] - m[4], o3 = m[5] - m[6];
+    y[0] = (m[0] + e1) + (e2 + e3);
+    y[1] = o1 + 2.0f * o2 + 0.5f * o3;
+    y[2] = e1 + 4.0f * e2 + 0.25f * e3;
+    y[3] = o1 + 8.0f * o2 + 0.125f * o3;
+}
+
+/* A d: 4 -> 7 */
+INLINE void gradient_transform(const VF *d, VF *t)
+{
+    t[0] = d[0];
+    PAIR(d[0] + d[2], d[1] + d[3], t[1], t[2]);
+    PAIR(d[0] + 4.0f * d[2], 2.0f * d[1] + 8.0f * d[3], t[3], t[4]);
+    PAIR(d[0] + 0.25f * d[2], 0.5f * d[1] + 0.125f * d[3], t[5], t[6]);
+}
+
+/* G^T m: 7 -> 4 */
+INLINE void weight_gradient_transform(const VF *m, VF *g)
+{
+    const VF e1 = (m[1] + m[2]) * (-1.0f / 4.5f), o1 = (m[1] - m[2]) * (-1.0f / 4.5f);
+    const VF e2 = (m[3] + m[4]) * (1.0f / 90), o2 = (m[3] - m[4]) * (1.0f / 45);
+    const VF e3 = (m[5] + m[6]) * (32.0f / 45), o3 = (m[5] - m[6]) * (16.0f / 45);
+    g[0] = (e1 - m[0]) + (e2 + e3);
+    g[1] = o1 + o2 + o3;
+    g[2] = e1 + 4.0f * e2 + 0.25f * e3;
+    g[3] = o1 + 4.0f * o2 + 0.25f * o3;
+}
+
+/* One row of the image, or zeros where it is not inside, into [2][7][TW]; `line` is scratch for it. */
+INLINE void transform_row(const global float *restrict from, bool inside, int width, int padding,
+    SCRATCH float *restrict line, SCRATCH float *restrict out)
+{
+    /* The row with its zeros, V tiles (8 * V columns) at a time, cut into its columns modulo 8. */
+    for (int t = 0; t < TW; t += V) {
+        VF a[8];
+        UNROLL for (int i = 0; i < 8; i++)
+        {
+            const int column = (t * 8 + i * V) - padding;
+            if (inside && column >= 0 && column + V <= width)
+                a[i] = *(const global vec *)(from + column);
+            else {
+                float lanes[V];
+                for (int l = 0; l < V; l++)
+                    lanes[l] = inside && column + l >= 0 && column + l < width ? from[column + l] : 0.0f;
+                a[i] = *(vec *)lanes;
+            }
+        }
+        UNROLL for (int round = 0; round < 3; round++)
+        {
+            VF b[8];
+            UNROLL for (int i = 0; i < 4; i++)
+            {
+                b[i].lo = a[2 * i].even;
+                b[i].hi = a[2 * i + 1].even;
+                b[i + 4].lo = a[2 * i].odd;
+                b[i + 4].hi = a[2 * i + 1].odd;
+            }
+            UNROLL for (int i = 0; i < 8; i++) a[i] = b[i];
+        }
+        UNROLL for (int i = 0; i < 8; i++) *(SCRATCH vec *)(line + i * TW + t) = a[i];
+    }
+    /* Pixels 4 to 6 of a tile are pixels 0 to 2 of the next; the last tile reads what lies there and is not used. */
+    for (int t = 0; t < TW; t += V) UNROLL for (int p = 0; p < 2; p++)
+        {
+            VF d[7], r[7];
+            UNROLL for (int i = 0; i < 7; i++) d[i] = *(const SCRATCH vec *)(line + (2 * (i % 4) + p) * TW + t + i / 4);
+            input_transform(d, r);
+            UNROLL for (int i = 0; i < 7; i++) *(SCRATCH vec *)(out + (p * 7 + i) * TW + t) = r[i];
+        }
+}
+
+/* The source rows that `count` rows of results from `row` on need, of all channels. */
+INLINE void transform_rows(const global float *restrict x, int C, int height, int width, int padding_h, int padding_w,
+    int image, int row, int count, int source_rows, SCRATCH float *restrict line, SCRATCH float *restrict out)
+{
+    for (int c = 0; c < C; c++)
+        for (int i = 0; i < (count - 1) * STRIDE_H + R; i++) {
+            const int y = row * STRIDE_H - padding_h + i;
+            const bool inside = y >= 0 && y < height;
+            transform_row(x + ((size_t)(image * C + c) * height + (inside ? y : 0)) * width, inside, width, padding_w,
+                line, out + (c * source_rows + i) * 14 * TW);
+        }
+}
+
+kernel TASK void winograd_rows_weights(
+    const global float *restrict w, const global float *restrict bias, global float *restrict packed, int K)
+{
+    const int panel = get_group_id(0), panels = get_num_groups(0), c = get_group_id(1), C = get_num_groups(1);
+    if (c == 0)
+        for (int i = panel * NV * V; i < (panel + 1) * NV * V; i++) packed[i] = HAS_BIAS && i < K ? bias[i] : 0.0f;
+    global vec *u = (global vec *)packed + panels * NV + ((size_t)panel * 7 * C + c) * 2 * R * NV;
+    for (int rp = 0; rp < 2 * R; rp++)
+        for (int k = 0; k < NV; k++) {
+            VF g[4], t[7];
+            UNROLL for (int i = 0; i < 4; i++)
+            {
+                const int s = 2 * i + rp % 2;
+                float lanes[V];
+                for (int l = 0; l < V; l++) {
+                    const int output = (panel * NV + k) * V + l;
+                    lanes[l] = s < S && output < K ? w[(((size_t)output * C + c) * R + rp / 2) * S + s] : 0.0f;
+                }
+                g[i] = *(vec *)lanes;
+            }
+            weight_transform(g, t);
+            UNROLL for (int i = 0; i < 7; i++) u[(i * C * 2 * R + rp) * NV + k] = t[i];
+        }
+}
+
+/* m[NV, `apart` vectors apart][MT tiles] = the products of one point, summed over channels, rows and planes: x is at
+ * the first tile and row, `channel` floats from channel to channel. */
+INLINE void multiply(SCRATCH vec *restrict m, int apart, SCRATCH const float *restrict x, int channel, int C,
+    const global vec *restrict u)
+{
+    VF acc[MT][NV];
+    UNROLL for (int i = 0; i < MT; i++) UNROLL for (int k = 0; k < NV; k++) acc[i][k] = (VF)(0.0f);
+    for (int c = 0; c < C; c++, x += channel) {
+        SCRATCH const float *p = x;
+        _Pragma("unroll 1") for (int rp = 0; rp < 2 * R; rp++, p += 7 * TW, u += NV)
+        {
+            VF b[NV];
+            UNROLL for (int k = 0; k < NV; k++) b[k] = u[k];
+            UNROLL for (int i = 0; i < MT; i++)
+            {
+                const VF f = (VF)(p[i]);
+                UNROLL for (int k = 0; k < NV; k++) acc[i][k] = fma(f, b[k], acc[i][k]);
+            }
+        }
+    }
+    UNROLL for (int i = 0; i < MT; i++) UNROLL for (int k = 0; k < NV; k++) m[k * apart + i] = acc[i][k];
+}
+
+/* One row of results of a block of channels from the sums m[7, `step` vectors apart][tiles]. */
+INLINE void put_row(const SCRATCH vec *restrict m, int step, VF bias, const global float *add, global float *y,
+    size_t at, int tiles, int width)
+{
+    for (int t = 0; t < tiles; t++, at += 4 * V) {
+        VF sums[7], r[4];
+        UNROLL for (int i = 0; i < 7; i++) sums[i] = m[i * step + t];
+        output_transform(sums, r);
+        UNROLL for (int i = 0; i < 4; i++) if (4 * t + i < width)
+            STORE(y + at + i * V, FINISH(r[i] + bias, add, at + i * V));
+    }
+}
+
+kernel TASK void winograd_rows(const global float *restrict x, const global float *restrict packed,
+    const global float *add, global float *y, int C, int KB, int height, int width, int result_height, int result_width,
+    int padding_h, int padding_w, int tiles, int rows_max, int chunks_image, int chunks, SCRATCH float *scratch,
+    int scratch_floats)
+{
+    SCRATCH float *s = TASK_SCRATCH(scratch, scratch_floats);
+    const int source_rows = (rows_max - 1) * STRIDE_H + R, panels = (KB + NV - 1) / NV;
+    const int channel = source_rows * 14 * TW, step = NV * TW + 1;
+    SCRATCH vec *m = (SCRATCH vec *)(s + C * channel + 8 * TW + V); /* [7][NV][TW] */
+    for (int chunk = get_group_id(0); chunk < chunks; chunk += get_num_groups(0)) {
+        const int image = chunk / chunks_image, row = (chunk - image * chunks_image) * rows_max;
+        const int count = min(rows_max, result_height - row);
+        transform_rows(x, C, height, width, padding_h, padding_w, image, row, count, source_rows, s + C * channel, s);
+        for (int panel = 0; panel < panels; panel++) {
+            const global vec *u = (const global vec *)packed + panels * NV + (size_t)panel * 7 * C * 2 * R * NV;
+            for (int j = 0; j < count; j++) {
+                for (int i = 0; i < 7; i++)
+                    for (int t = 0; t < tiles; t += MT) /* tiles past the last are multiplied and not stored */
+                        multiply(m + i * step + t, TW, s + (j * STRIDE_H * 14 + i) * TW + t, channel, C,
+                            u + i * C * 2 * R * NV);
+                for (int k = 0; k < NV && panel * NV + k < KB; k++) {
+                    const int block = panel * NV + k;
+                    put_row(m + k * TW, step, VLOAD(block, packed), add, y,
+                        ((size_t)(image * KB + block) * result_height + row + j) * result_width * V, tiles,
+                        result_width);
+                }
+            }
+        }
+    }
+}
+
+/* A dy of `count` rows for NV blocks from `block` on; blocks past the last repeat it. d: [7][NV][count * tiles] */
+INLINE void transform_gradient(const global float *restrict dy, int image, int KB, int block, int result_height,
+    int result_width, int row, int count, int tiles, SCRATCH vec *restrict d)
+{
+    const int length = count * tiles;
+    for (int k = 0; k < NV; k++)
+        for (int j = 0; j < count; j++) {
+            const global vec *from = (const global vec *)dy +
+                ((size_t)(image * KB + min(block + k, KB - 1)) * result_height + row + j) * result_width;
+            for (int t = 0; t < tiles; t++) {
+                VF p[4], r[7];
+                UNROLL for (int i = 0; i < 4; i++) p[i] = 4 * t + i < result_width ? from[4 * t + i] : (VF)(0.0f);
+                gradient_transform(p, r);
+                UNROLL for (int i = 0; i < 7; i++) d[(i * NV + k) * length + j * tiles + t] = r[i];
+            }
+        }
+}
+
+/* m[GT][NV] (+)= the products of GT transformed rows of the kernel's window with the gradients, over `count` rows. */
+INLINE void multiply_gradient(SCRATCH vec *restrict m, int rows, SCRATCH const float *restrict x,
+    SCRATCH const vec *restrict d, int count, int tiles, bool add)
+{
+    VF acc[GT][NV];
+    UNROLL for (int g = 0; g < GT; g++) UNROLL for (int k = 0; k < NV; k++) acc[g][k] =
+        add && g < rows ? m[g * NV + k] : (VF)(0.0f);
+    const int length = count * tiles;
+    for (int j = 0; j < count; j++, x += STRIDE_H * 14 * TW)
+        for (int t = 0; t < tiles; t++, d++) {
+            VF b[NV];
+            UNROLL for (int k = 0; k < NV; k++) b[k] = d[k * length];
+            UNROLL for (int g = 0; g < GT; g++)
+            {
+                const VF f = (VF)(x[g * 7 * TW + t]);
+                UNROLL for (int k = 0; k < NV; k++) acc[g][k] = fma(f, b[k], acc[g][k]);
+            }
+        }
+    UNROLL for (int g = 0; g < GT; g++) UNROLL for (int k = 0; k < NV; k++) if (g < rows) m[g * NV + k] = acc[g][k];
+}
+
+kernel TASK void winograd_rows_gradient(const global float *restrict x, const global float *restrict dy,
+    global float *workspace, long offset, int C, int KB, int height, int width, int result_height, int result_width,
+    int padding_h, int padding_w, int tiles, int rows_max, int chunks_image, int chunks, int chunks_split,
+    int panels_max, SCRATCH float *scratch, int scratch_floats)
+{
+    SCRATCH float *s = TASK_SCRATCH(scratch, scratch_floats);
+    const int source_rows = (rows_max - 1) * STRIDE_H + R, channel = source_rows * 14 * TW;
+    SCRATCH vec *d = (SCRATCH vec *)(s + C * channel + 8 * TW + V), *m = d + 7 * NV * rows_max * tiles;
+    const int split = get_group_id(0), begin = split * chunks_split, end = min(begin + chunks_split, chunks);
+    const int panel_first = get_group_id(1) * panels_max,
+              panel_last = min(panel_first + panels_max, (KB + NV - 1) / NV);
+    const int m_point = C * 2 * R * NV;
+    for (int chunk = begin; chunk < end; chunk++) {
+        const int image = chunk / chunks_image, row = (chunk - image * chunks_image) * rows_max;
+        const int count = min(rows_max, result_height - row);
+        transform_rows(x, C, height, width, padding_h, padding_w, image, row, count, source_rows, s + C * channel, s);
+        for (int panel = panel_first; panel < panel_last; panel++) {
+            transform_gradient(dy, image, KB, panel * NV, result_height, result_width, row, count, tiles, d);
+            for (int i = 0; i < 7; i++)
+                for (int c = 0; c < C; c++)
+                    for (int rp = 0; rp < 2 * R; rp += GT)
+                        multiply_gradient(m + ((panel - panel_first) * 7 + i) * m_point + (c * 2 * R + rp) * NV,
+                            min(GT, 2 * R - rp), s + c * channel + (rp * 7 + i) * TW, d + i * NV * count * tiles, count,
+                            tiles, chunk > begin);
+        }
+    }
+    for (int panel = panel_first; panel < panel_last; panel++)
+        for (int k = 0; k < NV && panel * NV + k < KB; k++)
+            for (int row = 0; row < C * R; row++) {
+                global vec *part =
+                    (global vec *)(workspace + offset) + (((size_t)split * KB + panel * NV + k) * C * R + row) * S;
+                UNROLL for (int p = 0; p < 2; p++)
+                {
+                    VF sums[7], g[4];
+                    UNROLL for (int i = 0; i < 7; i++) sums[i] =
+                        m[((panel - panel_first) * 7 + i) * m_point + (row * 2 + p) * NV + k];
+                    weight_gradient_transform(sums, g);
+                    UNROLL for (int i = 0; i < 4; i++) if (2 * i + p < S) part[2 * i + p] = g[i];
+                }
+            }
+}
