@@ -70,6 +70,7 @@ INLINE void multiply(VF acc[MR][MW][NV], SCRATCH const float **p, int row_floats
                 UNROLL for (int i = 0; i < MR; i++) a[i] = p[i] + row * row_floats + column * XV;
                 _Pragma("unroll 1") for (int c = 0; c < channels; c += CU)
                 {
+                    UNROLL for (int d = 0; d < CU * NV; d++) PREFETCH(u + (16 * NV + d) * V);
                     UNROLL for (int d = 0; d < CU; d++)
                     {
                         VF b[NV];
