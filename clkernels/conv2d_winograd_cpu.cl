@@ -12,6 +12,7 @@
 #define TILES SCRATCH
 #define WEIGHTS global
 #define PREFETCH_NEXT 0
+#define WEIGHTS_AHEAD 64
 #include "winograd.h"
 #include "winograd_product.h"
 

@@ -14,6 +14,7 @@
 #define TILES global
 #define WEIGHTS SCRATCH
 #define PREFETCH_NEXT 1
+#define WEIGHTS_AHEAD 0
 #include "winograd.h"
 #include "winograd_product.h"
 

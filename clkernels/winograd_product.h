@@ -2,7 +2,8 @@
  * C and K exchanged and the kernels rotated by 180 degrees; GRADIENT 1 reads the plain weights that way.
  *
  * Macros beside winograd.h's: GRADIENT, WEIGHTS (address space of transformed weights), MT (tiles in registers: MT x NV
- * vectors), KU (source channels unrolled), PREFETCH_NEXT (1: tiles of the next of the 36 matrices). */
+ * vectors), KU (source channels unrolled), PREFETCH_NEXT (1: tiles of the next of the 36 matrices), WEIGHTS_AHEAD
+ * (vectors of prefetch of the weights; 0: none). */
 
 /* g[V source channels from `first` on][TAPS] for one block of results; zero where there is no such channel. */
 INLINE void load_kernels(const global float *restrict w, int sources, int results, int block, int first, VF *g)
@@ -81,7 +82,11 @@ INLINE void tile_product(const TILES vec *restrict v, int v_block, const WEIGHTS
             UNROLL for (int d = 0; d < KU; d++)
             {
                 VF b[NV];
-                UNROLL for (int k = 0; k < NV; k++) b[k] = u[d * NV + k];
+                UNROLL for (int k = 0; k < NV; k++)
+                {
+                    if (WEIGHTS_AHEAD) PREFETCH(u + d * NV + k + WEIGHTS_AHEAD);
+                    b[k] = u[d * NV + k];
+                }
                 UNROLL for (int i = 0; i < MT; i++)
                 {
                     const VF s = (VF)(a[i * V + d]);

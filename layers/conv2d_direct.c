@@ -4,6 +4,9 @@
 #include "layers/conv2d_cpu.h"
 #include "layers/layers.h"
 
+/* Weights that stay in a core's cache from task to task. */
+enum { CACHED_BYTES = 1 << 20 };
+
 static const char *fits(const struct problem *problem)
 {
     if (conv2d_sizes_of(problem).groups != 1) return "groups is not 1";
@@ -162,25 +165,42 @@ static void choose_registers(const struct problem *problem, struct direct *d)
     }
 }
 
-/* Units of a chunk: within the budget, at least enough chunks for all compute units, which get equal shares; and panels
- * of a task, where there are too few chunks. */
-static void choose_chunks(const struct problem *problem, struct direct *d, double unit_bytes)
+/* Cycles of a task, roughly: copying its sources, its products, and the reading of its weights, where those do not
+ * stay in the core's cache from task to task. */
+static double task_cycles(const struct problem *problem, const struct direct *d, double unit_bytes, int64_t panels_max)
 {
-    int64_t wanted = conv2d_tasks_wanted(problem, conv2d_flops(problem)), cores = problem->device->units;
-    int64_t fitting = (int64_t)(CONV2D_SCRATCH_BYTES / unit_bytes), top = divide_up(d->units, wanted);
-    if (top > fitting) top = fitting;
-    if (top < d->block_h) top = d->block_h;
+    double taps = (double)(d->packing.padded * d->packing.taps), vectors = (double)(panels_max * d->packing.vectors);
+    double pixels = (double)(divide_up(d->units_max, d->block_h) * d->block_h * divide_up(d->rows.segment, d->block_w) *
+        d->block_w);
+    double products = taps * vectors * pixels / 1.75;
+    double bytes = taps * vectors * (double)problem->device->vector_width * sizeof(float);
+    double reading = bytes * (double)d->packing.panels > CACHED_BYTES * (double)panels_max ? bytes / 8 : 0;
+    return (double)d->units_max * unit_bytes / 8 + products + reading + 2000;
+}
+
+/* Units of a chunk, within the budget, and panels of a task, by the cycles of the busiest core: with many units a task
+ * takes all panels; with few, tasks share the panels, so that each weight is read once. */
+static void choose_tasks(const struct problem *problem, struct direct *d, double unit_bytes)
+{
+    int64_t units = problem->device->units, panels = d->packing.panels;
+    int64_t fitting = (int64_t)(CONV2D_SCRATCH_BYTES / unit_bytes), units_best = d->block_h, most = d->units;
+    if (most > fitting) most = fitting > 0 ? fitting : 1;
     double best = 0;
-    for (int64_t most = top / d->block_h * d->block_h; most > 0; most -= d->block_h) {
-        double cost = (double)divide_up(divide_up(d->units, most), cores) * ((double)most + 0.25);
-        if (best != 0 && cost >= best) continue;
-        best = cost;
-        d->units_max = most;
+    for (d->units_max = d->block_h; d->units_max < most + d->block_h; d->units_max += d->block_h) {
+        int64_t chunks = divide_up(d->units, d->units_max);
+        if (best != 0 && (d->units_max > fitting || chunks * panels < 2 * units)) break;
+        for (int64_t ranges = 1; ranges <= panels; ranges++) {
+            int64_t panels_max = divide_up(panels, ranges), tasks = chunks * divide_up(panels, panels_max);
+            double rounds = (double)divide_up(tasks, units);
+            double cost = rounds * task_cycles(problem, d, unit_bytes, panels_max);
+            if (best != 0 && cost >= best) continue;
+            best = cost;
+            units_best = d->units_max;
+            d->panels_max = panels_max;
+        }
     }
+    d->units_max = units_best;
     d->chunks = divide_up(d->units, d->units_max);
-    int64_t ranges = divide_up(wanted, d->chunks);
-    if (ranges > d->packing.panels) ranges = d->packing.panels;
-    d->panels_max = divide_up(d->packing.panels, ranges);
 }
 
 static struct direct direct_of(const struct problem *problem)
@@ -201,7 +221,7 @@ static struct direct direct_of(const struct problem *problem)
     cut_rows(&d.rows, d.block_w, column * (double)d.block_h, CONV2D_SCRATCH_BYTES);
     d.units = d.z.n * d.rows.per_image * d.rows.segments;
     double unit_bytes = column * (double)packed_width(&d.rows);
-    choose_chunks(problem, &d, unit_bytes);
+    choose_tasks(problem, &d, unit_bytes);
     d.scratch = conv2d_scratch_of(problem, (size_t)(unit_bytes * (double)d.units_max));
     d.tasks = conv2d_scratch_tasks(problem, &d.scratch, d.chunks);
     return d;

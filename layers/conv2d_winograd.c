@@ -5,8 +5,18 @@
 #include "layers/conv2d_cpu.h"
 #include "layers/layers.h"
 
-/* Scratch of a task, and the transformed weights up to which they are kept in memory. */
-enum { FUSED_BYTES = 600 << 10, FUSED_WEIGHTS_BYTES = 10 << 20, WEIGHTS_BYTES = 1 << 20, UNROLL = 4, SLICE = 64 };
+/* Scratch and tiles of a task, the transformed weights up to which they are kept in memory, those that a core's cache
+ * holds, and what transforming a kernel's weights costs, in products. */
+enum {
+    FUSED_BYTES = 720 << 10,
+    FUSED_TILES = 28,
+    FUSED_WEIGHTS_BYTES = 10 << 20,
+    CACHED_BYTES = 1 << 20,
+    TRANSFORM_PRODUCTS = 1000,
+    WEIGHTS_BYTES = 1 << 20,
+    UNROLL = 4,
+    SLICE = 64
+};
 
 /* M of F(M x M, R x R): results of a tile, which has 6x6 sources. */
 static int64_t tile_side(const struct conv2d_sizes *z)
@@ -32,9 +42,12 @@ static const char *fits(const struct problem *problem)
     if (z.padding_h >= z.r || z.padding_w >= z.r) return "padding is as wide as the kernel";
     if (z.groups != 1) return "groups is not 1";
     if (z.c < 16 || z.k < 16) return "there are fewer than 16 channels: its transforms would cost more than they save";
-    int64_t side = tile_side(&z);
-    if (divide_up(z.oh, side) * side * divide_up(z.ow, side) * side > 3 * z.oh * z.ow)
+    int64_t side = tile_side(&z), rows = divide_up(z.oh, side), columns = divide_up(z.ow, side);
+    if (rows * side * columns * side > 3 * z.oh * z.ow)
         return "the output is so small that most of its tiles would be empty";
+    if (36.0 * (double)z.c * (double)z.k * sizeof(float) > FUSED_WEIGHTS_BYTES &&
+        36 * (double)(z.n * rows * columns) + TRANSFORM_PRODUCTS > (double)(z.r * z.s) * (double)(z.n * z.oh * z.ow))
+        return "there are so few tiles that transforming the many weights would cost more than it saves";
     return conv2d_cpu_refusal(problem);
 }
 
@@ -96,25 +109,43 @@ static size_t fused_bytes(const struct problem *problem, const struct plan *p, i
     return (size_t)(36 * v * (p->channels.source_blocks * (T + 1) + p->vectors * T + 1)) * sizeof(float);
 }
 
-static void plan_fused(const struct problem *problem, struct plan *p, int64_t wanted)
+/* Cycles of a task of the fused kernel, roughly: its transforms and products, and the reading of its weights, where
+ * those do not stay in the core's cache from task to task. */
+static double fused_cycles(
+    const struct problem *problem, const struct plan *p, int64_t block, int64_t T, int64_t panels)
 {
-    int64_t T = most_tiles(problem, p->vectors), limit = divide_up(24, T) * T;
-    p->block = T > 12 ? 12 : T;
-    T = p->block;
-    while (T + p->block <= limit && fused_bytes(problem, p, T + p->block) <= FUSED_BYTES &&
-        divide_up(p->tiles, T + p->block) >= wanted)
-        T += p->block;
-    if (T == p->block) { /* one block: the size that wastes least over all tiles */
-        int64_t most = most_tiles(problem, p->vectors);
-        while (most > 1 && fused_bytes(problem, p, most) > FUSED_BYTES + FUSED_BYTES / 16) most--;
-        p->block = T = choose_tiles(most, p->tiles);
-    }
-    p->T = T;
-    p->chunks = divide_up(p->tiles, T);
-    int64_t ranges = divide_up(wanted, p->chunks);
-    if (ranges > p->panels) ranges = p->panels;
-    p->panels_max = divide_up(p->panels, ranges);
-    p->scratch = conv2d_scratch_of(problem, fused_bytes(problem, p, T));
+    double vectors = (double)(panels * p->vectors), channels = 36.0 * (double)p->padded;
+    double transforms = (double)T * (250.0 * (double)p->channels.source_blocks + 200.0 * vectors);
+    double each = (double)(block * p->vectors) / 2 + 2 * (double)(p->vectors + 1);
+    double products = channels * (double)(panels * divide_up(T, block)) * each;
+    double bytes = channels * vectors * (double)problem->device->vector_width * sizeof(float);
+    double reading = bytes * (double)p->panels > CACHED_BYTES * (double)panels ? bytes / 8 : 0;
+    return transforms + products + reading;
+}
+
+/* Tiles and panels of a task, by the cycles of the busiest core. With many tiles a task takes all panels; with few,
+ * tasks share the panels, so that each weight is read once. */
+static void plan_fused(const struct problem *problem, struct plan *p)
+{
+    int64_t most = most_tiles(problem, p->vectors), units = problem->device->units, panels = p->panels;
+    double best = 0;
+    for (int64_t block = divide_up(most, 2); block <= most; block++)
+        for (int64_t T = block; T <= FUSED_TILES && T < p->tiles + block; T += block) {
+            int64_t chunks = divide_up(p->tiles, T);
+            if (best != 0 && (fused_bytes(problem, p, T) > FUSED_BYTES || chunks * p->panels < 2 * units)) break;
+            for (int64_t ranges = 1; ranges <= p->panels; ranges++) {
+                int64_t panels_max = divide_up(p->panels, ranges), tasks = chunks * divide_up(p->panels, panels_max);
+                double cost = (double)divide_up(tasks, units) * fused_cycles(problem, p, block, T, panels_max);
+                if (best != 0 && cost >= best) continue;
+                best = cost;
+                p->block = block;
+                p->T = T;
+                panels = panels_max;
+            }
+        }
+    p->chunks = divide_up(p->tiles, p->T);
+    p->panels_max = panels;
+    p->scratch = conv2d_scratch_of(problem, fused_bytes(problem, p, p->T));
     p->tasks = conv2d_scratch_tasks(problem, &p->scratch, p->chunks);
 }
 
@@ -160,7 +191,7 @@ static struct plan plan_of(const struct problem *problem)
     if (p.deep)
         plan_deep(problem, &p, wanted);
     else
-        plan_fused(problem, &p, wanted);
+        plan_fused(problem, &p);
     return p;
 }
 
