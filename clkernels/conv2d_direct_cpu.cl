@@ -20,9 +20,6 @@
  * ORIGIN_W, XV, MR, MW, NV, CU (source channels unrolled), STREAM, SCRATCH_GLOBAL, epilogue. */
 #include "conv2d_cpu.h"
 
-/* Floats of prefetch: weights that are read once for few pixels come from memory, faster than hardware streams them. */
-#define WEIGHTS_AHEAD 1024
-
 #if GRADIENT
 #define CLASSES_H STRIDE_H
 #define CLASSES_W STRIDE_W
@@ -77,7 +74,6 @@ INLINE void multiply(VF acc[MR][MW][NV], SCRATCH const float **p, int row_floats
                     UNROLL for (int d = 0; d < CU; d++)
                     {
                         VF b[NV];
-                        UNROLL for (int k = 0; k < NV; k++) PREFETCH(u + (d * NV + k) * V + WEIGHTS_AHEAD);
                         UNROLL for (int k = 0; k < NV; k++) b[k] = VLOAD(d * NV + k, u);
                         UNROLL for (int i = 0; i < MR; i++) UNROLL for (int m = 0; m < MW; m++)
                         {
