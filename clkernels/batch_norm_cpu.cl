@@ -7,7 +7,7 @@
  *             xhat = (x - mean) rstd,  M = N HW          (Ioffe, Szegedy 2015, section 3)
  *
  * Memory bound: what counts is how often a tensor crosses the memory bus. Where the kernel that made x gave the statistics
- * too, bn_apply alone is the forward pass. bn_forward and bn_gradient do both passes of one channel block
+ * too, bn_apply alone is the forward pass, and bn_dx alone the gradient. bn_forward and bn_gradient do both passes of one channel block
  * (get_global_id(0)) in one task, so that the second pass finds the block in the cache. bn_stats + bn_apply and bn_reduce +
  * bn_dx are the same in two launches, tasks = channel blocks x parts of the M positions (get_global_id(1)): for devices
  * with more cores than channel blocks. bn_inference: tasks = channel blocks x parts. Launched by layers/batch_norm_cpu.c.
@@ -18,13 +18,11 @@
  * Lanes past C: gamma and beta count as 0 there, and dy is 0, so every output is 0. */
 #include "vector.h"
 #include "epilogue.h"
+#include "normalised.h"
 #include "step.h"
 
 #ifndef STREAM
 #define STREAM 0
-#endif
-#ifndef MASK
-#define MASK 0
 #endif
 #ifndef MASK_FROM_Y
 #define MASK_FROM_Y 0
@@ -48,15 +46,6 @@
 #define ADD_PARAMETER
 #define ADD_ARGUMENT
 #endif
-
-/* The block's values of a vector per channel; 0 past C. */
-INLINE VF channels_load(global const float *p, int cb, int C)
-{
-    if ((cb + 1) * V <= C) return VLOAD(cb, p);
-    VF v = (VF)(0.0f);
-    for (int lane = 0; cb * V + lane < C; lane++) ((float *)&v)[lane] = p[cb * V + lane];
-    return v;
-}
 
 /* p may be NULL: nobody wants it. */
 INLINE void channels_store(VF v, global float *p, int cb, int C)
@@ -216,13 +205,7 @@ TASK void bn_inference(global const float *x, ADD_PARAMETER global float *y, glo
 #else
 #define OUTPUT(i) fma(xv, a, b) /* the same operations as in apply(): the same bits */
 #endif
-#if MASK == 1
-#define GRADIENT(i) (OUTPUT(i) <= 0.0f ? (VF)(0.0f) : VLOAD(i, dy + o))
-#elif MASK == 2
-#define GRADIENT(i) (OUTPUT(i) <= LOW ? (VF)(0.0f) : (OUTPUT(i) >= HIGH ? (VF)(0.0f) : VLOAD(i, dy + o)))
-#else
-#define GRADIENT(i) VLOAD(i, dy + o)
-#endif
+#define GRADIENT(i) MASKED(OUTPUT(i), VLOAD(i, dy + o))
 #if DADD /* the first pass writes it, so that the second reads only x and dadd */
 #define GRADIENT_AGAIN(i) VLOAD(i, dadd + o)
 #define KEEP(g, i) VSTORE(g, i, dadd + o)
@@ -258,11 +241,12 @@ INLINE void reduce(TENSORS, int p0, int p1, int CB, int cb, int HW, VF mean, VF 
     *sum_gx = xt;
 }
 
+/* statistics: [parts][2][CB * V], from bn_reduce, or from the kernel that made g (MASK 0 then: it has been applied). */
 #define SUM_PARTS(s, q)                                                                                                \
     VF s = (VF)(0.0f), q = (VF)(0.0f);                                                                                 \
-    for (int p = 0; p < parts; p++) {                                                                                  \
-        s += VLOAD((p * 2) * CB + cb, partial);                                                                        \
-        q += VLOAD((p * 2 + 1) * CB + cb, partial);                                                                    \
+    for (int p = 0; p < statistics_parts; p++) {                                                                       \
+        s += VLOAD((size_t)(p * 2) * CB + cb, statistics);                                                             \
+        q += VLOAD((size_t)(p * 2 + 1) * CB + cb, statistics);                                                         \
     }
 
 /* dx = a g + m x + c [+ add] with constants per channel */
@@ -304,19 +288,19 @@ TASK void bn_gradient(TENSORS, global const float *gamma, global const float *be
 }
 
 TASK void bn_reduce(TENSORS, global const float *gamma, global const float *beta, global const float *save_mean,
-    global const float *save_rstd, global float *partial, int N, int CB, int HW, int C)
+    global const float *save_rstd, global float *statistics, int N, int CB, int HW, int C)
 {
     PART
     VF sum_g, sum_gx;
     CHANNEL
     reduce(TENSOR_ARGUMENTS, p0, p1, CB, cb, HW, mean, a, b, &sum_g, &sum_gx);
-    VSTORE(sum_g, (part * 2) * CB + cb, partial);
-    VSTORE(sum_gx, (part * 2 + 1) * CB + cb, partial);
+    VSTORE(sum_g, (size_t)(part * 2) * CB + cb, statistics);
+    VSTORE(sum_gx, (size_t)(part * 2 + 1) * CB + cb, statistics);
 }
 
 TASK void bn_dx(TENSORS, global const float *gamma, global const float *beta, global const float *save_mean,
-    global const float *save_rstd, global const float *partial, global float *dgamma, global float *dbeta, int N, int CB,
-    int HW, int C)
+    global const float *save_rstd, global const float *statistics, global float *dgamma, global float *dbeta, int N,
+    int CB, int HW, int C, int statistics_parts)
 {
     PART
     CHANNEL

@@ -52,8 +52,20 @@
 #ifndef STATISTICS
 #define STATISTICS 0
 #endif
+#ifndef GATE
+#define GATE 0
+#endif
 #if STATISTICS
 #define STATISTICS_PARAMETER , global float *statistics
+#elif GATE
+#define STATISTICS_PARAMETER                                                                                        \
+    , const global float *x, const global float *gamma, const global float *beta, const global float *mean,         \
+        const global float *rstd, int channels, global float *statistics
+#else
+#define STATISTICS_PARAMETER
+#endif
+
+#if STATISTICS
 struct moments {
     VF shift, sum, squares;
     int count;
@@ -89,8 +101,38 @@ INLINE void moments_store(const struct moments *m, global float *statistics, int
     VSTORE(m->shift + mean, (size_t)(part * 3 + 1) * blocks + block, statistics);
     VSTORE(m->squares - m->sum * mean, (size_t)(part * 3 + 2) * blocks + block, statistics);
 }
-#else
-#define STATISTICS_PARAMETER
+#endif
+
+/* GATE 1: the result is the gradient of ACTIVATION(gamma (x - mean) rstd + beta) with x in the result's layout. What is
+ * stored is g, that gradient behind the activation, and the task gives the sums of g and g (x - mean) as its part of
+ * [parts][2][blocks][V]. */
+#if GATE
+#include "normalised.h"
+struct gate {
+    VF a, b, mean, sum, products;
+};
+
+INLINE struct gate gate_of(const global float *gamma, const global float *beta, const global float *mean,
+    const global float *rstd, int block, int channels)
+{
+    struct gate gate;
+    gate.mean = channels_load(mean, block, channels);
+    gate.a = channels_load(gamma, block, channels) * channels_load(rstd, block, channels);
+    gate.b = beta ? fma(-gate.mean, gate.a, channels_load(beta, block, channels)) : (VF)(0.0f);
+    gate.sum = gate.products = (VF)(0.0f);
+    return gate;
+}
+
+INLINE VF gate_pass(const struct gate *gate, VF x, VF gradient)
+{
+    return MASKED(fma(x, gate->a, gate->b), gradient); /* as batch_norm_cpu.cl makes the output: the same bits */
+}
+
+INLINE void gate_store(const struct gate *gate, global float *statistics, int part, int blocks, int block)
+{
+    VSTORE(gate->sum, (size_t)(part * 2) * blocks + block, statistics);
+    VSTORE(gate->products, (size_t)(part * 2 + 1) * blocks + block, statistics);
+}
 #endif
 
 /* r[0 .. V-1] becomes its transpose: log2(V) rounds, each interleaving row i with row i + V/2. */

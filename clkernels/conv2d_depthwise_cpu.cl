@@ -23,9 +23,16 @@
  *
  * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, PADDING_H, PADDING_W, T, GUARD, REACH (vectors of a row
  * that a tile reads), LEFT (of the first tile, those outside), RIGHT (of the last tile, those inside), EDGE (columns
- * that the tile before the last one keeps away from the end), FIRST, LAST, STREAM, STATISTICS, epilogue. */
+ * that the tile before the last one keeps away from the end), FIRST, LAST, STREAM, STATISTICS, GATE, epilogue. */
 #include "conv2d_cpu.h"
 #define TAPS (R * S)
+#if GATE
+#define GATE_PARAMETER , const global float *x, struct gate *gate
+#define GATE_ARGUMENT , x, &gate
+#else
+#define GATE_PARAMETER
+#define GATE_ARGUMENT
+#endif
 #if STATISTICS
 #define MOMENTS_PARAMETER , struct moments *all
 #define MOMENTS_ARGUMENT , &all
@@ -137,7 +144,7 @@ kernel TASK void depthwise_forward(const global float *restrict x, const global 
 
 #ifdef GRADIENT
 INLINE void gradient_tile(const global float *restrict dy, const VF *w, const global float *add, global float *dx,
-    size_t dx_row, int iy, int from, int begin, int OH, int OW, int width, bool left, bool right)
+    size_t dx_row, int iy, int from, int begin, int OH, int OW, int width, bool left, bool right GATE_PARAMETER)
 {
     VF acc[T][STRIDE_W];
     UNROLL for (int t = 0; t < T; t++) UNROLL for (int a = 0; a < STRIDE_W; a++) acc[t][a] = (VF)(0.0f);
@@ -159,6 +166,20 @@ INLINE void gradient_tile(const global float *restrict dy, const VF *w, const gl
             }
         }
     }
+#if GATE
+    VF sum = (VF)(0.0f), products = (VF)(0.0f);
+    UNROLL for (int t = 0; t < T; t++) if (from + t >= begin) UNROLL for (int a = 0; a < STRIDE_W; a++)
+    {
+        const int ix = (from + t) * STRIDE_W + a;
+        if (ix >= width) continue;
+        const VF v = VLOAD(ix, x + dx_row);
+        acc[t][a] = gate_pass(gate, v, acc[t][a]);
+        sum += acc[t][a];
+        products = fma(acc[t][a], v - gate->mean, products);
+    }
+    gate->sum += sum;
+    gate->products += products;
+#endif
     UNROLL for (int t = 0; t < T; t++) if (from + t >= begin) UNROLL for (int a = 0; a < STRIDE_W; a++)
     {
         const int ix = (from + t) * STRIDE_W + a;
@@ -168,7 +189,7 @@ INLINE void gradient_tile(const global float *restrict dy, const VF *w, const gl
 }
 
 kernel TASK void depthwise_gradient(const global float *restrict dy, const global float *restrict packed,
-    const global float *add, global float *dx, int height, int width, int OH, int OW, int rows_max)
+    const global float *add, global float *dx, int height, int width, int OH, int OW, int rows_max STATISTICS_PARAMETER)
 {
     const int block = get_group_id(0), blocks = get_num_groups(0);
     const size_t plane = (size_t)get_group_id(1) * blocks + block;
@@ -177,12 +198,19 @@ kernel TASK void depthwise_gradient(const global float *restrict dy, const globa
     VF w[TAPS];
     UNROLL for (int i = 0; i < TAPS; i++) w[i] = VLOAD((size_t)blocks + (size_t)block * TAPS + i, packed);
     const int columns = (width + STRIDE_W - 1) / STRIDE_W;
+#if GATE
+    struct gate gate = gate_of(gamma, beta, mean, rstd, block, channels);
+#endif
     for (int iy = first; iy < last; iy++) {
         const size_t row = (plane * height + iy) * width * V;
-#define TILE(from, begin, left, right) gradient_tile(dy, w, add, dx, row, iy, from, begin, OH, OW, width, left, right)
+#define TILE(from, begin, left, right) \
+    gradient_tile(dy, w, add, dx, row, iy, from, begin, OH, OW, width, left, right GATE_ARGUMENT)
         FOR_TILES(columns, TILE)
 #undef TILE
     }
+#if GATE
+    gate_store(&gate, statistics, get_group_id(2) * get_num_groups(1) + get_group_id(1), blocks, block);
+#endif
 }
 #endif
 

@@ -16,7 +16,7 @@
  *
  * Macros: MG, MW, NV, CU (source channels unrolled), AHEAD (groups of prefetch), XS and YS (stride of pixels read and
  * written; YS 2: the data gradient of stride 2, whose other pixels are zero), KEEP_OTHERS (1: they already hold what
- * they must), STREAM, STATISTICS, epilogue; CT and PLANES_AHEAD for the weight gradient. */
+ * they must), STREAM, STATISTICS, GATE, epilogue; CT and PLANES_AHEAD for the weight gradient. */
 #include "conv2d_cpu.h"
 
 #ifdef MW
@@ -60,6 +60,10 @@ kernel TASK void pointwise(const global float *restrict source, const global flo
         struct moments all[NV];
         UNROLL for (int k = 0; k < NV; k++) all[k] = moments_from((VF)(0.0f));
 #endif
+#if GATE
+        struct gate gates[NV];
+        UNROLL for (int k = 0; k < NV; k++) gates[k] = gate_of(gamma, beta, mean, rstd, panel * NV + k, channels);
+#endif
         for (int q = q0; q < q1; q += MG) {
             const global float *p[MG];
             size_t at[MG];
@@ -79,12 +83,12 @@ kernel TASK void pointwise(const global float *restrict source, const global flo
                 acc[g][i][k] = VLOAD(panel * NV + k, packed);
             const global float *w = packed + (size_t)(panels + (size_t)panel * padded) * NV * V;
             for (int c0 = 0; c0 < padded; c0 += V) {
-                const int channels = min(V, padded - c0);
+                const int here = min(V, padded - c0);
                 if (panel == p0) {
                     UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++)
                         PREFETCH(p[g] + (AHEAD * MG * MW + i) * XS * V);
                 }
-                _Pragma("unroll 1") for (int c = 0; c < channels; c += CU)
+                _Pragma("unroll 1") for (int c = 0; c < here; c += CU)
                 {
                     UNROLL for (int d = 0; d < CU; d++)
                     {
@@ -101,6 +105,21 @@ kernel TASK void pointwise(const global float *restrict source, const global flo
                 UNROLL for (int g = 0; g < MG; g++) p[g] += (size_t)x_plane * V;
             }
             const int left = result_blocks - panel * NV;
+#if GATE
+            UNROLL for (int k = 0; k < NV; k++) if (k < left)
+            {
+                VF sum = (VF)(0.0f), products = (VF)(0.0f);
+                UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++) if (i >= repeated[g])
+                {
+                    const VF v = VLOAD((size_t)k * target.plane + i, x + at[g]);
+                    acc[g][i][k] = gate_pass(&gates[k], v, acc[g][i][k]);
+                    sum += acc[g][i][k];
+                    products = fma(acc[g][i][k], v - gates[k].mean, products);
+                }
+                gates[k].sum += sum;
+                gates[k].products += products;
+            }
+#endif
 #if STATISTICS
             UNROLL for (int k = 0; k < NV; k++)
             {
@@ -119,6 +138,10 @@ kernel TASK void pointwise(const global float *restrict source, const global flo
 #endif
             }
         }
+#if GATE
+        UNROLL for (int k = 0; k < NV; k++) if (panel * NV + k < result_blocks)
+            gate_store(&gates[k], statistics, get_group_id(1), result_blocks, panel * NV + k);
+#endif
 #if STATISTICS
         UNROLL for (int k = 0; k < NV; k++) if (panel * NV + k < result_blocks)
             moments_store(&all[k], statistics, get_group_id(1), result_blocks, panel * NV + k);

@@ -69,8 +69,9 @@ struct attributes {
     int64_t offset; /* slice: first index along axis */
     int64_t units;
     bool transpose_a, transpose_b;
-    tutti_shape shape; /* reshape's target; the input's shape in gradient nodes that need it (batch dimension included);
-                          of the statistics that a convolution gives */
+    tutti_shape
+        shape; /* reshape's target; the input's shape in gradient nodes that need it. Batch dimension included */
+    tutti_shape statistics; /* of those that a convolution gives (operation.h); rank 0: none */
 };
 
 struct operation;

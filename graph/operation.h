@@ -40,7 +40,7 @@ struct operands {
 
 enum { EPILOGUE_ACTIVATION = 1, EPILOGUE_ADD = 2 };
 
-/* Where a node gives the statistics of its first output, and where batch_norm reads them. */
+/* Where a node gives the statistics of its first output, and where batch_norm and its gradient read them. */
 enum { STATISTICS_OUTPUT = 1, STATISTICS_INPUT = 6 };
 
 struct implementation {
@@ -54,11 +54,13 @@ struct implementation {
     bool any_layout;
     /* Epilogues that it applies itself; the plan appends a launch for the others. May be NULL: none. */
     unsigned (*epilogues)(const struct problem *problem);
-    /* In how many parts it can give the statistics of its first output beside it, for the batch normalisation that
-     * reads it: output STATISTICS_OUTPUT, float [parts][3][channels rounded up to the vector width], is the count, the
-     * mean and the sum of squared deviations from the mean of each part's numbers. 0 or NULL: it cannot. */
+    /* In how many parts it can give, beside its first output, the statistics that the node which reads that begins
+     * with; 0 or NULL: it cannot. Output STATISTICS_OUTPUT is float [parts][numbers][channels up to a multiple of V]:
+     *   conv2d                 for batch_norm: count, mean, sum of squared deviations from it
+     *   conv2d_data_gradient   for batch_norm_gradient: sum of g, sum of g (x - mean); the first output is g, the
+     * gradient behind the activation, for which the node has x, gamma, beta, mean and rstd as inputs */
     int64_t (*statistics)(const struct problem *problem);
-    bool takes_statistics; /* batch_norm: reads them instead of making its own */
+    bool takes_statistics; /* reads them instead of making its own */
     /* Bytes of scratch for the duration of the node. NULL: none. */
     size_t (*workspace)(const struct problem *problem);
     /* Bytes of data made from parameters alone (packed or transformed weights) and the launches that make it: run

@@ -126,9 +126,9 @@ static tutti_status gradient(
     if (wanted[NORM_VAR]) input_gradients[NORM_VAR] = forward.outputs[NORM_BATCH_VAR];
     if (output_gradients[NORM_Y] == NO_VALUE) return TUTTI_OK;
     int inputs[] = { forward.inputs[NORM_X], output_gradients[NORM_Y], forward.inputs[NORM_GAMMA],
-        forward.outputs[NORM_SAVED_MEAN], forward.outputs[NORM_SAVED_RSTD], NO_VALUE, NO_VALUE };
+        forward.outputs[NORM_SAVED_MEAN], forward.outputs[NORM_SAVED_RSTD] };
     struct attributes attributes = { .epsilon = forward.attributes.epsilon };
-    if (graph_append(graph, &operation_batch_norm_gradient, &attributes, inputs, 7, forward.layer) == NO_VALUE)
+    if (graph_append(graph, &operation_batch_norm_gradient, &attributes, inputs, 5, forward.layer) == NO_VALUE)
         return graph->status;
     const struct node *made = graph_last(graph);
     if (wanted[NORM_X]) input_gradients[NORM_X] = made->outputs[GRADIENT_DX];

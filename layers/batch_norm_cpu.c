@@ -102,7 +102,7 @@ static size_t forward_workspace(const struct problem *problem)
 static size_t gradient_workspace(const struct problem *problem)
 {
     struct work work = gradient_work(problem);
-    return work.parts == 1 ? 0 : bytes_of_parts(problem, &work, 2);
+    return work.parts == 1 || problem->inputs[GRADIENT_STATISTICS] ? 0 : bytes_of_parts(problem, &work, 2);
 }
 
 static void sizes_and_tasks(struct launch *launch, const struct work *work, double tensors)
@@ -184,7 +184,7 @@ static void emit_inference(const struct problem *problem, const struct operands 
 
 /* bn_gradient, bn_reduce and bn_dx take the tensors, then what belongs to a channel. */
 static struct launch *gradient_launch(const struct problem *problem, const struct operands *operands,
-    struct launch_list *list, const char *kernel, const struct work *work)
+    struct launch_list *list, const char *kernel, const struct work *work, cl_mem statistics)
 {
     char options[NORM_OPTIONS];
     struct launch *launch = launch_add(list, "batch_norm_cpu", kernel, "-DSTREAM=%d %s", work->stream,
@@ -199,22 +199,28 @@ static struct launch *gradient_launch(const struct problem *problem, const struc
     launch_buffer(launch, operands->inputs[GRADIENT_BETA]);
     launch_buffer(launch, operands->inputs[GRADIENT_MEAN]);
     launch_buffer(launch, operands->inputs[GRADIENT_RSTD]);
-    if (work->parts > 1) launch_buffer(launch, operands->workspace);
+    if (statistics) launch_buffer(launch, statistics);
     return launch;
 }
 
 static void emit_gradient(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct work work = gradient_work(problem);
-    double inputs = problem->inputs[GRADIENT_Y] ? 3 : 2;
-    if (work.parts > 1) {
-        struct launch *reduce = gradient_launch(problem, operands, list, "bn_reduce", &work);
-        sizes_and_tasks(reduce, &work, inputs + (problem->outputs[GRADIENT_DADD] ? 1 : 0));
+    const struct value *given = problem->inputs[GRADIENT_STATISTICS];
+    double inputs = problem->inputs[GRADIENT_Y] ? 3 : 2, kept = problem->outputs[GRADIENT_DADD] ? 1 : 0;
+    cl_mem statistics = given ? operands->inputs[GRADIENT_STATISTICS] : work.parts > 1 ? operands->workspace : NULL;
+    if (statistics && !given) {
+        struct launch *reduce = gradient_launch(problem, operands, list, "bn_reduce", &work, statistics);
+        sizes_and_tasks(reduce, &work, inputs + kept);
     }
-    struct launch *launch = gradient_launch(problem, operands, list, work.parts > 1 ? "bn_dx" : "bn_gradient", &work);
+    int64_t statistics_parts = given ? given->shape.sizes[0] : work.parts;
+    if (given) work.parts = parts_for(&work, TASKS * (int64_t)problem->device->units);
+    const char *kernel = statistics ? "bn_dx" : "bn_gradient";
+    struct launch *launch = gradient_launch(problem, operands, list, kernel, &work, statistics);
     launch_buffer(launch, operands->outputs[GRADIENT_DGAMMA]);
     launch_buffer(launch, operands->outputs[GRADIENT_DBETA]);
-    sizes_and_tasks(launch, &work, work.parts > 1 ? 3 : inputs + 1 + (problem->outputs[GRADIENT_DADD] ? 1 : 0));
+    sizes_and_tasks(launch, &work, statistics ? 3 : inputs + 1 + kept);
+    if (statistics) launch_int(launch, statistics_parts);
 }
 
 const struct implementation batch_norm_cpu_forward = {
@@ -232,6 +238,7 @@ const struct implementation batch_norm_cpu_gradient = {
     .fits = fits,
     .layouts = layouts,
     .epilogues = batch_norm_gradient_epilogues,
+    .takes_statistics = true,
     .workspace = gradient_workspace,
     .in_place = batch_norm_gradient_in_place,
     .emit = emit_gradient,

@@ -96,8 +96,8 @@ static tutti_status infer_forward(const struct graph *graph, struct node *node, 
             (long long)a->groups, (long long)x->shape.sizes[1], (long long)w->shape.sizes[0]);
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape };
     outputs[0].shape.sizes[1] = w->shape.sizes[0];
-    outputs[STATISTICS_OUTPUT] = (struct value) { .type = TYPE_F32, .shape = a->shape };
-    node->output_count = a->shape.rank ? STATISTICS_OUTPUT + 1 : 1;
+    outputs[STATISTICS_OUTPUT] = (struct value) { .type = TYPE_F32, .shape = a->statistics };
+    node->output_count = a->statistics.rank ? STATISTICS_OUTPUT + 1 : 1;
     for (int axis = 0; axis < 2; axis++) {
         tutti_status status = output_size(a, axis, x->shape.sizes[2 + axis], &outputs[0].shape.sizes[2 + axis]);
         if (status != TUTTI_OK) return status;
@@ -111,7 +111,8 @@ static tutti_status infer_data_gradient(const struct graph *graph, struct node *
     if (dy->shape.rank != 4 || node->attributes.shape.rank != 4)
         return fail(TUTTI_SHAPE, "conv2d_data_gradient: gradient and image must have 4 dimensions");
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = dy->batched, .shape = node->attributes.shape };
-    node->output_count = 1;
+    outputs[STATISTICS_OUTPUT] = (struct value) { .type = TYPE_F32, .shape = node->attributes.statistics };
+    node->output_count = node->attributes.statistics.rank ? STATISTICS_OUTPUT + 1 : 1;
     return TUTTI_OK;
 }
 

@@ -14,6 +14,9 @@ struct conv2d_sizes {
     int64_t stride_h, stride_w, padding_h, padding_w, dilation_h, dilation_w;
 };
 
+/* Inputs of a data gradient that also gives statistics. */
+enum { DATA_GRADIENT_X = 2, DATA_GRADIENT_GAMMA, DATA_GRADIENT_BETA, DATA_GRADIENT_MEAN, DATA_GRADIENT_RSTD };
+
 /* For operation_conv2d, operation_conv2d_data_gradient and operation_conv2d_weight_gradient alike. */
 struct conv2d_sizes conv2d_sizes_of(const struct problem *problem);
 double conv2d_flops(const struct problem *problem);

@@ -1,7 +1,10 @@
 /* What the convolutions for CPU-class devices share: refusals, layouts, packed weights, scratch, sums of parts. */
 #include "layers/conv2d_cpu.h"
 
+#include <stdio.h>
+
 #include "base/memory.h"
+#include "layers/epilogue.h"
 #include "layers/layers.h"
 
 #include <limits.h>
@@ -62,14 +65,29 @@ bool conv2d_cpu_statistics(const struct problem *problem)
     return epilogue->activation == ACTIVATION_NONE && epilogue->add == NO_VALUE;
 }
 
-bool conv2d_statistics_wanted(const struct problem *problem)
+static bool is_data_gradient(const struct problem *problem)
 {
-    return problem->node->operation == &operation_conv2d && problem->outputs[STATISTICS_OUTPUT];
+    return problem->node->operation == &operation_conv2d_data_gradient;
 }
 
-void conv2d_statistics_argument(struct launch *launch, const struct problem *problem, const struct operands *operands)
+const char *conv2d_statistics_options(const struct problem *problem, char *buffer, size_t size)
 {
-    if (conv2d_statistics_wanted(problem)) launch_buffer(launch, operands->outputs[STATISTICS_OUTPUT]);
+    const struct attributes *a = &problem->node->attributes;
+    bool wanted = problem->outputs[STATISTICS_OUTPUT] != NULL, gate = wanted && is_data_gradient(problem);
+    int mask = a->activation == ACTIVATION_RELU ? 1 : a->activation == ACTIVATION_CLIP ? 2 : 0;
+    snprintf(buffer, size, "-DSTATISTICS=%d -DGATE=%d -DMASK=%d", wanted && !gate, gate, gate ? mask : 0);
+    if (gate && mask == 2) epilogue_append_bounds(buffer, size, ACTIVATION_CLIP, a->low, a->high);
+    return buffer;
+}
+
+void conv2d_statistics_arguments(struct launch *launch, const struct problem *problem, const struct operands *operands)
+{
+    if (!problem->outputs[STATISTICS_OUTPUT]) return;
+    if (is_data_gradient(problem)) {
+        for (int i = DATA_GRADIENT_X; i <= DATA_GRADIENT_RSTD; i++) launch_buffer(launch, operands->inputs[i]);
+        launch_int(launch, problem->outputs[0]->shape.sizes[1]);
+    }
+    launch_buffer(launch, operands->outputs[STATISTICS_OUTPUT]);
 }
 
 void conv2d_cpu_layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
@@ -77,7 +95,7 @@ void conv2d_cpu_layouts(const struct problem *problem, enum value_layout *inputs
     bool weights = problem->node->operation == &operation_conv2d_weight_gradient;
     inputs[0] = LAYOUT_BLOCKED;
     inputs[1] = weights ? LAYOUT_BLOCKED : LAYOUT_PLAIN;
-    if (problem->inputs[2]) inputs[2] = LAYOUT_PLAIN;
+    if (is_data_gradient(problem)) inputs[DATA_GRADIENT_X] = LAYOUT_BLOCKED;
     outputs[0] = weights ? LAYOUT_PLAIN : LAYOUT_BLOCKED;
 }
 

@@ -37,11 +37,12 @@ bool conv2d_cpu_plain_image(int64_t channels);
  * where there are none. */
 unsigned conv2d_cpu_epilogues(const struct problem *problem);
 unsigned conv2d_cpu_sum_epilogues(const struct problem *problem); /* of weight gradients */
-/* Statistics of the output can be given: the pass is the forward one, and nothing follows the sum. */
+/* Statistics of the output can be given: nothing follows the sum. */
 bool conv2d_cpu_statistics(const struct problem *problem);
-/* Whether they are wanted (the option STATISTICS), and the argument after all others for them. */
-bool conv2d_statistics_wanted(const struct problem *problem);
-void conv2d_statistics_argument(struct launch *launch, const struct problem *problem, const struct operands *operands);
+/* Where they are wanted: build options, and the arguments after all others. */
+enum { STATISTICS_OPTIONS = 128 };
+const char *conv2d_statistics_options(const struct problem *problem, char *buffer, size_t size);
+void conv2d_statistics_arguments(struct launch *launch, const struct problem *problem, const struct operands *operands);
 /* Every rank-4 activation blocked, parameters plain. */
 void conv2d_cpu_layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs);
 

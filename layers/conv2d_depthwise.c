@@ -98,15 +98,16 @@ static struct launch *add_launch(const struct problem *problem, const struct ope
     struct conv2d_sizes z = conv2d_sizes_of(problem);
     bool gradient = problem->node->operation == &operation_conv2d_data_gradient;
     double bytes = 4.0 * (double)(z.n * z.c) * (double)(gradient ? z.h * z.w : z.oh * z.ow);
-    char epilogue[256];
+    char epilogue[256], statistics[STATISTICS_OPTIONS];
     return launch_add(list, "conv2d_depthwise_cpu", kernel,
         "-D%s -DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DDILATION_H=%d -DDILATION_W=%d -DPADDING_H=%d -DPADDING_W=%d "
         "-DT=%d "
-        "-DGUARD=%d -DREACH=%d -DLEFT=%d -DRIGHT=%d -DEDGE=%d -DFIRST=%d -DHAS_BIAS=%d -DSTREAM=%d -DSTATISTICS=%d %s",
+        "-DGUARD=%d -DREACH=%d -DLEFT=%d -DRIGHT=%d -DEDGE=%d -DFIRST=%d -DHAS_BIAS=%d -DSTREAM=%d %s %s",
         what, (int)z.r, (int)z.s, (int)z.stride_h, (int)z.stride_w, (int)z.dilation_h, (int)z.dilation_w,
         (int)z.padding_h, (int)z.padding_w, (int)t->T, t->guard, (int)t->reach, (int)t->left, (int)t->right,
         (int)t->edge, (int)t->first, problem->inputs[2] != NULL && !gradient,
-        !operands->add && bytes > CONV2D_STREAM_BYTES, conv2d_statistics_wanted(problem),
+        !operands->add && bytes > CONV2D_STREAM_BYTES,
+        conv2d_statistics_options(problem, statistics, sizeof statistics),
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
 }
 
@@ -154,11 +155,12 @@ static int64_t rows_of_task(const struct problem *problem, int64_t planes, int64
     return divide_up(rows, ranges < rows ? ranges : rows);
 }
 
-static int64_t statistics(const struct problem *problem)
+static int64_t statistics_parts(const struct problem *problem)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
-    int64_t rows_max = rows_of_task(problem, z.n * blocks_of(problem), z.oh);
-    return conv2d_cpu_statistics(problem) ? z.n * divide_up(z.oh, rows_max) : 0;
+    int64_t rows = problem->node->operation == &operation_conv2d_data_gradient ? z.h : z.oh;
+    int64_t rows_max = rows_of_task(problem, z.n * blocks_of(problem), rows);
+    return conv2d_cpu_statistics(problem) ? z.n * divide_up(rows, rows_max) : 0;
 }
 
 static void emit_product(const struct problem *problem, const struct operands *operands, struct launch_list *list)
@@ -175,7 +177,7 @@ static void emit_product(const struct problem *problem, const struct operands *o
     launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
     launch_buffer(launch, operands->outputs[0]);
     launch_planes(launch, &z, rows_max);
-    conv2d_statistics_argument(launch, problem, operands);
+    conv2d_statistics_arguments(launch, problem, operands);
     launch_tasks(launch, (size_t)blocks, (size_t)z.n, (size_t)divide_up(rows, rows_max));
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
@@ -226,7 +228,7 @@ const struct implementation conv2d_depthwise_forward = {
     .fits = fits,
     .layouts = conv2d_cpu_layouts,
     .epilogues = conv2d_cpu_epilogues,
-    .statistics = statistics,
+    .statistics = statistics_parts,
     .prepared = prepared,
     .emit_prepare = emit_prepare,
     .emit = emit_product,
@@ -236,6 +238,7 @@ const struct implementation conv2d_depthwise_data_gradient = {
     .fits = fits,
     .layouts = conv2d_cpu_layouts,
     .epilogues = conv2d_cpu_epilogues,
+    .statistics = statistics_parts,
     .prepared = prepared,
     .emit_prepare = emit_prepare,
     .emit = emit_product,

@@ -138,9 +138,10 @@ static void launch_planes(struct launch *launch, const struct plan *p)
     launch_int(launch, result[1]);
 }
 
-static int64_t statistics(const struct problem *problem)
+static int64_t statistics_parts(const struct problem *problem)
 {
     struct plan p = plan_of(problem);
+    if (p.gradient && p.stride > 1) return 0; /* zeros between the pixels are written apart */
     return conv2d_cpu_statistics(problem) ? divide_up(p.groups, p.groups_max) : 0;
 }
 
@@ -153,12 +154,13 @@ static void emit_product(const struct problem *problem, const struct operands *o
         operands->add && operands->add == operands->outputs[0] && problem->node->epilogue.activation == ACTIVATION_NONE;
     /* Prefetch some 3000 cycles ahead. */
     int64_t ahead = divide_up(6000, p.packing.padded * p.group_count * p.group_pixels * p.packing.vectors);
-    char epilogue[256];
+    char epilogue[256], statistics[STATISTICS_OPTIONS];
     struct launch *launch = launch_add(list, "conv2d_pointwise_cpu", "pointwise",
-        "-DMG=%d -DMW=%d -DNV=%d -DCU=%d -DAHEAD=%d -DXS=%d -DYS=%d -DKEEP_OTHERS=%d -DSTREAM=%d -DSTATISTICS=%d %s",
+        "-DMG=%d -DMW=%d -DNV=%d -DCU=%d -DAHEAD=%d -DXS=%d -DYS=%d -DKEEP_OTHERS=%d -DSTREAM=%d %s %s",
         (int)p.group_count, (int)p.group_pixels, (int)p.packing.vectors, UNROLL, (int)(ahead < 8 ? ahead : 8),
         p.gradient ? 1 : (int)p.stride, p.gradient ? (int)p.stride : 1, keep,
-        !operands->add && result_bytes > CONV2D_STREAM_BYTES / 2, conv2d_statistics_wanted(problem),
+        !operands->add && result_bytes > CONV2D_STREAM_BYTES / 2,
+        conv2d_statistics_options(problem, statistics, sizeof statistics),
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->prepared);
@@ -177,7 +179,7 @@ static void emit_product(const struct problem *problem, const struct operands *o
     launch_int(launch, p.panels_max);
     launch_int(launch, p.z.h);
     launch_int(launch, p.z.w);
-    conv2d_statistics_argument(launch, problem, operands);
+    conv2d_statistics_arguments(launch, problem, operands);
     launch_tasks(
         launch, (size_t)divide_up(p.packing.panels, p.panels_max), (size_t)divide_up(p.groups, p.groups_max), 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
@@ -315,7 +317,7 @@ const struct implementation conv2d_pointwise_forward = {
     .fits = fits,
     .layouts = conv2d_cpu_layouts,
     .epilogues = conv2d_cpu_epilogues,
-    .statistics = statistics,
+    .statistics = statistics_parts,
     .prepared = prepared,
     .emit_prepare = emit_prepare,
     .emit = emit_product,
@@ -325,6 +327,7 @@ const struct implementation conv2d_pointwise_data_gradient = {
     .fits = fits,
     .layouts = conv2d_cpu_layouts,
     .epilogues = conv2d_cpu_epilogues,
+    .statistics = statistics_parts,
     .prepared = prepared,
     .emit_prepare = emit_prepare,
     .emit = emit_product,

@@ -5,8 +5,10 @@
 
 #include "graph/operation.h"
 
-/* conv2d.c        x, w, [bias] -> y, [statistics]         attributes.shape: of the statistics (see operation.h)
+/* conv2d.c        x, w, [bias] -> y, [statistics]  (operation.h)
  *   _data_gradient    dy, w -> dx            attributes.shape: x's shape
+ *                     dy, w, x, gamma, [beta], mean, rstd -> g, statistics, where dx would go into a batch norm's
+ *                     gradient alone; attributes.activation, low, high: of that batch norm
  *   _weight_gradient  x, dy -> dw            attributes.shape: w's shape
  *   channel_sum       dy -> db               sum over all but dimension 1 (rank 4) or the last dimension (rank 2) */
 extern const struct operation operation_conv2d, operation_conv2d_data_gradient, operation_conv2d_weight_gradient,
@@ -18,7 +20,7 @@ extern const struct operation operation_dense, operation_dense_data_gradient, op
  *                                                          -> y, mean, rstd, batch_mean, batch_var
  *                     (the last two: the batch's mean and unbiased variance times samples * loss_scale: "gradients" of
  *                     the running statistics; statistics: of x, made where x is made, see operation.h)
- *   _gradient         x, dy, gamma, mean, rstd, [y], [beta] -> dx, dgamma, dbeta, [dadd]
+ *   _gradient         x, dy, gamma, mean, rstd, [y], [statistics], [beta] -> dx, dgamma, dbeta, [dadd]
  *                     attributes.activation, low, high: the gradient of that activation is applied to dy first (fused).
  * Its mask comes from y where y is given (the forward node had an epilogue addition), else it is recomputed from x,
  * gamma, beta. dadd: the masked dy, wanted where the addition's other branch needs it _inference        x, gamma, beta,

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "layers/batch_norm.h"
+#include "layers/conv2d.h"
 #include "layers/layers.h"
 #include "plan/edit.h"
 #include "plan/passes.h"
@@ -78,8 +80,9 @@ static bool fuse_add(struct plan *plan, size_t n)
     return false;
 }
 
-/* The value with the statistics of what node n makes first, which it gives from now on; NO_VALUE where it cannot. */
-static int give_statistics(struct plan *plan, int n)
+/* The value with the statistics of what node n makes first, which it gives from now on; NO_VALUE where it cannot.
+ * numbers: of each part and channel. */
+static int give_statistics(struct plan *plan, int n, int64_t numbers)
 {
     struct graph *graph = &plan->graph;
     struct node *node = &graph->nodes[n];
@@ -90,30 +93,69 @@ static int give_statistics(struct plan *plan, int n)
     problem_of(plan, node, &problem);
     int64_t width = plan->device->can.vector_width, parts = implementation->statistics(&problem);
     if (parts == 0) return NO_VALUE;
-    tutti_shape shape = TUTTI_SHAPE(parts, 3, divide_up(problem.outputs[0]->shape.sizes[1], width) * width);
+    tutti_shape shape = TUTTI_SHAPE(parts, numbers, divide_up(problem.outputs[0]->shape.sizes[1], width) * width);
     int value = graph_value(graph, ROLE_TEMPORARY, TYPE_F32, shape, false, NULL);
     if (value == NO_VALUE) return NO_VALUE;
     graph_at(graph, value)->producer = n;
-    node->attributes.shape = shape;
+    node->attributes.statistics = shape;
     node->outputs[STATISTICS_OUTPUT] = value;
     node->output_count = STATISTICS_OUTPUT + 1;
     return value;
 }
 
+/* The node of this operation whose first output is an input of node n, if n would take statistics of it and has none
+ * yet; -1: there is none. */
+static int statistics_producer(const struct plan *plan, size_t n, int input, const struct operation *operation)
+{
+    const struct node *node = &plan->graph.nodes[n];
+    if (node->inputs[STATISTICS_INPUT] != NO_VALUE) return -1;
+    int producer = graph_at(&plan->graph, node->inputs[input])->producer;
+    const struct implementation *implementation = choose_implementation(plan, node, NULL);
+    if (producer < 0 || !implementation || !implementation->takes_statistics) return -1;
+    const struct node *before = &plan->graph.nodes[producer];
+    return before->operation == operation && before->outputs[0] == node->inputs[input] ? producer : -1;
+}
+
 /* A batch normalisation reads the statistics of its input where the node that makes it can give them: one pass less. */
 static bool fuse_statistics(struct plan *plan, size_t n)
 {
-    struct graph *graph = &plan->graph;
-    struct node *node = &graph->nodes[n];
-    if (node->operation != &operation_batch_norm || node->inputs[STATISTICS_INPUT] != NO_VALUE) return false;
-    int producer = graph_at(graph, node->inputs[0])->producer;
-    const struct implementation *implementation = choose_implementation(plan, node, NULL);
-    if (producer < 0 || !implementation || !implementation->takes_statistics) return false;
-    if (graph->nodes[producer].outputs[0] != node->inputs[0]) return false;
-    int statistics = give_statistics(plan, producer);
+    struct node *node = &plan->graph.nodes[n];
+    if (node->operation != &operation_batch_norm) return false;
+    int producer = statistics_producer(plan, n, NORM_X, &operation_conv2d);
+    int statistics = producer < 0 ? NO_VALUE : give_statistics(plan, producer, 3);
     if (statistics == NO_VALUE) return false;
     node->inputs[STATISTICS_INPUT] = statistics;
     node->input_count = STATISTICS_INPUT + 1;
+    return true;
+}
+
+/* The same for its gradient, where the output's gradient is made for it alone: it then arrives behind the activation.
+ */
+static bool fuse_gradient_statistics(struct plan *plan, size_t n)
+{
+    struct graph *graph = &plan->graph;
+    struct node *node = &graph->nodes[n];
+    if (node->operation != &operation_batch_norm_gradient) return false;
+    int dy = node->inputs[GRADIENT_DY];
+    int producer = statistics_producer(plan, n, GRADIENT_DY, &operation_conv2d_data_gradient);
+    if (producer < 0 || edit_is_kept(graph, dy) || edit_uses(graph, dy) != 1) return false;
+    if (node->inputs[GRADIENT_Y] != NO_VALUE || node->outputs[GRADIENT_DADD] != NO_VALUE) return false;
+    int statistics = give_statistics(plan, producer, 2);
+    if (statistics == NO_VALUE) return false;
+    struct node *before = &graph->nodes[producer];
+    before->inputs[DATA_GRADIENT_X] = node->inputs[GRADIENT_X];
+    before->inputs[DATA_GRADIENT_GAMMA] = node->inputs[GRADIENT_GAMMA];
+    before->inputs[DATA_GRADIENT_BETA] = node->inputs[GRADIENT_BETA];
+    before->inputs[DATA_GRADIENT_MEAN] = node->inputs[GRADIENT_MEAN];
+    before->inputs[DATA_GRADIENT_RSTD] = node->inputs[GRADIENT_RSTD];
+    before->input_count = DATA_GRADIENT_RSTD + 1;
+    before->attributes.activation = node->attributes.activation;
+    before->attributes.low = node->attributes.low;
+    before->attributes.high = node->attributes.high;
+    node->attributes.activation = ACTIVATION_NONE;
+    node->inputs[GRADIENT_STATISTICS] = statistics;
+    node->inputs[GRADIENT_BETA] = NO_VALUE;
+    node->input_count = GRADIENT_STATISTICS + 1;
     return true;
 }
 
@@ -153,9 +195,9 @@ static bool fuse_norm_gradient(struct plan *plan, size_t n)
     node->attributes.low = mask->attributes.low;
     node->attributes.high = mask->attributes.high;
     node->inputs[1] = mask->inputs[1];
-    node->inputs[5] = added ? mask->inputs[0] : NO_VALUE;
-    node->inputs[6] = forward->inputs[2];
-    node->input_count = 7;
+    node->inputs[GRADIENT_Y] = added ? mask->inputs[0] : NO_VALUE;
+    node->inputs[GRADIENT_BETA] = forward->inputs[NORM_BETA];
+    node->input_count = GRADIENT_BETA + 1;
     node->output_count = 4;
     node->outputs[3] = others ? masked : NO_VALUE;
     if (!takes(plan, (int)n, EPILOGUE_ACTIVATION)) {
@@ -215,7 +257,7 @@ tutti_status pass_rewrite(struct plan *plan)
 {
     /* Sums before what follows them; a batch normalisation takes an activation's gradient before pooling does. */
     static const rule rules[] = { fuse_add, fuse_activation, fuse_norm_gradient, fuse_statistics, swap_pool_gradient,
-        sum_before_pool_gradient };
+        sum_before_pool_gradient, fuse_gradient_statistics };
     bool changed = true;
     while (changed) {
         changed = false;

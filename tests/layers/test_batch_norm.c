@@ -1,7 +1,9 @@
-/* batch_norm n c [h w] [conv depthwise nobias act low high residual two offset]
+/* batch_norm n c [h w] [conv depthwise nobias act low high residual two then offset]
  *   h absent  features instead of images
  *   conv      a convolution 1x1 (or a dense layer) with that many outputs comes before: inference folds
  *   depthwise a depthwise convolution 3x3 comes before
+ *   then      1: a depthwise convolution 3x3 comes behind, else one 1x1 with that many outputs: the gradient of the
+ *             output arrives through its data gradient
  *   residual  1: the input, 2: leaky relu of the input is added to the output. With 2 the addition and the activation
  * are fused forward, and backward the mask and the gradient of the addition's other branch two       a second
  * normalisation of the same input is added, so that gradients are added where they are made offset    added to every
@@ -45,7 +47,12 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
     tutti_tensor y = tutti_batch_norm(network, x, &options);
     if (case_get(c, "residual", 0)) y = tutti_add(network, y, other);
     if (case_get(c, "two", 0)) y = tutti_add(network, y, tutti_batch_norm(network, x, &options));
-    return test_activation(network, c, y);
+    y = test_activation(network, c, y);
+    int64_t then = case_get(c, "then", 0);
+    if (then == 1)
+        y = tutti_conv2d(network, y, z.c, 3, &(tutti_conv2d_options) { .padding = 1, .groups = z.c, .no_bias = true });
+    if (then > 1) y = tutti_conv2d(network, y, then, 1, &(tutti_conv2d_options) { .no_bias = true });
+    return y;
 }
 
 static double at(const struct sizes *z, const double *x, int64_t c, int64_t position)
@@ -112,17 +119,34 @@ static void add_normalised(
     }
 }
 
+/* y = the convolution behind of x. */
+static void convolve(const struct test_case *c, const struct sizes *z, const double *x, const double *w, double *y)
+{
+    int64_t then = case_get(c, "then", 0), outputs = then == 1 ? z->c : then;
+    for (int64_t i = 0; i < z->n * outputs * z->pixels; i++) {
+        int64_t plane = i / z->pixels, n = plane / outputs, k = plane % outputs, p = i % z->pixels;
+        y[i] = then == 1 ? depthwise(z, x, w, plane, p) : 0;
+        for (int64_t j = 0; then > 1 && j < z->c; j++) y[i] += w[k * z->c + j] * x[(n * z->c + j) * z->pixels + p];
+    }
+}
+
 static void reference(
     const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
 {
     struct sizes z = sizes_of(c);
-    double *x = layer_before(c, &z, inputs[0], &parameters);
+    double *x = layer_before(c, &z, inputs[0], &parameters), *output = y;
+    bool then = case_get(c, "then", 0);
+    if (then) y = memory_new((size_t)(z.n * z.c * z.pixels), sizeof *y);
     int64_t residual = case_get(c, "residual", 0);
     for (int64_t i = 0; i < z.n * z.c * z.pixels; i++)
         y[i] = residual == 0 ? 0 : residual == 2 && x[i] < 0 ? slope * x[i] : x[i];
     add_normalised(c, &z, x, parameters, y);
     if (case_get(c, "two", 0)) add_normalised(c, &z, x, parameters + 4, y);
     for (int64_t i = 0; i < z.n * z.c * z.pixels; i++) y[i] = test_activate(c, y[i]);
+    if (then) {
+        convolve(c, &z, y, parameters[4], output);
+        free(y);
+    }
     free(x);
 }
 
@@ -193,6 +217,10 @@ static const char *const cases[] = {
     "batch_norm n2 c8 h5 conv16 nobias1 two1",
     "batch_norm n3 c18 h7 w5 depthwise1 nobias1 act2 low0 high6",
     "batch_norm n2 c5 h31 w33 depthwise1 nobias1",
+    "batch_norm n3 c18 h7 w5 act2 low-0.5 high0.75 then1",
+    "batch_norm n2 c5 h13 w9 act1 then20",
+    "batch_norm n3 c35 h9 w14 then7",
+    "batch_norm n2 c20 h5 w6 act1 residual2 then1",
     "batch_norm n6 c9 conv20 nobias1",
     "batch_norm n6 c9 conv13 nobias1 act1",
     NULL,

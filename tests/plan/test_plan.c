@@ -280,14 +280,14 @@ static tutti_tensor separable(tutti_network *net)
     return tutti_flatten(net, tutti_global_average_pool(net, x));
 }
 
-/* Normalisations that read statistics; each of them as its producer gives them. */
-static int statistics_read(const struct graph *graph)
+/* Nodes of an operation that read statistics of this input, each as its producer gives them. */
+static int statistics_read(const struct graph *graph, const struct operation *operation, int input)
 {
     int found = 0;
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct node *node = &graph->nodes[n];
-        if (node->operation != &operation_batch_norm || node->inputs[STATISTICS_INPUT] == NO_VALUE) continue;
-        const struct node *producer = &graph->nodes[graph_at(graph, node->inputs[0])->producer];
+        if (node->operation != operation || node->inputs[STATISTICS_INPUT] == NO_VALUE) continue;
+        const struct node *producer = &graph->nodes[graph_at(graph, node->inputs[input])->producer];
         ck_assert_int_eq(producer->outputs[STATISTICS_OUTPUT], node->inputs[STATISTICS_INPUT]);
         found++;
     }
@@ -300,12 +300,15 @@ START_TEST(statistics_are_made_where_the_input_is_made)
     make_device(DEVICE_CPU, (size_t)1 << 30);
     make(&made, PLAN_TRAIN, separable);
     ck_assert_int_eq(count(&made.plan.graph, &operation_batch_norm), 3);
-    ck_assert_int_eq(statistics_read(&made.plan.graph), 3); /* two share those of one convolution */
+    /* Two share those of one convolution; one output goes into a convolution and nowhere else. */
+    ck_assert_int_eq(statistics_read(&made.plan.graph, &operation_batch_norm, 0), 3);
+    ck_assert_int_eq(statistics_read(&made.plan.graph, &operation_batch_norm_gradient, 1), 1);
     drop(&made);
     make_device(DEVICE_GPU, (size_t)1 << 30);
     make(&made, PLAN_TRAIN, separable);
     ck_assert_int_eq(count(&made.plan.graph, &operation_batch_norm), 3);
-    ck_assert_int_eq(statistics_read(&made.plan.graph), 0);
+    ck_assert_int_eq(statistics_read(&made.plan.graph, &operation_batch_norm, 0), 0);
+    ck_assert_int_eq(statistics_read(&made.plan.graph, &operation_batch_norm_gradient, 1), 0);
     drop(&made);
 }
 END_TEST
