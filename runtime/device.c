@@ -210,12 +210,30 @@ done:
     return status;
 }
 
+/* A driver's thread may still hold an event that everybody here has seen complete; POCL's then reads the device from
+ * it, which a sub-device's last release has freed. Each event holds its queue: wait until only we do. */
+static void wait_for_references(const struct device *device)
+{
+    enum { TRIES = 1000 };
+    cl_uint references = 0;
+    for (int i = 0; i < TRIES; i++) {
+        if (clGetCommandQueueInfo(device->queue, CL_QUEUE_REFERENCE_COUNT, sizeof(references), &references, NULL) !=
+                CL_SUCCESS ||
+            references <= 1)
+            return;
+        nanosleep(&(struct timespec) { .tv_nsec = 100000 }, NULL);
+    }
+}
+
 void device_close(struct device *device)
 {
     programs_free(device);
     checks_free(device);
     builder_free(device);
-    if (device->queue) clReleaseCommandQueue(device->queue);
+    if (device->queue) {
+        wait_for_references(device);
+        clReleaseCommandQueue(device->queue);
+    }
     if (device->context) clReleaseContext(device->context);
     if (device->id) clReleaseDevice(device->id);
     device->queue = NULL;
