@@ -14,8 +14,15 @@
 static struct device device;
 static struct tutti_runtime runtime;
 
+/* What plans asked of the device's measurements; after each test too. */
+static void forget_device(void)
+{
+    checks_free(&device);
+}
+
 static void make_device(enum device_class class, size_t allocation_max)
 {
+    forget_device();
     memset(&device, 0, sizeof device);
     memset(&runtime, 0, sizeof runtime);
     device.runtime = &runtime;
@@ -417,7 +424,6 @@ START_TEST(what_was_measured_decides)
     make(&made, PLAN_TRAIN, residual);
     ck_assert_str_eq(chosen_for_conv2(&made), "winograd");
     drop(&made);
-    checks_free(&device);
 }
 END_TEST
 
@@ -454,6 +460,7 @@ int main(void)
 {
     Suite *suite = suite_create("plan");
     TCase *cases = tcase_create("plan");
+    tcase_add_checked_fixture(cases, NULL, forget_device);
     tcase_add_loop_test(cases, memory_is_nobody_elses, 0, (int)(sizeof memory_cases / sizeof *memory_cases));
     tcase_add_test(cases, memory_too_large_is_refused);
     tcase_add_test(cases, training_fuses);
