@@ -1,4 +1,4 @@
-/* Labelled images in memory, from the formats that the command reads. */
+/* Labelled images in memory. */
 #ifndef FORMATS_DATASET_H
 #define FORMATS_DATASET_H
 
@@ -13,18 +13,10 @@ struct dataset {
     char name[64];         /* "digits", "IDX", "CIFAR-10" ... */
 };
 
-/* Where the samples are: "digits" (drawn from the seed, see digits.h; "./digits" would be a folder), else a folder with
- *   MNIST's files   train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-...; plain or .gz. Where there is only one
- *                   of the two pairs, its last fifth, at most 2,000 samples, is held out for the test
- *   CIFAR-10        data_batch_1.bin .. data_batch_5.bin, test_batch.bin
- *   CIFAR-100       train.bin, test.bin (the fine labels)
- * in it, or in the sub-folder that the published archives make. Both parts are freed by dataset_free(). */
-tutti_status dataset_load(const char *where, uint64_t seed, struct dataset *train, struct dataset *test);
-void dataset_free(struct dataset *dataset);
-
 /* Room for the pixels and labels of `samples` images; name, classes and sizes are set, the contents zero. */
 tutti_status dataset_new(
     struct dataset *dataset, const char *name, int64_t samples, int channels, int height, int width, int classes);
+void dataset_free(struct dataset *dataset);
 /* Moves the last `count` samples of `dataset` into `held`. */
 tutti_status dataset_hold_out(struct dataset *dataset, int64_t count, struct dataset *held);
 

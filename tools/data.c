@@ -1,6 +1,7 @@
 #include "tools/data.h"
 
 #include "base/status.h"
+#include "formats/dataset_load.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "formats.h"
 
-#include "formats/dataset.h"
+#include "formats/dataset_load.h"
 
 #include <stdio.h>
 #include <stdlib.h>

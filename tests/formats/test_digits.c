@@ -1,5 +1,6 @@
 #include "formats.h"
 
+#include "formats/dataset_load.h"
 #include "formats/digits.h"
 
 #include <stdio.h>
