@@ -15,6 +15,9 @@
         "measured 7e-6 with 64 channels, growing as the square root (Lavin and Gray 2016; Barabasz et al. 2018)")    \
     X(FUNCTION, 256, 8,                                                                                              \
         "exp, tanh, log and rsqrt: OpenCL allows 3 to 5 units in the last place each, then a few operations")        \
+    X(DIVISION, 1024, 0,                                                                                             \
+        "parameters and losses after a few steps of small networks whose batch was divided in other ways: sums in "  \
+        "another order, carried on; measured 2e-6, a lost sample gives 1e-2")                                        \
     X(NORMALISED, 1024, 32, "batch statistics: a difference of sums divided by a deviation, then differentiated")
 
 enum tolerance_class {

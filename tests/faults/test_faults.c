@@ -1,0 +1,401 @@
+/* Breaks one of two devices at every call that it makes while a training is built and in one of its steps, and expects
+ * what a run gives that never had that device. Needs two devices of OpenCL (POCL_DEVICES="pthread pthread") and the
+ * layer beside this file (OPENCL_LAYERS); prints a table of what was tried. */
+#include "base/random.h"
+#include "base/threads.h"
+#include "train/trainer.h"
+
+#include "tests/faults/layer.h" /* after the headers that choose OpenCL's version */
+#include "tests/tolerance.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEPS = 4, BROKEN_STEP = 1, SAMPLES = 8, CLASSES = 5, PIXELS = 2 * 7 * 7 };
+
+static const struct fault_layer *layer;
+static float images[STEPS * SAMPLES * PIXELS];
+static int32_t labels[STEPS * SAMPLES];
+static int passed, failed;
+
+#define NAME_OF(name, text) text,
+static const char *const kind_names[] = { LAYER_KINDS(NAME_OF) "any" };
+static const char *const action_names[] = { LAYER_ACTIONS(NAME_OF) };
+#undef NAME_OF
+
+/* ------------------------------------------------------------------------------------------------- sessions ---- */
+
+struct session {
+    tutti_runtime *runtime;
+    tutti_network *network;
+    tutti_trainer *trainer;
+};
+
+/* How a run ended. */
+struct outcome {
+    tutti_status status;
+    long broken; /* calls */
+    double losses[STEPS];
+    float *parameters;
+    int64_t count;
+};
+
+static int lost; /* devices, as the log tells */
+
+static void count_lost(void *user, tutti_log_level level, const char *line)
+{
+    (void)user;
+    if (level <= TUTTI_LOG_WARN && strstr(line, "is lost")) lost++;
+}
+
+/* No batch normalisation: its statistics would depend on the division of the batch. */
+static tutti_tensor network_make(tutti_network *network)
+{
+    tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(2, 7, 7));
+    x = tutti_conv2d(network, x, 6, 3, &(tutti_conv2d_options) { .name = "conv", .padding = 1 });
+    x = tutti_relu(network, x);
+    x = tutti_max_pool(network, x, 2, NULL);
+    x = tutti_flatten(network, x);
+    x = tutti_dropout(network, x, 0.3f);
+    return tutti_dense(network, x, CLASSES, &(tutti_dense_options) { .name = "fc" });
+}
+
+static tutti_status session_open(struct session *session, const char *devices)
+{
+    tutti_status status = TUTTI_OK;
+    const tutti_runtime_options options = { .devices = devices, .log = count_lost };
+    *session = (struct session) { .runtime = tutti_open(&options) };
+    if (!session->runtime) FAIL(TUTTI_NO_DEVICE, "cannot open devices %s: %s", devices, status_message());
+    session->network = tutti_network_new(session->runtime);
+done:
+    return status;
+}
+
+static tutti_status session_compile(struct session *session)
+{
+    const tutti_training training = { .momentum = 0.9f, .learning_rate = 0.05f, .batch = SAMPLES, .seed = 7 };
+    const tutti_tensor output = network_make(session->network);
+    session->trainer = tutti_compile(session->network, output, &training);
+    return session->trainer ? TUTTI_OK : TUTTI_DEVICE;
+}
+
+static void session_close(struct session *session)
+{
+    tutti_trainer_free(session->trainer);
+    tutti_network_free(session->network);
+    tutti_close(session->runtime);
+}
+
+static tutti_status session_step(struct session *session, int step, double *loss)
+{
+    tutti_metrics metrics = { 0 };
+    const int first = step * SAMPLES;
+    const tutti_status status =
+        tutti_train_step(session->trainer, images + first * PIXELS, labels + first, SAMPLES, &metrics);
+    *loss = metrics.loss;
+    return status == TUTTI_OK && metrics.samples != SAMPLES ? TUTTI_INTERNAL : status;
+}
+
+static tutti_status session_parameters(struct session *session, struct outcome *outcome)
+{
+    const char *name;
+    tutti_shape shape;
+    outcome->count = 0;
+    for (int i = 0; tutti_parameter_info(session->network, i, &name, &shape, NULL) == TUTTI_OK; i++) {
+        int64_t elements = 1;
+        for (int j = 0; j < shape.rank; j++) elements *= shape.sizes[j];
+        outcome->parameters = realloc(outcome->parameters, (size_t)(outcome->count + elements) * sizeof(float));
+        if (!outcome->parameters) abort();
+        const tutti_status status =
+            tutti_get_parameter(session->trainer, name, outcome->parameters + outcome->count, elements);
+        if (status != TUTTI_OK) return status;
+        outcome->count += elements;
+    }
+    return TUTTI_OK;
+}
+
+/* ----------------------------------------------------------------------------------------------------- cases ---- */
+
+enum phase { PHASE_STEP, PHASE_BUILD };
+
+struct fault {
+    enum phase phase;
+    int victim; /* which of the two devices */
+    struct layer_order order;
+};
+
+/* Where a training was before the step that is broken, so that one session serves many cases. */
+struct snapshot {
+    float *parameters, *state;
+    struct position position;
+    int64_t capacity[2];
+};
+
+static void *copy_of(const void *data, size_t bytes)
+{
+    void *copy = malloc(bytes);
+    if (!copy) abort();
+    return memcpy(copy, data, bytes);
+}
+
+static struct snapshot snapshot_take(const struct session *session)
+{
+    const tutti_trainer *trainer = session->trainer;
+    return (struct snapshot) {
+        .parameters = copy_of(trainer->parameters, (size_t)trainer->network->total_floats * sizeof(float)),
+        .state = copy_of(trainer->states[0], (size_t)trainer->network->trained_floats * sizeof(float)),
+        .position = trainer->position,
+        .capacity = { trainer->replicas[0].capacity, trainer->replicas[1].capacity },
+    };
+}
+
+/* The devices were never really lost: the layer is. */
+static void snapshot_restore(const struct snapshot *snapshot, struct session *session)
+{
+    tutti_trainer *trainer = session->trainer;
+    memcpy(trainer->parameters, snapshot->parameters, (size_t)trainer->network->total_floats * sizeof(float));
+    memcpy(trainer->states[0], snapshot->state, (size_t)trainer->network->trained_floats * sizeof(float));
+    trainer->position = snapshot->position;
+    for (int i = 0; i < trainer->count; i++) {
+        trainer->replicas[i].lost = false;
+        trainer->replicas[i].capacity = snapshot->capacity[i];
+    }
+    trainer_changed(trainer);
+}
+
+static long counted[LAYER_KIND_COUNT + 1]; /* of the last broken step or building */
+
+static void take_counts(void)
+{
+    for (int kind = 0; kind <= LAYER_KIND_COUNT; kind++) counted[kind] = layer->calls((enum layer_kind)kind);
+}
+
+static void give(const struct session *session, const struct fault *fault)
+{
+    struct layer_order order = fault->order;
+    order.device = session->runtime->devices[fault->victim].id;
+    layer->give(&order);
+}
+
+/* From the first step that may be broken to the end; the order is taken back after that step. */
+static tutti_status finish(struct session *session, const struct fault *fault, struct outcome *outcome)
+{
+    tutti_status status = TUTTI_OK;
+    for (int step = BROKEN_STEP; step < STEPS; step++) {
+        if (step == BROKEN_STEP && fault && fault->phase == PHASE_STEP) give(session, fault);
+        status = session_step(session, step, &outcome->losses[step]);
+        if (step == BROKEN_STEP && fault && fault->phase == PHASE_STEP) {
+            take_counts();
+            outcome->broken = layer->broken();
+            layer->give(NULL);
+        }
+        if (status != TUTTI_OK) goto done;
+    }
+    TRY(session_parameters(session, outcome));
+done:
+    return status;
+}
+
+/* Compiles, with a fault on the way or without one, and takes the steps before the one that may be broken. */
+static tutti_status begin(struct session *session, const struct fault *fault, struct outcome *outcome)
+{
+    tutti_status status = TUTTI_OK;
+    session->network = tutti_network_new(session->runtime);
+    if (fault) give(session, fault);
+    status = session_compile(session);
+    if (fault) {
+        take_counts();
+        outcome->broken = layer->broken();
+        layer->give(NULL);
+    }
+    for (int step = 0; step < BROKEN_STEP && status == TUTTI_OK; step++)
+        status = session_step(session, step, &outcome->losses[step]);
+    return status;
+}
+
+/* NULL, or what is different. */
+static const char *difference(const struct outcome *found, const struct outcome *wanted, int first_step)
+{
+    static char text[160];
+    const double limit = tolerance(TOLERANCE_DIVISION, 0);
+    double largest = 0;
+    if (found->count != wanted->count) return "the number of parameters differs";
+    for (int step = first_step; step < STEPS; step++)
+        if (!(fabs(found->losses[step] - wanted->losses[step]) <= limit * fabs(wanted->losses[step]))) {
+            snprintf(text, sizeof(text), "the loss of step %d is %.9g, not %.9g", step + 1, found->losses[step],
+                wanted->losses[step]);
+            return text;
+        }
+    for (int64_t i = 0; i < wanted->count; i++) largest = fmax(largest, fabs(wanted->parameters[i]));
+    for (int64_t i = 0; i < wanted->count; i++)
+        if (!(fabs((double)found->parameters[i] - wanted->parameters[i]) <= limit * largest)) {
+            snprintf(text, sizeof(text), "parameter %lld is %.9g, not %.9g", (long long)i, found->parameters[i],
+                wanted->parameters[i]);
+            return text;
+        }
+    return NULL;
+}
+
+/* ----------------------------------------------------------------------------------------------------- table ---- */
+
+struct cell {
+    long tried, survived;
+};
+static struct cell table[2][LAYER_KIND_COUNT][LAYER_ACTION_COUNT];
+
+static void print_table(enum phase phase, const char *title)
+{
+    printf("\n%s: tried/survived\n%-10s", title, "");
+    for (int action = LAYER_FAIL; action < LAYER_SLOW; action++) printf(" %12s", action_names[action]);
+    printf("\n");
+    for (int kind = 0; kind < LAYER_KIND_COUNT; kind++) {
+        long any = 0;
+        for (int action = 0; action < LAYER_ACTION_COUNT; action++) any += table[phase][kind][action].tried;
+        if (!any) continue;
+        printf("%-10s", kind_names[kind]);
+        for (int action = LAYER_FAIL; action < LAYER_SLOW; action++) {
+            const struct cell *cell = &table[phase][kind][action];
+            char text[32] = "-";
+            if (cell->tried) snprintf(text, sizeof(text), "%ld/%ld", cell->tried, cell->survived);
+            printf(" %12s", text);
+        }
+        printf("\n");
+    }
+}
+
+static struct session pair; /* two devices; its trainer serves all broken steps, its runtime all broken buildings */
+static struct snapshot before;
+static struct outcome reference; /* of a run on the first device alone */
+
+static void judge(const struct fault *fault, const struct outcome *outcome, const char *text)
+{
+    const struct layer_order *order = &fault->order;
+    struct cell *cell = &table[fault->phase][order->kind][order->action];
+    if (outcome->broken == 0 && !text) return; /* there was nothing to break */
+    cell->tried++;
+    cell->survived += !text;
+    *(text ? &failed : &passed) += 1;
+    if (!text) return;
+    printf("FAILED: %s of %s %ld on device %d (code %d) while %s: %s\n", action_names[order->action],
+        kind_names[order->kind], order->at, fault->victim, (int)order->code,
+        fault->phase == PHASE_STEP ? "training" : "building", text);
+}
+
+static void try_step(const struct fault *fault)
+{
+    struct outcome outcome = { .status = TUTTI_OK };
+    snapshot_restore(&before, &pair);
+    outcome.status = finish(&pair, fault, &outcome);
+    judge(fault, &outcome, outcome.status ? status_message() : difference(&outcome, &reference, BROKEN_STEP));
+    free(outcome.parameters);
+}
+
+static void try_build(const struct fault *fault)
+{
+    struct outcome outcome = { .status = TUTTI_OK };
+    struct session session = { .runtime = pair.runtime };
+    outcome.status = begin(&session, fault, &outcome);
+    if (outcome.status == TUTTI_OK) outcome.status = finish(&session, fault, &outcome);
+    judge(fault, &outcome, outcome.status ? status_message() : difference(&outcome, &reference, 0));
+    free(outcome.parameters);
+    session.runtime = NULL;
+    session_close(&session);
+}
+
+/* Each call of each kind in turn; of more than `most` calls of a kind, so many that lie evenly. */
+static void try_all(enum phase phase, int victim, enum layer_action action, int code, long most)
+{
+    void (*const try)(const struct fault *) = phase == PHASE_STEP ? try_step : try_build;
+    struct fault fault = { .phase = phase, .victim = victim, .order = { .kind = LAYER_ANY } };
+    long calls[LAYER_KIND_COUNT];
+    try(&fault);
+    memcpy(calls, counted, sizeof(calls));
+    for (int kind = 0; kind < LAYER_KIND_COUNT; kind++) {
+        const long tries = calls[kind] < most ? calls[kind] : most;
+        for (long i = 0; i < tries; i++) {
+            fault.order = (struct layer_order) { .kind = (enum layer_kind)kind,
+                .at = 1 + (tries > 1 ? i * (calls[kind] - 1) / (tries - 1) : 0),
+                .action = action,
+                .code = code };
+            try(&fault);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------ main ---- */
+
+static void data_make(void)
+{
+    for (int i = 0; i < STEPS * SAMPLES; i++) {
+        labels[i] = (int32_t)random_below(3, 1, (uint64_t)i, CLASSES);
+        for (int j = 0; j < PIXELS; j++)
+            images[i * PIXELS + j] = random_normal(3, 2, (uint64_t)(i * PIXELS + j)) +
+                random_normal(3, 3, (uint64_t)(labels[i] * PIXELS + j));
+    }
+}
+
+/* The layer that the loader has loaded; it does so at the first call of OpenCL. */
+static const struct fault_layer *find_layer(void)
+{
+    const char *path = getenv("OPENCL_LAYERS");
+    tutti_device_info *list = NULL;
+    int count = 0;
+    if (!path || tutti_devices_list(NULL, &list, &count) != TUTTI_OK) return NULL;
+    tutti_devices_free(list);
+    void *library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    return library ? dlsym(library, "fault_layer") : NULL;
+}
+
+/* The run that never had the second device, and the session of two that the cases share. */
+static tutti_status prepare(void)
+{
+    tutti_status status = TUTTI_OK;
+    struct session one = { 0 };
+    struct outcome two = { .status = TUTTI_OK };
+    TRY(session_open(&one, "0"));
+    TRY(begin(&one, NULL, &reference));
+    TRY(finish(&one, NULL, &reference));
+    TRY(session_open(&pair, "0,1"));
+    TRY(begin(&pair, NULL, &two));
+    before = snapshot_take(&pair);
+    TRY(finish(&pair, NULL, &two));
+    const char *text = difference(&two, &reference, 0);
+    if (text) FAIL(TUTTI_INTERNAL, "without faults: %s", text);
+done:
+    free(two.parameters);
+    session_close(&one);
+    return status;
+}
+
+int main(void)
+{
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    layer = find_layer();
+    if (!layer) {
+        printf("the layer is not loaded: OPENCL_LAYERS has to name it and the loader to know layers\n"
+               "0 passed, 1 failed\n");
+        return 1;
+    }
+    data_make();
+    const double start = clock_seconds();
+    if (prepare() != TUTTI_OK) {
+        printf("%s\n0 passed, 1 failed\n", status_message());
+        return 1;
+    }
+    for (int victim = 0; victim < 2; victim++) {
+        try_all(PHASE_STEP, victim, LAYER_FAIL, CL_INVALID_COMMAND_QUEUE, LONG_MAX);
+        try_all(PHASE_STEP, victim, LAYER_FAIL, CL_OUT_OF_RESOURCES, LONG_MAX);
+        try_all(PHASE_STEP, victim, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE, LONG_MAX);
+    }
+    try_all(PHASE_BUILD, 1, LAYER_FAIL, CL_OUT_OF_RESOURCES, LONG_MAX);
+    try_all(PHASE_BUILD, 1, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE, LONG_MAX);
+    print_table(PHASE_STEP, "One training step");
+    print_table(PHASE_BUILD, "Building");
+    session_close(&pair);
+    printf("\n%.0f s\n%d passed, %d failed\n", clock_seconds() - start, passed, failed);
+    return failed ? 1 : 0;
+}
