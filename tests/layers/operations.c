@@ -6,8 +6,10 @@
  *   operations [...] conv2d                        the cases of one operation
  *   operations [...] conv2d n2 c3 h7 w9 k5 r3      this case, as a failure prints it
  *   operations [...] --force conv2d=plain          with these implementations only
+ *   operations [...] --part 2/16                   the second of 16 parts of these cases: for running them side by side
  *
- * Devices are those of TUTTI_DEVICES, else all. */
+ * Devices are those of TUTTI_DEVICES, else all. Each runs a case with the kernels of its own class and vector width,
+ * then as a GPU and with narrower vectors, unless TUTTI_DEVICE_CLASS or TUTTI_VECTOR_WIDTH says with which. */
 #include <check.h>
 #undef fail /* base/status.h has its own */
 #include <stdio.h>
@@ -60,7 +62,13 @@ static struct entry entries[1024];
 static int entry_count;
 static enum mode mode = MODE_GRADIENT;
 static const char *forced;
-static tutti_runtime *runtime;
+
+/* The kernels that devices run, each over the same expected results. NULL: a device's own. */
+static struct setting {
+    const char *class, *width;
+    tutti_runtime *runtime; /* NULL: not wanted in this run */
+} settings[] = { { NULL, NULL, NULL }, { "gpu", NULL, NULL }, { NULL, "8", NULL }, { NULL, "4", NULL } };
+enum { SETTINGS = sizeof settings / sizeof *settings };
 
 static void run_choice(
     const struct expectation *e, struct device *device, const char *force, struct text *problems, struct text *others)
@@ -68,7 +76,8 @@ static void run_choice(
     struct text found = { 0 }, chosen = { 0 };
     run_case(e, device, force, mode == MODE_GRADIENT, &found, &chosen, others);
     if (found.size)
-        text_append(problems, "%s  on %s with %s\n%s", e->c.line, device->can.name,
+        text_append(problems, "%s  on %s as a %s with vectors of %d, with %s\n%s", e->c.line, device->can.name,
+            device->can.class == DEVICE_GPU ? "GPU" : "CPU", device->can.vector_width,
             force             ? force
                 : chosen.data ? chosen.data
                               : "its own choice",
@@ -88,19 +97,34 @@ static void run_choices(const struct expectation *e, struct device *device, stru
     }
 }
 
+/* Whether the device has run with these kernels in an earlier setting: a GPU always has, or a CPU of 8 floats. */
+static bool repeats(const struct setting *setting, int d)
+{
+    const struct capabilities *can = &setting->runtime->devices[d].can;
+    for (const struct setting *earlier = settings; earlier < setting; earlier++) {
+        const struct capabilities *other = &earlier->runtime->devices[d].can;
+        if (other->class == can->class && (can->class == DEVICE_GPU || other->vector_width == can->vector_width))
+            return true;
+    }
+    return false;
+}
+
 static bool run_entry(const struct entry *entry, struct text *problems)
 {
     struct expectation e;
-    bool good = expectation_make(&e, runtime, entry->test, entry->line, mode == MODE_GRADIENT, problems);
+    bool good = expectation_make(&e, settings[0].runtime, entry->test, entry->line, mode == MODE_GRADIENT, problems);
     if (problems->size) text_append(problems, "  in %s\n", entry->line);
-    for (int d = 0; good && d < runtime->count; d++) {
-        if (mode == MODE_SPEED)
-            good = measure_speed(&e, &runtime->devices[d], forced);
-        else if (mode == MODE_SUPPORT)
-            good = print_support(&e, &runtime->devices[d]);
-        else
-            run_choices(&e, &runtime->devices[d], problems);
-    }
+    for (const struct setting *s = settings; s < settings + SETTINGS && s->runtime; s++)
+        for (int d = 0; good && d < s->runtime->count; d++) {
+            struct device *device = &s->runtime->devices[d];
+            if (repeats(s, d)) continue;
+            if (mode == MODE_SPEED)
+                good = measure_speed(&e, device, forced);
+            else if (mode == MODE_SUPPORT)
+                good = print_support(&e, device);
+            else
+                run_choices(&e, device, problems);
+        }
     expectation_free(&e);
     return good && !problems->size;
 }
@@ -184,8 +208,51 @@ static bool choose_entries(int count, char **words)
     return true;
 }
 
+/* "2/16": keeps the second of 16 parts. */
+static bool choose_part(const char *text)
+{
+    int part = 0, parts = 0, end = 0;
+    if (sscanf(text, "%d/%d%n", &part, &parts, &end) != 2 || text[end] || part < 1 || part > parts) {
+        fprintf(stderr, "--part is '%s', and must be such as 2/16\n", text);
+        return false;
+    }
+    int first = entry_count * (part - 1) / parts, last = entry_count * part / parts;
+    memmove(entries, entries + first, (size_t)(last - first) * sizeof *entries);
+    entry_count = last - first;
+    return true;
+}
+
+static void set_or_unset(const char *name, const char *value)
+{
+    if (value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+}
+
+/* Speeds and refusals are those of devices as they are, or as the environment wants them. */
+static bool open_runtimes(void)
+{
+    bool given = getenv("TUTTI_DEVICE_CLASS") || getenv("TUTTI_VECTOR_WIDTH");
+    int count = given || mode == MODE_SPEED || mode == MODE_SUPPORT ? 1 : SETTINGS;
+    for (struct setting *s = settings; s < settings + count; s++) {
+        if (!given) set_or_unset("TUTTI_DEVICE_CLASS", s->class);
+        if (!given) set_or_unset("TUTTI_VECTOR_WIDTH", s->width);
+        s->runtime = tutti_open(&(tutti_runtime_options) { .devices = getenv("TUTTI_DEVICES") ? NULL : "all" });
+        if (!s->runtime || !s->runtime->count) return false;
+    }
+    return true;
+}
+
+static void close_runtimes(void)
+{
+    for (struct setting *s = settings; s < settings + SETTINGS; s++)
+        if (s->runtime) tutti_close(s->runtime);
+}
+
 int main(int argc, char **argv)
 {
+    const char *part = "1/1";
     int at = 1;
     for (; at < argc && !strncmp(argv[at], "--", 2); at++) {
         if (!strcmp(argv[at], "--correct"))
@@ -198,16 +265,17 @@ int main(int argc, char **argv)
             mode = MODE_SUPPORT;
         else if (!strcmp(argv[at], "--force") && at + 1 < argc)
             forced = argv[++at];
+        else if (!strcmp(argv[at], "--part") && at + 1 < argc)
+            part = argv[++at];
         else
             return fprintf(stderr, "unknown option %s: see the head of operations.c\n", argv[at]), 2;
     }
-    if (!choose_entries(argc - at, argv + at)) return 2;
-    runtime = tutti_open(&(tutti_runtime_options) { .devices = getenv("TUTTI_DEVICES") ? NULL : "all" });
-    if (!runtime || !runtime->count) {
+    if (!choose_entries(argc - at, argv + at) || !choose_part(part)) return 2;
+    if (!open_runtimes()) {
         fprintf(stderr, "no device to test on: %s\n", tutti_message(NULL));
         return 1;
     }
     int result = mode == MODE_SPEED || mode == MODE_SUPPORT ? run_tables() : run_suite();
-    tutti_close(runtime);
+    close_runtimes();
     return result;
 }
