@@ -16,23 +16,28 @@ def text_of(path):
     return "\n".join(lines)
 
 
+def looks_at(text, macro):
+    return bool(re.search(rf"\b{macro}\b", re.sub(r"/\*.*?\*/", "", text, flags=re.S)))
+
+
 def main():
     output, paths = sys.argv[1], sys.argv[2:]
     with open(output, "w", encoding="utf-8") as c:
         c.write('#include "runtime/kernels_text.h"\n\n')
-        names = []
+        entries = []
         for path in paths:
             name = os.path.splitext(os.path.basename(path))[0]
-            names.append(name)
-            data = text_of(path).encode("utf-8") + b"\n\0"
+            text = text_of(path)
+            entries.append((name, looks_at(text, "V"), looks_at(text, "TUTTI_GPU")))
+            data = text.encode("utf-8") + b"\n\0"
             c.write(f"static const char text_{name}[] = {{\n")
             for at in range(0, len(data), 32):
                 c.write("    " + ", ".join(str(b) for b in data[at:at + 32]) + ",\n")
             c.write("};\n\n")
         c.write("const struct kernel_text kernel_texts[] = {\n")
-        for name in names:
-            c.write(f'    {{ "{name}", text_{name} }},\n')
-        c.write("    { 0, 0 },\n};\n")
+        for name, width, device_class in entries:
+            c.write(f'    {{ "{name}", text_{name}, {width:d}, {device_class:d} }},\n')
+        c.write("    { 0, 0, 0, 0 },\n};\n")
 
 
 main()

@@ -2,8 +2,11 @@
 #ifndef RUNTIME_KERNELS_TEXT_H
 #define RUNTIME_KERNELS_TEXT_H
 
+#include <stdbool.h>
+
 struct kernel_text {
     const char *name, *text;
+    bool width, class; /* whether it looks at V, at TUTTI_GPU */
 };
 extern const struct kernel_text kernel_texts[];
 

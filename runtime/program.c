@@ -6,6 +6,7 @@
 #include "runtime/program_cache.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,10 +102,14 @@ static tutti_status build_failure(
         request->options && *request->options ? request->options : "none");
 }
 
+/* A text that does not look at the width or the class is one program for all of them. */
 char *program_options(const struct device *device, const struct program_request *request)
 {
-    return memory_format("-cl-std=CL1.2 -w -DV=%d -DTUTTI_GPU=%d%s%s", device->can.vector_width,
-        device->can.class == DEVICE_GPU, request->options && *request->options ? " " : "",
+    const struct kernel_text *text = text_of(request->source);
+    char width[24] = "", class[24] = "";
+    if (text && text->width) snprintf(width, sizeof(width), " -DV=%d", device->can.vector_width);
+    if (text && text->class) snprintf(class, sizeof(class), " -DTUTTI_GPU=%d", device->can.class == DEVICE_GPU);
+    return memory_format("-cl-std=CL1.2 -w%s%s%s%s", width, class, request->options && *request->options ? " " : "",
         request->options ? request->options : "");
 }
 

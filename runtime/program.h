@@ -10,7 +10,8 @@ const char *program_source(const char *name);
 
 struct program_request {
     const char *source;  /* name of a file in clkernels/, without ".cl" */
-    const char *options; /* "-DR=3 -DSTRIDE=1"; -DV=<vector width>, -DTUTTI_GPU=0/1 and -cl-std=CL1.2 are added */
+    const char *options; /* "-DR=3 -DSTRIDE=1"; -cl-std=CL1.2 is added, and -DV=<vector width>, -DTUTTI_GPU=0/1 where
+                          * the text looks at them */
 };
 /* All options that a program is built with; the caller frees them. NULL where there is no memory. */
 char *program_options(const struct device *device, const struct program_request *request);

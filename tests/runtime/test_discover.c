@@ -2,6 +2,7 @@
 
 #include "base/status.h"
 #include "runtime/discover.h"
+#include "runtime/program.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,6 +189,16 @@ START_TEST(wrong_settings_are_named)
 }
 END_TEST
 
+/* Of the width and the class; NULL: of neither. */
+static void expect_options(const struct device *device, const char *source, const char *wanted)
+{
+    char *options = program_options(device, &(struct program_request) { source, "-DH=3" });
+    ck_assert_ptr_nonnull(options);
+    ck_assert_msg(strstr(options, wanted ? wanted : "-w -DH=3") != NULL, "%s: %s", source, options);
+    ck_assert_msg(!strstr(options, "TUTTI_GPU") == !(wanted && strstr(wanted, "TUTTI_GPU")), "%s: %s", source, options);
+    free(options);
+}
+
 START_TEST(class_and_width_can_be_forced)
 {
     setenv("TUTTI_DEVICE_CLASS", "gpu", 1);
@@ -196,7 +207,9 @@ START_TEST(class_and_width_can_be_forced)
     ck_assert_int_eq(runtime->devices[0].can.class, DEVICE_GPU);
     ck_assert_int_eq(runtime->devices[0].can.vector_width, 8);
     expect_ok(tutti_device_check(runtime, 0));
-    ck_assert(logged("-DV=8 -DTUTTI_GPU=1"));
+    expect_options(&runtime->devices[0], "elementwise", "-DV=8 -DTUTTI_GPU=1");
+    expect_options(&runtime->devices[0], "pool_cpu", "-DV=8");
+    expect_options(&runtime->devices[0], "pool_plain", NULL);
     tutti_close(runtime);
     setenv("TUTTI_DEVICE_CLASS", "CPU", 1);
     runtime = open_runtime(&(tutti_runtime_options) { .devices = "cpu" });
