@@ -78,11 +78,11 @@ static int64_t length(const struct test_case *c)
 static const char *const cases[] = {
     "concat n1 c1 k1",
     "concat n3 c5 k7",
-    "concat n2 c3 h4 w5 k4",
-    "concat n2 c16 h4 w5 k32 blocked1",
-    "concat n3 c16 h3 w3 k5 blocked1",
+    "concat n2 c3 h5 w3 k4",
+    "concat n2 c16 h5 w3 k32 blocked1",
+    "concat n3 c16 h5 w3 k5 blocked1",
     "concat n2 c5 h6 w7 axis1",
-    "concat n2 c17 h5 w4 axis2 blocked1",
+    "concat n2 c17 h5 w3 axis2 blocked1",
     "concat n2 c32 h9 w11 k16 blocked1",
     NULL,
 };
