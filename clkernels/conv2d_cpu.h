@@ -128,6 +128,15 @@ INLINE VF gate_pass(const struct gate *gate, VF x, VF gradient)
     return MASKED(fma(x, gate->a, gate->b), gradient); /* as batch_norm_cpu.cl makes the output: the same bits */
 }
 
+/* The same, and the sums of what passes. */
+INLINE VF gate_take(struct gate *gate, VF x, VF gradient)
+{
+    const VF g = gate_pass(gate, x, gradient);
+    gate->sum += g;
+    gate->products = fma(g, x - gate->mean, gate->products);
+    return g;
+}
+
 INLINE void gate_store(const struct gate *gate, global float *statistics, int part, int blocks, int block)
 {
     VSTORE(gate->sum, (size_t)(part * 2) * blocks + block, statistics);

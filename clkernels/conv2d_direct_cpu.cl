@@ -17,8 +17,18 @@
  * MR units x MW pixels x NV vectors. Launched by conv2d_direct.c with (chunks, panel ranges) tasks.
  *
  * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, GRADIENT (0 forward, 1 data gradient), WINDOW, ORIGIN_H,
- * ORIGIN_W, XV, MR, MW, NV, CU (source channels unrolled), STREAM, SCRATCH_GLOBAL, epilogue. */
+ * ORIGIN_W, XV, MR, MW, NV, CU (source channels unrolled), STREAM, SCRATCH_GLOBAL, STATISTICS, GATE, epilogue. */
 #include "conv2d_cpu.h"
+#if STATISTICS
+#define SUMS_PARAMETER , struct moments *all
+#define SUMS_ARGUMENT , all
+#elif GATE
+#define SUMS_PARAMETER , const global float *x, struct gate *gates
+#define SUMS_ARGUMENT , x, gates
+#else
+#define SUMS_PARAMETER
+#define SUMS_ARGUMENT
+#endif
 
 #if GRADIENT
 #define CLASSES_H STRIDE_H
@@ -92,21 +102,38 @@ INLINE void multiply(VF acc[MR][MW][NV], SCRATCH const float **p, int row_floats
 
 /* The pixels of one row of the block; those before `begin` belong to the block before. */
 INLINE void put(VF acc[MW][NV], const global float *add, global float *result, struct plane out, int image, int panel,
-    int y, int pixel_first, int begin, int class_w)
+    int y, int pixel_first, int begin, int class_w SUMS_PARAMETER)
 {
     if (y >= out.height) return;
-    UNROLL for (int m = 0; m < MW; m++)
+    UNROLL for (int k = 0; k < NV; k++)
     {
-        const int x = (pixel_first + m) * CLASSES_W + class_w;
-        if (pixel_first + m < begin || x >= out.width) continue;
-        UNROLL for (int k = 0; k < NV; k++)
+        const int block = panel * NV + k;
+        if (block >= out.blocks) continue;
+#if STATISTICS
+        struct moments row = moments_from(all[k].count ? all[k].shift : acc[0][k]);
+#elif GATE
+        struct gate row = gates[k];
+        row.sum = row.products = (VF)(0.0f);
+#endif
+        const size_t row_at = (((size_t)image * out.blocks + block) * out.height + y) * out.width;
+        UNROLL for (int m = 0; m < MW; m++)
         {
-            const int block = panel * NV + k;
-            if (block < out.blocks) {
-                const size_t at = (((size_t)(image * out.blocks + block) * out.height + y) * out.width + x) * V;
-                STORE(result + at, FINISH(acc[m][k], add, at));
-            }
+            const int column = (pixel_first + m) * CLASSES_W + class_w;
+            if (pixel_first + m < begin || column >= out.width) continue;
+            const size_t at = (row_at + column) * V;
+#if STATISTICS
+            moments_take(&row, acc[m][k]);
+#elif GATE
+            acc[m][k] = gate_take(&row, VLOAD(0, x + at), acc[m][k]);
+#endif
+            STORE(result + at, FINISH(acc[m][k], add, at));
         }
+#if STATISTICS
+        moments_join(&all[k], &row);
+#elif GATE
+        gates[k].sum += row.sum;
+        gates[k].products += row.products;
+#endif
     }
 }
 
@@ -115,7 +142,7 @@ kernel TASK void conv2d_direct(const global float *restrict source, const global
     const global float *add, global float *result, int padded, int source_blocks, int source_height, int source_width,
     int result_blocks, int result_height, int result_width, int units_all, int units_max, int chunks, int per_image,
     int segments, int segment, int width, int row_start, int column_start, int width_packed, int panels, int panels_max,
-    SCRATCH float *scratch, int scratch_floats)
+    SCRATCH float *scratch, int scratch_floats STATISTICS_PARAMETER)
 {
     SCRATCH float *s = TASK_SCRATCH(scratch, scratch_floats);
     const struct units u = { per_image, segments, segment, width };
@@ -128,15 +155,22 @@ kernel TASK void conv2d_direct(const global float *restrict source, const global
             first + count, units_max, u, row_start, column_start, width_packed);
         for (int panel = panel_first; panel < panel_last; panel++) {
             const global float *w = packed + (size_t)panels * NV * V + (size_t)panel * padded * R * S * NV * V;
+#if STATISTICS
+            struct moments all[NV];
+            UNROLL for (int k = 0; k < NV; k++) all[k] = moments_from((VF)(0.0f));
+#elif GATE
+            struct gate gates[NV];
+            UNROLL for (int k = 0; k < NV; k++) gates[k] = gate_of(gamma, beta, mean, rstd, panel * NV + k, channels);
+#endif
             for (int j = 0; j < count; j += MR)
                 for (int o = 0; o < segment; o += MW)
                     for (int part = 0; part < CLASSES_H * CLASSES_W; part++) {
-                        const int x = min(o, segment - MW); /* the last block of a row overlaps the one before */
+                        const int first_pixel = min(o, segment - MW); /* the last block of a row overlaps the one before */
                         VF acc[MR][MW][NV];
                         SCRATCH const float *p[MR];
                         UNROLL for (int i = 0; i < MR; i++)
                         {
-                            p[i] = s + min(j + i, count - 1) * unit_floats + x * STEP * XV;
+                            p[i] = s + min(j + i, count - 1) * unit_floats + first_pixel * STEP * XV;
                             UNROLL for (int m = 0; m < MW; m++) UNROLL for (int k = 0; k < NV; k++) acc[i][m][k] =
                                 VLOAD(panel * NV + k, packed);
                         }
@@ -145,9 +179,16 @@ kernel TASK void conv2d_direct(const global float *restrict source, const global
                         {
                             const struct unit unit = unit_at(first + j + i, u);
                             put(acc[i], add, result, out, unit.image, panel, unit.row * CLASSES_H + part / CLASSES_W,
-                                unit.from + x, max(unit.begin, unit.from + o), part % CLASSES_W);
+                                unit.from + first_pixel, max(unit.begin, unit.from + o), part % CLASSES_W SUMS_ARGUMENT);
                         }
                     }
+#if STATISTICS
+            UNROLL for (int k = 0; k < NV; k++) if (panel * NV + k < result_blocks)
+                moments_store(&all[k], statistics, chunk, result_blocks, panel * NV + k);
+#elif GATE
+            UNROLL for (int k = 0; k < NV; k++) if (panel * NV + k < result_blocks)
+                gate_store(&gates[k], statistics, chunk, result_blocks, panel * NV + k);
+#endif
         }
     }
 }

@@ -20,8 +20,15 @@
  *
  * Macros: R, S, STRIDE_H, TW (tiles of a row, rounded up to MT and then, after one more, to V), NV, MT (tiles in
  * registers), GT (rows of the kernel, of both planes, in registers of the weight gradient), HAS_BIAS, STREAM,
- * SCRATCH_GLOBAL, epilogue. */
+ * SCRATCH_GLOBAL, STATISTICS, epilogue. */
 #include "conv2d_cpu.h"
+#if STATISTICS
+#define SUMS_PARAMETER , struct moments *all
+#define SUMS_ARGUMENT , &all[k]
+#else
+#define SUMS_PARAMETER
+#define SUMS_ARGUMENT
+#endif
 typedef VF_unaligned vec;
 
 /* A pair of points a, -a from what is even and what is odd in it. */
@@ -188,21 +195,27 @@ INLINE void multiply(SCRATCH vec *restrict m, int apart, SCRATCH const float *re
 
 /* One row of results of a block of channels from the sums m[7, `step` vectors apart][tiles]. */
 INLINE void put_row(const SCRATCH vec *restrict m, int step, VF bias, const global float *add, global float *y,
-    size_t at, int tiles, int width)
+    size_t at, int tiles, int width SUMS_PARAMETER)
 {
     for (int t = 0; t < tiles; t++, at += 4 * V) {
         VF sums[7], r[4];
         UNROLL for (int i = 0; i < 7; i++) sums[i] = m[i * step + t];
         output_transform(sums, r);
+        UNROLL for (int i = 0; i < 4; i++) r[i] += bias;
+#if STATISTICS
+        struct moments tile = moments_from(all->count ? all->shift : r[0]);
+        UNROLL for (int i = 0; i < 4; i++) if (4 * t + i < width) moments_take(&tile, r[i]);
+        moments_join(all, &tile);
+#endif
         UNROLL for (int i = 0; i < 4; i++) if (4 * t + i < width)
-            STORE(y + at + i * V, FINISH(r[i] + bias, add, at + i * V));
+            STORE(y + at + i * V, FINISH(r[i], add, at + i * V));
     }
 }
 
 kernel TASK void winograd_rows(const global float *restrict x, const global float *restrict packed,
     const global float *add, global float *y, int C, int KB, int height, int width, int result_height, int result_width,
     int padding_h, int padding_w, int tiles, int rows_max, int chunks_image, int chunks, SCRATCH float *scratch,
-    int scratch_floats)
+    int scratch_floats STATISTICS_PARAMETER)
 {
     SCRATCH float *s = TASK_SCRATCH(scratch, scratch_floats);
     const int source_rows = (rows_max - 1) * STRIDE_H + R, panels = (KB + NV - 1) / NV;
@@ -214,6 +227,10 @@ kernel TASK void winograd_rows(const global float *restrict x, const global floa
         transform_rows(x, C, height, width, padding_h, padding_w, image, row, count, source_rows, s + C * channel, s);
         for (int panel = 0; panel < panels; panel++) {
             const global vec *u = (const global vec *)packed + panels * NV + (size_t)panel * 7 * C * 2 * R * NV;
+#if STATISTICS
+            struct moments all[NV];
+            UNROLL for (int k = 0; k < NV; k++) all[k] = moments_from((VF)(0.0f));
+#endif
             for (int j = 0; j < count; j++) {
                 for (int i = 0; i < 7; i++)
                     for (int t = 0; t < tiles; t += MT) /* tiles past the last are multiplied and not stored */
@@ -223,9 +240,13 @@ kernel TASK void winograd_rows(const global float *restrict x, const global floa
                     const int block = panel * NV + k;
                     put_row(m + k * TW, step, VLOAD(block, packed), add, y,
                         ((size_t)(image * KB + block) * result_height + row + j) * result_width * V, tiles,
-                        result_width);
+                        result_width SUMS_ARGUMENT);
                 }
             }
+#if STATISTICS
+            for (int k = 0; k < NV && panel * NV + k < KB; k++)
+                moments_store(&all[k], statistics, chunk, KB, panel * NV + k);
+#endif
         }
     }
 }

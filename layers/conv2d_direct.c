@@ -246,22 +246,28 @@ static void emit_prepare(const struct problem *problem, const struct operands *o
         problem, operands, list, &d.packing, problem->node->operation == &operation_conv2d_data_gradient);
 }
 
+static int64_t statistics_parts(const struct problem *problem)
+{
+    return conv2d_cpu_statistics(problem) ? direct_of(problem).chunks : 0;
+}
+
 static void emit_product(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct direct d = direct_of(problem);
     const struct conv2d_sizes *z = &d.z;
     bool gradient = problem->node->operation == &operation_conv2d_data_gradient;
     double result_bytes = (double)(z->n * d.channels.results) * 4 * (double)(gradient ? z->h * z->w : z->oh * z->ow);
-    char epilogue[256];
+    char epilogue[256], statistics[STATISTICS_OPTIONS];
     struct launch *launch = launch_add(list, "conv2d_direct_cpu", "conv2d_direct",
         "-DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DDILATION_H=%d -DDILATION_W=%d -DGRADIENT=%d -DWINDOW=%d "
         "-DORIGIN_H=%d -DORIGIN_W=%d -DXV=%d -DMR=%d "
         "-DMW=%d "
-        "-DNV=%d -DCU=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s",
+        "-DNV=%d -DCU=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s %s",
         (int)z->r, (int)z->s, (int)z->stride_h, (int)z->stride_w, (int)z->dilation_h, (int)z->dilation_w, gradient,
         (int)d.rows.window, (int)(z->padding_h - d.rows.row_start * z->stride_h),
         (int)(z->padding_w - d.rows.column_start * z->stride_w), (int)d.pixel, (int)d.block_h, (int)d.block_w,
         (int)d.packing.vectors, (int)d.unroll, !operands->add && result_bytes > CONV2D_STREAM_BYTES, d.scratch.global,
+        conv2d_statistics_options(problem, statistics, sizeof statistics),
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->prepared);
@@ -282,6 +288,7 @@ static void emit_product(const struct problem *problem, const struct operands *o
     launch_int(launch, d.packing.panels);
     launch_int(launch, d.panels_max);
     conv2d_scratch_arguments(launch, &d.scratch, operands);
+    conv2d_statistics_arguments(launch, problem, operands);
     launch_tasks(launch, (size_t)d.tasks, (size_t)divide_up(d.packing.panels, d.panels_max), 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
@@ -439,6 +446,7 @@ const struct implementation conv2d_direct_forward = {
     .fits = fits,
     .layouts = layouts,
     .epilogues = conv2d_cpu_epilogues,
+    .statistics = statistics_parts,
     .workspace = product_workspace,
     .prepared = product_prepared,
     .emit_prepare = emit_prepare,
@@ -449,6 +457,7 @@ const struct implementation conv2d_direct_data_gradient = {
     .fits = fits,
     .layouts = layouts,
     .epilogues = conv2d_cpu_epilogues,
+    .statistics = statistics_parts,
     .workspace = product_workspace,
     .prepared = product_prepared,
     .emit_prepare = emit_prepare,

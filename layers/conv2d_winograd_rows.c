@@ -116,12 +116,14 @@ static struct launch *add_launch(const struct problem *problem, const struct ope
     struct launch_list *list, const struct image *p, const char *kernel)
 {
     double bytes = 4.0 * (double)(p->z.n * p->z.k * p->z.oh * p->z.ow);
-    char epilogue[256];
+    char epilogue[256], statistics[STATISTICS_OPTIONS];
     return launch_add(list, "conv2d_winograd_rows_cpu", kernel,
-        "-DR=%d -DS=%d -DSTRIDE_H=%d -DTW=%d -DNV=%d -DMT=%d -DGT=%d -DHAS_BIAS=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s",
+        "-DR=%d -DS=%d -DSTRIDE_H=%d -DTW=%d -DNV=%d -DMT=%d -DGT=%d -DHAS_BIAS=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s "
+        "%s",
         (int)p->z.r, (int)p->z.s, (int)p->z.stride_h, (int)p->columns, (int)p->vectors, (int)p->tiles_registers,
         (int)p->rows_registers, problem->inputs[2] != NULL, !operands->add && bytes > CONV2D_STREAM_BYTES,
-        p->scratch.global, epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+        p->scratch.global, conv2d_statistics_options(problem, statistics, sizeof statistics),
+        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
 }
 
 static void launch_sizes(struct launch *launch, const struct image *p)
@@ -167,6 +169,11 @@ static void emit_prepare(const struct problem *problem, const struct operands *o
     launch_work(launch, 0, 4.0 * (double)(p.z.k * p.z.c * p.z.r * (p.z.s + PLANES * POINTS)));
 }
 
+static int64_t statistics_parts(const struct problem *problem)
+{
+    return conv2d_cpu_statistics(problem) ? product_of(problem).chunks : 0;
+}
+
 static void emit_product(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct image p = product_of(problem);
@@ -177,6 +184,7 @@ static void emit_product(const struct problem *problem, const struct operands *o
     launch_buffer(launch, operands->outputs[0]);
     launch_sizes(launch, &p);
     conv2d_scratch_arguments(launch, &p.scratch, operands);
+    conv2d_statistics_arguments(launch, problem, operands);
     launch_tasks(launch, (size_t)p.tasks, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
@@ -216,6 +224,7 @@ const struct implementation conv2d_winograd_rows_forward = {
     .fits = fits,
     .layouts = layouts,
     .epilogues = conv2d_cpu_epilogues,
+    .statistics = statistics_parts,
     .workspace = product_workspace,
     .prepared = prepared,
     .emit_prepare = emit_prepare,

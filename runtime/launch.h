@@ -6,7 +6,7 @@
 
 #include "runtime/device.h"
 
-#define LAUNCH_ARGUMENTS 28
+#define LAUNCH_ARGUMENTS 36
 
 struct launch_argument {
     enum { ARGUMENT_BUFFER, ARGUMENT_LOCAL, ARGUMENT_BYTES } kind;

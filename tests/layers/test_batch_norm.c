@@ -1,14 +1,14 @@
-/* batch_norm n c [h w] [conv depthwise nobias act low high residual two then offset]
+/* batch_norm n c [h w] [conv r stride depthwise nobias act low high residual two then thenr thenstride offset]
  *   h absent  features instead of images
- *   conv      a convolution 1x1 (or a dense layer) with that many outputs comes before: inference folds
+ *   conv      a convolution r x r (or a dense layer) with that many outputs comes before: inference folds
  *   depthwise a depthwise convolution 3x3 comes before
- *   then      1: a depthwise convolution 3x3 comes behind, else one 1x1 with that many outputs: the gradient of the
- *             output arrives through its data gradient
- *   residual  1: the input, 2: leaky relu of the input is added to the output. With 2 the addition and the activation
- * are fused forward, and backward the mask and the gradient of the addition's other branch two       a second
- * normalisation of the same input is added, so that gradients are added where they are made offset    added to every
- * input: statistics must not cancel fold_batch_norm: the same, forward only: the gradient of a bias before a
- * normalisation is zero but for rounding */
+ *   then      1: a depthwise convolution 3x3 comes behind, else one of thenr x thenr with that many outputs: the
+ * gradient of the output arrives through its data gradient r, stride, thenr, thenstride: of these convolutions, 1 if
+ * absent; padding is half of the kernel residual  1: the input, 2: leaky relu of the input is added to the output. With
+ * 2 the addition and the activation are fused forward, and backward the mask and the gradient of the addition's other
+ * branch two       a second normalisation of the same input is added, so that gradients are added where they are made
+ * offset    added to every input: statistics must not cancel fold_batch_norm: the same, forward only: the gradient of a
+ * bias before a normalisation is zero but for rounding */
 #include <math.h>
 #include <stdlib.h>
 
@@ -18,41 +18,59 @@
 #define EPSILON 1e-3
 static const double slope = 0.25;
 
+/* A convolution before or behind the normalisation, with padding r / 2. */
+struct side {
+    int64_t in, out, groups, r, stride, h, w, oh, ow; /* out 0: there is none */
+};
+
+static struct side side_of(int64_t in, int64_t out, bool depthwise, int64_t r, int64_t stride, int64_t h, int64_t w)
+{
+    struct side l = { in, out, depthwise ? in : 1, r, stride, h, w, h, w };
+    if (h) l.oh = (h + r / 2 * 2 - r) / stride + 1;
+    if (h) l.ow = (w + r / 2 * 2 - r) / stride + 1;
+    return l;
+}
+
 struct sizes {
-    int64_t n, in, c, pixels, h, w;
+    int64_t n, c, pixels; /* of the normalisation */
+    struct side before, behind;
 };
 
 static struct sizes sizes_of(const struct test_case *c)
 {
-    struct sizes z = { .n = case_get(c, "n", 1), .in = case_get(c, "c", 1), .h = case_get(c, "h", 0) };
-    z.w = case_get(c, "w", z.h);
-    z.pixels = z.h ? z.h * z.w : 1;
-    z.c = case_get(c, "conv", z.in);
+    int64_t in = case_get(c, "c", 1), h = case_get(c, "h", 0), then = case_get(c, "then", 0);
+    bool apart = case_get(c, "depthwise", 0);
+    struct sizes z = { .n = case_get(c, "n", 1) };
+    z.before = side_of(in, apart ? in : case_get(c, "conv", 0), apart, case_get(c, "r", apart ? 3 : 1),
+        case_get(c, "stride", 1), h, case_get(c, "w", h));
+    z.c = z.before.out ? z.before.out : in;
+    z.pixels = h ? z.before.oh * z.before.ow : 1;
+    z.behind = side_of(z.c, then == 1 ? z.c : then, then == 1, case_get(c, "thenr", then == 1 ? 3 : 1),
+        case_get(c, "thenstride", 1), z.before.oh, z.before.ow);
     return z;
+}
+
+static tutti_tensor append_layer(tutti_network *network, const struct side *l, bool no_bias, tutti_tensor x)
+{
+    if (!l->out) return x;
+    if (!l->h) return tutti_dense(network, x, l->out, &(tutti_dense_options) { .no_bias = no_bias });
+    return tutti_conv2d(network, x, l->out, l->r,
+        &(tutti_conv2d_options) { .padding = l->r / 2, .stride = l->stride, .groups = l->groups, .no_bias = no_bias });
 }
 
 static tutti_tensor build(tutti_network *network, const struct test_case *c)
 {
     struct sizes z = sizes_of(c);
-    bool no_bias = case_get(c, "nobias", 0);
-    tutti_tensor x = tutti_input(network, "x", z.h ? TUTTI_SHAPE(z.in, z.h, z.w) : TUTTI_SHAPE(z.in));
-    if (case_get(c, "conv", 0) && z.h)
-        x = tutti_conv2d(network, x, z.c, 1, &(tutti_conv2d_options) { .no_bias = no_bias });
-    if (case_get(c, "conv", 0) && !z.h) x = tutti_dense(network, x, z.c, &(tutti_dense_options) { .no_bias = no_bias });
-    if (case_get(c, "depthwise", 0))
-        x = tutti_conv2d(
-            network, x, z.c, 3, &(tutti_conv2d_options) { .padding = 1, .groups = z.c, .no_bias = no_bias });
+    const struct side *l = &z.before;
+    tutti_tensor x = tutti_input(network, "x", l->h ? TUTTI_SHAPE(l->in, l->h, l->w) : TUTTI_SHAPE(l->in));
+    x = append_layer(network, l, case_get(c, "nobias", 0), x);
     tutti_batch_norm_options options = { .epsilon = (float)EPSILON, .momentum = 0.25f };
     tutti_tensor other = case_get(c, "residual", 0) == 2 ? tutti_leaky_relu(network, x, (float)slope) : x;
     tutti_tensor y = tutti_batch_norm(network, x, &options);
     if (case_get(c, "residual", 0)) y = tutti_add(network, y, other);
     if (case_get(c, "two", 0)) y = tutti_add(network, y, tutti_batch_norm(network, x, &options));
     y = test_activation(network, c, y);
-    int64_t then = case_get(c, "then", 0);
-    if (then == 1)
-        y = tutti_conv2d(network, y, z.c, 3, &(tutti_conv2d_options) { .padding = 1, .groups = z.c, .no_bias = true });
-    if (then > 1) y = tutti_conv2d(network, y, then, 1, &(tutti_conv2d_options) { .no_bias = true });
-    return y;
+    return append_layer(network, &z.behind, true, y);
 }
 
 static double at(const struct sizes *z, const double *x, int64_t c, int64_t position)
@@ -69,37 +87,42 @@ static void moments(const struct sizes *z, const double *x, int64_t c, double *m
     *var = q / count;
 }
 
-/* Pixel p of plane `plane` of a depthwise convolution 3x3 with padding 1. */
-static double depthwise(const struct sizes *z, const double *x, const double *w, int64_t plane, int64_t p)
+/* One pixel of a result. */
+static double convolved(
+    const struct side *l, const double *x, const double *w, int64_t n, int64_t k, int64_t row, int64_t column)
 {
+    int64_t group = l->in / l->groups, first = k / (l->out / l->groups) * group;
     double sum = 0;
-    for (int64_t tap = 0; tap < 9; tap++) {
-        int64_t row = p / z->w + tap / 3 - 1, column = p % z->w + tap % 3 - 1;
-        if (row < 0 || row >= z->h || column < 0 || column >= z->w) continue;
-        sum += w[plane % z->c * 9 + tap] * x[plane * z->pixels + row * z->w + column];
+    for (int64_t i = 0; i < group * l->r * l->r; i++) {
+        int64_t c = i / (l->r * l->r), tap = i % (l->r * l->r);
+        int64_t y = row * l->stride - l->r / 2 + tap / l->r, z = column * l->stride - l->r / 2 + tap % l->r;
+        if (y < 0 || y >= l->h || z < 0 || z >= l->w) continue;
+        sum += w[k * group * l->r * l->r + i] * x[((n * l->in + first + c) * l->h + y) * l->w + z];
     }
     return sum;
 }
 
-/* The layer before, if there is one: its result, which the caller frees; *parameters moves to those of the
- * normalisation. */
+/* y = the layer's result; x itself where there is none. */
+static void apply(
+    const struct sizes *z, const struct side *l, const double *x, const double *w, const double *bias, double *y)
+{
+    int64_t channels = l->out ? l->out : l->in, pixels = l->h ? l->oh * l->ow : 1;
+    for (int64_t i = 0; i < z->n * channels * pixels; i++) {
+        int64_t n = i / (channels * pixels), k = i / pixels % channels, p = i % pixels;
+        y[i] = !l->out ? x[i] : bias ? bias[k] : 0;
+        if (l->out && l->h) y[i] += convolved(l, x, w, n, k, p / l->ow, p % l->ow);
+        for (int64_t j = 0; l->out && !l->h && j < l->in; j++) y[i] += w[k * l->in + j] * x[n * l->in + j];
+    }
+}
+
+/* The result of the layer before, which the caller frees; *parameters moves to those of the normalisation. */
 static double *layer_before(
     const struct test_case *c, const struct sizes *z, const double *x, const double *const **parameters)
 {
     double *y = memory_new((size_t)(z->n * z->c * z->pixels), sizeof *y);
-    const double *w = (*parameters)[0], *bias = case_get(c, "nobias", 0) ? NULL : (*parameters)[1];
-    bool apart = case_get(c, "depthwise", 0);
-    if (!apart && !case_get(c, "conv", 0)) {
-        for (int64_t i = 0; i < z->n * z->c * z->pixels; i++) y[i] = x[i];
-        return y;
-    }
-    for (int64_t i = 0; i < z->n * z->c * z->pixels; i++) {
-        int64_t n = i / (z->c * z->pixels), k = i / z->pixels % z->c, p = i % z->pixels;
-        y[i] = bias ? bias[k] : 0;
-        if (apart) y[i] += depthwise(z, x, w, n * z->c + k, p);
-        for (int64_t j = 0; !apart && j < z->in; j++) y[i] += w[k * z->in + j] * x[(n * z->in + j) * z->pixels + p];
-    }
-    *parameters += bias ? 2 : 1;
+    bool bias = z->before.out && !case_get(c, "nobias", 0);
+    apply(z, &z->before, x, (*parameters)[0], bias ? (*parameters)[1] : NULL, y);
+    *parameters += (z->before.out != 0) + bias;
     return y;
 }
 
@@ -119,32 +142,20 @@ static void add_normalised(
     }
 }
 
-/* y = the convolution behind of x. */
-static void convolve(const struct test_case *c, const struct sizes *z, const double *x, const double *w, double *y)
-{
-    int64_t then = case_get(c, "then", 0), outputs = then == 1 ? z->c : then;
-    for (int64_t i = 0; i < z->n * outputs * z->pixels; i++) {
-        int64_t plane = i / z->pixels, n = plane / outputs, k = plane % outputs, p = i % z->pixels;
-        y[i] = then == 1 ? depthwise(z, x, w, plane, p) : 0;
-        for (int64_t j = 0; then > 1 && j < z->c; j++) y[i] += w[k * z->c + j] * x[(n * z->c + j) * z->pixels + p];
-    }
-}
-
 static void reference(
     const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
 {
     struct sizes z = sizes_of(c);
     double *x = layer_before(c, &z, inputs[0], &parameters), *output = y;
-    bool then = case_get(c, "then", 0);
-    if (then) y = memory_new((size_t)(z.n * z.c * z.pixels), sizeof *y);
+    if (z.behind.out) y = memory_new((size_t)(z.n * z.c * z.pixels), sizeof *y);
     int64_t residual = case_get(c, "residual", 0);
     for (int64_t i = 0; i < z.n * z.c * z.pixels; i++)
         y[i] = residual == 0 ? 0 : residual == 2 && x[i] < 0 ? slope * x[i] : x[i];
     add_normalised(c, &z, x, parameters, y);
     if (case_get(c, "two", 0)) add_normalised(c, &z, x, parameters + 4, y);
     for (int64_t i = 0; i < z.n * z.c * z.pixels; i++) y[i] = test_activate(c, y[i]);
-    if (then) {
-        convolve(c, &z, y, parameters[4], output);
+    if (z.behind.out) {
+        apply(&z, &z.behind, y, parameters[4], NULL, output);
         free(y);
     }
     free(x);
@@ -175,7 +186,7 @@ static void fill(const struct test_case *c, float *input, int64_t count)
 static int64_t length(const struct test_case *c)
 {
     struct sizes z = sizes_of(c);
-    return z.n * z.pixels + z.in;
+    return z.n * z.pixels + z.before.in * z.before.r * z.before.r;
 }
 
 static const char *const cases[] = {
@@ -221,6 +232,14 @@ static const char *const cases[] = {
     "batch_norm n2 c5 h13 w9 act1 then20",
     "batch_norm n3 c35 h9 w14 then7",
     "batch_norm n2 c20 h5 w6 act1 residual2 then1",
+    "batch_norm n2 c18 h9 w13 conv20 r3 stride2 nobias1 act1",
+    "batch_norm n3 c40 h8 w7 conv70 r3 stride2 nobias1",
+    "batch_norm n2 c3 h33 w35 conv24 r7 stride2 nobias1 act1",
+    "batch_norm n1 c4 h22 w19 conv16 r5 stride2 nobias1",
+    "batch_norm n2 c3 h13 w16 conv9 r3 nobias1",
+    "batch_norm n2 c18 h9 w13 act1 then20 thenr3 thenstride2",
+    "batch_norm n3 c40 h8 w7 act2 low-0.5 high0.75 then20 thenr3 thenstride2",
+    "batch_norm n1 c20 h11 w90 then17 thenr5 thenstride3",
     "batch_norm n6 c9 conv20 nobias1",
     "batch_norm n6 c9 conv13 nobias1 act1",
     NULL,
