@@ -1,4 +1,5 @@
-"""Writes a C file that holds OpenCL texts: embed.py OUTPUT FILE.cl ...   `#include "x.h"` of the same folder is replaced."""
+"""Writes a C file that holds OpenCL texts: embed.py OUTPUT FILE.cl ...   `#include "x.h"` of the same folder is replaced;
+builtins.h stands before each text."""
 import os
 import re
 import sys
@@ -29,7 +30,8 @@ def main():
             name = os.path.splitext(os.path.basename(path))[0]
             text = text_of(path)
             entries.append((name, looks_at(text, "V"), looks_at(text, "TUTTI_GPU")))
-            data = text.encode("utf-8") + b"\n\0"
+            builtins = text_of(os.path.join(os.path.dirname(path), "builtins.h"))
+            data = f"{builtins}\n#line 1\n{text}\n\0".encode("utf-8")
             c.write(f"static const char text_{name}[] = {{\n")
             for at in range(0, len(data), 32):
                 c.write("    " + ", ".join(str(b) for b in data[at:at + 32]) + ",\n")

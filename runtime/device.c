@@ -21,8 +21,9 @@ static const struct {
 } quirk_table[] = {
     /* Measured, POCL 3.1: its own cache (POCL_CACHE_DIR) gives back a program in 22 ms. A binary of ours would take 2
      * ms, yet taking it compiles every kernel a second time, 250 ms each, for forms that are not the ones launched.
-     * All of a process's compiling is done under one lock (its single LLVM context), kernels at their first launch. */
-    { "Portable Computing Language", QUIRK_KEEPS_CACHE | QUIRK_BUILDS_SERIALLY },
+     * All of a process's compiling is done under one lock (its single LLVM context), kernels at their first launch.
+     * The name of a program in its cache is the hash of its text after preprocessing, Clang's opencl-c.h included. */
+    { "Portable Computing Language", QUIRK_KEEPS_CACHE | QUIRK_BUILDS_SERIALLY | QUIRK_READS_HEADER },
     /* Keeps what it compiled in ~/.nv/ComputeCache. Waits in a loop: https://github.com/openmm/openmm/issues/1541 */
     { "NVIDIA CUDA", QUIRK_KEEPS_CACHE | QUIRK_WAITS_SPIN },
     /* The graphics drivers, not the CPU runtime: https://github.com/intel/compute-runtime/issues/343 and 363 */

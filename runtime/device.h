@@ -34,6 +34,7 @@ enum quirk {
     QUIRK_KEEPS_CACHE = 1,     /* has a good cache of programs itself: none is kept beside it */
     QUIRK_WAITS_SPIN = 2,      /* waiting burns a core: sleep first */
     QUIRK_BUILDS_SERIALLY = 4, /* one kernel at a time in a process: helper processes fill its cache, see builder.h */
+    QUIRK_READS_HEADER = 8,    /* a header of a megabyte at each build: clkernels/builtins.h stands in for it */
 };
 
 struct device {

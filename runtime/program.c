@@ -102,15 +102,22 @@ static tutti_status build_failure(
         request->options && *request->options ? request->options : "none");
 }
 
-/* A text that does not look at the width or the class is one program for all of them. */
-char *program_options(const struct device *device, const struct program_request *request)
+/* Clang's header of all built-in functions declares nothing where the name of its guard is defined. */
+#define WITHOUT_HEADER " -D_OPENCL_H_ -DDECLARE_BUILTINS"
+
+static char *options_of(const struct device *device, const struct program_request *request, const char *more)
 {
     const struct kernel_text *text = text_of(request->source);
     char width[24] = "", class[24] = "";
     if (text && text->width) snprintf(width, sizeof(width), " -DV=%d", device->can.vector_width);
     if (text && text->class) snprintf(class, sizeof(class), " -DTUTTI_GPU=%d", device->can.class == DEVICE_GPU);
-    return memory_format("-cl-std=CL1.2 -w%s%s%s%s", width, class, request->options && *request->options ? " " : "",
-        request->options ? request->options : "");
+    return memory_format("-cl-std=CL1.2 -w%s%s%s%s%s", width, class, more,
+        request->options && *request->options ? " " : "", request->options ? request->options : "");
+}
+
+char *program_options(const struct device *device, const struct program_request *request)
+{
+    return options_of(device, request, device->quirks & QUIRK_READS_HEADER ? WITHOUT_HEADER : "");
 }
 
 static tutti_status build_from_source(struct device *device, const struct program_request *request, const char *text,
@@ -132,6 +139,19 @@ done:
     return status;
 }
 
+/* Once more as the standard has it, for a version of the driver that wants its header after all. */
+static tutti_status build_with_header(
+    struct device *device, const struct program_request *request, const char *text, cl_program *built)
+{
+    char *options = options_of(device, request, "");
+    if (!options) return TUTTI_NO_MEMORY;
+    log_info(
+        &device->runtime->log, "'%s' does not build with our own declarations: %s", request->source, status_message());
+    tutti_status status = build_from_source(device, request, text, options, built);
+    free(options);
+    return status;
+}
+
 static tutti_status build(struct device *device, const struct program_request *request, struct program *made)
 {
     tutti_status status = TUTTI_OK;
@@ -146,7 +166,12 @@ static tutti_status build(struct device *device, const struct program_request *r
     double start = clock_seconds();
     made->program = program_cache_load(device, text->text, options);
     made->from_cache = made->program != NULL;
-    if (!made->program) TRY(build_from_source(device, request, text->text, options, &made->program));
+    if (!made->program) {
+        status = build_from_source(device, request, text->text, options, &made->program);
+        if (status == TUTTI_BUILD && (device->quirks & QUIRK_READS_HEADER))
+            status = build_with_header(device, request, text->text, &made->program);
+        if (status != TUTTI_OK) goto done;
+    }
     log_debug(&device->runtime->log, "%s '%s' (%s) in %.0f ms", made->from_cache ? "loaded" : "built", request->source,
         options, 1e3 * (clock_seconds() - start));
 done:

@@ -194,7 +194,8 @@ static void expect_options(const struct device *device, const char *source, cons
 {
     char *options = program_options(device, &(struct program_request) { source, "-DH=3" });
     ck_assert_ptr_nonnull(options);
-    ck_assert_msg(strstr(options, wanted ? wanted : "-w -DH=3") != NULL, "%s: %s", source, options);
+    ck_assert_msg(strstr(options, wanted ? wanted : " -DH=3") != NULL, "%s: %s", source, options);
+    ck_assert_msg(!strstr(options, "-DV=") == !(wanted && strstr(wanted, "-DV=")), "%s: %s", source, options);
     ck_assert_msg(!strstr(options, "TUTTI_GPU") == !(wanted && strstr(wanted, "TUTTI_GPU")), "%s: %s", source, options);
     free(options);
 }
