@@ -3,6 +3,7 @@
 #ifndef BASE_RANDOM_H
 #define BASE_RANDOM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 void philox4x32(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4]);
@@ -17,6 +18,8 @@ enum random_stream {
 uint32_t random_bits(uint64_t seed, uint32_t stream, uint64_t index);
 float random_uniform(uint64_t seed, uint32_t stream, uint64_t index); /* [0, 1), 24 bits */
 float random_normal(uint64_t seed, uint32_t stream, uint64_t index);  /* Box-Muller */
+/* Those of `count` indexes from `first` on, several times faster than one by one. */
+void random_normals(uint64_t seed, uint32_t stream, uint64_t first, size_t count, float *numbers);
 /* 0 .. bound - 1, unbiased enough: the upper half of a 64-bit product. */
 uint64_t random_below(uint64_t seed, uint32_t stream, uint64_t index, uint64_t bound);
 

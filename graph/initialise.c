@@ -45,11 +45,12 @@ static void fill_parameter(const struct work *work, size_t n, int64_t first, int
     double scale;
     distribution(p, &normal, &scale);
     uint32_t stream = (uint32_t)RANDOM_WEIGHTS + (uint32_t)n;
+    if (normal) random_normals(work->seed, stream, (uint64_t)first, (size_t)(last - first), values + first);
     for (int64_t i = first; i < last; i++) {
         if (p->init == TUTTI_INIT_ZEROS)
             values[i] = p->init_constant;
         else if (normal)
-            values[i] = (float)(scale * random_normal(work->seed, stream, (uint64_t)i));
+            values[i] = (float)(scale * values[i]);
         else
             values[i] = (float)(scale * (2 * (double)random_uniform(work->seed, stream, (uint64_t)i) - 1));
     }
