@@ -156,13 +156,15 @@ class Resuming(harness.CommandTest):
 
 class Bench(harness.CommandTest):
     FIELDS = {"model": str, "mode": str, "batch": int, "ms_per_step_min": float, "ms_per_step_median": float,
-              "samples_per_s": float, "build_s": float, "first_step_s": float, "device_memory_bytes": int, "devices": list}
+              "samples_per_s": float, "build_s": float, "ready_s": float, "first_step_s": float,
+              "device_memory_bytes": int, "devices": list}
 
     def bench(self, *arguments):
         line, = self.good("bench", *arguments, "--json").lines()
         for field, kind in self.FIELDS.items():
             self.assertIsInstance(line[field], (int, float) if kind is float else kind, field)
         self.assertLessEqual(line["ms_per_step_min"], line["ms_per_step_median"])
+        self.assertLess(line["ready_s"], line["first_step_s"])
         return line
 
     def test_modes(self):
