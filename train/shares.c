@@ -78,3 +78,51 @@ done:
     free(closed);
     return status;
 }
+
+/* What the device can do until then. */
+static int64_t samples_until(const struct share_line *line, double end)
+{
+    const double samples = floor((end - line->fixed) / line->each);
+    return !(samples > 0) ? 0 : samples < (double)line->limit ? (int64_t)samples : line->limit;
+}
+
+static double samples_of_all(const struct share_line *lines, int count, double end)
+{
+    double samples = 0;
+    for (int i = 0; i < count; i++) samples += (double)samples_until(&lines[i], end);
+    return samples;
+}
+
+/* One more sample for the device that will be done with it first. */
+static void give_one(const struct share_line *lines, int count, int64_t *samples)
+{
+    int best = -1;
+    double earliest = INFINITY;
+    for (int i = 0; i < count; i++) {
+        const double end = lines[i].fixed + lines[i].each * (double)(samples[i] + 1);
+        if (samples[i] >= lines[i].limit || end >= earliest) continue;
+        best = i;
+        earliest = end;
+    }
+    if (best >= 0) samples[best]++;
+}
+
+double shares_level(const struct share_line *lines, int count, int64_t batch, int64_t *samples)
+{
+    double room = 0, early = 0, late = 0, last = 0;
+    for (int i = 0; i < count; i++) {
+        room += (double)lines[i].limit;
+        if (lines[i].limit > 0) late = fmax(late, lines[i].fixed + lines[i].each * (double)(batch + 1));
+    }
+    if (room < (double)batch || !isfinite(late)) return INFINITY;
+    for (int i = 0; i < 60; i++) { /* all can do the batch until `late`, and no more than it until `early` */
+        const double middle = (early + late) / 2;
+        *(samples_of_all(lines, count, middle) >= (double)batch ? &late : &early) = middle;
+    }
+    int64_t given = 0;
+    for (int i = 0; i < count; i++) given += samples[i] = samples_until(&lines[i], early);
+    for (; given < batch; given++) give_one(lines, count, samples);
+    for (int i = 0; i < count; i++)
+        if (samples[i] > 0) last = fmax(last, lines[i].fixed + lines[i].each * (double)samples[i]);
+    return last;
+}

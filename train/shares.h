@@ -15,4 +15,14 @@ struct share {
  * up to the batch. */
 tutti_status shares_divide(const struct share *shares, int count, int64_t batch, int64_t *samples);
 
+/* A device's time for n samples, and what it can take. */
+struct share_line {
+    double fixed, each; /* seconds: t(n) = fixed + each n; each is positive */
+    int64_t limit;      /* samples; 0: it gets none */
+};
+
+/* Writes samples[i] so that the last device is done as early as whole samples allow, none above its limit, and gives
+ * that time; infinite, and nothing written, where the limits do not add up to the batch. */
+double shares_level(const struct share_line *lines, int count, int64_t batch, int64_t *samples);
+
 #endif

@@ -7,6 +7,7 @@
 int main(void)
 {
     SRunner *runner = srunner_create(suite_shares());
+    srunner_add_suite(runner, suite_speed());
     srunner_add_suite(runner, suite_optimizer());
     srunner_add_suite(runner, suite_batches());
     srunner_add_suite(runner, suite_checkpoint());

@@ -6,6 +6,7 @@
 #undef fail
 
 Suite *suite_shares(void);
+Suite *suite_speed(void);
 Suite *suite_optimizer(void);
 Suite *suite_batches(void);
 Suite *suite_checkpoint(void);

@@ -1,0 +1,337 @@
+#include "train/balance.h"
+
+#include "base/memory.h"
+#include "train/shares.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Less than this is no reason to change; and the times' noise comes on top. */
+#define LEAST_GAIN 0.02
+/* A gain for which nobody waits longer because earlier changes were taken back. */
+#define LARGE_GAIN 0.10
+/* A device is tried alone if its own times promise no worse than this, against all together and against the best
+ * alone. Two devices on the same cores promise twice their joint time, and would keep it. */
+#define TRY_TOGETHER 2.5
+#define TRY_ALONE 1.5
+enum { STEPS = 3, TRIAL_STEPS = 5, VOTES = 3, MOST_PATIENCE = 1000 };
+
+/* ----------------------------------------------------------------------------------------------------- times ---- */
+
+static int parts_used(const struct balance *balance, const int64_t *parts)
+{
+    int used = 0;
+    for (int i = 0; i < balance->count; i++) used += parts[i] > 0;
+    return used;
+}
+
+static int first_used(const struct balance *balance, const int64_t *parts)
+{
+    int i = 0;
+    while (i < balance->count - 1 && parts[i] == 0) i++;
+    return i;
+}
+
+int balance_alone(const struct balance *balance)
+{
+    return parts_used(balance, balance->parts) == 1 ? first_used(balance, balance->parts) : -1;
+}
+
+static int ascending(const void *x, const void *y)
+{
+    const double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+static double exchange_time(const struct balance *balance)
+{
+    double sorted[SPEED_RECENT];
+    const int count = balance->exchanges < SPEED_RECENT ? balance->exchanges : SPEED_RECENT;
+    if (count == 0) return 0;
+    memcpy(sorted, balance->exchange, sizeof(sorted));
+    qsort(sorted, (size_t)count, sizeof(*sorted), ascending);
+    return sorted[count / 2];
+}
+
+/* What a step with this division takes, as far as is known. */
+static double step_time(const struct balance *balance, const int64_t *parts)
+{
+    double slowest = 0;
+    const bool alone = parts_used(balance, parts) == 1;
+    for (int i = 0; i < balance->count; i++)
+        if (parts[i] > 0)
+            slowest =
+                fmax(slowest, speed_time(&balance->devices[i].speed, alone ? SPEED_ALONE : SPEED_TOGETHER, parts[i]));
+    return alone ? slowest : slowest + exchange_time(balance);
+}
+
+static double noise(const struct balance *balance)
+{
+    double most = 0;
+    for (int i = 0; i < balance->count; i++)
+        if (balance->parts[i] > 0) most = fmax(most, speed_noise(&balance->devices[i].speed));
+    return most;
+}
+
+/* ------------------------------------------------------------------------------------------------- divisions ---- */
+
+static struct share_line line_of(const struct balance *balance, int device)
+{
+    const struct balance_device *own = &balance->devices[device];
+    struct share_line line = { .limit = own->limit };
+    speed_line(&own->speed, SPEED_TOGETHER, &line.fixed, &line.each);
+    if (!(line.each > 0)) line.limit = 0; /* never worked */
+    return line;
+}
+
+/* The open device whose equal part would take longest; -1 where fewer than three are open: two must stay, or it would
+ * be a device alone. */
+static int slowest_open(const struct balance *balance, const struct share_line *lines)
+{
+    int slowest = -1, open = 0;
+    double most = 0;
+    for (int i = 0; i < balance->count; i++) open += lines[i].limit > 0;
+    for (int i = 0; i < balance->count && open > 2; i++) {
+        const double time = lines[i].fixed + lines[i].each * (double)balance->batch / open;
+        if (lines[i].limit == 0 || time < most) continue;
+        most = time;
+        slowest = i;
+    }
+    return slowest;
+}
+
+/* The best division over two devices or more, into `best`: all of them, or without the slowest, and so on. */
+static double best_together(struct balance *balance, struct share_line *lines, int64_t *parts, int64_t *best)
+{
+    double least = INFINITY;
+    for (int drop = 0; drop >= 0;) {
+        if (isfinite(shares_level(lines, balance->count, balance->batch, parts)) && parts_used(balance, parts) > 1 &&
+            step_time(balance, parts) < least) {
+            least = step_time(balance, parts);
+            memcpy(best, parts, (size_t)balance->count * sizeof(*parts));
+        }
+        drop = slowest_open(balance, lines);
+        if (drop >= 0) lines[drop].limit = 0;
+    }
+    return least;
+}
+
+static void all_on(struct balance *balance, int device, int64_t *parts)
+{
+    memset(parts, 0, (size_t)balance->count * sizeof(*parts));
+    parts[device] = balance->batch;
+}
+
+/* The best division there is, devices alone included as far as they were tried; into balance->wanted. */
+static double best_division(struct balance *balance)
+{
+    struct share_line *lines = memory_new((size_t)balance->count, sizeof(*lines));
+    double least = INFINITY;
+    memcpy(balance->wanted, balance->parts, (size_t)balance->count * sizeof(*balance->wanted));
+    if (!lines) return INFINITY; /* no change, then */
+    for (int i = 0; i < balance->count; i++) lines[i] = line_of(balance, i);
+    least = best_together(balance, lines, balance->other, balance->wanted);
+    for (int i = 0; i < balance->count; i++) {
+        const struct balance_device *device = &balance->devices[i];
+        if (device->limit < balance->batch || !speed_known(&device->speed, SPEED_ALONE)) continue;
+        const double alone = speed_time(&device->speed, SPEED_ALONE, balance->batch);
+        if (alone >= least) continue;
+        least = alone;
+        all_on(balance, i, balance->wanted);
+    }
+    free(lines);
+    return least;
+}
+
+/* ---------------------------------------------------------------------------------------------------- trials ---- */
+
+/* A device that should be tried alone; -1: none. */
+static int next_trial(const struct balance *balance, double together)
+{
+    int next = -1;
+    double best = INFINITY, promised = INFINITY;
+    for (int i = 0; i < balance->count; i++) {
+        const struct balance_device *device = &balance->devices[i];
+        if (device->limit < balance->batch || !(device->speed.scale > 0)) continue;
+        const double time = speed_time(&device->speed, SPEED_ALONE, balance->batch);
+        best = fmin(best, time);
+        if (device->tried || time >= promised) continue;
+        promised = time;
+        next = i;
+    }
+    return promised <= TRY_ALONE * best && promised <= TRY_TOGETHER * together ? next : -1;
+}
+
+/* ------------------------------------------------------------------------------------------------- decisions ---- */
+
+static bool same(const struct balance *balance, const int64_t *a, const int64_t *b)
+{
+    return memcmp(a, b, (size_t)balance->count * sizeof(*a)) == 0;
+}
+
+/* The steps that have to agree: taken back changes are repeated ever later, unless much is to be won. */
+static int votes_needed(const struct balance *balance, double gain)
+{
+    if (balance->trying) return 0;
+    return gain > LARGE_GAIN ? VOTES : balance->patience;
+}
+
+bool balance_decide(struct balance *balance)
+{
+    if (balance->steps < (balance->trying ? TRIAL_STEPS : STEPS)) return false;
+    const double now = step_time(balance, balance->parts), best = best_division(balance);
+    const double gain = 1 - best / now, least = balance->trying ? 0 : LEAST_GAIN + noise(balance);
+    const bool better = gain > least && !same(balance, balance->wanted, balance->parts);
+    const bool may_try = balance->steps >= TRIAL_STEPS && (!better || balance->trying);
+    const int trial = may_try ? next_trial(balance, fmin(best, now)) : -1;
+    balance->settled = !better && trial < 0 && balance->steps >= TRIAL_STEPS;
+    if (trial >= 0) {
+        all_on(balance, trial, balance->wanted);
+        if (same(balance, balance->wanted, balance->parts)) { /* it is alone already */
+            balance->devices[trial].tried = true;
+            return false;
+        }
+        return true;
+    }
+    balance->votes = better ? balance->votes + 1 : 0;
+    if (better && balance->votes > votes_needed(balance, gain)) return true;
+    if (!better) balance->trying = false; /* what was tried is kept */
+    return false;
+}
+
+/* Of devices that get nothing: what the best step with a sample for them would take. */
+static void explain(struct balance *balance)
+{
+    struct share_line *lines = memory_new((size_t)balance->count, sizeof(*lines));
+    const double without = step_time(balance, balance->parts);
+    for (int i = 0; lines && i < balance->count; i++) {
+        struct balance_device *device = &balance->devices[i];
+        device->with = device->without = 0;
+        if (balance->parts[i] > 0 || device->limit == 0) continue;
+        for (int j = 0; j < balance->count; j++) {
+            lines[j] = line_of(balance, j);
+            if (j != i && balance->parts[j] == 0) lines[j].limit = 0;
+        }
+        const double one = lines[i].fixed + lines[i].each;
+        double with = shares_level(lines, balance->count, balance->batch, balance->other);
+        if (isfinite(with)) with = fmax(with, one) + exchange_time(balance);
+        device->with = with;
+        device->without = without;
+    }
+    free(lines);
+}
+
+void balance_adopt(struct balance *balance)
+{
+    const bool back = same(balance, balance->wanted, balance->before);
+    const bool whole = balance->trying; /* the end of a trial is no change that was taken back */
+    int64_t *before = balance->before;
+    balance->before = balance->parts;
+    balance->parts = balance->wanted;
+    balance->wanted = before;
+    balance->steps = balance->votes = 0;
+    balance->settled = false;
+    if (!back || whole)
+        balance->patience = VOTES;
+    else if (balance->patience < MOST_PATIENCE)
+        balance->patience *= 2;
+    const int alone = balance_alone(balance);
+    balance->trying = alone >= 0 && !balance->devices[alone].tried;
+    if (alone >= 0) balance->devices[alone].tried = true;
+    explain(balance);
+}
+
+void balance_add(struct balance *balance, const double *seconds, double step)
+{
+    double slowest = 0;
+    const int alone = balance_alone(balance);
+    for (int i = 0; i < balance->count; i++) {
+        if (balance->parts[i] == 0) continue;
+        speed_add(&balance->devices[i].speed, alone >= 0 ? SPEED_ALONE : SPEED_TOGETHER, balance->parts[i],
+            alone >= 0 ? step : seconds[i]);
+        slowest = fmax(slowest, seconds[i]);
+    }
+    if (alone < 0 && step > slowest) balance->exchange[balance->exchanges++ % SPEED_RECENT] = step - slowest;
+    balance->steps++;
+}
+
+void balance_probed(struct balance *balance, int device, int64_t samples, double seconds)
+{
+    speed_add(&balance->devices[device].speed, SPEED_TOGETHER, samples, seconds);
+    explain(balance);
+}
+
+/* -------------------------------------------------------------------------------------------------- changes ---- */
+
+/* Where the limits do not hold a batch, micro-batches must do. */
+static void make_room(struct balance *balance)
+{
+    double room = 0;
+    for (int i = 0; i < balance->count; i++) room += (double)balance->devices[i].limit;
+    for (int i = 0; i < balance->count && room < (double)balance->batch; i++)
+        if (balance->devices[i].limit > 0) balance->devices[i].limit = INT64_MAX;
+}
+
+/* Equal parts within the limits. */
+static tutti_status divide_equally(struct balance *balance)
+{
+    struct share *shares = memory_new((size_t)balance->count, sizeof(*shares));
+    if (!shares) return TUTTI_NO_MEMORY;
+    for (int i = 0; i < balance->count; i++)
+        shares[i] = (struct share) { .weight = balance->devices[i].limit > 0, .limit = balance->devices[i].limit };
+    const tutti_status status = shares_divide(shares, balance->count, balance->batch, balance->parts);
+    free(shares);
+    memcpy(balance->before, balance->parts, (size_t)balance->count * sizeof(*balance->parts));
+    balance->steps = balance->votes = 0;
+    balance->trying = balance->settled = false;
+    return status;
+}
+
+tutti_status balance_init(struct balance *balance, int count, int64_t batch, const int64_t *limits)
+{
+    *balance = (struct balance) { .count = count, .batch = batch, .patience = VOTES };
+    balance->devices = memory_new((size_t)count, sizeof(*balance->devices));
+    int64_t **const arrays[] = { &balance->parts, &balance->wanted, &balance->other, &balance->before };
+    for (int i = 0; i < 4; i++) *arrays[i] = memory_new((size_t)count, sizeof(int64_t));
+    if (!balance->devices || !balance->parts || !balance->wanted || !balance->other || !balance->before)
+        return TUTTI_NO_MEMORY;
+    for (int i = 0; i < count; i++) balance->devices[i].limit = limits[i];
+    make_room(balance);
+    return divide_equally(balance);
+}
+
+void balance_free(struct balance *balance)
+{
+    free(balance->devices);
+    free(balance->parts);
+    free(balance->wanted);
+    free(balance->other);
+    free(balance->before);
+    *balance = (struct balance) { 0 };
+}
+
+/* As well as is known; equally where nothing is. */
+static tutti_status divide_anew(struct balance *balance)
+{
+    if (!isfinite(best_division(balance))) return divide_equally(balance);
+    balance_adopt(balance);
+    return TUTTI_OK;
+}
+
+tutti_status balance_limit(struct balance *balance, int device, int64_t samples)
+{
+    balance->devices[device].limit = samples;
+    balance->votes = 0;
+    make_room(balance);
+    if (balance->parts[device] <= samples) return TUTTI_OK;
+    return divide_anew(balance);
+}
+
+tutti_status balance_resize(struct balance *balance, int64_t batch)
+{
+    balance->batch = batch;
+    for (int i = 0; i < balance->count; i++) balance->devices[i].tried = false;
+    make_room(balance);
+    return divide_anew(balance);
+}
