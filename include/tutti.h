@@ -265,6 +265,10 @@ TUTTI_API tutti_status tutti_shape_of(
 typedef struct tutti_trainer tutti_trainer;
 
 typedef enum tutti_loss { TUTTI_CROSS_ENTROPY, TUTTI_MSE, TUTTI_LOSS_NONE } tutti_loss; /* NONE: inference only */
+/* How a batch is divided over several devices where tutti_training.shares is NULL. AUTO: by their measured speed, while
+ * training; a device whose help costs more than it gives is left out; sums are then made in an order that depends on
+ * the times, so that runs are equal only up to rounding. EQUAL, and given shares: the same bytes in every run. */
+typedef enum tutti_sharing { TUTTI_SHARES_AUTO, TUTTI_SHARES_EQUAL } tutti_sharing;
 typedef enum tutti_optimizer { TUTTI_SGD, TUTTI_ADAM, TUTTI_ADAMW } tutti_optimizer;
 
 typedef struct tutti_training {
@@ -279,7 +283,7 @@ typedef struct tutti_training {
     uint64_t seed;               /* of the initial weights, the shuffling and dropout */
     int64_t batch;        /* samples of a whole step over all devices, for which plans are made; 0: 32. Other, smaller
                              batches may be trained too */
-    const double *shares; /* parts of a batch for each opened device, any positive scale; NULL: equal */
+    const double *shares; /* parts of a batch for each opened device, any positive scale; NULL: as `sharing` says */
     int64_t micro_batch;  /* largest number of samples a device takes at once; 0: as many as fit its memory */
     bool exact;           /* no algorithm that rounds more than the plain sum: no Winograd */
     bool tune;            /* measure the kernels that a device has never measured for these shapes (seconds to minutes)
@@ -288,7 +292,8 @@ typedef struct tutti_training {
      * time for each device. May be NULL. */
     void (*building)(void *user, int built, int total);
     void *building_user;
-    uint64_t reserved[5];
+    tutti_sharing sharing;
+    uint64_t reserved[4];
 } tutti_training;
 
 /* Makes plans and replicas on every opened device. NULL on failure. The network must outlive the trainer. */
@@ -387,6 +392,20 @@ typedef struct tutti_device_report {
 } tutti_device_report;
 TUTTI_API tutti_status tutti_report(const tutti_trainer *trainer, int position, tutti_device_report *report);
 TUTTI_API void tutti_report_reset(tutti_trainer *trainer);
+
+/* Where the time of the training steps went since then, in seconds over all steps; for each device
+ * compute_s + transfer_s + idle_s = step_s. */
+typedef struct tutti_device_times {
+    int64_t steps;
+    double step_s;
+    double compute_s;         /* from its first command to its last, transfers left out */
+    double transfer_s;        /* samples and parameters to the device, gradients from it, as its driver measures them */
+    double idle_s;            /* waiting for other devices and for the host's part of the exchange */
+    double with_s, without_s; /* of a device that automatic shares leave out: one step with it, and without; else 0 */
+    bool automatic, settled;  /* shares are by speed; no other division is being tried or prepared */
+    uint64_t reserved[8];
+} tutti_device_times;
+TUTTI_API tutti_status tutti_report_times(const tutti_trainer *trainer, int position, tutti_device_times *times);
 /* Text on the plan that a device trains with (or infers with, if the loss is NONE): for each node the implementation
  * chosen, and for each one refused the reason. passes: the graph after each pass. Freed by free(). NULL on failure. */
 TUTTI_API char *tutti_explain(tutti_trainer *trainer, int position, bool passes);

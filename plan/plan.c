@@ -256,6 +256,12 @@ done:
     return status;
 }
 
+tutti_status plan_warm_up(struct plan *plan)
+{
+    tutti_status status = launch_list_warm_up(&plan->prepare);
+    return status == TUTTI_OK ? launch_list_warm_up(&plan->step) : status;
+}
+
 tutti_status plan_new(
     struct device *device, const tutti_network *network, const struct plan_options *options, struct plan **made)
 {
@@ -271,8 +277,7 @@ tutti_status plan_new(
     TRY(take_arena(plan, &memory));
     TRY(make_buffers(plan, &memory));
     TRY(emit(plan));
-    TRY(launch_list_warm_up(&plan->prepare));
-    TRY(launch_list_warm_up(&plan->step));
+    if (!options->cold) TRY(plan_warm_up(plan));
     plan->build_seconds = clock_seconds() - start;
     *made = plan;
 done:

@@ -26,6 +26,7 @@ struct plan_options {
     cl_mem parameters, gradients;
     struct arena *arena; /* shared with other plans if it is large enough; NULL: an own one is made */
     bool explain;        /* keep texts for plan_explain */
+    bool cold;           /* leave the warm-up, which writes to all buffers, to plan_warm_up() */
     void (*progress)(void *user, int built, int total);
     void *user;
 };
@@ -66,6 +67,8 @@ tutti_status plan_measure(
 tutti_status plan_new(
     struct device *device, const tutti_network *network, const struct plan_options *options, struct plan **plan);
 void plan_free(struct plan *plan);
+/* Runs the plan's kernels once, so that nothing is compiled later. plan_new() does it, unless told not to. */
+tutti_status plan_warm_up(struct plan *plan);
 /* Enqueues the step (not the uploads); does not wait. on_bucket may be NULL: called after the launch that completes a
  * bucket was enqueued, so that the caller can enqueue its download. */
 tutti_status plan_enqueue(struct plan *plan, tutti_status (*on_bucket)(void *user, int bucket), void *user);

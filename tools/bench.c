@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DEFAULT_STEPS = 10, DEFAULT_WARM_UP = 2 };
+enum { DEFAULT_STEPS = 10, DEFAULT_WARM_UP = 2, MOST_TO_SETTLE = 500 };
 
 struct settings {
     const char *model, *mode, *input, *trace;
@@ -40,8 +40,8 @@ static const char *const modes[] = { "train", "infer", NULL };
 static const char *const details =
     "Inputs are random numbers, made once; a training step is upload, forward, loss, backward and update by SGD with\n"
     "momentum 0.9. build_s is the time until the first step is done, first_step_s the same from the start of the\n"
-    "process, ready_s until that step begins. Steps for warming up are not timed. Where steps are very short,\n"
-    "--seconds gives as many of them as noise needs.";
+    "process, ready_s until that step begins. Steps for warming up are not timed, nor those in which automatic shares are\n"
+    "found (unless --warm-up 0). Where steps are very short, --seconds gives as many of them as noise needs.";
 
 static enum parsed parse(struct settings *s, int argc, char **argv)
 {
@@ -139,6 +139,13 @@ static void first_step_done(struct bench *bench, double started)
     bench->first_step_s = process_seconds();
 }
 
+/* Automatic shares take some steps to find. */
+static bool settled(const struct bench *bench)
+{
+    tutti_device_times times;
+    return tutti_report_times(bench->session.trainer, 0, &times) != TUTTI_OK || times.settled;
+}
+
 static tutti_status warm_up(struct bench *bench, const struct settings *s, double started)
 {
     tutti_status status = TUTTI_OK;
@@ -149,6 +156,8 @@ static tutti_status warm_up(struct bench *bench, const struct settings *s, doubl
         begun = clock_seconds();
         first_step_done(bench, started);
     }
+    for (int i = 0; status == TUTTI_OK && s->warm_up > 0 && bench->train && !settled(bench) && i < MOST_TO_SETTLE; i++)
+        status = run_step(bench, s->batch);
     return status;
 }
 
@@ -191,6 +200,7 @@ static int report(const struct bench *bench, const struct settings *s)
             "from %.2f to %.2f s, %.1f MiB on devices\n",
             s->model, s->mode, (long long)s->batch, least, middle, 1000 * (double)s->batch / middle, bench->build_s,
             bench->ready_s, bench->first_step_s, (double)memory / (1 << 20));
+        times_text(stdout, &bench->session);
         return EXIT_DONE;
     }
     struct json_line line;

@@ -17,8 +17,8 @@ struct data {
     int channels, height, width, classes;
 };
 
-/* Loads "digits", "line" or a folder (formats/dataset_load.h). numbers: targets are floats, the labels as numbers. "line" is
- * 1,000 points of y = 3 x + 2 and 200 for the test: what the linear model is tried on. */
+/* Loads "digits", "line" or a folder (formats/dataset_load.h). numbers: targets are floats, the labels as numbers.
+ * "line" is 1,000 points of y = 3 x + 2 and 200 for the test: what the linear model is tried on. */
 tutti_status data_load(struct data *data, const char *where, bool numbers);
 /* Of a sample. */
 tutti_shape data_shape(const struct data *data);

@@ -18,6 +18,53 @@ tutti_status epoch_json(const tutti_progress *epoch)
     return json_line_end(&line);
 }
 
+/* Milliseconds of a step, on average. */
+static double per_step(const tutti_device_times *times, double seconds)
+{
+    return times->steps > 0 ? 1000 * seconds / (double)times->steps : 0;
+}
+
+static void times_json(struct json_line *line, const struct session *session, int position)
+{
+    tutti_device_times times;
+    if (tutti_report_times(session->trainer, position, &times) != TUTTI_OK) return;
+    json_line_number(line, "compute_ms", per_step(&times, times.compute_s));
+    json_line_number(line, "transfer_ms", per_step(&times, times.transfer_s));
+    json_line_number(line, "idle_ms", per_step(&times, times.idle_s));
+    if (times.without_s <= 0) return;
+    json_line_number(line, "with_ms", 1000 * times.with_s);
+    json_line_number(line, "without_ms", 1000 * times.without_s);
+}
+
+/* How the batch is divided, so that it can be asked for again. */
+static void shares_text(FILE *file, const struct session *session)
+{
+    tutti_device_report report;
+    fprintf(file, "shares by speed; to repeat this division: --shares ");
+    for (int i = 0; tutti_report(session->trainer, i, &report) == TUTTI_OK; i++)
+        fprintf(file, "%s%lld", i ? "," : "", (long long)report.share);
+    fprintf(file, "\n");
+}
+
+void times_text(FILE *file, const struct session *session)
+{
+    tutti_device_report report;
+    tutti_device_times times = { 0 };
+    int64_t batch = 0;
+    for (int i = 0; tutti_report(session->trainer, i, &report) == TUTTI_OK; i++) batch += report.share;
+    for (int i = 0; tutti_report(session->trainer, i, &report) == TUTTI_OK &&
+         tutti_report_times(session->trainer, i, &times) == TUTTI_OK && times.steps > 0;
+         i++) {
+        fprintf(file, "device %d  share %lld of %lld; a step of %.3f ms: compute %.3f, transfer %.3f, idle %.3f ms\n",
+            report.index, (long long)report.share, (long long)batch, per_step(&times, times.step_s),
+            per_step(&times, times.compute_s), per_step(&times, times.transfer_s), per_step(&times, times.idle_s));
+        if (times.without_s > 0)
+            fprintf(file, "device %d  left out: a step takes %.3f ms with it and %.3f ms without\n", report.index,
+                1000 * times.with_s, 1000 * times.without_s);
+    }
+    if (times.automatic) shares_text(file, session);
+}
+
 void devices_json(struct json_line *line, const struct session *session)
 {
     json_line_list(line, "devices");
@@ -29,6 +76,7 @@ void devices_json(struct json_line *line, const struct session *session)
         json_line_integer(line, "samples", report.samples);
         json_line_number(line, "samples_per_s", report.samples_per_s);
         json_line_integer(line, "share", report.share);
+        times_json(line, session, i);
         json_line_unsigned(line, "memory_bytes", report.memory_bytes);
         json_line_close(line);
     }
@@ -63,6 +111,7 @@ void results_text(const struct session *session, const struct results *results)
     for (int i = 0; tutti_report(session->trainer, i, &report) == TUTTI_OK; i++)
         fprintf(stderr, "device %d  %s: %lld samples, %.0f samples/s\n", report.index, report.name,
             (long long)report.samples, report.samples_per_s);
+    times_text(stderr, session);
     if (results->seconds > 0)
         fprintf(stderr, "together: %lld samples, %.0f samples/s\n", (long long)results->samples,
             (double)results->timed_samples / results->seconds);

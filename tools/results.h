@@ -18,7 +18,10 @@ tutti_status epoch_json(const tutti_progress *epoch);
 /* The last line: saved, devices, and the results again. */
 tutti_status results_json(const struct session *session, const struct results *results);
 void results_text(const struct session *session, const struct results *results);
-/* Appends the list "devices": index, name, samples, samples_per_s, share, memory_bytes. */
+/* Lines for people: each device's share, and where the time of its steps went. */
+void times_text(FILE *file, const struct session *session);
+/* Appends the list "devices": index, name, samples, samples_per_s, share, compute_ms, transfer_ms and idle_ms of a
+ * step, memory_bytes; with_ms and without_ms, a step with this device and without, where it is left out. */
 void devices_json(struct json_line *line, const struct session *session);
 
 #endif

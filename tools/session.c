@@ -23,11 +23,17 @@ static int parse_shares(struct session *session, const char *text)
 {
     int devices = tutti_device_count(session->runtime), count = 0;
     const char *rest = text;
+    if (!strcmp(text, "auto")) return EXIT_DONE;
+    if (!strcmp(text, "equal")) {
+        session->sharing = TUTTI_SHARES_EQUAL;
+        return EXIT_DONE;
+    }
     while (count < SESSION_MAX_DEVICES) {
         char *end = NULL;
         double share = strtod(rest, &end);
-        if (end == rest || (*end && *end != ',') || !(share > 0 && share < 1e12))
-            return wrong_use(session->command, "--shares takes positive numbers separated by commas, not \"%s\"", text);
+        if (end == rest || (*end && *end != ',') || !(share >= 0 && share < 1e12))
+            return wrong_use(
+                session->command, "--shares takes auto, equal, or numbers separated by commas, not \"%s\"", text);
         session->shares[count++] = share;
         if (!*end) break;
         rest = end + 1;
@@ -97,6 +103,7 @@ int session_compile(struct session *session, tutti_training *training)
     training->building = on_building;
     training->building_user = &building;
     training->shares = session->shares_given ? session->shares : NULL;
+    training->sharing = session->sharing;
     training->micro_batch = session->micro_batch;
     training->exact = session->exact;
     training->tune = session->tune;

@@ -28,7 +28,7 @@ struct session_options {
             .kind = OPTION_TEXT,                                                                               \
             .value = &(s).shares,                                                                              \
             .noun = "LIST",                                                                                    \
-            .help = "parts of a batch for each device, as 2,1 (equal if not given)" },                         \
+            .help = "auto (by speed; if not given), equal, or parts for each device, as 2,1" },                \
         { .name = "micro-batch",                                                                               \
             .kind = OPTION_INTEGER,                                                                            \
             .value = &(s).micro_batch,                                                                         \
@@ -65,6 +65,7 @@ struct session {
     tutti_trainer *trainer;
     double shares[SESSION_MAX_DEVICES];
     bool shares_given;
+    tutti_sharing sharing; /* where they are not */
     int64_t micro_batch;
     bool exact, tune;
 };

@@ -48,10 +48,10 @@ tutti_status tutti_get_gradient(tutti_trainer *trainer, const char *name, float 
     TRY(find(trainer, name, values, count, &parameter));
     if (!parameter->trained) FAIL(TUTTI_INVALID, "'%s' is a running statistic: it has no gradient", name);
     if (!trainer->stepped) FAIL(TUTTI_INVALID, "there is no gradient of '%s' before the first training step", name);
-    if (trainer->exchange) {
+    if (!trainer->gradient_of) {
         memcpy(values, trainer->gradients + parameter->offset, (size_t)count * sizeof(float));
     } else {
-        const struct replica *replica = &trainer->replicas[0];
+        const struct replica *replica = trainer->gradient_of;
         TRY(buffer_read(replica->device, replica->sum_is_gradient ? replica->sum : replica->gradients,
             (size_t)parameter->offset * sizeof(float), values, (size_t)count * sizeof(float)));
     }

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "plan/tune.h"
+#include "runtime/builder.h"
 #include "train/trainer.h"
 
 #include <math.h>
@@ -30,12 +31,10 @@ done:
     return status;
 }
 
-/* The launches of the update. They are warmed up while the losses say NaN, so that they update nothing yet. */
+/* The launches of the update. */
 static tutti_status make_update(struct replica *replica, cl_mem gradients, struct launch_list *list)
 {
     tutti_status status = TUTTI_OK;
-    const struct step_constants constants = { .runs = 1 };
-    const float not_finite[2] = { NAN, 0 };
     const struct optimizer_buffers buffers = { .parameters = replica->parameters,
         .gradients = gradients,
         .states = { replica->states[0], replica->states[1] },
@@ -45,6 +44,16 @@ static tutti_status make_update(struct replica *replica, cl_mem gradients, struc
     launch_list_init(list, replica->device);
     optimizer_emit(&replica->trainer->optimizer, replica->trainer->network, &buffers, replica->statistic_count, list);
     TRY(launch_list_realise(list, NULL, NULL));
+done:
+    return status;
+}
+
+/* While the losses say NaN, the launches update nothing. */
+static tutti_status warm_up(struct replica *replica, struct launch_list *list)
+{
+    tutti_status status = TUTTI_OK;
+    const struct step_constants constants = { .runs = 1 };
+    const float not_finite[2] = { NAN, 0 };
     TRY(buffer_write(replica->device, replica->constants, 0, &constants, sizeof(constants)));
     TRY(buffer_write(replica->device, replica->losses, 0, not_finite, sizeof(not_finite)));
     TRY(launch_list_warm_up(list));
@@ -62,7 +71,10 @@ tutti_status replica_make_sum(struct replica *replica)
     optimizer_emit_add(network, replica->sum, replica->gradients, &replica->add);
     TRY(launch_list_realise(&replica->add, NULL, NULL));
     TRY(launch_list_warm_up(&replica->add));
-    if (!replica->trainer->exchange) TRY(make_update(replica, replica->sum, &replica->update_sum));
+    if (replica->update_made) {
+        TRY(make_update(replica, replica->sum, &replica->update_sum));
+        TRY(warm_up(replica, &replica->update_sum));
+    }
     replica->sum_made = true;
 done:
     if (status != TUTTI_OK) {
@@ -73,17 +85,39 @@ done:
     return status;
 }
 
-/* What the device needs to update its parameters by itself. */
-static tutti_status init_update(struct replica *replica)
+static void free_update(struct replica *replica)
+{
+    for (int i = 0; i < OPTIMIZER_STATES; i++) buffer_free(&replica->states[i]);
+    launch_list_free(&replica->update);
+    buffer_free(&replica->constants);
+    buffer_free(&replica->statistics);
+}
+
+tutti_status replica_make_update(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
     const struct tutti_trainer *trainer = replica->trainer;
     const size_t state_bytes = (size_t)trainer->network->trained_floats * sizeof(float);
+    if (replica->constants) return TUTTI_OK; /* made before, and then not taken into use */
     for (int i = 0; i < optimizer_states(&trainer->optimizer); i++)
         TRY(buffer_new(replica->device, state_bytes, &replica->states[i]));
     TRY(buffer_new(replica->device, sizeof(struct step_constants), &replica->constants));
     TRY(make_statistics(replica));
     TRY(make_update(replica, replica->gradients, &replica->update));
+    builder_prepare(&replica->update, NULL, NULL);
+done:
+    if (status != TUTTI_OK) free_update(replica);
+    return status;
+}
+
+tutti_status replica_warm_update(struct replica *replica)
+{
+    tutti_status status = TUTTI_OK;
+    TRY(warm_up(replica, &replica->update));
+    replica->update_made = true;
+    if (!replica->sum_made) goto done; /* micro-batches came first */
+    TRY(make_update(replica, replica->sum, &replica->update_sum));
+    TRY(warm_up(replica, &replica->update_sum));
 done:
     return status;
 }
@@ -102,7 +136,9 @@ tutti_status replica_init(struct replica *replica)
     TRY(buffer_new(replica->device, 2 * runs * sizeof(float), &replica->losses));
     if (!trains(replica)) goto done;
     TRY(buffer_new(replica->device, bytes, &replica->gradients));
-    if (!trainer->exchange) TRY(init_update(replica));
+    if (trainer->exchange) goto done;
+    TRY(replica_make_update(replica));
+    TRY(replica_warm_update(replica));
 done:
     return status;
 }
@@ -117,22 +153,22 @@ void replica_free(struct replica *replica)
         pthread_join(replica->thread, NULL);
     }
     if (!replica->device) return;
+    background_free(replica);
+    pthread_mutex_destroy(&replica->making);
     replica_release(replica);
     for (int i = 0; i < REPLICA_PLANS; i++) plan_free(replica->plans[i].plan);
-    launch_list_free(&replica->update);
+    free_update(replica);
     launch_list_free(&replica->update_sum);
     launch_list_free(&replica->add);
     buffer_free(&replica->parameters);
     buffer_free(&replica->gradients);
     buffer_free(&replica->sum);
-    buffer_free(&replica->constants);
     buffer_free(&replica->losses);
-    buffer_free(&replica->statistics);
-    for (int i = 0; i < OPTIMIZER_STATES; i++) buffer_free(&replica->states[i]);
     if (replica->upload.buffer) staging_free(&replica->upload);
     if (replica->download.buffer) staging_free(&replica->download);
     free(replica->run_constants);
     free(replica->run_losses);
+    free(replica->writes);
     free(replica->arrivals);
 }
 
@@ -143,7 +179,7 @@ static size_t fixed_bytes(const struct replica *replica, bool micro_batches)
     size_t arenas = 1;
     if (trains(replica)) arenas += 1 + micro_batches;
     size_t bytes = arenas * (size_t)trainer->network->total_floats * sizeof(float);
-    if (trains(replica) && !trainer->exchange)
+    if (trains(replica) && (!trainer->exchange || trainer->automatic)) /* it may train alone */
         bytes +=
             (size_t)optimizer_states(&trainer->optimizer) * (size_t)trainer->network->trained_floats * sizeof(float);
     return bytes;
@@ -168,7 +204,7 @@ uint64_t replica_memory(const struct replica *replica)
 
 /* --------------------------------------------------------------------------------------------------- plans ---- */
 
-static struct plan_options options_of(const struct replica *replica, enum plan_mode mode, int64_t samples)
+struct plan_options replica_options(const struct replica *replica, enum plan_mode mode, int64_t samples)
 {
     struct plan_options options = { .mode = mode,
         .samples = samples,
@@ -195,57 +231,86 @@ static void drop_plan(struct replica *replica, struct cached_plan *cached)
     memset(cached, 0, sizeof(*cached));
 }
 
-tutti_status replica_plan(struct replica *replica, enum plan_mode mode, int64_t samples, struct cached_plan **cached)
+struct cached_plan *replica_find(struct replica *replica, enum plan_mode mode, int64_t samples)
+{
+    for (int i = 0; i < REPLICA_PLANS; i++) {
+        const struct plan *plan = replica->plans[i].plan;
+        if (plan && plan->options.mode == mode && plan->options.samples == samples) return &replica->plans[i];
+    }
+    return NULL;
+}
+
+static struct cached_plan *make_place(struct replica *replica)
+{
+    struct cached_plan *oldest = &replica->plans[0];
+    for (int i = 0; i < REPLICA_PLANS; i++)
+        if (replica->plans[i].used < oldest->used) oldest = &replica->plans[i]; /* an empty one was used at 0 */
+    if (oldest->plan) drop_plan(replica, oldest);
+    return oldest;
+}
+
+struct cached_plan *replica_keep(struct replica *replica, struct plan *plan)
+{
+    struct cached_plan *place = make_place(replica);
+    *place = (struct cached_plan) { .plan = plan, .used = ++replica->clock };
+    replica->build_s += plan->build_seconds;
+    replica->last = NULL; /* its kernels were warmed up over everybody's arena */
+    return place;
+}
+
+static tutti_status make_plan(
+    struct replica *replica, enum plan_mode mode, int64_t samples, struct cached_plan **cached)
 {
     tutti_status status = TUTTI_OK;
-    struct cached_plan *oldest = &replica->plans[0];
-    for (int i = 0; i < REPLICA_PLANS; i++) {
-        struct cached_plan *entry = &replica->plans[i];
-        if (entry->plan && entry->plan->options.mode == mode && entry->plan->options.samples == samples) {
-            entry->used = ++replica->clock;
-            *cached = entry;
-            return TUTTI_OK;
-        }
-        if (entry->used < oldest->used) oldest = entry; /* an empty one was used at 0 */
-    }
-    if (oldest->plan) drop_plan(replica, oldest);
-    struct plan_options options = options_of(replica, mode, samples);
     struct plan *plan = NULL;
+    (void)make_place(replica); /* before memory is asked for */
+    struct plan_options options = replica_options(replica, mode, samples);
     status = plan_new(replica->device, replica->trainer->network, &options, &plan);
     if (status == TUTTI_DEVICE_MEMORY && options.arena) { /* the arenas of the others may be in its way */
         for (int i = 0; i < REPLICA_PLANS; i++) drop_plan(replica, &replica->plans[i]);
         options.arena = NULL;
         status = plan_new(replica->device, replica->trainer->network, &options, &plan);
     }
-    if (status != TUTTI_OK) goto done;
-    *oldest = (struct cached_plan) { .plan = plan, .used = ++replica->clock };
-    replica->build_s += plan->build_seconds;
-    replica->last = NULL; /* its kernels were warmed up over everybody's arena */
-    *cached = oldest;
-done:
+    if (status == TUTTI_OK) *cached = replica_keep(replica, plan);
+    return status;
+}
+
+tutti_status replica_plan(struct replica *replica, enum plan_mode mode, int64_t samples, struct cached_plan **cached)
+{
+    *cached = replica_find(replica, mode, samples);
+    if (*cached) {
+        (*cached)->used = ++replica->clock;
+        return TUTTI_OK;
+    }
+    pthread_mutex_lock(&replica->making);
+    const tutti_status status = make_plan(replica, mode, samples, cached);
+    pthread_mutex_unlock(&replica->making);
     return status;
 }
 
 tutti_status replica_explain(struct replica *replica, enum plan_mode mode, int64_t samples, struct plan **plan)
 {
-    struct plan_options options = options_of(replica, mode, samples);
+    struct plan_options options = replica_options(replica, mode, samples);
     options.explain = true;
     replica->last = NULL;
-    return plan_new(replica->device, replica->trainer->network, &options, plan);
+    pthread_mutex_lock(&replica->making);
+    const tutti_status status = plan_new(replica->device, replica->trainer->network, &options, plan);
+    pthread_mutex_unlock(&replica->making);
+    return status;
 }
 
 tutti_status replica_tune(struct replica *replica, int64_t samples)
 {
     const int64_t limit = replica->trainer->micro_batch;
     struct plan_options options =
-        options_of(replica, trains(replica) ? PLAN_TRAIN : PLAN_INFER, limit && limit < samples ? limit : samples);
+        replica_options(replica, trains(replica) ? PLAN_TRAIN : PLAN_INFER, limit && limit < samples ? limit : samples);
     return samples ? plan_tune(replica->device, replica->trainer->network, &options) : TUTTI_OK;
 }
 
 /* Whether the device has room for the plan of this many samples. */
 static tutti_status measure(struct replica *replica, int64_t samples, bool micro_batches, bool *fits, size_t *bytes)
 {
-    struct plan_options options = options_of(replica, trains(replica) ? PLAN_TRAIN : PLAN_INFER, samples);
+    struct plan_options options = replica_options(replica, trains(replica) ? PLAN_TRAIN : PLAN_INFER, samples);
     options.arena = NULL;
     *bytes = 0;
     tutti_status status = plan_measure(replica->device, replica->trainer->network, &options, bytes);
@@ -296,7 +361,8 @@ done:
 
 tutti_status replica_measure(struct replica *replica, int64_t samples)
 {
-    const int64_t share = samples > 0 ? samples : replica->trainer->batch;
+    /* Automatic shares may become anything. */
+    const int64_t share = samples > 0 && !replica->trainer->automatic ? samples : replica->trainer->batch;
     const int64_t limit = replica->trainer->micro_batch;
     return find_capacity(replica, limit > 0 && limit < share ? limit : share, share);
 }
@@ -350,14 +416,28 @@ tutti_status replica_thread(struct replica *replica)
     return TUTTI_OK;
 }
 
+void replica_do(struct replica *replica, tutti_status (*job)(struct replica *replica, void *argument), void *argument)
+{
+    finish_job(replica, job(replica, argument));
+}
+
+bool replica_is_busy(struct replica *replica)
+{
+    pthread_mutex_lock(&replica->trainer->lock);
+    const bool busy = replica->busy;
+    pthread_mutex_unlock(&replica->trainer->lock);
+    return busy;
+}
+
 void replica_start(
     struct replica *replica, tutti_status (*job)(struct replica *replica, void *argument), void *argument)
 {
     if (!replica->threaded) {
-        finish_job(replica, job(replica, argument));
+        replica_do(replica, job, argument);
         return;
     }
     pthread_mutex_lock(&replica->trainer->lock);
+    while (replica->busy) pthread_cond_wait(&replica->trainer->changed, &replica->trainer->lock); /* a probe */
     replica->job = job;
     replica->argument = argument;
     replica->busy = true;

@@ -20,8 +20,12 @@ struct replica_work {
     float *outputs;
     int64_t first, samples;          /* this replica's part of it */
     struct step_constants constants; /* first_sample and runs are set for each launch */
-    /* Results: sums over the part. */
+    uint64_t version;                /* of the trainer's parameters: the device takes them over if it has others */
+    bool update;                     /* training: the device updates its parameters itself, nothing is exchanged */
+    bool probe;                      /* for its time alone: old parameters do, and results are thrown away */
+    /* Results: sums over the part; the time of it, and how much of that moved data between host and device. */
     double loss, correct;
+    double seconds, transfer;
 };
 
 /* A range of gradients that has reached the host: of `count` floats from `first` on, at `data`. */
@@ -38,6 +42,19 @@ struct cached_plan {
     uint64_t prepared; /* the replica's `generation` when its prepared data were made */
 };
 
+/* A plan that is made while the device works by another one, see background.c. */
+struct background {
+    pthread_t thread;
+    bool started;
+    bool done;  /* guarded by the trainer's lock */
+    bool alone; /* also what the device needs to update itself */
+    bool plan_wanted;
+    struct plan_options options;
+    struct plan *plan;
+    tutti_status status;
+    char message[1024];
+};
+
 struct replica {
     struct tutti_trainer *trainer;
     struct device *device;
@@ -49,13 +66,18 @@ struct replica {
     cl_mem statistics;        /* the optimizer's table */
     int statistic_count;
     struct launch_list update, update_sum, add;
-    bool sum_made;
+    bool sum_made, update_made;
+    pthread_mutex_t making; /* one thread at a time makes plans, or drops them */
+    struct background background;
     struct cached_plan plans[REPLICA_PLANS];
-    uint64_t clock;                       /* counts uses of plans */
-    const struct plan *last;              /* the plan that ran last: another one's prepared data may be overwritten */
-    uint64_t generation;                  /* counts changes of the parameters on the device */
-    uint64_t version;                     /* the trainer's version of the parameters that the device has */
-    struct staging upload, download;      /* page-locked, of devices that do not share the host's memory */
+    uint64_t clock;                  /* counts uses of plans */
+    const struct plan *last;         /* the plan that ran last: another one's prepared data may be overwritten */
+    uint64_t generation;             /* counts changes of the parameters on the device */
+    uint64_t version;                /* the trainer's version of the parameters that the device has */
+    struct staging upload, download; /* page-locked, of devices that do not share the host's memory */
+    cl_event *writes;                /* to the device, of the work at hand: for their times */
+    size_t write_count, write_capacity;
+    double parameters_s;                  /* of the last transfer of all parameters to the device */
     struct step_constants *run_constants; /* host memory that uploads read until the work is done */
     float *run_losses;
     /* Gradients on the host, in the order of their arrival; `arrived` of them, guarded by the trainer's lock. */
@@ -73,6 +95,7 @@ struct replica {
     /* For the report. */
     int64_t samples;
     double busy_s, build_s;
+    double compute_s, transfer_s, idle_s; /* of all steps, whether it had a part in them or not */
 };
 
 /* In this order, after its trainer and device are set: measures kernels where that was asked for; how many of `samples`
@@ -84,8 +107,17 @@ tutti_status replica_init(struct replica *replica);
 tutti_status replica_plan_first(struct replica *replica, int64_t samples);
 tutti_status replica_thread(struct replica *replica);
 void replica_free(struct replica *replica);
-/* The plan for a mode and number of samples, from the cache or made. */
+/* The plan for a mode and number of samples, if it is in the cache. */
+struct cached_plan *replica_find(struct replica *replica, enum plan_mode mode, int64_t samples);
+/* The same, or made. */
 tutti_status replica_plan(struct replica *replica, enum plan_mode mode, int64_t samples, struct cached_plan **cached);
+/* Puts a plan into the cache, instead of the one unused for longest where it is full. */
+struct cached_plan *replica_keep(struct replica *replica, struct plan *plan);
+/* How a plan for this many samples is made. */
+struct plan_options replica_options(const struct replica *replica, enum plan_mode mode, int64_t samples);
+/* What the device needs to update its parameters by itself, in two steps: the first may run beside other work. */
+tutti_status replica_make_update(struct replica *replica);
+tutti_status replica_warm_update(struct replica *replica);
 /* The same plan once more, outside of the cache, with the texts of its making. */
 tutti_status replica_explain(struct replica *replica, enum plan_mode mode, int64_t samples, struct plan **plan);
 uint64_t replica_memory(const struct replica *replica); /* bytes on the device */
@@ -95,6 +127,19 @@ uint64_t replica_memory(const struct replica *replica); /* bytes on the device *
 void replica_start(
     struct replica *replica, tutti_status (*job)(struct replica *replica, void *argument), void *argument);
 tutti_status replica_wait(struct replica *replica);
+/* Runs a job on this thread, as replica_start() does where the replica has none. */
+void replica_do(struct replica *replica, tutti_status (*job)(struct replica *replica, void *argument), void *argument);
+bool replica_is_busy(struct replica *replica);
+
+/* background.c: has what a part of `samples` needs made by a thread of its own; nothing is started where all is there.
+ * Between two runs of the replica, by the trainer's thread, as are the others. */
+tutti_status background_start(struct replica *replica, int64_t samples, bool alone);
+bool background_is_done(struct replica *replica);
+/* Waits for the end; its status. */
+tutti_status background_wait(struct replica *replica);
+/* A job: takes what was made into use. */
+tutti_status background_adopt(struct replica *replica, void *unused);
+void background_free(struct replica *replica);
 
 /* Jobs (run.c). */
 tutti_status replica_run(struct replica *replica, void *work); /* struct replica_work */

@@ -33,11 +33,34 @@ done:
     return status;
 }
 
+tutti_status tutti_report_times(const tutti_trainer *trainer, int position, tutti_device_times *times)
+{
+    if (!trainer || !times) return fail(TUTTI_INVALID, "a trainer and a place for the times are needed");
+    if (position < 0 || position >= trainer->count)
+        return fail(TUTTI_INVALID, "there is no device %d: the trainer has %d", position, trainer->count);
+    const struct replica *replica = &trainer->replicas[position];
+    *times = (tutti_device_times) { .steps = trainer->timed_steps,
+        .step_s = trainer->step_s,
+        .compute_s = replica->compute_s,
+        .transfer_s = replica->transfer_s,
+        .idle_s = replica->idle_s,
+        .automatic = trainer->automatic,
+        .settled = !trainer->automatic || trainer->balance.settled };
+    if (!trainer->automatic || trainer->balance.parts[position] > 0) return TUTTI_OK;
+    times->with_s = trainer->balance.devices[position].with;
+    times->without_s = trainer->balance.devices[position].without;
+    return TUTTI_OK;
+}
+
 void tutti_report_reset(tutti_trainer *trainer)
 {
-    for (int i = 0; trainer && i < trainer->count; i++) {
-        trainer->replicas[i].samples = 0;
-        trainer->replicas[i].busy_s = 0;
+    if (!trainer) return;
+    trainer->timed_steps = 0;
+    trainer->step_s = 0;
+    for (int i = 0; i < trainer->count; i++) {
+        struct replica *replica = &trainer->replicas[i];
+        replica->samples = 0;
+        replica->busy_s = replica->compute_s = replica->transfer_s = replica->idle_s = 0;
     }
 }
 

@@ -16,25 +16,68 @@ struct run {
     int64_t runs, part;                    /* micro-batches, and the samples of all but the last */
     const unsigned char *inputs, *targets; /* of this part: the caller's memory or staging */
     struct plan *plan;                     /* whose buckets leave */
+    size_t parameter_writes;               /* of the writes, the first ones */
 };
 
 static tutti_status enqueue_write(struct replica *replica, cl_mem buffer, const void *data, size_t bytes)
 {
     tutti_status status = TUTTI_OK;
+    void *array = replica->writes;
     if (bytes == 0) return TUTTI_OK;
-    CL_TRY(clEnqueueWriteBuffer(replica->device->queue, buffer, CL_FALSE, 0, bytes, data, 0, NULL, NULL),
+    TRY(memory_grow(&array, &replica->write_capacity, replica->write_count + 1, sizeof(*replica->writes)));
+    replica->writes = array;
+    CL_TRY(clEnqueueWriteBuffer(replica->device->queue, buffer, CL_FALSE, 0, bytes, data, 0, NULL,
+               &replica->writes[replica->write_count]),
         "writing %zu bytes to '%s'", bytes, replica->device->can.name);
+    replica->write_count++;
 done:
     return status;
 }
 
+/* --------------------------------------------------------------------------------------------------- times ---- */
+
+/* 0 where the driver does not tell. */
+static double event_seconds(cl_event event)
+{
+    cl_ulong start = 0, end = 0;
+    if (clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof(start), &start, NULL) != CL_SUCCESS ||
+        clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof(end), &end, NULL) != CL_SUCCESS)
+        return 0;
+    return end > start ? 1e-9 * (double)(end - start) : 0;
+}
+
+/* Of the first `count` writes. */
+static double write_seconds(const struct replica *replica, size_t count)
+{
+    double seconds = 0;
+    for (size_t i = 0; i < count; i++) seconds += event_seconds(replica->writes[i]);
+    return seconds;
+}
+
+static void note_times(struct run *run, double start)
+{
+    const struct replica *replica = run->replica;
+    double transfer = write_seconds(replica, replica->write_count);
+    for (size_t i = 0; i < replica->arrival_count; i++) transfer += event_seconds(replica->arrivals[i].event);
+    run->work->seconds = clock_seconds() - start;
+    run->work->transfer = transfer < run->work->seconds ? transfer : run->work->seconds;
+}
+
+static void forget_writes(struct replica *replica)
+{
+    for (size_t i = 0; i < replica->write_count; i++) clReleaseEvent(replica->writes[i]);
+    replica->write_count = 0;
+}
+
 /* ------------------------------------------------------------------------------------------------ going in ---- */
 
-static tutti_status upload_parameters(struct replica *replica)
+static tutti_status upload_parameters(struct run *run)
 {
     tutti_status status = TUTTI_OK;
-    const struct tutti_trainer *trainer = replica->trainer;
-    if (replica->version == trainer->version || !trainer->parameters) return TUTTI_OK;
+    struct replica *replica = run->replica;
+    const struct tutti_trainer *trainer = run->trainer;
+    if (run->work->probe || replica->version == run->work->version) return TUTTI_OK;
+    if (trainer->newest == replica || !trainer->parameters) return TUTTI_OK;
     TRY(enqueue_write(
         replica, replica->parameters, trainer->parameters, (size_t)trainer->network->total_floats * sizeof(float)));
     for (int i = 0; i < OPTIMIZER_STATES; i++)
@@ -42,6 +85,7 @@ static tutti_status upload_parameters(struct replica *replica)
             TRY(enqueue_write(replica, replica->states[i], trainer->states[i],
                 (size_t)trainer->network->trained_floats * sizeof(float)));
     replica->generation++;
+    run->parameter_writes = replica->write_count;
 done:
     return status;
 }
@@ -263,8 +307,7 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     const int64_t done_samples = number * run->part;
     const int64_t left = work->samples - done_samples;
     const int64_t samples = left < run->part ? left : run->part;
-    const bool buckets =
-        work->mode == PLAN_TRAIN && run->trainer->exchange && run->runs == 1 && !replica->device->can.unified;
+    const bool buckets = work->mode == PLAN_TRAIN && !work->update && run->runs == 1 && !replica->device->can.unified;
     struct cached_plan *cached;
     TRY(replica_plan(replica, work->mode, plan_samples(run, samples), &cached));
     run->plan = cached->plan;
@@ -339,23 +382,26 @@ tutti_status replica_run(struct replica *replica, void *argument)
     tutti_status status = TUTTI_OK;
     struct run run = { .replica = replica, .trainer = replica->trainer, .work = argument };
     const bool training = run.work->mode == PLAN_TRAIN;
-    const uint64_t version = run.trainer->version;
     TRY(divide(&run));
     const double start = clock_seconds();
     TRY(stage_samples(&run));
-    TRY(upload_parameters(replica));
+    TRY(upload_parameters(&run));
     if (training) replica->sum_is_gradient = run.runs > 1;
     for (int64_t number = 0; number < run.runs; number++) TRY(enqueue_micro_batch(&run, number));
-    if (training && !run.trainer->exchange) TRY(enqueue_update(&run));
-    if (training && run.trainer->exchange && replica->arrival_count == 0) TRY(all_leave(&run));
+    if (run.work->update) TRY(enqueue_update(&run));
+    if (training && !run.work->update && replica->arrival_count == 0) TRY(all_leave(&run));
     CL_TRY(clFlush(replica->device->queue), "sending work to '%s'", replica->device->can.name);
     TRY(await_arrivals(replica));
     TRY(await_results(&run));
-    replica->version = version;
+    note_times(&run, start);
+    if (run.work->probe) goto done;
+    replica->version = run.work->version;
+    if (run.parameter_writes > 0) replica->parameters_s = write_seconds(replica, run.parameter_writes);
     if (!training) goto done;
-    replica->busy_s += clock_seconds() - start;
+    replica->busy_s += run.work->seconds;
     replica->samples += run.work->samples;
 done:
+    forget_writes(replica);
     /* What is still queued reads the caller's memory. */
     if (status != TUTTI_OK) {
         char message[1024];

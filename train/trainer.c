@@ -66,6 +66,10 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
     for (int i = 0; i < trainer->count; i++)
         trainer->shares[i] =
             (struct share) { .weight = training->shares ? training->shares[i] : 1, .limit = INT64_MAX };
+    if (training->sharing != TUTTI_SHARES_AUTO && training->sharing != TUTTI_SHARES_EQUAL)
+        return fail(TUTTI_INVALID, "there is no way %d of sharing", (int)training->sharing);
+    trainer->automatic = trainer->count > 1 && trainer->loss != TUTTI_LOSS_NONE && !training->shares &&
+        training->sharing == TUTTI_SHARES_AUTO;
     const tutti_status status = shares_divide(trainer->shares, trainer->count, trainer->batch, trainer->parts);
     return status == TUTTI_OK ? optimizer_init(&trainer->optimizer, training) : status;
 }
@@ -95,8 +99,7 @@ static bool is_device_fault(tutti_status status)
         status == TUTTI_BUILD || status == TUTTI_WRONG_RESULT;
 }
 
-/* Takes note of a replica's failure. TUTTI_OK when others can go on without it; the last one is never given up. */
-static tutti_status lose(tutti_trainer *trainer, struct replica *replica, tutti_status status)
+tutti_status trainer_lose(tutti_trainer *trainer, struct replica *replica, tutti_status status)
 {
     int left = 0;
     for (int i = 0; i < trainer->count; i++) left += !trainer->replicas[i].lost;
@@ -104,7 +107,11 @@ static tutti_status lose(tutti_trainer *trainer, struct replica *replica, tutti_
     replica->lost = true;
     log_warn(&trainer->runtime->log, "device %d, '%s', is lost, %d of %d go on: %s", replica->device->index,
         replica->device->can.name, left - 1, trainer->count, status_message());
-    return TUTTI_OK;
+    if (trainer->newest == replica) { /* it trained alone: its parameters are as they were before this step */
+        const tutti_status fetched = trainer_fetch(trainer);
+        if (fetched != TUTTI_OK) return status_context(fetched, "the lost device had the newest parameters");
+    }
+    return trainer->automatic ? adapt_lost(trainer, replica) : TUTTI_OK;
 }
 
 /* A job of one replica: everything of it that is made before the first step. */
@@ -126,12 +133,13 @@ static tutti_status make_replicas(tutti_trainer *trainer)
     for (int i = 0; i < trainer->count; i++) {
         trainer->replicas[i].trainer = trainer;
         trainer->replicas[i].device = &trainer->runtime->devices[i];
+        pthread_mutex_init(&trainer->replicas[i].making, NULL);
         if (trainer->exchange) TRY(replica_thread(&trainer->replicas[i]));
     }
     for (int i = 0; i < trainer->count; i++) replica_start(&trainer->replicas[i], build, &trainer->parts[i]);
     for (int i = 0; i < trainer->count; i++) {
         const tutti_status one = replica_wait(&trainer->replicas[i]);
-        if (one != TUTTI_OK && status == TUTTI_OK) status = lose(trainer, &trainer->replicas[i], one);
+        if (one != TUTTI_OK && status == TUTTI_OK) status = trainer_lose(trainer, &trainer->replicas[i], one);
     }
 done:
     return status;
@@ -155,6 +163,7 @@ static tutti_status trainer_init(tutti_trainer *trainer, const tutti_training *t
     TRY(make_arenas(trainer));
     if (trainer->exchange) TRY(thread_pool_new(&trainer->pool, trainer->runtime->threads));
     TRY(make_replicas(trainer));
+    if (trainer->automatic) TRY(adapt_open(trainer));
 done:
     return status;
 }
@@ -194,6 +203,7 @@ void tutti_trainer_free(tutti_trainer *trainer)
 {
     if (!trainer) return;
     for (int i = 0; trainer->replicas && i < trainer->count; i++) replica_free(&trainer->replicas[i]);
+    adapt_close(trainer);
     thread_pool_free(trainer->pool);
     free_arenas(trainer);
     free(trainer->replicas);
@@ -210,23 +220,23 @@ void tutti_trainer_free(tutti_trainer *trainer)
 tutti_status trainer_fetch(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
-    struct replica *replica = &trainer->replicas[0];
+    struct replica *replica = trainer->newest;
     const size_t trained = (size_t)trainer->network->trained_floats, total = (size_t)trainer->network->total_floats;
-    if (trainer->parameters) return TUTTI_OK; /* several devices: always; one: nothing was trained since */
-    trainer->parameters = memory_new(total, sizeof(float));
+    if (!replica) return TUTTI_OK; /* nothing was trained since */
+    if (!trainer->parameters) trainer->parameters = memory_new(total, sizeof(float));
     if (!trainer->parameters) return TUTTI_NO_MEMORY;
     TRY(buffer_read(replica->device, replica->parameters, 0, trainer->parameters, total * sizeof(float)));
     for (int i = 0; i < OPTIMIZER_STATES; i++) {
         if (!replica->states[i]) continue;
-        trainer->states[i] = memory_new(trained, sizeof(float));
+        if (!trainer->states[i]) trainer->states[i] = memory_new(trained, sizeof(float));
         if (!trainer->states[i]) {
             status = TUTTI_NO_MEMORY;
             goto done;
         }
         TRY(buffer_read(replica->device, replica->states[i], 0, trainer->states[i], trained * sizeof(float)));
     }
+    trainer->newest = NULL;
 done:
-    if (status != TUTTI_OK) free_arenas(trainer);
     return status;
 }
 
@@ -254,22 +264,33 @@ tutti_status trainer_divide(const tutti_trainer *trainer, int64_t samples, int64
     return status;
 }
 
+/* The replica that does the whole step and updates itself; NULL where gradients are exchanged. */
+static struct replica *alone_of(tutti_trainer *trainer)
+{
+    return trainer->automatic ? adapt_alone(trainer) : trainer->exchange ? NULL : &trainer->replicas[0];
+}
+
 /* One try at running `work` on all replicas. *again: one was lost, and others are left to do it all again. */
 static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *work, bool *again)
 {
     tutti_status status = TUTTI_OK, exchanged = TUTTI_OK;
     int64_t first = 0;
     *again = false;
+    struct replica *alone = work->mode == PLAN_TRAIN ? alone_of(trainer) : NULL;
     TRY(trainer_divide(trainer, work->samples, trainer->parts));
+    for (int i = 0; i < trainer->count; i++)
+        if (trainer->parts[i] > 0 && trainer->newest != &trainer->replicas[i]) TRY(trainer_fetch(trainer));
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->parts[i] == 0) continue;
         trainer->works[i] = *work;
         trainer->works[i].first = first;
         trainer->works[i].samples = trainer->parts[i];
+        trainer->works[i].version = trainer->version;
+        trainer->works[i].update = alone != NULL;
         first += trainer->parts[i];
-        replica_start(&trainer->replicas[i], replica_run, &trainer->works[i]);
+        (alone ? replica_do : replica_start)(&trainer->replicas[i], replica_run, &trainer->works[i]);
     }
-    if (trainer->exchange && work->mode == PLAN_TRAIN) exchanged = exchange_sum(trainer);
+    if (!alone && work->mode == PLAN_TRAIN) exchanged = exchange_sum(trainer);
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->parts[i] == 0) continue;
         tutti_status one = replica_wait(&trainer->replicas[i]);
@@ -277,7 +298,7 @@ static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *
         if (one == TUTTI_OK) one = released;
         if (one == TUTTI_OK) continue;
         *again = true;
-        if (status == TUTTI_OK) status = lose(trainer, &trainer->replicas[i], one);
+        if (status == TUTTI_OK) status = trainer_lose(trainer, &trainer->replicas[i], one);
     }
     if (status == TUTTI_OK) status = exchanged;
 done:
@@ -301,15 +322,33 @@ done:
 
 static void update(tutti_trainer *trainer, const struct step_constants *constants)
 {
-    if (trainer->exchange) {
+    struct replica *alone = alone_of(trainer);
+    trainer->newest = trainer->gradient_of = alone;
+    trainer->version++;
+    if (alone) /* it has updated itself */
+        alone->version = trainer->version;
+    else
         optimizer_update(&trainer->optimizer, trainer->pool, trainer->network, constants, trainer->parameters,
             trainer->gradients, trainer->states);
-        trainer->version++;
-    } else {
-        free_arenas(trainer); /* the device has updated itself */
-    }
+    if (!trainer->exchange) free_arenas(trainer);
     trainer->position.steps++;
     trainer->stepped = true;
+}
+
+/* What the devices did in the step: what it took beyond a device's own part, that device was idle. */
+static void note_times(tutti_trainer *trainer, double seconds)
+{
+    trainer->timed_steps++;
+    trainer->step_s += seconds;
+    for (int i = 0; i < trainer->count; i++) {
+        struct replica *replica = &trainer->replicas[i];
+        const bool worked = trainer->parts[i] > 0;
+        const double busy = worked ? fmin(trainer->works[i].seconds, seconds) : 0;
+        const double transfer = worked ? fmin(trainer->works[i].transfer, busy) : 0;
+        replica->compute_s += busy - transfer;
+        replica->transfer_s += transfer;
+        replica->idle_s += seconds - busy;
+    }
 }
 
 /* Class numbers are checked here, where the sample can still be named. */
@@ -340,6 +379,8 @@ tutti_status trainer_step(
     optimizer_constants(&trainer->optimizer, trainer->position.steps, &work.constants);
     *sums = (struct replica_work) { .samples = samples };
     TRY(check_targets(trainer, targets, samples));
+    if (trainer->automatic) TRY(adapt_before(trainer, samples));
+    const double start = clock_seconds();
     TRY(run_all(trainer, &work, sums));
     if (!isfinite(sums->loss))
         FAIL(TUTTI_NOT_FINITE,
@@ -347,6 +388,9 @@ tutti_status trainer_step(
             "NaN in the data",
             isnan(sums->loss) ? "NaN" : "infinite", (long long)step + 1, trainer->optimizer.learning_rate);
     update(trainer, &work.constants);
+    const double seconds = clock_seconds() - start;
+    note_times(trainer, seconds);
+    if (trainer->automatic) TRY(adapt_after(trainer, &work, seconds));
 done:
     return status;
 }

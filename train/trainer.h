@@ -2,6 +2,7 @@
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
 
+#include "train/balance.h"
 #include "train/checkpoint.h"
 #include "train/optimizer.h"
 #include "train/replica.h"
@@ -25,20 +26,29 @@ struct tutti_trainer {
 
     struct replica *replicas;
     struct replica_work *works; /* one for each replica */
-    struct share *shares;       /* as the caller wants them */
+    struct share *shares;       /* as the caller wants them, or balance */
     int64_t *parts;             /* of the batch at hand */
     int count;
 
-    /* Several devices: gradients are exchanged and updated on the host (exchange.c). One device: it updates itself. */
+    /* Several devices: gradients are exchanged and updated on the host (exchange.c). One device: it updates itself, as
+     * does the one that automatic shares leave (adapt.c). */
     bool exchange;
+    bool automatic; /* shares by speed */
+    struct balance balance;
+    struct adaption *adaption;
     struct thread_pool *pool;
     pthread_mutex_t lock; /* guards what replicas' threads tell: busy, status, arrivals */
     pthread_cond_t changed;
 
-    /* The master copy, as long as the network's arena. With one device it is made when somebody asks (trainer_fetch)
-     * and dropped after the next step: the device has the newest. `version` counts changes by the host. */
+    /* The master copy, as long as the network's arena. A device that updates itself has the newest until somebody asks
+     * (trainer_fetch); where it is the only one, the copy is dropped after the next step. `version` counts changes. */
     float *parameters, *gradients, *states[OPTIMIZER_STATES];
+    struct replica *newest;      /* has newer ones; NULL: nobody */
+    struct replica *gradient_of; /* has the last step's gradients; NULL: the host */
     uint64_t version;
+    /* For the report, of all steps since it was reset. */
+    int64_t timed_steps;
+    double step_s;
     bool stepped; /* there is a last step, whose gradients can be asked for */
 
     struct position position;
@@ -59,6 +69,21 @@ tutti_status trainer_step(
 tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const float *inputs, const void *targets,
     int64_t samples, struct replica_work *sums, float *outputs);
 void metrics_set(const tutti_trainer *trainer, double loss, double correct, int64_t samples, tutti_metrics *metrics);
+
+/* Takes note of a replica's failure. TUTTI_OK when others can go on without it; the last one is never given up. */
+tutti_status trainer_lose(tutti_trainer *trainer, struct replica *replica, tutti_status status);
+
+/* adapt.c: automatic shares. After the replicas are made; before a step, when a division whose plans are ready is taken
+ * into use; after one that took `seconds`; when a replica is lost. */
+tutti_status adapt_open(tutti_trainer *trainer);
+void adapt_close(tutti_trainer *trainer); /* after the replicas were freed */
+tutti_status adapt_before(tutti_trainer *trainer, int64_t samples);
+tutti_status adapt_after(tutti_trainer *trainer, const struct replica_work *work, double seconds);
+tutti_status adapt_lost(tutti_trainer *trainer, const struct replica *replica);
+/* Has balance.wanted prepared, to be taken into use when it is ready. */
+void adapt_change(tutti_trainer *trainer);
+/* The one replica that trains, and updates itself; NULL where gradients are exchanged. */
+struct replica *adapt_alone(tutti_trainer *trainer);
 
 /* exchange.c: sums the replicas' gradients into trainer->gradients while they arrive; returns when all replicas are
  * done. */

@@ -68,10 +68,23 @@ class Training(harness.CommandTest):
 
     def test_two_devices(self):
         two = {"POCL_DEVICES": "pthread pthread"}
-        last = self.train("--epochs", "1", "--json", "--devices", "0,1", **two).lines()[-1]
+        last = self.train("--epochs", "1", "--json", "--devices", "0,1", "--shares", "equal", **two).lines()[-1]
         self.assertEqual([device["samples"] for device in last["devices"]], [100, 100])
         last = self.train("--epochs", "1", "--json", "--devices", "0,1", "--shares", "3,1", **two).lines()[-1]
         self.assertEqual([device["samples"] for device in last["devices"]], [150, 50])
+
+    def test_automatic_shares(self):
+        two = {"POCL_DEVICES": "pthread pthread"}
+        last = self.train("--epochs", "12", "--json", "--devices", "0,1", **two).lines()[-1]
+        self.assertEqual(sum(device["samples"] for device in last["devices"]), 12 * 200)
+        self.assertEqual(sum(device["share"] for device in last["devices"]), 40)
+        for device in last["devices"]:
+            times = [device[name] for name in ("compute_ms", "transfer_ms", "idle_ms")]
+            self.assertTrue(all(time >= 0 for time in times), times)
+        steps = [sum(device[name] for name in ("compute_ms", "transfer_ms", "idle_ms")) for device in last["devices"]]
+        self.assertAlmostEqual(steps[0], steps[1], places=6)
+        text = self.train("--epochs", "1", "--devices", "0,1", **two).errors
+        self.assertRegex(text, r"to repeat this division: --shares \d+,\d+")
 
     def test_eval_and_infer(self):
         last = self.train("--epochs", "3", "--save", "m", "--json").lines()[-1]

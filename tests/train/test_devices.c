@@ -493,6 +493,7 @@ START_TEST(no_parameters)
 }
 END_TEST
 
+Suite *suite_adapt(void);
 Suite *suite_fit(void);
 
 int main(void)
@@ -521,6 +522,7 @@ int main(void)
     tcase_add_test(cases, bad_calls);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
+    srunner_add_suite(runner, suite_adapt());
     srunner_add_suite(runner, suite_fit());
     srunner_run_all(runner, CK_ENV);
     const int failed = srunner_ntests_failed(runner);

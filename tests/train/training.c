@@ -32,6 +32,7 @@ static tutti_tensor network_make(tutti_network *network, enum kind kind)
     return tutti_dense(network, x, CLASSES, &(tutti_dense_options) { .name = "fc" });
 }
 
+static bool automatic;
 static bool apart; /* devices are taken for ones with memory of their own */
 
 void session_try(
@@ -41,6 +42,7 @@ void session_try(
     if (filled.learning_rate == 0) filled.learning_rate = 0.05f;
     if (filled.batch == 0) filled.batch = STEP_SAMPLES;
     if (filled.seed == 0) filled.seed = 7;
+    filled.sharing = automatic ? TUTTI_SHARES_AUTO : TUTTI_SHARES_EQUAL;
     session->runtime = tutti_open(options);
     ck_assert_msg(session->runtime, "%s", tutti_message(NULL));
     for (int i = 0; apart && i < session->runtime->count; i++) session->runtime->devices[i].can.unified = false;
@@ -61,6 +63,13 @@ void session_open_apart(struct session *session, const char *devices, enum kind 
     apart = true;
     session_open(session, devices, kind, training);
     apart = false;
+}
+
+void session_open_automatic(struct session *session, const char *devices, enum kind kind)
+{
+    automatic = true;
+    session_open(session, devices, kind, NULL);
+    automatic = false;
 }
 
 void session_close(struct session *session)

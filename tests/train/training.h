@@ -34,6 +34,8 @@ void session_try(
 /* The same on devices that are taken for ones with memory of their own: staging, and gradients that leave in buckets.
  */
 void session_open_apart(struct session *session, const char *devices, enum kind kind, const tutti_training *training);
+/* The same with automatic shares; with all others, shares that are not given are equal. */
+void session_open_automatic(struct session *session, const char *devices, enum kind kind);
 void session_close(struct session *session);
 /* `steps` steps on consecutive batches of the data. */
 void session_steps(struct session *session, int steps);

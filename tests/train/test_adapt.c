@@ -1,0 +1,124 @@
+/* Divisions that change while the training goes on: plans made in the background, a device alone and back. */
+#include "tests/train/training.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Sums in another order differ in the last bits; some steps make them a few more. */
+#define ROUNDING 1e-4
+
+static void next_step(struct session *session, int *step)
+{
+    const int first = *step * STEP_SAMPLES % (SAMPLES - STEP_SAMPLES);
+    ASSERT_OK(tutti_train_step(session->trainer, images + first * PIXELS, labels + first, STEP_SAMPLES, NULL));
+    ++*step;
+}
+
+/* Trains until the devices have this division; what the times ask for meanwhile is overruled. The trainer must go on
+ * stepping while plans are made. */
+static void divide(struct session *session, int64_t first, int *step)
+{
+    tutti_trainer *trainer = session->trainer;
+    for (int tries = 0; trainer->balance.parts[0] != first; tries++) {
+        ck_assert_int_lt(tries, 100);
+        const int64_t wanted[2] = { first, STEP_SAMPLES - first };
+        memcpy(trainer->balance.wanted, wanted, sizeof(wanted));
+        adapt_change(trainer);
+        for (int i = 0; i < 2; i++)
+            while (!background_is_done(&trainer->replicas[i]))
+                nanosleep(&(struct timespec) { .tv_nsec = 1000000 }, NULL);
+        next_step(session, step);
+    }
+    ck_assert_int_eq(trainer->works[first == 0 ? 1 : 0].update, first == 0 || first == STEP_SAMPLES);
+}
+
+/* Whatever the divisions, the parameters are those of one device; also when they are asked for in between. */
+START_TEST(any_divisions_equal_one_device)
+{
+    static const int64_t divisions[] = { 5, 16, 11, 0, 16, 3, 0, 8 };
+    struct session one, two;
+    int step = 0;
+    float left[CLASSES], right[CLASSES];
+    session_open(&one, "0", KIND_DROPOUT, NULL);
+    session_open_automatic(&two, "0,1", KIND_DROPOUT);
+    for (size_t i = 0; i < sizeof(divisions) / sizeof(*divisions); i++) {
+        divide(&two, divisions[i], &step);
+        ASSERT_OK(tutti_get_gradient(two.trainer, "fc.bias", right, CLASSES));
+        if (i % 3 == 1) ASSERT_OK(tutti_get_parameter(two.trainer, "fc.bias", left, CLASSES));
+        if (i % 3 == 2) ASSERT_OK(tutti_infer(two.trainer, images, 3, (float[3 * CLASSES]) { 0 }));
+        tutti_device_report report;
+        ASSERT_OK(tutti_report(two.trainer, 0, &report));
+    }
+    for (int i = 0; i < step;) next_step(&one, &i);
+    ASSERT_OK(tutti_get_gradient(one.trainer, "fc.bias", left, CLASSES));
+    for (int i = 0; i < CLASSES; i++) ck_assert_float_eq_tol(left[i], right[i], 1e-3f);
+    close_to(&one, &two, ROUNDING);
+    session_close(&one);
+    session_close(&two);
+}
+END_TEST
+
+/* Left to itself: every sample once, the times of each device add up, and the result is that of one device. */
+START_TEST(by_measured_times)
+{
+    enum { STEPS = 60 };
+    struct session one, two;
+    session_open(&one, "0", KIND_PLAIN, NULL);
+    session_open_automatic(&two, "0,1", KIND_PLAIN);
+    int64_t samples = 0;
+    for (int i = 0; i < STEPS;) next_step(&two, &i);
+    for (int i = 0; i < STEPS;) next_step(&one, &i);
+    close_to(&one, &two, ROUNDING);
+    for (int i = 0; i < 2; i++) {
+        tutti_device_times times;
+        tutti_device_report report;
+        ASSERT_OK(tutti_report(two.trainer, i, &report));
+        ASSERT_OK(tutti_report_times(two.trainer, i, &times));
+        samples += report.samples;
+        ck_assert_int_eq(times.steps, STEPS);
+        ck_assert(times.automatic);
+        ck_assert(times.compute_s > 0 && times.transfer_s >= 0 && times.idle_s >= 0);
+        ck_assert_double_eq_tol(times.compute_s + times.transfer_s + times.idle_s, times.step_s, 1e-9);
+    }
+    ck_assert_int_eq(samples, STEPS * STEP_SAMPLES);
+    tutti_report_reset(two.trainer);
+    tutti_device_times times;
+    ASSERT_OK(tutti_report_times(two.trainer, 1, &times));
+    ck_assert(times.steps == 0 && times.step_s == 0 && times.compute_s == 0);
+    ck_assert_int_eq(tutti_report_times(two.trainer, 2, &times), TUTTI_INVALID);
+    session_close(&one);
+    session_close(&two);
+}
+END_TEST
+
+/* A smaller last batch moves nothing; another size that stays does. */
+START_TEST(other_batches)
+{
+    struct session session;
+    session_open_automatic(&session, "0,1", KIND_PLAIN);
+    for (int i = 0; i < 6; i++) {
+        ASSERT_OK(tutti_train_step(session.trainer, images, labels, STEP_SAMPLES, NULL));
+        ASSERT_OK(tutti_train_step(session.trainer, images, labels, 5, NULL));
+        ck_assert_int_eq(session.trainer->balance.batch, STEP_SAMPLES);
+    }
+    for (int i = 0; i < 6; i++) ASSERT_OK(tutti_train_step(session.trainer, images, labels, 10, NULL));
+    ck_assert_int_eq(session.trainer->balance.batch, 10);
+    session_close(&session);
+}
+END_TEST
+
+Suite *suite_adapt(void);
+Suite *suite_adapt(void)
+{
+    Suite *suite = suite_create("adapt");
+    TCase *cases = tcase_create("adapt");
+    tcase_add_checked_fixture(cases, data_make, NULL);
+    tcase_set_timeout(cases, 600); /* kernels are compiled on the way */
+    tcase_add_test(cases, any_divisions_equal_one_device);
+    tcase_add_test(cases, by_measured_times);
+    tcase_add_test(cases, other_batches);
+    suite_add_tcase(suite, cases);
+    return suite;
+}

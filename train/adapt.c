@@ -1,0 +1,316 @@
+/* Automatic shares: tells balance.c the times of the steps, has plans made in the background (background.c) for the
+ * division that it wants, and takes them into use between two steps, when all are ready. A device that is left out is
+ * probed now and then: it does its old part once more, beside the others, on a copy of a batch and for nothing. */
+#include "train/trainer.h"
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A probe may slow the others down by what it takes itself: so many times that must lie between two of them. */
+#define PROBE_REST 100.0
+/* Seconds that do, at least. */
+#define PROBE_EARLIEST 0.05
+/* Steps in a row of another size, after which the division is for that size: not the last batch of an epoch. */
+enum { ODD_STEPS = 2 };
+
+struct probe {
+    struct replica *replica; /* NULL: none is running */
+    struct replica_work work;
+    void *samples; /* copies */
+    size_t bytes;
+    int last;    /* device that was probed last */
+    double next; /* when, by clock_seconds() */
+};
+
+struct adaption {
+    bool changing; /* plans for balance.wanted are being made */
+    int64_t odd;   /* another size that the last steps had, */
+    int odd_steps; /* and how many */
+    struct probe probe;
+    double *seconds; /* of each device's part */
+};
+
+static void set_shares(tutti_trainer *trainer)
+{
+    for (int i = 0; i < trainer->count; i++) trainer->shares[i].weight = (double)trainer->balance.parts[i];
+}
+
+tutti_status adapt_open(tutti_trainer *trainer)
+{
+    tutti_status status = TUTTI_OK;
+    int64_t *limits = memory_new((size_t)trainer->count, sizeof(*limits));
+    trainer->adaption = memory_new(1, sizeof(*trainer->adaption));
+    if (!limits || !trainer->adaption) {
+        status = TUTTI_NO_MEMORY;
+        goto done;
+    }
+    trainer->adaption->seconds = memory_new((size_t)trainer->count, sizeof(double));
+    if (!trainer->adaption->seconds) {
+        status = TUTTI_NO_MEMORY;
+        goto done;
+    }
+    for (int i = 0; i < trainer->count; i++) limits[i] = trainer->replicas[i].lost ? 0 : trainer->replicas[i].capacity;
+    TRY(balance_init(&trainer->balance, trainer->count, trainer->batch, limits));
+    set_shares(trainer);
+done:
+    free(limits);
+    return status;
+}
+
+void adapt_close(tutti_trainer *trainer)
+{
+    if (!trainer->adaption) return;
+    balance_free(&trainer->balance);
+    free(trainer->adaption->probe.samples);
+    free(trainer->adaption->seconds);
+    free(trainer->adaption);
+    trainer->adaption = NULL;
+}
+
+struct replica *adapt_alone(tutti_trainer *trainer)
+{
+    if (!trainer->adaption) return NULL;
+    const int alone = balance_alone(&trainer->balance);
+    struct replica *replica = alone < 0 ? NULL : &trainer->replicas[alone];
+    return replica && replica->update_made && !replica->lost ? replica : NULL;
+}
+
+/* -------------------------------------------------------------------------------------------------- changes ---- */
+
+static void tell(const tutti_trainer *trainer)
+{
+    struct text text = { 0 };
+    const struct balance *balance = &trainer->balance;
+    for (int i = 0; i < trainer->count; i++) text_append(&text, "%s%lld", i ? "," : "", (long long)balance->parts[i]);
+    char *shares = text_take(&text);
+    log_info(&trainer->runtime->log, "step %lld: shares %s%s", (long long)trainer->position.steps, shares ? shares : "",
+        balance->trying ? ", to see whether one device alone is faster" : "");
+    free(shares);
+    if (balance->trying) return;
+    for (int i = 0; i < trainer->count; i++) {
+        const struct device *device = trainer->replicas[i].device;
+        if (balance->devices[i].without > 0)
+            log_info(&trainer->runtime->log,
+                "device %d, '%s', is left out: a step takes %.3f ms with it and %.3f ms without", device->index,
+                device->can.name, 1e3 * balance->devices[i].with, 1e3 * balance->devices[i].without);
+    }
+}
+
+static void give_up_change(tutti_trainer *trainer)
+{
+    for (int i = 0; i < trainer->count; i++) background_free(&trainer->replicas[i]);
+    trainer->adaption->changing = false;
+}
+
+tutti_status adapt_lost(tutti_trainer *trainer, const struct replica *replica)
+{
+    if (!trainer->adaption) return TUTTI_OK; /* not all replicas are made yet */
+    give_up_change(trainer);
+    const tutti_status status = balance_limit(&trainer->balance, (int)(replica - trainer->replicas), 0);
+    set_shares(trainer);
+    return status;
+}
+
+void adapt_change(tutti_trainer *trainer)
+{
+    const struct balance *balance = &trainer->balance;
+    bool alone = false;
+    for (int i = 0; i < trainer->count; i++) alone |= balance->wanted[i] == balance->batch;
+    trainer->adaption->changing = true;
+    for (int i = 0; i < trainer->count; i++)
+        if (balance->wanted[i] > 0 && background_start(&trainer->replicas[i], balance->wanted[i], alone) != TUTTI_OK)
+            trainer->replicas[i].background.status = TUTTI_NO_MEMORY; /* adopt() sees it */
+}
+
+/* The failure of a plan for a larger part ends nothing: the device goes on with what it has. */
+static tutti_status check_plans(tutti_trainer *trainer, bool *ready)
+{
+    tutti_status status = TUTTI_OK;
+    struct balance *balance = &trainer->balance;
+    *ready = true;
+    for (int i = 0; i < trainer->count && *ready; i++) {
+        struct replica *replica = &trainer->replicas[i];
+        if (balance->wanted[i] == 0 || background_wait(replica) == TUTTI_OK) continue;
+        log_info(&trainer->runtime->log, "device %d, '%s', keeps its share: %s", replica->device->index,
+            replica->device->can.name, status_message());
+        *ready = false;
+        TRY(balance_limit(balance, i, balance->parts[i] > 0 ? balance->parts[i] : 1));
+    }
+done:
+    return status;
+}
+
+static tutti_status adopt(tutti_trainer *trainer)
+{
+    bool ready;
+    struct balance *balance = &trainer->balance;
+    tutti_status status = check_plans(trainer, &ready);
+    if (status != TUTTI_OK || !ready) {
+        give_up_change(trainer);
+        return status;
+    }
+    for (int i = 0; i < trainer->count; i++)
+        if (balance->wanted[i] > 0) replica_start(&trainer->replicas[i], background_adopt, NULL);
+    for (int i = 0; i < trainer->count; i++) {
+        struct replica *replica = &trainer->replicas[i];
+        const tutti_status one = balance->wanted[i] > 0 ? replica_wait(replica) : TUTTI_OK;
+        if (one == TUTTI_OK) continue;
+        return trainer_lose(trainer, replica, one); /* which gives up the change */
+    }
+    trainer->adaption->changing = false;
+    balance_adopt(balance);
+    set_shares(trainer);
+    struct replica *alone = adapt_alone(trainer);
+    if (alone && trainer->newest != alone) alone->version = 0; /* the optimizer's states are on the host */
+    trainer->adaption->probe.next = 0;
+    tell(trainer);
+    return TUTTI_OK;
+}
+
+/* --------------------------------------------------------------------------------------------------- probes ---- */
+
+/* A job of the replica. */
+static tutti_status run_probe(struct replica *replica, void *argument)
+{
+    const tutti_status status = replica_run(replica, argument);
+    const tutti_status released = replica_release(replica);
+    return status == TUTTI_OK ? released : status;
+}
+
+static tutti_status end_probe(tutti_trainer *trainer)
+{
+    struct probe *probe = &trainer->adaption->probe;
+    struct replica *replica = probe->replica;
+    if (!replica || replica_is_busy(replica)) return TUTTI_OK;
+    probe->replica = NULL;
+    replica->version = 0;
+    const tutti_status status = replica_wait(replica);
+    if (status != TUTTI_OK) return trainer_lose(trainer, replica, status);
+    const double seconds = probe->work.seconds + replica->parameters_s;
+    balance_probed(&trainer->balance, (int)(replica - trainer->replicas), probe->work.samples, seconds);
+    probe->next = clock_seconds() + fmax(PROBE_EARLIEST, PROBE_REST * seconds);
+    return TUTTI_OK;
+}
+
+/* The part that a device had when it last worked with others, if its plan is still there; else 0. */
+static int64_t probe_samples(tutti_trainer *trainer, int device)
+{
+    const struct speed *speed = &trainer->balance.devices[device].speed;
+    const struct speed_size *last = NULL;
+    for (int i = 0; i < SPEED_SIZES; i++) {
+        const struct speed_size *size = &speed->sizes[SPEED_TOGETHER][i];
+        if (size->samples > 0 && size->samples <= trainer->replicas[device].capacity &&
+            replica_find(&trainer->replicas[device], PLAN_TRAIN, size->samples) && (!last || size->used > last->used))
+            last = size;
+    }
+    return last ? last->samples : 0;
+}
+
+static tutti_status copy_samples(const tutti_trainer *trainer, struct probe *probe, const struct replica_work *work)
+{
+    const size_t inputs = (size_t)probe->work.samples * trainer->input_bytes;
+    const size_t targets = (size_t)probe->work.samples * trainer->target_bytes;
+    if (probe->bytes < inputs + targets) {
+        free(probe->samples);
+        probe->bytes = 0;
+        probe->samples = memory_new(inputs + targets, 1);
+        if (!probe->samples) return TUTTI_NO_MEMORY;
+        probe->bytes = inputs + targets;
+    }
+    memcpy(probe->samples, work->inputs, inputs);
+    memcpy((unsigned char *)probe->samples + inputs, work->targets, targets);
+    probe->work.inputs = probe->samples;
+    probe->work.targets = (unsigned char *)probe->samples + inputs;
+    return TUTTI_OK;
+}
+
+static tutti_status start_probe(tutti_trainer *trainer, int device, int64_t samples, const struct replica_work *work)
+{
+    struct probe *probe = &trainer->adaption->probe;
+    probe->work = *work;
+    probe->work.samples = samples;
+    probe->work.probe = true;
+    probe->last = device;
+    const tutti_status status = copy_samples(trainer, probe, work);
+    if (status != TUTTI_OK) return status;
+    probe->replica = &trainer->replicas[device];
+    replica_start(probe->replica, run_probe, &probe->work);
+    return TUTTI_OK;
+}
+
+/* The next of those that are left out, in turns. */
+static tutti_status probe_next(tutti_trainer *trainer, const struct replica_work *work)
+{
+    struct probe *probe = &trainer->adaption->probe;
+    const struct balance *balance = &trainer->balance;
+    if (probe->replica || !balance->settled || clock_seconds() < probe->next) return TUTTI_OK;
+    for (int i = 1; i <= trainer->count; i++) {
+        const int device = (probe->last + i) % trainer->count;
+        if (balance->parts[device] > 0 || trainer->replicas[device].lost) continue;
+        const int64_t samples = probe_samples(trainer, device);
+        if (samples == 0 || samples > work->samples) continue;
+        const double expected = speed_time(&balance->devices[device].speed, SPEED_TOGETHER, samples);
+        if (probe->next > 0) return start_probe(trainer, device, samples, work);
+        probe->next = clock_seconds() + fmax(PROBE_EARLIEST, PROBE_REST * expected); /* the first rests, too */
+        break;
+    }
+    return TUTTI_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------------- steps ---- */
+
+/* The last batch of an epoch may be smaller; when such steps follow each other, this is the batch now. */
+static tutti_status follow_batch(tutti_trainer *trainer, int64_t samples)
+{
+    tutti_status status = TUTTI_OK;
+    struct adaption *adaption = trainer->adaption;
+    if (samples == trainer->balance.batch) {
+        adaption->odd_steps = 0;
+        return TUTTI_OK;
+    }
+    adaption->odd_steps = adaption->odd == samples ? adaption->odd_steps + 1 : 1;
+    adaption->odd = samples;
+    if (adaption->odd_steps < ODD_STEPS) return TUTTI_OK;
+    give_up_change(trainer);
+    TRY(balance_resize(&trainer->balance, samples));
+    set_shares(trainer);
+    tell(trainer);
+done:
+    return status;
+}
+
+tutti_status adapt_before(tutti_trainer *trainer, int64_t samples)
+{
+    tutti_status status = TUTTI_OK;
+    bool done = true;
+    TRY(end_probe(trainer));
+    TRY(follow_batch(trainer, samples));
+    if (!trainer->adaption->changing) return TUTTI_OK;
+    for (int i = 0; i < trainer->count; i++) done &= background_is_done(&trainer->replicas[i]);
+    if (done) TRY(adopt(trainer));
+done:
+    return status;
+}
+
+tutti_status adapt_after(tutti_trainer *trainer, const struct replica_work *work, double seconds)
+{
+    struct adaption *adaption = trainer->adaption;
+    struct balance *balance = &trainer->balance;
+    if (work->samples != balance->batch) return TUTTI_OK;
+    for (int i = 0; i < trainer->count; i++) {
+        if (trainer->parts[i] != balance->parts[i]) return TUTTI_OK; /* a device was lost in this step */
+        adaption->seconds[i] = trainer->parts[i] > 0 ? trainer->works[i].seconds : 0;
+    }
+    balance_add(balance, adaption->seconds, seconds);
+    if (adaption->changing) return TUTTI_OK;
+    if (balance_decide(balance)) {
+        adapt_change(trainer);
+        return TUTTI_OK;
+    }
+    return probe_next(trainer, work);
+}

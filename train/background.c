@@ -1,0 +1,110 @@
+/* Plans for other shares, made beside the running ones. A thread of its own runs the passes, has programs compiled and
+ * makes kernels and buffers; the device goes on with its steps meanwhile. What writes to buffers that those steps use,
+ * running kernels once to warm them up, waits until the plan is taken into use between two steps. */
+#include "train/replica.h"
+
+#include "base/memory.h"
+#include "train/trainer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* An arena of its own beside the present ones may be more than there is. */
+static tutti_status check_room(struct replica *replica, const struct plan_options *options)
+{
+    size_t bytes = 0;
+    const tutti_status status = plan_measure(replica->device, replica->trainer->network, options, &bytes);
+    if (status != TUTTI_OK || (options->arena && arena_bytes(options->arena) >= bytes)) return status;
+    const uint64_t used = replica_memory(replica);
+    if (used <= replica->device->can.memory_bytes && bytes <= replica->device->can.memory_bytes - used) return TUTTI_OK;
+    return fail(TUTTI_DEVICE_MEMORY, "'%s' has no room for two plans at a time", replica->device->can.name);
+}
+
+static tutti_status make(struct replica *replica)
+{
+    tutti_status status = TUTTI_OK;
+    struct background *background = &replica->background;
+    pthread_mutex_lock(&replica->making);
+    if (background->alone) TRY(replica_make_update(replica));
+    if (!background->plan_wanted) goto done;
+    TRY(check_room(replica, &background->options));
+    TRY(plan_new(replica->device, replica->trainer->network, &background->options, &background->plan));
+done:
+    pthread_mutex_unlock(&replica->making);
+    return status;
+}
+
+static void *serve(void *argument)
+{
+    struct replica *replica = argument;
+    struct background *background = &replica->background;
+    background->status = make(replica);
+    if (background->status != TUTTI_OK)
+        snprintf(background->message, sizeof(background->message), "%s", status_message());
+    pthread_mutex_lock(&replica->trainer->lock);
+    background->done = true;
+    pthread_mutex_unlock(&replica->trainer->lock);
+    return NULL;
+}
+
+tutti_status background_start(struct replica *replica, int64_t samples, bool alone)
+{
+    struct background *background = &replica->background;
+    const int64_t part = divide_up(samples, divide_up(samples, replica->capacity));
+    *background = (struct background) { .alone = alone && !replica->update_made,
+        .plan_wanted = !replica_find(replica, PLAN_TRAIN, part),
+        .options = replica_options(replica, PLAN_TRAIN, part) };
+    if (!background->alone && !background->plan_wanted) return TUTTI_OK;
+    background->options.cold = true;
+    background->options.progress = NULL;                               /* nobody waits for it */
+    if (background->options.arena) background->options.arena->users++; /* its plan may be dropped meanwhile */
+    background->started = pthread_create(&background->thread, NULL, serve, replica) == 0;
+    if (background->started) return TUTTI_OK;
+    arena_free(background->options.arena);
+    return fail(TUTTI_NO_MEMORY, "cannot start a thread for a plan of device %d", replica->device->index);
+}
+
+bool background_is_done(struct replica *replica)
+{
+    pthread_mutex_lock(&replica->trainer->lock);
+    const bool done = !replica->background.started || replica->background.done;
+    pthread_mutex_unlock(&replica->trainer->lock);
+    return done;
+}
+
+tutti_status background_wait(struct replica *replica)
+{
+    struct background *background = &replica->background;
+    if (!background->started) return background->status;
+    pthread_join(background->thread, NULL);
+    background->started = false;
+    arena_free(background->options.arena);
+    background->options.arena = NULL;
+    if (background->status != TUTTI_OK) status_set_message(background->message);
+    return background->status;
+}
+
+tutti_status background_adopt(struct replica *replica, void *unused)
+{
+    (void)unused;
+    tutti_status status = TUTTI_OK;
+    struct background *background = &replica->background;
+    if (background->alone) TRY(replica_warm_update(replica));
+    if (!background->plan) goto done;
+    TRY(plan_warm_up(background->plan));
+    pthread_mutex_lock(&replica->making);
+    (void)replica_keep(replica, background->plan);
+    pthread_mutex_unlock(&replica->making);
+    background->plan = NULL;
+done:
+    background->alone = false;
+    return status;
+}
+
+void background_free(struct replica *replica)
+{
+    struct background *background = &replica->background;
+    (void)background_wait(replica);
+    plan_free(background->plan);
+    background->plan = NULL;
+}
