@@ -77,7 +77,9 @@ done:
 
 static tutti_status session_compile(struct session *session)
 {
-    const tutti_training training = { .momentum = 0.9f, .learning_rate = 0.05f, .batch = SAMPLES, .seed = 7 };
+    const tutti_training training = {
+        .momentum = 0.9f, .learning_rate = 0.05f, .batch = SAMPLES, .seed = 7, .sharing = TUTTI_SHARES_EQUAL
+    };
     const tutti_tensor output = network_make(session->network);
     session->trainer = tutti_compile(session->network, output, &training);
     return session->trainer ? TUTTI_OK : TUTTI_DEVICE;
