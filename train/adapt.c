@@ -29,6 +29,7 @@ struct probe {
 
 struct adaption {
     bool changing; /* plans for balance.wanted are being made */
+    bool refused;  /* what a device needs to update itself could not be made: exchange with oneself does, too */
     int64_t odd;   /* another size that the last steps had, */
     int odd_steps; /* and how many */
     struct probe probe;
@@ -139,6 +140,7 @@ static tutti_status check_plans(tutti_trainer *trainer, bool *ready)
         log_info(&trainer->runtime->log, "device %d, '%s', keeps its share: %s", replica->device->index,
             replica->device->can.name, status_message());
         *ready = false;
+        trainer->adaption->refused = balance->wanted[i] == balance->parts[i];
         TRY(balance_limit(balance, i, balance->parts[i] > 0 ? balance->parts[i] : 1));
     }
 done:
@@ -297,6 +299,13 @@ done:
     return status;
 }
 
+/* A device is the only one because others were lost: it still has to learn to update itself. */
+static bool alone_without_update(const tutti_trainer *trainer)
+{
+    const int alone = balance_alone(&trainer->balance);
+    return alone >= 0 && !trainer->replicas[alone].update_made && !trainer->adaption->refused;
+}
+
 tutti_status adapt_after(tutti_trainer *trainer, const struct replica_work *work, double seconds)
 {
     struct adaption *adaption = trainer->adaption;
@@ -306,8 +315,13 @@ tutti_status adapt_after(tutti_trainer *trainer, const struct replica_work *work
         if (trainer->parts[i] != balance->parts[i]) return TUTTI_OK; /* a device was lost in this step */
         adaption->seconds[i] = trainer->parts[i] > 0 ? trainer->works[i].seconds : 0;
     }
+    if (adaption->changing) return TUTTI_OK; /* making plans slows a CPU down: such times tell nothing */
+    if (alone_without_update(trainer)) {
+        memcpy(balance->wanted, balance->parts, (size_t)balance->count * sizeof(*balance->parts));
+        adapt_change(trainer);
+        return TUTTI_OK;
+    }
     balance_add(balance, adaption->seconds, seconds);
-    if (adaption->changing) return TUTTI_OK;
     if (balance_decide(balance)) {
         adapt_change(trainer);
         return TUTTI_OK;

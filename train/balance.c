@@ -15,6 +15,9 @@
  * alone. Two devices on the same cores promise twice their joint time, and would keep it. */
 #define TRY_TOGETHER 2.5
 #define TRY_ALONE 1.5
+/* The first steps of a training, and of each division, are slow: memory is touched, kernels are loaded. They are left
+ * out of all counts. */
+enum { COLD_TRAINING = 3, COLD_DIVISION = 1 };
 enum { STEPS = 3, TRIAL_STEPS = 5, VOTES = 3, MOST_PATIENCE = 1000 };
 
 /* ----------------------------------------------------------------------------------------------------- times ---- */
@@ -231,6 +234,7 @@ void balance_adopt(struct balance *balance)
     balance->parts = balance->wanted;
     balance->wanted = before;
     balance->steps = balance->votes = 0;
+    balance->cold = COLD_DIVISION;
     balance->settled = false;
     if (!back || whole)
         balance->patience = VOTES;
@@ -246,6 +250,8 @@ void balance_add(struct balance *balance, const double *seconds, double step)
 {
     double slowest = 0;
     const int alone = balance_alone(balance);
+    if (balance->cold-- > 0) return;
+    balance->cold = 0;
     for (int i = 0; i < balance->count; i++) {
         if (balance->parts[i] == 0) continue;
         speed_add(&balance->devices[i].speed, alone >= 0 ? SPEED_ALONE : SPEED_TOGETHER, balance->parts[i],
@@ -284,6 +290,7 @@ static tutti_status divide_equally(struct balance *balance)
     free(shares);
     memcpy(balance->before, balance->parts, (size_t)balance->count * sizeof(*balance->parts));
     balance->steps = balance->votes = 0;
+    balance->cold = COLD_TRAINING;
     balance->trying = balance->settled = false;
     return status;
 }

@@ -27,6 +27,7 @@ struct balance {
     int64_t *before;               /* the division before this one */
     double exchange[SPEED_RECENT]; /* what a step takes longer than its slowest device, of the last steps together */
     int exchanges;
+    int cold;     /* steps that still do not count */
     int steps;    /* since the division changed */
     int votes;    /* steps in a row after which another division seemed better */
     int patience; /* such steps that a change takes: more after each change that is taken back */

@@ -109,6 +109,32 @@ START_TEST(other_batches)
 }
 END_TEST
 
+/* A device is lost: while both train, while it is left out, or while it trains alone and has the newest parameters. */
+START_TEST(lost_devices)
+{
+    static const int64_t divisions[] = { 8, 0, STEP_SAMPLES };
+    struct session one, two;
+    int step = 0;
+    session_open(&one, "0", KIND_DROPOUT, NULL);
+    session_open_automatic(&two, "0,1", KIND_DROPOUT);
+    divide(&two, divisions[_i], &step);
+    next_step(&two, &step);
+    tutti_trainer *trainer = two.trainer;
+    ck_assert_int_eq(trainer_lose(trainer, &trainer->replicas[0], TUTTI_DEVICE), TUTTI_OK);
+    ck_assert_int_eq(trainer->balance.parts[1], STEP_SAMPLES);
+    for (int tries = 0; !trainer->works[1].update; tries++) {
+        ck_assert_int_lt(tries, 10);
+        next_step(&two, &step);
+        while (!background_is_done(&trainer->replicas[1])) nanosleep(&(struct timespec) { .tv_nsec = 1000000 }, NULL);
+    }
+    next_step(&two, &step);
+    for (int i = 0; i < step;) next_step(&one, &i);
+    close_to(&one, &two, ROUNDING);
+    session_close(&one);
+    session_close(&two);
+}
+END_TEST
+
 Suite *suite_adapt(void);
 Suite *suite_adapt(void)
 {
@@ -119,6 +145,11 @@ Suite *suite_adapt(void)
     tcase_add_test(cases, any_divisions_equal_one_device);
     tcase_add_test(cases, by_measured_times);
     tcase_add_test(cases, other_batches);
+    suite_add_tcase(suite, cases);
+    cases = tcase_create("lost");
+    tcase_add_checked_fixture(cases, data_make, NULL);
+    tcase_set_timeout(cases, 600);
+    tcase_add_loop_test(cases, lost_devices, 0, 3);
     suite_add_tcase(suite, cases);
     return suite;
 }
