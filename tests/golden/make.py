@@ -75,9 +75,16 @@ def lenet():
         flatten=nn.Flatten(), fc1=nn.Linear(3136, 128), relu3=nn.ReLU(), fc2=nn.Linear(128, CLASSES)))
 
 
+def mlp():
+    return nn.Sequential(OrderedDict(
+        flatten=nn.Flatten(), fc1=nn.Linear(784, 512), relu1=nn.ReLU(), fc2=nn.Linear(512, 512), relu2=nn.ReLU(),
+        fc3=nn.Linear(512, CLASSES)))
+
+
 # Network, shape of a sample, shift, and the number of the inputs: of 200, those which keep values farthest from the
 # kinks of activations and from ties of maxima (see `--search`): rounding may flip what is nearer than a rounding error.
 CASES = {
+    "mlp": (mlp, (1, 28, 28), 0, 84),
     "lenet": (lenet, (1, 28, 28), 0, 156),
     "resnet18": (lambda: torchvision.models.resnet18(num_classes=CLASSES), (3, 64, 64), 1.5, 68),
     "mobilenet_v2": (lambda: torchvision.models.mobilenet_v2(num_classes=CLASSES, dropout=0.0), (3, 64, 64), 2.5, 153),

@@ -21,9 +21,10 @@ tutti_tensor golden_mobilenet_v2(tutti_network *network, tutti_tensor x, int cla
 
 enum { CLASSES = 10, BATCH = 4, MAX_SAMPLES = 32, NAME_BYTES = 128 };
 
-/* Winograd's transforms lose up to 30 times what a direct sum loses (tests/tolerance.h); an array that PyTorch happens
- * to hit exactly still gets the rounding errors of a sum, the longest of which goes over the batch's first images. */
-#define ERRORS_OF_PYTORCH 32.0
+/* Another order of sums, and Winograd's transforms (tests/tolerance.h), lose more than PyTorch does: measured 4.3 times
+ * at the most. An array that PyTorch happens to hit exactly still gets the rounding errors of a sum, the longest of
+ * which goes over the batch's first images. */
+#define ERRORS_OF_PYTORCH 10.0
 #define ROUNDING tolerance(TOLERANCE_SUM, BATCH * 32 * 32)
 #define LEARNING_RATE 0.0625f
 
@@ -37,6 +38,8 @@ struct golden {
 };
 
 static const struct golden cases[] = {
+    { "mlp", model_mlp, { 3, { 1, 28, 28 } }, 0, "input 84", false },
+    { "mlp_smooth", model_mlp, { 3, { 1, 28, 28 } }, 0, "input 84", true },
     { "lenet", model_lenet, { 3, { 1, 28, 28 } }, 0, "input 156", false },
     { "lenet_smooth", model_lenet, { 3, { 1, 28, 28 } }, 0, "input 156", true },
     { "resnet18", model_resnet18, { 3, { 3, 64, 64 } }, 1.5, "input 68", false },
