@@ -28,7 +28,7 @@ static tutti_status finish(struct device *device, cl_event event)
 
 /* Pages of 2 MiB instead of 4 KiB: large buffers on a CPU are read up to 20 % faster, and touched first 3 times faster.
  */
-enum { HUGE_PAGE = 2 << 20, HUGE_FROM = 4 << 20 };
+enum { HUGE_PAGE = 2 << 20, HUGE_FROM = 4 << 20, TOUCH_BYTES = 16 << 20 };
 
 struct mapping {
     void *memory;
@@ -41,6 +41,30 @@ static void CL_CALLBACK mapping_free(cl_mem buffer, void *argument)
     struct mapping *mapping = argument;
     munmap(mapping->memory, mapping->bytes);
     free(mapping);
+}
+
+/* One piece of fresh memory, whose pages come into being as zeros when they are touched: most of that time is the
+ * system's clearing, so it is done on all cores. */
+struct touching {
+    volatile char *memory;
+    size_t bytes;
+};
+
+static void touch(void *argument, int task)
+{
+    enum { PAGE = 4096 };
+    const struct touching *touching = argument;
+    size_t start = (size_t)task * TOUCH_BYTES, end = start + TOUCH_BYTES;
+    for (size_t at = start; at < end && at < touching->bytes; at += PAGE) touching->memory[at] = 0;
+}
+
+static void touch_all(const struct device *device, void *memory, size_t bytes)
+{
+    struct thread_pool *pool = NULL;
+    struct touching touching = { memory, bytes };
+    if (thread_pool_new(&pool, device->runtime->threads) != TUTTI_OK) return; /* they are touched later, then */
+    thread_pool_run(pool, (int)divide_up((int64_t)bytes, TOUCH_BYTES), touch, &touching);
+    thread_pool_free(pool);
 }
 
 /* A buffer of zeros over the host's own memory in huge pages; NULL where that cannot be had: then an ordinary one does.
@@ -58,6 +82,7 @@ static cl_mem allocate_huge(struct device *device, size_t bytes, cl_mem_flags fl
     }
     char *start = (char *)mapping->memory + (HUGE_PAGE - (uintptr_t)mapping->memory % HUGE_PAGE) % HUGE_PAGE;
     (void)!madvise(start, size_round_up(bytes, HUGE_PAGE), MADV_HUGEPAGE); /* a kernel without them gives small ones */
+    touch_all(device, start, bytes);
     cl_mem buffer = clCreateBuffer(
         device->context, (flags & ~(cl_mem_flags)CL_MEM_ALLOC_HOST_PTR) | CL_MEM_USE_HOST_PTR, bytes, start, &error);
     if (buffer && clSetMemObjectDestructorCallback(buffer, mapping_free, mapping) == CL_SUCCESS) return buffer;
