@@ -28,7 +28,8 @@ static size_t place_of(const struct value *value, int width, size_t i)
     return ((n * blocks + c / (size_t)width) * area + at) * (size_t)width + c % (size_t)width;
 }
 
-/* Numbers in [0.1, 1.1): positive, so that they can also stand for deviations. Labels are class 0. */
+/* Numbers in [0.1, 1.1): positive, so that they can also stand for deviations. Labels are class 0. A prime number of
+ * different ones, over and over: no tensor's rows or channels repeat with them. */
 static void make_up(const struct value *value, uint32_t number, int width, void *data)
 {
     if (value->role == ROLE_CONSTANTS) {
@@ -37,9 +38,11 @@ static void make_up(const struct value *value, uint32_t number, int width, void 
         return;
     }
     if (value->type != TYPE_F32) return;
+    enum { NUMBERS = 8191 };
+    float numbers[NUMBERS];
+    for (uint64_t i = 0; i < NUMBERS; i++) numbers[i] = 0.1f + random_uniform(7, number, i);
     size_t elements = (size_t)value_elements(value);
-    for (size_t i = 0; i < elements; i++)
-        ((float *)data)[place_of(value, width, i)] = 0.1f + random_uniform(7, number, i);
+    for (size_t i = 0; i < elements; i++) ((float *)data)[place_of(value, width, i)] = numbers[i % NUMBERS];
 }
 
 static tutti_status upload(struct device *device, const struct value *value, uint32_t number, cl_mem *buffer)
