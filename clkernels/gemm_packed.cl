@@ -3,16 +3,21 @@
  *   op(A) is m x k, op(B) is k x n; TA, TB = 1: A, B are stored transposed (k x m, n x k). lda, ldb, ldc: floats between
  *   rows as stored; stride_*: floats between the products of a batch. bias [n]; added: laid out as C, may be C itself.
  *
- * Launched by runtime/gemm_packed.c, which chooses the tile: global size (ceil(n / NR), ceil(m / rows), batch), one
- * work-item per group. A task is a panel of NR = NV * V columns times `rows` rows: it packs (and, for TB, transposes in
- * registers) its panel of B into local memory, kc <= KC rows of it at a time, and walks down the rows of A with a register
- * tile of MR x NV vectors. A is not packed: broadcasts read its rows where they lie. Rows past the end repeat the last
- * one, columns past the end the last one; only the start and the end of a tile of C look at its edges.
+ * Launched by runtime/gemm_packed.c, which chooses tile and tasks: global size (ceil(n / columns), ceil(m / rows), batch),
+ * one work-item per group. A task is a block of C. For each `depth` of k, it takes panels of NR = NV * V columns one after
+ * the other: it packs (and, for TB, transposes in registers) the panel of B into local memory, to stay in the first-level
+ * cache, and walks down the rows of A with a register tile of MR x NV vectors.
+ * Rows of A are broadcast from where they lie; columns of a transposed A, which lie in as many pages as k is deep, are
+ * packed before, in strips of MR. Rows and columns past the end are computed from whatever can be read; only the start and
+ * the end of a tile of C look at its edges.
+ * scratch: TA: strips of A, STRIP(depth) for each MR of `rows`; then depth x NR of B; then a tile.
  * MR * NV accumulators and NV vectors of B have to fit the registers: 32 take 12x2, 6x4, 8x3; 16 take 6x2, 4x3.
- * Algorithm: Goto, van de Geijn: Anatomy of high-performance matrix multiplication, TOMS 34 (2008), without its packed A. */
+ * Algorithm: Goto, van de Geijn: Anatomy of high-performance matrix multiplication, TOMS 34 (2008). */
 #include "vector.h"
 #include "epilogue.h"
 #define NR (NV * V)
+#define STRIP(kn) ((kn) * MR + V)   /* with room for what the last store of whole vectors writes past it */
+#define WHOLE ((MR + V - 1) / V * V) /* rows of a strip in whole vectors */
 
 /* r = transpose(r): log2(V) rounds, each interleaving row i with row i + V / 2. */
 INLINE void transpose(VF r[V])
@@ -31,34 +36,53 @@ INLINE void transpose(VF r[V])
     }
 }
 
-/* packed[kn][NR] = rows k0 .. k0 + kn - 1 of op(B), nj columns from j0 on. */
-INLINE void pack_b(global const float *B, int ldb, int k0, int kn, int j0, int nj, local float *packed)
+/* packed[kn][NR] = rows k0 .. k0 + kn - 1 of op(B), which has k of them, columns from j0 on of n. */
+INLINE void pack_b(global const float *B, int ldb, int k, int k0, int kn, int j0, int n, local float *packed)
 {
+    const int last = n - j0 - 1;
 #if TB
     global const float *from = B + (size_t)j0 * ldb + k0;
     for (int j = 0; j < NR; j += V) {
-        int k = 0;
-        for (; k + V <= kn; k += V) {
+        int i = 0;
+        for (; i + V <= kn; i += V) {
             VF r[V];
-            UNROLL for (int i = 0; i < V; i++) r[i] = VLOAD(0, from + (size_t)min(j + i, nj - 1) * ldb + k);
+            UNROLL for (int l = 0; l < V; l++) r[l] = VLOAD(0, from + (size_t)min(j + l, last) * ldb + i);
             transpose(r);
-            UNROLL for (int i = 0; i < V; i++) LOCAL_STORE(r[i], 0, packed + (k + i) * NR + j);
+            UNROLL for (int l = 0; l < V; l++) LOCAL_STORE(r[l], 0, packed + (i + l) * NR + j);
         }
-        for (; k < kn; k++)
-            for (int i = 0; i < V; i++) packed[k * NR + j + i] = from[(size_t)min(j + i, nj - 1) * ldb + k];
+        for (; i < kn; i++)
+            for (int l = 0; l < V; l++) packed[i * NR + j + l] = from[(size_t)min(j + l, last) * ldb + i];
     }
 #else
     global const float *from = B + (size_t)k0 * ldb + j0;
-    if (nj == NR) {
-        for (int k = 0; k < kn; k++) {
-            UNROLL for (int j = 0; j < NV; j++)
-                LOCAL_STORE(VLOAD(j, from + (size_t)k * ldb), j, packed + k * NR);
+    const long readable = (long)(k - k0 - 1) * ldb + last + 1 - NR; /* where a row of the panel may begin */
+    for (int i = 0; i < kn; i++) {
+        const long at = (long)i * ldb;
+        if (at <= readable) {
+            UNROLL for (int j = 0; j < NV; j++) LOCAL_STORE(VLOAD(j, from + at), j, packed + i * NR);
+        } else {
+            for (int j = 0; j < NR; j++) packed[i * NR + j] = from[at + min(j, last)];
         }
-    } else {
-        for (int k = 0; k < kn; k++)
-            for (int j = 0; j < NR; j++) packed[k * NR + j] = from[(size_t)k * ldb + min(j, nj - 1)];
     }
 #endif
+}
+
+/* packed[strips][kn][MR] = columns i0 .. i_end - 1 of the stored A of m columns, rows k0 .. k0 + kn - 1 of k. */
+INLINE void pack_a(global const float *A, int lda, int k, int k0, int kn, int m, int i0, int i_end, local float *packed)
+{
+    for (int l = 0; l < kn; l++) {
+        global const float *from = A + (size_t)(k0 + l) * lda;
+        const long readable = (long)(k - 1 - k0 - l) * lda + m - WHOLE; /* where a strip may begin */
+        local float *to = packed + l * MR;
+        for (int i = i0; i < i_end; i += MR) {
+            if (i <= readable) {
+                UNROLL for (int r = 0; r < WHOLE; r += V) LOCAL_STORE(VLOAD(0, from + i + r), 0, to + r);
+            } else {
+                for (int r = 0; r < MR; r++) to[r] = from[min(i + r, m - 1)];
+            }
+            to += STRIP(kn);
+        }
+    }
 }
 
 /* c = the ni x nj elements at `from`; the rest of an incomplete tile is whatever `edge` holds. */
@@ -95,83 +119,70 @@ INLINE void add_bias(VF c[MR][NV], global const float *bias, int nj, local float
     }
 }
 
-/* One step along k of the register tile: c += (a column of op(A), broadcast) * (a row of packed B). */
-#define STEP(a_of_i)                                                                                                   \
-    {                                                                                                                  \
-        VF b[NV];                                                                                                      \
-        UNROLL for (int j = 0; j < NV; j++) b[j] = LOCAL_LOAD(j, packed + k * NR);                                     \
-        UNROLL for (int i = 0; i < MR; i++)                                                                            \
-        {                                                                                                              \
-            VF a = (VF)(a_of_i);                                                                                       \
-            UNROLL for (int j = 0; j < NV; j++) c[i][j] = fma(a, b[j], c[i][j]);                                       \
-        }                                                                                                              \
-    }
-
-/* c += the ni rows of op(A) from i0 on, columns k0 .. k0 + kn - 1, times the packed panel. */
-INLINE void multiply(VF c[MR][NV], global const float *A, int lda, int i0, int ni, int k0, int kn,
-    local const float *packed, local float *last_rows)
-{
+/* c += the ni rows of op(A) from i0 on, kn columns from its first on, times the packed panel. */
 #if TA
-    global const float *column = A + (size_t)k0 * lda + i0;
-    if (ni == MR) {
-        for (int k = 0; k < kn; k++) {
-            STEP(column[i])
-            column += lda;
-        }
-        return;
-    }
-    for (int k = 0; k < kn; k++)
-        for (int i = 0; i < MR; i++) last_rows[k * MR + i] = column[(size_t)k * lda + min(i, ni - 1)];
-    for (int k = 0; k < kn; k++) STEP(last_rows[k * MR + i])
+#define A_AT(i, k) strip[(k) * MR + (i)]
 #else
-    global const float *row[MR];
-    UNROLL for (int i = 0; i < MR; i++) row[i] = A + (size_t)(i0 + min(i, ni - 1)) * lda + k0;
-    for (int k = 0; k < kn; k++) STEP(row[i][k])
+#define A_AT(i, k) row[i][k]
 #endif
+INLINE void multiply(VF c[MR][NV], global const float *A, int lda, int i0, int ni, int kn, local const float *strip,
+    local const float *panel)
+{
+#if !TA
+    global const float *row[MR];
+    UNROLL for (int i = 0; i < MR; i++) row[i] = A + (size_t)(i0 + min(i, ni - 1)) * lda;
+#endif
+    for (int k = 0; k < kn; k++) {
+        VF b[NV];
+        UNROLL for (int j = 0; j < NV; j++) b[j] = LOCAL_LOAD(j, panel + k * NR);
+        UNROLL for (int i = 0; i < MR; i++)
+        {
+            const VF a = (VF)(A_AT(i, k));
+            UNROLL for (int j = 0; j < NV; j++) c[i][j] = fma(a, b[j], c[i][j]);
+        }
+    }
 }
 
 TASK void gemm_packed(global const float *A, global const float *B, global float *C, global const float *bias,
-    global const float *added, int m, int n, int k, int lda, int ldb, int ldc, long stride_a, long stride_b, long stride_c,
-    int rows, int kc)
+    global const float *added, local float *scratch, int m, int n, int k, int lda, int ldb, int ldc, long stride_a,
+    long stride_b, long stride_c, int rows, int columns, int depth)
 {
-    local float packed[KC * NR] __attribute__((aligned(64)));
-    local float edge[MR * NR] __attribute__((aligned(64)));
-#if TA
-    local float last_rows[KC * MR] __attribute__((aligned(64)));
-#else
-    local float *last_rows = 0;
-#endif
+    const int i_first = get_group_id(1) * rows, i_end = min(i_first + rows, m);
+    const int j_first = get_group_id(0) * columns, j_end = min(j_first + columns, n);
+    local float *panel = scratch + (TA ? rows / MR * STRIP(depth) : 0), *edge = panel + depth * NR;
     A += get_group_id(2) * stride_a;
     B += get_group_id(2) * stride_b;
     C += get_group_id(2) * stride_c;
     added += get_group_id(2) * stride_c;
-    const int j0 = get_group_id(0) * NR, i_first = get_group_id(1) * rows;
-    const int i_end = min(i_first + rows, m), nj = min(NR, n - j0);
 
-    for (int k0 = 0; k0 < k; k0 += kc) {
-        const int kn = min(kc, k - k0);
-        pack_b(B, ldb, k0, kn, j0, nj, packed);
-        for (int i0 = i_first; i0 < i_end; i0 += MR) {
-            const int ni = min(MR, i_end - i0);
-            global float *to = C + (size_t)i0 * ldc + j0;
-            VF c[MR][NV];
-            if (k0 > 0) {
-                load_tile(c, to, ldc, ni, nj, edge); /* the sum so far */
-            } else {
+    for (int k0 = 0; k0 < k; k0 += depth) {
+        const int kn = min(depth, k - k0);
+        if (TA) pack_a(A, lda, k, k0, kn, m, i_first, i_end, scratch);
+        for (int j0 = j_first; j0 < j_end; j0 += NR) {
+            const int nj = min(NR, n - j0);
+            pack_b(B, ldb, k, k0, kn, j0, n, panel);
+            for (int i0 = i_first; i0 < i_end; i0 += MR) {
+                const int ni = min(MR, i_end - i0);
+                global float *to = C + (size_t)i0 * ldc + j0;
+                VF c[MR][NV];
+                if (k0 > 0) {
+                    load_tile(c, to, ldc, ni, nj, edge); /* the sum so far */
+                } else {
 #if ACCUMULATE
-                load_tile(c, added + (size_t)i0 * ldc + j0, ldc, ni, nj, edge);
+                    load_tile(c, added + (size_t)i0 * ldc + j0, ldc, ni, nj, edge);
 #else
-                UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++) c[i][j] = (VF)(0.0f);
+                    UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++) c[i][j] = (VF)(0.0f);
 #endif
 #if BIAS
-                add_bias(c, bias + j0, nj, edge);
+                    add_bias(c, bias + j0, nj, edge);
 #endif
+                }
+                multiply(c, A + k0, lda, i0, ni, kn, scratch + (i0 - i_first) / MR * STRIP(kn), panel);
+                if (k0 + kn == k) {
+                    UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++) c[i][j] = ACTIVATION(c[i][j]);
+                }
+                store_tile(c, to, ldc, ni, nj, edge);
             }
-            multiply(c, A, lda, i0, ni, k0, kn, packed, last_rows);
-            if (k0 + kn == k) {
-                UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++) c[i][j] = ACTIVATION(c[i][j]);
-            }
-            store_tile(c, to, ldc, ni, nj, edge);
         }
     }
 }

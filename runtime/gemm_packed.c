@@ -1,4 +1,4 @@
-/* The product of CPU-class devices: clkernels/gemm_packed.cl, and the choice of its tile. */
+/* The product of CPU-class devices: clkernels/gemm_packed.cl, and the choice of its tile and tasks. */
 #include "base/memory.h"
 #include "runtime/gemm_implementations.h"
 
@@ -9,85 +9,116 @@ struct tile {
 };
 /* Which tiles fit depends on the number of vector registers: 32 where vectors are of 16 floats. Narrower ones are taken
  * to have 16, as AVX2 and SSE have. */
-static const struct tile wide_tiles[] = { { 12, 2, 1 }, { 6, 4, 1 }, { 8, 3, 1 }, { 8, 2, 1.06 }, { 12, 1, 1.15 } };
+static const struct tile wide_tiles[] = { { 12, 2, 1 }, { 6, 4, 1.02 }, { 8, 3, 1 }, { 8, 2, 1.06 }, { 12, 1, 1.15 } };
 static const struct tile narrow_tiles[] = { { 6, 2, 1 }, { 4, 3, 1 }, { 4, 2, 1.1 }, { 8, 1, 1.15 } };
 
 enum {
     DEPTH = 512, /* rows of B packed at a time: more reads and writes C less often, until the panel leaves the cache */
-    DEPTH_LEAST = 64, /* below that, packing is not worth it */
-    ROWS_LEAST = 4,   /* tiles of rows per task, where rows are divided among tasks at all */
-    PACKING = 40,     /* packing a column of B costs as much as this many rows of the product */
+    DEPTH_LEAST = 64,    /* below that, packing is not worth it */
+    BLOCK = 1 << 18,     /* floats of a task's block of A: it is to stay in the second-level cache */
+    ROWS_LEAST = 4,      /* tiles of rows per task, where rows are divided among tasks at all */
+    PACKING = 10,        /* packing a column of B costs as much as this many rows of the product, */
+    PACKING_ACROSS = 20, /* as this many if it is transposed, */
+    PACKING_ROWS = 10,   /* and packing a row of A as this many columns */
+    TASKS_PER_UNIT = 4,
 };
+/* Of a task, for the unit that starts late or is disturbed: other tasks make up for it if they are not too large. */
+#define IDLE 0.05
 
 struct choice {
     struct tile tile;
-    int64_t rows; /* of a task */
+    int64_t rows, columns; /* of a task */
+    int64_t depth;
 };
 
-/* The cheapest tile by the work of the busiest core: padded rows times padded columns, and packing, in whole rounds of
- * tasks. What is lost on edges and by uneven rounds matters more than the tile itself. */
-static struct choice choose(const struct gemm *gemm, const struct capabilities *can)
+/* Floats of local memory, as clkernels/gemm_packed.cl divides it. */
+static int64_t scratch_floats(const struct gemm *gemm, const struct capabilities *can, const struct choice *choice)
+{
+    const int64_t width = can->vector_width, wide = choice->tile.vectors * width;
+    const int64_t strips = gemm->transpose_a ? choice->rows / choice->tile.rows : 0;
+    return strips * (choice->depth * choice->tile.rows + width) + (choice->depth + choice->tile.rows) * wide;
+}
+
+/* Divides k evenly, as deep as local memory allows; false: not deep enough. */
+static bool set_depth(const struct gemm *gemm, const struct capabilities *can, struct choice *choice)
+{
+    const int64_t width = can->vector_width;
+    for (choice->depth = DEPTH; choice->depth >= DEPTH_LEAST; choice->depth -= width)
+        if ((size_t)scratch_floats(gemm, can, choice) <= can->local_bytes / sizeof(float)) break;
+    if (choice->depth < DEPTH_LEAST) return false;
+    const int64_t parts = divide_up(gemm->k, choice->depth);
+    choice->depth = (int64_t)size_round_up((size_t)divide_up(gemm->k, parts), (size_t)width);
+    return true;
+}
+
+/* The work of the busiest unit: padded rows times padded columns, and packing, in whole rounds of tasks. */
+static double cost_of(const struct gemm *gemm, const struct capabilities *can, const struct choice *choice)
+{
+    const double units = can->units > 0 ? can->units : 1, rows = (double)choice->rows,
+                 columns = (double)choice->columns;
+    const int64_t tasks = divide_up(gemm->n, choice->columns) * divide_up(gemm->m, choice->rows) * gemm->batch;
+    const double task = rows * columns * choice->tile.slowness +
+        (gemm->transpose_b ? PACKING_ACROSS : PACKING) * columns + (gemm->transpose_a ? PACKING_ROWS * rows : 0);
+    double rounds = (double)tasks / units;
+    if (rounds < 32) rounds = (double)divide_up(tasks, (int64_t)units);
+    return (rounds + IDLE) * task;
+}
+
+/* The cheapest tile and division. What is lost on edges and by uneven rounds matters more than the tile itself. */
+static bool choose(const struct gemm *gemm, const struct capabilities *can, struct choice *best)
 {
     const bool wide = can->vector_width >= 16;
     const struct tile *tiles = wide ? wide_tiles : narrow_tiles;
     const int count = wide ? (int)(sizeof wide_tiles / sizeof *tiles) : (int)(sizeof narrow_tiles / sizeof *tiles);
-    const int64_t units = can->units > 0 ? can->units : 1, parts_most = units > 4 ? 2 * units : 8;
-    struct choice best = { tiles[0], divide_up(gemm->m, tiles[0].rows) * tiles[0].rows };
+    const int64_t units = can->units > 0 ? can->units : 1;
     double best_cost = 0;
     for (int t = 0; t < count; t++) {
-        const int64_t columns = (int64_t)tiles[t].vectors * can->vector_width, panels = divide_up(gemm->n, columns);
-        for (int64_t parts = 1; parts <= parts_most; parts++) {
-            const int64_t rows = divide_up(divide_up(gemm->m, parts), tiles[t].rows) * tiles[t].rows;
-            if (parts > 1 && rows < (int64_t)ROWS_LEAST * tiles[t].rows) break;
-            /* The block of A is to stay in the second-level cache. */
-            if (rows * gemm->k * 4 > 1 << 20 && rows > 512 && parts < parts_most) continue;
-            const double tasks = (double)panels * (double)divide_up(gemm->m, rows) * (double)gemm->batch;
-            double rounds = tasks / (double)units;
-            if (rounds < 32) rounds = (double)divide_up((int64_t)tasks, units);
-            const double cost = rounds * (double)(rows + PACKING) * (double)columns * tiles[t].slowness;
-            if (best_cost == 0 || cost < best_cost * 0.995) {
+        const int64_t wide_of = (int64_t)tiles[t].vectors * can->vector_width;
+        const int64_t panels = divide_up(gemm->n, wide_of), strips = divide_up(gemm->m, tiles[t].rows);
+        int64_t tried = 0;
+        for (int64_t parts = 1; parts <= strips && tried < TASKS_PER_UNIT * units; parts++) {
+            struct choice choice = { .tile = tiles[t], .rows = divide_up(strips, parts) * tiles[t].rows };
+            if (!set_depth(gemm, can, &choice)) continue;
+            if (parts > 1 && tried > 0 && choice.rows < (int64_t)ROWS_LEAST * tiles[t].rows) break;
+            if (choice.rows * choice.depth > BLOCK && parts < strips) continue;
+            tried++;
+            for (int each = 1; each <= TASKS_PER_UNIT; each++) {
+                const int64_t across = divide_up(each * units, parts * gemm->batch);
+                choice.columns = divide_up(panels, across < panels ? across : panels) * wide_of;
+                const double cost = cost_of(gemm, can, &choice);
+                if (best_cost != 0 && cost >= best_cost) continue;
                 best_cost = cost;
-                best = (struct choice) { tiles[t], rows };
+                *best = choice;
             }
         }
     }
-    return best;
-}
-
-/* The most rows of B that local memory holds beside the other scratch; 0: too few. */
-static int depth_of(const struct gemm *gemm, const struct tile *tile, const struct capabilities *can)
-{
-    const int64_t columns = (int64_t)tile->vectors * can->vector_width;
-    const int64_t floats = (int64_t)(can->local_bytes / sizeof(float)) - columns * tile->rows - 64;
-    int64_t depth = floats / (columns + (gemm->transpose_a ? tile->rows : 0));
-    depth = depth / can->vector_width * can->vector_width;
-    return depth < DEPTH_LEAST ? 0 : depth < DEPTH ? (int)depth : DEPTH;
+    return best_cost != 0;
 }
 
 static const char *refusal(const struct gemm *gemm, const struct capabilities *can)
 {
+    struct choice choice;
     if (can->class != DEVICE_CPU) return "it is made for CPU-class devices";
     if (!gemm_is_small(gemm)) return "a size of the product is larger than 2^30";
-    const struct choice choice = choose(gemm, can);
-    if (depth_of(gemm, &choice.tile, can) == 0) return "the device's local memory is too small for a panel";
+    if (!choose(gemm, can, &choice)) return "the device's local memory is too small for a panel";
     return NULL;
 }
 
 static void emit(const struct gemm *gemm, const struct gemm_buffers *buffers, struct launch_list *list)
 {
     const struct capabilities *can = &list->device->can;
-    const struct choice choice = choose(gemm, can);
-    const int depth = depth_of(gemm, &choice.tile, can);
-    const int64_t columns = (int64_t)choice.tile.vectors * can->vector_width;
+    struct choice choice = { .tile = { 0 } };
     char options[256];
-    struct launch *launch = launch_add(list, "gemm_packed", "gemm_packed", "-DMR=%d -DNV=%d -DKC=%d -DTA=%d -DTB=%d %s",
-        choice.tile.rows, choice.tile.vectors, depth, gemm->transpose_a, gemm->transpose_b,
-        gemm_options(gemm, options, sizeof options));
+    if (!choose(gemm, can, &choice)) return; /* refused */
+    struct launch *launch =
+        launch_add(list, "gemm_packed", "gemm_packed", "-DMR=%d -DNV=%d -DTA=%d -DTB=%d %s", choice.tile.rows,
+            choice.tile.vectors, gemm->transpose_a, gemm->transpose_b, gemm_options(gemm, options, sizeof options));
     launch_buffer(launch, buffers->a);
     launch_buffer(launch, buffers->b);
     launch_buffer(launch, buffers->c);
     launch_buffer(launch, buffers->bias);
     launch_buffer(launch, buffers->added);
+    launch_local(launch, (size_t)scratch_floats(gemm, can, &choice) * sizeof(float));
     launch_int(launch, gemm->m);
     launch_int(launch, gemm->n);
     launch_int(launch, gemm->k);
@@ -98,9 +129,10 @@ static void emit(const struct gemm *gemm, const struct gemm_buffers *buffers, st
     launch_long(launch, gemm->stride_b);
     launch_long(launch, gemm->stride_c);
     launch_int(launch, choice.rows);
-    launch_int(launch, divide_up(gemm->k, divide_up(gemm->k, depth))); /* evenly divided */
-    launch_tasks(
-        launch, (size_t)divide_up(gemm->n, columns), (size_t)divide_up(gemm->m, choice.rows), (size_t)gemm->batch);
+    launch_int(launch, choice.columns);
+    launch_int(launch, choice.depth);
+    launch_tasks(launch, (size_t)divide_up(gemm->n, choice.columns), (size_t)divide_up(gemm->m, choice.rows),
+        (size_t)gemm->batch);
     gemm_work(gemm, launch);
 }
 
