@@ -5,7 +5,7 @@
  * Arguments: p, g and the states m, v: arenas of n floats, n a multiple of 16. constants: of this step. losses: the sum of
  * the losses and the number of correct samples for each of constants->runs micro-batches: where a loss is not a finite
  * number nothing is updated, so that the host learns of it and the parameters are still those before the step.
- * Launched by train/optimizer.c at the end of a step: CPU class, one task per `floats` floats (65536); GPU class, one
+ * Launched by train/optimizer.c at the end of a step: CPU class, one task per `floats` floats (a multiple of 16); GPU class, one
  * work-item per 4 neighbouring floats, in groups of 256. */
 #include "step.h"
 

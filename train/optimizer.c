@@ -176,18 +176,21 @@ tutti_status optimizer_statistics(const tutti_network *network, struct statistic
     return TUTTI_OK;
 }
 
-/* Work-items of the streaming kernels: CPU class, one task per RANGE floats; GPU class, groups of 256 items with four
- * neighbouring floats each. Returns the floats of an item, which the kernel is told. */
-enum { GPU_GROUP = 256, GPU_FLOATS = 4 };
+/* Work-items of the streaming kernels: CPU class, tasks of equal size and at most RANGE floats; GPU class, groups of
+ * 256 items with four neighbouring floats each. Returns the floats of an item, which the kernel is told. */
+enum { GPU_GROUP = 256, GPU_FLOATS = 4, TASKS_PER_UNIT = 8, CACHE_LINE = 16 };
 
-static int64_t floats_of_item(const struct device *device)
+static int64_t floats_of_item(const struct device *device, int64_t floats)
 {
-    return device->can.class == DEVICE_CPU ? RANGE : GPU_FLOATS;
+    if (device->can.class != DEVICE_CPU) return GPU_FLOATS;
+    const int64_t round = (device->can.units > 0 ? device->can.units : 1) * TASKS_PER_UNIT;
+    const int64_t tasks = divide_up(divide_up(floats, RANGE), round) * round;
+    return divide_up(divide_up(floats, tasks), CACHE_LINE) * CACHE_LINE;
 }
 
 static void launch_stream(struct launch *launch, const struct device *device, int64_t floats)
 {
-    const size_t items = (size_t)divide_up(floats, floats_of_item(device));
+    const size_t items = (size_t)divide_up(floats, floats_of_item(device, floats));
     if (device->can.class == DEVICE_CPU)
         launch_tasks(launch, items, 1, 1);
     else
@@ -206,7 +209,7 @@ static void emit_trained(
     launch_buffer(launch, buffers->constants);
     launch_buffer(launch, buffers->losses);
     launch_long(launch, floats);
-    launch_int(launch, floats_of_item(list->device));
+    launch_int(launch, floats_of_item(list->device, floats));
     launch_float(launch, o->weight_decay);
     if (states == 1) {
         launch_float(launch, o->momentum);
@@ -248,7 +251,7 @@ void optimizer_emit_add(const tutti_network *network, cl_mem sum, cl_mem gradien
     launch_buffer(launch, sum);
     launch_buffer(launch, gradients);
     launch_long(launch, network->total_floats);
-    launch_int(launch, floats_of_item(list->device));
+    launch_int(launch, floats_of_item(list->device, network->total_floats));
     launch_stream(launch, list->device, network->total_floats);
     launch_work(launch, (double)network->total_floats, 12 * (double)network->total_floats);
 }
