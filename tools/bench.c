@@ -40,8 +40,8 @@ static const char *const modes[] = { "train", "infer", NULL };
 static const char *const details =
     "Inputs are random numbers, made once; a training step is upload, forward, loss, backward and update by SGD with\n"
     "momentum 0.9. build_s is the time until the first step is done, first_step_s the same from the start of the\n"
-    "process, ready_s until that step begins. Steps for warming up are not timed, nor those in which automatic shares are\n"
-    "found (unless --warm-up 0). Where steps are very short, --seconds gives as many of them as noise needs.";
+    "process, ready_s until that step begins. Steps for warming up are not timed, nor those until automatic shares\n"
+    "settle (unless --warm-up 0). Where steps are very short, --seconds gives as many of them as noise needs.";
 
 static enum parsed parse(struct settings *s, int argc, char **argv)
 {

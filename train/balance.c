@@ -8,9 +8,9 @@
 #include <string.h>
 
 /* Less than this is no reason to change; and the times' noise comes on top. */
-#define LEAST_GAIN 0.02
-/* A gain for which nobody waits longer because earlier changes were taken back. */
-#define LARGE_GAIN 0.10
+#define LEAST_GAIN 0.03
+/* A gain for which nobody waits longer because earlier changes gained nothing. */
+#define LARGE_GAIN 0.20
 /* A device is tried alone if its own times promise no worse than this, against all together and against the best
  * alone. Two devices on the same cores promise twice their joint time, and would keep it. */
 #define TRY_TOGETHER 2.5
@@ -18,7 +18,7 @@
 /* The first steps of a training, and of each division, are slow: memory is touched, kernels are loaded. They are left
  * out of all counts. */
 enum { COLD_TRAINING = 3, COLD_DIVISION = 1 };
-enum { STEPS = 3, TRIAL_STEPS = 5, VOTES = 3, MOST_PATIENCE = 1000 };
+enum { STEPS = 3, TRIAL_STEPS = 6, VOTES = 6, MOST_PATIENCE = 1000 };
 
 /* ----------------------------------------------------------------------------------------------------- times ---- */
 
@@ -47,14 +47,20 @@ static int ascending(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-static double exchange_time(const struct balance *balance)
+/* Of a ring into which `added` numbers were written; 0 where there are none. */
+static double median(const double *ring, int added)
 {
     double sorted[SPEED_RECENT];
-    const int count = balance->exchanges < SPEED_RECENT ? balance->exchanges : SPEED_RECENT;
+    const int count = added < SPEED_RECENT ? added : SPEED_RECENT;
     if (count == 0) return 0;
-    memcpy(sorted, balance->exchange, sizeof(sorted));
+    memcpy(sorted, ring, sizeof(sorted));
     qsort(sorted, (size_t)count, sizeof(*sorted), ascending);
     return sorted[count / 2];
+}
+
+static double exchange_time(const struct balance *balance)
+{
+    return median(balance->exchange, balance->exchanges);
 }
 
 /* What a step with this division takes, as far as is known. */
@@ -173,7 +179,7 @@ static bool same(const struct balance *balance, const int64_t *a, const int64_t 
     return memcmp(a, b, (size_t)balance->count * sizeof(*a)) == 0;
 }
 
-/* The steps that have to agree: taken back changes are repeated ever later, unless much is to be won. */
+/* The steps that have to agree: after changes that gained nothing ever more, unless much is to be won. */
 static int votes_needed(const struct balance *balance, double gain)
 {
     if (balance->trying) return 0;
@@ -227,8 +233,8 @@ static void explain(struct balance *balance)
 
 void balance_adopt(struct balance *balance)
 {
-    const bool back = same(balance, balance->wanted, balance->before);
-    const bool whole = balance->trying; /* the end of a trial is no change that was taken back */
+    /* A trial, and its end, are no changes from which a gain is expected. */
+    balance->before_s = balance->trying ? 0 : median(balance->recent, balance->steps);
     int64_t *before = balance->before;
     balance->before = balance->parts;
     balance->parts = balance->wanted;
@@ -236,14 +242,23 @@ void balance_adopt(struct balance *balance)
     balance->steps = balance->votes = 0;
     balance->cold = COLD_DIVISION;
     balance->settled = false;
-    if (!back || whole)
+    const int alone = balance_alone(balance);
+    balance->trying = alone >= 0 && !balance->devices[alone].tried;
+    if (balance->trying) balance->before_s = 0;
+    if (alone >= 0) balance->devices[alone].tried = true;
+    explain(balance);
+}
+
+/* Whether the last change was worth it. */
+static void judge(struct balance *balance)
+{
+    if (balance->before_s == 0 || balance->steps < SPEED_RECENT) return;
+    const bool gained = median(balance->recent, balance->steps) < (1 - LEAST_GAIN) * balance->before_s;
+    if (gained)
         balance->patience = VOTES;
     else if (balance->patience < MOST_PATIENCE)
         balance->patience *= 2;
-    const int alone = balance_alone(balance);
-    balance->trying = alone >= 0 && !balance->devices[alone].tried;
-    if (alone >= 0) balance->devices[alone].tried = true;
-    explain(balance);
+    balance->before_s = 0;
 }
 
 void balance_add(struct balance *balance, const double *seconds, double step)
@@ -259,7 +274,8 @@ void balance_add(struct balance *balance, const double *seconds, double step)
         slowest = fmax(slowest, seconds[i]);
     }
     if (alone < 0 && step > slowest) balance->exchange[balance->exchanges++ % SPEED_RECENT] = step - slowest;
-    balance->steps++;
+    balance->recent[balance->steps++ % SPEED_RECENT] = step;
+    judge(balance);
 }
 
 void balance_probed(struct balance *balance, int device, int64_t samples, double seconds)

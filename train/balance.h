@@ -27,12 +27,14 @@ struct balance {
     int64_t *before;               /* the division before this one */
     double exchange[SPEED_RECENT]; /* what a step takes longer than its slowest device, of the last steps together */
     int exchanges;
-    int cold;     /* steps that still do not count */
-    int steps;    /* since the division changed */
-    int votes;    /* steps in a row after which another division seemed better */
-    int patience; /* such steps that a change takes: more after each change that is taken back */
-    bool trying;  /* this division is a trial of one device alone */
-    bool settled; /* all trials are over and the last step asked for no change */
+    int cold;                    /* steps that still do not count */
+    int steps;                   /* since the division changed */
+    int votes;                   /* steps in a row after which another division seemed better */
+    int patience;                /* such steps that a change takes: more after each change that gained nothing */
+    double recent[SPEED_RECENT]; /* the last steps of this division, seconds */
+    double before_s;             /* such a step's median before the change to it; 0: judged already */
+    bool trying;                 /* this division is a trial of one device alone */
+    bool settled;                /* all trials are over and the last step asked for no change */
 };
 
 /* Equal parts; limits[i] is what device i takes, 0: it is not there. */
