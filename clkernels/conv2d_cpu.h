@@ -57,12 +57,15 @@
 #endif
 #if STATISTICS
 #define STATISTICS_PARAMETER , global float *statistics
+#define STATISTICS_ARGUMENT , statistics
 #elif GATE
 #define STATISTICS_PARAMETER                                                                                        \
     , const global float *x, const global float *gamma, const global float *beta, const global float *mean,         \
         const global float *rstd, int channels, global float *statistics
+#define STATISTICS_ARGUMENT , x, gamma, beta, mean, rstd, channels, statistics
 #else
 #define STATISTICS_PARAMETER
+#define STATISTICS_ARGUMENT
 #endif
 
 #if STATISTICS

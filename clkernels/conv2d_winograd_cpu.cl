@@ -39,7 +39,7 @@ kernel TASK void winograd(const global float *restrict source, const global floa
     const global float *add, global float *result, int source_blocks, int padded, int result_blocks, int source_height,
     int source_width, int result_height, int result_width, int padding_h, int padding_w, int tile_rows,
     int tile_columns, int tiles, int T, int chunks, int panels, int panels_max, SCRATCH float *scratch,
-    int scratch_floats)
+    int scratch_floats STATISTICS_PARAMETER)
 {
     const struct tiling g = { tile_rows, tile_columns, tile_rows * tile_columns, source_height, source_width,
         result_height, result_width, padding_h, padding_w };
@@ -61,16 +61,8 @@ kernel TASK void winograd(const global float *restrict source, const global floa
             for (int i = 0; i < 36; i++, u += u_step)
                 for (int t = 0; t < last - first; t += MT) /* tiles past the last are multiplied and not stored */
                     tile_product(v + i * v_step + t, v_block, u, padded, m + i * m_step + t, T, false);
-            for (int k = 0; k < NV; k++) {
-                const int block = panel * NV + k;
-                if (block >= result_blocks) break;
-                const VF bias = VLOAD(block, prepared);
-                for (int t = first; t < last; t++) {
-                    const struct tile tile = tile_at(t, g);
-                    const size_t at = (size_t)(tile.image * result_blocks + block) * result_height * result_width * V;
-                    output_tile(m + k * T + (t - first), m_step, bias, add, result, at, g, tile);
-                }
-            }
+            output_panel(m, m_step, T, prepared, add, result, panel, result_blocks, first, last, g,
+                chunk STATISTICS_ARGUMENT);
         }
     }
 }

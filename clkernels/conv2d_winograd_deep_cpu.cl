@@ -52,7 +52,8 @@ kernel TASK void winograd_input(const global float *restrict source, global floa
 kernel TASK void winograd_deep(const global float *restrict workspace, long offset, const global float *restrict w,
     const global float *restrict prepared, const global float *add, global float *result, int sources,
     int source_blocks, int results, int result_blocks, int result_height, int result_width, int tile_rows,
-    int tile_columns, int tiles, int T, int slice, int tasks, SCRATCH float *scratch, int scratch_floats)
+    int tile_columns, int tiles, int T, int slice, int tasks, SCRATCH float *scratch,
+    int scratch_floats STATISTICS_PARAMETER)
 {
     const struct tiling g = { tile_rows, tile_columns, tile_rows * tile_columns, 0, 0, result_height, result_width, 0,
         0 };
@@ -76,15 +77,7 @@ kernel TASK void winograd_deep(const global float *restrict workspace, long offs
                     tile_product(
                         v + i * blocks * (T + 1) + t, T + 1, u + i * u_step, channels, m + i * m_step + t, T, c0 > 0);
         }
-        for (int k = 0; k < NV; k++) {
-            const int block = panel * NV + k;
-            if (block >= result_blocks) break;
-            const VF bias = VLOAD(block, prepared);
-            for (int t = first; t < last; t++) {
-                const struct tile tile = tile_at(t, g);
-                const size_t at = (size_t)(tile.image * result_blocks + block) * result_height * result_width * V;
-                output_tile(m + k * T + (t - first), m_step, bias, add, result, at, g, tile);
-            }
-        }
+        output_panel(m, m_step, T, prepared, add, result, panel, result_blocks, first, last, g,
+            chunk STATISTICS_ARGUMENT);
     }
 }

@@ -4,6 +4,16 @@
  * Macros beside winograd.h's: GRADIENT, WEIGHTS (address space of transformed weights), MT (tiles in registers: MT x NV
  * vectors), KU (source channels unrolled), PREFETCH_NEXT (1: tiles of the next of the 36 matrices), WEIGHTS_AHEAD
  * (vectors of prefetch of the weights; 0: none). */
+#if STATISTICS
+#define TALLY_PARAMETER , struct moments *tally
+#define TALLY_ARGUMENT , &tally
+#elif GATE
+#define TALLY_PARAMETER , const global float *x, struct gate *tally
+#define TALLY_ARGUMENT , x, &tally
+#else
+#define TALLY_PARAMETER
+#define TALLY_ARGUMENT
+#endif
 
 /* g[V source channels from `first` on][TAPS] for one block of results; zero where there is no such channel. */
 INLINE void load_kernels(const global float *restrict w, int sources, int results, int block, int first, VF *g)
@@ -104,7 +114,7 @@ INLINE void tile_product(const TILES vec *restrict v, int v_block, const WEIGHTS
 /* 36 vectors `step` apart into the M x M results at (y, x); pixels outside the plane are dropped. `at`: the plane's
  * first float in add and result. */
 INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const global float *add, global float *result,
-    size_t at, struct tiling g, struct tile tile)
+    size_t at, struct tiling g, struct tile tile TALLY_PARAMETER)
 {
     VF t[6][M];
     UNROLL for (int j = 0; j < 6; j++)
@@ -115,14 +125,66 @@ INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const 
     }
     at += ((size_t)tile.y * g.result_width + tile.x) * V;
     const int rows = min(M, g.result_height - tile.y), columns = min(M, g.result_width - tile.x);
+#if STATISTICS
+    struct moments here;
+#elif GATE
+    VF sum = (VF)(0.0f), products = (VF)(0.0f);
+#endif
     UNROLL for (int i = 0; i < M; i++, at += (size_t)g.result_width * V)
     {
         VF c[6], y[M];
         UNROLL for (int j = 0; j < 6; j++) c[j] = t[j][i];
         RESULTS_1D(c, y);
+        UNROLL for (int j = 0; j < M; j++) y[j] += bias;
+#if STATISTICS
+        if (i == 0) here = moments_from(tally->count ? tally->shift : y[0]);
+#endif
         if (i < rows) {
             UNROLL for (int j = 0; j < M; j++) if (j < columns)
-                STORE(result + at + j * V, FINISH(y[j] + bias, add, at + j * V));
+            {
+#if STATISTICS
+                moments_take(&here, y[j]);
+#elif GATE
+                const VF v = VLOAD(j, x + at);
+                y[j] = gate_pass(tally, v, y[j]);
+                sum += y[j];
+                products = fma(y[j], v - tally->mean, products);
+#endif
+                STORE(result + at + j * V, FINISH(y[j], add, at + j * V));
+            }
         }
+    }
+#if STATISTICS
+    moments_join(tally, &here);
+#elif GATE
+    tally->sum += sum;
+    tally->products += products;
+#endif
+}
+
+/* The results of panel `panel` in tiles first .. last-1, whose products m are; with the statistics of part `part`. */
+INLINE void output_panel(const SCRATCH vec *restrict m, int step, int T, const global float *restrict prepared,
+    const global float *add, global float *result, int panel, int result_blocks, int first, int last,
+    struct tiling g, int part STATISTICS_PARAMETER)
+{
+    for (int k = 0; k < NV; k++) {
+        const int block = panel * NV + k;
+        if (block >= result_blocks) break;
+        const VF bias = VLOAD(block, prepared);
+#if STATISTICS
+        struct moments tally = moments_from((VF)(0.0f));
+#elif GATE
+        struct gate tally = gate_of(gamma, beta, mean, rstd, block, channels);
+#endif
+        for (int t = first; t < last; t++) {
+            const struct tile tile = tile_at(t, g);
+            const size_t at = (size_t)(tile.image * result_blocks + block) * g.result_height * g.result_width * V;
+            output_tile(m + k * T + (t - first), step, bias, add, result, at, g, tile TALLY_ARGUMENT);
+        }
+#if STATISTICS
+        moments_store(&tally, statistics, part, result_blocks, block);
+#elif GATE
+        gate_store(&tally, statistics, part, result_blocks, block);
+#endif
     }
 }

@@ -56,6 +56,11 @@ static bool is_gradient(const struct problem *problem)
     return problem->node->operation == &operation_conv2d_data_gradient;
 }
 
+static bool has_bias(const struct problem *problem)
+{
+    return !is_gradient(problem) && problem->inputs[2];
+}
+
 /* ----------------------------------------------------------------------------------------- forward, data gradient */
 
 /* What the kernel computes: the data gradient is a forward pass with another padding. */
@@ -202,6 +207,11 @@ static size_t product_workspace(const struct problem *problem)
     return conv2d_scratch_workspace(&p.scratch, p.tasks * divide_up(p.panels, p.panels_max));
 }
 
+static int64_t statistics_parts(const struct problem *problem)
+{
+    return conv2d_cpu_statistics(problem) ? plan_of(problem).chunks : 0;
+}
+
 static size_t prepared(const struct problem *problem)
 {
     struct plan p = plan_of(problem);
@@ -214,18 +224,19 @@ static struct launch *add_launch(const struct problem *problem, const struct ope
     struct launch_list *list, const struct plan *p, const char *kernel)
 {
     double bytes = 4.0 * (double)(p->n * (p->channels.sources + p->channels.results) * p->result_h * p->result_w);
-    char epilogue[256];
+    char epilogue[256], statistics[STATISTICS_OPTIONS];
     return launch_add(list, p->deep ? "conv2d_winograd_deep_cpu" : "conv2d_winograd_cpu", kernel,
-        "-DR=%d -DGRADIENT=%d -DNV=%d -DMT=%d -DKU=%d -DHAS_BIAS=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s", (int)p->taps,
-        is_gradient(problem), (int)p->vectors, (int)p->block, UNROLL, problem->inputs[2] != NULL,
+        "-DR=%d -DGRADIENT=%d -DNV=%d -DMT=%d -DKU=%d -DHAS_BIAS=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s %s",
+        (int)p->taps, is_gradient(problem), (int)p->vectors, (int)p->block, UNROLL, has_bias(problem),
         !operands->add && bytes > CONV2D_STREAM_BYTES, p->scratch.global,
+        conv2d_statistics_options(problem, statistics, sizeof statistics),
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
 }
 
 static void emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct plan p = plan_of(problem);
-    cl_mem bias = conv2d_or(operands->inputs[2], operands->inputs[1]);
+    cl_mem bias = has_bias(problem) ? operands->inputs[2] : operands->inputs[1];
     if (p.deep) {
         struct launch *launch = add_launch(problem, operands, list, &p, "winograd_bias");
         launch_buffer(launch, bias);
@@ -276,6 +287,7 @@ static void emit_fused(
     launch_int(launch, p->panels);
     launch_int(launch, p->panels_max);
     conv2d_scratch_arguments(launch, &p->scratch, operands);
+    conv2d_statistics_arguments(launch, problem, operands);
     launch_tasks(launch, (size_t)p->tasks, (size_t)divide_up(p->panels, p->panels_max), 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
@@ -313,6 +325,7 @@ static void emit_deep(
     launch_int(launch, p->slice);
     launch_int(launch, p->panels * p->chunks);
     conv2d_scratch_arguments(launch, &p->scratch, operands);
+    conv2d_statistics_arguments(launch, problem, operands);
     launch_tasks(launch, (size_t)p->tasks, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
@@ -432,6 +445,7 @@ const struct implementation conv2d_winograd_forward = {
     .fits = fits,
     .layouts = conv2d_cpu_layouts,
     .epilogues = conv2d_cpu_epilogues,
+    .statistics = statistics_parts,
     .workspace = product_workspace,
     .prepared = prepared,
     .emit_prepare = emit_prepare,
@@ -442,6 +456,7 @@ const struct implementation conv2d_winograd_data_gradient = {
     .fits = fits,
     .layouts = conv2d_cpu_layouts,
     .epilogues = conv2d_cpu_epilogues,
+    .statistics = statistics_parts,
     .workspace = product_workspace,
     .prepared = prepared,
     .emit_prepare = emit_prepare,
