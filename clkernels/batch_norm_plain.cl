@@ -8,12 +8,10 @@
  *
  * WIDE is 1 where a channel's pixels lie together, else (rank 2) the channels that do. Options besides: as in
  * batch_norm_cpu.cl, and INDEX, an unsigned type that holds all positions. */
+#include "derivative.h"
 #include "epilogue.h"
 #include "step.h"
 
-#ifndef MASK
-#define MASK 0
-#endif
 #ifndef MASK_FROM_Y
 #define MASK_FROM_Y 0
 #endif
@@ -123,13 +121,7 @@ kernel void plain_inference(global const float *x, ADD_PARAMETER global float *y
 #else
 #define OUTPUT(i) fma(x[i], a, b) /* the same operations as in plain_apply: the same bits */
 #endif
-#if MASK == 1
-#define GRADIENT(i) (OUTPUT(i) <= 0.0f ? 0.0f : dy[i])
-#elif MASK == 2
-#define GRADIENT(i) (OUTPUT(i) <= LOW || OUTPUT(i) >= HIGH ? 0.0f : dy[i])
-#else
-#define GRADIENT(i) dy[i]
-#endif
+#define GRADIENT(i) MASKED(OUTPUT(i), dy[i])
 /* beta is needed for the mask that is recomputed; NULL otherwise. */
 #define CHANNEL(c)                                                                                                     \
     const float mean = save_mean[c], rstd = save_rstd[c], a = gamma[c] * rstd;                                         \

@@ -108,7 +108,7 @@ INLINE void moments_store(const struct moments *m, global float *statistics, int
 
 /* GATE 1: the result is the gradient of ACTIVATION(gamma (x - mean) rstd + beta) with x in the result's layout. What is
  * stored is g, that gradient behind the activation, and the task gives the sums of g and g (x - mean) as its part of
- * [parts][2][blocks][V]. */
+ * [parts][2][blocks][V]. GATE 2: x is the activation's output itself, and there are no sums and no other arguments. */
 #if GATE
 #include "normalised.h"
 struct gate {
@@ -119,16 +119,24 @@ INLINE struct gate gate_of(const global float *gamma, const global float *beta, 
     const global float *rstd, int block, int channels)
 {
     struct gate gate;
+    gate.sum = gate.products = (VF)(0.0f);
+#if GATE == 2
+    gate.a = gate.b = gate.mean = (VF)(0.0f);
+#else
     gate.mean = channels_load(mean, block, channels);
     gate.a = channels_load(gamma, block, channels) * channels_load(rstd, block, channels);
     gate.b = beta ? fma(-gate.mean, gate.a, channels_load(beta, block, channels)) : (VF)(0.0f);
-    gate.sum = gate.products = (VF)(0.0f);
+#endif
     return gate;
 }
 
 INLINE VF gate_pass(const struct gate *gate, VF x, VF gradient)
 {
+#if GATE == 2
+    return MASKED(x, gradient);
+#else
     return MASKED(fma(x, gate->a, gate->b), gradient); /* as batch_norm_cpu.cl makes the output: the same bits */
+#endif
 }
 
 /* The same, and the sums of what passes. */
@@ -142,8 +150,10 @@ INLINE VF gate_take(struct gate *gate, VF x, VF gradient)
 
 INLINE void gate_store(const struct gate *gate, global float *statistics, int part, int blocks, int block)
 {
+#if GATE == 1
     VSTORE(gate->sum, (size_t)(part * 2) * blocks + block, statistics);
     VSTORE(gate->products, (size_t)(part * 2 + 1) * blocks + block, statistics);
+#endif
 }
 #endif
 

@@ -111,7 +111,7 @@ kernel TASK void pointwise(const global float *restrict source, const global flo
                 VF sum = (VF)(0.0f), products = (VF)(0.0f);
                 UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++) if (i >= repeated[g])
                 {
-                    const VF v = VLOAD((size_t)k * target.plane + i, x + at[g]);
+                    const VF v = VLOAD((size_t)k * target.plane + i * YS, x + at[g]);
                     acc[g][i][k] = gate_pass(&gates[k], v, acc[g][i][k]);
                     sum += acc[g][i][k];
                     products = fma(acc[g][i][k], v - gates[k].mean, products);

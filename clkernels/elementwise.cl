@@ -9,6 +9,7 @@
  * `chunk` floats, a multiple of V. GPU class: one work-item per float. STREAM 1: stores bypass the cache, for outputs
  * larger than it. */
 #include "vector.h"
+#include "derivative.h"
 #include "epilogue.h"
 
 #ifndef STREAM
@@ -67,23 +68,7 @@ kernel void elementwise_product(
     FOR_EACH(PRODUCT, ACTIVATION)
 }
 
-/* DERIVATIVE: as ACTIVATE, but of the activation whose gradient this is. NaN in y lets dy pass, NaN in dy stays. */
-#ifndef DERIVATIVE
-#define DERIVATIVE 0
-#endif
-#if DERIVATIVE == 1
-#define GRADIENT(AT) (AT(y) <= 0.0f ? 0.0f : AT(dy)) ADDED(AT)
-#elif DERIVATIVE == 2
-#define GRADIENT(AT) (AT(y) <= LOW ? 0.0f : (AT(y) >= HIGH ? 0.0f : AT(dy))) ADDED(AT)
-#elif DERIVATIVE == 3
-#define GRADIENT(AT) (AT(y) <= 0.0f ? LOW * AT(dy) : AT(dy)) ADDED(AT)
-#elif DERIVATIVE == 4
-#define GRADIENT(AT) AT(dy) * AT(y) * (1.0f - AT(y)) ADDED(AT)
-#elif DERIVATIVE == 5
-#define GRADIENT(AT) AT(dy) * (1.0f - AT(y) * AT(y)) ADDED(AT)
-#else
-#define GRADIENT(AT) AT(dy) ADDED(AT)
-#endif
+#define GRADIENT(AT) MASKED(AT(y), AT(dy)) ADDED(AT)
 
 kernel void activation_gradient(
     global const float *y, global const float *dy, ADD_PARAMETER global float *out, long n, long chunk)

@@ -1,17 +1,6 @@
 /* What the kernels that take part in a batch normalisation share: blocks of a vector per channel, and the gradient of the
- * activation behind it.
- *   MASK   0 none, 1 relu, 2 clip to LOW .. HIGH: whether a gradient passes depends on the output */
-#ifndef MASK
-#define MASK 0
-#endif
-#if MASK == 1
-#define MASKED(output, gradient) ((output) <= 0.0f ? (VF)(0.0f) : (gradient))
-#elif MASK == 2
-#define MASKED(output, gradient) \
-    ((output) <= LOW ? (VF)(0.0f) : ((output) >= HIGH ? (VF)(0.0f) : (gradient)))
-#else
-#define MASKED(output, gradient) (gradient)
-#endif
+ * activation behind it. */
+#include "derivative.h"
 
 /* The block's values of a vector per channel; 0 past C. */
 INLINE VF channels_load(global const float *p, int cb, int C)

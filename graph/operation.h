@@ -43,6 +43,10 @@ enum { EPILOGUE_ACTIVATION = 1, EPILOGUE_ADD = 2 };
 /* Where a node gives the statistics of its first output, and where batch_norm and its gradient read them. */
 enum { STATISTICS_OUTPUT = 1, STATISTICS_INPUT = 6 };
 
+/* Where a data gradient reads the output of the activation behind which its result goes: out = result * activation'.
+ * The activation is that of the node's attributes. */
+enum { MASK_INPUT = 2 };
+
 struct implementation {
     const char *name; /* "winograd"; printed, and a key of the blacklist together with the operation's name */
     /* NULL, or why it does not take this problem: a sentence that names the attribute. Looks at shapes, attributes and
@@ -61,6 +65,7 @@ struct implementation {
      * gradient behind the activation, for which the node has x, gamma, beta, mean and rstd as inputs */
     int64_t (*statistics)(const struct problem *problem);
     bool takes_statistics; /* reads them instead of making its own */
+    bool takes_mask;       /* a data gradient's: reads MASK_INPUT. Such a node has neither an epilogue nor statistics */
     /* Bytes of scratch for the duration of the node. NULL: none. */
     size_t (*workspace)(const struct problem *problem);
     /* Bytes of data made from parameters alone (packed or transformed weights) and the launches that make it: run

@@ -81,7 +81,7 @@ static void emit_gradient(const struct problem *problem, const struct operands *
     struct epilogue bounds = { .activation = a->activation, .low = a->low, .high = a->high, .add = epilogue->add };
     char options[EPILOGUE_OPTIONS], all[EPILOGUE_OPTIONS + 32];
     epilogue_options(&bounds, options, sizeof options);
-    snprintf(all, sizeof all, "%s -DDERIVATIVE=%d", options, (int)a->activation);
+    snprintf(all, sizeof all, "%s -DMASK=%d", options, (int)a->activation);
     cl_mem buffers[4] = { operands->inputs[0], operands->inputs[1] };
     int count = 2;
     if (epilogue->add != NO_VALUE) buffers[count++] = operands->add;

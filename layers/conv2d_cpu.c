@@ -70,24 +70,35 @@ static bool is_data_gradient(const struct problem *problem)
     return problem->node->operation == &operation_conv2d_data_gradient;
 }
 
+/* Its result goes behind an activation. */
+static bool has_gate(const struct problem *problem)
+{
+    return is_data_gradient(problem) && problem->inputs[DATA_GRADIENT_X];
+}
+
+bool conv2d_mask_in_place(const struct problem *problem, int input)
+{
+    return input == MASK_INPUT && has_gate(problem) && !problem->outputs[STATISTICS_OUTPUT];
+}
+
 const char *conv2d_statistics_options(const struct problem *problem, char *buffer, size_t size)
 {
     const struct attributes *a = &problem->node->attributes;
-    bool wanted = problem->outputs[STATISTICS_OUTPUT] != NULL, gate = wanted && is_data_gradient(problem);
-    int mask = a->activation == ACTIVATION_RELU ? 1 : a->activation == ACTIVATION_CLIP ? 2 : 0;
-    snprintf(buffer, size, "-DSTATISTICS=%d -DGATE=%d -DMASK=%d", wanted && !gate, gate, gate ? mask : 0);
-    if (gate && mask == 2) epilogue_append_bounds(buffer, size, ACTIVATION_CLIP, a->low, a->high);
+    bool statistics = problem->outputs[STATISTICS_OUTPUT] != NULL;
+    int gate = !has_gate(problem) ? 0 : statistics ? 1 : 2;
+    snprintf(buffer, size, "-DSTATISTICS=%d -DGATE=%d -DMASK=%d", statistics && !gate, gate, gate ? a->activation : 0);
+    if (gate) epilogue_append_bounds(buffer, size, a->activation, a->low, a->high);
     return buffer;
 }
 
 void conv2d_statistics_arguments(struct launch *launch, const struct problem *problem, const struct operands *operands)
 {
-    if (!problem->outputs[STATISTICS_OUTPUT]) return;
-    if (is_data_gradient(problem)) {
+    if (has_gate(problem)) {
         for (int i = DATA_GRADIENT_X; i <= DATA_GRADIENT_RSTD; i++) launch_buffer(launch, operands->inputs[i]);
         launch_int(launch, problem->outputs[0]->shape.sizes[1]);
     }
-    launch_buffer(launch, operands->outputs[STATISTICS_OUTPUT]);
+    if (has_gate(problem) || problem->outputs[STATISTICS_OUTPUT])
+        launch_buffer(launch, operands->outputs[STATISTICS_OUTPUT]);
 }
 
 void conv2d_cpu_layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)

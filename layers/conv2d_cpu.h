@@ -39,7 +39,10 @@ unsigned conv2d_cpu_epilogues(const struct problem *problem);
 unsigned conv2d_cpu_sum_epilogues(const struct problem *problem); /* of weight gradients */
 /* Statistics of the output can be given: nothing follows the sum. */
 bool conv2d_cpu_statistics(const struct problem *problem);
-/* Where they are wanted: build options, and the arguments after all others. */
+/* The result of a data gradient with a mask may lie where the mask lies, each of whose numbers is read for one result.
+ */
+bool conv2d_mask_in_place(const struct problem *problem, int input);
+/* Where statistics or a mask are wanted: build options, and the arguments after all others. */
 enum { STATISTICS_OPTIONS = 128 };
 const char *conv2d_statistics_options(const struct problem *problem, char *buffer, size_t size);
 void conv2d_statistics_arguments(struct launch *launch, const struct problem *problem, const struct operands *operands);

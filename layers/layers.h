@@ -9,6 +9,8 @@
  *   _data_gradient    dy, w -> dx            attributes.shape: x's shape
  *                     dy, w, x, gamma, [beta], mean, rstd -> g, statistics, where dx would go into a batch norm's
  *                     gradient alone; attributes.activation, low, high: of that batch norm
+ *                     dy, w, y -> dx behind the activation whose output y is, where dx would go into that activation's
+ *                     gradient alone; attributes.activation, low, high: of that activation
  *   _weight_gradient  x, dy -> dw            attributes.shape: w's shape
  *   channel_sum       dy -> db               sum over all but dimension 1 (rank 4) or the last dimension (rank 2) */
 extern const struct operation operation_conv2d, operation_conv2d_data_gradient, operation_conv2d_weight_gradient,

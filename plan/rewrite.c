@@ -25,6 +25,7 @@ static bool takes(const struct plan *plan, int n, unsigned wanted)
     const struct implementation *implementation = choose_implementation(plan, node, NULL);
     if (!implementation || !implementation->epilogues) return false;
     if (implementation->statistics && node->outputs[STATISTICS_OUTPUT] != NO_VALUE) return false; /* without epilogue */
+    if (implementation->takes_mask && node->inputs[MASK_INPUT] != NO_VALUE) return false;
     struct problem problem;
     problem_of(plan, node, &problem);
     return (implementation->epilogues(&problem) & wanted) == wanted;
@@ -140,6 +141,7 @@ static bool fuse_gradient_statistics(struct plan *plan, size_t n)
     int producer = statistics_producer(plan, n, GRADIENT_DY, &operation_conv2d_data_gradient);
     if (producer < 0 || edit_is_kept(graph, dy) || edit_uses(graph, dy) != 1) return false;
     if (node->inputs[GRADIENT_Y] != NO_VALUE || node->outputs[GRADIENT_DADD] != NO_VALUE) return false;
+    if (graph->nodes[producer].inputs[MASK_INPUT] != NO_VALUE) return false;
     int statistics = give_statistics(plan, producer, 2);
     if (statistics == NO_VALUE) return false;
     struct node *before = &graph->nodes[producer];
@@ -251,13 +253,35 @@ static bool sum_before_pool_gradient(struct plan *plan, size_t n)
     return true;
 }
 
+/* data gradient -> gradient of an activation: the data gradient stores its result behind the activation. */
+static bool fuse_mask(struct plan *plan, size_t n)
+{
+    struct graph *graph = &plan->graph;
+    const struct node *factor = &graph->nodes[n];
+    if (factor->operation != &operation_activation_gradient || factor->epilogue.add != NO_VALUE) return false;
+    int before = sole_producer(graph, factor->inputs[1]);
+    if (before < 0 || graph_at(graph, factor->inputs[0])->producer >= before) return false;
+    struct node *target = &graph->nodes[before];
+    const struct implementation *implementation = choose_implementation(plan, target, NULL);
+    if (!implementation || !implementation->takes_mask || target->inputs[MASK_INPUT] != NO_VALUE) return false;
+    if (target->epilogue.activation || target->epilogue.add != NO_VALUE || target->output_count > 1) return false;
+    target->inputs[MASK_INPUT] = factor->inputs[0];
+    target->input_count = MASK_INPUT + 1;
+    target->attributes.activation = factor->attributes.activation;
+    target->attributes.low = factor->attributes.low;
+    target->attributes.high = factor->attributes.high;
+    take_output(graph, before, n);
+    return true;
+}
+
 typedef bool (*rule)(struct plan *plan, size_t n);
 
 tutti_status pass_rewrite(struct plan *plan)
 {
-    /* Sums before what follows them; a batch normalisation takes an activation's gradient before pooling does. */
+    /* Sums before what follows them; a batch normalisation takes an activation's gradient before pooling does, and a
+     * data gradient takes what is left. */
     static const rule rules[] = { fuse_add, fuse_activation, fuse_norm_gradient, fuse_statistics, swap_pool_gradient,
-        sum_before_pool_gradient, fuse_gradient_statistics };
+        sum_before_pool_gradient, fuse_gradient_statistics, fuse_mask };
     bool changed = true;
     while (changed) {
         changed = false;

@@ -1,6 +1,11 @@
-/* conv2d n c h w k r [s pad padw stride stridew dil dilw groups nobias act add residual]
+/* conv2d n c h w k r [s pad padw stride stridew dil dilw groups nobias act add residual then]
  *   act       an activation follows (enum activation), which plans fuse
- *   residual  the input is added to the output (needs equal shapes): additions fused forward and backward */
+ *   residual  the input is added to the output (needs equal shapes): additions fused forward and backward
+ *   then      a second convolution comes behind, with that many outputs and else as the first: its data gradient goes
+ * behind the activation */
+#include <stdlib.h>
+
+#include "base/memory.h"
 #include "tests/layers/cases.h"
 
 struct sizes {
@@ -43,7 +48,18 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
             .groups = z.groups,
             .no_bias = case_get(c, "nobias", 0) });
     if (case_get(c, "residual", 0)) y = tutti_add(network, y, x);
-    return test_activation(network, c, y);
+    y = test_activation(network, c, y);
+    if (!case_get(c, "then", 0)) return y;
+    return tutti_conv2d(network, y, case_get(c, "then", 0), z.r,
+        &(tutti_conv2d_options) { .kernel_w = z.s,
+            .padding = z.pad_h,
+            .padding_w = z.pad_w ? z.pad_w : -1,
+            .stride = z.stride_h,
+            .stride_w = z.stride_w,
+            .dilation = z.dil_h,
+            .dilation_w = z.dil_w,
+            .groups = z.groups,
+            .no_bias = true });
 }
 
 static double pixel(
@@ -63,10 +79,34 @@ static double pixel(
     return sum;
 }
 
+/* Of the convolution behind one with these sizes. */
+static struct sizes sizes_behind(const struct test_case *c, const struct sizes *z)
+{
+    struct sizes behind = *z;
+    behind.c = z->k;
+    behind.h = z->oh;
+    behind.w = z->ow;
+    behind.k = case_get(c, "then", 0);
+    behind.oh = (z->oh + 2 * z->pad_h - z->dil_h * (z->r - 1) - 1) / z->stride_h + 1;
+    behind.ow = (z->ow + 2 * z->pad_w - z->dil_w * (z->s - 1) - 1) / z->stride_w + 1;
+    return behind;
+}
+
+/* The second convolution of x. */
+static void convolve(const struct sizes *z, const double *x, const double *w, double *y)
+{
+    for (int64_t i = 0; i < z->n * z->k * z->oh * z->ow; i++) {
+        int64_t plane = i / (z->oh * z->ow), at = i % (z->oh * z->ow);
+        y[i] = pixel(z, x, w, plane / z->k, plane % z->k, at / z->ow, at % z->ow);
+    }
+}
+
 static void reference(
-    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
+    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *output)
 {
     struct sizes z = sizes_of(c);
+    bool then = case_get(c, "then", 0) != 0;
+    double *y = then ? memory_new((size_t)(z.n * z.k * z.oh * z.ow), sizeof *y) : output;
     bool bias = !case_get(c, "nobias", 0), residual = case_get(c, "residual", 0);
     int64_t i = 0;
     for (int64_t n = 0; n < z.n; n++)
@@ -78,6 +118,10 @@ static void reference(
                     if (residual) sum += inputs[0][i];
                     y[i] = test_activate(c, sum);
                 }
+    if (!then) return;
+    struct sizes behind = sizes_behind(c, &z);
+    convolve(&behind, y, parameters[bias ? 2 : 1], output);
+    free(y);
 }
 
 /* Forward, data gradient and weight gradient sum over different things: the longest of them. */
@@ -86,6 +130,8 @@ static int64_t length(const struct test_case *c)
     struct sizes z = sizes_of(c);
     int64_t forward = z.c / z.groups * z.r * z.s, data = z.k / z.groups * z.r * z.s, weights = z.n * z.oh * z.ow;
     int64_t most = forward > data ? forward : data;
+    int64_t behind = case_get(c, "then", 0) / z.groups * z.r * z.s;
+    if (behind > most) most = behind;
     return weights > most ? weights : most;
 }
 
@@ -131,6 +177,15 @@ static const char *const cases[] = {
     "conv2d n2 c20 h7 w10 k20 r5 pad2 residual1 act3 low0.25",
     "conv2d n1 c300 h5 k20 r5 pad1",
     "conv2d n1 c20 h6 k300 r5 pad2 nobias1",
+    /* gradients behind an activation: each kind, with every implementation that takes them */
+    "conv2d n2 c17 h9 w7 k20 r3 pad1 act1 then17",
+    "conv2d n1 c16 h13 w11 k33 r3 pad1 nobias1 act2 low-0.5 high0.75 then20",
+    "conv2d n2 c16 h6 w9 k18 r5 pad2 act3 low0.25 then16",
+    "conv2d n1 c16 h6 w7 k300 r3 pad1 act1 then18",
+    "conv2d n1 c6 h9 w11 k35 r1 act4 then9",
+    "conv2d n2 c17 h9 w8 k20 r1 stride2 act5 then33",
+    "conv2d n2 c18 h9 w10 k18 r3 pad1 groups18 act2 low0 high6 then18",
+    "conv2d n1 c5 h15 w13 k19 r3 pad1 stride2 act1 then6",
     /* pointwise: short and long segments, runs that are cut, tails of vectors */
     "conv2d n2 c33 h16 w17 k70 r1 act1",
     "conv2d n1 c64 h15 w14 k33 r1 stride2",

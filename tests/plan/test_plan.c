@@ -243,8 +243,10 @@ static tutti_tensor pooled(tutti_network *net)
     return tutti_dense(net, x, 10, &(tutti_dense_options) { .name = "fc" });
 }
 
-/* What the gradient of a layer's bias sums, and where the gradient of its activation is taken. */
-static void check_pooled(const struct graph *graph, const char *layer, const tutti_network *network, int64_t side)
+/* What the gradient of a layer's bias sums, and where the gradient of its activation is taken: masked, by the data
+ * gradient before it. */
+static void check_pooled(
+    const struct graph *graph, const char *layer, const tutti_network *network, int64_t side, bool masked)
 {
     int found = 0;
     for (size_t n = 0; n < graph->node_count; n++) {
@@ -252,10 +254,10 @@ static void check_pooled(const struct graph *graph, const char *layer, const tut
         if (sum->operation != &operation_channel_sum || strcmp(network->layers[sum->layer].name, layer)) continue;
         const struct value *dy = graph_at(graph, sum->inputs[0]);
         const struct node *factor = &graph->nodes[dy->producer];
-        ck_assert_ptr_eq(factor->operation, &operation_activation_gradient);
+        ck_assert_ptr_eq(factor->operation, masked ? &operation_conv2d_data_gradient : &operation_activation_gradient);
         ck_assert_int_eq(dy->shape.sizes[2], side);
-        ck_assert(shape_equal(graph_at(graph, factor->inputs[0])->shape, dy->shape));
-        ck_assert(shape_equal(graph_at(graph, factor->inputs[1])->shape, dy->shape));
+        ck_assert(shape_equal(graph_at(graph, factor->inputs[masked ? MASK_INPUT : 0])->shape, dy->shape));
+        ck_assert_int_eq(factor->attributes.activation, ACTIVATION_RELU);
         found++;
     }
     ck_assert_int_eq(found, 1);
@@ -266,10 +268,16 @@ START_TEST(gradients_of_activations_come_before_pooling)
     struct made made;
     make_device(DEVICE_CPU, (size_t)1 << 30);
     make(&made, PLAN_TRAIN, pooled);
-    check_pooled(&made.plan.graph, "conv1", made.network, 6);
-    check_pooled(&made.plan.graph, "conv2", made.network, 6); /* not moved: the sum of two gradients is masked */
-    ck_assert_int_eq(count(&made.plan.graph, &operation_activation_gradient), 2);
+    check_pooled(&made.plan.graph, "conv1", made.network, 6, true);
+    check_pooled(&made.plan.graph, "conv2", made.network, 6, false); /* not moved: the sum of two gradients is masked */
+    ck_assert_int_eq(count(&made.plan.graph, &operation_activation_gradient), 1);
     ck_assert_int_eq(count(&made.plan.graph, &operation_max_pool_gradient), 2);
+    drop(&made);
+    make_device(DEVICE_GPU, (size_t)1 << 30); /* whose data gradients take no mask */
+    make(&made, PLAN_TRAIN, pooled);
+    check_pooled(&made.plan.graph, "conv1", made.network, 6, false);
+    check_pooled(&made.plan.graph, "conv2", made.network, 6, false);
+    ck_assert_int_eq(count(&made.plan.graph, &operation_activation_gradient), 2);
     drop(&made);
 }
 END_TEST
