@@ -125,10 +125,13 @@ INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const 
     }
     at += ((size_t)tile.y * g.result_width + tile.x) * V;
     const int rows = min(M, g.result_height - tile.y), columns = min(M, g.result_width - tile.x);
-#if STATISTICS
-    struct moments here;
-#elif GATE
-    VF sum = (VF)(0.0f), products = (VF)(0.0f);
+#if STATISTICS || GATE /* sums of each column, since one chain of additions would be waited for */
+    VF sum[M], products[M], shift;
+    UNROLL for (int j = 0; j < M; j++) sum[j] = products[j] = (VF)(0.0f);
+#endif
+#if GATE
+    UNROLL for (int i = 0; i < M; i++) /* the pixels of the tile after the next one */
+        UNROLL for (int j = 0; j < M; j++) PREFETCH(x + at + ((size_t)i * g.result_width + 2 * M + j) * V);
 #endif
     UNROLL for (int i = 0; i < M; i++, at += (size_t)g.result_width * V)
     {
@@ -137,28 +140,40 @@ INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const 
         RESULTS_1D(c, y);
         UNROLL for (int j = 0; j < M; j++) y[j] += bias;
 #if STATISTICS
-        if (i == 0) here = moments_from(tally->count ? tally->shift : y[0]);
+        if (i == 0) shift = tally->count ? tally->shift : y[0];
+#elif GATE
+        shift = tally->mean;
 #endif
         if (i < rows) {
             UNROLL for (int j = 0; j < M; j++) if (j < columns)
             {
 #if STATISTICS
-                moments_take(&here, y[j]);
+                const VF d = y[j] - shift;
+                sum[j] += d;
+                products[j] = fma(d, d, products[j]);
 #elif GATE
                 const VF v = VLOAD(j, x + at);
                 y[j] = gate_pass(tally, v, y[j]);
-                sum += y[j];
-                products = fma(y[j], v - tally->mean, products);
+                sum[j] += y[j];
+                products[j] = fma(y[j], v - shift, products[j]);
 #endif
                 STORE(result + at + j * V, FINISH(y[j], add, at + j * V));
             }
         }
     }
+#if STATISTICS || GATE
+    UNROLL for (int j = 1; j < M; j++)
+    {
+        sum[0] += sum[j];
+        products[0] += products[j];
+    }
+#endif
 #if STATISTICS
+    const struct moments here = { shift, sum[0], products[0], rows * columns };
     moments_join(tally, &here);
 #elif GATE
-    tally->sum += sum;
-    tally->products += products;
+    tally->sum += sum[0];
+    tally->products += products[0];
 #endif
 }
 
