@@ -22,7 +22,7 @@ tutti_network *tutti_network_new(tutti_runtime *runtime)
 
 void tutti_network_free(tutti_network *network)
 {
-    if (!network) return;
+    if (!network || network->held) return;
     graph_free(&network->graph);
     for (size_t i = 0; i < network->parameter_count; i++) free(network->parameters[i].name);
     for (size_t i = 0; i < network->layer_count; i++) {

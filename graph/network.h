@@ -29,6 +29,7 @@ struct layer {
 
 struct tutti_network {
     struct tutti_runtime *runtime;
+    bool held; /* by a thread that is stuck in a driver: never freed */
     struct graph graph;
     struct parameter *parameters; /* in the order of the builder's calls */
     size_t parameter_count, parameter_capacity;

@@ -293,7 +293,11 @@ typedef struct tutti_training {
     void (*building)(void *user, int built, int total);
     void *building_user;
     tutti_sharing sharing;
-    uint64_t reserved[4];
+    /* Seconds after which a device is taken to hang, and lost: over its part of a step, and over making its plans. 0:
+     * by its own steps, at least a minute, and half an hour. A single device is watched only where step_limit_s is
+     * given. */
+    double step_limit_s, build_limit_s;
+    uint64_t reserved[2];
 } tutti_training;
 
 /* Makes plans and replicas on every opened device. NULL on failure. The network must outlive the trainer. */

@@ -46,6 +46,7 @@ struct device {
     struct capabilities can;
     bool host_memory;          /* a CPU, whatever its class: buffers may be the host's own pages */
     double patience;           /* seconds after which a wait gives the device up as lost; 0: none, waits are for ever */
+    bool abandoned;            /* a thread is stuck in its driver: nothing of it is freed any more */
     unsigned quirks;           /* of enum quirk */
     struct programs *programs; /* those built so far, see program.h */
     struct checks *checks;     /* what was read from disk so far, see check.h; NULL before the first question */

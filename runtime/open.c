@@ -128,7 +128,15 @@ done:
 void tutti_close(tutti_runtime *runtime)
 {
     if (!runtime) return;
-    for (int i = 0; i < runtime->count; i++) device_close(&runtime->devices[i]);
+    bool held = false;
+    for (int i = 0; i < runtime->count; i++) {
+        held |= runtime->devices[i].abandoned;
+        if (!runtime->devices[i].abandoned) device_close(&runtime->devices[i]);
+    }
+    if (held) { /* a thread that is stuck in a driver may come back to what is left, but not to the caller's log */
+        runtime->log.level = TUTTI_LOG_DEFAULT;
+        return;
+    }
     free(runtime->devices);
     free(runtime->cache_folder);
     free(runtime);

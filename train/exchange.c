@@ -20,6 +20,7 @@ struct exchange {
     bool *summed;
     int64_t *ready; /* blocks to be summed now */
     int ready_count;
+    atomic_bool not_finite; /* some sum */
 };
 
 static int64_t block_end(const struct exchange *exchange, int64_t block)
@@ -47,9 +48,32 @@ static bool has_block(const struct exchange *exchange, const struct replica *rep
     return covered == end - begin;
 }
 
+/* By their bits, which vectors compare at the speed of memory. */
+static bool any_not_finite(const float *values, int64_t count)
+{
+    uint32_t largest = 0;
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof(bits));
+        bits &= 0x7fffffffu;
+        largest = bits > largest ? bits : largest;
+    }
+    return largest >= 0x7f800000u;
+}
+
+/* Whose gradients were not finite; looked at only where a sum is not. */
+static void find_not_finite(const tutti_trainer *trainer)
+{
+    for (int r = 0; r < trainer->count; r++) {
+        struct replica *replica = &trainer->replicas[r];
+        for (size_t i = 0; i < replica->arrival_count && trainer->parts[r] > 0; i++)
+            replica->not_finite |= any_not_finite(replica->arrivals[i].data, replica->arrivals[i].count);
+    }
+}
+
 static void sum_block(void *argument, int task)
 {
-    const struct exchange *exchange = argument;
+    struct exchange *exchange = argument;
     const tutti_trainer *trainer = exchange->trainer;
     const int64_t block = exchange->ready[task];
     const int64_t begin = block * BLOCK, end = block_end(exchange, block);
@@ -67,6 +91,7 @@ static void sum_block(void *argument, int task)
             for (int64_t j = 0; j < count; j++) sum[j] += gradient[j];
         }
     }
+    if (any_not_finite(trainer->gradients + begin, end - begin)) atomic_store(&exchange->not_finite, true);
 }
 
 /* Under the lock. True while some replica still works. */
@@ -76,8 +101,10 @@ static bool find_ready(struct exchange *exchange, bool *failed)
     bool working = false;
     for (int r = 0; r < trainer->count; r++) {
         if (trainer->parts[r] == 0) continue;
-        working |= trainer->replicas[r].busy;
-        *failed |= !trainer->replicas[r].busy && trainer->replicas[r].status != TUTTI_OK;
+        const struct replica *replica = &trainer->replicas[r];
+        const bool works = replica->busy && !replica->abandoned;
+        working |= works;
+        *failed |= !works && replica->status != TUTTI_OK;
     }
     exchange->ready_count = 0;
     for (int64_t block = 0; block < exchange->blocks && !*failed; block++) {
@@ -99,6 +126,7 @@ tutti_status exchange_sum(tutti_trainer *trainer)
     exchange.ready = memory_new((size_t)exchange.blocks, sizeof(*exchange.ready));
     if (!exchange.summed || !exchange.ready) status = TUTTI_NO_MEMORY;
     bool failed = status != TUTTI_OK;
+    for (int r = 0; r < trainer->count; r++) trainer->replicas[r].not_finite = false;
     pthread_mutex_lock(&trainer->lock);
     while (true) {
         const bool working = find_ready(&exchange, &failed);
@@ -109,9 +137,11 @@ tutti_status exchange_sum(tutti_trainer *trainer)
             continue;
         }
         if (!working) break;
-        pthread_cond_wait(&trainer->changed, &trainer->lock);
+        faults_wait(trainer);
     }
     pthread_mutex_unlock(&trainer->lock);
+    trainer->not_finite = atomic_load(&exchange.not_finite);
+    if (trainer->not_finite && !failed) find_not_finite(trainer);
     free(exchange.summed);
     free(exchange.ready);
     return status;

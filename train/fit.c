@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct fit {
@@ -192,6 +193,22 @@ done:
     return status;
 }
 
+/* No device is left. What the last complete step gave is saved, if it can be had: several devices share a copy on the
+ * host; a single one has the only copy itself. */
+static tutti_status stop_faulty(struct fit *fit, tutti_status status)
+{
+    char message[1024];
+    const char *name = fit->fitting->save;
+    if (!name) return status_context(status, "no device is left and nothing is saved");
+    snprintf(message, sizeof(message), "%s", status_message());
+    const tutti_status saved = save(fit);
+    status_set_message(message);
+    if (saved != TUTTI_OK)
+        return status_context(status, "no device is left, and what was learnt since '%s' was saved is lost", name);
+    return status_context(status, "no device is left; resume from '%s', saved after step %lld", name,
+        (long long)fit->trainer->position.steps);
+}
+
 static tutti_status stop_cancelled(struct fit *fit)
 {
     atomic_store(&fit->trainer->cancelled, 0);
@@ -226,7 +243,7 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
     }
     if (!saved) TRY(save(&fit));
 done:
-    return status;
+    return is_device_fault(status) ? stop_faulty(&fit, status) : status;
 }
 
 /* -------------------------------------------------------------------------------------------------- arrays ---- */

@@ -12,7 +12,7 @@
 enum { REPEATS = 5 };
 
 struct profile {
-    const char *trace;
+    char *trace;
     struct text text;
     struct peak peak;
 };
@@ -152,6 +152,7 @@ static tutti_status run(struct replica *replica, void *argument)
     for (int i = 0; i < REPLICA_PLANS; i++)
         if (replica->plans[i].plan && (!latest || replica->plans[i].used > latest->used)) latest = &replica->plans[i];
     if (!latest) return fail(TUTTI_INVALID, "nothing has run yet that could be profiled: train or infer first");
+    TRY(replica_release(replica));
     TRY(profile_fastest(&latest->plan->step, REPEATS));
     TRY(peak_measure(replica->device, &profile->peak));
     text_append(&profile->text,
@@ -172,11 +173,19 @@ char *tutti_profile(tutti_trainer *trainer, int position, const char *trace)
         fail(TUTTI_INVALID, "there is no device %d to profile", position);
         return NULL;
     }
-    struct profile profile = { .trace = trace };
-    replica_start(&trainer->replicas[position], run, &profile);
-    if (replica_wait(&trainer->replicas[position]) != TUTTI_OK) {
-        text_free(&profile.text);
-        return NULL;
-    }
-    return text_take(&profile.text);
+    char *text = NULL;
+    struct replica *replica = &trainer->replicas[position];
+    struct profile *profile = memory_new(1, sizeof *profile);
+    if (!profile) return NULL;
+    profile->trace = trace ? memory_copy_text(trace) : NULL;
+    if (trace && !profile->trace) goto done;
+    replica_start(replica, run, profile);
+    const tutti_status status = replica_wait(replica);
+    if (replica->abandoned) return NULL; /* it may still be written to */
+    if (status == TUTTI_OK) text = text_take(&profile->text);
+    text_free(&profile->text);
+done:
+    free(profile->trace);
+    free(profile);
+    return text;
 }

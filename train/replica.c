@@ -143,19 +143,34 @@ done:
     return status;
 }
 
-void replica_free(struct replica *replica)
+/* False where the thread is stuck in the driver. */
+static bool end_thread(struct replica *replica)
 {
-    if (replica->threaded) {
-        pthread_mutex_lock(&replica->trainer->lock);
-        replica->stop = true;
-        pthread_cond_broadcast(&replica->trainer->changed);
-        pthread_mutex_unlock(&replica->trainer->lock);
+    if (!replica->threaded) return true;
+    pthread_mutex_lock(&replica->trainer->lock);
+    replica->stop = true;
+    const bool stuck = replica->abandoned && replica->busy;
+    pthread_cond_broadcast(&replica->trainer->changed);
+    pthread_mutex_unlock(&replica->trainer->lock);
+    if (stuck)
+        pthread_detach(replica->thread);
+    else
         pthread_join(replica->thread, NULL);
+    return !stuck;
+}
+
+bool replica_free(struct replica *replica)
+{
+    if (!end_thread(replica)) {
+        replica->device->abandoned = replica->trainer->network->held = true;
+        return false;
     }
-    if (!replica->device) return;
+    if (!replica->device) return true;
+    replica->abandoned = false;
     background_free(replica);
     pthread_mutex_destroy(&replica->making);
-    replica_release(replica);
+    replica_forget(replica);
+    (void)replica_release(replica); /* nobody is left who could use a failure */
     for (int i = 0; i < REPLICA_PLANS; i++) plan_free(replica->plans[i].plan);
     free_update(replica);
     launch_list_free(&replica->update_sum);
@@ -169,7 +184,9 @@ void replica_free(struct replica *replica)
     free(replica->run_constants);
     free(replica->run_losses);
     free(replica->writes);
+    free(replica->outputs);
     free(replica->arrivals);
+    return true;
 }
 
 /* Bytes besides the plans' arenas. */
@@ -204,7 +221,16 @@ uint64_t replica_memory(const struct replica *replica)
 
 /* --------------------------------------------------------------------------------------------------- plans ---- */
 
-struct plan_options replica_options(const struct replica *replica, enum plan_mode mode, int64_t samples)
+/* To the caller, unless it may not be there any more. */
+static void report_building(void *user, int built, int total)
+{
+    struct replica *replica = user;
+    if (!replica_guard(replica)) return;
+    replica->trainer->building(replica->trainer->building_user, built, total);
+    replica_unguard(replica);
+}
+
+struct plan_options replica_options(struct replica *replica, enum plan_mode mode, int64_t samples)
 {
     struct plan_options options = { .mode = mode,
         .samples = samples,
@@ -213,8 +239,8 @@ struct plan_options replica_options(const struct replica *replica, enum plan_mod
         .exact = replica->trainer->exact,
         .parameters = replica->parameters,
         .gradients = mode == PLAN_TRAIN ? replica->gradients : NULL,
-        .progress = replica->trainer->building,
-        .user = replica->trainer->building_user };
+        .progress = replica->trainer->building ? report_building : NULL,
+        .user = replica };
     /* The largest arena serves all plans: only one of them runs at a time. */
     for (int i = 0; i < REPLICA_PLANS; i++) {
         const struct plan *plan = replica->plans[i].plan;
@@ -262,6 +288,7 @@ static tutti_status make_plan(
     struct replica *replica, enum plan_mode mode, int64_t samples, struct cached_plan **cached)
 {
     tutti_status status = TUTTI_OK;
+    replica_allow(replica, faults_build_limit(replica));
     struct plan *plan = NULL;
     (void)make_place(replica); /* before memory is asked for */
     struct plan_options options = replica_options(replica, mode, samples);
@@ -372,20 +399,56 @@ tutti_status replica_plan_first(struct replica *replica, int64_t samples)
     tutti_status status = TUTTI_OK;
     struct cached_plan *cached;
     if (samples == 0) goto done; /* a plan is made if it ever gets work */
-    const int64_t runs = divide_up(samples, replica->capacity);
-    TRY(replica_plan(replica, trains(replica) ? PLAN_TRAIN : PLAN_INFER, divide_up(samples, runs), &cached));
-    if (runs > 1 && trains(replica)) TRY(replica_make_sum(replica));
+    do {                         /* the device may have less memory than it says */
+        const int64_t runs = divide_up(samples, replica->capacity);
+        status = replica_plan(replica, trains(replica) ? PLAN_TRAIN : PLAN_INFER, divide_up(samples, runs), &cached);
+        if (status == TUTTI_OK && runs > 1 && trains(replica)) status = replica_make_sum(replica);
+    } while (status == TUTTI_DEVICE_MEMORY && replica_shrink(replica));
 done:
     return status;
 }
 
+bool replica_shrink(struct replica *replica)
+{
+    if (replica->capacity <= 1 || replica->abandoned) return false;
+    replica->capacity /= 2;
+    pthread_mutex_lock(&replica->making);
+    for (int i = 0; i < REPLICA_PLANS; i++) drop_plan(replica, &replica->plans[i]);
+    pthread_mutex_unlock(&replica->making);
+    return true;
+}
+
 /* -------------------------------------------------------------------------------------------------- thread ---- */
+
+void replica_allow(struct replica *replica, double seconds)
+{
+    pthread_mutex_lock(&replica->trainer->lock);
+    replica->allowed_s = seconds;
+    replica->waited_s = 0;
+    pthread_mutex_unlock(&replica->trainer->lock);
+}
+
+bool replica_guard(struct replica *replica)
+{
+    pthread_mutex_lock(&replica->trainer->lock);
+    replica->guarded = !replica->abandoned;
+    pthread_mutex_unlock(&replica->trainer->lock);
+    return replica->guarded;
+}
+
+void replica_unguard(struct replica *replica)
+{
+    pthread_mutex_lock(&replica->trainer->lock);
+    replica->guarded = false;
+    pthread_mutex_unlock(&replica->trainer->lock);
+}
 
 static void finish_job(struct replica *replica, tutti_status status)
 {
+    replica->busy = false;
+    if (replica->abandoned) return; /* too late */
     replica->status = status;
     if (status != TUTTI_OK) snprintf(replica->message, sizeof(replica->message), "%s", status_message());
-    replica->busy = false;
 }
 
 static void *serve(void *argument)
@@ -424,7 +487,7 @@ void replica_do(struct replica *replica, tutti_status (*job)(struct replica *rep
 bool replica_is_busy(struct replica *replica)
 {
     pthread_mutex_lock(&replica->trainer->lock);
-    const bool busy = replica->busy;
+    const bool busy = replica->busy && !replica->abandoned;
     pthread_mutex_unlock(&replica->trainer->lock);
     return busy;
 }
@@ -437,10 +500,16 @@ void replica_start(
         return;
     }
     pthread_mutex_lock(&replica->trainer->lock);
-    while (replica->busy) pthread_cond_wait(&replica->trainer->changed, &replica->trainer->lock); /* a probe */
+    while (replica->busy && !replica->abandoned) faults_wait(replica->trainer); /* a probe */
+    if (replica->abandoned) {                                                   /* as replica_wait() tells */
+        pthread_mutex_unlock(&replica->trainer->lock);
+        return;
+    }
     replica->job = job;
     replica->argument = argument;
     replica->busy = true;
+    replica->waited_s = 0;
+    replica->allowed_s = faults_build_limit(replica);
     pthread_cond_broadcast(&replica->trainer->changed);
     pthread_mutex_unlock(&replica->trainer->lock);
 }
@@ -448,7 +517,7 @@ void replica_start(
 tutti_status replica_wait(struct replica *replica)
 {
     pthread_mutex_lock(&replica->trainer->lock);
-    while (replica->busy) pthread_cond_wait(&replica->trainer->changed, &replica->trainer->lock);
+    while (replica->busy && !replica->abandoned) faults_wait(replica->trainer);
     pthread_mutex_unlock(&replica->trainer->lock);
     if (replica->status != TUTTI_OK) status_set_message(replica->message);
     return replica->status;

@@ -59,6 +59,9 @@ struct replica {
     struct tutti_trainer *trainer;
     struct device *device;
     bool lost;        /* failed: gets no work any more */
+    bool torn;        /* failed while it updated its parameters: they may be of this step or of the last one */
+    bool not_finite;  /* some gradients of its last step */
+    bool suspect;     /* left out of this try: its numbers were not finite */
     int64_t capacity; /* samples that fit at once; a larger part is run as micro-batches */
     cl_mem parameters, gradients, states[OPTIMIZER_STATES];
     cl_mem sum;               /* gradients of all micro-batches; NULL until there is more than one */
@@ -79,6 +82,8 @@ struct replica {
     size_t write_count, write_capacity;
     double parameters_s;                  /* of the last transfer of all parameters to the device */
     struct step_constants *run_constants; /* host memory that uploads read until the work is done */
+    unsigned char *outputs;               /* what a device with a thread gives, before it is the caller's */
+    size_t output_capacity;
     float *run_losses;
     /* Gradients on the host, in the order of their arrival; `arrived` of them, guarded by the trainer's lock. */
     struct arrival *arrivals;
@@ -92,6 +97,10 @@ struct replica {
     void *argument;
     tutti_status status;
     char message[1024];
+    bool guarded;               /* in the caller's memory: not to be given up now */
+    bool abandoned;             /* took too long: its thread is, or was, stuck in the driver */
+    double waited_s, allowed_s; /* for the present phase of its job; see faults.c */
+    double pace_s;              /* the most seconds per sample that a step took, but for the first; 0: not known yet */
     /* For the report. */
     int64_t samples;
     double busy_s, build_s;
@@ -106,7 +115,10 @@ tutti_status replica_measure(struct replica *replica, int64_t samples);
 tutti_status replica_init(struct replica *replica);
 tutti_status replica_plan_first(struct replica *replica, int64_t samples);
 tutti_status replica_thread(struct replica *replica);
-void replica_free(struct replica *replica);
+/* False where its thread is stuck in the driver: then nothing is freed, ever. */
+bool replica_free(struct replica *replica);
+/* After the device had no memory left: it takes half as many samples at once from now on. False where that is none. */
+bool replica_shrink(struct replica *replica);
 /* The plan for a mode and number of samples, if it is in the cache. */
 struct cached_plan *replica_find(struct replica *replica, enum plan_mode mode, int64_t samples);
 /* The same, or made. */
@@ -114,7 +126,7 @@ tutti_status replica_plan(struct replica *replica, enum plan_mode mode, int64_t 
 /* Puts a plan into the cache, instead of the one unused for longest where it is full. */
 struct cached_plan *replica_keep(struct replica *replica, struct plan *plan);
 /* How a plan for this many samples is made. */
-struct plan_options replica_options(const struct replica *replica, enum plan_mode mode, int64_t samples);
+struct plan_options replica_options(struct replica *replica, enum plan_mode mode, int64_t samples);
 /* What the device needs to update its parameters by itself, in two steps: the first may run beside other work. */
 tutti_status replica_make_update(struct replica *replica);
 tutti_status replica_warm_update(struct replica *replica);
@@ -140,11 +152,19 @@ tutti_status background_wait(struct replica *replica);
 /* A job: takes what was made into use. */
 tutti_status background_adopt(struct replica *replica, void *unused);
 void background_free(struct replica *replica);
+/* Called by a job: what it does next may take so many seconds. */
+void replica_allow(struct replica *replica, double seconds);
+/* Called by a job before it touches memory that belongs to the caller, and after: in between it is not given up. False
+ * where it was given up before: the memory may not exist any more. */
+bool replica_guard(struct replica *replica);
+void replica_unguard(struct replica *replica);
 
 /* Jobs (run.c). */
 tutti_status replica_run(struct replica *replica, void *work); /* struct replica_work */
-/* Forgets the gradients that arrived and gives mapped ones back to the device; between two runs, by the trainer's
- * thread. */
+/* Forgets the gradients that arrived; between two runs, by the trainer's thread, which never calls a driver that may
+ * hang. */
+void replica_forget(struct replica *replica);
+/* Gives mapped gradients back to the device; by the replica's thread, before its next work. */
 tutti_status replica_release(struct replica *replica);
 /* Second set of gradients for micro-batches, and their launches. */
 tutti_status replica_make_sum(struct replica *replica);

@@ -97,11 +97,15 @@ char *tutti_explain(tutti_trainer *trainer, int position, bool passes)
     }
     tutti_device_report report;
     if (tutti_report(trainer, position, &report) != TUTTI_OK) return NULL;
-    struct explanation explanation = { .passes = passes };
-    explanation.samples = report.share > 0 ? report.share : trainer->batch;
-    if (explanation.samples > replica->capacity) explanation.samples = replica->capacity;
-    replica_start(replica, explain, &explanation);
-    if (replica_wait(replica) != TUTTI_OK) return NULL;
-    if (!explanation.text) explanation.text = memory_copy_text("");
-    return explanation.text;
+    struct explanation *explanation = memory_new(1, sizeof(*explanation));
+    if (!explanation) return NULL;
+    explanation->passes = passes;
+    explanation->samples = report.share > 0 ? report.share : trainer->batch;
+    if (explanation->samples > replica->capacity) explanation->samples = replica->capacity;
+    replica_start(replica, explain, explanation);
+    const tutti_status status = replica_wait(replica);
+    if (replica->abandoned) return NULL; /* it may still be written to */
+    char *text = status == TUTTI_OK && !explanation->text ? memory_copy_text("") : explanation->text;
+    free(explanation);
+    return text;
 }

@@ -15,6 +15,7 @@ struct run {
     struct replica_work *work;
     int64_t runs, part;                    /* micro-batches, and the samples of all but the last */
     const unsigned char *inputs, *targets; /* of this part: the caller's memory or staging */
+    unsigned char *outputs;                /* likewise */
     struct plan *plan;                     /* whose buckets leave */
     size_t parameter_writes;               /* of the writes, the first ones */
 };
@@ -90,7 +91,8 @@ done:
     return status;
 }
 
-/* Devices with memory of their own take samples from page-locked memory. */
+/* Devices with memory of their own take samples from page-locked memory. So do all that have a thread of their own:
+ * what a hanging device was given to read must not be the caller's memory, which does not wait for it. */
 static tutti_status stage_samples(struct run *run)
 {
     tutti_status status = TUTTI_OK;
@@ -101,7 +103,7 @@ static tutti_status stage_samples(struct run *run)
     run->inputs = (const unsigned char *)work->inputs + (size_t)work->first * trainer->input_bytes;
     run->targets =
         work->targets ? (const unsigned char *)work->targets + (size_t)work->first * trainer->target_bytes : NULL;
-    if (replica->device->can.unified) return TUTTI_OK;
+    if (replica->device->can.unified && !trainer->threaded) return TUTTI_OK;
     const size_t inputs = samples * trainer->input_bytes;
     const size_t bytes = inputs + samples * trainer->target_bytes;
     if (replica->upload.bytes < bytes) {
@@ -110,11 +112,12 @@ static tutti_status stage_samples(struct run *run)
         TRY(staging_new(replica->device, bytes, &replica->upload));
     }
     unsigned char *staging = replica->upload.pointer;
+    if (!replica_guard(replica)) FAIL(TUTTI_DEVICE_LOST, "given up");
     memcpy(staging, run->inputs, inputs);
+    if (run->targets) memcpy(staging + inputs, run->targets, samples * trainer->target_bytes);
+    replica_unguard(replica);
     run->inputs = staging;
-    if (!run->targets) goto done;
-    memcpy(staging + inputs, run->targets, samples * trainer->target_bytes);
-    run->targets = staging + inputs;
+    if (run->targets) run->targets = staging + inputs;
 done:
     return status;
 }
@@ -141,6 +144,31 @@ done:
 }
 
 /* ---------------------------------------------------------------------------------------------- going out ---- */
+
+/* Where the device's outputs go: to the caller, or first into memory of the replica's own, as above. */
+static tutti_status stage_outputs(struct run *run)
+{
+    struct replica *replica = run->replica;
+    const size_t bytes = (size_t)run->work->samples * run->trainer->output_bytes;
+    if (!run->work->outputs) return TUTTI_OK;
+    run->outputs = (unsigned char *)run->work->outputs + (size_t)run->work->first * run->trainer->output_bytes;
+    if (!run->trainer->threaded) return TUTTI_OK;
+    void *array = replica->outputs;
+    const tutti_status status = memory_grow(&array, &replica->output_capacity, bytes, 1);
+    replica->outputs = run->outputs = array;
+    return status;
+}
+
+static tutti_status deliver_outputs(struct run *run)
+{
+    const struct replica_work *work = run->work;
+    const size_t bytes = (size_t)work->samples * run->trainer->output_bytes;
+    if (!work->outputs || !run->trainer->threaded) return TUTTI_OK;
+    if (!replica_guard(run->replica)) return fail(TUTTI_DEVICE_LOST, "given up");
+    memcpy((unsigned char *)work->outputs + (size_t)work->first * run->trainer->output_bytes, run->outputs, bytes);
+    replica_unguard(run->replica);
+    return TUTTI_OK;
+}
 
 static tutti_status add_arrival(
     struct replica *replica, int64_t first, int64_t count, const float *data, cl_event event)
@@ -212,12 +240,17 @@ done:
     return status;
 }
 
-tutti_status replica_release(struct replica *replica)
+void replica_forget(struct replica *replica)
 {
-    tutti_status status = TUTTI_OK;
+    if (replica->abandoned) return; /* its thread may be there */
     for (size_t i = 0; i < replica->arrival_count; i++)
         if (replica->arrivals[i].event) clReleaseEvent(replica->arrivals[i].event);
     replica->arrival_count = replica->arrived = 0;
+}
+
+tutti_status replica_release(struct replica *replica)
+{
+    tutti_status status = TUTTI_OK;
     if (!replica->mapped) return TUTTI_OK;
     float *mapped = replica->mapped;
     replica->mapped = NULL;
@@ -237,6 +270,7 @@ static tutti_status enqueue_update(struct run *run)
     struct replica *replica = run->replica;
     struct launch_list *update = run->runs > 1 ? &replica->update_sum : &replica->update;
     TRY(enqueue_write(replica, replica->constants, &replica->run_constants[0], sizeof(struct step_constants)));
+    replica->torn = true;
     TRY(launch_list_enqueue(update, 0, update->count, NULL));
     replica->generation++;
 done:
@@ -279,8 +313,7 @@ static tutti_status download_results(
                    (size_t)number * 2 * sizeof(float), 2 * sizeof(float), 0, NULL, NULL),
             "copying losses on '%s'", replica->device->can.name);
     if (run->work->outputs) {
-        unsigned char *to =
-            (unsigned char *)run->work->outputs + (size_t)(run->work->first + done_samples) * trainer->output_bytes;
+        unsigned char *to = run->outputs + (size_t)done_samples * trainer->output_bytes;
         CL_TRY(clEnqueueReadBuffer(replica->device->queue, plan->buffers[plan->output], CL_FALSE, 0,
                    (size_t)samples * trainer->output_bytes, to, 0, NULL, NULL),
             "reading outputs from '%s'", replica->device->can.name);
@@ -367,7 +400,10 @@ static tutti_status await_results(struct run *run)
     struct replica *replica = run->replica;
     struct replica_work *work = run->work;
     work->loss = work->correct = 0;
-    if (work->mode == PLAN_INFER) return device_wait(replica->device);
+    if (work->mode == PLAN_INFER) {
+        TRY(device_wait(replica->device));
+        return deliver_outputs(run);
+    }
     TRY(buffer_read(replica->device, replica->losses, 0, replica->run_losses, 2 * (size_t)run->runs * sizeof(float)));
     for (int64_t i = 0; i < run->runs; i++) {
         work->loss += replica->run_losses[2 * i];
@@ -377,14 +413,24 @@ done:
     return status;
 }
 
+/* Of the slowest step but the first, which may have compiled kernels. */
+static void note_pace(struct replica *replica, double seconds)
+{
+    if (replica->samples > 0 && seconds > replica->pace_s) replica->pace_s = seconds;
+}
+
 tutti_status replica_run(struct replica *replica, void *argument)
 {
     tutti_status status = TUTTI_OK;
     struct run run = { .replica = replica, .trainer = replica->trainer, .work = argument };
     const bool training = run.work->mode == PLAN_TRAIN;
-    TRY(divide(&run));
+    replica_allow(replica, faults_step_limit(replica, run.work->samples));
+    TRY(replica_release(replica));
+    TRY(divide(&run)); /* may make plans, which takes its own time */
     const double start = clock_seconds();
+    replica_allow(replica, faults_step_limit(replica, run.work->samples));
     TRY(stage_samples(&run));
+    TRY(stage_outputs(&run));
     TRY(upload_parameters(&run));
     if (training) replica->sum_is_gradient = run.runs > 1;
     for (int64_t number = 0; number < run.runs; number++) TRY(enqueue_micro_batch(&run, number));
@@ -394,10 +440,12 @@ tutti_status replica_run(struct replica *replica, void *argument)
     TRY(await_arrivals(replica));
     TRY(await_results(&run));
     note_times(&run, start);
+    replica->torn = false;
     if (run.work->probe) goto done;
     replica->version = run.work->version;
     if (run.parameter_writes > 0) replica->parameters_s = write_seconds(replica, run.parameter_writes);
     if (!training) goto done;
+    note_pace(replica, run.work->seconds / (double)run.work->samples);
     replica->busy_s += run.work->seconds;
     replica->samples += run.work->samples;
 done:
@@ -407,7 +455,7 @@ done:
         char message[1024];
         strncpy(message, status_message(), sizeof(message) - 1);
         message[sizeof(message) - 1] = '\0';
-        device_wait(replica->device);
+        if (!replica->abandoned) device_wait(replica->device);
         status_set_message(message);
         replica->version = 0; /* its parameters may be half written */
         replica->last = NULL;

@@ -53,8 +53,13 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
     if (training->batch < 0 || training->batch > INT32_MAX)
         return fail(
             TUTTI_INVALID, "the batch is %lld: it must be between 1 and 2147483647", (long long)training->batch);
+    if (!(training->step_limit_s >= 0) || !(training->build_limit_s >= 0))
+        return fail(TUTTI_INVALID, "the time limits are %g and %g seconds: they cannot be negative",
+            training->step_limit_s, training->build_limit_s);
     if (training->micro_batch < 0)
         return fail(TUTTI_INVALID, "the micro-batch is %lld: it must be at least 1", (long long)training->micro_batch);
+    trainer->step_limit_s = training->step_limit_s;
+    trainer->build_limit_s = training->build_limit_s;
     trainer->seed = training->seed;
     trainer->exact = training->exact;
     trainer->tune = training->tune;
@@ -92,28 +97,6 @@ static tutti_status make_arenas(tutti_trainer *trainer)
     return TUTTI_OK;
 }
 
-/* What a device may do to be taken for lost while others go on; anything else is the caller's to hear at once. */
-static bool is_device_fault(tutti_status status)
-{
-    return status == TUTTI_DEVICE || status == TUTTI_DEVICE_LOST || status == TUTTI_DEVICE_MEMORY ||
-        status == TUTTI_BUILD || status == TUTTI_WRONG_RESULT;
-}
-
-tutti_status trainer_lose(tutti_trainer *trainer, struct replica *replica, tutti_status status)
-{
-    int left = 0;
-    for (int i = 0; i < trainer->count; i++) left += !trainer->replicas[i].lost;
-    if (!is_device_fault(status) || left == 1) return status;
-    replica->lost = true;
-    log_warn(&trainer->runtime->log, "device %d, '%s', is lost, %d of %d go on: %s", replica->device->index,
-        replica->device->can.name, left - 1, trainer->count, status_message());
-    if (trainer->newest == replica) { /* it trained alone: its parameters are as they were before this step */
-        const tutti_status fetched = trainer_fetch(trainer);
-        if (fetched != TUTTI_OK) return status_context(fetched, "the lost device had the newest parameters");
-    }
-    return trainer->automatic ? adapt_lost(trainer, replica) : TUTTI_OK;
-}
-
 /* A job of one replica: everything of it that is made before the first step. */
 static tutti_status build(struct replica *replica, void *argument)
 {
@@ -134,7 +117,7 @@ static tutti_status make_replicas(tutti_trainer *trainer)
         trainer->replicas[i].trainer = trainer;
         trainer->replicas[i].device = &trainer->runtime->devices[i];
         pthread_mutex_init(&trainer->replicas[i].making, NULL);
-        if (trainer->exchange) TRY(replica_thread(&trainer->replicas[i]));
+        if (trainer->threaded) TRY(replica_thread(&trainer->replicas[i]));
     }
     for (int i = 0; i < trainer->count; i++) replica_start(&trainer->replicas[i], build, &trainer->parts[i]);
     for (int i = 0; i < trainer->count; i++) {
@@ -150,6 +133,7 @@ static tutti_status trainer_init(tutti_trainer *trainer, const tutti_training *t
     tutti_status status = TUTTI_OK;
     trainer->count = trainer->runtime->count;
     trainer->exchange = trainer->count > 1;
+    trainer->threaded = trainer->exchange || (training && training->step_limit_s > 0);
     trainer->replicas = memory_new((size_t)trainer->count, sizeof(*trainer->replicas));
     trainer->works = memory_new((size_t)trainer->count, sizeof(*trainer->works));
     trainer->shares = memory_new((size_t)trainer->count, sizeof(*trainer->shares));
@@ -172,6 +156,7 @@ tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const 
 {
     tutti_status status = TUTTI_OK;
     tutti_trainer *trainer = NULL;
+    pthread_condattr_t attributes;
     if (!network) FAIL(TUTTI_INVALID, "tutti_compile() needs a network");
     TRY(tutti_network_status(network));
     trainer = memory_new(1, sizeof(*trainer));
@@ -180,7 +165,10 @@ tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const 
     trainer->runtime = network->runtime;
     trainer->output = output;
     pthread_mutex_init(&trainer->lock, NULL);
-    pthread_cond_init(&trainer->changed, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC); /* faults_wait() */
+    pthread_cond_init(&trainer->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
     TRY(trainer_init(trainer, training));
     return trainer;
 done:
@@ -201,8 +189,10 @@ static void free_arenas(tutti_trainer *trainer)
 
 void tutti_trainer_free(tutti_trainer *trainer)
 {
+    bool stuck = false;
     if (!trainer) return;
-    for (int i = 0; trainer->replicas && i < trainer->count; i++) replica_free(&trainer->replicas[i]);
+    for (int i = 0; trainer->replicas && i < trainer->count; i++) stuck |= !replica_free(&trainer->replicas[i]);
+    if (stuck) return; /* a thread that hangs in a driver may come back and use the rest */
     adapt_close(trainer);
     thread_pool_free(trainer->pool);
     free_arenas(trainer);
@@ -223,6 +213,10 @@ tutti_status trainer_fetch(tutti_trainer *trainer)
     struct replica *replica = trainer->newest;
     const size_t trained = (size_t)trainer->network->trained_floats, total = (size_t)trainer->network->total_floats;
     if (!replica) return TUTTI_OK; /* nothing was trained since */
+    if (replica->torn)
+        return fail(TUTTI_DEVICE_LOST,
+            "device %d, '%s', failed while it updated the parameters: nobody knows of which step they are",
+            replica->device->index, replica->device->can.name);
     if (!trainer->parameters) trainer->parameters = memory_new(total, sizeof(float));
     if (!trainer->parameters) return TUTTI_NO_MEMORY;
     TRY(buffer_read(replica->device, replica->parameters, 0, trainer->parameters, total * sizeof(float)));
@@ -251,15 +245,21 @@ void trainer_changed(tutti_trainer *trainer)
 tutti_status trainer_divide(const tutti_trainer *trainer, int64_t samples, int64_t *parts)
 {
     double sum = 0;
+    int left = 0;
     struct share *shares = memory_new((size_t)trainer->count, sizeof(*shares));
     if (!shares) return TUTTI_NO_MEMORY;
     for (int i = 0; i < trainer->count; i++) {
         shares[i] = trainer->shares[i];
-        if (trainer->replicas[i].lost) shares[i].weight = 0;
+        if (trainer->replicas[i].lost || trainer->replicas[i].suspect) shares[i].weight = 0;
         sum += shares[i].weight;
     }
-    for (int i = 0; i < trainer->count && sum == 0; i++) shares[i].weight = !trainer->replicas[i].lost;
-    const tutti_status status = shares_divide(shares, trainer->count, samples, parts);
+    for (int i = 0; i < trainer->count && sum == 0; i++) {
+        shares[i].weight = !trainer->replicas[i].lost && !trainer->replicas[i].suspect;
+        left += !trainer->replicas[i].lost;
+    }
+    const tutti_status status = sum > 0 || left > 0
+        ? shares_divide(shares, trainer->count, samples, parts)
+        : fail(TUTTI_DEVICE_LOST, "no device is left: see the system's log, then 'tutti devices --check'");
     free(shares);
     return status;
 }
@@ -275,7 +275,7 @@ static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *
 {
     tutti_status status = TUTTI_OK, exchanged = TUTTI_OK;
     int64_t first = 0;
-    *again = false;
+    *again = trainer->not_finite = false;
     struct replica *alone = work->mode == PLAN_TRAIN ? alone_of(trainer) : NULL;
     TRY(trainer_divide(trainer, work->samples, trainer->parts));
     for (int i = 0; i < trainer->count; i++)
@@ -288,17 +288,17 @@ static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *
         trainer->works[i].version = trainer->version;
         trainer->works[i].update = alone != NULL;
         first += trainer->parts[i];
-        (alone ? replica_do : replica_start)(&trainer->replicas[i], replica_run, &trainer->works[i]);
+        (alone && trainer->step_limit_s == 0 ? replica_do : replica_start)(
+            &trainer->replicas[i], replica_run, &trainer->works[i]);
     }
     if (!alone && work->mode == PLAN_TRAIN) exchanged = exchange_sum(trainer);
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->parts[i] == 0) continue;
-        tutti_status one = replica_wait(&trainer->replicas[i]);
-        const tutti_status released = replica_release(&trainer->replicas[i]);
-        if (one == TUTTI_OK) one = released;
+        const tutti_status one = replica_wait(&trainer->replicas[i]);
+        replica_forget(&trainer->replicas[i]);
         if (one == TUTTI_OK) continue;
         *again = true;
-        if (status == TUTTI_OK) status = trainer_lose(trainer, &trainer->replicas[i], one);
+        if (status == TUTTI_OK) status = trainer_shrink_or_lose(trainer, &trainer->replicas[i], one);
     }
     if (status == TUTTI_OK) status = exchanged;
 done:
@@ -310,7 +310,10 @@ static tutti_status run_all(tutti_trainer *trainer, const struct replica_work *w
 {
     tutti_status status = TUTTI_OK;
     bool again = true;
-    while (again) TRY(run_once(trainer, work, &again));
+    while (again) {
+        TRY(run_once(trainer, work, &again));
+        if (!again && work->mode == PLAN_TRAIN && !alone_of(trainer)) TRY(faults_check(trainer, &again));
+    }
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->parts[i] == 0) continue;
         sums->loss += trainer->works[i].loss;
@@ -382,11 +385,15 @@ tutti_status trainer_step(
     if (trainer->automatic) TRY(adapt_before(trainer, samples));
     const double start = clock_seconds();
     TRY(run_all(trainer, &work, sums));
-    if (!isfinite(sums->loss))
+    if (!isfinite(sums->loss) || trainer->not_finite)
         FAIL(TUTTI_NOT_FINITE,
-            "the loss is %s at step %lld: nothing was updated; lower the learning rate (%g) or look for "
+            "the %s %s at step %lld: nothing was updated; lower the learning rate (%g) or look for "
             "NaN in the data",
-            isnan(sums->loss) ? "NaN" : "infinite", (long long)step + 1, trainer->optimizer.learning_rate);
+            isfinite(sums->loss) ? "gradients are" : "loss is",
+            isnan(sums->loss)          ? "NaN"
+                : isfinite(sums->loss) ? "not finite"
+                                       : "infinite",
+            (long long)step + 1, trainer->optimizer.learning_rate);
     update(trainer, &work.constants);
     const double seconds = clock_seconds() - start;
     note_times(trainer, seconds);

@@ -36,6 +36,8 @@ struct tutti_trainer {
     bool automatic; /* shares by speed */
     struct balance balance;
     struct adaption *adaption;
+    bool threaded;                      /* a thread for each device: several, or a time limit */
+    double step_limit_s, build_limit_s; /* 0: automatic, see faults.c */
     struct thread_pool *pool;
     pthread_mutex_t lock; /* guards what replicas' threads tell: busy, status, arrivals */
     pthread_cond_t changed;
@@ -49,7 +51,8 @@ struct tutti_trainer {
     /* For the report, of all steps since it was reset. */
     int64_t timed_steps;
     double step_s;
-    bool stepped; /* there is a last step, whose gradients can be asked for */
+    bool not_finite; /* some of the last step's summed gradients */
+    bool stepped;    /* there is a last step, whose gradients can be asked for */
 
     struct position position;
     bool resumed; /* the next fit goes on from `position` instead of beginning */
@@ -70,9 +73,6 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
     int64_t samples, struct replica_work *sums, float *outputs);
 void metrics_set(const tutti_trainer *trainer, double loss, double correct, int64_t samples, tutti_metrics *metrics);
 
-/* Takes note of a replica's failure. TUTTI_OK when others can go on without it; the last one is never given up. */
-tutti_status trainer_lose(tutti_trainer *trainer, struct replica *replica, tutti_status status);
-
 /* adapt.c: automatic shares. After the replicas are made; before a step, when a division whose plans are ready is taken
  * into use; after one that took `seconds`; when a replica is lost. */
 tutti_status adapt_open(tutti_trainer *trainer);
@@ -84,6 +84,22 @@ tutti_status adapt_lost(tutti_trainer *trainer, const struct replica *replica);
 void adapt_change(tutti_trainer *trainer);
 /* The one replica that trains, and updates itself; NULL where gradients are exchanged. */
 struct replica *adapt_alone(tutti_trainer *trainer);
+
+/* faults.c. Takes note of a replica's failure. TUTTI_OK when others can do its work; the last device is never given up,
+ * unless it hangs. */
+tutti_status trainer_lose(tutti_trainer *trainer, struct replica *replica, tutti_status status);
+/* The same, but a device whose memory is full goes on with fewer samples at once. */
+tutti_status trainer_shrink_or_lose(tutti_trainer *trainer, struct replica *replica, tutti_status status);
+/* Whether a failure is a device's, and not the caller's or the host's. */
+bool is_device_fault(tutti_status status);
+/* After a training step in which no device failed: whether its numbers can be trusted. *again: not yet, some devices
+ * are left out for another try. */
+tutti_status faults_check(tutti_trainer *trainer, bool *again);
+/* Under the lock: waits for `changed`, or a moment; gives up the devices that take longer than they may. */
+void faults_wait(tutti_trainer *trainer);
+/* Seconds that a replica may take to make plans, or for this many samples. */
+double faults_build_limit(const struct replica *replica);
+double faults_step_limit(const struct replica *replica, int64_t samples);
 
 /* exchange.c: sums the replicas' gradients into trainer->gradients while they arrive; returns when all replicas are
  * done. */

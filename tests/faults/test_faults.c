@@ -21,6 +21,9 @@ static const struct fault_layer *layer;
 static float images[STEPS * SAMPLES * PIXELS];
 static int32_t labels[STEPS * SAMPLES];
 static int passed, failed;
+/* For a step that takes a few ms; for building, without compiling, what takes some more. */
+#define STEP_LIMIT_S 0.3
+#define BUILD_LIMIT_S 1.5
 
 #define NAME_OF(name, text) text,
 static const char *const kind_names[] = { LAYER_KINDS(NAME_OF) "any" };
@@ -75,10 +78,11 @@ done:
     return status;
 }
 
-static tutti_status session_compile(struct session *session)
+static tutti_status session_compile(struct session *session, double build_limit_s)
 {
     const tutti_training training = {
-        .momentum = 0.9f, .learning_rate = 0.05f, .batch = SAMPLES, .seed = 7, .sharing = TUTTI_SHARES_EQUAL
+        .momentum = 0.9f, .learning_rate = 0.05f, .batch = SAMPLES, .seed = 7, .sharing = TUTTI_SHARES_EQUAL,
+        .build_limit_s = build_limit_s
     };
     const tutti_tensor output = network_make(session->network);
     session->trainer = tutti_compile(session->network, output, &training);
@@ -124,13 +128,21 @@ static tutti_status session_parameters(struct session *session, struct outcome *
 
 enum phase { PHASE_STEP, PHASE_BUILD };
 
+/* Columns of the table: actions, and a call that fails for want of memory. */
+enum { NO_MEMORY = LAYER_ACTION_COUNT, COLUMNS };
+
 struct fault {
     enum phase phase;
     int victim; /* which of the two devices */
     struct layer_order order;
 };
 
-/* Where a training was before the step that is broken, so that one session serves many cases. */
+static bool is_hang(const struct fault *fault)
+{
+    return fault->order.action == LAYER_HANG_CALL || fault->order.action == LAYER_HANG_DEVICE;
+}
+
+/* Where a training began, so that one session serves many cases. */
 struct snapshot {
     float *parameters, *state;
     struct position position;
@@ -155,6 +167,18 @@ static struct snapshot snapshot_take(const struct session *session)
     };
 }
 
+/* A device that hung was let go: its thread comes back, and ends because nobody waits for it any more. */
+static void revive(struct replica *replica)
+{
+    if (replica->abandoned) {
+        pthread_join(replica->thread, NULL);
+        replica->abandoned = replica->stop = false;
+        replica_forget(replica);
+        if (replica_thread(replica) != TUTTI_OK) abort();
+    }
+    replica->lost = false;
+}
+
 /* The devices were never really lost: the layer is. */
 static void snapshot_restore(const struct snapshot *snapshot, struct session *session)
 {
@@ -163,7 +187,7 @@ static void snapshot_restore(const struct snapshot *snapshot, struct session *se
     memcpy(trainer->states[0], snapshot->state, (size_t)trainer->network->trained_floats * sizeof(float));
     trainer->position = snapshot->position;
     for (int i = 0; i < trainer->count; i++) {
-        trainer->replicas[i].lost = false;
+        revive(&trainer->replicas[i]);
         trainer->replicas[i].capacity = snapshot->capacity[i];
     }
     trainer_changed(trainer);
@@ -183,11 +207,11 @@ static void give(const struct session *session, const struct fault *fault)
     layer->give(&order);
 }
 
-/* From the first step that may be broken to the end; the order is taken back after that step. */
-static tutti_status finish(struct session *session, const struct fault *fault, struct outcome *outcome)
+/* All steps; an order is taken back after the step that it breaks. */
+static tutti_status train(struct session *session, const struct fault *fault, struct outcome *outcome)
 {
     tutti_status status = TUTTI_OK;
-    for (int step = BROKEN_STEP; step < STEPS; step++) {
+    for (int step = 0; step < STEPS; step++) {
         if (step == BROKEN_STEP && fault && fault->phase == PHASE_STEP) give(session, fault);
         status = session_step(session, step, &outcome->losses[step]);
         if (step == BROKEN_STEP && fault && fault->phase == PHASE_STEP) {
@@ -202,31 +226,29 @@ done:
     return status;
 }
 
-/* Compiles, with a fault on the way or without one, and takes the steps before the one that may be broken. */
-static tutti_status begin(struct session *session, const struct fault *fault, struct outcome *outcome)
+/* Compiles, with a fault on the way or without one. */
+static tutti_status build(struct session *session, const struct fault *fault, struct outcome *outcome)
 {
     tutti_status status = TUTTI_OK;
     session->network = tutti_network_new(session->runtime);
     if (fault) give(session, fault);
-    status = session_compile(session);
+    status = session_compile(session, fault && is_hang(fault) ? BUILD_LIMIT_S : 0);
     if (fault) {
         take_counts();
         outcome->broken = layer->broken();
         layer->give(NULL);
     }
-    for (int step = 0; step < BROKEN_STEP && status == TUTTI_OK; step++)
-        status = session_step(session, step, &outcome->losses[step]);
     return status;
 }
 
 /* NULL, or what is different. */
-static const char *difference(const struct outcome *found, const struct outcome *wanted, int first_step)
+static const char *difference(const struct outcome *found, const struct outcome *wanted)
 {
     static char text[160];
     const double limit = tolerance(TOLERANCE_DIVISION, 0);
     double largest = 0;
     if (found->count != wanted->count) return "the number of parameters differs";
-    for (int step = first_step; step < STEPS; step++)
+    for (int step = 0; step < STEPS; step++)
         if (!(fabs(found->losses[step] - wanted->losses[step]) <= limit * fabs(wanted->losses[step]))) {
             snprintf(text, sizeof(text), "the loss of step %d is %.9g, not %.9g", step + 1, found->losses[step],
                 wanted->losses[step]);
@@ -247,20 +269,27 @@ static const char *difference(const struct outcome *found, const struct outcome 
 struct cell {
     long tried, survived;
 };
-static struct cell table[2][LAYER_KIND_COUNT][LAYER_ACTION_COUNT];
+static struct cell table[2][LAYER_KIND_COUNT][COLUMNS];
+
+static int column_of(const struct layer_order *order)
+{
+    return order->code == CL_MEM_OBJECT_ALLOCATION_FAILURE ? NO_MEMORY : (int)order->action;
+}
 
 static void print_table(enum phase phase, const char *title)
 {
+    static const int columns[] = { LAYER_FAIL, LAYER_LOSE, NO_MEMORY, LAYER_NAN, LAYER_HANG_CALL, LAYER_HANG_DEVICE };
     printf("\n%s: tried/survived\n%-10s", title, "");
-    for (int action = LAYER_FAIL; action < LAYER_SLOW; action++) printf(" %12s", action_names[action]);
+    for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+        printf(" %12s", columns[i] == NO_MEMORY ? "no memory" : action_names[columns[i]]);
     printf("\n");
     for (int kind = 0; kind < LAYER_KIND_COUNT; kind++) {
         long any = 0;
-        for (int action = 0; action < LAYER_ACTION_COUNT; action++) any += table[phase][kind][action].tried;
+        for (int column = 0; column < COLUMNS; column++) any += table[phase][kind][column].tried;
         if (!any) continue;
         printf("%-10s", kind_names[kind]);
-        for (int action = LAYER_FAIL; action < LAYER_SLOW; action++) {
-            const struct cell *cell = &table[phase][kind][action];
+        for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
+            const struct cell *cell = &table[phase][kind][columns[i]];
             char text[32] = "-";
             if (cell->tried) snprintf(text, sizeof(text), "%ld/%ld", cell->tried, cell->survived);
             printf(" %12s", text);
@@ -276,7 +305,7 @@ static struct outcome reference; /* of a run on the first device alone */
 static void judge(const struct fault *fault, const struct outcome *outcome, const char *text)
 {
     const struct layer_order *order = &fault->order;
-    struct cell *cell = &table[fault->phase][order->kind][order->action];
+    struct cell *cell = &table[fault->phase][order->kind][column_of(order)];
     if (outcome->broken == 0 && !text) return; /* there was nothing to break */
     cell->tried++;
     cell->survived += !text;
@@ -291,8 +320,13 @@ static void try_step(const struct fault *fault)
 {
     struct outcome outcome = { .status = TUTTI_OK };
     snapshot_restore(&before, &pair);
-    outcome.status = finish(&pair, fault, &outcome);
-    judge(fault, &outcome, outcome.status ? status_message() : difference(&outcome, &reference, BROKEN_STEP));
+    outcome.status = train(&pair, fault, &outcome);
+    const char *text = outcome.status ? status_message() : difference(&outcome, &reference);
+    const struct replica *victim = &pair.trainer->replicas[fault->victim];
+    const bool no_memory = column_of(&fault->order) == NO_MEMORY && outcome.broken > 0;
+    if (!text && no_memory && (victim->lost || victim->capacity >= before.capacity[fault->victim]))
+        text = "the device was not kept with fewer samples at once";
+    judge(fault, &outcome, text);
     free(outcome.parameters);
 }
 
@@ -300,9 +334,9 @@ static void try_build(const struct fault *fault)
 {
     struct outcome outcome = { .status = TUTTI_OK };
     struct session session = { .runtime = pair.runtime };
-    outcome.status = begin(&session, fault, &outcome);
-    if (outcome.status == TUTTI_OK) outcome.status = finish(&session, fault, &outcome);
-    judge(fault, &outcome, outcome.status ? status_message() : difference(&outcome, &reference, 0));
+    outcome.status = build(&session, fault, &outcome);
+    if (outcome.status == TUTTI_OK) outcome.status = train(&session, fault, &outcome);
+    judge(fault, &outcome, outcome.status ? status_message() : difference(&outcome, &reference));
     free(outcome.parameters);
     session.runtime = NULL;
     session_close(&session);
@@ -326,6 +360,50 @@ static void try_all(enum phase phase, int victim, enum layer_action action, int 
             try(&fault);
         }
     }
+}
+
+/* All devices fail for good in a step: what the steps before gave is saved, and another run goes on from there. */
+static void lose_all(void *user, const tutti_progress *progress)
+{
+    (void)user;
+    if (progress->total_steps == BROKEN_STEP)
+        layer->give(&(struct layer_order) { .kind = LAYER_LAUNCH, .at = 3, .action = LAYER_LOSE });
+}
+
+static tutti_status save_and_resume(const char *name, struct outcome *outcome)
+{
+    tutti_status status = TUTTI_OK;
+    struct session later = { 0 };
+    tutti_fitting fitting = { .no_shuffle = true, .save = name, .progress = lose_all };
+    snapshot_restore(&before, &pair);
+    status = tutti_fit(pair.trainer, images, labels, STEPS * SAMPLES, &fitting);
+    layer->give(NULL);
+    if (!is_device_fault(status)) FAIL(TUTTI_INTERNAL, "the run without devices ended with status %d", status);
+    if (!strstr(status_message(), ", saved after step 1:"))
+        FAIL(TUTTI_INTERNAL, "the message does not tell of the checkpoint: %s", status_message());
+    fitting = (tutti_fitting) { .no_shuffle = true, .resume = name };
+    TRY(session_open(&later, "0"));
+    TRY(build(&later, NULL, outcome));
+    TRY(tutti_fit(later.trainer, images, labels, STEPS * SAMPLES, &fitting));
+    memcpy(outcome->losses, reference.losses, sizeof(outcome->losses)); /* tutti_fit gives their mean alone */
+    TRY(session_parameters(&later, outcome));
+done:
+    session_close(&later);
+    return status;
+}
+
+static void try_no_device_left(void)
+{
+    char folder[] = "/tmp/tutti-faults-XXXXXX", name[64], command[64];
+    struct outcome outcome = { .status = TUTTI_OK };
+    if (!mkdtemp(folder)) abort();
+    snprintf(name, sizeof(name), "%s/saved", folder);
+    snprintf(command, sizeof(command), "rm -r '%s'", folder);
+    const char *text = save_and_resume(name, &outcome) ? status_message() : difference(&outcome, &reference);
+    if (text) printf("FAILED: no device left: %s\n", text);
+    *(text ? &failed : &passed) += 1;
+    if (system(command)) printf("cannot remove %s\n", folder);
+    free(outcome.parameters);
 }
 
 /* ------------------------------------------------------------------------------------------------------ main ---- */
@@ -359,13 +437,14 @@ static tutti_status prepare(void)
     struct session one = { 0 };
     struct outcome two = { .status = TUTTI_OK };
     TRY(session_open(&one, "0"));
-    TRY(begin(&one, NULL, &reference));
-    TRY(finish(&one, NULL, &reference));
+    TRY(build(&one, NULL, &reference));
+    TRY(train(&one, NULL, &reference));
     TRY(session_open(&pair, "0,1"));
-    TRY(begin(&pair, NULL, &two));
+    TRY(build(&pair, NULL, &two));
     before = snapshot_take(&pair);
-    TRY(finish(&pair, NULL, &two));
-    const char *text = difference(&two, &reference, 0);
+    pair.trainer->step_limit_s = STEP_LIMIT_S;
+    TRY(train(&pair, NULL, &two));
+    const char *text = difference(&two, &reference);
     if (text) FAIL(TUTTI_INTERNAL, "without faults: %s", text);
 done:
     free(two.parameters);
@@ -393,8 +472,16 @@ int main(void)
         try_all(PHASE_STEP, victim, LAYER_FAIL, CL_OUT_OF_RESOURCES, LONG_MAX);
         try_all(PHASE_STEP, victim, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE, LONG_MAX);
     }
+    try_all(PHASE_STEP, 1, LAYER_FAIL, CL_MEM_OBJECT_ALLOCATION_FAILURE, LONG_MAX);
+    try_all(PHASE_BUILD, 1, LAYER_FAIL, CL_MEM_OBJECT_ALLOCATION_FAILURE, LONG_MAX);
+    try_all(PHASE_STEP, 1, LAYER_NAN, 0, LONG_MAX);
+    try_all(PHASE_STEP, 0, LAYER_NAN, 0, LONG_MAX);
+    try_all(PHASE_STEP, 1, LAYER_HANG_CALL, 0, LONG_MAX);
+    try_all(PHASE_STEP, 1, LAYER_HANG_DEVICE, 0, LONG_MAX);
     try_all(PHASE_BUILD, 1, LAYER_FAIL, CL_OUT_OF_RESOURCES, LONG_MAX);
     try_all(PHASE_BUILD, 1, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE, LONG_MAX);
+    try_all(PHASE_BUILD, 1, LAYER_HANG_CALL, 0, 1);
+    try_no_device_left();
     print_table(PHASE_STEP, "One training step");
     print_table(PHASE_BUILD, "Building");
     session_close(&pair);
