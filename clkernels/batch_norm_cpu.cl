@@ -16,7 +16,7 @@
  * 2 clip; MASK_FROM_Y 1: y is an argument, 0: it is recomputed; DADD, DX 1: this output is wanted; STREAM 1: y and dx
  * bypass the cache, for tensors larger than it.
  * Lanes past C: gamma and beta count as 0 there, and dy is 0, so every output is 0. */
-#include "vector.h"
+#include "element.h"
 #include "epilogue.h"
 #include "normalised.h"
 #include "step.h"
@@ -33,14 +33,14 @@
 #ifndef DX
 #define DX 1
 #endif
-#if STREAM && defined(__clang__)
-#define PUT(v, i, p) __builtin_nontemporal_store(v, (global VF *)(p) + (i))
+#if STREAM
+#define PUT(v, i, p) STREAM_AS(OUT0_TYPE, v, i, p)
 #else
-#define PUT(v, i, p) VSTORE(v, i, p)
+#define PUT(v, i, p) STORE_AS(OUT0_TYPE, v, i, p)
 #endif
 #define U 4 /* independent accumulators hide the latency of the additions */
 #if ADD
-#define ADD_PARAMETER global const float *add,
+#define ADD_PARAMETER global const add_t *add,
 #define ADD_ARGUMENT add,
 #else
 #define ADD_PARAMETER
@@ -68,7 +68,7 @@ INLINE void channels_store(VF v, global float *p, int cb, int C)
         const int i0 = max(p0 - n * HW, 0), i1 = min(p1 - n * HW, HW);
 
 /* *s = sum(x - shift), *q = sum((x - shift)^2). shift, a sample of the channel, keeps E[x^2] - E[x]^2 from cancelling. */
-INLINE void sums(global const float *x, int p0, int p1, int CB, int cb, int HW, VF shift, VF *s, VF *q)
+INLINE void sums(global const in0_t *x, int p0, int p1, int CB, int cb, int HW, VF shift, VF *s, VF *q)
 {
     VF st = (VF)(0.0f), qt = (VF)(0.0f);
     FOR_PLANES
@@ -77,13 +77,13 @@ INLINE void sums(global const float *x, int p0, int p1, int CB, int cb, int HW, 
         int i = i0;
         for (; i + U <= i1; i += U) {
             UNROLL for (int u = 0; u < U; u++) {
-                VF d = VLOAD(i + u, x + o) - shift;
+                VF d = LOAD_AS(IN0_TYPE, i + u, x + o) - shift;
                 a[u] += d;
                 b[u] = fma(d, d, b[u]);
             }
         }
         for (; i < i1; i++) {
-            VF d = VLOAD(i, x + o) - shift;
+            VF d = LOAD_AS(IN0_TYPE, i, x + o) - shift;
             a[0] += d;
             b[0] = fma(d, d, b[0]);
         }
@@ -95,13 +95,14 @@ INLINE void sums(global const float *x, int p0, int p1, int CB, int cb, int HW, 
 }
 
 /* y = ACTIVATION(a x + b [+ add]) */
-INLINE void apply(global const float *x, ADD_PARAMETER global float *y, int p0, int p1, int CB, int cb, int HW, VF a, VF b)
+INLINE void apply(global const in0_t *x, ADD_PARAMETER global out0_t *y, int p0, int p1, int CB, int cb, int HW, VF a,
+    VF b)
 {
     FOR_PLANES_BACKWARDS
         _Pragma("unroll 4") for (int i = i0; i < i1; i++) {
-            VF v = fma(VLOAD(i, x + o), a, b);
+            VF v = fma(LOAD_AS(IN0_TYPE, i, x + o), a, b);
 #if ADD
-            v += VLOAD(i, add + o);
+            v += LOAD_AS(ADD_TYPE, i, add + o);
 #endif
             PUT(ACTIVATION(v), i, y + o);
         }
@@ -127,13 +128,13 @@ INLINE void finish(VF mean, VF rstd, VF var, float M, float scale, global float 
     channels_store(var * (M / fmax(M - 1.0f, 1.0f) * scale), batch_var, cb, C);
 }
 
-TASK void bn_forward(global const float *x, ADD_PARAMETER global float *y, global const float *gamma,
+TASK void bn_forward(global const in0_t *x, ADD_PARAMETER global out0_t *y, global const float *gamma,
     global const float *beta, global const step_constants *constants, global float *save_mean, global float *save_rstd,
     global float *batch_mean, global float *batch_var, int N, int CB, int HW, int C, float epsilon)
 {
     const int cb = get_global_id(0);
     const float M = (float)N * HW;
-    VF shift = VLOAD((size_t)cb * HW, x), s, q, mean, rstd, var;
+    VF shift = LOAD_AS(IN0_TYPE, (size_t)cb * HW, x), s, q, mean, rstd, var;
     sums(x, 0, N * HW, CB, cb, HW, shift, &s, &q);
     moments(s, q, shift, M, epsilon, &mean, &rstd, &var);
     finish(mean, rstd, var, M, N * constants->loss_scale, save_mean, save_rstd, batch_mean, batch_var, cb, C);
@@ -148,10 +149,10 @@ TASK void bn_forward(global const float *x, ADD_PARAMETER global float *y, globa
 
 /* statistics: [parts][3][CB * V], the count, mean and sum of squared deviations of each part. They come from bn_stats, or
  * from the kernel that made x. */
-TASK void bn_stats(global const float *x, global float *statistics, int N, int CB, int HW)
+TASK void bn_stats(global const in0_t *x, global float *statistics, int N, int CB, int HW)
 {
     PART
-    const VF shift = VLOAD((size_t)cb * HW, x), count = (VF)((float)(p1 - p0));
+    const VF shift = LOAD_AS(IN0_TYPE, (size_t)cb * HW, x), count = (VF)((float)(p1 - p0));
     VF s, q;
     sums(x, p0, p1, CB, cb, HW, shift, &s, &q);
     VSTORE(count, (size_t)(part * 3) * CB + cb, statistics);
@@ -175,7 +176,7 @@ INLINE void join_parts(global const float *statistics, int parts, int CB, int cb
     *var = fmax(q / count, (VF)(0.0f));
 }
 
-TASK void bn_apply(global const float *x, ADD_PARAMETER global float *y, global const float *gamma,
+TASK void bn_apply(global const in0_t *x, ADD_PARAMETER global out0_t *y, global const float *gamma,
     global const float *beta, global const step_constants *constants, global const float *statistics,
     global float *save_mean, global float *save_rstd, global float *batch_mean, global float *batch_var, int N, int CB,
     int HW, int C, float epsilon, int statistics_parts)
@@ -190,7 +191,7 @@ TASK void bn_apply(global const float *x, ADD_PARAMETER global float *y, global 
     apply(x, ADD_ARGUMENT y, p0, p1, CB, cb, HW, a, fma(-mean, a, channels_load(beta, cb, C)));
 }
 
-TASK void bn_inference(global const float *x, ADD_PARAMETER global float *y, global const float *gamma,
+TASK void bn_inference(global const in0_t *x, ADD_PARAMETER global out0_t *y, global const float *gamma,
     global const float *beta, global const float *mean, global const float *var, int N, int CB, int HW, int C, float epsilon)
 {
     PART
@@ -201,21 +202,22 @@ TASK void bn_inference(global const float *x, ADD_PARAMETER global float *y, glo
 /* ---- gradient ---- */
 
 #if MASK && MASK_FROM_Y
-#define OUTPUT(i) VLOAD(i, y + o)
+#define OUTPUT(i) LOAD_AS(IN5_TYPE, i, y + o)
 #else
 #define OUTPUT(i) fma(xv, a, b) /* the same operations as in apply(): the same bits */
 #endif
-#define GRADIENT(i) MASKED(OUTPUT(i), VLOAD(i, dy + o))
+#define GRADIENT(i) MASKED(OUTPUT(i), LOAD_AS(IN1_TYPE, i, dy + o))
 #if DADD /* the first pass writes it, so that the second reads only x and dadd */
-#define GRADIENT_AGAIN(i) VLOAD(i, dadd + o)
-#define KEEP(g, i) VSTORE(g, i, dadd + o)
+#define GRADIENT_AGAIN(i) LOAD_AS(OUT3_TYPE, i, dadd + o)
+#define KEEP(g, i) STORE_AS(OUT3_TYPE, g, i, dadd + o)
 #else
 #define GRADIENT_AGAIN(i) GRADIENT(i)
 #define KEEP(g, i)
 #endif
 
 #define TENSORS                                                                                                        \
-    global const float *x, global const float *dy, global const float *y, ADD_PARAMETER global float *dadd, global float *dx
+    global const in0_t *x, global const in1_t *dy, global const in5_t *y,                   \
+    ADD_PARAMETER global out3_t *dadd, global out0_t *dx
 #define TENSOR_ARGUMENTS x, dy, y, ADD_ARGUMENT dadd, dx
 
 INLINE void reduce(TENSORS, int p0, int p1, int CB, int cb, int HW, VF mean, VF a, VF b, VF *sum_g, VF *sum_gx)
@@ -226,7 +228,7 @@ INLINE void reduce(TENSORS, int p0, int p1, int CB, int cb, int HW, VF mean, VF 
         UNROLL for (int u = 0; u < U; u++) p[u] = q[u] = (VF)(0.0f);
 #define STEP(u, i)                                                                                                     \
     {                                                                                                                  \
-        VF xv = VLOAD(i, x + o), g = GRADIENT(i);                                                                      \
+        VF xv = LOAD_AS(IN0_TYPE, i, x + o), g = GRADIENT(i);                                                          \
         p[u] += g;                                                                                                     \
         q[u] = fma(g, xv - mean, q[u]);                                                                                \
         KEEP(g, i);                                                                                                    \
@@ -255,9 +257,9 @@ INLINE void write_dx(TENSORS, int p0, int p1, int CB, int cb, int HW, VF a, VF b
 #if DX
     FOR_PLANES_BACKWARDS
         _Pragma("unroll 4") for (int i = i0; i < i1; i++) {
-            VF xv = VLOAD(i, x + o), g = GRADIENT_AGAIN(i), v = fma(g, a, fma(xv, m, c));
+            VF xv = LOAD_AS(IN0_TYPE, i, x + o), g = GRADIENT_AGAIN(i), v = fma(g, a, fma(xv, m, c));
 #if ADD
-            v += VLOAD(i, add + o);
+            v += LOAD_AS(ADD_TYPE, i, add + o);
 #endif
             PUT(v, i, dx + o);
         }

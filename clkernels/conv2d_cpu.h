@@ -5,8 +5,8 @@
  *
  * Scratch: local memory, which on a CPU is one buffer for each thread and stays in that core's cache from one task to
  * the next. Where the device has too little of it (SCRATCH_GLOBAL 1), a slice of a global buffer for each task. */
+#include "element.h"
 #include "epilogue.h"
-#include "vector.h"
 
 #ifndef SCRATCH_GLOBAL
 #define SCRATCH_GLOBAL 0
@@ -26,10 +26,10 @@
 #ifndef STREAM
 #define STREAM 0
 #endif
-#if STREAM && defined(__clang__)
-#define STORE(p, v) __builtin_nontemporal_store(v, (global VF *)(p))
+#if STREAM
+#define STORE(p, v) STREAM_AS(OUT0_TYPE, v, 0, p)
 #else
-#define STORE(p, v) (*(global VF_unaligned *)(p) = (v))
+#define STORE(p, v) STORE_AS(OUT0_TYPE, v, 0, p)
 #endif
 
 /* OpenCL's own prefetch() does nothing on POCL; the cast is needed because C 1.2 has no generic address space. */
@@ -39,9 +39,9 @@
 #define PREFETCH(p)
 #endif
 
-/* What leaves the registers: bias is already in the sum; `at` is an index of floats into add and y. */
+/* What leaves the registers: bias is already in the sum; `at` is an index of elements into add and y. */
 #if ADD
-#define FINISH(sum, add, at) ACTIVATION((sum) + *(const global VF_unaligned *)((add) + (at)))
+#define FINISH(sum, add, at) ACTIVATION((sum) + LOAD_AS(ADD_TYPE, 0, (add) + (at)))
 #else
 #define FINISH(sum, add, at) ACTIVATION(sum)
 #endif
@@ -60,8 +60,8 @@
 #define STATISTICS_ARGUMENT , statistics
 #elif GATE
 #define STATISTICS_PARAMETER                                                                                        \
-    , const global float *x, const global float *gamma, const global float *beta, const global float *mean,         \
-        const global float *rstd, int channels, global float *statistics
+    , const global in2_t *x, const global float *gamma, const global float *beta,                       \
+        const global float *mean, const global float *rstd, int channels, global float *statistics
 #define STATISTICS_ARGUMENT , x, gamma, beta, mean, rstd, channels, statistics
 #else
 #define STATISTICS_PARAMETER

@@ -27,7 +27,7 @@
 #include "conv2d_cpu.h"
 #define TAPS (R * S)
 #if GATE
-#define GATE_PARAMETER , const global float *x, struct gate *gate
+#define GATE_PARAMETER , const global in2_t *x, struct gate *gate
 #define GATE_ARGUMENT , x, &gate
 #else
 #define GATE_PARAMETER
@@ -82,8 +82,8 @@ INLINE bool exists(int i, int at, int width, bool left, bool right)
     }
 
 #ifdef FORWARD
-INLINE void forward_tile(const global float *restrict x, const VF *w, VF bias, const global float *add, global float *y,
-    size_t y_row, int oy, int from, int begin, int height, int width, bool left, bool right MOMENTS_PARAMETER)
+INLINE void forward_tile(const global in0_t *restrict x, const VF *w, VF bias, const global add_t *add,
+    global out0_t *y, size_t y_row, int oy, int from, int begin, int height, int width, bool left, bool right MOMENTS_PARAMETER)
 {
     VF acc[T];
     UNROLL for (int o = 0; o < T; o++) acc[o] = bias;
@@ -92,10 +92,10 @@ INLINE void forward_tile(const global float *restrict x, const VF *w, VF bias, c
     {
         const int iy = oy * STRIDE_H - PADDING_H + r * DILATION_H;
         if (iy < 0 || iy >= height) continue;
-        const global float *row = x + ((size_t)iy * width + at) * V;
+        const global in0_t *row = x + ((size_t)iy * width + at) * V;
         UNROLL for (int i = 0; i < REACH; i++) if (exists(i, at, width, left, right))
         {
-            const VF v = VLOAD(i, row);
+            const VF v = LOAD_AS(IN0_TYPE, i, row);
             UNROLL for (int s = 0; s < S; s++)
             {
                 const int o = i - s * DILATION_W;
@@ -116,8 +116,8 @@ INLINE void forward_tile(const global float *restrict x, const VF *w, VF bias, c
 #endif
 }
 
-kernel TASK void depthwise_forward(const global float *restrict x, const global float *restrict packed,
-    const global float *add, global float *y, int height, int width, int OH, int OW, int rows_max STATISTICS_PARAMETER)
+kernel TASK void depthwise_forward(const global in0_t *restrict x, const global float *restrict packed,
+    const global add_t *add, global out0_t *y, int height, int width, int OH, int OW, int rows_max STATISTICS_PARAMETER)
 {
     const int block = get_group_id(0), blocks = get_num_groups(0);
     const size_t plane = (size_t)get_group_id(1) * blocks + block;
@@ -143,7 +143,7 @@ kernel TASK void depthwise_forward(const global float *restrict x, const global 
 #endif
 
 #ifdef GRADIENT
-INLINE void gradient_tile(const global float *restrict dy, const VF *w, const global float *add, global float *dx,
+INLINE void gradient_tile(const global in0_t *restrict dy, const VF *w, const global add_t *add, global out0_t *dx,
     size_t dx_row, int iy, int from, int begin, int OH, int OW, int width, bool left, bool right GATE_PARAMETER)
 {
     VF acc[T][STRIDE_W];
@@ -153,10 +153,10 @@ INLINE void gradient_tile(const global float *restrict dy, const VF *w, const gl
     {
         const int down = iy + PADDING_H - r * DILATION_H;
         if (down < 0 || down % STRIDE_H || down / STRIDE_H >= OH) continue;
-        const global float *row = dy + ((size_t)(down / STRIDE_H) * OW + at) * V;
+        const global in0_t *row = dy + ((size_t)(down / STRIDE_H) * OW + at) * V;
         UNROLL for (int i = 0; i < REACH; i++) if (exists(i, at, OW, left, right))
         {
-            const VF v = VLOAD(i, row);
+            const VF v = LOAD_AS(IN0_TYPE, i, row);
             UNROLL for (int a = 0; a < STRIDE_W; a++) UNROLL for (int s = 0; s < S; s++)
             {
                 const int offset =
@@ -172,7 +172,7 @@ INLINE void gradient_tile(const global float *restrict dy, const VF *w, const gl
     {
         const int ix = (from + t) * STRIDE_W + a;
         if (ix >= width) continue;
-        const VF v = VLOAD(ix, x + dx_row);
+        const VF v = LOAD_AS(IN2_TYPE, ix, x + dx_row);
         acc[t][a] = gate_pass(gate, v, acc[t][a]);
         sum += acc[t][a];
         products = fma(acc[t][a], v - gate->mean, products);
@@ -188,8 +188,9 @@ INLINE void gradient_tile(const global float *restrict dy, const VF *w, const gl
     }
 }
 
-kernel TASK void depthwise_gradient(const global float *restrict dy, const global float *restrict packed,
-    const global float *add, global float *dx, int height, int width, int OH, int OW, int rows_max STATISTICS_PARAMETER)
+kernel TASK void depthwise_gradient(const global in0_t *restrict dy, const global float *restrict packed,
+    const global add_t *add, global out0_t *dx, int height, int width, int OH, int OW,
+    int rows_max STATISTICS_PARAMETER)
 {
     const int block = get_group_id(0), blocks = get_num_groups(0);
     const size_t plane = (size_t)get_group_id(1) * blocks + block;
@@ -215,20 +216,20 @@ kernel TASK void depthwise_gradient(const global float *restrict dy, const globa
 #endif
 
 #ifdef WEIGHTS
-INLINE void weights_tile(const global float *restrict x, const global float *restrict dy_row, VF *sum, int oy, int from,
+INLINE void weights_tile(const global in0_t *restrict x, const global in1_t *restrict dy_row, VF *sum, int oy, int from,
     int begin, int height, int width, bool left, bool right)
 {
     VF d[T];
-    UNROLL for (int o = 0; o < T; o++) d[o] = from + o >= begin ? VLOAD(from + o, dy_row) : (VF)(0.0f);
+    UNROLL for (int o = 0; o < T; o++) d[o] = from + o >= begin ? LOAD_AS(IN1_TYPE, from + o, dy_row) : (VF)(0.0f);
     const int at = from * STRIDE_W - PADDING_W;
     UNROLL for (int r = 0; r < R; r++)
     {
         const int iy = oy * STRIDE_H - PADDING_H + r * DILATION_H;
         if (iy < 0 || iy >= height) continue;
-        const global float *row = x + ((size_t)iy * width + at) * V;
+        const global in0_t *row = x + ((size_t)iy * width + at) * V;
         UNROLL for (int i = 0; i < REACH; i++) if (exists(i, at, width, left, right))
         {
-            const VF v = VLOAD(i, row);
+            const VF v = LOAD_AS(IN0_TYPE, i, row);
             UNROLL for (int s = 0; s < S; s++)
             {
                 const int o = i - s * DILATION_W;
@@ -239,7 +240,7 @@ INLINE void weights_tile(const global float *restrict x, const global float *res
     }
 }
 
-kernel TASK void depthwise_weights(const global float *restrict x, const global float *restrict dy,
+kernel TASK void depthwise_weights(const global in0_t *restrict x, const global in1_t *restrict dy,
     global float *workspace, int images, int images_max, int height, int width, int OH, int OW, int rows_max)
 {
     const int block = get_group_id(0), blocks = get_num_groups(0);
@@ -251,9 +252,9 @@ kernel TASK void depthwise_weights(const global float *restrict x, const global 
         VF sum[TAPS];
         UNROLL for (int i = 0; i < TAPS; i++) sum[i] = (VF)(0.0f);
         const size_t plane = (size_t)n * blocks + block;
-        const global float *source = x + plane * height * width * V;
+        const global in0_t *source = x + plane * height * width * V;
         for (int oy = first; oy < last; oy++) {
-            const global float *row = dy + (plane * OH + oy) * OW * V;
+            const global in1_t *row = dy + (plane * OH + oy) * OW * V;
 #define TILE(from, begin, left, right) weights_tile(source, row, sum, oy, from, begin, height, width, left, right)
             FOR_TILES(OW, TILE)
 #undef TILE

@@ -25,7 +25,7 @@ struct target {
 };
 
 /* One pixel of NV blocks. */
-INLINE void put(const VF *sum, const global float *add, global float *result, size_t at, struct target t, int left)
+INLINE void put(const VF *sum, const global add_t *add, global out0_t *result, size_t at, struct target t, int left)
 {
     UNROLL for (int k = 0; k < NV; k++) if (k < left)
     {
@@ -36,7 +36,7 @@ INLINE void put(const VF *sum, const global float *add, global float *result, si
 
 /* YS 2: the pixels right of, below, and right below an even pixel. */
 INLINE void put_others(
-    const global float *add, global float *result, size_t at, struct target t, int left, bool right, bool below)
+    const global add_t *add, global out0_t *result, size_t at, struct target t, int left, bool right, bool below)
 {
     VF zero[NV];
     UNROLL for (int k = 0; k < NV; k++) zero[k] = (VF)(0.0f);
@@ -45,10 +45,18 @@ INLINE void put_others(
     if (right && below) put(zero, add, result, at + (size_t)(t.width + 1) * V, t, left);
 }
 
+/* What is broadcast: channel `here` of the block. Numbers of 16 bits are widened in whole vectors, once for each panel,
+ * since widening what is broadcast would cost as much as the products. */
+#if IS_BF16(IN0_TYPE)
+#define SOURCE(g, i, here) (((const float *)&wide[g][i])[here])
+#else
+#define SOURCE(g, i, here) (p[g][(i)*XS * V + (here)])
+#endif
+
 /* x_plane, y_plane: pixels of a plane; x_segment, y_segment: from segment to segment of an image, which has `segments`
  * of `length` pixels each and `groups_segment` groups. groups_max (a multiple of MG), panels_max: of a task. */
-kernel TASK void pointwise(const global float *restrict source, const global float *restrict packed,
-    const global float *add, global float *result, int padded, int source_blocks, int result_blocks, int length,
+kernel TASK void pointwise(const global in0_t *restrict source, const global float *restrict packed,
+    const global add_t *add, global out0_t *result, int padded, int source_blocks, int result_blocks, int length,
     int segments, int x_plane, int x_segment, int y_plane, int y_segment, int groups_segment, int groups,
     int groups_max, int panels, int panels_max, int height, int width STATISTICS_PARAMETER)
 {
@@ -65,7 +73,7 @@ kernel TASK void pointwise(const global float *restrict source, const global flo
         UNROLL for (int k = 0; k < NV; k++) gates[k] = gate_of(gamma, beta, mean, rstd, panel * NV + k, channels);
 #endif
         for (int q = q0; q < q1; q += MG) {
-            const global float *p[MG];
+            const global in0_t *p[MG];
             size_t at[MG];
             int repeated[MG], column[MG], row[MG];
             UNROLL for (int g = 0; g < MG; g++)
@@ -88,6 +96,11 @@ kernel TASK void pointwise(const global float *restrict source, const global flo
                     UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++)
                         PREFETCH(p[g] + (AHEAD * MG * MW + i) * XS * V);
                 }
+#if IS_BF16(IN0_TYPE)
+                VF wide[MG][MW];
+                UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++)
+                    wide[g][i] = LOAD_AS(IN0_TYPE, i * XS, p[g]);
+#endif
                 _Pragma("unroll 1") for (int c = 0; c < here; c += CU)
                 {
                     UNROLL for (int d = 0; d < CU; d++)
@@ -96,7 +109,7 @@ kernel TASK void pointwise(const global float *restrict source, const global flo
                         UNROLL for (int k = 0; k < NV; k++) b[k] = VLOAD(d * NV + k, w);
                         UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++)
                         {
-                            const VF f = (VF)(p[g][i * XS * V + c + d]);
+                            const VF f = (VF)(SOURCE(g, i, c + d));
                             UNROLL for (int k = 0; k < NV; k++) acc[g][i][k] = fma(f, b[k], acc[g][i][k]);
                         }
                     }
@@ -111,7 +124,7 @@ kernel TASK void pointwise(const global float *restrict source, const global flo
                 VF sum = (VF)(0.0f), products = (VF)(0.0f);
                 UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++) if (i >= repeated[g])
                 {
-                    const VF v = VLOAD((size_t)k * target.plane + i * YS, x + at[g]);
+                    const VF v = LOAD_AS(IN2_TYPE, (size_t)k * target.plane + i * YS, x + at[g]);
                     acc[g][i][k] = gate_pass(&gates[k], v, acc[g][i][k]);
                     sum += acc[g][i][k];
                     products = fma(acc[g][i][k], v - gates[k].mean, products);
@@ -153,15 +166,15 @@ kernel TASK void pointwise(const global float *restrict source, const global flo
 /* gathered[plane][OH][OW][V] = the pixels of x that a stride uses; for the weight gradient, whose runs of pixels would
  * be short without it. */
 kernel TASK void gather(
-    const global float *restrict x, global float *restrict gathered, int height, int width, int OH, int OW, int stride)
+    const global in0_t *restrict x, global in0_t *restrict gathered, int height, int width, int OH, int OW, int stride)
 {
-    const global float *from = x + (size_t)get_group_id(0) * height * width * V;
-    global float *to = gathered + (size_t)get_group_id(0) * OH * OW * V;
+    const global in0_t *from = x + (size_t)get_group_id(0) * height * width * V;
+    global in0_t *to = gathered + (size_t)get_group_id(0) * OH * OW * V;
     for (int i = 0; i < OH; i++)
         for (int j = 0; j < OW; j++) {
-            const global float *pixel = from + ((size_t)i * stride * width + j * stride) * V;
+            const global in0_t *pixel = from + ((size_t)i * stride * width + j * stride) * V;
             PREFETCH(pixel + (size_t)stride * width * V);
-            VSTORE(VLOAD(0, pixel), i * OW + j, to);
+            STORE_AS(IN0_TYPE, LOAD_AS(IN0_TYPE, 0, pixel), i * OW + j, to);
         }
 }
 
@@ -177,13 +190,37 @@ INLINE void outer(VF acc[CT][NV], const global float *x, const global float *con
     }
 }
 
+/* Where a tensor has numbers of 16 bits, the positions of a chunk are widened before its passes: one block of x, NV of
+ * dy. */
+#define WIDEN (IS_BF16(IN0_TYPE) || IS_BF16(IN1_TYPE))
+#define POSITIONS 224 /* of a chunk, at most */
+
+INLINE void outer_wide(VF acc[CT][NV], const float *x, const VF *dy)
+{
+    UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) acc[i][k] =
+        fma((VF)(x[i]), dy[k], acc[i][k]);
+}
+
+/* to[t * step] = position t of the runs r0 .. r1-1 in this block of the tensor; prefetches those of the next chunk. */
+#define WIDEN_RUNS(type, to, step, tensor, block, blocks)                                                            \
+    for (int r = r0, t = 0; r < r1; r++) {                                                                           \
+        const int n = r / runs_image, o = (r - n * runs_image) * run, count = min(run, length - o);                  \
+        const int next = min(r + chunk, end - 1), nn = next / runs_image, on = (next - nn * runs_image) * run;       \
+        const global ELEMENT(type) *from = (tensor) + ((size_t)(n * (blocks) + (block)) * length + o) * V;           \
+        const global ELEMENT(type) *later = (tensor) + ((size_t)(nn * (blocks) + (block)) * length + on) * V;        \
+        for (int i = 0; i < count; i++, t++) {                                                                       \
+            PREFETCH(later + i * V);                                                                                 \
+            (to)[t * (step)] = LOAD_AS(type, i, from);                                                               \
+        }                                                                                                            \
+    }
+
 /* part[split][kb][c][lane] += x[p][c] dy[p][kb, lane] over the split's pixels, `length` of an image (stride 1, or
  * gathered). Pixels come in runs of at most `run` neighbours, runs_image of each image. A chunk is `chunk` runs (about
  * 200 pixels, whose dy stays in the first-level cache); for each chunk the task makes one pass for CT channels x NV
  * vectors. Between chunks the sums stay where they are needed, in the part. Each pass also prefetches PLANES_AHEAD of
  * the blocks of the next chunk: spread over the passes, since a burst of prefetches stalls. part is in the workspace
  * from `offset` on. channels_max (a multiple of V), blocks_max (of NV): of a task. */
-kernel TASK void pointwise_weights(const global float *restrict x, const global float *restrict dy,
+kernel TASK void pointwise_weights(const global in0_t *restrict x, const global in1_t *restrict dy,
     global float *workspace, long offset, int C, int KB, int length, int run, int runs_image, int runs, int runs_split,
     int chunk, int channels_max, int blocks_max)
 {
@@ -193,15 +230,34 @@ kernel TASK void pointwise_weights(const global float *restrict x, const global 
     const int x_planes = (c1 - c0 + V - 1) / V, planes = x_planes + k1 - k0;
     const int passes = (c1 - c0 + CT - 1) / CT * ((k1 - k0 + NV - 1) / NV), every = max(1, passes / planes);
     global float *part = workspace + offset + (size_t)get_group_id(2) * KB * C * V;
+#if WIDEN
+    VF wide_x[POSITIONS], wide_dy[POSITIONS * NV];
+#endif
     for (int r0 = begin; r0 < end; r0 += chunk) {
         const int r1 = min(r0 + chunk, end);
         int pass = 0;
+#if WIDEN
+        int positions = 0; /* the last run of an image may be shorter */
+        for (int r = r0; r < r1; r++) positions += min(run, length - r % runs_image * run);
+#endif
         for (int kb = k0; kb < k1; kb += NV)
             for (int c = c0; c < c1; c += CT, pass++) {
                 global float *m = part + ((size_t)kb * C + c) * V;
                 VF acc[CT][NV];
                 UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) acc[i][k] =
                     r0 > begin && c + i < C && kb + k < KB ? VLOAD((size_t)k * C + i, m) : (VF)(0.0f);
+#if WIDEN
+                if (c == c0) {
+                    UNROLL for (int k = 0; k < NV; k++)
+                    {
+                        const int block = min(kb + k, KB - 1);
+                        WIDEN_RUNS(IN1_TYPE, wide_dy + k, NV, dy, block, KB)
+                    }
+                }
+                if (c % V == 0) WIDEN_RUNS(IN0_TYPE, wide_x, 1, x, c / V, CB)
+                _Pragma("unroll 1") for (int t = 0; t < positions; t++)
+                    outer_wide(acc, (const float *)&wide_x[t] + c % V, wide_dy + t * NV);
+#else
                 const int ahead = pass % every == 0 ? pass / every * PLANES_AHEAD : planes;
                 _Pragma("unroll 1") for (int r = r0; r < r1; r++)
                 {
@@ -233,6 +289,7 @@ kernel TASK void pointwise_weights(const global float *restrict x, const global 
                             UNROLL for (int k = 0; k < NV; k++) b[k] += V;
                         }
                 }
+#endif
                 UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) if (c + i < C && kb + k < KB)
                     VSTORE(acc[i][k], (size_t)k * C + i, m);
             }

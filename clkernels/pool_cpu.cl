@@ -5,21 +5,21 @@
  * The gradient of max pooling has three forms, FORM: 0 gather, each pixel asks the windows that cover it; 1 windows do not
  * overlap (kernel = stride, no padding): each window writes its own pixels; 2 kernel 3x3, stride 2, padding 1: 2x2 pixels
  * for each output, since an even row or column lies in one window and an odd one in two. */
-#include "vector.h"
+#include "element.h"
 #include "epilogue.h"
 #include "pool_window.h"
 
 #ifndef STREAM
 #define STREAM 0
 #endif
-#if STREAM && defined(__clang__)
-#define PUT_(v, i, p) __builtin_nontemporal_store(v, (global VF *)(p) + (i))
+#if STREAM
+#define PUT_(v, i, p) STREAM_AS(OUT0_TYPE, v, i, p)
 #else
-#define PUT_(v, i, p) VSTORE(v, i, p)
+#define PUT_(v, i, p) STORE_AS(OUT0_TYPE, v, i, p)
 #endif
 #if ADD
-#define ADD_PARAMETER global const float *add,
-#define PUT(v, i, p) PUT_((v) + VLOAD(i, added), i, p)
+#define ADD_PARAMETER global const add_t *add,
+#define PUT(v, i, p) PUT_((v) + LOAD_AS(ADD_TYPE, i, added), i, p)
 #else
 #define ADD_PARAMETER
 #define PUT(v, i, p) PUT_(v, i, p)
@@ -43,7 +43,7 @@ typedef VX VX_unaligned __attribute__((aligned(1)));
     const int row0 = (int)((long)(rows) * get_global_id(2) / get_global_size(2));                                      \
     const int row1 = (int)((long)(rows) * (get_global_id(2) + 1) / get_global_size(2));
 #if ADD
-#define ADDED_PLANE global const float *added = add + plane * H * W * V;
+#define ADDED_PLANE global const add_t *added = add + plane * H * W * V;
 #else
 #define ADDED_PLANE
 #endif
@@ -59,7 +59,7 @@ typedef VX VX_unaligned __attribute__((aligned(1)));
             UNROLL_WINDOW for (int kx = 0; kx < KW; kx++) {                                                            \
                 const int ix = (ox) * SW - PW + kx;                                                                    \
                 if (!(INNER) && (ix < 0 || ix >= W)) continue;                                                         \
-                VF v = VLOAD(iy * W + ix, from);                                                                       \
+                VF v = LOAD_AS(IN0_TYPE, iy * W + ix, from);                                                           \
                 VI more = (v > most) | (v != v);                                                                       \
                 most = more ? v : most;                                                                                \
                 if (WITH_INDEX) place = more ? (VI)(ky * KW + kx) : place;                                             \
@@ -73,11 +73,11 @@ typedef VX VX_unaligned __attribute__((aligned(1)));
 #define INNER0 min((PW + SW - 1) / SW, OW)
 #define INNER1 (W - KW + PW < 0 ? 0 : min((W - KW + PW) / SW + 1, OW))
 
-TASK void max_pool(global const float *x, global float *y, global INDEX *index)
+TASK void max_pool(global const in0_t *x, global out0_t *y, global INDEX *index)
 {
     PLANE(OH)
-    global const float *from = x + plane * H * W * V;
-    global float *to = y + plane * OH * OW * V;
+    global const in0_t *from = x + plane * H * W * V;
+    global out0_t *to = y + plane * OH * OW * V;
     global INDEX *places = WITH_INDEX ? index + plane * OH * OW * V : index;
     for (int oy = row0; oy < row1; oy++) {
         for (int ox = 0; ox < INNER0; ox++) MAX_AT(ox, 0)
@@ -92,17 +92,17 @@ TASK void max_pool(global const float *x, global float *y, global INDEX *index)
 #define PICK(g, place, k) (place == (VI)(k) ? g : (VF)(0.0f))
 
 /* Tasks are cut by the rows of y for forms 1 and 2, by those of x for form 0. */
-TASK void max_pool_gradient(global const float *dy, global const INDEX *index, ADD_PARAMETER global float *dx)
+TASK void max_pool_gradient(global const in0_t *dy, global const INDEX *index, ADD_PARAMETER global out0_t *dx)
 {
     PLANE(FORM ? OH : H)
-    global const float *from = dy + plane * OH * OW * V;
+    global const in0_t *from = dy + plane * OH * OW * V;
     global const INDEX *places = index + plane * OH * OW * V;
-    global float *to = dx + plane * H * W * V;
+    global out0_t *to = dx + plane * H * W * V;
     ADDED_PLANE
 #if FORM == 1
     for (int oy = row0; oy < row1; oy++) {
         for (int ox = 0; ox < OW; ox++) {
-            VF g = VLOAD(oy * OW + ox, from);
+            VF g = LOAD_AS(IN0_TYPE, oy * OW + ox, from);
             VI place = INDEX_LOAD(oy * OW + ox, places);
             UNROLL_WINDOW for (int k = 0; k < KH * KW; k++)
                 PUT(PICK(g, place, k), (oy * SH + k / KW) * W + ox * SW + k % KW, to);
@@ -117,8 +117,9 @@ TASK void max_pool_gradient(global const float *dy, global const INDEX *index, A
 #define QUAD(ox, DOWN, RIGHT)                                                                                          \
     {                                                                                                                  \
         const int o = oy * OW + (ox), i = 2 * oy * W + 2 * (ox);                                                       \
-        VF a = VLOAD(o, from), b = RIGHT ? VLOAD(o + 1, from) : zero, d = DOWN ? VLOAD(o + OW, from) : zero;           \
-        VF e = (DOWN && RIGHT) ? VLOAD(o + OW + 1, from) : zero;                                                       \
+        VF a = LOAD_AS(IN0_TYPE, o, from), b = RIGHT ? LOAD_AS(IN0_TYPE, o + 1, from) : zero;                          \
+        VF d = DOWN ? LOAD_AS(IN0_TYPE, o + OW, from) : zero;                                                          \
+        VF e = (DOWN && RIGHT) ? LOAD_AS(IN0_TYPE, o + OW + 1, from) : zero;                                           \
         VI pa = INDEX_LOAD(o, places), pb = RIGHT ? INDEX_LOAD(o + 1, places) : none;                                  \
         VI pd = DOWN ? INDEX_LOAD(o + OW, places) : none;                                                              \
         VI pe = (DOWN && RIGHT) ? INDEX_LOAD(o + OW + 1, places) : none;                                               \
@@ -145,7 +146,8 @@ TASK void max_pool_gradient(global const float *dy, global const INDEX *index, A
             for (int oy = FIRST_WINDOW(iy, PH, KH, SH); oy <= LAST_WINDOW(iy, PH, SH, OH); oy++) {
                 for (int ox = FIRST_WINDOW(ix, PW, KW, SW); ox <= LAST_WINDOW(ix, PW, SW, OW); ox++) {
                     VI place = INDEX_LOAD(oy * OW + ox, places);
-                    sum += PICK(VLOAD(oy * OW + ox, from), place, (iy + PH - oy * SH) * KW + ix + PW - ox * SW);
+                    VF g = LOAD_AS(IN0_TYPE, oy * OW + ox, from);
+                    sum += PICK(g, place, (iy + PH - oy * SH) * KW + ix + PW - ox * SW);
                 }
             }
             PUT(sum, iy * W + ix, to);
@@ -154,62 +156,63 @@ TASK void max_pool_gradient(global const float *dy, global const INDEX *index, A
 #endif
 }
 
-TASK void average_pool(global const float *x, global float *y)
+TASK void average_pool(global const in0_t *x, global out0_t *y)
 {
     PLANE(OH)
-    global const float *from = x + plane * H * W * V;
-    global float *to = y + plane * OH * OW * V;
+    global const in0_t *from = x + plane * H * W * V;
+    global out0_t *to = y + plane * OH * OW * V;
     for (int oy = row0; oy < row1; oy++) {
 #if !ADAPTIVE && PH == 0 && PW == 0 && (OH - 1) * SH + KH <= H && (OW - 1) * SW + KW <= W
         _Pragma("unroll 4") for (int ox = 0; ox < OW; ox++) {
             VF sum = (VF)(0.0f);
             UNROLL_WINDOW for (int ky = 0; ky < KH; ky++)
-                UNROLL_WINDOW for (int kx = 0; kx < KW; kx++) sum += VLOAD((oy * SH + ky) * W + ox * SW + kx, from);
+                UNROLL_WINDOW for (int kx = 0; kx < KW; kx++)
+                    sum += LOAD_AS(IN0_TYPE, (oy * SH + ky) * W + ox * SW + kx, from);
             PUT_(sum * (1.0f / (KH * KW)), oy * OW + ox, to);
         }
 #else
         for (int ox = 0; ox < OW; ox++) {
             VF sum = (VF)(0.0f);
             for (int iy = BEGIN_Y(oy); iy < END_Y(oy); iy++)
-                for (int ix = BEGIN_X(ox); ix < END_X(ox); ix++) sum += VLOAD(iy * W + ix, from);
+                for (int ix = BEGIN_X(ox); ix < END_X(ox); ix++) sum += LOAD_AS(IN0_TYPE, iy * W + ix, from);
             PUT_(sum / (float)DIVISOR(oy, ox), oy * OW + ox, to);
         }
 #endif
     }
 }
 
-TASK void average_pool_gradient(global const float *dy, ADD_PARAMETER global float *dx)
+TASK void average_pool_gradient(global const in0_t *dy, ADD_PARAMETER global out0_t *dx)
 {
     PLANE(H)
-    global const float *from = dy + plane * OH * OW * V;
-    global float *to = dx + plane * H * W * V;
+    global const in0_t *from = dy + plane * OH * OW * V;
+    global out0_t *to = dx + plane * H * W * V;
     ADDED_PLANE
     for (int iy = row0; iy < row1; iy++) {
         for (int ix = 0; ix < W; ix++) {
             VF sum = (VF)(0.0f);
             for (int oy = FIRST_Y(iy); oy <= LAST_Y(iy); oy++)
                 for (int ox = FIRST_X(ix); ox <= LAST_X(ix); ox++)
-                    sum += VLOAD(oy * OW + ox, from) * (1.0f / (float)DIVISOR(oy, ox));
+                    sum += LOAD_AS(IN0_TYPE, oy * OW + ox, from) * (1.0f / (float)DIVISOR(oy, ox));
             PUT(sum, iy * W + ix, to);
         }
     }
 }
 
 /* Global average pooling hands over to dense layers: y and dy are plain, [N][C]. Tasks: (`per` channel blocks, image). */
-TASK void global_average_pool(global const float *x, global float *y, int CB, int C, int per)
+TASK void global_average_pool(global const in0_t *x, global float *y, int CB, int C, int per)
 {
     const int n = get_global_id(1), first = get_global_id(0) * per;
     for (int cb = first; cb < min(CB, first + per); cb++) {
-        global const float *from = x + ((size_t)n * CB + cb) * H * W * V;
+        global const in0_t *from = x + ((size_t)n * CB + cb) * H * W * V;
         VF a = (VF)(0.0f), b = a, c = a, d = a;
         int i = 0;
         for (; i + 4 <= H * W; i += 4) {
-            a += VLOAD(i, from);
-            b += VLOAD(i + 1, from);
-            c += VLOAD(i + 2, from);
-            d += VLOAD(i + 3, from);
+            a += LOAD_AS(IN0_TYPE, i, from);
+            b += LOAD_AS(IN0_TYPE, i + 1, from);
+            c += LOAD_AS(IN0_TYPE, i + 2, from);
+            d += LOAD_AS(IN0_TYPE, i + 3, from);
         }
-        for (; i < H * W; i++) a += VLOAD(i, from);
+        for (; i < H * W; i++) a += LOAD_AS(IN0_TYPE, i, from);
         a = ((a + b) + (c + d)) * (1.0f / (H * W));
         global float *to = y + (size_t)n * C + cb * V;
         if ((cb + 1) * V <= C) VSTORE(a, 0, to);
@@ -218,13 +221,13 @@ TASK void global_average_pool(global const float *x, global float *y, int CB, in
     }
 }
 
-TASK void global_average_pool_gradient(global const float *dy, ADD_PARAMETER global float *dx, int CB, int C, int per)
+TASK void global_average_pool_gradient(global const float *dy, ADD_PARAMETER global out0_t *dx, int CB, int C, int per)
 {
     const int n = get_global_id(1), first = get_global_id(0) * per;
     for (int cb = first; cb < min(CB, first + per); cb++) {
         const size_t plane = (size_t)n * CB + cb;
         global const float *from = dy + (size_t)n * C + cb * V;
-        global float *to = dx + plane * H * W * V;
+        global out0_t *to = dx + plane * H * W * V;
         ADDED_PLANE
         VF g = (VF)(0.0f);
         if ((cb + 1) * V <= C) g = VLOAD(0, from);

@@ -1,15 +1,18 @@
 /* reorder: a value of rank 4 from the plain layout [N][C][pixels] to the blocked one [N][ceil(C/V)][pixels][V],
- * channels past C zero, or back. TO_BLOCKED says which way; TYPE is the element: uint for 32 bits, uchar for 8.
+ * channels past C zero, or back. TO_BLOCKED says which way; TYPE is the element of `plain`: uint for 32 bits, uchar
+ * for 8.
  *
- *   vectors  CPU class, 32 bits. A task reorders up to `chunk` pixels (a multiple of V) of one block of one image:
+ *   vectors  CPU class, 32 bits, or floats of either type (element.h).
+ *            A task reorders up to `chunk` pixels (a multiple of V) of one block of one image:
  *            tasks (ceil(pixels / chunk), ceil(C / V), N). Squares of V x V are transposed in registers, by log2(V)
  *            rounds that interleave the first half of the rows with the second (a perfect shuffle).
  *   plain    any device. One work-item for each element of the output, padding channels included.
  *
  * Launched by layers/reorder.c. */
-#include "vector.h"
+#include "element.h"
 
 #if !TUTTI_GPU
+#define ONE(element) CONVERT(IN0_TYPE, OUT0_TYPE, element)
 INLINE void transpose(VF *rows)
 {
     VF other[V];
@@ -27,7 +30,7 @@ INLINE void transpose(VF *rows)
     }
 }
 
-TASK void vectors(global const float *restrict x, global float *restrict y, int C, int pixels, int chunk)
+TASK void vectors(global const in0_t *restrict x, global out0_t *restrict y, int C, int pixels, int chunk)
 {
     int block = get_group_id(1), blocks = get_num_groups(1), channels = min(C - block * V, V);
     int first = get_group_id(0) * chunk, last = min(first + chunk, pixels);
@@ -38,25 +41,26 @@ TASK void vectors(global const float *restrict x, global float *restrict y, int 
         VF rows[V];
 #if TO_BLOCKED
 #pragma unroll
-        for (int c = 0; c < V; c++) rows[c] = c < channels ? VLOAD(0, x + plain_at + (long)c * pixels + i) : 0.0f;
+        for (int c = 0; c < V; c++)
+            rows[c] = c < channels ? LOAD_AS(IN0_TYPE, 0, x + plain_at + (long)c * pixels + i) : 0.0f;
         transpose(rows);
 #pragma unroll
-        for (int p = 0; p < V; p++) VSTORE(rows[p], i + p, y + blocked_at);
+        for (int p = 0; p < V; p++) STORE_AS(OUT0_TYPE, rows[p], i + p, y + blocked_at);
 #else
 #pragma unroll
-        for (int p = 0; p < V; p++) rows[p] = VLOAD(i + p, x + blocked_at);
+        for (int p = 0; p < V; p++) rows[p] = LOAD_AS(IN0_TYPE, i + p, x + blocked_at);
         transpose(rows);
 #pragma unroll
         for (int c = 0; c < V; c++)
-            if (c < channels) VSTORE(rows[c], 0, y + plain_at + (long)c * pixels + i);
+            if (c < channels) STORE_AS(OUT0_TYPE, rows[c], 0, y + plain_at + (long)c * pixels + i);
 #endif
     }
     for (; i < last; i++)
         for (int c = 0; c < V; c++) {
 #if TO_BLOCKED
-            y[blocked_at + (long)i * V + c] = c < channels ? x[plain_at + (long)c * pixels + i] : 0.0f;
+            y[blocked_at + (long)i * V + c] = c < channels ? ONE(x[plain_at + (long)c * pixels + i]) : 0;
 #else
-            if (c < channels) y[plain_at + (long)c * pixels + i] = x[blocked_at + (long)i * V + c];
+            if (c < channels) y[plain_at + (long)c * pixels + i] = ONE(x[blocked_at + (long)i * V + c]);
 #endif
         }
 }

@@ -152,9 +152,10 @@ int64_t value_elements(const struct value *value)
     return elements;
 }
 
-static size_t type_size(enum value_type type)
+size_t value_type_bytes(enum value_type type)
 {
-    return type == TYPE_U8 ? 1 : 4;
+    static const size_t bytes[] = { [TYPE_F32] = 4, [TYPE_I32] = 4, [TYPE_U8] = 1, [TYPE_BF16] = 2 };
+    return bytes[type];
 }
 
 size_t value_bytes(const struct value *value, int vector_width)
@@ -164,7 +165,7 @@ size_t value_bytes(const struct value *value, int vector_width)
         const int64_t *s = value->shape.sizes;
         elements = s[0] * divide_up(s[1], vector_width) * vector_width * s[2] * s[3];
     }
-    return (size_t)elements * type_size(value->type);
+    return (size_t)elements * value_type_bytes(value->type);
 }
 
 bool shape_equal(tutti_shape a, tutti_shape b)
@@ -191,6 +192,12 @@ static tutti_status validate_input(const struct graph *graph, size_t n, int valu
     return TUTTI_OK;
 }
 
+/* What an operation calls F32 may be stored in half as many bits. */
+static enum value_type inferred_type(const struct value *value)
+{
+    return value->type == TYPE_BF16 ? TYPE_F32 : value->type;
+}
+
 static tutti_status validate_outputs(const struct graph *graph, size_t n)
 {
     const struct node *node = &graph->nodes[n];
@@ -205,7 +212,7 @@ static tutti_status validate_outputs(const struct graph *graph, size_t n)
         if (v->producer != (int)n || v->role != ROLE_TEMPORARY)
             return fail(TUTTI_INTERNAL, "value %d is not tied to its producer, node %zu (%s)", node->outputs[i], n,
                 node->operation->name);
-        if (!shape_equal(v->shape, inferred[i].shape) || v->type != inferred[i].type)
+        if (!shape_equal(v->shape, inferred[i].shape) || inferred_type(v) != inferred_type(&inferred[i]))
             return fail(TUTTI_INTERNAL, "output %d of node %zu (%s) has not the shape that its inputs give", i, n,
                 node->operation->name);
     }
@@ -220,6 +227,8 @@ tutti_status graph_validate(const struct graph *graph)
         const struct value *v = &graph->values[i];
         if (v->role != ROLE_TEMPORARY && v->layout != LAYOUT_PLAIN)
             return fail(TUTTI_INTERNAL, "value %zu comes from outside and is not plain", i);
+        if ((v->role != ROLE_TEMPORARY || v->gradient_of >= 0 || v->output) && v->type == TYPE_BF16)
+            return fail(TUTTI_INTERNAL, "value %zu is read outside the plan and has 16 bits", i);
     }
     for (size_t n = 0; n < graph->node_count; n++) {
         for (int i = 0; i < graph->nodes[n].input_count; i++)
@@ -247,7 +256,7 @@ static void print_value(const struct graph *graph, int value, struct text *text)
         else
             text_append(text, "%s%" PRId64, i ? "," : "", v->shape.sizes[i]);
     }
-    text_append(text, "]%s", v->layout == LAYOUT_BLOCKED ? "b" : "");
+    text_append(text, "]%s%s", v->layout == LAYOUT_BLOCKED ? "b" : "", v->type == TYPE_BF16 ? "/bf16" : "");
 }
 
 void graph_print(const struct graph *graph, struct text *text)

@@ -11,7 +11,8 @@
 #define BATCH (-1) /* stands for the number of samples until graph_bind() */
 #define NO_VALUE (-1)
 
-enum value_type { TYPE_F32, TYPE_I32, TYPE_U8 };
+/* BF16: an F32 that is stored as the upper half of a float, where the plan chose so (plan/storage.c). */
+enum value_type { TYPE_F32, TYPE_I32, TYPE_U8, TYPE_BF16 };
 
 /* PLAIN: row-major as the shape says (N, C, H, W). BLOCKED: [N][C/V][H][W][V] for rank 4, with V the device's vector
  * width; channels past C exist and are zero in every value, forward and backward. */
@@ -112,6 +113,7 @@ struct node *graph_last(struct graph *graph);
 int graph_constants(struct graph *graph);
 struct value *graph_at(const struct graph *graph, int value);
 int64_t value_elements(const struct value *value); /* of the shape, padding of the layout not counted */
+size_t value_type_bytes(enum value_type type);     /* of an element */
 /* Bytes that it takes in its layout with this vector width. */
 size_t value_bytes(const struct value *value, int vector_width);
 bool shape_equal(tutti_shape a, tutti_shape b);

@@ -25,9 +25,11 @@ struct problem {
     const struct node *node;
     const struct value *inputs[GRAPH_MAX_INPUTS];   /* NULL where absent */
     const struct value *outputs[GRAPH_MAX_OUTPUTS]; /* NULL where nobody wants it */
+    const struct value *add;                        /* of the epilogue; NULL where there is none */
     const struct capabilities *device;
     bool training;
     bool exact; /* --exact: no Winograd */
+    bool bf16;  /* --precision bf16: values may be stored so, see plan/storage.c */
 };
 
 /* Where the values of a problem lie. */
@@ -66,6 +68,9 @@ struct implementation {
     int64_t (*statistics)(const struct problem *problem);
     bool takes_statistics; /* reads them instead of making its own */
     bool takes_mask;       /* a data gradient's: reads MASK_INPUT. Such a node has neither an epilogue nor statistics */
+    /* Which inputs and outputs it can also load and store as bfloat16: bit i for number i. Of the first output: what
+     * the epilogue adds, too. Its kernels get the types by element_options(). */
+    unsigned bf16_inputs, bf16_outputs;
     /* Bytes of scratch for the duration of the node. NULL: none. */
     size_t (*workspace)(const struct problem *problem);
     /* Bytes of data made from parameters alone (packed or transformed weights) and the launches that make it: run

@@ -1,6 +1,7 @@
 /* Batch normalisation for CPU-class devices: blocked layout, see clkernels/batch_norm_cpu.cl. */
 #include "base/memory.h"
 #include "layers/batch_norm.h"
+#include "layers/element.h"
 #include "layers/elementwise.h"
 #include "layers/epilogue.h"
 
@@ -68,7 +69,7 @@ static struct work work_of(const struct problem *problem, int64_t tensors, size_
     struct work work = {
         .n = sizes.n, .blocks = divide_up(sizes.c, width), .pixels = sizes.pixels, .c = sizes.c, .parts = 1
     };
-    size_t block_bytes = (size_t)(work.n * work.pixels * width) * sizeof(float);
+    size_t block_bytes = (size_t)(work.n * work.pixels * width) * value_type_bytes(problem->inputs[0]->type);
     bool even = work.blocks % units == 0 || work.blocks >= 4 * units;
     bool cached = block_bytes * (size_t)(tensors * units) <= STREAM_BYTES;
     if (!even || !cached) work.parts = parts_for(&work, TASKS * units);
@@ -121,10 +122,11 @@ static void sizes_and_tasks(struct launch *launch, const struct work *work, doub
 static void forward_launch(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const struct work *work, cl_mem statistics, int64_t statistics_parts)
 {
-    char options[EPILOGUE_OPTIONS];
+    char options[EPILOGUE_OPTIONS], elements[ELEMENT_OPTIONS];
     const struct epilogue *epilogue = &problem->node->epilogue;
-    struct launch *launch = launch_add(list, "batch_norm_cpu", statistics ? "bn_apply" : "bn_forward", "-DSTREAM=%d %s",
-        work->stream, epilogue_options(epilogue, options, sizeof options));
+    struct launch *launch =
+        launch_add(list, "batch_norm_cpu", statistics ? "bn_apply" : "bn_forward", "-DSTREAM=%d %s%s", work->stream,
+            epilogue_options(epilogue, options, sizeof options), element_options(problem, elements, sizeof elements));
     launch_buffer(launch, operands->inputs[NORM_X]);
     if (epilogue->add != NO_VALUE) launch_buffer(launch, operands->add);
     launch_buffer(launch, operands->outputs[NORM_Y]);
@@ -151,9 +153,10 @@ static void emit_forward(const struct problem *problem, const struct operands *o
         forward_launch(problem, operands, list, &work, NULL, 0);
         return;
     }
-    char options[EPILOGUE_OPTIONS]; /* of one program with bn_apply */
-    struct launch *launch = launch_add(list, "batch_norm_cpu", "bn_stats", "-DSTREAM=%d %s", work.stream,
-        epilogue_options(&problem->node->epilogue, options, sizeof options));
+    char options[EPILOGUE_OPTIONS], elements[ELEMENT_OPTIONS]; /* of one program with bn_apply */
+    struct launch *launch = launch_add(list, "batch_norm_cpu", "bn_stats", "-DSTREAM=%d %s%s", work.stream,
+        epilogue_options(&problem->node->epilogue, options, sizeof options),
+        element_options(problem, elements, sizeof elements));
     launch_buffer(launch, operands->inputs[NORM_X]);
     launch_buffer(launch, operands->workspace);
     launch_int(launch, work.n);
@@ -167,11 +170,11 @@ static void emit_forward(const struct problem *problem, const struct operands *o
 static void emit_inference(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct work work = forward_work(problem);
-    char options[EPILOGUE_OPTIONS];
+    char options[EPILOGUE_OPTIONS], elements[ELEMENT_OPTIONS];
     const struct epilogue *epilogue = &problem->node->epilogue;
     work.parts = parts_for(&work, TASKS * (int64_t)problem->device->units);
-    struct launch *launch = launch_add(list, "batch_norm_cpu", "bn_inference", "-DSTREAM=%d %s", work.stream,
-        epilogue_options(epilogue, options, sizeof options));
+    struct launch *launch = launch_add(list, "batch_norm_cpu", "bn_inference", "-DSTREAM=%d %s%s", work.stream,
+        epilogue_options(epilogue, options, sizeof options), element_options(problem, elements, sizeof elements));
     launch_buffer(launch, operands->inputs[NORM_X]);
     if (epilogue->add != NO_VALUE) launch_buffer(launch, operands->add);
     launch_buffer(launch, operands->outputs[NORM_Y]);
@@ -186,9 +189,10 @@ static void emit_inference(const struct problem *problem, const struct operands 
 static struct launch *gradient_launch(const struct problem *problem, const struct operands *operands,
     struct launch_list *list, const char *kernel, const struct work *work, cl_mem statistics)
 {
-    char options[NORM_OPTIONS];
-    struct launch *launch = launch_add(list, "batch_norm_cpu", kernel, "-DSTREAM=%d %s", work->stream,
-        batch_norm_gradient_options(problem, options, sizeof options));
+    char options[NORM_OPTIONS], elements[ELEMENT_OPTIONS];
+    struct launch *launch = launch_add(list, "batch_norm_cpu", kernel, "-DSTREAM=%d %s%s", work->stream,
+        batch_norm_gradient_options(problem, options, sizeof options),
+        element_options(problem, elements, sizeof elements));
     launch_buffer(launch, operands->inputs[GRADIENT_X]);
     launch_buffer(launch, operands->inputs[GRADIENT_DY]);
     launch_buffer(launch, operands->inputs[GRADIENT_Y]);
@@ -232,6 +236,8 @@ const struct implementation batch_norm_cpu_forward = {
     .workspace = forward_workspace,
     .in_place = batch_norm_in_place,
     .emit = emit_forward,
+    .bf16_inputs = 1 << NORM_X,
+    .bf16_outputs = 1 << NORM_Y,
 };
 const struct implementation batch_norm_cpu_gradient = {
     .name = "cpu",
@@ -242,6 +248,8 @@ const struct implementation batch_norm_cpu_gradient = {
     .workspace = gradient_workspace,
     .in_place = batch_norm_gradient_in_place,
     .emit = emit_gradient,
+    .bf16_inputs = 1 << GRADIENT_X | 1 << GRADIENT_DY | 1 << GRADIENT_Y,
+    .bf16_outputs = 1 << GRADIENT_DX | 1 << GRADIENT_DADD,
 };
 const struct implementation batch_norm_cpu_inference = {
     .name = "cpu",
@@ -250,4 +258,6 @@ const struct implementation batch_norm_cpu_inference = {
     .epilogues = epilogues,
     .in_place = batch_norm_in_place,
     .emit = emit_inference,
+    .bf16_inputs = 1 << NORM_X,
+    .bf16_outputs = 1 << NORM_Y,
 };

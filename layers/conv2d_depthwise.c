@@ -1,6 +1,7 @@
 /* conv2d, depthwise: one kernel for each channel, on CPU-class devices. Kernels: clkernels/conv2d_depthwise_cpu.cl. */
 #include "base/memory.h"
 #include "layers/conv2d_cpu.h"
+#include "layers/element.h"
 #include "layers/layers.h"
 
 enum { MOST_TAPS = 81, MOST_STRIDE = 4 }; /* their products are unrolled */
@@ -97,18 +98,20 @@ static struct launch *add_launch(const struct problem *problem, const struct ope
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
     bool gradient = problem->node->operation == &operation_conv2d_data_gradient;
-    double bytes = 4.0 * (double)(z.n * z.c) * (double)(gradient ? z.h * z.w : z.oh * z.ow);
-    char epilogue[256], statistics[STATISTICS_OPTIONS];
+    bool weights = problem->node->operation == &operation_conv2d_weight_gradient;
+    size_t bytes = weights ? 0 : value_bytes(problem->outputs[0], 1);
+    char epilogue[256], statistics[STATISTICS_OPTIONS], elements[ELEMENT_OPTIONS];
     return launch_add(list, "conv2d_depthwise_cpu", kernel,
         "-D%s -DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DDILATION_H=%d -DDILATION_W=%d -DPADDING_H=%d -DPADDING_W=%d "
         "-DT=%d "
-        "-DGUARD=%d -DREACH=%d -DLEFT=%d -DRIGHT=%d -DEDGE=%d -DFIRST=%d -DHAS_BIAS=%d -DSTREAM=%d %s %s",
+        "-DGUARD=%d -DREACH=%d -DLEFT=%d -DRIGHT=%d -DEDGE=%d -DFIRST=%d -DHAS_BIAS=%d -DSTREAM=%d %s %s%s",
         what, (int)z.r, (int)z.s, (int)z.stride_h, (int)z.stride_w, (int)z.dilation_h, (int)z.dilation_w,
         (int)z.padding_h, (int)z.padding_w, (int)t->T, t->guard, (int)t->reach, (int)t->left, (int)t->right,
         (int)t->edge, (int)t->first, problem->inputs[2] != NULL && !gradient,
         !operands->add && bytes > CONV2D_STREAM_BYTES,
         conv2d_statistics_options(problem, statistics, sizeof statistics),
-        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue),
+        element_options(problem, elements, sizeof elements));
 }
 
 static void launch_planes(struct launch *launch, const struct conv2d_sizes *z, int64_t rows_max)
@@ -232,6 +235,8 @@ const struct implementation conv2d_depthwise_forward = {
     .prepared = prepared,
     .emit_prepare = emit_prepare,
     .emit = emit_product,
+    .bf16_inputs = 1 << 0,
+    .bf16_outputs = 1 << 0,
 };
 const struct implementation conv2d_depthwise_data_gradient = {
     .name = "depthwise",
@@ -244,6 +249,8 @@ const struct implementation conv2d_depthwise_data_gradient = {
     .prepared = prepared,
     .emit_prepare = emit_prepare,
     .emit = emit_product,
+    .bf16_inputs = 1 << 0 | 1 << DATA_GRADIENT_X,
+    .bf16_outputs = 1 << 0,
 };
 const struct implementation conv2d_depthwise_weight_gradient = {
     .name = "depthwise",
@@ -252,4 +259,5 @@ const struct implementation conv2d_depthwise_weight_gradient = {
     .epilogues = conv2d_cpu_sum_epilogues,
     .workspace = weights_workspace,
     .emit = emit_weights,
+    .bf16_inputs = 1 << 0 | 1 << 1,
 };

@@ -1,6 +1,7 @@
 /* conv2d, pointwise: 1x1 with stride 1 or 2 on CPU-class devices. Kernels: clkernels/conv2d_pointwise_cpu.cl. */
 #include "base/memory.h"
 #include "layers/conv2d_cpu.h"
+#include "layers/element.h"
 #include "layers/layers.h"
 
 enum { UNROLL = 2 };
@@ -148,20 +149,20 @@ static int64_t statistics_parts(const struct problem *problem)
 static void emit_product(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct plan p = plan_of(problem);
-    double result_bytes =
-        4.0 * (double)(p.z.n * p.channels.results) * (double)(p.gradient ? p.z.h * p.z.w : p.length * p.segments);
+    size_t result_bytes = value_bytes(problem->outputs[0], 1);
     bool keep =
         operands->add && operands->add == operands->outputs[0] && problem->node->epilogue.activation == ACTIVATION_NONE;
     /* Prefetch some 3000 cycles ahead. */
     int64_t ahead = divide_up(6000, p.packing.padded * p.group_count * p.group_pixels * p.packing.vectors);
-    char epilogue[256], statistics[STATISTICS_OPTIONS];
+    char epilogue[256], statistics[STATISTICS_OPTIONS], elements[ELEMENT_OPTIONS];
     struct launch *launch = launch_add(list, "conv2d_pointwise_cpu", "pointwise",
-        "-DMG=%d -DMW=%d -DNV=%d -DCU=%d -DAHEAD=%d -DXS=%d -DYS=%d -DKEEP_OTHERS=%d -DSTREAM=%d %s %s",
+        "-DMG=%d -DMW=%d -DNV=%d -DCU=%d -DAHEAD=%d -DXS=%d -DYS=%d -DKEEP_OTHERS=%d -DSTREAM=%d %s %s%s",
         (int)p.group_count, (int)p.group_pixels, (int)p.packing.vectors, UNROLL, (int)(ahead < 8 ? ahead : 8),
         p.gradient ? 1 : (int)p.stride, p.gradient ? (int)p.stride : 1, keep,
         !operands->add && result_bytes > CONV2D_STREAM_BYTES / 2,
         conv2d_statistics_options(problem, statistics, sizeof statistics),
-        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue),
+        element_options(problem, elements, sizeof elements));
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->prepared);
     launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
@@ -269,9 +270,12 @@ static size_t weights_workspace(const struct problem *problem)
     return w.parts_from * sizeof(float) + conv2d_parts_bytes(problem, w.splits);
 }
 
-static void emit_gather(const struct operands *operands, struct launch_list *list, const struct weights_plan *w)
+static void emit_gather(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    const struct weights_plan *w)
 {
-    struct launch *launch = launch_add(list, "conv2d_pointwise_cpu", "gather", "-DPLANES_AHEAD=1");
+    char elements[ELEMENT_OPTIONS];
+    struct launch *launch = launch_add(list, "conv2d_pointwise_cpu", "gather", "-DPLANES_AHEAD=1%s",
+        element_options(problem, elements, sizeof elements));
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->workspace);
     launch_int(launch, w->z.h);
@@ -286,12 +290,14 @@ static void emit_gather(const struct operands *operands, struct launch_list *lis
 static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct weights_plan w = weights_of(problem);
-    if (w.gathered) emit_gather(operands, list, &w);
+    if (w.gathered) emit_gather(problem, operands, list, &w);
     int64_t passes =
         divide_up(w.channels_max < w.z.c ? w.channels_max : w.z.c, w.channels) * (w.blocks_max / w.vectors);
     int64_t planes = divide_up(w.channels_max, problem->device->vector_width) + w.blocks_max;
+    char elements[ELEMENT_OPTIONS];
     struct launch *launch = launch_add(list, "conv2d_pointwise_cpu", "pointwise_weights",
-        "-DNV=%d -DCT=%d -DPLANES_AHEAD=%d", (int)w.vectors, (int)w.channels, (int)divide_up(planes, passes));
+        "-DNV=%d -DCT=%d -DPLANES_AHEAD=%d%s", (int)w.vectors, (int)w.channels, (int)divide_up(planes, passes),
+        element_options(problem, elements, sizeof elements));
     launch_buffer(launch, w.gathered ? operands->workspace : operands->inputs[0]);
     launch_buffer(launch, operands->inputs[1]);
     launch_buffer(launch, operands->workspace);
@@ -321,6 +327,8 @@ const struct implementation conv2d_pointwise_forward = {
     .prepared = prepared,
     .emit_prepare = emit_prepare,
     .emit = emit_product,
+    .bf16_inputs = 1 << 0,
+    .bf16_outputs = 1 << 0,
 };
 const struct implementation conv2d_pointwise_data_gradient = {
     .name = "pointwise",
@@ -333,6 +341,8 @@ const struct implementation conv2d_pointwise_data_gradient = {
     .prepared = prepared,
     .emit_prepare = emit_prepare,
     .emit = emit_product,
+    .bf16_inputs = 1 << 0 | 1 << DATA_GRADIENT_X,
+    .bf16_outputs = 1 << 0,
 };
 const struct implementation conv2d_pointwise_weight_gradient = {
     .name = "pointwise",
@@ -341,4 +351,5 @@ const struct implementation conv2d_pointwise_weight_gradient = {
     .epilogues = conv2d_cpu_sum_epilogues,
     .workspace = weights_workspace,
     .emit = emit_weights,
+    .bf16_inputs = 1 << 0 | 1 << 1,
 };

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "graph/network.h"
+#include "layers/element.h"
 #include "layers/elementwise.h"
 #include "layers/layers.h"
 
@@ -88,14 +89,15 @@ struct launch *pool_launch(
     const struct attributes *a = &problem->node->attributes;
     bool adaptive = problem->node->operation == &operation_adaptive_average_pool ||
         problem->node->operation == &operation_adaptive_average_pool_gradient;
+    char elements[ELEMENT_OPTIONS];
     long long kernel_h = adaptive ? 1 : a->kernel[0], kernel_w = adaptive ? 1 : a->kernel[1];
     return launch_add(list, source, kernel,
         "-DH=%lld -DW=%lld -DOH=%lld -DOW=%lld -DKH=%lld -DKW=%lld -DSH=%lld -DSW=%lld -DPH=%lld -DPW=%lld "
         "-DADAPTIVE=%d "
-        "-DCOUNT=%d -DADD=%d %s",
+        "-DCOUNT=%d -DADD=%d %s%s",
         (long long)z.h, (long long)z.w, (long long)z.oh, (long long)z.ow, kernel_h, kernel_w, (long long)a->stride[0],
         (long long)a->stride[1], (long long)a->padding[0], (long long)a->padding[1], adaptive, a->exclude_padding,
-        problem->node->epilogue.add != NO_VALUE, more);
+        problem->node->epilogue.add != NO_VALUE, more, element_options(problem, elements, sizeof elements));
 }
 
 const char *pool_stream(int64_t floats)

@@ -180,6 +180,7 @@ static const struct implementation global_cpu = {
     .fits = fits_global_cpu,
     .layouts = layouts_global,
     .emit = emit_global_cpu,
+    .bf16_inputs = 1 << 0,
 };
 static const struct implementation global_gpu = {
     .name = "global_gpu", .fits = fits_global_gpu, .emit = emit_global_gpu
@@ -189,6 +190,8 @@ static const struct implementation forward_cpu = {
     .fits = fits_cpu_class,
     .layouts = pool_layouts_blocked,
     .emit = emit_cpu,
+    .bf16_inputs = 1 << 0,
+    .bf16_outputs = 1 << 0,
 };
 static const struct implementation forward_plain = { .name = "plain", .fits = fits_everything, .emit = emit_plain };
 static const struct implementation global_gradient_cpu = {
@@ -197,6 +200,7 @@ static const struct implementation global_gradient_cpu = {
     .layouts = layouts_global_gradient,
     .epilogues = pool_epilogues_of_gradient,
     .emit = emit_global_gradient_cpu,
+    .bf16_outputs = 1 << 0,
 };
 static const struct implementation gradient_cpu = {
     .name = "cpu",
@@ -204,6 +208,8 @@ static const struct implementation gradient_cpu = {
     .layouts = pool_layouts_blocked,
     .epilogues = pool_epilogues_of_gradient,
     .emit = emit_gradient_cpu,
+    .bf16_inputs = 1 << 0,
+    .bf16_outputs = 1 << 0,
 };
 static const struct implementation gradient_plain = {
     .name = "plain",

@@ -115,6 +115,8 @@ static const struct implementation forward_cpu = {
     .fits = fits_cpu_class,
     .layouts = pool_layouts_blocked,
     .emit = emit_cpu,
+    .bf16_inputs = 1 << 0,
+    .bf16_outputs = 1 << 0,
 };
 static const struct implementation forward_plain = { .name = "plain", .fits = fits_everything, .emit = emit_plain };
 static const struct implementation gradient_cpu = {
@@ -123,6 +125,8 @@ static const struct implementation gradient_cpu = {
     .layouts = pool_layouts_blocked,
     .epilogues = pool_epilogues_of_gradient,
     .emit = emit_gradient_cpu,
+    .bf16_inputs = 1 << 0,
+    .bf16_outputs = 1 << 0,
 };
 static const struct implementation gradient_plain = {
     .name = "plain",

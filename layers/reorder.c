@@ -1,6 +1,7 @@
 /* reorder: the same values in the other layout. Plans put it where a producer and a consumer want different ones.
  * attributes.axis is 1 towards the blocked layout, 0 towards the plain one. */
 #include "base/memory.h"
+#include "layers/element.h"
 #include "layers/layers.h"
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
@@ -28,7 +29,7 @@ static void layouts(const struct problem *problem, enum value_layout *inputs, en
 static const char *fits_vectors(const struct problem *problem)
 {
     if (problem->device->class != DEVICE_CPU) return "it is for CPU-class devices";
-    return problem->inputs[0]->type == TYPE_U8 ? "it moves numbers of 32 bits, and these have 8" : NULL;
+    return problem->inputs[0]->type == TYPE_U8 ? "it moves floats and numbers of 32 bits, and these have 8" : NULL;
 }
 
 static const char *fits_plain(const struct problem *problem)
@@ -39,14 +40,15 @@ static const char *fits_plain(const struct problem *problem)
 
 static double bytes(const struct problem *problem)
 {
-    return 2.0 * (double)value_elements(problem->inputs[0]) * (problem->inputs[0]->type == TYPE_U8 ? 1 : 4);
+    return (double)value_bytes(problem->inputs[0], 1) + (double)value_bytes(problem->outputs[0], 1);
 }
 
 static struct launch *add(
     const struct problem *problem, const struct operands *operands, struct launch_list *list, const char *kernel)
 {
-    struct launch *launch = launch_add(list, "reorder", kernel, "-DTO_BLOCKED=%d -DTYPE=%s", to_blocked(problem),
-        problem->inputs[0]->type == TYPE_U8 ? "uchar" : "uint");
+    char elements[ELEMENT_OPTIONS];
+    struct launch *launch = launch_add(list, "reorder", kernel, "-DTO_BLOCKED=%d -DTYPE=%s%s", to_blocked(problem),
+        problem->inputs[0]->type == TYPE_U8 ? "uchar" : "uint", element_options(problem, elements, sizeof elements));
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->outputs[0]);
     launch_work(launch, 0, bytes(problem));
@@ -86,6 +88,8 @@ static const struct implementation vectors = {
     .fits = fits_vectors,
     .layouts = layouts,
     .emit = emit_vectors,
+    .bf16_inputs = 1 << 0,
+    .bf16_outputs = 1 << 0,
 };
 static const struct implementation plain = {
     .name = "plain",

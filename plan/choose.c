@@ -19,6 +19,8 @@ void problem_of(const struct plan *plan, const struct node *node, struct problem
     problem->device = &plan->device->can;
     problem->training = plan->options.mode == PLAN_TRAIN;
     problem->exact = plan->options.exact;
+    problem->bf16 = plan->options.bf16;
+    problem->add = graph_at(&plan->graph, node->epilogue.add);
     for (int i = 0; i < node->input_count; i++) problem->inputs[i] = graph_at(&plan->graph, node->inputs[i]);
     for (int i = 0; i < node->output_count; i++) problem->outputs[i] = graph_at(&plan->graph, node->outputs[i]);
 }
@@ -36,14 +38,20 @@ static bool forced_away(const char *force, const char *operation, const char *im
     return false;
 }
 
+void implementation_key(const struct operation *operation, const struct implementation *implementation, bool bf16,
+    char key[IMPLEMENTATION_KEY])
+{
+    snprintf(key, IMPLEMENTATION_KEY, "%s/%s%s", operation->name, implementation->name, bf16 ? "/bf16" : "");
+}
+
 const char *implementation_refusal(
     const struct plan *plan, const struct problem *problem, const struct implementation *implementation)
 {
     const char *operation = problem->node->operation->name;
     const char *force = plan->options.force ? plan->options.force : getenv("TUTTI_IMPLEMENTATION");
     if (forced_away(force, operation, implementation->name)) return "another one is forced";
-    char key[96];
-    snprintf(key, sizeof key, "%s/%s", operation, implementation->name);
+    char key[IMPLEMENTATION_KEY];
+    implementation_key(problem->node->operation, implementation, false, key);
     const char *reason = blacklist_reason(plan->device, key);
     if (reason) return reason;
     return implementation->fits ? implementation->fits(problem) : NULL;

@@ -16,6 +16,15 @@ tutti_status pass_rewrite(struct plan *plan);
 tutti_status pass_sweep(struct plan *plan);
 /* Implementation of every node, layouts of every value, `reorder` nodes at the edges. */
 tutti_status pass_choose(struct plan *plan);
+/* Which values are stored as bfloat16, where the options ask for it. */
+tutti_status pass_storage(struct plan *plan);
+/* Whether the node loads or stores any, so that its kernels are others than those for floats. */
+bool node_has_bf16(const struct graph *graph, const struct node *node);
+/* "conv2d/winograd": by which an implementation is known to the first-use check and the blacklist; with "/bf16" behind
+ * it those of its kernels that load or store such values. */
+enum { IMPLEMENTATION_KEY = 96 };
+void implementation_key(const struct operation *operation, const struct implementation *implementation, bool bf16,
+    char key[IMPLEMENTATION_KEY]);
 
 /* A plan without launches: the network bound to the options' samples once plan_run_passes() has run. */
 struct plan *plan_start(struct device *device, const tutti_network *network, const struct plan_options *options);

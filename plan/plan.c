@@ -28,6 +28,7 @@ static const struct pass passes[] = {
     { "sweep", pass_sweep },
     { "rewrite", pass_rewrite },
     { "layout", pass_choose },
+    { "storage", pass_storage },
 };
 
 static tutti_status check_options(const struct plan *plan)

@@ -14,6 +14,7 @@ struct plan_options {
     tutti_tensor output;
     tutti_loss loss;
     bool exact;
+    bool bf16; /* temporary values are stored as bfloat16 where every kernel that touches them can */
     /* Tests: gradients start from an input value "seed" of the output's shape instead of a loss; input gradients too.
      */
     bool seeded;

@@ -29,8 +29,30 @@ static size_t place_of(const struct value *value, int width, size_t i)
     return ((n * blocks + c / (size_t)width) * area + at) * (size_t)width + c % (size_t)width;
 }
 
-/* Numbers in [0.1, 1.1): positive, so that they can also stand for deviations. Labels are class 0. A prime number of
- * different ones, over and over: no tensor's rows or channels repeat with them. */
+static float from_bf16(uint16_t upper)
+{
+    const uint32_t bits = (uint32_t)upper << 16;
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+/* The upper half: cut off. */
+static uint16_t to_bf16(float f)
+{
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return (uint16_t)(bits >> 16);
+}
+
+static bool is_float(const struct value *value)
+{
+    return value->type == TYPE_F32 || value->type == TYPE_BF16;
+}
+
+/* Numbers in [0.1, 1.1): positive, so that they can also stand for deviations; such that both types of floats hold
+ * them. Labels are class 0. A prime number of different ones, over and over: no tensor's rows or channels repeat with
+ * them. */
 static void make_up(const struct value *value, uint32_t number, int width, void *data)
 {
     if (value->role == ROLE_CONSTANTS) {
@@ -38,12 +60,18 @@ static void make_up(const struct value *value, uint32_t number, int width, void 
             (struct step_constants) { .seed_low = 1, .loss_scale = 0.5f, .learning_rate = 0.1f };
         return;
     }
-    if (value->type != TYPE_F32) return;
+    if (!is_float(value)) return;
     enum { NUMBERS = 8191 };
-    float numbers[NUMBERS];
-    for (uint64_t i = 0; i < NUMBERS; i++) numbers[i] = 0.1f + random_uniform(7, number, i);
+    uint16_t numbers[NUMBERS];
+    for (uint64_t i = 0; i < NUMBERS; i++) numbers[i] = to_bf16(0.1f + random_uniform(7, number, i));
     size_t elements = (size_t)value_elements(value);
-    for (size_t i = 0; i < elements; i++) ((float *)data)[place_of(value, width, i)] = numbers[i % NUMBERS];
+    for (size_t i = 0; i < elements; i++) {
+        const size_t at = place_of(value, width, i);
+        if (value->type == TYPE_BF16)
+            ((uint16_t *)data)[at] = numbers[i % NUMBERS];
+        else
+            ((float *)data)[at] = from_bf16(numbers[i % NUMBERS]);
+    }
 }
 
 static tutti_status upload(struct device *device, const struct value *value, uint32_t number, cl_mem *buffer)
@@ -60,7 +88,16 @@ done:
     return status;
 }
 
-/* The problem once more, its values in the layouts that the implementation wants. */
+/* A value of a trial: in the layout and the type that the implementation wants. */
+static struct value take_value(const struct value *given, enum value_layout layout, bool bf16)
+{
+    struct value value = *given;
+    value.layout = layout;
+    if (value.type == TYPE_BF16 && !bf16) value.type = TYPE_F32;
+    return value;
+}
+
+/* The problem once more, its values as the implementation wants them. */
 static void take_problem(struct trial *trial, const struct problem *given, const struct implementation *implementation)
 {
     enum value_layout inputs[GRAPH_MAX_INPUTS] = { 0 }, outputs[GRAPH_MAX_OUTPUTS] = { 0 };
@@ -68,14 +105,12 @@ static void take_problem(struct trial *trial, const struct problem *given, const
     trial->problem = *given;
     for (int i = 0; i < GRAPH_MAX_INPUTS; i++) {
         if (!given->inputs[i]) continue;
-        trial->inputs[i] = *given->inputs[i];
-        trial->inputs[i].layout = inputs[i];
+        trial->inputs[i] = take_value(given->inputs[i], inputs[i], implementation->bf16_inputs >> i & 1);
         trial->problem.inputs[i] = &trial->inputs[i];
     }
     for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++) {
         if (!given->outputs[i]) continue;
-        trial->outputs[i] = *given->outputs[i];
-        trial->outputs[i].layout = outputs[i];
+        trial->outputs[i] = take_value(given->outputs[i], outputs[i], implementation->bf16_outputs >> i & 1);
         trial->problem.outputs[i] = &trial->outputs[i];
     }
 }
@@ -136,16 +171,19 @@ tutti_status trial_output(struct trial *trial, int output, float **data)
 {
     tutti_status status = TUTTI_OK;
     const struct value *value = trial->problem.outputs[output];
-    float *raw = NULL;
+    void *raw = NULL;
     *data = NULL;
-    if (!value || value->type != TYPE_F32) return TUTTI_OK;
+    if (!value || !is_float(value)) return TUTTI_OK;
     int width = trial->device->can.vector_width;
     size_t bytes = value_bytes(value, width), elements = (size_t)value_elements(value);
     raw = memory_new(bytes, 1);
     *data = memory_new(elements, sizeof(float));
     if (!raw || !*data) FAIL(TUTTI_NO_MEMORY, "no memory to look at a kernel's results");
     TRY(buffer_read(trial->device, trial->operands.outputs[output], 0, raw, bytes));
-    for (size_t e = 0; e < elements; e++) (*data)[e] = raw[place_of(value, width, e)];
+    for (size_t e = 0; e < elements; e++) {
+        const size_t at = place_of(value, width, e);
+        (*data)[e] = value->type == TYPE_BF16 ? from_bf16(((uint16_t *)raw)[at]) : ((float *)raw)[at];
+    }
 done:
     free(raw);
     return status;

@@ -7,7 +7,7 @@
 
 struct trial {
     struct device *device;
-    struct problem problem; /* with the layouts that the implementation wants */
+    struct problem problem; /* with the layouts and types that the implementation wants */
     struct value inputs[GRAPH_MAX_INPUTS], outputs[GRAPH_MAX_OUTPUTS];
     struct operands operands;
     struct launch_list list;
@@ -25,7 +25,7 @@ tutti_status trial_make(struct device *device, const struct problem *problem,
 void trial_emit(const struct problem *problem, const struct implementation *implementation, struct launch_list *list);
 /* Runs the launches once and waits. */
 tutti_status trial_run(struct trial *trial);
-/* An output as plain floats, which the caller frees; NULL in *data where it is not wanted or not f32. */
+/* An output as plain floats, which the caller frees; NULL in *data where it is not wanted or has integers. */
 tutti_status trial_output(struct trial *trial, int output, float **data);
 void trial_free(struct trial *trial);
 

@@ -30,7 +30,8 @@ static void append_sizes(char *name, const char *before, const int64_t *sizes, i
 void tune_problem_name(const struct problem *problem, char name[PROBLEM_NAME])
 {
     const struct attributes *a = &problem->node->attributes;
-    snprintf(name, PROBLEM_NAME, "%s%s", problem->exact ? "exact/" : "", problem->node->operation->name);
+    snprintf(name, PROBLEM_NAME, "%s%s%s", problem->exact ? "exact/" : "", problem->bf16 ? "bf16/" : "",
+        problem->node->operation->name);
     for (int i = 0; i < 2; i++)
         if (problem->inputs[i])
             append_sizes(name, "/", problem->inputs[i]->shape.sizes, problem->inputs[i]->shape.rank);

@@ -22,9 +22,10 @@
 #define MOST_FLOPS 5e8
 #define MOST_ELEMENTS 8e6
 
-static void key_of(const struct node *node, char key[96])
+static void key_of(const struct plan *plan, const struct node *node, char key[IMPLEMENTATION_KEY])
 {
-    snprintf(key, 96, "%s/%s", node->operation->name, node->operation->implementations[node->implementation]->name);
+    implementation_key(node->operation, node->operation->implementations[node->implementation],
+        node_has_bf16(&plan->graph, node), key);
 }
 
 static int last_of(const struct operation *operation)
@@ -50,9 +51,9 @@ bool verify_wanted(const struct plan *plan)
     bool any = false;
     for (size_t n = 0; n < plan->graph.node_count; n++) {
         const struct node *node = &plan->graph.nodes[n];
-        char key[96];
+        char key[IMPLEMENTATION_KEY];
         if (!checkable(plan, node)) continue;
-        key_of(node, key);
+        key_of(plan, node, key);
         any |= !check_is_decided(plan->device, key);
     }
     return any;
@@ -67,7 +68,8 @@ static tutti_status compare(const struct problem *problem, int output, const flo
         largest = fmax(largest, fabs((double)reference[e]));
         if (!(difference <= worst)) worst = difference; /* NaN stays */
     }
-    if (worst <= VERIFY_TOLERANCE * largest + 1e-6) return TUTTI_OK;
+    double stored = problem->outputs[output]->type == TYPE_BF16 ? 0x1p-8 : 0;
+    if (worst <= (VERIFY_TOLERANCE + stored) * largest + 1e-6) return TUTTI_OK;
     return fail(TUTTI_WRONG_RESULT,
         "its output %d differs from the plain kernel's by %g where the largest number is %g", output, worst, largest);
 }
@@ -91,7 +93,7 @@ static tutti_status verify_node(struct plan *plan, const struct node *given)
         expected = NULL;
         TRY(trial_output(&trial, i, &result));
         TRY(trial_output(&reference, i, &expected));
-        if (result) TRY(compare(&problem, i, result, expected));
+        if (result) TRY(compare(&trial.problem, i, result, expected));
     }
 done:
     free(result);
@@ -118,14 +120,16 @@ static double cost(const struct plan *plan, const struct node *node)
     return node->operation->flops ? node->operation->flops(&problem) : elements(plan, node);
 }
 
-/* The cheapest node of the plan with the same operation and implementation; NULL where it chose otherwise. */
-static const struct node *representative(const struct plan *plan, const struct node *node)
+/* The cheapest node of the plan with this key; NULL where it chose otherwise. */
+static const struct node *representative(const struct plan *plan, const char *key)
 {
     const struct node *best = NULL;
+    char other[IMPLEMENTATION_KEY];
     for (size_t n = 0; n < plan->graph.node_count; n++) {
         const struct node *candidate = &plan->graph.nodes[n];
-        bool same = candidate->operation == node->operation && candidate->implementation == node->implementation;
-        if (same && (!best || cost(plan, candidate) < cost(plan, best))) best = candidate;
+        if (candidate->operation->alias) continue;
+        key_of(plan, candidate, other);
+        if (!strcmp(key, other) && (!best || cost(plan, candidate) < cost(plan, best))) best = candidate;
     }
     return best;
 }
@@ -147,9 +151,9 @@ static tutti_status judge(struct device *device, const char *key, tutti_status s
 
 /* The node to check this one's implementation with, and the plan that it is from: one of the plan itself, whose kernels
  * are wanted anyway, unless the plain kernel would take long; then one of the small plan, if it has one. */
-static const struct node *stand_in(struct plan *plan, struct plan *small, const struct node *node, struct plan **in)
+static const struct node *stand_in(struct plan *plan, struct plan *small, const char *key, struct plan **in)
 {
-    const struct node *own = representative(plan, node), *found = representative(small, node);
+    const struct node *own = representative(plan, key), *found = representative(small, key);
     *in = plan;
     if (!found || (cost(plan, own) <= MOST_FLOPS && elements(plan, own) <= MOST_ELEMENTS)) return own;
     *in = small;
@@ -159,13 +163,13 @@ static const struct node *stand_in(struct plan *plan, struct plan *small, const 
 void verify_emit(struct plan *plan, struct plan *small, struct launch_list *list)
 {
     for (size_t n = 0; n < plan->graph.node_count; n++) {
-        char key[96];
+        char key[IMPLEMENTATION_KEY];
         const struct node *node = &plan->graph.nodes[n];
         if (!checkable(plan, node)) continue;
-        key_of(node, key);
+        key_of(plan, node, key);
         if (check_is_decided(plan->device, key)) continue;
         struct plan *in;
-        struct node found = *stand_in(plan, small, node, &in);
+        struct node found = *stand_in(plan, small, key, &in);
         struct problem problem;
         trial_problem(in, &found, &problem);
         const struct implementation *const *all = found.operation->implementations;
@@ -182,12 +186,12 @@ tutti_status verify_implementations(struct plan *plan, struct plan *small, bool 
     plan->device->patience = TIME_OUT;
     for (size_t n = 0; status == TUTTI_OK && n < plan->graph.node_count; n++) {
         const struct node *node = &plan->graph.nodes[n];
-        char key[96];
+        char key[IMPLEMENTATION_KEY];
         if (!checkable(plan, node)) continue;
-        key_of(node, key);
+        key_of(plan, node, key);
         if (check_is_decided(plan->device, key)) continue;
         struct plan *in;
-        const struct node *cheapest = stand_in(plan, small, node, &in);
+        const struct node *cheapest = stand_in(plan, small, key, &in);
         status = verify_node(in, cheapest);
         if (status == TUTTI_DEVICE) status = verify_node(in, cheapest); /* a call may fail once, by chance */
         status = judge(plan->device, key, status, failed);

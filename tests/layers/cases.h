@@ -39,6 +39,7 @@ struct operation_test {
     const char *const *cases; /* ends with NULL */
 
     /* The rest may be left out. */
+    const char *const *bf16_cases;               /* those that are also run with values stored as bfloat16 */
     enum tolerance_class tolerance;              /* EXACT (0): the data are small integers, and results must be equal */
     int64_t (*length)(const struct test_case *); /* of the longest sum, for the tolerance; NULL: taken from the sizes */
     bool reals;                                  /* real data although the results are exact (a maximum, a copy) */
@@ -57,6 +58,8 @@ struct operation_test {
 /* Numbers in [-1, 1) that floats hold exactly, and small integers in [-limit, limit]; a function of the position. */
 float test_real(uint32_t stream, int64_t i);
 float test_integer(uint32_t stream, int64_t i, int limit);
+/* The nearest number of bfloat16, ties to even; not for NaN. */
+float test_bf16(float x);
 /* The activation of the key "act" (enum activation; "low", "high"), as an operation appended and as a function. */
 tutti_tensor test_activation(tutti_network *network, const struct test_case *c, tutti_tensor x);
 double test_activate(const struct test_case *c, double x);

@@ -1,5 +1,6 @@
 /* Numbers for the tests, and the activations that plans fuse. */
 #include <math.h>
+#include <string.h>
 
 #include "base/random.h"
 #include "layers/layers.h"
@@ -14,6 +15,15 @@ float test_integer(uint32_t stream, int64_t i, int limit)
 {
     int draw = (int)random_below(42, stream, (uint64_t)i, (uint64_t)(2 * limit)); /* no zeros: they would hide faults */
     return (float)(draw < limit ? draw - limit : draw - limit + 1);
+}
+
+float test_bf16(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits = (bits + 0x7fffu + (bits >> 16 & 1)) & 0xffff0000u;
+    memcpy(&x, &bits, sizeof x);
+    return x;
 }
 
 tutti_tensor test_activation(tutti_network *network, const struct test_case *c, tutti_tensor x)

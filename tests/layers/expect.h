@@ -23,6 +23,7 @@ struct expectation {
     tutti_tensor output;
     int64_t samples, input_elements, output_elements, length;
     enum tolerance_class class;
+    bool bf16; /* values are stored as bfloat16 where kernels can; input and seed are such numbers */
     float *input, *seed, *parameters; /* parameters: the whole arena */
     void *targets;                    /* of a loss */
     double *doubles[MAX_TENSORS];     /* the input and each parameter */
@@ -35,7 +36,7 @@ struct expectation {
 /* Builds the case's network and computes all that. Problems are appended to `problems`; false if the case cannot run.
  */
 bool expectation_make(struct expectation *e, struct tutti_runtime *runtime, const struct operation_test *test,
-    const char *line, bool gradients, struct text *problems);
+    const char *line, bool gradients, bool bf16, struct text *problems);
 void expectation_free(struct expectation *e);
 /* +1 or -1: the direction-th direction at element i of a tensor. */
 double direction_sign(int direction, int tensor, int64_t i);

@@ -6,6 +6,7 @@
  *   operations [...] conv2d                        the cases of one operation
  *   operations [...] conv2d n2 c3 h7 w9 k5 r3      this case, as a failure prints it
  *   operations [...] --force conv2d=plain          with these implementations only
+ *   operations [...] --bf16                        the cases for it, with values stored as bfloat16
  *   operations [...] --part 2/16                   the second of 16 parts of these cases: for running them side by side
  *
  * Devices are those of TUTTI_DEVICES, else all. Each runs a case with the kernels of its own class and vector width,
@@ -62,6 +63,7 @@ static struct entry entries[1024];
 static int entry_count;
 static enum mode mode = MODE_GRADIENT;
 static const char *forced;
+static bool bf16;
 
 /* The kernels that devices run, each over the same expected results. NULL: a device's own. */
 static struct setting {
@@ -90,7 +92,7 @@ static void run_choice(
 static void run_choices(const struct expectation *e, struct device *device, struct text *problems)
 {
     struct text others[CHOICES] = { { 0 } };
-    run_choice(e, device, forced, problems, forced ? NULL : others);
+    run_choice(e, device, forced, problems, forced || bf16 ? NULL : others);
     for (int n = 0; n < CHOICES; n++) {
         if (others[n].size) run_choice(e, device, others[n].data, problems, NULL);
         text_free(&others[n]);
@@ -112,12 +114,14 @@ static bool repeats(const struct setting *setting, int d)
 static bool run_entry(const struct entry *entry, struct text *problems)
 {
     struct expectation e;
-    bool good = expectation_make(&e, settings[0].runtime, entry->test, entry->line, mode == MODE_GRADIENT, problems);
+    bool good =
+        expectation_make(&e, settings[0].runtime, entry->test, entry->line, mode == MODE_GRADIENT, bf16, problems);
     if (problems->size) text_append(problems, "  in %s\n", entry->line);
     for (const struct setting *s = settings; s < settings + SETTINGS && s->runtime; s++)
         for (int d = 0; good && d < s->runtime->count; d++) {
             struct device *device = &s->runtime->devices[d];
             if (repeats(s, d)) continue;
+            if (bf16 && device->can.class == DEVICE_GPU) continue; /* its kernels store floats only */
             if (mode == MODE_SPEED)
                 good = measure_speed(&e, device, forced);
             else if (mode == MODE_SUPPORT)
@@ -149,7 +153,7 @@ static const struct operation_test *find_test(const char *name)
 
 static void add_all(const struct operation_test *test)
 {
-    for (const char *const *line = test->cases; *line; line++) {
+    for (const char *const *line = bf16 ? test->bf16_cases : test->cases; line && *line; line++) {
         if (entry_count == sizeof entries / sizeof *entries) return;
         entries[entry_count++] = (struct entry) { test, *line };
     }
@@ -263,6 +267,8 @@ int main(int argc, char **argv)
             mode = MODE_SPEED;
         else if (!strcmp(argv[at], "--support"))
             mode = MODE_SUPPORT;
+        else if (!strcmp(argv[at], "--bf16"))
+            bf16 = true;
         else if (!strcmp(argv[at], "--force") && at + 1 < argc)
             forced = argv[++at];
         else if (!strcmp(argv[at], "--part") && at + 1 < argc)

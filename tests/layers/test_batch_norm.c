@@ -248,11 +248,25 @@ static const char *const cases[] = {
     NULL,
 };
 
+/* The input as it is, and what a convolution rounded; with each mask, addition and place where statistics are made. */
+static const char *const bf16_cases[] = {
+    "batch_norm n3 c4 h33 w31 act1",
+    "batch_norm n4 c8 h20 w19 residual1 act1",
+    "batch_norm n3 c5 h23 w19 conv35 nobias1",
+    "batch_norm n2 c8 h5 conv16 nobias1 two1",
+    "batch_norm n2 c5 h31 w33 depthwise1 nobias1",
+    "batch_norm n3 c18 h7 w5 act2 low-0.5 high0.75 then1",
+    "batch_norm n2 c5 h13 w9 act1 then20",
+    "batch_norm n2 c20 h5 w6 act1 residual2 then1",
+    NULL,
+};
+
 const struct operation_test test_batch_norm = {
     .name = "batch_norm",
     .build = build,
     .reference = reference,
     .cases = cases,
+    .bf16_cases = bf16_cases,
     .tolerance = TOLERANCE_NORMALISED,
     .length = length,
     .inference = true,

@@ -214,10 +214,24 @@ static const char *const cases[] = {
     NULL,
 };
 
+/* Pointwise and depthwise: strides, tails of vectors, planes that are cut, chunks of runs, additions. */
+static const char *const bf16_cases[] = {
+    "conv2d n2 c33 h16 w17 k70 r1 act1",
+    "conv2d n3 c20 h8 w9 k37 r1 stride2 nobias1",
+    "conv2d n4 c70 h1 w1 k90 r1",
+    "conv2d n3 c36 h5 w5 k36 r1 residual1 act1",
+    "conv2d n2 c33 h14 w29 k33 r3 pad1 groups33 residual1",
+    "conv2d n1 c20 h15 w16 k20 r5 pad2 stride2 groups20",
+    "conv2d n2 c18 h1 w2 k18 r3 pad1 groups18",
+    "conv2d n1 c16 h12 w13 k16 r3 pad1 stride2 groups16 act2 low0 high6",
+    NULL,
+};
+
 const struct operation_test test_conv2d = {
     .name = "conv2d",
     .build = build,
     .reference = reference,
     .cases = cases,
+    .bf16_cases = bf16_cases,
     .length = length,
 };

@@ -146,11 +146,16 @@ static int64_t length(const struct test_case *c)
     return z.adaptive ? z.h * z.w : 2 * z.r * z.s;
 }
 
-/* All different, so that no two pixels compete for a maximum within the step of the differences. */
+/* All different, so that no two pixels compete for a maximum within the step of the differences. whole: whole numbers,
+ * which bfloat16 holds up to 256. */
 static void fill(const struct test_case *c, float *input, int64_t count)
 {
     int64_t step = case_get(c, "ramp", 0) ? 1 : 7919;
-    for (int64_t i = 0; i < count; i++) input[i] = ((float)(i * step % count) + 0.5f) / (float)count * 4 - 2;
+    bool whole = case_get(c, "whole", 0);
+    for (int64_t i = 0; i < count; i++) {
+        float place = (float)(i * step % count);
+        input[i] = whole ? place - (float)(count / 2) : (place + 0.5f) / (float)count * 4 - 2;
+    }
 }
 
 static const char *const max_cases[] = {
@@ -200,11 +205,26 @@ static const char *const average_cases[] = {
     NULL,
 };
 
+static const char *const max_bf16_cases[] = {
+    "max_pool n1 c17 h5 w6 r2 whole1",
+    "max_pool n2 c5 h8 w6 r3 stride2 pad1 whole1",
+    "max_pool n1 c6 h9 w8 r3 stride1 pad1 both1 whole1",
+    NULL,
+};
+static const char *const average_bf16_cases[] = {
+    "average_pool n2 c17 h8 w6 r2 both1",
+    "average_pool n2 c5 h8 w7 r3 stride2 pad1",
+    "average_pool n3 c33 h7 w5 global1 both1",
+    "average_pool n1 c17 h5 w6 adaptive1 oh7 ow4 both1",
+    NULL,
+};
+
 const struct operation_test test_max_pool = {
     .name = "max_pool",
     .build = build_max,
     .reference = reference_max,
     .cases = max_cases,
+    .bf16_cases = max_bf16_cases,
     .tolerance = TOLERANCE_SUM,
     .length = length,
     .fill = fill,
@@ -214,6 +234,7 @@ const struct operation_test test_average_pool = {
     .build = build_average,
     .reference = reference_average,
     .cases = average_cases,
+    .bf16_cases = average_bf16_cases,
     .tolerance = TOLERANCE_SUM,
     .length = length,
 };

@@ -13,6 +13,7 @@
 
 static struct device device;
 static struct tutti_runtime runtime;
+static bool bf16; /* of the plans that are made */
 
 /* What plans asked of the device's measurements; after each test too. */
 static void forget_device(void)
@@ -23,6 +24,7 @@ static void forget_device(void)
 static void make_device(enum device_class class, size_t allocation_max)
 {
     forget_device();
+    bf16 = false;
     memset(&device, 0, sizeof device);
     memset(&runtime, 0, sizeof runtime);
     device.runtime = &runtime;
@@ -73,14 +75,14 @@ static void make(struct made *made, enum plan_mode mode, tutti_tensor (*build)(t
     struct plan *plan = &made->plan;
     plan->device = &device;
     plan->network = made->network;
-    plan->options = (struct plan_options) { .mode = mode, .samples = 5, .output = output };
+    plan->options = (struct plan_options) { .mode = mode, .samples = 5, .output = output, .bf16 = bf16 };
     plan->input = plan->targets = plan->constants = plan->metrics = plan->seed = plan->input_gradient = NO_VALUE;
     plan->output = output.id;
     ck_assert_int_eq(graph_bind(&made->network->graph, 5, &plan->graph), TUTTI_OK);
     for (size_t v = 0; v < plan->graph.value_count && plan->input == NO_VALUE; v++)
         if (plan->graph.values[v].role == ROLE_INPUT) plan->input = (int)v;
-    tutti_status (*const passes[])(
-        struct plan *) = { pass_inference, pass_loss, pass_gradient, pass_sweep, pass_rewrite, pass_choose };
+    tutti_status (*const passes[])(struct plan *) = { pass_inference, pass_loss, pass_gradient, pass_sweep,
+        pass_rewrite, pass_choose, pass_storage };
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
         ck_assert_msg(passes[i](plan) == TUTTI_OK, "pass %zu: %s", i, tutti_message(NULL));
         if (mode == PLAN_INFER) plan->graph.values[plan->output].output = true;
@@ -328,6 +330,79 @@ START_TEST(statistics_are_made_where_the_input_is_made)
 }
 END_TEST
 
+/* The type of the first output of the only node with this operation in this layer. */
+static enum value_type stored(const struct made *made, const struct operation *operation, const char *layer)
+{
+    const struct graph *graph = &made->plan.graph;
+    const struct node *found = NULL;
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct node *node = &graph->nodes[n];
+        if (node->operation != operation || strcmp(made->network->layers[node->layer].name, layer)) continue;
+        ck_assert_ptr_null(found);
+        found = node;
+    }
+    ck_assert_ptr_nonnull(found);
+    return graph_at(graph, found->outputs[0])->type;
+}
+
+static size_t arena(const struct made *made)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < made->memory.slab_count; i++) bytes += made->memory.slabs[i];
+    return bytes;
+}
+
+START_TEST(values_between_kernels_that_can_are_bf16)
+{
+    struct made made;
+    make_device(DEVICE_CPU, (size_t)1 << 30);
+    make(&made, PLAN_TRAIN, separable);
+    for (size_t v = 0; v < made.plan.graph.value_count; v++)
+        ck_assert_int_ne(made.plan.graph.values[v].type, TYPE_BF16);
+    size_t floats = arena(&made);
+    drop(&made);
+    bf16 = true;
+    make(&made, PLAN_TRAIN, separable);
+    /* The stem's convolution makes floats, and its weight gradient reads them; the mean is what a dense layer would
+     * read.
+     */
+    ck_assert_int_eq(stored(&made, &operation_conv2d, "stem"), TYPE_F32);
+    ck_assert_int_eq(stored(&made, &operation_conv2d, "wide"), TYPE_BF16);
+    ck_assert_int_eq(stored(&made, &operation_conv2d, "apart"), TYPE_BF16);
+    ck_assert_int_eq(stored(&made, &operation_batch_norm, "bn0"), TYPE_BF16);
+    ck_assert_int_eq(stored(&made, &operation_batch_norm_gradient, "bn0"), TYPE_BF16);
+    ck_assert_int_eq(stored(&made, &operation_conv2d_data_gradient, "apart"), TYPE_BF16);
+    ck_assert_int_eq(stored(&made, &operation_conv2d_data_gradient, "wide"), TYPE_F32);
+    ck_assert_int_eq(stored(&made, &operation_conv2d_weight_gradient, "apart"), TYPE_F32);
+    for (size_t v = 0; v < made.plan.graph.value_count; v++)
+        if (made.plan.graph.values[v].shape.rank != 4)
+            ck_assert_int_ne(made.plan.graph.values[v].type, TYPE_BF16); /* statistics, features */
+    ck_assert_uint_lt(arena(&made), floats * 3 / 4);
+    replay(&made);
+    drop(&made);
+}
+END_TEST
+
+START_TEST(kernels_that_cannot_keep_floats)
+{
+    struct made made;
+    make_device(DEVICE_GPU, (size_t)1 << 30);
+    bf16 = true;
+    make(&made, PLAN_TRAIN, separable);
+    for (size_t v = 0; v < made.plan.graph.value_count; v++)
+        ck_assert_int_ne(made.plan.graph.values[v].type, TYPE_BF16);
+    drop(&made);
+    make_device(DEVICE_CPU, (size_t)1 << 30);
+    bf16 = true;
+    blacklist_add(&device, "conv2d/depthwise/bf16", "wrong"); /* its kernels for floats are right */
+    make(&made, PLAN_TRAIN, separable);
+    ck_assert_int_eq(stored(&made, &operation_batch_norm, "bn0"), TYPE_F32);
+    ck_assert_int_eq(stored(&made, &operation_conv2d, "apart"), TYPE_F32);
+    ck_assert_int_eq(stored(&made, &operation_conv2d, "wide"), TYPE_BF16);
+    drop(&made);
+}
+END_TEST
+
 START_TEST(every_parameter_has_one_gradient)
 {
     make_device(DEVICE_GPU, (size_t)1 << 30);
@@ -474,6 +549,8 @@ int main(void)
     tcase_add_test(cases, training_fuses);
     tcase_add_test(cases, gradients_of_activations_come_before_pooling);
     tcase_add_test(cases, statistics_are_made_where_the_input_is_made);
+    tcase_add_test(cases, values_between_kernels_that_can_are_bf16);
+    tcase_add_test(cases, kernels_that_cannot_keep_floats);
     tcase_add_test(cases, every_parameter_has_one_gradient);
     tcase_add_test(cases, inference_folds);
     tcase_add_test(cases, cross_entropy_wants_logits);

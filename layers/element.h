@@ -1,0 +1,13 @@
+/* How the elements of a node's tensors are stored, as options for clkernels/element.h. */
+#ifndef LAYERS_ELEMENT_H
+#define LAYERS_ELEMENT_H
+
+#include "graph/operation.h"
+
+enum { ELEMENT_OPTIONS = 160 }; /* bytes that element_options() needs */
+
+/* " -DIN0_TYPE=bf16 ...": one for each input, output and addition that is not float; "" where all are. Written into the
+ * buffer, which is also returned. */
+const char *element_options(const struct problem *problem, char *buffer, size_t size);
+
+#endif

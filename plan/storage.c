@@ -1,0 +1,57 @@
+/* Which values are stored as bfloat16: temporary floats where the node that makes them and every node that reads them
+ * can. Parameters, their gradients, statistics, and what the host reads stay floats. */
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "plan/edit.h"
+#include "plan/passes.h"
+#include "runtime/check.h"
+
+bool node_has_bf16(const struct graph *graph, const struct node *node)
+{
+    const struct value *add = graph_at(graph, node->epilogue.add);
+    bool any = add && add->type == TYPE_BF16;
+    for (int i = 0; i < node->input_count; i++)
+        any |= node->inputs[i] != NO_VALUE && graph_at(graph, node->inputs[i])->type == TYPE_BF16;
+    for (int i = 0; i < node->output_count; i++)
+        any |= node->outputs[i] != NO_VALUE && graph_at(graph, node->outputs[i])->type == TYPE_BF16;
+    return any;
+}
+
+/* Those of the values that this node's kernels cannot take are struck out. */
+static void strike_out(const struct plan *plan, const struct node *node, bool *possible)
+{
+    unsigned inputs = 0, outputs = 0;
+    if (!node->operation->alias) {
+        const struct implementation *implementation = node->operation->implementations[node->implementation];
+        char key[IMPLEMENTATION_KEY];
+        implementation_key(node->operation, implementation, true, key);
+        bool wrong = blacklist_reason(plan->device, key) != NULL;
+        inputs = wrong ? 0 : implementation->bf16_inputs;
+        outputs = wrong ? 0 : implementation->bf16_outputs;
+    }
+    for (int i = 0; i < node->input_count; i++)
+        if (node->inputs[i] != NO_VALUE && !(inputs >> i & 1)) possible[node->inputs[i]] = false;
+    for (int i = 0; i < node->output_count; i++)
+        if (node->outputs[i] != NO_VALUE && !(outputs >> i & 1)) possible[node->outputs[i]] = false;
+    if (node->epilogue.add != NO_VALUE && !(outputs & 1)) possible[node->epilogue.add] = false;
+}
+
+tutti_status pass_storage(struct plan *plan)
+{
+    struct graph *graph = &plan->graph;
+    if (!plan->options.bf16) return TUTTI_OK;
+    bool *possible = memory_new(graph->value_count + 1, sizeof *possible);
+    if (!possible) return TUTTI_NO_MEMORY;
+    for (size_t n = 0; n < graph->node_count; n++)
+        for (int i = 0; i < graph->nodes[n].output_count; i++) {
+            const struct value *value = graph_at(graph, graph->nodes[n].outputs[i]);
+            if (value && value->type == TYPE_F32 && !edit_is_kept(graph, graph->nodes[n].outputs[i]))
+                possible[graph->nodes[n].outputs[i]] = true;
+        }
+    for (size_t n = 0; n < graph->node_count; n++) strike_out(plan, &graph->nodes[n], possible);
+    for (size_t v = 0; v < graph->value_count; v++)
+        if (possible[v]) graph->values[v].type = TYPE_BF16;
+    free(possible);
+    return TUTTI_OK;
+}
