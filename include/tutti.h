@@ -271,6 +271,14 @@ typedef enum tutti_loss { TUTTI_CROSS_ENTROPY, TUTTI_MSE, TUTTI_LOSS_NONE } tutt
 typedef enum tutti_sharing { TUTTI_SHARES_AUTO, TUTTI_SHARES_EQUAL } tutti_sharing;
 typedef enum tutti_optimizer { TUTTI_SGD, TUTTI_ADAM, TUTTI_ADAMW } tutti_optimizer;
 
+/* How the numbers between layers are stored while a step runs. All arithmetic is in float with either, and parameters,
+ * their gradients, statistics and optimizer states are floats: checkpoints do not depend on it. */
+typedef enum tutti_precision {
+    TUTTI_FP32,
+    TUTTI_BF16 /* activations and their gradients as bfloat16 (8 bits of mantissa) where the kernels at hand can: saves
+                  memory, and time where a network is bound by memory. Elsewhere as TUTTI_FP32 */
+} tutti_precision;
+
 typedef struct tutti_training {
     tutti_loss loss; /* cross-entropy: the output is logits [classes], targets are int32 class numbers (negative:
                         ignored); MSE: the mean over the output's elements, targets are floats of its shape */
@@ -288,6 +296,7 @@ typedef struct tutti_training {
     bool exact;           /* no algorithm that rounds more than the plain sum: no Winograd */
     bool tune;            /* measure the kernels that a device has never measured for these shapes (seconds to minutes)
                              and keep the results in the cache folder, where every later run finds them */
+    tutti_precision precision;
     /* Called while kernels are built, which takes from nothing to a minute: by the threads that build, one call at a
      * time for each device. May be NULL. */
     void (*building)(void *user, int built, int total);

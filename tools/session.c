@@ -19,6 +19,17 @@ const char *const *session_models(void)
     return names;
 }
 
+const char *const session_precisions[] = { [TUTTI_FP32] = "fp32", [TUTTI_BF16] = "bf16", NULL };
+
+/* TUTTI_FP32 where the option was not given. */
+static tutti_precision precision_of(const char *name)
+{
+    int precision = TUTTI_FP32;
+    for (int i = 0; name && session_precisions[i]; i++)
+        if (!strcmp(name, session_precisions[i])) precision = i;
+    return (tutti_precision)precision;
+}
+
 static int parse_shares(struct session *session, const char *text)
 {
     int devices = tutti_device_count(session->runtime), count = 0;
@@ -47,9 +58,11 @@ static int parse_shares(struct session *session, const char *text)
 
 int session_open(struct session *session, const char *command, const struct session_options *options)
 {
-    *session = (struct session) {
-        .command = command, .micro_batch = options->micro_batch, .exact = options->exact, .tune = options->tune
-    };
+    *session = (struct session) { .command = command,
+        .micro_batch = options->micro_batch,
+        .exact = options->exact,
+        .tune = options->tune,
+        .precision = precision_of(options->precision) };
     tutti_runtime_options settings = {
         .devices = options->devices, .memory_limit = (size_t)options->memory_mib << 20, .threads = (int)options->threads
     };
@@ -107,6 +120,7 @@ int session_compile(struct session *session, tutti_training *training)
     training->micro_batch = session->micro_batch;
     training->exact = session->exact;
     training->tune = session->tune;
+    training->precision = session->precision;
     session->trainer = tutti_compile(session->network, session->output, training);
     progress_clear(&building.progress);
     if (session->trainer) return EXIT_DONE;

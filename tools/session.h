@@ -11,7 +11,7 @@
 enum { SESSION_MAX_DEVICES = 64, SESSION_MAX_MODELS = 32 };
 
 struct session_options {
-    const char *devices, *shares;
+    const char *devices, *shares, *precision;
     int64_t micro_batch, memory_mib, threads;
     bool exact, tune;
 };
@@ -47,6 +47,12 @@ struct session_options {
             .kind = OPTION_FLAG,                                                                               \
             .value = &(s).exact,                                                                               \
             .help = "no algorithm that rounds more than the plain sum (no Winograd)" },                        \
+        { .name = "precision",                                                                                 \
+            .kind = OPTION_TEXT,                                                                               \
+            .value = &(s).precision,                                                                           \
+            .noun = "TYPE",                                                                                    \
+            .choices = session_precisions,                                                                     \
+            .help = "how layers' results are stored, fp32 if not given" },                                     \
         { .name = "tune",                                                                                      \
             .kind = OPTION_FLAG,                                                                               \
             .value = &(s).tune,                                                                                \
@@ -68,8 +74,10 @@ struct session {
     tutti_sharing sharing; /* where they are not */
     int64_t micro_batch;
     bool exact, tune;
+    tutti_precision precision;
 };
 
+extern const char *const session_precisions[]; /* in tutti_precision's order, ended by NULL */
 /* The models' names, ended by NULL: what the MODEL argument may be. */
 const char *const *session_models(void);
 

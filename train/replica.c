@@ -237,6 +237,7 @@ struct plan_options replica_options(struct replica *replica, enum plan_mode mode
         .output = replica->trainer->output,
         .loss = replica->trainer->loss,
         .exact = replica->trainer->exact,
+        .bf16 = replica->trainer->precision == TUTTI_BF16,
         .parameters = replica->parameters,
         .gradients = mode == PLAN_TRAIN ? replica->gradients : NULL,
         .progress = replica->trainer->building ? report_building : NULL,

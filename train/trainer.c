@@ -61,7 +61,10 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
     trainer->step_limit_s = training->step_limit_s;
     trainer->build_limit_s = training->build_limit_s;
     trainer->seed = training->seed;
+    if (training->precision != TUTTI_FP32 && training->precision != TUTTI_BF16)
+        return fail(TUTTI_INVALID, "there is no precision %d", (int)training->precision);
     trainer->exact = training->exact;
+    trainer->precision = training->precision;
     trainer->tune = training->tune;
     trainer->building = training->building;
     trainer->building_user = training->building_user;

@@ -201,6 +201,36 @@ START_TEST(learns_and_tests)
 }
 END_TEST
 
+/* Stored as bfloat16, a network learns what it learns stored as floats, with less memory; and its checkpoint is one of
+ * floats, which both go on from. */
+START_TEST(learns_as_well_in_bf16)
+{
+    struct session sessions[2];
+    size_t bytes[2];
+    tutti_metrics metrics[2], loaded;
+    for (int i = 0; i < 2; i++) {
+        session_open(
+            &sessions[i], "0", KIND_APART, &(tutti_training) { .momentum = 0.9f, .precision = (tutti_precision)i });
+        ASSERT_OK(fit(&sessions[i], (tutti_fitting) { .epochs = 15, .save = in_folder(i ? "bf16" : "fp32") }));
+        ASSERT_OK(tutti_evaluate(sessions[i].trainer, images, labels, SAMPLES, &metrics[i]));
+        ck_assert_double_gt(metrics[i].accuracy, 0.9);
+        bytes[i] = sessions[i].trainer->replicas[0].plans[0].plan->arena_bytes;
+    }
+    bool stores = sessions[0].runtime->devices[0].can.class == DEVICE_CPU; /* else nothing is different */
+    ck_assert(stores ? bytes[1] < bytes[0] : bytes[1] == bytes[0]);
+    ck_assert_int_eq(same_file(in_folder("fp32.safetensors"), in_folder("bf16.safetensors")), !stores);
+    ASSERT_OK(tutti_resume(sessions[0].trainer, in_folder("bf16")));
+    same_bytes(&sessions[0], &sessions[1]);
+    ASSERT_OK(tutti_evaluate(sessions[0].trainer, images, labels, SAMPLES, &loaded));
+    ck_assert_double_eq_tol(loaded.loss, metrics[1].loss, 0.02);
+    ASSERT_OK(tutti_save(sessions[0].trainer, in_folder("again")));
+    ck_assert(same_file(in_folder("again.safetensors"), in_folder("bf16.safetensors")));
+    ASSERT_OK(tutti_resume(sessions[1].trainer, in_folder("fp32")));
+    session_close(&sessions[0]);
+    session_close(&sessions[1]);
+}
+END_TEST
+
 START_TEST(source_that_fails)
 {
     struct session session;
@@ -279,5 +309,10 @@ Suite *suite_fit(void)
     tcase_add_test(cases, checkpoint_of_another_network);
     tcase_add_test(cases, bad_fittings);
     suite_add_tcase(suite, cases);
+    TCase *precision = tcase_create("precision");
+    tcase_add_checked_fixture(precision, setup, teardown);
+    tcase_set_timeout(precision, 600);
+    tcase_add_test(precision, learns_as_well_in_bf16);
+    suite_add_tcase(suite, precision);
     return suite;
 }

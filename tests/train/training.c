@@ -20,8 +20,28 @@ void data_make(void)
     }
 }
 
+static tutti_tensor norm_relu6(tutti_network *network, tutti_tensor x)
+{
+    return tutti_relu6(network, tutti_batch_norm(network, x, NULL));
+}
+
+static tutti_tensor network_apart(tutti_network *network)
+{
+    tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(2, 7, 7)), shortcut;
+    x = norm_relu6(network, tutti_conv2d(network, x, 24, 3, &(tutti_conv2d_options) { .padding = 1, .no_bias = true }));
+    shortcut = x;
+    x = norm_relu6(network, tutti_conv2d(network, x, 40, 1, &(tutti_conv2d_options) { .no_bias = true }));
+    x = norm_relu6(network,
+        tutti_conv2d(network, x, 40, 3, &(tutti_conv2d_options) { .padding = 1, .groups = 40, .no_bias = true }));
+    x = tutti_conv2d(network, x, 24, 1, &(tutti_conv2d_options) { .no_bias = true });
+    x = tutti_add(network, shortcut, tutti_batch_norm(network, x, NULL));
+    x = tutti_flatten(network, tutti_global_average_pool(network, x));
+    return tutti_dense(network, x, CLASSES, &(tutti_dense_options) { .name = "fc" });
+}
+
 static tutti_tensor network_make(tutti_network *network, enum kind kind)
 {
+    if (kind == KIND_APART) return network_apart(network);
     tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(2, 7, 7));
     x = tutti_conv2d(network, x, 6, 3, &(tutti_conv2d_options) { .name = "conv", .padding = 1 });
     if (kind == KIND_NORM) x = tutti_batch_norm(network, x, &(tutti_batch_norm_options) { .name = "bn" });

@@ -17,6 +17,7 @@ enum kind {
     KIND_PLAIN,   /* convolution, pooling, dense: any division of the batch gives the same gradient */
     KIND_DROPOUT, /* the same with dropout */
     KIND_NORM,    /* the same with batch normalisation: running statistics; the division matters */
+    KIND_APART,   /* depthwise and pointwise convolutions with batch normalisation, a shortcut, the mean of the image */
 };
 
 /* A runtime on some devices, a network, a trainer. */
