@@ -80,10 +80,12 @@ done:
 
 static tutti_status session_compile(struct session *session, double build_limit_s)
 {
-    const tutti_training training = {
-        .momentum = 0.9f, .learning_rate = 0.05f, .batch = SAMPLES, .seed = 7, .sharing = TUTTI_SHARES_EQUAL,
-        .build_limit_s = build_limit_s
-    };
+    const tutti_training training = { .momentum = 0.9f,
+        .learning_rate = 0.05f,
+        .batch = SAMPLES,
+        .seed = 7,
+        .sharing = TUTTI_SHARES_EQUAL,
+        .build_limit_s = build_limit_s };
     const tutti_tensor output = network_make(session->network);
     session->trainer = tutti_compile(session->network, output, &training);
     return session->trainer ? TUTTI_OK : TUTTI_DEVICE;

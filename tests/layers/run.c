@@ -23,10 +23,13 @@ struct bench {
 static int rounded_values(const struct plan *plan)
 {
     int rounded = 0;
-    for (size_t v = 0; v < plan->graph.value_count; v++) {
-        const struct value *value = &plan->graph.values[v];
-        bool moved = value->producer >= 0 && !strcmp(plan->graph.nodes[value->producer].operation->name, "reorder");
-        rounded += value->type == TYPE_BF16 && !moved;
+    for (size_t n = 0; n < plan->graph.node_count; n++) {
+        const struct node *node = &plan->graph.nodes[n];
+        if (!strcmp(node->operation->name, "reorder")) continue;
+        for (int i = 0; i < node->output_count; i++) {
+            const struct value *value = graph_at(&plan->graph, node->outputs[i]);
+            rounded += value && value->type == TYPE_BF16;
+        }
     }
     return rounded;
 }
