@@ -1,13 +1,14 @@
 /* What is done about devices that fail. Nothing is updated before every part of a step has succeeded, so whatever goes
- * wrong, the step is done again, from the same samples and parameters:
+ * wrong, the step is done again, from the same samples and parameters.
  *
- *   an error        the device is lost: the others do the step
- *   no memory       the device stays and takes fewer samples at once
- *   a hang          noticed by the trainer's thread, which waits for jobs no longer than they may take. The device is
- *                   given up, with the thread that is stuck in its driver and all that this thread may still use
- *   not finite      losses or gradients: the devices that gave them are left out for one try. If the others' numbers
- * are finite, those devices are faulty and lost; if they are not, the training diverges other numbers   in the
- * parameters on a device: their checksum after the step is not that of the master copy */
+ * - An error: the device is lost, the others do the step.
+ * - No memory: the device stays and takes fewer samples at once.
+ * - A hang: the trainer's thread, which waits for jobs no longer than they may take, notices it. The device is given
+ *   up, with the thread that is stuck in its driver and all that this thread may still use.
+ * - Losses or gradients that are not finite: the devices that gave them are left out for one try. If the others'
+ *   numbers are finite, those devices are faulty and lost; if they are not, the training diverges.
+ *
+ * Wrong numbers that are finite go unnoticed. */
 #include "train/trainer.h"
 
 #include "base/log.h"
@@ -18,7 +19,7 @@
 #include <stdio.h>
 #include <time.h>
 
-/* ------------------------------------------------------------------------------------------------- time limits ---- */
+/* -------------------------------------------------------------------------------------------- time limits ---- */
 
 /* Without a limit by the caller: of a step, so many times as long as steps have taken, and never less than a minute,
  * because other programs may use the device; of a job that makes plans, half an hour: some compilers are slow. */
@@ -48,8 +49,7 @@ static void give_up(struct replica *replica)
     replica->status = TUTTI_DEVICE_LOST;
     snprintf(replica->message, sizeof(replica->message),
         "device %d, '%s', did not finish its work within %.3g seconds: see the system's log; its memory cannot be "
-        "freed "
-        "before the program ends",
+        "freed before the program ends",
         replica->device->index, replica->device->can.name, replica->allowed_s);
     pthread_cond_broadcast(&replica->trainer->changed);
 }
@@ -74,8 +74,7 @@ void faults_wait(tutti_trainer *trainer)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------ losing devices ----
- */
+/* ----------------------------------------------------------------------------------------- losing devices ---- */
 
 /* What a device may do to be taken for lost while others go on; anything else is the caller's to hear at once. */
 bool is_device_fault(tutti_status status)
@@ -115,8 +114,7 @@ tutti_status trainer_lose(tutti_trainer *trainer, struct replica *replica, tutti
     return trainer->automatic ? adapt_lost(trainer, replica) : TUTTI_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------ wrong numbers ----
- */
+/* ------------------------------------------------------------------------------------------ wrong numbers ---- */
 
 static bool is_bad(const tutti_trainer *trainer, int i)
 {
