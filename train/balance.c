@@ -41,21 +41,10 @@ int balance_alone(const struct balance *balance)
     return parts_used(balance, balance->parts) == 1 ? first_used(balance, balance->parts) : -1;
 }
 
-static int ascending(const void *x, const void *y)
-{
-    const double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
-/* Of a ring into which `added` numbers were written; 0 where there are none. */
+/* Of a ring into which `added` numbers were written. */
 static double median(const double *ring, int added)
 {
-    double sorted[SPEED_RECENT];
-    const int count = added < SPEED_RECENT ? added : SPEED_RECENT;
-    if (count == 0) return 0;
-    memcpy(sorted, ring, sizeof(sorted));
-    qsort(sorted, (size_t)count, sizeof(*sorted), ascending);
-    return sorted[count / 2];
+    return speed_median(ring, added < SPEED_RECENT ? added : SPEED_RECENT);
 }
 
 static double exchange_time(const struct balance *balance)

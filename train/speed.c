@@ -14,9 +14,10 @@ static int ascending(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-static double median(const double *values, int count)
+double speed_median(const double *values, int count)
 {
     double sorted[SPEED_RECENT];
+    if (count == 0) return 0;
     memcpy(sorted, values, (size_t)count * sizeof(*sorted));
     qsort(sorted, (size_t)count, sizeof(*sorted), ascending);
     return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
@@ -89,7 +90,7 @@ void speed_add(struct speed *speed, enum speed_mode mode, int64_t samples, doubl
     const int step = speed->steps++;
     if (step < SPEED_LEARN) {
         speed->recent[step] = seconds / speed->scale;
-        const double now = median(speed->recent, step + 1);
+        const double now = speed_median(speed->recent, step + 1);
         size->seconds = size->before > 0 ? (size->before + now) / 2 : now;
         fit(speed, mode);
         /* From here on `recent` holds times over those of the fit, which the last of these steps are already. */
@@ -99,7 +100,7 @@ void speed_add(struct speed *speed, enum speed_mode mode, int64_t samples, doubl
         speed->recent[step % SPEED_RECENT] = seconds / (speed->a[mode] + speed->b[mode] * (double)samples);
     }
     if (step >= SPEED_LEARN - 1)
-        speed->scale = median(speed->recent, step + 1 < SPEED_RECENT ? step + 1 : SPEED_RECENT);
+        speed->scale = speed_median(speed->recent, step + 1 < SPEED_RECENT ? step + 1 : SPEED_RECENT);
 }
 
 bool speed_known(const struct speed *speed, enum speed_mode mode)
@@ -126,7 +127,7 @@ double speed_noise(const struct speed *speed)
     double distances[SPEED_RECENT];
     const int count = speed->steps < SPEED_RECENT ? speed->steps : SPEED_RECENT;
     if (count < 3) return 0;
-    const double middle = median(speed->recent, count);
+    const double middle = speed_median(speed->recent, count);
     for (int i = 0; i < count; i++) distances[i] = fabs(speed->recent[i] / middle - 1);
-    return median(distances, count);
+    return speed_median(distances, count);
 }

@@ -35,6 +35,8 @@ bool speed_known(const struct speed *speed, enum speed_mode mode);
 /* t(n) = *fixed + *each n as it is now; where the mode was never seen, that of the other. */
 void speed_line(const struct speed *speed, enum speed_mode mode, double *fixed, double *each);
 double speed_time(const struct speed *speed, enum speed_mode mode, int64_t samples);
+/* Of up to SPEED_RECENT values in any order; 0 where there are none. */
+double speed_median(const double *values, int count);
 /* The usual distance of a step's time from the median, as a part of it. */
 double speed_noise(const struct speed *speed);
 
