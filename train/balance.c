@@ -269,7 +269,7 @@ void balance_add(struct balance *balance, const double *seconds, double step)
 
 void balance_probed(struct balance *balance, int device, int64_t samples, double seconds)
 {
-    speed_add(&balance->devices[device].speed, SPEED_TOGETHER, samples, seconds);
+    speed_probe(&balance->devices[device].speed, samples, seconds);
     explain(balance);
 }
 

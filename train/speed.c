@@ -78,13 +78,14 @@ static void take_up(struct speed *speed, enum speed_mode mode, int64_t samples)
     speed->mode = mode;
     speed->samples = samples;
     speed->steps = 0;
+    speed->probed = false;
 }
 
 void speed_add(struct speed *speed, enum speed_mode mode, int64_t samples, double seconds)
 {
     if (!(seconds > 0) || !isfinite(seconds) || samples < 1) return;
     if (!(speed->scale > 0)) speed->scale = 1;
-    if (speed->mode != mode || speed->samples != samples || speed->clock == 0) take_up(speed, mode, samples);
+    if (speed->mode != mode || speed->samples != samples || speed->probed) take_up(speed, mode, samples);
     struct speed_size *size = size_of(speed, mode, samples);
     size->used = ++speed->clock;
     const int step = speed->steps++;
@@ -101,6 +102,18 @@ void speed_add(struct speed *speed, enum speed_mode mode, int64_t samples, doubl
     }
     if (step >= SPEED_LEARN - 1)
         speed->scale = speed_median(speed->recent, step + 1 < SPEED_RECENT ? step + 1 : SPEED_RECENT);
+}
+
+void speed_probe(struct speed *speed, int64_t samples, double seconds)
+{
+    if (!(seconds > 0) || !isfinite(seconds) || samples < 1) return;
+    const double expected = speed_time(speed, SPEED_TOGETHER, samples);
+    if (!(expected > 0)) {
+        speed_add(speed, SPEED_TOGETHER, samples, seconds);
+        return;
+    }
+    speed->scale *= seconds / expected;
+    speed->probed = true;
 }
 
 bool speed_known(const struct speed *speed, enum speed_mode mode)

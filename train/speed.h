@@ -24,6 +24,7 @@ struct speed {
     double scale;                          /* 0 before the first step */
     double recent[SPEED_RECENT];           /* measured over fitted, of the last steps at this size */
     int steps;                             /* since this mode and size were taken up */
+    bool probed;                           /* since the last step: the scale is not that of `recent` */
     enum speed_mode mode;
     int64_t samples;
     uint64_t clock;
@@ -31,6 +32,10 @@ struct speed {
 
 /* A step that took `seconds` for `samples`. What is no positive number is ignored. A zeroed speed is a new one. */
 void speed_add(struct speed *speed, enum speed_mode mode, int64_t samples, double seconds);
+/* A step together with others now and then, of a device that gets no part. It is at once believed: the scale was that
+ * of the moment in which the device was left out, and one probe is all there is for a long time. Where nothing is known
+ * of the device, it is a step like others. */
+void speed_probe(struct speed *speed, int64_t samples, double seconds);
 bool speed_known(const struct speed *speed, enum speed_mode mode);
 /* t(n) = *fixed + *each n as it is now; where the mode was never seen, that of the other. */
 void speed_line(const struct speed *speed, enum speed_mode mode, double *fixed, double *each);

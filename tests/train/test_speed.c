@@ -282,21 +282,17 @@ START_TEST(help_that_costs_more)
         .each = { 0.0001, 0.0002 },
         .exchange = 0.01,
         .noise = 0.05,
-        .rarity = 60,
+        .rarity = 20,
         .draws = 999 * (uint64_t)_i };
     open_machine(&machine, 64);
     many_steps(&machine, 40);
     ck_assert_int_eq(balance_alone(&machine.balance), 0);
     ck_assert_double_gt(machine.balance.devices[1].with, machine.balance.devices[1].without);
     ck_assert_double_gt(machine.balance.devices[1].without, 0);
-    int right = 0; /* outliers in a row may deceive it for a while */
     machine.changes = 0;
-    for (int step = 0; step < 1000; step += 40) {
-        many_steps(&machine, 40);
-        right += balance_alone(&machine.balance) == 0;
-    }
+    many_steps(&machine, 1000);
     ck_assert_int_le(machine.changes, 4);
-    ck_assert_int_ge(right, 22);
+    ck_assert_int_eq(balance_alone(&machine.balance), 0);
     machine.load[0] = 6;
     many_steps(&machine, 60);
     ck_assert_int_eq(balance_alone(&machine.balance), 1);
@@ -377,7 +373,7 @@ Suite *suite_speed(void)
     tcase_add_test(cases, level_is_the_best);
     tcase_add_loop_test(cases, unequal_devices, 0, 20);
     tcase_add_loop_test(cases, loaded_device, 0, 20);
-    tcase_add_loop_test(cases, help_that_costs_more, 0, 20);
+    tcase_add_loop_test(cases, help_that_costs_more, 0, 100);
     tcase_add_loop_test(cases, crowded_devices, 0, 10);
     tcase_add_test(cases, slow_device_is_left_out);
     tcase_add_test(cases, limits_losses_and_sizes);
