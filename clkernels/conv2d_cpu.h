@@ -39,30 +39,37 @@
 #define PREFETCH(p)
 #endif
 
-/* What leaves the registers: bias is already in the sum; `at` is an index of elements into add and y. */
-#if ADD
-#define FINISH(sum, add, at) ACTIVATION((sum) + LOAD_AS(ADD_TYPE, 0, (add) + (at)))
-#else
-#define FINISH(sum, add, at) ACTIVATION(sum)
-#endif
-
-/* STATISTICS 1: the task also gives count, mean and sum of squared deviations of what it stored for each channel, as its
- * part of [parts][3][blocks][V]. Sums are of differences from the first number, so that a large mean does not cancel;
- * each tile has sums of its own, since shorter sums round less. */
 #ifndef STATISTICS
 #define STATISTICS 0
 #endif
 #ifndef GATE
 #define GATE 0
 #endif
+
+/* What leaves the registers: bias is already in the sum; `at` is an index of elements into add and y. */
+#if ADD
+#define ADDED(sum, add, at) ((sum) + LOAD_AS(ADD_TYPE, 0, (add) + (at)))
+#else
+#define ADDED(sum, add, at) (sum)
+#endif
+#if GATE /* gate_take() has added */
+#define FINISH(sum, add, at) (sum)
+#else
+#define FINISH(sum, add, at) ACTIVATION(ADDED(sum, add, at))
+#endif
+
+/* STATISTICS 1: the task also gives count, mean and sum of squared deviations of what it stored for each channel, as its
+ * part of [parts][3][blocks][V]. Sums are of differences from the first number, so that a large mean does not cancel;
+ * each tile has sums of its own, since shorter sums round less. */
 #if STATISTICS
 #define STATISTICS_PARAMETER , global float *statistics
 #define STATISTICS_ARGUMENT , statistics
 #elif GATE
-#define STATISTICS_PARAMETER                                                                                        \
-    , const global in2_t *x, const global float *gamma, const global float *beta,                       \
-        const global float *mean, const global float *rstd, int channels, global float *statistics
-#define STATISTICS_ARGUMENT , x, gamma, beta, mean, rstd, channels, statistics
+#define STATISTICS_PARAMETER                                                                                  \
+    , const global in2_t *x, const global float *gamma, const global float *beta, const global float *mean,   \
+        const global float *rstd, const global in7_t *output, int channels, global float *statistics
+#define STATISTICS_ARGUMENT , x, gamma, beta, mean, rstd, output, channels, statistics
+#define GATE_OF(block) gate_of(x, gamma, beta, mean, rstd, output, channels, block)
 #else
 #define STATISTICS_PARAMETER
 #define STATISTICS_ARGUMENT
@@ -108,19 +115,23 @@ INLINE void moments_store(const struct moments *m, global float *statistics, int
 
 /* GATE 1: the result is the gradient of ACTIVATION(gamma (x - mean) rstd + beta) with x in the result's layout. What is
  * stored is g, that gradient behind the activation, and the task gives the sums of g and g (x - mean) as its part of
- * [parts][2][blocks][V]. GATE 2: x is the activation's output itself, and there are no sums and no other arguments. */
+ * [parts][2][blocks][V]. GATE 2: the same, but ACTIVATION is of a sum with something else, and `output` is what it gave.
+ * GATE 3: x is the activation's output itself, and there are no sums and no other arguments.
+ * An epilogue's addition comes before all that. */
 #if GATE
 #include "normalised.h"
 struct gate {
+    const global in2_t *x;
+    const global in7_t *output;
     VF a, b, mean, sum, products;
 };
 
-INLINE struct gate gate_of(const global float *gamma, const global float *beta, const global float *mean,
-    const global float *rstd, int block, int channels)
+INLINE struct gate gate_of(const global in2_t *x, const global float *gamma, const global float *beta,
+    const global float *mean, const global float *rstd, const global in7_t *output, int channels, int block)
 {
-    struct gate gate;
+    struct gate gate = { .x = x, .output = output };
     gate.sum = gate.products = (VF)(0.0f);
-#if GATE == 2
+#if GATE == 3
     gate.a = gate.b = gate.mean = (VF)(0.0f);
 #else
     gate.mean = channels_load(mean, block, channels);
@@ -130,27 +141,54 @@ INLINE struct gate gate_of(const global float *gamma, const global float *beta, 
     return gate;
 }
 
-INLINE VF gate_pass(const struct gate *gate, VF x, VF gradient)
+/* The gradient at `at`, behind the activation; g is summed. */
+INLINE VF gate_take(struct gate *gate, size_t at, VF gradient)
 {
-#if GATE == 2
+    const VF x = LOAD_AS(IN2_TYPE, 0, gate->x + at);
+#if GATE == 3
     return MASKED(x, gradient);
 #else
-    return MASKED(fma(x, gate->a, gate->b), gradient); /* as batch_norm_cpu.cl makes the output: the same bits */
+#if GATE == 2
+    const VF output = LOAD_AS(IN7_TYPE, 0, gate->output + at);
+#else
+    const VF output = fma(x, gate->a, gate->b); /* as batch_norm_cpu.cl makes the output: the same bits */
 #endif
-}
-
-/* The same, and the sums of what passes. */
-INLINE VF gate_take(struct gate *gate, VF x, VF gradient)
-{
-    const VF g = gate_pass(gate, x, gradient);
+    const VF g = MASKED(output, gradient);
     gate->sum += g;
     gate->products = fma(g, x - gate->mean, gate->products);
     return g;
+#endif
+}
+
+/* What gate_take() will read there. */
+INLINE void gate_prefetch(const struct gate *gate, const global add_t *add, size_t at)
+{
+    PREFETCH(gate->x + at);
+#if GATE == 2
+    PREFETCH(gate->output + at);
+#endif
+#if ADD
+    PREFETCH(add + at);
+#endif
+}
+
+/* A gate for a tile, whose sums begin at 0: shorter sums round less. */
+INLINE struct gate gate_tile(const struct gate *all)
+{
+    struct gate tile = *all;
+    tile.sum = tile.products = (VF)(0.0f);
+    return tile;
+}
+
+INLINE void gate_join(struct gate *all, const struct gate *tile)
+{
+    all->sum += tile->sum;
+    all->products += tile->products;
 }
 
 INLINE void gate_store(const struct gate *gate, global float *statistics, int part, int blocks, int block)
 {
-#if GATE == 1
+#if GATE < 3
     VSTORE(gate->sum, (size_t)(part * 2) * blocks + block, statistics);
     VSTORE(gate->products, (size_t)(part * 2 + 1) * blocks + block, statistics);
 #endif

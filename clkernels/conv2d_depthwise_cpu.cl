@@ -27,8 +27,8 @@
 #include "conv2d_cpu.h"
 #define TAPS (R * S)
 #if GATE
-#define GATE_PARAMETER , const global in2_t *x, struct gate *gate
-#define GATE_ARGUMENT , x, &gate
+#define GATE_PARAMETER , struct gate *gate
+#define GATE_ARGUMENT , &gate
 #else
 #define GATE_PARAMETER
 #define GATE_ARGUMENT
@@ -167,18 +167,16 @@ INLINE void gradient_tile(const global in0_t *restrict dy, const VF *w, const gl
         }
     }
 #if GATE
-    VF sum = (VF)(0.0f), products = (VF)(0.0f);
+    struct gate tile = gate_tile(gate);
     UNROLL for (int t = 0; t < T; t++) if (from + t >= begin) UNROLL for (int a = 0; a < STRIDE_W; a++)
     {
         const int ix = (from + t) * STRIDE_W + a;
         if (ix >= width) continue;
-        const VF v = LOAD_AS(IN2_TYPE, ix, x + dx_row);
-        acc[t][a] = gate_pass(gate, v, acc[t][a]);
-        sum += acc[t][a];
-        products = fma(acc[t][a], v - gate->mean, products);
+        const size_t to = dx_row + (size_t)ix * V;
+        gate_prefetch(gate, add, to + (size_t)width * V); /* of the next row */
+        acc[t][a] = gate_take(&tile, to, ADDED(acc[t][a], add, to));
     }
-    gate->sum += sum;
-    gate->products += products;
+    gate_join(gate, &tile);
 #endif
     UNROLL for (int t = 0; t < T; t++) if (from + t >= begin) UNROLL for (int a = 0; a < STRIDE_W; a++)
     {
@@ -200,7 +198,7 @@ kernel TASK void depthwise_gradient(const global in0_t *restrict dy, const globa
     UNROLL for (int i = 0; i < TAPS; i++) w[i] = VLOAD((size_t)blocks + (size_t)block * TAPS + i, packed);
     const int columns = (width + STRIDE_W - 1) / STRIDE_W;
 #if GATE
-    struct gate gate = gate_of(gamma, beta, mean, rstd, block, channels);
+    struct gate gate = GATE_OF(block);
 #endif
     for (int iy = first; iy < last; iy++) {
         const size_t row = (plane * height + iy) * width * V;

@@ -23,8 +23,8 @@
 #define SUMS_PARAMETER , struct moments *all
 #define SUMS_ARGUMENT , all
 #elif GATE
-#define SUMS_PARAMETER , const global float *x, struct gate *gates
-#define SUMS_ARGUMENT , x, gates
+#define SUMS_PARAMETER , struct gate *gates
+#define SUMS_ARGUMENT , gates
 #else
 #define SUMS_PARAMETER
 #define SUMS_ARGUMENT
@@ -112,8 +112,7 @@ INLINE void put(VF acc[MW][NV], const global float *add, global float *result, s
 #if STATISTICS
         struct moments row = moments_from(all[k].count ? all[k].shift : acc[0][k]);
 #elif GATE
-        struct gate row = gates[k];
-        row.sum = row.products = (VF)(0.0f);
+        struct gate row = gate_tile(&gates[k]);
 #endif
         const size_t row_at = (((size_t)image * out.blocks + block) * out.height + y) * out.width;
         UNROLL for (int m = 0; m < MW; m++)
@@ -124,15 +123,14 @@ INLINE void put(VF acc[MW][NV], const global float *add, global float *result, s
 #if STATISTICS
             moments_take(&row, acc[m][k]);
 #elif GATE
-            acc[m][k] = gate_take(&row, VLOAD(0, x + at), acc[m][k]);
+            acc[m][k] = gate_take(&row, at, ADDED(acc[m][k], add, at));
 #endif
             STORE(result + at, FINISH(acc[m][k], add, at));
         }
 #if STATISTICS
         moments_join(&all[k], &row);
 #elif GATE
-        gates[k].sum += row.sum;
-        gates[k].products += row.products;
+        gate_join(&gates[k], &row);
 #endif
     }
 }
@@ -160,7 +158,7 @@ kernel TASK void conv2d_direct(const global float *restrict source, const global
             UNROLL for (int k = 0; k < NV; k++) all[k] = moments_from((VF)(0.0f));
 #elif GATE
             struct gate gates[NV];
-            UNROLL for (int k = 0; k < NV; k++) gates[k] = gate_of(gamma, beta, mean, rstd, panel * NV + k, channels);
+            UNROLL for (int k = 0; k < NV; k++) gates[k] = GATE_OF(panel * NV + k);
 #endif
             for (int j = 0; j < count; j += MR)
                 for (int o = 0; o < segment; o += MW)

@@ -70,7 +70,7 @@ kernel TASK void pointwise(const global in0_t *restrict source, const global flo
 #endif
 #if GATE
         struct gate gates[NV];
-        UNROLL for (int k = 0; k < NV; k++) gates[k] = gate_of(gamma, beta, mean, rstd, panel * NV + k, channels);
+        UNROLL for (int k = 0; k < NV; k++) gates[k] = GATE_OF(panel * NV + k);
 #endif
         for (int q = q0; q < q1; q += MG) {
             const global in0_t *p[MG];
@@ -86,6 +86,10 @@ kernel TASK void pointwise(const global in0_t *restrict source, const global flo
                 column[g] = YS * from;
                 row[g] = YS * s;
             }
+#if GATE
+            UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++) UNROLL for (int k = 0; k < NV; k++)
+                gate_prefetch(&gates[k], add, at[g] + ((size_t)k * target.plane + i * YS) * V);
+#endif
             VF acc[MG][MW][NV];
             UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++) UNROLL for (int k = 0; k < NV; k++)
                 acc[g][i][k] = VLOAD(panel * NV + k, packed);
@@ -121,16 +125,13 @@ kernel TASK void pointwise(const global in0_t *restrict source, const global flo
 #if GATE
             UNROLL for (int k = 0; k < NV; k++) if (k < left)
             {
-                VF sum = (VF)(0.0f), products = (VF)(0.0f);
+                struct gate tile = gate_tile(&gates[k]);
                 UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++) if (i >= repeated[g])
                 {
-                    const VF v = LOAD_AS(IN2_TYPE, (size_t)k * target.plane + i * YS, x + at[g]);
-                    acc[g][i][k] = gate_pass(&gates[k], v, acc[g][i][k]);
-                    sum += acc[g][i][k];
-                    products = fma(acc[g][i][k], v - gates[k].mean, products);
+                    const size_t to = at[g] + ((size_t)k * target.plane + i * YS) * V;
+                    acc[g][i][k] = gate_take(&tile, to, ADDED(acc[g][i][k], add, to));
                 }
-                gates[k].sum += sum;
-                gates[k].products += products;
+                gate_join(&gates[k], &tile);
             }
 #endif
 #if STATISTICS

@@ -25,6 +25,9 @@
 #ifndef IN5_TYPE
 #define IN5_TYPE float
 #endif
+#ifndef IN7_TYPE
+#define IN7_TYPE float
+#endif
 #ifndef OUT0_TYPE
 #define OUT0_TYPE float
 #endif
@@ -91,6 +94,7 @@ typedef ELEMENT(IN0_TYPE) in0_t;
 typedef ELEMENT(IN1_TYPE) in1_t;
 typedef ELEMENT(IN2_TYPE) in2_t;
 typedef ELEMENT(IN5_TYPE) in5_t;
+typedef ELEMENT(IN7_TYPE) in7_t;
 typedef ELEMENT(OUT0_TYPE) out0_t;
 typedef ELEMENT(OUT3_TYPE) out3_t;
 typedef ELEMENT(ADD_TYPE) add_t;

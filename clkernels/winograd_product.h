@@ -8,8 +8,8 @@
 #define TALLY_PARAMETER , struct moments *tally
 #define TALLY_ARGUMENT , &tally
 #elif GATE
-#define TALLY_PARAMETER , const global float *x, struct gate *tally
-#define TALLY_ARGUMENT , x, &tally
+#define TALLY_PARAMETER , struct gate *tally
+#define TALLY_ARGUMENT , &tally
 #else
 #define TALLY_PARAMETER
 #define TALLY_ARGUMENT
@@ -125,13 +125,15 @@ INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const 
     }
     at += ((size_t)tile.y * g.result_width + tile.x) * V;
     const int rows = min(M, g.result_height - tile.y), columns = min(M, g.result_width - tile.x);
-#if STATISTICS || GATE /* sums of each column, since one chain of additions would be waited for */
+#if STATISTICS /* sums of each column, since one chain of additions would be waited for */
     VF sum[M], products[M], shift;
     UNROLL for (int j = 0; j < M; j++) sum[j] = products[j] = (VF)(0.0f);
-#endif
-#if GATE
+#elif GATE
+    struct gate columns_of[M];
+    UNROLL for (int j = 0; j < M; j++) columns_of[j] = gate_tile(tally);
     UNROLL for (int i = 0; i < M; i++) /* the pixels of the tile after the next one */
-        UNROLL for (int j = 0; j < M; j++) PREFETCH(x + at + ((size_t)i * g.result_width + 2 * M + j) * V);
+        UNROLL for (int j = 0; j < M; j++)
+            gate_prefetch(tally, add, at + ((size_t)i * g.result_width + 2 * M + j) * V);
 #endif
     UNROLL for (int i = 0; i < M; i++, at += (size_t)g.result_width * V)
     {
@@ -141,8 +143,6 @@ INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const 
         UNROLL for (int j = 0; j < M; j++) y[j] += bias;
 #if STATISTICS
         if (i == 0) shift = tally->count ? tally->shift : y[0];
-#elif GATE
-        shift = tally->mean;
 #endif
         if (i < rows) {
             UNROLL for (int j = 0; j < M; j++) if (j < columns)
@@ -152,28 +152,22 @@ INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const 
                 sum[j] += d;
                 products[j] = fma(d, d, products[j]);
 #elif GATE
-                const VF v = VLOAD(j, x + at);
-                y[j] = gate_pass(tally, v, y[j]);
-                sum[j] += y[j];
-                products[j] = fma(y[j], v - shift, products[j]);
+                y[j] = gate_take(&columns_of[j], at + j * V, ADDED(y[j], add, at + j * V));
 #endif
                 STORE(result + at + j * V, FINISH(y[j], add, at + j * V));
             }
         }
     }
-#if STATISTICS || GATE
+#if STATISTICS
     UNROLL for (int j = 1; j < M; j++)
     {
         sum[0] += sum[j];
         products[0] += products[j];
     }
-#endif
-#if STATISTICS
     const struct moments here = { shift, sum[0], products[0], rows * columns };
     moments_join(tally, &here);
 #elif GATE
-    tally->sum += sum[0];
-    tally->products += products[0];
+    UNROLL for (int j = 0; j < M; j++) gate_join(tally, &columns_of[j]);
 #endif
 }
 
@@ -189,7 +183,7 @@ INLINE void output_panel(const SCRATCH vec *restrict m, int step, int T, const g
 #if STATISTICS
         struct moments tally = moments_from((VF)(0.0f));
 #elif GATE
-        struct gate tally = gate_of(gamma, beta, mean, rstd, block, channels);
+        struct gate tally = GATE_OF(block);
 #endif
         for (int t = first; t < last; t++) {
             const struct tile tile = tile_at(t, g);

@@ -64,7 +64,8 @@ struct implementation {
      * with; 0 or NULL: it cannot. Output STATISTICS_OUTPUT is float [parts][numbers][channels up to a multiple of V]:
      *   conv2d                 for batch_norm: count, mean, sum of squared deviations from it
      *   conv2d_data_gradient   for batch_norm_gradient: sum of g, sum of g (x - mean); the first output is g, the
-     * gradient behind the activation, for which the node has x, gamma, beta, mean and rstd as inputs */
+     * gradient behind the activation, for which the node has x, gamma, beta, mean and rstd as inputs, and the
+     * activation's output where something was added before it */
     int64_t (*statistics)(const struct problem *problem);
     bool takes_statistics; /* reads them instead of making its own */
     bool takes_mask;       /* a data gradient's: reads MASK_INPUT. Such a node has neither an epilogue nor statistics */

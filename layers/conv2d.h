@@ -15,7 +15,14 @@ struct conv2d_sizes {
 };
 
 /* Inputs of a data gradient that also gives statistics; the first one alone: of one with a mask. */
-enum { DATA_GRADIENT_X = MASK_INPUT, DATA_GRADIENT_GAMMA, DATA_GRADIENT_BETA, DATA_GRADIENT_MEAN, DATA_GRADIENT_RSTD };
+enum {
+    DATA_GRADIENT_X = MASK_INPUT,
+    DATA_GRADIENT_GAMMA,
+    DATA_GRADIENT_BETA,
+    DATA_GRADIENT_MEAN,
+    DATA_GRADIENT_RSTD,
+    DATA_GRADIENT_Y
+};
 
 /* For operation_conv2d, operation_conv2d_data_gradient and operation_conv2d_weight_gradient alike. */
 struct conv2d_sizes conv2d_sizes_of(const struct problem *problem);

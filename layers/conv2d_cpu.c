@@ -59,15 +59,15 @@ unsigned conv2d_cpu_sum_epilogues(const struct problem *problem)
     return EPILOGUE_ADD;
 }
 
-bool conv2d_cpu_statistics(const struct problem *problem)
-{
-    const struct epilogue *epilogue = &problem->node->epilogue;
-    return epilogue->activation == ACTIVATION_NONE && epilogue->add == NO_VALUE;
-}
-
 static bool is_data_gradient(const struct problem *problem)
 {
     return problem->node->operation == &operation_conv2d_data_gradient;
+}
+
+bool conv2d_cpu_statistics(const struct problem *problem)
+{
+    const struct epilogue *epilogue = &problem->node->epilogue;
+    return epilogue->activation == ACTIVATION_NONE && (epilogue->add == NO_VALUE || is_data_gradient(problem));
 }
 
 /* Its result goes behind an activation. */
@@ -85,7 +85,7 @@ const char *conv2d_statistics_options(const struct problem *problem, char *buffe
 {
     const struct attributes *a = &problem->node->attributes;
     bool statistics = problem->outputs[STATISTICS_OUTPUT] != NULL;
-    int gate = !has_gate(problem) ? 0 : statistics ? 1 : 2;
+    int gate = !has_gate(problem) ? 0 : !statistics ? 3 : problem->inputs[DATA_GRADIENT_Y] ? 2 : 1;
     snprintf(buffer, size, "-DSTATISTICS=%d -DGATE=%d -DMASK=%d", statistics && !gate, gate, gate ? a->activation : 0);
     if (gate) epilogue_append_bounds(buffer, size, a->activation, a->low, a->high);
     return buffer;
@@ -94,7 +94,7 @@ const char *conv2d_statistics_options(const struct problem *problem, char *buffe
 void conv2d_statistics_arguments(struct launch *launch, const struct problem *problem, const struct operands *operands)
 {
     if (has_gate(problem)) {
-        for (int i = DATA_GRADIENT_X; i <= DATA_GRADIENT_RSTD; i++) launch_buffer(launch, operands->inputs[i]);
+        for (int i = DATA_GRADIENT_X; i <= DATA_GRADIENT_Y; i++) launch_buffer(launch, operands->inputs[i]);
         launch_int(launch, problem->outputs[0]->shape.sizes[1]);
     }
     if (has_gate(problem) || problem->outputs[STATISTICS_OUTPUT])
@@ -106,7 +106,7 @@ void conv2d_cpu_layouts(const struct problem *problem, enum value_layout *inputs
     bool weights = problem->node->operation == &operation_conv2d_weight_gradient;
     inputs[0] = LAYOUT_BLOCKED;
     inputs[1] = weights ? LAYOUT_BLOCKED : LAYOUT_PLAIN;
-    if (is_data_gradient(problem)) inputs[DATA_GRADIENT_X] = LAYOUT_BLOCKED;
+    if (is_data_gradient(problem)) inputs[DATA_GRADIENT_X] = inputs[DATA_GRADIENT_Y] = LAYOUT_BLOCKED;
     outputs[0] = weights ? LAYOUT_PLAIN : LAYOUT_BLOCKED;
 }
 

@@ -341,7 +341,7 @@ const struct implementation conv2d_pointwise_data_gradient = {
     .prepared = prepared,
     .emit_prepare = emit_prepare,
     .emit = emit_product,
-    .bf16_inputs = 1 << 0 | 1 << DATA_GRADIENT_X,
+    .bf16_inputs = 1 << 0 | 1 << DATA_GRADIENT_X | 1 << DATA_GRADIENT_Y,
     .bf16_outputs = 1 << 0,
 };
 const struct implementation conv2d_pointwise_weight_gradient = {

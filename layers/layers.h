@@ -7,7 +7,7 @@
 
 /* conv2d.c        x, w, [bias] -> y, [statistics]  (operation.h)
  *   _data_gradient    dy, w -> dx            attributes.shape: x's shape
- *                     dy, w, x, gamma, [beta], mean, rstd -> g, statistics, where dx would go into a batch norm's
+ *                     dy, w, x, gamma, [beta], mean, rstd, [y] -> g, statistics, where dx would go into a batch norm's
  *                     gradient alone; attributes.activation, low, high: of that batch norm
  *                     dy, w, y -> dx behind the activation whose output y is, where dx would go into that activation's
  *                     gradient alone; attributes.activation, low, high: of that activation

@@ -130,8 +130,8 @@ static bool fuse_statistics(struct plan *plan, size_t n)
     return true;
 }
 
-/* The same for its gradient, where the output's gradient is made for it alone: it then arrives behind the activation.
- */
+/* The same for its gradient, where the output's gradient is made for it alone: it then arrives behind the activation,
+ * and what the addition's other branch needs is the same tensor. */
 static bool fuse_gradient_statistics(struct plan *plan, size_t n)
 {
     struct graph *graph = &plan->graph;
@@ -140,7 +140,8 @@ static bool fuse_gradient_statistics(struct plan *plan, size_t n)
     int dy = node->inputs[GRADIENT_DY];
     int producer = statistics_producer(plan, n, GRADIENT_DY, &operation_conv2d_data_gradient);
     if (producer < 0 || edit_is_kept(graph, dy) || edit_uses(graph, dy) != 1) return false;
-    if (node->inputs[GRADIENT_Y] != NO_VALUE || node->outputs[GRADIENT_DADD] != NO_VALUE) return false;
+    int other = node->outputs[GRADIENT_DADD];
+    if (other != NO_VALUE && edit_is_kept(graph, other)) return false;
     if (graph->nodes[producer].inputs[MASK_INPUT] != NO_VALUE) return false;
     int statistics = give_statistics(plan, producer, 2);
     if (statistics == NO_VALUE) return false;
@@ -150,14 +151,17 @@ static bool fuse_gradient_statistics(struct plan *plan, size_t n)
     before->inputs[DATA_GRADIENT_BETA] = node->inputs[GRADIENT_BETA];
     before->inputs[DATA_GRADIENT_MEAN] = node->inputs[GRADIENT_MEAN];
     before->inputs[DATA_GRADIENT_RSTD] = node->inputs[GRADIENT_RSTD];
-    before->input_count = DATA_GRADIENT_RSTD + 1;
+    before->inputs[DATA_GRADIENT_Y] = node->inputs[GRADIENT_Y];
+    before->input_count = DATA_GRADIENT_Y + 1;
     before->attributes.activation = node->attributes.activation;
     before->attributes.low = node->attributes.low;
     before->attributes.high = node->attributes.high;
     node->attributes.activation = ACTIVATION_NONE;
     node->inputs[GRADIENT_STATISTICS] = statistics;
-    node->inputs[GRADIENT_BETA] = NO_VALUE;
+    node->inputs[GRADIENT_BETA] = node->inputs[GRADIENT_Y] = NO_VALUE;
     node->input_count = GRADIENT_STATISTICS + 1;
+    if (other != NO_VALUE) edit_replace(graph, other, dy, n + 1);
+    node->outputs[GRADIENT_DADD] = NO_VALUE;
     return true;
 }
 
