@@ -2,6 +2,8 @@
  *
  *   op(A) is m x k, op(B) is k x n; TA, TB = 1: A, B are stored transposed (k x m, n x k). lda, ldb, ldc: floats between
  *   rows as stored; stride_*: floats between the products of a batch. bias [n]; added: laid out as C, may be C itself.
+ *   MASK: C goes behind an activation whose output is `added` (derivative.h); it is not C then, and nothing is added.
+ *   SUMS 1: sums [m] = the sums of op(A)'s rows, of a transposed A and one product.
  *
  * Launched by runtime/gemm_packed.c, which chooses tile and tasks: global size (ceil(n / columns), ceil(m / rows), batch),
  * one work-item per group. A task is a block of C. For each `depth` of k, it takes panels of NR = NV * V columns one after
@@ -15,6 +17,10 @@
  * Algorithm: Goto, van de Geijn: Anatomy of high-performance matrix multiplication, TOMS 34 (2008). */
 #include "vector.h"
 #include "epilogue.h"
+#include "derivative.h"
+#ifndef SUMS
+#define SUMS 0
+#endif
 #define NR (NV * V)
 #define STRIP(kn) ((kn) * MR + V)   /* with room for what the last store of whole vectors writes past it */
 #define WHOLE ((MR + V - 1) / V * V) /* rows of a strip in whole vectors */
@@ -119,6 +125,41 @@ INLINE void add_bias(VF c[MR][NV], global const float *bias, int nj, local float
     }
 }
 
+/* c goes behind the activation whose output is at `from`. */
+INLINE void mask_tile(VF c[MR][NV], global const float *from, int ld, int ni, int nj, local float *edge)
+{
+    if (ni == MR && nj == NR) {
+        UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++) c[i][j]
+            = MASKED(VLOAD(j, from + (size_t)i * ld), c[i][j]);
+        return;
+    }
+    for (int i = 0; i < ni; i++)
+        for (int j = 0; j < nj; j++) edge[i * NR + j] = from[(size_t)i * ld + j];
+    UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++) c[i][j]
+        = MASKED(LOCAL_LOAD(j, edge + i * NR), c[i][j]);
+}
+
+/* sums[i] = the sum of the k numbers in column i of the stored A, from i0 to i_end. */
+INLINE void sum_columns(global const float *A, int lda, int k, int i0, int i_end, global float *sums)
+{
+    int i = i0;
+    for (; i + V <= i_end; i += V) {
+        VF even = 0.0f, odd = 0.0f;
+        int l = 0;
+        for (; l + 2 <= k; l += 2) {
+            even += VLOAD(0, A + (size_t)l * lda + i);
+            odd += VLOAD(0, A + (size_t)(l + 1) * lda + i);
+        }
+        if (l < k) even += VLOAD(0, A + (size_t)l * lda + i);
+        VSTORE(even + odd, 0, sums + i);
+    }
+    for (; i < i_end; i++) {
+        float sum = 0.0f;
+        for (int l = 0; l < k; l++) sum += A[(size_t)l * lda + i];
+        sums[i] = sum;
+    }
+}
+
 /* c += the ni rows of op(A) from i0 on, kn columns from its first on, times the packed panel. */
 #if TA
 #define A_AT(i, k) strip[(k) * MR + (i)]
@@ -144,8 +185,8 @@ INLINE void multiply(VF c[MR][NV], global const float *A, int lda, int i0, int n
 }
 
 TASK void gemm_packed(global const float *A, global const float *B, global float *C, global const float *bias,
-    global const float *added, local float *scratch, int m, int n, int k, int lda, int ldb, int ldc, long stride_a,
-    long stride_b, long stride_c, int rows, int columns, int depth)
+    global const float *added, global float *sums, local float *scratch, int m, int n, int k, int lda, int ldb, int ldc,
+    long stride_a, long stride_b, long stride_c, int rows, int columns, int depth)
 {
     const int i_first = get_group_id(1) * rows, i_end = min(i_first + rows, m);
     const int j_first = get_group_id(0) * columns, j_end = min(j_first + columns, n);
@@ -155,6 +196,7 @@ TASK void gemm_packed(global const float *A, global const float *B, global float
     C += get_group_id(2) * stride_c;
     added += get_group_id(2) * stride_c;
 
+    if (SUMS && j_first == 0) sum_columns(A, lda, k, i_first, i_end, sums);
     for (int k0 = 0; k0 < k; k0 += depth) {
         const int kn = min(depth, k - k0);
         if (TA) pack_a(A, lda, k, k0, kn, m, i_first, i_end, scratch);
@@ -180,6 +222,7 @@ TASK void gemm_packed(global const float *A, global const float *B, global float
                 multiply(c, A + k0, lda, i0, ni, kn, scratch + (i0 - i_first) / MR * STRIP(kn), panel);
                 if (k0 + kn == k) {
                     UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++) c[i][j] = ACTIVATION(c[i][j]);
+                    if (MASK) mask_tile(c, added + (size_t)i0 * ldc + j0, ldc, ni, nj, edge);
                 }
                 store_tile(c, to, ldc, ni, nj, edge);
             }

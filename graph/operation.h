@@ -49,6 +49,10 @@ enum { STATISTICS_OUTPUT = 1, STATISTICS_INPUT = 6 };
  * The activation is that of the node's attributes. */
 enum { MASK_INPUT = 2 };
 
+/* Where a weight gradient gives the gradient of the bias: the sum of the output's gradient over all but the channels.
+ */
+enum { SUM_OUTPUT = 1 };
+
 struct implementation {
     const char *name; /* "winograd"; printed, and a key of the blacklist together with the operation's name */
     /* NULL, or why it does not take this problem: a sentence that names the attribute. Looks at shapes, attributes and
@@ -69,6 +73,7 @@ struct implementation {
     int64_t (*statistics)(const struct problem *problem);
     bool takes_statistics; /* reads them instead of making its own */
     bool takes_mask;       /* a data gradient's: reads MASK_INPUT. Such a node has neither an epilogue nor statistics */
+    bool gives_sum;        /* a weight gradient's: makes SUM_OUTPUT where it is wanted */
     /* Which inputs and outputs it can also load and store as bfloat16: bit i for number i. Of the first output: what
      * the epilogue adds, too. Its kernels get the types by element_options(). */
     unsigned bf16_inputs, bf16_outputs;

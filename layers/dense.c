@@ -1,5 +1,7 @@
 /* dense: y = x W^T + b over the last dimension, its gradients, and their implementations, which are those of the matrix
  * product (runtime/gemm.h) under the same names. */
+#include <stdio.h>
+
 #include "base/memory.h"
 #include "graph/network.h"
 #include "layers/epilogue.h"
@@ -48,7 +50,8 @@ static tutti_status infer_weight_gradient(const struct graph *graph, struct node
     for (int i = 0; same && i < x->shape.rank - 1; i++) same = x->shape.sizes[i] == dy->shape.sizes[i];
     if (!same) return fail(TUTTI_SHAPE, "dense_weight_gradient: the input's rows are not those of the gradient");
     outputs[0] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(last_of(dy), last_of(x)) };
-    node->output_count = 1;
+    outputs[SUM_OUTPUT] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(last_of(dy)) };
+    node->output_count = 1; /* the sum is asked for later, by plan/rewrite.c */
     return TUTTI_OK;
 }
 
@@ -142,11 +145,19 @@ static unsigned epilogues(const struct problem *problem)
     return EPILOGUE_ACTIVATION | EPILOGUE_ADD;
 }
 
+/* The options of clkernels/derivative.h for the activation behind which a data gradient goes. */
+static const char *masking_options(const struct attributes *a, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "-DMASK=%d", (int)a->activation);
+    epilogue_append_bounds(buffer, size, a->activation, a->low, a->high);
+    return buffer;
+}
+
 static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list, int choice)
 {
     struct gemm gemm = product_of(problem);
     struct epilogue epilogue = problem->node->epilogue;
-    char options[EPILOGUE_OPTIONS];
+    char options[EPILOGUE_OPTIONS], masking[EPILOGUE_OPTIONS];
     if (operands->add) {
         gemm.accumulate = true;
         gemm.add = operands->add;
@@ -157,13 +168,17 @@ static void emit(const struct problem *problem, const struct operands *operands,
     if (gemm.transpose_a) {
         a = operands->inputs[1];
         b = operands->inputs[0];
+        gemm.sums = operands->outputs[SUM_OUTPUT];
+    } else if (!gemm.transpose_b) {
+        gemm.mask = operands->inputs[MASK_INPUT];
+        gemm.masking = masking_options(&problem->node->attributes, masking, sizeof masking);
     }
     gemm_emit(
         choice, &gemm, a, b, operands->outputs[0], gemm.bias ? operands->inputs[2] : NULL, operands->workspace, list);
 }
 
-/* An implementation for each of the matrix product's. */
-#define IMPLEMENTATION(choice, label)                                                                                  \
+/* An implementation for each of the matrix product's; of the packed one, a form for each operation. */
+#define FUNCTIONS(choice, label)                                                                                       \
     static const char *fits_##label(const struct problem *problem)                                                     \
     {                                                                                                                  \
         const struct gemm gemm = product_of(problem);                                                                  \
@@ -177,39 +192,47 @@ static void emit(const struct problem *problem, const struct operands *operands,
     static void emit_##label(const struct problem *problem, const struct operands *operands, struct launch_list *list) \
     {                                                                                                                  \
         emit(problem, operands, list, choice);                                                                         \
-    }                                                                                                                  \
-    static const struct implementation label = { .name = #label,                                                       \
-        .fits = fits_##label,                                                                                          \
-        .epilogues = epilogues,                                                                                        \
-        .workspace = workspace_##label,                                                                                \
-        .emit = emit_##label };
+    }
+#define IMPLEMENTATION(label) \
+    .name = #label, .fits = fits_##label, .epilogues = epilogues, .workspace = workspace_##label, .emit = emit_##label
 
-IMPLEMENTATION(GEMM_SKINNY, skinny)
-IMPLEMENTATION(GEMM_PACKED, packed)
-IMPLEMENTATION(GEMM_CLBLAST, clblast)
-IMPLEMENTATION(GEMM_PLAIN, plain)
+FUNCTIONS(GEMM_SKINNY, skinny)
+FUNCTIONS(GEMM_PACKED, packed)
+FUNCTIONS(GEMM_CLBLAST, clblast)
+FUNCTIONS(GEMM_PLAIN, plain)
 
-static const struct implementation *const implementations[] = { &skinny, &packed, &clblast, &plain, NULL };
+static const struct implementation skinny = { IMPLEMENTATION(skinny) }, clblast = { IMPLEMENTATION(clblast) },
+                                   plain = { IMPLEMENTATION(plain) }, packed_forward = { IMPLEMENTATION(packed) },
+                                   packed_data = { IMPLEMENTATION(packed), .takes_mask = true },
+                                   packed_weights = { IMPLEMENTATION(packed), .gives_sum = true };
+
+#define IMPLEMENTATIONS(packed)                    \
+    {                                              \
+        &skinny, &(packed), &clblast, &plain, NULL \
+    }
+static const struct implementation *const forward[] = IMPLEMENTATIONS(packed_forward),
+                                          *const data_gradient[] = IMPLEMENTATIONS(packed_data),
+                                          *const weight_gradient[] = IMPLEMENTATIONS(packed_weights);
 
 const struct operation operation_dense = {
     .name = "dense",
     .infer = infer_forward,
     .gradient = gradient,
-    .implementations = implementations,
+    .implementations = forward,
     .flops = flops,
     .bytes = bytes,
 };
 const struct operation operation_dense_data_gradient = {
     .name = "dense_data_gradient",
     .infer = infer_data_gradient,
-    .implementations = implementations,
+    .implementations = data_gradient,
     .flops = flops,
     .bytes = bytes,
 };
 const struct operation operation_dense_weight_gradient = {
     .name = "dense_weight_gradient",
     .infer = infer_weight_gradient,
-    .implementations = implementations,
+    .implementations = weight_gradient,
     .flops = flops,
     .bytes = bytes,
 };

@@ -16,7 +16,8 @@
 extern const struct operation operation_conv2d, operation_conv2d_data_gradient, operation_conv2d_weight_gradient,
     operation_channel_sum;
 /* dense.c         x [N, k], w [units, k], [bias] -> y
- *   _data_gradient    dy, w -> dx;  _weight_gradient  x, dy -> dw  (bias: channel_sum) */
+ *   _data_gradient    dy, w -> dx;  dy, w, y -> dx behind an activation, as above
+ *   _weight_gradient  x, dy -> dw, [db] (else db is of channel_sum) */
 extern const struct operation operation_dense, operation_dense_data_gradient, operation_dense_weight_gradient;
 /* batch_norm.c    x, gamma, beta, running_mean, running_var, constants, [statistics]
  *                                                          -> y, mean, rstd, batch_mean, batch_var

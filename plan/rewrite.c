@@ -278,6 +278,27 @@ static bool fuse_mask(struct plan *plan, size_t n)
     return true;
 }
 
+/* weight gradient, and the sum of the same gradient over each channel (a bias's gradient): the former makes both. */
+static bool fuse_sum(struct plan *plan, size_t n)
+{
+    struct graph *graph = &plan->graph;
+    const struct node *sum = &graph->nodes[n];
+    if (sum->operation != &operation_channel_sum || sum->epilogue.add != NO_VALUE) return false;
+    if (edit_uses(graph, sum->outputs[0]) > 0) return false; /* it might be read before the weight gradient is made */
+    for (size_t i = 0; i < graph->node_count; i++) {
+        struct node *target = &graph->nodes[i];
+        if (target->operation != &operation_dense_weight_gradient || target->inputs[1] != sum->inputs[0]) continue;
+        const struct implementation *implementation = choose_implementation(plan, target, NULL);
+        if (!implementation || !implementation->gives_sum || target->outputs[SUM_OUTPUT] != NO_VALUE) continue;
+        target->outputs[SUM_OUTPUT] = sum->outputs[0];
+        target->output_count = SUM_OUTPUT + 1;
+        graph_at(graph, sum->outputs[0])->producer = (int)i;
+        graph->nodes[n].operation = NULL;
+        return true;
+    }
+    return false;
+}
+
 typedef bool (*rule)(struct plan *plan, size_t n);
 
 tutti_status pass_rewrite(struct plan *plan)
@@ -285,7 +306,7 @@ tutti_status pass_rewrite(struct plan *plan)
     /* Sums before what follows them; a batch normalisation takes an activation's gradient before pooling does, and a
      * data gradient takes what is left. */
     static const rule rules[] = { fuse_add, fuse_activation, fuse_norm_gradient, fuse_statistics, swap_pool_gradient,
-        sum_before_pool_gradient, fuse_gradient_statistics, fuse_mask };
+        sum_before_pool_gradient, fuse_gradient_statistics, fuse_mask, fuse_sum };
     bool changed = true;
     while (changed) {
         changed = false;

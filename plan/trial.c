@@ -16,6 +16,7 @@ void trial_problem(const struct plan *plan, struct node *node, struct problem *p
     if (implementation->statistics) node->outputs[STATISTICS_OUTPUT] = NO_VALUE;
     if (implementation->takes_statistics) node->inputs[STATISTICS_INPUT] = NO_VALUE;
     if (implementation->takes_mask) node->inputs[MASK_INPUT] = NO_VALUE;
+    if (implementation->gives_sum) node->outputs[SUM_OUTPUT] = NO_VALUE;
     problem_of(plan, node, problem);
 }
 

@@ -13,8 +13,8 @@ struct trial {
     struct launch_list list;
 };
 
-/* The node's problem without what rewriting added to it and not every implementation takes: epilogue, statistics and
- * mask. */
+/* The node's problem without what rewriting added to it and not every implementation takes: epilogue, statistics, mask
+ * and sum. */
 struct plan;
 void trial_problem(const struct plan *plan, struct node *node, struct problem *problem);
 /* Buffers of the problem's values, which no other trial shares, and the implementation's launches, built and ready. The

@@ -14,6 +14,11 @@ struct gemm {
     bool bias;                            /* a vector of n floats added to each row */
     bool accumulate;                      /* added to what C holds, or to what `add` holds */
     cl_mem add; /* with accumulate: laid out as C, and may be the memory of C; NULL: C itself */
+    /* "packed" alone, others pass over these. mask: laid out as C, the output of an activation behind which C goes, and
+     * `masking` the options that clkernels/derivative.h reads; without accumulate and activation. sums: m floats, the
+     * sums of op(A)'s rows, of a transposed A. NULL: none. */
+    cl_mem mask, sums;
+    const char *masking;
     /* Build options as clkernels/epilogue.h reads them and epilogue_options() writes them ("-DACTIVATE=1"; ADD is set
      * by the implementation); NULL: none. The caller's until gemm_emit() returns. */
     const char *activation;

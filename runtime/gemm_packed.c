@@ -2,6 +2,8 @@
 #include "base/memory.h"
 #include "runtime/gemm_implementations.h"
 
+#include <stdio.h>
+
 /* Rows and vectors of a register tile, and how much slower than the best one its inner loop is. */
 struct tile {
     int rows, vectors;
@@ -108,16 +110,19 @@ static void emit(const struct gemm *gemm, const struct gemm_buffers *buffers, st
 {
     const struct capabilities *can = &list->device->can;
     struct choice choice = { .tile = { 0 } };
-    char options[256];
+    char options[256], more[256] = "";
+    if (gemm->mask || gemm->sums)
+        snprintf(more, sizeof more, " -DSUMS=%d %s", gemm->sums != NULL, gemm->mask ? gemm->masking : "");
     if (!choose(gemm, can, &choice)) return; /* refused */
-    struct launch *launch =
-        launch_add(list, "gemm_packed", "gemm_packed", "-DMR=%d -DNV=%d -DTA=%d -DTB=%d %s", choice.tile.rows,
-            choice.tile.vectors, gemm->transpose_a, gemm->transpose_b, gemm_options(gemm, options, sizeof options));
+    struct launch *launch = launch_add(list, "gemm_packed", "gemm_packed", "-DMR=%d -DNV=%d -DTA=%d -DTB=%d %s%s",
+        choice.tile.rows, choice.tile.vectors, gemm->transpose_a, gemm->transpose_b,
+        gemm_options(gemm, options, sizeof options), more);
     launch_buffer(launch, buffers->a);
     launch_buffer(launch, buffers->b);
     launch_buffer(launch, buffers->c);
     launch_buffer(launch, buffers->bias);
-    launch_buffer(launch, buffers->added);
+    launch_buffer(launch, gemm->mask ? gemm->mask : buffers->added);
+    launch_buffer(launch, gemm->sums ? gemm->sums : buffers->c);
     launch_local(launch, (size_t)scratch_floats(gemm, can, &choice) * sizeof(float));
     launch_int(launch, gemm->m);
     launch_int(launch, gemm->n);

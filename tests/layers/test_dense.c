@@ -1,7 +1,11 @@
-/* dense n k units [rows nobias act low high residual]
+/* dense n k units [rows nobias act low high residual then]
  *   rows      samples are [rows][k] instead of [k]
  *   act       an activation follows (enum activation), which plans fuse
- *   residual  the input is added to the output (needs units = k): additions fused forward and backward */
+ *   residual  the input is added to the output (needs units = k): additions fused forward and backward
+ *   then      a second layer comes behind, with that many units: its data gradient goes behind the activation */
+#include <stdlib.h>
+
+#include "base/memory.h"
 #include "tests/layers/cases.h"
 
 static tutti_tensor build(tutti_network *network, const struct test_case *c)
@@ -11,29 +15,43 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
     tutti_tensor y = tutti_dense(
         network, x, case_get(c, "units", 1), &(tutti_dense_options) { .no_bias = case_get(c, "nobias", 0) });
     if (case_get(c, "residual", 0)) y = tutti_add(network, y, x);
-    return test_activation(network, c, y);
+    y = test_activation(network, c, y);
+    const int64_t then = case_get(c, "then", 0);
+    return then ? tutti_dense(network, y, then, &(tutti_dense_options) { .no_bias = true }) : y;
+}
+
+static void product(const double *x, const double *w, int64_t rows, int64_t k, int64_t units, double *y)
+{
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t u = 0; u < units; u++) {
+            double sum = 0;
+            for (int64_t i = 0; i < k; i++) sum += x[row * k + i] * w[u * k + i];
+            y[row * units + u] = sum;
+        }
 }
 
 static void reference(
-    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
+    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *output)
 {
-    const int64_t k = case_get(c, "k", 1), units = case_get(c, "units", 1);
+    const int64_t k = case_get(c, "k", 1), units = case_get(c, "units", 1), then = case_get(c, "then", 0);
     const int64_t rows = case_get(c, "n", 1) * case_get(c, "rows", 1);
     const bool bias = !case_get(c, "nobias", 0), residual = case_get(c, "residual", 0);
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t u = 0; u < units; u++) {
-            double sum = bias ? parameters[1][u] : 0;
-            for (int64_t i = 0; i < k; i++) sum += inputs[0][row * k + i] * parameters[0][u * k + i];
-            if (residual) sum += inputs[0][row * k + u];
-            y[row * units + u] = test_activate(c, sum);
-        }
+    double *y = then ? memory_new((size_t)(rows * units), sizeof *y) : output;
+    product(inputs[0], parameters[0], rows, k, units, y);
+    for (int64_t i = 0; i < rows * units; i++)
+        y[i] = test_activate(c, y[i] + (bias ? parameters[1][i % units] : 0) + (residual ? inputs[0][i] : 0));
+    if (!then) return;
+    product(y, parameters[bias ? 2 : 1], rows, units, then, output);
+    free(y);
 }
 
 static int64_t length(const struct test_case *c)
 {
-    const int64_t k = case_get(c, "k", 1), units = case_get(c, "units", 1);
-    const int64_t rows = case_get(c, "n", 1) * case_get(c, "rows", 1), most = k > units ? k : units;
-    return most > rows ? most : rows;
+    const int64_t sums[] = { case_get(c, "k", 1), case_get(c, "units", 1), case_get(c, "then", 0),
+        case_get(c, "n", 1) * case_get(c, "rows", 1) };
+    int64_t most = 0;
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) most = sums[i] > most ? sums[i] : most;
+    return most;
 }
 
 /* Batches around those that the skinny products take (8), sizes around the vectors and tiles. */
@@ -56,6 +74,11 @@ static const char *const cases[] = {
     "dense n2 k20 units20 rows9 residual1",
     "dense n6 k19 units12 act4",
     "dense n12 k19 units6 act5 nobias1",
+    /* gradients behind an activation, on edges of tiles and in parts of a deep sum */
+    "dense n19 k21 units67 act1 then35",
+    "dense n9 k5 units33 act3 low0.25 then530",
+    "dense n24 k18 units32 rows2 act5 then16",
+    "dense n17 k6 units20 act2 low0 high6 nobias1 then9",
     NULL,
 };
 

@@ -233,6 +233,32 @@ START_TEST(training_fuses)
 }
 END_TEST
 
+static tutti_tensor perceptron(tutti_network *net)
+{
+    tutti_tensor x = tutti_input(net, "x", TUTTI_SHAPE(8, 24)); /* 8 rows of a sample: more than skinny products take */
+    x = tutti_relu(net, tutti_dense(net, x, 64, &(tutti_dense_options) { .name = "fc1" }));
+    x = tutti_relu(net, tutti_dense(net, x, 48, &(tutti_dense_options) { .name = "fc2" }));
+    return tutti_flatten(net, tutti_dense(net, x, 10, &(tutti_dense_options) { .name = "fc3" }));
+}
+
+/* Gradients of biases and of activations are made by the products, where these can. */
+START_TEST(products_take_what_surrounds_them)
+{
+    struct made made;
+    make_device(DEVICE_CPU, (size_t)1 << 30);
+    make(&made, PLAN_TRAIN, perceptron);
+    ck_assert_int_eq(count(&made.plan.graph, &operation_channel_sum), 0);
+    ck_assert_int_eq(count(&made.plan.graph, &operation_activation_gradient), 0);
+    ck_assert_int_eq(count(&made.plan.graph, &operation_dense_weight_gradient), 3);
+    drop(&made);
+    make_device(DEVICE_GPU, (size_t)1 << 30);
+    make(&made, PLAN_TRAIN, perceptron);
+    ck_assert_int_eq(count(&made.plan.graph, &operation_channel_sum), 3);
+    ck_assert_int_eq(count(&made.plan.graph, &operation_activation_gradient), 2);
+    drop(&made);
+}
+END_TEST
+
 /* Pooled twice, the second time beside another use of what is pooled. */
 static tutti_tensor pooled(tutti_network *net)
 {
@@ -547,6 +573,7 @@ int main(void)
     tcase_add_loop_test(cases, memory_is_nobody_elses, 0, (int)(sizeof memory_cases / sizeof *memory_cases));
     tcase_add_test(cases, memory_too_large_is_refused);
     tcase_add_test(cases, training_fuses);
+    tcase_add_test(cases, products_take_what_surrounds_them);
     tcase_add_test(cases, gradients_of_activations_come_before_pooling);
     tcase_add_test(cases, statistics_are_made_where_the_input_is_made);
     tcase_add_test(cases, values_between_kernels_that_can_are_bf16);
