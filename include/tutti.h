@@ -54,7 +54,8 @@ extern "C" {
     X(NOT_FINITE, 14, "the loss is no longer a finite number")               \
     X(CANCELLED, 15, "cancelled by the caller")                              \
     X(UNSUPPORTED, 16, "no implementation on this device takes the problem") \
-    X(INTERNAL, 17, "an internal contract was broken: please report it")
+    X(INTERNAL, 17, "an internal contract was broken: please report it")     \
+    X(HOST_LOST, 18, "another host does not answer")
 
 typedef enum tutti_status {
 #define TUTTI_STATUS_ENUM(name, number, sentence) TUTTI_##name = number,
@@ -279,6 +280,30 @@ typedef enum tutti_precision {
                   memory, and time where a network is bound by memory. Elsewhere as TUTTI_FP32 */
 } tutti_precision;
 
+/* The processes that train one network together, on one host or several: mpirun has started them ("ranks"), or the
+ * program is an MPI program itself. Every rank makes the same network and calls the same functions of a trainer in the
+ * same order; each uses all of its own devices. Gradients are summed over all ranks in every step, so that any number
+ * of ranks ends with the same parameters up to rounding. See docs/hosts.md. */
+typedef struct tutti_hosts tutti_hosts;
+typedef struct tutti_hosts_options {
+    double limit_s; /* a rank that gives no sign of life for so many seconds while others wait for it is lost; 0: 45 */
+    uint64_t reserved[4];
+} tutti_hosts_options;
+/* Joins the others; NULL on failure. A process that was started alone is rank 0 of 1, whether the library was built
+ * with MPI or not, and nothing of MPI is touched. MPI is initialised if the program has not done so (then with
+ * MPI_THREAD_SERIALIZED, which is needed; all calls come from the thread that uses the trainer), on a communicator of
+ * its own. TUTTI_UNSUPPORTED where several processes were started and this build has no MPI. */
+TUTTI_API tutti_hosts *tutti_hosts_open(const tutti_hosts_options *options);
+/* After the trainers that use it were freed; waits for the others to do the same. Finalises MPI if tutti_hosts_open()
+ * has initialised it: it cannot be opened again then. After TUTTI_HOST_LOST it does neither, and mpirun, when the
+ * process ends, ends the others. */
+TUTTI_API void tutti_hosts_close(tutti_hosts *hosts);
+TUTTI_API int tutti_hosts_rank(const tutti_hosts *hosts);  /* 0 for NULL */
+TUTTI_API int tutti_hosts_count(const tutti_hosts *hosts); /* 1 for NULL */
+/* Each rank comes with a status; TUTTI_OK where all do with TUTTI_OK, else on every rank a failure: for what each does
+ * by itself before the next function that all call, which would wait for the one that failed. */
+TUTTI_API tutti_status tutti_hosts_agree(tutti_hosts *hosts, tutti_status status);
+
 typedef struct tutti_training {
     tutti_loss loss; /* cross-entropy: the output is logits [classes], targets are int32 class numbers (negative:
                         ignored); MSE: the mean over the output's elements, targets are floats of its shape */
@@ -306,7 +331,16 @@ typedef struct tutti_training {
      * by its own steps, at least a minute, and half an hour. A single device is watched only where step_limit_s is
      * given. */
     double step_limit_s, build_limit_s;
-    uint64_t reserved[2];
+    tutti_hosts *hosts; /* NULL: this process alone. Else all ranks compile together; batch is that of all ranks, and is
+                           divided over them by speed, or (with shares or TUTTI_SHARES_EQUAL) by the sums of their
+                           devices' shares. tutti_fit() and tutti_evaluate_source() read only the rank's own samples of
+                           sources that are the same on all; tutti_train_step() and tutti_evaluate() take samples of the
+                           rank's own; metrics are over all ranks; rank 0 alone reads and writes checkpoints. Must
+                           outlive the trainer. */
+    int64_t average_every; /* with several ranks: 0, gradients are summed in every step; K, each rank trains by itself
+                              and the parameters and optimizer states are averaged after every K steps, weighted by
+                              samples (McMahan et al. 2017): less exact, for slow links */
+    uint64_t reserved[4];
 } tutti_training;
 
 /* Makes plans and replicas on every opened device. NULL on failure. The network must outlive the trainer. */
@@ -345,6 +379,7 @@ typedef struct tutti_progress {
     tutti_metrics test;           /* at the end of an epoch with test data; else samples is 0 */
     double samples_per_s;         /* of the epoch so far, training only */
     bool end_of_epoch;
+    int64_t samples; /* trained by this call, over all ranks */
 } tutti_progress;
 
 typedef struct tutti_fitting {

@@ -101,16 +101,23 @@ tutti_status results_json(const struct session *session, const struct results *r
     return json_line_end(&line);
 }
 
-void results_text(const struct session *session, const struct results *results)
+void devices_text(const struct session *session, int rank)
 {
     tutti_device_report report;
+    char name[32] = "";
+    if (rank > 0) snprintf(name, sizeof(name), "rank %d: ", rank);
+    for (int i = 0; tutti_report(session->trainer, i, &report) == TUTTI_OK; i++)
+        fprintf(stderr, "%sdevice %d  %s: %lld samples, %.0f samples/s\n", name, report.index, report.name,
+            (long long)report.samples, report.samples_per_s);
+}
+
+void results_text(const struct session *session, const struct results *results)
+{
     if (isfinite(results->test_accuracy))
         fprintf(stderr, "test accuracy %.2f %%, test loss %.4f\n", 100 * results->test_accuracy, results->test_loss);
     else
         fprintf(stderr, "test loss %.6g\n", results->test_loss);
-    for (int i = 0; tutti_report(session->trainer, i, &report) == TUTTI_OK; i++)
-        fprintf(stderr, "device %d  %s: %lld samples, %.0f samples/s\n", report.index, report.name,
-            (long long)report.samples, report.samples_per_s);
+    devices_text(session, 0);
     times_text(stderr, session);
     if (results->seconds > 0)
         fprintf(stderr, "together: %lld samples, %.0f samples/s\n", (long long)results->samples,

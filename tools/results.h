@@ -17,6 +17,8 @@ struct results {
 tutti_status epoch_json(const tutti_progress *epoch);
 /* The last line: saved, devices, and the results again. */
 tutti_status results_json(const struct session *session, const struct results *results);
+/* What each device did; rank: of several processes, named where it is not the first. */
+void devices_text(const struct session *session, int rank);
 void results_text(const struct session *session, const struct results *results);
 /* Lines for people: each device's share, and where the time of its steps went. */
 void times_text(FILE *file, const struct session *session);

@@ -56,16 +56,27 @@ static int parse_shares(struct session *session, const char *text)
     return EXIT_DONE;
 }
 
+static void log_rank(void *user, tutti_log_level level, const char *line)
+{
+    (void)level;
+    fprintf(stderr, "rank %d: %s\n", *(const int *)user, line);
+}
+
 int session_open(struct session *session, const char *command, const struct session_options *options)
 {
     *session = (struct session) { .command = command,
         .micro_batch = options->micro_batch,
+        .rank = options->rank,
         .exact = options->exact,
         .tune = options->tune,
         .precision = precision_of(options->precision) };
     tutti_runtime_options settings = {
         .devices = options->devices, .memory_limit = (size_t)options->memory_mib << 20, .threads = (int)options->threads
     };
+    if (session->rank > 0) {
+        settings.log = log_rank;
+        settings.log_user = &session->rank;
+    }
     session->runtime = tutti_open(&settings);
     if (!session->runtime) {
         tutti_device_info *list = NULL;
@@ -113,7 +124,7 @@ int session_compile(struct session *session, tutti_training *training)
 {
     static struct building building = { .lock = PTHREAD_MUTEX_INITIALIZER }; /* later plans report their building too */
     progress_begin(&building.progress, 0);
-    training->building = on_building;
+    training->building = session->rank == 0 ? on_building : NULL;
     training->building_user = &building;
     training->shares = session->shares_given ? session->shares : NULL;
     training->sharing = session->sharing;
@@ -124,6 +135,7 @@ int session_compile(struct session *session, tutti_training *training)
     session->trainer = tutti_compile(session->network, session->output, training);
     progress_clear(&building.progress);
     if (session->trainer) return EXIT_DONE;
+    if (session->rank > 0) return EXIT_WORK_FAILED; /* the first rank tells what failed, wherever it was */
     return work_failed(session->command, TUTTI_INTERNAL, tutti_message(session->runtime));
 }
 

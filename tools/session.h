@@ -14,6 +14,7 @@ struct session_options {
     const char *devices, *shares, *precision;
     int64_t micro_batch, memory_mib, threads;
     bool exact, tune;
+    int rank; /* of several processes: named in its log lines where it is not the first */
 };
 
 /* Lines of a table of options. */
@@ -64,6 +65,7 @@ struct session_options {
 
 struct session {
     const char *command;
+    int rank;
     const struct model *model;
     tutti_runtime *runtime;
     tutti_network *network;

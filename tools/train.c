@@ -15,7 +15,7 @@ enum { DEFAULT_EPOCHS = 5 };
 
 struct settings {
     const char *model, *data, *optimizer, *save, *resume;
-    int64_t epochs, steps, batch, seed;
+    int64_t epochs, steps, batch, seed, average_every;
     double rate, momentum, weight_decay;
     bool no_shuffle, nesterov, json;
     bool epochs_given, batch_given, rate_given, momentum_given, weight_decay_given;
@@ -24,6 +24,7 @@ struct settings {
 
 struct training {
     const struct settings *settings;
+    tutti_hosts *hosts;
     struct session session;
     struct data data;
     struct progress progress;
@@ -58,7 +59,9 @@ static const char *const details =
     "NAME.safetensors (weights) and NAME.state.safetensors (the rest) are written after each epoch and at the end, "
     "and\n"
     "--resume goes on saving there unless --save says otherwise. Ctrl-C saves and ends with status 130.\n"
-    "SIGTERM does the same with 143; a second signal ends at once.";
+    "SIGTERM does the same with 143; a second signal ends at once.\n"
+    "\n"
+    "mpirun -np N tutti train ... trains on the devices of N processes, on one host or several (docs/hosts.md).";
 
 static enum parsed parse(struct settings *s, int argc, char **argv)
 {
@@ -79,6 +82,8 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "seed", OPTION_INTEGER, &s->seed, "N", "seed of weights, shuffling and dropout", 0, 9e15 },
         { "save", OPTION_TEXT, &s->save, "NAME", "write NAME.safetensors and NAME.state.safetensors" },
         { "resume", OPTION_TEXT, &s->resume, "NAME", "continue from these two files" },
+        { "average-every", OPTION_INTEGER, &s->average_every, "K",
+            "under mpirun: average parameters every K steps instead of summing gradients in each", 1, 1e9 },
         { "json", OPTION_FLAG, &s->json, NULL, "a JSON object per epoch, and one at the end" },
         SESSION_OPTIONS(s->session),
     };
@@ -99,6 +104,7 @@ static tutti_training choose_training(const struct settings *s, const struct mod
         .optimizer = model->optimizer,
         .nesterov = s->nesterov,
         .seed = (uint64_t)s->seed,
+        .average_every = s->average_every,
         .batch = s->batch };
     for (int i = 0; s->optimizer && optimizers[i]; i++) {
         if (!strcmp(s->optimizer, optimizers[i])) training.optimizer = (tutti_optimizer)i;
@@ -122,21 +128,29 @@ static void add_epoch_time(struct results *results, const tutti_progress *step)
     results->seconds += (double)step->train.samples / step->samples_per_s;
 }
 
+/* Of several ranks, one speaks for all. */
+static bool speaks(const struct training *training)
+{
+    return tutti_hosts_rank(training->hosts) == 0;
+}
+
 static void on_progress(void *user, const tutti_progress *step)
 {
     struct training *training = user;
     struct results *results = &training->results;
-    progress_show(&training->progress, step);
+    if (speaks(training)) progress_show(&training->progress, step);
     training->last = *step;
     results->epoch = step->epoch;
     results->steps = step->total_steps;
+    results->samples = step->samples;
     results->loss = step->train.loss;
     results->accuracy = step->train.accuracy;
     if (!step->end_of_epoch) return;
     add_epoch_time(results, step);
     results->test_loss = step->test.samples ? step->test.loss : NAN;
     results->test_accuracy = step->test.samples ? step->test.accuracy : NAN;
-    if (training->settings->json && training->output == TUTTI_OK) training->output = epoch_json(step);
+    if (speaks(training) && training->settings->json && training->output == TUTTI_OK)
+        training->output = epoch_json(step);
 }
 
 /* Loads the data and checks what the options ask of it. */
@@ -184,10 +198,12 @@ static int report_failed_fit(struct training *training, tutti_status status)
 {
     const char *saved = training->results.saved;
     if (status == TUTTI_CANCELLED) {
-        fprintf(stderr, "tutti train: interrupted after step %lld; %s%s\n", (long long)training->results.steps,
-            saved ? "continue with --resume " : "nothing was saved (no --save)", saved ? saved : "");
+        if (speaks(training))
+            fprintf(stderr, "tutti train: interrupted after step %lld; %s%s\n", (long long)training->results.steps,
+                saved ? "continue with --resume " : "nothing was saved (no --save)", saved ? saved : "");
         return received == SIGTERM ? EXIT_TERMINATED : EXIT_INTERRUPTED;
     }
+    if (!speaks(training) && status != TUTTI_HOST_LOST) return EXIT_WORK_FAILED;
     return work_failed("train", status, tutti_message(training->session.runtime));
 }
 
@@ -203,6 +219,7 @@ static tutti_status finish_epoch(struct training *training)
     if (!last->epoch) return TUTTI_OK;
     last->end_of_epoch = true;
     add_epoch_time(&training->results, last);
+    if (!speaks(training)) return TUTTI_OK;
     progress_show(&training->progress, last);
     if (training->settings->json) training->output = epoch_json(last);
     return TUTTI_OK;
@@ -211,9 +228,10 @@ static tutti_status finish_epoch(struct training *training)
 static int report_results(struct training *training)
 {
     struct results *results = &training->results;
-    tutti_device_report report;
-    for (int i = 0; tutti_report(training->session.trainer, i, &report) == TUTTI_OK; i++)
-        results->samples += report.samples;
+    if (!speaks(training)) {
+        devices_text(&training->session, tutti_hosts_rank(training->hosts));
+        return EXIT_DONE;
+    }
     if (!training->last.epoch)
         fprintf(stderr, "tutti train: nothing was left to train: %s has done its %lld epochs; raise --epochs\n",
             training->settings->resume, (long long)training->settings->epochs);
@@ -228,8 +246,26 @@ static int compile(struct training *training, tutti_training *choice)
 {
     double started = clock_seconds();
     int result = session_compile(&training->session, choice);
-    if (result == EXIT_DONE) fprintf(stderr, "ready after %.1f s\n", clock_seconds() - started);
+    if (result == EXIT_DONE && speaks(training)) fprintf(stderr, "ready after %.1f s\n", clock_seconds() - started);
     return result;
+}
+
+/* Data, devices and the network: what each rank does by itself. */
+static int prepare(struct training *training, struct settings *s, const struct model *model)
+{
+    struct session *session = &training->session;
+    struct data *data = &training->data;
+    s->session.rank = tutti_hosts_rank(training->hosts);
+    int result = prepare_data(training, s, model);
+    if (result != EXIT_DONE || (result = session_open(session, "train", &s->session)) != EXIT_DONE) return result;
+    result = session_build(session, model, data_shape(data), model->loss == TUTTI_MSE ? 1 : data->classes);
+    if (result != EXIT_DONE || !speaks(training)) return result;
+    const int hosts = tutti_hosts_count(training->hosts);
+    fprintf(stderr, "%s: %lld parameters, %s: %lld training and %lld test samples, batch %lld on %d device%s%s\n",
+        model->name, (long long)tutti_network_parameters(session->network), data->name, (long long)data->train.count,
+        (long long)data->test.count, (long long)s->batch, tutti_device_count(session->runtime),
+        tutti_device_count(session->runtime) == 1 ? "" : "s", hosts == 1 ? "" : " and those of the other ranks");
+    return EXIT_DONE;
 }
 
 static int train(struct training *training, struct settings *s)
@@ -237,19 +273,16 @@ static int train(struct training *training, struct settings *s)
     struct session *session = &training->session;
     const struct model *model = model_find(s->model);
     if (!s->data) s->data = model->loss == TUTTI_MSE ? "line" : "digits";
-    int result = prepare_data(training, s, model);
-    if (result != EXIT_DONE || (result = session_open(session, "train", &s->session)) != EXIT_DONE) return result;
-    struct data *data = &training->data;
-    tutti_training choice = choose_training(s, model);
-    result = session_build(session, model, data_shape(data), model->loss == TUTTI_MSE ? 1 : data->classes);
+    int result = prepare(training, s, model);
+    tutti_status status = tutti_hosts_agree(training->hosts, result == EXIT_DONE ? TUTTI_OK : TUTTI_INVALID);
     if (result != EXIT_DONE) return result;
-    fprintf(stderr, "%s: %lld parameters, %s: %lld training and %lld test samples, batch %lld on %d device%s\n",
-        model->name, (long long)tutti_network_parameters(session->network), data->name, (long long)data->train.count,
-        (long long)data->test.count, (long long)s->batch, tutti_device_count(session->runtime),
-        tutti_device_count(session->runtime) == 1 ? "" : "s");
+    if (status == TUTTI_HOST_LOST) return work_failed("train", status, tutti_message(session->runtime));
+    if (status != TUTTI_OK) return EXIT_WORK_FAILED; /* the rank that failed has told why */
+    tutti_training choice = choose_training(s, model);
+    choice.hosts = training->hosts;
     if ((result = compile(training, &choice)) != EXIT_DONE) return result;
     training->results.saved = s->save ? s->save : s->resume;
-    tutti_status status = fit(training);
+    status = fit(training);
     if (status != TUTTI_OK) return report_failed_fit(training, status);
     status = finish_epoch(training);
     if (status != TUTTI_OK) return work_failed("train", status, tutti_message(session->runtime));
@@ -262,9 +295,12 @@ int command_train(int argc, char **argv)
     enum parsed parsed = parse(&settings, argc, argv);
     if (parsed != PARSED_RUN) return parsed_exit(parsed);
     struct training training = { .settings = &settings,
+        .hosts = tutti_hosts_open(NULL),
         .results = { .loss = NAN, .accuracy = NAN, .test_loss = NAN, .test_accuracy = NAN } };
+    if (!training.hosts) return work_failed("train", TUTTI_INTERNAL, tutti_message(NULL));
     int result = train(&training, &settings);
     session_close(&training.session);
     data_free(&training.data);
+    tutti_hosts_close(training.hosts);
     return result;
 }

@@ -56,7 +56,7 @@ tutti_status adapt_open(tutti_trainer *trainer)
         goto done;
     }
     for (int i = 0; i < trainer->count; i++) limits[i] = trainer->replicas[i].lost ? 0 : trainer->replicas[i].capacity;
-    TRY(balance_init(&trainer->balance, trainer->count, trainer->batch, limits));
+    TRY(balance_init(&trainer->balance, trainer->count, trainer->part, limits));
     set_shares(trainer);
 done:
     free(limits);
@@ -271,7 +271,7 @@ static tutti_status follow_batch(tutti_trainer *trainer, int64_t samples)
 {
     tutti_status status = TUTTI_OK;
     struct adaption *adaption = trainer->adaption;
-    if (samples == trainer->balance.batch) {
+    if (samples == trainer->balance.batch || samples == 0) {
         adaption->odd_steps = 0;
         return TUTTI_OK;
     }

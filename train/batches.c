@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "train/world.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@ enum { BUFFERS = 2 };
 struct buffer {
     float *inputs;
     unsigned char *targets;
-    int64_t samples;
+    int64_t samples, first, whole;
     bool full;
 };
 
@@ -46,15 +47,28 @@ void batches_shuffle(int64_t *order, int64_t count, uint64_t seed, uint64_t epoc
     }
 }
 
-static tutti_status read_batch(struct batches *batches, int64_t position, struct buffer *buffer)
+/* Which samples of the batch that begins here are read. */
+static tutti_status place_batch(const struct batches *batches, int64_t position, int64_t number, struct buffer *buffer)
 {
-    const int64_t left = batches->source->samples - position;
-    buffer->samples = left < batches->options.batch ? left : batches->options.batch;
+    const int64_t left = batches->options.end - position;
+    buffer->whole = left < batches->options.batch ? left : batches->options.batch;
+    buffer->first = 0;
+    buffer->samples = buffer->whole;
+    if (!batches->options.world) return TUTTI_OK;
+    return world_part(
+        batches->options.world, batches->options.step + number, buffer->whole, &buffer->first, &buffer->samples);
+}
+
+static tutti_status read_batch(struct batches *batches, int64_t position, int64_t number, struct buffer *buffer)
+{
+    const tutti_status status = place_batch(batches, position, number, buffer);
+    if (status != TUTTI_OK || buffer->samples == 0) return status;
+    const int64_t first = position + buffer->first;
     const int result = batches->source->read(
-        batches->source->user, batches->order + position, buffer->samples, buffer->inputs, buffer->targets);
+        batches->source->user, batches->order + first, buffer->samples, buffer->inputs, buffer->targets);
     if (result != 0)
         return fail(TUTTI_FILE, "the data source failed (%d) at samples %lld to %lld of the epoch", result,
-            (long long)position, (long long)(position + buffer->samples - 1));
+            (long long)first, (long long)(first + buffer->samples - 1));
     return TUTTI_OK;
 }
 
@@ -65,15 +79,15 @@ static void *read_all(void *argument)
     tutti_status status = TUTTI_OK;
     int64_t position = batches->options.position;
     pthread_mutex_lock(&batches->lock);
-    for (int turn = 0; position < batches->source->samples && !batches->stop; turn = (turn + 1) % BUFFERS) {
-        struct buffer *buffer = &batches->buffers[turn];
+    for (int64_t number = 0; position < batches->options.end && !batches->stop; number++) {
+        struct buffer *buffer = &batches->buffers[number % BUFFERS];
         while (buffer->full && !batches->stop) pthread_cond_wait(&batches->changed, &batches->lock);
         if (batches->stop) break;
         pthread_mutex_unlock(&batches->lock);
-        status = read_batch(batches, position, buffer);
+        status = read_batch(batches, position, number, buffer);
         pthread_mutex_lock(&batches->lock);
         if (status != TUTTI_OK) break;
-        position += buffer->samples;
+        position += buffer->whole;
         buffer->full = true;
         pthread_cond_broadcast(&batches->changed);
     }
@@ -111,6 +125,7 @@ tutti_status batches_open(struct batches **made, const tutti_source *source, con
     batches->source = source;
     batches->options = *options;
     if (batches->options.batch > source->samples) batches->options.batch = source->samples;
+    if (batches->options.end == 0) batches->options.end = source->samples;
     batches->given = -1;
     pthread_mutex_init(&batches->lock, NULL);
     pthread_cond_init(&batches->changed, NULL);
@@ -138,7 +153,11 @@ tutti_status batches_next(struct batches *batches, struct batch *batch)
     struct buffer *buffer = &batches->buffers[batches->next];
     while (!buffer->full && !batches->finished) pthread_cond_wait(&batches->changed, &batches->lock);
     if (buffer->full) {
-        *batch = (struct batch) { .inputs = buffer->inputs, .targets = buffer->targets, .samples = buffer->samples };
+        *batch = (struct batch) { .inputs = buffer->inputs,
+            .targets = buffer->targets,
+            .samples = buffer->samples,
+            .first = buffer->first,
+            .whole = buffer->whole };
         batches->given = batches->next;
         batches->next = (batches->next + 1) % BUFFERS;
     } else if (batches->status != TUTTI_OK) {

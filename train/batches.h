@@ -5,6 +5,7 @@
 #include "base/status.h"
 
 struct batches;
+struct world;
 
 struct batches_options {
     int64_t batch;                    /* samples; the last one of the epoch has what is left */
@@ -12,17 +13,23 @@ struct batches_options {
     bool shuffle;
     uint64_t seed, epoch; /* the order depends on these two alone */
     int64_t position;     /* samples of the epoch that are already done: resuming */
+    int64_t end;          /* where it ends; 0: with the source's last sample */
+    /* Only this rank's part of each batch is read, by the division that holds in its step; the first one's is given.
+     * NULL: whole batches. */
+    struct world *world;
+    int64_t step;
 };
 
 struct batch {
     const float *inputs;
     const void *targets;
     int64_t samples;
+    int64_t first, whole; /* where these begin among the samples of the whole batch, and how many it has; 0: no batch */
 };
 
 /* Starts reading at once. The source must outlive it. */
 tutti_status batches_open(struct batches **batches, const tutti_source *source, const struct batches_options *options);
-/* The next batch, valid until the next call; samples is 0 at the end of the epoch. */
+/* The next batch, valid until the next call; `whole` is 0 at the end of the epoch. */
 tutti_status batches_next(struct batches *batches, struct batch *batch);
 void batches_close(struct batches *batches); /* takes NULL */
 

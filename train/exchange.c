@@ -12,10 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 1 << 16 }; /* floats: a block and its sum stay in a core's cache */
-
 struct exchange {
     tutti_trainer *trainer;
+    float *sums;
     int64_t blocks;
     bool *summed;
     int64_t *ready; /* blocks to be summed now */
@@ -26,7 +25,7 @@ struct exchange {
 static int64_t block_end(const struct exchange *exchange, int64_t block)
 {
     const int64_t total = exchange->trainer->network->total_floats;
-    const int64_t end = (block + 1) * BLOCK;
+    const int64_t end = (block + 1) * EXCHANGE_BLOCK;
     return end < total ? end : total;
 }
 
@@ -42,7 +41,7 @@ static int64_t overlap(const struct arrival *arrival, int64_t begin, int64_t end
 static bool has_block(const struct exchange *exchange, const struct replica *replica, int64_t block)
 {
     if (!replica->busy) return true;
-    const int64_t begin = block * BLOCK, end = block_end(exchange, block);
+    const int64_t begin = block * EXCHANGE_BLOCK, end = block_end(exchange, block);
     int64_t covered = 0, first;
     for (size_t i = 0; i < replica->arrived; i++) covered += overlap(&replica->arrivals[i], begin, end, &first);
     return covered == end - begin;
@@ -76,8 +75,8 @@ static void sum_block(void *argument, int task)
     struct exchange *exchange = argument;
     const tutti_trainer *trainer = exchange->trainer;
     const int64_t block = exchange->ready[task];
-    const int64_t begin = block * BLOCK, end = block_end(exchange, block);
-    memset(trainer->gradients + begin, 0, (size_t)(end - begin) * sizeof(float));
+    const int64_t begin = block * EXCHANGE_BLOCK, end = block_end(exchange, block);
+    memset(exchange->sums + begin, 0, (size_t)(end - begin) * sizeof(float));
     for (int r = 0; r < trainer->count; r++) {
         const struct replica *replica = &trainer->replicas[r];
         if (trainer->parts[r] == 0) continue;
@@ -86,12 +85,12 @@ static void sum_block(void *argument, int task)
             int64_t first;
             const struct arrival *arrival = &replica->arrivals[i];
             const int64_t count = overlap(arrival, begin, end, &first);
-            float *restrict sum = trainer->gradients + first;
+            float *restrict sum = exchange->sums + first;
             const float *restrict gradient = arrival->data + (first - arrival->first);
             for (int64_t j = 0; j < count; j++) sum[j] += gradient[j];
         }
     }
-    if (any_not_finite(trainer->gradients + begin, end - begin)) atomic_store(&exchange->not_finite, true);
+    if (any_not_finite(exchange->sums + begin, end - begin)) atomic_store(&exchange->not_finite, true);
 }
 
 /* Under the lock. True while some replica still works. */
@@ -121,7 +120,10 @@ static bool find_ready(struct exchange *exchange, bool *failed)
 tutti_status exchange_sum(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
-    struct exchange exchange = { .trainer = trainer, .blocks = divide_up(trainer->network->total_floats, BLOCK) };
+    struct world *world = world_averages(trainer) ? NULL : trainer->world;
+    struct exchange exchange = { .trainer = trainer,
+        .sums = world ? world->own : trainer->gradients,
+        .blocks = divide_up(trainer->network->total_floats, EXCHANGE_BLOCK) };
     exchange.summed = memory_new((size_t)exchange.blocks, sizeof(*exchange.summed));
     exchange.ready = memory_new((size_t)exchange.blocks, sizeof(*exchange.ready));
     if (!exchange.summed || !exchange.ready) status = TUTTI_NO_MEMORY;
@@ -133,6 +135,7 @@ tutti_status exchange_sum(tutti_trainer *trainer)
         if (exchange.ready_count > 0) {
             pthread_mutex_unlock(&trainer->lock);
             thread_pool_run(trainer->pool, exchange.ready_count, sum_block, &exchange);
+            if (world) world_leave(trainer, exchange.summed);
             pthread_mutex_lock(&trainer->lock);
             continue;
         }

@@ -27,6 +27,7 @@ enum { STEP_FACTOR = 20, STEP_LEAST_S = 60, BUILD_S = 1800 };
 /* Time is counted in slices in which this thread was awake, so that a stopped process or a sleeping machine does not
  * look like a hanging device. */
 #define SLICE_S 0.05
+#define PROGRESS_S 0.0005
 
 double faults_build_limit(const struct replica *replica)
 {
@@ -58,7 +59,9 @@ void faults_wait(tutti_trainer *trainer)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)(1e9 * SLICE_S);
+    /* Sums of other ranks' gradients go on only while somebody looks after them. */
+    const bool sums = trainer->world && hosts_progress(trainer->world->hosts);
+    until.tv_nsec += (long)(1e9 * (sums ? PROGRESS_S : SLICE_S));
     if (until.tv_nsec >= 1000000000) {
         until.tv_nsec -= 1000000000;
         until.tv_sec++;

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <xxhash.h>
 
 struct fit {
     tutti_trainer *trainer;
@@ -13,6 +14,7 @@ struct fit {
     const tutti_fitting *fitting;
     int64_t batch, epochs;
     int64_t steps;         /* of this call */
+    int64_t samples;       /* of this call */
     int64_t epoch_samples; /* of this call's part of the epoch, and the seconds that training them took */
     double epoch_seconds;
 };
@@ -51,12 +53,24 @@ done:
     return status;
 }
 
-/* Where to begin: where the checkpoint is, or anew. */
-static tutti_status begin(struct fit *fit)
+/* All ranks do the same. */
+static tutti_status agree(const struct fit *fit, tutti_status status)
 {
-    tutti_status status = TUTTI_OK;
+    const tutti_fitting *fitting = fit->fitting;
+    const int64_t numbers[] = { fit->source->samples, fit->batch, fit->epochs, fitting->steps, fitting->no_shuffle,
+        fitting->test ? fitting->test->samples : 0, fitting->save != NULL, fitting->resume != NULL };
+    TRY(world_same(fit->trainer, status, XXH3_64bits(numbers, sizeof(numbers)), "data or lengths of training"));
+    if (fit->trainer->world) TRY(world_resize(fit->trainer->world, fit->batch));
+done:
+    return status;
+}
+
+/* Where to begin: where the checkpoint is, or anew. */
+static tutti_status begin(struct fit *fit, tutti_status status)
+{
     tutti_trainer *trainer = fit->trainer;
     struct position *position = &trainer->position;
+    TRY(agree(fit, status));
     if (fit->fitting->resume) TRY(tutti_resume(trainer, fit->fitting->resume));
     if (!trainer->resumed) *position = (struct position) { .steps = position->steps };
     trainer->resumed = false;
@@ -82,7 +96,8 @@ static void report_progress(const struct fit *fit, const tutti_metrics *test)
         .steps_in_epoch = (fit->source->samples + fit->batch - 1) / fit->batch,
         .total_steps = position->steps,
         .samples_per_s = fit->epoch_seconds > 0 ? (double)fit->epoch_samples / fit->epoch_seconds : 0,
-        .end_of_epoch = test != NULL };
+        .end_of_epoch = test != NULL,
+        .samples = fit->samples };
     if (!fit->fitting->progress) return;
     metrics_set(trainer, position->loss, position->correct, position->samples, &progress.train);
     if (test) progress.test = *test;
@@ -96,7 +111,8 @@ static tutti_status save(const struct fit *fit)
 
 static bool cancelled(const struct fit *fit)
 {
-    return atomic_load(&fit->trainer->cancelled);
+    const tutti_trainer *trainer = fit->trainer;
+    return trainer->world ? trainer->world->cancelled : atomic_load(&trainer->cancelled);
 }
 
 static bool enough(const struct fit *fit)
@@ -106,9 +122,10 @@ static bool enough(const struct fit *fit)
 
 static struct batches_options batches_of(const tutti_trainer *trainer, int64_t batch)
 {
-    return (struct batches_options) {
-        .batch = batch, .input_bytes = trainer->input_bytes, .target_bytes = trainer->target_bytes
-    };
+    return (struct batches_options) { .batch = batch,
+        .input_bytes = trainer->input_bytes,
+        .target_bytes = trainer->target_bytes,
+        .world = trainer->world };
 }
 
 /* The steps that are left of the epoch, or fewer: cancelled, or enough steps done. */
@@ -123,23 +140,56 @@ static tutti_status train_epoch(struct fit *fit)
     options.seed = trainer->seed;
     options.epoch = (uint64_t)position->epoch;
     options.position = position->samples;
+    options.step = position->steps;
     fit->epoch_samples = 0;
     fit->epoch_seconds = 0;
-    TRY(batches_open(&batches, fit->source, &options));
+    TRY(world_agree(trainer, batches_open(&batches, fit->source, &options)));
+    struct replica_work sums;
     while (!cancelled(fit) && !enough(fit)) {
         struct batch batch;
-        struct replica_work sums;
         const double start = clock_seconds();
-        TRY(batches_next(batches, &batch));
-        if (batch.samples == 0) break;
-        TRY(trainer_step(trainer, batch.inputs, batch.targets, batch.samples, &sums));
+        status = batches_next(batches, &batch);
+        if (status == TUTTI_OK && batch.whole == 0) break;
+        TRY(trainer_step(trainer, status, &batch, &sums));
         fit->epoch_seconds += clock_seconds() - start;
-        fit->epoch_samples += batch.samples;
+        fit->epoch_samples += batch.whole;
         fit->steps++;
-        position->samples += batch.samples;
+        fit->samples += batch.whole;
+        position->samples += batch.whole;
         position->loss += sums.loss;
         position->correct += sums.correct;
         report_progress(fit, NULL);
+    }
+    TRY(world_settle(trainer, &sums));
+    position->loss += sums.loss;
+    position->correct += sums.correct;
+done:
+    batches_close(batches);
+    return status;
+}
+
+/* This rank's part of a source. */
+static tutti_status evaluate_part(
+    tutti_trainer *trainer, const tutti_source *source, struct replica_work *sums, int64_t *samples, bool *whole)
+{
+    tutti_status status = TUTTI_OK;
+    struct batches *batches = NULL;
+    struct batches_options options = batches_of(trainer, trainer->part);
+    options.end = source->samples;
+    options.world = NULL;
+    if (trainer->world) {
+        int64_t count;
+        TRY(world_part(trainer->world, trainer->position.steps, source->samples, &options.position, &count));
+        options.end = options.position + count;
+    }
+    TRY(batches_open(&batches, source, &options));
+    while (!atomic_load(&trainer->cancelled)) {
+        struct batch batch;
+        TRY(batches_next(batches, &batch));
+        *whole = batch.samples == 0;
+        if (*whole) break;
+        TRY(trainer_forward(trainer, PLAN_EVALUATE, batch.inputs, batch.targets, batch.samples, sums, NULL));
+        *samples += batch.samples;
     }
 done:
     batches_close(batches);
@@ -150,23 +200,15 @@ done:
 static tutti_status evaluate(tutti_trainer *trainer, const tutti_source *source, tutti_metrics *metrics, bool *whole)
 {
     tutti_status status;
-    struct batches *batches = NULL;
-    struct replica_work sums = { 0 };
-    const struct batches_options options = batches_of(trainer, trainer->batch);
+    struct replica_work sums;
     int64_t samples = 0;
+    TRY(world_settle(trainer, &sums));
+    sums = (struct replica_work) { 0 };
     *whole = false;
-    TRY(batches_open(&batches, source, &options));
-    while (!atomic_load(&trainer->cancelled)) {
-        struct batch batch;
-        TRY(batches_next(batches, &batch));
-        *whole = batch.samples == 0;
-        if (*whole) break;
-        TRY(trainer_forward(trainer, PLAN_EVALUATE, batch.inputs, batch.targets, batch.samples, &sums, NULL));
-        samples += batch.samples;
-    }
+    status = evaluate_part(trainer, source, &sums, &samples, whole);
+    TRY(world_total(trainer, status, &sums, &samples, whole));
     metrics_set(trainer, sums.loss, sums.correct, samples, metrics);
 done:
-    batches_close(batches);
     return status;
 }
 
@@ -212,11 +254,28 @@ static tutti_status stop_faulty(struct fit *fit, tutti_status status)
 static tutti_status stop_cancelled(struct fit *fit)
 {
     atomic_store(&fit->trainer->cancelled, 0);
+    if (fit->trainer->world) fit->trainer->world->cancelled = false;
     const tutti_status status = save(fit);
     if (status != TUTTI_OK) return status;
     return fail(TUTTI_CANCELLED, "cancelled after step %lld, in epoch %lld%s%s",
         (long long)fit->trainer->position.steps, (long long)fit->trainer->position.epoch + 1,
         fit->fitting->save ? "; saved as " : "", fit->fitting->save ? fit->fitting->save : "");
+}
+
+/* A rank is gone. Where gradients are summed, what rank 0 has is whole, and the last step's. */
+static tutti_status stop_without_hosts(const struct fit *fit, tutti_status status)
+{
+    char message[1024];
+    const char *name = fit->fitting->save;
+    if (!name) return status_context(status, "nothing is saved");
+    if (fit->trainer->world->hosts->rank != 0 || world_averages(fit->trainer))
+        return status_context(status, "what was learnt since '%s' was saved is lost; resume from it", name);
+    snprintf(message, sizeof(message), "%s", status_message());
+    const tutti_status saved = trainer_save(fit->trainer, name);
+    status_set_message(message);
+    if (saved != TUTTI_OK) return status_context(status, "what was learnt since '%s' was saved is lost", name);
+    return status_context(
+        status, "resume from '%s', saved after step %lld", name, (long long)fit->trainer->position.steps);
 }
 
 tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source, const tutti_fitting *fitting)
@@ -225,8 +284,7 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
     tutti_status status;
     struct fit fit = { .trainer = trainer, .source = source, .fitting = fitting ? fitting : &defaults };
     if (!trainer || !source) FAIL(TUTTI_INVALID, "a trainer and a source of samples are needed");
-    TRY(check(&fit));
-    TRY(begin(&fit));
+    TRY(begin(&fit, check(&fit)));
     const struct position *position = &trainer->position;
     bool saved = false; /* at the end of an epoch, with nothing done since */
     while (position->epoch < fit.epochs && !cancelled(&fit) && !enough(&fit)) {
@@ -243,6 +301,7 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
     }
     if (!saved) TRY(save(&fit));
 done:
+    if (status == TUTTI_HOST_LOST) return stop_without_hosts(&fit, status);
     return is_device_fault(status) ? stop_faulty(&fit, status) : status;
 }
 
@@ -290,6 +349,7 @@ tutti_status tutti_evaluate_source(tutti_trainer *trainer, const tutti_source *s
     TRY(evaluate(trainer, source, metrics ? metrics : &unused, &whole));
     if (!whole) {
         atomic_store(&trainer->cancelled, 0);
+        if (trainer->world) trainer->world->cancelled = false;
         FAIL(TUTTI_CANCELLED, "the evaluation was cancelled");
     }
 done:

@@ -75,8 +75,7 @@ static tutti_status checkpoint_of(tutti_trainer *trainer, struct checkpoint *che
     return status;
 }
 
-/* States that the trainer has on the host only once a step was made, or never without a loss. */
-static tutti_status make_states(tutti_trainer *trainer)
+tutti_status trainer_make_states(tutti_trainer *trainer)
 {
     for (int i = 0; i < optimizer_states(&trainer->optimizer); i++) {
         if (trainer->states[i]) continue;
@@ -86,13 +85,22 @@ static tutti_status make_states(tutti_trainer *trainer)
     return TUTTI_OK;
 }
 
+/* Rank 0 has the files. */
+static bool writes(const tutti_trainer *trainer)
+{
+    return !trainer->world || trainer->world->hosts->rank == 0;
+}
+
 tutti_status tutti_save_weights(tutti_trainer *trainer, const char *path)
 {
     tutti_status status;
     struct checkpoint checkpoint;
+    struct replica_work sums;
     if (!trainer || !path) FAIL(TUTTI_INVALID, "a trainer and a file name are needed");
-    TRY(checkpoint_of(trainer, &checkpoint));
-    TRY(weights_save(&checkpoint, path));
+    TRY(world_settle(trainer, &sums));
+    status = checkpoint_of(trainer, &checkpoint);
+    if (status == TUTTI_OK && writes(trainer)) status = weights_save(&checkpoint, path);
+    status = world_agree(trainer, status);
 done:
     return status;
 }
@@ -102,9 +110,23 @@ tutti_status tutti_load_weights(tutti_trainer *trainer, const char *path)
     tutti_status status;
     struct checkpoint checkpoint;
     if (!trainer || !path) FAIL(TUTTI_INVALID, "a trainer and a file name are needed");
-    TRY(checkpoint_of(trainer, &checkpoint));
-    TRY(weights_load(&checkpoint, path));
+    status = checkpoint_of(trainer, &checkpoint);
+    if (status == TUTTI_OK && writes(trainer)) status = weights_load(&checkpoint, path);
+    TRY(world_agree(trainer, status));
+    TRY(world_share_arenas(trainer));
     trainer_changed(trainer);
+done:
+    return status;
+}
+
+tutti_status trainer_save(tutti_trainer *trainer, const char *name)
+{
+    tutti_status status;
+    struct checkpoint checkpoint;
+    TRY(trainer_fetch(trainer));
+    TRY(trainer_make_states(trainer));
+    TRY(checkpoint_of(trainer, &checkpoint));
+    if (writes(trainer)) TRY(checkpoint_save(&checkpoint, name));
 done:
     return status;
 }
@@ -112,13 +134,22 @@ done:
 tutti_status tutti_save(tutti_trainer *trainer, const char *name)
 {
     tutti_status status;
-    struct checkpoint checkpoint;
+    struct replica_work sums;
     if (!trainer || !name) FAIL(TUTTI_INVALID, "a trainer and the name of a checkpoint are needed");
     if (trainer->loss == TUTTI_LOSS_NONE) FAIL(TUTTI_INVALID, "this trainer has no training to save: save its weights");
+    TRY(world_settle(trainer, &sums));
+    TRY(world_agree(trainer, trainer_save(trainer, name)));
+done:
+    return status;
+}
+
+static tutti_status load(tutti_trainer *trainer, const char *name, struct checkpoint *checkpoint)
+{
+    tutti_status status;
     TRY(trainer_fetch(trainer));
-    TRY(make_states(trainer));
-    TRY(checkpoint_of(trainer, &checkpoint));
-    TRY(checkpoint_save(&checkpoint, name));
+    TRY(trainer_make_states(trainer));
+    TRY(checkpoint_of(trainer, checkpoint));
+    if (writes(trainer)) TRY(checkpoint_load(checkpoint, name));
 done:
     return status;
 }
@@ -130,10 +161,10 @@ tutti_status tutti_resume(tutti_trainer *trainer, const char *name)
     if (!trainer || !name) FAIL(TUTTI_INVALID, "a trainer and the name of a checkpoint are needed");
     if (trainer->loss == TUTTI_LOSS_NONE)
         FAIL(TUTTI_INVALID, "this trainer has no training to resume: load its weights");
-    TRY(trainer_fetch(trainer));
-    TRY(make_states(trainer));
-    TRY(checkpoint_of(trainer, &checkpoint));
-    TRY(checkpoint_load(&checkpoint, name));
+    TRY(world_agree(trainer, load(trainer, name, &checkpoint)));
+    TRY(world_share_arenas(trainer));
+    TRY(world_broadcast(trainer, &checkpoint.position, sizeof(checkpoint.position)));
+    TRY(world_broadcast(trainer, &checkpoint.seed, sizeof(checkpoint.seed)));
     trainer->position = checkpoint.position;
     trainer->seed = checkpoint.seed;
     trainer->resumed = true;

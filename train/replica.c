@@ -390,7 +390,8 @@ done:
 tutti_status replica_measure(struct replica *replica, int64_t samples)
 {
     /* Automatic shares may become anything. */
-    const int64_t share = samples > 0 && !replica->trainer->automatic ? samples : replica->trainer->batch;
+    const int64_t share =
+        samples > 0 && !replica->trainer->automatic && !replica->trainer->world ? samples : replica->trainer->batch;
     const int64_t limit = replica->trainer->micro_batch;
     return find_capacity(replica, limit > 0 && limit < share ? limit : share, share);
 }

@@ -19,6 +19,7 @@ struct replica_work {
     const void *targets;
     float *outputs;
     int64_t first, samples;          /* this replica's part of it */
+    int64_t before;                  /* samples of the whole step that precede the batch, on other hosts */
     struct step_constants constants; /* first_sample and runs are set for each launch */
     uint64_t version;                /* of the trainer's parameters: the device takes them over if it has others */
     bool update;                     /* training: the device updates its parameters itself, nothing is exchanged */

@@ -9,7 +9,7 @@
 tutti_status tutti_report(const tutti_trainer *trainer, int position, tutti_device_report *report)
 {
     tutti_status status = TUTTI_OK;
-    int64_t *parts = NULL;
+    int64_t *parts = NULL, first, part;
     if (!trainer || !report) FAIL(TUTTI_INVALID, "a trainer and a place for the report are needed");
     if (position < 0 || position >= trainer->count)
         FAIL(TUTTI_INVALID, "there is no device %d: the trainer has %d", position, trainer->count);
@@ -26,7 +26,9 @@ tutti_status tutti_report(const tutti_trainer *trainer, int position, tutti_devi
         status = TUTTI_NO_MEMORY;
         goto done;
     }
-    TRY(trainer_divide(trainer, trainer->batch, parts));
+    part = trainer->batch;
+    if (trainer->world) TRY(world_part(trainer->world, trainer->position.steps, trainer->batch, &first, &part));
+    TRY(trainer_divide(trainer, part, parts));
     report->share = parts[position];
 done:
     free(parts);

@@ -130,7 +130,7 @@ static tutti_status upload_samples(
     const struct tutti_trainer *trainer = run->trainer;
     struct step_constants *constants = &replica->run_constants[number];
     *constants = run->work->constants;
-    constants->first_sample = (uint32_t)(run->work->first + done_samples);
+    constants->first_sample = (uint32_t)(run->work->before + run->work->first + done_samples);
     constants->runs = (uint32_t)run->runs;
     TRY(enqueue_write(replica, plan->buffers[plan->input], run->inputs + (size_t)done_samples * trainer->input_bytes,
         (size_t)samples * trainer->input_bytes));

@@ -78,8 +78,10 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
         return fail(TUTTI_INVALID, "there is no way %d of sharing", (int)training->sharing);
     trainer->automatic = trainer->count > 1 && trainer->loss != TUTTI_LOSS_NONE && !training->shares &&
         training->sharing == TUTTI_SHARES_AUTO;
-    const tutti_status status = shares_divide(trainer->shares, trainer->count, trainer->batch, trainer->parts);
-    return status == TUTTI_OK ? optimizer_init(&trainer->optimizer, training) : status;
+    if (training->average_every < 0)
+        return fail(TUTTI_INVALID, "averaging every %lld steps was asked for: it must be at least 1",
+            (long long)training->average_every);
+    return optimizer_init(&trainer->optimizer, training);
 }
 
 static tutti_status make_arenas(tutti_trainer *trainer)
@@ -116,6 +118,7 @@ done:
 static tutti_status make_replicas(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
+    TRY(shares_divide(trainer->shares, trainer->count, trainer->part, trainer->parts));
     for (int i = 0; i < trainer->count; i++) {
         trainer->replicas[i].trainer = trainer;
         trainer->replicas[i].device = &trainer->runtime->devices[i];
@@ -131,12 +134,11 @@ done:
     return status;
 }
 
-static tutti_status trainer_init(tutti_trainer *trainer, const tutti_training *training)
+/* What is asked for; nothing is made yet. */
+static tutti_status plan_training(tutti_trainer *trainer, const tutti_training *training)
 {
     tutti_status status = TUTTI_OK;
     trainer->count = trainer->runtime->count;
-    trainer->exchange = trainer->count > 1;
-    trainer->threaded = trainer->exchange || (training && training->step_limit_s > 0);
     trainer->replicas = memory_new((size_t)trainer->count, sizeof(*trainer->replicas));
     trainer->works = memory_new((size_t)trainer->count, sizeof(*trainer->works));
     trainer->shares = memory_new((size_t)trainer->count, sizeof(*trainer->shares));
@@ -147,6 +149,14 @@ static tutti_status trainer_init(tutti_trainer *trainer, const tutti_training *t
     TRY(network_layout(trainer->network));
     if (trainer->loss != TUTTI_LOSS_NONE && trainer->network->trained_floats == 0)
         FAIL(TUTTI_INVALID, "the network has no parameters to train: compile it with TUTTI_LOSS_NONE to infer");
+    TRY(shares_divide(trainer->shares, trainer->count, trainer->batch, trainer->parts)); /* they can be divided by */
+done:
+    return status;
+}
+
+static tutti_status make_all(tutti_trainer *trainer)
+{
+    tutti_status status = TUTTI_OK;
     TRY(make_arenas(trainer));
     if (trainer->exchange) TRY(thread_pool_new(&trainer->pool, trainer->runtime->threads));
     TRY(make_replicas(trainer));
@@ -172,7 +182,10 @@ tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const 
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC); /* faults_wait() */
     pthread_cond_init(&trainer->changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    TRY(trainer_init(trainer, training));
+    TRY(world_open(trainer, training, plan_training(trainer, training)));
+    trainer->exchange = trainer->count > 1 || (trainer->world && !world_averages(trainer));
+    trainer->threaded = trainer->exchange || (training && training->step_limit_s > 0);
+    TRY(world_begin(trainer, make_all(trainer)));
     return trainer;
 done:
     tutti_trainer_free(trainer);
@@ -197,6 +210,7 @@ void tutti_trainer_free(tutti_trainer *trainer)
     for (int i = 0; trainer->replicas && i < trainer->count; i++) stuck |= !replica_free(&trainer->replicas[i]);
     if (stuck) return; /* a thread that hangs in a driver may come back and use the rest */
     adapt_close(trainer);
+    world_close(trainer);
     thread_pool_free(trainer->pool);
     free_arenas(trainer);
     free(trainer->replicas);
@@ -270,6 +284,7 @@ tutti_status trainer_divide(const tutti_trainer *trainer, int64_t samples, int64
 /* The replica that does the whole step and updates itself; NULL where gradients are exchanged. */
 static struct replica *alone_of(tutti_trainer *trainer)
 {
+    if (trainer->world && !world_averages(trainer)) return NULL;
     return trainer->automatic ? adapt_alone(trainer) : trainer->exchange ? NULL : &trainer->replicas[0];
 }
 
@@ -326,6 +341,36 @@ done:
     return status;
 }
 
+/* The same, over all ranks: gradients are summed while they arrive, and where a rank has to do its part again, all sum
+ * again. The status is this rank's so far. */
+static tutti_status run_ranks(
+    tutti_trainer *trainer, tutti_status status, const struct replica_work *work, struct replica_work *sums)
+{
+    bool mine = true, again = true;
+    struct replica_work own = { 0 };
+    while (again) {
+        world_try(trainer);
+        if (mine && status == TUTTI_OK) {
+            const double start = clock_seconds();
+            mine = false;
+            own = (struct replica_work) { .samples = work->samples };
+            status = run_once(trainer, work, &mine);
+            if (status == TUTTI_OK && !mine) status = faults_check(trainer, &mine);
+            for (int i = 0; i < trainer->count && status == TUTTI_OK && !mine; i++) {
+                if (trainer->parts[i] == 0) continue;
+                own.loss += trainer->works[i].loss;
+                own.correct += trainer->works[i].correct;
+            }
+            trainer->world->seconds = clock_seconds() - start;
+        }
+        again = mine;
+        *sums = own;
+        const tutti_status voted = world_vote(trainer, status, &again, sums);
+        if (voted != TUTTI_OK) return voted;
+    }
+    return TUTTI_OK;
+}
+
 static void update(tutti_trainer *trainer, const struct step_constants *constants)
 {
     struct replica *alone = alone_of(trainer);
@@ -371,23 +416,26 @@ static tutti_status check_targets(const tutti_trainer *trainer, const void *targ
     return TUTTI_OK;
 }
 
-tutti_status trainer_step(
-    tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, struct replica_work *sums)
+/* This rank's part of the step; on all ranks it is the whole of it where gradients are summed. */
+static tutti_status run_step(tutti_trainer *trainer, tutti_status status, const struct batch *batch,
+    const struct step_constants *constants, struct replica_work *sums)
 {
-    tutti_status status = TUTTI_OK;
-    const uint64_t step = (uint64_t)trainer->position.steps;
-    struct replica_work work = { .mode = PLAN_TRAIN, .inputs = inputs, .targets = targets, .samples = samples };
-    work.constants = (struct step_constants) { .seed_low = (uint32_t)trainer->seed,
-        .seed_high = (uint32_t)(trainer->seed >> 32),
-        .step_low = (uint32_t)step,
-        .step_high = (uint32_t)(step >> 32),
-        .loss_scale = (float)(1.0 / (double)samples) };
-    optimizer_constants(&trainer->optimizer, trainer->position.steps, &work.constants);
-    *sums = (struct replica_work) { .samples = samples };
-    TRY(check_targets(trainer, targets, samples));
-    if (trainer->automatic) TRY(adapt_before(trainer, samples));
+    struct replica_work work = { .mode = PLAN_TRAIN,
+        .inputs = batch->inputs,
+        .targets = batch->targets,
+        .samples = batch->samples,
+        .before = batch->first,
+        .constants = *constants };
+    if (status == TUTTI_OK) status = check_targets(trainer, batch->targets, batch->samples);
+    if (status == TUTTI_OK && trainer->automatic) status = adapt_before(trainer, batch->samples);
     const double start = clock_seconds();
-    TRY(run_all(trainer, &work, sums));
+    if (trainer->world && !world_averages(trainer))
+        TRY(run_ranks(trainer, status, &work, sums));
+    else if (status == TUTTI_OK && batch->samples > 0)
+        TRY(run_all(trainer, &work, sums));
+    else if (status == TUTTI_OK)
+        trainer->position.steps++; /* no sample for this rank, which averages with the others later */
+    if (status != TUTTI_OK || (batch->samples == 0 && world_averages(trainer))) return status;
     if (!isfinite(sums->loss) || trainer->not_finite)
         FAIL(TUTTI_NOT_FINITE,
             "the %s %s at step %lld: nothing was updated; lower the learning rate (%g) or look for "
@@ -396,12 +444,35 @@ tutti_status trainer_step(
             isnan(sums->loss)          ? "NaN"
                 : isfinite(sums->loss) ? "not finite"
                                        : "infinite",
-            (long long)step + 1, trainer->optimizer.learning_rate);
-    update(trainer, &work.constants);
+            (long long)trainer->position.steps + 1, trainer->optimizer.learning_rate);
+    update(trainer, constants);
     const double seconds = clock_seconds() - start;
     note_times(trainer, seconds);
-    if (trainer->automatic) TRY(adapt_after(trainer, &work, seconds));
+    if (trainer->world && !world_averages(trainer)) world_stepped(trainer, seconds);
+    if (trainer->automatic) TRY(adapt_after(trainer, &work, trainer->world ? trainer->world->seconds : seconds));
 done:
+    return status;
+}
+
+tutti_status trainer_step(
+    tutti_trainer *trainer, tutti_status status, const struct batch *batch, struct replica_work *sums)
+{
+    const uint64_t step = (uint64_t)trainer->position.steps;
+    const int64_t samples = world_averages(trainer) ? batch->samples : batch->whole;
+    struct step_constants constants = { .seed_low = (uint32_t)trainer->seed,
+        .seed_high = (uint32_t)(trainer->seed >> 32),
+        .step_low = (uint32_t)step,
+        .step_high = (uint32_t)(step >> 32),
+        .loss_scale = samples > 0 ? (float)(1.0 / (double)samples) : 0 };
+    optimizer_constants(&trainer->optimizer, trainer->position.steps, &constants);
+    *sums = (struct replica_work) { 0 };
+    const double start = clock_seconds();
+    status = run_step(trainer, status, batch, &constants, sums);
+    if (world_averages(trainer)) {
+        trainer->world->seconds = clock_seconds() - start;
+        status = world_local_step(trainer, status, batch, sums);
+    }
+    sums->samples = batch->whole;
     return status;
 }
 
@@ -412,7 +483,7 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
     if (targets) TRY(check_targets(trainer, targets, samples));
     for (int64_t done_samples = 0; done_samples < samples;) {
         const int64_t left = samples - done_samples;
-        struct replica_work work = { .mode = mode, .samples = left < trainer->batch ? left : trainer->batch };
+        struct replica_work work = { .mode = mode, .samples = left < trainer->part ? left : trainer->part };
         const size_t skip = (size_t)done_samples;
         work.inputs = (const float *)((const unsigned char *)inputs + skip * trainer->input_bytes);
         if (targets) work.targets = (const unsigned char *)targets + skip * trainer->target_bytes;
@@ -452,13 +523,15 @@ tutti_status tutti_train_step(
 {
     tutti_status status;
     struct replica_work sums;
+    struct batch batch = { .inputs = inputs, .targets = targets, .samples = samples };
     TRY(check_call(trainer, inputs, targets, samples));
     TRY(check_loss(trainer));
-    if (samples > trainer->batch)
-        FAIL(TUTTI_INVALID, "a step on %lld samples was asked for: the training's batch is %lld", (long long)samples,
-            (long long)trainer->batch);
-    TRY(trainer_step(trainer, inputs, targets, samples, &sums));
-    if (metrics) metrics_set(trainer, sums.loss, sums.correct, samples, metrics);
+    TRY(world_place(trainer, TUTTI_OK, &batch));
+    if (batch.whole > trainer->batch)
+        FAIL(TUTTI_INVALID, "a step on %lld samples was asked for: the training's batch is %lld",
+            (long long)batch.whole, (long long)trainer->batch);
+    TRY(trainer_step(trainer, TUTTI_OK, &batch, &sums));
+    if (metrics) metrics_set(trainer, sums.loss, sums.correct, batch.whole, metrics);
 done:
     return status;
 }
@@ -467,10 +540,14 @@ tutti_status tutti_evaluate(
     tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, tutti_metrics *metrics)
 {
     tutti_status status;
+    bool whole = true;
     struct replica_work sums = { 0 };
     TRY(check_call(trainer, inputs, targets, samples));
     TRY(check_loss(trainer));
-    TRY(trainer_forward(trainer, PLAN_EVALUATE, inputs, targets, samples, &sums, NULL));
+    TRY(world_settle(trainer, &sums));
+    sums = (struct replica_work) { 0 };
+    status = trainer_forward(trainer, PLAN_EVALUATE, inputs, targets, samples, &sums, NULL);
+    TRY(world_total(trainer, status, &sums, &samples, &whole));
     if (metrics) metrics_set(trainer, sums.loss, sums.correct, samples, metrics);
 done:
     return status;

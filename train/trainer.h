@@ -3,10 +3,12 @@
 #define TRAIN_TRAINER_H
 
 #include "train/balance.h"
+#include "train/batches.h"
 #include "train/checkpoint.h"
 #include "train/optimizer.h"
 #include "train/replica.h"
 #include "train/shares.h"
+#include "train/world.h"
 
 #include <stdatomic.h>
 
@@ -23,6 +25,7 @@ struct tutti_trainer {
     uint64_t seed;
     int64_t batch, micro_batch;                     /* micro_batch 0: no limit but memory */
     bool batch_given;                               /* by the caller, not the default */
+    int64_t part;                                   /* of the batch, on this host at first */
     size_t input_bytes, target_bytes, output_bytes; /* of one sample */
 
     struct replica *replicas;
@@ -31,8 +34,9 @@ struct tutti_trainer {
     int64_t *parts;             /* of the batch at hand */
     int count;
 
-    /* Several devices: gradients are exchanged and updated on the host (exchange.c). One device: it updates itself, as
-     * does the one that automatic shares leave (adapt.c). */
+    struct world *world; /* trainers of other ranks; NULL: there are none */
+    /* Several devices, or ranks: gradients are exchanged and updated on the host (exchange.c). One device: it updates
+     * itself, as does the one that automatic shares leave (adapt.c). */
     bool exchange;
     bool automatic; /* shares by speed */
     struct balance balance;
@@ -66,9 +70,14 @@ tutti_status trainer_fetch(tutti_trainer *trainer);
 void trainer_changed(tutti_trainer *trainer);
 /* The parts of a batch for the replicas that are not lost. */
 tutti_status trainer_divide(const tutti_trainer *trainer, int64_t samples, int64_t *parts);
-/* One step; the sums of its losses and of the correct samples. */
+/* One step; the sums of its losses and of the correct samples, of all ranks. A status other than TUTTI_OK: this rank's
+ * batch could not be had, and the others hear of it. */
 tutti_status trainer_step(
-    tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, struct replica_work *sums);
+    tutti_trainer *trainer, tutti_status status, const struct batch *batch, struct replica_work *sums);
+/* This rank's parameters and states, if it is the one that writes: what tutti_save() does, without the others. */
+tutti_status trainer_save(tutti_trainer *trainer, const char *name);
+/* The optimizer's states on the host, which has none before the first step, and never without a loss. */
+tutti_status trainer_make_states(tutti_trainer *trainer);
 /* Evaluation or inference of any number of samples. */
 tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const float *inputs, const void *targets,
     int64_t samples, struct replica_work *sums, float *outputs);
@@ -102,8 +111,9 @@ void faults_wait(tutti_trainer *trainer);
 double faults_build_limit(const struct replica *replica);
 double faults_step_limit(const struct replica *replica, int64_t samples);
 
-/* exchange.c: sums the replicas' gradients into trainer->gradients while they arrive; returns when all replicas are
- * done. */
+/* exchange.c: sums the replicas' gradients while they arrive, block by block, into trainer->gradients, or where the
+ * other ranks' are to be added into world->own; returns when all replicas are done. */
+enum { EXCHANGE_BLOCK = 1 << 16 }; /* floats: a block and its sum stay in a core's cache */
 tutti_status exchange_sum(tutti_trainer *trainer);
 
 #endif

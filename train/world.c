@@ -1,0 +1,546 @@
+#include "train/world.h"
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "train/batches.h"
+#include "train/trainer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* Blocks of the exchange that are summed over the ranks at once, 4 MiB: enough that messages are not all latency. */
+enum { GROUP = 16 };
+
+/* --------------------------------------------------------------------------------------------------- agreeing ---- */
+
+/* The first rank that failed tells why. */
+static tutti_status share_failure(const struct world *world, int rank)
+{
+    char text[1024] = "";
+    const tutti_status status = (tutti_status)world->notes[rank].status;
+    if (world->hosts->rank == rank) snprintf(text, sizeof(text), "%s", status_message());
+    const tutti_status shared = hosts_broadcast(world->hosts, rank, text, sizeof(text));
+    return shared == TUTTI_OK ? fail(status, "rank %d: %s", rank, text) : shared;
+}
+
+/* Tells all ranks this one's note, and gets theirs. */
+static tutti_status exchange_notes(struct tutti_trainer *trainer, tutti_status status)
+{
+    struct world *world = trainer->world;
+    world->mine.status = (int32_t)status;
+    world->mine.cancelled = atomic_load(&trainer->cancelled);
+    if (status != TUTTI_OK) snprintf(world->message, sizeof(world->message), "%s", status_message());
+    const tutti_status gathered = hosts_gather(world->hosts, &world->mine, world->notes, sizeof(world->mine));
+    world->mine = (struct world_note) { 0 };
+    if (gathered != TUTTI_OK && status == TUTTI_OK) return gathered;
+    if (status != TUTTI_OK) status_set_message(world->message);
+    if (gathered != TUTTI_OK) return status;
+    for (int i = 0; i < world->hosts->count; i++) world->cancelled |= world->notes[i].cancelled != 0;
+    for (int i = 0; i < world->hosts->count; i++)
+        if (world->notes[i].status != TUTTI_OK) return share_failure(world, i);
+    return TUTTI_OK;
+}
+
+tutti_status world_agree(struct tutti_trainer *trainer, tutti_status status)
+{
+    return trainer->world ? exchange_notes(trainer, status) : status;
+}
+
+tutti_status world_same(struct tutti_trainer *trainer, tutti_status status, uint64_t hash, const char *what)
+{
+    struct world *world = trainer->world;
+    if (!world) return status;
+    world->mine.hash = hash;
+    status = exchange_notes(trainer, status);
+    for (int i = 1; i < world->hosts->count && status == TUTTI_OK; i++)
+        if (world->notes[i].hash != world->notes[0].hash)
+            status = fail(
+                TUTTI_MISMATCH, "rank %d and rank 0 were given different %s: all ranks train one network", i, what);
+    return status;
+}
+
+/* Adds up the notes, always in the ranks' order. */
+static void add_notes(const struct world *world, struct world_note *total)
+{
+    *total = (struct world_note) { 0 };
+    for (int i = 0; i < world->hosts->count; i++) {
+        total->samples += world->notes[i].samples;
+        total->loss += world->notes[i].loss;
+        total->correct += world->notes[i].correct;
+        total->not_finite |= world->notes[i].not_finite;
+        total->again |= world->notes[i].again;
+        total->partial |= world->notes[i].partial;
+    }
+}
+
+tutti_status world_total(
+    struct tutti_trainer *trainer, tutti_status status, struct replica_work *sums, int64_t *samples, bool *whole)
+{
+    struct world *world = trainer->world;
+    struct world_note total;
+    if (!world) return status;
+    world->mine.loss = sums->loss;
+    world->mine.correct = sums->correct;
+    world->mine.samples = *samples;
+    world->mine.partial = !*whole;
+    status = exchange_notes(trainer, status);
+    if (status != TUTTI_OK) return status;
+    add_notes(world, &total);
+    sums->loss = total.loss;
+    sums->correct = total.correct;
+    *samples = total.samples;
+    *whole = !total.partial;
+    return TUTTI_OK;
+}
+
+tutti_status world_broadcast(struct tutti_trainer *trainer, void *data, size_t bytes)
+{
+    return trainer->world ? hosts_broadcast(trainer->world->hosts, 0, data, bytes) : TUTTI_OK;
+}
+
+tutti_status world_share_arenas(struct tutti_trainer *trainer)
+{
+    tutti_status status = TUTTI_OK;
+    const tutti_network *network = trainer->network;
+    if (!trainer->world) return TUTTI_OK;
+    TRY(world_broadcast(trainer, trainer->parameters, (size_t)network->total_floats * sizeof(float)));
+    for (int i = 0; i < optimizer_states(&trainer->optimizer); i++)
+        if (trainer->states[i])
+            TRY(world_broadcast(trainer, trainer->states[i], (size_t)network->trained_floats * sizeof(float)));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ opening, closing ---- */
+
+/* Of what makes two trainings one. */
+static uint64_t hash_of(const struct tutti_trainer *trainer, const struct world *world)
+{
+    const tutti_network *network = trainer->network;
+    const struct optimizer *o = &trainer->optimizer;
+    const double numbers[] = { trainer->loss, o->kind, o->learning_rate, o->momentum, o->weight_decay, o->beta1,
+        o->beta2, o->epsilon, o->nesterov, (double)trainer->batch, (double)world->average_every, world->automatic };
+    uint64_t hash = XXH3_64bits_withSeed(numbers, sizeof(numbers), trainer->seed);
+    for (size_t i = 0; i < network->parameter_count; i++) {
+        const struct parameter *parameter = &network->parameters[i];
+        hash = XXH3_64bits_withSeed(parameter->name, strlen(parameter->name), hash);
+        hash = XXH3_64bits_withSeed(
+            parameter->shape.sizes, (size_t)parameter->shape.rank * sizeof(parameter->shape.sizes[0]), hash);
+    }
+    return hash;
+}
+
+static tutti_status allocate(struct tutti_trainer *trainer, struct world *world)
+{
+    tutti_status status = TUTTI_OK;
+    const size_t count = (size_t)world->hosts->count;
+    world->notes = memory_new(count, sizeof(*world->notes));
+    world->shares = memory_new(count, sizeof(*world->shares));
+    world->next = memory_new(count, sizeof(*world->next));
+    int64_t *limits = memory_new(count, sizeof(*limits));
+    if (!world->notes || !world->shares || !world->next || !limits) {
+        status = TUTTI_NO_MEMORY;
+        goto done;
+    }
+    /* Less than the batch: a rank alone would gain nothing, since the others have to follow it. */
+    for (size_t i = 0; i < count; i++) limits[i] = trainer->batch > 1 ? trainer->batch - 1 : 1;
+    if (world->automatic) TRY(balance_init(&world->balance, world->hosts->count, trainer->batch, limits));
+done:
+    free(limits);
+    return status;
+}
+
+static double weight_of(const struct tutti_trainer *trainer, bool automatic)
+{
+    double weight = 0;
+    for (int i = 0; i < trainer->count; i++) weight += trainer->shares[i].weight;
+    return automatic ? 1 : weight;
+}
+
+/* The divisions that all ranks begin with: equal where speed will tell, else by the shares of their devices. */
+static void take_weights(struct world *world)
+{
+    for (int i = 0; i < world->hosts->count; i++)
+        world->shares[i] = (struct share) { .weight = world->notes[i].weight, .limit = INT64_MAX };
+}
+
+tutti_status world_open(struct tutti_trainer *trainer, const tutti_training *training, tutti_status status)
+{
+    tutti_hosts *hosts = training ? training->hosts : NULL;
+    int64_t first;
+    trainer->part = trainer->batch;
+    if (!hosts || hosts->count == 1 || trainer->loss == TUTTI_LOSS_NONE) return status;
+    struct world *world = memory_new(1, sizeof(*world));
+    if (!world) return TUTTI_NO_MEMORY;
+    trainer->world = world;
+    world->hosts = hosts;
+    pthread_mutex_init(&world->lock, NULL);
+    world->average_every = training->average_every;
+    world->automatic = !training->shares && training->sharing == TUTTI_SHARES_AUTO && trainer->batch > 1;
+    if (status == TUTTI_OK) status = allocate(trainer, world);
+    if (!world->notes) return TUTTI_NO_MEMORY;
+    if (status == TUTTI_OK) world->mine.weight = weight_of(trainer, world->automatic);
+    TRY(world_same(trainer, status, status == TUTTI_OK ? hash_of(trainer, world) : 0, "networks or settings"));
+    take_weights(world);
+    TRY(world_part(world, 0, trainer->batch, &first, &trainer->part));
+    if (trainer->part == 0) trainer->part = 1; /* for evaluation */
+done:
+    return status;
+}
+
+void world_close(struct tutti_trainer *trainer)
+{
+    struct world *world = trainer->world;
+    if (!world) return;
+    balance_free(&world->balance);
+    pthread_mutex_destroy(&world->lock);
+    free(world->notes);
+    free(world->shares);
+    free(world->next);
+    free(world->own);
+    free(world);
+    trainer->world = NULL;
+}
+
+tutti_status world_begin(struct tutti_trainer *trainer, tutti_status status)
+{
+    struct world *world = trainer->world;
+    if (!world) return status;
+    if (status == TUTTI_OK) {
+        world->own = memory_new((size_t)trainer->network->total_floats, sizeof(float));
+        if (!world->own) status = TUTTI_NO_MEMORY;
+    }
+    TRY(exchange_notes(trainer, status));
+    TRY(world_share_arenas(trainer));
+done:
+    return status;
+}
+
+/* -------------------------------------------------------------------------------------------------- divisions ---- */
+
+tutti_status world_part(struct world *world, int64_t step, int64_t whole, int64_t *first, int64_t *samples)
+{
+    int64_t *parts = memory_new((size_t)world->hosts->count, sizeof(*parts));
+    if (!parts) return TUTTI_NO_MEMORY;
+    pthread_mutex_lock(&world->lock);
+    const bool later = world->next_step > 0 && step >= world->next_step;
+    const tutti_status status = shares_divide(later ? world->next : world->shares, world->hosts->count, whole, parts);
+    pthread_mutex_unlock(&world->lock);
+    *first = 0;
+    for (int i = 0; i < world->hosts->rank; i++) *first += parts[i];
+    *samples = parts[world->hosts->rank];
+    free(parts);
+    return status;
+}
+
+static void set_shares(struct world *world, const int64_t *parts)
+{
+    pthread_mutex_lock(&world->lock);
+    for (int i = 0; i < world->hosts->count; i++) world->shares[i].weight = (double)parts[i];
+    pthread_mutex_unlock(&world->lock);
+}
+
+tutti_status world_resize(struct world *world, int64_t batch)
+{
+    tutti_status status = TUTTI_OK;
+    if (!world->automatic || world->balance.batch == batch) return TUTTI_OK;
+    world->wanted = false;
+    world->next_step = 0;
+    TRY(balance_resize(&world->balance, batch));
+    TRY(hosts_broadcast(
+        world->hosts, 0, world->balance.parts, (size_t)world->hosts->count * sizeof(*world->balance.parts)));
+    set_shares(world, world->balance.parts);
+done:
+    return status;
+}
+
+/* What rank 0 wants is told to all in the notes of a step. Its batch is at hand, and readers may have begun the next.
+ */
+static tutti_status take_division(struct tutti_trainer *trainer)
+{
+    tutti_status status = TUTTI_OK;
+    struct world *world = trainer->world;
+    struct balance *balance = &world->balance;
+    const int64_t step = trainer->position.steps;
+    if (world->next_step > 0 && step >= world->next_step) {
+        balance_adopt(balance);
+        set_shares(world, balance->parts);
+        world->next_step = 0;
+    }
+    if (!world->notes[0].divides) return TUTTI_OK;
+    TRY(hosts_broadcast(world->hosts, 0, balance->wanted, (size_t)world->hosts->count * sizeof(*balance->wanted)));
+    pthread_mutex_lock(&world->lock);
+    for (int i = 0; i < world->hosts->count; i++)
+        world->next[i] = (struct share) { .weight = (double)balance->wanted[i], .limit = INT64_MAX };
+    world->next_step = step + 2;
+    pthread_mutex_unlock(&world->lock);
+done:
+    return status;
+}
+
+static void tell_division(const struct tutti_trainer *trainer)
+{
+    struct text text = { 0 };
+    const struct world *world = trainer->world;
+    for (int i = 0; i < world->hosts->count; i++)
+        text_append(&text, "%s%lld", i ? "," : "", (long long)world->balance.wanted[i]);
+    char *parts = text_take(&text);
+    log_info(&trainer->runtime->log, "step %lld: samples of ranks %s", (long long)trainer->position.steps,
+        parts ? parts : "");
+    free(parts);
+}
+
+/* Rank 0, after a step whose notes are at hand. */
+static void decide(struct tutti_trainer *trainer, double step_s)
+{
+    struct world *world = trainer->world;
+    struct balance *balance = &world->balance;
+    if (!world->automatic || world->hosts->rank != 0 || world->wanted || world->next_step > 0) return;
+    double *seconds = memory_new((size_t)world->hosts->count, sizeof(*seconds));
+    bool same = seconds != NULL;
+    for (int i = 0; same && i < world->hosts->count; i++) {
+        same = world->notes[i].samples == balance->parts[i];
+        seconds[i] = world->notes[i].seconds;
+        step_s = fmax(step_s, seconds[i]);
+    }
+    if (same) {
+        balance_add(balance, seconds, step_s);
+        world->wanted = balance_decide(balance);
+        if (world->wanted) tell_division(trainer);
+    }
+    free(seconds);
+}
+
+tutti_status world_place(struct tutti_trainer *trainer, tutti_status status, struct batch *batch)
+{
+    struct world *world = trainer->world;
+    batch->first = 0;
+    batch->whole = batch->samples;
+    if (!world) return status;
+    world->mine.samples = batch->samples;
+    status = exchange_notes(trainer, status);
+    if (status != TUTTI_OK) return status;
+    batch->whole = 0;
+    for (int i = 0; i < world->hosts->count; i++) {
+        if (i < world->hosts->rank) batch->first += world->notes[i].samples;
+        batch->whole += world->notes[i].samples;
+    }
+    return TUTTI_OK;
+}
+
+/* -------------------------------------------------------------------------------------------- sums of gradients ----
+ */
+
+static int64_t blocks_of(const struct tutti_trainer *trainer)
+{
+    return divide_up(trainer->network->total_floats, EXCHANGE_BLOCK);
+}
+
+void world_try(struct tutti_trainer *trainer)
+{
+    trainer->world->blocks_left = blocks_of(trainer);
+}
+
+void world_leave(struct tutti_trainer *trainer, const bool *summed)
+{
+    struct world *world = trainer->world;
+    const int64_t total = trainer->network->total_floats;
+    while (world->blocks_left > 0) {
+        const int64_t last = world->blocks_left, first = last > GROUP ? last - GROUP : 0;
+        for (int64_t block = first; summed && block < last; block++)
+            if (!summed[block]) return;
+        const int64_t begin = first * EXCHANGE_BLOCK;
+        const int64_t end = last * EXCHANGE_BLOCK < total ? last * EXCHANGE_BLOCK : total;
+        /* What fails here fails again where the sums are waited for. */
+        (void)hosts_sum(world->hosts, world->own + begin, trainer->gradients + begin, end - begin);
+        world->blocks_left = first;
+    }
+}
+
+tutti_status world_vote(struct tutti_trainer *trainer, tutti_status status, bool *again, struct replica_work *sums)
+{
+    struct world *world = trainer->world;
+    struct world_note total;
+    world_leave(trainer, NULL); /* the others wait for it, whatever it is */
+    if (status != TUTTI_OK) snprintf(world->message, sizeof(world->message), "%s", status_message());
+    const tutti_status waited = hosts_sums_wait(world->hosts);
+    if (waited != TUTTI_OK && status == TUTTI_OK) return waited;
+    if (status != TUTTI_OK) status_set_message(world->message);
+    world->mine.again = *again;
+    world->mine.not_finite = trainer->not_finite;
+    world->mine.samples = sums->samples;
+    world->mine.loss = sums->loss;
+    world->mine.correct = sums->correct;
+    world->mine.seconds = world->seconds;
+    world->mine.divides = world->wanted;
+    TRY(exchange_notes(trainer, status));
+    add_notes(world, &total);
+    *again = total.again;
+    if (*again) return TUTTI_OK; /* the division that was told is told again */
+    trainer->not_finite = total.not_finite;
+    sums->loss = total.loss;
+    sums->correct = total.correct;
+    if (world->automatic) TRY(take_division(trainer));
+    world->wanted = false;
+done:
+    return status;
+}
+
+void world_stepped(struct tutti_trainer *trainer, double seconds)
+{
+    decide(trainer, seconds);
+}
+
+/* ------------------------------------------------------------------------------------------------- averages ---- */
+
+/* Federated averaging (McMahan et al. 2017, algorithm 1): each rank goes on from the same parameters for some steps;
+ * then they become the mean of all ranks', weighted by the samples that each has trained. So do running statistics, and
+ * the optimizer's states (as Yu, Jin and Yang 2019 do with momentum), so that after an average all ranks are equal and
+ * a checkpoint is as complete as ever. */
+bool world_averages(const struct tutti_trainer *trainer)
+{
+    return trainer->world && trainer->world->average_every > 0;
+}
+
+static tutti_status average_array(struct world *world, float *values, int64_t count, float weight)
+{
+    enum { PIECE = GROUP * EXCHANGE_BLOCK };
+    tutti_status status = TUTTI_OK;
+    for (int64_t i = 0; i < count; i++) world->own[i] = weight * values[i];
+    for (int64_t begin = 0; begin < count; begin += PIECE) {
+        const int64_t left = count - begin;
+        TRY(hosts_sum(world->hosts, world->own + begin, values + begin, left < PIECE ? left : PIECE));
+    }
+    TRY(hosts_sums_wait(world->hosts));
+done:
+    return status;
+}
+
+static tutti_status average_arenas(struct tutti_trainer *trainer, float weight)
+{
+    tutti_status status = TUTTI_OK;
+    const tutti_network *network = trainer->network;
+    TRY(average_array(trainer->world, trainer->parameters, network->total_floats, weight));
+    for (int i = 0; i < optimizer_states(&trainer->optimizer); i++)
+        TRY(average_array(trainer->world, trainer->states[i], network->trained_floats, weight));
+    trainer_changed(trainer);
+done:
+    return status;
+}
+
+/* What the caller has not been told yet of losses. */
+static void tell_rest(struct world *world, struct replica_work *sums)
+{
+    struct world_note total;
+    add_notes(world, &total);
+    sums->loss = total.loss - world->told.loss;
+    sums->correct = total.correct - world->told.correct;
+    world->told = world->since = (struct world_note) { 0 };
+    world->steps = world->whole = 0;
+}
+
+static tutti_status average(struct tutti_trainer *trainer, tutti_status status, struct replica_work *sums)
+{
+    struct world *world = trainer->world;
+    const double whole = (double)world->whole, own = (double)world->since.samples;
+    if (status == TUTTI_OK) status = trainer_fetch(trainer);
+    if (status == TUTTI_OK) status = trainer_make_states(trainer);
+    const int64_t steps = world->steps;
+    world->mine = world->since;
+    if (steps > 0) {
+        world->mine.samples = (world->since.samples + steps / 2) / steps;
+        world->mine.seconds = world->since.seconds / (double)steps;
+    }
+    world->mine.divides = world->wanted;
+    TRY(exchange_notes(trainer, status));
+    TRY(average_arenas(trainer, whole > 0 ? (float)(own / whole) : 0));
+    if (world->automatic) TRY(take_division(trainer));
+    world->wanted = false;
+    tell_rest(world, sums);
+    decide(trainer, 0);
+done:
+    return status;
+}
+
+tutti_status world_local_step(
+    struct tutti_trainer *trainer, tutti_status status, const struct batch *batch, struct replica_work *sums)
+{
+    struct world *world = trainer->world;
+    hosts_progress(world->hosts); /* a sign of life */
+    world->steps++;
+    world->whole += batch->whole;
+    world->since.samples += batch->samples;
+    world->since.loss += sums->loss;
+    world->since.correct += sums->correct;
+    world->since.seconds += world->seconds;
+    if (status != TUTTI_OK || world->steps >= world->average_every) return average(trainer, status, sums);
+    /* Until then the others' samples are taken to be like this rank's. */
+    const double others = batch->samples > 0 ? (double)batch->whole / (double)batch->samples : 0;
+    sums->loss *= others;
+    sums->correct *= others;
+    world->told.loss += sums->loss;
+    world->told.correct += sums->correct;
+    return TUTTI_OK;
+}
+
+tutti_status world_settle(struct tutti_trainer *trainer, struct replica_work *sums)
+{
+    *sums = (struct replica_work) { 0 };
+    if (!world_averages(trainer) || trainer->world->steps == 0) return TUTTI_OK;
+    return average(trainer, TUTTI_OK, sums);
+}
+
+/* ---------------------------------------------------------------------------------------------------- public ---- */
+
+tutti_hosts *tutti_hosts_open(const tutti_hosts_options *options)
+{
+    const double limit = options ? options->limit_s : 0;
+    if (!(limit >= 0) || !isfinite(limit)) {
+        (void)fail(TUTTI_INVALID, "the time limit of hosts is %g seconds: it cannot be negative", limit);
+        return NULL;
+    }
+    tutti_hosts *hosts = memory_new(1, sizeof(*hosts));
+    if (!hosts) return NULL;
+    hosts->limit_s = limit > 0 ? limit : 45;
+    if (link_open(hosts) == TUTTI_OK) return hosts;
+    tutti_hosts_close(hosts);
+    return NULL;
+}
+
+void tutti_hosts_close(tutti_hosts *hosts)
+{
+    if (!hosts) return;
+    char message[1024];
+    snprintf(message, sizeof(message), "%s", status_message());
+    link_close(hosts);
+    status_set_message(message);
+    free(hosts);
+}
+
+int tutti_hosts_rank(const tutti_hosts *hosts)
+{
+    return hosts ? hosts->rank : 0;
+}
+
+int tutti_hosts_count(const tutti_hosts *hosts)
+{
+    return hosts ? hosts->count : 1;
+}
+
+tutti_status tutti_hosts_agree(tutti_hosts *hosts, tutti_status status)
+{
+    if (!hosts || hosts->count == 1) return status;
+    int32_t mine = (int32_t)status;
+    int32_t *all = memory_new((size_t)hosts->count, sizeof(*all));
+    if (!all) return TUTTI_NO_MEMORY;
+    const tutti_status gathered = hosts_gather(hosts, &mine, all, sizeof(mine));
+    for (int i = 0; i < hosts->count && gathered == TUTTI_OK && status == TUTTI_OK; i++)
+        if (all[i] != TUTTI_OK)
+            status = fail((tutti_status)all[i], "rank %d: %s", i, tutti_status_text((tutti_status)all[i]));
+    free(all);
+    return status == TUTTI_OK ? gathered : status;
+}

@@ -1,0 +1,93 @@
+/* This trainer among those of the other ranks (hosts.h): who takes which part of a batch, and what is agreed on. Every
+ * rank has the network, the parameters and the optimizer's states whole, and calls the same functions in the same
+ * order; a step is updated on all ranks or on none. */
+#ifndef TRAIN_WORLD_H
+#define TRAIN_WORLD_H
+
+#include "train/balance.h"
+#include "train/batches.h"
+#include "train/hosts.h"
+#include "train/replica.h"
+#include "train/shares.h"
+
+/* What each rank tells all others when they agree on something; zero where it has nothing to say. */
+struct world_note {
+    int32_t status; /* tutti_status: any failure ends the training of all */
+    int32_t again;  /* a device failed, and this rank's others do its part of the step again */
+    int32_t not_finite;
+    int32_t cancelled;
+    int32_t divides; /* rank 0: a new division follows */
+    int32_t partial; /* did not go through all of its samples */
+    uint64_t hash;   /* of what must be the same everywhere */
+    int64_t samples; /* its own, of which the next three are sums */
+    double loss, correct;
+    double seconds; /* what they took it, without waiting for others */
+    double weight;
+};
+
+struct world {
+    struct tutti_hosts *hosts;
+    int64_t average_every; /* steps between averages of parameters; 0: gradients are summed in every step */
+    bool cancelled;        /* agreed on */
+    char message[1024];    /* of this rank's own failure, while the others are told */
+    struct world_note *notes, mine;
+    /* Gradients: this rank's sums, as long as the arena, and how many blocks have not left yet. */
+    float *own;
+    int64_t blocks_left;
+    double seconds; /* of this rank's own part of the last step */
+    /* The division of batches; the thread that reads them asks, too. The next one holds from a certain step on, which
+     * no rank's reader has begun. */
+    pthread_mutex_t lock;
+    struct share *shares, *next;
+    int64_t next_step; /* 0: there is no next one */
+    bool automatic;
+    struct balance balance; /* rank 0 decides */
+    bool wanted;            /* it has decided, and not told yet */
+    /* Since the last average: steps, and this rank's sums; what the others' part of them was taken to be. */
+    int64_t steps, whole;
+    struct world_note since, told;
+};
+
+struct tutti_trainer;
+
+/* After the options were read, with their status: joins the others' trainers, or nobody (trainer->world is NULL). */
+tutti_status world_open(struct tutti_trainer *trainer, const tutti_training *training, tutti_status status);
+void world_close(struct tutti_trainer *trainer);
+/* The last of tutti_compile(): all ranks succeeded, and begin with the same parameters. */
+tutti_status world_begin(struct tutti_trainer *trainer, tutti_status status);
+
+/* Every rank comes with its status; a failure of any becomes that of all. */
+tutti_status world_agree(struct tutti_trainer *trainer, tutti_status status);
+/* The same, and the hashes of `what` are equal. */
+tutti_status world_same(struct tutti_trainer *trainer, tutti_status status, uint64_t hash, const char *what);
+/* The same, and sums over all ranks. *whole: all went through all of their samples. */
+tutti_status world_total(
+    struct tutti_trainer *trainer, tutti_status status, struct replica_work *sums, int64_t *samples, bool *whole);
+/* Rank 0's arrays for all. */
+tutti_status world_share_arenas(struct tutti_trainer *trainer);
+tutti_status world_broadcast(struct tutti_trainer *trainer, void *data, size_t bytes);
+
+/* This rank's part of a batch of `whole` samples in a step, and where it begins. */
+tutti_status world_part(struct world *world, int64_t step, int64_t whole, int64_t *first, int64_t *samples);
+/* Batches have this size from now on. */
+tutti_status world_resize(struct world *world, int64_t batch);
+/* The ranks come with samples of their own: how many there are in all, and where this rank's begin. */
+tutti_status world_place(struct tutti_trainer *trainer, tutti_status status, struct batch *batch);
+
+/* Gradients are summed over all ranks. A try at a step begins; what is summed on this host leaves, from the end of the
+ * arena on: blocks marked in `summed`, or all (NULL); the end of the try, with this rank's status, and whether it, and
+ * then whether anyone, has to try again. `sums` becomes those of all ranks. */
+void world_try(struct tutti_trainer *trainer);
+void world_leave(struct tutti_trainer *trainer, const bool *summed);
+tutti_status world_vote(struct tutti_trainer *trainer, tutti_status status, bool *again, struct replica_work *sums);
+/* After a step that took so long. */
+void world_stepped(struct tutti_trainer *trainer, double seconds);
+
+/* Parameters are averaged. After a step, in which this rank failed or not: its sums become those of all ranks, as far
+ * as they are known. Before anything that needs the parameters: averages what was not yet. */
+bool world_averages(const struct tutti_trainer *trainer);
+tutti_status world_local_step(
+    struct tutti_trainer *trainer, tutti_status status, const struct batch *batch, struct replica_work *sums);
+tutti_status world_settle(struct tutti_trainer *trainer, struct replica_work *sums);
+
+#endif
