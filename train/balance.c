@@ -15,10 +15,12 @@
  * alone. Two devices on the same cores promise twice their joint time, and would keep it. */
 #define TRY_TOGETHER 2.5
 #define TRY_ALONE 1.5
+/* A trial all of whose steps take so many times as long as the best division known. */
+#define HOPELESS 1.3
 /* The first steps of a training, and of each division, are slow: memory is touched, kernels are loaded. They are left
  * out of all counts. */
 enum { COLD_TRAINING = 3, COLD_DIVISION = 1 };
-enum { STEPS = 3, TRIAL_STEPS = 6, VOTES = 6, MOST_PATIENCE = 1000 };
+enum { STEPS = 3, TRIAL_STEPS = 6, HOPELESS_STEPS = 3, VOTES = 6, MOST_PATIENCE = 1000 };
 
 /* ----------------------------------------------------------------------------------------------------- times ---- */
 
@@ -175,13 +177,24 @@ static int votes_needed(const struct balance *balance, double gain)
     return gain > LARGE_GAIN ? VOTES : balance->patience;
 }
 
+/* Whether there is enough to decide by. A trial that is far behind from its first steps on ends early: alone, a step
+ * takes as long as on all devices but one. */
+static bool is_ripe(const struct balance *balance, double best)
+{
+    double least = INFINITY;
+    if (!balance->trying) return balance->steps >= STEPS;
+    for (int i = 0; i < balance->steps && i < SPEED_RECENT; i++) least = fmin(least, balance->recent[i]);
+    return balance->steps >= TRIAL_STEPS || (balance->steps >= HOPELESS_STEPS && least > HOPELESS * best);
+}
+
 bool balance_decide(struct balance *balance)
 {
-    if (balance->steps < (balance->trying ? TRIAL_STEPS : STEPS)) return false;
+    if (balance->steps == 0) return false;
     const double now = step_time(balance, balance->parts), best = best_division(balance);
+    if (!is_ripe(balance, best)) return false;
     const double gain = 1 - best / now, least = balance->trying ? 0 : LEAST_GAIN + noise(balance);
     const bool better = gain > least && !same(balance, balance->wanted, balance->parts);
-    const bool may_try = balance->steps >= TRIAL_STEPS && (!better || balance->trying);
+    const bool may_try = (balance->steps >= TRIAL_STEPS && !better) || balance->trying;
     const int trial = may_try ? next_trial(balance, fmin(best, now)) : -1;
     balance->settled = !better && trial < 0 && balance->steps >= TRIAL_STEPS;
     if (trial >= 0) {
