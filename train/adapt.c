@@ -136,7 +136,13 @@ static tutti_status check_plans(tutti_trainer *trainer, bool *ready)
     *ready = true;
     for (int i = 0; i < trainer->count && *ready; i++) {
         struct replica *replica = &trainer->replicas[i];
-        if (balance->wanted[i] == 0 || background_wait(replica) == TUTTI_OK) continue;
+        if (balance->wanted[i] == 0) continue;
+        const tutti_status made = background_wait(replica);
+        if (made == TUTTI_OK) continue;
+        if (replica->background.hangs) {
+            *ready = false;
+            return trainer_lose(trainer, replica, made);
+        }
         log_info(&trainer->runtime->log, "device %d, '%s', keeps its share: %s", replica->device->index,
             replica->device->can.name, status_message());
         *ready = false;
@@ -190,6 +196,7 @@ static tutti_status end_probe(tutti_trainer *trainer)
     struct replica *replica = probe->replica;
     if (!replica || replica_is_busy(replica)) return TUTTI_OK;
     probe->replica = NULL;
+    if (replica->lost) return TUTTI_OK;
     replica->version = 0;
     const tutti_status status = replica_wait(replica);
     if (status != TUTTI_OK) return trainer_lose(trainer, replica, status);

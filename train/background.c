@@ -4,10 +4,14 @@
 #include "train/replica.h"
 
 #include "base/memory.h"
+#include "base/threads.h"
 #include "train/trainer.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#define MOMENT_S 1.0
 
 /* An arena of its own beside the present ones may be more than there is. */
 static tutti_status check_room(struct replica *replica, const struct plan_options *options)
@@ -43,6 +47,7 @@ static void *serve(void *argument)
         snprintf(background->message, sizeof(background->message), "%s", status_message());
     pthread_mutex_lock(&replica->trainer->lock);
     background->done = true;
+    pthread_cond_broadcast(&replica->trainer->changed);
     pthread_mutex_unlock(&replica->trainer->lock);
     return NULL;
 }
@@ -51,7 +56,8 @@ tutti_status background_start(struct replica *replica, int64_t samples, bool alo
 {
     struct background *background = &replica->background;
     const int64_t part = divide_up(samples, divide_up(samples, replica->capacity));
-    *background = (struct background) { .alone = alone && !replica->update_made,
+    *background = (struct background) { .seen = clock_seconds(),
+        .alone = alone && !replica->update_made,
         .plan_wanted = !replica_find(replica, PLAN_TRAIN, part),
         .options = replica_options(replica, PLAN_TRAIN, part) };
     if (!background->alone && !background->plan_wanted) return TUTTI_OK;
@@ -64,20 +70,47 @@ tutti_status background_start(struct replica *replica, int64_t samples, bool alo
     return fail(TUTTI_NO_MEMORY, "cannot start a thread for a plan of device %d", replica->device->index);
 }
 
+/* Under the lock. Time in which nobody looked is not counted, but for a moment. */
+static bool is_over(struct replica *replica)
+{
+    struct background *background = &replica->background;
+    const double now = clock_seconds();
+    if (!background->started || background->done) return true;
+    background->waited_s += fmin(now - background->seen, MOMENT_S);
+    background->seen = now;
+    if (background->waited_s <= faults_build_limit(replica)) return false;
+    background->hangs = true;
+    return true;
+}
+
 bool background_is_done(struct replica *replica)
 {
     pthread_mutex_lock(&replica->trainer->lock);
-    const bool done = !replica->background.started || replica->background.done;
+    const bool done = is_over(replica);
     pthread_mutex_unlock(&replica->trainer->lock);
     return done;
+}
+
+/* The thread is stuck in the driver: with it goes all that it may use. */
+static tutti_status let_go(struct replica *replica)
+{
+    pthread_detach(replica->background.thread);
+    replica->background.status = TUTTI_DEVICE_LOST;
+    return fail(TUTTI_DEVICE_LOST, "device %d, '%s', did not finish a plan within %.3g seconds", replica->device->index,
+        replica->device->can.name, faults_build_limit(replica));
 }
 
 tutti_status background_wait(struct replica *replica)
 {
     struct background *background = &replica->background;
     if (!background->started) return background->status;
-    pthread_join(background->thread, NULL);
+    pthread_mutex_lock(&replica->trainer->lock);
+    while (!is_over(replica)) faults_wait(replica->trainer);
+    const bool hangs = background->hangs;
+    pthread_mutex_unlock(&replica->trainer->lock);
     background->started = false;
+    if (hangs) return let_go(replica);
+    pthread_join(background->thread, NULL);
     arena_free(background->options.arena);
     background->options.arena = NULL;
     if (background->status != TUTTI_OK) status_set_message(background->message);
@@ -105,6 +138,7 @@ void background_free(struct replica *replica)
 {
     struct background *background = &replica->background;
     (void)background_wait(replica);
+    if (background->hangs) return;
     plan_free(background->plan);
     background->plan = NULL;
 }

@@ -86,7 +86,7 @@ bool is_device_fault(tutti_status status)
         status == TUTTI_BUILD || status == TUTTI_WRONG_RESULT;
 }
 
-static int devices_left(const tutti_trainer *trainer)
+int trainer_devices_left(const tutti_trainer *trainer)
 {
     int left = 0;
     for (int i = 0; i < trainer->count; i++) left += !trainer->replicas[i].lost;
@@ -104,16 +104,13 @@ tutti_status trainer_shrink_or_lose(tutti_trainer *trainer, struct replica *repl
 tutti_status trainer_lose(tutti_trainer *trainer, struct replica *replica, tutti_status status)
 {
     const struct device *device = replica->device;
-    const int left = devices_left(trainer);
+    const int left = trainer_devices_left(trainer);
     if (!is_device_fault(status) || (left == 1 && !replica->abandoned)) return status;
     replica->lost = true;
     if (left == 1) return status;
     log_warn(&trainer->runtime->log, "device %d, '%s', is lost, %d of %d go on: %s", device->index, device->can.name,
         left - 1, trainer->count, status_message());
-    if (trainer->newest == replica) { /* it trained alone: its parameters are as they were before this step */
-        const tutti_status fetched = replica->abandoned ? fail(TUTTI_DEVICE_LOST, "it hangs") : trainer_fetch(trainer);
-        if (fetched != TUTTI_OK) return status_context(fetched, "the lost device had the newest parameters");
-    }
+    if (trainer->newest == replica) journal_lost(trainer); /* it trained alone */
     return trainer->automatic ? adapt_lost(trainer, replica) : TUTTI_OK;
 }
 

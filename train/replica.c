@@ -143,8 +143,8 @@ done:
     return status;
 }
 
-/* False where the thread is stuck in the driver. */
-static bool end_thread(struct replica *replica)
+/* False where it, or the one that made a plan, is stuck in the driver. */
+static bool end_threads(struct replica *replica)
 {
     if (!replica->threaded) return true;
     pthread_mutex_lock(&replica->trainer->lock);
@@ -156,12 +156,13 @@ static bool end_thread(struct replica *replica)
         pthread_detach(replica->thread);
     else
         pthread_join(replica->thread, NULL);
-    return !stuck;
+    if (!stuck) (void)background_wait(replica);
+    return !stuck && !replica->background.hangs;
 }
 
 bool replica_free(struct replica *replica)
 {
-    if (!end_thread(replica)) {
+    if (!end_threads(replica)) {
         replica->device->abandoned = replica->trainer->network->held = true;
         return false;
     }
@@ -481,11 +482,6 @@ tutti_status replica_thread(struct replica *replica)
     return TUTTI_OK;
 }
 
-void replica_do(struct replica *replica, tutti_status (*job)(struct replica *replica, void *argument), void *argument)
-{
-    finish_job(replica, job(replica, argument));
-}
-
 bool replica_is_busy(struct replica *replica)
 {
     pthread_mutex_lock(&replica->trainer->lock);
@@ -498,7 +494,7 @@ void replica_start(
     struct replica *replica, tutti_status (*job)(struct replica *replica, void *argument), void *argument)
 {
     if (!replica->threaded) {
-        replica_do(replica, job, argument);
+        finish_job(replica, job(replica, argument));
         return;
     }
     pthread_mutex_lock(&replica->trainer->lock);

@@ -23,6 +23,7 @@ struct replica_work {
     struct step_constants constants; /* first_sample and runs are set for each launch */
     uint64_t version;                /* of the trainer's parameters: the device takes them over if it has others */
     bool update;                     /* training: the device updates its parameters itself, nothing is exchanged */
+    bool kept;                       /* inputs and targets are the trainer's memory, not the caller's */
     bool probe;                      /* for its time alone: old parameters do, and results are thrown away */
     /* Results: sums over the part; the time of it, and how much of that moved data between host and device. */
     double loss, correct;
@@ -47,8 +48,9 @@ struct cached_plan {
 struct background {
     pthread_t thread;
     bool started;
-    bool done;  /* guarded by the trainer's lock */
-    bool alone; /* also what the device needs to update itself */
+    bool done, hangs;      /* guarded by the trainer's lock */
+    double waited_s, seen; /* of its time limit; when it was last looked at */
+    bool alone;            /* also what the device needs to update itself */
     bool plan_wanted;
     struct plan_options options;
     struct plan *plan;
@@ -140,15 +142,13 @@ uint64_t replica_memory(const struct replica *replica); /* bytes on the device *
 void replica_start(
     struct replica *replica, tutti_status (*job)(struct replica *replica, void *argument), void *argument);
 tutti_status replica_wait(struct replica *replica);
-/* Runs a job on this thread, as replica_start() does where the replica has none. */
-void replica_do(struct replica *replica, tutti_status (*job)(struct replica *replica, void *argument), void *argument);
 bool replica_is_busy(struct replica *replica);
 
 /* background.c: has what a part of `samples` needs made by a thread of its own; nothing is started where all is there.
  * Between two runs of the replica, by the trainer's thread, as are the others. */
 tutti_status background_start(struct replica *replica, int64_t samples, bool alone);
 bool background_is_done(struct replica *replica);
-/* Waits for the end; its status. */
+/* Waits for the end, no longer than making plans may take; its status. */
 tutti_status background_wait(struct replica *replica);
 /* A job: takes what was made into use. */
 tutti_status background_adopt(struct replica *replica, void *unused);

@@ -103,7 +103,7 @@ static tutti_status stage_samples(struct run *run)
     run->inputs = (const unsigned char *)work->inputs + (size_t)work->first * trainer->input_bytes;
     run->targets =
         work->targets ? (const unsigned char *)work->targets + (size_t)work->first * trainer->target_bytes : NULL;
-    if (replica->device->can.unified && !trainer->threaded) return TUTTI_OK;
+    if (replica->device->can.unified && (!trainer->threaded || work->kept)) return TUTTI_OK;
     const size_t inputs = samples * trainer->input_bytes;
     const size_t bytes = inputs + samples * trainer->target_bytes;
     if (replica->upload.bytes < bytes) {

@@ -161,6 +161,7 @@ static tutti_status make_all(tutti_trainer *trainer)
     if (trainer->exchange) TRY(thread_pool_new(&trainer->pool, trainer->runtime->threads));
     TRY(make_replicas(trainer));
     if (trainer->automatic) TRY(adapt_open(trainer));
+    if (trainer->automatic) TRY(journal_open(trainer));
 done:
     return status;
 }
@@ -211,6 +212,7 @@ void tutti_trainer_free(tutti_trainer *trainer)
     if (stuck) return; /* a thread that hangs in a driver may come back and use the rest */
     adapt_close(trainer);
     world_close(trainer);
+    journal_free(trainer);
     thread_pool_free(trainer->pool);
     free_arenas(trainer);
     free(trainer->replicas);
@@ -224,16 +226,12 @@ void tutti_trainer_free(tutti_trainer *trainer)
 
 /* ------------------------------------------------------------------------------------------- master copy ---- */
 
-tutti_status trainer_fetch(tutti_trainer *trainer)
+/* Of the only device there is. */
+static tutti_status fetch_only(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
-    struct replica *replica = trainer->newest;
+    const struct replica *replica = trainer->newest;
     const size_t trained = (size_t)trainer->network->trained_floats, total = (size_t)trainer->network->total_floats;
-    if (!replica) return TUTTI_OK; /* nothing was trained since */
-    if (replica->torn)
-        return fail(TUTTI_DEVICE_LOST,
-            "device %d, '%s', failed while it updated the parameters: nobody knows of which step they are",
-            replica->device->index, replica->device->can.name);
     if (!trainer->parameters) trainer->parameters = memory_new(total, sizeof(float));
     if (!trainer->parameters) return TUTTI_NO_MEMORY;
     TRY(buffer_read(replica->device, replica->parameters, 0, trainer->parameters, total * sizeof(float)));
@@ -245,6 +243,25 @@ tutti_status trainer_fetch(tutti_trainer *trainer)
             goto done;
         }
         TRY(buffer_read(replica->device, replica->states[i], 0, trainer->states[i], trained * sizeof(float)));
+    }
+done:
+    return status;
+}
+
+tutti_status trainer_fetch(tutti_trainer *trainer)
+{
+    tutti_status status = TUTTI_OK;
+    TRY(journal_redo(trainer));
+    while (trainer->newest) {
+        struct replica *replica = trainer->newest;
+        if (replica->torn)
+            FAIL(TUTTI_DEVICE_LOST,
+                "device %d, '%s', failed while it updated the parameters: nobody knows of which step they are",
+                replica->device->index, replica->device->can.name);
+        status = trainer->journal ? journal_copy(trainer) : fetch_only(trainer);
+        if (status == TUTTI_OK) break;
+        TRY(trainer_lose(trainer, replica, status)); /* others do its last steps again */
+        TRY(journal_redo(trainer));
     }
     trainer->newest = NULL;
 done:
@@ -288,16 +305,29 @@ static struct replica *alone_of(tutti_trainer *trainer)
     return trainer->automatic ? adapt_alone(trainer) : trainer->exchange ? NULL : &trainer->replicas[0];
 }
 
+/* Who does how much of `work`; the newest parameters are on the host if some of them needs it. */
+static tutti_status prepare(tutti_trainer *trainer, const struct replica_work *work)
+{
+    tutti_status status = TUTTI_OK;
+    bool wanted = false;
+    TRY(trainer_divide(trainer, work->samples, trainer->parts));
+    for (int i = 0; i < trainer->count; i++)
+        wanted |= trainer->parts[i] > 0 && trainer->newest != &trainer->replicas[i];
+    if (!wanted) return TUTTI_OK;
+    TRY(trainer_fetch(trainer));
+    TRY(trainer_divide(trainer, work->samples, trainer->parts)); /* a device may be lost now */
+done:
+    return status;
+}
+
 /* One try at running `work` on all replicas. *again: one was lost, and others are left to do it all again. */
 static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *work, bool *again)
 {
     tutti_status status = TUTTI_OK, exchanged = TUTTI_OK;
     int64_t first = 0;
     *again = trainer->not_finite = false;
-    struct replica *alone = work->mode == PLAN_TRAIN ? alone_of(trainer) : NULL;
-    TRY(trainer_divide(trainer, work->samples, trainer->parts));
-    for (int i = 0; i < trainer->count; i++)
-        if (trainer->parts[i] > 0 && trainer->newest != &trainer->replicas[i]) TRY(trainer_fetch(trainer));
+    TRY(prepare(trainer, work));
+    const struct replica *alone = work->mode == PLAN_TRAIN ? alone_of(trainer) : NULL;
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->parts[i] == 0) continue;
         trainer->works[i] = *work;
@@ -306,8 +336,7 @@ static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *
         trainer->works[i].version = trainer->version;
         trainer->works[i].update = alone != NULL;
         first += trainer->parts[i];
-        (alone && trainer->step_limit_s == 0 ? replica_do : replica_start)(
-            &trainer->replicas[i], replica_run, &trainer->works[i]);
+        replica_start(&trainer->replicas[i], replica_run, &trainer->works[i]);
     }
     if (!alone && work->mode == PLAN_TRAIN) exchanged = exchange_sum(trainer);
     for (int i = 0; i < trainer->count; i++) {
@@ -382,8 +411,15 @@ static void update(tutti_trainer *trainer, const struct step_constants *constant
         optimizer_update(&trainer->optimizer, trainer->pool, trainer->network, constants, trainer->parameters,
             trainer->gradients, trainer->states);
     if (!trainer->exchange) free_arenas(trainer);
-    trainer->position.steps++;
-    trainer->stepped = true;
+}
+
+tutti_status trainer_redo(tutti_trainer *trainer, const struct replica_work *work)
+{
+    struct replica_work sums = { 0 };
+    const tutti_status status = run_all(trainer, work, &sums);
+    if (status != TUTTI_OK) return status;
+    update(trainer, &work->constants);
+    return journal_note(trainer, work, 0);
 }
 
 /* What the devices did in the step: what it took beyond a device's own part, that device was idle. */
@@ -429,6 +465,8 @@ static tutti_status run_step(tutti_trainer *trainer, tutti_status status, const 
     if (status == TUTTI_OK) status = check_targets(trainer, batch->targets, batch->samples);
     if (status == TUTTI_OK && trainer->automatic) status = adapt_before(trainer, batch->samples);
     const double start = clock_seconds();
+    if (status == TUTTI_OK && batch->samples > 0 && trainer->journal && alone_of(trainer))
+        TRY(journal_take(trainer, &work));
     if (trainer->world && !world_averages(trainer))
         TRY(run_ranks(trainer, status, &work, sums));
     else if (status == TUTTI_OK && batch->samples > 0)
@@ -446,6 +484,9 @@ static tutti_status run_step(tutti_trainer *trainer, tutti_status status, const 
                                        : "infinite",
             (long long)trainer->position.steps + 1, trainer->optimizer.learning_rate);
     update(trainer, constants);
+    trainer->position.steps++;
+    trainer->stepped = true;
+    TRY(journal_note(trainer, &work, clock_seconds() - start));
     const double seconds = clock_seconds() - start;
     note_times(trainer, seconds);
     if (trainer->world && !world_averages(trainer)) world_stepped(trainer, seconds);

@@ -41,6 +41,7 @@ struct tutti_trainer {
     bool automatic; /* shares by speed */
     struct balance balance;
     struct adaption *adaption;
+    struct journal *journal;            /* of the one device that trains, while there are others */
     bool threaded;                      /* a thread for each device: several, or a time limit */
     double step_limit_s, build_limit_s; /* 0: automatic, see faults.c */
     struct thread_pool *pool;
@@ -95,11 +96,26 @@ void adapt_change(tutti_trainer *trainer);
 /* The one replica that trains, and updates itself; NULL where gradients are exchanged. */
 struct replica *adapt_alone(tutti_trainer *trainer);
 
+/* One step more, which was done before and lost; not counted in `position`. */
+tutti_status trainer_redo(tutti_trainer *trainer, const struct replica_work *work);
+
+/* journal.c: what a device that trains alone has learnt is not lost with it. Before a step of such a device, whose
+ * samples are copied; after each step, which took `seconds`; when that device is lost; before the host's parameters are
+ * used then; makes them the newest, where the device works. */
+tutti_status journal_open(tutti_trainer *trainer);
+void journal_free(tutti_trainer *trainer);
+tutti_status journal_take(tutti_trainer *trainer, struct replica_work *work);
+tutti_status journal_note(tutti_trainer *trainer, const struct replica_work *work, double seconds);
+void journal_lost(tutti_trainer *trainer);
+tutti_status journal_redo(tutti_trainer *trainer);
+tutti_status journal_copy(tutti_trainer *trainer);
+
 /* faults.c. Takes note of a replica's failure. TUTTI_OK when others can do its work; the last device is never given up,
  * unless it hangs. */
 tutti_status trainer_lose(tutti_trainer *trainer, struct replica *replica, tutti_status status);
 /* The same, but a device whose memory is full goes on with fewer samples at once. */
 tutti_status trainer_shrink_or_lose(tutti_trainer *trainer, struct replica *replica, tutti_status status);
+int trainer_devices_left(const tutti_trainer *trainer);
 /* Whether a failure is a device's, and not the caller's or the host's. */
 bool is_device_fault(tutti_status status);
 /* After a training step in which no device failed: whether its numbers can be trusted. *again: not yet, some devices

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { STEPS = 4, BROKEN_STEP = 1, SAMPLES = 8, CLASSES = 5, PIXELS = 2 * 7 * 7 };
 
@@ -78,13 +79,13 @@ done:
     return status;
 }
 
-static tutti_status session_compile(struct session *session, double build_limit_s)
+static tutti_status session_compile(struct session *session, tutti_sharing sharing, double build_limit_s)
 {
     const tutti_training training = { .momentum = 0.9f,
         .learning_rate = 0.05f,
         .batch = SAMPLES,
         .seed = 7,
-        .sharing = TUTTI_SHARES_EQUAL,
+        .sharing = sharing,
         .build_limit_s = build_limit_s };
     const tutti_tensor output = network_make(session->network);
     session->trainer = tutti_compile(session->network, output, &training);
@@ -128,7 +129,9 @@ static tutti_status session_parameters(struct session *session, struct outcome *
 
 /* ----------------------------------------------------------------------------------------------------- cases ---- */
 
-enum phase { PHASE_STEP, PHASE_BUILD };
+/* A step of two devices; one of the device that trains alone; making all that is needed for a training. */
+enum phase { PHASE_STEP, PHASE_ALONE, PHASE_BUILD, PHASES };
+static const char *const phase_names[] = { "training", "training alone", "building" };
 
 /* Columns of the table: actions, and a call that fails for want of memory. */
 enum { NO_MEMORY = LAYER_ACTION_COUNT, COLUMNS };
@@ -214,9 +217,10 @@ static tutti_status train(struct session *session, const struct fault *fault, st
 {
     tutti_status status = TUTTI_OK;
     for (int step = 0; step < STEPS; step++) {
-        if (step == BROKEN_STEP && fault && fault->phase == PHASE_STEP) give(session, fault);
+        const bool breaks = step == BROKEN_STEP && fault && fault->phase != PHASE_BUILD;
+        if (breaks) give(session, fault);
         status = session_step(session, step, &outcome->losses[step]);
-        if (step == BROKEN_STEP && fault && fault->phase == PHASE_STEP) {
+        if (breaks) {
             take_counts();
             outcome->broken = layer->broken();
             layer->give(NULL);
@@ -233,9 +237,11 @@ static tutti_status build(struct session *session, const struct fault *fault, st
 {
     tutti_status status = TUTTI_OK;
     session->network = tutti_network_new(session->runtime);
-    if (fault) give(session, fault);
-    status = session_compile(session, fault && is_hang(fault) ? BUILD_LIMIT_S : 0);
-    if (fault) {
+    const bool alone = fault && fault->phase == PHASE_ALONE;
+    if (fault && !alone) give(session, fault);
+    status = session_compile(
+        session, alone ? TUTTI_SHARES_AUTO : TUTTI_SHARES_EQUAL, !alone && fault && is_hang(fault) ? BUILD_LIMIT_S : 0);
+    if (fault && !alone) {
         take_counts();
         outcome->broken = layer->broken();
         layer->give(NULL);
@@ -271,7 +277,7 @@ static const char *difference(const struct outcome *found, const struct outcome 
 struct cell {
     long tried, survived;
 };
-static struct cell table[2][LAYER_KIND_COUNT][COLUMNS];
+static struct cell table[PHASES][LAYER_KIND_COUNT][COLUMNS];
 
 static int column_of(const struct layer_order *order)
 {
@@ -314,8 +320,7 @@ static void judge(const struct fault *fault, const struct outcome *outcome, cons
     *(text ? &failed : &passed) += 1;
     if (!text) return;
     printf("FAILED: %s of %s %ld on device %d (code %d) while %s: %s\n", action_names[order->action],
-        kind_names[order->kind], order->at, fault->victim, (int)order->code,
-        fault->phase == PHASE_STEP ? "training" : "building", text);
+        kind_names[order->kind], order->at, fault->victim, (int)order->code, phase_names[fault->phase], text);
 }
 
 static void try_step(const struct fault *fault)
@@ -344,19 +349,50 @@ static void try_build(const struct fault *fault)
     session_close(&session);
 }
 
+/* The victim is the one device that trains, as if the other had been left out. */
+static void leave_alone(struct session *session, int device)
+{
+    tutti_trainer *trainer = session->trainer;
+    for (int i = 0; i < trainer->count; i++) trainer->balance.wanted[i] = i == device ? SAMPLES : 0;
+    adapt_change(trainer);
+    while (!background_is_done(&trainer->replicas[device])) nanosleep(&(struct timespec) { .tv_nsec = 1000000 }, NULL);
+}
+
+static void try_alone(const struct fault *fault)
+{
+    struct outcome outcome = { .status = TUTTI_OK };
+    struct session session = { .runtime = pair.runtime };
+    const char *text = NULL;
+    outcome.status = build(&session, fault, &outcome);
+    if (outcome.status == TUTTI_OK) {
+        leave_alone(&session, fault->victim);
+        session.trainer->step_limit_s = STEP_LIMIT_S;
+        session.trainer->replicas[fault->victim].pace_s = STEP_LIMIT_S; /* else its first steps may take long */
+        outcome.status = train(&session, fault, &outcome);
+    }
+    text = outcome.status ? status_message() : difference(&outcome, &reference);
+    if (!text && !session.trainer->works[fault->victim].update) text = "the device did not train alone";
+    judge(fault, &outcome, text);
+    free(outcome.parameters);
+    if (session.trainer) revive(&session.trainer->replicas[fault->victim]);
+    session.runtime = NULL;
+    session_close(&session);
+}
+
 /* Each call of each kind in turn; of more than `most` calls of a kind, so many that lie evenly. */
 static void try_all(enum phase phase, int victim, enum layer_action action, int code, long most)
 {
-    void (*const try)(const struct fault *) = phase == PHASE_STEP ? try_step : try_build;
+    static void (*const tries[])(const struct fault *) = { try_step, try_alone, try_build };
+    void (*const try)(const struct fault *) = tries[phase];
     struct fault fault = { .phase = phase, .victim = victim, .order = { .kind = LAYER_ANY } };
     long calls[LAYER_KIND_COUNT];
     try(&fault);
     memcpy(calls, counted, sizeof(calls));
     for (int kind = 0; kind < LAYER_KIND_COUNT; kind++) {
-        const long tries = calls[kind] < most ? calls[kind] : most;
-        for (long i = 0; i < tries; i++) {
+        const long count = calls[kind] < most ? calls[kind] : most;
+        for (long i = 0; i < count; i++) {
             fault.order = (struct layer_order) { .kind = (enum layer_kind)kind,
-                .at = 1 + (tries > 1 ? i * (calls[kind] - 1) / (tries - 1) : 0),
+                .at = 1 + (count > 1 ? i * (calls[kind] - 1) / (count - 1) : 0),
                 .action = action,
                 .code = code };
             try(&fault);
@@ -480,11 +516,16 @@ int main(void)
     try_all(PHASE_STEP, 0, LAYER_NAN, 0, LONG_MAX);
     try_all(PHASE_STEP, 1, LAYER_HANG_CALL, 0, LONG_MAX);
     try_all(PHASE_STEP, 1, LAYER_HANG_DEVICE, 0, LONG_MAX);
+    try_all(PHASE_ALONE, 0, LAYER_FAIL, CL_INVALID_COMMAND_QUEUE, LONG_MAX);
+    try_all(PHASE_ALONE, 1, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE, LONG_MAX);
+    try_all(PHASE_ALONE, 0, LAYER_HANG_CALL, 0, LONG_MAX);
+    try_all(PHASE_ALONE, 1, LAYER_HANG_DEVICE, 0, LONG_MAX);
     try_all(PHASE_BUILD, 1, LAYER_FAIL, CL_OUT_OF_RESOURCES, LONG_MAX);
     try_all(PHASE_BUILD, 1, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE, LONG_MAX);
     try_all(PHASE_BUILD, 1, LAYER_HANG_CALL, 0, 1);
     try_no_device_left();
     print_table(PHASE_STEP, "One training step");
+    print_table(PHASE_ALONE, "A step of one device alone, the other being left out");
     print_table(PHASE_BUILD, "Building");
     session_close(&pair);
     printf("\n%.0f s\n%d passed, %d failed\n", clock_seconds() - start, passed, failed);

@@ -118,8 +118,9 @@ START_TEST(lost_devices)
     session_open(&one, "0", KIND_DROPOUT, NULL);
     session_open_automatic(&two, "0,1", KIND_DROPOUT);
     divide(&two, divisions[_i], &step);
-    next_step(&two, &step);
+    for (int i = 0; i < 7; i++) next_step(&two, &step); /* the host's copy falls behind a device alone */
     tutti_trainer *trainer = two.trainer;
+    trainer->balance.steps = 0; /* no other division meanwhile */
     ck_assert_int_eq(trainer_lose(trainer, &trainer->replicas[0], TUTTI_DEVICE), TUTTI_OK);
     ck_assert_int_eq(trainer->balance.parts[1], STEP_SAMPLES);
     for (int tries = 0; !trainer->works[1].update; tries++) {

@@ -1,0 +1,194 @@
+/* While one device trains alone (adapt.c), it has the only copy of the newest parameters. So that they are not lost
+ * with it when it fails, the host's copy follows some steps behind, and the batches of these steps are kept: the
+ * devices that are left do them again, and end with the same parameters. The copy is renewed so seldom that it costs a
+ * hundredth of the time. */
+#include "train/trainer.h"
+
+#include "base/memory.h"
+#include "base/threads.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Time between two copies, in what one takes, and the most bytes of batches: then it is renewed sooner. */
+#define REST 100.0
+#define MOST_BYTES ((size_t)256 << 20)
+
+struct entry {
+    struct replica_work work;
+    void *samples; /* copies */
+    size_t capacity;
+};
+
+struct journal {
+    /* The steps that lead from the host's parameters to the newest ones; the first `done` of them have been done. */
+    struct entry *entries; /* all but `count` of the `room` are spare */
+    size_t count, room, done, bytes;
+    bool lost;       /* the newest parameters are, so the steps that were done must be done again */
+    double copy_s;   /* what the last copy took */
+    double passed_s; /* since then */
+    /* The next copy goes there: that of the host stays whole until it is complete. */
+    float *parameters, *states[OPTIMIZER_STATES];
+};
+
+tutti_status journal_open(tutti_trainer *trainer)
+{
+    trainer->journal = memory_new(1, sizeof(*trainer->journal));
+    return trainer->journal ? TUTTI_OK : TUTTI_NO_MEMORY;
+}
+
+void journal_free(tutti_trainer *trainer)
+{
+    struct journal *journal = trainer->journal;
+    if (!journal) return;
+    for (size_t i = 0; i < journal->room; i++) free(journal->entries[i].samples);
+    free(journal->entries);
+    free(journal->parameters);
+    for (int i = 0; i < OPTIMIZER_STATES; i++) free(journal->states[i]);
+    free(journal);
+    trainer->journal = NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------- entries ---- */
+
+/* The first `count` entries become spare. */
+static void drop(struct journal *journal, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct entry entry = journal->entries[0];
+        journal->bytes -= entry.capacity;
+        memmove(journal->entries, journal->entries + 1, (journal->room - 1) * sizeof(entry));
+        journal->entries[journal->room - 1] = entry;
+    }
+    journal->count -= count;
+    journal->done = journal->done > count ? journal->done - count : 0;
+}
+
+/* Into the entry behind the last, which becomes one by journal_note(). */
+tutti_status journal_take(tutti_trainer *trainer, struct replica_work *work)
+{
+    tutti_status status = TUTTI_OK;
+    struct journal *journal = trainer->journal;
+    const size_t inputs = (size_t)work->samples * trainer->input_bytes;
+    const size_t targets = (size_t)work->samples * trainer->target_bytes;
+    void *array = journal->entries;
+    TRY(memory_grow(&array, &journal->room, journal->count + 1, sizeof(*journal->entries)));
+    journal->entries = array;
+    struct entry *entry = &journal->entries[journal->count];
+    TRY(memory_grow(&entry->samples, &entry->capacity, inputs + targets, 1));
+    unsigned char *samples = entry->samples;
+    memcpy(samples, work->inputs, inputs);
+    memcpy(samples + inputs, work->targets, targets);
+    work->inputs = entry->samples;
+    work->targets = samples + inputs;
+    work->kept = true;
+    entry->work = *work;
+done:
+    return status;
+}
+
+/* -------------------------------------------------------------------------------------------------- copies ---- */
+
+static tutti_status make_room(tutti_trainer *trainer)
+{
+    struct journal *journal = trainer->journal;
+    const tutti_network *network = trainer->network;
+    if (!journal->parameters) journal->parameters = memory_new((size_t)network->total_floats, sizeof(float));
+    if (!journal->parameters) return TUTTI_NO_MEMORY;
+    for (int i = 0; i < optimizer_states(&trainer->optimizer); i++) {
+        if (!journal->states[i]) journal->states[i] = memory_new((size_t)network->trained_floats, sizeof(float));
+        if (!journal->states[i]) return TUTTI_NO_MEMORY;
+    }
+    return TUTTI_OK;
+}
+
+/* A job of the replica. */
+static tutti_status read_all(struct replica *replica, void *argument)
+{
+    tutti_status status = TUTTI_OK;
+    const struct journal *journal = argument;
+    const size_t total = (size_t)replica->trainer->network->total_floats;
+    const size_t trained = (size_t)replica->trainer->network->trained_floats;
+    replica_allow(replica, faults_step_limit(replica, replica->trainer->batch));
+    TRY(buffer_read(replica->device, replica->parameters, 0, journal->parameters, total * sizeof(float)));
+    for (int i = 0; i < OPTIMIZER_STATES; i++)
+        if (journal->states[i])
+            TRY(buffer_read(replica->device, replica->states[i], 0, journal->states[i], trained * sizeof(float)));
+done:
+    return status;
+}
+
+static void exchange_pointers(float **a, float **b)
+{
+    float *const c = *a;
+    *a = *b;
+    *b = c;
+}
+
+tutti_status journal_copy(tutti_trainer *trainer)
+{
+    struct journal *journal = trainer->journal;
+    struct replica *replica = trainer->newest;
+    const double start = clock_seconds();
+    tutti_status status = make_room(trainer);
+    if (status != TUTTI_OK) return status;
+    replica_start(replica, read_all, journal);
+    status = replica_wait(replica);
+    if (replica->abandoned) { /* it may still write there */
+        journal->parameters = NULL;
+        memset(journal->states, 0, sizeof(journal->states));
+    }
+    if (status != TUTTI_OK) return status;
+    exchange_pointers(&trainer->parameters, &journal->parameters);
+    for (int i = 0; i < OPTIMIZER_STATES; i++) exchange_pointers(&trainer->states[i], &journal->states[i]);
+    drop(journal, journal->count);
+    journal->copy_s = clock_seconds() - start;
+    journal->passed_s = 0;
+    return TUTTI_OK;
+}
+
+tutti_status journal_note(tutti_trainer *trainer, const struct replica_work *work, double seconds)
+{
+    struct journal *journal = trainer->journal;
+    if (!journal) return TUTTI_OK;                                /* a single device */
+    if (!trainer->newest || trainer_devices_left(trainer) == 1) { /* the host has them, or nobody could use them */
+        drop(journal, journal->count < journal->done + 1 ? journal->count : journal->done + 1);
+        return TUTTI_OK;
+    }
+    journal->passed_s += seconds;
+    if (journal->done < journal->count) { /* it was done again */
+        journal->done++;
+        return TUTTI_OK;
+    }
+    if (work->kept) {
+        journal->bytes += journal->entries[journal->count].capacity;
+        journal->done = ++journal->count;
+        if (journal->bytes < MOST_BYTES && journal->passed_s < REST * journal->copy_s) return TUTTI_OK;
+    }
+    tutti_status status = journal_copy(trainer);
+    if (status != TUTTI_OK) status = trainer_lose(trainer, trainer->newest, status);
+    return status == TUTTI_OK ? journal_redo(trainer) : status;
+}
+
+void journal_lost(tutti_trainer *trainer)
+{
+    trainer->newest = trainer->gradient_of = NULL;
+    trainer_changed(trainer);
+    if (trainer->journal) trainer->journal->lost = true;
+}
+
+tutti_status journal_redo(tutti_trainer *trainer)
+{
+    tutti_status status = TUTTI_OK;
+    struct journal *journal = trainer->journal;
+    if (!journal || !journal->lost) return TUTTI_OK;
+    size_t left = journal->done;
+    journal->lost = false;
+    journal->done = 0;
+    for (; left > 0; left--) {
+        const struct replica_work work = journal->entries[journal->done].work;
+        TRY(trainer_redo(trainer, &work));
+    }
+done:
+    return status;
+}
