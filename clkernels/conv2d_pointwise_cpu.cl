@@ -9,7 +9,8 @@
  *
  * Pixels are walked in groups of MW neighbours of a segment: a whole image for stride 1, a row of outputs for stride 2.
  * The last group of a segment overlaps the one before; pixels that it repeats are not stored. In registers: MG groups x
- * MW pixels x NV vectors of output channels.
+ * MW pixels x NV vectors of output channels. Of many source channels, `depth` at a time are multiplied for all groups of
+ * a task, so that their weights stay in the first-level cache; what is summed up so far waits in local memory.
  *
  * Launched by conv2d_pointwise.c: pointwise with (panel ranges, chunks of groups) tasks; gather with (images x blocks);
  * pointwise_weights with (channel ranges, output ranges, splits of the pixels).
@@ -20,6 +21,8 @@
 #include "conv2d_cpu.h"
 
 #ifdef MW
+#define FOR_PIXELS UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++)
+
 struct target {
     int blocks, plane, width, height; /* of the result; width and height for YS 2 */
 };
@@ -53,12 +56,36 @@ INLINE void put_others(
 #define SOURCE(g, i, here) (p[g][(i)*XS * V + (here)])
 #endif
 
+/* acc += `here` channels of one block of the source, times their weights. */
+INLINE void multiply(VF acc[MG][MW][NV], const global in0_t *const *p, const global float *w, int here)
+{
+#if IS_BF16(IN0_TYPE)
+    VF wide[MG][MW];
+    FOR_PIXELS wide[g][i] = LOAD_AS(IN0_TYPE, i * XS, p[g]);
+#endif
+    _Pragma("unroll 1") for (int c = 0; c < here; c += CU)
+    {
+        UNROLL for (int d = 0; d < CU; d++)
+        {
+            VF b[NV];
+            UNROLL for (int k = 0; k < NV; k++) b[k] = VLOAD(d * NV + k, w);
+            FOR_PIXELS
+            {
+                const VF f = (VF)(SOURCE(g, i, c + d));
+                UNROLL for (int k = 0; k < NV; k++) acc[g][i][k] = fma(f, b[k], acc[g][i][k]);
+            }
+        }
+        w += CU * NV * V;
+    }
+}
+
 /* x_plane, y_plane: pixels of a plane; x_segment, y_segment: from segment to segment of an image, which has `segments`
- * of `length` pixels each and `groups_segment` groups. groups_max (a multiple of MG), panels_max: of a task. */
+ * of `length` pixels each and `groups_segment` groups. groups_max (a multiple of MG), panels_max: of a task. depth: a
+ * multiple of V, or all channels. */
 kernel TASK void pointwise(const global in0_t *restrict source, const global float *restrict packed,
     const global add_t *add, global out0_t *result, int padded, int source_blocks, int result_blocks, int length,
     int segments, int x_plane, int x_segment, int y_plane, int y_segment, int groups_segment, int groups,
-    int groups_max, int panels, int panels_max, int height, int width STATISTICS_PARAMETER)
+    int groups_max, int panels, int panels_max, int height, int width, int depth, local float *sums STATISTICS_PARAMETER)
 {
     const struct target target = { result_blocks, y_plane, width, height };
     const int q0 = get_group_id(1) * groups_max, q1 = min(q0 + groups_max, groups);
@@ -72,84 +99,76 @@ kernel TASK void pointwise(const global in0_t *restrict source, const global flo
         struct gate gates[NV];
         UNROLL for (int k = 0; k < NV; k++) gates[k] = GATE_OF(panel * NV + k);
 #endif
-        for (int q = q0; q < q1; q += MG) {
-            const global in0_t *p[MG];
-            size_t at[MG];
-            int repeated[MG], column[MG], row[MG];
-            UNROLL for (int g = 0; g < MG; g++)
-            {
-                const int t = min(q + g, q1 - 1), seg = t / groups_segment, o = (t - seg * groups_segment) * MW;
-                const int n = seg / segments, s = seg - n * segments, from = min(o, length - MW);
-                repeated[g] = q + g < q1 ? o - from : MW;
-                p[g] = source + ((size_t)n * source_blocks * x_plane + s * x_segment + from * XS) * V;
-                at[g] = (((size_t)n * result_blocks + panel * NV) * y_plane + s * y_segment + from * YS) * V;
-                column[g] = YS * from;
-                row[g] = YS * s;
-            }
-#if GATE
-            UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++) UNROLL for (int k = 0; k < NV; k++)
-                gate_prefetch(&gates[k], add, at[g] + ((size_t)k * target.plane + i * YS) * V);
-#endif
-            VF acc[MG][MW][NV];
-            UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++) UNROLL for (int k = 0; k < NV; k++)
-                acc[g][i][k] = VLOAD(panel * NV + k, packed);
-            const global float *w = packed + (size_t)(panels + (size_t)panel * padded) * NV * V;
-            for (int c0 = 0; c0 < padded; c0 += V) {
-                const int here = min(V, padded - c0);
-                if (panel == p0) {
-                    UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++)
-                        PREFETCH(p[g] + (AHEAD * MG * MW + i) * XS * V);
-                }
-#if IS_BF16(IN0_TYPE)
-                VF wide[MG][MW];
-                UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++)
-                    wide[g][i] = LOAD_AS(IN0_TYPE, i * XS, p[g]);
-#endif
-                _Pragma("unroll 1") for (int c = 0; c < here; c += CU)
+        for (int first = 0; first < padded; first += depth) {
+            const int last = min(first + depth, padded);
+            for (int q = q0; q < q1; q += MG) {
+                const global in0_t *p[MG];
+                size_t at[MG];
+                int repeated[MG], column[MG], row[MG];
+                UNROLL for (int g = 0; g < MG; g++)
                 {
-                    UNROLL for (int d = 0; d < CU; d++)
+                    const int t = min(q + g, q1 - 1), seg = t / groups_segment, o = (t - seg * groups_segment) * MW;
+                    const int n = seg / segments, s = seg - n * segments, from = min(o, length - MW);
+                    repeated[g] = q + g < q1 ? o - from : MW;
+                    p[g] = source + (((size_t)n * source_blocks + first / V) * x_plane + s * x_segment + from * XS) * V;
+                    at[g] = (((size_t)n * result_blocks + panel * NV) * y_plane + s * y_segment + from * YS) * V;
+                    column[g] = YS * from;
+                    row[g] = YS * s;
+                }
+                local float *kept = sums + (size_t)((q - q0) * MW * NV) * V;
+                VF acc[MG][MW][NV];
+                if (first)
+                    FOR_PIXELS UNROLL for (int k = 0; k < NV; k++) acc[g][i][k] =
+                        LOCAL_LOAD((g * MW + i) * NV + k, kept);
+                else
+                    FOR_PIXELS UNROLL for (int k = 0; k < NV; k++) acc[g][i][k] = VLOAD(panel * NV + k, packed);
+                const global float *w = packed + (size_t)(panels + (size_t)panel * padded + first) * NV * V;
+                for (int c0 = first; c0 < last; c0 += V) {
+                    const int here = min(V, last - c0);
+                    if (panel == p0) FOR_PIXELS PREFETCH(p[g] + (AHEAD * MG * MW + i) * XS * V);
+#if GATE /* one vector for each block of channels: a burst of prefetches stalls */
+                    for (int k = (c0 - first) / V; last == padded && k < NV; k += (last - first + V - 1) / V)
+                        FOR_PIXELS gate_prefetch(&gates[0], add, at[g] + ((size_t)k * y_plane + i * YS) * V);
+#endif
+                    multiply(acc, p, w, here);
+                    w += (size_t)here * NV * V;
+                    UNROLL for (int g = 0; g < MG; g++) p[g] += (size_t)x_plane * V;
+                }
+                if (last < padded) {
+                    FOR_PIXELS UNROLL for (int k = 0; k < NV; k++)
+                        LOCAL_STORE(acc[g][i][k], (g * MW + i) * NV + k, kept);
+                    continue;
+                }
+                const int left = result_blocks - panel * NV;
+#if GATE
+                UNROLL for (int k = 0; k < NV; k++) if (k < left)
+                {
+                    struct gate tile = gate_tile(&gates[k]);
+                    FOR_PIXELS if (i >= repeated[g])
                     {
-                        VF b[NV];
-                        UNROLL for (int k = 0; k < NV; k++) b[k] = VLOAD(d * NV + k, w);
-                        UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++)
-                        {
-                            const VF f = (VF)(SOURCE(g, i, c + d));
-                            UNROLL for (int k = 0; k < NV; k++) acc[g][i][k] = fma(f, b[k], acc[g][i][k]);
-                        }
+                        const size_t to = at[g] + ((size_t)k * target.plane + i * YS) * V;
+                        acc[g][i][k] = gate_take(&tile, to, ADDED(acc[g][i][k], add, to));
                     }
-                    w += CU * NV * V;
+                    gate_join(&gates[k], &tile);
                 }
-                UNROLL for (int g = 0; g < MG; g++) p[g] += (size_t)x_plane * V;
-            }
-            const int left = result_blocks - panel * NV;
-#if GATE
-            UNROLL for (int k = 0; k < NV; k++) if (k < left)
-            {
-                struct gate tile = gate_tile(&gates[k]);
-                UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++) if (i >= repeated[g])
-                {
-                    const size_t to = at[g] + ((size_t)k * target.plane + i * YS) * V;
-                    acc[g][i][k] = gate_take(&tile, to, ADDED(acc[g][i][k], add, to));
-                }
-                gate_join(&gates[k], &tile);
-            }
 #endif
 #if STATISTICS
-            UNROLL for (int k = 0; k < NV; k++)
-            {
-                struct moments tile = moments_from(all[k].count ? all[k].shift : acc[0][0][k]);
-                UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++) if (i >= repeated[g])
-                    moments_take(&tile, acc[g][i][k]);
-                moments_join(&all[k], &tile);
-            }
+                UNROLL for (int k = 0; k < NV; k++)
+                {
+                    struct moments tile = moments_from(all[k].count ? all[k].shift : acc[0][0][k]);
+                    FOR_PIXELS if (i >= repeated[g])
+                        moments_take(&tile, acc[g][i][k]);
+                    moments_join(&all[k], &tile);
+                }
 #endif
-            UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++) if (i >= repeated[g])
-            {
-                put(acc[g][i], add, result, at[g] + i * YS * V, target, left);
+                FOR_PIXELS if (i >= repeated[g])
+                {
+                    put(acc[g][i], add, result, at[g] + i * YS * V, target, left);
 #if YS == 2 && !KEEP_OTHERS
-                put_others(
-                    add, result, at[g] + i * YS * V, target, left, column[g] + YS * i + 1 < width, row[g] + 1 < height);
+                    put_others(add, result, at[g] + i * YS * V, target, left, column[g] + YS * i + 1 < width,
+                        row[g] + 1 < height);
 #endif
+                }
             }
         }
 #if GATE
@@ -219,8 +238,8 @@ INLINE void outer_wide(VF acc[CT][NV], const float *x, const VF *dy)
  * gathered). Pixels come in runs of at most `run` neighbours, runs_image of each image. A chunk is `chunk` runs (about
  * 200 pixels, whose dy stays in the first-level cache); for each chunk the task makes one pass for CT channels x NV
  * vectors. Between chunks the sums stay where they are needed, in the part. Each pass also prefetches PLANES_AHEAD of
- * the blocks of the next chunk: spread over the passes, since a burst of prefetches stalls. part is in the workspace
- * from `offset` on. channels_max (a multiple of V), blocks_max (of NV): of a task. */
+ * the blocks of the next chunk, or, with more passes than blocks, 1 / 2^shift of one: evenly, since a burst of prefetches
+ * stalls. part is in the workspace from `offset` on. channels_max (a multiple of V), blocks_max (of NV): of a task. */
 kernel TASK void pointwise_weights(const global in0_t *restrict x, const global in1_t *restrict dy,
     global float *workspace, long offset, int C, int KB, int length, int run, int runs_image, int runs, int runs_split,
     int chunk, int channels_max, int blocks_max)
@@ -229,7 +248,9 @@ kernel TASK void pointwise_weights(const global in0_t *restrict x, const global 
     const int k0 = get_group_id(1) * blocks_max, k1 = min(k0 + blocks_max, KB);
     const int begin = get_group_id(2) * runs_split, end = min(begin + runs_split, runs);
     const int x_planes = (c1 - c0 + V - 1) / V, planes = x_planes + k1 - k0;
-    const int passes = (c1 - c0 + CT - 1) / CT * ((k1 - k0 + NV - 1) / NV), every = max(1, passes / planes);
+    const int passes = (c1 - c0 + CT - 1) / CT * ((k1 - k0 + NV - 1) / NV);
+    int shift = 0;
+    while (shift < 4 && planes << (shift + 1) <= passes) shift++;
     global float *part = workspace + offset + (size_t)get_group_id(2) * KB * C * V;
 #if WIDEN
     VF wide_x[POSITIONS], wide_dy[POSITIONS * NV];
@@ -259,7 +280,7 @@ kernel TASK void pointwise_weights(const global in0_t *restrict x, const global 
                 _Pragma("unroll 1") for (int t = 0; t < positions; t++)
                     outer_wide(acc, (const float *)&wide_x[t] + c % V, wide_dy + t * NV);
 #else
-                const int ahead = pass % every == 0 ? pass / every * PLANES_AHEAD : planes;
+                const int ahead = (pass >> shift) * PLANES_AHEAD, part_ahead = pass & ((1 << shift) - 1);
                 _Pragma("unroll 1") for (int r = r0; r < r1; r++)
                 {
                     const int n = r / runs_image, o = (r - n * runs_image) * run, count = min(run, length - o);
@@ -278,7 +299,8 @@ kernel TASK void pointwise_weights(const global in0_t *restrict x, const global 
                                 : dy + ((size_t)(nn * KB + k0 + plane - x_planes) * length + on) * V;
                         }
                         for (int t = 0; t < count; t++) {
-                            UNROLL for (int u = 0; u < PLANES_AHEAD; u++) PREFETCH(f[u] + t * V);
+                            const int line = (part_ahead * count + t) >> shift; /* again and again, which costs little */
+                            UNROLL for (int u = 0; u < PLANES_AHEAD; u++) PREFETCH(f[u] + line * V);
                             outer(acc, a, b);
                             a += V;
                             UNROLL for (int k = 0; k < NV; k++) b[k] += V;

@@ -5,6 +5,8 @@
 #include "layers/layers.h"
 
 enum { UNROLL = 2 };
+/* Packed weights that stay in the first-level cache beside what else is read meanwhile. */
+#define WEIGHTS_BYTES (32 << 10)
 
 static const char *fits(const struct problem *problem)
 {
@@ -34,6 +36,8 @@ struct plan {
     int64_t group_count, group_pixels; /* MG, MW */
     int64_t groups_segment, groups;
     int64_t groups_max, panels_max; /* of a task */
+    int64_t depth;                  /* source channels multiplied at a time */
+    size_t sums;                    /* bytes of local memory: sums of a task's groups; 0: all channels at once */
 };
 
 /* Groups x pixels x vectors in registers: little waste at the ends, much work for each load. */
@@ -42,18 +46,18 @@ static void choose_registers(const struct problem *problem, struct plan *p)
     int64_t registers = conv2d_registers(problem), blocks = p->channels.result_blocks, length = p->length;
     double best = 0;
     for (int64_t vectors = 1; vectors <= 4; vectors++) {
-        if (vectors == 4 && (length <= 60 || registers < 32)) continue;
-        int64_t most = vectors == 2 && registers == 32 ? 7 : (registers - vectors - 1) / vectors;
+        if (vectors == 4 && registers < 32) continue;
+        int64_t most = (registers - vectors - 1) / vectors;
+        if (registers == 32 && (vectors == 2 || vectors == 3)) most = vectors == 2 ? 7 : 8; /* 9 x 3 spill */
         if (most > 14) most = 14;
-        double outputs = (double)(divide_up(blocks, vectors) * vectors) *
-            (vectors == 1          ? 1.1
-                    : vectors == 2 ? 1.02
-                    : vectors == 3 ? 1.01
-                                   : 1.0);
-        for (int64_t pixels = length < most ? length : most; pixels * 2 > most || pixels == length; pixels--) {
-            int64_t groups = pixels == length ? most / pixels : 1;
+        static const double dearer[] = { 0, 1.1, 1.02, 1.01, 0.95 };
+        double outputs = (double)(divide_up(blocks, vectors) * vectors) * dearer[vectors];
+        for (int64_t pixels = length < most ? length : most; pixels * 3 >= most || pixels == length; pixels--) {
+            int64_t groups = pixels == length || vectors == 4 ? most / pixels : 1;
+            if (pixels < length && groups > 3) break;
             double cost = outputs * (double)(divide_up(length, pixels) * pixels) *
-                (1 + 0.3 * (double)(most - groups * pixels) / (double)most);
+                (1 + 0.3 * (double)(most - groups * pixels) / (double)most) *
+                (1 + 0.025 * (double)(groups - 1)); /* where each of them begins has to be found */
             if (best == 0 || cost < best) {
                 best = cost;
                 p->packing.vectors = vectors;
@@ -96,6 +100,19 @@ static void choose_tasks(const struct problem *problem, struct plan *p)
     p->groups_max = tiles_best * p->group_count;
 }
 
+/* Equal parts of the channels, unless the sums between them find no room. */
+static void choose_depth(const struct problem *problem, struct plan *p)
+{
+    int64_t v = problem->device->vector_width, channels = p->packing.padded, panel = p->packing.vectors * v;
+    int64_t parts = divide_up(channels * panel * (int64_t)sizeof(float), WEIGHTS_BYTES);
+    size_t sums = (size_t)(p->groups_max * p->group_pixels * panel) * sizeof(float);
+    p->depth = divide_up(divide_up(channels, parts), v) * v;
+    if (p->depth < channels && sums <= problem->device->local_bytes)
+        p->sums = sums;
+    else
+        p->depth = channels;
+}
+
 static struct plan plan_of(const struct problem *problem)
 {
     struct plan p = { .z = conv2d_sizes_of(problem) };
@@ -112,6 +129,7 @@ static struct plan plan_of(const struct problem *problem)
     p.groups_segment = divide_up(p.length, p.group_pixels);
     p.groups = p.groups_segment * p.segments * p.z.n;
     choose_tasks(problem, &p);
+    choose_depth(problem, &p);
     return p;
 }
 
@@ -153,7 +171,7 @@ static void emit_product(const struct problem *problem, const struct operands *o
     bool keep =
         operands->add && operands->add == operands->outputs[0] && problem->node->epilogue.activation == ACTIVATION_NONE;
     /* Prefetch some 3000 cycles ahead. */
-    int64_t ahead = divide_up(6000, p.packing.padded * p.group_count * p.group_pixels * p.packing.vectors);
+    int64_t ahead = divide_up(6000, p.depth * p.group_count * p.group_pixels * p.packing.vectors);
     char epilogue[256], statistics[STATISTICS_OPTIONS], elements[ELEMENT_OPTIONS];
     struct launch *launch = launch_add(list, "conv2d_pointwise_cpu", "pointwise",
         "-DMG=%d -DMW=%d -DNV=%d -DCU=%d -DAHEAD=%d -DXS=%d -DYS=%d -DKEEP_OTHERS=%d -DSTREAM=%d %s %s%s",
@@ -180,6 +198,8 @@ static void emit_product(const struct problem *problem, const struct operands *o
     launch_int(launch, p.panels_max);
     launch_int(launch, p.z.h);
     launch_int(launch, p.z.w);
+    launch_int(launch, p.depth);
+    launch_local(launch, p.sums ? p.sums : sizeof(float));
     conv2d_statistics_arguments(launch, problem, operands);
     launch_tasks(
         launch, (size_t)divide_up(p.packing.panels, p.panels_max), (size_t)divide_up(p.groups, p.groups_max), 1);
@@ -208,8 +228,9 @@ static double cost_of(const struct problem *problem, const struct weights_plan *
     int64_t tasks = divide_up(w->z.c, channels_max) * divide_up(w->k_blocks, blocks_max) * splits;
     double work = pixels * channels * blocks / 2, sums = channels * blocks * v * 4;
     if (tasks > 2 * cores && work < 3e4) return 0;
-    double cycles = work + pixels * ((double)channels_max + blocks * v) * 4 / 16 +
-        sums * pixels / (double)(w->chunk * w->run) / (sums < 500e3 ? 20 : 8);
+    double chunk = (double)(w->chunk * w->run), read = pixels + 3 * chunk; /* the first chunk is not prefetched */
+    double cycles =
+        work + read * ((double)channels_max + blocks * v) * 4 / 16 + sums * pixels / chunk / (sums < 500e3 ? 20 : 8);
     double rounds = tasks < 32 * cores ? (double)divide_up(tasks, cores) : (double)tasks / (double)cores;
     double joining = (25000 + (double)(splits * w->z.c * w->k_blocks) * v * 4 / 25) * (splits > 1);
     return rounds * (cycles + 2000) * few(tasks) + joining;

@@ -254,6 +254,8 @@ static const char *const cases[] = {
     "batch_norm n2 c17 h6 w9 act1 residual2 then17 thenr7 skip1",
     "batch_norm n2 c20 h9 w7 act1 residual2 then20 thenr3 skip1",
     "batch_norm n2 c18 h9 w8 act1 residual2 then20 thenr3 thenstride2",
+    "batch_norm n2 c700 h6 w7 conv20 nobias1",
+    "batch_norm n2 c18 h9 w8 act1 residual2 then700",
     "batch_norm n6 c9 conv20 nobias1",
     "batch_norm n6 c9 conv13 nobias1 act1",
     NULL,

@@ -189,6 +189,8 @@ static const char *const cases[] = {
     "conv2d n1 c64 h15 w14 k33 r1 stride2",
     "conv2d n4 c70 h1 w1 k90 r1",
     "conv2d n1 c36 h5 w5 k36 r1 residual1 act1",
+    "conv2d n3 c700 h9 w8 k33 r1 act1",
+    "conv2d n2 c700 h5 w7 k530 r1 stride2",
     /* depthwise: first and last tiles, rows shorter than both, dilation, other strides */
     "conv2d n2 c33 h14 w29 k33 r3 pad1 groups33 residual1",
     "conv2d n1 c20 h15 w16 k20 r5 pad2 stride2 groups20",
@@ -220,6 +222,7 @@ static const char *const bf16_cases[] = {
     "conv2d n3 c20 h8 w9 k37 r1 stride2 nobias1",
     "conv2d n4 c70 h1 w1 k90 r1",
     "conv2d n3 c36 h5 w5 k36 r1 residual1 act1",
+    "conv2d n2 c700 h5 w6 k33 r1 act1",
     "conv2d n2 c33 h14 w29 k33 r3 pad1 groups33 residual1",
     "conv2d n1 c20 h15 w16 k20 r5 pad2 stride2 groups20",
     "conv2d n2 c18 h1 w2 k18 r3 pad1 groups18",
