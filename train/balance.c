@@ -20,7 +20,7 @@
 /* The first steps of a training, and of each division, are slow: memory is touched, kernels are loaded. They are left
  * out of all counts. */
 enum { COLD_TRAINING = 3, COLD_DIVISION = 1 };
-enum { STEPS = 3, TRIAL_STEPS = 6, HOPELESS_STEPS = 3, VOTES = 6, MOST_PATIENCE = 1000 };
+enum { STEPS = 3, TRIAL_STEPS = 6, HOPELESS_STEPS = 3, VOTES = 6, URGENT_VOTES = 3, MOST_PATIENCE = 1000 };
 
 /* ----------------------------------------------------------------------------------------------------- times ---- */
 
@@ -174,7 +174,7 @@ static bool same(const struct balance *balance, const int64_t *a, const int64_t 
 static int votes_needed(const struct balance *balance, double gain)
 {
     if (balance->trying) return 0;
-    return gain > LARGE_GAIN ? VOTES : balance->patience;
+    return gain > LARGE_GAIN ? URGENT_VOTES : balance->patience;
 }
 
 /* Whether there is enough to decide by. A trial that is far behind from its first steps on ends early: alone, a step
