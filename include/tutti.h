@@ -286,7 +286,8 @@ typedef enum tutti_precision {
  * of ranks ends with the same parameters up to rounding. See docs/hosts.md. */
 typedef struct tutti_hosts tutti_hosts;
 typedef struct tutti_hosts_options {
-    double limit_s; /* a rank that gives no sign of life for so many seconds while others wait for it is lost; 0: 45 */
+    double limit_s; /* a rank that gives no sign of life for so many seconds while others wait for it is lost; 0:
+                       TUTTI_HOST_LIMIT, else 45 */
     uint64_t reserved[4];
 } tutti_hosts_options;
 /* Joins the others; NULL on failure. A process that was started alone is rank 0 of 1, whether the library was built

@@ -3,7 +3,8 @@
 
 build_packages=(gcc libc6-dev meson ninja-build pkg-config ocl-icd-opencl-dev opencl-c-headers pocl-opencl-icd
     libclblast-dev libclfft-dev zlib1g-dev libjansson-dev libxxhash-dev)
-test_packages=("${build_packages[@]}" g++ check clang-format)
+test_packages=("${build_packages[@]}" g++ check clang-format
+    libopenmpi-dev openmpi-bin iproute2)
 
 # packages_missing PACKAGE...: prints those that are not installed.
 packages_missing() {

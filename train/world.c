@@ -498,7 +498,8 @@ tutti_status world_settle(struct tutti_trainer *trainer, struct replica_work *su
 
 tutti_hosts *tutti_hosts_open(const tutti_hosts_options *options)
 {
-    const double limit = options ? options->limit_s : 0;
+    const char *text = getenv("TUTTI_HOST_LIMIT");
+    const double limit = options && options->limit_s != 0 ? options->limit_s : text ? strtod(text, NULL) : 0;
     if (!(limit >= 0) || !isfinite(limit)) {
         (void)fail(TUTTI_INVALID, "the time limit of hosts is %g seconds: it cannot be negative", limit);
         return NULL;

@@ -1,0 +1,198 @@
+"""Several processes train one network: the same parameters as one process up to rounding, whatever happens to them."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "command"))
+import harness  # noqa: E402
+
+MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none"]
+# Sums in another order: relative to a tensor's largest number, after a dozen steps.
+TOLERANCE = 2e-5
+
+
+def tensors(path):
+    """The floats of a safetensors file, by name."""
+    content = path.read_bytes()
+    length = struct.unpack("<Q", content[:8])[0]
+    data = content[8 + length:]
+    for name, entry in json.loads(content[8:8 + length]).items():
+        if entry.get("dtype") == "F32":
+            begin, end = entry["data_offsets"]
+            yield name, struct.unpack(f"<{(end - begin) // 4}f", data[begin:end])
+
+
+class Hosts(harness.CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.data = harness.write_mnist(self.folder / "data")
+        self.ranks = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "POCL_MAX_PTHREAD_COUNT": "1"}
+
+    def words(self, *arguments, model="mlp"):
+        return ["train", model, "--data", self.data, "--batch", "64", "--lr", "0.02", *arguments]
+
+    def start_ranks(self, *arguments, starter=(*MPIRUN, "-np", "2"), **environment):
+        return subprocess.Popen([*starter, harness.TUTTI, *map(str, arguments)], cwd=self.folder, text=True,
+                                env=self.environment({**self.ranks, **environment}), stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def on_ranks(self, *arguments, status=0, **keywords):
+        program = self.start_ranks(*arguments, **keywords)
+        output, errors = program.communicate(timeout=600)
+        outcome = harness.Outcome(program.returncode, output, errors)
+        self.assertEqual(outcome.status, status, outcome)
+        return outcome
+
+    def same(self, one, other, tolerance=TOLERANCE):
+        """Both files of the checkpoints hold the same numbers up to rounding."""
+        for end in (".safetensors", ".state.safetensors"):
+            expected, found = (dict(tensors(self.folder / (name + end))) for name in (one, other))
+            self.assertEqual(expected.keys(), found.keys())
+            for name, values in expected.items():
+                largest = max(abs(value) for value in values)
+                self.assertGreater(largest, 0, name)
+                worst = max(abs(a - b) for a, b in zip(values, found[name]))
+                self.assertLessEqual(worst, tolerance * largest, f"{name}{end}")
+
+    def test_two_ranks_are_one_process(self):
+        """200 samples in batches of 64, the last one smaller; test data divided too."""
+        one = self.good(*self.words("--epochs", "3", "--save", "one", "--json")).lines()
+        two = self.on_ranks(*self.words("--epochs", "3", "--save", "two", "--json", "--shares", "equal")).lines()
+        self.same("one", "two")
+        self.assertEqual(len(one), len(two))
+        for a, b in zip(one, two):
+            self.assertEqual(a["samples"], b["samples"])
+            self.assertAlmostEqual(a["loss"], b["loss"], 4)
+            self.assertAlmostEqual(a["test_loss"], b["test_loss"], 4)
+        self.assertEqual(two[-1]["devices"][0]["samples"], 300)
+
+    def test_same_ranks_same_bytes(self):
+        for name in ("a", "b"):
+            self.on_ranks(*self.words("--epochs", "2", "--save", name, "--shares", "equal"))
+        self.assertEqual(self.pair("a"), self.pair("b"))
+
+    def test_shares_by_speed_and_given(self):
+        self.good(*self.words("--epochs", "3", "--save", "one"))
+        self.on_ranks(*self.words("--epochs", "3", "--save", "auto"))
+        self.same("one", "auto")
+        last = self.on_ranks(*self.words("--epochs", "3", "--save", "given", "--json", "--shares", "3"), ":", "-np", "1",
+                             harness.TUTTI, *self.words("--epochs", "3", "--save", "given", "--json", "--shares", "1"),
+                             starter=(*MPIRUN, "-np", "1")).lines()[-1]
+        self.same("one", "given")
+        self.assertEqual(last["devices"][0]["samples"], 3 * (3 * 48 + 6))
+
+    def test_two_hosts(self):
+        if os.geteuid() != 0 or not shutil.which("ip"):
+            self.skipTest("network namespaces need root and iproute2")
+        self.good(*self.words("--epochs", "2", "--save", "one"))
+        namespaces = pathlib.Path(__file__).with_name("namespaces")
+        environment = {name: os.environ[name] for name in ("POCL_CACHE_DIR", "TUTTI_CACHE_DIR") if name in os.environ}
+        self.on_ranks(*self.words("--epochs", "2", "--save", "two", "--shares", "equal"), starter=(
+            namespaces, "env", f"--chdir={self.folder}", *(f"{name}={value}" for name, value in environment.items())))
+        self.same("one", "two")
+
+    def test_averages(self):
+        """Without momentum, averaging after each step is what summing is."""
+        plain = ("--momentum", "0", "--optimizer", "sgd", "--shares", "equal")
+        self.good(*self.words("--epochs", "2", "--save", "one", *plain))
+        self.on_ranks(*self.words("--epochs", "2", "--save", "two", "--average-every", "1", *plain))
+        self.assertEqual({name for name, _ in tensors(self.folder / "one.safetensors")},
+                         {name for name, _ in tensors(self.folder / "two.safetensors")})
+        expected, found = (dict(tensors(self.folder / f"{name}.safetensors")) for name in ("one", "two"))
+        for name, values in expected.items():
+            largest = max(abs(value) for value in values)
+            self.assertLessEqual(max(abs(a - b) for a, b in zip(values, found[name])), TOLERANCE * largest, name)
+        lines = self.on_ranks(*self.words("--epochs", "4", "--save", "some", "--average-every", "3", "--json")).lines()
+        self.assertLess(lines[3]["loss"], lines[0]["loss"])
+        self.assertEqual((lines[0]["samples"], lines[-1]["samples"]), (200, 800))
+        self.good(*self.words("--epochs", "5", "--resume", "some"))
+
+    def test_resume_with_other_ranks(self):
+        self.good(*self.words("--epochs", "3", "--save", "one"))
+        self.on_ranks(*self.words("--epochs", "1", "--save", "two", "--shares", "equal"))
+        self.good(*self.words("--epochs", "2", "--resume", "two"))
+        self.on_ranks(*self.words("--epochs", "3", "--resume", "two", "--shares", "equal"))
+        self.same("one", "two")
+
+    def ranks_of(self, program):
+        """Process numbers of the ranks, the first rank's first."""
+        found = {}
+        for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
+            try:
+                words = dict(word.split("=", 1) for word in path.read_text(errors="replace").split("\0") if "=" in word)
+                command = (path.parent / "comm").read_text().strip()
+                parent = int((path.parent / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            except OSError:
+                continue
+            if command == "tutti" and "OMPI_COMM_WORLD_RANK" in words and parent == program.pid:
+                found[int(words["OMPI_COMM_WORLD_RANK"])] = int(path.parent.name)
+        return [found[rank] for rank in sorted(found)]
+
+    def begin_endless(self, **environment):
+        program = self.start_ranks(*self.words("--epochs", "100000", "--save", "m", "--shares", "equal"), **environment)
+        until = time.monotonic() + 300
+        while not (self.folder / "m.safetensors").exists() and program.poll() is None and time.monotonic() < until:
+            time.sleep(0.1)
+        ranks = self.ranks_of(program)
+        self.assertEqual(len(ranks), 2)
+        return program, ranks
+
+    def goes_on(self):
+        epochs = json.loads(self.good(*self.words("--resume", "m", "--steps", "1", "--json")).output.splitlines()[0])["epoch"]
+        self.assertGreaterEqual(epochs, 1)
+
+    def test_killed_rank_ends_the_others(self):
+        program, ranks = self.begin_endless()
+        started = time.monotonic()
+        os.kill(ranks[1], signal.SIGKILL)
+        _, errors = program.communicate(timeout=60)
+        self.assertLess(time.monotonic() - started, 60)
+        self.assertNotEqual(program.returncode, 0)
+        self.assertIn("signal 9", errors)
+        self.goes_on()
+
+    def test_hanging_rank_is_noticed(self):
+        program, ranks = self.begin_endless(TUTTI_HOST_LIMIT=3)
+        until = time.monotonic() + 60
+        while program.poll() is None and time.monotonic() < until:
+            try:  # again and again: mpirun hands on a SIGCONT of its own
+                os.kill(ranks[1], signal.SIGSTOP)
+            except ProcessLookupError:
+                pass
+            time.sleep(0.05)
+        if program.poll() is None:
+            program.kill()
+        _, errors = program.communicate(timeout=60)
+        self.assertNotEqual(program.returncode, 0)
+        self.assertIn("rank 1 has not been heard of", errors)
+        self.assertIn("resume from 'm'", errors)
+        self.goes_on()
+
+    def test_interrupt_is_agreed_on(self):
+        program, ranks = self.begin_endless()
+        os.kill(ranks[1], signal.SIGTERM)
+        _, errors = program.communicate(timeout=60)
+        self.assertIn("interrupted after step", errors)
+        self.goes_on()
+
+    def test_ranks_must_agree(self):
+        other = self.words("--epochs", "1", "--seed", "3")
+        outcome = self.on_ranks(*self.words("--epochs", "1"), ":", "-np", "1", harness.TUTTI, *other, status=1,
+                                starter=(*MPIRUN, "-np", "1"))
+        self.assertIn("rank 1 and rank 0 were given different networks or settings", outcome.errors)
+        outcome = self.on_ranks(*self.words("--epochs", "1"), ":", "-np", "1", harness.TUTTI, "train", "mlp", "--data",
+                                "nowhere", status=1, starter=(*MPIRUN, "-np", "1"))
+        self.assertIn("nowhere", outcome.errors)
+
+
+if __name__ == "__main__":
+    if not shutil.which("mpirun"):
+        sys.exit("mpirun is missing: apt-get install openmpi-bin")
+    harness.main()
