@@ -97,11 +97,11 @@ static void widen_lifetimes(struct allocation *a)
         a->first[v] = -1, a->last[v] = a->end;
 }
 
-/* Whether the class of `value` is the plan's own memory and dies with node n. */
+/* Whether the class of `value` is the plan's own memory and dies with node n. A reshaped input is the caller's. */
 static bool dies(struct allocation *a, int value, int n)
 {
-    const struct value *v = graph_at(&a->plan->graph, value);
-    return v->role == ROLE_TEMPORARY && v->gradient_of < 0 && a->last[root_of(a, value)] == n;
+    const struct value *v = graph_at(&a->plan->graph, value), *root = graph_at(&a->plan->graph, root_of(a, value));
+    return root->role == ROLE_TEMPORARY && v->gradient_of < 0 && a->last[root_of(a, value)] == n;
 }
 
 static bool same_form(const struct plan *plan, int a, int b)

@@ -329,6 +329,22 @@ tutti_status plan_prepare(struct plan *plan)
     return launch_list_enqueue(&plan->prepare, 0, plan->prepare.count, NULL);
 }
 
+bool plan_read_input_from(struct plan *plan, cl_mem buffer)
+{
+    const cl_mem own = plan->buffers[plan->input], from = buffer ? buffer : own;
+    for (size_t i = 0; i < plan->step.count; i++)
+        if (plan->step.launches[i].call) return false;
+    for (size_t i = 0; i < plan->step.count; i++) {
+        const struct launch *launch = &plan->step.launches[i];
+        for (int k = 0; k < launch->count; k++) {
+            const struct launch_argument *argument = &launch->arguments[k];
+            if (argument->kind != ARGUMENT_BUFFER || argument->value.buffer != own) continue;
+            if (clSetKernelArg(launch->kernel, (cl_uint)k, sizeof from, &from) != CL_SUCCESS) return false;
+        }
+    }
+    return true;
+}
+
 cl_mem plan_buffer(const struct plan *plan, int value)
 {
     return value < 0 ? NULL : plan->buffers[value];

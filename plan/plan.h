@@ -73,6 +73,9 @@ tutti_status plan_warm_up(struct plan *plan);
 /* Enqueues the step (not the uploads); does not wait. on_bucket may be NULL: called after the launch that completes a
  * bucket was enqueued, so that the caller can enqueue its download. */
 tutti_status plan_enqueue(struct plan *plan, tutti_status (*on_bucket)(void *user, int bucket), void *user);
+/* The launches that read the input read `buffer` from now on, NULL: the plan's own buffer again. False where one is not
+ * to be told. What was enqueued before stays as it is. */
+bool plan_read_input_from(struct plan *plan, cl_mem buffer);
 /* Where a value lies (those of interest have memory of their own); NULL for NO_VALUE. */
 cl_mem plan_buffer(const struct plan *plan, int value);
 /* Tests: fills the arena with NaN; before the uploads. And whether the guards still hold it. */

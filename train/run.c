@@ -122,8 +122,34 @@ done:
     return status;
 }
 
+/* Where host and device share memory, samples are read where the caller holds them; else, and where the plan is for
+ * more samples than there are, they are copied. `borrowed` is theirs until the plan's launches are enqueued. */
+static tutti_status lend_inputs(
+    struct run *run, struct plan *plan, const unsigned char *inputs, int64_t samples, cl_mem *borrowed)
+{
+    const struct device *device = run->replica->device;
+    const size_t bytes = (size_t)samples * run->trainer->input_bytes;
+    cl_int error = CL_SUCCESS;
+    if (!device->host_memory || run->trainer->threaded || samples != plan->options.samples) goto copy;
+    /* The kernels that get it only read it: plan/memory.c puts nothing into an input's memory. */
+    *borrowed = clCreateBuffer(
+        device->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes, (void *)(uintptr_t)inputs, &error);
+    if (error != CL_SUCCESS) *borrowed = NULL;
+    if (*borrowed && plan_read_input_from(plan, *borrowed)) return TUTTI_OK;
+copy:
+    return enqueue_write(run->replica, plan->buffers[plan->input], inputs, bytes);
+}
+
+static void take_inputs_back(struct plan *plan, cl_mem *borrowed)
+{
+    if (!*borrowed) return;
+    (void)plan_read_input_from(plan, NULL);
+    clReleaseMemObject(*borrowed); /* it lives until the launches that read it have ended */
+    *borrowed = NULL;
+}
+
 static tutti_status upload_samples(
-    struct run *run, struct plan *plan, int64_t done_samples, int64_t samples, int64_t number)
+    struct run *run, struct plan *plan, int64_t done_samples, int64_t samples, int64_t number, cl_mem *borrowed)
 {
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
@@ -132,8 +158,7 @@ static tutti_status upload_samples(
     *constants = run->work->constants;
     constants->first_sample = (uint32_t)(run->work->before + run->work->first + done_samples);
     constants->runs = (uint32_t)run->runs;
-    TRY(enqueue_write(replica, plan->buffers[plan->input], run->inputs + (size_t)done_samples * trainer->input_bytes,
-        (size_t)samples * trainer->input_bytes));
+    TRY(lend_inputs(run, plan, run->inputs + (size_t)done_samples * trainer->input_bytes, samples, borrowed));
     if (plan_buffer(plan, plan->targets))
         TRY(enqueue_write(replica, plan->buffers[plan->targets],
             run->targets + (size_t)done_samples * trainer->target_bytes, (size_t)samples * trainer->target_bytes));
@@ -342,12 +367,15 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     const int64_t samples = left < run->part ? left : run->part;
     const bool buckets = work->mode == PLAN_TRAIN && !work->update && run->runs == 1 && !replica->device->can.unified;
     struct cached_plan *cached;
+    cl_mem borrowed = NULL;
     TRY(replica_plan(replica, work->mode, plan_samples(run, samples), &cached));
     run->plan = cached->plan;
     if (buckets) TRY(make_download(replica));
     TRY(prepare(replica, cached));
-    TRY(upload_samples(run, cached->plan, done_samples, samples, number));
-    TRY(plan_enqueue(cached->plan, buckets ? bucket_leaves : NULL, run));
+    status = upload_samples(run, cached->plan, done_samples, samples, number, &borrowed);
+    if (status == TUTTI_OK) status = plan_enqueue(cached->plan, buckets ? bucket_leaves : NULL, run);
+    take_inputs_back(cached->plan, &borrowed);
+    if (status != TUTTI_OK) goto done;
     replica->last = cached->plan;
     TRY(download_results(run, cached->plan, done_samples, samples, number));
     if (work->mode == PLAN_TRAIN) TRY(keep_gradients(run, number));
