@@ -6,7 +6,7 @@ each parameter by itself. Without dropout.
 plain   torchvision's initial values, normally distributed inputs. Rounding moves some of the millions of values across the
         kinks of activations, and lets another pixel win a maximum: this, and not the precision of a product, is then most of
         everybody's error.
-smooth  parameters and inputs for which every ReLU and ReLU6 passes all its inputs on, and of a few inputs those for which
+smooth  parameters and inputs for which every ReLU and ReLU6 passes all its inputs on, and of many inputs those for which
         the values of a pooling lie farthest apart: no decision depends on rounding, and the error is that of the arithmetic.
         `distance` is how far the nearest value is from a kink or tie, in units of the values' own spread.
 
@@ -16,6 +16,7 @@ but rounding in double precision too is left out: that of a shift which the next
 1e-2, no ratio above 10 in smooth. Exit status 1 where that is not so.
 """
 import argparse
+import copy
 import sys
 import tempfile
 
@@ -28,7 +29,8 @@ import networks
 
 FLOOR, MOST, RATIO = 1e-6, 1e-2, 10.0
 NOTHING = 1e-10  # of the largest gradient
-SMOOTH_IMAGE = (3, 64, 64)
+SPREAD = 0.9  # standard deviation around 6: no value of a few millions is negative
+SMOOTH_IMAGE = {"vgg16": 32}  # else 64: its poolings compare so many pixels that of larger images some always nearly tie
 
 
 def normalised(network):
@@ -37,8 +39,8 @@ def normalised(network):
 
 def smooth_parameters(network):
     """Behind batch norm: scales and shifts that put all values between the kinks. Without it: filters whose taps add up to
-    zero over the channels, so that a constant part (the bias of 6) goes neither through them nor into the borders, and what
-    varies keeps its spread from layer to layer."""
+    zero over the channels, so that a constant part (the bias of 6) goes neither through them nor into the borders;
+    keep_spread() then scales what varies."""
     norms = normalised(network)
     for module in network.modules():
         if isinstance(module, nn.BatchNorm2d):
@@ -53,11 +55,27 @@ def smooth_parameters(network):
                 module.bias.uniform_(*((-0.1, 0.1) if norms else (5.95, 6.05)))
 
 
-class Distances:
-    """Of the network's values from kinks and ties, gathered while it runs."""
+def keep_spread(network, inputs):
+    """Scales each layer's weights so that its results vary as much as those of the layer before, whatever the poolings took.
+    Else they vary less and less around the constant part, whose rounding decides in the end who wins a maximum."""
+    def scale(module, inputs, output):
+        factor = SPREAD / output.std()
+        module.weight *= factor
+        bias = module.bias if output.dim() == 2 else module.bias[:, None, None]
+        return (output - bias) * factor + bias
 
-    def __init__(self, network, smooth):
-        self.found, self.smooth = [], smooth
+    layers = [module for module in network.modules() if isinstance(module, (nn.Conv2d, nn.Linear))]
+    hooks = [module.register_forward_hook(scale) for module in layers]
+    network(inputs)
+    for hook in hooks:
+        hook.remove()
+
+
+class Distances:
+    """Of each sample's values from kinks and ties, gathered while the network runs."""
+
+    def __init__(self, network):
+        self.found = []
         for module in network.modules():
             if isinstance(module, (nn.ReLU, nn.ReLU6)):
                 module.inplace = False
@@ -68,17 +86,16 @@ class Distances:
     def kinks(self, module, inputs):
         x = inputs[0].detach()
         sides = [x] + ([6 - x] if isinstance(module, nn.ReLU6) else [])
-        self.found += [float((side if self.smooth else side.abs()).min() / x.std()) for side in sides]
+        self.found += [side.flatten(1).amin(1) / x.std() for side in sides]
 
     def ties(self, module, inputs):
-        x = inputs[0].detach().flatten(0, 1).unsqueeze(1)
-        windows = nn.functional.unfold(x, module.kernel_size, padding=module.padding, stride=module.stride)
+        x = inputs[0].detach()
+        windows = nn.functional.unfold(x.flatten(0, 1).unsqueeze(1), module.kernel_size, padding=module.padding, stride=module.stride)
         most = windows.topk(2, dim=1).values
-        apart = (most[:, 0] - most[:, 1])[most[:, 0] > 0]
-        self.found.append(float(apart.min() / x.std()))
+        self.found.append((most[:, 0] - most[:, 1]).reshape(len(x), -1).amin(1) / x.std())
 
     def least(self):
-        least, self.found = min(self.found, default=float("inf")), []
+        least, self.found = torch.stack(self.found).amin(0), []
         return least
 
 
@@ -87,22 +104,29 @@ def draw_inputs(arguments, shape, seed):
 
 
 def choose_inputs(arguments, network, shape):
-    """Of a few inputs the one farthest from ties."""
-    distances, best = Distances(network, True), (-float("inf"), 0)
+    """Of many inputs those farthest from kinks and ties, and how far that is. Batch norm makes a sample's values depend on the
+    others of its batch; without it each sample is chosen by itself."""
+    distances, found = Distances(network), []
+    together = arguments.batch if normalised(network) else 1
     pools = any(isinstance(module, nn.MaxPool2d) for module in network.modules())
     for seed in range(arguments.candidates if pools else 1):
+        inputs = draw_inputs(arguments, shape, seed)
         with torch.no_grad():
-            network(draw_inputs(arguments, shape, seed).to(arguments.dtype))
-        best = max(best, (distances.least(), seed))
-    return best
+            network(inputs.double())
+        least = distances.least()
+        found += [(float(least[i : i + together].min()), seed, i, inputs[i : i + together]) for i in range(0, len(inputs), together)]
+    best = sorted(found, key=lambda candidate: candidate[0])[-(arguments.batch // together) :]
+    return best[0][0], torch.cat([candidate[-1] for candidate in best])
 
 
-def make(arguments, name, smooth):
+def make(arguments, name, shape, smooth):
     torch.manual_seed(1)
     network = networks.make(name, networks.default_classes(name), dropout=False).train()
     if smooth:
         with torch.no_grad():
             smooth_parameters(network)
+            if not normalised(network):
+                keep_spread(network, draw_inputs(arguments, shape, 0))
     return network
 
 
@@ -122,23 +146,24 @@ def errors(found, exact):
 
 
 def measure(arguments, name, smooth):
-    shape = SMOOTH_IMAGE if smooth and name not in networks.SMALL else networks.sample_shape(name)
-    initial = {key: value.clone() for key, value in make(arguments, name, smooth).state_dict().items()}
-    double = make(arguments, name, smooth).double()
-    arguments.dtype = torch.float64
-    distance, seed = choose_inputs(arguments, double, shape) if smooth else (0.0, 0)
+    shape = networks.sample_shape(name)
+    if smooth and name not in networks.SMALL:
+        shape = (shape[0], *[SMOOTH_IMAGE.get(name, 64)] * 2)
+    single = make(arguments, name, shape, smooth)
+    initial = copy.deepcopy(single.state_dict())
+    double = copy.deepcopy(single).double()
+    distance, inputs = choose_inputs(arguments, double, shape) if smooth else (0.0, draw_inputs(arguments, shape, 0))
     if smooth and distance <= 0:
         sys.exit(f"accuracy: a value of {name} is not in the linear part of its activation")
-    inputs = draw_inputs(arguments, shape, seed)
     targets = torch.randint(0, networks.default_classes(name), (arguments.batch,), generator=torch.Generator().manual_seed(2))
     exact = gradients(double, inputs.double(), targets)
-    single = make(arguments, name, smooth)
     peer = errors(gradients(single, inputs, targets), exact)
     single.load_state_dict(initial)
     data = {"inputs": inputs.numpy(), "targets": targets.numpy().astype(numpy.int32),
             "order": numpy.arange(arguments.batch, dtype=numpy.int32)}
     with tempfile.TemporaryDirectory() as folder:
-        _, found = exchange.train(arguments.build, folder, name, networks.default_classes(name), arguments.batch, single, data)
+        _, found = exchange.train(arguments.build, folder, name, networks.default_classes(name), arguments.batch, single, data,
+                                  exact=arguments.exact)
     ours = errors(found, exact)
     ratios = {key: ours[key] / max(peer[key], FLOOR) for key in ours}
     return {"shape": shape, "distance": distance, "ours": max(ours.values()), "peer": max(peer.values()),
@@ -151,7 +176,8 @@ def main():
     parser.add_argument("networks", nargs="*", default=networks.NETWORKS, help="default: all")
     parser.add_argument("--variant", choices=["plain", "smooth"], help="default: both")
     parser.add_argument("--batch", type=int, default=4)
-    parser.add_argument("--candidates", type=int, default=40, help="inputs among which smooth chooses (default 40)")
+    parser.add_argument("--candidates", type=int, default=100, help="among how many inputs smooth chooses (default 100)")
+    parser.add_argument("--exact", action="store_true", help="Tutti without Winograd")
     parser.add_argument("--build", default="build", help="folder of the build (default build)")
     arguments = parser.parse_args()
     print("| network | inputs | variant | distance | worst error: Tutti | PyTorch | median: Tutti | PyTorch | largest ratio | of |\n"

@@ -1,7 +1,7 @@
 /* Trains a network of models/, without its dropout, by given samples in a given order from given weights: what
  * accuracy.py and curves.py compare with PyTorch. Prints a line per step: the loss.
  *
- *   steps MODEL CLASSES BATCH RATE MOMENTUM DECAY WEIGHTS DATA [GRADIENTS]
+ *   steps [--exact] MODEL CLASSES BATCH RATE MOMENTUM DECAY WEIGHTS DATA [GRADIENTS]
  *
  * DATA is a safetensors file: "inputs" F32 [samples][shape of one], "targets" I32 [samples], "order" I32: the samples
  * of the first step, of the second, ... GRADIENTS is written: those of the last step. */
@@ -97,7 +97,7 @@ done:
     return status;
 }
 
-static tutti_status prepare(struct run *run, char **arguments)
+static tutti_status prepare(struct run *run, char **arguments, bool exact)
 {
     tutti_shape shape;
     const struct model *model = model_find(arguments[1]);
@@ -115,7 +115,8 @@ static tutti_status prepare(struct run *run, char **arguments)
             .batch = run->batch,
             .learning_rate = strtof(arguments[4], NULL),
             .momentum = strtof(arguments[5], NULL),
-            .weight_decay = strtof(arguments[6], NULL) });
+            .weight_decay = strtof(arguments[6], NULL),
+            .exact = exact });
     if (!run->trainer || tutti_load_weights(run->trainer, arguments[7]) != TUTTI_OK)
         return fail(TUTTI_INVALID, "%s", tutti_message(run->runtime));
     return TUTTI_OK;
@@ -124,11 +125,14 @@ static tutti_status prepare(struct run *run, char **arguments)
 int main(int argc, char **argv)
 {
     struct run run = { 0 };
+    const bool exact = argc > 1 && !strcmp(argv[1], "--exact");
+    argv += exact;
+    argc -= exact;
     if (argc < ARGUMENTS + 1 || argc > ARGUMENTS + 2) {
-        fprintf(stderr, "use: steps MODEL CLASSES BATCH RATE MOMENTUM DECAY WEIGHTS DATA [GRADIENTS]\n");
+        fprintf(stderr, "use: steps [--exact] MODEL CLASSES BATCH RATE MOMENTUM DECAY WEIGHTS DATA [GRADIENTS]\n");
         return 2;
     }
-    tutti_status status = prepare(&run, argv);
+    tutti_status status = prepare(&run, argv, exact);
     if (status == TUTTI_OK) status = train(&run);
     if (status == TUTTI_OK && argc > ARGUMENTS + 1) status = save_gradients(&run, argv[ARGUMENTS + 1]);
     if (status != TUTTI_OK) fprintf(stderr, "steps: %s\n", status_message());
