@@ -149,26 +149,17 @@ static cl_device_id device_of_queue(cl_command_queue queue)
     return device;
 }
 
-static cl_device_id device_of_program(cl_program program)
-{
-    cl_context context = NULL;
-    next->clGetProgramInfo(program, CL_PROGRAM_CONTEXT, sizeof(context), &context, NULL);
-    return device_of_context(context);
-}
-
-static cl_device_id device_of_kernel(cl_kernel kernel)
-{
-    cl_context context = NULL;
-    next->clGetKernelInfo(kernel, CL_KERNEL_CONTEXT, sizeof(context), &context, NULL);
-    return device_of_context(context);
-}
-
-static cl_device_id device_of_buffer(cl_mem buffer)
-{
-    cl_context context = NULL;
-    next->clGetMemObjectInfo(buffer, CL_MEM_CONTEXT, sizeof(context), &context, NULL);
-    return device_of_context(context);
-}
+/* Programs, kernels and buffers belong to a context, and each context here has one device. */
+#define DEVICE_OF(object, type, query, name)                        \
+    static cl_device_id device_of_##object(type object)             \
+    {                                                               \
+        cl_context context = NULL;                                  \
+        next->query(object, name, sizeof(context), &context, NULL); \
+        return device_of_context(context);                          \
+    }
+DEVICE_OF(program, cl_program, clGetProgramInfo, CL_PROGRAM_CONTEXT)
+DEVICE_OF(kernel, cl_kernel, clGetKernelInfo, CL_KERNEL_CONTEXT)
+DEVICE_OF(buffer, cl_mem, clGetMemObjectInfo, CL_MEM_CONTEXT)
 
 static cl_device_id device_of_event(cl_event event)
 {

@@ -33,33 +33,30 @@ static struct sizes sizes_of(const struct test_case *c)
     return z;
 }
 
+static tutti_tensor convolution(
+    tutti_network *network, tutti_tensor x, const struct sizes *z, int64_t channels, bool no_bias)
+{
+    return tutti_conv2d(network, x, channels, z->r,
+        &(tutti_conv2d_options) { .kernel_w = z->s,
+            .padding = z->pad_h,
+            .padding_w = z->pad_w ? z->pad_w : -1,
+            .stride = z->stride_h,
+            .stride_w = z->stride_w,
+            .dilation = z->dil_h,
+            .dilation_w = z->dil_w,
+            .groups = z->groups,
+            .no_bias = no_bias });
+}
+
 static tutti_tensor build(tutti_network *network, const struct test_case *c)
 {
-    struct sizes z = sizes_of(c);
+    const struct sizes z = sizes_of(c);
+    const int64_t then = case_get(c, "then", 0);
     tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(z.c, z.h, z.w));
-    tutti_tensor y = tutti_conv2d(network, x, z.k, z.r,
-        &(tutti_conv2d_options) { .kernel_w = z.s,
-            .padding = z.pad_h,
-            .padding_w = z.pad_w ? z.pad_w : -1,
-            .stride = z.stride_h,
-            .stride_w = z.stride_w,
-            .dilation = z.dil_h,
-            .dilation_w = z.dil_w,
-            .groups = z.groups,
-            .no_bias = case_get(c, "nobias", 0) });
+    tutti_tensor y = convolution(network, x, &z, z.k, case_get(c, "nobias", 0));
     if (case_get(c, "residual", 0)) y = tutti_add(network, y, x);
     y = test_activation(network, c, y);
-    if (!case_get(c, "then", 0)) return y;
-    return tutti_conv2d(network, y, case_get(c, "then", 0), z.r,
-        &(tutti_conv2d_options) { .kernel_w = z.s,
-            .padding = z.pad_h,
-            .padding_w = z.pad_w ? z.pad_w : -1,
-            .stride = z.stride_h,
-            .stride_w = z.stride_w,
-            .dilation = z.dil_h,
-            .dilation_w = z.dil_w,
-            .groups = z.groups,
-            .no_bias = true });
+    return then ? convolution(network, y, &z, then, true) : y;
 }
 
 static double pixel(
