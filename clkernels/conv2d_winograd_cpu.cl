@@ -4,36 +4,18 @@
  * transformed but the weights goes through memory.
  *
  *   source, result, add   blocked; result may be add
- *   prepared              bias [panels][NV][V], then U [panels][36][padded + 1][NV][V]: winograd_weights makes it
+ *   prepared              bias [panels][NV][V], then U [panels][36][padded + 1][NV][V]: made by winograd_weights in
+ *                         conv2d_winograd_prepare_cpu.cl
  *   scratch               v[36][source blocks][T + 1], m[36][NV * T + 1]
  *
- * Launched by conv2d_winograd.c: winograd_weights with (panels, source blocks) tasks, winograd with (chunks of T tiles,
- * ranges of panels). `padded`: source channels rounded up to KU. */
+ * Launched by conv2d_winograd.c with (chunks of T tiles, ranges of panels) tasks. `padded`: source channels rounded up
+ * to KU. */
 #define TILES SCRATCH
 #define WEIGHTS global
 #define PREFETCH_NEXT 0
 #define WEIGHTS_AHEAD 64
 #include "winograd.h"
 #include "winograd_product.h"
-
-kernel TASK void winograd_weights(const global float *restrict w, const global float *restrict bias,
-    global float *restrict prepared, int sources, int results, int padded)
-{
-    const int panel = get_group_id(0), panels = get_num_groups(0), first = get_group_id(1) * V;
-    const int last = min(first + V, padded), step = NV * (padded + 1);
-    if (first == 0)
-        for (int i = panel * NV * V; i < (panel + 1) * NV * V; i++)
-            prepared[i] = HAS_BIAS && i < results ? bias[i] : 0.0f;
-    global vec *u = (global vec *)prepared + panels * NV + (size_t)panel * 36 * step;
-    for (int k = 0; k < NV; k++) {
-        VF g[TAPS * V];
-        if ((panel * NV + k) * V < results)
-            load_kernels(w, sources, results, panel * NV + k, first, g);
-        else
-            for (int i = 0; i < TAPS * V; i++) g[i] = 0.0f;
-        for (int c = first; c < last; c++) weight_tile(g + (c - first) * TAPS, u + c * NV + k, step);
-    }
-}
 
 kernel TASK void winograd(const global float *restrict source, const global float *restrict prepared,
     const global float *add, global float *result, int source_blocks, int padded, int result_blocks, int source_height,

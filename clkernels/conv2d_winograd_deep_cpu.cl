@@ -9,45 +9,15 @@
  *   transformed           [chunks][slices][36][blocks of a slice][T + 1], in the workspace: read from one end to the
  * other scratch               u[36][slice + 1][NV], m[36][NV * T + 1]
  *
- * Launched by conv2d_winograd.c: winograd_bias with one task, winograd_input with (source blocks, chunks),
- * winograd_deep with (panels, chunks). `slice` is a multiple of V. */
+ * Launched by conv2d_winograd.c with (panels, chunks) tasks; winograd_bias and winograd_input are in
+ * conv2d_winograd_prepare_cpu.cl. `slice` is a multiple of V. */
 #define TILES global
 #define WEIGHTS SCRATCH
 #define PREFETCH_NEXT 1
 #define WEIGHTS_AHEAD 0
 #include "winograd.h"
+#include "winograd_weights.h"
 #include "winograd_product.h"
-
-kernel TASK void winograd_bias(
-    const global float *restrict bias, global float *restrict prepared, int results, int padded)
-{
-    for (int i = 0; i < padded; i++) prepared[i] = HAS_BIAS && i < results ? bias[i] : 0.0f;
-}
-
-/* Where the tiles of a slice begin; the last slice may have fewer blocks. */
-INLINE size_t slice_at(int chunk, int first_block, int source_blocks, int T)
-{
-    return ((size_t)chunk * source_blocks + first_block) * 36 * (T + 1);
-}
-
-kernel TASK void winograd_input(const global float *restrict source, global float *restrict workspace, long offset,
-    int source_blocks, int source_height, int source_width, int result_height, int result_width, int padding_h,
-    int padding_w, int tile_rows, int tile_columns, int tiles, int T, int slice)
-{
-    const struct tiling g = { tile_rows, tile_columns, tile_rows * tile_columns, source_height, source_width,
-        result_height, result_width, padding_h, padding_w };
-    const int b = get_group_id(0), chunk = get_group_id(1), first = chunk * T, last = min(first + T, tiles);
-    const int slice_first = b / (slice / V) * (slice / V), slice_blocks = min(slice / V, source_blocks - slice_first);
-    global vec *v = (global vec *)(workspace + offset) + slice_at(chunk, slice_first, source_blocks, T) +
-        (b - slice_first) * (T + 1);
-    for (int t = first; t < last; t++) {
-        const struct tile tile = tile_at(t, g);
-        const global vec *plane =
-            (const global vec *)source + (size_t)(tile.image * source_blocks + b) * source_height * source_width;
-        input_tile(plane, source_height, source_width, tile.y - padding_h, tile.x - padding_w, v + (t - first),
-            slice_blocks * (T + 1));
-    }
-}
 
 kernel TASK void winograd_deep(const global float *restrict workspace, long offset, const global float *restrict w,
     const global float *restrict prepared, const global float *add, global float *result, int sources,

@@ -140,3 +140,9 @@ INLINE void input_tile(
         out[30 * step] = r5;
     }
 }
+
+/* Where the transformed tiles of a slice of source channels begin; the last slice may have fewer blocks. */
+INLINE size_t slice_at(int chunk, int first_block, int source_blocks, int T)
+{
+    return ((size_t)chunk * source_blocks + first_block) * 36 * (T + 1);
+}

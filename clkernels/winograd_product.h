@@ -1,9 +1,8 @@
-/* Forward pass and data gradient by Winograd: weights, products and results. The data gradient is the forward pass with
- * C and K exchanged and the kernels rotated by 180 degrees; GRADIENT 1 reads the plain weights that way.
+/* Forward pass and data gradient by Winograd: products and results.
  *
- * Macros beside winograd.h's: GRADIENT, WEIGHTS (address space of transformed weights), MT (tiles in registers: MT x NV
- * vectors), KU (source channels unrolled), PREFETCH_NEXT (1: tiles of the next of the 36 matrices), WEIGHTS_AHEAD
- * (vectors of prefetch of the weights; 0: none). */
+ * Macros beside winograd.h's: WEIGHTS (address space of transformed weights), MT (tiles in registers: MT x NV vectors),
+ * KU (source channels unrolled), PREFETCH_NEXT (1: tiles of the next of the 36 matrices), WEIGHTS_AHEAD (vectors of
+ * prefetch of the weights; 0: none). */
 #if STATISTICS
 #define TALLY_PARAMETER , struct moments *tally
 #define TALLY_ARGUMENT , &tally
@@ -14,64 +13,6 @@
 #define TALLY_PARAMETER
 #define TALLY_ARGUMENT
 #endif
-
-/* g[V source channels from `first` on][TAPS] for one block of results; zero where there is no such channel. */
-INLINE void load_kernels(const global float *restrict w, int sources, int results, int block, int first, VF *g)
-{
-#if GRADIENT
-    const int lanes = min(V, results - block * V), end = sources * results * TAPS;
-    for (int k = 0; k < V; k++) {
-        if (first + k >= sources) {
-            for (int i = 0; i < TAPS; i++) g[k * TAPS + i] = (VF)(0.0f);
-            continue;
-        }
-        const int from = ((first + k) * results + block * V) * TAPS;
-        UNROLL for (int t = 0; t < TAPS; t += V)
-        { /* lanes x TAPS become TAPS x lanes, V taps at a time */
-            VF row[V];
-            if (from + (lanes - 1) * TAPS + t + V <= end) {
-                UNROLL for (int l = 0; l < V; l++) row[l] =
-                    l < lanes ? VLOAD(0, w + from + l * TAPS + t) : (VF)(0.0f);
-            } else { /* vectors would reach beyond the last kernel */
-                for (int l = 0; l < V; l++) {
-                    float tap[V];
-                    for (int i = 0; i < V; i++) tap[i] = l < lanes && t + i < TAPS ? w[from + l * TAPS + t + i] : 0.0f;
-                    row[l] = *(VF_unaligned *)tap;
-                }
-            }
-            transpose(row);
-            UNROLL for (int i = 0; i < V; i++) if (t + i < TAPS) g[k * TAPS + TAPS - 1 - t - i] = row[i];
-        }
-    }
-#else
-    const int length = sources * TAPS, begin = first * TAPS;
-    if (first + V > sources)
-        for (int i = 0; i < TAPS * V; i++) g[i] = 0.0f;
-    for (int e = begin; e < min(begin + TAPS * V, length); e += V) {
-        const int from = min(e, length - V); /* the last one overlaps the one before */
-        VF row[V];
-        UNROLL for (int l = 0; l < V; l++) row[l] = block * V + l < results
-            ? VLOAD(0, w + (size_t)min(block * V + l, results - 1) * length + from)
-            : (VF)(0.0f);
-        transpose(row);
-        UNROLL for (int i = 0; i < V; i++) if (from + i >= begin) g[from + i - begin] = row[i];
-    }
-#endif
-}
-
-/* One kernel into 36 vectors `step` apart. */
-INLINE void weight_tile(const VF *g, WEIGHTS vec *restrict u, int step)
-{
-    VF t[R][6];
-    UNROLL for (int i = 0; i < R; i++) WEIGHTS_1D(g + i * R, t[i]);
-    UNROLL for (int j = 0; j < 6; j++, u += step)
-    {
-        VF c[R], r[6];
-        UNROLL for (int i = 0; i < R; i++) c[i] = t[i][j];
-        WEIGHTS_1D(c, r);
-        UNROLL for (int i = 0; i < 6; i++) u[6 * i * step] = r[i];
-    }
-}
 
 /* m[NV, `apart` vectors apart][MT tiles] = (or +=) v[MT tiles][channels] u[channels][NV]; v advances by v_block vectors
  * from one block of V channels to the next. */

@@ -1,6 +1,6 @@
 /* conv2d, Winograd F(4x4, 3x3) and F(2x2, 5x5), with stride 1 on CPU-class devices. Kernels:
  * clkernels/conv2d_winograd_cpu.cl (forward and data gradient), conv2d_winograd_deep_cpu.cl (the same with many
- * channels), conv2d_winograd_weights_cpu.cl. */
+ * channels), conv2d_winograd_prepare_cpu.cl (what both begin with), conv2d_winograd_weights_cpu.cl. */
 #include "base/memory.h"
 #include "layers/conv2d_cpu.h"
 #include "layers/layers.h"
@@ -219,18 +219,27 @@ static size_t prepared(const struct problem *problem)
     return (size_t)p.panels * panel * (p.deep ? 1 : (size_t)(1 + 36 * (p.padded + 1)));
 }
 
-/* Options that both families of kernels read. */
-static struct launch *add_launch(const struct problem *problem, const struct operands *operands,
+/* The products. What is not deep finds the weights transformed and the bias padded, so that forward and gradient share
+ * their programs. */
+static struct launch *add_product(const struct problem *problem, const struct operands *operands,
     struct launch_list *list, const struct plan *p, const char *kernel)
 {
     double bytes = 4.0 * (double)(p->n * (p->channels.sources + p->channels.results) * p->result_h * p->result_w);
     char epilogue[256], statistics[STATISTICS_OPTIONS];
     return launch_add(list, p->deep ? "conv2d_winograd_deep_cpu" : "conv2d_winograd_cpu", kernel,
-        "-DR=%d -DGRADIENT=%d -DNV=%d -DMT=%d -DKU=%d -DHAS_BIAS=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s %s",
-        (int)p->taps, is_gradient(problem), (int)p->vectors, (int)p->block, UNROLL, has_bias(problem),
+        "-DR=%d -DGRADIENT=%d -DNV=%d -DMT=%d -DKU=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s %s", (int)p->taps,
+        p->deep && is_gradient(problem), (int)p->vectors, (int)p->block, UNROLL,
         !operands->add && bytes > CONV2D_STREAM_BYTES, p->scratch.global,
         conv2d_statistics_options(problem, statistics, sizeof statistics),
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+}
+
+/* `gradient`: where the kernel looks at it. */
+static struct launch *add_preparation(
+    struct launch_list *list, const struct plan *p, const char *kernel, bool gradient, bool bias)
+{
+    return launch_add(list, "conv2d_winograd_prepare_cpu", kernel, "-DR=%d -DGRADIENT=%d -DNV=%d -DHAS_BIAS=%d",
+        (int)p->taps, gradient, (int)p->vectors, bias);
 }
 
 static void emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list)
@@ -238,7 +247,7 @@ static void emit_prepare(const struct problem *problem, const struct operands *o
     struct plan p = plan_of(problem);
     cl_mem bias = has_bias(problem) ? operands->inputs[2] : operands->inputs[1];
     if (p.deep) {
-        struct launch *launch = add_launch(problem, operands, list, &p, "winograd_bias");
+        struct launch *launch = add_preparation(list, &p, "winograd_bias", false, has_bias(problem));
         launch_buffer(launch, bias);
         launch_buffer(launch, operands->prepared);
         launch_int(launch, p.channels.results);
@@ -246,7 +255,7 @@ static void emit_prepare(const struct problem *problem, const struct operands *o
         launch_tasks(launch, 1, 1, 1);
         return;
     }
-    struct launch *launch = add_launch(problem, operands, list, &p, "winograd_weights");
+    struct launch *launch = add_preparation(list, &p, "winograd_weights", is_gradient(problem), has_bias(problem));
     launch_buffer(launch, operands->inputs[1]);
     launch_buffer(launch, bias);
     launch_buffer(launch, operands->prepared);
@@ -274,7 +283,7 @@ static void launch_planes(struct launch *launch, const struct plan *p)
 static void emit_fused(
     const struct problem *problem, const struct operands *operands, struct launch_list *list, const struct plan *p)
 {
-    struct launch *launch = add_launch(problem, operands, list, p, "winograd");
+    struct launch *launch = add_product(problem, operands, list, p, "winograd");
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->prepared);
     launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
@@ -295,7 +304,7 @@ static void emit_fused(
 static void emit_deep(
     const struct problem *problem, const struct operands *operands, struct launch_list *list, const struct plan *p)
 {
-    struct launch *launch = add_launch(problem, operands, list, p, "winograd_input");
+    struct launch *launch = add_preparation(list, p, "winograd_input", false, false);
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->workspace);
     launch_long(launch, (int64_t)p->transformed_from);
@@ -305,7 +314,7 @@ static void emit_deep(
     launch_tasks(launch, (size_t)p->channels.source_blocks, (size_t)p->chunks, 1);
     launch_work(launch, 0, 4.0 * (double)p->transformed * (1 + (double)(p->side * p->side) / 36));
 
-    launch = add_launch(problem, operands, list, p, "winograd_deep");
+    launch = add_product(problem, operands, list, p, "winograd_deep");
     launch_buffer(launch, operands->workspace);
     launch_long(launch, (int64_t)p->transformed_from);
     launch_buffer(launch, operands->inputs[1]);

@@ -1,0 +1,57 @@
+/* What Winograd's convolutions need before their products: transformed weights and bias, transformed sources. Apart from
+ * the products, which are compiled for many numbers of tiles and epilogues, since none of this depends on those.
+ *
+ *   w, bias       plain
+ *   prepared      winograd_weights: as conv2d_winograd_cpu.cl has it; winograd_bias: the bias, padded with zeros
+ *   workspace     winograd_input: the sources, as conv2d_winograd_deep_cpu.cl has them, from `offset` on
+ *
+ * Launched by conv2d_winograd.c: winograd_weights with (panels, source blocks) tasks, winograd_bias with one,
+ * winograd_input with (source blocks, chunks). */
+#define TILES global
+#define WEIGHTS global
+#include "winograd.h"
+#include "winograd_weights.h"
+
+kernel TASK void winograd_weights(const global float *restrict w, const global float *restrict bias,
+    global float *restrict prepared, int sources, int results, int padded)
+{
+    const int panel = get_group_id(0), panels = get_num_groups(0), first = get_group_id(1) * V;
+    const int last = min(first + V, padded), step = NV * (padded + 1);
+    if (first == 0)
+        for (int i = panel * NV * V; i < (panel + 1) * NV * V; i++)
+            prepared[i] = HAS_BIAS && i < results ? bias[i] : 0.0f;
+    global vec *u = (global vec *)prepared + panels * NV + (size_t)panel * 36 * step;
+    for (int k = 0; k < NV; k++) {
+        VF g[TAPS * V];
+        if ((panel * NV + k) * V < results)
+            load_kernels(w, sources, results, panel * NV + k, first, g);
+        else
+            for (int i = 0; i < TAPS * V; i++) g[i] = 0.0f;
+        for (int c = first; c < last; c++) weight_tile(g + (c - first) * TAPS, u + c * NV + k, step);
+    }
+}
+
+kernel TASK void winograd_bias(
+    const global float *restrict bias, global float *restrict prepared, int results, int padded)
+{
+    for (int i = 0; i < padded; i++) prepared[i] = HAS_BIAS && i < results ? bias[i] : 0.0f;
+}
+
+kernel TASK void winograd_input(const global float *restrict source, global float *restrict workspace, long offset,
+    int source_blocks, int source_height, int source_width, int result_height, int result_width, int padding_h,
+    int padding_w, int tile_rows, int tile_columns, int tiles, int T, int slice)
+{
+    const struct tiling g = { tile_rows, tile_columns, tile_rows * tile_columns, source_height, source_width,
+        result_height, result_width, padding_h, padding_w };
+    const int b = get_group_id(0), chunk = get_group_id(1), first = chunk * T, last = min(first + T, tiles);
+    const int slice_first = b / (slice / V) * (slice / V), slice_blocks = min(slice / V, source_blocks - slice_first);
+    global vec *v = (global vec *)(workspace + offset) + slice_at(chunk, slice_first, source_blocks, T) +
+        (b - slice_first) * (T + 1);
+    for (int t = first; t < last; t++) {
+        const struct tile tile = tile_at(t, g);
+        const global vec *plane =
+            (const global vec *)source + (size_t)(tile.image * source_blocks + b) * source_height * source_width;
+        input_tile(plane, source_height, source_width, tile.y - padding_h, tile.x - padding_w, v + (t - first),
+            slice_blocks * (T + 1));
+    }
+}
