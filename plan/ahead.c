@@ -52,3 +52,16 @@ void plan_build_ahead(struct plan *plan, struct plan *small)
         builder_prepare(&list, plan->options.progress, plan->options.user);
     launch_list_free(&list);
 }
+
+void plan_load_ahead(struct device *device, const tutti_network *network, const struct plan_options *options)
+{
+    struct launch_list list;
+    struct plan *plan = plan_start(device, network, options);
+    if (!plan) return;
+    launch_list_init(&list, device);
+    if (plan_run_passes(plan) == TUTTI_OK && !verify_wanted(plan) && emit_all(plan, &list) == TUTTI_OK &&
+        list.status == TUTTI_OK)
+        builder_load(&list);
+    launch_list_free(&list);
+    plan_free(plan);
+}

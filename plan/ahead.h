@@ -7,6 +7,9 @@
 /* Has everything compiled that the plan, whose passes have run, will launch; and the first-use check of its kernels
  * with the small plan, which may be NULL. Costs time only where it saves more. */
 void plan_build_ahead(struct plan *plan, struct plan *small);
+/* Begins to load the kernels of the plan that these options ask for, if all of them have been compiled and checked
+ * before: its memory need not exist. */
+void plan_load_ahead(struct device *device, const tutti_network *network, const struct plan_options *options);
 /* Handles that stand for buffers: good for emitting launches, and for nothing else. memory: NULL, or tells which values
  * share theirs. */
 void ahead_operands(const struct memory_plan *memory, const struct problem *problem,

@@ -24,8 +24,6 @@
 
 /* Starting helpers costs each of them about half a second; fewer programs are built sooner here. */
 enum { FEWEST_UNITS = 4, MOST_HELPERS = 16 };
-/* A program that the driver has in its cache is loaded in a tenth of this, and compiled in thrice this. */
-#define LOADED_WITHIN 0.25
 
 /* ------------------------------------------------------------------------------ what is compiled already ---- */
 
@@ -113,6 +111,7 @@ static void save(struct device *device)
 struct form {
     const struct launch *launch;
     uint64_t program, hash;
+    size_t text; /* bytes of the program's: what takes long to compile is long, and is begun with */
     bool missing;
 };
 
@@ -130,7 +129,8 @@ static void hash_form(struct device *device, const struct launch *launch, struct
     struct text text = { 0 };
     *form = (struct form) { .launch = launch };
     if (!source || !options) goto done;
-    form->program = XXH3_64bits(source, strlen(source)) ^ XXH3_64bits(options, strlen(options));
+    form->text = strlen(source);
+    form->program = XXH3_64bits(source, form->text) ^ XXH3_64bits(options, strlen(options));
     text_append(&text, "%llx %s", (unsigned long long)form->program, launch->kernel_name);
     for (int i = 0; i < 3; i++) text_append(&text, " %zu", launch->local[i]);
     text_append(&text, " %d", launch_is_large(launch));
@@ -140,10 +140,11 @@ done:
     text_free(&text);
 }
 
-/* Each form once, those of one program beside each other. */
+/* Those of one program beside each other. */
 static int compare_forms(const void *a, const void *b)
 {
     const struct form *x = a, *y = b;
+    if (x->text != y->text) return x->text > y->text ? -1 : 1;
     if (x->program != y->program) return x->program < y->program ? -1 : 1;
     return (x->hash > y->hash) - (x->hash < y->hash);
 }
@@ -196,6 +197,24 @@ void builder_note(const struct launch_list *list)
     if (changed) save(list->device);
 }
 
+void builder_load(const struct launch_list *list)
+{
+    struct forms forms = { 0 };
+    if (!in_use(list->device)) return;
+    bool known = forms_find(list, &forms) == TUTTI_OK;
+    struct program_request *requests = known ? memory_new(forms.count + 1, sizeof(*requests)) : NULL;
+    int count = 0;
+    for (size_t i = 0; i < forms.count && requests; i++) {
+        const struct launch *launch = forms.list[i].launch;
+        known &= !forms.list[i].missing;
+        if (i > 0 && forms.list[i].program == forms.list[i - 1].program) continue;
+        requests[count++] = (struct program_request) { launch->source, launch->options };
+    }
+    if (known && count > 0) programs_load_ahead(list->device, requests, count);
+    free(requests);
+    free(forms.list);
+}
+
 /* The next program at or after *from of which a form is missing: its forms are first .. *from - 1. */
 static bool next_unit(const struct forms *forms, size_t *from, size_t *first)
 {
@@ -223,6 +242,7 @@ struct helper {
     int socket;         /* -1: gone */
     bool busy;          /* with a unit, not only with its start */
     size_t first, last; /* forms of the unit: until before last */
+    double since;       /* when it was given it */
 };
 
 struct helpers {
@@ -392,10 +412,16 @@ static void attend(struct helpers *helpers, struct helper *helper, void (*progre
     }
     for (size_t i = helper->first; helper->busy && what == BUILDER_DONE && i < helper->last; i++)
         if (helpers->forms->list[i].missing) learn(helpers->device->builder, helpers->forms->list[i].hash);
+    if (helper->busy) {
+        const struct launch *launch = helpers->forms->list[helper->first].launch;
+        log_debug(&helpers->device->runtime->log, "compiled '%s' (%s), %d kernels, in %.0f ms", launch->source,
+            launch->options, (int)(helper->last - helper->first), 1e3 * (clock_seconds() - helper->since));
+    }
     helpers->built += helper->busy;
     if (helper->busy && progress) progress(user, helpers->built, helpers->total);
     helper->busy = next_unit(helpers->forms, &helpers->next, &helper->first);
     helper->last = helpers->next;
+    helper->since = clock_seconds();
     if (!helper->busy || !send_unit(helpers, helper)) helper_end(helper);
 }
 
@@ -422,9 +448,8 @@ static bool driver_forgot(const struct launch_list *list, const struct forms *fo
 {
     const struct launch *launch = forms->list[0].launch;
     const struct program_request request = { launch->source, launch->options };
-    double start = clock_seconds();
     tutti_status status = program_build_all(list->device, &request, 1, NULL, NULL);
-    return status == TUTTI_OK && clock_seconds() - start > LOADED_WITHIN;
+    return status == TUTTI_OK && program_seconds(list->device, &request) > PROGRAM_LOADED_WITHIN;
 }
 
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;

@@ -15,13 +15,24 @@ struct program {
     const char *source; /* the embedded text's own name: static */
     char *options;
     cl_program program;
+    double seconds; /* that building took */
     bool from_cache, saved;
+};
+
+/* What a thread loads ahead. */
+struct ahead {
+    pthread_t thread;
+    bool running, stop;               /* the thread is there to be waited for; is to end */
+    struct program_request *requests; /* the texts of their options are copies */
+    int count, next;                  /* those from next on are still to be loaded, or in work */
 };
 
 struct programs {
     pthread_mutex_t lock;
     struct program *list;
     size_t count, capacity;
+    struct ahead ahead;
+    pthread_cond_t loaded; /* ahead.next has changed */
 };
 
 static const struct kernel_text *text_of(const char *name)
@@ -42,18 +53,34 @@ tutti_status programs_new(struct device *device)
     struct programs *programs = memory_new(1, sizeof(*programs));
     if (!programs) return TUTTI_NO_MEMORY;
     pthread_mutex_init(&programs->lock, NULL);
+    pthread_cond_init(&programs->loaded, NULL);
     device->programs = programs;
     return TUTTI_OK;
+}
+
+/* Without what it has not begun with. */
+static void ahead_end(struct programs *programs)
+{
+    struct ahead *ahead = &programs->ahead;
+    pthread_mutex_lock(&programs->lock);
+    ahead->stop = true;
+    pthread_mutex_unlock(&programs->lock);
+    if (ahead->running) pthread_join(ahead->thread, NULL);
+    for (int i = 0; i < ahead->count; i++) free((char *)ahead->requests[i].options);
+    free(ahead->requests);
+    *ahead = (struct ahead) { 0 };
 }
 
 void programs_free(struct device *device)
 {
     struct programs *programs = device->programs;
     if (!programs) return;
+    ahead_end(programs);
     for (size_t i = 0; i < programs->count; i++) {
         clReleaseProgram(programs->list[i].program);
         free(programs->list[i].options);
     }
+    pthread_cond_destroy(&programs->loaded);
     pthread_mutex_destroy(&programs->lock);
     free(programs->list);
     free(programs);
@@ -172,8 +199,9 @@ static tutti_status build(struct device *device, const struct program_request *r
             status = build_with_header(device, request, text->text, &made->program);
         if (status != TUTTI_OK) goto done;
     }
+    made->seconds = clock_seconds() - start;
     log_debug(&device->runtime->log, "%s '%s' (%s) in %.0f ms", made->from_cache ? "loaded" : "built", request->source,
-        options, 1e3 * (clock_seconds() - start));
+        options, 1e3 * made->seconds);
 done:
     free(options);
     if (status != TUTTI_OK) free(made->options);
@@ -254,6 +282,75 @@ static bool equal(const struct program_request *a, const struct program_request 
     return !strcmp(a->source, b->source) && !strcmp(a->options ? a->options : "", b->options ? b->options : "");
 }
 
+/* The lock is held. */
+static bool is_pending(const struct ahead *ahead, const struct program_request *request)
+{
+    for (int i = ahead->next; i < ahead->count; i++)
+        if (equal(&ahead->requests[i], request)) return true;
+    return false;
+}
+
+/* False: what is left is not worth it, or cannot be. A failure shows again when the program is needed. */
+static bool load_one(struct device *device, const struct program_request *request)
+{
+    struct program made = { 0 };
+    if (build(device, request, &made) != TUTTI_OK) return false;
+    const double seconds = made.seconds;
+    return keep(device->programs, request, &made) == TUTTI_OK && seconds <= PROGRAM_LOADED_WITHIN;
+}
+
+static void *load(void *argument)
+{
+    struct device *device = argument;
+    struct programs *programs = device->programs;
+    struct ahead *ahead = &programs->ahead;
+    pthread_mutex_lock(&programs->lock);
+    while (!ahead->stop && ahead->next < ahead->count) {
+        const struct program_request *request = &ahead->requests[ahead->next];
+        if (!find(programs, request)) {
+            pthread_mutex_unlock(&programs->lock);
+            const bool good = load_one(device, request);
+            pthread_mutex_lock(&programs->lock);
+            ahead->stop |= !good;
+        }
+        ahead->next++;
+        pthread_cond_broadcast(&programs->loaded);
+    }
+    ahead->next = ahead->count;
+    pthread_cond_broadcast(&programs->loaded);
+    pthread_mutex_unlock(&programs->lock);
+    return NULL;
+}
+
+void programs_load_ahead(struct device *device, const struct program_request *requests, int count)
+{
+    struct programs *programs = device->programs;
+    struct ahead *ahead = &programs->ahead;
+    ahead_end(programs);
+    struct program_request *copies = memory_new((size_t)count, sizeof(*copies));
+    if (!copies) return;
+    pthread_mutex_lock(&programs->lock);
+    for (ahead->requests = copies; ahead->count < count; ahead->count++) {
+        const struct program_request *given = &requests[ahead->count];
+        char *options = memory_copy_text(given->options ? given->options : "");
+        if (!options) break;
+        copies[ahead->count] = (struct program_request) { given->source, options };
+    }
+    ahead->running = !pthread_create(&ahead->thread, NULL, load, device);
+    if (!ahead->running) ahead->next = ahead->count;
+    pthread_mutex_unlock(&programs->lock);
+}
+
+double program_seconds(struct device *device, const struct program_request *request)
+{
+    struct programs *programs = device->programs;
+    pthread_mutex_lock(&programs->lock);
+    const struct program *program = find(programs, request);
+    const double seconds = program ? program->seconds : 0;
+    pthread_mutex_unlock(&programs->lock);
+    return seconds;
+}
+
 tutti_status program_build_all(struct device *device, const struct program_request *requests, int count,
     void (*progress)(void *user, int built, int total), void *user)
 {
@@ -262,6 +359,8 @@ tutti_status program_build_all(struct device *device, const struct program_reque
     building.requests = memory_new((size_t)count, sizeof(*building.requests));
     if (!building.requests) return TUTTI_NO_MEMORY;
     pthread_mutex_lock(&programs->lock);
+    for (int i = 0; i < count; i++)
+        while (is_pending(&programs->ahead, &requests[i])) pthread_cond_wait(&programs->loaded, &programs->lock);
     for (int i = 0; i < count; i++) {
         bool known = find(programs, &requests[i]) != NULL;
         for (int j = 0; j < building.count && !known; j++) known = equal(building.requests[j], &requests[i]);

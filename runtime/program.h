@@ -19,6 +19,13 @@ char *program_options(const struct device *device, const struct program_request 
  * progress may be NULL; it is called from the threads that build, one call at a time. */
 tutti_status program_build_all(struct device *device, const struct program_request *requests, int count,
     void (*progress)(void *user, int built, int total), void *user);
+/* Begins to build them in a thread of its own, one after another, and returns; whoever needs one of them meanwhile
+ * waits for it. For programs that the driver has in its cache: the first one that takes longer than that ends it. */
+void programs_load_ahead(struct device *device, const struct program_request *requests, int count);
+/* Seconds that building took; 0 where it is not built. */
+double program_seconds(struct device *device, const struct program_request *request);
+/* A program that a driver has in its cache is loaded in a tenth of this, and compiled in thrice this. */
+#define PROGRAM_LOADED_WITHIN 0.25
 /* A new kernel object, the caller's; builds the program where needed. */
 tutti_status program_kernel(
     struct device *device, const struct program_request *request, const char *kernel, cl_kernel *made);

@@ -1,6 +1,7 @@
 #include "train/replica.h"
 
 #include "base/memory.h"
+#include "plan/ahead.h"
 #include "plan/tune.h"
 #include "runtime/builder.h"
 #include "train/trainer.h"
@@ -395,6 +396,14 @@ tutti_status replica_measure(struct replica *replica, int64_t samples)
         samples > 0 && !replica->trainer->automatic && !replica->trainer->world ? samples : replica->trainer->batch;
     const int64_t limit = replica->trainer->micro_batch;
     return find_capacity(replica, limit > 0 && limit < share ? limit : share, share);
+}
+
+void replica_load_ahead(struct replica *replica, int64_t samples)
+{
+    if (samples == 0) return;
+    const int64_t each = divide_up(samples, divide_up(samples, replica->capacity));
+    const struct plan_options options = replica_options(replica, trains(replica) ? PLAN_TRAIN : PLAN_INFER, each);
+    plan_load_ahead(replica->device, replica->trainer->network, &options);
 }
 
 tutti_status replica_plan_first(struct replica *replica, int64_t samples)

@@ -116,6 +116,7 @@ struct replica {
 tutti_status replica_tune(struct replica *replica, int64_t samples);
 tutti_status replica_measure(struct replica *replica, int64_t samples);
 tutti_status replica_init(struct replica *replica);
+void replica_load_ahead(struct replica *replica, int64_t samples); /* the programs of that first plan */
 tutti_status replica_plan_first(struct replica *replica, int64_t samples);
 tutti_status replica_thread(struct replica *replica);
 /* False where its thread is stuck in the driver: then nothing is freed, ever. */

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,8 +90,6 @@ static tutti_status make_arenas(tutti_trainer *trainer)
     const tutti_network *network = trainer->network;
     trainer->parameters = memory_new((size_t)network->total_floats, sizeof(float));
     if (!trainer->parameters) return TUTTI_NO_MEMORY;
-    const tutti_status status = network_initialise(network, trainer->seed, trainer->parameters);
-    if (status != TUTTI_OK) return status;
     trainer->version = 1;
     if (!trainer->exchange || trainer->loss == TUTTI_LOSS_NONE) return TUTTI_OK;
     trainer->gradients = memory_new((size_t)network->total_floats, sizeof(float));
@@ -109,6 +108,7 @@ static tutti_status build(struct replica *replica, void *argument)
     tutti_status status = TUTTI_OK;
     if (replica->trainer->tune) TRY(replica_tune(replica, *samples));
     TRY(replica_measure(replica, *samples));
+    replica_load_ahead(replica, *samples);
     TRY(replica_init(replica));
     TRY(replica_plan_first(replica, *samples));
 done:
@@ -132,6 +132,34 @@ static tutti_status make_replicas(tutti_trainer *trainer)
     }
 done:
     return status;
+}
+
+/* The parameters' initial values, in a thread of their own. */
+struct values {
+    tutti_trainer *trainer;
+    tutti_status status;
+    char message[512];
+};
+
+static void *make_values(void *argument)
+{
+    struct values *values = argument;
+    const tutti_trainer *trainer = values->trainer;
+    values->status = network_initialise(trainer->network, trainer->seed, trainer->parameters);
+    if (values->status != TUTTI_OK) snprintf(values->message, sizeof(values->message), "%s", status_message());
+    return NULL;
+}
+
+/* Both at once: the drivers load programs by one core, and no replica looks at the values before the first step. */
+static tutti_status make_values_and_replicas(tutti_trainer *trainer)
+{
+    struct values values = { .trainer = trainer };
+    pthread_t thread;
+    const bool beside = !pthread_create(&thread, NULL, make_values, &values);
+    if (!beside) make_values(&values);
+    const tutti_status status = make_replicas(trainer);
+    if (beside) pthread_join(thread, NULL);
+    return status == TUTTI_OK && values.status != TUTTI_OK ? fail(values.status, "%s", values.message) : status;
 }
 
 /* What is asked for; nothing is made yet. */
@@ -159,7 +187,7 @@ static tutti_status make_all(tutti_trainer *trainer)
     tutti_status status = TUTTI_OK;
     TRY(make_arenas(trainer));
     if (trainer->exchange) TRY(thread_pool_new(&trainer->pool, trainer->runtime->threads));
-    TRY(make_replicas(trainer));
+    TRY(make_values_and_replicas(trainer));
     if (trainer->automatic) TRY(adapt_open(trainer));
     if (trainer->automatic) TRY(journal_open(trainer));
 done:

@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "runtime/builder.h"
 #include "runtime/memory.h"
+#include "runtime/program.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -139,6 +140,33 @@ START_TEST(known_kernels_are_known_to_the_next_process)
 }
 END_TEST
 
+/* By itself, whether or not anybody asks for them, and not past the end of the device. */
+START_TEST(known_programs_are_loaded_ahead)
+{
+    const struct program_request last = { "check", "-DBUILDER=5" };
+    struct device *device = begin(2);
+    struct launch_list list;
+    make_launches(device, &list, NULL, NULL);
+    builder_load(&list); /* nothing is known yet */
+    poll(NULL, 0, 50);
+    ck_assert(program_seconds(device, &last) == 0);
+    launch_list_free(&list);
+    run_launches(device);
+    device_end(device);
+    for (int wait = 0; wait < 3; wait++) {
+        device = begin(2);
+        make_launches(device, &list, NULL, NULL);
+        builder_load(&list);
+        launch_list_free(&list);
+        for (int tries = 0; wait == 1 && tries < 6000 && program_seconds(device, &last) == 0; tries++)
+            poll(NULL, 0, 10);
+        if (wait == 1) ck_assert(program_seconds(device, &last) > 0);
+        if (wait > 0) run_launches(device);
+        device_end(device);
+    }
+}
+END_TEST
+
 /* What a kernel does to a helper's memory, and a program that does not build, hurt the helper alone. */
 START_TEST(bad_programs_hurt_nobody)
 {
@@ -240,6 +268,7 @@ Suite *builder_suite(void)
     tcase_add_checked_fixture(tests, folder_begin, folder_end);
     tcase_add_test(tests, helpers_compile_ahead);
     tcase_add_test(tests, known_kernels_are_known_to_the_next_process);
+    tcase_add_test(tests, known_programs_are_loaded_ahead);
     tcase_add_test(tests, bad_programs_hurt_nobody);
     tcase_add_loop_test(
         tests, strange_helpers_cost_time_only, 0, (int)(sizeof(strange_helpers) / sizeof(strange_helpers[0])));
