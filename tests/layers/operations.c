@@ -72,6 +72,8 @@ static struct setting {
 } settings[] = { { NULL, NULL, NULL }, { "gpu", NULL, NULL }, { NULL, "8", NULL }, { NULL, "4", NULL } };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
+enum { MESSAGE = 3000 }; /* bytes of a case's problems that are shown: Check ends the program at messages above 8 KB */
+
 static void run_choice(
     const struct expectation *e, struct device *device, const char *force, struct text *problems, struct text *others)
 {
@@ -138,7 +140,7 @@ START_TEST(test_entry)
     struct text problems = { 0 };
     bool good = run_entry(&entries[_i], &problems);
     char *text = text_take(&problems);
-    if (!good) ck_abort_msg("%s\n%s", entries[_i].line, text ? text : "it could not run");
+    if (!good) ck_abort_msg("%s\n%.*s", entries[_i].line, MESSAGE, text ? text : "it could not run");
     free(text);
 }
 END_TEST

@@ -78,7 +78,7 @@ static const char *const cases[] = {
     "dense n19 k21 units67 act1 then35",
     "dense n9 k5 units33 act3 low0.25 then530",
     "dense n24 k18 units32 rows2 act5 then16",
-    "dense n17 k6 units20 act2 low0 high6 nobias1 then9",
+    "dense n17 k6 units20 act2 low-0.5 high6.5 nobias1 then9",
     NULL,
 };
 
