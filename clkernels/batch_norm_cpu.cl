@@ -117,15 +117,16 @@ INLINE void moments(VF s, VF q, VF shift, float M, float epsilon, VF *mean, VF *
     *rstd = 1.0f / sqrt(*var + epsilon);
 }
 
-/* The statistics' outputs. The variance of the running statistics is the unbiased one; with a single value there is none,
- * and 0 stands for it. scale: samples * loss_scale, this part's weight in the whole batch. */
-INLINE void finish(VF mean, VF rstd, VF var, float M, float scale, global float *save_mean, global float *save_rstd,
+/* The statistics' outputs. The variance of the running statistics is the unbiased one of the M values that the mean is of;
+ * with a single value there is none, and 0 stands for it. scale: samples * loss_scale, this part's weight in the whole
+ * batch. */
+INLINE void finish(VF mean, VF rstd, VF var, VF M, float scale, global float *save_mean, global float *save_rstd,
     global float *batch_mean, global float *batch_var, int cb, int C)
 {
     channels_store(mean, save_mean, cb, C);
     channels_store(rstd, save_rstd, cb, C);
     channels_store(mean * scale, batch_mean, cb, C);
-    channels_store(var * (M / fmax(M - 1.0f, 1.0f) * scale), batch_var, cb, C);
+    channels_store(var * (M / fmax(M - 1.0f, (VF)(1.0f)) * scale), batch_var, cb, C);
 }
 
 TASK void bn_forward(global const in0_t *x, ADD_PARAMETER global out0_t *y, global const float *gamma,
@@ -137,7 +138,7 @@ TASK void bn_forward(global const in0_t *x, ADD_PARAMETER global out0_t *y, glob
     VF shift = LOAD_AS(IN0_TYPE, (size_t)cb * HW, x), s, q, mean, rstd, var;
     sums(x, 0, N * HW, CB, cb, HW, shift, &s, &q);
     moments(s, q, shift, M, epsilon, &mean, &rstd, &var);
-    finish(mean, rstd, var, M, N * constants->loss_scale, save_mean, save_rstd, batch_mean, batch_var, cb, C);
+    finish(mean, rstd, var, (VF)(M), N * constants->loss_scale, save_mean, save_rstd, batch_mean, batch_var, cb, C);
     VF a = channels_load(gamma, cb, C) * rstd;
     apply(x, ADD_ARGUMENT y, 0, N * HW, CB, cb, HW, a, fma(-mean, a, channels_load(beta, cb, C)));
 }
@@ -148,7 +149,7 @@ TASK void bn_forward(global const in0_t *x, ADD_PARAMETER global out0_t *y, glob
     const int p0 = (int)((long)N * HW * part / parts), p1 = (int)((long)N * HW * (part + 1) / parts);
 
 /* statistics: [parts][3][CB * V], the count, mean and sum of squared deviations of each part. They come from bn_stats, or
- * from the kernel that made x. */
+ * from the kernel that made x; or they are one part, of the samples of all devices (batch_norm_meeting.cl). */
 TASK void bn_stats(global const in0_t *x, global float *statistics, int N, int CB, int HW)
 {
     PART
@@ -162,7 +163,7 @@ TASK void bn_stats(global const in0_t *x, global float *statistics, int N, int C
 
 /* All parts' mean and variance (Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample
  * variances", 1979). */
-INLINE void join_parts(global const float *statistics, int parts, int CB, int cb, VF *mean, VF *var)
+INLINE void join_parts(global const float *statistics, int parts, int CB, int cb, VF *mean, VF *var, VF *M)
 {
     VF count = (VF)(0.0f), m = (VF)(0.0f), q = (VF)(0.0f);
     for (int p = 0; p < parts; p++) {
@@ -174,6 +175,7 @@ INLINE void join_parts(global const float *statistics, int parts, int CB, int cb
     }
     *mean = m;
     *var = fmax(q / count, (VF)(0.0f));
+    *M = count;
 }
 
 TASK void bn_apply(global const in0_t *x, ADD_PARAMETER global out0_t *y, global const float *gamma,
@@ -182,11 +184,11 @@ TASK void bn_apply(global const in0_t *x, ADD_PARAMETER global out0_t *y, global
     int HW, int C, float epsilon, int statistics_parts)
 {
     PART
-    VF mean, var;
-    join_parts(statistics, statistics_parts, CB, cb, &mean, &var);
+    VF mean, var, M;
+    join_parts(statistics, statistics_parts, CB, cb, &mean, &var, &M);
     const VF rstd = 1.0f / sqrt(var + epsilon);
     if (part == 0)
-        finish(mean, rstd, var, (float)N * HW, N * constants->loss_scale, save_mean, save_rstd, batch_mean, batch_var, cb, C);
+        finish(mean, rstd, var, M, N * constants->loss_scale, save_mean, save_rstd, batch_mean, batch_var, cb, C);
     VF a = channels_load(gamma, cb, C) * rstd;
     apply(x, ADD_ARGUMENT y, p0, p1, CB, cb, HW, a, fma(-mean, a, channels_load(beta, cb, C)));
 }
@@ -243,7 +245,8 @@ INLINE void reduce(TENSORS, int p0, int p1, int CB, int cb, int HW, VF mean, VF 
     *sum_gx = xt;
 }
 
-/* statistics: [parts][2][CB * V], from bn_reduce, or from the kernel that made g (MASK 0 then: it has been applied). */
+/* statistics: [parts][2][CB * V], from bn_reduce, or from the kernel that made g (MASK 0 then: it has been applied); or
+ * one part, this device's share of the sums over all devices. */
 #define SUM_PARTS(s, q)                                                                                                \
     VF s = (VF)(0.0f), q = (VF)(0.0f);                                                                                 \
     for (int p = 0; p < statistics_parts; p++) {                                                                       \

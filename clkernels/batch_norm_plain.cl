@@ -2,7 +2,8 @@
  * The formulas are those of batch_norm_cpu.cl. Launched by layers/batch_norm_plain.c:
  *
  *   plain_stats, plain_reduce   sums over a part of the N HW positions. A group of GROUP work-items takes WIDE channels
- *                               (get_group_id(0)) and one of the parts (get_group_id(1)); partial: [parts][2][C]
+ *                               (get_group_id(0)) and one of the parts (get_group_id(1)); partial: [parts][3][C], count,
+ *                               mean and sum of squared deviations, and [parts][2][C]
  *   plain_finish, plain_finish_gradient   one work-item per channel: adds the parts in order
  *   plain_apply, plain_dx, plain_inference   one work-item per float, of `floats`
  *
@@ -25,7 +26,8 @@
 #endif
 #define LANES (GROUP / WIDE)
 
-/* Sums s and q over the lanes of each channel; valid in the work-items with lane 0. */
+/* Sums s and q over the lanes of each channel; valid in the work-items with lane 0, those of FIRST_LANE. */
+#define FIRST_LANE (item < WIDE && c < C)
 #define SUM_LANES(s, q)                                                                                                \
     local float tree_s[GROUP], tree_q[GROUP];                                                                          \
     tree_s[item] = s;                                                                                                  \
@@ -38,10 +40,8 @@
         }                                                                                                              \
         barrier(CLK_LOCAL_MEM_FENCE);                                                                                  \
     }                                                                                                                  \
-    if (item < WIDE && c < C) {                                                                                        \
-        partial[(part * 2) * C + c] = tree_s[item];                                                                    \
-        partial[(part * 2 + 1) * C + c] = tree_q[item];                                                                \
-    }
+    s = tree_s[item];                                                                                                  \
+    q = tree_q[item];
 
 /* This work-item's channel and its positions p of the part: o is where x[p] lies. */
 #define PART                                                                                                           \
@@ -56,7 +56,7 @@
 kernel void plain_stats(global const float *x, global float *partial, int N, int C, int HW)
 {
     PART
-    const float shift = c < C ? x[(size_t)c * HW] : 0.0f;
+    const float shift = c < C ? x[(size_t)c * HW] : 0.0f, count = (float)(last - first);
     float s = 0.0f, q = 0.0f;
     FOR_POSITIONS
         const float d = x[o] - shift;
@@ -64,21 +64,28 @@ kernel void plain_stats(global const float *x, global float *partial, int N, int
         q = fma(d, d, q);
     }
     SUM_LANES(s, q)
+    if (!FIRST_LANE) return;
+    partial[(part * 3) * C + c] = count;
+    partial[(part * 3 + 1) * C + c] = shift + s / count;
+    partial[(part * 3 + 2) * C + c] = q - s * s / count;
 }
 
-kernel void plain_finish(global const float *x, global const step_constants *constants, global const float *partial,
-    global float *save_mean, global float *save_rstd, global float *batch_mean, global float *batch_var, int N, int C,
-    int HW, int parts, float epsilon)
+/* Joins the parts as batch_norm_cpu.cl does. The running variance is the unbiased one of the M values that count: those of
+ * all devices, where they met. */
+kernel void plain_finish(global const step_constants *constants, global const float *partial, global float *save_mean,
+    global float *save_rstd, global float *batch_mean, global float *batch_var, int N, int C, int parts, float epsilon)
 {
     const int c = get_global_id(0);
     if (c >= C) return;
-    float s = 0.0f, q = 0.0f;
+    float M = 0.0f, mean = 0.0f, squares = 0.0f;
     for (int p = 0; p < parts; p++) {
-        s += partial[(p * 2) * C + c];
-        q += partial[(p * 2 + 1) * C + c];
+        const float more = partial[(p * 3) * C + c], both = M + more;
+        const float d = partial[(p * 3 + 1) * C + c] - mean, w = more / both;
+        mean = fma(d, w, mean);
+        squares += fma(d * d, M * w, partial[(p * 3 + 2) * C + c]);
+        M = both;
     }
-    const float M = (float)N * HW, d = s / M, var = fmax(q / M - d * d, 0.0f), mean = x[(size_t)c * HW] + d;
-    const float scale = N * constants->loss_scale;
+    const float var = fmax(squares / M, 0.0f), scale = N * constants->loss_scale;
     save_mean[c] = mean;
     save_rstd[c] = 1.0f / sqrt(var + epsilon);
     if (batch_mean) batch_mean[c] = mean * scale;
@@ -143,6 +150,9 @@ kernel void plain_reduce(global const float *x, global const float *dy, global c
 #endif
     }
     SUM_LANES(sum_g, sum_gx)
+    if (!FIRST_LANE) return;
+    partial[(part * 2) * C + c] = sum_g;
+    partial[(part * 2 + 1) * C + c] = sum_gx;
 }
 
 /* dx = gamma rstd g + m x + c: writes m and c as [2][C] behind the partial sums. */

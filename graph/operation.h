@@ -30,6 +30,8 @@ struct problem {
     bool training;
     bool exact; /* --exact: no Winograd */
     bool bf16;  /* --precision bf16: values may be stored so, see plan/storage.c */
+    bool
+        meets; /* --sync-batchnorm: these are not all samples of the batch; statistics are exchanged (launch_meeting) */
 };
 
 /* Where the values of a problem lie. */
@@ -105,6 +107,8 @@ struct operation {
      * operands. */
     double (*flops)(const struct problem *problem);
     double (*bytes)(const struct problem *problem);
+    /* In training, each sample's result depends on the others of the batch. */
+    bool whole_batch;
     /* Only moves names about: the output is the input's memory (reshape, flatten). No launches; plain layout. */
     bool alias;
 };

@@ -341,6 +341,11 @@ typedef struct tutti_training {
     int64_t average_every; /* with several ranks: 0, gradients are summed in every step; K, each rank trains by itself
                               and the parameters and optimizer states are averaged after every K steps, weighted by
                               samples (McMahan et al. 2017): less exact, for slow links */
+    /* Several devices: batch normalisation's statistics are over the whole batch and not over each device's part of it,
+     * forward and backward, so that any division of it trains as one device does, up to rounding. The devices wait for
+     * each other at each such layer. There are no micro-batches then: a batch that does not fit the memory of all
+     * devices together is refused (TUTTI_DEVICE_MEMORY); so are several ranks (TUTTI_INVALID). */
+    bool sync_batchnorm;
     uint64_t reserved[4];
 } tutti_training;
 

@@ -34,6 +34,24 @@ unsigned batch_norm_gradient_epilogues(const struct problem *problem)
     return EPILOGUE_ADD | (mask ? EPILOGUE_ACTIVATION : 0);
 }
 
+void batch_norm_meet(const struct problem *problem, struct launch_list *list, enum meeting_kind kind, cl_mem statistics,
+    int64_t parts, int64_t stride, cl_mem joined)
+{
+    int64_t channels = problem->inputs[0]->shape.sizes[1];
+    if (parts > 1 || statistics != joined) {
+        struct launch *launch =
+            launch_add(list, "batch_norm_meeting", kind == MEETING_MOMENTS ? "join_moments" : "join_sums", "%s", "");
+        launch_buffer(launch, statistics);
+        launch_buffer(launch, joined);
+        launch_int(launch, parts);
+        launch_int(launch, stride);
+        size_t group = group_size(problem->device, 64);
+        launch_grid(launch, 1, size_round_up((size_t)stride, group), 1, 1, group, 1, 1);
+        launch_work(launch, 0, 8.0 * (double)(parts * stride));
+    }
+    launch_meeting(list, kind, joined, channels, stride);
+}
+
 /* Each output is written after its own input was read for the last time. */
 bool batch_norm_in_place(const struct problem *problem, int input)
 {
@@ -188,6 +206,7 @@ static const struct implementation *const fold_implementations[] = { &fold_plain
 
 const struct operation operation_batch_norm = {
     .name = "batch_norm",
+    .whole_batch = true,
     .infer = infer,
     .gradient = gradient,
     .implementations = forward_implementations,

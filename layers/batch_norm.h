@@ -33,6 +33,11 @@ unsigned batch_norm_gradient_epilogues(const struct problem *problem);
 bool batch_norm_in_place(const struct problem *problem, int input);
 bool batch_norm_gradient_in_place(const struct problem *problem, int input);
 
+/* Joins the statistics of all parts, [parts][numbers][stride], to one in `joined`, which may be the same buffer, and
+ * has the devices meet there. */
+void batch_norm_meet(const struct problem *problem, struct launch_list *list, enum meeting_kind kind, cl_mem statistics,
+    int64_t parts, int64_t stride, cl_mem joined);
+
 extern const struct implementation batch_norm_cpu_forward, batch_norm_cpu_gradient, batch_norm_cpu_inference;
 extern const struct implementation batch_norm_plain_forward, batch_norm_plain_gradient, batch_norm_plain_inference;
 

@@ -94,16 +94,36 @@ static size_t bytes_of_parts(const struct problem *problem, const struct work *w
     return (size_t)(work->parts * numbers * work->blocks * problem->device->vector_width) * sizeof(float);
 }
 
+/* Own statistics of several parts, or those of all parts for the devices to meet at. */
+static size_t workspace(const struct problem *problem, struct work work, int64_t numbers)
+{
+    if (problem->inputs[STATISTICS_INPUT]) work.parts = 1;
+    return work.parts == 1 && !problem->meets ? 0 : bytes_of_parts(problem, &work, numbers);
+}
+
 static size_t forward_workspace(const struct problem *problem)
 {
-    struct work work = forward_work(problem);
-    return work.parts == 1 || problem->inputs[NORM_STATISTICS] ? 0 : bytes_of_parts(problem, &work, 3);
+    return workspace(problem, forward_work(problem), 3);
 }
 
 static size_t gradient_workspace(const struct problem *problem)
 {
-    struct work work = gradient_work(problem);
-    return work.parts == 1 || problem->inputs[GRADIENT_STATISTICS] ? 0 : bytes_of_parts(problem, &work, 2);
+    return workspace(problem, gradient_work(problem), 2);
+}
+
+/* The statistics that both directions go on with, given or made in so many parts. */
+struct statistics {
+    cl_mem buffer; /* NULL: one task makes and uses them */
+    int64_t parts;
+};
+
+static void meet(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    const struct work *work, enum meeting_kind kind, struct statistics *statistics)
+{
+    if (!problem->meets) return;
+    batch_norm_meet(problem, list, kind, statistics->buffer, statistics->parts,
+        work->blocks * problem->device->vector_width, operands->workspace);
+    *statistics = (struct statistics) { operands->workspace, 1 };
 }
 
 static void sizes_and_tasks(struct launch *launch, const struct work *work, double tensors)
@@ -120,51 +140,56 @@ static void sizes_and_tasks(struct launch *launch, const struct work *work, doub
 /* ---------------------------------------------------------------------------------------------- forward ---- */
 
 static void forward_launch(const struct problem *problem, const struct operands *operands, struct launch_list *list,
-    const struct work *work, cl_mem statistics, int64_t statistics_parts)
+    const struct work *work, const struct statistics *statistics)
 {
     char options[EPILOGUE_OPTIONS], elements[ELEMENT_OPTIONS];
     const struct epilogue *epilogue = &problem->node->epilogue;
-    struct launch *launch =
-        launch_add(list, "batch_norm_cpu", statistics ? "bn_apply" : "bn_forward", "-DSTREAM=%d %s%s", work->stream,
-            epilogue_options(epilogue, options, sizeof options), element_options(problem, elements, sizeof elements));
+    struct launch *launch = launch_add(list, "batch_norm_cpu", statistics->buffer ? "bn_apply" : "bn_forward",
+        "-DSTREAM=%d %s%s", work->stream, epilogue_options(epilogue, options, sizeof options),
+        element_options(problem, elements, sizeof elements));
     launch_buffer(launch, operands->inputs[NORM_X]);
     if (epilogue->add != NO_VALUE) launch_buffer(launch, operands->add);
     launch_buffer(launch, operands->outputs[NORM_Y]);
     launch_buffer(launch, operands->inputs[NORM_GAMMA]);
     launch_buffer(launch, operands->inputs[NORM_BETA]);
     launch_buffer(launch, operands->inputs[NORM_CONSTANTS]);
-    if (statistics) launch_buffer(launch, statistics);
+    if (statistics->buffer) launch_buffer(launch, statistics->buffer);
     for (int i = NORM_SAVED_MEAN; i <= NORM_BATCH_VAR; i++) launch_buffer(launch, operands->outputs[i]);
     sizes_and_tasks(launch, work, epilogue->add != NO_VALUE ? 3 : 2);
     launch_float(launch, (double)problem->node->attributes.epsilon);
-    if (statistics) launch_int(launch, statistics_parts);
+    if (statistics->buffer) launch_int(launch, statistics->parts);
+}
+
+static void statistics_launch(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list, const struct work *work)
+{
+    char options[EPILOGUE_OPTIONS], elements[ELEMENT_OPTIONS]; /* of one program with bn_apply */
+    struct launch *launch = launch_add(list, "batch_norm_cpu", "bn_stats", "-DSTREAM=%d %s%s", work->stream,
+        epilogue_options(&problem->node->epilogue, options, sizeof options),
+        element_options(problem, elements, sizeof elements));
+    launch_buffer(launch, operands->inputs[NORM_X]);
+    launch_buffer(launch, operands->workspace);
+    launch_int(launch, work->n);
+    launch_int(launch, work->blocks);
+    launch_int(launch, work->pixels);
+    launch_tasks(launch, (size_t)work->blocks, (size_t)work->parts, 1);
+    launch_work(launch, 0, 4.0 * (double)work->n * (double)work->c * (double)work->pixels);
 }
 
 static void emit_forward(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct work work = forward_work(problem);
+    struct statistics statistics = { NULL, work.parts };
     if (problem->inputs[NORM_STATISTICS]) {
         work.parts = parts_for(&work, TASKS * (int64_t)problem->device->units);
-        forward_launch(problem, operands, list, &work, operands->inputs[NORM_STATISTICS],
-            problem->inputs[NORM_STATISTICS]->shape.sizes[0]);
-        return;
+        statistics.buffer = operands->inputs[NORM_STATISTICS];
+        statistics.parts = problem->inputs[NORM_STATISTICS]->shape.sizes[0];
+    } else if (work.parts > 1 || problem->meets) {
+        statistics_launch(problem, operands, list, &work);
+        statistics.buffer = operands->workspace;
     }
-    if (work.parts == 1) {
-        forward_launch(problem, operands, list, &work, NULL, 0);
-        return;
-    }
-    char options[EPILOGUE_OPTIONS], elements[ELEMENT_OPTIONS]; /* of one program with bn_apply */
-    struct launch *launch = launch_add(list, "batch_norm_cpu", "bn_stats", "-DSTREAM=%d %s%s", work.stream,
-        epilogue_options(&problem->node->epilogue, options, sizeof options),
-        element_options(problem, elements, sizeof elements));
-    launch_buffer(launch, operands->inputs[NORM_X]);
-    launch_buffer(launch, operands->workspace);
-    launch_int(launch, work.n);
-    launch_int(launch, work.blocks);
-    launch_int(launch, work.pixels);
-    launch_tasks(launch, (size_t)work.blocks, (size_t)work.parts, 1);
-    launch_work(launch, 0, 4.0 * (double)work.n * (double)work.c * (double)work.pixels);
-    forward_launch(problem, operands, list, &work, operands->workspace, work.parts);
+    meet(problem, operands, list, &work, MEETING_MOMENTS, &statistics);
+    forward_launch(problem, operands, list, &work, &statistics);
 }
 
 static void emit_inference(const struct problem *problem, const struct operands *operands, struct launch_list *list)
@@ -210,21 +235,24 @@ static struct launch *gradient_launch(const struct problem *problem, const struc
 static void emit_gradient(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct work work = gradient_work(problem);
-    const struct value *given = problem->inputs[GRADIENT_STATISTICS];
+    struct statistics statistics = { NULL, work.parts };
     double inputs = problem->inputs[GRADIENT_Y] ? 3 : 2, kept = problem->outputs[GRADIENT_DADD] ? 1 : 0;
-    cl_mem statistics = given ? operands->inputs[GRADIENT_STATISTICS] : work.parts > 1 ? operands->workspace : NULL;
-    if (statistics && !given) {
-        struct launch *reduce = gradient_launch(problem, operands, list, "bn_reduce", &work, statistics);
+    if (problem->inputs[GRADIENT_STATISTICS]) {
+        work.parts = parts_for(&work, TASKS * (int64_t)problem->device->units);
+        statistics.buffer = operands->inputs[GRADIENT_STATISTICS];
+        statistics.parts = problem->inputs[GRADIENT_STATISTICS]->shape.sizes[0];
+    } else if (work.parts > 1 || problem->meets) {
+        statistics.buffer = operands->workspace;
+        struct launch *reduce = gradient_launch(problem, operands, list, "bn_reduce", &work, statistics.buffer);
         sizes_and_tasks(reduce, &work, inputs + kept);
     }
-    int64_t statistics_parts = given ? given->shape.sizes[0] : work.parts;
-    if (given) work.parts = parts_for(&work, TASKS * (int64_t)problem->device->units);
-    const char *kernel = statistics ? "bn_dx" : "bn_gradient";
-    struct launch *launch = gradient_launch(problem, operands, list, kernel, &work, statistics);
+    meet(problem, operands, list, &work, MEETING_SUMS, &statistics);
+    const char *kernel = statistics.buffer ? "bn_dx" : "bn_gradient";
+    struct launch *launch = gradient_launch(problem, operands, list, kernel, &work, statistics.buffer);
     launch_buffer(launch, operands->outputs[GRADIENT_DGAMMA]);
     launch_buffer(launch, operands->outputs[GRADIENT_DBETA]);
-    sizes_and_tasks(launch, &work, statistics ? 3 : inputs + 1 + kept);
-    if (statistics) launch_int(launch, statistics_parts);
+    sizes_and_tasks(launch, &work, statistics.buffer ? 3 : inputs + 1 + kept);
+    if (statistics.buffer) launch_int(launch, statistics.parts);
 }
 
 const struct implementation batch_norm_cpu_forward = {

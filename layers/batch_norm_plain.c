@@ -32,11 +32,26 @@ static struct work work_of(const struct problem *problem)
     return work;
 }
 
-/* Partial sums, and the gradient's coefficients behind them. */
-static size_t workspace(const struct problem *problem)
+static size_t forward_workspace(const struct problem *problem)
+{
+    struct work work = work_of(problem);
+    return (size_t)(work.parts * 3 * work.c) * sizeof(float);
+}
+
+/* Partial sums, and the coefficients behind them. */
+static size_t gradient_workspace(const struct problem *problem)
 {
     struct work work = work_of(problem);
     return (size_t)((work.parts * 2 + 2) * work.c) * sizeof(float);
+}
+
+/* From here on there is one part, of the samples of all devices. */
+static void meet(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    struct work *work, enum meeting_kind kind)
+{
+    if (!problem->meets) return;
+    batch_norm_meet(problem, list, kind, operands->workspace, work->parts, work->c, operands->workspace);
+    work->parts = 1;
 }
 
 static struct launch *add(struct launch_list *list, const char *kernel, const struct work *work, const char *options)
@@ -100,15 +115,14 @@ static void emit_forward(const struct problem *problem, const struct operands *o
     launch_buffer(stats, operands->inputs[NORM_X]);
     launch_buffer(stats, operands->workspace);
     sizes_of_sum(stats, &work, 1);
+    meet(problem, operands, list, &work, MEETING_MOMENTS);
 
     struct launch *finish = add(list, "plain_finish", &work, options);
-    launch_buffer(finish, operands->inputs[NORM_X]);
     launch_buffer(finish, operands->inputs[NORM_CONSTANTS]);
     launch_buffer(finish, operands->workspace);
     for (int i = NORM_SAVED_MEAN; i <= NORM_BATCH_VAR; i++) launch_buffer(finish, operands->outputs[i]);
     launch_int(finish, work.n);
     launch_int(finish, work.c);
-    launch_int(finish, work.pixels);
     launch_int(finish, work.parts);
     launch_float(finish, (double)problem->node->attributes.epsilon);
     channel_grid(finish, problem, &work);
@@ -179,6 +193,7 @@ static void emit_gradient(const struct problem *problem, const struct operands *
     of_channel(reduce, operands);
     launch_buffer(reduce, operands->workspace);
     sizes_of_sum(reduce, &work, 2);
+    meet(problem, operands, list, &work, MEETING_SUMS);
     emit_finish_gradient(problem, operands, list, &work);
     if (!problem->outputs[GRADIENT_DX]) return;
     struct launch *dx = tensors(problem, operands, list, "plain_dx", &work);
@@ -194,7 +209,7 @@ const struct implementation batch_norm_plain_forward = {
     .name = "plain",
     .fits = fits_everything,
     .epilogues = epilogues_all,
-    .workspace = workspace,
+    .workspace = forward_workspace,
     .in_place = batch_norm_in_place,
     .emit = emit_forward,
 };
@@ -202,7 +217,7 @@ const struct implementation batch_norm_plain_gradient = {
     .name = "plain",
     .fits = fits_everything,
     .epilogues = batch_norm_gradient_epilogues,
-    .workspace = workspace,
+    .workspace = gradient_workspace,
     .in_place = batch_norm_gradient_in_place,
     .emit = emit_gradient,
 };

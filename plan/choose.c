@@ -20,6 +20,7 @@ void problem_of(const struct plan *plan, const struct node *node, struct problem
     problem->training = plan->options.mode == PLAN_TRAIN;
     problem->exact = plan->options.exact;
     problem->bf16 = plan->options.bf16;
+    problem->meets = plan->options.meets && problem->training;
     problem->add = graph_at(&plan->graph, node->epilogue.add);
     for (int i = 0; i < node->input_count; i++) problem->inputs[i] = graph_at(&plan->graph, node->inputs[i]);
     for (int i = 0; i < node->output_count; i++) problem->outputs[i] = graph_at(&plan->graph, node->outputs[i]);

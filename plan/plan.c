@@ -307,19 +307,33 @@ void plan_free(struct plan *plan)
     free(plan);
 }
 
-tutti_status plan_enqueue(struct plan *plan, tutti_status (*on_bucket)(void *user, int bucket), void *user)
+bool plan_wants_whole_batch(const tutti_network *network)
+{
+    for (size_t n = 0; n < network->graph.node_count; n++)
+        if (network->graph.nodes[n].operation->whole_batch) return true;
+    return false;
+}
+
+tutti_status plan_enqueue(struct plan *plan, const struct plan_stops *stops, void *user)
 {
     tutti_status status = TUTTI_OK;
-    size_t next = 0;
-    for (size_t b = 0; on_bucket && b < plan->bucket_count; b++) {
-        size_t until = plan->buckets[b].after + 1;
+    const struct launch_list *step = &plan->step;
+    const size_t buckets = stops && stops->bucket ? plan->bucket_count : 0;
+    const size_t meetings = stops && stops->meeting ? step->meeting_count : 0;
+    for (size_t next = 0, b = 0, m = 0; b < buckets || m < meetings || next < step->count;) {
+        const size_t bucket = b < buckets ? plan->buckets[b].after + 1 : SIZE_MAX;
+        const size_t meeting = m < meetings ? step->meetings[m].before : SIZE_MAX;
+        size_t until = bucket < meeting ? bucket : meeting;
+        if (until > step->count) until = step->count;
         if (until > next) {
             TRY(launch_list_enqueue(&plan->step, next, until, NULL));
             next = until;
         }
-        TRY(on_bucket(user, (int)b));
+        if (bucket <= meeting && b < buckets)
+            TRY(stops->bucket(user, (int)b++)); /* first: it may leave while the devices meet */
+        else if (m < meetings)
+            TRY(stops->meeting(user, &step->meetings[m++]));
     }
-    TRY(launch_list_enqueue(&plan->step, next, plan->step.count, NULL));
 done:
     return status;
 }

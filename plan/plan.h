@@ -14,7 +14,8 @@ struct plan_options {
     tutti_tensor output;
     tutti_loss loss;
     bool exact;
-    bool bf16; /* temporary values are stored as bfloat16 where every kernel that touches them can */
+    bool meets; /* training: other devices have the rest of the batch, whose statistics count too (launch_meeting) */
+    bool bf16;  /* temporary values are stored as bfloat16 where every kernel that touches them can */
     /* Tests: gradients start from an input value "seed" of the output's shape instead of a loss; input gradients too.
      */
     bool seeded;
@@ -70,9 +71,18 @@ tutti_status plan_new(
 void plan_free(struct plan *plan);
 /* Runs the plan's kernels once, so that nothing is compiled later. plan_new() does it, unless told not to. */
 tutti_status plan_warm_up(struct plan *plan);
-/* Enqueues the step (not the uploads); does not wait. on_bucket may be NULL: called after the launch that completes a
- * bucket was enqueued, so that the caller can enqueue its download. */
-tutti_status plan_enqueue(struct plan *plan, tutti_status (*on_bucket)(void *user, int bucket), void *user);
+/* Whether what a sample gives in training depends on the batch that it is in. */
+bool plan_wants_whole_batch(const tutti_network *network);
+
+/* Called by plan_enqueue(); either may be NULL. */
+struct plan_stops {
+    /* After the launch that completes a bucket was enqueued, so that the caller can enqueue its download. */
+    tutti_status (*bucket)(void *user, int bucket);
+    /* After the launches before a meeting were: what is enqueued next finds the numbers of all devices. */
+    tutti_status (*meeting)(void *user, const struct meeting *meeting);
+};
+/* Enqueues the step (not the uploads); does not wait. stops: NULL, or what is done on the way. */
+tutti_status plan_enqueue(struct plan *plan, const struct plan_stops *stops, void *user);
 /* The launches that read the input read `buffer` from now on, NULL: the plan's own buffer again. False where one is not
  * to be told. What was enqueued before stays as it is. */
 bool plan_read_input_from(struct plan *plan, cl_mem buffer);

@@ -25,8 +25,10 @@ void launch_list_free(struct launch_list *list)
         free(list->launches[i].state);
     }
     free(list->launches);
+    free(list->meetings);
     list->launches = NULL;
-    list->count = list->capacity = 0;
+    list->meetings = NULL;
+    list->count = list->capacity = list->meeting_count = list->meeting_capacity = 0;
 }
 
 static struct launch *append(struct launch_list *list, const char *source, const char *name)
@@ -75,6 +77,23 @@ struct launch *launch_add_call(
     launch->state = state;
     list->count++;
     return launch;
+}
+
+void launch_meeting(struct launch_list *list, enum meeting_kind kind, cl_mem buffer, int64_t channels, int64_t stride)
+{
+    if (list->status != TUTTI_OK) return;
+    void *array = list->meetings;
+    list->status = memory_grow(&array, &list->meeting_capacity, list->meeting_count + 1, sizeof(*list->meetings));
+    list->meetings = array;
+    if (list->status != TUTTI_OK) return;
+    list->meetings[list->meeting_count++] = (struct meeting) {
+        .before = list->count, .kind = kind, .buffer = buffer, .channels = channels, .stride = stride
+    };
+}
+
+int64_t meeting_floats(const struct meeting *meeting)
+{
+    return meeting->stride * (meeting->kind == MEETING_MOMENTS ? 3 : 2);
 }
 
 static struct launch_argument *argument_new(struct launch *launch)

@@ -38,10 +38,23 @@ struct launch {
     double begin, seconds, fastest;
 };
 
+/* Where devices that run the same list on other samples meet: the numbers of a buffer become those of all samples
+ * together before the launches behind it run. Float [numbers][stride], of which `channels` of each row count.
+ * SUMS, 2 numbers: the sum over all devices, times this device's part of the samples, so that it is to these samples
+ * what the whole sum is to all of them. MOMENTS, 3 numbers: count, mean, sum of squared deviations from it. */
+struct meeting {
+    size_t before; /* the launch that comes next */
+    cl_mem buffer;
+    enum meeting_kind { MEETING_SUMS, MEETING_MOMENTS } kind;
+    int64_t channels, stride;
+};
+
 struct launch_list {
     struct device *device;
     struct launch *launches;
     size_t count, capacity;
+    struct meeting *meetings; /* in their order */
+    size_t meeting_count, meeting_capacity;
     tutti_status status; /* the first failure while appending; later appends do nothing */
     struct launch dummy; /* what appends give after a failure */
 };
@@ -67,6 +80,9 @@ void launch_grid(
     struct launch *launch, int dimensions, size_t gx, size_t gy, size_t gz, size_t lx, size_t ly, size_t lz);
 void launch_tasks(struct launch *launch, size_t x, size_t y, size_t z); /* x*y*z groups of one work-item */
 void launch_work(struct launch *launch, double flops, double bytes);
+/* What is appended next runs after the meeting; nothing happens there unless whoever enqueues the list sees to it. */
+void launch_meeting(struct launch_list *list, enum meeting_kind kind, cl_mem buffer, int64_t channels, int64_t stride);
+int64_t meeting_floats(const struct meeting *meeting);
 
 /* Kernels whose compiled form is the same: the driver need not see both. POCL makes one per work-group size, and
  * another where a global size reaches 65536 (launch_is_large). */

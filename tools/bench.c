@@ -59,6 +59,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "trace", OPTION_TEXT, &s->trace, "FILE", "the same as a file for chrome://tracing, of the first device" },
         { "json", OPTION_FLAG, &s->json, NULL, "the result as a JSON object" },
         SESSION_OPTIONS(s->session),
+        EXCHANGE_OPTIONS(s->session),
     };
     const struct usage usage = { .command = "bench",
         .summary = "Measures the time of a step of MODEL",

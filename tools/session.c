@@ -69,6 +69,7 @@ int session_open(struct session *session, const char *command, const struct sess
         .rank = options->rank,
         .exact = options->exact,
         .tune = options->tune,
+        .sync_batchnorm = options->sync_batchnorm,
         .precision = precision_of(options->precision) };
     tutti_runtime_options settings = {
         .devices = options->devices, .memory_limit = (size_t)options->memory_mib << 20, .threads = (int)options->threads
@@ -131,6 +132,7 @@ int session_compile(struct session *session, tutti_training *training)
     training->micro_batch = session->micro_batch;
     training->exact = session->exact;
     training->tune = session->tune;
+    training->sync_batchnorm = session->sync_batchnorm;
     training->precision = session->precision;
     session->trainer = tutti_compile(session->network, session->output, training);
     progress_clear(&building.progress);

@@ -14,7 +14,8 @@ struct session_options {
     const char *devices, *shares, *precision;
     int64_t micro_batch, memory_mib, threads;
     bool exact, tune;
-    int rank; /* of several processes: named in its log lines where it is not the first */
+    int rank;            /* of several processes: named in its log lines where it is not the first */
+    bool sync_batchnorm; /* of commands that train */
 };
 
 /* Lines of a table of options. */
@@ -63,6 +64,13 @@ struct session_options {
         .help = "host threads (one per processor if not given)"                                                \
     }
 
+/* Of commands that train, behind the others. */
+#define EXCHANGE_OPTIONS(s)                                                             \
+    {                                                                                   \
+        .name = "sync-batchnorm", .kind = OPTION_FLAG, .value = &(s).sync_batchnorm,    \
+        .help = "batch normalisation over the whole batch, not over each device's part" \
+    }
+
 struct session {
     const char *command;
     int rank;
@@ -75,7 +83,7 @@ struct session {
     bool shares_given;
     tutti_sharing sharing; /* where they are not */
     int64_t micro_batch;
-    bool exact, tune;
+    bool exact, tune, sync_batchnorm;
     tutti_precision precision;
 };
 

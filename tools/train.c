@@ -86,6 +86,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
             "under mpirun: average parameters every K steps instead of summing gradients in each", 1, 1e9 },
         { "json", OPTION_FLAG, &s->json, NULL, "a JSON object per epoch, and one at the end" },
         SESSION_OPTIONS(s->session),
+        EXCHANGE_OPTIONS(s->session),
     };
     const struct usage usage = { .command = "train",
         .summary = "Trains MODEL on every chosen device",

@@ -47,6 +47,7 @@ static void give_up(struct replica *replica)
 {
     replica->abandoned = true;
     replica->stop = true; /* its thread ends if it ever comes back */
+    replica->attends = false;
     replica->status = TUTTI_DEVICE_LOST;
     snprintf(replica->message, sizeof(replica->message),
         "device %d, '%s', did not finish its work within %.3g seconds: see the system's log; its memory cannot be "
@@ -71,7 +72,7 @@ void faults_wait(tutti_trainer *trainer)
     const double passed = fmin(clock_seconds() - start, SLICE_S);
     for (int i = 0; i < trainer->count; i++) {
         struct replica *replica = &trainer->replicas[i];
-        if (!replica->busy || replica->abandoned || replica->guarded) continue;
+        if (!replica->busy || replica->abandoned || replica->guarded || replica->waits) continue;
         replica->waited_s += passed;
         if (replica->waited_s > replica->allowed_s) give_up(replica);
     }
@@ -118,7 +119,10 @@ tutti_status trainer_lose(tutti_trainer *trainer, struct replica *replica, tutti
 
 static bool is_bad(const tutti_trainer *trainer, int i)
 {
-    return trainer->parts[i] > 0 && (trainer->replicas[i].not_finite || !isfinite(trainer->works[i].loss));
+    const struct replica *replica = &trainer->replicas[i];
+    if (trainer->parts[i] == 0) return false;
+    if (trainer->meetings.judged) return replica->spoiled; /* the others have their numbers from it */
+    return replica->not_finite || !isfinite(trainer->works[i].loss);
 }
 
 /* The others' numbers were finite where those of the suspects were not. */

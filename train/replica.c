@@ -185,6 +185,7 @@ bool replica_free(struct replica *replica)
     if (replica->download.buffer) staging_free(&replica->download);
     free(replica->run_constants);
     free(replica->run_losses);
+    free(replica->numbers);
     free(replica->writes);
     free(replica->outputs);
     free(replica->arrivals);
@@ -239,6 +240,7 @@ struct plan_options replica_options(struct replica *replica, enum plan_mode mode
         .output = replica->trainer->output,
         .loss = replica->trainer->loss,
         .exact = replica->trainer->exact,
+        .meets = replica->trainer->whole_batch && replica->trainer->exchange && samples < replica->trainer->batch,
         .bf16 = replica->trainer->precision == TUTTI_BF16,
         .parameters = replica->parameters,
         .gradients = mode == PLAN_TRAIN ? replica->gradients : NULL,
@@ -391,9 +393,9 @@ done:
 
 tutti_status replica_measure(struct replica *replica, int64_t samples)
 {
-    /* Automatic shares may become anything. */
-    const int64_t share =
-        samples > 0 && !replica->trainer->automatic && !replica->trainer->world ? samples : replica->trainer->batch;
+    /* Automatic shares may become anything, and others may not be exceeded later. */
+    const bool any = replica->trainer->automatic || replica->trainer->world || replica->trainer->whole_batch;
+    const int64_t share = samples > 0 && !any ? samples : replica->trainer->batch;
     const int64_t limit = replica->trainer->micro_batch;
     return find_capacity(replica, limit > 0 && limit < share ? limit : share, share);
 }
@@ -458,7 +460,8 @@ void replica_unguard(struct replica *replica)
 static void finish_job(struct replica *replica, tutti_status status)
 {
     replica->busy = false;
-    if (replica->abandoned) return; /* too late */
+    if (replica->job == replica_run) replica->attends = false; /* not a probe that ends late */
+    if (replica->abandoned) return;                            /* too late */
     replica->status = status;
     if (status != TUTTI_OK) snprintf(replica->message, sizeof(replica->message), "%s", status_message());
 }
@@ -509,6 +512,7 @@ void replica_start(
     pthread_mutex_lock(&replica->trainer->lock);
     while (replica->busy && !replica->abandoned) faults_wait(replica->trainer); /* a probe */
     if (replica->abandoned) {                                                   /* as replica_wait() tells */
+        replica->attends = false;
         pthread_mutex_unlock(&replica->trainer->lock);
         return;
     }

@@ -24,6 +24,7 @@ struct replica_work {
     uint64_t version;                /* of the trainer's parameters: the device takes them over if it has others */
     bool update;                     /* training: the device updates its parameters itself, nothing is exchanged */
     bool kept;                       /* inputs and targets are the trainer's memory, not the caller's */
+    bool meets;                      /* others have parts of the batch, and statistics are over all of it */
     bool probe;                      /* for its time alone: old parameters do, and results are thrown away */
     /* Results: sums over the part; the time of it, and how much of that moved data between host and device. */
     double loss, correct;
@@ -64,6 +65,7 @@ struct replica {
     bool lost;        /* failed: gets no work any more */
     bool torn;        /* failed while it updated its parameters: they may be of this step or of the last one */
     bool not_finite;  /* some gradients of its last step */
+    bool spoiled;     /* numbers of its last step that others were given, see meeting.h */
     bool suspect;     /* left out of this try: its numbers were not finite */
     int64_t capacity; /* samples that fit at once; a larger part is run as micro-batches */
     cl_mem parameters, gradients, states[OPTIMIZER_STATES];
@@ -88,6 +90,8 @@ struct replica {
     unsigned char *outputs;               /* what a device with a thread gives, before it is the caller's */
     size_t output_capacity;
     float *run_losses;
+    float *numbers; /* of a meeting, on their way */
+    size_t number_capacity;
     /* Gradients on the host, in the order of their arrival; `arrived` of them, guarded by the trainer's lock. */
     struct arrival *arrivals;
     size_t arrival_count, arrived, arrival_capacity;
@@ -101,6 +105,9 @@ struct replica {
     tutti_status status;
     char message[1024];
     bool guarded;               /* in the caller's memory: not to be given up now */
+    bool attends;               /* takes part in the step's meetings, see meeting.h */
+    bool waits;                 /* at one, for others */
+    bool interrupted;           /* broke its work off because another device failed */
     bool abandoned;             /* took too long: its thread is, or was, stuck in the driver */
     double waited_s, allowed_s; /* for the present phase of its job; see faults.c */
     double pace_s;              /* the most seconds per sample that a step took, but for the first; 0: not known yet */

@@ -28,7 +28,7 @@ tutti_status tutti_report(const tutti_trainer *trainer, int position, tutti_devi
     }
     part = trainer->batch;
     if (trainer->world) TRY(world_part(trainer->world, trainer->position.steps, trainer->batch, &first, &part));
-    TRY(trainer_divide(trainer, part, parts));
+    TRY(trainer_divide(trainer, PLAN_TRAIN, part, parts));
     report->share = parts[position];
 done:
     free(parts);

@@ -18,6 +18,7 @@ struct run {
     unsigned char *outputs;                /* likewise */
     struct plan *plan;                     /* whose buckets leave */
     size_t parameter_writes;               /* of the writes, the first ones */
+    double waited;                         /* seconds, for others at meetings */
 };
 
 static tutti_status enqueue_write(struct replica *replica, cl_mem buffer, const void *data, size_t bytes)
@@ -60,7 +61,7 @@ static void note_times(struct run *run, double start)
     const struct replica *replica = run->replica;
     double transfer = write_seconds(replica, replica->write_count);
     for (size_t i = 0; i < replica->arrival_count; i++) transfer += event_seconds(replica->arrivals[i].event);
-    run->work->seconds = clock_seconds() - start;
+    run->work->seconds = clock_seconds() - start - run->waited;
     run->work->transfer = transfer < run->work->seconds ? transfer : run->work->seconds;
 }
 
@@ -229,6 +230,34 @@ done:
     return status;
 }
 
+/* Memory for the largest one, so that none is moved while the device reads it. */
+static tutti_status make_numbers(struct replica *replica, const struct plan *plan)
+{
+    tutti_status status = TUTTI_OK;
+    void *array = replica->numbers;
+    for (size_t i = 0; i < plan->step.meeting_count && status == TUTTI_OK; i++)
+        status = memory_grow(&array, &replica->number_capacity, (size_t)meeting_floats(&plan->step.meetings[i]),
+            sizeof(*replica->numbers));
+    replica->numbers = array;
+    return status;
+}
+
+/* The device has nothing to do meanwhile: all that it could do next depends on these numbers. */
+static tutti_status meet(void *user, const struct meeting *meeting)
+{
+    tutti_status status = TUTTI_OK;
+    struct run *run = user;
+    struct replica *replica = run->replica;
+    const size_t bytes = (size_t)meeting_floats(meeting) * sizeof(float);
+    TRY(buffer_read(replica->device, meeting->buffer, 0, replica->numbers, bytes));
+    const double start = clock_seconds();
+    status = meetings_attend(replica, meeting, run->work->samples, replica->numbers);
+    run->waited += clock_seconds() - start;
+    if (status == TUTTI_OK) status = enqueue_write(replica, meeting->buffer, replica->numbers, bytes);
+done:
+    return status;
+}
+
 static tutti_status make_download(struct replica *replica)
 {
     const size_t bytes = (size_t)replica->trainer->network->total_floats * sizeof(float);
@@ -370,10 +399,12 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     cl_mem borrowed = NULL;
     TRY(replica_plan(replica, work->mode, plan_samples(run, samples), &cached));
     run->plan = cached->plan;
+    const struct plan_stops stops = { buckets ? bucket_leaves : NULL, work->meets ? meet : NULL };
     if (buckets) TRY(make_download(replica));
+    if (work->meets) TRY(make_numbers(replica, cached->plan));
     TRY(prepare(replica, cached));
     status = upload_samples(run, cached->plan, done_samples, samples, number, &borrowed);
-    if (status == TUTTI_OK) status = plan_enqueue(cached->plan, buckets ? bucket_leaves : NULL, run);
+    if (status == TUTTI_OK) status = plan_enqueue(cached->plan, &stops, run);
     take_inputs_back(cached->plan, &borrowed);
     if (status != TUTTI_OK) goto done;
     replica->last = cached->plan;
@@ -396,6 +427,7 @@ static tutti_status divide(struct run *run)
         run->runs = divide_up(samples, run->part);
         status = replica_plan(replica, run->work->mode, plan_samples(run, run->part), &cached);
         if (status != TUTTI_DEVICE_MEMORY || run->part == 1) break;
+        if (run->trainer->whole_batch && run->work->mode == PLAN_TRAIN) break; /* others take what it cannot */
         replica->capacity = run->part / 2;
     }
     if (status != TUTTI_OK) return status;

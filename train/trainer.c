@@ -66,6 +66,8 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
         return fail(TUTTI_INVALID, "there is no precision %d", (int)training->precision);
     trainer->exact = training->exact;
     trainer->precision = training->precision;
+    trainer->whole_batch =
+        training->sync_batchnorm && trainer->loss != TUTTI_LOSS_NONE && plan_wants_whole_batch(trainer->network);
     trainer->tune = training->tune;
     trainer->building = training->building;
     trainer->building_user = training->building_user;
@@ -104,13 +106,14 @@ static tutti_status make_arenas(tutti_trainer *trainer)
 /* A job of one replica: everything of it that is made before the first step. */
 static tutti_status build(struct replica *replica, void *argument)
 {
-    const int64_t *samples = argument;
+    int64_t samples = *(const int64_t *)argument;
     tutti_status status = TUTTI_OK;
-    if (replica->trainer->tune) TRY(replica_tune(replica, *samples));
-    TRY(replica_measure(replica, *samples));
-    replica_load_ahead(replica, *samples);
+    if (replica->trainer->tune) TRY(replica_tune(replica, samples));
+    TRY(replica_measure(replica, samples));
+    replica_load_ahead(replica, samples);
     TRY(replica_init(replica));
-    TRY(replica_plan_first(replica, *samples));
+    if (replica->trainer->whole_batch && samples > replica->capacity) samples = replica->capacity;
+    TRY(replica_plan_first(replica, samples));
 done:
     return status;
 }
@@ -177,6 +180,10 @@ static tutti_status plan_training(tutti_trainer *trainer, const tutti_training *
     TRY(network_layout(trainer->network));
     if (trainer->loss != TUTTI_LOSS_NONE && trainer->network->trained_floats == 0)
         FAIL(TUTTI_INVALID, "the network has no parameters to train: compile it with TUTTI_LOSS_NONE to infer");
+    if (trainer->whole_batch && training->hosts && training->hosts->count > 1)
+        FAIL(TUTTI_INVALID,
+            "--sync-batchnorm is for the devices of one process, and there are %d ranks: leave it out, or start one",
+            training->hosts->count);
     TRY(shares_divide(trainer->shares, trainer->count, trainer->batch, trainer->parts)); /* they can be divided by */
 done:
     return status;
@@ -187,7 +194,10 @@ static tutti_status make_all(tutti_trainer *trainer)
     tutti_status status = TUTTI_OK;
     TRY(make_arenas(trainer));
     if (trainer->exchange) TRY(thread_pool_new(&trainer->pool, trainer->runtime->threads));
+    TRY(meetings_open(trainer));
     TRY(make_values_and_replicas(trainer));
+    if (trainer->whole_batch)
+        TRY(trainer_divide(trainer, PLAN_TRAIN, trainer->batch, trainer->parts)); /* by what fits */
     if (trainer->automatic) TRY(adapt_open(trainer));
     if (trainer->automatic) TRY(journal_open(trainer));
 done:
@@ -247,6 +257,7 @@ void tutti_trainer_free(tutti_trainer *trainer)
     free(trainer->works);
     free(trainer->shares);
     free(trainer->parts);
+    meetings_close(trainer);
     pthread_cond_destroy(&trainer->changed);
     pthread_mutex_destroy(&trainer->lock);
     free(trainer);
@@ -303,8 +314,21 @@ void trainer_changed(tutti_trainer *trainer)
 
 /* ---------------------------------------------------------------------------------------------------- step ---- */
 
+/* Without micro-batches, where statistics are to be over the whole batch. */
+static tutti_status divide_by_limits(
+    const tutti_trainer *trainer, enum plan_mode mode, struct share *shares, int64_t samples, int64_t *parts)
+{
+    const bool whole = mode == PLAN_TRAIN && trainer->whole_batch;
+    for (int i = 0; whole && i < trainer->count; i++) shares[i].limit = trainer->replicas[i].capacity;
+    const tutti_status status = shares_divide(shares, trainer->count, samples, parts);
+    if (status != TUTTI_DEVICE_MEMORY) return status;
+    return status_context(status,
+        "batch normalisation over the whole batch (--sync-batchnorm) needs all samples in the devices' memory at once, "
+        "without micro-batches");
+}
+
 /* Devices without a share step in when no other is left. */
-tutti_status trainer_divide(const tutti_trainer *trainer, int64_t samples, int64_t *parts)
+tutti_status trainer_divide(const tutti_trainer *trainer, enum plan_mode mode, int64_t samples, int64_t *parts)
 {
     double sum = 0;
     int left = 0;
@@ -320,7 +344,7 @@ tutti_status trainer_divide(const tutti_trainer *trainer, int64_t samples, int64
         left += !trainer->replicas[i].lost;
     }
     const tutti_status status = sum > 0 || left > 0
-        ? shares_divide(shares, trainer->count, samples, parts)
+        ? divide_by_limits(trainer, mode, shares, samples, parts)
         : fail(TUTTI_DEVICE_LOST, "no device is left: see the system's log, then 'tutti devices --check'");
     free(shares);
     return status;
@@ -338,12 +362,12 @@ static tutti_status prepare(tutti_trainer *trainer, const struct replica_work *w
 {
     tutti_status status = TUTTI_OK;
     bool wanted = false;
-    TRY(trainer_divide(trainer, work->samples, trainer->parts));
+    TRY(trainer_divide(trainer, work->mode, work->samples, trainer->parts));
     for (int i = 0; i < trainer->count; i++)
         wanted |= trainer->parts[i] > 0 && trainer->newest != &trainer->replicas[i];
     if (!wanted) return TUTTI_OK;
     TRY(trainer_fetch(trainer));
-    TRY(trainer_divide(trainer, work->samples, trainer->parts)); /* a device may be lost now */
+    TRY(trainer_divide(trainer, work->mode, work->samples, trainer->parts)); /* a device may be lost now */
 done:
     return status;
 }
@@ -355,6 +379,7 @@ static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *
     int64_t first = 0;
     *again = trainer->not_finite = false;
     TRY(prepare(trainer, work));
+    meetings_begin(trainer, work->samples);
     const struct replica *alone = work->mode == PLAN_TRAIN ? alone_of(trainer) : NULL;
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->parts[i] == 0) continue;
@@ -363,6 +388,7 @@ static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *
         trainer->works[i].samples = trainer->parts[i];
         trainer->works[i].version = trainer->version;
         trainer->works[i].update = alone != NULL;
+        trainer->works[i].meets = trainer->whole_batch && trainer->parts[i] < work->samples;
         first += trainer->parts[i];
         replica_start(&trainer->replicas[i], replica_run, &trainer->works[i]);
     }
@@ -373,6 +399,7 @@ static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *
         replica_forget(&trainer->replicas[i]);
         if (one == TUTTI_OK) continue;
         *again = true;
+        if (trainer->replicas[i].interrupted) continue;
         if (status == TUTTI_OK) status = trainer_shrink_or_lose(trainer, &trainer->replicas[i], one);
     }
     if (status == TUTTI_OK) status = exchanged;

@@ -5,6 +5,7 @@
 #include "train/balance.h"
 #include "train/batches.h"
 #include "train/checkpoint.h"
+#include "train/meeting.h"
 #include "train/optimizer.h"
 #include "train/replica.h"
 #include "train/shares.h"
@@ -39,6 +40,10 @@ struct tutti_trainer {
      * itself, as does the one that automatic shares leave (adapt.c). */
     bool exchange;
     bool automatic; /* shares by speed */
+    /* --sync-batchnorm, and there is something in the network that it concerns: no device may take its part in
+     * micro-batches, and those that share a batch meet. */
+    bool whole_batch;
+    struct meetings meetings;
     struct balance balance;
     struct adaption *adaption;
     struct journal *journal;            /* of the one device that trains, while there are others */
@@ -70,7 +75,7 @@ tutti_status trainer_fetch(tutti_trainer *trainer);
 /* After the host's arenas were changed: devices take them over before their next work. */
 void trainer_changed(tutti_trainer *trainer);
 /* The parts of a batch for the replicas that are not lost. */
-tutti_status trainer_divide(const tutti_trainer *trainer, int64_t samples, int64_t *parts);
+tutti_status trainer_divide(const tutti_trainer *trainer, enum plan_mode mode, int64_t samples, int64_t *parts);
 /* One step; the sums of its losses and of the correct samples, of all ranks. A status other than TUTTI_OK: this rank's
  * batch could not be had, and the others hear of it. */
 tutti_status trainer_step(

@@ -42,7 +42,7 @@ START_TEST(any_divisions_equal_one_device)
     int step = 0;
     float left[CLASSES], right[CLASSES];
     session_open(&one, "0", KIND_DROPOUT, NULL);
-    session_open_automatic(&two, "0,1", KIND_DROPOUT);
+    session_open_automatic(&two, "0,1", KIND_DROPOUT, NULL);
     for (size_t i = 0; i < sizeof(divisions) / sizeof(*divisions); i++) {
         divide(&two, divisions[i], &step);
         ASSERT_OK(tutti_get_gradient(two.trainer, "fc.bias", right, CLASSES));
@@ -66,7 +66,7 @@ START_TEST(by_measured_times)
     enum { STEPS = 60 };
     struct session one, two;
     session_open(&one, "0", KIND_PLAIN, NULL);
-    session_open_automatic(&two, "0,1", KIND_PLAIN);
+    session_open_automatic(&two, "0,1", KIND_PLAIN, NULL);
     int64_t samples = 0;
     for (int i = 0; i < STEPS;) next_step(&two, &i);
     for (int i = 0; i < STEPS;) next_step(&one, &i);
@@ -97,7 +97,7 @@ END_TEST
 START_TEST(other_batches)
 {
     struct session session;
-    session_open_automatic(&session, "0,1", KIND_PLAIN);
+    session_open_automatic(&session, "0,1", KIND_PLAIN, NULL);
     for (int i = 0; i < 6; i++) {
         ASSERT_OK(tutti_train_step(session.trainer, images, labels, STEP_SAMPLES, NULL));
         ASSERT_OK(tutti_train_step(session.trainer, images, labels, 5, NULL));
@@ -116,7 +116,7 @@ START_TEST(lost_devices)
     struct session one, two;
     int step = 0;
     session_open(&one, "0", KIND_DROPOUT, NULL);
-    session_open_automatic(&two, "0,1", KIND_DROPOUT);
+    session_open_automatic(&two, "0,1", KIND_DROPOUT, NULL);
     divide(&two, divisions[_i], &step);
     for (int i = 0; i < 7; i++) next_step(&two, &step); /* the host's copy falls behind a device alone */
     tutti_trainer *trainer = two.trainer;

@@ -495,6 +495,7 @@ END_TEST
 
 Suite *suite_adapt(void);
 Suite *suite_fit(void);
+Suite *suite_sync(void);
 
 int main(void)
 {
@@ -524,6 +525,7 @@ int main(void)
     SRunner *runner = srunner_create(suite);
     srunner_add_suite(runner, suite_adapt());
     srunner_add_suite(runner, suite_fit());
+    srunner_add_suite(runner, suite_sync());
     srunner_run_all(runner, CK_ENV);
     const int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -39,9 +39,67 @@ static tutti_tensor network_apart(tutti_network *network)
     return tutti_dense(network, x, CLASSES, &(tutti_dense_options) { .name = "fc" });
 }
 
+/* ------------------------------------------------------------------------------------------ residual blocks ---- */
+
+static tutti_tensor norm(tutti_network *network, tutti_tensor x, const char *name)
+{
+    return tutti_batch_norm(network, x, &(tutti_batch_norm_options) { .name = name });
+}
+
+/* What residual networks are made of: two convolutions and a shortcut, which is a convolution where the size changes.
+ */
+static tutti_tensor residual(tutti_network *network, tutti_tensor x, const char *name, int64_t channels, int64_t stride)
+{
+    tutti_conv2d_options options = { .padding = 1, .stride = stride, .no_bias = true };
+    tutti_tensor shortcut = x;
+    tutti_scope_push(network, name);
+    x = norm(network, tutti_conv2d(network, x, channels, 3, &options), "mixed");
+    options.stride = 1;
+    x = norm(network, tutti_conv2d(network, tutti_relu(network, x), channels, 3, &options), "kept");
+    if (stride > 1) {
+        options = (tutti_conv2d_options) { .stride = stride, .no_bias = true };
+        shortcut = norm(network, tutti_conv2d(network, shortcut, channels, 1, &options), "shortcut");
+    }
+    tutti_scope_pop(network);
+    return tutti_relu(network, tutti_add(network, x, shortcut));
+}
+
+static tutti_tensor network_residual(tutti_network *network)
+{
+    tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(2, 7, 7));
+    x = tutti_conv2d(network, x, 16, 3, &(tutti_conv2d_options) { .padding = 1, .no_bias = true });
+    x = tutti_relu(network, norm(network, x, "first"));
+    x = residual(network, residual(network, x, "same", 16, 1), "smaller", 37, 2);
+    x = tutti_flatten(network, x);
+    x = tutti_relu(network, norm(network, tutti_dense(network, x, 19, NULL), "mixed"));
+    return tutti_dense(network, x, CLASSES, &(tutti_dense_options) { .name = "fc" });
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t length = strlen(text), size = strlen(end);
+    return length >= size && strcmp(text + length - size, end) == 0;
+}
+
+/* Normalised values are shifted away from the kinks of the activations, where rounding would decide about a gradient:
+ * all are positive, but for every other channel of the layers named "mixed", whose values are all negative. */
+static void shift_from_kinks(struct session *session)
+{
+    const char *name;
+    tutti_shape shape;
+    for (int i = 0; tutti_parameter_info(session->network, i, &name, &shape, NULL) == TUTTI_OK; i++) {
+        float shifts[37];
+        const bool mixed = ends_with(name, "mixed.bias");
+        if (!mixed && !ends_with(name, "kept.bias") && !ends_with(name, "first.bias")) continue;
+        for (int c = 0; c < shape.sizes[0]; c++) shifts[c] = mixed && c % 2 ? -5 : 5;
+        ASSERT_OK(tutti_set_parameter(session->trainer, name, shifts, shape.sizes[0]));
+    }
+}
+
 static tutti_tensor network_make(tutti_network *network, enum kind kind)
 {
     if (kind == KIND_APART) return network_apart(network);
+    if (kind == KIND_RESIDUAL) return network_residual(network);
     tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(2, 7, 7));
     x = tutti_conv2d(network, x, 6, 3, &(tutti_conv2d_options) { .name = "conv", .padding = 1 });
     if (kind == KIND_NORM) x = tutti_batch_norm(network, x, &(tutti_batch_norm_options) { .name = "bn" });
@@ -70,6 +128,7 @@ void session_try(
     ck_assert_ptr_nonnull(session->network);
     const tutti_tensor output = network_make(session->network, kind);
     session->trainer = tutti_compile(session->network, output, &filled);
+    if (session->trainer && kind == KIND_RESIDUAL) shift_from_kinks(session);
 }
 
 void session_open(struct session *session, const char *devices, enum kind kind, const tutti_training *training)
@@ -85,10 +144,11 @@ void session_open_apart(struct session *session, const char *devices, enum kind 
     apart = false;
 }
 
-void session_open_automatic(struct session *session, const char *devices, enum kind kind)
+void session_open_automatic(
+    struct session *session, const char *devices, enum kind kind, const tutti_training *training)
 {
     automatic = true;
-    session_open(session, devices, kind, NULL);
+    session_open(session, devices, kind, training);
     automatic = false;
 }
 

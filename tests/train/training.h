@@ -14,10 +14,12 @@ extern int32_t labels[SAMPLES];
 void data_make(void);
 
 enum kind {
-    KIND_PLAIN,   /* convolution, pooling, dense: any division of the batch gives the same gradient */
-    KIND_DROPOUT, /* the same with dropout */
-    KIND_NORM,    /* the same with batch normalisation: running statistics; the division matters */
-    KIND_APART,   /* depthwise and pointwise convolutions with batch normalisation, a shortcut, the mean of the image */
+    KIND_PLAIN,    /* convolution, pooling, dense: any division of the batch gives the same gradient */
+    KIND_DROPOUT,  /* the same with dropout */
+    KIND_NORM,     /* the same with batch normalisation: running statistics; the division matters */
+    KIND_RESIDUAL, /* blocks with shortcuts, batch normalisation everywhere, behind a dense layer too. Smooth: no
+                      value lies near the kink of an activation */
+    KIND_APART, /* depthwise and pointwise convolutions with batch normalisation, a shortcut, the mean of the image */
 };
 
 /* A runtime on some devices, a network, a trainer. */
@@ -36,7 +38,8 @@ void session_try(
  */
 void session_open_apart(struct session *session, const char *devices, enum kind kind, const tutti_training *training);
 /* The same with automatic shares; with all others, shares that are not given are equal. */
-void session_open_automatic(struct session *session, const char *devices, enum kind kind);
+void session_open_automatic(
+    struct session *session, const char *devices, enum kind kind, const tutti_training *training);
 void session_close(struct session *session);
 /* `steps` steps on consecutive batches of the data. */
 void session_steps(struct session *session, int steps);

@@ -1,0 +1,286 @@
+/* Batch normalisation over the whole batch: two devices train as one does, whatever their shares. */
+#include "tests/train/training.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Relative to the largest parameter. Sums in another order differ in the last bits, of which a few steps make up to 2e-5;
+ * statistics of parts of the batch make another training. */
+#define ROUNDING 5e-5
+#define DIVISION 5e-3
+
+static const enum kind kinds[] = { KIND_NORM, KIND_APART, KIND_RESIDUAL };
+static const double shares[][2] = { { 1, 1 }, { 11, 5 }, { 1, 15 }, { 0, 1 } };
+enum { KINDS = 3, DIVISIONS = 4, STEPS = 4 };
+
+/* The largest difference of any parameter, relative to the largest parameter. */
+static double difference(struct session *a, struct session *b)
+{
+    int64_t count, other;
+    float *left = session_parameters(a, &count), *right = session_parameters(b, &other);
+    double largest = 0, most = 0;
+    ck_assert_int_eq(count, other);
+    for (int64_t i = 0; i < count; i++) {
+        ck_assert(isfinite(right[i]));
+        largest = fmax(largest, fabs(left[i]));
+        most = fmax(most, fabs(left[i] - right[i]));
+    }
+    free(left);
+    free(right);
+    return most / largest;
+}
+
+/* All steps, the last of which has a batch that is smaller. */
+static void train(struct session *session, double *losses)
+{
+    tutti_metrics metrics;
+    for (int step = 0; step < STEPS; step++) {
+        const int first = step * STEP_SAMPLES, samples = step == STEPS - 1 ? STEP_SAMPLES - 3 : STEP_SAMPLES;
+        ASSERT_OK(tutti_train_step(session->trainer, images + first * PIXELS, labels + first, samples, &metrics));
+        losses[step] = metrics.loss;
+    }
+}
+
+START_TEST(any_division_equals_one_device)
+{
+    const enum kind kind = kinds[_i % KINDS];
+    const double *given = shares[_i / KINDS];
+    double alone[STEPS], together[STEPS];
+    struct session one, two;
+    session_open(&one, "0", kind, NULL);
+    session_open(&two, "0,1", kind, &(tutti_training) { .momentum = 0.9f, .shares = given, .sync_batchnorm = true });
+    train(&one, alone);
+    train(&two, together);
+    ck_assert_double_lt(difference(&one, &two), ROUNDING);
+    for (int step = 0; step < STEPS; step++) ck_assert_double_eq_tol(alone[step], together[step], ROUNDING);
+    session_close(&one);
+    session_close(&two);
+}
+END_TEST
+
+/* Without the option it is another training: else the test above would show nothing. */
+START_TEST(statistics_of_parts_differ)
+{
+    double alone[STEPS], together[STEPS];
+    struct session one, two;
+    session_open(&one, "0", kinds[_i], NULL);
+    session_open(&two, "0,1", kinds[_i], NULL);
+    train(&one, alone);
+    train(&two, together);
+    ck_assert_double_gt(difference(&one, &two), DIVISION);
+    session_close(&one);
+    session_close(&two);
+}
+END_TEST
+
+START_TEST(one_device_is_not_changed)
+{
+    struct session without, with;
+    session_open(&without, "0", KIND_RESIDUAL, NULL);
+    session_open(&with, "0", KIND_RESIDUAL, &(tutti_training) { .momentum = 0.9f, .sync_batchnorm = true });
+    session_steps(&without, 3);
+    session_steps(&with, 3);
+    same_bytes(&without, &with);
+    session_close(&without);
+    session_close(&with);
+}
+END_TEST
+
+/* With memory of their own, gradients leave in buckets between the meetings; the bytes are the same, and so again. */
+START_TEST(same_bytes_with_buckets)
+{
+    const double unequal[2] = { 3, 2 };
+    const tutti_training training = { .momentum = 0.9f, .shares = unequal, .sync_batchnorm = true };
+    struct session shared, apart;
+    session_open(&shared, "0,1", KIND_RESIDUAL, &training);
+    session_open_apart(&apart, "0,1", KIND_RESIDUAL, &training);
+    session_steps(&shared, 3);
+    session_steps(&apart, 3);
+    same_bytes(&shared, &apart);
+    session_close(&shared);
+    session_close(&apart);
+}
+END_TEST
+
+START_TEST(bfloat16_too)
+{
+    double alone[STEPS], together[STEPS];
+    struct session one, two;
+    session_open(&one, "0", KIND_APART, &(tutti_training) { .momentum = 0.9f, .precision = TUTTI_BF16 });
+    session_open(&two, "0,1", KIND_APART,
+        &(tutti_training) { .momentum = 0.9f, .precision = TUTTI_BF16, .sync_batchnorm = true });
+    train(&one, alone);
+    train(&two, together);
+    for (int step = 0; step < STEPS; step++) /* a value in 256 that rounds the other way is another value */
+        ck_assert_double_eq_tol(alone[step], together[step], 2e-2);
+    session_close(&one);
+    session_close(&two);
+}
+END_TEST
+
+/* Statistics of a batch that is never in memory as a whole cannot be had. A network without them has no such bounds. */
+START_TEST(micro_batches_are_refused)
+{
+    const char *const devices = _i ? "0,1" : "0";
+    const tutti_training training = { .momentum = 0.9f, .micro_batch = 5, .sync_batchnorm = true };
+    struct session session;
+    session_try(&session, &(tutti_runtime_options) { .devices = devices }, KIND_NORM, &training);
+    ck_assert_ptr_null(session.trainer);
+    ck_assert_msg(strstr(tutti_message(NULL), "--sync-batchnorm"), "%s", tutti_message(NULL));
+    session_close(&session);
+    session_open(&session, devices, KIND_PLAIN, &training);
+    session_steps(&session, 1);
+    session_close(&session);
+}
+END_TEST
+
+/* A device takes no more than it can at once; the others take the rest. */
+START_TEST(limits_move_shares)
+{
+    const double unequal[2] = { 3, 1 };
+    const tutti_training training = { .momentum = 0.9f, .shares = unequal, .micro_batch = 10, .sync_batchnorm = true };
+    double alone[STEPS], together[STEPS];
+    struct session one, two;
+    session_open(&one, "0", KIND_NORM, NULL);
+    session_open(&two, "0,1", KIND_NORM, &training);
+    train(&one, alone);
+    train(&two, together);
+    ck_assert_double_lt(difference(&one, &two), ROUNDING);
+    tutti_device_report report;
+    ASSERT_OK(tutti_report(two.trainer, 0, &report));
+    ck_assert_int_eq(report.share, 10);
+    session_close(&one);
+    session_close(&two);
+}
+END_TEST
+
+/* -------------------------------------------------------------------------------------------------- faults ---- */
+
+static tutti_status break_down(struct device *device, void *state, cl_event *event)
+{
+    (void)state;
+    (void)event;
+    return fail(TUTTI_DEVICE, "the test broke '%s'", device->can.name);
+}
+
+/* The other device waits for this one at a meeting: forward (0, 1), backward (2, 3). The step is done by it alone. */
+START_TEST(others_do_not_wait_for_the_lost)
+{
+    struct session one, two;
+    session_open(&one, "0", KIND_RESIDUAL, NULL);
+    session_open(&two, "0,1", KIND_RESIDUAL, &(tutti_training) { .momentum = 0.9f, .sync_batchnorm = true });
+    session_steps(&one, 3);
+    session_steps(&two, 1);
+    struct replica *replica = &two.trainer->replicas[_i % 2];
+    struct plan *plan = replica_find(replica, PLAN_TRAIN, STEP_SAMPLES / 2)->plan;
+    plan->step.launches[plan->step.count * (_i / 2 ? 3 : 1) / 4].call = break_down;
+    for (int step = 1; step < 3; step++) {
+        const int first = step * STEP_SAMPLES;
+        ASSERT_OK(tutti_train_step(two.trainer, images + first * PIXELS, labels + first, STEP_SAMPLES, NULL));
+    }
+    ck_assert(replica->lost && !two.trainer->replicas[1 - _i % 2].lost);
+    ck_assert_double_lt(difference(&one, &two), ROUNDING);
+    session_close(&one);
+    session_close(&two);
+}
+END_TEST
+
+static tutti_status spoil(struct device *device, void *state, cl_event *event)
+{
+    (void)event;
+    return buffer_fill(device, *(cl_mem *)state, 0, sizeof(float), 0x7fc00000u);
+}
+
+/* NaN reaches all devices at the first meeting behind it; the one that made it is found. */
+START_TEST(who_makes_nan_is_found)
+{
+    struct session one, two;
+    session_open(&one, "0", KIND_RESIDUAL, NULL);
+    session_open(&two, "0,1", KIND_RESIDUAL, &(tutti_training) { .momentum = 0.9f, .sync_batchnorm = true });
+    session_steps(&one, 3);
+    session_steps(&two, 1);
+    struct replica *replica = &two.trainer->replicas[_i];
+    struct plan *plan = replica_find(replica, PLAN_TRAIN, STEP_SAMPLES / 2)->plan;
+    const struct meeting *meeting = &plan->step.meetings[plan->step.meeting_count / 2];
+    struct launch *before = &plan->step.launches[meeting->before - 1]; /* makes what is handed in */
+    cl_mem buffer = meeting->buffer;
+    before->call = spoil;
+    free(before->state);
+    before->state = malloc(sizeof(cl_mem));
+    ck_assert_ptr_nonnull(before->state);
+    memcpy(before->state, &buffer, sizeof(buffer));
+    for (int step = 1; step < 3; step++) {
+        const int first = step * STEP_SAMPLES;
+        ASSERT_OK(tutti_train_step(two.trainer, images + first * PIXELS, labels + first, STEP_SAMPLES, NULL));
+    }
+    ck_assert(replica->lost && !two.trainer->replicas[1 - _i].lost);
+    ck_assert_double_lt(difference(&one, &two), ROUNDING);
+    session_close(&one);
+    session_close(&two);
+}
+END_TEST
+
+/* A sample that is not a number: nobody is faulty, nothing is updated. */
+START_TEST(bad_data_blame_nobody)
+{
+    static float bad[STEP_SAMPLES * PIXELS];
+    struct session a, b;
+    const tutti_training training = { .momentum = 0.9f, .sync_batchnorm = true };
+    session_open(&a, "0,1", KIND_RESIDUAL, &training);
+    session_open(&b, "0,1", KIND_RESIDUAL, &training);
+    session_steps(&a, 2);
+    session_steps(&b, 2);
+    memcpy(bad, images, sizeof(bad));
+    bad[PIXELS + 3] = NAN;
+    ck_assert_int_eq(tutti_train_step(a.trainer, bad, labels, STEP_SAMPLES, NULL), TUTTI_NOT_FINITE);
+    for (int i = 0; i < 2; i++) ck_assert(!a.trainer->replicas[i].lost);
+    session_steps(&a, 1);
+    session_steps(&b, 1);
+    same_bytes(&a, &b);
+    session_close(&a);
+    session_close(&b);
+}
+END_TEST
+
+/* One device left out by automatic shares, or both at work: the same training. */
+START_TEST(automatic_shares)
+{
+    struct session one, two;
+    double alone[STEPS], together[STEPS];
+    session_open(&one, "0", KIND_RESIDUAL, NULL);
+    session_open_automatic(&two, "0,1", KIND_RESIDUAL, &(tutti_training) { .momentum = 0.9f, .sync_batchnorm = true });
+    for (int epoch = 0; epoch < 3; epoch++) {
+        train(&one, alone);
+        train(&two, together);
+    }
+    ck_assert_double_lt(difference(&one, &two), 10 * ROUNDING);
+    session_close(&one);
+    session_close(&two);
+}
+END_TEST
+
+Suite *suite_sync(void);
+Suite *suite_sync(void)
+{
+    Suite *suite = suite_create("sync");
+    TCase *divisions = tcase_create("sync divisions"), *cases = tcase_create("sync");
+    tcase_add_checked_fixture(divisions, data_make, NULL);
+    tcase_add_checked_fixture(cases, data_make, NULL);
+    tcase_set_timeout(divisions, 600); /* kernels are compiled on the way */
+    tcase_set_timeout(cases, 600);
+    tcase_add_loop_test(divisions, any_division_equals_one_device, 0, KINDS * DIVISIONS);
+    tcase_add_loop_test(divisions, statistics_of_parts_differ, 0, KINDS);
+    tcase_add_test(cases, one_device_is_not_changed);
+    tcase_add_test(cases, same_bytes_with_buckets);
+    tcase_add_test(cases, bfloat16_too);
+    tcase_add_loop_test(cases, micro_batches_are_refused, 0, 2);
+    tcase_add_test(cases, limits_move_shares);
+    tcase_add_loop_test(cases, others_do_not_wait_for_the_lost, 0, 4);
+    tcase_add_loop_test(cases, who_makes_nan_is_found, 0, 2);
+    tcase_add_test(cases, bad_data_blame_nobody);
+    tcase_add_test(cases, automatic_shares);
+    suite_add_tcase(suite, divisions);
+    suite_add_tcase(suite, cases);
+    return suite;
+}

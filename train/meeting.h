@@ -1,0 +1,37 @@
+/* Where the devices of a step meet: small vectors that each of them makes become those of the whole batch before any of
+ * them goes on (runtime/launch.h says which). A meeting waits for all that take part in the step; one that fails or is
+ * given up on the way breaks the step off for the others, whose fault it is not. */
+#ifndef TRAIN_MEETING_H
+#define TRAIN_MEETING_H
+
+#include "runtime/launch.h"
+
+struct replica;
+struct tutti_trainer;
+
+/* Guarded by the trainer's lock. */
+struct meetings {
+    int64_t samples; /* of the step */
+    int expected, arrived;
+    uint64_t round;                /* counts meetings */
+    const struct meeting *meeting; /* that some are at */
+    struct handed_in {
+        const float *numbers; /* NULL: not yet */
+        int64_t stride;
+    } * handed_in; /* by each replica */
+    double *whole; /* [numbers][channels] of the last meeting */
+    size_t capacity;
+    /* Numbers that are not finite came from some devices and not from others, which have had them since: what becomes
+     * of the step tells nothing more about who is faulty (replica->spoiled is). */
+    bool judged;
+};
+
+tutti_status meetings_open(struct tutti_trainer *trainer);
+void meetings_close(struct tutti_trainer *trainer);
+/* Before the replicas that have a part of the step start. */
+void meetings_begin(struct tutti_trainer *trainer, int64_t samples);
+/* By a replica's thread: gives the numbers of its `samples` samples and gets those of all. TUTTI_CANCELLED where the
+ * step is broken off; replica->interrupted then tells that another one is to blame. */
+tutti_status meetings_attend(struct replica *replica, const struct meeting *meeting, int64_t samples, float *numbers);
+
+#endif
