@@ -346,6 +346,9 @@ typedef struct tutti_training {
      * each other at each such layer. There are no micro-batches then: a batch that does not fit the memory of all
      * devices together is refused (TUTTI_DEVICE_MEMORY); so are several ranks (TUTTI_INVALID). */
     bool sync_batchnorm;
+    /* Several devices: in every step, before anything is updated, each device's parameters are compared with the master
+     * copy by a checksum. A device where they differ by a bit is lost like one that fails, and the step done again. */
+    bool check_replicas;
     uint64_t reserved[4];
 } tutti_training;
 

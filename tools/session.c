@@ -70,6 +70,7 @@ int session_open(struct session *session, const char *command, const struct sess
         .exact = options->exact,
         .tune = options->tune,
         .sync_batchnorm = options->sync_batchnorm,
+        .check_replicas = options->check_replicas,
         .precision = precision_of(options->precision) };
     tutti_runtime_options settings = {
         .devices = options->devices, .memory_limit = (size_t)options->memory_mib << 20, .threads = (int)options->threads
@@ -133,6 +134,7 @@ int session_compile(struct session *session, tutti_training *training)
     training->exact = session->exact;
     training->tune = session->tune;
     training->sync_batchnorm = session->sync_batchnorm;
+    training->check_replicas = session->check_replicas;
     training->precision = session->precision;
     session->trainer = tutti_compile(session->network, session->output, training);
     progress_clear(&building.progress);

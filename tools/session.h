@@ -14,8 +14,8 @@ struct session_options {
     const char *devices, *shares, *precision;
     int64_t micro_batch, memory_mib, threads;
     bool exact, tune;
-    int rank;            /* of several processes: named in its log lines where it is not the first */
-    bool sync_batchnorm; /* of commands that train */
+    int rank;                            /* of several processes: named in its log lines where it is not the first */
+    bool sync_batchnorm, check_replicas; /* of commands that train */
 };
 
 /* Lines of a table of options. */
@@ -65,10 +65,14 @@ struct session_options {
     }
 
 /* Of commands that train, behind the others. */
-#define EXCHANGE_OPTIONS(s)                                                             \
-    {                                                                                   \
-        .name = "sync-batchnorm", .kind = OPTION_FLAG, .value = &(s).sync_batchnorm,    \
-        .help = "batch normalisation over the whole batch, not over each device's part" \
+#define EXCHANGE_OPTIONS(s)                                                                \
+    { .name = "sync-batchnorm",                                                            \
+        .kind = OPTION_FLAG,                                                               \
+        .value = &(s).sync_batchnorm,                                                      \
+        .help = "batch normalisation over the whole batch, not over each device's part" }, \
+    {                                                                                      \
+        .name = "check-replicas", .kind = OPTION_FLAG, .value = &(s).check_replicas,       \
+        .help = "compare each device's parameters with the master copy in every step"      \
     }
 
 struct session {
@@ -83,7 +87,7 @@ struct session {
     bool shares_given;
     tutti_sharing sharing; /* where they are not */
     int64_t micro_batch;
-    bool exact, tune, sync_batchnorm;
+    bool exact, tune, sync_batchnorm, check_replicas;
     tutti_precision precision;
 };
 

@@ -8,7 +8,9 @@
  * - Losses or gradients that are not finite: the devices that gave them are left out for one try. If the others'
  *   numbers are finite, those devices are faulty and lost; if they are not, the training diverges.
  *
- * Wrong numbers that are finite go unnoticed. */
+ * - Parameters that are not those of the master copy, where check_replicas asks for it (run.c): an error as any other.
+ *
+ * Other wrong numbers that are finite go unnoticed. */
 #include "train/trainer.h"
 
 #include "base/log.h"

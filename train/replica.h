@@ -25,6 +25,7 @@ struct replica_work {
     bool update;                     /* training: the device updates its parameters itself, nothing is exchanged */
     bool kept;                       /* inputs and targets are the trainer's memory, not the caller's */
     bool meets;                      /* others have parts of the batch, and statistics are over all of it */
+    bool check;                      /* the device's parameters must be those of the master copy at the end */
     bool probe;                      /* for its time alone: old parameters do, and results are thrown away */
     /* Results: sums over the part; the time of it, and how much of that moved data between host and device. */
     double loss, correct;

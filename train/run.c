@@ -8,6 +8,7 @@
 #include "train/trainer.h"
 
 #include <string.h>
+#include <xxhash.h>
 
 struct run {
     struct replica *replica;
@@ -473,6 +474,35 @@ done:
     return status;
 }
 
+uint64_t parameters_checksum(const tutti_network *network, const float *parameters)
+{
+    return XXH3_64bits(parameters, (size_t)network->total_floats * sizeof(*parameters));
+}
+
+/* What the device has computed with is what it was given, to the bit. */
+static tutti_status check_parameters(struct replica *replica)
+{
+    tutti_status status = TUTTI_OK;
+    const tutti_trainer *trainer = replica->trainer;
+    const size_t bytes = (size_t)trainer->network->total_floats * sizeof(float);
+    cl_int error = CL_SUCCESS;
+    cl_event event = NULL;
+    float *mapped = clEnqueueMapBuffer(
+        replica->device->queue, replica->parameters, CL_FALSE, CL_MAP_READ, 0, bytes, 0, NULL, &event, &error);
+    CL_TRY(error, "mapping parameters of '%s'", replica->device->can.name);
+    status = event_wait(replica->device, event);
+    const uint64_t found = status == TUTTI_OK ? parameters_checksum(trainer->network, mapped) : 0;
+    CL_TRY(clEnqueueUnmapMemObject(replica->device->queue, replica->parameters, mapped, 0, NULL, NULL),
+        "unmapping parameters of '%s'", replica->device->can.name);
+    if (status == TUTTI_OK && found != trainer->checksum)
+        FAIL(TUTTI_WRONG_RESULT,
+            "its parameters have the checksum %016llx and the master copy has %016llx: see 'tutti devices --check'",
+            (unsigned long long)found, (unsigned long long)trainer->checksum);
+done:
+    if (event) clReleaseEvent(event);
+    return status;
+}
+
 /* Of the slowest step but the first, which may have compiled kernels. */
 static void note_pace(struct replica *replica, double seconds)
 {
@@ -499,6 +529,7 @@ tutti_status replica_run(struct replica *replica, void *argument)
     CL_TRY(clFlush(replica->device->queue), "sending work to '%s'", replica->device->can.name);
     TRY(await_arrivals(replica));
     TRY(await_results(&run));
+    if (run.work->check) TRY(check_parameters(replica));
     note_times(&run, start);
     replica->torn = false;
     if (run.work->probe) goto done;

@@ -69,6 +69,7 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
     trainer->whole_batch =
         training->sync_batchnorm && trainer->loss != TUTTI_LOSS_NONE && plan_wants_whole_batch(trainer->network);
     trainer->tune = training->tune;
+    trainer->check_replicas = training->check_replicas;
     trainer->building = training->building;
     trainer->building_user = training->building_user;
     trainer->batch = training->batch ? training->batch : 32;
@@ -381,9 +382,12 @@ static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *
     TRY(prepare(trainer, work));
     meetings_begin(trainer, work->samples);
     const struct replica *alone = work->mode == PLAN_TRAIN ? alone_of(trainer) : NULL;
+    const bool check = trainer->check_replicas && work->mode == PLAN_TRAIN && !alone;
+    if (check) trainer->checksum = parameters_checksum(trainer->network, trainer->parameters);
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->parts[i] == 0) continue;
         trainer->works[i] = *work;
+        trainer->works[i].check = check;
         trainer->works[i].first = first;
         trainer->works[i].samples = trainer->parts[i];
         trainer->works[i].version = trainer->version;

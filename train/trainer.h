@@ -43,6 +43,8 @@ struct tutti_trainer {
     /* --sync-batchnorm, and there is something in the network that it concerns: no device may take its part in
      * micro-batches, and those that share a batch meet. */
     bool whole_batch;
+    bool check_replicas; /* each step's parameters, by their checksum */
+    uint64_t checksum;   /* of the master copy, while a step runs */
     struct meetings meetings;
     struct balance balance;
     struct adaption *adaption;
@@ -131,6 +133,9 @@ void faults_wait(tutti_trainer *trainer);
 /* Seconds that a replica may take to make plans, or for this many samples. */
 double faults_build_limit(const struct replica *replica);
 double faults_step_limit(const struct replica *replica, int64_t samples);
+
+/* run.c: of an arena of parameters and running statistics. */
+uint64_t parameters_checksum(const tutti_network *network, const float *parameters);
 
 /* exchange.c: sums the replicas' gradients while they arrive, block by block, into trainer->gradients, or where the
  * other ranks' are to be added into world->own; returns when all replicas are done. */

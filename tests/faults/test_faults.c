@@ -400,6 +400,34 @@ static void try_all(enum phase phase, int victim, enum layer_action action, int 
     }
 }
 
+/* A device gets other parameters than it was sent, finite ones: by option it is noticed, lost, and its step done again;
+ * without, they are in the sum. */
+static const char *wrong_parameters(int victim, bool check, struct outcome *outcome)
+{
+    const struct fault fault = {
+        .phase = PHASE_STEP, .victim = victim, .order = { .kind = LAYER_WRITE, .at = 1, .action = LAYER_FINITE }
+    }; /* a step's first write is theirs */
+    snapshot_restore(&before, &pair);
+    pair.trainer->check_replicas = check;
+    outcome->status = train(&pair, &fault, outcome);
+    pair.trainer->check_replicas = false;
+    if (outcome->status != TUTTI_OK) return status_message();
+    if (outcome->broken != 1) return "the parameters were not made wrong";
+    const char *text = difference(outcome, &reference);
+    if (!check) return text ? NULL : "the wrong parameters did no harm, so this test shows nothing";
+    if (!text && !pair.trainer->replicas[victim].lost) return "the device was not lost";
+    return text;
+}
+
+static void try_wrong_parameters(int victim, bool check)
+{
+    struct outcome outcome = { .status = TUTTI_OK };
+    const char *text = wrong_parameters(victim, check, &outcome);
+    if (text) printf("FAILED: wrong parameters on device %d, %s check: %s\n", victim, check ? "with" : "without", text);
+    *(text ? &failed : &passed) += 1;
+    free(outcome.parameters);
+}
+
 /* All devices fail for good in a step: what the steps before gave is saved, and another run goes on from there. */
 static void lose_all(void *user, const tutti_progress *progress)
 {
@@ -523,6 +551,10 @@ int main(void)
     try_all(PHASE_BUILD, 1, LAYER_FAIL, CL_OUT_OF_RESOURCES, LONG_MAX);
     try_all(PHASE_BUILD, 1, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE, LONG_MAX);
     try_all(PHASE_BUILD, 1, LAYER_HANG_CALL, 0, 1);
+    for (int victim = 0; victim < 2; victim++) {
+        try_wrong_parameters(victim, true);
+        try_wrong_parameters(victim, false);
+    }
     try_no_device_left();
     print_table(PHASE_STEP, "One training step");
     print_table(PHASE_ALONE, "A step of one device alone, the other being left out");
