@@ -521,6 +521,7 @@ static tutti_status run_step(tutti_trainer *trainer, tutti_status status, const 
         .samples = batch->samples,
         .before = batch->first,
         .constants = *constants };
+    bool updated = false;
     if (status == TUTTI_OK) status = check_targets(trainer, batch->targets, batch->samples);
     if (status == TUTTI_OK && trainer->automatic) status = adapt_before(trainer, batch->samples);
     const double start = clock_seconds();
@@ -543,6 +544,7 @@ static tutti_status run_step(tutti_trainer *trainer, tutti_status status, const 
                                        : "infinite",
             (long long)trainer->position.steps + 1, trainer->optimizer.learning_rate);
     update(trainer, constants);
+    updated = true;
     trainer->position.steps++;
     trainer->stepped = true;
     TRY(journal_note(trainer, &work, clock_seconds() - start));
@@ -551,6 +553,9 @@ static tutti_status run_step(tutti_trainer *trainer, tutti_status status, const 
     if (trainer->world && !world_averages(trainer)) world_stepped(trainer, seconds);
     if (trainer->automatic) TRY(adapt_after(trainer, &work, trainer->world ? trainer->world->seconds : seconds));
 done:
+    /* Of what fails after the vote the other ranks know nothing: they end when they hear no more of this one. */
+    if (status != TUTTI_OK && updated && trainer->world && !world_averages(trainer))
+        trainer->world->hosts->broken = true;
     return status;
 }
 
