@@ -120,7 +120,7 @@ static bool find_ready(struct exchange *exchange, bool *failed)
 tutti_status exchange_sum(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
-    struct world *world = world_averages(trainer) ? NULL : trainer->world;
+    struct world *world = world_sums(trainer) ? trainer->world : NULL;
     struct exchange exchange = { .trainer = trainer,
         .sums = world ? world->own : trainer->gradients,
         .blocks = divide_up(trainer->network->total_floats, EXCHANGE_BLOCK) };

@@ -223,7 +223,7 @@ tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const 
     pthread_cond_init(&trainer->changed, &attributes);
     pthread_condattr_destroy(&attributes);
     TRY(world_open(trainer, training, plan_training(trainer, training)));
-    trainer->exchange = trainer->count > 1 || (trainer->world && !world_averages(trainer));
+    trainer->exchange = trainer->count > 1 || world_sums(trainer);
     trainer->threaded = trainer->exchange || (training && training->step_limit_s > 0);
     TRY(world_begin(trainer, make_all(trainer)));
     return trainer;
@@ -354,7 +354,7 @@ tutti_status trainer_divide(const tutti_trainer *trainer, enum plan_mode mode, i
 /* The replica that does the whole step and updates itself; NULL where gradients are exchanged. */
 static struct replica *alone_of(tutti_trainer *trainer)
 {
-    if (trainer->world && !world_averages(trainer)) return NULL;
+    if (world_sums(trainer)) return NULL;
     return trainer->automatic ? adapt_alone(trainer) : trainer->exchange ? NULL : &trainer->replicas[0];
 }
 
@@ -411,6 +411,15 @@ done:
     return status;
 }
 
+static void add_results(const tutti_trainer *trainer, struct replica_work *sums)
+{
+    for (int i = 0; i < trainer->count; i++) {
+        if (trainer->parts[i] == 0) continue;
+        sums->loss += trainer->works[i].loss;
+        sums->correct += trainer->works[i].correct;
+    }
+}
+
 /* Runs the work until it succeeds on the replicas that are left; adds up their results. */
 static tutti_status run_all(tutti_trainer *trainer, const struct replica_work *work, struct replica_work *sums)
 {
@@ -420,11 +429,7 @@ static tutti_status run_all(tutti_trainer *trainer, const struct replica_work *w
         TRY(run_once(trainer, work, &again));
         if (!again && work->mode == PLAN_TRAIN && !alone_of(trainer)) TRY(faults_check(trainer, &again));
     }
-    for (int i = 0; i < trainer->count; i++) {
-        if (trainer->parts[i] == 0) continue;
-        sums->loss += trainer->works[i].loss;
-        sums->correct += trainer->works[i].correct;
-    }
+    add_results(trainer, sums);
 done:
     return status;
 }
@@ -444,11 +449,7 @@ static tutti_status run_ranks(
             own = (struct replica_work) { .samples = work->samples };
             status = run_once(trainer, work, &mine);
             if (status == TUTTI_OK && !mine) status = faults_check(trainer, &mine);
-            for (int i = 0; i < trainer->count && status == TUTTI_OK && !mine; i++) {
-                if (trainer->parts[i] == 0) continue;
-                own.loss += trainer->works[i].loss;
-                own.correct += trainer->works[i].correct;
-            }
+            if (status == TUTTI_OK && !mine) add_results(trainer, &own);
             trainer->world->seconds = clock_seconds() - start;
         }
         again = mine;
@@ -527,7 +528,7 @@ static tutti_status run_step(tutti_trainer *trainer, tutti_status status, const 
     const double start = clock_seconds();
     if (status == TUTTI_OK && batch->samples > 0 && trainer->journal && alone_of(trainer))
         TRY(journal_take(trainer, &work));
-    if (trainer->world && !world_averages(trainer))
+    if (world_sums(trainer))
         TRY(run_ranks(trainer, status, &work, sums));
     else if (status == TUTTI_OK && batch->samples > 0)
         TRY(run_all(trainer, &work, sums));
@@ -550,12 +551,11 @@ static tutti_status run_step(tutti_trainer *trainer, tutti_status status, const 
     TRY(journal_note(trainer, &work, clock_seconds() - start));
     const double seconds = clock_seconds() - start;
     note_times(trainer, seconds);
-    if (trainer->world && !world_averages(trainer)) world_stepped(trainer, seconds);
+    if (world_sums(trainer)) world_stepped(trainer, seconds);
     if (trainer->automatic) TRY(adapt_after(trainer, &work, trainer->world ? trainer->world->seconds : seconds));
 done:
     /* Of what fails after the vote the other ranks know nothing: they end when they hear no more of this one. */
-    if (status != TUTTI_OK && updated && trainer->world && !world_averages(trainer))
-        trainer->world->hosts->broken = true;
+    if (status != TUTTI_OK && updated && world_sums(trainer)) trainer->world->hosts->broken = true;
     return status;
 }
 

@@ -340,6 +340,11 @@ static int64_t blocks_of(const struct tutti_trainer *trainer)
     return divide_up(trainer->network->total_floats, EXCHANGE_BLOCK);
 }
 
+bool world_sums(const struct tutti_trainer *trainer)
+{
+    return trainer->world && trainer->world->average_every == 0;
+}
+
 void world_try(struct tutti_trainer *trainer)
 {
     trainer->world->blocks_left = blocks_of(trainer);

@@ -74,9 +74,11 @@ tutti_status world_resize(struct world *world, int64_t batch);
 /* The ranks come with samples of their own: how many there are in all, and where this rank's begin. */
 tutti_status world_place(struct tutti_trainer *trainer, tutti_status status, struct batch *batch);
 
-/* Gradients are summed over all ranks. A try at a step begins; what is summed on this host leaves, from the end of the
- * arena on: blocks marked in `summed`, or all (NULL); the end of the try, with this rank's status, and whether it, and
- * then whether anyone, has to try again. `sums` becomes those of all ranks. */
+/* Other ranks take part in every step: their gradients are summed. Else there are none, or they average. */
+bool world_sums(const struct tutti_trainer *trainer);
+/* A try at such a step begins; what is summed on this host leaves, from the end of the arena on: blocks marked in
+ * `summed`, or all (NULL); the end of the try, with this rank's status, and whether it, and then whether anyone, has to
+ * try again. `sums` becomes those of all ranks. */
 void world_try(struct tutti_trainer *trainer);
 void world_leave(struct tutti_trainer *trainer, const bool *summed);
 tutti_status world_vote(struct tutti_trainer *trainer, tutti_status status, bool *again, struct replica_work *sums);
