@@ -552,7 +552,7 @@ static tutti_status run_step(tutti_trainer *trainer, tutti_status status, const 
     const double seconds = clock_seconds() - start;
     note_times(trainer, seconds);
     if (world_sums(trainer)) world_stepped(trainer, seconds);
-    if (trainer->automatic) TRY(adapt_after(trainer, &work, trainer->world ? trainer->world->seconds : seconds));
+    if (trainer->automatic) TRY(adapt_after(trainer, &work, world_sums(trainer) ? trainer->world->seconds : seconds));
 done:
     /* Of what fails after the vote the other ranks know nothing: they end when they hear no more of this one. */
     if (status != TUTTI_OK && updated && world_sums(trainer)) trainer->world->hosts->broken = true;
