@@ -74,6 +74,8 @@ struct tutti_trainer {
 
 /* Makes the host's arenas the newest. */
 tutti_status trainer_fetch(tutti_trainer *trainer);
+/* The host's arenas, where the only device has the newest parameters or the training ends. */
+void trainer_free_arenas(tutti_trainer *trainer);
 /* After the host's arenas were changed: devices take them over before their next work. */
 void trainer_changed(tutti_trainer *trainer);
 /* The parts of a batch for the replicas that are not lost. */

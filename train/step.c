@@ -1,0 +1,297 @@
+/* The step. A batch is divided over the replicas (shares.c), each runs its part (run.c), their gradients are summed
+ * (exchange.c) and the master copy is updated (optimizer.c); with one device the update is part of its run. A replica
+ * that fails is lost: the whole step is done again by the others from the same samples and parameters, because nothing
+ * is updated before every part has succeeded and the losses are finite. */
+#include "train/trainer.h"
+
+#include "base/memory.h"
+#include "base/threads.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Without micro-batches, where statistics are to be over the whole batch. */
+static tutti_status divide_by_limits(
+    const tutti_trainer *trainer, enum plan_mode mode, struct share *shares, int64_t samples, int64_t *parts)
+{
+    const bool whole = mode == PLAN_TRAIN && trainer->whole_batch;
+    for (int i = 0; whole && i < trainer->count; i++) shares[i].limit = trainer->replicas[i].capacity;
+    const tutti_status status = shares_divide(shares, trainer->count, samples, parts);
+    if (status != TUTTI_DEVICE_MEMORY) return status;
+    return status_context(status,
+        "batch normalisation over the whole batch (--sync-batchnorm) needs all samples in the devices' memory at once, "
+        "without micro-batches");
+}
+
+/* Devices without a share step in when no other is left. */
+tutti_status trainer_divide(const tutti_trainer *trainer, enum plan_mode mode, int64_t samples, int64_t *parts)
+{
+    double sum = 0;
+    int left = 0;
+    struct share *shares = memory_new((size_t)trainer->count, sizeof(*shares));
+    if (!shares) return TUTTI_NO_MEMORY;
+    for (int i = 0; i < trainer->count; i++) {
+        shares[i] = trainer->shares[i];
+        if (trainer->replicas[i].lost || trainer->replicas[i].suspect) shares[i].weight = 0;
+        sum += shares[i].weight;
+    }
+    for (int i = 0; i < trainer->count && sum == 0; i++) {
+        shares[i].weight = !trainer->replicas[i].lost && !trainer->replicas[i].suspect;
+        left += !trainer->replicas[i].lost;
+    }
+    const tutti_status status = sum > 0 || left > 0
+        ? divide_by_limits(trainer, mode, shares, samples, parts)
+        : fail(TUTTI_DEVICE_LOST, "no device is left: see the system's log, then 'tutti devices --check'");
+    free(shares);
+    return status;
+}
+
+/* The replica that does the whole step and updates itself; NULL where gradients are exchanged. */
+static struct replica *alone_of(tutti_trainer *trainer)
+{
+    if (world_sums(trainer)) return NULL;
+    return trainer->automatic ? adapt_alone(trainer) : trainer->exchange ? NULL : &trainer->replicas[0];
+}
+
+/* Who does how much of `work`; the newest parameters are on the host if some of them needs it. */
+static tutti_status prepare(tutti_trainer *trainer, const struct replica_work *work)
+{
+    tutti_status status = TUTTI_OK;
+    bool wanted = false;
+    TRY(trainer_divide(trainer, work->mode, work->samples, trainer->parts));
+    for (int i = 0; i < trainer->count; i++)
+        wanted |= trainer->parts[i] > 0 && trainer->newest != &trainer->replicas[i];
+    if (!wanted) return TUTTI_OK;
+    TRY(trainer_fetch(trainer));
+    TRY(trainer_divide(trainer, work->mode, work->samples, trainer->parts)); /* a device may be lost now */
+done:
+    return status;
+}
+
+/* One try at running `work` on all replicas. *again: one was lost, and others are left to do it all again. */
+static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *work, bool *again)
+{
+    tutti_status status = TUTTI_OK, exchanged = TUTTI_OK;
+    int64_t first = 0;
+    *again = trainer->not_finite = false;
+    TRY(prepare(trainer, work));
+    meetings_begin(trainer, work->samples);
+    const struct replica *alone = work->mode == PLAN_TRAIN ? alone_of(trainer) : NULL;
+    const bool check = trainer->check_replicas && work->mode == PLAN_TRAIN && !alone;
+    if (check) trainer->checksum = parameters_checksum(trainer->network, trainer->parameters);
+    for (int i = 0; i < trainer->count; i++) {
+        if (trainer->parts[i] == 0) continue;
+        trainer->works[i] = *work;
+        trainer->works[i].check = check;
+        trainer->works[i].first = first;
+        trainer->works[i].samples = trainer->parts[i];
+        trainer->works[i].version = trainer->version;
+        trainer->works[i].update = alone != NULL;
+        trainer->works[i].meets = trainer->whole_batch && trainer->parts[i] < work->samples;
+        first += trainer->parts[i];
+        replica_start(&trainer->replicas[i], replica_run, &trainer->works[i]);
+    }
+    if (!alone && work->mode == PLAN_TRAIN) exchanged = exchange_sum(trainer);
+    for (int i = 0; i < trainer->count; i++) {
+        if (trainer->parts[i] == 0) continue;
+        const tutti_status one = replica_wait(&trainer->replicas[i]);
+        replica_forget(&trainer->replicas[i]);
+        if (one == TUTTI_OK) continue;
+        *again = true;
+        if (trainer->replicas[i].interrupted) continue;
+        if (status == TUTTI_OK) status = trainer_shrink_or_lose(trainer, &trainer->replicas[i], one);
+    }
+    if (status == TUTTI_OK) status = exchanged;
+done:
+    return status;
+}
+
+static void add_results(const tutti_trainer *trainer, struct replica_work *sums)
+{
+    for (int i = 0; i < trainer->count; i++) {
+        if (trainer->parts[i] == 0) continue;
+        sums->loss += trainer->works[i].loss;
+        sums->correct += trainer->works[i].correct;
+    }
+}
+
+/* Runs the work until it succeeds on the replicas that are left; adds up their results. */
+static tutti_status run_all(tutti_trainer *trainer, const struct replica_work *work, struct replica_work *sums)
+{
+    tutti_status status = TUTTI_OK;
+    bool again = true;
+    while (again) {
+        TRY(run_once(trainer, work, &again));
+        if (!again && work->mode == PLAN_TRAIN && !alone_of(trainer)) TRY(faults_check(trainer, &again));
+    }
+    add_results(trainer, sums);
+done:
+    return status;
+}
+
+/* The same, over all ranks: gradients are summed while they arrive, and where a rank has to do its part again, all sum
+ * again. The status is this rank's so far. */
+static tutti_status run_ranks(
+    tutti_trainer *trainer, tutti_status status, const struct replica_work *work, struct replica_work *sums)
+{
+    bool mine = true, again = true;
+    struct replica_work own = { 0 };
+    while (again) {
+        world_try(trainer);
+        if (mine && status == TUTTI_OK) {
+            const double start = clock_seconds();
+            mine = false;
+            own = (struct replica_work) { .samples = work->samples };
+            status = run_once(trainer, work, &mine);
+            if (status == TUTTI_OK && !mine) status = faults_check(trainer, &mine);
+            if (status == TUTTI_OK && !mine) add_results(trainer, &own);
+            trainer->world->seconds = clock_seconds() - start;
+        }
+        again = mine;
+        *sums = own;
+        const tutti_status voted = world_vote(trainer, status, &again, sums);
+        if (voted != TUTTI_OK) return voted;
+    }
+    return TUTTI_OK;
+}
+
+static void update(tutti_trainer *trainer, const struct step_constants *constants)
+{
+    struct replica *alone = alone_of(trainer);
+    trainer->newest = trainer->gradient_of = alone;
+    trainer->version++;
+    if (alone) /* it has updated itself */
+        alone->version = trainer->version;
+    else
+        optimizer_update(&trainer->optimizer, trainer->pool, trainer->network, constants, trainer->parameters,
+            trainer->gradients, trainer->states);
+    if (!trainer->exchange) trainer_free_arenas(trainer);
+}
+
+tutti_status trainer_redo(tutti_trainer *trainer, const struct replica_work *work)
+{
+    struct replica_work sums = { 0 };
+    const tutti_status status = run_all(trainer, work, &sums);
+    if (status != TUTTI_OK) return status;
+    update(trainer, &work->constants);
+    return journal_note(trainer, work, 0);
+}
+
+/* What the devices did in the step: what it took beyond a device's own part, that device was idle. */
+static void note_times(tutti_trainer *trainer, double seconds)
+{
+    trainer->timed_steps++;
+    trainer->step_s += seconds;
+    for (int i = 0; i < trainer->count; i++) {
+        struct replica *replica = &trainer->replicas[i];
+        const bool worked = trainer->parts[i] > 0;
+        const double busy = worked ? fmin(trainer->works[i].seconds, seconds) : 0;
+        const double transfer = worked ? fmin(trainer->works[i].transfer, busy) : 0;
+        replica->compute_s += busy - transfer;
+        replica->transfer_s += transfer;
+        replica->idle_s += seconds - busy;
+    }
+}
+
+/* Class numbers are checked here, where the sample can still be named. */
+static tutti_status check_targets(const tutti_trainer *trainer, const void *targets, int64_t samples)
+{
+    if (trainer->loss != TUTTI_CROSS_ENTROPY) return TUTTI_OK;
+    const int32_t *labels = targets;
+    const int64_t classes = (int64_t)(trainer->output_bytes / sizeof(float));
+    for (int64_t i = 0; i < samples; i++)
+        if (labels[i] >= classes)
+            return fail(TUTTI_INVALID,
+                "the target of sample %lld of the batch is class %d: the network has %lld classes, counted from 0",
+                (long long)i, labels[i], (long long)classes);
+    return TUTTI_OK;
+}
+
+/* This rank's part of the step; on all ranks it is the whole of it where gradients are summed. */
+static tutti_status run_step(tutti_trainer *trainer, tutti_status status, const struct batch *batch,
+    const struct step_constants *constants, struct replica_work *sums)
+{
+    struct replica_work work = { .mode = PLAN_TRAIN,
+        .inputs = batch->inputs,
+        .targets = batch->targets,
+        .samples = batch->samples,
+        .before = batch->first,
+        .constants = *constants };
+    bool updated = false;
+    if (status == TUTTI_OK) status = check_targets(trainer, batch->targets, batch->samples);
+    if (status == TUTTI_OK && trainer->automatic) status = adapt_before(trainer, batch->samples);
+    const double start = clock_seconds();
+    if (status == TUTTI_OK && batch->samples > 0 && trainer->journal && alone_of(trainer))
+        TRY(journal_take(trainer, &work));
+    if (world_sums(trainer))
+        TRY(run_ranks(trainer, status, &work, sums));
+    else if (status == TUTTI_OK && batch->samples > 0)
+        TRY(run_all(trainer, &work, sums));
+    else if (status == TUTTI_OK)
+        trainer->position.steps++; /* no sample for this rank, which averages with the others later */
+    if (status != TUTTI_OK || (batch->samples == 0 && world_averages(trainer))) return status;
+    if (!isfinite(sums->loss) || trainer->not_finite)
+        FAIL(TUTTI_NOT_FINITE,
+            "the %s %s at step %lld: nothing was updated; lower the learning rate (%g) or look for "
+            "NaN in the data",
+            isfinite(sums->loss) ? "gradients are" : "loss is",
+            isnan(sums->loss)          ? "NaN"
+                : isfinite(sums->loss) ? "not finite"
+                                       : "infinite",
+            (long long)trainer->position.steps + 1, trainer->optimizer.learning_rate);
+    update(trainer, constants);
+    updated = true;
+    trainer->position.steps++;
+    trainer->stepped = true;
+    TRY(journal_note(trainer, &work, clock_seconds() - start));
+    const double seconds = clock_seconds() - start;
+    note_times(trainer, seconds);
+    if (world_sums(trainer)) world_stepped(trainer, seconds);
+    if (trainer->automatic) TRY(adapt_after(trainer, &work, world_sums(trainer) ? trainer->world->seconds : seconds));
+done:
+    /* Of what fails after the vote the other ranks know nothing: they end when they hear no more of this one. */
+    if (status != TUTTI_OK && updated && world_sums(trainer)) trainer->world->hosts->broken = true;
+    return status;
+}
+
+tutti_status trainer_step(
+    tutti_trainer *trainer, tutti_status status, const struct batch *batch, struct replica_work *sums)
+{
+    const uint64_t step = (uint64_t)trainer->position.steps;
+    const int64_t samples = world_averages(trainer) ? batch->samples : batch->whole;
+    struct step_constants constants = { .seed_low = (uint32_t)trainer->seed,
+        .seed_high = (uint32_t)(trainer->seed >> 32),
+        .step_low = (uint32_t)step,
+        .step_high = (uint32_t)(step >> 32),
+        .loss_scale = samples > 0 ? (float)(1.0 / (double)samples) : 0 };
+    optimizer_constants(&trainer->optimizer, trainer->position.steps, &constants);
+    *sums = (struct replica_work) { 0 };
+    const double start = clock_seconds();
+    status = run_step(trainer, status, batch, &constants, sums);
+    if (world_averages(trainer)) {
+        trainer->world->seconds = clock_seconds() - start;
+        status = world_local_step(trainer, status, batch, sums);
+    }
+    sums->samples = batch->whole;
+    return status;
+}
+
+tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const float *inputs, const void *targets,
+    int64_t samples, struct replica_work *sums, float *outputs)
+{
+    tutti_status status = TUTTI_OK;
+    if (targets) TRY(check_targets(trainer, targets, samples));
+    for (int64_t done_samples = 0; done_samples < samples;) {
+        const int64_t left = samples - done_samples;
+        struct replica_work work = { .mode = mode, .samples = left < trainer->part ? left : trainer->part };
+        const size_t skip = (size_t)done_samples;
+        work.inputs = (const float *)((const unsigned char *)inputs + skip * trainer->input_bytes);
+        if (targets) work.targets = (const unsigned char *)targets + skip * trainer->target_bytes;
+        if (outputs) work.outputs = (float *)((unsigned char *)outputs + skip * trainer->output_bytes);
+        work.constants.loss_scale = (float)(1.0 / (double)work.samples);
+        TRY(run_all(trainer, &work, sums));
+        done_samples += work.samples;
+    }
+done:
+    return status;
+}
