@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST_TO_SETTLE = 500, STEPS = 60, WITHIN = 20 };
+enum { MOST_TO_SETTLE = 5000, STEPS = 60, WITHIN = 20 };
 
 struct run {
     tutti_runtime *runtime;

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DEFAULT_STEPS = 10, DEFAULT_WARM_UP = 2, MOST_TO_SETTLE = 500 };
+enum { DEFAULT_STEPS = 10, DEFAULT_WARM_UP = 2, MOST_TO_SETTLE = 5000 };
 
 struct settings {
     const char *model, *mode, *input, *trace;

@@ -15,6 +15,15 @@
 #define PROBE_REST 100.0
 /* Seconds that do, at least. */
 #define PROBE_EARLIEST 0.05
+/* What disturbs a machine, another process on its core or a lower clock, lasts for tens of milliseconds, and short
+ * steps one after the other would all tell of the same. So their means are taken over this part of the training's time,
+ * and over so many seconds at most: the first decisions come soon, later ones are better founded. */
+#define TELLING_PART 0.01
+#define MOST_TELLING 0.1
+/* What the trials of devices alone have shown is looked at again after so many seconds, and whenever the training has
+ * lasted so many times as long. */
+#define FIRST_AGAIN 1.0
+#define NEXT_AGAIN 2
 /* Steps in a row of another size, after which the division is for that size: not the last batch of an epoch. */
 enum { ODD_STEPS = 2 };
 
@@ -33,11 +42,24 @@ struct adaption {
     int64_t odd;   /* another size that the last steps had, */
     int odd_steps; /* and how many */
     struct probe probe;
-    double *seconds; /* of each device's part */
+    double passed_s; /* that the training has taken so far, */
+    double again_s;  /* and when devices are tried again */
+    int untold;      /* steps with this division whose times balance.c has not been told, */
+    double untold_s; /* what they took, */
+    double *seconds; /* and each device's parts of them */
 };
+
+static void forget_times(tutti_trainer *trainer)
+{
+    struct adaption *adaption = trainer->adaption;
+    adaption->untold = 0;
+    adaption->untold_s = 0;
+    memset(adaption->seconds, 0, (size_t)trainer->count * sizeof(*adaption->seconds));
+}
 
 static void set_shares(tutti_trainer *trainer)
 {
+    forget_times(trainer);
     for (int i = 0; i < trainer->count; i++) trainer->shares[i].weight = (double)trainer->balance.parts[i];
 }
 
@@ -50,6 +72,7 @@ tutti_status adapt_open(tutti_trainer *trainer)
         status = TUTTI_NO_MEMORY;
         goto done;
     }
+    trainer->adaption->again_s = FIRST_AGAIN;
     trainer->adaption->seconds = memory_new((size_t)trainer->count, sizeof(double));
     if (!trainer->adaption->seconds) {
         status = TUTTI_NO_MEMORY;
@@ -313,23 +336,39 @@ static bool alone_without_update(const tutti_trainer *trainer)
     return alone >= 0 && !trainer->replicas[alone].update_made && !trainer->adaption->refused;
 }
 
-tutti_status adapt_after(tutti_trainer *trainer, const struct replica_work *work, double seconds)
+/* The means of the last steps, once they tell something. */
+static bool tell_times(tutti_trainer *trainer, double seconds)
 {
     struct adaption *adaption = trainer->adaption;
+    adaption->untold++;
+    adaption->untold_s += seconds;
+    adaption->passed_s += seconds;
+    for (int i = 0; i < trainer->count; i++)
+        adaption->seconds[i] += trainer->parts[i] > 0 ? trainer->works[i].seconds : 0;
+    if (adaption->untold_s < fmin(MOST_TELLING, TELLING_PART * adaption->passed_s)) return false;
+    for (int i = 0; i < trainer->count; i++) adaption->seconds[i] /= adaption->untold;
+    balance_add(&trainer->balance, adaption->seconds, adaption->untold_s / adaption->untold);
+    forget_times(trainer);
+    if (trainer->balance.settled && adaption->passed_s > adaption->again_s) {
+        balance_try_again(&trainer->balance);
+        adaption->again_s = NEXT_AGAIN * adaption->passed_s;
+    }
+    return true;
+}
+
+tutti_status adapt_after(tutti_trainer *trainer, const struct replica_work *work, double seconds)
+{
     struct balance *balance = &trainer->balance;
     if (work->samples != balance->batch) return TUTTI_OK;
-    for (int i = 0; i < trainer->count; i++) {
+    for (int i = 0; i < trainer->count; i++)
         if (trainer->parts[i] != balance->parts[i]) return TUTTI_OK; /* a device was lost in this step */
-        adaption->seconds[i] = trainer->parts[i] > 0 ? trainer->works[i].seconds : 0;
-    }
-    if (adaption->changing) return TUTTI_OK; /* making plans slows a CPU down: such times tell nothing */
+    if (trainer->adaption->changing) return TUTTI_OK; /* making plans slows a CPU down: such times tell nothing */
     if (alone_without_update(trainer)) {
         memcpy(balance->wanted, balance->parts, (size_t)balance->count * sizeof(*balance->parts));
         adapt_change(trainer);
         return TUTTI_OK;
     }
-    balance_add(balance, adaption->seconds, seconds);
-    if (balance_decide(balance)) {
+    if (tell_times(trainer, seconds) && balance_decide(balance)) {
         adapt_change(trainer);
         return TUTTI_OK;
     }

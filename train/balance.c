@@ -15,6 +15,8 @@
  * alone. Two devices on the same cores promise twice their joint time, and would keep it. */
 #define TRY_TOGETHER 2.5
 #define TRY_ALONE 1.5
+/* One that was tried is tried again if it was no worse than this, against the division in use. */
+#define TRY_AGAIN 1.2
 /* A trial all of whose steps take so many times as long as the best division known. */
 #define HOPELESS 1.3
 /* The first steps of a training, and of each division, are slow: memory is touched, kernels are loaded. They are left
@@ -161,6 +163,17 @@ static int next_trial(const struct balance *balance, double together)
         next = i;
     }
     return promised <= TRY_ALONE * best && promised <= TRY_TOGETHER * together ? next : -1;
+}
+
+void balance_try_again(struct balance *balance)
+{
+    const double now = step_time(balance, balance->parts);
+    for (int i = 0; i < balance->count; i++) {
+        const struct speed *speed = &balance->devices[i].speed;
+        if (balance->parts[i] < balance->batch && speed_known(speed, SPEED_ALONE) &&
+            speed_time(speed, SPEED_ALONE, balance->batch) < TRY_AGAIN * now)
+            balance->devices[i].tried = false;
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------- decisions ---- */

@@ -317,6 +317,41 @@ START_TEST(crowded_devices)
 }
 END_TEST
 
+/* A device was loaded just while it was tried alone. */
+START_TEST(misled_trial)
+{
+    struct machine machine = {
+        .count = 2,
+        .fixed = { 0.001, 0.001 },
+        .each = { 0.001, 0.0012 },
+        .crowd = 1.9,
+        .exchange = 0.003,
+        .noise = 0.02,
+        .draws = 77 * (uint64_t)_i,
+    };
+    open_machine(&machine, 64);
+    for (int step = 0; step < 100; step++) {
+        machine.load[0] = balance_alone(&machine.balance) == 0 ? 1.15 : 1;
+        one_step(&machine);
+    }
+    machine.load[0] = 1;
+    many_steps(&machine, 100);
+    ck_assert_int_lt(balance_alone(&machine.balance), 0);
+    ck_assert_double_gt(above(&machine, best_of_two(&machine)), 0.03);
+    balance_try_again(&machine.balance);
+    many_steps(&machine, 60);
+    ck_assert_int_eq(balance_alone(&machine.balance), 0);
+    machine.changes = 0;
+    for (int again = 0; again < 10; again++) { /* costs the trial of the other one, at most */
+        balance_try_again(&machine.balance);
+        many_steps(&machine, 40);
+        ck_assert_int_eq(balance_alone(&machine.balance), 0);
+    }
+    ck_assert_int_le(machine.changes, 20);
+    balance_free(&machine.balance);
+}
+END_TEST
+
 /* One of four is so slow that even a sample is too much; when it gets fast, a probe shows it. */
 START_TEST(slow_device_is_left_out)
 {
@@ -375,6 +410,7 @@ Suite *suite_speed(void)
     tcase_add_loop_test(cases, loaded_device, 0, 20);
     tcase_add_loop_test(cases, help_that_costs_more, 0, 100);
     tcase_add_loop_test(cases, crowded_devices, 0, 10);
+    tcase_add_loop_test(cases, misled_trial, 0, 20);
     tcase_add_test(cases, slow_device_is_left_out);
     tcase_add_test(cases, limits_losses_and_sizes);
     suite_add_tcase(suite, cases);
