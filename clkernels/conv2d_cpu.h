@@ -13,12 +13,16 @@
 #endif
 #if SCRATCH_GLOBAL
 #define SCRATCH global
+#define SCRATCH_LOAD VLOAD
+#define SCRATCH_STORE VSTORE
 #define TASK_SCRATCH(base, floats)                                                                                \
     ((base) +                                                                                                     \
         (size_t)((get_group_id(2) * get_num_groups(1) + get_group_id(1)) * get_num_groups(0) + get_group_id(0)) * \
             (floats))
 #else
 #define SCRATCH local
+#define SCRATCH_LOAD LOCAL_LOAD
+#define SCRATCH_STORE LOCAL_STORE
 #define TASK_SCRATCH(base, floats) (base)
 #endif
 

@@ -14,10 +14,13 @@
  *   result   blocked, and `add` like it; result may be add
  *
  * A task takes chunks of units (see conv2d_rows.h) and a range of panels of NV blocks of output channels. In registers:
- * MR units x MW pixels x NV vectors. Launched by conv2d_direct.c with (chunks, panel ranges) tasks.
+ * MR units x MW pixels x NV vectors. Of many source channels, `depth` at a time are multiplied for all pixels of a chunk,
+ * so that their weights stay in the first-level cache, while the next ones are prefetched evenly; what is summed up so
+ * far waits behind the chunk's sources. Taps that read rows above or below the image are left out where MR is 1.
+ * Launched by conv2d_direct.c with (chunks, panel ranges) tasks.
  *
  * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, GRADIENT (0 forward, 1 data gradient), WINDOW, ORIGIN_H,
- * ORIGIN_W, XV, MR, MW, NV, CU (source channels unrolled), STREAM, SCRATCH_GLOBAL, STATISTICS, GATE, epilogue. */
+ * ORIGIN_W, XV, MR, MW, NV, CU (source channels unrolled), PREFETCHES (of CU channels of weights), STREAM, SCRATCH_GLOBAL, STATISTICS, GATE, epilogue. */
 #include "conv2d_cpu.h"
 #if STATISTICS
 #define SUMS_PARAMETER , struct moments *all
@@ -45,16 +48,21 @@
 #endif
 #include "conv2d_rows.h"
 
+#define FOR_TILE \
+    UNROLL for (int i = 0; i < MR; i++) UNROLL for (int m = 0; m < MW; m++) UNROLL for (int k = 0; k < NV; k++)
+
 struct plane {
     int blocks, height, width;
 };
 
-/* MR x MW pixels of one class: source rows at p[i], weights of one panel at w, sums in acc (bias at first). */
+/* MR x MW pixels of one class: source rows at p[i], weights of channels `from` to `to` at w, sums in acc (bias at
+ * first). The window begins at row y of the source, which has `height`. What lies `ahead` of the weights in use is
+ * prefetched. */
 INLINE void multiply(VF acc[MR][MW][NV], SCRATCH const float **p, int row_floats, int block_floats,
-    const global float *restrict w, int padded, int class_h, int class_w)
+    const global float *restrict w, int from, int to, int y, int height, int ahead, int class_h, int class_w)
 {
-    for (int c0 = 0; c0 < padded; c0 += XV) {
-        const int channels = min(XV, padded - c0);
+    for (int c0 = from; c0 < to; c0 += XV) {
+        const int channels = min(XV, to - c0);
         /* The taps stay loops: unrolled, neighbouring taps would share pixels, and the compiler, keeping those in
          * registers, would spill the sums. */
         _Pragma("unroll 1") for (int r = 0; r < R; r++)
@@ -66,6 +74,7 @@ INLINE void multiply(VF acc[MR][MW][NV], SCRATCH const float **p, int row_floats
 #else
             const int row = r;
 #endif
+            if (MR == 1 && (y + row * ROW_DILATION < 0 || y + row * ROW_DILATION >= height)) continue;
             _Pragma("unroll 1") for (int s = 0; s < S; s++)
             {
 #if GRADIENT
@@ -75,12 +84,12 @@ INLINE void multiply(VF acc[MR][MW][NV], SCRATCH const float **p, int row_floats
 #else
                 const int column = s * DILATION_W;
 #endif
-                const global float *u = w + ((size_t)c0 * R * S + (r * S + s) * channels) * NV * V;
+                const global float *u = w + ((size_t)(c0 - from) * R * S + (r * S + s) * channels) * NV * V;
                 SCRATCH const float *a[MR];
                 UNROLL for (int i = 0; i < MR; i++) a[i] = p[i] + row * row_floats + column * XV;
                 _Pragma("unroll 1") for (int c = 0; c < channels; c += CU)
                 {
-                    UNROLL for (int d = 0; d < CU * NV; d++) PREFETCH(u + (16 * NV + d) * V);
+                    UNROLL for (int d = 0; d < PREFETCHES; d++) PREFETCH(u + ahead + d * V);
                     UNROLL for (int d = 0; d < CU; d++)
                     {
                         VF b[NV];
@@ -135,18 +144,21 @@ INLINE void put(VF acc[MW][NV], const global float *add, global float *result, s
     }
 }
 
-/* units_max: of a chunk; panels_max: of a task. */
+/* units_max: of a chunk; panels_max: of a task. depth: a multiple of XV, or all channels. distance: floats of weights
+ * from those in use to those that are prefetched, by `shares` tiles in turn. */
 kernel TASK void conv2d_direct(const global float *restrict source, const global float *restrict packed,
     const global float *add, global float *result, int padded, int source_blocks, int source_height, int source_width,
     int result_blocks, int result_height, int result_width, int units_all, int units_max, int chunks, int per_image,
     int segments, int segment, int width, int row_start, int column_start, int width_packed, int panels, int panels_max,
-    SCRATCH float *scratch, int scratch_floats STATISTICS_PARAMETER)
+    int depth, int distance, int shares, SCRATCH float *scratch, int scratch_floats STATISTICS_PARAMETER)
 {
     SCRATCH float *s = TASK_SCRATCH(scratch, scratch_floats);
     const struct units u = { per_image, segments, segment, width };
     const struct plane out = { result_blocks, result_height, result_width };
     const int panel_first = get_group_id(1) * panels_max, panel_last = min(panel_first + panels_max, panels);
     const int row_floats = width_packed * XV, unit_floats = WINDOW * row_floats, block_floats = units_max * unit_floats;
+    const int blocks = (segment + MW - 1) / MW, parts = CLASSES_H * CLASSES_W;
+    SCRATCH float *sums = s + (size_t)source_blocks * block_floats;
     for (int chunk = get_group_id(0); chunk < chunks; chunk += get_num_groups(0)) {
         const int first = chunk * units_max, count = min(units_max, units_all - first);
         pack_rows(source, (SCRATCH pixel *)s, source_blocks, 0, source_blocks, source_height, source_width, first,
@@ -160,26 +172,37 @@ kernel TASK void conv2d_direct(const global float *restrict source, const global
             struct gate gates[NV];
             UNROLL for (int k = 0; k < NV; k++) gates[k] = GATE_OF(panel * NV + k);
 #endif
-            for (int j = 0; j < count; j += MR)
-                for (int o = 0; o < segment; o += MW)
-                    for (int part = 0; part < CLASSES_H * CLASSES_W; part++) {
-                        const int first_pixel = min(o, segment - MW); /* the last block of a row overlaps the one before */
-                        VF acc[MR][MW][NV];
-                        SCRATCH const float *p[MR];
-                        UNROLL for (int i = 0; i < MR; i++)
-                        {
-                            p[i] = s + min(j + i, count - 1) * unit_floats + first_pixel * STEP * XV;
-                            UNROLL for (int m = 0; m < MW; m++) UNROLL for (int k = 0; k < NV; k++) acc[i][m][k] =
-                                VLOAD(panel * NV + k, packed);
-                        }
-                        multiply(acc, p, row_floats, block_floats, w, padded, part / CLASSES_W, part % CLASSES_W);
-                        UNROLL for (int i = 0; i < MR; i++) if (j + i < count)
-                        {
-                            const struct unit unit = unit_at(first + j + i, u);
-                            put(acc[i], add, result, out, unit.image, panel, unit.row * CLASSES_H + part / CLASSES_W,
-                                unit.from + first_pixel, max(unit.begin, unit.from + o), part % CLASSES_W SUMS_ARGUMENT);
-                        }
+            for (int from = 0; from < padded; from += depth) {
+                const int to = min(from + depth, padded);
+                for (int t = 0; t < (count + MR - 1) / MR * blocks * parts; t++) {
+                    const int j = t / (blocks * parts) * MR, o = t / parts % blocks * MW, part = t % parts;
+                    const int first_pixel = min(o, segment - MW); /* the last block of a row overlaps the one before */
+                    const int y = unit_at(first + j, u).row * ROW_STEP + row_start;
+                    const int ahead = distance + min(t % shares * PREFETCHES, CU * NV - PREFETCHES) * V;
+                    SCRATCH float *kept = sums + (size_t)t * (MR * MW * NV * V);
+                    VF acc[MR][MW][NV];
+                    SCRATCH const float *p[MR];
+                    UNROLL for (int i = 0; i < MR; i++) p[i] = s + (size_t)(from / XV) * block_floats +
+                        min(j + i, count - 1) * unit_floats + first_pixel * STEP * XV;
+                    if (from)
+                        FOR_TILE acc[i][m][k] = SCRATCH_LOAD((i * MW + m) * NV + k, kept);
+                    else
+                        FOR_TILE acc[i][m][k] = VLOAD(panel * NV + k, packed);
+                    multiply(acc, p, row_floats, block_floats, w, from, to, y, source_height, ahead, part / CLASSES_W,
+                        part % CLASSES_W);
+                    if (to < padded) {
+                        FOR_TILE SCRATCH_STORE(acc[i][m][k], (i * MW + m) * NV + k, kept);
+                        continue;
                     }
+                    UNROLL for (int i = 0; i < MR; i++) if (j + i < count)
+                    {
+                        const struct unit unit = unit_at(first + j + i, u);
+                        put(acc[i], add, result, out, unit.image, panel, unit.row * CLASSES_H + part / CLASSES_W,
+                            unit.from + first_pixel, max(unit.begin, unit.from + o), part % CLASSES_W SUMS_ARGUMENT);
+                    }
+                }
+                w += (size_t)(to - from) * R * S * NV * V;
+            }
 #if STATISTICS
             UNROLL for (int k = 0; k < NV; k++) if (panel * NV + k < result_blocks)
                 moments_store(&all[k], statistics, chunk, result_blocks, panel * NV + k);

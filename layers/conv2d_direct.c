@@ -4,8 +4,10 @@
 #include "layers/conv2d_cpu.h"
 #include "layers/layers.h"
 
-/* Weights that stay in a core's cache from task to task. */
-enum { CACHED_BYTES = 1 << 20 };
+/* Weights that stay in a core's cache from task to task, and those that stay in its first-level cache from tile to
+ * tile.
+ */
+enum { CACHED_BYTES = 1 << 20, NEAR_BYTES = 32 << 10 };
 
 static const char *fits(const struct problem *problem)
 {
@@ -121,6 +123,7 @@ struct direct {
     int64_t pixel, unroll;    /* XV, CU */
     int64_t block_h, block_w; /* MR, MW */
     int64_t units, units_max, chunks, panels_max;
+    int64_t depth, distance, shares, prefetches;
     struct conv2d_scratch scratch;
     int64_t tasks;
 };
@@ -149,11 +152,13 @@ static double choose_block(int64_t width, int64_t most, int64_t *block_h, int64_
 static void choose_registers(const struct problem *problem, struct direct *d)
 {
     int64_t registers = conv2d_registers(problem), blocks = d->channels.result_blocks;
+    int64_t rows = d->z.n * d->rows.per_image;
     double best = 0;
     for (int64_t vectors = 1; vectors <= 3 && vectors <= blocks; vectors++) {
         int64_t most = (registers - vectors - 1) / vectors, h, w;
         if (most > 14) most = 14;
         double cost = choose_block(d->rows.row_width, most, &h, &w) * (double)(divide_up(blocks, vectors) * vectors) *
+            (double)(divide_up(rows, h) * h) / (double)rows *
             (vectors == 1          ? 1.15
                     : vectors == 3 ? 1.02
                                    : 1.0);
@@ -203,6 +208,27 @@ static void choose_tasks(const struct problem *problem, struct direct *d, double
     d->chunks = divide_up(d->units, d->units_max);
 }
 
+/* Source channels that are multiplied for all tiles of a chunk before the next ones, and how the tiles share the
+ * prefetching of those. Returns the floats of sums that wait meanwhile. */
+static int64_t choose_depth(const struct problem *problem, struct direct *d, bool gradient)
+{
+    int64_t v = problem->device->vector_width, classes = gradient ? d->z.stride_h * d->z.stride_w : 1;
+    int64_t tiles = divide_up(d->units_max, d->block_h) * divide_up(d->rows.segment, d->block_w) * classes;
+    int64_t channel = d->packing.taps * d->packing.vectors * v, lines = d->unroll * d->packing.vectors;
+    int64_t fitting = NEAR_BYTES / (channel * (int64_t)sizeof(float)) / d->pixel * d->pixel;
+    d->depth = fitting > d->pixel ? fitting : d->pixel;
+    d->shares = tiles < lines ? tiles : lines;
+    d->distance = d->depth * channel;
+    bool whole = d->pixel == 1 || tiles == 1 || d->depth >= d->packing.padded;
+    if (whole) {
+        d->depth = d->packing.padded;
+        d->shares = 1;
+        d->distance = 16 * d->packing.vectors * v;
+    }
+    d->prefetches = divide_up(lines, d->shares);
+    return whole ? 0 : tiles * d->block_h * d->block_w * d->packing.vectors * v;
+}
+
 static struct direct direct_of(const struct problem *problem)
 {
     bool gradient = problem->node->operation == &operation_conv2d_data_gradient;
@@ -222,7 +248,8 @@ static struct direct direct_of(const struct problem *problem)
     d.units = d.z.n * d.rows.per_image * d.rows.segments;
     double unit_bytes = column * (double)packed_width(&d.rows);
     choose_tasks(problem, &d, unit_bytes);
-    d.scratch = conv2d_scratch_of(problem, (size_t)(unit_bytes * (double)d.units_max));
+    size_t sums = (size_t)choose_depth(problem, &d, gradient) * sizeof(float);
+    d.scratch = conv2d_scratch_of(problem, (size_t)(unit_bytes * (double)d.units_max) + sums);
     d.tasks = conv2d_scratch_tasks(problem, &d.scratch, d.chunks);
     return d;
 }
@@ -262,12 +289,12 @@ static void emit_product(const struct problem *problem, const struct operands *o
         "-DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DDILATION_H=%d -DDILATION_W=%d -DGRADIENT=%d -DWINDOW=%d "
         "-DORIGIN_H=%d -DORIGIN_W=%d -DXV=%d -DMR=%d "
         "-DMW=%d "
-        "-DNV=%d -DCU=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s %s",
+        "-DNV=%d -DCU=%d -DPREFETCHES=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s %s",
         (int)z->r, (int)z->s, (int)z->stride_h, (int)z->stride_w, (int)z->dilation_h, (int)z->dilation_w, gradient,
         (int)d.rows.window, (int)(z->padding_h - d.rows.row_start * z->stride_h),
         (int)(z->padding_w - d.rows.column_start * z->stride_w), (int)d.pixel, (int)d.block_h, (int)d.block_w,
-        (int)d.packing.vectors, (int)d.unroll, !operands->add && result_bytes > CONV2D_STREAM_BYTES, d.scratch.global,
-        conv2d_statistics_options(problem, statistics, sizeof statistics),
+        (int)d.packing.vectors, (int)d.unroll, (int)d.prefetches, !operands->add && result_bytes > CONV2D_STREAM_BYTES,
+        d.scratch.global, conv2d_statistics_options(problem, statistics, sizeof statistics),
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->prepared);
@@ -287,6 +314,9 @@ static void emit_product(const struct problem *problem, const struct operands *o
     launch_int(launch, packed_width(&d.rows));
     launch_int(launch, d.packing.panels);
     launch_int(launch, d.panels_max);
+    launch_int(launch, d.depth);
+    launch_int(launch, d.distance);
+    launch_int(launch, d.shares);
     conv2d_scratch_arguments(launch, &d.scratch, operands);
     conv2d_statistics_arguments(launch, problem, operands);
     launch_tasks(launch, (size_t)d.tasks, (size_t)divide_up(d.packing.panels, d.panels_max), 1);

@@ -204,6 +204,7 @@ static const char *const cases[] = {
     "conv2d n2 c4 h13 w17 k50 r3 pad1 stride2 act1",
     "conv2d n1 c3 h9 w30 k18 r2 s17 padw8",
     "conv2d n2 c32 h5 k24 r5 pad4",
+    "conv2d n1 c40 h15 w13 k70 r3 pad1 stride2 act1 then40",
     /* winograd_rows: odd lengths, kernels of 5 to 8 columns, tails of channels, several tiles and chunks */
     "conv2d n2 c3 h21 w37 k20 r7 pad3 stride2",
     "conv2d n1 c1 h19 w35 k33 r8 pad3 stride2 act1",
