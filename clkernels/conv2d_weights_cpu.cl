@@ -7,7 +7,8 @@
  * of `padded` = source channels rounded up for the unrolled loop. Lanes and channels that do not exist are zero; so is
  * the bias where there is none (HAS_BIAS 0).
  *
- * Launched by conv2d_cpu.c with (panels, chunks of V source channels) tasks before the weights are used. */
+ * Launched by conv2d_cpu.c before the weights are used, with tasks for panels and for chunks of V source channels:
+ * pack_forward (chunks, panels), pack_gradient (panels, chunks), so that neighbouring tasks read neighbouring memory. */
 #include "conv2d_cpu.h"
 
 /* Where the vectors of (source channel, tap) lie, counted in groups of NV. */
@@ -32,17 +33,21 @@ INLINE void pack_zeros(global float *panel, int from, int taps, int padded)
 kernel TASK void pack_forward(const global float *restrict w, const global float *restrict bias,
     global float *restrict packed, int C, int K, int taps, int padded)
 {
-    const int panel = get_group_id(0), first = get_group_id(1) * V, last = min(first + V, C), length = C * taps;
+    const int panel = get_group_id(1), first = get_group_id(0) * V, last = min(first + V, C), length = C * taps;
     if (first == 0) pack_bias(bias, packed, panel, K);
-    global float *out = packed + (size_t)get_num_groups(0) * NV * V + (size_t)panel * padded * taps * NV * V;
+    global float *out = packed + (size_t)get_num_groups(1) * NV * V + (size_t)panel * padded * taps * NV * V;
     for (int j = 0; j < NV; j++) {
         const int k0 = (panel * NV + j) * V;
         for (int e0 = first * taps; e0 < last * taps; e0 += V) {
             const int from = max(min(e0, length - V), 0); /* the last one overlaps the one before */
             VF row[V];
             if (length >= V) {
-                UNROLL for (int l = 0; l < V; l++) row[l] =
-                    k0 + l < K ? VLOAD(0, w + (size_t)min(k0 + l, K - 1) * length + from) : (VF)(0.0f);
+                UNROLL for (int l = 0; l < V; l++)
+                {
+                    const global float *p = w + (size_t)min(k0 + l, K - 1) * length + from;
+                    PREFETCH(p + 4 * V);
+                    row[l] = k0 + l < K ? VLOAD(0, p) : (VF)(0.0f);
+                }
                 transpose(row);
                 for (int i = 0, c = from / taps, tap = from - c * taps; i < V; i++) {
                     VSTORE(row[i], packed_at(c, tap, taps, padded) * NV + j, out);

@@ -5,7 +5,7 @@
  *   prepared      winograd_weights: as conv2d_winograd_cpu.cl has it; winograd_bias: the bias, padded with zeros
  *   workspace     winograd_input: the sources, as conv2d_winograd_deep_cpu.cl has them, from `offset` on
  *
- * Launched by conv2d_winograd.c: winograd_weights with (panels, source blocks) tasks, winograd_bias with one,
+ * Launched by conv2d_winograd.c: winograd_weights with (source blocks, panels) tasks, winograd_bias with one,
  * winograd_input with (source blocks, chunks). */
 #define TILES global
 #define WEIGHTS global
@@ -15,7 +15,7 @@
 kernel TASK void winograd_weights(const global float *restrict w, const global float *restrict bias,
     global float *restrict prepared, int sources, int results, int padded)
 {
-    const int panel = get_group_id(0), panels = get_num_groups(0), first = get_group_id(1) * V;
+    const int panel = get_group_id(1), panels = get_num_groups(1), first = get_group_id(0) * V;
     const int last = min(first + V, padded), step = NV * (padded + 1);
     if (first == 0)
         for (int i = panel * NV * V; i < (panel + 1) * NV * V; i++)

@@ -133,7 +133,8 @@ void conv2d_packing_emit(const struct problem *problem, const struct operands *o
     launch_int(launch, packing->taps);
     launch_int(launch, packing->padded);
     int64_t chunks = divide_up(gradient ? z.k : z.c, problem->device->vector_width);
-    launch_tasks(launch, (size_t)packing->panels, (size_t)chunks, 1);
+    launch_tasks(
+        launch, (size_t)(gradient ? packing->panels : chunks), (size_t)(gradient ? chunks : packing->panels), 1);
     launch_work(launch, 0, 8.0 * (double)(z.c * z.k * packing->taps));
 }
 

@@ -262,7 +262,7 @@ static void emit_prepare(const struct problem *problem, const struct operands *o
     launch_int(launch, p.channels.sources);
     launch_int(launch, p.channels.results);
     launch_int(launch, p.padded);
-    launch_tasks(launch, (size_t)p.panels, (size_t)p.channels.source_blocks, 1);
+    launch_tasks(launch, (size_t)p.channels.source_blocks, (size_t)p.panels, 1);
     launch_work(launch, 0, 4.0 * (double)(p.taps * p.taps + 36) * (double)(p.channels.sources * p.channels.results));
 }
 
