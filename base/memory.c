@@ -6,6 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+/* Pages of 2 MiB instead of 4 KiB, where the system gives them to those that ask. */
+enum { HUGE_PAGE = 2 << 20, HUGE_FROM = 4 << 20 };
 
 bool size_multiply(size_t a, size_t b, size_t *product)
 {
@@ -29,9 +36,31 @@ void *memory_new(size_t count, size_t size)
         return NULL;
     }
     void *memory = calloc(1, bytes ? bytes : 1);
-    if (!memory)
+    if (!memory) {
         fail(TUTTI_NO_MEMORY, "no memory on the host for %zu bytes: close other programs or lower the batch", bytes);
+        return NULL;
+    }
+    if (bytes >= HUGE_FROM) { /* the allocator has mapped them just now, and nothing has touched them yet */
+        const size_t skip = (HUGE_PAGE - (uintptr_t)memory % HUGE_PAGE) % HUGE_PAGE;
+        (void)!madvise((char *)memory + skip, (bytes - skip) / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+    }
     return memory;
+}
+
+void memory_stream(float *restrict to, const float *restrict from, int64_t count)
+{
+    int64_t i = 0;
+#ifdef __SSE2__
+    for (; i + 4 <= count; i += 4) _mm_stream_ps(to + i, _mm_load_ps(from + i));
+#endif
+    memcpy(to + i, from + i, (size_t)(count - i) * sizeof(float));
+}
+
+void memory_streamed(void)
+{
+#ifdef __SSE2__
+    _mm_sfence();
+#endif
 }
 
 tutti_status memory_grow(void **array, size_t *capacity, size_t needed, size_t size)

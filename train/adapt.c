@@ -210,6 +210,7 @@ static tutti_status run_probe(struct replica *replica, void *argument)
 {
     const tutti_status status = replica_run(replica, argument);
     const tutti_status released = replica_release(replica);
+    replica_forget(replica); /* its gradients are not those of a step */
     return status == TUTTI_OK ? released : status;
 }
 

@@ -3,18 +3,30 @@
  * have it, always in the replicas' order: the result does not depend on who was first. Losses scale every gradient by
  * 1 / (samples of the whole step), so a plain sum is the weighted mean, whatever the shares.
  *
- * The update waits until the last block is summed and all losses are known: it cannot be taken back when a device fails
- * or a loss is not finite in the last moment. */
+ * In the same pass the block's parameters are updated, while the rest is still on its way: into second copies of the
+ * parameters and the optimizer's states, and into the memory of devices that share the host's. The copies change places
+ * (exchange_adopt) when the last block is done and all losses are known; until then a device may fail, or a loss turn
+ * out not to be finite, and nothing has happened.
+ *
+ * Where other ranks' sums are to be added, blocks leave for them instead (world.c), and the update follows the vote. */
 #include "train/trainer.h"
 
 #include "base/memory.h"
 
+#include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Floats of a block that are worked on at once: they stay in a core's first cache, with all that belongs to them. */
+enum { PIECE = 1024 };
+/* Arenas that no cache holds until the next step. */
+#define STREAM_BYTES ((size_t)16 << 20)
+
 struct exchange {
     tutti_trainer *trainer;
-    float *sums;
+    float *sums; /* for other ranks; NULL: there are none */
+    struct optimizer_step step;
+    bool stream;
     int64_t blocks;
     bool *summed;
     int64_t *ready; /* blocks to be summed now */
@@ -70,27 +82,64 @@ static void find_not_finite(const tutti_trainer *trainer)
     }
 }
 
-static void sum_block(void *argument, int task)
+/* All that overlap the piece have arrived, and no more are added once one has. */
+static void sum_piece(const struct exchange *exchange, int64_t begin, int64_t end, float *sums)
 {
-    struct exchange *exchange = argument;
     const tutti_trainer *trainer = exchange->trainer;
-    const int64_t block = exchange->ready[task];
-    const int64_t begin = block * EXCHANGE_BLOCK, end = block_end(exchange, block);
-    memset(exchange->sums + begin, 0, (size_t)(end - begin) * sizeof(float));
+    memset(sums, 0, (size_t)(end - begin) * sizeof(float));
     for (int r = 0; r < trainer->count; r++) {
         const struct replica *replica = &trainer->replicas[r];
-        if (trainer->parts[r] == 0) continue;
-        /* All that overlap the block have arrived, and no more are added once one has. */
-        for (size_t i = 0; i < replica->arrival_count; i++) {
+        for (size_t i = 0; i < replica->arrival_count && trainer->parts[r] > 0; i++) {
             int64_t first;
             const struct arrival *arrival = &replica->arrivals[i];
             const int64_t count = overlap(arrival, begin, end, &first);
-            float *restrict sum = exchange->sums + first;
+            float *restrict sum = sums + (first - begin);
             const float *restrict gradient = arrival->data + (first - arrival->first);
             for (int64_t j = 0; j < count; j++) sum[j] += gradient[j];
         }
     }
-    if (any_not_finite(exchange->sums + begin, end - begin)) atomic_store(&exchange->not_finite, true);
+}
+
+static void put(const struct exchange *exchange, float *restrict to, const float *restrict from, int64_t count)
+{
+    if (exchange->stream)
+        memory_stream(to, from, count);
+    else
+        memcpy(to, from, (size_t)count * sizeof(float));
+}
+
+static void update_piece(const struct exchange *exchange, int64_t first, int64_t count, const float *sums)
+{
+    const tutti_trainer *trainer = exchange->trainer;
+    const int64_t left = trainer->network->trained_floats - first, trained = left < count ? left : count;
+    alignas(64) float parameters[PIECE], kept[OPTIMIZER_STATES][PIECE];
+    memcpy(parameters, trainer->parameters + first, (size_t)count * sizeof(float));
+    for (int i = 0; i < OPTIMIZER_STATES && trained > 0; i++)
+        if (trainer->states[i]) memcpy(kept[i], trainer->states[i] + first, (size_t)trained * sizeof(float));
+    optimizer_update_range(&exchange->step, first, count, parameters, sums, (float *[]) { kept[0], kept[1] });
+    put(exchange, trainer->next_parameters + first, parameters, count);
+    for (int i = 0; i < OPTIMIZER_STATES && trained > 0; i++)
+        if (trainer->states[i]) put(exchange, trainer->next_states[i] + first, kept[i], trained);
+    for (int r = 0; r < trainer->count; r++)
+        if (trainer->parts[r] > 0 && trainer->replicas[r].window)
+            put(exchange, trainer->replicas[r].window + first, parameters, count);
+}
+
+static void work_on_block(void *argument, int task)
+{
+    struct exchange *exchange = argument;
+    const int64_t block = exchange->ready[task], end = block_end(exchange, block);
+    alignas(64) float sums[PIECE];
+    for (int64_t first = block * EXCHANGE_BLOCK; first < end; first += PIECE) {
+        const int64_t count = end - first < PIECE ? end - first : PIECE;
+        sum_piece(exchange, first, first + count, sums);
+        if (any_not_finite(sums, count)) atomic_store(&exchange->not_finite, true);
+        if (exchange->sums)
+            put(exchange, exchange->sums + first, sums, count);
+        else
+            update_piece(exchange, first, count, sums);
+    }
+    memory_streamed();
 }
 
 /* Under the lock. True while some replica still works. */
@@ -117,12 +166,14 @@ static bool find_ready(struct exchange *exchange, bool *failed)
     return working;
 }
 
-tutti_status exchange_sum(tutti_trainer *trainer)
+tutti_status exchange_run(tutti_trainer *trainer, const struct step_constants *constants)
 {
     tutti_status status = TUTTI_OK;
     struct world *world = world_sums(trainer) ? trainer->world : NULL;
     struct exchange exchange = { .trainer = trainer,
-        .sums = world ? world->own : trainer->gradients,
+        .sums = world ? world->own : NULL,
+        .step = { &trainer->optimizer, trainer->network, constants },
+        .stream = (size_t)trainer->network->total_floats * sizeof(float) >= STREAM_BYTES,
         .blocks = divide_up(trainer->network->total_floats, EXCHANGE_BLOCK) };
     exchange.summed = memory_new((size_t)exchange.blocks, sizeof(*exchange.summed));
     exchange.ready = memory_new((size_t)exchange.blocks, sizeof(*exchange.ready));
@@ -134,7 +185,7 @@ tutti_status exchange_sum(tutti_trainer *trainer)
         const bool working = find_ready(&exchange, &failed);
         if (exchange.ready_count > 0) {
             pthread_mutex_unlock(&trainer->lock);
-            thread_pool_run(trainer->pool, exchange.ready_count, sum_block, &exchange);
+            thread_pool_run(trainer->pool, exchange.ready_count, work_on_block, &exchange);
             if (world) world_leave(trainer, exchange.summed);
             pthread_mutex_lock(&trainer->lock);
             continue;
@@ -148,4 +199,19 @@ tutti_status exchange_sum(tutti_trainer *trainer)
     free(exchange.summed);
     free(exchange.ready);
     return status;
+}
+
+static void swap(float **a, float **b)
+{
+    float *const c = *a;
+    *a = *b;
+    *b = c;
+}
+
+void exchange_adopt(tutti_trainer *trainer)
+{
+    swap(&trainer->parameters, &trainer->next_parameters);
+    for (int i = 0; i < OPTIMIZER_STATES; i++) swap(&trainer->states[i], &trainer->next_states[i]);
+    for (int r = 0; r < trainer->count; r++)
+        if (trainer->parts[r] > 0 && trainer->replicas[r].window) trainer->replicas[r].version = trainer->version;
 }

@@ -172,7 +172,7 @@ tutti_status journal_note(tutti_trainer *trainer, const struct replica_work *wor
 
 void journal_lost(tutti_trainer *trainer)
 {
-    trainer->newest = trainer->gradient_of = NULL;
+    trainer->newest = NULL;
     trainer_changed(trainer);
     if (trainer->journal) trainer->journal->lost = true;
 }

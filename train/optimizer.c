@@ -66,27 +66,24 @@ void optimizer_constants(const struct optimizer *optimizer, int64_t step, struct
     constants->bias_correction2 = (float)(1 - pow(optimizer->beta2, (double)step + 1));
 }
 
-/* One task of the update on the host: a range of the trained parameters, or one running statistic. */
+/* An update of whole arenas on the host. */
 struct update {
-    const struct optimizer *optimizer;
-    const struct step_constants *constants;
-    const tutti_network *network;
+    const struct optimizer_step *step;
     float *parameters;
     const float *gradients;
     float *const *states;
-    int ranges;
 };
 
 enum { RANGE = 1 << 16 }; /* floats of a task */
 
-static void update_sgd(const struct update *u, int64_t n, float *restrict p, const float *restrict g)
+static void update_sgd(const struct optimizer_step *u, int64_t n, float *restrict p, const float *restrict g)
 {
     const float rate = u->constants->learning_rate, decay = u->optimizer->weight_decay;
     for (int64_t i = 0; i < n; i++) p[i] -= rate * (g[i] + decay * p[i]);
 }
 
 static void update_momentum(
-    const struct update *u, int64_t n, float *restrict p, const float *restrict g, float *restrict v)
+    const struct optimizer_step *u, int64_t n, float *restrict p, const float *restrict g, float *restrict v)
 {
     const float rate = u->constants->learning_rate, decay = u->optimizer->weight_decay,
                 momentum = u->optimizer->momentum;
@@ -103,8 +100,8 @@ static void update_momentum(
         }
 }
 
-static void update_adam(
-    const struct update *u, int64_t n, float *restrict p, const float *restrict g, float *restrict m, float *restrict v)
+static void update_adam(const struct optimizer_step *u, int64_t n, float *restrict p, const float *restrict g,
+    float *restrict m, float *restrict v)
 {
     const struct optimizer *o = u->optimizer;
     const float rate = u->constants->learning_rate / u->constants->bias_correction1;
@@ -120,45 +117,53 @@ static void update_adam(
     }
 }
 
-static void update_statistic(const struct parameter *parameter, float *p, const float *g)
+/* Of the range that begins at `first`, where p and g are. */
+static void update_statistics(const tutti_network *network, int64_t first, int64_t count, float *p, const float *g)
 {
-    const float momentum = parameter->momentum;
-    for (int64_t i = 0; i < parameter->elements; i++) p[i] = (1 - momentum) * p[i] + momentum * g[i];
+    for (size_t i = 0; i < network->parameter_count; i++) {
+        const struct parameter *parameter = &network->parameters[i];
+        if (parameter->trained) continue;
+        const int64_t begin = parameter->offset > first ? parameter->offset : first, rest = first + count;
+        const int64_t end =
+            parameter->offset + parameter->elements < rest ? parameter->offset + parameter->elements : rest;
+        const float momentum = parameter->momentum;
+        for (int64_t j = begin - first; j < end - first; j++) p[j] = (1 - momentum) * p[j] + momentum * g[j];
+    }
+}
+
+void optimizer_update_range(const struct optimizer_step *step, int64_t first, int64_t count, float *parameters,
+    const float *gradients, float *const *states)
+{
+    const int64_t left = step->network->trained_floats - first;
+    const int64_t trained = left < 0 ? 0 : left < count ? left : count;
+    const int kept = optimizer_states(step->optimizer);
+    if (kept == 0)
+        update_sgd(step, trained, parameters, gradients);
+    else if (kept == 1)
+        update_momentum(step, trained, parameters, gradients, states[0]);
+    else
+        update_adam(step, trained, parameters, gradients, states[0], states[1]);
+    if (trained < count)
+        update_statistics(step->network, first + trained, count - trained, parameters + trained, gradients + trained);
 }
 
 static void update_task(void *argument, int task)
 {
     const struct update *u = argument;
-    if (task >= u->ranges) {
-        const struct parameter *parameter = &u->network->parameters[task - u->ranges];
-        if (!parameter->trained)
-            update_statistic(parameter, u->parameters + parameter->offset, u->gradients + parameter->offset);
-        return;
-    }
-    const int64_t first = (int64_t)task * RANGE, left = u->network->trained_floats - first;
-    const int64_t n = left < RANGE ? left : RANGE;
-    float *p = u->parameters + first;
-    const float *g = u->gradients + first;
-    const int states = optimizer_states(u->optimizer);
-    if (states == 0)
-        update_sgd(u, n, p, g);
-    else if (states == 1)
-        update_momentum(u, n, p, g, u->states[0] + first);
-    else
-        update_adam(u, n, p, g, u->states[0] + first, u->states[1] + first);
+    const tutti_network *network = u->step->network;
+    const int64_t first = (int64_t)task * RANGE, left = network->total_floats - first;
+    float *states[OPTIMIZER_STATES] = { NULL };
+    for (int i = 0; i < optimizer_states(u->step->optimizer) && first < network->trained_floats; i++)
+        states[i] = u->states[i] + first;
+    optimizer_update_range(
+        u->step, first, left < RANGE ? left : RANGE, u->parameters + first, u->gradients + first, states);
 }
 
-void optimizer_update(const struct optimizer *optimizer, struct thread_pool *pool, const tutti_network *network,
-    const struct step_constants *constants, float *parameters, const float *gradients, float *const *states)
+void optimizer_update(const struct optimizer_step *step, struct thread_pool *pool, float *parameters,
+    const float *gradients, float *const *states)
 {
-    struct update update = { .optimizer = optimizer,
-        .constants = constants,
-        .network = network,
-        .parameters = parameters,
-        .gradients = gradients,
-        .states = states,
-        .ranges = (int)divide_up(network->trained_floats, RANGE) };
-    thread_pool_run(pool, update.ranges + (int)network->parameter_count, update_task, &update);
+    struct update update = { .step = step, .parameters = parameters, .gradients = gradients, .states = states };
+    thread_pool_run(pool, (int)divide_up(step->network->total_floats, RANGE), update_task, &update);
 }
 
 tutti_status optimizer_statistics(const tutti_network *network, struct statistic_row **rows, int *count)

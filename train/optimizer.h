@@ -32,9 +32,18 @@ const char *optimizer_state_name(const struct optimizer *optimizer, int state);
 /* Learning rate and bias corrections of the step with this number, counted from 0. */
 void optimizer_constants(const struct optimizer *optimizer, int64_t step, struct step_constants *constants);
 
-/* On the host. Arenas have network->total_floats; states only network->trained_floats. */
-void optimizer_update(const struct optimizer *optimizer, struct thread_pool *pool, const tutti_network *network,
-    const struct step_constants *constants, float *parameters, const float *gradients, float *const *states);
+/* On the host, in place. Arenas have network->total_floats; states only network->trained_floats. */
+struct optimizer_step {
+    const struct optimizer *optimizer;
+    const tutti_network *network;
+    const struct step_constants *constants;
+};
+void optimizer_update(const struct optimizer_step *step, struct thread_pool *pool, float *parameters,
+    const float *gradients, float *const *states);
+/* Of the arenas' floats first .. first + count - 1 only, where the arrays begin. Any division of the arenas into ranges
+ * gives the same bytes. */
+void optimizer_update_range(const struct optimizer_step *step, int64_t first, int64_t count, float *parameters,
+    const float *gradients, float *const *states);
 
 /* On a device: what the launches read and write. */
 struct optimizer_buffers {

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static tutti_status find(
@@ -41,6 +42,29 @@ done:
     return status;
 }
 
+/* The sum over the devices that had a part in the last step, whose own gradients are still theirs. */
+static tutti_status add_gradients(const tutti_trainer *trainer, const struct parameter *parameter, float *values)
+{
+    tutti_status status = TUTTI_OK;
+    const size_t count = (size_t)parameter->elements;
+    float *one = memory_new(count, sizeof(float));
+    if (!one) return TUTTI_NO_MEMORY;
+    memset(values, 0, count * sizeof(float));
+    for (int i = 0; i < trainer->count; i++) {
+        const struct replica *replica = &trainer->replicas[i];
+        if (!replica->has_gradient) continue;
+        if (replica->lost)
+            FAIL(TUTTI_DEVICE_LOST, "device %d, '%s', was lost with its gradients of the last step",
+                replica->device->index, replica->device->can.name);
+        TRY(buffer_read(replica->device, replica->sum_is_gradient ? replica->sum : replica->gradients,
+            (size_t)parameter->offset * sizeof(float), one, count * sizeof(float)));
+        for (size_t j = 0; j < count; j++) values[j] += one[j];
+    }
+done:
+    free(one);
+    return status;
+}
+
 tutti_status tutti_get_gradient(tutti_trainer *trainer, const char *name, float *values, int64_t count)
 {
     tutti_status status;
@@ -48,13 +72,10 @@ tutti_status tutti_get_gradient(tutti_trainer *trainer, const char *name, float 
     TRY(find(trainer, name, values, count, &parameter));
     if (!parameter->trained) FAIL(TUTTI_INVALID, "'%s' is a running statistic: it has no gradient", name);
     if (!trainer->stepped) FAIL(TUTTI_INVALID, "there is no gradient of '%s' before the first training step", name);
-    if (!trainer->gradient_of) {
+    if (world_sums(trainer))
         memcpy(values, trainer->gradients + parameter->offset, (size_t)count * sizeof(float));
-    } else {
-        const struct replica *replica = trainer->gradient_of;
-        TRY(buffer_read(replica->device, replica->sum_is_gradient ? replica->sum : replica->gradients,
-            (size_t)parameter->offset * sizeof(float), values, (size_t)count * sizeof(float)));
-    }
+    else
+        TRY(add_gradients(trainer, parameter, values));
 done:
     return status;
 }

@@ -83,6 +83,7 @@ struct replica {
     const struct plan *last;         /* the plan that ran last: another one's prepared data may be overwritten */
     uint64_t generation;             /* counts changes of the parameters on the device */
     uint64_t version;                /* the trainer's version of the parameters that the device has */
+    uint64_t states_version;         /* likewise of the optimizer's states */
     struct staging upload, download; /* page-locked, of devices that do not share the host's memory */
     cl_event *writes;                /* to the device, of the work at hand: for their times */
     size_t write_count, write_capacity;
@@ -96,7 +97,10 @@ struct replica {
     /* Gradients on the host, in the order of their arrival; `arrived` of them, guarded by the trainer's lock. */
     struct arrival *arrivals;
     size_t arrival_count, arrived, arrival_capacity;
-    float *mapped;        /* of a device that shares the host's memory: the gradients, until they are released */
+    /* Of a device that shares the host's memory, until they are released: the gradients, and the parameters, which the
+     * exchange writes there. */
+    float *mapped, *window;
+    bool has_gradient;    /* of the last step, in part */
     bool sum_is_gradient; /* the last step's gradients are in `sum` */
     /* The thread. All but `thread` is guarded by the trainer's lock. */
     pthread_t thread;
@@ -174,7 +178,7 @@ tutti_status replica_run(struct replica *replica, void *work); /* struct replica
 /* Forgets the gradients that arrived; between two runs, by the trainer's thread, which never calls a driver that may
  * hang. */
 void replica_forget(struct replica *replica);
-/* Gives mapped gradients back to the device; by the replica's thread, before its next work. */
+/* Gives mapped gradients and parameters back to the device; by the replica's thread, before its next work. */
 tutti_status replica_release(struct replica *replica);
 /* Second set of gradients for micro-batches, and their launches. */
 tutti_status replica_make_sum(struct replica *replica);

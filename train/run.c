@@ -79,15 +79,16 @@ static tutti_status upload_parameters(struct run *run)
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
     const struct tutti_trainer *trainer = run->trainer;
-    if (run->work->probe || replica->version == run->work->version) return TUTTI_OK;
-    if (trainer->newest == replica || !trainer->parameters) return TUTTI_OK;
-    TRY(enqueue_write(
-        replica, replica->parameters, trainer->parameters, (size_t)trainer->network->total_floats * sizeof(float)));
-    for (int i = 0; i < OPTIMIZER_STATES; i++)
+    if (run->work->probe || trainer->newest == replica || !trainer->parameters) return TUTTI_OK;
+    if (replica->version != run->work->version) {
+        TRY(enqueue_write(
+            replica, replica->parameters, trainer->parameters, (size_t)trainer->network->total_floats * sizeof(float)));
+        replica->generation++;
+    }
+    for (int i = 0; i < OPTIMIZER_STATES && run->work->update && replica->states_version != run->work->version; i++)
         if (replica->states[i] && trainer->states[i])
             TRY(enqueue_write(replica, replica->states[i], trainer->states[i],
                 (size_t)trainer->network->trained_floats * sizeof(float)));
-    replica->generation++;
     run->parameter_writes = replica->write_count;
 done:
     return status;
@@ -265,9 +266,9 @@ static tutti_status make_download(struct replica *replica)
     return replica->download.bytes >= bytes ? TUTTI_OK : staging_new(replica->device, bytes, &replica->download);
 }
 
-/* All gradients at once: mapped, which copies nothing, where host and device share memory. Mapping waits for backward
- * to end, since a buffer must not be written while it is mapped; there the host's work would not overlap anyway, being
- * done by the same cores. */
+/* All gradients at once, and the parameters, which the exchange updates where they are: mapped, which copies nothing,
+ * where host and device share memory. Mapping waits for backward to end, since a buffer must not be written while it is
+ * mapped; there the host's work would not overlap anyway, being done by the same cores. */
 static tutti_status all_leave(struct run *run)
 {
     tutti_status status = TUTTI_OK;
@@ -279,6 +280,11 @@ static tutti_status all_leave(struct run *run)
     cl_event event = NULL;
     float *to;
     if (replica->device->can.unified) {
+        if (!run->work->probe && run->trainer->next_parameters) {
+            replica->window = clEnqueueMapBuffer(replica->device->queue, replica->parameters, CL_FALSE,
+                CL_MAP_WRITE_INVALIDATE_REGION, 0, bytes, 0, NULL, NULL, &error);
+            CL_TRY(error, "mapping parameters of '%s'", replica->device->can.name);
+        }
         to = clEnqueueMapBuffer(
             replica->device->queue, gradients, CL_FALSE, CL_MAP_READ, 0, bytes, 0, NULL, &event, &error);
         CL_TRY(error, "mapping gradients of '%s'", replica->device->can.name);
@@ -303,15 +309,24 @@ void replica_forget(struct replica *replica)
     replica->arrival_count = replica->arrived = 0;
 }
 
+static tutti_status unmap(struct replica *replica, cl_mem buffer, float **mapped, const char *what)
+{
+    tutti_status status = TUTTI_OK;
+    float *pointer = *mapped;
+    *mapped = NULL;
+    if (pointer)
+        CL_TRY(clEnqueueUnmapMemObject(replica->device->queue, buffer, pointer, 0, NULL, NULL), "unmapping %s of '%s'",
+            what, replica->device->can.name);
+done:
+    return status;
+}
+
 tutti_status replica_release(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
-    if (!replica->mapped) return TUTTI_OK;
-    float *mapped = replica->mapped;
-    replica->mapped = NULL;
-    const cl_mem gradients = replica->sum_is_gradient ? replica->sum : replica->gradients;
-    CL_TRY(clEnqueueUnmapMemObject(replica->device->queue, gradients, mapped, 0, NULL, NULL),
-        "unmapping gradients of '%s'", replica->device->can.name);
+    if (replica->window) replica->generation++;
+    TRY(unmap(replica, replica->parameters, &replica->window, "parameters"));
+    TRY(unmap(replica, replica->sum_is_gradient ? replica->sum : replica->gradients, &replica->mapped, "gradients"));
 done:
     return status;
 }
@@ -525,15 +540,16 @@ tutti_status replica_run(struct replica *replica, void *argument)
     if (training) replica->sum_is_gradient = run.runs > 1;
     for (int64_t number = 0; number < run.runs; number++) TRY(enqueue_micro_batch(&run, number));
     if (run.work->update) TRY(enqueue_update(&run));
+    if (run.work->check) TRY(check_parameters(replica));
     if (training && !run.work->update && replica->arrival_count == 0) TRY(all_leave(&run));
     CL_TRY(clFlush(replica->device->queue), "sending work to '%s'", replica->device->can.name);
     TRY(await_arrivals(replica));
     TRY(await_results(&run));
-    if (run.work->check) TRY(check_parameters(replica));
     note_times(&run, start);
     replica->torn = false;
     if (run.work->probe) goto done;
     replica->version = run.work->version;
+    if (run.work->update) replica->states_version = run.work->version;
     if (run.parameter_writes > 0) replica->parameters_s = write_seconds(replica, run.parameter_writes);
     if (!training) goto done;
     note_pace(replica, run.work->seconds / (double)run.work->samples);
@@ -548,7 +564,7 @@ done:
         message[sizeof(message) - 1] = '\0';
         if (!replica->abandoned) device_wait(replica->device);
         status_set_message(message);
-        replica->version = 0; /* its parameters may be half written */
+        replica->version = replica->states_version = 0; /* they may be half written */
         replica->last = NULL;
     }
     return status;

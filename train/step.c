@@ -91,11 +91,12 @@ static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *
         first += trainer->parts[i];
         replica_start(&trainer->replicas[i], replica_run, &trainer->works[i]);
     }
-    if (!alone && work->mode == PLAN_TRAIN) exchanged = exchange_sum(trainer);
+    if (!alone && work->mode == PLAN_TRAIN) exchanged = exchange_run(trainer, &work->constants);
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->parts[i] == 0) continue;
         const tutti_status one = replica_wait(&trainer->replicas[i]);
         replica_forget(&trainer->replicas[i]);
+        if (trainer->replicas[i].window) trainer->replicas[i].version = 0; /* the step may still come to nothing */
         if (one == TUTTI_OK) continue;
         *again = true;
         if (trainer->replicas[i].interrupted) continue;
@@ -155,16 +156,20 @@ static tutti_status run_ranks(
     return TUTTI_OK;
 }
 
+/* All parts of the step have succeeded. */
 static void update(tutti_trainer *trainer, const struct step_constants *constants)
 {
+    const struct optimizer_step step = { &trainer->optimizer, trainer->network, constants };
     struct replica *alone = alone_of(trainer);
-    trainer->newest = trainer->gradient_of = alone;
+    trainer->newest = alone;
     trainer->version++;
+    for (int i = 0; i < trainer->count; i++) trainer->replicas[i].has_gradient = trainer->parts[i] > 0;
     if (alone) /* it has updated itself */
-        alone->version = trainer->version;
+        alone->version = alone->states_version = trainer->version;
+    else if (world_sums(trainer))
+        optimizer_update(&step, trainer->pool, trainer->parameters, trainer->gradients, trainer->states);
     else
-        optimizer_update(&trainer->optimizer, trainer->pool, trainer->network, constants, trainer->parameters,
-            trainer->gradients, trainer->states);
+        exchange_adopt(trainer);
     if (!trainer->exchange) trainer_free_arenas(trainer);
 }
 

@@ -84,20 +84,27 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
     return optimizer_init(&trainer->optimizer, training);
 }
 
+static tutti_status make_arena(float **arena, int64_t floats)
+{
+    if (!*arena) *arena = memory_new((size_t)floats, sizeof(float));
+    return *arena ? TUTTI_OK : TUTTI_NO_MEMORY;
+}
+
 static tutti_status make_arenas(tutti_trainer *trainer)
 {
-    const tutti_network *network = trainer->network;
-    trainer->parameters = memory_new((size_t)network->total_floats, sizeof(float));
-    if (!trainer->parameters) return TUTTI_NO_MEMORY;
+    tutti_status status = TUTTI_OK;
+    const int64_t total = trainer->network->total_floats, trained = trainer->network->trained_floats;
+    TRY(make_arena(&trainer->parameters, total));
     trainer->version = 1;
     if (!trainer->exchange || trainer->loss == TUTTI_LOSS_NONE) return TUTTI_OK;
-    trainer->gradients = memory_new((size_t)network->total_floats, sizeof(float));
-    if (!trainer->gradients) return TUTTI_NO_MEMORY;
+    const bool ranks = world_sums(trainer);
+    TRY(make_arena(ranks ? &trainer->gradients : &trainer->next_parameters, total));
     for (int i = 0; i < optimizer_states(&trainer->optimizer); i++) {
-        trainer->states[i] = memory_new((size_t)network->trained_floats, sizeof(float));
-        if (!trainer->states[i]) return TUTTI_NO_MEMORY;
+        TRY(make_arena(&trainer->states[i], trained));
+        if (!ranks) TRY(make_arena(&trainer->next_states[i], trained));
     }
-    return TUTTI_OK;
+done:
+    return status;
 }
 
 /* A job of one replica: everything of it that is made before the first step. */
@@ -231,11 +238,13 @@ done:
 void trainer_free_arenas(tutti_trainer *trainer)
 {
     free(trainer->parameters);
+    free(trainer->next_parameters);
     free(trainer->gradients);
-    trainer->parameters = trainer->gradients = NULL;
+    trainer->parameters = trainer->next_parameters = trainer->gradients = NULL;
     for (int i = 0; i < OPTIMIZER_STATES; i++) {
         free(trainer->states[i]);
-        trainer->states[i] = NULL;
+        free(trainer->next_states[i]);
+        trainer->states[i] = trainer->next_states[i] = NULL;
     }
 }
 
@@ -268,16 +277,11 @@ static tutti_status fetch_only(tutti_trainer *trainer)
     tutti_status status = TUTTI_OK;
     const struct replica *replica = trainer->newest;
     const size_t trained = (size_t)trainer->network->trained_floats, total = (size_t)trainer->network->total_floats;
-    if (!trainer->parameters) trainer->parameters = memory_new(total, sizeof(float));
-    if (!trainer->parameters) return TUTTI_NO_MEMORY;
+    TRY(make_arena(&trainer->parameters, (int64_t)total));
     TRY(buffer_read(replica->device, replica->parameters, 0, trainer->parameters, total * sizeof(float)));
     for (int i = 0; i < OPTIMIZER_STATES; i++) {
         if (!replica->states[i]) continue;
-        if (!trainer->states[i]) trainer->states[i] = memory_new(trained, sizeof(float));
-        if (!trainer->states[i]) {
-            status = TUTTI_NO_MEMORY;
-            goto done;
-        }
+        TRY(make_arena(&trainer->states[i], (int64_t)trained));
         TRY(buffer_read(replica->device, replica->states[i], 0, trainer->states[i], trained * sizeof(float)));
     }
 done:

@@ -57,9 +57,10 @@ struct tutti_trainer {
 
     /* The master copy, as long as the network's arena. A device that updates itself has the newest until somebody asks
      * (trainer_fetch); where it is the only one, the copy is dropped after the next step. `version` counts changes. */
-    float *parameters, *gradients, *states[OPTIMIZER_STATES];
-    struct replica *newest;      /* has newer ones; NULL: nobody */
-    struct replica *gradient_of; /* has the last step's gradients; NULL: the host */
+    float *parameters, *states[OPTIMIZER_STATES];
+    float *next_parameters, *next_states[OPTIMIZER_STATES]; /* of a step under way, where devices exchange gradients */
+    float *gradients;                                       /* summed over all ranks; NULL where there are none */
+    struct replica *newest;                                 /* has newer ones; NULL: nobody */
     uint64_t version;
     /* For the report, of all steps since it was reset. */
     int64_t timed_steps;
@@ -139,9 +140,12 @@ double faults_step_limit(const struct replica *replica, int64_t samples);
 /* run.c: of an arena of parameters and running statistics. */
 uint64_t parameters_checksum(const tutti_network *network, const float *parameters);
 
-/* exchange.c: sums the replicas' gradients while they arrive, block by block, into trainer->gradients, or where the
- * other ranks' are to be added into world->own; returns when all replicas are done. */
-enum { EXCHANGE_BLOCK = 1 << 16 }; /* floats: a block and its sum stay in a core's cache */
-tutti_status exchange_sum(tutti_trainer *trainer);
+/* exchange.c: sums the replicas' gradients while they arrive, block by block, and updates the next parameters and
+ * states by them, or where the other ranks' are to be added puts them into world->own; returns when all replicas are
+ * done. */
+enum { EXCHANGE_BLOCK = 1 << 16 }; /* floats: what a thread takes at once */
+tutti_status exchange_run(tutti_trainer *trainer, const struct step_constants *constants);
+/* The step has succeeded: the next ones are the newest, of trainer->version. */
+void exchange_adopt(tutti_trainer *trainer);
 
 #endif

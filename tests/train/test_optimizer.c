@@ -73,7 +73,8 @@ static void train(const tutti_training *training, int threads, float *p)
         struct step_constants constants = { 0 };
         for (size_t i = 0; i < TOTAL; i++) g[i] = gradient_at(step, i);
         optimizer_constants(&optimizer, step - 1, &constants);
-        optimizer_update(&optimizer, pool, &network, &constants, p, g, states);
+        const struct optimizer_step rule = { &optimizer, &network, &constants };
+        optimizer_update(&rule, pool, p, g, states);
     }
     thread_pool_free(pool);
     free(g);
