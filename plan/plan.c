@@ -182,6 +182,7 @@ static tutti_status emit(struct plan *plan)
             FAIL(plan->step.status, "%s: its launches were refused: %s", name, status_message());
     }
     if (plan->options.mode == PLAN_TRAIN) TRY(buckets_find(plan));
+    if (plan->options.mode == PLAN_TRAIN) TRY(needs_find(plan));
     TRY(launch_list_realise(&plan->prepare, plan->options.progress, plan->options.user));
     TRY(launch_list_realise(&plan->step, plan->options.progress, plan->options.user));
 done:
@@ -300,6 +301,7 @@ void plan_free(struct plan *plan)
     free(plan->buffers);
     free(plan->prepared);
     free(plan->buckets);
+    free(plan->needs);
     free(plan->explanation);
     free(plan->passes);
     arena_free(plan->arena);
@@ -320,19 +322,22 @@ tutti_status plan_enqueue(struct plan *plan, const struct plan_stops *stops, voi
     const struct launch_list *step = &plan->step;
     const size_t buckets = stops && stops->bucket ? plan->bucket_count : 0;
     const size_t meetings = stops && stops->meeting ? step->meeting_count : 0;
-    for (size_t next = 0, b = 0, m = 0; b < buckets || m < meetings || next < step->count;) {
+    const size_t needs = stops && stops->need ? plan->need_count : 0;
+    for (size_t next = 0, b = 0, m = 0, n = 0;;) {
         const size_t bucket = b < buckets ? plan->buckets[b].after + 1 : SIZE_MAX;
         const size_t meeting = m < meetings ? step->meetings[m].before : SIZE_MAX;
-        size_t until = bucket < meeting ? bucket : meeting;
-        if (until > step->count) until = step->count;
-        if (until > next) {
-            TRY(launch_list_enqueue(&plan->step, next, until, NULL));
-            next = until;
-        }
-        if (bucket <= meeting && b < buckets)
+        const size_t need = n < needs ? plan->needs[n].before : SIZE_MAX;
+        const size_t earlier = bucket < meeting ? bucket : meeting, stop = need < earlier ? need : earlier;
+        const size_t until = stop < step->count ? stop : step->count;
+        if (until > next) TRY(launch_list_enqueue(&plan->step, next, until, NULL));
+        next = until;
+        if (stop == SIZE_MAX) break;
+        if (bucket == stop)
             TRY(stops->bucket(user, (int)b++)); /* first: it may leave while the devices meet */
-        else if (m < meetings)
+        else if (meeting == stop)
             TRY(stops->meeting(user, &step->meetings[m++]));
+        else
+            TRY(stops->need(user, (int)n++));
     }
 done:
     return status;

@@ -40,6 +40,12 @@ struct plan_bucket {
     size_t after;         /* index of a launch */
 };
 
+/* A range of the parameters' arena that no launch before `before` reads, in the order of the arena. */
+struct plan_need {
+    int64_t first, count; /* floats */
+    size_t before;        /* index of a launch */
+};
+
 struct plan {
     struct device *device;
     const tutti_network *network;
@@ -59,6 +65,8 @@ struct plan {
     int input, targets, constants, output, metrics, seed, input_gradient;
     struct plan_bucket *buckets;
     size_t bucket_count;
+    struct plan_need *needs; /* training, as are the buckets */
+    size_t need_count;
     double build_seconds;
     char *explanation, *passes;
 };
@@ -80,6 +88,8 @@ struct plan_stops {
     tutti_status (*bucket)(void *user, int bucket);
     /* After the launches before a meeting were: what is enqueued next finds the numbers of all devices. */
     tutti_status (*meeting)(void *user, const struct meeting *meeting);
+    /* Before the first launch that reads a range of the parameters, so that it can be made to wait for them. */
+    tutti_status (*need)(void *user, int need);
 };
 /* Enqueues the step (not the uploads); does not wait. stops: NULL, or what is done on the way. */
 tutti_status plan_enqueue(struct plan *plan, const struct plan_stops *stops, void *user);

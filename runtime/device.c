@@ -211,14 +211,25 @@ done:
     return status;
 }
 
+tutti_status device_open_transfers(struct device *device)
+{
+    tutti_status status = TUTTI_OK;
+    cl_int error = CL_SUCCESS;
+    if (device->transfers) return TUTTI_OK;
+    device->transfers = clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &error);
+    CL_TRY(error, "making a second queue of device %d, '%s',", device->index, device->can.name);
+done:
+    return status;
+}
+
 /* A driver's thread may still hold an event that everybody here has seen complete; POCL's then reads the device from
  * it, which a sub-device's last release has freed. Each event holds its queue: wait until only we do. */
-static void wait_for_references(const struct device *device)
+static void wait_for_references(cl_command_queue queue)
 {
     enum { TRIES = 1000 };
     cl_uint references = 0;
     for (int i = 0; i < TRIES; i++) {
-        if (clGetCommandQueueInfo(device->queue, CL_QUEUE_REFERENCE_COUNT, sizeof(references), &references, NULL) !=
+        if (clGetCommandQueueInfo(queue, CL_QUEUE_REFERENCE_COUNT, sizeof(references), &references, NULL) !=
                 CL_SUCCESS ||
             references <= 1)
             return;
@@ -226,18 +237,23 @@ static void wait_for_references(const struct device *device)
     }
 }
 
+static void close_queue(cl_command_queue *queue)
+{
+    if (!*queue) return;
+    wait_for_references(*queue);
+    clReleaseCommandQueue(*queue);
+    *queue = NULL;
+}
+
 void device_close(struct device *device)
 {
     programs_free(device);
     checks_free(device);
     builder_free(device);
-    if (device->queue) {
-        wait_for_references(device);
-        clReleaseCommandQueue(device->queue);
-    }
+    close_queue(&device->transfers);
+    close_queue(&device->queue);
     if (device->context) clReleaseContext(device->context);
     if (device->id) clReleaseDevice(device->id);
-    device->queue = NULL;
     device->context = NULL;
     device->id = NULL;
 }

@@ -43,6 +43,9 @@ struct device {
     cl_device_id id;
     cl_context context;
     cl_command_queue queue; /* in order, with profiling */
+    /* A second one, for copies of a device with memory of its own that go on beside its work; NULL until it is wanted.
+     */
+    cl_command_queue transfers;
     struct capabilities can;
     bool host_memory;          /* a CPU, whatever its class: buffers may be the host's own pages */
     double patience;           /* seconds after which a wait gives the device up as lost; 0: none, waits are for ever */
@@ -66,6 +69,7 @@ struct found_device;
 /* Context, queue and programs of a device that was found. device->runtime is set before. */
 tutti_status device_open(struct device *device, const struct found_device *found);
 void device_close(struct device *device); /* takes a zeroed one */
+tutti_status device_open_transfers(struct device *device);
 bool device_has_extension(cl_device_id id, const char *name);
 /* Waits until an event is complete, without burning a core. A command that failed is an error; one that takes longer
  * than the device's patience is TUTTI_DEVICE_LOST: its queue is of no use any more. The event stays. */

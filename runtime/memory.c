@@ -7,15 +7,22 @@
 #include <string.h>
 #include <sys/mman.h>
 
-tutti_status device_wait(struct device *device)
+static tutti_status queue_wait(struct device *device, cl_command_queue queue)
 {
     tutti_status status = TUTTI_OK;
     cl_event event = NULL;
-    CL_TRY(clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &event), "waiting for '%s'", device->can.name);
+    CL_TRY(clEnqueueMarkerWithWaitList(queue, 0, NULL, &event), "waiting for '%s'", device->can.name);
     TRY(event_wait(device, event));
 done:
     if (event) clReleaseEvent(event);
     return status;
+}
+
+tutti_status device_wait(struct device *device)
+{
+    const tutti_status status = queue_wait(device, device->queue);
+    const tutti_status copied = device->transfers ? queue_wait(device, device->transfers) : TUTTI_OK;
+    return status == TUTTI_OK ? copied : status;
 }
 
 /* Waits for the event of a command that was just enqueued, and releases it. */

@@ -137,6 +137,7 @@ tutti_status replica_init(struct replica *replica)
     TRY(buffer_new(replica->device, 2 * runs * sizeof(float), &replica->losses));
     if (!trains(replica)) goto done;
     TRY(buffer_new(replica->device, bytes, &replica->gradients));
+    if (trainer->exchange && !replica->device->can.unified) TRY(device_open_transfers(replica->device));
     if (trainer->exchange) goto done;
     TRY(replica_make_update(replica));
     TRY(replica_warm_update(replica));

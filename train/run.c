@@ -19,22 +19,31 @@ struct run {
     unsigned char *outputs;                /* likewise */
     struct plan *plan;                     /* whose buckets leave */
     size_t parameter_writes;               /* of the writes, the first ones */
-    double waited;                         /* seconds, for others at meetings */
+    size_t first_piece; /* of the writes, where parameters travel in ranges (pieces), beside launches that do not need
+                           them yet */
+    bool pieces;
+    double waited; /* seconds, for others at meetings */
 };
 
-static tutti_status enqueue_write(struct replica *replica, cl_mem buffer, const void *data, size_t bytes)
+static tutti_status enqueue_write_at(
+    struct replica *replica, cl_command_queue queue, cl_mem buffer, size_t offset, const void *data, size_t bytes)
 {
     tutti_status status = TUTTI_OK;
     void *array = replica->writes;
     if (bytes == 0) return TUTTI_OK;
     TRY(memory_grow(&array, &replica->write_capacity, replica->write_count + 1, sizeof(*replica->writes)));
     replica->writes = array;
-    CL_TRY(clEnqueueWriteBuffer(replica->device->queue, buffer, CL_FALSE, 0, bytes, data, 0, NULL,
-               &replica->writes[replica->write_count]),
+    CL_TRY(clEnqueueWriteBuffer(
+               queue, buffer, CL_FALSE, offset, bytes, data, 0, NULL, &replica->writes[replica->write_count]),
         "writing %zu bytes to '%s'", bytes, replica->device->can.name);
     replica->write_count++;
 done:
     return status;
+}
+
+static tutti_status enqueue_write(struct replica *replica, cl_mem buffer, const void *data, size_t bytes)
+{
+    return enqueue_write_at(replica, replica->device->queue, buffer, 0, data, bytes);
 }
 
 /* --------------------------------------------------------------------------------------------------- times ---- */
@@ -74,18 +83,51 @@ static void forget_writes(struct replica *replica)
 
 /* ------------------------------------------------------------------------------------------------ going in ---- */
 
+/* In the order in which forward needs them, by the second queue; nothing on the device uses them now. */
+static tutti_status send_pieces(struct run *run, const struct plan *plan)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *replica = run->replica;
+    run->first_piece = replica->write_count;
+    for (size_t i = 0; i < plan->need_count; i++) {
+        const struct plan_need *need = &plan->needs[i];
+        TRY(enqueue_write_at(replica, replica->device->transfers, replica->parameters,
+            (size_t)need->first * sizeof(float), run->trainer->parameters + need->first,
+            (size_t)need->count * sizeof(float)));
+    }
+    CL_TRY(clFlush(replica->device->transfers), "sending parameters to '%s'", replica->device->can.name);
+    run->parameter_writes = replica->write_count;
+done:
+    return status;
+}
+
+/* What is enqueued next reads that piece, or one behind it. */
+static tutti_status await_piece(void *user, int need)
+{
+    tutti_status status = TUTTI_OK;
+    const struct run *run = user;
+    const struct device *device = run->replica->device;
+    CL_TRY(clEnqueueMarkerWithWaitList(device->queue, 1, &run->replica->writes[run->first_piece + (size_t)need], NULL),
+        "waiting for parameters of '%s'", device->can.name);
+done:
+    return status;
+}
+
 static tutti_status upload_parameters(struct run *run)
 {
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
     const struct tutti_trainer *trainer = run->trainer;
-    if (run->work->probe || trainer->newest == replica || !trainer->parameters) return TUTTI_OK;
-    if (replica->version != run->work->version) {
-        TRY(enqueue_write(
-            replica, replica->parameters, trainer->parameters, (size_t)trainer->network->total_floats * sizeof(float)));
+    const struct replica_work *work = run->work;
+    if (work->probe || trainer->newest == replica || !trainer->parameters) return TUTTI_OK;
+    if (replica->version != work->version) {
         replica->generation++;
+        run->pieces = replica->device->transfers && work->mode == PLAN_TRAIN;
+        if (!run->pieces)
+            TRY(enqueue_write(replica, replica->parameters, trainer->parameters,
+                (size_t)trainer->network->total_floats * sizeof(float)));
     }
-    for (int i = 0; i < OPTIMIZER_STATES && run->work->update && replica->states_version != run->work->version; i++)
+    for (int i = 0; i < OPTIMIZER_STATES && work->update && replica->states_version != work->version; i++)
         if (replica->states[i] && trainer->states[i])
             TRY(enqueue_write(replica, replica->states[i], trainer->states[i],
                 (size_t)trainer->network->trained_floats * sizeof(float)));
@@ -213,22 +255,30 @@ static tutti_status add_arrival(
     return TUTTI_OK;
 }
 
-/* Called as soon as the launch that completes the bucket is enqueued: the copy runs beside the rest of backward. */
+/* Called as soon as the launch that completes the bucket is enqueued: the second queue copies it, beside the rest of
+ * backward. */
 static tutti_status bucket_leaves(void *user, int bucket)
 {
     tutti_status status = TUTTI_OK;
     const struct run *run = user;
     struct replica *replica = run->replica;
+    const struct device *device = replica->device;
     const struct plan_bucket *range = &run->plan->buckets[bucket];
     float *to = (float *)replica->download.pointer + range->first;
-    cl_event event = NULL;
+    cl_event complete = NULL, event = NULL;
     if (range->count == 0) return TUTTI_OK;
-    CL_TRY(clEnqueueReadBuffer(replica->device->queue, replica->gradients, CL_FALSE,
-               (size_t)range->first * sizeof(float), (size_t)range->count * sizeof(float), to, 0, NULL, &event),
-        "reading gradients from '%s'", replica->device->can.name);
+    CL_TRY(
+        clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &complete), "marking gradients of '%s'", device->can.name);
+    CL_TRY(clFlush(device->queue), "sending work to '%s'", device->can.name);
+    CL_TRY(clEnqueueReadBuffer(device->transfers, replica->gradients, CL_FALSE, (size_t)range->first * sizeof(float),
+               (size_t)range->count * sizeof(float), to, 1, &complete, &event),
+        "reading gradients from '%s'", device->can.name);
+    CL_TRY(clFlush(device->transfers), "reading gradients from '%s'", device->can.name);
     status = add_arrival(replica, range->first, range->count, to, event);
-    if (status != TUTTI_OK) clReleaseEvent(event);
+    if (status == TUTTI_OK) event = NULL;
 done:
+    if (complete) clReleaseEvent(complete);
+    if (event) clReleaseEvent(event);
     return status;
 }
 
@@ -410,15 +460,19 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     const int64_t done_samples = number * run->part;
     const int64_t left = work->samples - done_samples;
     const int64_t samples = left < run->part ? left : run->part;
-    const bool buckets = work->mode == PLAN_TRAIN && !work->update && run->runs == 1 && !replica->device->can.unified;
+    const bool buckets = work->mode == PLAN_TRAIN && !work->update && run->runs == 1 && replica->device->transfers;
     struct cached_plan *cached;
     cl_mem borrowed = NULL;
     TRY(replica_plan(replica, work->mode, plan_samples(run, samples), &cached));
     run->plan = cached->plan;
-    const struct plan_stops stops = { buckets ? bucket_leaves : NULL, work->meets ? meet : NULL };
+    const bool pieces = run->pieces && number == 0;
+    const struct plan_stops stops = { .bucket = buckets ? bucket_leaves : NULL,
+        .meeting = work->meets ? meet : NULL,
+        .need = pieces ? await_piece : NULL };
     if (buckets) TRY(make_download(replica));
     if (work->meets) TRY(make_numbers(replica, cached->plan));
     TRY(prepare(replica, cached));
+    if (pieces) TRY(send_pieces(run, cached->plan));
     status = upload_samples(run, cached->plan, done_samples, samples, number, &borrowed);
     if (status == TUTTI_OK) status = plan_enqueue(cached->plan, &stops, run);
     take_inputs_back(cached->plan, &borrowed);

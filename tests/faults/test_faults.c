@@ -129,9 +129,11 @@ static tutti_status session_parameters(struct session *session, struct outcome *
 
 /* ----------------------------------------------------------------------------------------------------- cases ---- */
 
-/* A step of two devices; one of the device that trains alone; making all that is needed for a training. */
-enum phase { PHASE_STEP, PHASE_ALONE, PHASE_BUILD, PHASES };
-static const char *const phase_names[] = { "training", "training alone", "building" };
+/* A step of two devices; of two that are taken for ones with memory of their own; one of the device that trains alone;
+ * making all that is needed for a training. */
+enum phase { PHASE_STEP, PHASE_APART, PHASE_ALONE, PHASE_BUILD, PHASES };
+static const char *const phase_names[] = { "training", "training with memory of its own", "training alone",
+    "building" };
 
 /* Columns of the table: actions, and a call that fails for want of memory. */
 enum { NO_MEMORY = LAYER_ACTION_COUNT, COLUMNS };
@@ -306,8 +308,9 @@ static void print_table(enum phase phase, const char *title)
     }
 }
 
-static struct session pair; /* two devices; its trainer serves all broken steps, its runtime all broken buildings */
-static struct snapshot before;
+/* Two devices, whose trainers serve all broken steps; the first one's runtime serves all broken buildings. */
+static struct session pair, apart;
+static struct snapshot before, before_apart;
 static struct outcome reference; /* of a run on the first device alone */
 
 static void judge(const struct fault *fault, const struct outcome *outcome, const char *text)
@@ -326,10 +329,11 @@ static void judge(const struct fault *fault, const struct outcome *outcome, cons
 static void try_step(const struct fault *fault)
 {
     struct outcome outcome = { .status = TUTTI_OK };
-    snapshot_restore(&before, &pair);
-    outcome.status = train(&pair, fault, &outcome);
+    struct session *session = fault->phase == PHASE_APART ? &apart : &pair;
+    snapshot_restore(fault->phase == PHASE_APART ? &before_apart : &before, session);
+    outcome.status = train(session, fault, &outcome);
     const char *text = outcome.status ? status_message() : difference(&outcome, &reference);
-    const struct replica *victim = &pair.trainer->replicas[fault->victim];
+    const struct replica *victim = &session->trainer->replicas[fault->victim];
     const bool no_memory = column_of(&fault->order) == NO_MEMORY && outcome.broken > 0;
     if (!text && no_memory && (victim->lost || victim->capacity >= before.capacity[fault->victim]))
         text = "the device was not kept with fewer samples at once";
@@ -382,7 +386,7 @@ static void try_alone(const struct fault *fault)
 /* Each call of each kind in turn; of more than `most` calls of a kind, so many that lie evenly. */
 static void try_all(enum phase phase, int victim, enum layer_action action, int code, long most)
 {
-    static void (*const tries[])(const struct fault *) = { try_step, try_alone, try_build };
+    static void (*const tries[])(const struct fault *) = { try_step, try_step, try_alone, try_build };
     void (*const try)(const struct fault *) = tries[phase];
     struct fault fault = { .phase = phase, .victim = victim, .order = { .kind = LAYER_ANY } };
     long calls[LAYER_KIND_COUNT];
@@ -405,17 +409,17 @@ static void try_all(enum phase phase, int victim, enum layer_action action, int 
 static const char *wrong_parameters(int victim, bool check, struct outcome *outcome)
 {
     const struct fault fault = {
-        .phase = PHASE_STEP, .victim = victim, .order = { .kind = LAYER_WRITE, .at = 1, .action = LAYER_FINITE }
+        .phase = PHASE_APART, .victim = victim, .order = { .kind = LAYER_WRITE, .at = 1, .action = LAYER_FINITE }
     }; /* a step's first write is theirs */
-    snapshot_restore(&before, &pair);
-    pair.trainer->check_replicas = check;
-    outcome->status = train(&pair, &fault, outcome);
-    pair.trainer->check_replicas = false;
+    snapshot_restore(&before_apart, &apart);
+    apart.trainer->check_replicas = check;
+    outcome->status = train(&apart, &fault, outcome);
+    apart.trainer->check_replicas = false;
     if (outcome->status != TUTTI_OK) return status_message();
     if (outcome->broken != 1) return "the parameters were not made wrong";
     const char *text = difference(outcome, &reference);
     if (!check) return text ? NULL : "the wrong parameters did no harm, so this test shows nothing";
-    if (!text && !pair.trainer->replicas[victim].lost) return "the device was not lost";
+    if (!text && !apart.trainer->replicas[victim].lost) return "the device was not lost";
     return text;
 }
 
@@ -496,24 +500,35 @@ static const struct fault_layer *find_layer(void)
     return library ? dlsym(library, "fault_layer") : NULL;
 }
 
-/* The run that never had the second device, and the session of two that the cases share. */
-static tutti_status prepare(void)
+/* Two devices, which are trained without faults first. */
+static tutti_status make_pair(struct session *session, bool own_memory, struct snapshot *snapshot)
 {
     tutti_status status = TUTTI_OK;
-    struct session one = { 0 };
     struct outcome two = { .status = TUTTI_OK };
-    TRY(session_open(&one, "0"));
-    TRY(build(&one, NULL, &reference));
-    TRY(train(&one, NULL, &reference));
-    TRY(session_open(&pair, "0,1"));
-    TRY(build(&pair, NULL, &two));
-    before = snapshot_take(&pair);
-    pair.trainer->step_limit_s = STEP_LIMIT_S;
-    TRY(train(&pair, NULL, &two));
+    TRY(session_open(session, "0,1"));
+    for (int i = 0; i < 2; i++) session->runtime->devices[i].can.unified &= !own_memory;
+    TRY(build(session, NULL, &two));
+    *snapshot = snapshot_take(session);
+    session->trainer->step_limit_s = STEP_LIMIT_S;
+    TRY(train(session, NULL, &two));
     const char *text = difference(&two, &reference);
     if (text) FAIL(TUTTI_INTERNAL, "without faults: %s", text);
 done:
     free(two.parameters);
+    return status;
+}
+
+/* The run that never had the second device, and the sessions of two that the cases share. */
+static tutti_status prepare(void)
+{
+    tutti_status status = TUTTI_OK;
+    struct session one = { 0 };
+    TRY(session_open(&one, "0"));
+    TRY(build(&one, NULL, &reference));
+    TRY(train(&one, NULL, &reference));
+    TRY(make_pair(&pair, false, &before));
+    TRY(make_pair(&apart, true, &before_apart));
+done:
     session_close(&one);
     return status;
 }
@@ -540,6 +555,14 @@ int main(void)
     }
     try_all(PHASE_STEP, 1, LAYER_FAIL, CL_MEM_OBJECT_ALLOCATION_FAILURE, LONG_MAX);
     try_all(PHASE_BUILD, 1, LAYER_FAIL, CL_MEM_OBJECT_ALLOCATION_FAILURE, LONG_MAX);
+    for (int victim = 0; victim < 2; victim++) {
+        try_all(PHASE_APART, victim, LAYER_FAIL, CL_OUT_OF_RESOURCES, LONG_MAX);
+        try_all(PHASE_APART, victim, LAYER_NAN, 0, LONG_MAX);
+    }
+    try_all(PHASE_APART, 1, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE, LONG_MAX);
+    try_all(PHASE_APART, 1, LAYER_FAIL, CL_MEM_OBJECT_ALLOCATION_FAILURE, LONG_MAX);
+    try_all(PHASE_APART, 0, LAYER_HANG_CALL, 0, LONG_MAX);
+    try_all(PHASE_APART, 1, LAYER_HANG_DEVICE, 0, LONG_MAX);
     try_all(PHASE_STEP, 1, LAYER_NAN, 0, LONG_MAX);
     try_all(PHASE_STEP, 0, LAYER_NAN, 0, LONG_MAX);
     try_all(PHASE_STEP, 1, LAYER_HANG_CALL, 0, LONG_MAX);
@@ -557,9 +580,11 @@ int main(void)
     }
     try_no_device_left();
     print_table(PHASE_STEP, "One training step");
+    print_table(PHASE_APART, "A step of devices with memory of their own");
     print_table(PHASE_ALONE, "A step of one device alone, the other being left out");
     print_table(PHASE_BUILD, "Building");
     session_close(&pair);
+    session_close(&apart);
     printf("\n%.0f s\n%d passed, %d failed\n", clock_seconds() - start, passed, failed);
     return failed ? 1 : 0;
 }

@@ -102,6 +102,44 @@ START_TEST(memory_of_their_own)
 }
 END_TEST
 
+/* Together the ranges cover the arena once, in its order, and none is wanted before the one in front of it. */
+static void check_needs(const struct plan *plan)
+{
+    int64_t end = 0;
+    size_t before = 0;
+    for (size_t i = 0; i < plan->need_count; i++) {
+        ck_assert_int_eq(plan->needs[i].first, end);
+        ck_assert_uint_ge(plan->needs[i].before, before);
+        end += plan->needs[i].count;
+        before = plan->needs[i].before;
+    }
+    ck_assert_int_eq(end, plan->network->total_floats);
+}
+
+/* Parameters and gradients that travel in ranges, beside the launches that need others, change no byte; forward does
+ * not wait for the second layer's weights to begin. */
+START_TEST(ranges_of_parameters)
+{
+    struct session shared, apart;
+    session_open(&shared, "0,1", KIND_WIDE, NULL);
+    session_open_apart(&apart, "0,1", KIND_WIDE, NULL);
+    session_steps(&shared, 4);
+    session_steps(&apart, 4);
+    same_bytes(&shared, &apart);
+    for (int i = 0; i < 2; i++) {
+        const struct cached_plan *cached = replica_find(&apart.trainer->replicas[i], PLAN_TRAIN, STEP_SAMPLES / 2);
+        ck_assert_ptr_nonnull(cached);
+        check_needs(cached->plan);
+        ck_assert_uint_ge(cached->plan->need_count, 3);
+        ck_assert_uint_ge(cached->plan->bucket_count, 3);
+        ck_assert_uint_lt(cached->plan->needs[0].before, cached->plan->needs[1].before);
+        ck_assert_uint_lt(cached->plan->needs[1].before, cached->plan->buckets[0].after); /* still in forward */
+    }
+    session_close(&shared);
+    session_close(&apart);
+}
+END_TEST
+
 static const tutti_training rules[] = {
     { .optimizer = TUTTI_SGD },
     { .optimizer = TUTTI_SGD, .momentum = 0.9f, .nesterov = true, .weight_decay = 0.01f },
@@ -506,6 +544,7 @@ int main(void)
     tcase_add_test(cases, measured_choices_are_kept);
     tcase_add_loop_test(cases, two_devices_equal_one, 0, 2 * (int)(sizeof(shares) / sizeof(*shares)));
     tcase_add_loop_test(cases, memory_of_their_own, 0, 4);
+    tcase_add_test(cases, ranges_of_parameters);
     tcase_add_loop_test(cases, update_on_device_equals_host, 0, (int)(sizeof(rules) / sizeof(*rules)));
     tcase_add_test(cases, gradient_is_the_mean_over_the_batch);
     tcase_add_loop_test(cases, same_again_gives_same_bytes, 0, 4);

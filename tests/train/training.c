@@ -101,6 +101,12 @@ static tutti_tensor network_make(tutti_network *network, enum kind kind)
     if (kind == KIND_APART) return network_apart(network);
     if (kind == KIND_RESIDUAL) return network_residual(network);
     tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(2, 7, 7));
+    if (kind == KIND_WIDE) {
+        x = tutti_dense(network, tutti_flatten(network, x), 10800, &(tutti_dense_options) { .name = "wide" });
+        x = tutti_dense(network, tutti_relu(network, x), 100, &(tutti_dense_options) { .name = "narrow" });
+        x = tutti_batch_norm(network, x, &(tutti_batch_norm_options) { .name = "bn" });
+        return tutti_dense(network, tutti_relu(network, x), CLASSES, &(tutti_dense_options) { .name = "fc" });
+    }
     x = tutti_conv2d(network, x, 6, 3, &(tutti_conv2d_options) { .name = "conv", .padding = 1 });
     if (kind == KIND_NORM) x = tutti_batch_norm(network, x, &(tutti_batch_norm_options) { .name = "bn" });
     x = tutti_relu(network, x);

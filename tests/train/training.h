@@ -19,6 +19,7 @@ enum kind {
     KIND_NORM,     /* the same with batch normalisation: running statistics; the division matters */
     KIND_RESIDUAL, /* blocks with shortcuts, batch normalisation everywhere, behind a dense layer too. Smooth: no
                       value lies near the kink of an activation */
+    KIND_WIDE,     /* dense layers of more than a million weights each, which travel in several ranges */
     KIND_APART, /* depthwise and pointwise convolutions with batch normalisation, a shortcut, the mean of the image */
 };
 
