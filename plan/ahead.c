@@ -42,15 +42,17 @@ static tutti_status emit_all(struct plan *plan, struct launch_list *list)
     return status;
 }
 
-void plan_build_ahead(struct plan *plan, struct plan *small)
+tutti_status plan_build_ahead(struct plan *plan, struct plan *small, struct verify_items *items)
 {
     struct launch_list list;
     launch_list_init(&list, plan->device);
-    const tutti_status status = emit_all(plan, &list);
-    if (status == TUTTI_OK && small) verify_emit(plan, small, &list);
-    if (status == TUTTI_OK && list.status == TUTTI_OK)
+    const tutti_status emitted = emit_all(plan, &list);
+    const tutti_status status = small ? verify_choose(plan, small, &list, items) : TUTTI_OK;
+    if (status == TUTTI_OK && small) verify_emit(items, &list);
+    if (status == TUTTI_OK && emitted == TUTTI_OK && list.status == TUTTI_OK)
         builder_prepare(&list, plan->options.progress, plan->options.user);
     launch_list_free(&list);
+    return status;
 }
 
 void plan_load_ahead(struct device *device, const tutti_network *network, const struct plan_options *options)

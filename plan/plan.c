@@ -239,21 +239,22 @@ static tutti_status verify(struct plan *plan)
     options.samples = options.samples < 2 ? options.samples : 2;
     options.explain = false;
     struct plan *small = NULL;
+    struct verify_items items = { 0 };
     bool failed = false;
     if (options.guards || options.force || !verify_wanted(plan)) { /* tests look at each by themselves */
-        plan_build_ahead(plan, NULL);
-        return TUTTI_OK;
+        return plan_build_ahead(plan, NULL, NULL);
     }
     small = plan_start(plan->device, plan->network, &options);
     if (!small) return TUTTI_NO_MEMORY;
     TRY(plan_run_passes(small));
-    plan_build_ahead(plan, small);
-    TRY(verify_implementations(plan, small, &failed));
+    TRY(plan_build_ahead(plan, small, &items));
+    TRY(verify_implementations(plan->device, &items, &failed));
     if (failed) {
         restart(plan);
         TRY(plan_run_passes(plan));
     }
 done:
+    verify_items_free(&items);
     plan_free(small);
     return status;
 }

@@ -5,6 +5,8 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "layers/conv2d.h"
+#include "layers/layers.h"
 #include "plan/ahead.h"
 #include "plan/passes.h"
 #include "runtime/memory.h"
@@ -17,6 +19,24 @@ void trial_problem(const struct plan *plan, struct node *node, struct problem *p
     if (implementation->takes_statistics) node->inputs[STATISTICS_INPUT] = NO_VALUE;
     if (implementation->takes_mask) node->inputs[MASK_INPUT] = NO_VALUE;
     if (implementation->gives_sum) node->outputs[SUM_OUTPUT] = NO_VALUE;
+    problem_of(plan, node, problem);
+}
+
+/* Whether this activation's gradient is that of the identity for outputs like those below. */
+static bool is_open(const struct attributes *a)
+{
+    const bool clips = a->activation == ACTIVATION_CLIP && a->low <= 0 && a->high >= 3;
+    return a->activation == ACTIVATION_NONE || a->activation == ACTIVATION_RELU || clips;
+}
+
+void trial_problem_in_plan(const struct plan *plan, struct node *node, struct problem *problem)
+{
+    const struct implementation *implementation = node->operation->implementations[node->implementation];
+    if (!implementation->statistics || !is_open(&node->attributes)) {
+        trial_problem(plan, node, problem);
+        return;
+    }
+    node->epilogue = (struct epilogue) { .add = NO_VALUE };
     problem_of(plan, node, problem);
 }
 
@@ -51,9 +71,9 @@ static bool is_float(const struct value *value)
     return value->type == TYPE_F32 || value->type == TYPE_BF16;
 }
 
-/* Numbers in [0.1, 1.1): positive, so that they can also stand for deviations; such that both types of floats hold
- * them. Labels are class 0. A prime number of different ones, over and over: no tensor's rows or channels repeat with
- * them. */
+/* Numbers in [0.1, 1.1): positive, so that they can also stand for deviations and open the gates of relu; such that
+ * both types of floats hold them. Labels are class 0. A prime number of different ones, over and over: no tensor's rows
+ * or channels repeat with them. */
 static void make_up(const struct value *value, uint32_t number, int width, void *data)
 {
     if (value->role == ROLE_CONSTANTS) {
@@ -75,13 +95,13 @@ static void make_up(const struct value *value, uint32_t number, int width, void 
     }
 }
 
-static tutti_status upload(struct device *device, const struct value *value, uint32_t number, cl_mem *buffer)
+static tutti_status upload(struct device *device, const struct value *value, uint32_t number, bool zero, cl_mem *buffer)
 {
     tutti_status status = TUTTI_OK;
     size_t bytes = value_bytes(value, device->can.vector_width);
     void *data = memory_new(bytes, 1);
     if (!data) return TUTTI_NO_MEMORY;
-    make_up(value, number, device->can.vector_width, data);
+    if (!zero) make_up(value, number, device->can.vector_width, data);
     TRY(buffer_new(device, bytes, buffer));
     TRY(buffer_write(device, *buffer, 0, data, bytes));
 done:
@@ -116,6 +136,12 @@ static void take_problem(struct trial *trial, const struct problem *given, const
     }
 }
 
+/* A mean of 0 keeps what is normalised positive: a gate that looks at it is open. */
+static bool is_zero(const struct node *node, int input)
+{
+    return node->operation == &operation_conv2d_data_gradient && input == DATA_GRADIENT_MEAN;
+}
+
 static tutti_status make_buffers(struct trial *trial, const struct implementation *implementation)
 {
     tutti_status status = TUTTI_OK;
@@ -124,7 +150,9 @@ static tutti_status make_buffers(struct trial *trial, const struct implementatio
     size_t workspace = implementation->workspace ? implementation->workspace(problem) : 0;
     size_t prepared = implementation->prepared ? implementation->prepared(problem) : 0;
     for (int i = 0; i < problem->node->input_count; i++)
-        if (problem->inputs[i]) TRY(upload(trial->device, problem->inputs[i], (uint32_t)i, &operands->inputs[i]));
+        if (problem->inputs[i])
+            TRY(upload(
+                trial->device, problem->inputs[i], (uint32_t)i, is_zero(problem->node, i), &operands->inputs[i]));
     for (int i = 0; i < problem->node->output_count; i++)
         if (problem->outputs[i])
             TRY(buffer_new(trial->device, value_bytes(problem->outputs[i], trial->device->can.vector_width),

@@ -17,8 +17,11 @@ struct trial {
  * and sum. */
 struct plan;
 void trial_problem(const struct plan *plan, struct node *node, struct problem *problem);
+/* The same with what leaves the first output as it is on a trial's data: statistics of it, a gate that they open. So
+ * the kernels are mostly those of the plan. */
+void trial_problem_in_plan(const struct plan *plan, struct node *node, struct problem *problem);
 /* Buffers of the problem's values, which no other trial shares, and the implementation's launches, built and ready. The
- * problem is one of trial_problem(). trial_free() also after a failure. */
+ * problem is one of the above. trial_free() also after a failure. */
 tutti_status trial_make(struct device *device, const struct problem *problem,
     const struct implementation *implementation, struct trial *trial);
 /* Appends the launches that trial_make() would make, without buffers: to be compiled ahead. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/passes.h"
+#include "base/memory.h"
 #include "plan/trial.h"
 #include "runtime/check.h"
 
@@ -17,10 +17,6 @@
 #define VERIFY_TOLERANCE 1e-3
 /* Seconds for a small problem, after which its kernel is taken to hang; compiling at the first launch is part of it. */
 #define TIME_OUT 120.0
-/* Of a problem at hand that is small enough to be checked as it is: a plain kernel takes a quarter of a second for
- * this. */
-#define MOST_FLOPS 5e8
-#define MOST_ELEMENTS 8e6
 
 static void key_of(const struct plan *plan, const struct node *node, char key[IMPLEMENTATION_KEY])
 {
@@ -74,23 +70,26 @@ static tutti_status compare(const struct problem *problem, int output, const flo
         "its output %d differs from the plain kernel's by %g where the largest number is %g", output, worst, largest);
 }
 
-static tutti_status verify_node(struct plan *plan, const struct node *given)
+static tutti_status verify_node(const struct verify_item *item)
 {
     tutti_status status = TUTTI_OK;
-    struct node node = *given;
-    struct problem problem;
+    struct plan *plan = item->in;
+    struct node node = *item->node, plain = *item->node;
+    struct problem problem, plain_problem;
     struct trial trial = { 0 }, reference = { 0 };
     float *result = NULL, *expected = NULL;
     const struct implementation *const *list = node.operation->implementations;
-    trial_problem(plan, &node, &problem);
-    TRY(trial_make(plan->device, &problem, list[last_of(node.operation)], &reference));
+    trial_problem(plan, &plain, &plain_problem);
+    trial_problem_in_plan(plan, &node, &problem);
+    TRY(trial_make(plan->device, &plain_problem, list[last_of(node.operation)], &reference));
     TRY(trial_run(&reference));
     TRY(trial_make(plan->device, &problem, list[node.implementation], &trial));
     TRY(trial_run(&trial));
-    for (int i = 0; i < node.output_count; i++) {
+    for (int i = 0; i < plain.output_count; i++) {
         free(result);
         free(expected);
-        expected = NULL;
+        result = expected = NULL;
+        if (!plain_problem.outputs[i]) continue;
         TRY(trial_output(&trial, i, &result));
         TRY(trial_output(&reference, i, &expected));
         if (result) TRY(compare(&trial.problem, i, result, expected));
@@ -120,20 +119,6 @@ static double cost(const struct plan *plan, const struct node *node)
     return node->operation->flops ? node->operation->flops(&problem) : elements(plan, node);
 }
 
-/* The cheapest node of the plan with this key; NULL where it chose otherwise. */
-static const struct node *representative(const struct plan *plan, const char *key)
-{
-    const struct node *best = NULL;
-    char other[IMPLEMENTATION_KEY];
-    for (size_t n = 0; n < plan->graph.node_count; n++) {
-        const struct node *candidate = &plan->graph.nodes[n];
-        if (candidate->operation->alias) continue;
-        key_of(plan, candidate, other);
-        if (!strcmp(key, other) && (!best || cost(plan, candidate) < cost(plan, best))) best = candidate;
-    }
-    return best;
-}
-
 /* Notes the verdict on disk. A lack of memory is no fault of the implementation: it is checked another time. */
 static tutti_status judge(struct device *device, const char *key, tutti_status status, bool *failed)
 {
@@ -149,53 +134,113 @@ static tutti_status judge(struct device *device, const char *key, tutti_status s
     return status == TUTTI_DEVICE ? check_device(device) : TUTTI_OK;
 }
 
-/* The node to check this one's implementation with, and the plan that it is from: one of the plan itself, whose kernels
- * are wanted anyway, unless the plain kernel would take long; then one of the small plan, if it has one. */
-static const struct node *stand_in(struct plan *plan, struct plan *small, const char *key, struct plan **in)
+/* ------------------------------------------------------------------------------------------------- which nodes ---- */
+
+/* Seconds, roughly: of the plain kernel, of making numbers up, and of compiling a program. */
+#define FLOPS_RATE 2.5e9
+#define ELEMENTS_RATE 1.5e7
+#define COMPILING 0.3
+
+static void emit(const struct verify_item *item, struct launch_list *list)
 {
-    const struct node *own = representative(plan, key), *found = representative(small, key);
-    *in = plan;
-    if (!found || (cost(plan, own) <= MOST_FLOPS && elements(plan, own) <= MOST_ELEMENTS)) return own;
-    *in = small;
-    return found;
+    struct node node = *item->node, plain = *item->node;
+    struct problem problem, plain_problem;
+    const struct implementation *const *all = node.operation->implementations;
+    trial_problem(item->in, &plain, &plain_problem);
+    trial_emit(&plain_problem, all[last_of(plain.operation)], list);
+    trial_problem_in_plan(item->in, &node, &problem);
+    trial_emit(&problem, all[node.implementation], list);
 }
 
-void verify_emit(struct plan *plan, struct plan *small, struct launch_list *list)
+static bool has_program(const struct launch_list *list, const struct launch *launch)
 {
-    for (size_t n = 0; n < plan->graph.node_count; n++) {
-        char key[IMPLEMENTATION_KEY];
-        const struct node *node = &plan->graph.nodes[n];
-        if (!checkable(plan, node)) continue;
-        key_of(plan, node, key);
-        if (check_is_decided(plan->device, key)) continue;
-        struct plan *in;
-        struct node found = *stand_in(plan, small, key, &in);
-        struct problem problem;
-        trial_problem(in, &found, &problem);
-        const struct implementation *const *all = found.operation->implementations;
-        trial_emit(&problem, all[last_of(found.operation)], list);
-        trial_emit(&problem, all[found.implementation], list);
+    for (size_t i = 0; i < list->count; i++)
+        if (!list->launches[i].call && !strcmp(list->launches[i].source, launch->source) &&
+            !strcmp(list->launches[i].options, launch->options))
+            return true;
+    return false;
+}
+
+/* What checking with this node takes; `list` has what is compiled in any case. */
+static double seconds(const struct verify_item *item, const struct launch_list *list)
+{
+    struct launch_list own;
+    double sum = cost(item->in, item->node) / FLOPS_RATE + elements(item->in, item->node) / ELEMENTS_RATE;
+    launch_list_init(&own, list->device);
+    emit(item, &own);
+    for (size_t i = 0; i < own.count; i++)
+        if (!own.launches[i].call && !has_program(list, &own.launches[i])) sum += COMPILING;
+    launch_list_free(&own);
+    return sum;
+}
+
+/* The cheaper one of the item's node, if it has one, and those of the plan with its key. */
+static void find_cheapest(struct verify_item *item, struct plan *in, const struct launch_list *list, double *best)
+{
+    char other[IMPLEMENTATION_KEY];
+    for (size_t n = 0; n < in->graph.node_count; n++) {
+        const struct verify_item candidate = { .node = &in->graph.nodes[n], .in = in };
+        if (candidate.node->operation->alias) continue;
+        key_of(in, candidate.node, other);
+        if (strcmp(item->key, other) != 0) continue;
+        const double cost = seconds(&candidate, list);
+        if (item->node && cost >= *best) continue;
+        item->node = candidate.node;
+        item->in = in;
+        *best = cost;
     }
 }
 
-tutti_status verify_implementations(struct plan *plan, struct plan *small, bool *failed)
+static bool has_item(const struct verify_items *items, const char *key)
 {
-    const double patience = plan->device->patience;
+    for (size_t i = 0; i < items->count; i++)
+        if (!strcmp(items->list[i].key, key)) return true;
+    return false;
+}
+
+tutti_status verify_choose(
+    struct plan *plan, struct plan *small, const struct launch_list *list, struct verify_items *items)
+{
+    *items = (struct verify_items) { .list = memory_new(plan->graph.node_count + 1, sizeof(*items->list)) };
+    if (!items->list) return TUTTI_NO_MEMORY;
+    for (size_t n = 0; n < plan->graph.node_count; n++) {
+        struct verify_item *item = &items->list[items->count];
+        double best = 0;
+        if (!checkable(plan, &plan->graph.nodes[n])) continue;
+        key_of(plan, &plan->graph.nodes[n], item->key);
+        if (check_is_decided(plan->device, item->key) || has_item(items, item->key)) continue;
+        find_cheapest(item, plan, list, &best);
+        find_cheapest(item, small, list, &best);
+        items->count++;
+    }
+    return TUTTI_OK;
+}
+
+void verify_emit(const struct verify_items *items, struct launch_list *list)
+{
+    for (size_t i = 0; i < items->count; i++) emit(&items->list[i], list);
+}
+
+void verify_items_free(struct verify_items *items)
+{
+    free(items->list);
+    *items = (struct verify_items) { 0 };
+}
+
+tutti_status verify_implementations(struct device *device, const struct verify_items *items, bool *failed)
+{
+    const double patience = device->patience;
     tutti_status status = TUTTI_OK;
     *failed = false;
-    plan->device->patience = TIME_OUT;
-    for (size_t n = 0; status == TUTTI_OK && n < plan->graph.node_count; n++) {
-        const struct node *node = &plan->graph.nodes[n];
-        char key[IMPLEMENTATION_KEY];
-        if (!checkable(plan, node)) continue;
-        key_of(plan, node, key);
-        if (check_is_decided(plan->device, key)) continue;
-        struct plan *in;
-        const struct node *cheapest = stand_in(plan, small, key, &in);
-        status = verify_node(in, cheapest);
-        if (status == TUTTI_DEVICE) status = verify_node(in, cheapest); /* a call may fail once, by chance */
-        status = judge(plan->device, key, status, failed);
+    device->patience = TIME_OUT;
+    for (size_t i = 0; status == TUTTI_OK && i < items->count; i++) {
+        status = verify_node(&items->list[i]);
+        fprintf(stderr, "CHECK %s node %d of %d samples %.2f s %.3g flop %.3g elements\n", items->list[i].key,
+            (int)(items->list[i].node - items->list[i].in->graph.nodes), (int)items->list[i].in->options.samples,
+            clock_seconds() - t0, cost(items->list[i].in, items->list[i].node),
+        if (status == TUTTI_DEVICE) status = verify_node(&items->list[i]); /* a call may fail once, by chance */
+        status = judge(device, items->list[i].key, status, failed);
     }
-    plan->device->patience = patience;
+    device->patience = patience;
     return status;
 }

@@ -3,14 +3,31 @@
 #ifndef PLAN_VERIFY_H
 #define PLAN_VERIFY_H
 
-#include "plan/plan.h"
+#include "plan/passes.h"
 
-/* Checks the implementations that the plan's chosen graph wants and that this device and driver have not run before;
- * `small` is the same network for few samples, with its implementations chosen. *failed: at least one was put on the
- * blacklist, so the choice must be made again. A failure of the check itself is a failure of the implementation. */
-tutti_status verify_implementations(struct plan *plan, struct plan *small, bool *failed);
+/* An implementation to be checked, and the node to check it with. */
+struct verify_item {
+    char key[IMPLEMENTATION_KEY];
+    const struct node *node;
+    struct plan *in; /* whose node it is */
+};
+
+struct verify_items {
+    struct verify_item *list;
+    size_t count;
+};
+
+/* The implementations that the plan's chosen graph wants and that this device and driver have not run before, each with
+ * the node of the plan, or of `small` (the same network for few samples, with its implementations chosen), that is
+ * checked in the least time; `list` has the plan's launches. Free the items before the plans. */
+tutti_status verify_choose(
+    struct plan *plan, struct plan *small, const struct launch_list *list, struct verify_items *items);
+void verify_items_free(struct verify_items *items);
+/* *failed: at least one was put on the blacklist, so the choice must be made again. A failure of the check itself is a
+ * failure of the implementation. */
+tutti_status verify_implementations(struct device *device, const struct verify_items *items, bool *failed);
 /* Appends the launches of that check, without buffers: for builder_prepare(). */
-void verify_emit(struct plan *plan, struct plan *small, struct launch_list *list);
+void verify_emit(const struct verify_items *items, struct launch_list *list);
 /* Whether any node of the plan has an implementation that was never checked on this device and driver. */
 bool verify_wanted(const struct plan *plan);
 
