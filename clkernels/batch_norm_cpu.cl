@@ -13,7 +13,7 @@
  * with more cores than channel blocks. bn_inference: tasks = channel blocks x parts. Launched by layers/batch_norm_cpu.c.
  *
  * Options: ACTIVATE, LOW, HIGH, ADD as in epilogue.h (forward: of y; gradient: ADD is added to dx); MASK 0 none, 1 relu,
- * 2 clip; MASK_FROM_Y 1: y is an argument, 0: it is recomputed; DADD, DX 1: this output is wanted; STREAM 1: y and dx
+ * 2 clip; MASK_FROM_Y 1: y is an argument, 0: it is recomputed; DADD, DX 1: this output is wanted. `stream` 1: y and dx
  * bypass the cache, for tensors larger than it.
  * Lanes past C: gamma and beta count as 0 there, and dy is 0, so every output is 0. */
 #include "element.h"
@@ -21,9 +21,6 @@
 #include "normalised.h"
 #include "step.h"
 
-#ifndef STREAM
-#define STREAM 0
-#endif
 #ifndef MASK_FROM_Y
 #define MASK_FROM_Y 0
 #endif
@@ -33,11 +30,12 @@
 #ifndef DX
 #define DX 1
 #endif
-#if STREAM
-#define PUT(v, i, p) STREAM_AS(OUT0_TYPE, v, i, p)
-#else
-#define PUT(v, i, p) STORE_AS(OUT0_TYPE, v, i, p)
-#endif
+#define PUT(v, i, p)                             \
+    do {                                         \
+        if (stream) STREAM_AS(OUT0_TYPE, v, i, p); \
+        else                                     \
+            STORE_AS(OUT0_TYPE, v, i, p);        \
+    } while (0)
 #define U 4 /* independent accumulators hide the latency of the additions */
 #if ADD
 #define ADD_PARAMETER global const add_t *add,
@@ -53,7 +51,7 @@ INLINE void channels_store(VF v, global float *p, int cb, int C)
     if (!p) return;
     if ((cb + 1) * V <= C) VSTORE(v, cb, p);
     else
-        for (int lane = 0; cb * V + lane < C; lane++) p[cb * V + lane] = ((float *)&v)[lane];
+        LOOP for (int lane = 0; cb * V + lane < C; lane++) p[cb * V + lane] = ((float *)&v)[lane];
 }
 
 /* Positions p0 .. p1-1 of the N * HW, image by image: o is the offset of the image's plane, i0 .. i1-1 the pixels. */
@@ -96,7 +94,7 @@ INLINE void sums(global const in0_t *x, int p0, int p1, int CB, int cb, int HW, 
 
 /* y = ACTIVATION(a x + b [+ add]) */
 INLINE void apply(global const in0_t *x, ADD_PARAMETER global out0_t *y, int p0, int p1, int CB, int cb, int HW, VF a,
-    VF b)
+    VF b, int stream)
 {
     FOR_PLANES_BACKWARDS
         _Pragma("unroll 4") for (int i = i0; i < i1; i++) {
@@ -131,7 +129,8 @@ INLINE void finish(VF mean, VF rstd, VF var, VF M, float scale, global float *sa
 
 TASK void bn_forward(global const in0_t *x, ADD_PARAMETER global out0_t *y, global const float *gamma,
     global const float *beta, global const step_constants *constants, global float *save_mean, global float *save_rstd,
-    global float *batch_mean, global float *batch_var, int N, int CB, int HW, int C, float epsilon)
+    global float *batch_mean, global float *batch_var, int N, int CB, int HW, int C, int stream,
+    float epsilon)
 {
     const int cb = get_global_id(0);
     const float M = (float)N * HW;
@@ -140,7 +139,7 @@ TASK void bn_forward(global const in0_t *x, ADD_PARAMETER global out0_t *y, glob
     moments(s, q, shift, M, epsilon, &mean, &rstd, &var);
     finish(mean, rstd, var, (VF)(M), N * constants->loss_scale, save_mean, save_rstd, batch_mean, batch_var, cb, C);
     VF a = channels_load(gamma, cb, C) * rstd;
-    apply(x, ADD_ARGUMENT y, 0, N * HW, CB, cb, HW, a, fma(-mean, a, channels_load(beta, cb, C)));
+    apply(x, ADD_ARGUMENT y, 0, N * HW, CB, cb, HW, a, fma(-mean, a, channels_load(beta, cb, C)), stream);
 }
 
 /* This task's part of the positions. */
@@ -181,7 +180,7 @@ INLINE void join_parts(global const float *statistics, int parts, int CB, int cb
 TASK void bn_apply(global const in0_t *x, ADD_PARAMETER global out0_t *y, global const float *gamma,
     global const float *beta, global const step_constants *constants, global const float *statistics,
     global float *save_mean, global float *save_rstd, global float *batch_mean, global float *batch_var, int N, int CB,
-    int HW, int C, float epsilon, int statistics_parts)
+    int HW, int C, int stream, float epsilon, int statistics_parts)
 {
     PART
     VF mean, var, M;
@@ -190,15 +189,16 @@ TASK void bn_apply(global const in0_t *x, ADD_PARAMETER global out0_t *y, global
     if (part == 0)
         finish(mean, rstd, var, M, N * constants->loss_scale, save_mean, save_rstd, batch_mean, batch_var, cb, C);
     VF a = channels_load(gamma, cb, C) * rstd;
-    apply(x, ADD_ARGUMENT y, p0, p1, CB, cb, HW, a, fma(-mean, a, channels_load(beta, cb, C)));
+    apply(x, ADD_ARGUMENT y, p0, p1, CB, cb, HW, a, fma(-mean, a, channels_load(beta, cb, C)), stream);
 }
 
 TASK void bn_inference(global const in0_t *x, ADD_PARAMETER global out0_t *y, global const float *gamma,
-    global const float *beta, global const float *mean, global const float *var, int N, int CB, int HW, int C, float epsilon)
+    global const float *beta, global const float *mean, global const float *var, int N, int CB, int HW, int C, int stream,
+    float epsilon)
 {
     PART
     VF a = channels_load(gamma, cb, C) / sqrt(channels_load(var, cb, C) + epsilon);
-    apply(x, ADD_ARGUMENT y, p0, p1, CB, cb, HW, a, fma(-channels_load(mean, cb, C), a, channels_load(beta, cb, C)));
+    apply(x, ADD_ARGUMENT y, p0, p1, CB, cb, HW, a, fma(-channels_load(mean, cb, C), a, channels_load(beta, cb, C)), stream);
 }
 
 /* ---- gradient ---- */
@@ -255,7 +255,8 @@ INLINE void reduce(TENSORS, int p0, int p1, int CB, int cb, int HW, VF mean, VF 
     }
 
 /* dx = a g + m x + c [+ add] with constants per channel */
-INLINE void write_dx(TENSORS, int p0, int p1, int CB, int cb, int HW, VF a, VF b, VF m, VF c)
+INLINE void write_dx(TENSORS, int p0, int p1, int CB, int cb, int HW, VF a, VF b, VF m, VF c,
+    int stream)
 {
 #if DX
     FOR_PLANES_BACKWARDS
@@ -280,7 +281,8 @@ INLINE void write_dx(TENSORS, int p0, int p1, int CB, int cb, int HW, VF a, VF b
     VF c = -a * sum_g / M - m * mean;
 
 TASK void bn_gradient(TENSORS, global const float *gamma, global const float *beta, global const float *save_mean,
-    global const float *save_rstd, global float *dgamma, global float *dbeta, int N, int CB, int HW, int C)
+    global const float *save_rstd, global float *dgamma, global float *dbeta, int N, int CB, int HW, int C,
+    int stream)
 {
     const int cb = get_global_id(0);
     VF sum_g, sum_gx;
@@ -289,11 +291,11 @@ TASK void bn_gradient(TENSORS, global const float *gamma, global const float *be
     DX_CONSTANTS
     channels_store(dgamma_block, dgamma, cb, C);
     channels_store(sum_g, dbeta, cb, C);
-    write_dx(TENSOR_ARGUMENTS, 0, N * HW, CB, cb, HW, a, b, m, c);
+    write_dx(TENSOR_ARGUMENTS, 0, N * HW, CB, cb, HW, a, b, m, c, stream);
 }
 
 TASK void bn_reduce(TENSORS, global const float *gamma, global const float *beta, global const float *save_mean,
-    global const float *save_rstd, global float *statistics, int N, int CB, int HW, int C)
+    global const float *save_rstd, global float *statistics, int N, int CB, int HW, int C, int stream)
 {
     PART
     VF sum_g, sum_gx;
@@ -305,7 +307,7 @@ TASK void bn_reduce(TENSORS, global const float *gamma, global const float *beta
 
 TASK void bn_dx(TENSORS, global const float *gamma, global const float *beta, global const float *save_mean,
     global const float *save_rstd, global const float *statistics, global float *dgamma, global float *dbeta, int N,
-    int CB, int HW, int C, int statistics_parts)
+    int CB, int HW, int C, int stream, int statistics_parts)
 {
     PART
     CHANNEL
@@ -315,5 +317,5 @@ TASK void bn_dx(TENSORS, global const float *gamma, global const float *beta, gl
         channels_store(dgamma_block, dgamma, cb, C);
         channels_store(sum_g, dbeta, cb, C);
     }
-    write_dx(TENSOR_ARGUMENTS, p0, p1, CB, cb, HW, a, b, m, c);
+    write_dx(TENSOR_ARGUMENTS, p0, p1, CB, cb, HW, a, b, m, c, stream);
 }

@@ -199,19 +199,34 @@ INLINE void gate_store(const struct gate *gate, global float *statistics, int pa
 }
 #endif
 
-/* r[0 .. V-1] becomes its transpose: log2(V) rounds, each interleaving row i with row i + V/2. */
+/* to[2i], to[2i + 1] = from[i] and from[i + V/2] interleaved. */
+INLINE void interleave(const VF *from, VF *to)
+{
+    UNROLL for (int i = 0; i < V / 2; i++)
+    {
+        const VF a = from[i], b = from[i + V / 2];
+        VF first, second;
+        first.even = a.lo;
+        first.odd = b.lo;
+        second.even = a.hi;
+        second.odd = b.hi;
+        to[2 * i] = first;
+        to[2 * i + 1] = second;
+    }
+}
+
+/* r[0 .. V-1] becomes its transpose: log2(V) rounds, two at a time, since the code of all takes half a second to
+ * compile. */
 INLINE void transpose(VF *r)
 {
-    UNROLL for (int round = 1; round < V; round *= 2)
+    VF t[V];
+    LOOP for (int round = 1; 2 * round < V; round *= 4)
     {
-        VF t[V];
-        UNROLL for (int i = 0; i < V / 2; i++)
-        {
-            t[2 * i].even = r[i].lo;
-            t[2 * i].odd = r[i + V / 2].lo;
-            t[2 * i + 1].even = r[i].hi;
-            t[2 * i + 1].odd = r[i + V / 2].hi;
-        }
-        UNROLL for (int i = 0; i < V; i++) r[i] = t[i];
+        interleave(r, t);
+        interleave(t, r);
     }
+#if V == 8
+    interleave(r, t);
+    LOOP for (int i = 0; i < V; i++) r[i] = t[i];
+#endif
 }

@@ -124,17 +124,20 @@ INLINE void put(VF acc[MW][NV], const global float *add, global float *result, s
         struct gate row = gate_tile(&gates[k]);
 #endif
         const size_t row_at = (((size_t)image * out.blocks + block) * out.height + y) * out.width;
-        UNROLL for (int m = 0; m < MW; m++)
+        VF results[MW];
+        UNROLL for (int m = 0; m < MW; m++) results[m] = acc[m][k];
+        LOOP for (int m = 0; m < MW; m++)
         {
+            VF result_here = results[m];
             const int column = (pixel_first + m) * CLASSES_W + class_w;
             if (pixel_first + m < begin || column >= out.width) continue;
             const size_t at = (row_at + column) * V;
 #if STATISTICS
-            moments_take(&row, acc[m][k]);
+            moments_take(&row, result_here);
 #elif GATE
-            acc[m][k] = gate_take(&row, at, ADDED(acc[m][k], add, at));
+            result_here = gate_take(&row, at, ADDED(result_here, add, at));
 #endif
-            STORE(result + at, FINISH(acc[m][k], add, at));
+            STORE(result + at, FINISH(result_here, add, at));
         }
 #if STATISTICS
         moments_join(&all[k], &row);
@@ -170,7 +173,7 @@ kernel TASK void conv2d_direct(const global float *restrict source, const global
             UNROLL for (int k = 0; k < NV; k++) all[k] = moments_from((VF)(0.0f));
 #elif GATE
             struct gate gates[NV];
-            UNROLL for (int k = 0; k < NV; k++) gates[k] = GATE_OF(panel * NV + k);
+            LOOP for (int k = 0; k < NV; k++) gates[k] = GATE_OF(panel * NV + k);
 #endif
             for (int from = 0; from < padded; from += depth) {
                 const int to = min(from + depth, padded);

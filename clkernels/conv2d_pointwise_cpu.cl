@@ -15,9 +15,9 @@
  * Launched by conv2d_pointwise.c: pointwise with (panel ranges, chunks of groups) tasks; gather with (images x blocks);
  * pointwise_weights with (channel ranges, output ranges, splits of the pixels).
  *
- * Macros: MG, MW, NV, CU (source channels unrolled), AHEAD (groups of prefetch), XS and YS (stride of pixels read and
- * written; YS 2: the data gradient of stride 2, whose other pixels are zero), KEEP_OTHERS (1: they already hold what
- * they must), STREAM, STATISTICS, GATE, epilogue; CT and PLANES_AHEAD for the weight gradient. */
+ * Macros: MG, MW, NV, CU (source channels unrolled), XS and YS (stride of pixels read and written; YS 2: the data
+ * gradient of stride 2, whose other pixels are zero), KEEP_OTHERS (1: they already hold what they must), STATISTICS,
+ * GATE, epilogue; CT and PLANES_AHEAD for the weight gradient. */
 #include "conv2d_cpu.h"
 
 #ifdef MW
@@ -25,6 +25,7 @@
 
 struct target {
     int blocks, plane, width, height; /* of the result; width and height for YS 2 */
+    int stream;                       /* 1: it is written around the caches, being larger than they are */
 };
 
 /* One pixel of NV blocks. */
@@ -33,7 +34,10 @@ INLINE void put(const VF *sum, const global add_t *add, global out0_t *result, s
     UNROLL for (int k = 0; k < NV; k++) if (k < left)
     {
         const size_t to = at + (size_t)k * t.plane * V;
-        STORE(result + to, FINISH(sum[k], add, to));
+        const VF v = FINISH(sum[k], add, to);
+        if (t.stream) STREAM_AS(OUT0_TYPE, v, 0, result + to);
+        else
+            STORE_AS(OUT0_TYPE, v, 0, result + to);
     }
 }
 
@@ -81,13 +85,14 @@ INLINE void multiply(VF acc[MG][MW][NV], const global in0_t *const *p, const glo
 
 /* x_plane, y_plane: pixels of a plane; x_segment, y_segment: from segment to segment of an image, which has `segments`
  * of `length` pixels each and `groups_segment` groups. groups_max (a multiple of MG), panels_max: of a task. depth: a
- * multiple of V, or all channels. */
+ * multiple of V, or all channels. ahead: groups from those in use to those that are prefetched. */
 kernel TASK void pointwise(const global in0_t *restrict source, const global float *restrict packed,
     const global add_t *add, global out0_t *result, int padded, int source_blocks, int result_blocks, int length,
     int segments, int x_plane, int x_segment, int y_plane, int y_segment, int groups_segment, int groups,
-    int groups_max, int panels, int panels_max, int height, int width, int depth, local float *sums STATISTICS_PARAMETER)
+    int groups_max, int panels, int panels_max, int height, int width, int depth, int ahead, int stream,
+    local float *sums STATISTICS_PARAMETER)
 {
-    const struct target target = { result_blocks, y_plane, width, height };
+    const struct target target = { result_blocks, y_plane, width, height, stream };
     const int q0 = get_group_id(1) * groups_max, q1 = min(q0 + groups_max, groups);
     const int p0 = get_group_id(0) * panels_max, p1 = min(p0 + panels_max, panels);
     for (int panel = p0; panel < p1; panel++) {
@@ -125,7 +130,7 @@ kernel TASK void pointwise(const global in0_t *restrict source, const global flo
                 const global float *w = packed + (size_t)(panels + (size_t)panel * padded + first) * NV * V;
                 for (int c0 = first; c0 < last; c0 += V) {
                     const int here = min(V, last - c0);
-                    if (panel == p0) FOR_PIXELS PREFETCH(p[g] + (AHEAD * MG * MW + i) * XS * V);
+                    if (panel == p0) FOR_PIXELS PREFETCH(p[g] + (ahead * MG * MW + i) * XS * V);
 #if GATE /* one vector for each block of channels: a burst of prefetches stalls */
                     for (int k = (c0 - first) / V; last == padded && k < NV; k += (last - first + V - 1) / V)
                         FOR_PIXELS gate_prefetch(&gates[0], add, at[g] + ((size_t)k * y_plane + i * YS) * V);
@@ -140,35 +145,41 @@ kernel TASK void pointwise(const global in0_t *restrict source, const global flo
                     continue;
                 }
                 const int left = result_blocks - panel * NV;
-#if GATE
-                UNROLL for (int k = 0; k < NV; k++) if (k < left)
-                {
-                    struct gate tile = gate_tile(&gates[k]);
-                    FOR_PIXELS if (i >= repeated[g])
-                    {
-                        const size_t to = at[g] + ((size_t)k * target.plane + i * YS) * V;
-                        acc[g][i][k] = gate_take(&tile, to, ADDED(acc[g][i][k], add, to));
-                    }
-                    gate_join(&gates[k], &tile);
-                }
-#endif
+                VF results[MG * MW][NV];
+                FOR_PIXELS UNROLL for (int k = 0; k < NV; k++) results[g * MW + i][k] = acc[g][i][k];
 #if STATISTICS
-                UNROLL for (int k = 0; k < NV; k++)
-                {
-                    struct moments tile = moments_from(all[k].count ? all[k].shift : acc[0][0][k]);
-                    FOR_PIXELS if (i >= repeated[g])
-                        moments_take(&tile, acc[g][i][k]);
-                    moments_join(&all[k], &tile);
-                }
+                struct moments tile[NV];
+                UNROLL for (int k = 0; k < NV; k++) tile[k] =
+                    moments_from(all[k].count ? all[k].shift : acc[0][0][k]);
+#elif GATE
+                struct gate tile[NV];
+                UNROLL for (int k = 0; k < NV; k++) tile[k] = gate_tile(&gates[k]);
 #endif
-                FOR_PIXELS if (i >= repeated[g])
+                LOOP for (int pixel = 0; pixel < MG * MW; pixel++)
                 {
-                    put(acc[g][i], add, result, at[g] + i * YS * V, target, left);
+                    const int g = pixel / MW, i = pixel % MW;
+                    if (i < repeated[g]) continue;
+                    const size_t to = at[g] + i * YS * V;
+#if STATISTICS
+                    UNROLL for (int k = 0; k < NV; k++) moments_take(&tile[k], results[pixel][k]);
+#elif GATE
+                    UNROLL for (int k = 0; k < NV; k++) if (k < left)
+                    {
+                        const size_t here = to + (size_t)k * target.plane * V;
+                        results[pixel][k] = gate_take(&tile[k], here, ADDED(results[pixel][k], add, here));
+                    }
+#endif
+                    put(results[pixel], add, result, to, target, left);
 #if YS == 2 && !KEEP_OTHERS
-                    put_others(add, result, at[g] + i * YS * V, target, left, column[g] + YS * i + 1 < width,
-                        row[g] + 1 < height);
+                    put_others(
+                        add, result, to, target, left, column[g] + YS * i + 1 < width, row[g] + 1 < height);
 #endif
                 }
+#if STATISTICS
+                UNROLL for (int k = 0; k < NV; k++) moments_join(&all[k], &tile[k]);
+#elif GATE
+                UNROLL for (int k = 0; k < NV; k++) gate_join(&gates[k], &tile[k]);
+#endif
             }
         }
 #if GATE

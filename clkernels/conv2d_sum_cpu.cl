@@ -9,7 +9,7 @@
 INLINE VF sum_of(const global float *part, size_t stride, int parts)
 {
     VF sum = VLOAD(0, part);
-    for (int p = 1; p < parts; p++) sum += VLOAD(0, part + p * stride);
+    LOOP for (int p = 1; p < parts; p++) sum += VLOAD(0, part + p * stride);
     return sum;
 }
 
@@ -23,19 +23,22 @@ kernel TASK void conv2d_sum(const global float *workspace, long offset, const gl
     int e = first;
     for (; e + V <= last; e += V) {
         VF r[V];
-        UNROLL for (int i = 0; i < V; i++) r[i] = sum_of(part + (size_t)(e + i) * V, stride, parts);
+        UNROLL for (int i = 0; i < V; i++) r[i] = VLOAD(e + i, part);
+        LOOP for (int p = 1; p < parts; p++) UNROLL for (int i = 0; i < V; i++) r[i] += VLOAD(e + i, part + p * stride);
         transpose(r);
-        UNROLL for (int l = 0; l < V; l++) if (l < rows)
+        LOOP for (int l = 0; l < rows; l++)
         {
             const size_t at = (size_t)(block * V + l) * length + e;
             VSTORE(FINISH(r[l], add, at), 0, dw + at);
         }
     }
-    for (; e < last; e++) {
+    LOOP for (; e < last; e++)
+    {
         VF sum = sum_of(part + (size_t)e * V, stride, parts);
         float lanes[V];
         *(VF_unaligned *)lanes = sum;
-        for (int l = 0; l < rows; l++) {
+        LOOP for (int l = 0; l < rows; l++)
+        {
             const size_t at = (size_t)(block * V + l) * length + e;
             dw[at] = lanes[l] + (ADD ? add[at] : 0.0f);
         }

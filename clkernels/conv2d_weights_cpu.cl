@@ -20,14 +20,14 @@ INLINE int packed_at(int channel, int tap, int taps, int padded)
 
 INLINE void pack_bias(const global float *bias, global float *packed, int panel, int outputs)
 {
-    for (int i = panel * NV * V; i < (panel + 1) * NV * V; i++) packed[i] = HAS_BIAS && i < outputs ? bias[i] : 0.0f;
+    LOOP for (int i = panel * NV * V; i < (panel + 1) * NV * V; i++) packed[i] = HAS_BIAS && i < outputs ? bias[i] : 0.0f;
 }
 
 INLINE void pack_zeros(global float *panel, int from, int taps, int padded)
 {
-    for (int channel = from; channel < padded; channel++)
-        for (int tap = 0; tap < taps; tap++)
-            for (int j = 0; j < NV; j++) VSTORE((VF)(0.0f), packed_at(channel, tap, taps, padded) * NV + j, panel);
+    LOOP for (int channel = from; channel < padded; channel++)
+        LOOP for (int tap = 0; tap < taps; tap++)
+            LOOP for (int j = 0; j < NV; j++) VSTORE((VF)(0.0f), packed_at(channel, tap, taps, padded) * NV + j, panel);
 }
 
 kernel TASK void pack_forward(const global float *restrict w, const global float *restrict bias,
@@ -36,26 +36,28 @@ kernel TASK void pack_forward(const global float *restrict w, const global float
     const int panel = get_group_id(1), first = get_group_id(0) * V, last = min(first + V, C), length = C * taps;
     if (first == 0) pack_bias(bias, packed, panel, K);
     global float *out = packed + (size_t)get_num_groups(1) * NV * V + (size_t)panel * padded * taps * NV * V;
-    for (int j = 0; j < NV; j++) {
+    LOOP for (int j = 0; j < NV; j++)
+    {
         const int k0 = (panel * NV + j) * V;
         for (int e0 = first * taps; e0 < last * taps; e0 += V) {
             const int from = max(min(e0, length - V), 0); /* the last one overlaps the one before */
             VF row[V];
             if (length >= V) {
-                UNROLL for (int l = 0; l < V; l++)
+                LOOP for (int l = 0; l < V; l++)
                 {
                     const global float *p = w + (size_t)min(k0 + l, K - 1) * length + from;
                     PREFETCH(p + 4 * V);
                     row[l] = k0 + l < K ? VLOAD(0, p) : (VF)(0.0f);
                 }
                 transpose(row);
-                for (int i = 0, c = from / taps, tap = from - c * taps; i < V; i++) {
+                LOOP for (int i = 0, c = from / taps, tap = from - c * taps; i < V; i++)
+                {
                     VSTORE(row[i], packed_at(c, tap, taps, padded) * NV + j, out);
                     if (++tap == taps) tap = 0, c++;
                 }
             } else
-                for (int e = 0; e < length; e++)
-                    for (int l = 0; l < V; l++)
+                LOOP for (int e = 0; e < length; e++)
+                    LOOP for (int l = 0; l < V; l++)
                         out[(size_t)(packed_at(e / taps, e % taps, taps, padded) * NV + j) * V + l] =
                             k0 + l < K ? w[(size_t)(k0 + l) * length + e] : 0.0f;
         }
@@ -78,7 +80,7 @@ kernel TASK void pack_gradient(const global float *restrict w, const global floa
                 for (int l = 0; l < lanes; l++) to[l] = from[l];
             else
                 for (int l = 0; l < lanes; l++) to[l] = from[l * taps + tap];
-            for (int l = lanes; l < NV * V; l++) to[l] = 0.0f;
+            LOOP for (int l = lanes; l < NV * V; l++) to[l] = 0.0f;
         }
     }
     if (first + V >= K) pack_zeros(out, K, taps, padded);

@@ -18,23 +18,24 @@ kernel TASK void winograd_weights(const global float *restrict w, const global f
     const int panel = get_group_id(1), panels = get_num_groups(1), first = get_group_id(0) * V;
     const int last = min(first + V, padded), step = NV * (padded + 1);
     if (first == 0)
-        for (int i = panel * NV * V; i < (panel + 1) * NV * V; i++)
+        LOOP for (int i = panel * NV * V; i < (panel + 1) * NV * V; i++)
             prepared[i] = HAS_BIAS && i < results ? bias[i] : 0.0f;
     global vec *u = (global vec *)prepared + panels * NV + (size_t)panel * 36 * step;
-    for (int k = 0; k < NV; k++) {
+    LOOP for (int k = 0; k < NV; k++)
+    {
         VF g[TAPS * V];
         if ((panel * NV + k) * V < results)
             load_kernels(w, sources, results, panel * NV + k, first, g);
         else
-            for (int i = 0; i < TAPS * V; i++) g[i] = 0.0f;
-        for (int c = first; c < last; c++) weight_tile(g + (c - first) * TAPS, u + c * NV + k, step);
+            LOOP for (int i = 0; i < TAPS * V; i++) g[i] = 0.0f;
+        LOOP for (int c = first; c < last; c++) weight_tile(g + (c - first) * TAPS, u + c * NV + k, step);
     }
 }
 
 kernel TASK void winograd_bias(
     const global float *restrict bias, global float *restrict prepared, int results, int padded)
 {
-    for (int i = 0; i < padded; i++) prepared[i] = HAS_BIAS && i < results ? bias[i] : 0.0f;
+    LOOP for (int i = 0; i < padded; i++) prepared[i] = HAS_BIAS && i < results ? bias[i] : 0.0f;
 }
 
 kernel TASK void winograd_input(const global float *restrict source, global float *restrict workspace, long offset,

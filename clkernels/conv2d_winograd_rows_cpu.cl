@@ -19,7 +19,7 @@
  * with (panels, C) tasks, winograd_rows with (chunks), winograd_rows_gradient with (splits, ranges of panels).
  *
  * Macros: R, S, STRIDE_H, TW (tiles of a row, rounded up to MT and then, after one more, to V), NV, MT (tiles in
- * registers), GT (rows of the kernel, of both planes, in registers of the weight gradient), HAS_BIAS, STREAM,
+ * registers), GT (rows of the kernel, of both planes, in registers of the weight gradient), HAS_BIAS,
  * SCRATCH_GLOBAL, STATISTICS, epilogue. */
 #include "conv2d_cpu.h"
 #if STATISTICS
@@ -94,16 +94,17 @@ INLINE void transform_row(const global float *restrict from, bool inside, int wi
     SCRATCH float *restrict line, SCRATCH float *restrict out)
 {
     /* The row with its zeros, V tiles (8 * V columns) at a time, cut into its columns modulo 8. */
-    for (int t = 0; t < TW; t += V) {
+    LOOP for (int t = 0; t < TW; t += V)
+    {
         VF a[8];
-        UNROLL for (int i = 0; i < 8; i++)
+        LOOP for (int i = 0; i < 8; i++)
         {
             const int column = (t * 8 + i * V) - padding;
             if (inside && column >= 0 && column + V <= width)
                 a[i] = *(const global vec *)(from + column);
             else {
                 float lanes[V];
-                for (int l = 0; l < V; l++)
+                LOOP for (int l = 0; l < V; l++)
                     lanes[l] = inside && column + l >= 0 && column + l < width ? from[column + l] : 0.0f;
                 a[i] = *(vec *)lanes;
             }
@@ -123,7 +124,8 @@ INLINE void transform_row(const global float *restrict from, bool inside, int wi
         UNROLL for (int i = 0; i < 8; i++) *(SCRATCH vec *)(line + i * TW + t) = a[i];
     }
     /* Pixels 4 to 6 of a tile are pixels 0 to 2 of the next; the last tile reads what lies there and is not used. */
-    for (int t = 0; t < TW; t += V) UNROLL for (int p = 0; p < 2; p++)
+    LOOP for (int t = 0; t < TW; t += V)
+        UNROLL for (int p = 0; p < 2; p++)
         {
             VF d[7], r[7];
             UNROLL for (int i = 0; i < 7; i++) d[i] = *(const SCRATCH vec *)(line + (2 * (i % 4) + p) * TW + t + i / 4);
@@ -150,16 +152,18 @@ kernel TASK void winograd_rows_weights(
 {
     const int panel = get_group_id(0), panels = get_num_groups(0), c = get_group_id(1), C = get_num_groups(1);
     if (c == 0)
-        for (int i = panel * NV * V; i < (panel + 1) * NV * V; i++) packed[i] = HAS_BIAS && i < K ? bias[i] : 0.0f;
+        LOOP for (int i = panel * NV * V; i < (panel + 1) * NV * V; i++) packed[i] = HAS_BIAS && i < K ? bias[i] : 0.0f;
     global vec *u = (global vec *)packed + panels * NV + ((size_t)panel * 7 * C + c) * 2 * R * NV;
-    for (int rp = 0; rp < 2 * R; rp++)
-        for (int k = 0; k < NV; k++) {
+    LOOP for (int rp = 0; rp < 2 * R; rp++)
+        LOOP for (int k = 0; k < NV; k++)
+        {
             VF g[4], t[7];
-            UNROLL for (int i = 0; i < 4; i++)
+            LOOP for (int i = 0; i < 4; i++)
             {
                 const int s = 2 * i + rp % 2;
                 float lanes[V];
-                for (int l = 0; l < V; l++) {
+                LOOP for (int l = 0; l < V; l++)
+                {
                     const int output = (panel * NV + k) * V + l;
                     lanes[l] = s < S && output < K ? w[(((size_t)output * C + c) * R + rp / 2) * S + s] : 0.0f;
                 }
@@ -195,7 +199,7 @@ INLINE void multiply(SCRATCH vec *restrict m, int apart, SCRATCH const float *re
 
 /* One row of results of a block of channels from the sums m[7, `step` vectors apart][tiles]. */
 INLINE void put_row(const SCRATCH vec *restrict m, int step, VF bias, const global float *add, global float *y,
-    size_t at, int tiles, int width SUMS_PARAMETER)
+    size_t at, int tiles, int width, int stream SUMS_PARAMETER)
 {
     for (int t = 0; t < tiles; t++, at += 4 * V) {
         VF sums[7], r[4];
@@ -208,14 +212,19 @@ INLINE void put_row(const SCRATCH vec *restrict m, int step, VF bias, const glob
         moments_join(all, &tile);
 #endif
         UNROLL for (int i = 0; i < 4; i++) if (4 * t + i < width)
-            STORE(y + at + i * V, FINISH(r[i], add, at + i * V));
+        {
+            const VF v = FINISH(r[i], add, at + i * V);
+            if (stream) STREAM_AS(OUT0_TYPE, v, 0, y + at + i * V);
+            else
+                STORE_AS(OUT0_TYPE, v, 0, y + at + i * V);
+        }
     }
 }
 
 kernel TASK void winograd_rows(const global float *restrict x, const global float *restrict packed,
     const global float *add, global float *y, int C, int KB, int height, int width, int result_height, int result_width,
-    int padding_h, int padding_w, int tiles, int rows_max, int chunks_image, int chunks, SCRATCH float *scratch,
-    int scratch_floats STATISTICS_PARAMETER)
+    int padding_h, int padding_w, int tiles, int rows_max, int chunks_image, int chunks, int stream,
+    SCRATCH float *scratch, int scratch_floats STATISTICS_PARAMETER)
 {
     SCRATCH float *s = TASK_SCRATCH(scratch, scratch_floats);
     const int source_rows = (rows_max - 1) * STRIDE_H + R, panels = (KB + NV - 1) / NV;
@@ -240,7 +249,7 @@ kernel TASK void winograd_rows(const global float *restrict x, const global floa
                     const int block = panel * NV + k;
                     put_row(m + k * TW, step, VLOAD(block, packed), add, y,
                         ((size_t)(image * KB + block) * result_height + row + j) * result_width * V, tiles,
-                        result_width SUMS_ARGUMENT);
+                        result_width, stream SUMS_ARGUMENT);
                 }
             }
 #if STATISTICS

@@ -18,7 +18,7 @@ INLINE void gradient_tile(
 {
     VF t[M][6];
     const bool inside = y + M <= height && x + M <= width;
-    UNROLL for (int i = 0; i < M; i++)
+    LOOP for (int i = 0; i < M; i++)
     {
         const global vec *p = plane + (y + i) * width + x;
         VF d[M];
@@ -62,13 +62,13 @@ INLINE void outer_product(const SCRATCH float *restrict v, const SCRATCH vec *re
 INLINE void kernel_gradient(const SCRATCH vec *restrict p, int step, VF *g)
 {
     VF t[6][R];
-    UNROLL for (int j = 0; j < 6; j++)
+    LOOP for (int j = 0; j < 6; j++)
     {
         VF c[6];
         UNROLL for (int i = 0; i < 6; i++) c[i] = p[(6 * i + j) * step];
         WEIGHT_GRADIENTS_1D(c, t[j]);
     }
-    UNROLL for (int i = 0; i < R; i++)
+    LOOP for (int i = 0; i < R; i++)
     {
         VF c[6];
         UNROLL for (int j = 0; j < 6; j++) c[j] = t[j][i];
@@ -81,15 +81,16 @@ INLINE void write_plain(
     const VF *g, int length, const global float *add, global float *dw, size_t at, size_t row, int rows)
 {
     int e = 0;
-    for (; e + V <= length; e += V) {
+    LOOP for (; e + V <= length; e += V)
+    {
         VF r[V];
-        UNROLL for (int i = 0; i < V; i++) r[i] = g[e + i];
+        LOOP for (int i = 0; i < V; i++) r[i] = g[e + i];
         transpose(r);
-        UNROLL for (int l = 0; l < V; l++) if (l < rows)
+        LOOP for (int l = 0; l < rows; l++)
             VSTORE(FINISH(r[l], add, at + l * row + e), 0, dw + at + l * row + e);
     }
-    for (; e < length; e++)
-        for (int l = 0; l < rows; l++)
+    LOOP for (; e < length; e++)
+        LOOP for (int l = 0; l < rows; l++)
             dw[at + l * row + e] = ((const float *)(g + e))[l] + (ADD ? add[at + l * row + e] : 0.0f);
 }
 
@@ -138,14 +139,14 @@ kernel TASK void winograd_weight_gradient(const global float *restrict x, const 
             for (int c = 0; c < channels; c += V) {
                 const int here = min(V, channels - c);
                 VF w[TAPS * V];
-                for (int i = 0; i < here; i++)
+                LOOP for (int i = 0; i < here; i++)
                     kernel_gradient(m + (c + i) * output_blocks + k - kb, m_step, w + TAPS * i);
                 const int channel = cb * V + c;
                 if (splits == 1)
                     write_plain(w, TAPS * here, add, dw, ((size_t)k * V * C + channel) * TAPS, (size_t)C * TAPS,
                         min(V, K - k * V));
                 else
-                    for (int i = 0; i < TAPS * here; i++)
+                    LOOP for (int i = 0; i < TAPS * here; i++)
                         ((global vec *)(workspace + offset))[(((size_t)split * KB + k) * C + channel) * TAPS + i] =
                             w[i];
             }

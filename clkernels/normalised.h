@@ -7,6 +7,6 @@ INLINE VF channels_load(global const float *p, int cb, int C)
 {
     if ((cb + 1) * V <= C) return VLOAD(cb, p);
     VF v = (VF)(0.0f);
-    for (int lane = 0; cb * V + lane < C; lane++) ((float *)&v)[lane] = p[cb * V + lane];
+    LOOP for (int lane = 0; cb * V + lane < C; lane++) ((float *)&v)[lane] = p[cb * V + lane];
     return v;
 }

@@ -109,26 +109,21 @@ INLINE void input_tile(
     const global vec *restrict plane, int height, int width, int y, int x, TILES vec *restrict out, int step)
 {
     VF t[6][6];
-    if (y >= 0 && x >= 0 && y + 6 <= height && x + 6 <= width) {
-        const global vec *p = plane + y * width + x;
-        UNROLL for (int i = 0; i < 6; i++) /* the pixels of the tile after the next one */
-            UNROLL for (int j = 0; j < M; j++) PREFETCH(p + i * width + 2 * M + j);
-        UNROLL for (int i = 0; i < 6; i++, p += width)
-            INPUT_1D(p[0], p[1], p[2], p[3], p[4], p[5], t[i][0], t[i][1], t[i][2], t[i][3], t[i][4], t[i][5]);
-    } else {
-        UNROLL for (int i = 0; i < 6; i++)
-        {
-            VF d[6];
+    const bool whole = y >= 0 && x >= 0 && y + 6 <= height && x + 6 <= width;
+    LOOP for (int i = 0; i < 6; i++)
+    {
+        const global vec *p = plane + (y + i) * width + x;
+        VF d[6];
+        if (whole) {
+            UNROLL for (int j = 0; j < M; j++) PREFETCH(p + 2 * M + j); /* of the tile after the next one */
+            UNROLL for (int j = 0; j < 6; j++) d[j] = p[j];
+        } else {
             const bool inside = y + i >= 0 && y + i < height;
-            UNROLL for (int j = 0; j < 6; j++)
-            {
-                d[j] = 0.0f;
-                if (inside && x + j >= 0 && x + j < width) d[j] = plane[(y + i) * width + x + j];
-            }
-            INPUT_1D(d[0], d[1], d[2], d[3], d[4], d[5], t[i][0], t[i][1], t[i][2], t[i][3], t[i][4], t[i][5]);
+            UNROLL for (int j = 0; j < 6; j++) d[j] = inside && x + j >= 0 && x + j < width ? p[j] : (VF)(0.0f);
         }
+        INPUT_1D(d[0], d[1], d[2], d[3], d[4], d[5], t[i][0], t[i][1], t[i][2], t[i][3], t[i][4], t[i][5]);
     }
-    UNROLL for (int j = 0; j < 6; j++, out += step)
+    LOOP for (int j = 0; j < 6; j++, out += step)
     {
         VF r0, r1, r2, r3, r4, r5;
         INPUT_1D(t[0][j], t[1][j], t[2][j], t[3][j], t[4][j], t[5][j], r0, r1, r2, r3, r4, r5);

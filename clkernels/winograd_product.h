@@ -58,7 +58,7 @@ INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const 
     size_t at, struct tiling g, struct tile tile TALLY_PARAMETER)
 {
     VF t[6][M];
-    UNROLL for (int j = 0; j < 6; j++)
+    LOOP for (int j = 0; j < 6; j++)
     {
         VF c[6];
         UNROLL for (int i = 0; i < 6; i++) c[i] = m[(6 * i + j) * step];
@@ -72,11 +72,11 @@ INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const 
 #elif GATE
     struct gate columns_of[M];
     UNROLL for (int j = 0; j < M; j++) columns_of[j] = gate_tile(tally);
-    UNROLL for (int i = 0; i < M; i++) /* the pixels of the tile after the next one */
+    LOOP for (int i = 0; i < M; i++) /* the pixels of the tile after the next one */
         UNROLL for (int j = 0; j < M; j++)
             gate_prefetch(tally, add, at + ((size_t)i * g.result_width + 2 * M + j) * V);
 #endif
-    UNROLL for (int i = 0; i < M; i++, at += (size_t)g.result_width * V)
+    LOOP for (int i = 0; i < rows; i++, at += (size_t)g.result_width * V)
     {
         VF c[6], y[M];
         UNROLL for (int j = 0; j < 6; j++) c[j] = t[j][i];
@@ -85,18 +85,16 @@ INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const 
 #if STATISTICS
         if (i == 0) shift = tally->count ? tally->shift : y[0];
 #endif
-        if (i < rows) {
-            UNROLL for (int j = 0; j < M; j++) if (j < columns)
-            {
+        UNROLL for (int j = 0; j < M; j++) if (j < columns)
+        {
 #if STATISTICS
-                const VF d = y[j] - shift;
-                sum[j] += d;
-                products[j] = fma(d, d, products[j]);
+            const VF d = y[j] - shift;
+            sum[j] += d;
+            products[j] = fma(d, d, products[j]);
 #elif GATE
-                y[j] = gate_take(&columns_of[j], at + j * V, ADDED(y[j], add, at + j * V));
+            y[j] = gate_take(&columns_of[j], at + j * V, ADDED(y[j], add, at + j * V));
 #endif
-                STORE(result + at + j * V, FINISH(y[j], add, at + j * V));
-            }
+            STORE(result + at + j * V, FINISH(y[j], add, at + j * V));
         }
     }
 #if STATISTICS

@@ -7,9 +7,10 @@ INLINE void load_kernels(const global float *restrict w, int sources, int result
 {
 #if GRADIENT
     const int lanes = min(V, results - block * V), end = sources * results * TAPS;
-    for (int k = 0; k < V; k++) {
+    LOOP for (int k = 0; k < V; k++)
+    {
         if (first + k >= sources) {
-            for (int i = 0; i < TAPS; i++) g[k * TAPS + i] = (VF)(0.0f);
+            LOOP for (int i = 0; i < TAPS; i++) g[k * TAPS + i] = (VF)(0.0f);
             continue;
         }
         const int from = ((first + k) * results + block * V) * TAPS;
@@ -17,31 +18,33 @@ INLINE void load_kernels(const global float *restrict w, int sources, int result
         { /* lanes x TAPS become TAPS x lanes, V taps at a time */
             VF row[V];
             if (from + (lanes - 1) * TAPS + t + V <= end) {
-                UNROLL for (int l = 0; l < V; l++) row[l] =
+                LOOP for (int l = 0; l < V; l++) row[l] =
                     l < lanes ? VLOAD(0, w + from + l * TAPS + t) : (VF)(0.0f);
             } else { /* vectors would reach beyond the last kernel */
-                for (int l = 0; l < V; l++) {
+                LOOP for (int l = 0; l < V; l++)
+                {
                     float tap[V];
-                    for (int i = 0; i < V; i++) tap[i] = l < lanes && t + i < TAPS ? w[from + l * TAPS + t + i] : 0.0f;
+                    LOOP for (int i = 0; i < V; i++) tap[i] = l < lanes && t + i < TAPS ? w[from + l * TAPS + t + i] : 0.0f;
                     row[l] = *(VF_unaligned *)tap;
                 }
             }
             transpose(row);
-            UNROLL for (int i = 0; i < V; i++) if (t + i < TAPS) g[k * TAPS + TAPS - 1 - t - i] = row[i];
+            LOOP for (int i = 0; i < min(V, TAPS - t); i++) g[k * TAPS + TAPS - 1 - t - i] = row[i];
         }
     }
 #else
     const int length = sources * TAPS, begin = first * TAPS;
     if (first + V > sources)
-        for (int i = 0; i < TAPS * V; i++) g[i] = 0.0f;
-    for (int e = begin; e < min(begin + TAPS * V, length); e += V) {
+        LOOP for (int i = 0; i < TAPS * V; i++) g[i] = 0.0f;
+    LOOP for (int e = begin; e < min(begin + TAPS * V, length); e += V)
+    {
         const int from = min(e, length - V); /* the last one overlaps the one before */
         VF row[V];
         UNROLL for (int l = 0; l < V; l++) row[l] = block * V + l < results
             ? VLOAD(0, w + (size_t)min(block * V + l, results - 1) * length + from)
             : (VF)(0.0f);
         transpose(row);
-        UNROLL for (int i = 0; i < V; i++) if (from + i >= begin) g[from + i - begin] = row[i];
+        LOOP for (int i = max(begin - from, 0); i < V; i++) g[from + i - begin] = row[i];
     }
 #endif
 }

@@ -132,6 +132,7 @@ static void sizes_and_tasks(struct launch *launch, const struct work *work, doub
     launch_int(launch, work->blocks);
     launch_int(launch, work->pixels);
     launch_int(launch, work->c);
+    launch_int(launch, work->stream);
     launch_tasks(launch, (size_t)work->blocks, (size_t)work->parts, 1);
     double elements = (double)work->n * (double)work->c * (double)work->pixels;
     launch_work(launch, elements * 2 * tensors, elements * 4 * tensors);
@@ -144,9 +145,8 @@ static void forward_launch(const struct problem *problem, const struct operands 
 {
     char options[EPILOGUE_OPTIONS], elements[ELEMENT_OPTIONS];
     const struct epilogue *epilogue = &problem->node->epilogue;
-    struct launch *launch = launch_add(list, "batch_norm_cpu", statistics->buffer ? "bn_apply" : "bn_forward",
-        "-DSTREAM=%d %s%s", work->stream, epilogue_options(epilogue, options, sizeof options),
-        element_options(problem, elements, sizeof elements));
+    struct launch *launch = launch_add(list, "batch_norm_cpu", statistics->buffer ? "bn_apply" : "bn_forward", "%s%s",
+        epilogue_options(epilogue, options, sizeof options), element_options(problem, elements, sizeof elements));
     launch_buffer(launch, operands->inputs[NORM_X]);
     if (epilogue->add != NO_VALUE) launch_buffer(launch, operands->add);
     launch_buffer(launch, operands->outputs[NORM_Y]);
@@ -164,7 +164,7 @@ static void statistics_launch(
     const struct problem *problem, const struct operands *operands, struct launch_list *list, const struct work *work)
 {
     char options[EPILOGUE_OPTIONS], elements[ELEMENT_OPTIONS]; /* of one program with bn_apply */
-    struct launch *launch = launch_add(list, "batch_norm_cpu", "bn_stats", "-DSTREAM=%d %s%s", work->stream,
+    struct launch *launch = launch_add(list, "batch_norm_cpu", "bn_stats", "%s%s",
         epilogue_options(&problem->node->epilogue, options, sizeof options),
         element_options(problem, elements, sizeof elements));
     launch_buffer(launch, operands->inputs[NORM_X]);
@@ -198,7 +198,7 @@ static void emit_inference(const struct problem *problem, const struct operands 
     char options[EPILOGUE_OPTIONS], elements[ELEMENT_OPTIONS];
     const struct epilogue *epilogue = &problem->node->epilogue;
     work.parts = parts_for(&work, TASKS * (int64_t)problem->device->units);
-    struct launch *launch = launch_add(list, "batch_norm_cpu", "bn_inference", "-DSTREAM=%d %s%s", work.stream,
+    struct launch *launch = launch_add(list, "batch_norm_cpu", "bn_inference", "%s%s",
         epilogue_options(epilogue, options, sizeof options), element_options(problem, elements, sizeof elements));
     launch_buffer(launch, operands->inputs[NORM_X]);
     if (epilogue->add != NO_VALUE) launch_buffer(launch, operands->add);
@@ -212,10 +212,10 @@ static void emit_inference(const struct problem *problem, const struct operands 
 
 /* bn_gradient, bn_reduce and bn_dx take the tensors, then what belongs to a channel. */
 static struct launch *gradient_launch(const struct problem *problem, const struct operands *operands,
-    struct launch_list *list, const char *kernel, const struct work *work, cl_mem statistics)
+    struct launch_list *list, const char *kernel, cl_mem statistics)
 {
     char options[NORM_OPTIONS], elements[ELEMENT_OPTIONS];
-    struct launch *launch = launch_add(list, "batch_norm_cpu", kernel, "-DSTREAM=%d %s%s", work->stream,
+    struct launch *launch = launch_add(list, "batch_norm_cpu", kernel, "%s%s",
         batch_norm_gradient_options(problem, options, sizeof options),
         element_options(problem, elements, sizeof elements));
     launch_buffer(launch, operands->inputs[GRADIENT_X]);
@@ -243,12 +243,12 @@ static void emit_gradient(const struct problem *problem, const struct operands *
         statistics.parts = problem->inputs[GRADIENT_STATISTICS]->shape.sizes[0];
     } else if (work.parts > 1 || problem->meets) {
         statistics.buffer = operands->workspace;
-        struct launch *reduce = gradient_launch(problem, operands, list, "bn_reduce", &work, statistics.buffer);
+        struct launch *reduce = gradient_launch(problem, operands, list, "bn_reduce", statistics.buffer);
         sizes_and_tasks(reduce, &work, inputs + kept);
     }
     meet(problem, operands, list, &work, MEETING_SUMS, &statistics);
     const char *kernel = statistics.buffer ? "bn_dx" : "bn_gradient";
-    struct launch *launch = gradient_launch(problem, operands, list, kernel, &work, statistics.buffer);
+    struct launch *launch = gradient_launch(problem, operands, list, kernel, statistics.buffer);
     launch_buffer(launch, operands->outputs[GRADIENT_DGAMMA]);
     launch_buffer(launch, operands->outputs[GRADIENT_DBETA]);
     sizes_and_tasks(launch, &work, statistics.buffer ? 3 : inputs + 1 + kept);

@@ -174,10 +174,9 @@ static void emit_product(const struct problem *problem, const struct operands *o
     int64_t ahead = divide_up(6000, p.depth * p.group_count * p.group_pixels * p.packing.vectors);
     char epilogue[256], statistics[STATISTICS_OPTIONS], elements[ELEMENT_OPTIONS];
     struct launch *launch = launch_add(list, "conv2d_pointwise_cpu", "pointwise",
-        "-DMG=%d -DMW=%d -DNV=%d -DCU=%d -DAHEAD=%d -DXS=%d -DYS=%d -DKEEP_OTHERS=%d -DSTREAM=%d %s %s%s",
-        (int)p.group_count, (int)p.group_pixels, (int)p.packing.vectors, UNROLL, (int)(ahead < 8 ? ahead : 8),
-        p.gradient ? 1 : (int)p.stride, p.gradient ? (int)p.stride : 1, keep,
-        !operands->add && result_bytes > CONV2D_STREAM_BYTES / 2,
+        "-DMG=%d -DMW=%d -DNV=%d -DCU=%d -DXS=%d -DYS=%d -DKEEP_OTHERS=%d %s %s%s", (int)p.group_count,
+        (int)p.group_pixels, (int)p.packing.vectors, UNROLL, p.gradient ? 1 : (int)p.stride,
+        p.gradient ? (int)p.stride : 1, p.gradient && p.stride > 1 && keep,
         conv2d_statistics_options(problem, statistics, sizeof statistics),
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue),
         element_options(problem, elements, sizeof elements));
@@ -199,6 +198,8 @@ static void emit_product(const struct problem *problem, const struct operands *o
     launch_int(launch, p.z.h);
     launch_int(launch, p.z.w);
     launch_int(launch, p.depth);
+    launch_int(launch, ahead < 8 ? ahead : 8);
+    launch_int(launch, !operands->add && result_bytes > CONV2D_STREAM_BYTES / 2);
     launch_local(launch, p.sums ? p.sums : sizeof(float));
     conv2d_statistics_arguments(launch, problem, operands);
     launch_tasks(

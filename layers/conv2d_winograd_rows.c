@@ -112,17 +112,16 @@ static struct image weights_of(const struct problem *problem)
     return p;
 }
 
-static struct launch *add_launch(const struct problem *problem, const struct operands *operands,
-    struct launch_list *list, const struct image *p, const char *kernel)
+static struct launch *add_launch(
+    const struct problem *problem, struct launch_list *list, const struct image *p, const char *kernel)
 {
-    double bytes = 4.0 * (double)(p->z.n * p->z.k * p->z.oh * p->z.ow);
     char epilogue[256], statistics[STATISTICS_OPTIONS];
     return launch_add(list, "conv2d_winograd_rows_cpu", kernel,
-        "-DR=%d -DS=%d -DSTRIDE_H=%d -DTW=%d -DNV=%d -DMT=%d -DGT=%d -DHAS_BIAS=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s "
+        "-DR=%d -DS=%d -DSTRIDE_H=%d -DTW=%d -DNV=%d -DMT=%d -DGT=%d -DHAS_BIAS=%d -DSCRATCH_GLOBAL=%d %s "
         "%s",
         (int)p->z.r, (int)p->z.s, (int)p->z.stride_h, (int)p->columns, (int)p->vectors, (int)p->tiles_registers,
-        (int)p->rows_registers, problem->inputs[2] != NULL, !operands->add && bytes > CONV2D_STREAM_BYTES,
-        p->scratch.global, conv2d_statistics_options(problem, statistics, sizeof statistics),
+        (int)p->rows_registers, problem->inputs[2] != NULL, p->scratch.global,
+        conv2d_statistics_options(problem, statistics, sizeof statistics),
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
 }
 
@@ -160,7 +159,7 @@ static size_t prepared(const struct problem *problem)
 static void emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct image p = product_of(problem);
-    struct launch *launch = add_launch(problem, operands, list, &p, "winograd_rows_weights");
+    struct launch *launch = add_launch(problem, list, &p, "winograd_rows_weights");
     launch_buffer(launch, operands->inputs[1]);
     launch_buffer(launch, conv2d_or(operands->inputs[2], operands->inputs[1]));
     launch_buffer(launch, operands->prepared);
@@ -177,12 +176,13 @@ static int64_t statistics_parts(const struct problem *problem)
 static void emit_product(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct image p = product_of(problem);
-    struct launch *launch = add_launch(problem, operands, list, &p, "winograd_rows");
+    struct launch *launch = add_launch(problem, list, &p, "winograd_rows");
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->prepared);
     launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
     launch_buffer(launch, operands->outputs[0]);
     launch_sizes(launch, &p);
+    launch_int(launch, !operands->add && 4.0 * (double)(p.z.n * p.z.k * p.z.oh * p.z.ow) > CONV2D_STREAM_BYTES);
     conv2d_scratch_arguments(launch, &p.scratch, operands);
     conv2d_statistics_arguments(launch, problem, operands);
     launch_tasks(launch, (size_t)p.tasks, 1, 1);
@@ -205,7 +205,7 @@ static size_t weights_workspace(const struct problem *problem)
 static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct image p = weights_of(problem);
-    struct launch *launch = add_launch(problem, operands, list, &p, "winograd_rows_gradient");
+    struct launch *launch = add_launch(problem, list, &p, "winograd_rows_gradient");
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->inputs[1]);
     launch_buffer(launch, operands->workspace);

@@ -235,9 +235,6 @@ tutti_status verify_implementations(struct device *device, const struct verify_i
     device->patience = TIME_OUT;
     for (size_t i = 0; status == TUTTI_OK && i < items->count; i++) {
         status = verify_node(&items->list[i]);
-        fprintf(stderr, "CHECK %s node %d of %d samples %.2f s %.3g flop %.3g elements\n", items->list[i].key,
-            (int)(items->list[i].node - items->list[i].in->graph.nodes), (int)items->list[i].in->options.samples,
-            clock_seconds() - t0, cost(items->list[i].in, items->list[i].node),
         if (status == TUTTI_DEVICE) status = verify_node(&items->list[i]); /* a call may fail once, by chance */
         status = judge(device, items->list[i].key, status, failed);
     }
