@@ -351,15 +351,15 @@ tutti_status plan_prepare(struct plan *plan)
 
 bool plan_read_input_from(struct plan *plan, cl_mem buffer)
 {
-    const cl_mem own = plan->buffers[plan->input], from = buffer ? buffer : own;
+    const cl_mem own = plan->buffers[plan->input];
     for (size_t i = 0; i < plan->step.count; i++)
         if (plan->step.launches[i].call) return false;
     for (size_t i = 0; i < plan->step.count; i++) {
-        const struct launch *launch = &plan->step.launches[i];
+        struct launch *launch = &plan->step.launches[i];
         for (int k = 0; k < launch->count; k++) {
             const struct launch_argument *argument = &launch->arguments[k];
             if (argument->kind != ARGUMENT_BUFFER || argument->value.buffer != own) continue;
-            if (clSetKernelArg(launch->kernel, (cl_uint)k, sizeof from, &from) != CL_SUCCESS) return false;
+            if (launch_redirect(launch, k, buffer) != TUTTI_OK) return false;
         }
     }
     return true;

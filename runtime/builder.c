@@ -197,22 +197,25 @@ void builder_note(const struct launch_list *list)
     if (changed) save(list->device);
 }
 
+static bool requests_program(const struct program_request *requests, int count, const struct launch *launch)
+{
+    for (int i = 0; i < count; i++)
+        if (!strcmp(requests[i].source, launch->source) && !strcmp(requests[i].options, launch->options)) return true;
+    return false;
+}
+
 void builder_load(const struct launch_list *list)
 {
-    struct forms forms = { 0 };
-    if (!in_use(list->device)) return;
-    bool known = forms_find(list, &forms) == TUTTI_OK;
-    struct program_request *requests = known ? memory_new(forms.count + 1, sizeof(*requests)) : NULL;
+    if (!builder_knows(list)) return;
+    struct program_request *requests = memory_new(list->count + 1, sizeof(*requests));
     int count = 0;
-    for (size_t i = 0; i < forms.count && requests; i++) {
-        const struct launch *launch = forms.list[i].launch;
-        known &= !forms.list[i].missing;
-        if (i > 0 && forms.list[i].program == forms.list[i - 1].program) continue;
+    for (size_t i = 0; i < list->count && requests; i++) {
+        const struct launch *launch = &list->launches[i];
+        if (launch->call || requests_program(requests, count, launch)) continue;
         requests[count++] = (struct program_request) { launch->source, launch->options };
     }
-    if (known && count > 0) programs_load_ahead(list->device, requests, count);
+    if (count > 0) programs_load_ahead(list->device, requests, count);
     free(requests);
-    free(forms.list);
 }
 
 /* The next program at or after *from of which a form is missing: its forms are first .. *from - 1. */
@@ -443,10 +446,13 @@ static void work(struct helpers *helpers, void (*progress)(void *, int, int), vo
     }
 }
 
-/* With nothing missing: whether the driver's cache was emptied behind our back. The program is needed anyway. */
+/* With nothing missing: whether the driver's cache was emptied behind our back. The program is needed anyway, and the
+ * first one to be loaded ahead. */
 static bool driver_forgot(const struct launch_list *list, const struct forms *forms)
 {
     const struct launch *launch = forms->list[0].launch;
+    for (size_t i = 1; i < forms->count; i++)
+        if (forms->list[i].launch < launch) launch = forms->list[i].launch;
     const struct program_request request = { launch->source, launch->options };
     tutti_status status = program_build_all(list->device, &request, 1, NULL, NULL);
     return status == TUTTI_OK && program_seconds(list->device, &request) > PROGRAM_LOADED_WITHIN;

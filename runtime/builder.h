@@ -16,8 +16,9 @@
 void builder_prepare(const struct launch_list *list, void (*progress)(void *user, int built, int total), void *user);
 /* Whether all kernels of the list are in the driver's own cache, as far as is known: they need no warming up. */
 bool builder_knows(const struct launch_list *list);
-/* Begins to load the list's programs from the driver's own cache, where they all are there: in a thread of its own,
- * since the driver loads one at a time, while this one allocates and fills memory. */
+/* Begins to load the list's programs, in the order of its launches, from the driver's own cache, where they all are
+ * there: in a thread of its own, since the driver loads one at a time, while this one allocates and fills memory and
+ * begins with the first launches. */
 void builder_load(const struct launch_list *list);
 /* Notes, on disk, that the list's kernels were compiled. */
 void builder_note(const struct launch_list *list);

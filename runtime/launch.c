@@ -236,7 +236,8 @@ static tutti_status arguments_set(const struct launch *launch, const struct devi
         FAIL(TUTTI_INTERNAL, "'%s' takes %u arguments and was given %d", launch->kernel_name, expected, launch->count);
     for (int i = 0; i < launch->count; i++) {
         const struct launch_argument *argument = &launch->arguments[i];
-        const void *value = argument->kind == ARGUMENT_LOCAL ? NULL : &argument->value;
+        const void *given = argument->instead ? (const void *)&argument->instead : &argument->value;
+        const void *value = argument->kind == ARGUMENT_LOCAL ? NULL : given;
         CL_TRY(clSetKernelArg(launch->kernel, (cl_uint)i, argument->size, value), "setting argument %d of '%s' on '%s'",
             i, launch->kernel_name, device->can.name);
     }
@@ -247,6 +248,31 @@ done:
 static struct program_request request_of(const struct launch *launch)
 {
     return (struct program_request) { .source = launch->source, .options = launch->options };
+}
+
+/* Waits for the launch's program where it is being loaded. */
+static tutti_status realise(struct launch *launch, struct device *device)
+{
+    tutti_status status = TUTTI_OK;
+    const struct program_request request = request_of(launch);
+    TRY(program_kernel(device, &request, launch->kernel_name, &launch->kernel));
+    TRY(arguments_set(launch, device));
+    TRY(kernel_check(launch, device));
+done:
+    return status;
+}
+
+tutti_status launch_redirect(struct launch *launch, int k, cl_mem buffer)
+{
+    tutti_status status = TUTTI_OK;
+    struct launch_argument *argument = &launch->arguments[k];
+    argument->instead = buffer;
+    const cl_mem *given = buffer ? &argument->instead : &argument->value.buffer;
+    if (launch->kernel)
+        CL_TRY(clSetKernelArg(launch->kernel, (cl_uint)k, sizeof(*given), given), "setting argument %d of '%s'", k,
+            launch->kernel_name);
+done:
+    return status;
 }
 
 tutti_status launch_list_realise(
@@ -262,24 +288,23 @@ tutti_status launch_list_realise(
         TRY(launch_check(&list->launches[i], list->device));
         requests[requested++] = request_of(&list->launches[i]);
     }
+    if (programs_are_loading(list->device) && builder_knows(list)) goto done;
     TRY(program_build_all(list->device, requests, requested, progress, user));
-    for (size_t i = 0; i < list->count; i++) {
-        struct launch *launch = &list->launches[i];
-        if (launch->call || launch->kernel) continue;
-        const struct program_request request = request_of(launch);
-        TRY(program_kernel(list->device, &request, launch->kernel_name, &launch->kernel));
-        TRY(arguments_set(launch, list->device));
-        TRY(kernel_check(launch, list->device));
-    }
+    for (size_t i = 0; i < list->count; i++)
+        if (!list->launches[i].call && !list->launches[i].kernel) TRY(realise(&list->launches[i], list->device));
 done:
     free(requests);
     return status;
 }
 
-static tutti_status enqueue(const struct launch *launch, struct device *device, cl_event *event)
+static tutti_status enqueue(struct launch *launch, struct device *device, cl_event *event)
 {
     tutti_status status = TUTTI_OK;
     if (launch->call) return launch->call(device, launch->state, event);
+    if (!launch->kernel) {
+        CL_TRY(clFlush(device->queue), "sending work to device %d, '%s',", device->index, device->can.name);
+        TRY(realise(launch, device));
+    }
     CL_TRY(clEnqueueNDRangeKernel(device->queue, launch->kernel, (cl_uint)launch->dimensions, NULL, launch->global,
                launch->local, 0, NULL, event),
         "launching '%s' on device %d, '%s',", launch->kernel_name, device->index, device->can.name);

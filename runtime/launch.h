@@ -17,6 +17,7 @@ struct launch_argument {
         long long l;
         float f;
     } value;
+    cl_mem instead; /* of the buffer; NULL: none */
 };
 
 struct launch {
@@ -29,7 +30,7 @@ struct launch {
     double flops, bytes; /* least possible, for the profile */
     int fault;           /* 1 + number of an argument that does not fit an int; reported by launch_list_realise */
     int node;            /* of the plan's graph, set by the plan; -1: none */
-    cl_kernel kernel;    /* after launch_list_realise */
+    cl_kernel kernel;    /* NULL: until launch_list_realise, or until it is first enqueued */
     /* A library's call instead of a kernel (CLBlast): enqueues by itself. free() frees state; event may be NULL. */
     tutti_status (*call)(struct device *device, void *state, cl_event *event);
     void *state;
@@ -90,9 +91,12 @@ bool launch_is_large(const struct launch *launch);
 /* The smallest grid of the same form. */
 void launch_smallest(const struct launch *launch, uint64_t global[3]);
 
-/* Builds programs, makes kernels, sets arguments. Buffers must outlive the list. */
+/* Builds programs, makes kernels, sets arguments. Buffers must outlive the list. While programs are loaded ahead and
+ * all of the list's are known to be good, each launch waits for its own when it is first enqueued instead. */
 tutti_status launch_list_realise(
     struct launch_list *list, void (*progress)(void *user, int built, int total), void *user);
+/* Has the launch read another buffer where argument k names one, until the next call; NULL: that one. */
+tutti_status launch_redirect(struct launch *launch, int k, cl_mem buffer);
 /* Runs every kernel once so that nothing is compiled later (POCL compiles at first launch), unless the driver's cache
  * is known to have them all. Buffers' contents are clobbered. */
 tutti_status launch_list_warm_up(struct launch_list *list);

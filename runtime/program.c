@@ -341,6 +341,15 @@ void programs_load_ahead(struct device *device, const struct program_request *re
     pthread_mutex_unlock(&programs->lock);
 }
 
+bool programs_are_loading(struct device *device)
+{
+    struct programs *programs = device->programs;
+    pthread_mutex_lock(&programs->lock);
+    const bool loading = programs->ahead.next < programs->ahead.count;
+    pthread_mutex_unlock(&programs->lock);
+    return loading;
+}
+
 double program_seconds(struct device *device, const struct program_request *request)
 {
     struct programs *programs = device->programs;

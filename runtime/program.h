@@ -22,6 +22,8 @@ tutti_status program_build_all(struct device *device, const struct program_reque
 /* Begins to build them in a thread of its own, one after another, and returns; whoever needs one of them meanwhile
  * waits for it. For programs that the driver has in its cache: the first one that takes longer than that ends it. */
 void programs_load_ahead(struct device *device, const struct program_request *requests, int count);
+/* Whether some are still to come. */
+bool programs_are_loading(struct device *device);
 /* Seconds that building took; 0 where it is not built. */
 double program_seconds(struct device *device, const struct program_request *request);
 /* A program that a driver has in its cache is loaded in a tenth of this, and compiled in thrice this. */
