@@ -26,7 +26,7 @@ kernel TASK void conv2d_sum(const global float *workspace, long offset, const gl
         UNROLL for (int i = 0; i < V; i++) r[i] = VLOAD(e + i, part);
         LOOP for (int p = 1; p < parts; p++) UNROLL for (int i = 0; i < V; i++) r[i] += VLOAD(e + i, part + p * stride);
         transpose(r);
-        LOOP for (int l = 0; l < rows; l++)
+        UNROLL for (int l = 0; l < V; l++) if (l < rows)
         {
             const size_t at = (size_t)(block * V + l) * length + e;
             VSTORE(FINISH(r[l], add, at), 0, dw + at);

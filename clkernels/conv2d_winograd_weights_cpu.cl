@@ -62,13 +62,13 @@ INLINE void outer_product(const SCRATCH float *restrict v, const SCRATCH vec *re
 INLINE void kernel_gradient(const SCRATCH vec *restrict p, int step, VF *g)
 {
     VF t[6][R];
-    LOOP for (int j = 0; j < 6; j++)
+    UNROLL for (int j = 0; j < 6; j++)
     {
         VF c[6];
         UNROLL for (int i = 0; i < 6; i++) c[i] = p[(6 * i + j) * step];
         WEIGHT_GRADIENTS_1D(c, t[j]);
     }
-    LOOP for (int i = 0; i < R; i++)
+    UNROLL for (int i = 0; i < R; i++)
     {
         VF c[6];
         UNROLL for (int j = 0; j < 6; j++) c[j] = t[j][i];
