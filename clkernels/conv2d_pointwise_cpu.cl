@@ -247,7 +247,7 @@ INLINE void outer_wide(VF acc[CT][NV], const float *x, const VF *dy)
 
 /* part[split][kb][c][lane] += x[p][c] dy[p][kb, lane] over the split's pixels, `length` of an image (stride 1, or
  * gathered). Pixels come in runs of at most `run` neighbours, runs_image of each image. A chunk is `chunk` runs (about
- * 200 pixels, whose dy stays in the first-level cache); for each chunk the task makes one pass for CT channels x NV
+ * 130 to 200 pixels, whose dy stays in the first-level cache); for each chunk the task makes one pass for CT channels x NV
  * vectors. Between chunks the sums stay where they are needed, in the part. Each pass also prefetches PLANES_AHEAD of
  * the blocks of the next chunk, or, with more passes than blocks, 1 / 2^shift of one: evenly, since a burst of prefetches
  * stalls. part is in the workspace from `offset` on. channels_max (a multiple of V), blocks_max (of NV): of a task. */

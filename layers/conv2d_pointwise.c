@@ -218,6 +218,8 @@ struct weights_plan {
     size_t gathered, parts_from;              /* floats */
 };
 
+enum { CHUNK = 196 }; /* pixels of a chunk, about */
+
 /* One way of cutting the work: channel blocks and panels of a task, and splits of the pixels. The busiest core's
  * cycles. */
 static double cost_of(const struct problem *problem, const struct weights_plan *w, int64_t channels_max,
@@ -229,7 +231,7 @@ static double cost_of(const struct problem *problem, const struct weights_plan *
     int64_t tasks = divide_up(w->z.c, channels_max) * divide_up(w->k_blocks, blocks_max) * splits;
     double work = pixels * channels * blocks / 2, sums = channels * blocks * v * 4;
     if (tasks > 2 * cores && work < 3e4) return 0;
-    double chunk = (double)(w->chunk * w->run), read = pixels + 3 * chunk; /* the first chunk is not prefetched */
+    double chunk = CHUNK, read = pixels + 3 * chunk; /* the first chunk is not prefetched */
     double cycles =
         work + read * ((double)channels_max + blocks * v) * 4 / 16 + sums * pixels / chunk / (sums < 500e3 ? 20 : 8);
     double rounds = tasks < 32 * cores ? (double)divide_up(tasks, cores) : (double)tasks / (double)cores;
@@ -269,13 +271,15 @@ static struct weights_plan weights_of(const struct problem *problem)
     int64_t v = problem->device->vector_width;
     w.c_blocks = divide_up(w.z.c, v);
     w.k_blocks = divide_up(w.z.k, v);
-    w.vectors = w.k_blocks % 3 == 0 ? 3 : w.k_blocks > 1 ? 2 : 1;
+    bool thirds = divide_up(w.k_blocks, 3) * 3 * 16 <= w.k_blocks * 17; /* few vectors are added to make whole panels */
+    w.vectors = thirds ? 3 : w.k_blocks > 1 ? 2 : 1;
     w.channels = v == 16 ? (w.vectors == 1 && w.z.c > 8 ? 16 : 8) : 4;
     w.length = w.z.oh * w.z.ow;
-    w.run = w.length <= 224 ? w.length : divide_up(w.length, divide_up(w.length, 196));
+    int64_t most = thirds ? 150 : 224; /* pixels of a chunk: x and dy of a pass stay in the first-level cache */
+    w.run = w.length <= most ? w.length : divide_up(w.length, divide_up(w.length, most * 7 / 8));
     w.runs_image = divide_up(w.length, w.run);
     w.runs = w.runs_image * w.z.n;
-    w.chunk = w.run < 200 ? 200 / w.run : 1;
+    w.chunk = w.run < most * 7 / 8 ? most * 7 / 8 / w.run : 1;
     w.channels_max = w.c_blocks * v; /* one task, where no other way is worth it */
     w.blocks_max = divide_up(w.k_blocks, w.vectors) * w.vectors;
     w.splits = 1;
