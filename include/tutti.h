@@ -349,6 +349,10 @@ typedef struct tutti_training {
     /* Several devices: in every step, before anything is updated, each device's parameters are compared with the master
      * copy by a checksum. A device where they differ by a bit is lost like one that fails, and the step done again. */
     bool check_replicas;
+    /* Several devices or ranks: how gradients travel. TUTTI_BF16: rounded to bfloat16, half the bytes, from devices
+     * with memory of their own to the host and between ranks; the host sums in float. Where host and device share
+     * memory nothing travels and nothing is rounded. Running statistics, parameters and states stay floats. */
+    tutti_precision wire;
     uint64_t reserved[4];
 } tutti_training;
 

@@ -71,7 +71,8 @@ int session_open(struct session *session, const char *command, const struct sess
         .tune = options->tune,
         .sync_batchnorm = options->sync_batchnorm,
         .check_replicas = options->check_replicas,
-        .precision = precision_of(options->precision) };
+        .precision = precision_of(options->precision),
+        .wire = precision_of(options->wire) };
     tutti_runtime_options settings = {
         .devices = options->devices, .memory_limit = (size_t)options->memory_mib << 20, .threads = (int)options->threads
     };
@@ -136,6 +137,7 @@ int session_compile(struct session *session, tutti_training *training)
     training->sync_batchnorm = session->sync_batchnorm;
     training->check_replicas = session->check_replicas;
     training->precision = session->precision;
+    training->wire = session->wire;
     session->trainer = tutti_compile(session->network, session->output, training);
     progress_clear(&building.progress);
     if (session->trainer) return EXIT_DONE;

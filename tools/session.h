@@ -11,7 +11,7 @@
 enum { SESSION_MAX_DEVICES = 64, SESSION_MAX_MODELS = 32 };
 
 struct session_options {
-    const char *devices, *shares, *precision;
+    const char *devices, *shares, *precision, *wire;
     int64_t micro_batch, memory_mib, threads;
     bool exact, tune;
     int rank;                            /* of several processes: named in its log lines where it is not the first */
@@ -65,14 +65,20 @@ struct session_options {
     }
 
 /* Of commands that train, behind the others. */
-#define EXCHANGE_OPTIONS(s)                                                                \
-    { .name = "sync-batchnorm",                                                            \
-        .kind = OPTION_FLAG,                                                               \
-        .value = &(s).sync_batchnorm,                                                      \
-        .help = "batch normalisation over the whole batch, not over each device's part" }, \
-    {                                                                                      \
-        .name = "check-replicas", .kind = OPTION_FLAG, .value = &(s).check_replicas,       \
-        .help = "compare each device's parameters with the master copy in every step"      \
+#define EXCHANGE_OPTIONS(s)                                                                    \
+    { .name = "sync-batchnorm",                                                                \
+        .kind = OPTION_FLAG,                                                                   \
+        .value = &(s).sync_batchnorm,                                                          \
+        .help = "batch normalisation over the whole batch, not over each device's part" },     \
+        { .name = "wire",                                                                      \
+            .kind = OPTION_TEXT,                                                               \
+            .value = &(s).wire,                                                                \
+            .noun = "TYPE",                                                                    \
+            .choices = session_precisions,                                                     \
+            .help = "how gradients travel to the host and between hosts, fp32 if not given" }, \
+    {                                                                                          \
+        .name = "check-replicas", .kind = OPTION_FLAG, .value = &(s).check_replicas,           \
+        .help = "compare each device's parameters with the master copy in every step"          \
     }
 
 struct session {
@@ -88,7 +94,7 @@ struct session {
     tutti_sharing sharing; /* where they are not */
     int64_t micro_batch;
     bool exact, tune, sync_batchnorm, check_replicas;
-    tutti_precision precision;
+    tutti_precision precision, wire;
 };
 
 extern const char *const session_precisions[]; /* in tutti_precision's order, ended by NULL */

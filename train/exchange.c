@@ -11,8 +11,10 @@
  * Where other ranks' sums are to be added, blocks leave for them instead (world.c), and the update follows the vote. */
 #include "train/trainer.h"
 
+#include "base/bf16.h"
 #include "base/memory.h"
 
+#include <math.h>
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +26,7 @@ enum { PIECE = 1024 };
 
 struct exchange {
     tutti_trainer *trainer;
-    float *sums; /* for other ranks; NULL: there are none */
+    struct world *world; /* other ranks, whose sums are added; NULL: there are none */
     struct optimizer_step step;
     bool stream;
     int64_t blocks;
@@ -77,9 +79,21 @@ static void find_not_finite(const tutti_trainer *trainer)
 {
     for (int r = 0; r < trainer->count; r++) {
         struct replica *replica = &trainer->replicas[r];
-        for (size_t i = 0; i < replica->arrival_count && trainer->parts[r] > 0; i++)
-            replica->not_finite |= any_not_finite(replica->arrivals[i].data, replica->arrivals[i].count);
+        for (size_t i = 0; i < replica->arrival_count && trainer->parts[r] > 0; i++) {
+            const struct arrival *arrival = &replica->arrivals[i];
+            if (arrival->data) replica->not_finite |= any_not_finite(arrival->data, arrival->count);
+            for (int64_t j = 0; arrival->half && j < arrival->count; j++)
+                replica->not_finite |= !isfinite(bf16_to_float(arrival->half[j]));
+        }
     }
+}
+
+static void add(const struct arrival *arrival, int64_t skip, int64_t count, float *restrict sums)
+{
+    const float *restrict data = arrival->data ? arrival->data + skip : NULL;
+    const uint16_t *restrict half = arrival->half ? arrival->half + skip : NULL;
+    for (int64_t i = 0; data && i < count; i++) sums[i] += data[i];
+    for (int64_t i = 0; half && i < count; i++) sums[i] += bf16_to_float(half[i]);
 }
 
 /* All that overlap the piece have arrived, and no more are added once one has. */
@@ -93,9 +107,7 @@ static void sum_piece(const struct exchange *exchange, int64_t begin, int64_t en
             int64_t first;
             const struct arrival *arrival = &replica->arrivals[i];
             const int64_t count = overlap(arrival, begin, end, &first);
-            float *restrict sum = sums + (first - begin);
-            const float *restrict gradient = arrival->data + (first - arrival->first);
-            for (int64_t j = 0; j < count; j++) sum[j] += gradient[j];
+            add(arrival, first - arrival->first, count, sums + (first - begin));
         }
     }
 }
@@ -134,8 +146,8 @@ static void work_on_block(void *argument, int task)
         const int64_t count = end - first < PIECE ? end - first : PIECE;
         sum_piece(exchange, first, first + count, sums);
         if (any_not_finite(sums, count)) atomic_store(&exchange->not_finite, true);
-        if (exchange->sums)
-            put(exchange, exchange->sums + first, sums, count);
+        if (exchange->world)
+            world_put(exchange->trainer, first, count, sums);
         else
             update_piece(exchange, first, count, sums);
     }
@@ -171,7 +183,7 @@ tutti_status exchange_run(tutti_trainer *trainer, const struct step_constants *c
     tutti_status status = TUTTI_OK;
     struct world *world = world_sums(trainer) ? trainer->world : NULL;
     struct exchange exchange = { .trainer = trainer,
-        .sums = world ? world->own : NULL,
+        .world = world,
         .step = { &trainer->optimizer, trainer->network, constants },
         .stream = (size_t)trainer->network->total_floats * sizeof(float) >= STREAM_BYTES,
         .blocks = divide_up(trainer->network->total_floats, EXCHANGE_BLOCK) };

@@ -24,6 +24,8 @@ void link_close(struct tutti_hosts *hosts);
 /* Begins sums = the sum of all ranks' values, always added in the same order; many may be under way. Neither array is
  * touched by others before hosts_sums_wait(). */
 tutti_status hosts_sum(struct tutti_hosts *hosts, const float *values, float *sums, int64_t count);
+/* The same of bfloat16; each addition is rounded. */
+tutti_status hosts_sum_bf16(struct tutti_hosts *hosts, const uint16_t *values, uint16_t *sums, int64_t count);
 tutti_status hosts_sums_wait(struct tutti_hosts *hosts);
 /* Moves on what was begun, and tells the others that this rank lives; to be called often. Whether sums are under way.
  */

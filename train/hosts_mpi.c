@@ -8,6 +8,7 @@
  * (MPI 3.1, section 5.9.1, advises so, and Open MPI does), and gives the same bytes to all. */
 #include "train/hosts.h"
 
+#include "base/bf16.h"
 #include "base/memory.h"
 #include "base/threads.h"
 
@@ -29,9 +30,10 @@ enum { SIGN_TAG = 1 };
 
 struct link {
     MPI_Comm communicator;
-    bool ours;         /* MPI was initialised here */
-    double *silent;    /* seconds for which this rank has waited without a sign of each rank */
-    double last_sign;  /* of this rank, by clock_seconds() */
+    bool ours;        /* MPI was initialised here */
+    double *silent;   /* seconds for which this rank has waited without a sign of each rank */
+    double last_sign; /* of this rank, by clock_seconds() */
+    MPI_Op add_bf16;
     MPI_Request *sums; /* under way */
     size_t sum_count, sum_capacity;
 };
@@ -88,6 +90,15 @@ done:
     return status;
 }
 
+/* Two numbers are added as floats, and rounded. */
+static void add_bf16(void *in, void *sums, int *count, MPI_Datatype *type)
+{
+    const uint16_t *restrict a = in;
+    uint16_t *restrict b = sums;
+    (void)type;
+    for (int i = 0; i < *count; i++) b[i] = bf16_from_float(bf16_to_float(a[i]) + bf16_to_float(b[i]));
+}
+
 tutti_status link_open(struct tutti_hosts *hosts)
 {
     tutti_status status = TUTTI_OK;
@@ -96,10 +107,12 @@ tutti_status link_open(struct tutti_hosts *hosts)
     hosts->link = memory_new(1, sizeof(*hosts->link));
     if (!hosts->link) return TUTTI_NO_MEMORY;
     hosts->link->communicator = MPI_COMM_NULL;
+    hosts->link->add_bf16 = MPI_OP_NULL;
     TRY(initialise(hosts));
     /* Of its own: messages are not mixed with the program's, and failures come back instead of ending the process. */
     MPI_TRY(MPI_Comm_dup(MPI_COMM_WORLD, &hosts->link->communicator), "beginning");
     MPI_TRY(MPI_Comm_set_errhandler(hosts->link->communicator, MPI_ERRORS_RETURN), "beginning");
+    MPI_TRY(MPI_Op_create(add_bf16, 1, &hosts->link->add_bf16), "beginning");
     MPI_TRY(MPI_Comm_rank(hosts->link->communicator, &hosts->rank), "beginning");
     MPI_TRY(MPI_Comm_size(hosts->link->communicator, &hosts->count), "beginning");
     hosts->link->silent = memory_new((size_t)hosts->count, sizeof(double));
@@ -209,7 +222,8 @@ bool hosts_progress(struct tutti_hosts *hosts)
 
 /* -------------------------------------------------------------------------------------------------- operations ---- */
 
-tutti_status hosts_sum(struct tutti_hosts *hosts, const float *values, float *sums, int64_t count)
+static tutti_status begin_sum(
+    struct tutti_hosts *hosts, const void *values, void *sums, int64_t count, MPI_Datatype type, MPI_Op operation)
 {
     tutti_status status = TUTTI_OK;
     struct link *link = hosts->link;
@@ -217,12 +231,21 @@ tutti_status hosts_sum(struct tutti_hosts *hosts, const float *values, float *su
     if (hosts->broken) return fail(TUTTI_HOST_LOST, "the other hosts were lost before");
     TRY(memory_grow(&array, &link->sum_capacity, link->sum_count + 1, sizeof(*link->sums)));
     link->sums = array;
-    MPI_TRY(
-        MPI_Iallreduce(values, sums, (int)count, MPI_FLOAT, MPI_SUM, link->communicator, &link->sums[link->sum_count]),
+    MPI_TRY(MPI_Iallreduce(values, sums, (int)count, type, operation, link->communicator, &link->sums[link->sum_count]),
         "summing gradients");
     link->sum_count++;
 done:
     return status;
+}
+
+tutti_status hosts_sum(struct tutti_hosts *hosts, const float *values, float *sums, int64_t count)
+{
+    return begin_sum(hosts, values, sums, count, MPI_FLOAT, MPI_SUM);
+}
+
+tutti_status hosts_sum_bf16(struct tutti_hosts *hosts, const uint16_t *values, uint16_t *sums, int64_t count)
+{
+    return begin_sum(hosts, values, sums, count, MPI_UINT16_T, hosts->link->add_bf16);
 }
 
 tutti_status hosts_sums_wait(struct tutti_hosts *hosts)
@@ -275,6 +298,7 @@ static tutti_status part(struct tutti_hosts *hosts)
         TRY(wait_for(hosts, &request, 1));
     }
     TRY(receive_signs(hosts));
+    MPI_TRY(MPI_Op_free(&hosts->link->add_bf16), "ending");
     MPI_TRY(MPI_Comm_free(&hosts->link->communicator), "ending");
 done:
     return status;

@@ -260,3 +260,15 @@ void optimizer_emit_add(const tutti_network *network, cl_mem sum, cl_mem gradien
     launch_stream(launch, list->device, network->total_floats);
     launch_work(launch, (double)network->total_floats, 12 * (double)network->total_floats);
 }
+
+void optimizer_emit_wire(cl_mem gradients, cl_mem wire, int64_t first, int64_t count, struct launch_list *list)
+{
+    struct launch *launch = launch_add(list, "wire", "gradients_to_bf16", "%s", "");
+    launch_buffer(launch, gradients);
+    launch_buffer(launch, wire);
+    launch_long(launch, first);
+    launch_long(launch, count);
+    launch_int(launch, floats_of_item(list->device, count));
+    launch_stream(launch, list->device, count);
+    launch_work(launch, (double)count, 6 * (double)count);
+}

@@ -61,6 +61,8 @@ struct statistic_row {
 tutti_status optimizer_statistics(const tutti_network *network, struct statistic_row **rows, int *count);
 void optimizer_emit(const struct optimizer *optimizer, const tutti_network *network,
     const struct optimizer_buffers *buffers, int statistics, struct launch_list *list);
+/* The floats first .. first + count - 1 of the gradients as bfloat16, at the same place of `wire`. */
+void optimizer_emit_wire(cl_mem gradients, cl_mem wire, int64_t first, int64_t count, struct launch_list *list);
 /* sum += gradients over the whole arena: micro-batches. */
 void optimizer_emit_add(const tutti_network *network, cl_mem sum, cl_mem gradients, struct launch_list *list);
 

@@ -62,6 +62,55 @@ done:
     return status;
 }
 
+/* Whether gradients leave it in half the bytes. */
+static bool rounds(const struct replica *replica)
+{
+    const struct tutti_trainer *trainer = replica->trainer;
+    return trainer->wire == TUTTI_BF16 && trainer->exchange && !replica->device->can.unified && trains(replica);
+}
+
+static const struct plan_bucket *bucket_at(const struct plan *plan, int64_t first)
+{
+    for (size_t i = 0; i < plan->bucket_count; i++)
+        if (plan->buckets[i].first == first && plan->buckets[i].count > 0) return &plan->buckets[i];
+    return NULL;
+}
+
+tutti_status replica_make_wire(struct replica *replica, const struct plan *plan)
+{
+    tutti_status status = TUTTI_OK;
+    const int64_t trained = replica->trainer->network->trained_floats;
+    if (!rounds(replica) || replica->to_wire.count > 0) return TUTTI_OK;
+    launch_list_init(&replica->to_wire, replica->device);
+    if (!replica->wire) TRY(buffer_new(replica->device, (size_t)trained * sizeof(uint16_t), &replica->wire));
+    for (int64_t first = 0; first < trained;) {
+        const struct plan_bucket *bucket = bucket_at(plan, first);
+        if (!bucket) FAIL(TUTTI_INTERNAL, "no bucket begins at %lld", (long long)first);
+        optimizer_emit_wire(replica->gradients, replica->wire, first, bucket->count, &replica->to_wire);
+        first += bucket->count;
+    }
+    TRY(launch_list_realise(&replica->to_wire, NULL, NULL));
+    TRY(launch_list_warm_up(&replica->to_wire));
+done:
+    if (status != TUTTI_OK) launch_list_free(&replica->to_wire);
+    return status;
+}
+
+/* The same of all gradients at once, behind micro-batches. */
+static tutti_status make_sum_to_wire(struct replica *replica)
+{
+    tutti_status status = TUTTI_OK;
+    const int64_t trained = replica->trainer->network->trained_floats;
+    if (!rounds(replica)) return TUTTI_OK;
+    launch_list_init(&replica->sum_to_wire, replica->device);
+    if (!replica->wire) TRY(buffer_new(replica->device, (size_t)trained * sizeof(uint16_t), &replica->wire));
+    optimizer_emit_wire(replica->sum, replica->wire, 0, trained, &replica->sum_to_wire);
+    TRY(launch_list_realise(&replica->sum_to_wire, NULL, NULL));
+    TRY(launch_list_warm_up(&replica->sum_to_wire));
+done:
+    return status;
+}
+
 tutti_status replica_make_sum(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
@@ -72,6 +121,7 @@ tutti_status replica_make_sum(struct replica *replica)
     optimizer_emit_add(network, replica->sum, replica->gradients, &replica->add);
     TRY(launch_list_realise(&replica->add, NULL, NULL));
     TRY(launch_list_warm_up(&replica->add));
+    TRY(make_sum_to_wire(replica));
     if (replica->update_made) {
         TRY(make_update(replica, replica->sum, &replica->update_sum));
         TRY(warm_up(replica, &replica->update_sum));
@@ -81,6 +131,7 @@ done:
     if (status != TUTTI_OK) {
         launch_list_free(&replica->add);
         launch_list_free(&replica->update_sum);
+        launch_list_free(&replica->sum_to_wire);
         buffer_free(&replica->sum);
     }
     return status;
@@ -178,6 +229,9 @@ bool replica_free(struct replica *replica)
     free_update(replica);
     launch_list_free(&replica->update_sum);
     launch_list_free(&replica->add);
+    launch_list_free(&replica->to_wire);
+    launch_list_free(&replica->sum_to_wire);
+    buffer_free(&replica->wire);
     buffer_free(&replica->parameters);
     buffer_free(&replica->gradients);
     buffer_free(&replica->sum);
@@ -200,6 +254,7 @@ static size_t fixed_bytes(const struct replica *replica, bool micro_batches)
     size_t arenas = 1;
     if (trains(replica)) arenas += 1 + micro_batches;
     size_t bytes = arenas * (size_t)trainer->network->total_floats * sizeof(float);
+    if (rounds(replica)) bytes += (size_t)trainer->network->trained_floats * sizeof(uint16_t);
     if (trains(replica) && (!trainer->exchange || trainer->automatic)) /* it may train alone */
         bytes +=
             (size_t)optimizer_states(&trainer->optimizer) * (size_t)trainer->network->trained_floats * sizeof(float);
@@ -418,6 +473,7 @@ tutti_status replica_plan_first(struct replica *replica, int64_t samples)
         const int64_t runs = divide_up(samples, replica->capacity);
         status = replica_plan(replica, trains(replica) ? PLAN_TRAIN : PLAN_INFER, divide_up(samples, runs), &cached);
         if (status == TUTTI_OK && runs > 1 && trains(replica)) status = replica_make_sum(replica);
+        if (status == TUTTI_OK && runs == 1 && trains(replica)) status = replica_make_wire(replica, cached->plan);
     } while (status == TUTTI_DEVICE_MEMORY && replica_shrink(replica));
 done:
     return status;

@@ -35,7 +35,8 @@ struct replica_work {
 /* A range of gradients that has reached the host: of `count` floats from `first` on, at `data`. */
 struct arrival {
     int64_t first, count;
-    const float *data;
+    const float *data;    /* NULL: they are in */
+    const uint16_t *half; /* bfloat16 */
     cl_event event;
 };
 
@@ -76,6 +77,9 @@ struct replica {
     int statistic_count;
     struct launch_list update, update_sum, add;
     bool sum_made, update_made;
+    /* Gradients as bfloat16, and the launches that round them: a bucket each, in the order of the arena; the sum's. */
+    cl_mem wire;
+    struct launch_list to_wire, sum_to_wire;
     pthread_mutex_t making; /* one thread at a time makes plans, or drops them */
     struct background background;
     struct cached_plan plans[REPLICA_PLANS];
@@ -180,6 +184,9 @@ tutti_status replica_run(struct replica *replica, void *work); /* struct replica
 void replica_forget(struct replica *replica);
 /* Gives mapped gradients and parameters back to the device; by the replica's thread, before its next work. */
 tutti_status replica_release(struct replica *replica);
+/* What a device needs whose gradients travel as bfloat16, if it is one; by any plan for training, all of which have the
+ * same buckets. */
+tutti_status replica_make_wire(struct replica *replica, const struct plan *plan);
 /* Second set of gradients for micro-batches, and their launches. */
 tutti_status replica_make_sum(struct replica *replica);
 

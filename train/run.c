@@ -240,8 +240,7 @@ static tutti_status deliver_outputs(struct run *run)
     return TUTTI_OK;
 }
 
-static tutti_status add_arrival(
-    struct replica *replica, int64_t first, int64_t count, const float *data, cl_event event)
+static tutti_status add_arrival(struct replica *replica, struct arrival arrival)
 {
     void *array = replica->arrivals;
     const tutti_status status =
@@ -249,10 +248,43 @@ static tutti_status add_arrival(
     if (status != TUTTI_OK) return status;
     pthread_mutex_lock(&replica->trainer->lock); /* the exchange looks at those that arrived */
     replica->arrivals = array;
-    replica->arrivals[replica->arrival_count++] =
-        (struct arrival) { .first = first, .count = count, .data = data, .event = event };
+    replica->arrivals[replica->arrival_count++] = arrival;
     pthread_mutex_unlock(&replica->trainer->lock);
     return TUTTI_OK;
+}
+
+/* Copies a range of gradients to the host, behind what `after` waits for (NULL: behind what is in the queue). */
+static tutti_status read_range(
+    struct replica *replica, cl_command_queue queue, cl_mem from, struct arrival arrival, const cl_event *after)
+{
+    tutti_status status = TUTTI_OK;
+    float *to = replica->download.pointer;
+    const bool half = from == replica->wire;
+    const size_t size = half ? sizeof(uint16_t) : sizeof(float), first = (size_t)arrival.first;
+    if (half)
+        arrival.half = (uint16_t *)(void *)to + first;
+    else
+        arrival.data = to + first;
+    CL_TRY(clEnqueueReadBuffer(queue, from, CL_FALSE, first * size, (size_t)arrival.count * size,
+               (unsigned char *)to + first * size, after ? 1 : 0, after, &arrival.event),
+        "reading gradients from '%s'", replica->device->can.name);
+    status = add_arrival(replica, arrival);
+    if (status != TUTTI_OK) clReleaseEvent(arrival.event);
+done:
+    return status;
+}
+
+/* Rounds the bucket, where that is wanted: it leaves from `from`. */
+static tutti_status round_bucket(struct run *run, const struct plan_bucket *range, cl_mem *from)
+{
+    struct replica *replica = run->replica;
+    size_t launch = 0;
+    *from = replica->gradients;
+    if (replica->to_wire.count == 0 || range->first >= run->trainer->network->trained_floats) return TUTTI_OK;
+    for (size_t i = 0; i < run->plan->bucket_count; i++)
+        launch += run->plan->buckets[i].count > 0 && run->plan->buckets[i].first < range->first;
+    *from = replica->wire;
+    return launch_list_enqueue(&replica->to_wire, launch, launch + 1, NULL);
 }
 
 /* Called as soon as the launch that completes the bucket is enqueued: the second queue copies it, beside the rest of
@@ -260,25 +292,21 @@ static tutti_status add_arrival(
 static tutti_status bucket_leaves(void *user, int bucket)
 {
     tutti_status status = TUTTI_OK;
-    const struct run *run = user;
-    struct replica *replica = run->replica;
-    const struct device *device = replica->device;
+    struct run *run = user;
+    const struct device *device = run->replica->device;
     const struct plan_bucket *range = &run->plan->buckets[bucket];
-    float *to = (float *)replica->download.pointer + range->first;
-    cl_event complete = NULL, event = NULL;
+    cl_event complete = NULL;
+    cl_mem from;
     if (range->count == 0) return TUTTI_OK;
+    TRY(round_bucket(run, range, &from));
     CL_TRY(
         clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &complete), "marking gradients of '%s'", device->can.name);
     CL_TRY(clFlush(device->queue), "sending work to '%s'", device->can.name);
-    CL_TRY(clEnqueueReadBuffer(device->transfers, replica->gradients, CL_FALSE, (size_t)range->first * sizeof(float),
-               (size_t)range->count * sizeof(float), to, 1, &complete, &event),
-        "reading gradients from '%s'", device->can.name);
+    TRY(read_range(run->replica, device->transfers, from,
+        (struct arrival) { .first = range->first, .count = range->count }, &complete));
     CL_TRY(clFlush(device->transfers), "reading gradients from '%s'", device->can.name);
-    status = add_arrival(replica, range->first, range->count, to, event);
-    if (status == TUTTI_OK) event = NULL;
 done:
     if (complete) clReleaseEvent(complete);
-    if (event) clReleaseEvent(event);
     return status;
 }
 
@@ -316,37 +344,46 @@ static tutti_status make_download(struct replica *replica)
     return replica->download.bytes >= bytes ? TUTTI_OK : staging_new(replica->device, bytes, &replica->download);
 }
 
-/* All gradients at once, and the parameters, which the exchange updates where they are: mapped, which copies nothing,
- * where host and device share memory. Mapping waits for backward to end, since a buffer must not be written while it is
- * mapped; there the host's work would not overlap anyway, being done by the same cores. */
-static tutti_status all_leave(struct run *run)
+/* Of a device that shares the host's memory: all gradients at once, and the parameters, which the exchange updates
+ * where they are; mapped, which copies nothing. Mapping waits for backward to end, since a buffer must not be written
+ * while it is mapped; there the host's work would not overlap anyway, being done by the same cores. */
+static tutti_status map_all(struct run *run)
 {
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
     const cl_mem gradients = run->runs > 1 ? replica->sum : replica->gradients;
-    const int64_t count = run->trainer->network->total_floats;
-    const size_t bytes = (size_t)count * sizeof(float);
+    struct arrival arrival = { .count = run->trainer->network->total_floats };
+    const size_t bytes = (size_t)arrival.count * sizeof(float);
     cl_int error = CL_SUCCESS;
-    cl_event event = NULL;
-    float *to;
-    if (replica->device->can.unified) {
-        if (!run->work->probe && run->trainer->next_parameters) {
-            replica->window = clEnqueueMapBuffer(replica->device->queue, replica->parameters, CL_FALSE,
-                CL_MAP_WRITE_INVALIDATE_REGION, 0, bytes, 0, NULL, NULL, &error);
-            CL_TRY(error, "mapping parameters of '%s'", replica->device->can.name);
-        }
-        to = clEnqueueMapBuffer(
-            replica->device->queue, gradients, CL_FALSE, CL_MAP_READ, 0, bytes, 0, NULL, &event, &error);
-        CL_TRY(error, "mapping gradients of '%s'", replica->device->can.name);
-        replica->mapped = to;
-    } else {
-        TRY(make_download(replica));
-        to = replica->download.pointer;
-        CL_TRY(clEnqueueReadBuffer(replica->device->queue, gradients, CL_FALSE, 0, bytes, to, 0, NULL, &event),
-            "reading gradients from '%s'", replica->device->can.name);
+    if (!run->work->probe && run->trainer->next_parameters) {
+        replica->window = clEnqueueMapBuffer(replica->device->queue, replica->parameters, CL_FALSE,
+            CL_MAP_WRITE_INVALIDATE_REGION, 0, bytes, 0, NULL, NULL, &error);
+        CL_TRY(error, "mapping parameters of '%s'", replica->device->can.name);
     }
-    status = add_arrival(replica, 0, count, to, event);
-    if (status != TUTTI_OK) clReleaseEvent(event);
+    replica->mapped = clEnqueueMapBuffer(
+        replica->device->queue, gradients, CL_FALSE, CL_MAP_READ, 0, bytes, 0, NULL, &arrival.event, &error);
+    CL_TRY(error, "mapping gradients of '%s'", replica->device->can.name);
+    arrival.data = replica->mapped;
+    status = add_arrival(replica, arrival);
+    if (status != TUTTI_OK) clReleaseEvent(arrival.event);
+done:
+    return status;
+}
+
+/* Of another device, behind micro-batches. */
+static tutti_status sum_leaves(struct run *run)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *replica = run->replica;
+    const cl_command_queue queue = replica->device->queue;
+    const int64_t trained = run->trainer->network->trained_floats, total = run->trainer->network->total_floats;
+    const bool half = replica->sum_to_wire.count > 0;
+    TRY(make_download(replica));
+    if (half) TRY(launch_list_enqueue(&replica->sum_to_wire, 0, replica->sum_to_wire.count, NULL));
+    TRY(read_range(replica, queue, half ? replica->wire : replica->sum, (struct arrival) { .count = trained }, NULL));
+    if (total > trained)
+        TRY(read_range(
+            replica, queue, replica->sum, (struct arrival) { .first = trained, .count = total - trained }, NULL));
 done:
     return status;
 }
@@ -470,6 +507,7 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
         .meeting = work->meets ? meet : NULL,
         .need = pieces ? await_piece : NULL };
     if (buckets) TRY(make_download(replica));
+    if (buckets) TRY(replica_make_wire(replica, cached->plan));
     if (work->meets) TRY(make_numbers(replica, cached->plan));
     TRY(prepare(replica, cached));
     if (pieces) TRY(send_pieces(run, cached->plan));
@@ -595,7 +633,8 @@ tutti_status replica_run(struct replica *replica, void *argument)
     for (int64_t number = 0; number < run.runs; number++) TRY(enqueue_micro_batch(&run, number));
     if (run.work->update) TRY(enqueue_update(&run));
     if (run.work->check) TRY(check_parameters(replica));
-    if (training && !run.work->update && replica->arrival_count == 0) TRY(all_leave(&run));
+    if (training && !run.work->update && replica->arrival_count == 0)
+        TRY(replica->device->can.unified ? map_all(&run) : sum_leaves(&run));
     CL_TRY(clFlush(replica->device->queue), "sending work to '%s'", replica->device->can.name);
     TRY(await_arrivals(replica));
     TRY(await_results(&run));

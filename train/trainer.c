@@ -60,8 +60,11 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
     trainer->seed = training->seed;
     if (training->precision != TUTTI_FP32 && training->precision != TUTTI_BF16)
         return fail(TUTTI_INVALID, "there is no precision %d", (int)training->precision);
+    if (training->wire != TUTTI_FP32 && training->wire != TUTTI_BF16)
+        return fail(TUTTI_INVALID, "there is no precision %d for gradients on the wire", (int)training->wire);
     trainer->exact = training->exact;
     trainer->precision = training->precision;
+    trainer->wire = training->wire;
     trainer->whole_batch =
         training->sync_batchnorm && trainer->loss != TUTTI_LOSS_NONE && plan_wants_whole_batch(trainer->network);
     trainer->tune = training->tune;

@@ -20,7 +20,7 @@ struct tutti_trainer {
     tutti_loss loss;
     struct optimizer optimizer;
     bool exact, tune;
-    tutti_precision precision;
+    tutti_precision precision, wire;
     void (*building)(void *user, int built, int total); /* of struct tutti_training */
     void *building_user;
     uint64_t seed;

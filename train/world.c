@@ -1,5 +1,6 @@
 #include "train/world.h"
 
+#include "base/bf16.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -123,7 +124,8 @@ static uint64_t hash_of(const struct tutti_trainer *trainer, const struct world 
     const tutti_network *network = trainer->network;
     const struct optimizer *o = &trainer->optimizer;
     const double numbers[] = { trainer->loss, o->kind, o->learning_rate, o->momentum, o->weight_decay, o->beta1,
-        o->beta2, o->epsilon, o->nesterov, (double)trainer->batch, (double)world->average_every, world->automatic };
+        o->beta2, o->epsilon, o->nesterov, trainer->wire, (double)trainer->batch, (double)world->average_every,
+        world->automatic };
     uint64_t hash = XXH3_64bits_withSeed(numbers, sizeof(numbers), trainer->seed);
     for (size_t i = 0; i < network->parameter_count; i++) {
         const struct parameter *parameter = &network->parameters[i];
@@ -202,6 +204,8 @@ void world_close(struct tutti_trainer *trainer)
     free(world->shares);
     free(world->next);
     free(world->own);
+    free(world->own_half);
+    free(world->half);
     free(world);
     trainer->world = NULL;
 }
@@ -213,6 +217,11 @@ tutti_status world_begin(struct tutti_trainer *trainer, tutti_status status)
     if (status == TUTTI_OK) {
         world->own = memory_new((size_t)trainer->network->total_floats, sizeof(float));
         if (!world->own) status = TUTTI_NO_MEMORY;
+    }
+    if (status == TUTTI_OK && trainer->wire == TUTTI_BF16 && world_sums(trainer)) {
+        world->own_half = memory_new((size_t)trainer->network->trained_floats, sizeof(*world->own_half));
+        world->half = memory_new((size_t)trainer->network->trained_floats, sizeof(*world->half));
+        if (!world->own_half || !world->half) status = TUTTI_NO_MEMORY;
     }
     TRY(exchange_notes(trainer, status));
     TRY(world_share_arenas(trainer));
@@ -350,6 +359,34 @@ void world_try(struct tutti_trainer *trainer)
     trainer->world->blocks_left = blocks_of(trainer);
 }
 
+void world_put(struct tutti_trainer *trainer, int64_t first, int64_t count, const float *sums)
+{
+    struct world *world = trainer->world;
+    const int64_t left = trainer->network->trained_floats - first;
+    const int64_t halves = !world->half || left < 0 ? 0 : left < count ? left : count;
+    for (int64_t i = 0; i < halves; i++) world->own_half[first + i] = bf16_from_float(sums[i]);
+    memcpy(world->own + first + halves, sums + halves, (size_t)(count - halves) * sizeof(float));
+}
+
+/* What fails here fails again where the sums are waited for. */
+static void leave(struct tutti_trainer *trainer, int64_t begin, int64_t end)
+{
+    struct world *world = trainer->world;
+    const int64_t trained = trainer->network->trained_floats;
+    const int64_t middle = !world->half || trained < begin ? begin : trained < end ? trained : end;
+    if (middle > begin)
+        (void)hosts_sum_bf16(world->hosts, world->own_half + begin, world->half + begin, middle - begin);
+    if (end > middle) (void)hosts_sum(world->hosts, world->own + middle, trainer->gradients + middle, end - middle);
+}
+
+static void widen(void *argument, int task)
+{
+    struct tutti_trainer *trainer = argument;
+    const int64_t begin = (int64_t)task * EXCHANGE_BLOCK, left = trainer->network->trained_floats - begin;
+    const int64_t count = left < EXCHANGE_BLOCK ? left : EXCHANGE_BLOCK;
+    for (int64_t i = begin; i < begin + count; i++) trainer->gradients[i] = bf16_to_float(trainer->world->half[i]);
+}
+
 void world_leave(struct tutti_trainer *trainer, const bool *summed)
 {
     struct world *world = trainer->world;
@@ -360,8 +397,7 @@ void world_leave(struct tutti_trainer *trainer, const bool *summed)
             if (!summed[block]) return;
         const int64_t begin = first * EXCHANGE_BLOCK;
         const int64_t end = last * EXCHANGE_BLOCK < total ? last * EXCHANGE_BLOCK : total;
-        /* What fails here fails again where the sums are waited for. */
-        (void)hosts_sum(world->hosts, world->own + begin, trainer->gradients + begin, end - begin);
+        leave(trainer, begin, end);
         world->blocks_left = first;
     }
 }
@@ -375,6 +411,9 @@ tutti_status world_vote(struct tutti_trainer *trainer, tutti_status status, bool
     const tutti_status waited = hosts_sums_wait(world->hosts);
     if (waited != TUTTI_OK && status == TUTTI_OK) return waited;
     if (status != TUTTI_OK) status_set_message(world->message);
+    if (world->half)
+        thread_pool_run(
+            trainer->pool, (int)divide_up(trainer->network->trained_floats, EXCHANGE_BLOCK), widen, trainer);
     world->mine.again = *again;
     world->mine.not_finite = trainer->not_finite;
     world->mine.samples = sums->samples;

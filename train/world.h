@@ -33,6 +33,7 @@ struct world {
     struct world_note *notes, mine;
     /* Gradients: this rank's sums, as long as the arena, and how many blocks have not left yet. */
     float *own;
+    uint16_t *own_half, *half; /* trained parameters' as bfloat16, and all ranks'; NULL where they travel as floats */
     int64_t blocks_left;
     double seconds; /* of this rank's own part of the last step */
     /* The division of batches; the thread that reads them asks, too. The next one holds from a certain step on, which
@@ -80,6 +81,8 @@ bool world_sums(const struct tutti_trainer *trainer);
  * `summed`, or all (NULL); the end of the try, with this rank's status, and whether it, and then whether anyone, has to
  * try again. `sums` becomes those of all ranks. */
 void world_try(struct tutti_trainer *trainer);
+/* This rank's sums of a range, by any thread. */
+void world_put(struct tutti_trainer *trainer, int64_t first, int64_t count, const float *sums);
 void world_leave(struct tutti_trainer *trainer, const bool *summed);
 tutti_status world_vote(struct tutti_trainer *trainer, tutti_status status, bool *again, struct replica_work *sums);
 /* After a step that took so long. */

@@ -78,6 +78,16 @@ class Hosts(harness.CommandTest):
             self.on_ranks(*self.words("--epochs", "2", "--save", name, "--shares", "equal"))
         self.assertEqual(self.pair("a"), self.pair("b"))
 
+    def test_half_precision_gradients(self):
+        """8 bits of each gradient: close, and the same bytes in every run."""
+        words = self.words("--epochs", "2", "--shares", "equal")
+        self.good(*words, "--save", "one")
+        for name in ("a", "b"):
+            self.on_ranks(*words, "--wire", "bf16", "--save", name)
+        self.assertEqual(self.pair("a"), self.pair("b"))
+        self.same("one", "a", 2e-2)
+        self.assertNotEqual(self.pair("one"), self.pair("a"))
+
     def test_shares_by_speed_and_given(self):
         self.good(*self.words("--epochs", "3", "--save", "one"))
         self.on_ranks(*self.words("--epochs", "3", "--save", "auto"))

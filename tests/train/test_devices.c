@@ -1,6 +1,7 @@
 /* Training on one and on two devices: run with two POCL devices (POCL_DEVICES="pthread pthread"). */
 #include "tests/train/training.h"
 
+#include "base/bf16.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -137,6 +138,75 @@ START_TEST(ranges_of_parameters)
     }
     session_close(&shared);
     session_close(&apart);
+}
+END_TEST
+
+/* What a device gave, rounded as on the wire where that is so. */
+static float *gradients_of(struct replica *replica)
+{
+    const tutti_network *network = replica->trainer->network;
+    const size_t total = (size_t)network->total_floats;
+    float *gradients = memory_new(total, sizeof(float));
+    ck_assert_ptr_nonnull(gradients);
+    ASSERT_OK(buffer_read(replica->device, replica->sum_is_gradient ? replica->sum : replica->gradients, 0, gradients,
+        total * sizeof(float)));
+    for (int64_t i = 0; i < network->trained_floats; i++) gradients[i] = bf16_to_float(bf16_from_float(gradients[i]));
+    return gradients;
+}
+
+/* Each device's gradients are rounded and those of parameters only, their sums are not, whatever leaves the device:
+ * buckets, or the sum over micro-batches. To the bit. */
+START_TEST(half_precision_on_the_wire)
+{
+    const double unequal[2] = { 3, 2 };
+    struct session session;
+    session_open_apart(&session, "0,1", _i == 2 ? KIND_WIDE : KIND_NORM,
+        &(tutti_training) { .shares = unequal, .micro_batch = _i == 1 ? 5 : 0, .wire = TUTTI_BF16 });
+    const tutti_network *network = session.network;
+    const size_t bytes = (size_t)network->total_floats * sizeof(float);
+    float *wanted = memory_new((size_t)network->total_floats, sizeof(float));
+    ck_assert_ptr_nonnull(wanted);
+    memcpy(wanted, session.trainer->parameters, bytes);
+    session_steps(&session, 1);
+    float *a = gradients_of(&session.trainer->replicas[0]), *b = gradients_of(&session.trainer->replicas[1]);
+    for (size_t k = 0; k < network->parameter_count; k++) {
+        const struct parameter *p = &network->parameters[k];
+        for (int64_t i = p->offset; i < p->offset + p->elements; i++) {
+            const float sum = a[i] + b[i];
+            wanted[i] = p->trained ? wanted[i] - 0.05f * sum : (1 - p->momentum) * wanted[i] + p->momentum * sum;
+            ck_assert_msg(wanted[i] == session.trainer->parameters[i], "%s, element %lld: %.9g, not %.9g", p->name,
+                (long long)(i - p->offset), session.trainer->parameters[i], wanted[i]);
+        }
+    }
+    free(a);
+    free(b);
+    free(wanted);
+    session_close(&session);
+}
+END_TEST
+
+/* Rounding to 8 bits moves a step by no more than 2^-9 of it; the same in every run; and nothing where nothing
+ * travels. */
+START_TEST(half_precision_trains_alike)
+{
+    const tutti_training plain = { .momentum = 0.9f }, half = { .momentum = 0.9f, .wire = TUTTI_BF16 };
+    struct session exact, one, two, shared, shared_half;
+    session_open_apart(&exact, "0,1", KIND_NORM, &plain);
+    session_open_apart(&one, "0,1", KIND_NORM, &half);
+    session_open_apart(&two, "0,1", KIND_NORM, &half);
+    session_open(&shared, "0,1", KIND_NORM, &plain);
+    session_open(&shared_half, "0,1", KIND_NORM, &half);
+    struct session *const all[] = { &exact, &one, &two, &shared, &shared_half };
+    for (int i = 0; i < 5; i++) session_steps(all[i], 4);
+    close_to(&exact, &one, 5e-3);
+    same_bytes(&one, &two);
+    same_bytes(&shared, &shared_half);
+    int64_t count;
+    float *left = session_parameters(&exact, &count), *right = session_parameters(&one, &count);
+    ck_assert_msg(memcmp(left, right, (size_t)count * sizeof(float)) != 0, "nothing was rounded");
+    free(left);
+    free(right);
+    for (int i = 0; i < 5; i++) session_close(all[i]);
 }
 END_TEST
 
@@ -545,6 +615,8 @@ int main(void)
     tcase_add_loop_test(cases, two_devices_equal_one, 0, 2 * (int)(sizeof(shares) / sizeof(*shares)));
     tcase_add_loop_test(cases, memory_of_their_own, 0, 4);
     tcase_add_test(cases, ranges_of_parameters);
+    tcase_add_loop_test(cases, half_precision_on_the_wire, 0, 3);
+    tcase_add_test(cases, half_precision_trains_alike);
     tcase_add_loop_test(cases, update_on_device_equals_host, 0, (int)(sizeof(rules) / sizeof(*rules)));
     tcase_add_test(cases, gradient_is_the_mean_over_the_batch);
     tcase_add_loop_test(cases, same_again_gives_same_bytes, 0, 4);
