@@ -33,7 +33,7 @@ struct exchange {
     bool *summed;
     int64_t *ready; /* blocks to be summed now */
     int ready_count;
-    atomic_bool not_finite; /* some sum */
+    atomic_uint largest; /* bits of the largest sum */
 };
 
 static int64_t block_end(const struct exchange *exchange, int64_t block)
@@ -61,8 +61,10 @@ static bool has_block(const struct exchange *exchange, const struct replica *rep
     return covered == end - begin;
 }
 
-/* By their bits, which vectors compare at the speed of memory. */
-static bool any_not_finite(const float *values, int64_t count)
+enum { INFINITE = 0x7f800000 };
+
+/* The bits of the largest magnitude, which vectors find at the speed of memory. */
+static uint32_t largest_of(const float *values, int64_t count)
 {
     uint32_t largest = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -71,7 +73,18 @@ static bool any_not_finite(const float *values, int64_t count)
         bits &= 0x7fffffffu;
         largest = bits > largest ? bits : largest;
     }
-    return largest >= 0x7f800000u;
+    return largest;
+}
+
+bool exchange_not_finite(const float *values, int64_t count)
+{
+    return largest_of(values, count) >= INFINITE;
+}
+
+static void note_largest(struct exchange *exchange, uint32_t largest)
+{
+    unsigned known = atomic_load(&exchange->largest);
+    while (known < largest && !atomic_compare_exchange_weak(&exchange->largest, &known, largest)) continue;
 }
 
 /* Whose gradients were not finite; looked at only where a sum is not. */
@@ -81,7 +94,7 @@ static void find_not_finite(const tutti_trainer *trainer)
         struct replica *replica = &trainer->replicas[r];
         for (size_t i = 0; i < replica->arrival_count && trainer->parts[r] > 0; i++) {
             const struct arrival *arrival = &replica->arrivals[i];
-            if (arrival->data) replica->not_finite |= any_not_finite(arrival->data, arrival->count);
+            if (arrival->data) replica->not_finite |= exchange_not_finite(arrival->data, arrival->count);
             for (int64_t j = 0; arrival->half && j < arrival->count; j++)
                 replica->not_finite |= !isfinite(bf16_to_float(arrival->half[j]));
         }
@@ -142,16 +155,19 @@ static void work_on_block(void *argument, int task)
     struct exchange *exchange = argument;
     const int64_t block = exchange->ready[task], end = block_end(exchange, block);
     alignas(64) float sums[PIECE];
+    uint32_t largest = 0;
     for (int64_t first = block * EXCHANGE_BLOCK; first < end; first += PIECE) {
         const int64_t count = end - first < PIECE ? end - first : PIECE;
         sum_piece(exchange, first, first + count, sums);
-        if (any_not_finite(sums, count)) atomic_store(&exchange->not_finite, true);
+        const uint32_t here = largest_of(sums, count);
+        largest = here > largest ? here : largest;
         if (exchange->world)
             world_put(exchange->trainer, first, count, sums);
         else
             update_piece(exchange, first, count, sums);
     }
     memory_streamed();
+    note_largest(exchange, largest);
 }
 
 /* Under the lock. True while some replica still works. */
@@ -206,7 +222,9 @@ tutti_status exchange_run(tutti_trainer *trainer, const struct step_constants *c
         faults_wait(trainer);
     }
     pthread_mutex_unlock(&trainer->lock);
-    trainer->not_finite = atomic_load(&exchange.not_finite);
+    const uint32_t largest = atomic_load(&exchange.largest);
+    memcpy(&trainer->largest, &largest, sizeof(largest));
+    trainer->not_finite = largest >= INFINITE;
     if (trainer->not_finite && !failed) find_not_finite(trainer);
     free(exchange.summed);
     free(exchange.ready);

@@ -66,6 +66,7 @@ struct tutti_trainer {
     int64_t timed_steps;
     double step_s;
     bool not_finite; /* some of the last step's summed gradients */
+    float largest;   /* magnitude of them, on this rank */
     bool stepped;    /* there is a last step, whose gradients can be asked for */
 
     struct position position;
@@ -147,5 +148,6 @@ enum { EXCHANGE_BLOCK = 1 << 16 }; /* floats: what a thread takes at once */
 tutti_status exchange_run(tutti_trainer *trainer, const struct step_constants *constants);
 /* The step has succeeded: the next ones are the newest, of trainer->version. */
 void exchange_adopt(tutti_trainer *trainer);
+bool exchange_not_finite(const float *values, int64_t count); /* any of them */
 
 #endif

@@ -7,6 +7,7 @@
 #include "train/batches.h"
 #include "train/trainer.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +76,7 @@ static void add_notes(const struct world *world, struct world_note *total)
         total->not_finite |= world->notes[i].not_finite;
         total->again |= world->notes[i].again;
         total->partial |= world->notes[i].partial;
+        total->largest += world->notes[i].largest;
     }
 }
 
@@ -402,6 +404,14 @@ void world_leave(struct tutti_trainer *trainer, const bool *summed)
     }
 }
 
+/* Each rank's gradients are finite; their sum may not be. It is looked at only where it can be: all ranks have the same
+ * bytes, and find the same. */
+static bool sums_overflow(const struct tutti_trainer *trainer, const struct world_note *total)
+{
+    if (total->not_finite || total->largest < FLT_MAX / 2) return false;
+    return exchange_not_finite(trainer->gradients, trainer->network->total_floats);
+}
+
 tutti_status world_vote(struct tutti_trainer *trainer, tutti_status status, bool *again, struct replica_work *sums)
 {
     struct world *world = trainer->world;
@@ -416,6 +426,7 @@ tutti_status world_vote(struct tutti_trainer *trainer, tutti_status status, bool
             trainer->pool, (int)divide_up(trainer->network->trained_floats, EXCHANGE_BLOCK), widen, trainer);
     world->mine.again = *again;
     world->mine.not_finite = trainer->not_finite;
+    world->mine.largest = trainer->largest;
     world->mine.samples = sums->samples;
     world->mine.loss = sums->loss;
     world->mine.correct = sums->correct;
@@ -425,7 +436,7 @@ tutti_status world_vote(struct tutti_trainer *trainer, tutti_status status, bool
     add_notes(world, &total);
     *again = total.again;
     if (*again) return TUTTI_OK; /* the division that was told is told again */
-    trainer->not_finite = total.not_finite;
+    trainer->not_finite = total.not_finite || sums_overflow(trainer, &total);
     sums->loss = total.loss;
     sums->correct = total.correct;
     if (world->automatic) TRY(take_division(trainer));

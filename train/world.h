@@ -23,6 +23,7 @@ struct world_note {
     double loss, correct;
     double seconds; /* what they took it, without waiting for others */
     double weight;
+    double largest; /* magnitude among this rank's gradients; their sum bounds that of all ranks' */
 };
 
 struct world {

@@ -13,6 +13,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "command"))
 import harness  # noqa: E402
 
+BUILD = pathlib.Path(os.environ["TUTTI_BUILD"])
 MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none"]
 # Sums in another order: relative to a tensor's largest number, after a dozen steps.
 TOLERANCE = 2e-5
@@ -182,6 +183,36 @@ class Hosts(harness.CommandTest):
         self.assertIn("rank 1 has not been heard of", errors)
         self.assertIn("resume from 'm'", errors)
         self.goes_on()
+
+    def broken(self, devices, **order):
+        """The words that start a program whose devices of POCL are broken by tests/faults' layer."""
+        words = {"POCL_DEVICES": " ".join(["pthread"] * devices), "OPENCL_LAYERS": BUILD / "tests/faults/liblayer.so",
+                 **{f"LAYER_{name.upper()}": value for name, value in order.items()}}
+        return ["env", *(f"{name}={value}" for name, value in words.items()), harness.TUTTI]
+
+    def test_lost_device_of_a_rank(self):
+        """The rank's other device does its part, and the sums are those of all samples."""
+        self.good(*self.words("--epochs", "3", "--save", "one"))
+        words = self.words("--epochs", "3", "--save", "two", "--shares", "equal")
+        broken = self.broken(2, device=1, kind="launch", at=60, action="lose")
+        outcome = self.on_ranks(*words, ":", "-np", "1", *broken, *words, starter=(*MPIRUN, "-np", "1"))
+        self.assertIn("is lost, 1 of 2 go on", outcome.errors)
+        self.same("one", "two")
+
+    def test_lost_rank(self):
+        """Its only device fails: all end, and what was saved serves."""
+        words = self.words("--epochs", "100000", "--save", "m", "--shares", "equal")
+        broken = self.broken(1, kind="launch", at=1500, action="lose")
+        outcome = self.on_ranks(*words, ":", "-np", "1", *broken, *words, starter=(*MPIRUN, "-np", "1"), status=1)
+        self.assertIn("rank 1: ", outcome.errors)
+        self.assertIn("resume from 'm'", outcome.errors)
+        self.goes_on()
+
+    def test_sums_that_overflow(self):
+        done = subprocess.run([*MPIRUN, "-np", "2", BUILD / "tests/hosts/test_ranks"], env=self.environment(self.ranks),
+                              timeout=300, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(sorted(done.stdout.splitlines()), ["rank 0: good", "rank 1: good"])
 
     def test_interrupt_is_agreed_on(self):
         program, ranks = self.begin_endless()

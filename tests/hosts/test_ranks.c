@@ -1,0 +1,59 @@
+/* Run by mpirun with two processes: what needs gradients that no data set gives. */
+#include "tutti.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+/* One weight w = 0 and one sample for each rank: the gradient of the mean square of (w x - t) is -x t. */
+static tutti_trainer *training_new(tutti_network *network, tutti_hosts *hosts)
+{
+    const tutti_training training = {
+        .loss = TUTTI_MSE, .optimizer = TUTTI_SGD, .learning_rate = 1e-30f, .batch = 2, .hosts = hosts
+    };
+    const float zero = 0;
+    const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(1));
+    const tutti_tensor y = tutti_dense(network, x, 1, &(tutti_dense_options) { .name = "fc", .no_bias = true });
+    tutti_trainer *trainer = tutti_compile(network, y, &training);
+    if (!trainer || tutti_set_parameter(trainer, "fc.weight", &zero, 1) != TUTTI_OK) return NULL;
+    return trainer;
+}
+
+/* A step in which each rank's gradient is `gradient`; the weight afterwards. */
+static tutti_status step(tutti_trainer *trainer, double gradient, float *weight)
+{
+    const float x = (float)(gradient / 1e10), t = -1e10f;
+    tutti_metrics metrics;
+    const tutti_status status = tutti_train_step(trainer, &x, &t, 1, &metrics);
+    const tutti_status read = tutti_get_parameter(trainer, "fc.weight", weight, 1);
+    return status == TUTTI_OK ? read : status;
+}
+
+/* The sum of two gradients of 1.6e38 is a float, that of two of 2e38 is none: then nothing is updated. */
+static bool overflow_is_noticed(tutti_hosts *hosts)
+{
+    tutti_runtime *runtime = tutti_open(NULL);
+    tutti_network *network = tutti_network_new(runtime);
+    tutti_trainer *trainer = training_new(network, hosts);
+    float before = NAN, after = NAN;
+    const tutti_status large = trainer ? step(trainer, 1.6e38, &before) : TUTTI_INTERNAL;
+    const tutti_status overflow = trainer ? step(trainer, 2e38, &after) : TUTTI_INTERNAL;
+    const bool good =
+        large == TUTTI_OK && fabsf(before + 3.2e8f) < 1e3f && overflow == TUTTI_NOT_FINITE && after == before;
+    if (!good)
+        printf("rank %d: %d, weight %.9g, then %d, weight %.9g: %s\n", tutti_hosts_rank(hosts), (int)large,
+            (double)before, (int)overflow, (double)after, tutti_message(runtime));
+    tutti_trainer_free(trainer);
+    tutti_network_free(network);
+    tutti_close(runtime);
+    return good;
+}
+
+int main(void)
+{
+    tutti_hosts *hosts = tutti_hosts_open(NULL);
+    const bool good = tutti_hosts_count(hosts) == 2 && overflow_is_noticed(hosts);
+    printf("rank %d: %s\n", tutti_hosts_rank(hosts), good ? "good" : "bad");
+    tutti_hosts_close(hosts);
+    return good ? 0 : 1;
+}
