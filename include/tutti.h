@@ -55,7 +55,8 @@ extern "C" {
     X(CANCELLED, 15, "cancelled by the caller")                              \
     X(UNSUPPORTED, 16, "no implementation on this device takes the problem") \
     X(INTERNAL, 17, "an internal contract was broken: please report it")     \
-    X(HOST_LOST, 18, "another host does not answer")
+    X(HOST_LOST, 18, "another host does not answer")                         \
+    X(DEVICE_RESOURCES, 19, "a device has no resources for a command, or stopped it")
 
 typedef enum tutti_status {
 #define TUTTI_STATUS_ENUM(name, number, sentence) TUTTI_##name = number,

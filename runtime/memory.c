@@ -135,6 +135,12 @@ done:
     return status;
 }
 
+/* Where memory is allocated, and where it is touched first, which is when some drivers allocate it. */
+static tutti_status lack_of_memory(tutti_status status)
+{
+    return status == TUTTI_DEVICE_RESOURCES ? TUTTI_DEVICE_MEMORY : status;
+}
+
 tutti_status buffer_new(struct device *device, size_t bytes, cl_mem *buffer)
 {
     tutti_status status = TUTTI_OK;
@@ -143,7 +149,7 @@ tutti_status buffer_new(struct device *device, size_t bytes, cl_mem *buffer)
     if (!zeros) TRY(buffer_fill(device, *buffer, 0, bytes, 0));
 done:
     if (status != TUTTI_OK) buffer_free(buffer);
-    return status;
+    return lack_of_memory(status);
 }
 
 void buffer_free(cl_mem *buffer)
@@ -271,7 +277,7 @@ tutti_status staging_new(struct device *device, size_t bytes, struct staging *st
     if (!zeros) memset(staging->pointer, 0, bytes);
 done:
     if (status != TUTTI_OK) staging_free(staging);
-    return status;
+    return lack_of_memory(status);
 }
 
 void staging_free(struct staging *staging)

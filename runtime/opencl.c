@@ -17,9 +17,9 @@ static const struct {
     { -4, "CL_MEM_OBJECT_ALLOCATION_FAILURE", TUTTI_DEVICE_MEMORY,
         "the device's memory is full: lower the batch or the micro-batch, or close other programs that use the "
         "device" },
-    { -5, "CL_OUT_OF_RESOURCES", TUTTI_DEVICE,
+    { -5, "CL_OUT_OF_RESOURCES", TUTTI_DEVICE_RESOURCES,
         "the device ran out of memory or a kernel was stopped: lower the batch, or see 'tutti devices --check'" },
-    { -6, "CL_OUT_OF_HOST_MEMORY", TUTTI_NO_MEMORY,
+    { -6, "CL_OUT_OF_HOST_MEMORY", TUTTI_DEVICE, /* drivers say so of much that is theirs alone */
         "the host's memory is full: close other programs or lower the batch" },
     { -7, "CL_PROFILING_INFO_NOT_AVAILABLE", TUTTI_DEVICE, "the driver does not measure times" },
     { -8, "CL_MEM_COPY_OVERLAP", TUTTI_INTERNAL, NULL },

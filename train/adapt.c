@@ -191,7 +191,9 @@ static tutti_status adopt(tutti_trainer *trainer)
         struct replica *replica = &trainer->replicas[i];
         const tutti_status one = balance->wanted[i] > 0 ? replica_wait(replica) : TUTTI_OK;
         if (one == TUTTI_OK) continue;
-        return trainer_lose(trainer, replica, one); /* which gives up the change */
+        status = trainer_shrink_or_lose(trainer, replica, replica_doubt(replica, one));
+        give_up_change(trainer);
+        return status;
     }
     trainer->adaption->changing = false;
     balance_adopt(balance);

@@ -2,7 +2,8 @@
  * wrong, the step is done again, from the same samples and parameters.
  *
  * - An error: the device is lost, the others do the step.
- * - No memory: the device stays and takes fewer samples at once.
+ * - No memory: the device stays and takes fewer samples at once. CL_OUT_OF_RESOURCES may mean this, too: see
+ *   replica_doubt().
  * - A hang: the trainer's thread, which waits for jobs no longer than they may take, notices it. The device is given
  *   up, with the thread that is stuck in its driver and all that this thread may still use.
  * - Losses or gradients that are not finite: the devices that gave them are left out for one try. If the others'
@@ -86,7 +87,7 @@ void faults_wait(tutti_trainer *trainer)
 bool is_device_fault(tutti_status status)
 {
     return status == TUTTI_DEVICE || status == TUTTI_DEVICE_LOST || status == TUTTI_DEVICE_MEMORY ||
-        status == TUTTI_BUILD || status == TUTTI_WRONG_RESULT;
+        status == TUTTI_DEVICE_RESOURCES || status == TUTTI_BUILD || status == TUTTI_WRONG_RESULT;
 }
 
 int trainer_devices_left(const tutti_trainer *trainer)
@@ -98,7 +99,8 @@ int trainer_devices_left(const tutti_trainer *trainer)
 
 tutti_status trainer_shrink_or_lose(tutti_trainer *trainer, struct replica *replica, tutti_status status)
 {
-    if (status != TUTTI_DEVICE_MEMORY || !replica_shrink(replica)) return trainer_lose(trainer, replica, status);
+    if (status != TUTTI_DEVICE_MEMORY || replica->torn || !replica_shrink(replica))
+        return trainer_lose(trainer, replica, status);
     log_warn(&trainer->runtime->log, "device %d, '%s', takes at most %lld samples at once from now on: %s",
         replica->device->index, replica->device->can.name, (long long)replica->capacity, status_message());
     return TUTTI_OK;

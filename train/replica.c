@@ -373,7 +373,7 @@ tutti_status replica_plan(struct replica *replica, enum plan_mode mode, int64_t 
     pthread_mutex_lock(&replica->making);
     const tutti_status status = make_plan(replica, mode, samples, cached);
     pthread_mutex_unlock(&replica->making);
-    return status;
+    return replica_doubt(replica, status);
 }
 
 tutti_status replica_explain(struct replica *replica, enum plan_mode mode, int64_t samples, struct plan **plan)
@@ -477,6 +477,13 @@ tutti_status replica_plan_first(struct replica *replica, int64_t samples)
     } while (status == TUTTI_DEVICE_MEMORY && replica_shrink(replica));
 done:
     return status;
+}
+
+tutti_status replica_doubt(struct replica *replica, tutti_status status)
+{
+    if (status != TUTTI_DEVICE_RESOURCES || replica->doubted) return status;
+    replica->doubted = true;
+    return TUTTI_DEVICE_MEMORY;
 }
 
 bool replica_shrink(struct replica *replica)

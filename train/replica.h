@@ -45,6 +45,7 @@ struct cached_plan {
     struct plan *plan;
     uint64_t used;
     uint64_t prepared; /* the replica's `generation` when its prepared data were made */
+    bool ran;          /* to the end: all memory that it needs is there */
 };
 
 /* A plan that is made while the device works by another one, see background.c. */
@@ -69,6 +70,7 @@ struct replica {
     bool not_finite;  /* some gradients of its last step */
     bool spoiled;     /* numbers of its last step that others were given, see meeting.h */
     bool suspect;     /* left out of this try: its numbers were not finite */
+    bool doubted;     /* see replica_doubt() */
     int64_t capacity; /* samples that fit at once; a larger part is run as micro-batches */
     cl_mem parameters, gradients, states[OPTIMIZER_STATES];
     cl_mem sum;               /* gradients of all micro-batches; NULL until there is more than one */
@@ -139,6 +141,10 @@ tutti_status replica_thread(struct replica *replica);
 bool replica_free(struct replica *replica);
 /* After the device had no memory left: it takes half as many samples at once from now on. False where that is none. */
 bool replica_shrink(struct replica *replica);
+/* CL_OUT_OF_RESOURCES is what drivers say of a kernel that crashed or was stopped, and of memory that they allocate as
+ * late as at the first launch. While a plan has not run yet, it is taken for a lack of memory, once for each replica.
+ */
+tutti_status replica_doubt(struct replica *replica, tutti_status status);
 /* The plan for a mode and number of samples, if it is in the cache. */
 struct cached_plan *replica_find(struct replica *replica, enum plan_mode mode, int64_t samples);
 /* The same, or made. */

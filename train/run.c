@@ -23,6 +23,7 @@ struct run {
                            them yet */
     bool pieces;
     double waited; /* seconds, for others at meetings */
+    bool first;    /* the work is a plan's first */
 };
 
 static tutti_status enqueue_write_at(
@@ -522,6 +523,21 @@ done:
     return status;
 }
 
+static int64_t last_part(const struct run *run)
+{
+    return run->work->samples - (run->runs - 1) * run->part;
+}
+
+/* The plans of the work have run to their end. */
+static void note_run(const struct run *run)
+{
+    const int64_t parts[] = { run->part, last_part(run) };
+    for (int i = 0; i < 2; i++) {
+        struct cached_plan *cached = replica_find(run->replica, run->work->mode, plan_samples(run, parts[i]));
+        if (cached) cached->ran = true;
+    }
+}
+
 /* Plans are made before the clock starts; where the device turns out to have less memory than it said, smaller ones. */
 static tutti_status divide(struct run *run)
 {
@@ -539,8 +555,9 @@ static tutti_status divide(struct run *run)
         replica->capacity = run->part / 2;
     }
     if (status != TUTTI_OK) return status;
-    const int64_t last = samples - (run->runs - 1) * run->part;
-    TRY(replica_plan(replica, run->work->mode, plan_samples(run, last), &cached));
+    run->first = !cached->ran;
+    TRY(replica_plan(replica, run->work->mode, plan_samples(run, last_part(run)), &cached));
+    run->first |= !cached->ran;
     if (run->work->mode == PLAN_TRAIN && run->runs > 1) TRY(replica_make_sum(replica));
 done:
     return status;
@@ -639,6 +656,7 @@ tutti_status replica_run(struct replica *replica, void *argument)
     TRY(await_arrivals(replica));
     TRY(await_results(&run));
     note_times(&run, start);
+    note_run(&run);
     replica->torn = false;
     if (run.work->probe) goto done;
     replica->version = run.work->version;
@@ -660,5 +678,5 @@ done:
         replica->version = replica->states_version = 0; /* they may be half written */
         replica->last = NULL;
     }
-    return status;
+    return run.first ? replica_doubt(replica, status) : status;
 }
