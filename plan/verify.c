@@ -70,7 +70,8 @@ static tutti_status compare(const struct problem *problem, int output, const flo
         "its output %d differs from the plain kernel's by %g where the largest number is %g", output, worst, largest);
 }
 
-static tutti_status verify_node(const struct verify_item *item)
+/* *by_plain: a failure is the plain kernel's. */
+static tutti_status verify_node(const struct verify_item *item, bool *by_plain)
 {
     tutti_status status = TUTTI_OK;
     struct plan *plan = item->in;
@@ -79,10 +80,12 @@ static tutti_status verify_node(const struct verify_item *item)
     struct trial trial = { 0 }, reference = { 0 };
     float *result = NULL, *expected = NULL;
     const struct implementation *const *list = node.operation->implementations;
+    *by_plain = true;
     trial_problem(plan, &plain, &plain_problem);
     trial_problem_in_plan(plan, &node, &problem);
     TRY(trial_make(plan->device, &plain_problem, list[last_of(node.operation)], &reference));
     TRY(trial_run(&reference));
+    *by_plain = false;
     TRY(trial_make(plan->device, &problem, list[node.implementation], &trial));
     TRY(trial_run(&trial));
     for (int i = 0; i < plain.output_count; i++) {
@@ -119,7 +122,20 @@ static double cost(const struct plan *plan, const struct node *node)
     return node->operation->flops ? node->operation->flops(&problem) : elements(plan, node);
 }
 
-/* Notes the verdict on disk. A lack of memory is no fault of the implementation: it is checked another time. */
+/* A failure of the device, its driver or a kernel, which another try may not show. */
+static bool may_be_chance(tutti_status status)
+{
+    return status == TUTTI_DEVICE || status == TUTTI_DEVICE_RESOURCES || status == TUTTI_BUILD;
+}
+
+/* What becomes of a failure that tells nothing about the implementation. A lack of memory, or a problem that is too
+ * large for the plain kernel: it is checked another time. Else plain kernels do not work, and nothing else would. */
+static tutti_status excuse(tutti_status status)
+{
+    return may_be_chance(status) || status == TUTTI_DEVICE_LOST ? status : TUTTI_OK;
+}
+
+/* Notes the verdict on disk. */
 static tutti_status judge(struct device *device, const char *key, tutti_status status, bool *failed)
 {
     if (status == TUTTI_NO_MEMORY || status == TUTTI_DEVICE_MEMORY) return TUTTI_OK;
@@ -127,11 +143,12 @@ static tutti_status judge(struct device *device, const char *key, tutti_status s
         check_passed(device, key);
         return TUTTI_OK;
     }
+    if (status == TUTTI_BUILD && !check_compiler(device)) return status; /* not this implementation's fault */
     blacklist_add(device, key, status_message());
     *failed = true;
     /* A kernel that hangs or breaks the device ends this process's use of it; the next process knows. */
     if (status == TUTTI_DEVICE_LOST) return status;
-    return status == TUTTI_DEVICE ? check_device(device) : TUTTI_OK;
+    return may_be_chance(status) && status != TUTTI_BUILD ? check_device(device) : TUTTI_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------- which nodes ---- */
@@ -234,9 +251,10 @@ tutti_status verify_implementations(struct device *device, const struct verify_i
     *failed = false;
     device->patience = TIME_OUT;
     for (size_t i = 0; status == TUTTI_OK && i < items->count; i++) {
-        status = verify_node(&items->list[i]);
-        if (status == TUTTI_DEVICE) status = verify_node(&items->list[i]); /* a call may fail once, by chance */
-        status = judge(device, items->list[i].key, status, failed);
+        bool by_plain = false;
+        status = verify_node(&items->list[i], &by_plain);
+        if (may_be_chance(status)) status = verify_node(&items->list[i], &by_plain);
+        status = by_plain ? excuse(status) : judge(device, items->list[i].key, status, failed);
     }
     device->patience = patience;
     return status;

@@ -472,7 +472,13 @@ void builder_prepare(const struct launch_list *list, void (*progress)(void *user
     if (!path || forms_find(list, &forms) != TUTTI_OK || forms.count == 0) goto done;
     helpers.forms = &forms;
     helpers.total = count_units(&forms);
-    if (helpers.total == 0 && driver_forgot(list, &forms)) {
+    bool forgot = false;
+    if (helpers.total == 0) { /* without the lock: this driver may hang, and the other devices are not to wait for it */
+        pthread_mutex_unlock(&one_at_a_time);
+        forgot = driver_forgot(list, &forms);
+        pthread_mutex_lock(&one_at_a_time);
+    }
+    if (forgot) {
         for (size_t i = 0; i < forms.count; i++) forms.list[i].missing = true;
         device->builder->count = 0;
         helpers.total = count_units(&forms);

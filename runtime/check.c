@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "base/threads.h"
 #include "runtime/launch.h"
 #include "runtime/memory.h"
 #include "runtime/program_cache.h"
@@ -106,6 +107,19 @@ done:
     buffer_free(&in);
     buffer_free(&out);
     return status;
+}
+
+bool check_compiler(struct device *device)
+{
+    const char *text = "kernel void one(global float *out) { out[get_global_id(0)] = NUMBER; }";
+    char options[64];
+    cl_int error = CL_SUCCESS;
+    snprintf(options, sizeof(options), "-DNUMBER=%.9f", clock_seconds());
+    cl_program program = clCreateProgramWithSource(device->context, 1, &text, NULL, &error);
+    if (!program) return false;
+    error = clBuildProgram(program, 1, &device->id, options, NULL, NULL);
+    clReleaseProgram(program);
+    return error == CL_SUCCESS;
 }
 
 /* Forms of clkernels/check_matrix.cl: tried one after another on devices with the extension. */

@@ -8,6 +8,8 @@
 /* Probe kernels against the host: build, copy, arithmetic, local memory and barriers. The message says what is wrong.
  */
 tutti_status check_device(struct device *device);
+/* Whether the driver still compiles at all: a kernel of one line, which no cache knows. */
+bool check_compiler(struct device *device);
 /* Whether a probe kernel with matrix instructions builds and computes what it should. */
 bool check_matrix(struct device *device);
 /* NULL, or why this implementation is not used with this device and driver (from the file on disk). */

@@ -79,17 +79,24 @@ static tutti_status options_check(const tutti_runtime_options *options)
     return TUTTI_OK;
 }
 
+/* One that fails at once is left out, as one that fails later is. */
 static tutti_status devices_open(
     struct tutti_runtime *runtime, const struct found_device *found, int count, size_t memory_limit)
 {
-    tutti_status status = TUTTI_OK;
+    tutti_status failed = TUTTI_OK;
     runtime->devices = memory_new((size_t)count, sizeof(*runtime->devices));
     if (!runtime->devices) return TUTTI_NO_MEMORY;
     for (int i = 0; i < count; i++) {
         if (!found[i].chosen) continue;
         struct device *device = &runtime->devices[runtime->count];
-        device->runtime = runtime;
-        TRY(device_open(device, &found[i]));
+        *device = (struct device) { .runtime = runtime };
+        failed = device_open(device, &found[i]);
+        if (failed == TUTTI_NO_MEMORY) return failed;
+        if (failed != TUTTI_OK) {
+            log_warn(
+                &runtime->log, "device %d, '%s', is left out: %s", found[i].index, found[i].can.name, status_message());
+            continue;
+        }
         runtime->count++;
         struct capabilities *can = &device->can;
         if (memory_limit && memory_limit < can->memory_bytes) can->memory_bytes = memory_limit;
@@ -98,8 +105,7 @@ static tutti_status devices_open(
             can->name, can->platform, can->driver, can->class == DEVICE_CPU ? "cpu" : "gpu", can->units,
             can->vector_width);
     }
-done:
-    return status;
+    return runtime->count > 0 ? TUTTI_OK : failed; /* with its message */
 }
 
 tutti_runtime *tutti_open(const tutti_runtime_options *options)
