@@ -26,7 +26,8 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct layer_order order;
 static int ordered_device = -1; /* of the environment: its number */
 static long calls[LAYER_KIND_COUNT + 1], broken, all_calls, all_broken;
-static bool lost, slow;
+static bool lost, refused, slow;
+static cl_program not_built; /* the last one whose build was failed */
 static unsigned long let_go_count;
 static cl_event stalls[STALLS]; /* user events that commands wait for */
 static int stall_count;
@@ -57,7 +58,8 @@ static void give(const struct layer_order *given)
     let_go_locked();
     order = given ? *given : (struct layer_order) { .action = LAYER_NONE };
     ordered_device = -1;
-    lost = slow = false;
+    lost = refused = slow = false;
+    not_built = NULL;
     broken = 0;
     memset(calls, 0, sizeof(calls));
     pthread_mutex_unlock(&lock);
@@ -107,8 +109,9 @@ static enum layer_action judge(cl_device_id device, enum layer_kind kind)
             order.at == (order.kind == LAYER_ANY ? any : count) && (order.kind == kind || order.kind == LAYER_ANY);
         if (now) action = order.action;
         lost |= action == LAYER_LOSE;
+        refused |= action == LAYER_REFUSE;
         slow |= action == LAYER_SLOW;
-        if (lost) action = LAYER_FAIL;
+        if (lost || (refused && order.kind == kind)) action = LAYER_FAIL;
         if (action == LAYER_FAIL) {
             broken++;
             all_broken++;
@@ -322,7 +325,15 @@ static cl_context CL_API_CALL create_context(const cl_context_properties *proper
     for (int i = 0; i < device_count; i++) known |= devices[i] == ids[0];
     if (!known) devices[device_count++] = ids[0];
     pthread_mutex_unlock(&lock);
+    if (fails(judge(ids[0], LAYER_OPEN), error)) return NULL;
     return next->clCreateContext(properties, count, ids, notify, user, error);
+}
+
+static cl_command_queue CL_API_CALL create_queue(
+    cl_context context, cl_device_id device, cl_command_queue_properties properties, cl_int *error)
+{
+    if (fails(judge(device, LAYER_OPEN), error)) return NULL;
+    return next->clCreateCommandQueue(context, device, properties, error);
 }
 
 static cl_program CL_API_CALL create_program(
@@ -343,8 +354,37 @@ static cl_int CL_API_CALL build_program(cl_program program, cl_uint count, const
     void(CL_CALLBACK *notify)(cl_program, void *), void *user)
 {
     cl_int error;
-    if (fails(judge(device_of_program(program), LAYER_BUILD), &error)) return error;
+    if (fails(judge(device_of_program(program), LAYER_BUILD), &error)) {
+        pthread_mutex_lock(&lock);
+        not_built = program;
+        pthread_mutex_unlock(&lock);
+        return error;
+    }
     return next->clBuildProgram(program, count, ids, options, notify, user);
+}
+
+static cl_int CL_API_CALL program_info(
+    cl_program program, cl_program_info what, size_t size, void *value, size_t *size_ret)
+{
+    cl_int error;
+    if (fails(judge(device_of_program(program), LAYER_QUERY), &error)) return error;
+    return next->clGetProgramInfo(program, what, size, value, size_ret);
+}
+
+static cl_int CL_API_CALL build_info(
+    cl_program program, cl_device_id device, cl_program_build_info what, size_t size, void *value, size_t *size_ret)
+{
+    static const char log[] = "1 warning generated.\n\n" LAYER_LOG "\n  kernel void f()\n  ^\n";
+    cl_int error;
+    if (fails(judge(device, LAYER_QUERY), &error)) return error;
+    pthread_mutex_lock(&lock);
+    const bool mine_to_tell = program == not_built && what == CL_PROGRAM_BUILD_LOG;
+    pthread_mutex_unlock(&lock);
+    if (!mine_to_tell) return next->clGetProgramBuildInfo(program, device, what, size, value, size_ret);
+    if (value && size < sizeof(log)) return CL_INVALID_VALUE;
+    if (value) memcpy(value, log, sizeof(log));
+    if (size_ret) *size_ret = sizeof(log);
+    return CL_SUCCESS;
 }
 
 static cl_kernel CL_API_CALL create_kernel(cl_program program, const char *name, cl_int *error)
@@ -634,9 +674,12 @@ static void read_environment(void)
 static void replace_entries(void)
 {
     mine.clCreateContext = create_context;
+    mine.clCreateCommandQueue = create_queue;
     mine.clCreateProgramWithSource = create_program;
     mine.clCreateProgramWithBinary = create_binary;
     mine.clBuildProgram = build_program;
+    mine.clGetProgramInfo = program_info;
+    mine.clGetProgramBuildInfo = build_info;
     mine.clCreateKernel = create_kernel;
     mine.clSetKernelArg = set_argument;
     mine.clGetKernelInfo = kernel_info;

@@ -19,11 +19,12 @@
 
 /* X(name, text): the calls that can be broken. */
 #define LAYER_KINDS(X)                                                                  \
+    X(OPEN, "open")         /* clCreateContext and clCreateCommandQueue */              \
     X(PROGRAM, "program")   /* clCreateProgramWithSource and ...WithBinary */           \
     X(BUILD, "build")       /* clBuildProgram */                                        \
     X(KERNEL, "kernel")     /* clCreateKernel */                                        \
     X(ARGUMENT, "argument") /* clSetKernelArg */                                        \
-    X(QUERY, "query")       /* clGetKernelInfo and clGetKernelWorkGroupInfo */          \
+    X(QUERY, "query")       /* clGet...Info of programs, builds, kernels, groups */     \
     X(ALLOCATE, "allocate") /* clCreateBuffer */                                        \
     X(CUT, "cut")           /* clCreateSubBuffer */                                     \
     X(FILL, "fill")         /* clEnqueueFillBuffer; from here on: what a queue takes */ \
@@ -49,12 +50,16 @@ enum layer_kind {
 #define LAYER_ACTIONS(X)                                                                                            \
     X(NONE, "none")               /* nothing; calls are counted */                                                  \
     X(FAIL, "fail")               /* it does nothing and gives an error */                                          \
+    X(REFUSE, "refuse")           /* so does it, and every later call of its kind on the device */                  \
     X(LOSE, "lose")               /* so does it, and every later call on the device */                              \
     X(NAN, "nan")                 /* the numbers that it wrote become NaN */                                        \
     X(FINITE, "finite")           /* they become other numbers */                                                   \
     X(HANG_CALL, "hang_call")     /* it does not return until the layer is told to let go; then it does its work */ \
     X(HANG_DEVICE, "hang_device") /* it returns; the device does not get past it until then. FILL to MARKER */      \
     X(SLOW, "slow")               /* from it on, waits take so many times as long as the device has worked */
+
+/* What the compiler says of a program whose build failed by an order, behind lines that say nothing. */
+#define LAYER_LOG "program.cl:7:3: error: the layer does not like this kernel"
 
 enum layer_action {
 #define LAYER_ENUM(name, text) LAYER_##name,

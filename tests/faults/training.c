@@ -1,0 +1,350 @@
+#include "tests/faults/training.h"
+
+#include "base/random.h"
+#include "base/threads.h"
+
+#include "tests/tolerance.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct fault_layer *layer;
+struct told told;
+struct outcome reference;
+long counted[LAYER_KIND_COUNT + 1];
+/* Seconds: several times what the device that does not hang takes, on a busy machine. */
+static const double build_limits[PHASES] = { [PHASE_BUILD] = 1.5, [PHASE_WARM] = 5 };
+
+float images[STEPS * SAMPLES * PIXELS];
+int32_t labels[STEPS * SAMPLES];
+static int passed, failed;
+static double started;
+
+#define NAME_OF(name, text) text,
+static const char *const kind_names[] = { LAYER_KINDS(NAME_OF) "any" };
+static const char *const action_names[] = { LAYER_ACTIONS(NAME_OF) };
+#undef NAME_OF
+#define TEXT_OF(name, text, title) text,
+#define TITLE_OF(name, text, title) title,
+static const char *const phase_names[] = { PHASES_OF(TEXT_OF) };
+static const char *const phase_titles[] = { PHASES_OF(TITLE_OF) };
+
+/* ------------------------------------------------------------------------------------------------- sessions ---- */
+
+static void listen(void *user, tutti_log_level level, const char *line)
+{
+    (void)user;
+    if (level > TUTTI_LOG_WARN) return;
+    told.warnings++;
+    for (const char *c = line; *c; c++) told.lines += *c == '\n' && c[1];
+    told.lost += strstr(line, "is lost") != NULL;
+    told.left_out += strstr(line, "is left out") != NULL;
+    told.set_aside += strstr(line, "are not used on") != NULL;
+    snprintf(told.last, sizeof(told.last), "%s", line);
+}
+
+/* No batch normalisation: its statistics would depend on the division of the batch. */
+static tutti_tensor network_make(tutti_network *network)
+{
+    tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(2, 7, 7));
+    x = tutti_conv2d(network, x, 6, 3, &(tutti_conv2d_options) { .name = "conv", .padding = 1 });
+    x = tutti_relu(network, x);
+    x = tutti_max_pool(network, x, 2, NULL);
+    x = tutti_flatten(network, x);
+    x = tutti_dropout(network, x, 0.3f);
+    return tutti_dense(network, x, CLASSES, &(tutti_dense_options) { .name = "fc" });
+}
+
+tutti_status session_open(struct session *session, const char *devices, const char *cache_folder)
+{
+    tutti_status status = TUTTI_OK;
+    const tutti_runtime_options options = { .devices = devices, .cache_folder = cache_folder, .log = listen };
+    *session = (struct session) { .runtime = tutti_open(&options) };
+    if (!session->runtime) FAIL(TUTTI_NO_DEVICE, "cannot open devices %s: %s", devices, status_message());
+done:
+    return status;
+}
+
+static tutti_status session_compile(struct session *session, tutti_sharing sharing, double build_limit_s)
+{
+    const tutti_training training = { .momentum = 0.9f,
+        .learning_rate = 0.05f,
+        .batch = SAMPLES,
+        .seed = 7,
+        .sharing = sharing,
+        .build_limit_s = build_limit_s };
+    const tutti_tensor output = network_make(session->network);
+    session->trainer = tutti_compile(session->network, output, &training);
+    return session->trainer ? TUTTI_OK : TUTTI_DEVICE;
+}
+
+void session_close(struct session *session)
+{
+    tutti_trainer_free(session->trainer);
+    tutti_network_free(session->network);
+    tutti_close(session->runtime);
+}
+
+tutti_status session_step(struct session *session, int step, double *loss)
+{
+    tutti_metrics metrics = { 0 };
+    const int first = step * SAMPLES;
+    const tutti_status status =
+        tutti_train_step(session->trainer, images + first * PIXELS, labels + first, SAMPLES, &metrics);
+    *loss = metrics.loss;
+    return status == TUTTI_OK && metrics.samples != SAMPLES ? TUTTI_INTERNAL : status;
+}
+
+tutti_status session_parameters(struct session *session, struct outcome *outcome)
+{
+    const char *name;
+    tutti_shape shape;
+    outcome->count = 0;
+    for (int i = 0; tutti_parameter_info(session->network, i, &name, &shape, NULL) == TUTTI_OK; i++) {
+        int64_t elements = 1;
+        for (int j = 0; j < shape.rank; j++) elements *= shape.sizes[j];
+        outcome->parameters = realloc(outcome->parameters, (size_t)(outcome->count + elements) * sizeof(float));
+        if (!outcome->parameters) abort();
+        const tutti_status status =
+            tutti_get_parameter(session->trainer, name, outcome->parameters + outcome->count, elements);
+        if (status != TUTTI_OK) return status;
+        outcome->count += elements;
+    }
+    return TUTTI_OK;
+}
+
+void revive(struct replica *replica)
+{
+    if (replica->abandoned) {
+        pthread_join(replica->thread, NULL);
+        replica->abandoned = replica->stop = false;
+        replica_forget(replica);
+        if (replica_thread(replica) != TUTTI_OK) abort();
+    }
+    replica->lost = false;
+}
+
+/* ------------------------------------------------------------------------------------------------- breaking ---- */
+
+bool is_hang(const struct fault *fault)
+{
+    return fault->order.action == LAYER_HANG_CALL || fault->order.action == LAYER_HANG_DEVICE;
+}
+
+int column_of(const struct layer_order *order)
+{
+    if (order->action != LAYER_FAIL) return (int)order->action;
+    return order->code == CL_MEM_OBJECT_ALLOCATION_FAILURE ? NO_MEMORY
+        : order->code == CL_OUT_OF_RESOURCES               ? NO_RESOURCES
+                                                           : LAYER_FAIL;
+}
+
+void take_counts(void)
+{
+    for (int kind = 0; kind <= LAYER_KIND_COUNT; kind++) counted[kind] = layer->calls((enum layer_kind)kind);
+}
+
+void give(const struct session *session, const struct fault *fault)
+{
+    struct layer_order order = fault->order;
+    order.device = session->runtime->devices[fault->victim].id;
+    layer->give(&order);
+}
+
+/* All steps; an order is taken back after the step that it breaks. */
+/* -1: building is broken. */
+static int broken_step(const struct fault *fault)
+{
+    if (fault->phase == PHASE_TOUCH) return 0;
+    return fault->phase == PHASE_STEP || fault->phase == PHASE_APART || fault->phase == PHASE_ALONE ? BROKEN_STEP : -1;
+}
+
+tutti_status train(struct session *session, const struct fault *fault, struct outcome *outcome)
+{
+    tutti_status status = TUTTI_OK;
+    for (int step = 0; step < STEPS; step++) {
+        const bool breaks = fault && step == broken_step(fault);
+        if (breaks) give(session, fault);
+        status = session_step(session, step, &outcome->losses[step]);
+        if (breaks) {
+            take_counts();
+            outcome->broken = layer->broken();
+            layer->give(NULL);
+        }
+        if (status != TUTTI_OK) goto done;
+    }
+    TRY(session_parameters(session, outcome));
+done:
+    return status;
+}
+
+tutti_status build(struct session *session, const struct fault *fault, struct outcome *outcome)
+{
+    tutti_status status = TUTTI_OK;
+    session->network = tutti_network_new(session->runtime);
+    const bool alone = fault && fault->phase == PHASE_ALONE, breaks = fault && broken_step(fault) < 0;
+    if (breaks) give(session, fault);
+    status = session_compile(session, alone ? TUTTI_SHARES_AUTO : TUTTI_SHARES_EQUAL,
+        breaks && is_hang(fault) ? build_limits[fault->phase] : 0);
+    if (breaks) {
+        take_counts();
+        outcome->broken = layer->broken();
+        layer->give(NULL);
+    }
+    return status;
+}
+
+void try_all(void (*try)(const struct fault *), struct fault fault, long most)
+{
+    const struct layer_order order = fault.order;
+    long calls[LAYER_KIND_COUNT];
+    fault.order = (struct layer_order) { .kind = LAYER_ANY };
+    try(&fault);
+    memcpy(calls, counted, sizeof(calls));
+    for (int kind = 0; kind < LAYER_KIND_COUNT; kind++) {
+        const long count = calls[kind] < most ? calls[kind] : most;
+        for (long i = 0; i < count; i++) {
+            fault.order = order;
+            fault.order.kind = (enum layer_kind)kind;
+            fault.order.at = 1 + (count > 1 ? i * (calls[kind] - 1) / (count - 1) : 0);
+            try(&fault);
+        }
+    }
+}
+
+tutti_status reference_make(void)
+{
+    tutti_status status = TUTTI_OK;
+    struct session one = { 0 };
+    TRY(session_open(&one, "0", NULL));
+    TRY(build(&one, NULL, &reference));
+    TRY(train(&one, NULL, &reference));
+done:
+    session_close(&one);
+    return status;
+}
+
+const char *difference(const struct outcome *found, const struct outcome *wanted)
+{
+    static char text[160];
+    const double limit = tolerance(TOLERANCE_DIVISION, 0);
+    double largest = 0;
+    if (found->count != wanted->count) return "the number of parameters differs";
+    for (int step = 0; step < STEPS; step++)
+        if (!(fabs(found->losses[step] - wanted->losses[step]) <= limit * fabs(wanted->losses[step]))) {
+            snprintf(text, sizeof(text), "the loss of step %d is %.9g, not %.9g", step + 1, found->losses[step],
+                wanted->losses[step]);
+            return text;
+        }
+    for (int64_t i = 0; i < wanted->count; i++) largest = fmax(largest, fabs(wanted->parameters[i]));
+    for (int64_t i = 0; i < wanted->count; i++)
+        if (!(fabs((double)found->parameters[i] - wanted->parameters[i]) <= limit * largest)) {
+            snprintf(text, sizeof(text), "parameter %lld is %.9g, not %.9g", (long long)i, found->parameters[i],
+                wanted->parameters[i]);
+            return text;
+        }
+    return NULL;
+}
+
+/* ----------------------------------------------------------------------------------------------------- table ---- */
+
+struct cell {
+    long tried, survived;
+};
+static struct cell table[PHASES][LAYER_KIND_COUNT][COLUMNS];
+
+void judge(const struct fault *fault, const struct outcome *outcome, const char *text)
+{
+    const struct layer_order *order = &fault->order;
+    if (order->kind == LAYER_ANY && !text) return; /* calls were counted */
+    if (outcome->broken == 0 && !text) return;     /* there was nothing to break */
+    if (order->kind != LAYER_ANY) {
+        struct cell *cell = &table[fault->phase][order->kind][column_of(order)];
+        cell->tried++;
+        cell->survived += !text;
+    }
+    *(text ? &failed : &passed) += 1;
+    if (!text) return;
+    printf("FAILED: %s of %s %ld on device %d (code %d) while %s: %s\n", action_names[order->action],
+        kind_names[order->kind], order->at, fault->victim, (int)order->code, phase_names[fault->phase], text);
+}
+
+void expect(const char *what, const char *text)
+{
+    if (text) printf("FAILED: %s: %s\n", what, text);
+    *(text ? &failed : &passed) += 1;
+}
+
+static const char *column_name(int column)
+{
+    return column == NO_MEMORY ? "no memory" : column == NO_RESOURCES ? "no resources" : action_names[column];
+}
+
+/* Only rows and columns in which something was tried. */
+void print_table(enum phase phase)
+{
+    bool columns[COLUMNS] = { false }, rows[LAYER_KIND_COUNT] = { false };
+    for (int kind = 0; kind < LAYER_KIND_COUNT; kind++)
+        for (int column = 0; column < COLUMNS; column++)
+            if (table[phase][kind][column].tried) rows[kind] = columns[column] = true;
+    printf("\n%s: tried/survived\n%-10s", phase_titles[phase], "");
+    for (int column = 0; column < COLUMNS; column++)
+        if (columns[column]) printf(" %12s", column_name(column));
+    printf("\n");
+    for (int kind = 0; kind < LAYER_KIND_COUNT; kind++) {
+        if (!rows[kind]) continue;
+        printf("%-10s", kind_names[kind]);
+        for (int column = 0; column < COLUMNS; column++) {
+            const struct cell *cell = &table[phase][kind][column];
+            char text[32] = "-";
+            if (cell->tried) snprintf(text, sizeof(text), "%ld/%ld", cell->tried, cell->survived);
+            if (columns[column]) printf(" %12s", text);
+        }
+        printf("\n");
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------ beginning ---- */
+
+static void data_make(void)
+{
+    for (int i = 0; i < STEPS * SAMPLES; i++) {
+        labels[i] = (int32_t)random_below(3, 1, (uint64_t)i, CLASSES);
+        for (int j = 0; j < PIXELS; j++)
+            images[i * PIXELS + j] = random_normal(3, 2, (uint64_t)(i * PIXELS + j)) +
+                random_normal(3, 3, (uint64_t)(labels[i] * PIXELS + j));
+    }
+}
+
+/* The layer that the loader has loaded; it does so at the first call of OpenCL. */
+static const struct fault_layer *find_layer(void)
+{
+    const char *path = getenv("OPENCL_LAYERS");
+    tutti_device_info *list = NULL;
+    int count = 0;
+    if (!path || tutti_devices_list(NULL, &list, &count) != TUTTI_OK) return NULL;
+    tutti_devices_free(list);
+    void *library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    return library ? dlsym(library, "fault_layer") : NULL;
+}
+
+bool tests_begin(void)
+{
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    layer = find_layer();
+    data_make();
+    started = clock_seconds();
+    if (layer) return true;
+    printf("the layer is not loaded: OPENCL_LAYERS has to name it and the loader to know layers\n"
+           "0 passed, 1 failed\n");
+    return false;
+}
+
+int tests_end(void)
+{
+    printf("\n%.0f s\n%d passed, %d failed\n", clock_seconds() - started, passed, failed);
+    return failed ? 1 : 0;
+}

@@ -1,0 +1,115 @@
+/* What the tests of faults share: a small training of which any call can be broken, what a run that never had the
+ * broken device gives, and the table of what was tried. Needs two devices of OpenCL (POCL_DEVICES="pthread pthread")
+ * and the layer (OPENCL_LAYERS). */
+#ifndef TESTS_FAULTS_TRAINING_H
+#define TESTS_FAULTS_TRAINING_H
+
+#include "train/trainer.h"
+
+#include "tests/faults/layer.h" /* after the headers that choose OpenCL's version */
+
+#include <limits.h>
+
+enum { STEPS = 4, BROKEN_STEP = 1, SAMPLES = 8, CLASSES = 5, PIXELS = 2 * 7 * 7 };
+
+/* For a step that takes a few ms. */
+#define STEP_LIMIT_S 0.3
+
+extern const struct fault_layer *layer;
+extern float images[STEPS * SAMPLES * PIXELS];
+extern int32_t labels[STEPS * SAMPLES];
+
+struct session {
+    tutti_runtime *runtime;
+    tutti_network *network;
+    tutti_trainer *trainer;
+};
+
+/* How a run ended. */
+struct outcome {
+    tutti_status status;
+    long broken; /* calls */
+    double losses[STEPS];
+    float *parameters;
+    int64_t count;
+};
+
+/* What the log told since it was last set to 0. */
+struct told {
+    int lost;        /* devices */
+    int left_out;    /* devices that could not be opened */
+    int set_aside;   /* kernels that failed their first check */
+    int warnings;    /* these and others */
+    int lines;       /* more lines than warnings: some were of several */
+    char last[1024]; /* warning */
+};
+extern struct told told;
+
+tutti_status session_open(struct session *session, const char *devices, const char *cache_folder);
+tutti_status session_step(struct session *session, int step, double *loss);
+tutti_status session_parameters(struct session *session, struct outcome *outcome);
+void session_close(struct session *session);
+/* A device that hung was let go: its thread comes back, and ends because nobody waits for it any more. */
+void revive(struct replica *replica);
+
+/* What is broken: a step of two devices; of two that are taken for ones with memory of their own; the first one; one of
+ * the device that trains alone; making all that a training needs, the programs being there; the same with programs in
+ * the driver's cache; and at a driver's first use, when kernels are checked; and with nothing in the driver's cache;
+ * programs that this library keeps; opening the devices.
+ */
+#define PHASES_OF(X)                                                                          \
+    X(STEP, "training", "One training step")                                                  \
+    X(APART, "training with memory of its own", "A step of devices with memory of their own") \
+    X(TOUCH, "training first", "The first training step")                                     \
+    X(ALONE, "training alone", "A step of one device alone, the other left out")              \
+    X(BUILD, "building", "Building")                                                          \
+    X(WARM, "loading programs", "Building, programs in the driver's cache")                   \
+    X(KEPT, "loading kept programs", "Building, programs kept by the library")                \
+    X(OPEN, "opening", "Opening devices")
+enum phase {
+#define PHASE_ENUM(name, text, title) PHASE_##name,
+    PHASES_OF(PHASE_ENUM)
+#undef PHASE_ENUM
+        PHASES
+};
+
+/* Columns of the table: actions, and a call that fails for want of memory or for CL_OUT_OF_RESOURCES. */
+enum { NO_MEMORY = LAYER_ACTION_COUNT, NO_RESOURCES, COLUMNS };
+
+struct fault {
+    enum phase phase;
+    int victim; /* which of the two devices */
+    struct layer_order order;
+};
+
+bool is_hang(const struct fault *fault);
+int column_of(const struct layer_order *order);
+void give(const struct session *session, const struct fault *fault);
+
+/* Of the last broken step or building: calls of the victim by kind. */
+extern long counted[LAYER_KIND_COUNT + 1];
+void take_counts(void);
+
+/* All steps; `fault`, if it is one of a step, is there during the one that it breaks. */
+tutti_status train(struct session *session, const struct fault *fault, struct outcome *outcome);
+/* Compiles, with a fault on the way or without one. */
+tutti_status build(struct session *session, const struct fault *fault, struct outcome *outcome);
+
+extern struct outcome reference; /* of a run on the first device alone */
+tutti_status reference_make(void);
+/* NULL, or what is different. */
+const char *difference(const struct outcome *found, const struct outcome *wanted);
+/* Into the table: survived where `text` is NULL; else why not. */
+void judge(const struct fault *fault, const struct outcome *outcome, const char *text);
+/* A check besides the table's. */
+void expect(const char *what, const char *text);
+/* Each call of each kind in turn; of more than `most` calls of a kind, so many that lie evenly. */
+void try_all(void (*try)(const struct fault *), struct fault fault, long most);
+void print_table(enum phase phase);
+
+/* Finds the layer and makes the samples. False: there is no layer, which has been told. */
+bool tests_begin(void);
+/* Tells the result; the program's status. */
+int tests_end(void);
+
+#endif
