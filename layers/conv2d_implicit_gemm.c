@@ -1,6 +1,7 @@
 /* conv2d on GPU-class devices: implicit matrix products in the plain layout, for any convolution. */
 #include "base/memory.h"
 #include "layers/conv2d.h"
+#include "layers/epilogue.h"
 #include "layers/layers.h"
 
 /* A work-group's results and steps, and a work-item's part of them; see clkernels/conv2d_implicit_gemm.cl. */
@@ -116,22 +117,12 @@ static size_t image_prepared(const struct problem *problem)
     return (size_t)packed_count(&m) * sizeof(float);
 }
 
-static struct launch *image_launch(const struct problem *problem, const struct image *m, const char *kernel, bool bias,
-    const char *epilogue, struct launch_list *list)
-{
-    const struct tile *t = &m->tile;
-    return launch_add(list, "conv2d_implicit_gemm", kernel,
-        "-DBM=%d -DBN=%d -DBK=%d -DTM=%d -DTN=%d -DGRADIENT=%d -DFLAT=%d -DFLAT_CHANNELS=%d -DFLAT_WIDTH=%d -DBIAS=%d "
-        "%s",
-        (int)t->bm, (int)t->bn, (int)t->bk, (int)t->tm, (int)t->tn, is_gradient(problem), m->flat,
-        m->flat ? (int)m->cs : 1, m->flat ? (int)m->z.s : 1, bias, epilogue);
-}
-
 static void emit_pack(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct image m = image_of(problem);
-    struct launch *launch = image_launch(problem, &m, "pack", false, "", list);
-    int64_t count = packed_count(&m), all[] = { count, m.z.r * m.z.s, m.cs, m.cr, m.csp, m.crp };
+    struct launch *launch = launch_add(list, "conv2d_pack_gpu", "pack", "%s", "");
+    int64_t count = packed_count(&m),
+            all[] = { count, m.z.r * m.z.s, m.cs, m.cr, m.csp, m.crp, is_gradient(problem), m.flat };
     launch_buffer(launch, operands->inputs[1]);
     launch_buffer(launch, operands->prepared);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
@@ -144,10 +135,14 @@ static void emit_image(const struct problem *problem, const struct operands *ope
 {
     struct image m = image_of(problem);
     const struct conv2d_sizes *z = &m.z;
-    char epilogue[128];
-    bool bias = !is_gradient(problem) && operands->inputs[2];
-    epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue);
-    struct launch *launch = image_launch(problem, &m, "image", bias, epilogue, list);
+    char activation[EPILOGUE_OPTIONS];
+    const bool bias = !is_gradient(problem) && operands->inputs[2];
+    const struct tile *t = &m.tile;
+    struct launch *launch = launch_add(list, "conv2d_implicit_gemm", "image",
+        "-DBM=%d -DBN=%d -DBK=%d -DTM=%d -DTN=%d -DGRADIENT=%d -DFLAT=%d -DFLAT_CHANNELS=%d -DFLAT_WIDTH=%d %s",
+        (int)t->bm, (int)t->bn, (int)t->bk, (int)t->tm, (int)t->tn, is_gradient(problem), m.flat,
+        m.flat ? (int)m.cs : 1, m.flat ? (int)m.z.s : 1,
+        activation_options(&problem->node->epilogue, activation, sizeof activation));
     const int64_t all[] = { z->n, z->groups, m.cs, m.cr, m.csp, m.crp, m.sh, m.sw, m.rh, m.rw, z->r, z->s, z->stride_h,
         z->stride_w, z->padding_h, z->padding_w, z->dilation_h, z->dilation_w };
     launch_buffer(launch, operands->inputs[0]);
@@ -229,11 +224,8 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     struct weights m = weights_of(problem);
     const struct conv2d_sizes *z = &m.z;
     const struct tile *t = &m.tile;
-    char epilogue[128];
-    struct launch *launch = launch_add(list, "conv2d_implicit_gemm", "weight_gradient",
-        "-DBM=%d -DBN=%d -DBK=%d -DTM=%d -DTN=%d -DGRADIENT=0 -DFLAT=0 -DFLAT_CHANNELS=1 -DFLAT_WIDTH=1 -DBIAS=0 %s",
-        (int)t->bm, (int)t->bn, (int)t->bk, (int)t->tm, (int)t->tn,
-        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+    struct launch *launch = launch_add(list, "conv2d_implicit_gemm_weights", "weight_gradient",
+        "-DBM=%d -DBN=%d -DBK=%d -DTM=%d -DTN=%d", (int)t->bm, (int)t->bn, (int)t->bk, (int)t->tm, (int)t->tn);
     const int64_t all[] = { z->n, z->groups, z->c_group, z->k_group, z->h, z->w, z->oh, z->ow, z->r, z->s, z->stride_h,
         z->stride_w, z->padding_h, z->padding_w, z->dilation_h, z->dilation_w, m.splits, m.pixels_of_split };
     launch_buffer(launch, operands->inputs[0]);

@@ -22,10 +22,17 @@ void epilogue_append_bounds(char *buffer, size_t size, enum activation activatio
     if (activation == ACTIVATION_CLIP) append_number(buffer, size, "HIGH", high);
 }
 
+const char *activation_options(const struct epilogue *epilogue, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "-DACTIVATE=%d", (int)epilogue->activation);
+    epilogue_append_bounds(buffer, size, epilogue->activation, epilogue->low, epilogue->high);
+    return buffer;
+}
+
 const char *epilogue_options(const struct epilogue *epilogue, char *buffer, size_t size)
 {
-    snprintf(buffer, size, "-DACTIVATE=%d -DADD=%d", (int)epilogue->activation, epilogue->add != NO_VALUE);
-    epilogue_append_bounds(buffer, size, epilogue->activation, epilogue->low, epilogue->high);
+    activation_options(epilogue, buffer, size);
+    snprintf(buffer + strlen(buffer), size - strlen(buffer), " -DADD=%d", epilogue->add != NO_VALUE);
     return buffer;
 }
 

@@ -1,0 +1,91 @@
+/* The weight gradient of conv2d for GPU-class devices as matrix products whose right-hand matrix is never stored, as in
+ * conv2d_implicit_gemm.cl. Plain layout, any kernel, stride, padding, dilation and number of groups.
+ *
+ *   weight_gradient  dw[k, c, tap] = sum over n, p of dy[n, k, p] x[n, c, q(p, tap)]
+ *                    rows m: k; columns: c, tap; steps: pixels of the whole batch, in `splits` parts that conv2d_sum_gpu.cl
+ *                    adds up in their order. Groups (columns / BN, rows / BM, groups * splits).
+ *
+ * Launched by layers/conv2d_implicit_gemm.c. BM, BN, BK, TM, TN: see tile_product.h. add may be NULL. */
+#include "tile_product.h"
+
+/* A row of a tile is four floats longer than needed: its columns are written by work-items that follow one another in
+ * the steps, which would otherwise all hit one bank. */
+#define A_ROW (BM + 4)
+#define B_ROW (BN + 4)
+
+__attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_gradient(global const float *restrict x,
+    global const float *restrict dy, global const float *add, global float *dw, int N, int groups, int C, int K, int H,
+    int W, int OH, int OW, int R, int S, int stride_h, int stride_w, int padding_h, int padding_w, int dilation_h,
+    int dilation_w, int splits, int pixels_of_split)
+{
+    local float4 a_tile[BK * A_ROW / 4], b_tile[BK * B_ROW / 4];
+    const int item = get_local_id(0), first_row = get_group_id(1) * BM, first_column = get_group_id(0) * BN;
+    const int split = get_group_id(2) % splits, group = get_group_id(2) / splits;
+    const int columns = C * R * S, plane = H * W, grid = OH * OW;
+    const int end = min(N * grid, (split + 1) * pixels_of_split);
+
+    /* The pixel that this work-item loads for its columns, which are fixed, and its rows. */
+    const int step = item % BK, lane = item / BK;
+    int pixel = split * pixels_of_split + step;
+    int n = pixel / grid, oh = pixel % grid / OW, ow = pixel % OW;
+    int channel_of[B_LOADS], off_h[B_LOADS], off_w[B_LOADS];
+    _Pragma("unroll") for (int q = 0; q < B_LOADS; q++)
+    {
+        const int column = first_column + lane + q * (ITEMS / BK), tap = column % (R * S);
+        channel_of[q] = column < columns ? column / (R * S) : -1;
+        off_h[q] = tap / S * dilation_h - padding_h;
+        off_w[q] = tap % S * dilation_w - padding_w;
+    }
+
+    float acc[TM][TN];
+    _Pragma("unroll") for (int i = 0; i < TM; i++) _Pragma("unroll") for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
+    float a_next[A_LOADS], b_next[B_LOADS];
+
+#define LOAD                                                                                                           \
+    {                                                                                                                  \
+        const bool exists = pixel < end;                                                                               \
+        global const float *from_dy = dy + ((long)n * groups + group) * K * grid + oh * OW + ow;                       \
+        global const float *from_x = x + ((long)n * groups + group) * C * plane;                                       \
+        _Pragma("unroll") for (int q = 0; q < A_LOADS; q++)                                                            \
+        {                                                                                                              \
+            const int m = first_row + lane + q * (ITEMS / BK);                                                         \
+            a_next[q] = exists && m < K ? from_dy[(long)m * grid] : 0.0f;                                              \
+        }                                                                                                              \
+        _Pragma("unroll") for (int q = 0; q < B_LOADS; q++)                                                            \
+        {                                                                                                              \
+            const int h = oh * stride_h + off_h[q], w = ow * stride_w + off_w[q];                                      \
+            const bool inside = exists && channel_of[q] >= 0 && h >= 0 && h < H && w >= 0 && w < W;                    \
+            b_next[q] = inside ? from_x[channel_of[q] * plane + h * W + w] : 0.0f;                                     \
+        }                                                                                                              \
+        pixel += BK;                                                                                                   \
+        for (ow += BK; ow >= OW; ow -= OW)                                                                             \
+            if (++oh == OH) oh = 0, n++;                                                                               \
+    }
+
+    LOAD;
+    for (int first = split * pixels_of_split; first < end; first += BK) {
+        _Pragma("unroll") for (int q = 0; q < A_LOADS; q++)
+            ((local float *)a_tile)[step * A_ROW + lane + q * (ITEMS / BK)] = a_next[q];
+        _Pragma("unroll") for (int q = 0; q < B_LOADS; q++)
+            ((local float *)b_tile)[step * B_ROW + lane + q * (ITEMS / BK)] = b_next[q];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        LOAD;
+        MULTIPLY(a_tile, b_tile, A_ROW, B_ROW)
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+
+    global float *to = dw + (long)split * groups * K * columns;
+    _Pragma("unroll") for (int i = 0; i < TM; i++)
+    {
+        const int m = first_row + ROW(i);
+        _Pragma("unroll") for (int j = 0; j < TN; j++)
+        {
+            const int column = first_column + COLUMN(j);
+            if (m >= K || column >= columns) continue;
+            const long at = ((long)group * K + m) * columns + column;
+            float value = acc[i][j];
+            if (add && splits == 1) value += add[at];
+            to[at] = value;
+        }
+    }
+}

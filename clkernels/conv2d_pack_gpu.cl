@@ -1,0 +1,17 @@
+/* The weights of conv2d as conv2d_implicit_gemm.cl reads them: [group][tap][source channels, up to a multiple of BK][result
+ * channels, up to one of BM], padded with zeros. flat: the padding is behind the last tap only. gradient: source and result
+ * change places. Launched by layers/conv2d_implicit_gemm.c with one work-item for each element.
+ *
+ * w [K][C][taps], K over all groups, C of one; CS, CR: channels of source and result of a group; CSP, CRP: padded. */
+kernel void pack(global const float *restrict w, global float *restrict packed, int count, int taps, int CS, int CR,
+    int CSP, int CRP, int gradient, int flat)
+{
+    const int i = get_global_id(0);
+    if (i >= count) return;
+    const int to = i % CRP, row = i / CRP;
+    const int group = flat ? row / CSP : row / (CSP * taps), tap = flat ? row % CSP / CS : row / CSP % taps;
+    const int from = flat ? row % CSP % CS : row % CSP;
+    const bool exists = tap < taps && from < CS && to < CR;
+    const long at = gradient ? ((long)group * CS + from) * CR + to : ((long)group * CR + to) * CS + from;
+    packed[i] = exists ? w[at * taps + tap] : 0.0f;
+}

@@ -1,0 +1,32 @@
+/* A matrix product's tile on GPU-class devices: a work-group of (BM / TM) * (BN / TN) work-items makes BM x BN results, a
+ * work-item TM x TN of them in registers. BK steps of the sum at a time lie in local memory, while those that follow are on
+ * their way to registers. TM and TN are multiples of 4. */
+#define ITEMS ((BM / TM) * (BN / TN))
+#define ROW_STEP (4 * BM / TM) /* between a work-item's fours of rows, and of columns */
+#define COLUMN_STEP (4 * BN / TN)
+
+/* acc += a^T b for the BK steps in local memory; a row has A_STRIDE or B_STRIDE floats. */
+#define MULTIPLY(a_tile, b_tile, A_STRIDE, B_STRIDE)                                                                   \
+    _Pragma("unroll 4") for (int step = 0; step < BK; step++)                                                           \
+    {                                                                                                                  \
+        float a[TM], b[TN];                                                                                            \
+        _Pragma("unroll") for (int i = 0; i < TM / 4; i++)                                                             \
+        {                                                                                                              \
+            const float4 four = a_tile[(step * A_STRIDE + i * ROW_STEP) / 4 + item / (BN / TN)];                       \
+            a[4 * i] = four.x, a[4 * i + 1] = four.y, a[4 * i + 2] = four.z, a[4 * i + 3] = four.w;                    \
+        }                                                                                                              \
+        _Pragma("unroll") for (int j = 0; j < TN / 4; j++)                                                             \
+        {                                                                                                              \
+            const float4 four = b_tile[(step * B_STRIDE + j * COLUMN_STEP) / 4 + item % (BN / TN)];                    \
+            b[4 * j] = four.x, b[4 * j + 1] = four.y, b[4 * j + 2] = four.z, b[4 * j + 3] = four.w;                    \
+        }                                                                                                              \
+        _Pragma("unroll") for (int i = 0; i < TM; i++)                                                                 \
+            _Pragma("unroll") for (int j = 0; j < TN; j++) acc[i][j] += a[i] * b[j];                                   \
+    }
+
+/* Where a work-item's i-th row and j-th column lie in the tile. */
+#define ROW(i) ((i) / 4 * ROW_STEP + item / (BN / TN) * 4 + (i) % 4)
+#define COLUMN(j) ((j) / 4 * COLUMN_STEP + item % (BN / TN) * 4 + (j) % 4)
+
+#define A_LOADS (BK * BM / ITEMS)
+#define B_LOADS (BK * BN / ITEMS)
