@@ -4,7 +4,7 @@
 build_packages=(gcc libc6-dev meson ninja-build pkg-config ocl-icd-opencl-dev opencl-c-headers pocl-opencl-icd
     libclblast-dev libclfft-dev zlib1g-dev libjansson-dev libxxhash-dev)
 test_packages=("${build_packages[@]}" g++ check clang-format
-    libopenmpi-dev openmpi-bin iproute2 python3-venv ca-certificates)
+    libopenmpi-dev openmpi-bin iproute2 python3-venv ca-certificates oclgrind)
 
 # packages_missing PACKAGE...: prints those that are not installed.
 packages_missing() {

@@ -217,6 +217,17 @@ bool expectation_make(struct expectation *e, struct tutti_runtime *runtime, cons
     return true;
 }
 
+bool case_is_within(struct tutti_runtime *runtime, const struct operation_test *test, const char *line, int64_t most)
+{
+    struct expectation e = { .test = test };
+    struct text problems = { 0 };
+    const bool within = case_parse(line, &e.c) && build(&e, runtime, &problems) && e.input_elements <= most &&
+        e.output_elements <= most && e.network->total_floats <= most;
+    text_free(&problems);
+    expectation_free(&e);
+    return within;
+}
+
 void expectation_free(struct expectation *e)
 {
     for (int t = 0; t < e->tensors; t++) {

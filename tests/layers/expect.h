@@ -37,6 +37,8 @@ struct expectation {
  */
 bool expectation_make(struct expectation *e, struct tutti_runtime *runtime, const struct operation_test *test,
     const char *line, bool gradients, bool bf16, struct text *problems);
+/* Whether input, output and all parameters together have at most so many numbers each. */
+bool case_is_within(struct tutti_runtime *runtime, const struct operation_test *test, const char *line, int64_t most);
 void expectation_free(struct expectation *e);
 /* +1 or -1: the direction-th direction at element i of a tensor. */
 double direction_sign(int direction, int tensor, int64_t i);

@@ -7,6 +7,7 @@
  *   operations [...] conv2d n2 c3 h7 w9 k5 r3      this case, as a failure prints it
  *   operations [...] --force conv2d=plain          with these implementations only
  *   operations [...] --bf16                        the cases for it, with values stored as bfloat16
+ *   operations [...] --at-most 500                 the cases of so few numbers in input, output and parameters
  *   operations [...] --part 2/16                   the second of 16 parts of these cases: for running them side by side
  *
  * Devices are those of TUTTI_DEVICES, else all. Each runs a case with the kernels of its own class and vector width,
@@ -228,6 +229,17 @@ static bool choose_part(const char *text)
     return true;
 }
 
+/* Keeps the small cases, and says how many these are. */
+static void keep_small(int64_t most)
+{
+    const int all = entry_count;
+    entry_count = 0;
+    for (int i = 0; i < all; i++)
+        if (case_is_within(settings[0].runtime, entries[i].test, entries[i].line, most))
+            entries[entry_count++] = entries[i];
+    printf("%d of %d cases have at most %lld numbers\n", entry_count, all, (long long)most);
+}
+
 static void set_or_unset(const char *name, const char *value)
 {
     if (value)
@@ -259,6 +271,7 @@ static void close_runtimes(void)
 int main(int argc, char **argv)
 {
     const char *part = "1/1";
+    int64_t most = INT64_MAX;
     int at = 1;
     for (; at < argc && !strncmp(argv[at], "--", 2); at++) {
         if (!strcmp(argv[at], "--correct"))
@@ -273,16 +286,20 @@ int main(int argc, char **argv)
             bf16 = true;
         else if (!strcmp(argv[at], "--force") && at + 1 < argc)
             forced = argv[++at];
+        else if (!strcmp(argv[at], "--at-most") && at + 1 < argc)
+            most = atoll(argv[++at]);
         else if (!strcmp(argv[at], "--part") && at + 1 < argc)
             part = argv[++at];
         else
             return fprintf(stderr, "unknown option %s: see the head of operations.c\n", argv[at]), 2;
     }
-    if (!choose_entries(argc - at, argv + at) || !choose_part(part)) return 2;
+    if (!choose_entries(argc - at, argv + at)) return 2;
     if (!open_runtimes()) {
         fprintf(stderr, "no device to test on: %s\n", tutti_message(NULL));
         return 1;
     }
+    if (most != INT64_MAX) keep_small(most);
+    if (!choose_part(part)) return 2;
     int result = mode == MODE_SPEED || mode == MODE_SUPPORT ? run_tables() : run_suite();
     close_runtimes();
     return result;
