@@ -21,9 +21,9 @@ static const char *misled(const struct fault *fault, const struct outcome *outco
     const struct layer_order *order = &fault->order;
     if (outcome->broken == 0) return NULL;
     if (told.lines > 0) return "a warning has several lines";
-    if (told.lost + told.left_out > 1 || told.set_aside > 1 ||
-        told.warnings > told.lost + told.left_out + told.set_aside)
-        return "more was told than one device lost and one kernel set aside";
+    if (told.lost + told.left_out + told.halved > 1 || told.set_aside > 1 ||
+        told.warnings > told.lost + told.left_out + told.halved + told.set_aside)
+        return "more was told than one device lost or given less, and one kernel set aside";
     if (order->action == LAYER_REFUSE && order->kind == LAYER_BUILD &&
         (told.warnings == 0 || !strstr(told.last, LAYER_LOG)))
         return "the compiler's error was not told";

@@ -42,6 +42,7 @@ static void listen(void *user, tutti_log_level level, const char *line)
     for (const char *c = line; *c; c++) told.lines += *c == '\n' && c[1];
     told.lost += strstr(line, "is lost") != NULL;
     told.left_out += strstr(line, "is left out") != NULL;
+    told.halved += strstr(line, "takes at most") != NULL;
     told.set_aside += strstr(line, "are not used on") != NULL;
     snprintf(told.last, sizeof(told.last), "%s", line);
 }
@@ -154,26 +155,38 @@ void give(const struct session *session, const struct fault *fault)
     layer->give(&order);
 }
 
-/* All steps; an order is taken back after the step that it breaks. */
-/* -1: building is broken. */
-static int broken_step(const struct fault *fault)
+/* An order holds from the first to the last of these steps; -1 is building. */
+struct span {
+    int first, last;
+};
+
+static struct span broken_steps(enum phase phase)
 {
-    if (fault->phase == PHASE_TOUCH) return 0;
-    return fault->phase == PHASE_STEP || fault->phase == PHASE_APART || fault->phase == PHASE_ALONE ? BROKEN_STEP : -1;
+    static const struct span spans[PHASES] = { [PHASE_STEP] = { BROKEN_STEP, BROKEN_STEP },
+        [PHASE_APART] = { BROKEN_STEP, BROKEN_STEP },
+        [PHASE_TOUCH] = { 0, 0 },
+        [PHASE_ALONE] = { BROKEN_STEP, BROKEN_STEP },
+        [PHASE_BUILD] = { -1, -1 },
+        [PHASE_WARM] = { -1, 0 }, /* programs are loaded during the first step, too */
+        [PHASE_KEPT] = { -1, 0 },
+        [PHASE_OPEN] = { -1, -1 } };
+    return spans[phase];
+}
+
+static void take_back(struct outcome *outcome)
+{
+    take_counts();
+    outcome->broken = layer->broken();
+    layer->give(NULL);
 }
 
 tutti_status train(struct session *session, const struct fault *fault, struct outcome *outcome)
 {
     tutti_status status = TUTTI_OK;
     for (int step = 0; step < STEPS; step++) {
-        const bool breaks = fault && step == broken_step(fault);
-        if (breaks) give(session, fault);
+        if (fault && step == broken_steps(fault->phase).first) give(session, fault);
         status = session_step(session, step, &outcome->losses[step]);
-        if (breaks) {
-            take_counts();
-            outcome->broken = layer->broken();
-            layer->give(NULL);
-        }
+        if (fault && step == broken_steps(fault->phase).last) take_back(outcome);
         if (status != TUTTI_OK) goto done;
     }
     TRY(session_parameters(session, outcome));
@@ -185,15 +198,11 @@ tutti_status build(struct session *session, const struct fault *fault, struct ou
 {
     tutti_status status = TUTTI_OK;
     session->network = tutti_network_new(session->runtime);
-    const bool alone = fault && fault->phase == PHASE_ALONE, breaks = fault && broken_step(fault) < 0;
+    const bool alone = fault && fault->phase == PHASE_ALONE, breaks = fault && broken_steps(fault->phase).first < 0;
     if (breaks) give(session, fault);
     status = session_compile(session, alone ? TUTTI_SHARES_AUTO : TUTTI_SHARES_EQUAL,
         breaks && is_hang(fault) ? build_limits[fault->phase] : 0);
-    if (breaks) {
-        take_counts();
-        outcome->broken = layer->broken();
-        layer->give(NULL);
-    }
+    if (breaks && (status != TUTTI_OK || broken_steps(fault->phase).last < 0)) take_back(outcome);
     return status;
 }
 

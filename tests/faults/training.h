@@ -39,6 +39,7 @@ struct told {
     int lost;        /* devices */
     int left_out;    /* devices that could not be opened */
     int set_aside;   /* kernels that failed their first check */
+    int halved;      /* devices that take fewer samples at once */
     int warnings;    /* these and others */
     int lines;       /* more lines than warnings: some were of several */
     char last[1024]; /* warning */
@@ -53,10 +54,8 @@ void session_close(struct session *session);
 void revive(struct replica *replica);
 
 /* What is broken: a step of two devices; of two that are taken for ones with memory of their own; the first one; one of
- * the device that trains alone; making all that a training needs, the programs being there; the same with programs in
- * the driver's cache; and at a driver's first use, when kernels are checked; and with nothing in the driver's cache;
- * programs that this library keeps; opening the devices.
- */
+ * the device that trains alone; making all that a training needs, the programs being there; the same and the first step
+ * with programs in the driver's cache, and with programs that this library keeps; opening the devices. */
 #define PHASES_OF(X)                                                                          \
     X(STEP, "training", "One training step")                                                  \
     X(APART, "training with memory of its own", "A step of devices with memory of their own") \
