@@ -136,6 +136,16 @@ void atomic_file_abandon(struct atomic_file *file)
     free(file);
 }
 
+tutti_status file_write(const char *path, const void *data, size_t size)
+{
+    struct atomic_file *file = NULL;
+    tutti_status status = atomic_file_open(&file, path);
+    if (status == TUTTI_OK) status = atomic_file_write(file, data, size);
+    if (status == TUTTI_OK) return atomic_file_commit(file);
+    atomic_file_abandon(file);
+    return status;
+}
+
 static tutti_status read_all(int descriptor, const char *path, size_t limit, unsigned char **data, size_t *size)
 {
     tutti_status status = TUTTI_OK;

@@ -17,6 +17,8 @@ void atomic_file_abandon(struct atomic_file *file); /* takes NULL */
 /* Removes temporary files of this path that processes left which were killed. */
 void atomic_file_sweep(const char *path);
 
+/* The whole file at once, by the above. */
+tutti_status file_write(const char *path, const void *data, size_t size);
 /* The whole file, freed by free(). Larger than limit: TUTTI_FORMAT. */
 tutti_status file_read(const char *path, size_t limit, unsigned char **data, size_t *size);
 /* Renames, replacing what is there, and flushes the folder. */

@@ -4,18 +4,24 @@
   bench/scaling.py                                    the tables of docs/scaling.md
   bench/scaling.py --picture docs/scaling.svg         and its picture
   bench/scaling.py --check RESULT.json                beside a run of bench/together --json (rates alone and together)
+  bench/scaling.py --ranks MODEL:BATCH ...            beside a run of two ranks on this machine, a core each
 
 A device takes a + b n seconds for n samples; automatic shares end all devices of a step at the same time, in whole
 samples. On each host, gradients (4 bytes a parameter) come over its bus from every device and parameters go back; the
 host reads all gradients, writes a sum, and updates: momentum reads three arenas and writes two. Hosts sum over the
 network in a ring, which moves 2 (m - 1) / m of the gradients in and out of each. A device whose part would be less than
-a sample is left out. --overlap is the part of exchange and network that hides behind backward."""
+a sample is left out. --overlap is the part of exchange and network that hides behind backward. --meeting is what a step
+of several hosts takes on top, whatever its length: threads hand over to each other, all wait for the slowest, all vote."""
 import argparse
 import json
 import math
+import os
+import statistics
+import subprocess
 
 # Parameters and multiply-adds of a sample's forward pass, in millions; what a backward pass costs on top is twice that.
 NETWORKS = {"resnet50": (25.6, 4100), "vgg16": (138.4, 15500), "mobilenet_v2": (3.5, 300)}
+SIZES = {"resnet18": 11.7e6, "vgg16": 138.4e6, "lenet": 62e3, "mlp": 535e3}  # parameters of those measured
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
 
 
@@ -30,10 +36,13 @@ def arguments():
     parser.add_argument("--memory", type=float, default=100, metavar="GB/S", help="of the host, for sums and updates")
     parser.add_argument("--network", type=float, default=1.25, metavar="GB/S", help="of a host's link, each way")
     parser.add_argument("--latency", type=float, default=50e-6, metavar="S", help="of a message between hosts")
+    parser.add_argument("--meeting", type=float, default=0, metavar="S", help="of hosts in a step, besides what is sent")
     parser.add_argument("--overlap", type=float, default=0.5, metavar="X", help="0 to 1")
     parser.add_argument("--every", type=int, default=1, metavar="K", help="steps between sums of hosts (--average-every)")
     parser.add_argument("--picture", metavar="FILE")
     parser.add_argument("--check", metavar="FILE", help="lines of bench/together --json")
+    parser.add_argument("--ranks", nargs="+", metavar="MODEL:BATCH", help="measure two ranks on digits, and predict them")
+    parser.add_argument("--build", default="build", metavar="DIR")
     return parser.parse_args()
 
 
@@ -66,6 +75,10 @@ def network_seconds(o, floats, hosts):
     return (2 * (hosts - 1) / hosts * gigabytes / o.network + 2 * (hosts - 1) * o.latency) / o.every
 
 
+def meeting_seconds(o, hosts):
+    return o.meeting / o.every if hosts > 1 else 0.0
+
+
 def simulate(o, name, devices):
     """Samples per second of so many devices, of all alone added up, and where the time goes."""
     floats, flops = NETWORKS[name][0] * 1e6, 6e6 * NETWORKS[name][1]
@@ -80,7 +93,7 @@ def simulate(o, name, devices):
     transfer, host = host_seconds(o, floats, used)
     network = network_seconds(o, floats, hosts)
     hidden = min(o.overlap * (transfer + network), 2 / 3 * compute)  # backward is two thirds of a step
-    seconds = compute + transfer + network - hidden + host
+    seconds = compute + transfer + network - hidden + host + meeting_seconds(o, hosts)
     return {"rate": sum(parts) / seconds, "of_sum": sum(parts) / seconds / solo, "compute": compute, "transfer": transfer,
             "host": host, "network": network, "seconds": seconds}
 
@@ -97,18 +110,50 @@ def table(o, name):
 def check(o):
     """Two measured devices: a is not known apart from b, so the lines go through the origin. The same host's memory
     serves both; mapped gradients cost no transfer, parameters are copied."""
-    sizes = {"resnet18": 11.7e6, "vgg16": 138.4e6, "lenet": 62e3, "mlp": 535e3}
     print(f"{'network':14} {'simulated':>10} {'measured':>10} {'error':>7}")
     for line in open(o.check, encoding="utf-8"):
         measured = json.loads(line)
         model, batch = measured["network"].split(":")
-        gigabytes = 4e-9 * sizes[model]
+        gigabytes = 4e-9 * SIZES[model]
         update = 5 * gigabytes / o.memory
         lines = [(0.0, (int(batch) / rate - update) / int(batch) / measured["ceiling"]) for rate in measured["alone"]]
         seconds, parts = divide(lines, int(batch))
         seconds += gigabytes * (4 + 5 + 3) / o.memory  # sum, update, parameters to two devices at the same time
         rate = max(sum(parts) / seconds, max(measured["alone"]))
         print(f"{measured['network']:14} {rate:10.1f} {measured['automatic']:10.1f} {rate / measured['automatic'] - 1:+7.1%}")
+
+
+def run(commands):
+    """Programs side by side, a core each; the objects that they print last."""
+    environment = {**os.environ, "POCL_MAX_PTHREAD_COUNT": "1"}
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+               for command in commands]
+    return [json.loads(program.communicate()[0].splitlines()[-1]) for program in running]
+
+
+def check_ranks(o):
+    """a and b are fitted from two sizes, while the other core does the same work and exchanges nothing: what the cores
+    take from each other is in them. A rank alone updates itself; together, the sums go round and each rank updates. What
+the steps of the first network take longer than that is the meeting, unless --meeting gives it; the others are predicted
+with it."""
+    tutti = f"{o.build}/tools/tutti"
+    print(f"{'network':14} {'a ms':>8} {'b ms':>8} {'meeting ms':>10} {'simulated':>10} {'measured':>10} {'error':>7}")
+    for network in o.ranks:
+        model, batch = network.split(":")
+        words = [tutti, "train", model, "--data", "digits", "--shares", "equal", "--epochs", "2", "--json", "--threads", "1"]
+        sizes = int(batch) // 2, int(batch) // 4
+        large, small = (statistics.mean(n / r["samples_per_s"] for r in run(2 * [[*words, "--batch", str(n)]])) for n in sizes)
+        gigabytes = 4e-9 * SIZES[model]
+        b = (large - small) / (sizes[0] - sizes[1])
+        a = large - b * sizes[0] - 5 * gigabytes / o.memory
+        transfer, host = network_seconds(o, SIZES[model], 2), gigabytes * (3 + 5) / o.memory
+        hidden = min(o.overlap * transfer, 2 / 3 * (a + b * sizes[0]))
+        seconds = a + b * sizes[0] + transfer - hidden + host
+        together = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", "2", *words, "--batch", batch]
+        measured = run([together])[0]["samples_per_s"]
+        missing, rate = int(batch) / measured - seconds, int(batch) / (seconds + o.meeting)
+        print(f"{network:14} {1e3 * a:8.3f} {1e3 * b:8.4f} {1e3 * missing:10.2f} {rate:10.1f} {measured:10.1f} {rate / measured - 1:+7.1%}")
+        o.meeting = o.meeting or max(0, missing)
 
 
 def picture(o, path):
@@ -148,8 +193,8 @@ def picture(o, path):
 
 def main():
     o = arguments()
-    if o.check:
-        check(o)
+    if o.ranks or o.check:
+        (check_ranks if o.ranks else check)(o)
         return
     for name in NETWORKS:
         table(o, name)

@@ -66,7 +66,7 @@ INLINE void channels_store(VF v, global float *p, int cb, int C)
         const int i0 = max(p0 - n * HW, 0), i1 = min(p1 - n * HW, HW);
 
 /* *s = sum(x - shift), *q = sum((x - shift)^2). shift, a sample of the channel, keeps E[x^2] - E[x]^2 from cancelling. */
-INLINE void sums(global const in0_t *x, int p0, int p1, int CB, int cb, int HW, VF shift, VF *s, VF *q)
+OUTLINE void sums(global const in0_t *x, int p0, int p1, int CB, int cb, int HW, VF shift, VF *s, VF *q)
 {
     VF st = (VF)(0.0f), qt = (VF)(0.0f);
     FOR_PLANES
@@ -93,7 +93,7 @@ INLINE void sums(global const in0_t *x, int p0, int p1, int CB, int cb, int HW, 
 }
 
 /* y = ACTIVATION(a x + b [+ add]) */
-INLINE void apply(global const in0_t *x, ADD_PARAMETER global out0_t *y, int p0, int p1, int CB, int cb, int HW, VF a,
+OUTLINE void apply(global const in0_t *x, ADD_PARAMETER global out0_t *y, int p0, int p1, int CB, int cb, int HW, VF a,
     VF b, int stream)
 {
     FOR_PLANES_BACKWARDS
@@ -222,7 +222,7 @@ TASK void bn_inference(global const in0_t *x, ADD_PARAMETER global out0_t *y, gl
     ADD_PARAMETER global out3_t *dadd, global out0_t *dx
 #define TENSOR_ARGUMENTS x, dy, y, ADD_ARGUMENT dadd, dx
 
-INLINE void reduce(TENSORS, int p0, int p1, int CB, int cb, int HW, VF mean, VF a, VF b, VF *sum_g, VF *sum_gx)
+OUTLINE void reduce(TENSORS, int p0, int p1, int CB, int cb, int HW, VF mean, VF a, VF b, VF *sum_g, VF *sum_gx)
 {
     VF gt = (VF)(0.0f), xt = (VF)(0.0f);
     FOR_PLANES
@@ -255,7 +255,7 @@ INLINE void reduce(TENSORS, int p0, int p1, int CB, int cb, int HW, VF mean, VF 
     }
 
 /* dx = a g + m x + c [+ add] with constants per channel */
-INLINE void write_dx(TENSORS, int p0, int p1, int CB, int cb, int HW, VF a, VF b, VF m, VF c,
+OUTLINE void write_dx(TENSORS, int p0, int p1, int CB, int cb, int HW, VF a, VF b, VF m, VF c,
     int stream)
 {
 #if DX

@@ -35,7 +35,9 @@ int PURE isnan(float);
     ushort##N PURE convert_ushort##N(int##N);                                                                          \
     uint##N PURE convert_uint##N(ushort##N);                                                                           \
     ushort##N PURE convert_ushort##N(uint##N);                                                                         \
-    uint##N PURE mul_hi(uint##N, uint##N);
+    uint##N PURE mul_hi(uint##N, uint##N);                                                                             \
+    int##N PURE max(int##N, int##N);                                                                                   \
+    int PURE any(int##N);
 WIDTHS(FLOATS)
 #define STORES(N) void __attribute__((overloadable)) vstore##N(uint##N, size_t, uint *);
 STORES(4) STORES(8) STORES(16)
@@ -47,6 +49,7 @@ INTEGERS(int)
 INTEGERS(uint)
 INTEGERS(long)
 INTEGERS(ulong)
+uint __attribute__((overloadable)) atomic_or(volatile global uint *, uint);
 #undef PURE
 #undef WIDTHS
 #undef FLOATS

@@ -36,13 +36,6 @@
 #define STORE(p, v) STORE_AS(OUT0_TYPE, v, 0, p)
 #endif
 
-/* OpenCL's own prefetch() does nothing on POCL; the cast is needed because C 1.2 has no generic address space. */
-#if defined(__clang__)
-#define PREFETCH(p) __builtin_prefetch((const void *)(uintptr_t)(p), 0, 2)
-#else
-#define PREFETCH(p)
-#endif
-
 #ifndef STATISTICS
 #define STATISTICS 0
 #endif

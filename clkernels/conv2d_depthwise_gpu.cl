@@ -8,7 +8,7 @@
  *                    the 65535 groups that some devices take in a second dimension.
  *   weight_gradient  dw[k,tap]  = sum over n, p  dy[n,k,p] x[n,c,q(p, tap)]
  *                    Work-groups (K, splits) of GROUP work-items (a power of two): each work-item sums its pixels of a
- *                    split for all taps at once, then the group by halves; conv2d_sum_gpu.cl adds up the splits.
+ *                    split for all taps at once, then the group by halves; gemm_finish.cl adds up the splits.
  *
  * Launched by layers/conv2d_depthwise_gpu.c. R, S and the attributes are constants of the program: the loops over taps
  * unroll. BIAS, ADD, ACTIVATE: see epilogue.h. */

@@ -149,20 +149,24 @@ INLINE void put(VF acc[MW][NV], const global float *add, global float *result, s
 
 /* units_max: of a chunk; panels_max: of a task. depth: a multiple of XV, or all channels. distance: floats of weights
  * from those in use to those that are prefetched, by `shares` tiles in turn. */
-kernel TASK void conv2d_direct(const global float *restrict source, const global float *restrict packed,
-    const global float *add, global float *result, int padded, int source_blocks, int source_height, int source_width,
-    int result_blocks, int result_height, int result_width, int units_all, int units_max, int chunks, int per_image,
-    int segments, int segment, int width, int row_start, int column_start, int width_packed, int panels, int panels_max,
-    int depth, int distance, int shares, SCRATCH float *scratch, int scratch_floats STATISTICS_PARAMETER)
+#define CONV2D_DIRECT_PARAMETERS                                                                          \
+    const global float *restrict source, const global float *restrict packed, const global float *add,    \
+        global float *result, int padded, int source_blocks, int source_height, int source_width,         \
+        int result_blocks, int result_height, int result_width, int units_all, int units_max, int chunks, \
+        int per_image, int segments, int segment, int width, int row_start, int column_start,             \
+        int width_packed, int panels, int panels_max, int depth, int distance, int shares,                \
+        SCRATCH float *scratch, int scratch_floats STATISTICS_PARAMETER
+
+OUTLINE void conv2d_direct_body(CONV2D_DIRECT_PARAMETERS, int range, int first_chunk, int step)
 {
-    SCRATCH float *s = TASK_SCRATCH(scratch, scratch_floats);
+    SCRATCH float *s = scratch;
     const struct units u = { per_image, segments, segment, width };
     const struct plane out = { result_blocks, result_height, result_width };
-    const int panel_first = get_group_id(1) * panels_max, panel_last = min(panel_first + panels_max, panels);
+    const int panel_first = range * panels_max, panel_last = min(panel_first + panels_max, panels);
     const int row_floats = width_packed * XV, unit_floats = WINDOW * row_floats, block_floats = units_max * unit_floats;
     const int blocks = (segment + MW - 1) / MW, parts = CLASSES_H * CLASSES_W;
     SCRATCH float *sums = s + (size_t)source_blocks * block_floats;
-    for (int chunk = get_group_id(0); chunk < chunks; chunk += get_num_groups(0)) {
+    for (int chunk = first_chunk; chunk < chunks; chunk += step) {
         const int first = chunk * units_max, count = min(units_max, units_all - first);
         pack_rows(source, (SCRATCH pixel *)s, source_blocks, 0, source_blocks, source_height, source_width, first,
             first + count, units_max, u, row_start, column_start, width_packed);
@@ -215,4 +219,12 @@ kernel TASK void conv2d_direct(const global float *restrict source, const global
 #endif
         }
     }
+}
+
+kernel TASK void conv2d_direct(CONV2D_DIRECT_PARAMETERS)
+{
+    conv2d_direct_body(source, packed, add, result, padded, source_blocks, source_height, source_width, result_blocks,
+        result_height, result_width, units_all, units_max, chunks, per_image, segments, segment, width, row_start,
+        column_start, width_packed, panels, panels_max, depth, distance, shares, TASK_SCRATCH(scratch,
+        scratch_floats), scratch_floats STATISTICS_ARGUMENT, get_group_id(1), get_group_id(0), get_num_groups(0));
 }

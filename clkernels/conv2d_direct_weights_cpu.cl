@@ -18,6 +18,14 @@
 #define STEP STRIDE_W
 #include "conv2d_rows.h"
 
+/* channel_blocks, output_blocks: of a task (the latter a multiple of NV). */
+#define CONV2D_DIRECT_WEIGHTS_PARAMETERS                                                                    \
+    const global float *restrict x, const global float *restrict dy, global float *workspace, long offset,  \
+        int C, int CB, int KB, int height, int width_source, int units_all, int units_split, int units_max, \
+        int per_image, int segments, int segment, int width, int row_start, int column_start,               \
+        int width_packed, int channel_blocks, int output_blocks, int splits, SCRATCH float *scratch,        \
+        int scratch_floats
+
 #if XV == V
 /* d[block][unit][segment]: dy, zero for pixels that belong to the segment before. Blocks past the last repeat it; what
  * comes of them is dropped. */
@@ -60,20 +68,15 @@ INLINE void multiply(SCRATCH pixel *restrict m, int ld, SCRATCH const float *res
     UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) m[i * ld + k] = acc[i][k];
 }
 
-/* channel_blocks, output_blocks: of a task (the latter a multiple of NV). */
-kernel TASK void conv2d_direct_weights(const global float *restrict x, const global float *restrict dy,
-    global float *workspace, long offset, int C, int CB, int KB, int height, int width_source, int units_all,
-    int units_split, int units_max, int per_image, int segments, int segment, int width, int row_start,
-    int column_start, int width_packed, int channel_blocks, int output_blocks, int splits, SCRATCH float *scratch,
-    int scratch_floats)
+OUTLINE void conv2d_direct_weights_body(CONV2D_DIRECT_WEIGHTS_PARAMETERS, int first_task, int step)
 {
     const struct units u = { per_image, segments, segment, width };
     const int c_tasks = (CB + channel_blocks - 1) / channel_blocks, k_tasks = (KB + output_blocks - 1) / output_blocks;
-    SCRATCH pixel *s = (SCRATCH pixel *)TASK_SCRATCH(scratch, scratch_floats);
+    SCRATCH pixel *s = (SCRATCH pixel *)scratch;
     SCRATCH pixel *d = s + channel_blocks * units_max * R * width_packed;
     SCRATCH pixel *m = d + output_blocks * units_max * segment; /* [R*S][channels][output_blocks] */
     const int ld = output_blocks, m_tap = channel_blocks * V * ld;
-    for (int task = get_group_id(0); task < c_tasks * k_tasks * splits; task += get_num_groups(0)) {
+    for (int task = first_task; task < c_tasks * k_tasks * splits; task += step) {
         const int cb = task % c_tasks * channel_blocks, kb = task / c_tasks % k_tasks * output_blocks;
         const int split = task / (c_tasks * k_tasks), begin = split * units_split,
                   end = min(begin + units_split, units_all);
@@ -99,6 +102,14 @@ kernel TASK void conv2d_direct_weights(const global float *restrict x, const glo
                 for (int tap = 0; tap < R * S; tap++)
                     part[((size_t)(kb + k) * C + cb * V + c) * R * S + tap] = m[tap * m_tap + c * ld + k];
     }
+}
+
+kernel TASK void conv2d_direct_weights(CONV2D_DIRECT_WEIGHTS_PARAMETERS)
+{
+    conv2d_direct_weights_body(x, dy, workspace, offset, C, CB, KB, height, width_source, units_all, units_split,
+        units_max, per_image, segments, segment, width, row_start, column_start, width_packed, channel_blocks,
+        output_blocks, splits, TASK_SCRATCH(scratch, scratch_floats), scratch_floats, get_group_id(0),
+        get_num_groups(0));
 }
 #else
 /* RT x ST taps from (r0, s0) on of one channel, NV blocks of outputs; taps and blocks that do not exist are computed
@@ -134,17 +145,13 @@ INLINE void multiply_image(SCRATCH VF_unaligned *restrict m, int ld, int r0, int
             m[k * ld + (r0 + r) * S + s0 + s] = acc[r][s][k];
 }
 
-kernel TASK void conv2d_direct_weights_image(const global float *restrict x, const global float *restrict dy,
-    global float *workspace, long offset, int C, int CB, int KB, int height, int width_source, int units_all,
-    int units_split, int units_max, int per_image, int segments, int segment, int width, int row_start,
-    int column_start, int width_packed, int channel_blocks, int output_blocks, int splits, SCRATCH float *scratch,
-    int scratch_floats)
+OUTLINE void conv2d_direct_weights_image_body(CONV2D_DIRECT_WEIGHTS_PARAMETERS, int first_task, int step)
 {
     const struct units u = { per_image, segments, segment, width };
     const int k_tasks = (KB + output_blocks - 1) / output_blocks, length = C * R * S;
-    SCRATCH VF_unaligned *m = (SCRATCH VF_unaligned *)TASK_SCRATCH(scratch, scratch_floats); /* [blocks][C][R][S] */
+    SCRATCH VF_unaligned *m = (SCRATCH VF_unaligned *)scratch; /* [blocks][C][R][S] */
     SCRATCH float *s = (SCRATCH float *)(m + output_blocks * length);
-    for (int task = get_group_id(0); task < k_tasks * splits; task += get_num_groups(0)) {
+    for (int task = first_task; task < k_tasks * splits; task += step) {
         const int kb = task % k_tasks * output_blocks, kbs = min(output_blocks, KB - kb);
         const int split = task / k_tasks, begin = split * units_split, end = min(begin + units_split, units_all);
         for (int i = 0; i < kbs * length; i++) m[i] = 0.0f;
@@ -162,5 +169,13 @@ kernel TASK void conv2d_direct_weights_image(const global float *restrict x, con
         global VF_unaligned *part = (global VF_unaligned *)(workspace + offset) + ((size_t)split * KB + kb) * length;
         for (int i = 0; i < kbs * length; i++) part[i] = m[i];
     }
+}
+
+kernel TASK void conv2d_direct_weights_image(CONV2D_DIRECT_WEIGHTS_PARAMETERS)
+{
+    conv2d_direct_weights_image_body(x, dy, workspace, offset, C, CB, KB, height, width_source, units_all,
+        units_split, units_max, per_image, segments, segment, width, row_start, column_start, width_packed,
+        channel_blocks, output_blocks, splits, TASK_SCRATCH(scratch, scratch_floats), scratch_floats, get_group_id(0),
+        get_num_groups(0));
 }
 #endif

@@ -8,9 +8,10 @@
  *                    count: a class has work-groups of its own. Groups (columns / BN, rows / BM, groups * classes).
  *                    FLAT: the taps are part of the steps, for few source channels. Weights: as conv2d_pack_gpu.cl packs them.
  *
- * Launched by layers/conv2d_implicit_gemm.c. BM, BN, BK, TM, TN: see tile_product.h. ACTIVATE: see epilogue.h; bias and add
- * may be NULL, which spares variants. No work-item passes a barrier that others of its group do not: early returns are the
- * whole group's. */
+ * Launched by layers/conv2d_implicit_gemm.c. BM, BN, BK, TM, TN, MATRIX: see tile_product.h. COMPUTE: see compute.h.
+ * ACTIVATE: see epilogue.h; bias and add may be NULL, which spares variants. No work-item passes a barrier that others of
+ * its group do not: early returns are the whole group's. */
+#include "compute.h"
 #include "epilogue.h"
 #include "tile_product.h"
 
@@ -28,7 +29,7 @@
 #endif
 
 /* source [N][groups * CS][SH][SW], result [N][groups * CR][RH][RW]; CSP and CRP: the padded numbers of channels. */
-__attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(global const float *restrict source,
+SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(global const float *restrict source,
     global const float *restrict weights, global const float *restrict bias, global const float *add,
     global float *result, int N, int groups, int CS, int CR, int CSP, int CRP, int SH, int SW, int RH, int RW, int R,
     int S, int stride_h, int stride_w, int padding_h, int padding_w, int dilation_h, int dilation_w)
@@ -104,8 +105,10 @@ __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(global cons
 
     if (MORE) LOAD;
     while (MORE) {
-        _Pragma("unroll") for (int q = 0; q < A_LOADS; q++)((local float *)a_tile)[item + q * ITEMS] = a_next[q];
-        _Pragma("unroll") for (int q = 0; q < B_LOADS; q++)((local float *)b_tile)[item + q * ITEMS] = b_next[q];
+        _Pragma("unroll") for (int q = 0; q < A_LOADS; q++)((local float *)a_tile)[item + q * ITEMS] =
+            computed_float(a_next[q]);
+        _Pragma("unroll") for (int q = 0; q < B_LOADS; q++)((local float *)b_tile)[item + q * ITEMS] =
+            computed_float(b_next[q]);
         barrier(CLK_LOCAL_MEM_FENCE);
         NEXT;
         if (MORE) LOAD;

@@ -2,10 +2,12 @@
  * conv2d_implicit_gemm.cl. Plain layout, any kernel, stride, padding, dilation and number of groups.
  *
  *   weight_gradient  dw[k, c, tap] = sum over n, p of dy[n, k, p] x[n, c, q(p, tap)]
- *                    rows m: k; columns: c, tap; steps: pixels of the whole batch, in `splits` parts that conv2d_sum_gpu.cl
+ *                    rows m: k; columns: c, tap; steps: pixels of the whole batch, in `splits` parts that gemm_finish.cl
  *                    adds up in their order. Groups (columns / BN, rows / BM, groups * splits).
  *
- * Launched by layers/conv2d_implicit_gemm.c. BM, BN, BK, TM, TN: see tile_product.h. add may be NULL. */
+ * Launched by layers/conv2d_implicit_gemm.c. BM, BN, BK, TM, TN, MATRIX: see tile_product.h. COMPUTE: see
+ * compute.h. add may be NULL. */
+#include "compute.h"
 #include "tile_product.h"
 
 /* A row of a tile is four floats longer than needed: its columns are written by work-items that follow one another in
@@ -13,7 +15,7 @@
 #define A_ROW (BM + 4)
 #define B_ROW (BN + 4)
 
-__attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_gradient(global const float *restrict x,
+SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_gradient(global const float *restrict x,
     global const float *restrict dy, global const float *add, global float *dw, int N, int groups, int C, int K, int H,
     int W, int OH, int OW, int R, int S, int stride_h, int stride_w, int padding_h, int padding_w, int dilation_h,
     int dilation_w, int splits, int pixels_of_split)
@@ -65,9 +67,9 @@ __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_gradient(g
     LOAD;
     for (int first = split * pixels_of_split; first < end; first += BK) {
         _Pragma("unroll") for (int q = 0; q < A_LOADS; q++)
-            ((local float *)a_tile)[step * A_ROW + lane + q * (ITEMS / BK)] = a_next[q];
+            ((local float *)a_tile)[step * A_ROW + lane + q * (ITEMS / BK)] = computed_float(a_next[q]);
         _Pragma("unroll") for (int q = 0; q < B_LOADS; q++)
-            ((local float *)b_tile)[step * B_ROW + lane + q * (ITEMS / BK)] = b_next[q];
+            ((local float *)b_tile)[step * B_ROW + lane + q * (ITEMS / BK)] = computed_float(b_next[q]);
         barrier(CLK_LOCAL_MEM_FENCE);
         LOAD;
         MULTIPLY(a_tile, b_tile, A_ROW, B_ROW)

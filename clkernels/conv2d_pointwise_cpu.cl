@@ -85,16 +85,20 @@ INLINE void multiply(VF acc[MG][MW][NV], const global in0_t *const *p, const glo
 
 /* x_plane, y_plane: pixels of a plane; x_segment, y_segment: from segment to segment of an image, which has `segments`
  * of `length` pixels each and `groups_segment` groups. groups_max (a multiple of MG), panels_max: of a task. depth: a
- * multiple of V, or all channels. ahead: groups from those in use to those that are prefetched. */
-kernel TASK void pointwise(const global in0_t *restrict source, const global float *restrict packed,
-    const global add_t *add, global out0_t *result, int padded, int source_blocks, int result_blocks, int length,
-    int segments, int x_plane, int x_segment, int y_plane, int y_segment, int groups_segment, int groups,
-    int groups_max, int panels, int panels_max, int height, int width, int depth, int ahead, int stream,
-    local float *sums STATISTICS_PARAMETER)
+ * multiple of V, or all channels. ahead: groups from those in use to those that are prefetched. following: vectors of the
+ * weights behind those in use that are prefetched with each block of channels. */
+#define POINTWISE_PARAMETERS                                                                                    \
+    const global in0_t *restrict source, const global float *restrict packed, const global add_t *add,          \
+        global out0_t *result, int padded, int source_blocks, int result_blocks, int length, int segments,      \
+        int x_plane, int x_segment, int y_plane, int y_segment, int groups_segment, int groups, int groups_max, \
+        int panels, int panels_max, int height, int width, int depth, int ahead, int following, int stream,     \
+        local float *sums STATISTICS_PARAMETER
+
+OUTLINE void pointwise_body(POINTWISE_PARAMETERS, int range, int chunk)
 {
     const struct target target = { result_blocks, y_plane, width, height, stream };
-    const int q0 = get_group_id(1) * groups_max, q1 = min(q0 + groups_max, groups);
-    const int p0 = get_group_id(0) * panels_max, p1 = min(p0 + panels_max, panels);
+    const int q0 = chunk * groups_max, q1 = min(q0 + groups_max, groups);
+    const int p0 = range * panels_max, p1 = min(p0 + panels_max, panels);
     for (int panel = p0; panel < p1; panel++) {
 #if STATISTICS
         struct moments all[NV];
@@ -106,6 +110,7 @@ kernel TASK void pointwise(const global in0_t *restrict source, const global flo
 #endif
         for (int first = 0; first < padded; first += depth) {
             const int last = min(first + depth, padded);
+            const global float *coming = packed + (size_t)(panels + (size_t)panel * padded + last) * NV * V;
             for (int q = q0; q < q1; q += MG) {
                 const global in0_t *p[MG];
                 size_t at[MG];
@@ -130,6 +135,7 @@ kernel TASK void pointwise(const global in0_t *restrict source, const global flo
                 const global float *w = packed + (size_t)(panels + (size_t)panel * padded + first) * NV * V;
                 for (int c0 = first; c0 < last; c0 += V) {
                     const int here = min(V, last - c0);
+                    LOOP for (int i = 0; i < following; i++, coming += V) PREFETCH(coming);
                     if (panel == p0) FOR_PIXELS PREFETCH(p[g] + (ahead * MG * MW + i) * XS * V);
 #if GATE /* one vector for each block of channels: a burst of prefetches stalls */
                     for (int k = (c0 - first) / V; last == padded && k < NV; k += (last - first + V - 1) / V)
@@ -184,13 +190,20 @@ kernel TASK void pointwise(const global in0_t *restrict source, const global flo
         }
 #if GATE
         UNROLL for (int k = 0; k < NV; k++) if (panel * NV + k < result_blocks)
-            gate_store(&gates[k], statistics, get_group_id(1), result_blocks, panel * NV + k);
+            gate_store(&gates[k], statistics, chunk, result_blocks, panel * NV + k);
 #endif
 #if STATISTICS
         UNROLL for (int k = 0; k < NV; k++) if (panel * NV + k < result_blocks)
-            moments_store(&all[k], statistics, get_group_id(1), result_blocks, panel * NV + k);
+            moments_store(&all[k], statistics, chunk, result_blocks, panel * NV + k);
 #endif
     }
+}
+
+kernel TASK void pointwise(POINTWISE_PARAMETERS)
+{
+    pointwise_body(source, packed, add, result, padded, source_blocks, result_blocks, length, segments, x_plane,
+        x_segment, y_plane, y_segment, groups_segment, groups, groups_max, panels, panels_max, height, width, depth,
+        ahead, following, stream, sums STATISTICS_ARGUMENT, get_group_id(0), get_group_id(1));
 }
 #endif
 
@@ -251,18 +264,21 @@ INLINE void outer_wide(VF acc[CT][NV], const float *x, const VF *dy)
  * vectors. Between chunks the sums stay where they are needed, in the part. Each pass also prefetches PLANES_AHEAD of
  * the blocks of the next chunk, or, with more passes than blocks, 1 / 2^shift of one: evenly, since a burst of prefetches
  * stalls. part is in the workspace from `offset` on. channels_max (a multiple of V), blocks_max (of NV): of a task. */
-kernel TASK void pointwise_weights(const global in0_t *restrict x, const global in1_t *restrict dy,
-    global float *workspace, long offset, int C, int KB, int length, int run, int runs_image, int runs, int runs_split,
-    int chunk, int channels_max, int blocks_max)
+#define WEIGHTS_PARAMETERS                                                                                        \
+    const global in0_t *restrict x, const global in1_t *restrict dy, global float *workspace, long offset, int C, \
+        int KB, int length, int run, int runs_image, int runs, int runs_split, int chunk, int channels_max,       \
+        int blocks_max
+
+OUTLINE void pointwise_weights_body(WEIGHTS_PARAMETERS, int c_range, int k_range, int split)
 {
-    const int CB = (C + V - 1) / V, c0 = get_group_id(0) * channels_max, c1 = min(c0 + channels_max, C);
-    const int k0 = get_group_id(1) * blocks_max, k1 = min(k0 + blocks_max, KB);
-    const int begin = get_group_id(2) * runs_split, end = min(begin + runs_split, runs);
+    const int CB = (C + V - 1) / V, c0 = c_range * channels_max, c1 = min(c0 + channels_max, C);
+    const int k0 = k_range * blocks_max, k1 = min(k0 + blocks_max, KB);
+    const int begin = split * runs_split, end = min(begin + runs_split, runs);
     const int x_planes = (c1 - c0 + V - 1) / V, planes = x_planes + k1 - k0;
     const int passes = (c1 - c0 + CT - 1) / CT * ((k1 - k0 + NV - 1) / NV);
     int shift = 0;
     while (shift < 4 && planes << (shift + 1) <= passes) shift++;
-    global float *part = workspace + offset + (size_t)get_group_id(2) * KB * C * V;
+    global float *part = workspace + offset + (size_t)split * KB * C * V;
 #if WIDEN
     VF wide_x[POSITIONS], wide_dy[POSITIONS * NV];
 #endif
@@ -328,5 +344,11 @@ kernel TASK void pointwise_weights(const global in0_t *restrict x, const global 
                     VSTORE(acc[i][k], (size_t)k * C + i, m);
             }
     }
+}
+
+kernel TASK void pointwise_weights(WEIGHTS_PARAMETERS)
+{
+    pointwise_weights_body(x, dy, workspace, offset, C, KB, length, run, runs_image, runs, runs_split, chunk,
+        channels_max, blocks_max, get_group_id(0), get_group_id(1), get_group_id(2));
 }
 #endif

@@ -30,12 +30,15 @@ INLINE void pack_zeros(global float *panel, int from, int taps, int padded)
             LOOP for (int j = 0; j < NV; j++) VSTORE((VF)(0.0f), packed_at(channel, tap, taps, padded) * NV + j, panel);
 }
 
-kernel TASK void pack_forward(const global float *restrict w, const global float *restrict bias,
-    global float *restrict packed, int C, int K, int taps, int padded)
+#define PACK_FORWARD_PARAMETERS                                                                              \
+    const global float *restrict w, const global float *restrict bias, global float *restrict packed, int C, \
+        int K, int taps, int padded
+
+OUTLINE void pack_forward_body(PACK_FORWARD_PARAMETERS, int panel, int block, int panels)
 {
-    const int panel = get_group_id(1), first = get_group_id(0) * V, last = min(first + V, C), length = C * taps;
+    const int first = block * V, last = min(first + V, C), length = C * taps;
     if (first == 0) pack_bias(bias, packed, panel, K);
-    global float *out = packed + (size_t)get_num_groups(1) * NV * V + (size_t)panel * padded * taps * NV * V;
+    global float *out = packed + (size_t)panels * NV * V + (size_t)panel * padded * taps * NV * V;
     LOOP for (int j = 0; j < NV; j++)
     {
         const int k0 = (panel * NV + j) * V;
@@ -65,13 +68,21 @@ kernel TASK void pack_forward(const global float *restrict w, const global float
     if (first + V >= C) pack_zeros(out, C, taps, padded);
 }
 
-kernel TASK void pack_gradient(const global float *restrict w, const global float *restrict bias,
-    global float *restrict packed, int C, int K, int taps, int padded)
+kernel TASK void pack_forward(PACK_FORWARD_PARAMETERS)
 {
-    const int panel = get_group_id(0), first = get_group_id(1) * V, last = min(first + V, K);
+    pack_forward_body(w, bias, packed, C, K, taps, padded, get_group_id(1), get_group_id(0), get_num_groups(1));
+}
+
+#define PACK_GRADIENT_PARAMETERS                                                                             \
+    const global float *restrict w, const global float *restrict bias, global float *restrict packed, int C, \
+        int K, int taps, int padded
+
+OUTLINE void pack_gradient_body(PACK_GRADIENT_PARAMETERS, int panel, int block, int panels)
+{
+    const int first = block * V, last = min(first + V, K);
     const int c0 = panel * NV * V, lanes = min(NV * V, C - c0);
     if (first == 0) pack_bias(bias, packed, panel, C);
-    global float *out = packed + (size_t)get_num_groups(0) * NV * V + (size_t)panel * padded * taps * NV * V;
+    global float *out = packed + (size_t)panels * NV * V + (size_t)panel * padded * taps * NV * V;
     for (int k = first; k < last; k++) {
         const global float *from = w + ((size_t)k * C + c0) * taps;
         for (int tap = 0; tap < taps; tap++) {
@@ -84,4 +95,9 @@ kernel TASK void pack_gradient(const global float *restrict w, const global floa
         }
     }
     if (first + V >= K) pack_zeros(out, K, taps, padded);
+}
+
+kernel TASK void pack_gradient(PACK_GRADIENT_PARAMETERS)
+{
+    pack_gradient_body(w, bias, packed, C, K, taps, padded, get_group_id(0), get_group_id(1), get_num_groups(0));
 }

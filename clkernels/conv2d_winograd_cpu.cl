@@ -17,18 +17,21 @@
 #include "winograd.h"
 #include "winograd_product.h"
 
-kernel TASK void winograd(const global float *restrict source, const global float *restrict prepared,
-    const global float *add, global float *result, int source_blocks, int padded, int result_blocks, int source_height,
-    int source_width, int result_height, int result_width, int padding_h, int padding_w, int tile_rows,
-    int tile_columns, int tiles, int T, int chunks, int panels, int panels_max, SCRATCH float *scratch,
-    int scratch_floats STATISTICS_PARAMETER)
+#define WINOGRAD_PARAMETERS                                                                                 \
+    const global float *restrict source, const global float *restrict prepared, const global float *add,    \
+        global float *result, int source_blocks, int padded, int result_blocks, int source_height,          \
+        int source_width, int result_height, int result_width, int padding_h, int padding_w, int tile_rows, \
+        int tile_columns, int tiles, int T, int chunks, int panels, int panels_max, SCRATCH float *scratch, \
+        int scratch_floats STATISTICS_PARAMETER
+
+OUTLINE void winograd_body(WINOGRAD_PARAMETERS, int range, int first_chunk, int step)
 {
     const struct tiling g = { tile_rows, tile_columns, tile_rows * tile_columns, source_height, source_width,
         result_height, result_width, padding_h, padding_w };
     const int v_block = T + 1, v_step = source_blocks * v_block, m_step = NV * T + 1, u_step = NV * (padded + 1);
-    SCRATCH vec *v = (SCRATCH vec *)TASK_SCRATCH(scratch, scratch_floats), *m = v + 36 * v_step;
-    const int panel_first = get_group_id(1) * panels_max, panel_last = min(panel_first + panels_max, panels);
-    for (int chunk = get_group_id(0); chunk < chunks; chunk += get_num_groups(0)) {
+    SCRATCH vec *v = (SCRATCH vec *)scratch, *m = v + 36 * v_step;
+    const int panel_first = range * panels_max, panel_last = min(panel_first + panels_max, panels);
+    for (int chunk = first_chunk; chunk < chunks; chunk += step) {
         const int first = chunk * T, last = min(first + T, tiles);
         for (int b = 0; b < source_blocks; b++)
             for (int t = first; t < last; t++) {
@@ -47,4 +50,12 @@ kernel TASK void winograd(const global float *restrict source, const global floa
                 chunk STATISTICS_ARGUMENT);
         }
     }
+}
+
+kernel TASK void winograd(WINOGRAD_PARAMETERS)
+{
+    winograd_body(source, prepared, add, result, source_blocks, padded, result_blocks, source_height, source_width,
+        result_height, result_width, padding_h, padding_w, tile_rows, tile_columns, tiles, T, chunks, panels,
+        panels_max, TASK_SCRATCH(scratch, scratch_floats), scratch_floats STATISTICS_ARGUMENT, get_group_id(1),
+        get_group_id(0), get_num_groups(0));
 }

@@ -19,17 +19,20 @@
 #include "winograd_weights.h"
 #include "winograd_product.h"
 
-kernel TASK void winograd_deep(const global float *restrict workspace, long offset, const global float *restrict w,
-    const global float *restrict prepared, const global float *add, global float *result, int sources,
-    int source_blocks, int results, int result_blocks, int result_height, int result_width, int tile_rows,
-    int tile_columns, int tiles, int T, int slice, int tasks, SCRATCH float *scratch,
-    int scratch_floats STATISTICS_PARAMETER)
+#define WINOGRAD_DEEP_PARAMETERS                                                                               \
+    const global float *restrict workspace, long offset, const global float *restrict w,                       \
+        const global float *restrict prepared, const global float *add, global float *result, int sources,     \
+        int source_blocks, int results, int result_blocks, int result_height, int result_width, int tile_rows, \
+        int tile_columns, int tiles, int T, int slice, int tasks, SCRATCH float *scratch,                      \
+        int scratch_floats STATISTICS_PARAMETER
+
+OUTLINE void winograd_deep_body(WINOGRAD_DEEP_PARAMETERS, int first_task, int step)
 {
     const struct tiling g = { tile_rows, tile_columns, tile_rows * tile_columns, 0, 0, result_height, result_width, 0,
         0 };
     const int m_step = NV * T + 1, u_step = NV * (slice + 1), panels = (result_blocks + NV - 1) / NV;
-    SCRATCH vec *u = (SCRATCH vec *)TASK_SCRATCH(scratch, scratch_floats), *m = u + 36 * u_step;
-    for (int task = get_group_id(0); task < tasks; task += get_num_groups(0)) {
+    SCRATCH vec *u = (SCRATCH vec *)scratch, *m = u + 36 * u_step;
+    for (int task = first_task; task < tasks; task += step) {
         const int chunk = task / panels, panel = task - chunk * panels, first = chunk * T, last = min(first + T, tiles);
         for (int c0 = 0; c0 < sources; c0 += slice) {
             const int channels = (min(slice, sources - c0) + KU - 1) / KU * KU;
@@ -50,4 +53,11 @@ kernel TASK void winograd_deep(const global float *restrict workspace, long offs
         output_panel(m, m_step, T, prepared, add, result, panel, result_blocks, first, last, g,
             chunk STATISTICS_ARGUMENT);
     }
+}
+
+kernel TASK void winograd_deep(WINOGRAD_DEEP_PARAMETERS)
+{
+    winograd_deep_body(workspace, offset, w, prepared, add, result, sources, source_blocks, results, result_blocks,
+        result_height, result_width, tile_rows, tile_columns, tiles, T, slice, tasks, TASK_SCRATCH(scratch,
+        scratch_floats), scratch_floats STATISTICS_ARGUMENT, get_group_id(0), get_num_groups(0));
 }

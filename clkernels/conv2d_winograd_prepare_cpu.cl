@@ -6,7 +6,7 @@
  *   workspace     winograd_input: the sources, as conv2d_winograd_deep_cpu.cl has them, from `offset` on
  *
  * Launched by conv2d_winograd.c: winograd_weights with (source blocks, panels) tasks, winograd_bias with one,
- * winograd_input with (source blocks, chunks). */
+ * winograd_input with (source blocks, chunks), also for weight gradients with many channels. */
 #define TILES global
 #define WEIGHTS global
 #include "winograd.h"

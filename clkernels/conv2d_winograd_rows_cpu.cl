@@ -221,16 +221,19 @@ INLINE void put_row(const SCRATCH vec *restrict m, int step, VF bias, const glob
     }
 }
 
-kernel TASK void winograd_rows(const global float *restrict x, const global float *restrict packed,
-    const global float *add, global float *y, int C, int KB, int height, int width, int result_height, int result_width,
-    int padding_h, int padding_w, int tiles, int rows_max, int chunks_image, int chunks, int stream,
-    SCRATCH float *scratch, int scratch_floats STATISTICS_PARAMETER)
+#define WINOGRAD_ROWS_PARAMETERS                                                                         \
+    const global float *restrict x, const global float *restrict packed, const global float *add,        \
+        global float *y, int C, int KB, int height, int width, int result_height, int result_width,      \
+        int padding_h, int padding_w, int tiles, int rows_max, int chunks_image, int chunks, int stream, \
+        SCRATCH float *scratch, int scratch_floats STATISTICS_PARAMETER
+
+OUTLINE void winograd_rows_body(WINOGRAD_ROWS_PARAMETERS, int first_chunk, int step_chunks)
 {
-    SCRATCH float *s = TASK_SCRATCH(scratch, scratch_floats);
+    SCRATCH float *s = scratch;
     const int source_rows = (rows_max - 1) * STRIDE_H + R, panels = (KB + NV - 1) / NV;
     const int channel = source_rows * 14 * TW, step = NV * TW + 1;
     SCRATCH vec *m = (SCRATCH vec *)(s + C * channel + 8 * TW + V); /* [7][NV][TW] */
-    for (int chunk = get_group_id(0); chunk < chunks; chunk += get_num_groups(0)) {
+    for (int chunk = first_chunk; chunk < chunks; chunk += step_chunks) {
         const int image = chunk / chunks_image, row = (chunk - image * chunks_image) * rows_max;
         const int count = min(rows_max, result_height - row);
         transform_rows(x, C, height, width, padding_h, padding_w, image, row, count, source_rows, s + C * channel, s);
@@ -258,6 +261,13 @@ kernel TASK void winograd_rows(const global float *restrict x, const global floa
 #endif
         }
     }
+}
+
+kernel TASK void winograd_rows(WINOGRAD_ROWS_PARAMETERS)
+{
+    winograd_rows_body(x, packed, add, y, C, KB, height, width, result_height, result_width, padding_h, padding_w,
+        tiles, rows_max, chunks_image, chunks, stream, TASK_SCRATCH(scratch, scratch_floats),
+        scratch_floats STATISTICS_ARGUMENT, get_group_id(0), get_num_groups(0));
 }
 
 /* A dy of `count` rows for NV blocks from `block` on; blocks past the last repeat it. d: [7][NV][count * tiles] */
@@ -299,16 +309,19 @@ INLINE void multiply_gradient(SCRATCH vec *restrict m, int rows, SCRATCH const f
     UNROLL for (int g = 0; g < GT; g++) UNROLL for (int k = 0; k < NV; k++) if (g < rows) m[g * NV + k] = acc[g][k];
 }
 
-kernel TASK void winograd_rows_gradient(const global float *restrict x, const global float *restrict dy,
-    global float *workspace, long offset, int C, int KB, int height, int width, int result_height, int result_width,
-    int padding_h, int padding_w, int tiles, int rows_max, int chunks_image, int chunks, int chunks_split,
-    int panels_max, SCRATCH float *scratch, int scratch_floats)
+#define WINOGRAD_ROWS_GRADIENT_PARAMETERS                                                                  \
+    const global float *restrict x, const global float *restrict dy, global float *workspace, long offset, \
+        int C, int KB, int height, int width, int result_height, int result_width, int padding_h,          \
+        int padding_w, int tiles, int rows_max, int chunks_image, int chunks, int chunks_split,            \
+        int panels_max, SCRATCH float *scratch, int scratch_floats
+
+OUTLINE void winograd_rows_gradient_body(WINOGRAD_ROWS_GRADIENT_PARAMETERS, int split, int range)
 {
-    SCRATCH float *s = TASK_SCRATCH(scratch, scratch_floats);
+    SCRATCH float *s = scratch;
     const int source_rows = (rows_max - 1) * STRIDE_H + R, channel = source_rows * 14 * TW;
     SCRATCH vec *d = (SCRATCH vec *)(s + C * channel + 8 * TW + V), *m = d + 7 * NV * rows_max * tiles;
-    const int split = get_group_id(0), begin = split * chunks_split, end = min(begin + chunks_split, chunks);
-    const int panel_first = get_group_id(1) * panels_max,
+    const int begin = split * chunks_split, end = min(begin + chunks_split, chunks);
+    const int panel_first = range * panels_max,
               panel_last = min(panel_first + panels_max, (KB + NV - 1) / NV);
     const int m_point = C * 2 * R * NV;
     for (int chunk = begin; chunk < end; chunk++) {
@@ -339,4 +352,11 @@ kernel TASK void winograd_rows_gradient(const global float *restrict x, const gl
                     UNROLL for (int i = 0; i < 4; i++) if (2 * i + p < S) part[2 * i + p] = g[i];
                 }
             }
+}
+
+kernel TASK void winograd_rows_gradient(WINOGRAD_ROWS_GRADIENT_PARAMETERS)
+{
+    winograd_rows_gradient_body(x, dy, workspace, offset, C, KB, height, width, result_height, result_width,
+        padding_h, padding_w, tiles, rows_max, chunks_image, chunks, chunks_split, panels_max, TASK_SCRATCH(scratch,
+        scratch_floats), scratch_floats, get_group_id(0), get_group_id(1));
 }

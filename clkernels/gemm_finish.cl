@@ -1,7 +1,7 @@
-/* What CLBlast's product leaves over: another matrix to be added, bias and activation. fp32, C is row-major with ldc floats
- * between rows and stride_c between the products of a batch. Launched by runtime/gemm_clblast.c with the global size
- * (n rounded up to the group, m, batch). */
-#include "epilogue.h"
+/* What a product leaves over that made its sums in parts, or that has no epilogue (CLBlast's). fp32, C is row-major with ldc
+ * floats between rows and stride_c between the products of a batch. Launched by runtime/gemm.c and runtime/gemm_clblast.c
+ * with the global size (n rounded up to the group, m, batch), and by layers/conv2d_implicit_gemm.c. */
+#include "gemm_finish.h"
 
 /* C = added: before a product that adds to C. */
 kernel void gemm_copy(global float *C, global const float *added, int n, int ldc, long stride_c)
@@ -11,15 +11,16 @@ kernel void gemm_copy(global float *C, global const float *added, int n, int ldc
     if (column < n) C[at] = added[at];
 }
 
-/* C = ACTIVATION(C + bias): after a product. */
-kernel void gemm_finish(global float *C, global const float *bias, int n, int ldc, long stride_c)
+/* C = finish(parts[0] + parts[1] + ...), in their order: gemm_finish.h. A part has ld floats between rows, stride between the
+ * products of a batch, and the next one lies stride_part behind it; a single one may be C itself. C begins from_c floats into its buffer. */
+kernel void gemm_finish(global const float *parts, global const float *bias, global const float *added, global float *C,
+    int count, int n, int ld, int ldc, long stride, long stride_part, long stride_c, long from_c)
 {
     const int column = get_global_id(0);
-    const size_t at = get_global_id(2) * stride_c + (size_t)get_global_id(1) * ldc + column;
     if (column >= n) return;
-    float v = C[at];
-#if BIAS
-    v += bias[column];
-#endif
-    C[at] = ACTIVATION(v);
+    const size_t from = get_global_id(2) * stride + (size_t)get_global_id(1) * ld + column,
+                 to = from_c + get_global_id(2) * stride_c + (size_t)get_global_id(1) * ldc + column;
+    float sum = 0.0f;
+    for (int part = 0; part < count; part++) sum += parts[part * stride_part + from];
+    C[to] = finish_float(sum, bias ? bias + column : NULL, added ? added + to : NULL);
 }

@@ -6,8 +6,9 @@
  *   FORM 1  gemm_skinny_dot    C [SMALL][n] = A [SMALL][k] B [n][k]^T     ceil(n / columns) tasks
  *   FORM 2  gemm_skinny_rows   C [SMALL][n] = A [SMALL][k] B [k][n]       ceil(n / STRIP) tasks; A comes transposed, as
  *                                                                         [k][SMALL], from gemm_skinny_transpose
- *   FORM 3  gemm_skinny_outer  C [m][n] = A [SMALL][m]^T B [SMALL][n]     ceil(m / rows) tasks */
-#include "vector.h"
+ *   FORM 3  gemm_skinny_outer  C [m][n] = A [SMALL][m]^T B [SMALL][n]     ceil(m / rows) tasks; stream: C is larger
+ *                                                                         than the caches and written around them */
+#include "element.h"
 #include "epilogue.h"
 
 INLINE float finish(float v, global const float *bias, global const float *added, int column, size_t at)
@@ -24,6 +25,7 @@ INLINE float finish(float v, global const float *bias, global const float *added
 #if FORM == 1
 /* Rows of B at a time: ROWS * SMALL accumulators in registers. */
 #define ROWS (SMALL <= 8 ? 3 : 1)
+#define AHEAD 512 /* floats of a row prefetched ahead: the device's own prefetching ends with the page */
 
 TASK void gemm_skinny_dot(global const float *A, global const float *B, global float *C, global const float *bias,
     global const float *added, int n, int k, int lda, int ldb, int ldc, int columns)
@@ -40,7 +42,11 @@ TASK void gemm_skinny_dot(global const float *A, global const float *B, global f
         int at = 0;
         for (; at + V <= k; at += V) {
             VF b[ROWS];
-            UNROLL for (int r = 0; r < ROWS; r++) b[r] = VLOAD(0, row[r] + at);
+            UNROLL for (int r = 0; r < ROWS; r++)
+            {
+                PREFETCH(row[r] + at + AHEAD);
+                b[r] = VLOAD(0, row[r] + at);
+            }
             UNROLL for (int i = 0; i < SMALL; i++)
             {
                 VF a = VLOAD(0, A + (size_t)i * lda + at);
@@ -91,6 +97,7 @@ TASK void gemm_skinny_rows(global const float *transposed, global const float *B
             UNROLL for (int i = 0; i < SMALL; i++) c[i] = LOCAL_LOAD(0, sums + i * STRIP + j);
             UNROLL for (int d = 0; d < DEEP; d++)
             {
+                PREFETCH(b + (size_t)(d + DEEP) * ldb + j);
                 VF v = VLOAD(0, b + (size_t)d * ldb + j);
                 UNROLL for (int i = 0; i < SMALL; i++) c[i] = fma((VF)(a[d * SMALL + i]), v, c[i]);
             }
@@ -116,20 +123,25 @@ TASK void gemm_skinny_rows(global const float *transposed, global const float *B
 #endif
 
 #if FORM == 3
-/* One vector of two rows of C: what finish() does, in vectors. */
+/* One vector of a row of C: what finish() does, in vectors. */
 #define OUTER(row, sum)                                                                                                \
     {                                                                                                                  \
         const size_t to = (size_t)(row)*ldc + j;                                                                       \
         VF v = sum;                                                                                                    \
         if (BIAS) v += VLOAD(0, bias + j);                                                                             \
         if (ACCUMULATE) v += VLOAD(0, added + to);                                                                     \
-        VSTORE(ACTIVATION(v), 0, C + to);                                                                              \
+        if (around)                                                                                                    \
+            STREAM_AS(float, ACTIVATION(v), 0, C + to);                                                                \
+        else                                                                                                           \
+            VSTORE(ACTIVATION(v), 0, C + to);                                                                          \
     }
 
 TASK void gemm_skinny_outer(global const float *A, global const float *B, global float *C, global const float *bias,
-    global const float *added, int m, int n, int lda, int ldb, int ldc, int rows)
+    global const float *added, int m, int n, int lda, int ldb, int ldc, int rows,
+    int stream)
 {
     const int first = get_group_id(0) * rows, end = min(first + rows, m);
+    const bool around = stream && ((uintptr_t)C | (size_t)ldc * sizeof(float)) % sizeof(VF) == 0;
     for (int i = first; i < end; i += 2) { /* two rows share the loads of B */
         const int next = min(i + 1, end - 1);
         VF a0[SMALL], a1[SMALL];

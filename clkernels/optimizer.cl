@@ -4,45 +4,34 @@
  *
  * Arguments: p, g and the states m, v: arenas of n floats, n a multiple of 16. constants: of this step. losses: the sum of
  * the losses and the number of correct samples for each of constants->runs micro-batches: where a loss is not a finite
- * number nothing is updated, so that the host learns of it and the parameters are still those before the step.
- * Launched by train/optimizer.c at the end of a step: CPU class, one task per `floats` floats (a multiple of 16); GPU class, one
- * work-item per 4 neighbouring floats, in groups of 256. */
+ * number nothing is updated, so that the host learns of it and the parameters are still those before the step. Where
+ * losses are scaled, gradients_check has looked at the gradients before. Gradients are multiplied by constants->unscale,
+ * a power of two, and 1 where losses are not scaled.
+ * Launched by train/optimizer.c at the end of a step, as arena.h has it. */
 #include "step.h"
-
-#if TUTTI_GPU
-#undef V
-#define V 4
-#define KERNEL __attribute__((reqd_work_group_size(256, 1, 1))) kernel
-#else
-#define KERNEL TASK
-#endif
-#include "vector.h"
+#include "arena.h"
 #define LOAD(p) VLOAD(0, p)
 #define STORE(p, value) VSTORE(value, 0, p)
+#define AS_VI CONCATENATE(as_int, V)
 
 /* By its bits: a build with finite-math options would fold isfinite() away. */
 static bool update_wanted(global const step_constants *constants, global const float *losses)
 {
-    bool finite = true;
+    bool finite = constants->not_finite == 0;
     for (uint run = 0; run < constants->runs; run++)
         finite = finite && (as_uint(losses[2 * run]) & 0x7f800000u) != 0x7f800000u;
     return finite;
 }
 
-/* The range of this work-item. */
-#define FOR_RANGE(i) \
-    const long end = min((long)(get_global_id(0) + 1) * floats, n); \
-    for (long i = (long)get_global_id(0) * floats; i < end; i += V)
-
 KERNEL void sgd(global float *restrict p, global const float *restrict g, global const step_constants *constants,
     global const float *losses, long n, int floats, float decay)
 {
     if (!update_wanted(constants, losses)) return;
-    const float rate = constants->learning_rate;
+    const float rate = constants->learning_rate, unscale = constants->unscale;
     FOR_RANGE(i)
     {
-        const VF value = LOAD(p + i);
-        STORE(p + i, value - rate * (LOAD(g + i) + decay * value));
+        const VF value = LOAD(p + i), gradient = unscale * LOAD(g + i);
+        STORE(p + i, value - rate * (gradient + decay * value));
     }
 }
 
@@ -51,11 +40,11 @@ KERNEL void sgd_momentum(global float *restrict p, global const float *restrict 
     float momentum, int nesterov)
 {
     if (!update_wanted(constants, losses)) return;
-    const float rate = constants->learning_rate;
+    const float rate = constants->learning_rate, unscale = constants->unscale;
     FOR_RANGE(i)
     {
-        const VF value = LOAD(p + i);
-        const VF gradient = LOAD(g + i) + decay * value;
+        const VF value = LOAD(p + i), raw = unscale * LOAD(g + i);
+        const VF gradient = raw + decay * value;
         const VF velocity = momentum * LOAD(v + i) + gradient;
         STORE(v + i, velocity);
         STORE(p + i, value - rate * (nesterov ? gradient + momentum * velocity : velocity));
@@ -70,11 +59,11 @@ KERNEL void adam(global float *restrict p, global const float *restrict g, globa
     const float rate = constants->learning_rate / constants->bias_correction1;
     const float root = sqrt(constants->bias_correction2);
     const float keep = decoupled ? 1.0f - constants->learning_rate * decay : 1.0f;
-    const float coupled = decoupled ? 0.0f : decay;
+    const float coupled = decoupled ? 0.0f : decay, unscale = constants->unscale;
     FOR_RANGE(i)
     {
-        const VF value = LOAD(p + i);
-        const VF gradient = LOAD(g + i) + coupled * value;
+        const VF value = LOAD(p + i), raw = unscale * LOAD(g + i);
+        const VF gradient = raw + coupled * value;
         const VF first = LOAD(m + i) + (1.0f - beta1) * (gradient - LOAD(m + i));
         const VF second = beta2 * LOAD(v + i) + (1.0f - beta2) * (gradient * gradient);
         STORE(m + i, first);
@@ -95,8 +84,21 @@ KERNEL void running_statistics(global float *restrict p, global const float *res
 {
     if (!update_wanted(constants, losses)) return;
     const statistic_row row = rows[get_group_id(0)];
-    for (long i = (long)get_local_id(0); i < row.count; i += (long)get_local_size(0))
-        p[row.first + i] = (1.0f - row.momentum) * p[row.first + i] + row.momentum * g[row.first + i];
+    const float unscale = constants->unscale;
+    for (long i = (long)get_local_id(0); i < row.count; i += (long)get_local_size(0)) {
+        const float value = unscale * g[row.first + i];
+        p[row.first + i] = (1.0f - row.momentum) * p[row.first + i] + row.momentum * value;
+    }
+}
+
+/* Where losses are scaled: the launches behind it update nothing if some gradient is not finite. Those who find one
+ * write the same, in any order. */
+KERNEL void gradients_check(
+    global const float *restrict g, global step_constants *restrict constants, long n, int floats)
+{
+    VI largest = 0;
+    FOR_RANGE(i) largest = max(largest, AS_VI(LOAD(g + i)) & 0x7fffffff);
+    if (any(largest >= 0x7f800000)) atomic_or((volatile global uint *)&constants->not_finite, 1u);
 }
 
 /* sum += g: the gradients of micro-batches. */

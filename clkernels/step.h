@@ -7,5 +7,7 @@ typedef struct {
     float learning_rate;
     float bias_correction1, bias_correction2;
     uint runs;
-    uint reserved[6];
+    float unscale;
+    uint not_finite;
+    uint reserved[4];
 } step_constants;

@@ -1,13 +1,31 @@
 /* A matrix product's tile on GPU-class devices: a work-group of (BM / TM) * (BN / TN) work-items makes BM x BN results, a
  * work-item TM x TN of them in registers. BK steps of the sum at a time lie in local memory, while those that follow are on
- * their way to registers. TM and TN are multiples of 4. */
+ * their way to registers. TM and TN are multiples of 4.
+ *
+ * MULTIPLY(a_tile, b_tile, A_STRIDE, B_STRIDE)   acc += a^T b for the BK steps in local memory, in arrays of float4; a row
+ *                                                has A_STRIDE or B_STRIDE floats
+ * ROW(i), COLUMN(j)                              where a work-item's i-th row and j-th column lie in the tile
+ * RUN                                            so many columns follow one another
+ * SUBGROUPS                                      what stands before the kernel
+ *
+ * MATRIX: 0 by multiply-adds; else the form of matrix instructions that make it, see matrix_product.h. COMPUTE is what
+ * compute.h says. */
 #define ITEMS ((BM / TM) * (BN / TN))
+#define A_LOADS (BK * BM / ITEMS)
+#define B_LOADS (BK * BN / ITEMS)
+
+#if MATRIX
+#include "matrix_product.h"
+#else
+
+#define RUN 4
 #define ROW_STEP (4 * BM / TM) /* between a work-item's fours of rows, and of columns */
 #define COLUMN_STEP (4 * BN / TN)
+#define ROW(i) ((i) / 4 * ROW_STEP + item / (BN / TN) * 4 + (i) % 4)
+#define COLUMN(j) ((j) / 4 * COLUMN_STEP + item % (BN / TN) * 4 + (j) % 4)
 
-/* acc += a^T b for the BK steps in local memory; a row has A_STRIDE or B_STRIDE floats. */
 #define MULTIPLY(a_tile, b_tile, A_STRIDE, B_STRIDE)                                                                   \
-    _Pragma("unroll 4") for (int step = 0; step < BK; step++)                                                           \
+    _Pragma("unroll 2") for (int step = 0; step < BK; step++)                                                          \
     {                                                                                                                  \
         float a[TM], b[TN];                                                                                            \
         _Pragma("unroll") for (int i = 0; i < TM / 4; i++)                                                             \
@@ -23,10 +41,8 @@
         _Pragma("unroll") for (int i = 0; i < TM; i++)                                                                 \
             _Pragma("unroll") for (int j = 0; j < TN; j++) acc[i][j] += a[i] * b[j];                                   \
     }
+#endif
 
-/* Where a work-item's i-th row and j-th column lie in the tile. */
-#define ROW(i) ((i) / 4 * ROW_STEP + item / (BN / TN) * 4 + (i) % 4)
-#define COLUMN(j) ((j) / 4 * COLUMN_STEP + item % (BN / TN) * 4 + (j) % 4)
-
-#define A_LOADS (BK * BM / ITEMS)
-#define B_LOADS (BK * BN / ITEMS)
+#ifndef SUBGROUPS
+#define SUBGROUPS
+#endif

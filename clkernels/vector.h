@@ -19,6 +19,19 @@ typedef VF VF_unaligned __attribute__((aligned(4)));
 #define LOOP _Pragma("clang loop unroll(disable) vectorize(disable)")
 #define TASK __attribute__((reqd_work_group_size(1, 1, 1))) kernel
 #define INLINE static inline __attribute__((always_inline))
+/* Stays a function. POCL copies a kernel, and what is inlined into it or asks for the numbers of its group, twice, and
+ * compiles all three: so kernels only pass their arguments, and those numbers, to what does the work. */
+#define OUTLINE static __attribute__((noinline))
+
+/* Towards the second-level cache, and sums that will be read and written into the first one. OpenCL's own prefetch()
+ * does nothing on POCL; the cast is needed because C 1.2 has no generic address space. */
+#if defined(__clang__)
+#define PREFETCH(p) __builtin_prefetch((const void *)(uintptr_t)(p), 0, 2)
+#define PREFETCH_SUMS(p) __builtin_prefetch((const void *)(uintptr_t)(p), 1, 3)
+#else
+#define PREFETCH(p)
+#define PREFETCH_SUMS(p)
+#endif
 
 /* The sum of a vector's elements, by halves. */
 INLINE float vector_sum(VF v)

@@ -3,11 +3,12 @@
 #define GRAPH_OPERATION_H
 
 #include "graph/graph.h"
+#include "runtime/compute.h"
 #include "runtime/launch.h"
 
 /* Written by the trainer before each step into the value with ROLE_CONSTANTS; clkernels/step.h has the same struct.
  * Losses multiply each sample's gradient by loss_scale = 1 / (samples of the whole step), so that gradients of replicas
- * and micro-batches only need to be added, whatever their shares are. */
+ * and micro-batches only need to be added, whatever their shares are; times what `unscale` takes back. */
 struct step_constants {
     uint32_t seed_low, seed_high;
     uint32_t step_low, step_high;
@@ -17,7 +18,9 @@ struct step_constants {
     float bias_correction1, bias_correction2; /* Adam: 1 - beta^t */
     uint32_t
         runs; /* micro-batches of this step, each with its own sum of losses: what the optimizer's launch looks at */
-    uint32_t reserved[6];
+    float unscale;       /* what the update multiplies gradients by: --precision fp16 scales losses (loss_scale.h) */
+    uint32_t not_finite; /* 0; a launch in front of the optimizer's sets it where gradients are not finite */
+    uint32_t reserved[4];
 };
 
 /* One node with its values resolved, on one device: what implementations look at. */
@@ -29,7 +32,8 @@ struct problem {
     const struct capabilities *device;
     bool training;
     bool exact; /* --exact: no Winograd */
-    bool bf16;  /* --precision bf16: values may be stored so, see plan/storage.c */
+    /* --precision: what products may round their operands to. Kernels that do not are no worse. */
+    enum compute_type compute;
     bool
         meets; /* --sync-batchnorm: these are not all samples of the batch; statistics are exchanged (launch_meeting) */
 };
@@ -60,6 +64,8 @@ struct implementation {
     /* NULL, or why it does not take this problem: a sentence that names the attribute. Looks at shapes, attributes and
      * the device; not at layouts. */
     const char *(*fits)(const struct problem *problem);
+    /* Of what it takes: NULL, or why the rule passes it over, and only a table or force takes it. May be NULL. */
+    const char *(*passed_over)(const struct problem *problem);
     /* The layouts that it wants, for each input and output that exists. NULL: plain everywhere. `any_layout` instead:
      * every rank-4 value of the node in one and the same layout, either will do (elementwise work). */
     void (*layouts)(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs);
@@ -109,6 +115,9 @@ struct operation {
     double (*bytes)(const struct problem *problem);
     /* In training, each sample's result depends on the others of the batch. */
     bool whole_batch;
+    /* Inputs (bits) that are 0 where made-up numbers try an implementation: what it normalises then stays positive, and
+     * a gate that looks at it open. */
+    unsigned zero_in_trials;
     /* Only moves names about: the output is the input's memory (reshape, flatten). No launches; plain layout. */
     bool alias;
 };

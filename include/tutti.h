@@ -92,7 +92,10 @@ typedef struct tutti_runtime_options {
     const char *cache_folder; /* NULL: TUTTI_CACHE_DIR, else $XDG_CACHE_HOME/tutti, else ~/.cache/tutti; "": no cache */
     size_t memory_limit;      /* bytes of each device's memory that may be used; 0: what the device has */
     int threads;              /* host threads; 0: the number of processors */
-    uint64_t reserved[8];
+    const char *tuning;       /* a table of kernels' choices, as `tutti tune` writes it. NULL: TUTTI_TUNING, else
+                                 $XDG_CONFIG_HOME/tutti/tuning.txt or ~/.config/tutti/tuning.txt where there is one; "off":
+                                 neither it nor what was measured on this machine, the shipped choice alone */
+    uint64_t reserved[7];
 } tutti_runtime_options;
 
 /* Opens the chosen devices. NULL on failure, see tutti_message(NULL).
@@ -273,12 +276,19 @@ typedef enum tutti_loss { TUTTI_CROSS_ENTROPY, TUTTI_MSE, TUTTI_LOSS_NONE } tutt
 typedef enum tutti_sharing { TUTTI_SHARES_AUTO, TUTTI_SHARES_EQUAL } tutti_sharing;
 typedef enum tutti_optimizer { TUTTI_SGD, TUTTI_ADAM, TUTTI_ADAMW } tutti_optimizer;
 
-/* How the numbers between layers are stored while a step runs. All arithmetic is in float with either, and parameters,
- * their gradients, statistics and optimizer states are floats: checkpoints do not depend on it. */
+/* How the numbers between layers are stored while a step runs, and what the operands of matrix products and
+ * convolutions are rounded to before they are multiplied. Sums are floats with all of them, and so are parameters,
+ * their gradients, statistics and optimizer states: checkpoints do not depend on it. */
 typedef enum tutti_precision {
     TUTTI_FP32,
-    TUTTI_BF16 /* activations and their gradients as bfloat16 (8 bits of mantissa) where the kernels at hand can: saves
-                  memory, and time where a network is bound by memory. Elsewhere as TUTTI_FP32 */
+    TUTTI_BF16, /* activations and their gradients as bfloat16 (8 bits of mantissa) where the kernels at hand can: saves
+                  memory, and time where a network is bound by memory; operands on GPU-class devices are rounded to it,
+                  too. Elsewhere as TUTTI_FP32 */
+    TUTTI_TF32, /* operands with 11 bits of mantissa on GPU-class devices. Elsewhere as TUTTI_FP32 */
+    TUTTI_FP16  /* operands as half-precision numbers (11 bits of mantissa, from 6e-8 to 65504) on GPU-class devices.
+                  Elsewhere as TUTTI_FP32. Gradients are scaled so that the small ones are not lost: a step in which
+                  some overflow updates nothing (a warning tells), and the scale is halved; after 2000 good steps in a
+                  row it is doubled */
 } tutti_precision;
 
 /* The processes that train one network together, on one host or several: mpirun has started them ("ranks"), or the
@@ -344,8 +354,9 @@ typedef struct tutti_training {
                               samples (McMahan et al. 2017): less exact, for slow links */
     /* Several devices: batch normalisation's statistics are over the whole batch and not over each device's part of it,
      * forward and backward, so that any division of it trains as one device does, up to rounding. The devices wait for
-     * each other at each such layer. There are no micro-batches then: a batch that does not fit the memory of all
-     * devices together is refused (TUTTI_DEVICE_MEMORY); so are several ranks (TUTTI_INVALID). */
+     * each other at each such layer, those of all ranks (with average_every: of each rank, whose steps are its own).
+     * There are no micro-batches then: a batch, or a rank's part, that does not fit the memory of its devices together
+     * is refused (TUTTI_DEVICE_MEMORY). */
     bool sync_batchnorm;
     /* Several devices: in every step, before anything is updated, each device's parameters are compared with the master
      * copy by a checksum. A device where they differ by a bit is lost like one that fails, and the step done again. */
@@ -361,6 +372,37 @@ typedef struct tutti_training {
 TUTTI_API tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const tutti_training *training);
 TUTTI_API void tutti_trainer_free(tutti_trainer *trainer);
 
+/* Finding the fastest kernels of a network on a device, one candidate at a time: a caller that fears kernels which hang
+ * or crash does it in a process of its own (`tutti tune` does). Nothing is kept; see docs/tuning.md for the file. */
+typedef struct tutti_tuner tutti_tuner;
+typedef struct tutti_candidate {
+    const char *problem; /* its name in tuning tables; candidates of one problem follow each other */
+    const char *layer;   /* the first that has it */
+    const char *kernel;
+    const char *refusal; /* why it cannot be tried; NULL: it can */
+    int uses;            /* in how many places of the network */
+    bool present;        /* it is what would be chosen now: the first of its problem */
+    uint64_t reserved[4];
+} tutti_candidate;
+typedef struct tutti_trial {
+    double least, median;                 /* seconds */
+    double present_least, present_median; /* of the present choice, in turns with it */
+    double noise;                         /* share of its time by which the present choice differs from itself */
+    double gain;                          /* share of it that the candidate saves, by the worse of the two measures */
+} tutti_trial;
+/* training: loss, batch, exact and precision are looked at. device: position among the opened ones. NULL on failure.
+ * The network must outlive it. */
+TUTTI_API tutti_tuner *tutti_tuner_new(
+    tutti_network *network, tutti_tensor output, const tutti_training *training, int device);
+/* TUTTI_INVALID past the last one. Its texts live as long as the tuner. */
+TUTTI_API tutti_status tutti_tuner_candidate(const tutti_tuner *tuner, int index, tutti_candidate *candidate);
+/* Has the plain kernel compute the candidate's problem: tutti_tuner_try() then compares with it. Slow. */
+TUTTI_API tutti_status tutti_tuner_refer(tutti_tuner *tuner, int index);
+/* TUTTI_WRONG_RESULT where it computes something else than the plain kernel; else times it in turns with the present
+ * choice. To be taken where gain is larger than noise. */
+TUTTI_API tutti_status tutti_tuner_try(tutti_tuner *tuner, int index, tutti_trial *trial);
+TUTTI_API void tutti_tuner_free(tutti_tuner *tuner);
+
 typedef struct tutti_metrics {
     double loss;     /* mean over the samples */
     double accuracy; /* share of correct classes, 0 to 1; NaN for losses without classes */
@@ -368,9 +410,15 @@ typedef struct tutti_metrics {
 } tutti_metrics;
 
 /* One step on `samples` samples (at most the training's batch): inputs [samples][shape of a sample], targets as the
- * loss wants them. TUTTI_NOT_FINITE where the loss is NaN or infinite: then nothing was updated. */
+ * loss wants them. TUTTI_NOT_FINITE where the loss is NaN or infinite: then nothing was updated. With TUTTI_FP16,
+ * TUTTI_OK too may mean that. */
 TUTTI_API tutti_status tutti_train_step(
     tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, tutti_metrics *metrics);
+/* Before a step: the samples of the step behind it. Devices with memory of their own fetch them while they compute that
+ * one, if both have as many samples; other devices do nothing. The arrays stay as they are until their own step is
+ * done, or another one in its place. */
+TUTTI_API tutti_status tutti_train_prefetch(
+    tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples);
 /* Loss and accuracy in inference mode, any number of samples. */
 TUTTI_API tutti_status tutti_evaluate(
     tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, tutti_metrics *metrics);
@@ -461,11 +509,15 @@ typedef struct tutti_device_times {
     int64_t steps;
     double step_s;
     double compute_s;         /* from its first command to its last, transfers left out */
-    double transfer_s;        /* samples and parameters to the device, gradients from it, as its driver measures them */
+    double transfer_s;        /* samples and parameters to the device, gradients from it, as its driver measures them,
+                                 but for those beside which it computes */
     double idle_s;            /* waiting for other devices and for the host's part of the exchange */
     double with_s, without_s; /* of a device that automatic shares leave out: one step with it, and without; else 0 */
     bool automatic, settled;  /* shares are by speed; no other division is being tried or prepared */
-    uint64_t reserved[8];
+    /* Copied to the device and from it, and how long that took; how much of it while the device computed. Memory that
+     * host and device share is not copied. */
+    double sent_bytes, sent_s, received_bytes, received_s, sent_beside_s, received_beside_s;
+    uint64_t reserved[2];
 } tutti_device_times;
 TUTTI_API tutti_status tutti_report_times(const tutti_trainer *trainer, int position, tutti_device_times *times);
 /* Text on the plan that a device trains with (or infers with, if the loss is NONE): for each node the implementation

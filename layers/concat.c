@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "graph/network.h"
 #include "layers/elementwise.h"
+#include "layers/epilogue.h"
 #include "layers/layers.h"
 
 static tutti_status infer_concat(const struct graph *graph, struct node *node, struct value *outputs)
@@ -85,6 +86,45 @@ static int64_t row_width(const struct value *value, int axis)
     int64_t width = 1;
     for (int i = axis; i < value->shape.rank; i++) width *= value->shape.sizes[i];
     return width;
+}
+
+/* rows x width floats from one array of rows to another (rows.cl), with the node's epilogue. Positions in floats. */
+struct row_copy {
+    int64_t rows, width;
+    int64_t in_first, in_stride, out_first, out_stride;
+};
+
+static void rows_emit(struct launch_list *list, const struct row_copy *copy, const struct epilogue *epilogue, cl_mem in,
+    cl_mem add, cl_mem out)
+{
+    char options[EPILOGUE_OPTIONS];
+    const struct capabilities *device = &list->device->can;
+    struct launch *launch =
+        launch_add(list, "rows", "copy_rows", "%s", epilogue_options(epilogue, options, sizeof options));
+    launch_buffer(launch, in);
+    if (epilogue->add != NO_VALUE) launch_buffer(launch, add);
+    launch_buffer(launch, out);
+    launch_long(launch, copy->rows);
+    launch_long(launch, copy->width);
+    launch_long(launch, copy->in_first);
+    launch_long(launch, copy->in_stride);
+    launch_long(launch, copy->out_first);
+    launch_long(launch, copy->out_stride);
+    size_t rows = (size_t)(copy->rows < 4096 ? copy->rows : 4096);
+    if (device->class == DEVICE_CPU) {
+        /* Tasks over pieces of rows where these are long, else over rows. */
+        int64_t whole = copy->rows * copy->width, chunk = elementwise_task_floats(device, whole);
+        if (chunk > copy->width) chunk = copy->width;
+        int64_t rows_of_task = elementwise_task_floats(device, whole) / chunk;
+        launch_long(launch, chunk);
+        launch_tasks(launch, (size_t)divide_up(copy->width, chunk), (size_t)divide_up(copy->rows, rows_of_task), 1);
+    } else {
+        size_t group = group_size(device, 64);
+        launch_long(launch, 1);
+        launch_grid(launch, 2, size_round_up((size_t)copy->width, group), rows, 1, group, 1, 1);
+    }
+    double floats = (double)copy->rows * (double)copy->width;
+    launch_work(launch, 0, floats * (epilogue->add != NO_VALUE ? 12 : 8));
 }
 
 static void emit_concat(const struct problem *problem, const struct operands *operands, struct launch_list *list)

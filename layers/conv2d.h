@@ -32,9 +32,17 @@ double conv2d_bytes(const struct problem *problem);
 extern const struct implementation conv2d_plain_forward, conv2d_plain_data_gradient, conv2d_plain_weight_gradient;
 extern const struct implementation conv2d_grouped_forward, conv2d_grouped_data_gradient, conv2d_grouped_weight_gradient;
 extern const struct implementation conv2d_implicit_gemm_forward, conv2d_implicit_gemm_data_gradient,
-    conv2d_implicit_gemm_weight_gradient;
+    conv2d_implicit_gemm_weight_gradient, conv2d_implicit_gemm_matrix_forward,
+    conv2d_implicit_gemm_matrix_data_gradient, conv2d_implicit_gemm_matrix_weight_gradient;
+extern const struct implementation conv2d_winograd_4x4_forward, conv2d_winograd_4x4_data_gradient,
+    conv2d_winograd_4x4_weight_gradient, conv2d_winograd_2x2_forward, conv2d_winograd_2x2_data_gradient,
+    conv2d_winograd_2x2_weight_gradient;
 extern const struct implementation conv2d_depthwise_gpu_forward, conv2d_depthwise_gpu_data_gradient,
     conv2d_depthwise_gpu_weight_gradient;
+
+/* Why Winograd's algorithm cannot or should not do it, on any device; NULL: it can, if the kernel's size is one of its
+ * own. */
+const char *conv2d_winograd_refusal(const struct problem *problem);
 
 /* dw = the sum of `splits` arrays of dw's size in the workspace (+ add), in their order: what the last two share. */
 void conv2d_sum_parts(

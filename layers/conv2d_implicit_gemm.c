@@ -3,38 +3,8 @@
 #include "layers/conv2d.h"
 #include "layers/epilogue.h"
 #include "layers/layers.h"
-
-/* A work-group's results and steps, and a work-item's part of them; see clkernels/conv2d_implicit_gemm.cl. */
-struct tile {
-    int64_t bm, bn, bk, tm, tn;
-};
-
-/* From large to small: large ones reuse more of what they load, small ones keep all units of the device busy. */
-static const struct tile tiles[] = {
-    { 128, 128, 8, 8, 8 },
-    { 64, 128, 8, 4, 8 },
-    { 64, 64, 16, 4, 4 },
-    { 32, 64, 16, 4, 4 },
-    { 32, 32, 16, 4, 4 },
-    { 16, 32, 16, 4, 4 },
-};
-enum { TILES = sizeof tiles / sizeof *tiles };
-
-static int64_t items(const struct tile *tile)
-{
-    return tile->bm / tile->tm * (tile->bn / tile->tn);
-}
-
-/* Rows are padded by four floats in the weight gradient. */
-static size_t local_bytes(const struct tile *tile)
-{
-    return (size_t)(tile->bk * (tile->bm + tile->bn + 8)) * sizeof(float);
-}
-
-static bool tile_fits(const struct tile *tile, const struct capabilities *can)
-{
-    return (size_t)items(tile) <= can->group_max && local_bytes(tile) <= can->local_bytes;
-}
+#include "runtime/gemm.h"
+#include "runtime/tile.h"
 
 static bool is_gradient(const struct problem *problem)
 {
@@ -54,22 +24,41 @@ struct image {
     int64_t csp, crp; /* padded channels in the packed weights */
 };
 
-/* The largest tile that leaves no unit idle and wastes no more than half of its rows. */
-static struct tile choose_tile(const struct capabilities *can, int64_t rows, int64_t columns, int64_t others)
+/* Those that a product may be made of, from large to small. */
+static int list_tiles(const struct problem *problem, enum matrix_form form, const struct tile *list[TILES])
 {
-    for (int i = 0; i < TILES; i++) {
-        const struct tile *tile = &tiles[i];
-        if (!tile_fits(tile, can) || i == TILES - 1) continue;
-        int64_t groups = divide_up(rows, tile->bm) * divide_up(columns, tile->bn) * others;
-        bool wide = rows > tile->bm / 2 && columns > tile->bn / 2;
-        if (wide && groups >= 2 * can->units) return *tile;
-    }
-    for (int i = 2; i < TILES; i++) /* too little work for all units: small tiles, no wasted rows */
-        if (tile_fits(&tiles[i], can) && rows > tiles[i].bm / 2) return tiles[i];
-    return tiles[TILES - 1];
+    const struct capabilities *can = problem->device;
+    const int all = tile_list(form, problem->compute, list), most = form ? all : TILES_SQUARE;
+    int count = 0;
+    for (int i = 0; i < most; i++)
+        if (tile_fits(list[i], 1, can)) list[count++] = list[i];
+    return count;
 }
 
-static struct image image_of(const struct problem *problem)
+/* The largest tile that leaves no unit idle and wastes no more than half of its rows. */
+static struct tile choose_tile(
+    const struct problem *problem, enum matrix_form form, int64_t rows, int64_t columns, int64_t others)
+{
+    const struct tile *list[TILES];
+    const int count = list_tiles(problem, form, list);
+    for (int i = 0; i < count - 1; i++) {
+        const struct tile *tile = list[i];
+        int64_t groups = divide_up(rows, tile->bm) * divide_up(columns, tile->bn) * others;
+        bool wide = rows > tile->bm / 2 && columns > tile->bn / 2;
+        if (wide && groups >= 2 * problem->device->units) return *tile;
+    }
+    for (int i = 0; i < count; i++) /* too little work for all units: small tiles, no wasted rows */
+        if (list[i]->bm <= 64 && list[i]->bn <= 64 && rows > list[i]->bm / 2) return *list[i];
+    return *list[count - 1];
+}
+
+static struct tile smallest(const struct problem *problem, enum matrix_form form)
+{
+    const struct tile *list[TILES];
+    return *list[list_tiles(problem, form, list) - 1];
+}
+
+static struct image image_of(const struct problem *problem, enum matrix_form form)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
     struct image m = { .z = z, .classes = 1 };
@@ -81,7 +70,7 @@ static struct image image_of(const struct problem *problem)
         m.cs = z.c_group, m.cr = z.k_group, m.sh = z.h, m.sw = z.w, m.rh = z.oh, m.rw = z.ow;
         m.pixels = z.n * z.oh * z.ow;
     }
-    m.tile = choose_tile(problem->device, m.cr, m.pixels, z.groups * m.classes);
+    m.tile = choose_tile(problem, form, m.cr, m.pixels, z.groups * m.classes);
     m.flat = !is_gradient(problem) && m.cs < m.tile.bk;
     m.csp = size_round_up((size_t)(m.flat ? m.cs * z.r * z.s : m.cs), (size_t)m.tile.bk);
     m.crp = size_round_up((size_t)m.cr, (size_t)m.tile.bm);
@@ -93,11 +82,12 @@ static int64_t packed_count(const struct image *m)
     return m->z.groups * (m->flat ? 1 : m->z.r * m->z.s) * m->csp * m->crp;
 }
 
-static const char *fits(const struct problem *problem)
+static const char *fits(const struct problem *problem, enum matrix_form form)
 {
     const struct capabilities *can = problem->device;
+    const struct tile *list[TILES];
     if (can->class != DEVICE_GPU) return "it is for GPU-class devices";
-    if (!tile_fits(&tiles[TILES - 1], can)) return "the device's work-groups or local memory are too small";
+    if (list_tiles(problem, form, list) == 0) return "the device's work-groups or local memory are too small";
     struct conv2d_sizes z = conv2d_sizes_of(problem);
     const int64_t most = INT32_MAX / 2;
     if (z.c * z.h > most / z.w || z.k * z.oh > most / z.ow) return "an image has more numbers than an int counts";
@@ -111,15 +101,16 @@ static unsigned image_epilogues(const struct problem *problem)
     return is_gradient(problem) ? EPILOGUE_ADD : EPILOGUE_ADD | EPILOGUE_ACTIVATION;
 }
 
-static size_t image_prepared(const struct problem *problem)
+static size_t image_prepared(const struct problem *problem, enum matrix_form form)
 {
-    struct image m = image_of(problem);
+    struct image m = image_of(problem, form);
     return (size_t)packed_count(&m) * sizeof(float);
 }
 
-static void emit_pack(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+static void emit_pack(
+    const struct problem *problem, enum matrix_form form, const struct operands *operands, struct launch_list *list)
 {
-    struct image m = image_of(problem);
+    struct image m = image_of(problem, form);
     struct launch *launch = launch_add(list, "conv2d_pack_gpu", "pack", "%s", "");
     int64_t count = packed_count(&m),
             all[] = { count, m.z.r * m.z.s, m.cs, m.cr, m.csp, m.crp, is_gradient(problem), m.flat };
@@ -131,18 +122,18 @@ static void emit_pack(const struct problem *problem, const struct operands *oper
     launch_work(launch, 0, 8.0 * (double)count);
 }
 
-static void emit_image(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+static void emit_image(
+    const struct problem *problem, enum matrix_form form, const struct operands *operands, struct launch_list *list)
 {
-    struct image m = image_of(problem);
+    struct image m = image_of(problem, form);
     const struct conv2d_sizes *z = &m.z;
     char activation[EPILOGUE_OPTIONS];
     const bool bias = !is_gradient(problem) && operands->inputs[2];
     const struct tile *t = &m.tile;
     struct launch *launch = launch_add(list, "conv2d_implicit_gemm", "image",
-        "-DBM=%d -DBN=%d -DBK=%d -DTM=%d -DTN=%d -DGRADIENT=%d -DFLAT=%d -DFLAT_CHANNELS=%d -DFLAT_WIDTH=%d %s",
-        (int)t->bm, (int)t->bn, (int)t->bk, (int)t->tm, (int)t->tn, is_gradient(problem), m.flat,
-        m.flat ? (int)m.cs : 1, m.flat ? (int)m.z.s : 1,
-        activation_options(&problem->node->epilogue, activation, sizeof activation));
+        TILE_OPTIONS " -DGRADIENT=%d -DFLAT=%d -DFLAT_CHANNELS=%d -DFLAT_WIDTH=%d %s",
+        TILE_VALUES(t, form, problem->compute), is_gradient(problem), m.flat, m.flat ? (int)m.cs : 1,
+        m.flat ? (int)m.z.s : 1, activation_options(&problem->node->epilogue, activation, sizeof activation));
     const int64_t all[] = { z->n, z->groups, m.cs, m.cr, m.csp, m.crp, m.sh, m.sw, m.rh, m.rw, z->r, z->s, z->stride_h,
         z->stride_w, z->padding_h, z->padding_w, z->dilation_h, z->dilation_w };
     launch_buffer(launch, operands->inputs[0]);
@@ -151,7 +142,7 @@ static void emit_image(const struct problem *problem, const struct operands *ope
     launch_buffer(launch, operands->add);
     launch_buffer(launch, operands->outputs[0]);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
-    size_t group = (size_t)items(&m.tile);
+    size_t group = (size_t)tile_items(&m.tile);
     launch_grid(launch, 3, (size_t)divide_up(m.pixels, m.tile.bn) * group, (size_t)divide_up(m.cr, m.tile.bm),
         (size_t)(z->groups * m.classes), group, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
@@ -168,16 +159,16 @@ struct weights {
 
 /* Few results and a long sum: as many parts of it as keep the units busy, each worth its own pass over the partial
  * sums. */
-static struct weights weights_of(const struct problem *problem)
+static struct weights weights_of(const struct problem *problem, enum matrix_form form)
 {
     struct weights m = { .z = conv2d_sizes_of(problem) };
     const struct conv2d_sizes *z = &m.z;
     int64_t pixels = z->n * z->oh * z->ow;
     m.columns = z->c_group * z->r * z->s;
     int64_t parts_possible = divide_up(pixels, 256);
-    m.tile = choose_tile(problem->device, z->k_group, m.columns, z->groups * parts_possible);
+    m.tile = choose_tile(problem, form, z->k_group, m.columns, z->groups * parts_possible);
     m.tile.bk = 16;
-    if (local_bytes(&m.tile) > problem->device->local_bytes) m.tile = tiles[TILES - 1];
+    if (tile_local_bytes(&m.tile, 1) > problem->device->local_bytes) m.tile = smallest(problem, form);
     int64_t groups = divide_up(z->k_group, m.tile.bm) * divide_up(m.columns, m.tile.bn) * z->groups;
     int64_t splits = divide_up(4 * problem->device->units, groups),
             room = (int64_t)(problem->device->allocation_max / 4);
@@ -190,9 +181,9 @@ static struct weights weights_of(const struct problem *problem)
     return m;
 }
 
-static size_t weights_workspace(const struct problem *problem)
+static size_t weights_workspace(const struct problem *problem, enum matrix_form form)
 {
-    struct weights m = weights_of(problem);
+    struct weights m = weights_of(problem, form);
     return m.splits > 1 ? (size_t)(m.splits * m.z.k * m.columns) * sizeof(float) : 0;
 }
 
@@ -205,27 +196,22 @@ static unsigned weights_epilogues(const struct problem *problem)
 void conv2d_sum_parts(
     const struct problem *problem, const struct operands *operands, int64_t splits, struct launch_list *list)
 {
-    char epilogue[128];
-    struct launch *launch = launch_add(list, "conv2d_sum_gpu", "sum_parts", "%s",
-        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
-    int64_t count = value_elements(problem->outputs[0]);
-    launch_buffer(launch, operands->workspace);
-    launch_buffer(launch, operands->add);
-    launch_buffer(launch, operands->outputs[0]);
-    launch_int(launch, count);
-    launch_int(launch, splits);
-    size_t group = problem->device->group_max < 128 ? problem->device->group_max : 128;
-    launch_grid(launch, 1, size_round_up((size_t)count, group), 1, 1, group, 1, 1);
-    launch_work(launch, (double)(splits * count), 4.0 * (double)((splits + 1) * count));
+    const int64_t count = value_elements(problem->outputs[0]);
+    const struct gemm whole = {
+        .m = 1, .n = count, .batch = 1, .ldc = count, .accumulate = operands->add != NULL, .add = operands->add
+    };
+    const struct gemm_sums parts = { .buffer = operands->workspace, .parts = splits, .stride_part = count };
+    gemm_emit_finish(&whole, &parts, operands->outputs[0], NULL, list);
 }
 
-static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+static void emit_weights(
+    const struct problem *problem, enum matrix_form form, const struct operands *operands, struct launch_list *list)
 {
-    struct weights m = weights_of(problem);
+    struct weights m = weights_of(problem, form);
     const struct conv2d_sizes *z = &m.z;
     const struct tile *t = &m.tile;
-    struct launch *launch = launch_add(list, "conv2d_implicit_gemm_weights", "weight_gradient",
-        "-DBM=%d -DBN=%d -DBK=%d -DTM=%d -DTN=%d", (int)t->bm, (int)t->bn, (int)t->bk, (int)t->tm, (int)t->tn);
+    struct launch *launch = launch_add(
+        list, "conv2d_implicit_gemm_weights", "weight_gradient", TILE_OPTIONS, TILE_VALUES(t, form, problem->compute));
     const int64_t all[] = { z->n, z->groups, z->c_group, z->k_group, z->h, z->w, z->oh, z->ow, z->r, z->s, z->stride_h,
         z->stride_w, z->padding_h, z->padding_w, z->dilation_h, z->dilation_w, m.splits, m.pixels_of_split };
     launch_buffer(launch, operands->inputs[0]);
@@ -233,7 +219,7 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     launch_buffer(launch, operands->add);
     launch_buffer(launch, m.splits > 1 ? operands->workspace : operands->outputs[0]);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
-    size_t group = (size_t)items(t);
+    size_t group = (size_t)tile_items(t);
     launch_grid(launch, 3, (size_t)divide_up(m.columns, t->bn) * group, (size_t)divide_up(z->k_group, t->bm),
         (size_t)(z->groups * m.splits), group, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
@@ -242,26 +228,56 @@ static void emit_weights(const struct problem *problem, const struct operands *o
 
 /* -------------------------------------------------------------------------------------------------- tables ---- */
 
-const struct implementation conv2d_implicit_gemm_forward = {
-    .name = "implicit_gemm",
-    .fits = fits,
-    .epilogues = image_epilogues,
-    .prepared = image_prepared,
-    .emit_prepare = emit_pack,
-    .emit = emit_image,
-};
-const struct implementation conv2d_implicit_gemm_data_gradient = {
-    .name = "implicit_gemm",
-    .fits = fits,
-    .epilogues = image_epilogues,
-    .prepared = image_prepared,
-    .emit_prepare = emit_pack,
-    .emit = emit_image,
-};
-const struct implementation conv2d_implicit_gemm_weight_gradient = {
-    .name = "implicit_gemm",
-    .fits = fits,
-    .epilogues = weights_epilogues,
-    .workspace = weights_workspace,
-    .emit = emit_weights,
-};
+static enum matrix_form form_of(const struct problem *problem)
+{
+    return problem->device->matrix[problem->compute].form;
+}
+
+static const char *fits_plain(const struct problem *problem)
+{
+    return fits(problem, MATRIX_NONE);
+}
+
+static const char *fits_matrix(const struct problem *problem)
+{
+    return form_of(problem) ? fits(problem, form_of(problem)) : tile_matrix_refusal(problem->compute, problem->device);
+}
+
+/* The same three by multiply-adds and by matrix instructions. */
+#define FORM(label, called, form)                                                                 \
+    static size_t image_prepared_##label(const struct problem *problem)                           \
+    {                                                                                             \
+        return image_prepared(problem, form);                                                     \
+    }                                                                                             \
+    static void emit_pack_##label(                                                                \
+        const struct problem *problem, const struct operands *operands, struct launch_list *list) \
+    {                                                                                             \
+        emit_pack(problem, form, operands, list);                                                 \
+    }                                                                                             \
+    static void emit_image_##label(                                                               \
+        const struct problem *problem, const struct operands *operands, struct launch_list *list) \
+    {                                                                                             \
+        emit_image(problem, form, operands, list);                                                \
+    }                                                                                             \
+    static size_t weights_workspace_##label(const struct problem *problem)                        \
+    {                                                                                             \
+        return weights_workspace(problem, form);                                                  \
+    }                                                                                             \
+    static void emit_weights_##label(                                                             \
+        const struct problem *problem, const struct operands *operands, struct launch_list *list) \
+    {                                                                                             \
+        emit_weights(problem, form, operands, list);                                              \
+    }                                                                                             \
+    const struct implementation conv2d_##called##_forward = { IMAGE(label, #called) },            \
+                                conv2d_##called##_data_gradient = { IMAGE(label, #called) },      \
+                                conv2d_##called##_weight_gradient = { .name = #called,            \
+                                    .fits = fits_##label,                                         \
+                                    .epilogues = weights_epilogues,                               \
+                                    .workspace = weights_workspace_##label,                       \
+                                    .emit = emit_weights_##label };
+#define IMAGE(label, text)                                                                                \
+    .name = text, .fits = fits_##label, .epilogues = image_epilogues, .prepared = image_prepared_##label, \
+    .emit_prepare = emit_pack_##label, .emit = emit_image_##label
+
+FORM(plain, implicit_gemm, MATRIX_NONE)
+FORM(matrix, implicit_gemm_matrix, form_of(problem))

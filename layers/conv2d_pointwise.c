@@ -7,6 +7,8 @@
 enum { UNROLL = 2 };
 /* Packed weights that stay in the first-level cache beside what else is read meanwhile. */
 #define WEIGHTS_BYTES (32 << 10)
+/* The same of the second-level cache. */
+#define CACHED_WEIGHTS_BYTES (1 << 20)
 
 static const char *fits(const struct problem *problem)
 {
@@ -157,6 +159,16 @@ static void launch_planes(struct launch *launch, const struct plan *p)
     launch_int(launch, result[1]);
 }
 
+/* Vectors of the weights that come next to be prefetched with each block of channels: evenly by all tiles of a task,
+ * but not in bursts. None where all weights together stay in a core's second-level cache from one task to the next. */
+static int64_t following(const struct problem *problem, const struct plan *p)
+{
+    const int64_t vectors = p->packing.vectors * problem->device->vector_width;
+    const int64_t each = divide_up(vectors * p->group_count, p->groups_max);
+    if (p->packing.panels * vectors * p->packing.padded * (int64_t)sizeof(float) <= CACHED_WEIGHTS_BYTES) return 0;
+    return each < 8 ? each : 8;
+}
+
 static int64_t statistics_parts(const struct problem *problem)
 {
     struct plan p = plan_of(problem);
@@ -199,6 +211,7 @@ static void emit_product(const struct problem *problem, const struct operands *o
     launch_int(launch, p.z.w);
     launch_int(launch, p.depth);
     launch_int(launch, ahead < 8 ? ahead : 8);
+    launch_int(launch, following(problem, &p));
     launch_int(launch, !operands->add && result_bytes > CONV2D_STREAM_BYTES / 2);
     launch_local(launch, p.sums ? p.sums : sizeof(float));
     conv2d_statistics_arguments(launch, problem, operands);

@@ -1,12 +1,15 @@
 /* conv2d, Winograd F(4x4, 3x3) and F(2x2, 5x5), with stride 1 on CPU-class devices. Kernels:
  * clkernels/conv2d_winograd_cpu.cl (forward and data gradient), conv2d_winograd_deep_cpu.cl (the same with many
- * channels), conv2d_winograd_prepare_cpu.cl (what both begin with), conv2d_winograd_weights_cpu.cl. */
+ * channels), conv2d_winograd_prepare_cpu.cl (what both begin with), conv2d_winograd_weights_cpu.cl (weight gradient),
+ * conv2d_winograd_weights_deep_cpu.cl (the same with many channels). */
 #include "base/memory.h"
 #include "layers/conv2d_cpu.h"
 #include "layers/layers.h"
 
-/* Scratch and tiles of a task, the transformed weights up to which they are kept in memory, those that a core's cache
- * holds, and what transforming a kernel's weights costs, in products. */
+/* DEEP_...: of weight gradients whose tiles are all transformed once: tiles at a time, tasks that would else transform
+ * the same ones, the least tiles for which the sums in memory pay, and the most memory. The others: scratch and tiles
+ * of a task, the transformed weights up to which they are kept in memory, those that a core's cache holds, and what
+ * transforming a kernel's weights costs, in products. */
 enum {
     FUSED_BYTES = 720 << 10,
     FUSED_TILES = 28,
@@ -15,7 +18,11 @@ enum {
     TRANSFORM_PRODUCTS = 1000,
     WEIGHTS_BYTES = 1 << 20,
     UNROLL = 4,
-    SLICE = 64
+    SLICE = 64,
+    DEEP_TILES = 196,
+    DEEP_REPEATS = 8,
+    DEEP_LEAST = 100,
+    DEEP_BYTES = 100 << 20
 };
 
 /* M of F(M x M, R x R): results of a tile, which has 6x6 sources. */
@@ -32,15 +39,22 @@ static double product_flops(const struct problem *problem)
     return conv2d_flops(problem) * 36 / (double)(side * side * z.r * z.s);
 }
 
-static const char *fits(const struct problem *problem)
+const char *conv2d_winograd_refusal(const struct problem *problem)
 {
-    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
     if (problem->exact) return "exact arithmetic is asked for, and it rounds about ten times more than the plain sum";
-    if (z.r != z.s || (z.r != 3 && z.r != 5)) return "the kernel is neither 3x3 nor 5x5";
     if (z.stride_h != 1 || z.stride_w != 1) return "stride is not 1";
     if (z.dilation_h != 1 || z.dilation_w != 1) return "dilation is not 1";
     if (z.padding_h >= z.r || z.padding_w >= z.r) return "padding is as wide as the kernel";
-    if (z.groups != 1) return "groups is not 1";
+    return z.groups != 1 ? "groups is not 1" : NULL;
+}
+
+static const char *fits(const struct problem *problem)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    if (z.r != z.s || (z.r != 3 && z.r != 5)) return "the kernel is neither 3x3 nor 5x5";
+    const char *refusal = conv2d_winograd_refusal(problem);
+    if (refusal) return refusal;
     if (z.c < 16 || z.k < 16) return "there are fewer than 16 channels: its transforms would cost more than they save";
     int64_t side = tile_side(&z), rows = divide_up(z.oh, side), columns = divide_up(z.ow, side);
     if (rows * side * columns * side > 3 * z.oh * z.ow)
@@ -301,8 +315,8 @@ static void emit_fused(
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
 
-static void emit_deep(
-    const struct problem *problem, const struct operands *operands, struct launch_list *list, const struct plan *p)
+/* All sources transformed once, into the workspace. */
+static void emit_input(const struct operands *operands, struct launch_list *list, const struct plan *p)
 {
     struct launch *launch = add_preparation(list, p, "winograd_input", false, false);
     launch_buffer(launch, operands->inputs[0]);
@@ -313,8 +327,13 @@ static void emit_deep(
     launch_int(launch, p->slice);
     launch_tasks(launch, (size_t)p->channels.source_blocks, (size_t)p->chunks, 1);
     launch_work(launch, 0, 4.0 * (double)p->transformed * (1 + (double)(p->side * p->side) / 36));
+}
 
-    launch = add_product(problem, operands, list, p, "winograd_deep");
+static void emit_deep(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list, const struct plan *p)
+{
+    emit_input(operands, list, p);
+    struct launch *launch = add_product(problem, operands, list, p, "winograd_deep");
     launch_buffer(launch, operands->workspace);
     launch_long(launch, (int64_t)p->transformed_from);
     launch_buffer(launch, operands->inputs[1]);
@@ -358,6 +377,10 @@ struct weights_plan {
     int64_t c_tasks, k_tasks, tasks; /* tasks: that are launched */
     struct conv2d_scratch scratch;
     size_t parts_from; /* floats into the workspace */
+    bool deep;         /* all tiles are transformed once; then: */
+    int64_t c_blocks, chunks, panels, panels_max;
+    size_t gradients_from, products_from; /* floats into the workspace, which begins with the sources */
+    size_t deep_bytes;
 };
 
 static size_t weights_scratch(const struct problem *problem, const struct weights_plan *p)
@@ -388,6 +411,27 @@ static void choose_block(const struct problem *problem, struct weights_plan *p)
     p->k_tasks = divide_up(k_blocks, p->task_k);
 }
 
+/* Transformed once where each block of tiles would be transformed for at least so many tasks, unless that takes too
+ * much memory. Then tiles at a time: as many as the first-level cache holds of NV blocks of gradients. */
+static void plan_weights_deep(const struct problem *problem, struct weights_plan *p)
+{
+    int64_t v = problem->device->vector_width, k_blocks = divide_up(p->z.k, v);
+    p->c_blocks = divide_up(p->z.c, v);
+    p->panels = divide_up(k_blocks, p->vectors);
+    p->chunks = divide_up(p->tiles, DEEP_TILES);
+    int64_t T = divide_up(p->tiles, p->chunks);
+    size_t block = (size_t)(p->chunks * 36 * (T + 1) * v),
+           sums = (size_t)(p->panels * p->c_blocks * v * p->vectors + 1);
+    p->gradients_from = block * (size_t)p->c_blocks;
+    p->products_from = p->gradients_from + block * (size_t)(p->panels * p->vectors);
+    p->deep_bytes = (p->products_from + 36 * sums * (size_t)v) * sizeof(float);
+    p->deep = p->c_tasks + p->k_tasks >= DEEP_REPEATS && p->tiles >= DEEP_LEAST && p->deep_bytes <= DEEP_BYTES;
+    if (!p->deep) return;
+    p->T = T;
+    int64_t ranges = divide_up(32 * (int64_t)problem->device->units, 36);
+    p->panels_max = divide_up(p->panels, ranges);
+}
+
 static struct weights_plan weights_of(const struct problem *problem)
 {
     struct weights_plan p = { .z = conv2d_sizes_of(problem) };
@@ -396,6 +440,8 @@ static struct weights_plan weights_of(const struct problem *problem)
     p.columns = divide_up(p.z.ow, side);
     p.tiles = p.z.n * p.rows * p.columns;
     choose_block(problem, &p);
+    plan_weights_deep(problem, &p);
+    if (p.deep) return p;
     int64_t wanted = divide_up(conv2d_tasks_wanted(problem, product_flops(problem)), p.c_tasks * p.k_tasks);
     int64_t most = p.tiles / (4 * p.T);
     p.splits = wanted < most ? wanted : most;
@@ -411,16 +457,90 @@ static struct weights_plan weights_of(const struct problem *problem)
 static size_t weights_workspace(const struct problem *problem)
 {
     struct weights_plan p = weights_of(problem);
+    if (p.deep) return p.deep_bytes;
     return p.parts_from * sizeof(float) + (p.splits > 1 ? conv2d_parts_bytes(problem, p.splits) : 0);
+}
+
+static struct launch *add_weights(const struct problem *problem, struct launch_list *list, const struct weights_plan *p,
+    const char *text, const char *kernel)
+{
+    char epilogue[256];
+    return launch_add(list, text, kernel, "-DR=%d -DNV=%d -DCT=%d -DSCRATCH_GLOBAL=%d %s", (int)p->z.r, (int)p->vectors,
+        (int)p->channels, !p->deep && p->scratch.global,
+        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+}
+
+static void emit_weights_deep(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    const struct weights_plan *p)
+{
+    const struct conv2d_sizes *z = &p->z;
+    const char *text = "conv2d_winograd_weights_deep_cpu";
+    int64_t v = problem->device->vector_width;
+    struct plan sources = { .taps = z->r,
+        .vectors = p->vectors,
+        .channels.source_blocks = p->c_blocks,
+        .source_h = z->h,
+        .source_w = z->w,
+        .result_h = z->oh,
+        .result_w = z->ow,
+        .padding_h = z->padding_h,
+        .padding_w = z->padding_w,
+        .rows = p->rows,
+        .columns = p->columns,
+        .tiles = p->tiles,
+        .T = p->T,
+        .chunks = p->chunks,
+        .slice = v,
+        .transformed = p->gradients_from };
+    emit_input(operands, list, &sources);
+
+    struct launch *launch = add_weights(problem, list, p, text, "winograd_gradients");
+    launch_buffer(launch, operands->inputs[1]);
+    launch_buffer(launch, operands->workspace);
+    launch_long(launch, (int64_t)p->gradients_from);
+    launch_int(launch, z->k);
+    launch_int(launch, z->oh);
+    launch_int(launch, z->ow);
+    launch_int(launch, p->rows);
+    launch_int(launch, p->columns);
+    launch_int(launch, p->tiles);
+    launch_int(launch, p->T);
+    launch_tasks(launch, (size_t)(p->panels * p->vectors), (size_t)p->chunks, 1);
+    launch_work(launch, 0, 4.0 * (double)(z->n * z->k * z->oh * z->ow) + 144.0 * (double)(p->tiles * z->k));
+
+    launch = add_weights(problem, list, p, text, "winograd_weight_products");
+    launch_buffer(launch, operands->workspace);
+    launch_long(launch, 0);
+    launch_long(launch, (int64_t)p->gradients_from);
+    launch_long(launch, (int64_t)p->products_from);
+    launch_int(launch, p->c_blocks);
+    launch_int(launch, p->panels);
+    launch_int(launch, p->panels_max);
+    launch_int(launch, p->tiles);
+    launch_int(launch, p->T);
+    launch_tasks(launch, 36, (size_t)divide_up(p->panels, p->panels_max), 1);
+    launch_work(launch, conv2d_flops(problem), 144.0 * (double)(p->tiles * (z->k + z->c) + z->k * z->c));
+
+    launch = add_weights(problem, list, p, text, "winograd_weight_results");
+    launch_buffer(launch, operands->workspace);
+    launch_long(launch, (int64_t)p->products_from);
+    launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
+    launch_buffer(launch, operands->outputs[0]);
+    launch_int(launch, z->c);
+    launch_int(launch, z->k);
+    launch_int(launch, p->panels);
+    launch_tasks(launch, (size_t)p->c_blocks, (size_t)p->panels, 1);
+    launch_work(launch, 0, 4.0 * (double)(36 + z->r * z->s) * (double)(z->k * z->c));
 }
 
 static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct weights_plan p = weights_of(problem);
-    char epilogue[256];
-    struct launch *launch = launch_add(list, "conv2d_winograd_weights_cpu", "winograd_weight_gradient",
-        "-DR=%d -DNV=%d -DCT=%d -DSCRATCH_GLOBAL=%d %s", (int)p.z.r, (int)p.vectors, (int)p.channels, p.scratch.global,
-        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+    if (p.deep) {
+        emit_weights_deep(problem, operands, list, &p);
+        return;
+    }
+    struct launch *launch = add_weights(problem, list, &p, "conv2d_winograd_weights_cpu", "winograd_weight_gradient");
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->inputs[1]);
     launch_buffer(launch, conv2d_or(operands->workspace, operands->outputs[0]));

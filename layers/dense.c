@@ -107,7 +107,7 @@ tutti_tensor tutti_dense(tutti_network *network, tutti_tensor tensor, int64_t un
 
 /* The product of a node, without its epilogue:
  *   y [rows, units] = x [rows, features] W^T;  dx = dy W;  dW [units, features] = dy^T x */
-static struct gemm product_of(const struct problem *problem)
+static struct gemm sizes_of(const struct problem *problem)
 {
     const struct operation *operation = problem->node->operation;
     const struct value *in0 = problem->inputs[0], *in1 = problem->inputs[1], *out = problem->outputs[0];
@@ -124,6 +124,13 @@ static struct gemm product_of(const struct problem *problem)
     return (struct gemm) {
         .m = last_of(in1), .n = last_of(in0), .k = value_elements(in0) / last_of(in0), .batch = 1, .transpose_a = true
     };
+}
+
+static struct gemm product_of(const struct problem *problem)
+{
+    struct gemm gemm = sizes_of(problem);
+    gemm.compute = problem->compute;
+    return gemm;
 }
 
 static double flops(const struct problem *problem)
@@ -177,7 +184,7 @@ static void emit(const struct problem *problem, const struct operands *operands,
         choice, &gemm, a, b, operands->outputs[0], gemm.bias ? operands->inputs[2] : NULL, operands->workspace, list);
 }
 
-/* An implementation for each of the matrix product's; of the packed one, a form for each operation. */
+/* An implementation for each of the matrix product's; of those that do more, a form for each operation. */
 #define FUNCTIONS(choice, label)                                                                                       \
     static const char *fits_##label(const struct problem *problem)                                                     \
     {                                                                                                                  \
@@ -198,21 +205,28 @@ static void emit(const struct problem *problem, const struct operands *operands,
 
 FUNCTIONS(GEMM_SKINNY, skinny)
 FUNCTIONS(GEMM_PACKED, packed)
+FUNCTIONS(GEMM_MATRIX, matrix)
+FUNCTIONS(GEMM_TILED, tiled)
 FUNCTIONS(GEMM_CLBLAST, clblast)
 FUNCTIONS(GEMM_PLAIN, plain)
 
 static const struct implementation skinny = { IMPLEMENTATION(skinny) }, clblast = { IMPLEMENTATION(clblast) },
                                    plain = { IMPLEMENTATION(plain) }, packed_forward = { IMPLEMENTATION(packed) },
                                    packed_data = { IMPLEMENTATION(packed), .takes_mask = true },
-                                   packed_weights = { IMPLEMENTATION(packed), .gives_sum = true };
+                                   packed_weights = { IMPLEMENTATION(packed), .gives_sum = true },
+                                   matrix = { IMPLEMENTATION(matrix) },
+                                   matrix_data = { IMPLEMENTATION(matrix), .takes_mask = true },
+                                   tiled = { IMPLEMENTATION(tiled) },
+                                   tiled_data = { IMPLEMENTATION(tiled), .takes_mask = true };
 
-#define IMPLEMENTATIONS(packed)                    \
-    {                                              \
-        &skinny, &(packed), &clblast, &plain, NULL \
+#define IMPLEMENTATIONS(packed, matrix, tiled)                          \
+    {                                                                   \
+        &skinny, &(packed), &(matrix), &(tiled), &clblast, &plain, NULL \
     }
-static const struct implementation *const forward[] = IMPLEMENTATIONS(packed_forward),
-                                          *const data_gradient[] = IMPLEMENTATIONS(packed_data),
-                                          *const weight_gradient[] = IMPLEMENTATIONS(packed_weights);
+static const struct implementation *const forward[] = IMPLEMENTATIONS(packed_forward, matrix, tiled),
+                                          *const data_gradient[] =
+                                              IMPLEMENTATIONS(packed_data, matrix_data, tiled_data),
+                                          *const weight_gradient[] = IMPLEMENTATIONS(packed_weights, matrix, tiled);
 
 const struct operation operation_dense = {
     .name = "dense",

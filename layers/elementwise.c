@@ -1,7 +1,6 @@
 #include "layers/elementwise.h"
 
 #include "base/memory.h"
-#include "layers/epilogue.h"
 
 /* A task of a CPU-class device takes at least this many floats (about 2 us); and there are at most TASKS for each of
  * its units, so that all finish together. */
@@ -35,8 +34,7 @@ int64_t elementwise_floats(const struct value *value, const struct capabilities 
     return (int64_t)(value_bytes(value, device->vector_width) / sizeof(float));
 }
 
-/* Floats of one task, a multiple of the vector width. */
-static int64_t task_floats(const struct capabilities *device, int64_t n)
+int64_t elementwise_task_floats(const struct capabilities *device, int64_t n)
 {
     int64_t most = (int64_t)TASKS * (device->units > 2 ? device->units : 2);
     int64_t tasks = n / TASK_FLOATS < most ? n / TASK_FLOATS : most;
@@ -49,7 +47,7 @@ void elementwise_emit(struct launch_list *list, const char *kernel, const char *
 {
     const struct capabilities *device = &list->device->can;
     int stream = device->class == DEVICE_CPU && (size_t)n * sizeof(float) > STREAM_BYTES;
-    int64_t chunk = device->class == DEVICE_CPU ? task_floats(device, n) : 1;
+    int64_t chunk = device->class == DEVICE_CPU ? elementwise_task_floats(device, n) : 1;
     struct launch *launch = launch_add(list, "elementwise", kernel, "-DSTREAM=%d %s", stream, options);
     for (int i = 0; i < count; i++) launch_buffer(launch, buffers[i]);
     launch_long(launch, n);
@@ -75,37 +73,4 @@ void elementwise_clear_padding(struct launch_list *list, const struct value *val
     launch_int(launch, sizes[1]);
     launch_tasks(launch, (size_t)(sizes[2] * sizes[3]), (size_t)sizes[0], 1);
     launch_work(launch, 0, 0);
-}
-
-void rows_emit(struct launch_list *list, const struct row_copy *copy, const struct epilogue *epilogue, cl_mem in,
-    cl_mem add, cl_mem out)
-{
-    char options[EPILOGUE_OPTIONS];
-    const struct capabilities *device = &list->device->can;
-    struct launch *launch =
-        launch_add(list, "rows", "copy_rows", "%s", epilogue_options(epilogue, options, sizeof options));
-    launch_buffer(launch, in);
-    if (epilogue->add != NO_VALUE) launch_buffer(launch, add);
-    launch_buffer(launch, out);
-    launch_long(launch, copy->rows);
-    launch_long(launch, copy->width);
-    launch_long(launch, copy->in_first);
-    launch_long(launch, copy->in_stride);
-    launch_long(launch, copy->out_first);
-    launch_long(launch, copy->out_stride);
-    size_t rows = (size_t)(copy->rows < 4096 ? copy->rows : 4096);
-    if (device->class == DEVICE_CPU) {
-        /* Tasks over pieces of rows where these are long, else over rows. */
-        int64_t whole = copy->rows * copy->width, chunk = task_floats(device, whole);
-        if (chunk > copy->width) chunk = copy->width;
-        int64_t rows_of_task = task_floats(device, whole) / chunk;
-        launch_long(launch, chunk);
-        launch_tasks(launch, (size_t)divide_up(copy->width, chunk), (size_t)divide_up(copy->rows, rows_of_task), 1);
-    } else {
-        size_t group = group_size(device, 64);
-        launch_long(launch, 1);
-        launch_grid(launch, 2, size_round_up((size_t)copy->width, group), rows, 1, group, 1, 1);
-    }
-    double floats = (double)copy->rows * (double)copy->width;
-    launch_work(launch, 0, floats * (epilogue->add != NO_VALUE ? 12 : 8));
 }

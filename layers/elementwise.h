@@ -1,4 +1,4 @@
-/* Launches over floats one by one, and over rows of them: what activations, sums, epilogues, joins and cuts share. */
+/* Launches over floats one by one: what activations, sums, epilogues, joins and cuts share. */
 #ifndef LAYERS_ELEMENTWISE_H
 #define LAYERS_ELEMENTWISE_H
 
@@ -13,16 +13,10 @@ void elementwise_emit(struct launch_list *list, const char *kernel, const char *
     int count, int64_t n, double flops_per_float);
 /* Floats that the value takes in its layout. */
 int64_t elementwise_floats(const struct value *value, const struct capabilities *device);
+/* Of n, for a task of a CPU-class device: a multiple of the vector width. */
+int64_t elementwise_task_floats(const struct capabilities *device, int64_t n);
 /* Zeroes the lanes past the channels of a blocked value; nothing where there are none. */
 void elementwise_clear_padding(struct launch_list *list, const struct value *value, cl_mem buffer);
-
-/* rows x width floats from one array of rows to another (rows.cl), with the node's epilogue. Positions in floats. */
-struct row_copy {
-    int64_t rows, width;
-    int64_t in_first, in_stride, out_first, out_stride;
-};
-void rows_emit(struct launch_list *list, const struct row_copy *copy, const struct epilogue *epilogue, cl_mem in,
-    cl_mem add, cl_mem out);
 
 /* For implementations: refuses nothing; takes both epilogues; in place on any input. */
 const char *fits_everything(const struct problem *problem);

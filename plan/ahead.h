@@ -2,7 +2,7 @@
 #ifndef PLAN_AHEAD_H
 #define PLAN_AHEAD_H
 
-#include "plan/passes.h"
+#include "plan/types.h"
 
 struct verify_items;
 /* Has everything compiled that the plan, whose passes have run, will launch; and the first-use check of its kernels,
@@ -12,9 +12,7 @@ tutti_status plan_build_ahead(struct plan *plan, struct plan *small, struct veri
 /* Begins to load the kernels of the plan that these options ask for, if all of them have been compiled and checked
  * before: its memory need not exist. */
 void plan_load_ahead(struct device *device, const tutti_network *network, const struct plan_options *options);
-/* Handles that stand for buffers: good for emitting launches, and for nothing else. memory: NULL, or tells which values
- * share theirs. */
-void ahead_operands(const struct memory_plan *memory, const struct problem *problem,
-    const struct implementation *implementation, struct operands *operands);
+/* Appends the launches of a plan whose passes have run, with handles that stand for its buffers. */
+tutti_status plan_emit_ahead(struct plan *plan, struct launch_list *list);
 
 #endif

@@ -8,6 +8,49 @@
  * The first bucket (of the last layers) and the statistics are smaller and leave early. */
 #define RANGE_FLOATS (1 << 20)
 
+/* The parameter that each value is, under another shape perhaps; -1: none. */
+static tutti_status parameters_of_values(const struct plan *plan, int **parameter)
+{
+    *parameter = memory_new(plan->graph.value_count + 1, sizeof **parameter);
+    if (!*parameter) return TUTTI_NO_MEMORY;
+    for (size_t v = 0; v < plan->graph.value_count; v++)
+        (*parameter)[v] = plan->graph.values[v].role == ROLE_PARAMETER ? plan->graph.values[v].parameter : -1;
+    for (size_t n = 0; n < plan->graph.node_count; n++) {
+        const struct node *node = &plan->graph.nodes[n];
+        if (node->operation->alias) (*parameter)[node->outputs[0]] = (*parameter)[node->inputs[0]];
+    }
+    return TUTTI_OK;
+}
+
+/* The launches that read a parameter: the first, the end of the list where none does; and the last. */
+struct use {
+    size_t first, last;
+};
+
+static void note_use(struct use *uses, int parameter, size_t launch)
+{
+    if (parameter < 0) return;
+    if (launch < uses[parameter].first) uses[parameter].first = launch;
+    if (launch > uses[parameter].last) uses[parameter].last = launch;
+}
+
+static tutti_status find_uses(const struct plan *plan, struct use **uses)
+{
+    int *parameter = NULL;
+    const tutti_status status = parameters_of_values(plan, &parameter);
+    *uses = memory_new(plan->network->parameter_count + 1, sizeof **uses);
+    for (size_t i = 0; *uses && i < plan->network->parameter_count; i++) (*uses)[i].first = plan->step.count;
+    for (size_t l = 0; status == TUTTI_OK && *uses && l < plan->step.count; l++) {
+        if (plan->step.launches[l].node < 0) continue;
+        const struct node *node = &plan->graph.nodes[plan->step.launches[l].node];
+        for (int i = 0; i < node->input_count; i++)
+            if (node->inputs[i] != NO_VALUE) note_use(*uses, parameter[node->inputs[i]], l);
+        if (node->epilogue.add != NO_VALUE) note_use(*uses, parameter[node->epilogue.add], l);
+    }
+    free(parameter);
+    return status != TUTTI_OK ? status : *uses ? TUTTI_OK : TUTTI_NO_MEMORY;
+}
+
 /* The last launch of each node. */
 static tutti_status last_launches(const struct plan *plan, size_t **last)
 {
@@ -39,6 +82,7 @@ tutti_status buckets_find(struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
     const tutti_network *network = plan->network;
+    struct use *uses = NULL;
     size_t *last = NULL, *after = memory_new(network->parameter_count + 1, sizeof *after);
     plan->buckets = memory_new(network->parameter_count + 1, sizeof *plan->buckets);
     if (!after || !plan->buckets) {
@@ -47,6 +91,7 @@ tutti_status buckets_find(struct plan *plan)
     }
     TRY(last_launches(plan, &last));
     completions(plan, last, after);
+    TRY(find_uses(plan, &uses));
     /* Backward makes the last parameters first: from the end of each half of the arena down. */
     for (int trained = 0; trained < 2; trained++) {
         int64_t end = trained ? network->trained_floats : network->total_floats;
@@ -59,56 +104,25 @@ tutti_status buckets_find(struct plan *plan)
             open->count += end - p->offset;
             end = p->offset;
             if (after[i] > open->after) open->after = after[i];
+            if (uses[i].last > open->after) open->after = uses[i].last;
         }
     }
     qsort(plan->buckets, plan->bucket_count, sizeof *plan->buckets, in_order);
 done:
+    free(uses);
     free(last);
     free(after);
     return status;
-}
-
-/* The parameter that each value is, under another shape perhaps; -1: none. */
-static tutti_status parameters_of_values(const struct plan *plan, int **parameter)
-{
-    *parameter = memory_new(plan->graph.value_count + 1, sizeof **parameter);
-    if (!*parameter) return TUTTI_NO_MEMORY;
-    for (size_t v = 0; v < plan->graph.value_count; v++)
-        (*parameter)[v] = plan->graph.values[v].role == ROLE_PARAMETER ? plan->graph.values[v].parameter : -1;
-    for (size_t n = 0; n < plan->graph.node_count; n++) {
-        const struct node *node = &plan->graph.nodes[n];
-        if (node->operation->alias) (*parameter)[node->outputs[0]] = (*parameter)[node->inputs[0]];
-    }
-    return TUTTI_OK;
-}
-
-/* The first launch that reads each parameter; the end of the list where none does. */
-static void first_uses(const struct plan *plan, const int *parameter, size_t *use)
-{
-    for (size_t i = 0; i < plan->network->parameter_count; i++) use[i] = plan->step.count;
-    for (size_t l = plan->step.count; l-- > 0;) {
-        if (plan->step.launches[l].node < 0) continue;
-        const struct node *node = &plan->graph.nodes[plan->step.launches[l].node];
-        for (int i = 0; i < node->input_count; i++)
-            if (node->inputs[i] != NO_VALUE && parameter[node->inputs[i]] >= 0) use[parameter[node->inputs[i]]] = l;
-        if (node->epilogue.add != NO_VALUE && parameter[node->epilogue.add] >= 0)
-            use[parameter[node->epilogue.add]] = l;
-    }
 }
 
 tutti_status needs_find(struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
     const tutti_network *network = plan->network;
-    int *parameter = NULL;
-    size_t *use = memory_new(network->parameter_count + 1, sizeof *use);
+    struct use *uses = NULL;
     plan->needs = memory_new(network->parameter_count + 1, sizeof *plan->needs);
-    if (!use || !plan->needs) {
-        status = TUTTI_NO_MEMORY;
-        goto done;
-    }
-    TRY(parameters_of_values(plan, &parameter));
-    first_uses(plan, parameter, use);
+    if (!plan->needs) return TUTTI_NO_MEMORY;
+    TRY(find_uses(plan, &uses));
     for (int trained = 1; trained >= 0; trained--) {
         const int64_t end = trained ? network->trained_floats : network->total_floats;
         struct plan_need *open = NULL;
@@ -116,20 +130,20 @@ tutti_status needs_find(struct plan *plan)
         for (size_t i = 0; i < network->parameter_count; i++) {
             const struct parameter *p = &network->parameters[i];
             if (p->trained != (bool)trained) continue;
-            if (!open || (p->offset - open->first >= RANGE_FLOATS && use[i] > latest)) {
+            const size_t use = uses[i].first;
+            if (!open || (p->offset - open->first >= RANGE_FLOATS && use > latest)) {
                 if (open) open->count = p->offset - open->first;
                 open = &plan->needs[plan->need_count++];
-                *open = (struct plan_need) { .first = p->offset, .before = use[i] };
+                *open = (struct plan_need) { .first = p->offset, .before = use };
             }
             open->count = end - open->first;
-            if (use[i] < open->before) open->before = use[i];
-            if (use[i] > latest) latest = use[i];
+            if (use < open->before) open->before = use;
+            if (use > latest) latest = use;
         }
     }
     for (size_t i = plan->need_count; i-- > 1;) /* they travel in this order: none waits for a later one */
         if (plan->needs[i].before < plan->needs[i - 1].before) plan->needs[i - 1].before = plan->needs[i].before;
 done:
-    free(parameter);
-    free(use);
+    free(uses);
     return status;
 }

@@ -3,7 +3,7 @@
 #ifndef PLAN_BUCKETS_H
 #define PLAN_BUCKETS_H
 
-#include "plan/plan.h"
+#include "plan/types.h"
 
 /* Fills plan->buckets from the launches of the step. Together they cover the arena once. */
 tutti_status buckets_find(struct plan *plan);

@@ -8,23 +8,9 @@
 #include "base/text.h"
 #include "layers/layers.h"
 #include "plan/edit.h"
-#include "plan/passes.h"
-#include "plan/tune.h"
+#include "plan/node.h"
 #include "runtime/check.h"
-
-void problem_of(const struct plan *plan, const struct node *node, struct problem *problem)
-{
-    memset(problem, 0, sizeof *problem);
-    problem->node = node;
-    problem->device = &plan->device->can;
-    problem->training = plan->options.mode == PLAN_TRAIN;
-    problem->exact = plan->options.exact;
-    problem->bf16 = plan->options.bf16;
-    problem->meets = plan->options.meets && problem->training;
-    problem->add = graph_at(&plan->graph, node->epilogue.add);
-    for (int i = 0; i < node->input_count; i++) problem->inputs[i] = graph_at(&plan->graph, node->inputs[i]);
-    for (int i = 0; i < node->output_count; i++) problem->outputs[i] = graph_at(&plan->graph, node->outputs[i]);
-}
+#include "runtime/tuning.h"
 
 /* force is "conv2d=winograd,dense=clblast": whether it names an implementation of this operation, and not this one. */
 static bool forced_away(const char *force, const char *operation, const char *implementation)
@@ -37,12 +23,6 @@ static bool forced_away(const char *force, const char *operation, const char *im
         return size != strlen(implementation) || strncmp(name, implementation, size);
     }
     return false;
-}
-
-void implementation_key(const struct operation *operation, const struct implementation *implementation, bool bf16,
-    char key[IMPLEMENTATION_KEY])
-{
-    snprintf(key, IMPLEMENTATION_KEY, "%s/%s%s", operation->name, implementation->name, bf16 ? "/bf16" : "");
 }
 
 const char *implementation_refusal(
@@ -58,39 +38,63 @@ const char *implementation_refusal(
     return implementation->fits ? implementation->fits(problem) : NULL;
 }
 
-/* The one that was measured to be the fastest, if it still takes the problem; NULL: the rule decides. */
-static const struct implementation *measured_choice(
-    const struct plan *plan, const struct problem *problem, struct text *why)
+struct choice {
+    const struct implementation *implementation; /* NULL: none takes the problem */
+    enum tuning_level level;                     /* TUNING_LEVELS: the rule */
+    const char *measured;                        /* what the table says */
+};
+
+/* As above; or a table refuses it. The last one takes everything. */
+static const char *refusal(const struct plan *plan, const struct problem *problem, const char *name,
+    const struct implementation *const *implementation)
 {
-    char name[PROBLEM_NAME];
-    tune_problem_name(problem, name);
-    const char *measured = fastest_of(plan->device, name);
-    size_t length = measured ? strcspn(measured, " ") : 0;
-    for (const struct implementation *const *i = problem->node->operation->implementations; measured && *i; i++) {
-        if (strlen((*i)->name) != length || memcmp((*i)->name, measured, length)) continue;
-        if (implementation_refusal(plan, problem, *i)) return NULL;
-        if (why) text_append(why, "        measured, in ms: %s\n", measured);
-        return *i;
-    }
-    return NULL;
+    const char *reason = implementation_refusal(plan, problem, *implementation);
+    return reason || !implementation[1] ? reason : tuning_refusal(plan->device, name, (*implementation)->name);
 }
 
-const struct implementation *choose_implementation(const struct plan *plan, const struct node *node, struct text *why)
+static const char *passed_over(const struct problem *problem, const struct implementation *implementation)
+{
+    return implementation->passed_over ? implementation->passed_over(problem) : NULL;
+}
+
+/* The first of the list that takes the problem; one that the rule passes over only where there is no other. */
+static const struct implementation *by_rule(const struct plan *plan, const struct problem *problem, const char *name)
+{
+    const struct implementation *other = NULL;
+    for (const struct implementation *const *i = problem->node->operation->implementations; i && *i; i++) {
+        if (refusal(plan, problem, name, i)) continue;
+        if (!passed_over(problem, *i)) return *i;
+        if (!other) other = *i;
+    }
+    return other;
+}
+
+/* By the first level that names one which takes the problem, else by the rule. */
+static struct choice find_choice(const struct plan *plan, const struct problem *problem, const char *name)
+{
+    const struct implementation *const *list = problem->node->operation->implementations;
+    const bool several = list && list[0] && list[1];
+    for (enum tuning_level level = 0; several && level < TUNING_LEVELS; level++) {
+        const char *said = tuning_choice(plan->device, level, name);
+        const size_t length = said ? strcspn(said, " ") : 0;
+        for (const struct implementation *const *i = list; said && *i; i++)
+            if (strlen((*i)->name) == length && !memcmp((*i)->name, said, length) && !refusal(plan, problem, name, i))
+                return (struct choice) { .implementation = *i, .level = level, .measured = said };
+    }
+    return (struct choice) { .implementation = by_rule(plan, problem, name), .level = TUNING_LEVELS };
+}
+
+const struct implementation *choose_implementation(const struct plan *plan, const struct node *node)
 {
     struct problem problem;
+    char name[PROBLEM_NAME];
     problem_of(plan, node, &problem);
-    const struct implementation *const *list = node->operation->implementations;
-    bool several = list && list[0] && list[1];
-    const struct implementation *measured = several ? measured_choice(plan, &problem, why) : NULL;
-    if (measured) return measured;
-    for (const struct implementation *const *i = list; i && *i; i++) {
-        const char *reason = implementation_refusal(plan, &problem, *i);
-        if (!reason) return *i;
-        if (why) text_append(why, "        not %s: %s\n", (*i)->name, reason);
-    }
-    fail(TUTTI_UNSUPPORTED, "no implementation of %s on %s takes this problem (see tutti show --why)",
-        node->operation->name, plan->device->can.name);
-    return NULL;
+    problem_name(&problem, name);
+    const struct choice choice = find_choice(plan, &problem, name);
+    if (!choice.implementation)
+        fail(TUTTI_UNSUPPORTED, "no implementation of %s on %s takes this problem (see tutti show --why)",
+            node->operation->name, plan->device->can.name);
+    return choice.implementation;
 }
 
 /* ------------------------------------------------------------------------------------------------ layouts ---- */
@@ -150,7 +154,7 @@ static tutti_status in_layout(struct chooser *c, size_t *n, int *value, enum val
     if (made == NO_VALUE) return graph->status;
     graph_at(graph, made)->layout = layout;
     edit_move_last(graph, *n);
-    const struct implementation *reorder = choose_implementation(c->plan, &graph->nodes[*n], NULL);
+    const struct implementation *reorder = choose_implementation(c->plan, &graph->nodes[*n]);
     if (!reorder) return TUTTI_UNSUPPORTED;
     size_t old = c->twin_capacity;
     tutti_status status = memory_grow((void **)&c->twins, &c->twin_capacity, graph->value_count, sizeof *c->twins);
@@ -180,7 +184,7 @@ static tutti_status choose_node(struct chooser *c, size_t *n)
         graph->nodes[*n].inputs[0] = value;
         return status;
     }
-    const struct implementation *implementation = choose_implementation(c->plan, &graph->nodes[*n], NULL);
+    const struct implementation *implementation = choose_implementation(c->plan, &graph->nodes[*n]);
     if (!implementation) return TUTTI_UNSUPPORTED;
     struct problem problem;
     struct wanted wanted;
@@ -213,7 +217,7 @@ static tutti_status plain_output(struct chooser *c, int *value)
     int made = graph_append(graph, &operation_reorder, &attributes, value, 1, -1);
     if (made == NO_VALUE) return graph->status;
     struct node *node = graph_last(graph);
-    const struct implementation *implementation = choose_implementation(c->plan, node, NULL);
+    const struct implementation *implementation = choose_implementation(c->plan, node);
     if (!implementation) return TUTTI_UNSUPPORTED;
     node->implementation = position_of(node->operation, implementation);
     graph_at(graph, made)->output = true;
@@ -227,11 +231,57 @@ static tutti_status choose_reorders(struct plan *plan)
     for (size_t n = 0; n < plan->graph.node_count; n++) {
         struct node *node = &plan->graph.nodes[n];
         if (node->implementation >= 0 || node->operation->alias) continue;
-        const struct implementation *implementation = choose_implementation(plan, node, NULL);
+        const struct implementation *implementation = choose_implementation(plan, node);
         if (!implementation) return TUTTI_UNSUPPORTED;
         node->implementation = position_of(node->operation, implementation);
     }
     return TUTTI_OK;
+}
+
+/* The milliseconds behind an implementation's name in what a table says; NULL: it was not measured. */
+static const char *measured_of(const char *said, const char *name)
+{
+    const size_t length = strlen(name);
+    for (const char *at = said; at && *at; at += strspn(at, " ")) {
+        const size_t size = strcspn(at, " ");
+        if (size == length && !memcmp(at, name, length) && at[size]) return at + size + 1;
+        at += size;
+    }
+    return NULL;
+}
+
+/* Where the choice comes from, and why it is none of the others. */
+static void explain_node(const struct plan *plan, const struct node *node, struct text *text)
+{
+    struct problem problem;
+    char name[PROBLEM_NAME];
+    problem_of(plan, node, &problem);
+    problem_name(&problem, name);
+    const struct choice choice = find_choice(plan, &problem, name);
+    const struct implementation *const *list = node->operation->implementations;
+    const bool ruled = choice.level == TUNING_LEVELS;
+    if (ruled)
+        text_append(text, "        by the rule: the first that takes it\n");
+    else
+        text_append(text, "        by the %s's table, in ms: %s\n", tuning_level_name(choice.level), choice.measured);
+    for (bool behind = false; *list; list++) {
+        const char *reason = refusal(plan, &problem, name, list);
+        const char *measured = ruled ? NULL : measured_of(choice.measured, (*list)->name);
+        if (*list == choice.implementation) {
+            behind = true;
+            continue;
+        }
+        text_append(text, "        not %s: ", (*list)->name);
+        if (reason)
+            text_append(text, "%s\n", reason);
+        else if (measured)
+            text_append(text, "it was measured at %.*s ms\n", (int)strcspn(measured, " "), measured);
+        else if (ruled)
+            text_append(text, behind ? "it stands behind %s\n" : "%s\n",
+                behind ? choice.implementation->name : passed_over(&problem, *list));
+        else
+            text_append(text, "the table names another\n");
+    }
 }
 
 static void explain(struct plan *plan)
@@ -243,7 +293,7 @@ static void explain(struct plan *plan)
         if (node->operation->alias) continue;
         text_append(&text, "%4zu  %-28s %-24s %s\n", n, layer, node->operation->name,
             node->operation->implementations[node->implementation]->name);
-        choose_implementation(plan, node, &text);
+        explain_node(plan, node, &text);
     }
     plan->explanation = text_take(&text);
 }

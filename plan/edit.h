@@ -2,7 +2,7 @@
 #ifndef PLAN_EDIT_H
 #define PLAN_EDIT_H
 
-#include "plan/plan.h"
+#include "graph/graph.h"
 
 /* How many nodes read the value (a node that reads it twice counts twice), and whether the host or an arena does. */
 int edit_uses(const struct graph *graph, int value);

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "plan/edit.h"
-#include "plan/passes.h"
+#include "plan/node.h"
 
 /* A stretch of memory and when it is needed: from node `first` to node `last`, both included. */
 struct interval {
@@ -53,17 +53,6 @@ static void join(struct allocation *a, int into, int value)
 static bool for_ever(const struct plan *plan, int node)
 {
     return plan->options.mode != PLAN_TRAIN && node_is_constant(&plan->graph, &plan->graph.nodes[node]);
-}
-
-bool node_is_constant(const struct graph *graph, const struct node *node)
-{
-    if (node->epilogue.add != NO_VALUE) return false;
-    for (int i = 0; i < node->input_count; i++) {
-        const struct value *v = graph_at(graph, node->inputs[i]);
-        if (!v || v->role == ROLE_PARAMETER) continue;
-        if (v->role != ROLE_TEMPORARY || !node_is_constant(graph, &graph->nodes[v->producer])) return false;
-    }
-    return true;
 }
 
 static void find_lifetimes(struct allocation *a)

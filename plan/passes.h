@@ -2,7 +2,7 @@
 #ifndef PLAN_PASSES_H
 #define PLAN_PASSES_H
 
-#include "plan/plan.h"
+#include "plan/types.h"
 
 /* Appends the loss and its targets; sets the plan's values. */
 tutti_status pass_loss(struct plan *plan);
@@ -18,26 +18,14 @@ tutti_status pass_sweep(struct plan *plan);
 tutti_status pass_choose(struct plan *plan);
 /* Which values are stored as bfloat16, where the options ask for it. */
 tutti_status pass_storage(struct plan *plan);
-/* Whether the node loads or stores any, so that its kernels are others than those for floats. */
-bool node_has_bf16(const struct graph *graph, const struct node *node);
-/* "conv2d/winograd": by which an implementation is known to the first-use check and the blacklist; with "/bf16" behind
- * it those of its kernels that load or store such values. */
-enum { IMPLEMENTATION_KEY = 96 };
-void implementation_key(const struct operation *operation, const struct implementation *implementation, bool bf16,
-    char key[IMPLEMENTATION_KEY]);
-
-/* A plan without launches: the network bound to the options' samples once plan_run_passes() has run. */
-struct plan *plan_start(struct device *device, const tutti_network *network, const struct plan_options *options);
-tutti_status plan_run_passes(struct plan *plan);
 
 /* Why an implementation is not for this problem: it is forced away, on the device's blacklist, or does not take it;
  * NULL: it is. */
 const char *implementation_refusal(
     const struct plan *plan, const struct problem *problem, const struct implementation *implementation);
-/* The implementation that was measured to be the fastest (tune.h), else the first of the operation's list that is not
- * refused; NULL with a message where there is none. why: NULL, or the reasons are appended. */
-struct text;
-const struct implementation *choose_implementation(const struct plan *plan, const struct node *node, struct text *why);
+/* The implementation that a tuning table names (runtime/tuning.h), else the first of the operation's list that is not
+ * refused; NULL with a message where there is none. */
+const struct implementation *choose_implementation(const struct plan *plan, const struct node *node);
 
 /* Where everything lies. */
 struct memory_plan {
@@ -54,9 +42,5 @@ struct memory_plan {
 };
 tutti_status pass_memory(struct plan *plan, struct memory_plan *memory);
 void memory_plan_free(struct memory_plan *memory);
-
-void problem_of(const struct plan *plan, const struct node *node, struct problem *problem);
-/* Whether every input of the node is a parameter or made from parameters alone. */
-bool node_is_constant(const struct graph *graph, const struct node *node);
 
 #endif

@@ -1,4 +1,4 @@
-/* Makes plans: the passes in order, then the launches. And runs them. */
+/* Makes plans: what the passes leave becomes buffers and launches. And runs them. */
 #include "plan/plan.h"
 
 #include <stdio.h>
@@ -11,65 +11,9 @@
 #include "plan/ahead.h"
 #include "plan/buckets.h"
 #include "plan/edit.h"
+#include "plan/node.h"
 #include "plan/passes.h"
 #include "plan/verify.h"
-
-/* ------------------------------------------------------------------------------------------------- passes ---- */
-
-struct pass {
-    const char *name;
-    tutti_status (*run)(struct plan *plan);
-};
-
-static const struct pass passes[] = {
-    { "inference", pass_inference },
-    { "loss", pass_loss },
-    { "gradient", pass_gradient },
-    { "sweep", pass_sweep },
-    { "rewrite", pass_rewrite },
-    { "layout", pass_choose },
-    { "storage", pass_storage },
-};
-
-static tutti_status check_options(const struct plan *plan)
-{
-    const struct value *output = graph_at(&plan->graph, plan->output);
-    if (!output) return fail(TUTTI_INVALID, "the output given to the plan is not a tensor of the network");
-    if (plan->input == NO_VALUE) return fail(TUTTI_INVALID, "the network has no input; make one with tutti_input()");
-    if (!output->batched) return fail(TUTTI_INVALID, "the network's output does not depend on its input");
-    return TUTTI_OK;
-}
-
-tutti_status plan_run_passes(struct plan *plan)
-{
-    tutti_status status = TUTTI_OK;
-    struct text text = { 0 };
-    TRY(graph_bind(&plan->network->graph, plan->options.samples, &plan->graph));
-    plan->output = plan->options.output.id;
-    for (size_t v = 0; v < plan->graph.value_count && plan->input == NO_VALUE; v++)
-        if (plan->graph.values[v].role == ROLE_INPUT) plan->input = (int)v;
-    TRY(check_options(plan));
-    if (plan->options.mode == PLAN_INFER || plan->options.seeded) plan->graph.values[plan->output].output = true;
-    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
-        TRY(passes[i].run(plan));
-        if (plan->options.mode == PLAN_INFER) plan->graph.values[plan->output].output = true;
-        if (plan->options.guards) { /* tests: every pass leaves a valid graph */
-            status = graph_validate(&plan->graph);
-            if (status != TUTTI_OK) {
-                status_context(status, "after pass %s", passes[i].name);
-                goto done;
-            }
-        }
-        if (!plan->options.explain) continue;
-        text_append(&text, "-- after %s\n", passes[i].name);
-        graph_print(&plan->graph, &text);
-    }
-    plan->constants = plan->graph.constants;
-    if (plan->options.explain) plan->passes = text_take(&text);
-done:
-    text_free(&text);
-    return status;
-}
 
 /* ----------------------------------------------------------------------------------------------- launches ---- */
 
@@ -191,28 +135,6 @@ done:
 
 /* -------------------------------------------------------------------------------------------------- plans ---- */
 
-/* As before the first pass. */
-static void restart(struct plan *plan)
-{
-    graph_free(&plan->graph);
-    free(plan->explanation);
-    free(plan->passes);
-    plan->explanation = plan->passes = NULL;
-    plan->input = plan->targets = plan->constants = plan->output = plan->metrics = NO_VALUE;
-    plan->seed = plan->input_gradient = NO_VALUE;
-}
-
-struct plan *plan_start(struct device *device, const tutti_network *network, const struct plan_options *options)
-{
-    struct plan *plan = memory_new(1, sizeof *plan);
-    if (!plan) return NULL;
-    plan->device = device;
-    plan->network = network;
-    plan->options = *options;
-    restart(plan);
-    return plan;
-}
-
 tutti_status plan_measure(
     struct device *device, const tutti_network *network, const struct plan_options *options, size_t *bytes)
 {
@@ -250,7 +172,7 @@ static tutti_status verify(struct plan *plan)
     TRY(plan_build_ahead(plan, small, &items));
     TRY(verify_implementations(plan->device, &items, &failed));
     if (failed) {
-        restart(plan);
+        plan_restart(plan);
         TRY(plan_run_passes(plan));
     }
 done:
@@ -287,27 +209,6 @@ done:
     memory_plan_free(&memory);
     if (status != TUTTI_OK) plan_free(plan);
     return status;
-}
-
-void plan_free(struct plan *plan)
-{
-    if (!plan) return;
-    launch_list_free(&plan->prepare);
-    launch_list_free(&plan->step);
-    for (size_t i = 0; i < plan->buffer_count; i++)
-        if (plan->buffers) buffer_free(&plan->buffers[i]);
-    for (size_t i = 0; i < plan->prepared_count; i++)
-        if (plan->prepared) buffer_free(&plan->prepared[i]);
-    buffer_free(&plan->workspace);
-    free(plan->buffers);
-    free(plan->prepared);
-    free(plan->buckets);
-    free(plan->needs);
-    free(plan->explanation);
-    free(plan->passes);
-    arena_free(plan->arena);
-    graph_free(&plan->graph);
-    free(plan);
 }
 
 bool plan_wants_whole_batch(const tutti_network *network)

@@ -8,7 +8,7 @@
 #include "layers/conv2d.h"
 #include "layers/layers.h"
 #include "plan/edit.h"
-#include "plan/passes.h"
+#include "plan/node.h"
 
 /* The node that makes `value`, if the value has no other use than one more, and the node's first output is it. */
 static int sole_producer(const struct graph *graph, int value)
@@ -22,7 +22,7 @@ static int sole_producer(const struct graph *graph, int value)
 static bool takes(const struct plan *plan, int n, unsigned wanted)
 {
     const struct node *node = &plan->graph.nodes[n];
-    const struct implementation *implementation = choose_implementation(plan, node, NULL);
+    const struct implementation *implementation = choose_implementation(plan, node);
     if (!implementation || !implementation->epilogues) return false;
     if (implementation->statistics && node->outputs[STATISTICS_OUTPUT] != NO_VALUE) return false; /* without epilogue */
     if (implementation->takes_mask && node->inputs[MASK_INPUT] != NO_VALUE) return false;
@@ -87,7 +87,7 @@ static int give_statistics(struct plan *plan, int n, int64_t numbers)
 {
     struct graph *graph = &plan->graph;
     struct node *node = &graph->nodes[n];
-    const struct implementation *implementation = choose_implementation(plan, node, NULL);
+    const struct implementation *implementation = choose_implementation(plan, node);
     if (!implementation || !implementation->statistics) return NO_VALUE;
     if (node->outputs[STATISTICS_OUTPUT] != NO_VALUE) return node->outputs[STATISTICS_OUTPUT];
     struct problem problem;
@@ -111,7 +111,7 @@ static int statistics_producer(const struct plan *plan, size_t n, int input, con
     const struct node *node = &plan->graph.nodes[n];
     if (node->inputs[STATISTICS_INPUT] != NO_VALUE) return -1;
     int producer = graph_at(&plan->graph, node->inputs[input])->producer;
-    const struct implementation *implementation = choose_implementation(plan, node, NULL);
+    const struct implementation *implementation = choose_implementation(plan, node);
     if (producer < 0 || !implementation || !implementation->takes_statistics) return -1;
     const struct node *before = &plan->graph.nodes[producer];
     return before->operation == operation && before->outputs[0] == node->inputs[input] ? producer : -1;
@@ -266,7 +266,7 @@ static bool fuse_mask(struct plan *plan, size_t n)
     int before = sole_producer(graph, factor->inputs[1]);
     if (before < 0 || graph_at(graph, factor->inputs[0])->producer >= before) return false;
     struct node *target = &graph->nodes[before];
-    const struct implementation *implementation = choose_implementation(plan, target, NULL);
+    const struct implementation *implementation = choose_implementation(plan, target);
     if (!implementation || !implementation->takes_mask || target->inputs[MASK_INPUT] != NO_VALUE) return false;
     if (target->epilogue.activation || target->epilogue.add != NO_VALUE || target->output_count > 1) return false;
     target->inputs[MASK_INPUT] = factor->inputs[0];
@@ -288,7 +288,7 @@ static bool fuse_sum(struct plan *plan, size_t n)
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *target = &graph->nodes[i];
         if (target->operation != &operation_dense_weight_gradient || target->inputs[1] != sum->inputs[0]) continue;
-        const struct implementation *implementation = choose_implementation(plan, target, NULL);
+        const struct implementation *implementation = choose_implementation(plan, target);
         if (!implementation || !implementation->gives_sum || target->outputs[SUM_OUTPUT] != NO_VALUE) continue;
         target->outputs[SUM_OUTPUT] = sum->outputs[0];
         target->output_count = SUM_OUTPUT + 1;

@@ -4,19 +4,8 @@
 
 #include "base/memory.h"
 #include "plan/edit.h"
-#include "plan/passes.h"
+#include "plan/node.h"
 #include "runtime/check.h"
-
-bool node_has_bf16(const struct graph *graph, const struct node *node)
-{
-    const struct value *add = graph_at(graph, node->epilogue.add);
-    bool any = add && add->type == TYPE_BF16;
-    for (int i = 0; i < node->input_count; i++)
-        any |= node->inputs[i] != NO_VALUE && graph_at(graph, node->inputs[i])->type == TYPE_BF16;
-    for (int i = 0; i < node->output_count; i++)
-        any |= node->outputs[i] != NO_VALUE && graph_at(graph, node->outputs[i])->type == TYPE_BF16;
-    return any;
-}
 
 /* Those of the values that this node's kernels cannot take are struck out. */
 static void strike_out(const struct plan *plan, const struct node *node, bool *possible)
@@ -40,7 +29,7 @@ static void strike_out(const struct plan *plan, const struct node *node, bool *p
 tutti_status pass_storage(struct plan *plan)
 {
     struct graph *graph = &plan->graph;
-    if (!plan->options.bf16) return TUTTI_OK;
+    if (plan->options.precision != TUTTI_BF16) return TUTTI_OK;
     bool *possible = memory_new(graph->value_count + 1, sizeof *possible);
     if (!possible) return TUTTI_NO_MEMORY;
     for (size_t n = 0; n < graph->node_count; n++)

@@ -1,15 +1,19 @@
 #include "plan/trial.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "layers/conv2d.h"
-#include "layers/layers.h"
-#include "plan/ahead.h"
-#include "plan/passes.h"
+#include "plan/node.h"
 #include "runtime/memory.h"
+
+/* Far above any rounding, far below what a miscompiled kernel gives; relative to the largest number of the output. */
+#define TOLERANCE 1e-3
+
+/* In every output before a kernel writes it, so that what it leaves out is noticed. */
+#define NOT_A_NUMBER 0x7fc00000
 
 void trial_problem(const struct plan *plan, struct node *node, struct problem *problem)
 {
@@ -136,12 +140,6 @@ static void take_problem(struct trial *trial, const struct problem *given, const
     }
 }
 
-/* A mean of 0 keeps what is normalised positive: a gate that looks at it is open. */
-static bool is_zero(const struct node *node, int input)
-{
-    return node->operation == &operation_conv2d_data_gradient && input == DATA_GRADIENT_MEAN;
-}
-
 static tutti_status make_buffers(struct trial *trial, const struct implementation *implementation)
 {
     tutti_status status = TUTTI_OK;
@@ -151,12 +149,14 @@ static tutti_status make_buffers(struct trial *trial, const struct implementatio
     size_t prepared = implementation->prepared ? implementation->prepared(problem) : 0;
     for (int i = 0; i < problem->node->input_count; i++)
         if (problem->inputs[i])
-            TRY(upload(
-                trial->device, problem->inputs[i], (uint32_t)i, is_zero(problem->node, i), &operands->inputs[i]));
-    for (int i = 0; i < problem->node->output_count; i++)
-        if (problem->outputs[i])
-            TRY(buffer_new(trial->device, value_bytes(problem->outputs[i], trial->device->can.vector_width),
-                &operands->outputs[i]));
+            TRY(upload(trial->device, problem->inputs[i], (uint32_t)i,
+                problem->node->operation->zero_in_trials >> i & 1, &operands->inputs[i]));
+    for (int i = 0; i < problem->node->output_count; i++) {
+        if (!problem->outputs[i]) continue;
+        const size_t bytes = value_bytes(problem->outputs[i], trial->device->can.vector_width);
+        TRY(buffer_new(trial->device, bytes, &operands->outputs[i]));
+        if (bytes >= 4) TRY(buffer_fill(trial->device, operands->outputs[i], 0, bytes / 4 * 4, NOT_A_NUMBER));
+    }
     if (workspace) TRY(buffer_new(trial->device, workspace, &operands->workspace));
     if (prepared) TRY(buffer_new(trial->device, prepared, &operands->prepared));
 done:
@@ -174,6 +174,7 @@ tutti_status trial_make(struct device *device, const struct problem *problem,
     TRY(make_buffers(trial, implementation));
     if (trial->operands.prepared && implementation->emit_prepare)
         implementation->emit_prepare(&trial->problem, &trial->operands, &trial->list);
+    trial->prepared = trial->list.count;
     implementation->emit(&trial->problem, &trial->operands, &trial->list);
     TRY(launch_list_realise(&trial->list, NULL, NULL));
 done:
@@ -184,7 +185,7 @@ void trial_emit(const struct problem *problem, const struct implementation *impl
 {
     struct trial trial = { 0 };
     take_problem(&trial, problem, implementation);
-    ahead_operands(NULL, &trial.problem, implementation, &trial.operands);
+    stand_in_operands(NULL, &trial.problem, implementation, &trial.operands);
     if (trial.operands.prepared && implementation->emit_prepare)
         implementation->emit_prepare(&trial.problem, &trial.operands, list);
     implementation->emit(&trial.problem, &trial.operands, list);
@@ -196,7 +197,17 @@ tutti_status trial_run(struct trial *trial)
     return status == TUTTI_OK ? device_wait(trial->device) : status;
 }
 
-tutti_status trial_output(struct trial *trial, int output, float **data)
+tutti_status trial_repeat(struct trial *trial, int times)
+{
+    tutti_status status = TUTTI_OK;
+    const size_t first = trial->problem.training ? 0 : trial->prepared;
+    for (int i = 0; i < times && status == TUTTI_OK; i++)
+        status = launch_list_enqueue(&trial->list, first, trial->list.count, NULL);
+    return status == TUTTI_OK ? device_wait(trial->device) : status;
+}
+
+/* An output as plain floats, which the caller frees; NULL in *data where it is not wanted or has integers. */
+static tutti_status output_read(struct trial *trial, int output, float **data)
 {
     tutti_status status = TUTTI_OK;
     const struct value *value = trial->problem.outputs[output];
@@ -218,11 +229,50 @@ done:
     return status;
 }
 
-void trial_free(struct trial *trial)
+static tutti_status compare(const struct problem *problem, int output, const float *result, const float *reference)
+{
+    size_t elements = (size_t)value_elements(problem->outputs[output]);
+    double largest = 0, worst = 0;
+    for (size_t e = 0; e < elements; e++) {
+        double difference = fabs((double)result[e] - reference[e]);
+        largest = fmax(largest, fabs((double)reference[e]));
+        if (!(difference <= worst)) worst = difference; /* NaN stays */
+    }
+    double stored = problem->outputs[output]->type == TYPE_BF16 ? 0x1p-8 : 0;
+    if (worst <= (TOLERANCE + stored) * largest + 1e-6) return TUTTI_OK;
+    return fail(TUTTI_WRONG_RESULT,
+        "its output %d differs from the plain kernel's by %g where the largest number is %g", output, worst, largest);
+}
+
+tutti_status trial_compare(struct trial *trial, struct trial *reference)
+{
+    tutti_status status = TUTTI_OK;
+    float *result = NULL, *expected = NULL;
+    for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++) {
+        free(result);
+        free(expected);
+        result = expected = NULL;
+        if (!reference->problem.outputs[i]) continue;
+        TRY(output_read(trial, i, &result));
+        TRY(output_read(reference, i, &expected));
+        if (result) TRY(compare(&trial->problem, i, result, expected));
+    }
+done:
+    free(result);
+    free(expected);
+    return status;
+}
+
+void trial_keep_outputs(struct trial *trial)
 {
     launch_list_free(&trial->list);
     for (int i = 0; i < GRAPH_MAX_INPUTS; i++) buffer_free(&trial->operands.inputs[i]);
-    for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++) buffer_free(&trial->operands.outputs[i]);
     buffer_free(&trial->operands.workspace);
     buffer_free(&trial->operands.prepared);
+}
+
+void trial_free(struct trial *trial)
+{
+    trial_keep_outputs(trial);
+    for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++) buffer_free(&trial->operands.outputs[i]);
 }

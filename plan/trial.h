@@ -11,6 +11,7 @@ struct trial {
     struct value inputs[GRAPH_MAX_INPUTS], outputs[GRAPH_MAX_OUTPUTS];
     struct operands operands;
     struct launch_list list;
+    size_t prepared; /* launches at its beginning whose results stay good while the parameters do */
 };
 
 /* The node's problem without what rewriting added to it and not every implementation takes: epilogue, statistics, mask
@@ -28,8 +29,12 @@ tutti_status trial_make(struct device *device, const struct problem *problem,
 void trial_emit(const struct problem *problem, const struct implementation *implementation, struct launch_list *list);
 /* Runs the launches once and waits. */
 tutti_status trial_run(struct trial *trial);
-/* An output as plain floats, which the caller frees; NULL in *data where it is not wanted or has integers. */
-tutti_status trial_output(struct trial *trial, int output, float **data);
+/* Runs what each step would run, so many times, and waits. */
+tutti_status trial_repeat(struct trial *trial, int times);
+/* Whether both, which have run, have the same outputs up to rounding; else TUTTI_WRONG_RESULT, with the difference. */
+tutti_status trial_compare(struct trial *trial, struct trial *reference);
+/* Gives everything else back: for trial_compare(). */
+void trial_keep_outputs(struct trial *trial);
 void trial_free(struct trial *trial);
 
 #endif

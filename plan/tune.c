@@ -1,58 +1,53 @@
 /* Rules choose kernels well on the machines that they were made on. On others a measurement does: each implementation
- * that takes a problem runs on it by itself, and the fastest is kept. */
+ * that takes a problem runs on it by itself, in turns with the present choice, and what is faster by more than chance
+ * is kept. */
 #include "plan/tune.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "base/threads.h"
-#include "plan/passes.h"
+#include "plan/node.h"
+#include "plan/start.h"
 #include "plan/trial.h"
-#include "runtime/check.h"
+#include "runtime/tuning.h"
 
-/* Runs of a candidate: at least, at most, and the seconds after which no further one begins. */
-enum { LEAST_RUNS = 3, MOST_RUNS = 20 };
-#define ENOUGH_SECONDS 0.1
-/* A candidate whose first run is so much slower than the best has lost. */
+/* Turns: at least, at most, and the seconds after which no further one begins. */
+enum { LEAST_TURNS = 5, MOST_TURNS = 40 };
+#define ENOUGH_SECONDS 0.3
+/* A kernel is run so often in its turn that the turn takes this long: a clock and a wake-up are nothing to it. */
+#define TURN_SECONDS 2e-3
+enum { MOST_REPEATS = 200 };
+/* A candidate whose first run is so much slower than the present choice has lost. */
 #define HOPELESS 3.0
-#define MOST_CANDIDATES 8
+/* What is less than this is not a gain, however quiet the machine is. */
+#define LEAST_GAIN 0.03
 
-/* ---------------------------------------------------------------------------------------------------- names ---- */
+struct candidate {
+    size_t node; /* the first of the plan with this problem */
+    const struct implementation *implementation;
+    char *problem;
+    const char *refusal; /* NULL: it can be tried */
+    int uses;
+    bool present; /* what the plan has: the first of its problem */
+    double least; /* seconds, once it was measured */
+};
 
-static void append_sizes(char *name, const char *before, const int64_t *sizes, int count)
-{
-    size_t used = strlen(name);
-    for (int i = 0; i < count && used < PROBLEM_NAME; i++)
-        used += (size_t)snprintf(name + used, PROBLEM_NAME - used, "%s%lld", i ? "x" : before, (long long)sizes[i]);
-}
-
-void tune_problem_name(const struct problem *problem, char name[PROBLEM_NAME])
-{
-    const struct attributes *a = &problem->node->attributes;
-    snprintf(name, PROBLEM_NAME, "%s%s%s", problem->exact ? "exact/" : "", problem->bf16 ? "bf16/" : "",
-        problem->node->operation->name);
-    for (int i = 0; i < 2; i++)
-        if (problem->inputs[i])
-            append_sizes(name, "/", problem->inputs[i]->shape.sizes, problem->inputs[i]->shape.rank);
-    if (problem->outputs[0]) append_sizes(name, "/", problem->outputs[0]->shape.sizes, problem->outputs[0]->shape.rank);
-    if (!a->stride[0]) return; /* not of windows */
-    append_sizes(name, "/k", a->kernel, 2);
-    append_sizes(name, "/s", a->stride, 2);
-    append_sizes(name, "/p", a->padding, 2);
-    append_sizes(name, "/d", a->dilation, 2);
-    append_sizes(name, "/g", &a->groups, 1);
-}
+struct tutti_tuner {
+    struct plan *plan;
+    struct candidate *candidates;
+    size_t count, capacity;
+    /* The results of the plain kernel for one problem, which are kept for its next candidate. */
+    struct trial reference;
+    const char *referred; /* that problem; NULL: none */
+};
 
 /* ----------------------------------------------------------------------------------------------- candidates ---- */
 
-struct candidate {
-    const struct implementation *implementation;
-    double seconds;
-};
-
-/* Those that take the problem and want its values in the layouts that the rule's choice wants: another layout would
- * cost its neighbours something that this measurement does not see. */
+/* Another layout would cost the neighbours something that a measurement of one node does not see. */
 static bool same_layouts(const struct problem *problem, const struct implementation *a, const struct implementation *b)
 {
     enum value_layout inputs[2][GRAPH_MAX_INPUTS] = { 0 }, outputs[2][GRAPH_MAX_OUTPUTS] = { 0 };
@@ -62,97 +57,329 @@ static bool same_layouts(const struct problem *problem, const struct implementat
     return !memcmp(inputs[0], inputs[1], sizeof inputs[0]) && !memcmp(outputs[0], outputs[1], sizeof outputs[0]);
 }
 
-static int candidates_of(const struct plan *plan, const struct problem *problem, struct candidate *candidates)
+static const char *refusal(const struct plan *plan, const struct problem *problem,
+    const struct implementation *const *implementation, const struct implementation *present)
 {
-    int count = 0;
-    const struct implementation *const *i = problem->node->operation->implementations;
-    /* The last one is the plain kernel: slow everywhere, and the measure of the others' results. */
-    for (; i && i[0] && i[1] && count < MOST_CANDIDATES; i++)
-        if (!implementation_refusal(plan, problem, *i) &&
-            (count == 0 || same_layouts(problem, candidates[0].implementation, *i)))
-            candidates[count++].implementation = *i;
-    return count;
+    const char *reason = implementation_refusal(plan, problem, *implementation);
+    if (reason) return reason;
+    if (!implementation[1]) return "it is the plain kernel, the measure of the others' results";
+    return same_layouts(problem, present, *implementation) ? NULL : "it wants its values in another layout";
 }
 
-/* The fastest run, in seconds. */
-static tutti_status measure(
-    struct device *device, const struct problem *problem, struct candidate *candidate, double best)
+static tutti_status add(struct tutti_tuner *tuner, const struct candidate *candidate, const char *name)
+{
+    void *array = tuner->candidates;
+    tutti_status status = memory_grow(&array, &tuner->capacity, tuner->count + 1, sizeof *tuner->candidates);
+    if (status != TUTTI_OK) return status;
+    tuner->candidates = array;
+    tuner->candidates[tuner->count] = *candidate;
+    tuner->candidates[tuner->count].problem = memory_copy_text(name);
+    return tuner->candidates[tuner->count].problem ? (tuner->count++, TUTTI_OK) : TUTTI_NO_MEMORY;
+}
+
+/* Whether made-up numbers may stand for its inputs: indexes could point anywhere. */
+static bool can_be_tried(const struct problem *problem)
+{
+    for (int i = 0; i < problem->node->input_count; i++)
+        if (problem->inputs[i] && problem->inputs[i]->type == TYPE_U8) return false;
+    return true;
+}
+
+static bool seen(struct tutti_tuner *tuner, const char *name)
+{
+    bool found = false;
+    for (size_t i = 0; i < tuner->count; i++)
+        if (!strcmp(tuner->candidates[i].problem, name)) {
+            tuner->candidates[i].uses++;
+            found = true;
+        }
+    return found;
+}
+
+/* The present choice and then the others; nothing where there is no other to be tried. */
+static tutti_status add_node(struct tutti_tuner *tuner, size_t n)
 {
     tutti_status status = TUTTI_OK;
-    struct trial trial;
-    double begin = clock_seconds();
-    TRY(trial_make(device, problem, candidate->implementation, &trial));
-    TRY(trial_run(&trial)); /* the driver may compile; pages are touched */
-    candidate->seconds = 0;
-    for (int run = 0; run < MOST_RUNS; run++) {
-        double start = clock_seconds();
-        TRY(trial_run(&trial));
-        double seconds = clock_seconds() - start;
-        if (run == 0) begin = start;
-        if (run == 0 || seconds < candidate->seconds) candidate->seconds = seconds;
-        if (best > 0 && candidate->seconds > HOPELESS * best) break;
-        if (run + 1 >= LEAST_RUNS && clock_seconds() - begin > ENOUGH_SECONDS) break;
+    const struct plan *plan = tuner->plan;
+    struct node node = plan->graph.nodes[n];
+    const struct implementation *const *list = node.operation->implementations;
+    struct problem problem;
+    char name[PROBLEM_NAME];
+    if (node.operation->alias) return TUTTI_OK;
+    const struct implementation *present = list[node.implementation];
+    trial_problem(plan, &node, &problem);
+    problem_name(&problem, name);
+    if (!can_be_tried(&problem) || seen(tuner, name)) return TUTTI_OK;
+    int others = 0;
+    for (const struct implementation *const *i = list; *i; i++)
+        others += *i != present && !refusal(plan, &problem, i, present);
+    if (others == 0) return TUTTI_OK;
+    struct candidate candidate = { .node = n, .implementation = present, .uses = 1, .present = true };
+    TRY(add(tuner, &candidate, name));
+    candidate.present = false;
+    for (const struct implementation *const *i = list; *i; i++) {
+        if (*i == present) continue;
+        candidate.implementation = *i;
+        candidate.refusal = refusal(plan, &problem, i, present);
+        TRY(add(tuner, &candidate, name));
     }
 done:
-    trial_free(&trial);
     return status;
 }
 
-static void keep(struct device *device, const char *name, struct candidate *candidates, int count)
+static tutti_status tuner_open(
+    struct device *device, const tutti_network *network, const struct plan_options *options, struct tutti_tuner **made)
 {
-    struct text text = { 0 };
-    for (int i = 1; i < count; i++) /* the fastest first; few */
-        for (int j = i; j > 0 && candidates[j].seconds < candidates[j - 1].seconds; j--) {
-            struct candidate slower = candidates[j - 1];
-            candidates[j - 1] = candidates[j];
-            candidates[j] = slower;
-        }
-    for (int i = 0; i < count; i++)
-        text_append(&text, "%s%s %.3f", i ? " " : "", candidates[i].implementation->name, 1e3 * candidates[i].seconds);
-    if (!text.failed) {
-        log_info(&device->runtime->log, "measured %s: %s ms", name, text.data);
-        fastest_keep(device, name, text.data);
-    }
-    text_free(&text);
+    tutti_status status = TUTTI_OK;
+    struct tutti_tuner *tuner = *made = memory_new(1, sizeof *tuner);
+    if (!tuner) return TUTTI_NO_MEMORY;
+    tuner->plan = plan_start(device, network, options);
+    if (!tuner->plan) return TUTTI_NO_MEMORY;
+    TRY(plan_run_passes(tuner->plan));
+    for (size_t n = 0; n < tuner->plan->graph.node_count; n++) TRY(add_node(tuner, n));
+done:
+    return status;
 }
+
+static void forget_reference(struct tutti_tuner *tuner)
+{
+    if (tuner->referred) trial_free(&tuner->reference);
+    tuner->referred = NULL;
+}
+
+void tutti_tuner_free(tutti_tuner *tuner)
+{
+    if (!tuner) return;
+    forget_reference(tuner);
+    for (size_t i = 0; i < tuner->count; i++) free(tuner->candidates[i].problem);
+    free(tuner->candidates);
+    plan_free(tuner->plan);
+    free(tuner);
+}
+
+/* --------------------------------------------------------------------------------------------------- measure ---- */
+
+static tutti_status make(struct tutti_tuner *tuner, const struct candidate *candidate,
+    const struct implementation *implementation, struct trial *trial)
+{
+    struct node node = tuner->plan->graph.nodes[candidate->node];
+    struct problem problem;
+    trial_problem(tuner->plan, &node, &problem);
+    tutti_status status = trial_make(tuner->plan->device, &problem, implementation, trial);
+    trial->problem.node = &tuner->plan->graph.nodes[candidate->node]; /* its own copy ends here */
+    return status == TUTTI_OK ? trial_run(trial) : status;            /* the driver may compile; pages are touched */
+}
+
+/* The first of the candidate's problem. */
+static const struct candidate *present_of(const struct candidate *candidate)
+{
+    while (!candidate->present) candidate--;
+    return candidate;
+}
+
+static tutti_status run_turn(struct trial *trial, int repeats, double *seconds)
+{
+    const double start = clock_seconds();
+    const tutti_status status = trial_repeat(trial, repeats);
+    *seconds = (clock_seconds() - start) / repeats;
+    return status;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Present, candidate, present again: what the present choice differs from itself is chance. */
+enum { PRESENT, CANDIDATE, AGAIN, TURNS };
+
+static void judge(double times[TURNS][MOST_TURNS], int turns, tutti_trial *result)
+{
+    double least[TURNS], median[TURNS];
+    for (int t = 0; t < TURNS; t++) {
+        qsort(times[t], (size_t)turns, sizeof(double), compare_numbers);
+        least[t] = times[t][0];
+        median[t] = times[t][turns / 2];
+    }
+    *result = (tutti_trial) { .least = least[CANDIDATE], .median = median[CANDIDATE] };
+    result->present_least = least[PRESENT] < least[AGAIN] ? least[PRESENT] : least[AGAIN];
+    result->present_median = median[PRESENT] < median[AGAIN] ? median[PRESENT] : median[AGAIN];
+    const double by_least = 1 - result->least / result->present_least;
+    const double by_median = 1 - result->median / result->present_median;
+    const double apart_least = 1 - result->present_least / (least[PRESENT] + least[AGAIN] - result->present_least);
+    const double apart_median = 1 - result->present_median / (median[PRESENT] + median[AGAIN] - result->present_median);
+    result->noise = apart_least > apart_median ? apart_least : apart_median;
+    if (result->noise < LEAST_GAIN) result->noise = LEAST_GAIN;
+    result->gain = by_least < by_median ? by_least : by_median;
+}
+
+static tutti_status time_in_turns(struct trial *present, struct trial *candidate, tutti_trial *result)
+{
+    tutti_status status = TUTTI_OK;
+    double times[TURNS][MOST_TURNS], first[TURNS];
+    struct trial *const who[TURNS] = { present, candidate, present };
+    int turns = 0, repeats = 1;
+    for (int t = 0; t < AGAIN; t++) TRY(run_turn(who[t], 1, &first[t]));
+    if (first[CANDIDATE] > HOPELESS * first[PRESENT]) {
+        *result = (tutti_trial) { first[CANDIDATE], first[CANDIDATE], first[PRESENT], first[PRESENT], LEAST_GAIN,
+            1 - first[CANDIDATE] / first[PRESENT] };
+        goto done;
+    }
+    while (repeats < MOST_REPEATS && repeats * first[PRESENT] < TURN_SECONDS) repeats++;
+    const double begin = clock_seconds();
+    for (; turns < MOST_TURNS && (turns < LEAST_TURNS || clock_seconds() < begin + ENOUGH_SECONDS); turns++)
+        for (int t = 0; t < TURNS; t++) TRY(run_turn(who[t], repeats, &times[t][turns]));
+    judge(times, turns, result);
+done:
+    return status;
+}
+
+static tutti_status measure(struct tutti_tuner *tuner, const struct candidate *candidate, tutti_trial *result)
+{
+    tutti_status status = TUTTI_OK;
+    struct trial present = { 0 }, trial = { 0 };
+    TRY(make(tuner, candidate, candidate->implementation, &trial));
+    if (tuner->referred == present_of(candidate)->problem) TRY(trial_compare(&trial, &tuner->reference));
+    TRY(make(tuner, candidate, present_of(candidate)->implementation, &present));
+    TRY(time_in_turns(&present, &trial, result));
+done:
+    trial_free(&trial);
+    trial_free(&present);
+    return status;
+}
+
+static const struct implementation *plain_of(const struct operation *operation)
+{
+    const struct implementation *const *last = operation->implementations;
+    while (last[1]) last++;
+    return *last;
+}
+
+/* Those of the candidate's problem, unless they are there. */
+static tutti_status refer(struct tutti_tuner *tuner, const struct candidate *candidate)
+{
+    tutti_status status = TUTTI_OK;
+    const struct candidate *present = present_of(candidate);
+    if (tuner->referred == present->problem) return TUTTI_OK;
+    forget_reference(tuner);
+    status = make(tuner, candidate, plain_of(tuner->plan->graph.nodes[present->node].operation), &tuner->reference);
+    if (status == TUTTI_OK) {
+        trial_keep_outputs(&tuner->reference);
+        tuner->referred = present->problem;
+    } else {
+        trial_free(&tuner->reference);
+    }
+    return status;
+}
+
+/* ----------------------------------------------------------------------------------------- the whole network ---- */
 
 static bool is_lack_of_memory(tutti_status status)
 {
     return status == TUTTI_DEVICE_MEMORY || status == TUTTI_NO_MEMORY;
 }
 
-static tutti_status tune_node(struct plan *plan, const struct node *given)
+/* What is to be chosen, then the others' times. */
+static void keep(struct device *device, const struct candidate *all, size_t count, const struct candidate *best)
 {
-    struct node node = *given;
-    struct problem problem;
-    struct candidate candidates[MOST_CANDIDATES];
-    char name[PROBLEM_NAME];
-    double best = 0;
-    trial_problem(plan, &node, &problem);
-    int count = candidates_of(plan, &problem, candidates);
-    tune_problem_name(&problem, name);
-    if (count < 2 || fastest_of(plan->device, name)) return TUTTI_OK;
-    for (int i = 0; i < count; i++) {
-        tutti_status status = measure(plan->device, &problem, &candidates[i], best);
-        if (is_lack_of_memory(status)) return TUTTI_OK;
-        if (status != TUTTI_OK) return status;
-        if (best == 0 || candidates[i].seconds < best) best = candidates[i].seconds;
+    struct text text = { 0 };
+    text_append(&text, "%s %.3f", best->implementation->name, 1e3 * best->least);
+    for (size_t i = 0; i < count; i++)
+        if (&all[i] != best && all[i].least > 0)
+            text_append(&text, " %s %.3f", all[i].implementation->name, 1e3 * all[i].least);
+    if (!text.failed) {
+        log_info(&device->runtime->log, "measured %s, in ms: %s", all[0].problem, text.data);
+        tuning_keep(device, all[0].problem, text.data);
     }
-    keep(plan->device, name, candidates, count);
+    text_free(&text);
+}
+
+/* The candidates, of one problem, with the present choice in front. */
+static tutti_status tune_problem(struct tutti_tuner *tuner, struct candidate *all, size_t count)
+{
+    const struct candidate *best = &all[0];
+    double gain = 0;
+    for (size_t i = 1; i < count; i++) {
+        tutti_trial trial;
+        if (all[i].refusal) continue;
+        const tutti_status status = measure(tuner, &all[i], &trial);
+        if (status != TUTTI_OK) return is_lack_of_memory(status) ? TUTTI_OK : status;
+        all[0].least = trial.present_least;
+        all[i].least = trial.least;
+        if (trial.gain <= trial.noise || trial.gain <= gain) continue;
+        best = &all[i];
+        gain = trial.gain;
+    }
+    keep(tuner->plan->device, all, count, best);
     return TUTTI_OK;
 }
 
 tutti_status plan_tune(struct device *device, const tutti_network *network, const struct plan_options *options)
 {
     tutti_status status = TUTTI_OK;
-    struct plan *plan = plan_start(device, network, options);
-    if (!plan) return TUTTI_NO_MEMORY;
-    TRY(plan_run_passes(plan));
-    for (size_t n = 0; n < plan->graph.node_count; n++) {
-        if (options->progress) options->progress(options->user, (int)n, (int)plan->graph.node_count);
-        if (!plan->graph.nodes[n].operation->alias) TRY(tune_node(plan, &plan->graph.nodes[n]));
+    struct tutti_tuner *tuner = NULL;
+    TRY(tuner_open(device, network, options, &tuner));
+    for (size_t first = 0, next = 0; first < tuner->count; first = next) {
+        for (next = first + 1; next < tuner->count && !tuner->candidates[next].present;) next++;
+        if (options->progress) options->progress(options->user, (int)first, (int)tuner->count);
+        struct candidate *all = &tuner->candidates[first];
+        if (!tuning_is_measured(device, all->problem)) TRY(tune_problem(tuner, all, next - first));
     }
 done:
-    plan_free(plan);
+    tutti_tuner_free(tuner);
     return status;
+}
+
+/* --------------------------------------------------------------------------------------------- one candidate ---- */
+
+tutti_tuner *tutti_tuner_new(tutti_network *network, tutti_tensor output, const tutti_training *training, int device)
+{
+    struct tutti_tuner *tuner = NULL;
+    const struct tutti_runtime *runtime = network->runtime;
+    const struct plan_options options = { .mode = training->loss == TUTTI_LOSS_NONE ? PLAN_INFER : PLAN_TRAIN,
+        .samples = training->batch ? training->batch : 32,
+        .output = output,
+        .loss = training->loss,
+        .exact = training->exact,
+        .precision = training->precision };
+    tutti_status status = network->status;
+    if (status == TUTTI_OK && (device < 0 || device >= runtime->count))
+        status = fail(TUTTI_NO_DEVICE, "there is no opened device %d: there are %d", device, runtime->count);
+    if (status == TUTTI_OK) status = tuner_open(&runtime->devices[device], network, &options, &tuner);
+    if (status == TUTTI_OK) return tuner;
+    tutti_tuner_free(tuner);
+    return NULL;
+}
+
+tutti_status tutti_tuner_candidate(const tutti_tuner *tuner, int index, tutti_candidate *candidate)
+{
+    if (index < 0 || (size_t)index >= tuner->count) return fail(TUTTI_INVALID, "there is no candidate %d", index);
+    const struct candidate *c = &tuner->candidates[index];
+    const struct node *node = &tuner->plan->graph.nodes[c->node];
+    *candidate = (tutti_candidate) { .problem = c->problem,
+        .layer = node->layer >= 0 ? tuner->plan->network->layers[node->layer].name : "",
+        .kernel = c->implementation->name,
+        .refusal = c->refusal,
+        .uses = c->uses,
+        .present = c->present };
+    return TUTTI_OK;
+}
+
+tutti_status tutti_tuner_refer(tutti_tuner *tuner, int index)
+{
+    tutti_candidate candidate;
+    const tutti_status status = tutti_tuner_candidate(tuner, index, &candidate);
+    return status == TUTTI_OK ? refer(tuner, &tuner->candidates[index]) : status;
+}
+
+tutti_status tutti_tuner_try(tutti_tuner *tuner, int index, tutti_trial *trial)
+{
+    tutti_candidate candidate;
+    const tutti_status status = tutti_tuner_candidate(tuner, index, &candidate);
+    if (status != TUTTI_OK) return status;
+    if (candidate.present || candidate.refusal)
+        return fail(TUTTI_INVALID, "candidate %d, '%s', is not to be tried: %s", index, candidate.kernel,
+            candidate.present ? "it is the present choice" : candidate.refusal);
+    return measure(tuner, &tuner->candidates[index], trial);
 }

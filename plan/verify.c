@@ -4,7 +4,6 @@
  */
 #include "plan/verify.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +12,6 @@
 #include "plan/trial.h"
 #include "runtime/check.h"
 
-/* Far above any rounding, far below what a miscompiled kernel gives; relative to the largest number of the output. */
-#define VERIFY_TOLERANCE 1e-3
 /* Seconds for a small problem, after which its kernel is taken to hang; compiling at the first launch is part of it. */
 #define TIME_OUT 120.0
 
@@ -55,21 +52,6 @@ bool verify_wanted(const struct plan *plan)
     return any;
 }
 
-static tutti_status compare(const struct problem *problem, int output, const float *result, const float *reference)
-{
-    size_t elements = (size_t)value_elements(problem->outputs[output]);
-    double largest = 0, worst = 0;
-    for (size_t e = 0; e < elements; e++) {
-        double difference = fabs((double)result[e] - reference[e]);
-        largest = fmax(largest, fabs((double)reference[e]));
-        if (!(difference <= worst)) worst = difference; /* NaN stays */
-    }
-    double stored = problem->outputs[output]->type == TYPE_BF16 ? 0x1p-8 : 0;
-    if (worst <= (VERIFY_TOLERANCE + stored) * largest + 1e-6) return TUTTI_OK;
-    return fail(TUTTI_WRONG_RESULT,
-        "its output %d differs from the plain kernel's by %g where the largest number is %g", output, worst, largest);
-}
-
 /* *by_plain: a failure is the plain kernel's. */
 static tutti_status verify_node(const struct verify_item *item, bool *by_plain)
 {
@@ -78,7 +60,6 @@ static tutti_status verify_node(const struct verify_item *item, bool *by_plain)
     struct node node = *item->node, plain = *item->node;
     struct problem problem, plain_problem;
     struct trial trial = { 0 }, reference = { 0 };
-    float *result = NULL, *expected = NULL;
     const struct implementation *const *list = node.operation->implementations;
     *by_plain = true;
     trial_problem(plan, &plain, &plain_problem);
@@ -88,18 +69,8 @@ static tutti_status verify_node(const struct verify_item *item, bool *by_plain)
     *by_plain = false;
     TRY(trial_make(plan->device, &problem, list[node.implementation], &trial));
     TRY(trial_run(&trial));
-    for (int i = 0; i < plain.output_count; i++) {
-        free(result);
-        free(expected);
-        result = expected = NULL;
-        if (!plain_problem.outputs[i]) continue;
-        TRY(trial_output(&trial, i, &result));
-        TRY(trial_output(&reference, i, &expected));
-        if (result) TRY(compare(&trial.problem, i, result, expected));
-    }
+    TRY(trial_compare(&trial, &reference));
 done:
-    free(result);
-    free(expected);
     trial_free(&trial);
     trial_free(&reference);
     return status;

@@ -3,7 +3,7 @@
 #ifndef PLAN_VERIFY_H
 #define PLAN_VERIFY_H
 
-#include "plan/passes.h"
+#include "plan/node.h"
 
 /* An implementation to be checked, and the node to check it with. */
 struct verify_item {

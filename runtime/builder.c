@@ -91,16 +91,10 @@ static void save(struct device *device)
 {
     const struct builder *builder = device->builder;
     struct text text = { 0 };
-    struct atomic_file *file = NULL;
     if (!builder->path) return;
     for (size_t i = 0; i < builder->count; i++) text_append(&text, "%016llx\n", (unsigned long long)builder->known[i]);
-    bool written = !text.failed && folder_make(device->runtime->cache_folder) == TUTTI_OK &&
-        atomic_file_open(&file, builder->path) == TUTTI_OK;
-    if (written && atomic_file_write(file, text.data, text.size) != TUTTI_OK) {
-        atomic_file_abandon(file);
-        written = false;
-    }
-    if (!written || atomic_file_commit(file) != TUTTI_OK)
+    if (text.failed || folder_make(device->runtime->cache_folder) != TUTTI_OK ||
+        file_write(builder->path, text.data, text.size) != TUTTI_OK)
         log_info(&device->runtime->log, "what was compiled is not noted on disk: %s", status_message());
     text_free(&text);
 }

@@ -122,59 +122,11 @@ bool check_compiler(struct device *device)
     return error == CL_SUCCESS;
 }
 
-/* Forms of clkernels/check_matrix.cl: tried one after another on devices with the extension. */
-static const struct matrix_form {
-    const char *extension, *options;
-    int items, each, expected;
-} matrix_forms[] = {
-    /* Told by NVIDIA's drivers only; what the chip can do shows when its assembler takes the instruction. */
-    { "cl_nv_device_attribute_query", "-DNVIDIA", 32, 4, 6 * 8 + 1 },
-    { "cl_intel_subgroup_matrix_multiply_accumulate", "-DINTEL -DLANES=16", 16, 8, 6 * 16 + 1 },
-    { "cl_intel_subgroup_matrix_multiply_accumulate", "-DINTEL -DLANES=8", 8, 8, 6 * 16 + 1 },
-};
-
-static tutti_status matrix_run(struct device *device, const struct matrix_form *form, cl_mem out)
-{
-    enum { MOST = 32 * 8 };
-    tutti_status status = TUTTI_OK;
-    float got[MOST];
-    struct launch_list list;
-    launch_list_init(&list, device);
-    struct launch *launch = launch_add(&list, "check_matrix", "check_matrix", "%s", form->options);
-    launch_buffer(launch, out);
-    launch_grid(launch, 1, (size_t)form->items, 1, 1, (size_t)form->items, 1, 1);
-    size_t bytes = (size_t)(form->items * form->each) * sizeof(float);
-    TRY(buffer_fill(device, out, 0, bytes, 0x7fc00000));
-    TRY(launch_list_realise(&list, NULL, NULL));
-    TRY(launch_list_enqueue(&list, 0, 1, NULL));
-    TRY(buffer_read(device, out, 0, got, bytes));
-    for (int i = 0; i < form->items * form->each; i++)
-        if (!(got[i] == (float)form->expected))
-            FAIL(TUTTI_WRONG_RESULT, "a matrix instruction gives %g", (double)got[i]);
-done:
-    launch_list_free(&list);
-    return status;
-}
-
-bool check_matrix(struct device *device)
-{
-    bool proven = false;
-    cl_mem out = NULL;
-    for (size_t i = 0; !proven && i < sizeof(matrix_forms) / sizeof(matrix_forms[0]); i++) {
-        if (!device_has_extension(device->id, matrix_forms[i].extension)) continue;
-        if (!out && buffer_new(device, 4096, &out) != TUTTI_OK) break;
-        proven = matrix_run(device, &matrix_forms[i], out) == TUTTI_OK;
-    }
-    buffer_free(&out);
-    return proven;
-}
-
-/* ---- what implementations were checked, which failed, and which are the fastest ---- */
+/* ---- what implementations were checked, and which failed ---- */
 
 struct check_entry {
-    char *name;     /* of an implementation, or of a problem that was measured */
-    char *reason;   /* why the implementation failed; NULL: it did not */
-    char *measured; /* of a problem: milliseconds of its implementations; NULL: none */
+    char *name;
+    char *reason; /* why the implementation failed; NULL: it did not */
     bool passed;
 };
 
@@ -208,22 +160,13 @@ static void mark(struct check_entry *entry, bool passed, const char *reason)
         if (*c == '\n' || *c == '\r') *c = ' '; /* one line of the file each */
 }
 
-static void measured_set(struct check_entry *entry, const char *measured)
-{
-    if (!entry) return;
-    free(entry->measured);
-    entry->measured = memory_copy_text(measured);
-}
-
-/* A line: "passed NAME", "failed NAME REASON" or "fastest PROBLEM MEASURED". Others are comments, or of another
- * version, and are dropped. */
+/* A line: "passed NAME" or "failed NAME REASON". Others are comments, or of another version, and are dropped. */
 static void line_read(struct checks *checks, char *line)
 {
     char *rest = line;
     const char *verdict = strtok_r(rest, " ", &rest), *name = strtok_r(rest, " ", &rest);
     if (!verdict || !name) return;
     bool passed = !strcmp(verdict, "passed"), failed = !strcmp(verdict, "failed");
-    if (!strcmp(verdict, "fastest") && rest && *rest) measured_set(entry_of(checks, name), rest);
     struct check_entry *entry = passed || failed ? entry_of(checks, name) : NULL;
     if (entry) mark(entry, passed, passed ? NULL : rest && *rest ? rest : "it failed its check");
 }
@@ -258,26 +201,18 @@ static void file_save(struct device *device)
 {
     struct checks *checks = device->checks;
     struct text text = { 0 };
-    struct atomic_file *file = NULL;
     if (!checks->path) return;
     char *message =
         memory_copy_text(status_message()); /* of the failure that is noted here, perhaps: it stays the last */
-    text_append(&text,
-        "# Kernel implementations on '%s', driver %s. Remove this file to have all checked and measured again.\n",
+    text_append(&text, "# Kernel implementations on '%s', driver %s. Remove this file to have all checked again.\n",
         device->can.name, device->can.driver);
     for (size_t i = 0; i < checks->count; i++) {
         const struct check_entry *entry = &checks->entries[i];
         if (entry->passed) text_append(&text, "passed %s\n", entry->name);
         if (entry->reason) text_append(&text, "failed %s %s\n", entry->name, entry->reason);
-        if (entry->measured) text_append(&text, "fastest %s %s\n", entry->name, entry->measured);
     }
-    bool written = !text.failed && folder_make(device->runtime->cache_folder) == TUTTI_OK &&
-        atomic_file_open(&file, checks->path) == TUTTI_OK;
-    if (written && atomic_file_write(file, text.data, text.size) != TUTTI_OK) {
-        atomic_file_abandon(file);
-        written = false;
-    }
-    if (!written || atomic_file_commit(file) != TUTTI_OK)
+    if (text.failed || folder_make(device->runtime->cache_folder) != TUTTI_OK ||
+        file_write(checks->path, text.data, text.size) != TUTTI_OK)
         log_info(&device->runtime->log, "the results of kernel checks are not kept on disk: %s", status_message());
     if (message) status_set_message(message);
     free(message);
@@ -299,28 +234,22 @@ const char *blacklist_reason(struct device *device, const char *implementation)
     return entry ? entry->reason : NULL;
 }
 
-const char *fastest_of(struct device *device, const char *problem)
-{
-    const struct check_entry *entry = known(device, problem);
-    return entry ? entry->measured : NULL;
-}
-
-void fastest_keep(struct device *device, const char *problem, const char *measured)
+void check_failed(struct device *device, const char *what, const char *reason)
 {
     struct checks *checks = checks_of(device);
-    measured_set(checks ? entry_of(checks, problem) : NULL, measured);
-    if (checks) file_save(device);
+    struct check_entry *entry = checks ? entry_of(checks, what) : NULL;
+    if (!entry) return;
+    mark(entry, false, reason && *reason ? reason : "it failed its check");
+    file_save(device);
 }
 
 void blacklist_add(struct device *device, const char *implementation, const char *reason)
 {
-    struct checks *checks = checks_of(device);
-    struct check_entry *entry = checks ? entry_of(checks, implementation) : NULL;
-    if (!entry) return;
-    mark(entry, false, reason && *reason ? reason : "it failed its check");
+    check_failed(device, implementation, reason);
+    const char *kept = blacklist_reason(device, implementation);
+    if (!kept) return;
     log_warn(&device->runtime->log, "kernels '%s' are not used on device %d, '%s': %s", implementation, device->index,
-        device->can.name, entry->reason ? entry->reason : reason);
-    file_save(device);
+        device->can.name, kept);
 }
 
 bool check_is_decided(struct device *device, const char *implementation)
@@ -345,7 +274,6 @@ void checks_free(struct device *device)
     for (size_t i = 0; i < checks->count; i++) {
         free(checks->entries[i].name);
         free(checks->entries[i].reason);
-        free(checks->entries[i].measured);
     }
     free(checks->entries);
     free(checks->path);

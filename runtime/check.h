@@ -1,5 +1,4 @@
-/* The first-use check of a device and driver, the blacklist of implementations that failed it, and which ones were
- * measured to be the fastest. */
+/* The first-use check of a device and driver, and the blacklist of implementations that failed it. */
 #ifndef RUNTIME_CHECK_H
 #define RUNTIME_CHECK_H
 
@@ -10,21 +9,15 @@
 tutti_status check_device(struct device *device);
 /* Whether the driver still compiles at all: a kernel of one line, which no cache knows. */
 bool check_compiler(struct device *device);
-/* Whether a probe kernel with matrix instructions builds and computes what it should. */
-bool check_matrix(struct device *device);
 /* NULL, or why this implementation is not used with this device and driver (from the file on disk). */
 const char *blacklist_reason(struct device *device, const char *implementation);
-/* Remembers, on disk too, with the reason. */
+/* Remembers, on disk too, with the reason; a warning says so. */
 void blacklist_add(struct device *device, const char *implementation, const char *reason);
+/* The same without the warning: of what nobody misses. */
+void check_failed(struct device *device, const char *what, const char *reason);
 /* Whether it passed or failed its check on this device and driver before; check_passed remembers, on disk too. */
 bool check_is_decided(struct device *device, const char *implementation);
 void check_passed(struct device *device, const char *implementation);
-
-/* What was measured for a problem on this device and driver: "winograd 1.100 direct 3.201", implementations and
- * milliseconds, the fastest first; NULL: it never was. A problem's name has no spaces. fastest_keep remembers, on disk
- * too. */
-const char *fastest_of(struct device *device, const char *problem);
-void fastest_keep(struct device *device, const char *problem, const char *measured);
 
 void checks_free(struct device *device); /* called when a device is closed */
 

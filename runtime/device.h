@@ -3,7 +3,11 @@
 #define RUNTIME_DEVICE_H
 
 #include "base/log.h"
+#include "runtime/compute.h"
 #include "runtime/opencl.h"
+
+/* How a device multiplies matrices by single instructions, as clkernels/matrix_product.h counts the forms. */
+enum matrix_form { MATRIX_NONE, MATRIX_MMA, MATRIX_MFMA, MATRIX_WMMA, MATRIX_MAD_16, MATRIX_MAD_8, MATRIX_FORMS };
 
 /* The class decides the kernels; an accelerator counts as a GPU; TUTTI_DEVICE_CLASS overrides it. */
 enum device_class { DEVICE_CPU, DEVICE_GPU };
@@ -12,29 +16,34 @@ enum device_class { DEVICE_CPU, DEVICE_GPU };
 struct capabilities {
     enum device_class class;
     char name[128], platform[128], maker[128], driver[128], version[128];
-    int units;             /* compute units */
-    int vector_width;      /* floats: 16, 8 or 4; TUTTI_VECTOR_WIDTH forces it. Channels per block of LAYOUT_BLOCKED */
-    size_t local_bytes;    /* per work-group */
-    bool local_dedicated;  /* CL_LOCAL; else it is ordinary memory */
-    size_t allocation_max; /* bytes of one buffer */
-    size_t memory_bytes;   /* that may be used: the device's, or the limit of tutti_runtime_options */
-    size_t alignment;      /* bytes, of sub-buffers */
-    size_t group_max;      /* work-items in a group */
-    bool unified;          /* shares the host's memory: buffers are mapped, not copied */
+    char architecture[128]; /* what tuning tables know devices by that are built alike: "cpu-16", "sm_90", "gfx1030" */
+    int units;              /* compute units */
+    int vector_width;       /* floats: 16, 8 or 4; TUTTI_VECTOR_WIDTH forces it. Channels per block of LAYOUT_BLOCKED */
+    size_t local_bytes;     /* per work-group */
+    bool local_dedicated;   /* CL_LOCAL; else it is ordinary memory */
+    size_t allocation_max;  /* bytes of one buffer */
+    size_t memory_bytes;    /* that may be used: the device's, or the limit of tutti_runtime_options */
+    size_t alignment;       /* bytes, of sub-buffers */
+    size_t group_max;       /* work-items in a group */
+    bool unified;           /* shares the host's memory: buffers are mapped, not copied */
     bool half, subgroups;
-    bool matrix; /* matrix instructions, proven by a probe kernel */
+    struct matrix_ability {
+        enum matrix_form form; /* proven by a product that was right: runtime/matrix.h */
+        const char *refusal;   /* why there is none; the checks' own text */
+    } matrix[COMPUTE_TYPES];
 };
 
 struct programs;
 struct checks;
+struct tuning;
 struct builder;
 
 /* Faults and habits of drivers, by platform and version, that no query tells; the reasons are in device.c. */
 enum quirk {
     QUIRK_KEEPS_CACHE = 1,     /* has a good cache of programs itself: none is kept beside it */
-    QUIRK_WAITS_SPIN = 2,      /* waiting burns a core: sleep first */
-    QUIRK_BUILDS_SERIALLY = 4, /* one kernel at a time in a process: helper processes fill its cache, see builder.h */
-    QUIRK_READS_HEADER = 8,    /* a header of a megabyte at each build: clkernels/builtins.h stands in for it */
+    QUIRK_BUILDS_SERIALLY = 2, /* one kernel at a time in a process: helper processes fill its cache, see builder.h */
+    QUIRK_READS_HEADER = 4,    /* a header of a megabyte at each build: clkernels/builtins.h stands in for it */
+    QUIRK_DENIES_GROUPS = 8,   /* a kernel's largest group is said to be smaller than what runs */
 };
 
 struct device {
@@ -43,9 +52,9 @@ struct device {
     cl_device_id id;
     cl_context context;
     cl_command_queue queue; /* in order, with profiling */
-    /* A second one, for copies of a device with memory of its own that go on beside its work; NULL until it is wanted.
-     */
-    cl_command_queue transfers;
+    /* Others, for copies of a device with memory of its own that go on beside its work: of parameters and gradients; of
+     * the next batch's samples. NULL until they are wanted. */
+    cl_command_queue transfers, uploads;
     struct capabilities can;
     bool host_memory;          /* a CPU, whatever its class: buffers may be the host's own pages */
     double patience;           /* seconds after which a wait gives the device up as lost; 0: none, waits are for ever */
@@ -54,6 +63,7 @@ struct device {
     struct programs *programs; /* those built so far, see program.h */
     struct checks *checks;     /* what was read from disk so far, see check.h; NULL before the first question */
     struct builder *builder;   /* likewise, see builder.h */
+    struct tuning *tuning;     /* likewise, see tuning.h */
     struct tutti_runtime *runtime;
 };
 
@@ -62,17 +72,23 @@ struct tutti_runtime {
     struct device *devices;
     int count;
     char *cache_folder; /* NULL: none */
+    char *tuning;       /* the user's table; NULL: none */
+    bool tuning_off;    /* shipped tables alone */
     int threads;
 };
 
 struct found_device;
-/* Context, queue and programs of a device that was found. device->runtime is set before. */
+/* Context and queue of a device that was found. device->runtime is set before. */
 tutti_status device_open(struct device *device, const struct found_device *found);
 void device_close(struct device *device); /* takes a zeroed one */
-tutti_status device_open_transfers(struct device *device);
+/* One of its other queues, if it is not open. */
+tutti_status device_open_queue(struct device *device, cl_command_queue *queue);
 bool device_has_extension(cl_device_id id, const char *name);
 /* Waits until an event is complete, without burning a core. A command that failed is an error; one that takes longer
  * than the device's patience is TUTTI_DEVICE_LOST: its queue is of no use any more. The event stays. */
 tutti_status event_wait(struct device *device, cl_event event);
+/* The same where more work is queued behind the event, which some drivers do first if they are asked to wait for any of
+ * it. Ends a little late. */
+tutti_status event_wait_amid(struct device *device, cl_event event);
 
 #endif

@@ -1,11 +1,15 @@
 #include "runtime/gemm_implementations.h"
 
+#include "base/memory.h"
+
 #include <limits.h>
 #include <stdio.h>
 
 static const struct gemm_implementation *const implementations[GEMM_IMPLEMENTATIONS] = {
     [GEMM_SKINNY] = &gemm_skinny,
     [GEMM_PACKED] = &gemm_packed,
+    [GEMM_MATRIX] = &gemm_matrix,
+    [GEMM_TILED] = &gemm_tiled,
     [GEMM_CLBLAST] = &gemm_clblast,
     [GEMM_PLAIN] = &gemm_plain,
 };
@@ -65,6 +69,39 @@ const char *gemm_options(const struct gemm *gemm, char *buffer, size_t size)
     snprintf(buffer, size, "-DBIAS=%d -DACCUMULATE=%d %s", gemm->bias, gemm->accumulate,
         gemm->activation ? gemm->activation : "");
     return buffer;
+}
+
+struct gemm_finish gemm_finish_of(const struct gemm *gemm, const struct gemm_buffers *buffers)
+{
+    struct gemm_finish finish = { .bias = gemm->bias ? buffers->bias : NULL };
+    finish.added = gemm->mask ? gemm->mask : gemm->accumulate ? buffers->added : NULL;
+    const char *options = gemm->mask ? gemm->masking : gemm->activation;
+    snprintf(finish.options, sizeof finish.options, " %s", options ? options : "");
+    return finish;
+}
+
+void gemm_emit_finish(
+    const struct gemm *gemm, const struct gemm_sums *sums, cl_mem c, cl_mem bias, struct launch_list *list)
+{
+    const struct gemm_buffers buffers = { .c = c, .bias = bias, .added = gemm->add ? gemm->add : c };
+    const struct gemm_finish finish = gemm_finish_of(gemm, &buffers);
+    const size_t group = list->device->can.group_max < 128 ? list->device->can.group_max : 128;
+    struct launch *launch = launch_add(list, "gemm_finish", "gemm_finish", "%s", finish.options);
+    launch_buffer(launch, sums->buffer);
+    launch_buffer(launch, finish.bias);
+    launch_buffer(launch, finish.added);
+    launch_buffer(launch, c);
+    launch_int(launch, sums->parts);
+    launch_int(launch, gemm->n);
+    launch_int(launch, sums->ld);
+    launch_int(launch, gemm->ldc);
+    launch_long(launch, sums->stride);
+    launch_long(launch, sums->stride_part);
+    launch_long(launch, gemm->stride_c);
+    launch_long(launch, gemm->from_c);
+    launch_grid(launch, 3, size_round_up((size_t)gemm->n, group), (size_t)gemm->m, (size_t)gemm->batch, group, 1, 1);
+    const double results = (double)gemm->m * (double)gemm->n * (double)gemm->batch, parts = (double)sums->parts;
+    launch_work(launch, (parts - 1) * results, 4 * results * (parts + 1 + (finish.added != NULL)));
 }
 
 void gemm_work(const struct gemm *gemm, struct launch *launch)

@@ -1,9 +1,10 @@
 /* Matrix products behind one call: C = op(A) op(B) (+ bias over columns) (+ C or another matrix), then an activation.
- * Row-major. op(A) is m x k, op(B) is k x n, C is m x n. Implementations: "packed" and "skinny" (CPU class), "clblast"
- * (GPU class), "plain" (anything). */
+ * Row-major. op(A) is m x k, op(B) is k x n, C is m x n. Implementations: "packed" and "skinny" (CPU class), "matrix",
+ * "tiled" and "clblast" (GPU class), "plain" (anything). */
 #ifndef RUNTIME_GEMM_H
 #define RUNTIME_GEMM_H
 
+#include "runtime/compute.h"
 #include "runtime/launch.h"
 
 struct gemm {
@@ -11,20 +12,27 @@ struct gemm {
     bool transpose_a, transpose_b;
     int64_t lda, ldb, ldc;                /* 0: tight */
     int64_t stride_a, stride_b, stride_c; /* floats between products of a batch */
-    bool bias;                            /* a vector of n floats added to each row */
-    bool accumulate;                      /* added to what C holds, or to what `add` holds */
-    cl_mem add; /* with accumulate: laid out as C, and may be the memory of C; NULL: C itself */
-    /* "packed" alone, others pass over these. mask: laid out as C, the output of an activation behind which C goes, and
-     * `masking` the options that clkernels/derivative.h reads; without accumulate and activation. sums: m floats, the
-     * sums of op(A)'s rows, of a transposed A. NULL: none. */
-    cl_mem mask, sums;
+    int64_t from_a, from_b, from_c; /* "matrix" and "tiled" alone: floats in front of each in its buffer; of what is
+                                       added, too */
+    bool bias;                      /* a vector of n floats added to each row */
+    bool accumulate;                /* added to what C holds, or to what `add` holds */
+    cl_mem add;                     /* with accumulate: laid out as C, and may be the memory of C; NULL: C itself */
+    /* "packed", "matrix" and "tiled" alone, others pass over it: laid out as C, the output of an activation behind
+     * which C goes, and `masking` the options that clkernels/derivative.h reads; without bias, accumulate and
+     * activation. NULL: none.
+     */
+    cl_mem mask;
     const char *masking;
+    cl_mem sums; /* "packed" alone: m floats, the sums of op(A)'s rows, of a transposed A. NULL: none */
     /* Build options as clkernels/epilogue.h reads them and epilogue_options() writes them ("-DACTIVATE=1"; ADD is set
      * by the implementation); NULL: none. The caller's until gemm_emit() returns. */
     const char *activation;
+    enum compute_type compute; /* of "matrix" and "tiled": what A and B are rounded to; others take them as they are */
+    int tile, splits; /* of "matrix" and "tiled": 1 + number of the tile (runtime/tile.h), parts of the sum; 0: chosen
+                         by rule */
 };
 
-enum gemm_choice { GEMM_SKINNY, GEMM_PACKED, GEMM_CLBLAST, GEMM_PLAIN, GEMM_IMPLEMENTATIONS };
+enum gemm_choice { GEMM_SKINNY, GEMM_PACKED, GEMM_MATRIX, GEMM_TILED, GEMM_CLBLAST, GEMM_PLAIN, GEMM_IMPLEMENTATIONS };
 /* By position in this list, best first: its name, and NULL or why it refuses this product on this device. */
 const char *gemm_implementation_name(int implementation);
 const char *gemm_refusal(int implementation, const struct gemm *gemm, const struct capabilities *can);
@@ -33,5 +41,15 @@ size_t gemm_workspace(int implementation, const struct gemm *gemm, const struct 
 /* Appends the launches. bias and workspace may be NULL where there is none. */
 void gemm_emit(int implementation, const struct gemm *gemm, cl_mem a, cl_mem b, cl_mem c, cl_mem bias, cl_mem workspace,
     struct launch_list *list);
+
+/* Where the sums of a product lie that are not finished yet: so many parts; floats between their rows, between the
+ * products of a batch, and between the parts. */
+struct gemm_sums {
+    cl_mem buffer;
+    int64_t parts, ld, stride, stride_part;
+};
+/* Appends the launch that adds the parts up in their order and makes C of them, with the product's epilogue. */
+void gemm_emit_finish(
+    const struct gemm *gemm, const struct gemm_sums *sums, cl_mem c, cl_mem bias, struct launch_list *list);
 
 #endif

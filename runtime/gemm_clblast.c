@@ -1,6 +1,6 @@
-/* The product of GPU-class devices: CLBlast (https://github.com/CNugteren/CLBlast), which is tuned for most GPUs and
- * has parameters for the rest. It has no epilogue: another matrix is copied into C before, bias and activation are one
- * small launch after. */
+/* A product of GPU-class devices beside our own: CLBlast (https://github.com/CNugteren/CLBlast), which is tuned for
+ * most GPUs and has parameters for the rest. It has no epilogue: another matrix is copied into C before, bias and
+ * activation are one small launch after. */
 #include "base/memory.h"
 #include "runtime/gemm_implementations.h"
 
@@ -52,27 +52,23 @@ static const char *refusal(const struct gemm *gemm, const struct capabilities *c
     return can->class == DEVICE_GPU ? NULL : "it is made for GPU-class devices";
 }
 
-/* A launch over C. */
-static void grid(const struct gemm *gemm, struct launch_list *list, struct launch *launch, double reads)
+/* C = added. */
+static void emit_copy(const struct gemm *gemm, const struct gemm_buffers *buffers, struct launch_list *list)
 {
     const size_t group = list->device->can.group_max < 64 ? list->device->can.group_max : 64;
+    struct launch *launch = launch_add(list, "gemm_finish", "gemm_copy", "%s", "");
+    launch_buffer(launch, buffers->c);
+    launch_buffer(launch, buffers->added);
     launch_int(launch, gemm->n);
     launch_int(launch, gemm->ldc);
     launch_long(launch, gemm->stride_c);
     launch_grid(launch, 3, size_round_up((size_t)gemm->n, group), (size_t)gemm->m, (size_t)gemm->batch, group, 1, 1);
-    launch_work(launch, 0, 4 * (1 + reads) * (double)gemm->m * (double)gemm->n * (double)gemm->batch);
+    launch_work(launch, 0, 8 * (double)gemm->m * (double)gemm->n * (double)gemm->batch);
 }
 
 static void emit(const struct gemm *gemm, const struct gemm_buffers *buffers, struct launch_list *list)
 {
-    char text[256];
-    const char *options = gemm_options(gemm, text, sizeof text);
-    if (gemm->accumulate && buffers->added != buffers->c) {
-        struct launch *copy = launch_add(list, "gemm_finish", "gemm_copy", "%s", options);
-        launch_buffer(copy, buffers->c);
-        launch_buffer(copy, buffers->added);
-        grid(gemm, list, copy, 1);
-    }
+    if (gemm->accumulate && buffers->added != buffers->c) emit_copy(gemm, buffers, list);
     struct call *call = memory_new(1, sizeof *call);
     if (!call) {
         if (list->status == TUTTI_OK) list->status = TUTTI_NO_MEMORY;
@@ -82,10 +78,12 @@ static void emit(const struct gemm *gemm, const struct gemm_buffers *buffers, st
     call->gemm.activation = NULL; /* the caller's text does not outlive this function */
     gemm_work(gemm, launch_add_call(list, "clblast", enqueue, call));
     if (gemm->bias || gemm->activation) {
-        struct launch *finish = launch_add(list, "gemm_finish", "gemm_finish", "%s", options);
-        launch_buffer(finish, buffers->c);
-        launch_buffer(finish, buffers->bias);
-        grid(gemm, list, finish, 1);
+        struct gemm rest = *gemm;
+        rest.accumulate = false; /* that is done */
+        const struct gemm_sums in_place = {
+            .buffer = buffers->c, .ld = gemm->ldc, .stride = gemm->stride_c, .parts = 1
+        };
+        gemm_emit_finish(&rest, &in_place, buffers->c, buffers->bias, list);
     }
 }
 

@@ -18,12 +18,20 @@ struct gemm_implementation {
     void (*emit)(const struct gemm *gemm, const struct gemm_buffers *buffers, struct launch_list *list);
 };
 
-extern const struct gemm_implementation gemm_skinny, gemm_packed, gemm_clblast, gemm_plain;
+extern const struct gemm_implementation gemm_skinny, gemm_packed, gemm_matrix, gemm_tiled, gemm_clblast, gemm_plain;
 
 /* Whether all sizes fit the 32-bit integers of the kernels. */
 bool gemm_is_small(const struct gemm *gemm);
 /* Options that every kernel takes: BIAS, ACCUMULATE and the activation's. */
 const char *gemm_options(const struct gemm *gemm, char *buffer, size_t size);
+
+/* What clkernels/gemm_finish.h reads: its options, with a space before them, and the buffers, NULL where there is none.
+ */
+struct gemm_finish {
+    char options[256];
+    cl_mem bias, added;
+};
+struct gemm_finish gemm_finish_of(const struct gemm *gemm, const struct gemm_buffers *buffers);
 /* Multiply-adds count two; operands are read once and C is written once. */
 void gemm_work(const struct gemm *gemm, struct launch *launch);
 

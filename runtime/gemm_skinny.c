@@ -8,6 +8,7 @@ enum {
     STRIP_MOST = 512,
     STRIP_LEAST = 64,
     TASKS_PER_UNIT = 8,
+    STREAM_BYTES = 24 << 20, /* outputs of more are written around the caches */
 };
 
 enum form { FORM_NONE, FORM_DOT, FORM_ROWS, FORM_OUTER };
@@ -122,6 +123,7 @@ static void emit_outer(const struct gemm *gemm, const struct gemm_buffers *buffe
     launch_int(launch, gemm->ldb);
     launch_int(launch, gemm->ldc);
     launch_int(launch, rows);
+    launch_int(launch, !gemm->accumulate && (size_t)gemm->m * (size_t)gemm->n * sizeof(float) > STREAM_BYTES);
     launch_tasks(launch, (size_t)divide_up(gemm->m, rows), 1, 1);
     gemm_work(gemm, launch);
 }

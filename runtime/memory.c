@@ -12,6 +12,7 @@ static tutti_status queue_wait(struct device *device, cl_command_queue queue)
     tutti_status status = TUTTI_OK;
     cl_event event = NULL;
     CL_TRY(clEnqueueMarkerWithWaitList(queue, 0, NULL, &event), "waiting for '%s'", device->can.name);
+    CL_TRY(clFlush(queue), "sending work to '%s'", device->can.name);
     TRY(event_wait(device, event));
 done:
     if (event) clReleaseEvent(event);
@@ -20,9 +21,13 @@ done:
 
 tutti_status device_wait(struct device *device)
 {
-    const tutti_status status = queue_wait(device, device->queue);
-    const tutti_status copied = device->transfers ? queue_wait(device, device->transfers) : TUTTI_OK;
-    return status == TUTTI_OK ? copied : status;
+    const cl_command_queue queues[] = { device->queue, device->transfers, device->uploads };
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]); i++) {
+        const tutti_status one = queues[i] ? queue_wait(device, queues[i]) : TUTTI_OK;
+        if (status == TUTTI_OK) status = one;
+    }
+    return status;
 }
 
 /* Waits for the event of a command that was just enqueued, and releases it. */

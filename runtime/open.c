@@ -1,9 +1,13 @@
 /* The public functions of runtimes, devices, statuses and versions. */
 #include "base/memory.h"
 #include "base/threads.h"
+#include "runtime/builder.h"
 #include "runtime/check.h"
 #include "runtime/device.h"
 #include "runtime/discover.h"
+#include "runtime/matrix.h"
+#include "runtime/program.h"
+#include "runtime/tuning.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +83,27 @@ static tutti_status options_check(const tutti_runtime_options *options)
     return TUTTI_OK;
 }
 
+/* With all that is kept for it; takes a zeroed one. */
+static void close_one(struct device *device)
+{
+    programs_free(device);
+    checks_free(device);
+    tuning_free(device);
+    builder_free(device);
+    device_close(device);
+}
+
+static tutti_status open_one(struct device *device, const struct found_device *found)
+{
+    tutti_status status;
+    TRY(device_open(device, found));
+    TRY(programs_new(device));
+    if (device->can.class == DEVICE_GPU) matrix_prove(device);
+done:
+    if (status != TUTTI_OK) close_one(device);
+    return status;
+}
+
 /* One that fails at once is left out, as one that fails later is. */
 static tutti_status devices_open(
     struct tutti_runtime *runtime, const struct found_device *found, int count, size_t memory_limit)
@@ -90,7 +115,7 @@ static tutti_status devices_open(
         if (!found[i].chosen) continue;
         struct device *device = &runtime->devices[runtime->count];
         *device = (struct device) { .runtime = runtime };
-        failed = device_open(device, &found[i]);
+        failed = open_one(device, &found[i]);
         if (failed == TUTTI_NO_MEMORY) return failed;
         if (failed != TUTTI_OK) {
             log_warn(
@@ -121,6 +146,7 @@ tutti_runtime *tutti_open(const tutti_runtime_options *options)
     log_init(&runtime->log, options->log_level, options->log, options->log_user);
     runtime->threads = options->threads ? options->threads : processor_count();
     TRY(cache_folder_find(options->cache_folder, &runtime->cache_folder));
+    TRY(tuning_open(runtime, options->tuning));
     TRY(discover(&found, &count));
     TRY(discover_choose(found, count, options->devices));
     TRY(devices_open(runtime, found, count, options->memory_limit));
@@ -137,7 +163,7 @@ void tutti_close(tutti_runtime *runtime)
     bool held = false;
     for (int i = 0; i < runtime->count; i++) {
         held |= runtime->devices[i].abandoned;
-        if (!runtime->devices[i].abandoned) device_close(&runtime->devices[i]);
+        if (!runtime->devices[i].abandoned) close_one(&runtime->devices[i]);
     }
     if (held) { /* a thread that is stuck in a driver may come back to what is left, but not to the caller's log */
         runtime->log.level = TUTTI_LOG_DEFAULT;
@@ -145,6 +171,7 @@ void tutti_close(tutti_runtime *runtime)
     }
     free(runtime->devices);
     free(runtime->cache_folder);
+    free(runtime->tuning);
     free(runtime);
 }
 

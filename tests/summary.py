@@ -3,7 +3,7 @@
 
 A program's count is that of its last line of the form "N passed, N failed", or Check's "100%: Checks: N, Failures: N,
 Errors: N"; a program that prints neither counts as one test. A program that ends badly without naming a failed test, by
-a crash or a time-out, counts as one failure more. A log that is missing is a failure.
+a crash or a time-out, counts as one failure more; so does one that skips itself. A log that is missing is a failure.
 """
 import json
 import re

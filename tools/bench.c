@@ -93,11 +93,19 @@ static tutti_status make_samples(struct bench *bench, const struct settings *s, 
     return TUTTI_OK;
 }
 
-static tutti_status run_step(struct bench *bench, int64_t batch)
+/* As in a training, the next step's samples are known when a step begins. */
+static tutti_status train_step(const struct bench *bench, int64_t batch)
 {
     tutti_metrics metrics;
-    tutti_status status = bench->train
-        ? tutti_train_step(bench->session.trainer, bench->inputs, bench->targets, batch, &metrics)
+    tutti_trainer *trainer = bench->session.trainer;
+    const tutti_status status = tutti_train_prefetch(trainer, bench->inputs, bench->targets, batch);
+    return status == TUTTI_OK ? tutti_train_step(trainer, bench->inputs, bench->targets, batch, &metrics) : status;
+}
+
+static tutti_status run_step(struct bench *bench, int64_t batch)
+{
+    const tutti_status status = bench->train
+        ? train_step(bench, batch)
         : tutti_infer(bench->session.trainer, bench->inputs, batch, bench->results);
     return status == TUTTI_OK ? status : fail(status, "%s", tutti_message(bench->session.runtime));
 }

@@ -15,6 +15,7 @@ static const struct {
     { "eval", "measures loss and accuracy of saved weights", command_eval },
     { "infer", "predicts classes with saved weights", command_infer },
     { "bench", "measures the time of a step", command_bench },
+    { "tune", "finds the fastest kernels of a network on each device", command_tune },
     { "show", "prints a network's layers, and what each device would run", command_show },
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
@@ -28,7 +29,8 @@ static void print_help(FILE *stream)
     fprintf(stream,
         "\ntutti COMMAND --help tells more on one of them. With --json, a command writes one JSON object per\n"
         "line to standard output, and what is for people to standard error.\n\n"
-        "Environment: TUTTI_DEVICES (as --devices), TUTTI_LOG (error, warn, info, debug), TUTTI_CACHE_DIR.\n");
+        "Environment: TUTTI_DEVICES (as --devices), TUTTI_LOG (error, warn, info, debug), TUTTI_CACHE_DIR,\n"
+        "TUTTI_TUNING (as --tuning).\n");
 }
 
 static int unknown_command(const char *name)

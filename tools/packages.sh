@@ -3,8 +3,12 @@
 
 build_packages=(gcc libc6-dev meson ninja-build pkg-config ocl-icd-opencl-dev opencl-c-headers pocl-opencl-icd
     libclblast-dev libclfft-dev zlib1g-dev libjansson-dev libxxhash-dev)
+# GPU makers' compilers are for tests/offline, Mesa's libraries for tests/makers. Of intel-opencl-icd and mesa-opencl-icd only
+# what they need: these are unpacked into .dev/, so that no driver is added to the machine's.
 test_packages=("${build_packages[@]}" g++ check clang-format
-    libopenmpi-dev openmpi-bin iproute2 python3-venv ca-certificates oclgrind)
+    libopenmpi-dev openmpi-bin iproute2 python3-venv ca-certificates oclgrind
+    clang-19 libclc-15 rocm-device-libs libigc1 libigdfcl1 libigdgmm12
+    libllvmspirvlib15 libdrm-nouveau2 libsensors5 libexpat1)
 
 # packages_missing PACKAGE...: prints those that are not installed.
 packages_missing() {

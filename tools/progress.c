@@ -118,19 +118,23 @@ void progress_show(struct progress *progress, const tutti_progress *step)
     }
 }
 
-void progress_building(struct progress *progress, int built, int total)
+void progress_line(struct progress *progress, const char *text)
 {
-    char text[64];
-    double now = clock_seconds(), last = progress->shown != 0 ? progress->shown : progress->started;
-    if (built == total) {
-        progress_clear(progress);
-        return;
-    }
+    const double now = clock_seconds(), last = progress->shown != 0 ? progress->shown : progress->started;
     if (now - last < (progress->terminal ? PERIOD_BAR_S : PERIOD_LINES_S)) return;
     progress->shown = now;
-    snprintf(text, sizeof(text), "building kernels: %d of %d programs", built, total);
     if (progress->terminal)
         note(progress, text);
     else
         fprintf(stderr, "%s\n", text);
+}
+
+void progress_building(struct progress *progress, int built, int total)
+{
+    char text[64];
+    snprintf(text, sizeof(text), "building kernels: %d of %d programs", built, total);
+    if (built == total)
+        progress_clear(progress);
+    else
+        progress_line(progress, text);
 }

@@ -20,6 +20,8 @@ void progress_begin(struct progress *progress, int64_t step_limit);
 void progress_show(struct progress *progress, const tutti_progress *step);
 /* Shows how many programs are built: a line that moves, or plain lines now and then. */
 void progress_building(struct progress *progress, int built, int total);
+/* Shows a line of work that takes a while: it moves on a terminal, elsewhere it comes now and then. */
+void progress_line(struct progress *progress, const char *text);
 /* Removes the bar, before other lines are written. */
 void progress_clear(struct progress *progress);
 

@@ -31,6 +31,8 @@ static void times_json(struct json_line *line, const struct session *session, in
     json_line_number(line, "compute_ms", per_step(&times, times.compute_s));
     json_line_number(line, "transfer_ms", per_step(&times, times.transfer_s));
     json_line_number(line, "idle_ms", per_step(&times, times.idle_s));
+    json_line_number(line, "sent_bytes", times.steps > 0 ? times.sent_bytes / (double)times.steps : 0);
+    json_line_number(line, "received_bytes", times.steps > 0 ? times.received_bytes / (double)times.steps : 0);
     if (times.without_s <= 0) return;
     json_line_number(line, "with_ms", 1000 * times.with_s);
     json_line_number(line, "without_ms", 1000 * times.without_s);

@@ -19,7 +19,10 @@ const char *const *session_models(void)
     return names;
 }
 
-const char *const session_precisions[] = { [TUTTI_FP32] = "fp32", [TUTTI_BF16] = "bf16", NULL };
+const char *const session_precisions[] = {
+    [TUTTI_FP32] = "fp32", [TUTTI_BF16] = "bf16", [TUTTI_TF32] = "tf32", [TUTTI_FP16] = "fp16", NULL
+};
+const char *const session_wires[] = { [TUTTI_FP32] = "fp32", [TUTTI_BF16] = "bf16", NULL };
 
 /* TUTTI_FP32 where the option was not given. */
 static tutti_precision precision_of(const char *name)
@@ -73,9 +76,10 @@ int session_open(struct session *session, const char *command, const struct sess
         .check_replicas = options->check_replicas,
         .precision = precision_of(options->precision),
         .wire = precision_of(options->wire) };
-    tutti_runtime_options settings = {
-        .devices = options->devices, .memory_limit = (size_t)options->memory_mib << 20, .threads = (int)options->threads
-    };
+    tutti_runtime_options settings = { .devices = options->devices,
+        .memory_limit = (size_t)options->memory_mib << 20,
+        .threads = (int)options->threads,
+        .tuning = options->tuning };
     if (session->rank > 0) {
         settings.log = log_rank;
         settings.log_user = &session->rank;

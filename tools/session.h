@@ -11,7 +11,7 @@
 enum { SESSION_MAX_DEVICES = 64, SESSION_MAX_MODELS = 32 };
 
 struct session_options {
-    const char *devices, *shares, *precision, *wire;
+    const char *devices, *shares, *precision, *wire, *tuning;
     int64_t micro_batch, memory_mib, threads;
     bool exact, tune;
     int rank;                            /* of several processes: named in its log lines where it is not the first */
@@ -54,11 +54,16 @@ struct session_options {
             .value = &(s).precision,                                                                           \
             .noun = "TYPE",                                                                                    \
             .choices = session_precisions,                                                                     \
-            .help = "how layers' results are stored, fp32 if not given" },                                     \
+            .help = "what layers' results are stored as and products computed in, fp32 if not given" },        \
         { .name = "tune",                                                                                      \
             .kind = OPTION_FLAG,                                                                               \
             .value = &(s).tune,                                                                                \
             .help = "measure kernels never measured before, and keep what is found for later runs" },          \
+        { .name = "tuning",                                                                                    \
+            .kind = OPTION_TEXT,                                                                               \
+            .value = &(s).tuning,                                                                              \
+            .noun = "FILE",                                                                                    \
+            .help = "choose kernels by this table of tutti tune, or off: by the shipped ones" },               \
     {                                                                                                          \
         .name = "threads", .kind = OPTION_INTEGER, .value = &(s).threads, .noun = "N", .low = 1, .high = 4096, \
         .help = "host threads (one per processor if not given)"                                                \
@@ -74,7 +79,7 @@ struct session_options {
             .kind = OPTION_TEXT,                                                               \
             .value = &(s).wire,                                                                \
             .noun = "TYPE",                                                                    \
-            .choices = session_precisions,                                                     \
+            .choices = session_wires,                                                          \
             .help = "how gradients travel to the host and between hosts, fp32 if not given" }, \
     {                                                                                          \
         .name = "check-replicas", .kind = OPTION_FLAG, .value = &(s).check_replicas,           \
@@ -97,7 +102,7 @@ struct session {
     tutti_precision precision, wire;
 };
 
-extern const char *const session_precisions[]; /* in tutti_precision's order, ended by NULL */
+extern const char *const session_precisions[], *const session_wires[]; /* in tutti_precision's order, ended by NULL */
 /* The models' names, ended by NULL: what the MODEL argument may be. */
 const char *const *session_models(void);
 

@@ -21,7 +21,7 @@
 #define TELLING_PART 0.01
 #define MOST_TELLING 0.1
 /* What the trials of devices alone have shown is looked at again after so many seconds, and whenever the training has
- * lasted so many times as long. */
+ * lasted so many times as long as at the last of them. */
 #define FIRST_AGAIN 1.0
 #define NEXT_AGAIN 2
 /* Steps in a row of another size, after which the division is for that size: not the last batch of an epoch. */
@@ -131,12 +131,17 @@ static void give_up_change(tutti_trainer *trainer)
     trainer->adaption->changing = false;
 }
 
-tutti_status adapt_lost(tutti_trainer *trainer, const struct replica *replica)
+tutti_status adapt_lost(tutti_trainer *trainer)
 {
-    if (!trainer->adaption) return TUTTI_OK; /* not all replicas are made yet */
-    give_up_change(trainer);
-    const tutti_status status = balance_limit(&trainer->balance, (int)(replica - trainer->replicas), 0);
-    set_shares(trainer);
+    tutti_status status = TUTTI_OK;
+    if (!trainer->adaption) return TUTTI_OK; /* not all replicas are made yet, or shares are given */
+    for (int i = 0; i < trainer->count; i++) {
+        if (!trainer->replicas[i].lost || trainer->balance.devices[i].limit == 0) continue;
+        give_up_change(trainer);
+        TRY(balance_limit(&trainer->balance, i, 0));
+        set_shares(trainer);
+    }
+done:
     return status;
 }
 
@@ -146,9 +151,12 @@ void adapt_change(tutti_trainer *trainer)
     bool alone = false;
     for (int i = 0; i < trainer->count; i++) alone |= balance->wanted[i] == balance->batch;
     trainer->adaption->changing = true;
-    for (int i = 0; i < trainer->count; i++)
-        if (balance->wanted[i] > 0 && background_start(&trainer->replicas[i], balance->wanted[i], alone) != TUTTI_OK)
-            trainer->replicas[i].background.status = TUTTI_NO_MEMORY; /* adopt() sees it */
+    background_start_all(trainer, balance->wanted, alone);
+}
+
+bool adapt_is_changing(const tutti_trainer *trainer)
+{
+    return trainer->adaption && trainer->adaption->changing;
 }
 
 /* The failure of a plan for a larger part ends nothing: the device goes on with what it has. */
@@ -179,19 +187,12 @@ done:
 static tutti_status adopt(tutti_trainer *trainer)
 {
     bool ready;
+    struct replica *failed = NULL;
     struct balance *balance = &trainer->balance;
     tutti_status status = check_plans(trainer, &ready);
-    if (status != TUTTI_OK || !ready) {
-        give_up_change(trainer);
-        return status;
-    }
-    for (int i = 0; i < trainer->count; i++)
-        if (balance->wanted[i] > 0) replica_start(&trainer->replicas[i], background_adopt, NULL);
-    for (int i = 0; i < trainer->count; i++) {
-        struct replica *replica = &trainer->replicas[i];
-        const tutti_status one = balance->wanted[i] > 0 ? replica_wait(replica) : TUTTI_OK;
-        if (one == TUTTI_OK) continue;
-        status = trainer_shrink_or_lose(trainer, replica, replica_doubt(replica, one));
+    if (status == TUTTI_OK && ready) status = background_adopt_all(trainer, balance->wanted, &failed);
+    if (failed) status = trainer_shrink_or_lose(trainer, failed, status);
+    if (status != TUTTI_OK || !ready || failed) {
         give_up_change(trainer);
         return status;
     }
@@ -304,6 +305,12 @@ static tutti_status follow_batch(tutti_trainer *trainer, int64_t samples)
 {
     tutti_status status = TUTTI_OK;
     struct adaption *adaption = trainer->adaption;
+    const int64_t *prepared = coming_parts(trainer, samples);
+    if (samples != trainer->balance.batch && prepared) {
+        balance_take(&trainer->balance, samples, prepared);
+        set_shares(trainer);
+        tell(trainer);
+    }
     if (samples == trainer->balance.batch || samples == 0) {
         adaption->odd_steps = 0;
         return TUTTI_OK;
@@ -322,12 +329,10 @@ done:
 tutti_status adapt_before(tutti_trainer *trainer, int64_t samples)
 {
     tutti_status status = TUTTI_OK;
-    bool done = true;
     TRY(end_probe(trainer));
+    TRY(adapt_lost(trainer));
     TRY(follow_batch(trainer, samples));
-    if (!trainer->adaption->changing) return TUTTI_OK;
-    for (int i = 0; i < trainer->count; i++) done &= background_is_done(&trainer->replicas[i]);
-    if (done) TRY(adopt(trainer));
+    if (trainer->adaption->changing && background_all_done(trainer)) TRY(adopt(trainer));
 done:
     return status;
 }
@@ -352,7 +357,9 @@ static bool tell_times(tutti_trainer *trainer, double seconds)
     for (int i = 0; i < trainer->count; i++) adaption->seconds[i] /= adaption->untold;
     balance_add(&trainer->balance, adaption->seconds, adaption->untold_s / adaption->untold);
     forget_times(trainer);
-    if (trainer->balance.settled && adaption->passed_s > adaption->again_s) {
+    if (trainer->balance.trying) {
+        adaption->again_s = fmax(FIRST_AGAIN, NEXT_AGAIN * adaption->passed_s);
+    } else if (trainer->balance.settled && adaption->passed_s > adaption->again_s) {
         balance_try_again(&trainer->balance);
         adaption->again_s = NEXT_AGAIN * adaption->passed_s;
     }
@@ -365,7 +372,8 @@ tutti_status adapt_after(tutti_trainer *trainer, const struct replica_work *work
     if (work->samples != balance->batch) return TUTTI_OK;
     for (int i = 0; i < trainer->count; i++)
         if (trainer->parts[i] != balance->parts[i]) return TUTTI_OK; /* a device was lost in this step */
-    if (trainer->adaption->changing) return TUTTI_OK; /* making plans slows a CPU down: such times tell nothing */
+    /* Making plans slows a CPU down: such times tell nothing. */
+    if (trainer->adaption->changing || coming_holds(trainer)) return TUTTI_OK;
     if (alone_without_update(trainer)) {
         memcpy(balance->wanted, balance->parts, (size_t)balance->count * sizeof(*balance->parts));
         adapt_change(trainer);

@@ -78,7 +78,7 @@ static bool is_over(struct replica *replica)
     if (!background->started || background->done) return true;
     background->waited_s += fmin(now - background->seen, MOMENT_S);
     background->seen = now;
-    if (background->waited_s <= faults_build_limit(replica)) return false;
+    if (background->waited_s <= watch_build_limit(replica)) return false;
     background->hangs = true;
     return true;
 }
@@ -97,7 +97,7 @@ static tutti_status let_go(struct replica *replica)
     pthread_detach(replica->background.thread);
     replica->background.status = TUTTI_DEVICE_LOST;
     return fail(TUTTI_DEVICE_LOST, "device %d, '%s', did not finish a plan within %.3g seconds", replica->device->index,
-        replica->device->can.name, faults_build_limit(replica));
+        replica->device->can.name, watch_build_limit(replica));
 }
 
 tutti_status background_wait(struct replica *replica)
@@ -105,7 +105,7 @@ tutti_status background_wait(struct replica *replica)
     struct background *background = &replica->background;
     if (!background->started) return background->status;
     pthread_mutex_lock(&replica->trainer->lock);
-    while (!is_over(replica)) faults_wait(replica->trainer);
+    while (!is_over(replica)) watch_wait(replica->trainer);
     const bool hangs = background->hangs;
     pthread_mutex_unlock(&replica->trainer->lock);
     background->started = false;
@@ -141,4 +141,35 @@ void background_free(struct replica *replica)
     if (background->hangs) return;
     plan_free(background->plan);
     background->plan = NULL;
+}
+
+/* --------------------------------------------------------------------------------------------- all devices ---- */
+
+void background_start_all(tutti_trainer *trainer, const int64_t *parts, bool alone)
+{
+    for (int i = 0; i < trainer->count; i++)
+        if (parts[i] > 0 && background_start(&trainer->replicas[i], parts[i], alone) != TUTTI_OK)
+            trainer->replicas[i].background.status = TUTTI_NO_MEMORY;
+}
+
+bool background_all_done(tutti_trainer *trainer)
+{
+    bool done = true;
+    for (int i = 0; i < trainer->count; i++) done &= background_is_done(&trainer->replicas[i]);
+    return done;
+}
+
+tutti_status background_adopt_all(tutti_trainer *trainer, const int64_t *parts, struct replica **failed)
+{
+    tutti_status status = TUTTI_OK;
+    *failed = NULL;
+    for (int i = 0; i < trainer->count; i++)
+        if (parts[i] > 0) replica_start(&trainer->replicas[i], background_adopt, NULL);
+    for (int i = 0; i < trainer->count; i++) {
+        const tutti_status one = parts[i] > 0 ? replica_wait(&trainer->replicas[i]) : TUTTI_OK;
+        if (one == TUTTI_OK || *failed) continue;
+        *failed = &trainer->replicas[i];
+        status = replica_doubt(*failed, one);
+    }
+    return status;
 }

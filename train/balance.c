@@ -366,10 +366,22 @@ tutti_status balance_limit(struct balance *balance, int device, int64_t samples)
     return divide_anew(balance);
 }
 
-tutti_status balance_resize(struct balance *balance, int64_t batch)
+static void set_batch(struct balance *balance, int64_t batch)
 {
     balance->batch = batch;
     for (int i = 0; i < balance->count; i++) balance->devices[i].tried = false;
     make_room(balance);
+}
+
+tutti_status balance_resize(struct balance *balance, int64_t batch)
+{
+    set_batch(balance, batch);
     return divide_anew(balance);
+}
+
+void balance_take(struct balance *balance, int64_t batch, const int64_t *parts)
+{
+    set_batch(balance, batch);
+    memcpy(balance->wanted, parts, (size_t)balance->count * sizeof(*parts));
+    balance_adopt(balance);
 }

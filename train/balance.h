@@ -57,5 +57,7 @@ void balance_try_again(struct balance *balance);
 tutti_status balance_limit(struct balance *balance, int device, int64_t samples);
 /* Steps have another size from now on; what is known of the devices stays. */
 tutti_status balance_resize(struct balance *balance, int64_t batch);
+/* The same, and the devices work by `parts` from now on. */
+void balance_take(struct balance *balance, int64_t batch, const int64_t *parts);
 
 #endif

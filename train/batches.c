@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two buffers: the reader fills one while the devices work from the other. */
-enum { BUFFERS = 2 };
+enum { BUFFERS = BATCHES_AHEAD + 1 };
 
 struct buffer {
     float *inputs;
@@ -140,6 +139,15 @@ done:
     return status;
 }
 
+static struct batch batch_in(const struct buffer *buffer)
+{
+    return (struct batch) { .inputs = buffer->inputs,
+        .targets = buffer->targets,
+        .samples = buffer->samples,
+        .first = buffer->first,
+        .whole = buffer->whole };
+}
+
 tutti_status batches_next(struct batches *batches, struct batch *batch)
 {
     tutti_status status = TUTTI_OK;
@@ -153,11 +161,7 @@ tutti_status batches_next(struct batches *batches, struct batch *batch)
     struct buffer *buffer = &batches->buffers[batches->next];
     while (!buffer->full && !batches->finished) pthread_cond_wait(&batches->changed, &batches->lock);
     if (buffer->full) {
-        *batch = (struct batch) { .inputs = buffer->inputs,
-            .targets = buffer->targets,
-            .samples = buffer->samples,
-            .first = buffer->first,
-            .whole = buffer->whole };
+        *batch = batch_in(buffer);
         batches->given = batches->next;
         batches->next = (batches->next + 1) % BUFFERS;
     } else if (batches->status != TUTTI_OK) {
@@ -166,6 +170,16 @@ tutti_status batches_next(struct batches *batches, struct batch *batch)
     }
     pthread_mutex_unlock(&batches->lock);
     return status;
+}
+
+bool batches_peek(struct batches *batches, struct batch *batch)
+{
+    pthread_mutex_lock(&batches->lock);
+    const struct buffer *buffer = &batches->buffers[batches->next];
+    const bool full = buffer->full;
+    if (full) *batch = batch_in(buffer);
+    pthread_mutex_unlock(&batches->lock);
+    return full;
 }
 
 void batches_close(struct batches *batches)

@@ -7,6 +7,10 @@
 struct batches;
 struct world;
 
+/* Batches that may have been read, or begun, behind the one that is worked on: the next one, so that devices can fetch
+ * it meanwhile, and the one that is being read. */
+enum { BATCHES_AHEAD = 2 };
+
 struct batches_options {
     int64_t batch;                    /* samples; the last one of the epoch has what is left */
     size_t input_bytes, target_bytes; /* of one sample */
@@ -25,12 +29,15 @@ struct batch {
     const void *targets;
     int64_t samples;
     int64_t first, whole; /* where these begin among the samples of the whole batch, and how many it has; 0: no batch */
+    uint64_t number;      /* of one that was announced (trainer_announce); else 0 */
 };
 
 /* Starts reading at once. The source must outlive it. */
 tutti_status batches_open(struct batches **batches, const tutti_source *source, const struct batches_options *options);
 /* The next batch, valid until the next call; `whole` is 0 at the end of the epoch. */
 tutti_status batches_next(struct batches *batches, struct batch *batch);
+/* The one behind it, if it has been read: valid as long as it is the next or the given one. */
+bool batches_peek(struct batches *batches, struct batch *batch);
 void batches_close(struct batches *batches); /* takes NULL */
 
 /* The order of an epoch: Fisher and Yates's shuffle (Durstenfeld's form) of 0 .. count - 1. */

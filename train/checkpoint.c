@@ -174,7 +174,7 @@ done:
     return status;
 }
 
-enum { METADATA = 20, VALUE_BYTES = 32 };
+enum { METADATA = 24, VALUE_BYTES = 32 };
 
 /* The metadata of a state and the texts of its numbers. */
 struct description {
@@ -218,6 +218,15 @@ static void describe_state(struct description *description, const struct checkpo
     describe(description, "epsilon", "%.9g", optimizer->epsilon);
 }
 
+static void describe_loss_scale(struct description *description, const struct loss_scale *loss_scale)
+{
+    if (loss_scale->on) {
+        describe(description, "loss_scale", "%.9g", loss_scale->scale);
+        describe(description, "loss_scale_steps", "%" PRId64, loss_scale->good);
+    }
+    if (loss_scale->skipped > 0) describe(description, "skipped_steps", "%" PRId64, loss_scale->skipped);
+}
+
 static bool hash_of_state(const struct safetensors *state, uint64_t *hash)
 {
     const char *text = safetensors_metadata(state, "weights_hash");
@@ -256,6 +265,7 @@ tutti_status checkpoint_save(const struct checkpoint *checkpoint, const char *na
     TRY(list_weights(checkpoint, &weights));
     TRY(list_states(checkpoint, &states));
     describe_state(&description, checkpoint, hash_of_list(&weights));
+    describe_loss_scale(&description, &checkpoint->loss_scale);
     TRY(settle(&names));
     TRY(write_weights(names.pending, &weights));
     undo = true;
@@ -397,6 +407,28 @@ static tutti_status read_real(const struct safetensors *file, const char *path, 
     return TUTTI_OK;
 }
 
+/* Most checkpoints have none: of trainings whose losses are not scaled, and of older versions. */
+static tutti_status read_loss_scale(
+    const struct safetensors *file, const char *path, int64_t steps, struct loss_scale *loss_scale)
+{
+    tutti_status status = TUTTI_OK;
+    int exponent;
+    *loss_scale = (struct loss_scale) { .on = safetensors_metadata(file, "loss_scale") != NULL, .scale = 1 };
+    if (loss_scale->on) {
+        TRY(read_real(file, path, "loss_scale", &loss_scale->scale));
+        TRY(read_integer(file, path, "loss_scale_steps", &loss_scale->good));
+    }
+    if (safetensors_metadata(file, "skipped_steps"))
+        TRY(read_integer(file, path, "skipped_steps", &loss_scale->skipped));
+    if (loss_scale->scale < 1 || loss_scale->scale > LOSS_SCALE_MOST || frexp(loss_scale->scale, &exponent) != 0.5)
+        FAIL(TUTTI_FORMAT, "'%s' has a loss scale of %g: a power of two up to %g is needed", path, loss_scale->scale,
+            LOSS_SCALE_MOST);
+    if (loss_scale->skipped > steps)
+        FAIL(TUTTI_FORMAT, "'%s' has skipped %" PRId64 " of %" PRId64 " steps", path, loss_scale->skipped, steps);
+done:
+    return status;
+}
+
 static tutti_status read_state(
     const struct checkpoint *checkpoint, const struct safetensors *file, const char *path, struct checkpoint *read)
 {
@@ -422,6 +454,7 @@ static tutti_status read_state(
     if (position->samples > position->epoch_samples)
         FAIL(TUTTI_FORMAT, "'%s' is at sample %" PRId64 " of an epoch of %" PRId64, path, position->samples,
             position->epoch_samples);
+    TRY(read_loss_scale(file, path, position->steps, &read->loss_scale));
 done:
     return status;
 }

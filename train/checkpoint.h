@@ -4,6 +4,7 @@
 #define TRAIN_CHECKPOINT_H
 
 #include "graph/network.h"
+#include "train/loss_scale.h"
 #include "train/optimizer.h"
 
 /* How far a training has come; what resuming needs besides the arrays. */
@@ -22,12 +23,14 @@ struct checkpoint {
     float *states[OPTIMIZER_STATES]; /* the optimizer's, trained parameters only */
     const struct optimizer *optimizer;
     struct position position;
+    struct loss_scale loss_scale;
     uint64_t seed;
 };
 
 /* Writes the pair. A kill at any moment leaves the older or the newer pair; a failure leaves the older. */
 tutti_status checkpoint_save(const struct checkpoint *checkpoint, const char *name);
-/* Fills the arrays, position and seed. On failure nothing is changed. TUTTI_MISMATCH names the first difference. */
+/* Fills the arrays, position, seed and scale of the loss. On failure nothing is changed. TUTTI_MISMATCH names the first
+ * difference. */
 tutti_status checkpoint_load(struct checkpoint *checkpoint, const char *name);
 /* The weights alone: uses parameters, count, weights and, for saving, position.steps. */
 tutti_status weights_save(const struct checkpoint *checkpoint, const char *path);

@@ -133,6 +133,22 @@ static void put(const struct exchange *exchange, float *restrict to, const float
         memcpy(to, from, (size_t)count * sizeof(float));
 }
 
+/* Where devices share the host's memory. */
+static void put_on_devices(const struct exchange *exchange, int64_t begin, int64_t count, const float *parameters)
+{
+    const tutti_trainer *trainer = exchange->trainer;
+    for (int r = 0; r < trainer->count; r++) {
+        const struct replica *replica = &trainer->replicas[r];
+        for (size_t i = 0; i < replica->arrival_count && trainer->parts[r] > 0; i++) {
+            int64_t first;
+            const struct arrival *arrival = &replica->arrivals[i];
+            const int64_t here = overlap(arrival, begin, begin + count, &first);
+            if (arrival->parameters && here > 0)
+                put(exchange, arrival->parameters + (first - arrival->first), parameters + (first - begin), here);
+        }
+    }
+}
+
 static void update_piece(const struct exchange *exchange, int64_t first, int64_t count, const float *sums)
 {
     const tutti_trainer *trainer = exchange->trainer;
@@ -145,9 +161,7 @@ static void update_piece(const struct exchange *exchange, int64_t first, int64_t
     put(exchange, trainer->next_parameters + first, parameters, count);
     for (int i = 0; i < OPTIMIZER_STATES && trained > 0; i++)
         if (trainer->states[i]) put(exchange, trainer->next_states[i] + first, kept[i], trained);
-    for (int r = 0; r < trainer->count; r++)
-        if (trainer->parts[r] > 0 && trainer->replicas[r].window)
-            put(exchange, trainer->replicas[r].window + first, parameters, count);
+    put_on_devices(exchange, first, count, parameters);
 }
 
 static void work_on_block(void *argument, int task)
@@ -219,7 +233,7 @@ tutti_status exchange_run(tutti_trainer *trainer, const struct step_constants *c
             continue;
         }
         if (!working) break;
-        faults_wait(trainer);
+        watch_wait(trainer);
     }
     pthread_mutex_unlock(&trainer->lock);
     const uint32_t largest = atomic_load(&exchange.largest);
@@ -243,5 +257,5 @@ void exchange_adopt(tutti_trainer *trainer)
     swap(&trainer->parameters, &trainer->next_parameters);
     for (int i = 0; i < OPTIMIZER_STATES; i++) swap(&trainer->states[i], &trainer->next_states[i]);
     for (int r = 0; r < trainer->count; r++)
-        if (trainer->parts[r] > 0 && trainer->replicas[r].window) trainer->replicas[r].version = trainer->version;
+        if (trainer->parts[r] > 0 && trainer->replicas[r].exposed) trainer->replicas[r].version = trainer->version;
 }

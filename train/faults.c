@@ -4,10 +4,10 @@
  * - An error: the device is lost, the others do the step.
  * - No memory: the device stays and takes fewer samples at once. CL_OUT_OF_RESOURCES may mean this, too: see
  *   replica_doubt().
- * - A hang: the trainer's thread, which waits for jobs no longer than they may take, notices it. The device is given
- *   up, with the thread that is stuck in its driver and all that this thread may still use.
+ * - A hang (watch.c): the same.
  * - Losses or gradients that are not finite: the devices that gave them are left out for one try. If the others'
- *   numbers are finite, those devices are faulty and lost; if they are not, the training diverges.
+ *   numbers are finite, those devices are faulty and lost; if they are not, the training diverges. Where losses are
+ *   scaled, gradients alone tell nothing about a device: it may be the one that computes in half precision.
  *
  * - Parameters that are not those of the master copy, where check_replicas asks for it (run.c): an error as any other.
  *
@@ -15,71 +15,8 @@
 #include "train/trainer.h"
 
 #include "base/log.h"
-#include "base/threads.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <time.h>
-
-/* -------------------------------------------------------------------------------------------- time limits ---- */
-
-/* Without a limit by the caller: of a step, so many times as long as steps have taken, and never less than a minute,
- * because other programs may use the device; of a job that makes plans, half an hour: some compilers are slow. */
-enum { STEP_FACTOR = 20, STEP_LEAST_S = 60, BUILD_S = 1800 };
-/* Time is counted in slices in which this thread was awake, so that a stopped process or a sleeping machine does not
- * look like a hanging device. */
-#define SLICE_S 0.05
-#define PROGRESS_S 0.0005
-
-double faults_build_limit(const struct replica *replica)
-{
-    const double given = replica->trainer->build_limit_s;
-    return given > 0 ? given : BUILD_S;
-}
-
-double faults_step_limit(const struct replica *replica, int64_t samples)
-{
-    const double given = replica->trainer->step_limit_s;
-    if (replica->pace_s == 0) return faults_build_limit(replica); /* its first step: drivers compile in it, too */
-    return given > 0 ? given : fmax(STEP_LEAST_S, STEP_FACTOR * replica->pace_s * (double)samples);
-}
-
-/* Under the lock. */
-static void give_up(struct replica *replica)
-{
-    replica->abandoned = true;
-    replica->stop = true; /* its thread ends if it ever comes back */
-    replica->attends = false;
-    replica->status = TUTTI_DEVICE_LOST;
-    snprintf(replica->message, sizeof(replica->message),
-        "device %d, '%s', did not finish its work within %.3g seconds: see the system's log; its memory cannot be "
-        "freed before the program ends",
-        replica->device->index, replica->device->can.name, replica->allowed_s);
-    pthread_cond_broadcast(&replica->trainer->changed);
-}
-
-void faults_wait(tutti_trainer *trainer)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    /* Sums of other ranks' gradients go on only while somebody looks after them. */
-    const bool sums = trainer->world && hosts_progress(trainer->world->hosts);
-    until.tv_nsec += (long)(1e9 * (sums ? PROGRESS_S : SLICE_S));
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
-    const double start = clock_seconds();
-    (void)pthread_cond_timedwait(&trainer->changed, &trainer->lock, &until);
-    const double passed = fmin(clock_seconds() - start, SLICE_S);
-    for (int i = 0; i < trainer->count; i++) {
-        struct replica *replica = &trainer->replicas[i];
-        if (!replica->busy || replica->abandoned || replica->guarded || replica->waits) continue;
-        replica->waited_s += passed;
-        if (replica->waited_s > replica->allowed_s) give_up(replica);
-    }
-}
 
 /* ----------------------------------------------------------------------------------------- losing devices ---- */
 
@@ -115,16 +52,28 @@ tutti_status trainer_lose(tutti_trainer *trainer, struct replica *replica, tutti
     if (left == 1) return status;
     log_warn(&trainer->runtime->log, "device %d, '%s', is lost, %d of %d go on: %s", device->index, device->can.name,
         left - 1, trainer->count, status_message());
-    if (trainer->newest == replica) journal_lost(trainer); /* it trained alone */
-    return trainer->automatic ? adapt_lost(trainer, replica) : TUTTI_OK;
+    if (trainer->newest == replica) { /* it trained alone */
+        trainer->newest = NULL;
+        trainer->learnt_lost = true;
+        trainer_changed(trainer);
+    }
+    return TUTTI_OK;
 }
 
 /* ------------------------------------------------------------------------------------------ wrong numbers ---- */
 
+/* Gradients alone are not finite, and their scale is what must change (loss_scale.h). */
+static bool only_scaled_too_much(const tutti_trainer *trainer)
+{
+    bool finite = true;
+    for (int i = 0; i < trainer->count; i++) finite &= trainer->parts[i] == 0 || isfinite(trainer->works[i].loss);
+    return finite && loss_scale_can_fall(&trainer->loss_scale);
+}
+
 static bool is_bad(const tutti_trainer *trainer, int i)
 {
     const struct replica *replica = &trainer->replicas[i];
-    if (trainer->parts[i] == 0) return false;
+    if (trainer->parts[i] == 0 || only_scaled_too_much(trainer)) return false;
     if (trainer->meetings.judged) return replica->spoiled; /* the others have their numbers from it */
     return replica->not_finite || !isfinite(trainer->works[i].loss);
 }

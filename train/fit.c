@@ -150,6 +150,8 @@ static tutti_status train_epoch(struct fit *fit)
         const double start = clock_seconds();
         status = batches_next(batches, &batch);
         if (status == TUTTI_OK && batch.whole == 0) break;
+        struct batch next;
+        if (batches_peek(batches, &next)) trainer_announce(trainer, &next);
         TRY(trainer_step(trainer, status, &batch, &sums));
         fit->epoch_seconds += clock_seconds() - start;
         fit->epoch_samples += batch.whole;
@@ -160,10 +162,11 @@ static tutti_status train_epoch(struct fit *fit)
         position->correct += sums.correct;
         report_progress(fit, NULL);
     }
-    TRY(world_settle(trainer, &sums));
+    TRY(trainer_settle(trainer, &sums));
     position->loss += sums.loss;
     position->correct += sums.correct;
 done:
+    trainer->expected = trainer->next = (struct batch) { 0 };
     batches_close(batches);
     return status;
 }
@@ -202,7 +205,7 @@ static tutti_status evaluate(tutti_trainer *trainer, const tutti_source *source,
     tutti_status status;
     struct replica_work sums;
     int64_t samples = 0;
-    TRY(world_settle(trainer, &sums));
+    TRY(trainer_settle(trainer, &sums));
     sums = (struct replica_work) { 0 };
     *whole = false;
     status = evaluate_part(trainer, source, &sums, &samples, whole);

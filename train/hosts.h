@@ -33,5 +33,10 @@ bool hosts_progress(struct tutti_hosts *hosts);
 /* all[i] is what rank i gave, `bytes` each. */
 tutti_status hosts_gather(struct tutti_hosts *hosts, const void *mine, void *all, size_t bytes);
 tutti_status hosts_broadcast(struct tutti_hosts *hosts, int root, void *data, size_t bytes);
+/* Begins a round: a gathering beside the sums, in whatever order the ranks begin those; one at a time. Whether it is
+ * over, to be asked often; waits for it. */
+tutti_status hosts_round(struct tutti_hosts *hosts, const void *mine, void *all, size_t bytes);
+tutti_status hosts_round_test(struct tutti_hosts *hosts, bool *over);
+tutti_status hosts_round_wait(struct tutti_hosts *hosts);
 
 #endif

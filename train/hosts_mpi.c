@@ -29,13 +29,16 @@ enum { TESTS = 30 };
 enum { SIGN_TAG = 1 };
 
 struct link {
-    MPI_Comm communicator;
+    /* Rounds have one of their own: all ranks begin what is on one communicator in the same order. */
+    MPI_Comm communicator, rounds;
     bool ours;        /* MPI was initialised here */
     double *silent;   /* seconds for which this rank has waited without a sign of each rank */
     double last_sign; /* of this rank, by clock_seconds() */
     MPI_Op add_bf16;
     MPI_Request *sums; /* under way */
     size_t sum_count, sum_capacity;
+    MPI_Request round;
+    double round_seen; /* when it was asked for last */
 };
 
 #define MPI_TRY(call, what)                           \
@@ -106,12 +109,14 @@ tutti_status link_open(struct tutti_hosts *hosts)
     if (!is_started()) return TUTTI_OK;
     hosts->link = memory_new(1, sizeof(*hosts->link));
     if (!hosts->link) return TUTTI_NO_MEMORY;
-    hosts->link->communicator = MPI_COMM_NULL;
+    hosts->link->communicator = hosts->link->rounds = MPI_COMM_NULL;
+    hosts->link->round = MPI_REQUEST_NULL;
     hosts->link->add_bf16 = MPI_OP_NULL;
     TRY(initialise(hosts));
     /* Of its own: messages are not mixed with the program's, and failures come back instead of ending the process. */
     MPI_TRY(MPI_Comm_dup(MPI_COMM_WORLD, &hosts->link->communicator), "beginning");
     MPI_TRY(MPI_Comm_set_errhandler(hosts->link->communicator, MPI_ERRORS_RETURN), "beginning");
+    MPI_TRY(MPI_Comm_dup(hosts->link->communicator, &hosts->link->rounds), "beginning");
     MPI_TRY(MPI_Op_create(add_bf16, 1, &hosts->link->add_bf16), "beginning");
     MPI_TRY(MPI_Comm_rank(hosts->link->communicator, &hosts->rank), "beginning");
     MPI_TRY(MPI_Comm_size(hosts->link->communicator, &hosts->count), "beginning");
@@ -284,6 +289,41 @@ done:
     return status;
 }
 
+tutti_status hosts_round(struct tutti_hosts *hosts, const void *mine, void *all, size_t bytes)
+{
+    tutti_status status = TUTTI_OK;
+    struct link *link = hosts->link;
+    if (hosts->broken) return fail(TUTTI_HOST_LOST, "the other hosts were lost before");
+    MPI_TRY(
+        MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, link->rounds, &link->round), "meeting");
+    for (int i = 0; i < hosts->count; i++) link->silent[i] = 0;
+    link->round_seen = clock_seconds();
+done:
+    return status;
+}
+
+tutti_status hosts_round_test(struct tutti_hosts *hosts, bool *over)
+{
+    tutti_status status = TUTTI_OK;
+    struct link *link = hosts->link;
+    int done = 0;
+    *over = false;
+    if (hosts->broken) return fail(TUTTI_HOST_LOST, "the other hosts were lost before");
+    MPI_TRY(MPI_Test(&link->round, &done, MPI_STATUS_IGNORE), "meeting");
+    *over = done != 0;
+    if (done) goto done;
+    const double now = clock_seconds(), passed = now - link->round_seen;
+    link->round_seen = now;
+    status = look_for_the_dead(hosts, passed);
+done:
+    return status;
+}
+
+tutti_status hosts_round_wait(struct tutti_hosts *hosts)
+{
+    return wait_for(hosts, &hosts->link->round, 1);
+}
+
 /* ----------------------------------------------------------------------------------------------------- leaving ---- */
 
 /* Signs that were sent and not received must not be left: MPI_Finalize would wait. All have sent their last before the
@@ -299,6 +339,7 @@ static tutti_status part(struct tutti_hosts *hosts)
     }
     TRY(receive_signs(hosts));
     MPI_TRY(MPI_Op_free(&hosts->link->add_bf16), "ending");
+    MPI_TRY(MPI_Comm_free(&hosts->link->rounds), "ending");
     MPI_TRY(MPI_Comm_free(&hosts->link->communicator), "ending");
 done:
     return status;

@@ -64,3 +64,21 @@ tutti_status hosts_broadcast(struct tutti_hosts *hosts, int root, void *data, si
     (void)hosts, (void)root, (void)data, (void)bytes;
     return nobody();
 }
+
+tutti_status hosts_round(struct tutti_hosts *hosts, const void *mine, void *all, size_t bytes)
+{
+    (void)hosts, (void)mine, (void)all, (void)bytes;
+    return nobody();
+}
+
+tutti_status hosts_round_test(struct tutti_hosts *hosts, bool *over)
+{
+    (void)hosts, (void)over;
+    return nobody();
+}
+
+tutti_status hosts_round_wait(struct tutti_hosts *hosts)
+{
+    (void)hosts;
+    return nobody();
+}

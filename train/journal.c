@@ -24,7 +24,6 @@ struct journal {
     /* The steps that lead from the host's parameters to the newest ones; the first `done` of them have been done. */
     struct entry *entries; /* all but `count` of the `room` are spare */
     size_t count, room, done, bytes;
-    bool lost;       /* the newest parameters are, so the steps that were done must be done again */
     double copy_s;   /* what the last copy took */
     double passed_s; /* since then */
     /* The next copy goes there: that of the host stays whole until it is complete. */
@@ -109,7 +108,7 @@ static tutti_status read_all(struct replica *replica, void *argument)
     const struct journal *journal = argument;
     const size_t total = (size_t)replica->trainer->network->total_floats;
     const size_t trained = (size_t)replica->trainer->network->trained_floats;
-    replica_allow(replica, faults_step_limit(replica, replica->trainer->batch));
+    replica_allow(replica, watch_step_limit(replica, replica->trainer->batch));
     TRY(buffer_read(replica->device, replica->parameters, 0, journal->parameters, total * sizeof(float)));
     for (int i = 0; i < OPTIMIZER_STATES; i++)
         if (journal->states[i])
@@ -165,30 +164,21 @@ tutti_status journal_note(tutti_trainer *trainer, const struct replica_work *wor
         journal->done = ++journal->count;
         if (journal->bytes < MOST_BYTES && journal->passed_s < REST * journal->copy_s) return TUTTI_OK;
     }
-    tutti_status status = journal_copy(trainer);
-    if (status != TUTTI_OK) status = trainer_lose(trainer, trainer->newest, status);
-    return status == TUTTI_OK ? journal_redo(trainer) : status;
+    const tutti_status status = journal_copy(trainer);
+    return status == TUTTI_OK ? TUTTI_OK : trainer_lose(trainer, trainer->newest, status);
 }
 
-void journal_lost(tutti_trainer *trainer)
+size_t journal_lost(tutti_trainer *trainer)
 {
-    trainer->newest = NULL;
-    trainer_changed(trainer);
-    if (trainer->journal) trainer->journal->lost = true;
-}
-
-tutti_status journal_redo(tutti_trainer *trainer)
-{
-    tutti_status status = TUTTI_OK;
     struct journal *journal = trainer->journal;
-    if (!journal || !journal->lost) return TUTTI_OK;
-    size_t left = journal->done;
-    journal->lost = false;
+    if (!journal || !trainer->learnt_lost) return 0;
+    const size_t left = journal->done;
+    trainer->learnt_lost = false;
     journal->done = 0;
-    for (; left > 0; left--) {
-        const struct replica_work work = journal->entries[journal->done].work;
-        TRY(trainer_redo(trainer, &work));
-    }
-done:
-    return status;
+    return left;
+}
+
+struct replica_work journal_next(const tutti_trainer *trainer)
+{
+    return trainer->journal->entries[trainer->journal->done].work;
 }

@@ -6,9 +6,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int numbers_of(const struct meeting *meeting)
+static int rows_of(const struct meeting *meeting)
 {
     return (int)(meeting_floats(meeting) / meeting->stride);
+}
+
+size_t meeting_numbers(const struct meeting *meeting)
+{
+    return (size_t)(rows_of(meeting) * meeting->channels);
 }
 
 tutti_status meetings_open(tutti_trainer *trainer)
@@ -29,7 +34,7 @@ void meetings_begin(tutti_trainer *trainer, int64_t samples)
     pthread_mutex_lock(&trainer->lock);
     meetings->samples = samples;
     meetings->expected = meetings->arrived = 0;
-    meetings->judged = false;
+    meetings->judged = meetings->complete = meetings->broken = false;
     for (int r = 0; r < trainer->count; r++) {
         struct replica *replica = &trainer->replicas[r];
         meetings->handed_in[r] = (struct handed_in) { 0 };
@@ -44,7 +49,7 @@ void meetings_begin(tutti_trainer *trainer, int64_t samples)
 static bool is_finite(const struct handed_in *given, const struct meeting *meeting)
 {
     bool finite = true;
-    for (int row = 0; row < numbers_of(meeting); row++)
+    for (int row = 0; row < rows_of(meeting); row++)
         for (int64_t c = 0; c < meeting->channels; c++)
             finite &= isfinite(given->numbers[row * given->stride + c]) != 0;
     return finite;
@@ -64,25 +69,44 @@ static void judge(tutti_trainer *trainer, const struct meeting *meeting)
     meetings->judged = bad > 0;
 }
 
-static void add_sums(const struct handed_in *given, int64_t channels, double *whole)
+/* Adds what somebody knows of a channel to what is known of it: its numbers, the rows of which are `stride` apart. */
+static void add_sums(const double *given, double *whole, int64_t stride)
 {
-    for (int64_t c = 0; c < channels; c++) {
-        whole[c] += given->numbers[c];
-        whole[channels + c] += given->numbers[given->stride + c];
-    }
+    whole[0] += given[0];
+    whole[stride] += given[1];
 }
 
 /* Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979. */
-static void add_moments(const struct handed_in *given, int64_t channels, double *whole)
+static void add_moments(const double *given, double *whole, int64_t stride)
 {
-    double *count = whole, *mean = whole + channels, *squares = whole + 2 * channels;
-    for (int64_t c = 0; c < channels; c++) {
-        const double more = given->numbers[c], both = count[c] + more;
-        const double difference = given->numbers[given->stride + c] - mean[c];
-        if (!(more > 0)) continue;
-        mean[c] += difference * (more / both);
-        squares[c] += given->numbers[2 * given->stride + c] + difference * difference * (count[c] * more / both);
-        count[c] = both;
+    double *count = whole, *mean = whole + stride, *squares = whole + 2 * stride;
+    const double more = given[0], both = *count + more, difference = given[1] - *mean;
+    if (!(more > 0)) return;
+    *mean += difference * (more / both);
+    *squares += given[2] + difference * difference * (*count * more / both);
+    *count = both;
+}
+
+static void add_channel(const struct meeting *meeting, const double *given, double *whole)
+{
+    (meeting->kind == MEETING_SUMS ? add_sums : add_moments)(given, whole, meeting->channels);
+}
+
+static void add_floats(const struct meeting *meeting, const struct handed_in *handed_in, double *whole)
+{
+    double given[MEETING_ROWS];
+    for (int64_t c = 0; c < meeting->channels; c++) {
+        for (int row = 0; row < rows_of(meeting); row++) given[row] = handed_in->numbers[row * handed_in->stride + c];
+        add_channel(meeting, given, whole + c);
+    }
+}
+
+void meeting_add(const struct meeting *meeting, const double *numbers, double *whole)
+{
+    double given[MEETING_ROWS];
+    for (int64_t c = 0; c < meeting->channels; c++) {
+        for (int row = 0; row < rows_of(meeting); row++) given[row] = numbers[row * meeting->channels + c];
+        add_channel(meeting, given, whole + c);
     }
 }
 
@@ -90,7 +114,7 @@ static void add_moments(const struct handed_in *given, int64_t channels, double 
 static tutti_status combine(tutti_trainer *trainer, const struct meeting *meeting)
 {
     struct meetings *meetings = &trainer->meetings;
-    const size_t numbers = (size_t)(meeting->channels * numbers_of(meeting));
+    const size_t numbers = meeting_numbers(meeting);
     void *array = meetings->whole;
     const tutti_status status = memory_grow(&array, &meetings->capacity, numbers, sizeof(*meetings->whole));
     meetings->whole = array;
@@ -98,16 +122,14 @@ static tutti_status combine(tutti_trainer *trainer, const struct meeting *meetin
     for (size_t i = 0; i < numbers; i++) meetings->whole[i] = 0;
     judge(trainer, meeting);
     for (int r = 0; r < trainer->count; r++)
-        if (meetings->handed_in[r].numbers)
-            (meeting->kind == MEETING_SUMS ? add_sums : add_moments)(
-                &meetings->handed_in[r], meeting->channels, meetings->whole);
+        if (meetings->handed_in[r].numbers) add_floats(meeting, &meetings->handed_in[r], meetings->whole);
     return TUTTI_OK;
 }
 
 static void take(const struct meetings *meetings, const struct meeting *meeting, int64_t samples, float *numbers)
 {
     const double part = meeting->kind == MEETING_SUMS ? (double)samples / (double)meetings->samples : 1;
-    for (int row = 0; row < numbers_of(meeting); row++)
+    for (int row = 0; row < rows_of(meeting); row++)
         for (int64_t c = 0; c < meeting->channels; c++)
             numbers[row * meeting->stride + c] = (float)(part * meetings->whole[row * meeting->channels + c]);
 }
@@ -117,21 +139,33 @@ static void take(const struct meetings *meetings, const struct meeting *meeting,
 /* Somebody will not come any more. */
 static bool is_broken(const tutti_trainer *trainer)
 {
+    bool broken = trainer->meetings.broken;
     for (int r = 0; r < trainer->count; r++)
-        if (trainer->parts[r] > 0 && !trainer->replicas[r].attends && !trainer->meetings.handed_in[r].numbers)
-            return true;
-    return false;
+        broken |= trainer->parts[r] > 0 && !trainer->replicas[r].attends && !trainer->meetings.handed_in[r].numbers;
+    return broken;
 }
 
-/* The last one to come makes the numbers of all. */
-static tutti_status close_round(tutti_trainer *trainer, const struct meeting *meeting)
+void meetings_conclude(tutti_trainer *trainer, bool good)
 {
     struct meetings *meetings = &trainer->meetings;
-    const tutti_status status = combine(trainer, meeting);
-    if (status != TUTTI_OK) return status;
     for (int r = 0; r < trainer->count; r++) meetings->handed_in[r] = (struct handed_in) { 0 };
     meetings->arrived = 0;
-    meetings->round++;
+    meetings->complete = false;
+    meetings->round += good;
+    meetings->broken = !good;
+    pthread_cond_broadcast(&trainer->changed);
+}
+
+/* The last one to come makes the numbers of all, to which those of other ranks may have to be added. */
+static tutti_status close_round(tutti_trainer *trainer, const struct meeting *meeting)
+{
+    const tutti_status status = combine(trainer, meeting);
+    if (status != TUTTI_OK) return status;
+    if (!trainer->world || !trainer->world->rounds) {
+        meetings_conclude(trainer, true);
+        return TUTTI_OK;
+    }
+    trainer->meetings.complete = true;
     pthread_cond_broadcast(&trainer->changed);
     return TUTTI_OK;
 }
@@ -151,8 +185,10 @@ static tutti_status attend(struct replica *replica, const struct meeting *meetin
     *mine = (struct handed_in) { .numbers = numbers, .stride = meeting->stride };
     if (++meetings->arrived == meetings->expected) {
         status = close_round(trainer, meeting);
-        if (status != TUTTI_OK) *mine = (struct handed_in) { 0 };
-        return status;
+        if (status != TUTTI_OK) {
+            *mine = (struct handed_in) { 0 };
+            return status;
+        }
     }
     replica->waits = true; /* for others: its own time limit stands still */
     while (meetings->round == round && !is_broken(trainer)) pthread_cond_wait(&trainer->changed, &trainer->lock);

@@ -9,17 +9,21 @@
 struct replica;
 struct tutti_trainer;
 
+enum { MEETING_ROWS = 3 }; /* numbers of a channel, at most */
+
 /* Guarded by the trainer's lock. */
 struct meetings {
-    int64_t samples; /* of the step */
+    int64_t samples; /* of the step, on all ranks */
     int expected, arrived;
+    bool complete;                 /* all have handed in, and wait for the other ranks */
+    bool broken;                   /* another rank will not come any more in this step */
     uint64_t round;                /* counts meetings */
     const struct meeting *meeting; /* that some are at */
     struct handed_in {
         const float *numbers; /* NULL: not yet */
         int64_t stride;
     } * handed_in; /* by each replica */
-    double *whole; /* [numbers][channels] of the last meeting */
+    double *whole; /* [rows][channels] of the last meeting; while it is complete, of this rank's devices */
     size_t capacity;
     /* Numbers that are not finite came from some devices and not from others, which have had them since: what becomes
      * of the step tells nothing more about who is faulty (replica->spoiled is). */
@@ -33,5 +37,11 @@ void meetings_begin(struct tutti_trainer *trainer, int64_t samples);
 /* By a replica's thread: gives the numbers of its `samples` samples and gets those of all. TUTTI_CANCELLED where the
  * step is broken off; replica->interrupted then tells that another one is to blame. */
 tutti_status meetings_attend(struct replica *replica, const struct meeting *meeting, int64_t samples, float *numbers);
+
+/* For rounds.c, under the lock: numbers of a meeting without those between its rows; adds such numbers to others; the
+ * other ranks' are among `whole` now, or the step is broken off. */
+size_t meeting_numbers(const struct meeting *meeting);
+void meeting_add(const struct meeting *meeting, const double *numbers, double *whole);
+void meetings_conclude(struct tutti_trainer *trainer, bool good);
 
 #endif

@@ -64,6 +64,7 @@ void optimizer_constants(const struct optimizer *optimizer, int64_t step, struct
     constants->learning_rate = optimizer->learning_rate;
     constants->bias_correction1 = (float)(1 - pow(optimizer->beta1, (double)step + 1));
     constants->bias_correction2 = (float)(1 - pow(optimizer->beta2, (double)step + 1));
+    constants->unscale = 1;
 }
 
 /* An update of whole arenas on the host. */
@@ -78,23 +79,23 @@ enum { RANGE = 1 << 16 }; /* floats of a task */
 
 static void update_sgd(const struct optimizer_step *u, int64_t n, float *restrict p, const float *restrict g)
 {
-    const float rate = u->constants->learning_rate, decay = u->optimizer->weight_decay;
-    for (int64_t i = 0; i < n; i++) p[i] -= rate * (g[i] + decay * p[i]);
+    const float rate = u->constants->learning_rate, decay = u->optimizer->weight_decay, unscale = u->constants->unscale;
+    for (int64_t i = 0; i < n; i++) p[i] -= rate * (unscale * g[i] + decay * p[i]);
 }
 
 static void update_momentum(
     const struct optimizer_step *u, int64_t n, float *restrict p, const float *restrict g, float *restrict v)
 {
     const float rate = u->constants->learning_rate, decay = u->optimizer->weight_decay,
-                momentum = u->optimizer->momentum;
+                momentum = u->optimizer->momentum, unscale = u->constants->unscale;
     if (!u->optimizer->nesterov)
         for (int64_t i = 0; i < n; i++) {
-            v[i] = momentum * v[i] + (g[i] + decay * p[i]);
+            v[i] = momentum * v[i] + (unscale * g[i] + decay * p[i]);
             p[i] -= rate * v[i];
         }
     else
         for (int64_t i = 0; i < n; i++) {
-            const float gradient = g[i] + decay * p[i];
+            const float gradient = unscale * g[i] + decay * p[i];
             v[i] = momentum * v[i] + gradient;
             p[i] -= rate * (gradient + momentum * v[i]);
         }
@@ -106,11 +107,12 @@ static void update_adam(const struct optimizer_step *u, int64_t n, float *restri
     const struct optimizer *o = u->optimizer;
     const float rate = u->constants->learning_rate / u->constants->bias_correction1;
     const float root = sqrtf(u->constants->bias_correction2);
-    const float rest1 = 1 - o->beta1, rest2 = 1 - o->beta2, beta2 = o->beta2, epsilon = o->epsilon;
+    const float rest1 = 1 - o->beta1, rest2 = 1 - o->beta2, beta2 = o->beta2, epsilon = o->epsilon,
+                unscale = u->constants->unscale;
     const float keep = o->kind == TUTTI_ADAMW ? 1 - u->constants->learning_rate * o->weight_decay : 1;
     const float decay = o->kind == TUTTI_ADAMW ? 0 : o->weight_decay;
     for (int64_t i = 0; i < n; i++) {
-        const float gradient = g[i] + decay * p[i];
+        const float gradient = unscale * g[i] + decay * p[i];
         m[i] += rest1 * (gradient - m[i]);
         v[i] = beta2 * v[i] + rest2 * (gradient * gradient);
         p[i] = keep * p[i] - rate * (m[i] / (sqrtf(v[i]) / root + epsilon));
@@ -118,8 +120,10 @@ static void update_adam(const struct optimizer_step *u, int64_t n, float *restri
 }
 
 /* Of the range that begins at `first`, where p and g are. */
-static void update_statistics(const tutti_network *network, int64_t first, int64_t count, float *p, const float *g)
+static void update_statistics(const struct optimizer_step *u, int64_t first, int64_t count, float *p, const float *g)
 {
+    const tutti_network *network = u->network;
+    const float unscale = u->constants->unscale;
     for (size_t i = 0; i < network->parameter_count; i++) {
         const struct parameter *parameter = &network->parameters[i];
         if (parameter->trained) continue;
@@ -127,7 +131,8 @@ static void update_statistics(const tutti_network *network, int64_t first, int64
         const int64_t end =
             parameter->offset + parameter->elements < rest ? parameter->offset + parameter->elements : rest;
         const float momentum = parameter->momentum;
-        for (int64_t j = begin - first; j < end - first; j++) p[j] = (1 - momentum) * p[j] + momentum * g[j];
+        for (int64_t j = begin - first; j < end - first; j++)
+            p[j] = (1 - momentum) * p[j] + momentum * (unscale * g[j]);
     }
 }
 
@@ -144,7 +149,7 @@ void optimizer_update_range(const struct optimizer_step *step, int64_t first, in
     else
         update_adam(step, trained, parameters, gradients, states[0], states[1]);
     if (trained < count)
-        update_statistics(step->network, first + trained, count - trained, parameters + trained, gradients + trained);
+        update_statistics(step, first + trained, count - trained, parameters + trained, gradients + trained);
 }
 
 static void update_task(void *argument, int task)
@@ -248,6 +253,17 @@ void optimizer_emit(const struct optimizer *optimizer, const tutti_network *netw
         launch_grid(launch, 1, (size_t)statistics * GPU_GROUP, 1, 1, GPU_GROUP, 1, 1);
     const double floats = (double)(network->total_floats - network->trained_floats);
     launch_work(launch, 3 * floats, 12 * floats);
+}
+
+void optimizer_emit_check(const tutti_network *network, cl_mem gradients, cl_mem constants, struct launch_list *list)
+{
+    struct launch *launch = launch_add(list, "optimizer", "gradients_check", "%s", "");
+    launch_buffer(launch, gradients);
+    launch_buffer(launch, constants);
+    launch_long(launch, network->total_floats);
+    launch_int(launch, floats_of_item(list->device, network->total_floats));
+    launch_stream(launch, list->device, network->total_floats);
+    launch_work(launch, 0, 4 * (double)network->total_floats);
 }
 
 void optimizer_emit_add(const tutti_network *network, cl_mem sum, cl_mem gradients, struct launch_list *list)

@@ -29,7 +29,8 @@ const char *optimizer_name(tutti_optimizer kind); /* "sgd", "adam", "adamw" */
 /* Arrays as long as the trained parameters that the rule keeps from step to step, and their names as PyTorch's. */
 int optimizer_states(const struct optimizer *optimizer);
 const char *optimizer_state_name(const struct optimizer *optimizer, int state);
-/* Learning rate and bias corrections of the step with this number, counted from 0. */
+/* Learning rate and bias corrections of the update with this number, counted from 0; gradients are taken as they are.
+ */
 void optimizer_constants(const struct optimizer *optimizer, int64_t step, struct step_constants *constants);
 
 /* On the host, in place. Arenas have network->total_floats; states only network->trained_floats. */
@@ -61,6 +62,8 @@ struct statistic_row {
 tutti_status optimizer_statistics(const tutti_network *network, struct statistic_row **rows, int *count);
 void optimizer_emit(const struct optimizer *optimizer, const tutti_network *network,
     const struct optimizer_buffers *buffers, int statistics, struct launch_list *list);
+/* In front of it: constants->not_finite, by which it then updates nothing, is set where gradients are not finite. */
+void optimizer_emit_check(const tutti_network *network, cl_mem gradients, cl_mem constants, struct launch_list *list);
 /* The floats first .. first + count - 1 of the gradients as bfloat16, at the same place of `wire`. */
 void optimizer_emit_wire(cl_mem gradients, cl_mem wire, int64_t first, int64_t count, struct launch_list *list);
 /* sum += gradients over the whole arena: micro-batches. */

@@ -76,6 +76,7 @@ tutti_status tutti_get_gradient(tutti_trainer *trainer, const char *name, float 
         memcpy(values, trainer->gradients + parameter->offset, (size_t)count * sizeof(float));
     else
         TRY(add_gradients(trainer, parameter, values));
+    for (int64_t i = 0; i < count; i++) values[i] *= trainer->unscale;
 done:
     return status;
 }
@@ -91,19 +92,10 @@ static tutti_status checkpoint_of(tutti_trainer *trainer, struct checkpoint *che
         .weights = trainer->parameters,
         .optimizer = &trainer->optimizer,
         .position = trainer->position,
+        .loss_scale = trainer->loss_scale,
         .seed = trainer->seed };
     for (int i = 0; i < OPTIMIZER_STATES; i++) checkpoint->states[i] = trainer->states[i];
     return status;
-}
-
-tutti_status trainer_make_states(tutti_trainer *trainer)
-{
-    for (int i = 0; i < optimizer_states(&trainer->optimizer); i++) {
-        if (trainer->states[i]) continue;
-        trainer->states[i] = memory_new((size_t)trainer->network->trained_floats, sizeof(float));
-        if (!trainer->states[i]) return TUTTI_NO_MEMORY;
-    }
-    return TUTTI_OK;
 }
 
 /* Rank 0 has the files. */
@@ -118,7 +110,7 @@ tutti_status tutti_save_weights(tutti_trainer *trainer, const char *path)
     struct checkpoint checkpoint;
     struct replica_work sums;
     if (!trainer || !path) FAIL(TUTTI_INVALID, "a trainer and a file name are needed");
-    TRY(world_settle(trainer, &sums));
+    TRY(trainer_settle(trainer, &sums));
     status = checkpoint_of(trainer, &checkpoint);
     if (status == TUTTI_OK && writes(trainer)) status = weights_save(&checkpoint, path);
     status = world_agree(trainer, status);
@@ -158,7 +150,7 @@ tutti_status tutti_save(tutti_trainer *trainer, const char *name)
     struct replica_work sums;
     if (!trainer || !name) FAIL(TUTTI_INVALID, "a trainer and the name of a checkpoint are needed");
     if (trainer->loss == TUTTI_LOSS_NONE) FAIL(TUTTI_INVALID, "this trainer has no training to save: save its weights");
-    TRY(world_settle(trainer, &sums));
+    TRY(trainer_settle(trainer, &sums));
     TRY(world_agree(trainer, trainer_save(trainer, name)));
 done:
     return status;
@@ -185,8 +177,10 @@ tutti_status tutti_resume(tutti_trainer *trainer, const char *name)
     TRY(world_agree(trainer, load(trainer, name, &checkpoint)));
     TRY(world_share_arenas(trainer));
     TRY(world_broadcast(trainer, &checkpoint.position, sizeof(checkpoint.position)));
+    TRY(world_broadcast(trainer, &checkpoint.loss_scale, sizeof(checkpoint.loss_scale)));
     TRY(world_broadcast(trainer, &checkpoint.seed, sizeof(checkpoint.seed)));
     trainer->position = checkpoint.position;
+    loss_scale_resume(&trainer->loss_scale, &checkpoint.loss_scale);
     trainer->seed = checkpoint.seed;
     trainer->resumed = true;
     trainer_changed(trainer);

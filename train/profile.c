@@ -130,6 +130,19 @@ static void append_launches(struct profile *profile, const struct plan *plan)
     }
 }
 
+static void append_direction(
+    struct profile *profile, const struct replica *replica, const char *direction, const struct traffic *traffic)
+{
+    const double steps = (double)replica->trainer->timed_steps, megabytes = 1e-6 * traffic->bytes / fmax(steps, 1);
+    if (megabytes < 0.01) return; /* a step's constants always travel */
+    text_append(&profile->text, "%s the device %.2f MB a step", direction, megabytes);
+    if (traffic->seconds > 0) text_append(&profile->text, ", %.2f GB/s", 1e-9 * traffic->bytes / traffic->seconds);
+    if (traffic->beside > 0)
+        text_append(
+            &profile->text, ", %.0f %% of that time beside computing", 100 * traffic->beside / traffic->seconds);
+    text_append(&profile->text, "\n");
+}
+
 static tutti_status write_trace(const struct profile *profile, const struct plan *plan)
 {
     struct profile_label *labels = memory_new(plan->graph.node_count + 1, sizeof *labels);
@@ -159,6 +172,8 @@ static tutti_status run(struct replica *replica, void *argument)
         "peak %.0f GFLOP/s, %.1f GB/s (measured); the last column: the least time at that peak, as a share of the "
         "time\n",
         1e-9 * profile->peak.flops, 1e-9 * profile->peak.bytes);
+    append_direction(profile, replica, "to", &replica->sent);
+    append_direction(profile, replica, "from", &replica->received);
     TRY(append_totals(profile, latest->plan, "by operation, implementation", kind_operation));
     TRY(append_totals(profile, latest->plan, "by kernel, file", kind_kernel));
     append_launches(profile, latest->plan);

@@ -1,5 +1,6 @@
 #include "train/replica.h"
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "plan/ahead.h"
 #include "plan/tune.h"
@@ -42,8 +43,10 @@ static tutti_status make_update(struct replica *replica, cl_mem gradients, struc
         .constants = replica->constants,
         .losses = replica->losses,
         .statistics = replica->statistics };
+    const struct tutti_trainer *trainer = replica->trainer;
     launch_list_init(list, replica->device);
-    optimizer_emit(&replica->trainer->optimizer, replica->trainer->network, &buffers, replica->statistic_count, list);
+    if (trainer->loss_scale.on) optimizer_emit_check(trainer->network, gradients, replica->constants, list);
+    optimizer_emit(&trainer->optimizer, trainer->network, &buffers, replica->statistic_count, list);
     TRY(launch_list_realise(list, NULL, NULL));
 done:
     return status;
@@ -174,12 +177,21 @@ done:
     return status;
 }
 
+static void tell_precision(const struct replica *replica)
+{
+    const tutti_precision precision = replica->trainer->precision;
+    if (replica->device->can.class != DEVICE_CPU || (precision != TUTTI_TF32 && precision != TUTTI_FP16)) return;
+    log_info(&replica->trainer->runtime->log, "device %d, '%s', rounds nothing to %s: it computes in fp32",
+        replica->device->index, replica->device->can.name, precision == TUTTI_TF32 ? "tf32" : "fp16");
+}
+
 tutti_status replica_init(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
     const struct tutti_trainer *trainer = replica->trainer;
     const size_t bytes = (size_t)trainer->network->total_floats * sizeof(float);
     const size_t runs = (size_t)trainer->batch; /* micro-batches of a step, at most */
+    tell_precision(replica);
     replica->generation = 1;
     replica->run_constants = memory_new(runs, sizeof(*replica->run_constants));
     replica->run_losses = memory_new(2 * runs, sizeof(float));
@@ -188,12 +200,68 @@ tutti_status replica_init(struct replica *replica)
     TRY(buffer_new(replica->device, 2 * runs * sizeof(float), &replica->losses));
     if (!trains(replica)) goto done;
     TRY(buffer_new(replica->device, bytes, &replica->gradients));
-    if (trainer->exchange && !replica->device->can.unified) TRY(device_open_transfers(replica->device));
+    if (trainer->exchange && !replica->device->can.unified)
+        TRY(device_open_queue(replica->device, &replica->device->transfers));
     if (trainer->exchange) goto done;
     TRY(replica_make_update(replica));
     TRY(replica_warm_update(replica));
 done:
     return status;
+}
+
+tutti_status replica_write(struct replica *replica, cl_command_queue queue, cl_mem buffer, size_t offset,
+    const void *data, size_t bytes, cl_event *event)
+{
+    tutti_status status = TUTTI_OK;
+    void *array = replica->writes;
+    if (bytes == 0) return TUTTI_OK;
+    TRY(memory_grow(&array, &replica->write_capacity, replica->write_count + 1, sizeof(*replica->writes)));
+    replica->writes = array;
+    CL_TRY(clEnqueueWriteBuffer(
+               queue, buffer, CL_FALSE, offset, bytes, data, 0, NULL, &replica->writes[replica->write_count]),
+        "writing %zu bytes to '%s'", bytes, replica->device->can.name);
+    if (event) *event = replica->writes[replica->write_count];
+    replica->write_count++;
+    replica->write_bytes += bytes;
+done:
+    return status;
+}
+
+void prefetch_free(struct replica *replica)
+{
+    buffer_free(&replica->prefetch.buffer);
+    replica->prefetch = (struct prefetch) { 0 };
+}
+
+void replica_forget(struct replica *replica)
+{
+    if (replica->abandoned) return; /* its thread may be there */
+    for (size_t i = 0; i < replica->arrival_count; i++)
+        if (replica->arrivals[i].event) clReleaseEvent(replica->arrivals[i].event);
+    replica->arrival_count = replica->arrived = 0;
+}
+
+tutti_status replica_release(struct replica *replica)
+{
+    tutti_status status = TUTTI_OK;
+    if (replica->exposed) replica->generation++;
+    replica->exposed = false;
+    while (replica->mapping_count > 0) {
+        const struct mapping *mapping = &replica->mappings[--replica->mapping_count];
+        CL_TRY(clEnqueueUnmapMemObject(replica->device->queue, mapping->buffer, mapping->pointer, 0, NULL, NULL),
+            "unmapping memory of '%s'", replica->device->can.name);
+    }
+done:
+    return status;
+}
+
+bool replica_is_stuck(struct replica *replica)
+{
+    if (!replica->threaded) return false;
+    pthread_mutex_lock(&replica->trainer->lock);
+    const bool stuck = replica->abandoned && replica->busy;
+    pthread_mutex_unlock(&replica->trainer->lock);
+    return stuck;
 }
 
 /* False where it, or the one that made a plan, is stuck in the driver. */
@@ -209,7 +277,6 @@ static bool end_threads(struct replica *replica)
         pthread_detach(replica->thread);
     else
         pthread_join(replica->thread, NULL);
-    if (!stuck) (void)background_wait(replica);
     return !stuck && !replica->background.hangs;
 }
 
@@ -221,7 +288,6 @@ bool replica_free(struct replica *replica)
     }
     if (!replica->device) return true;
     replica->abandoned = false;
-    background_free(replica);
     pthread_mutex_destroy(&replica->making);
     replica_forget(replica);
     (void)replica_release(replica); /* nobody is left who could use a failure */
@@ -236,6 +302,7 @@ bool replica_free(struct replica *replica)
     buffer_free(&replica->gradients);
     buffer_free(&replica->sum);
     buffer_free(&replica->losses);
+    prefetch_free(replica);
     if (replica->upload.buffer) staging_free(&replica->upload);
     if (replica->download.buffer) staging_free(&replica->download);
     free(replica->run_constants);
@@ -244,6 +311,7 @@ bool replica_free(struct replica *replica)
     free(replica->writes);
     free(replica->outputs);
     free(replica->arrivals);
+    free(replica->mappings);
     return true;
 }
 
@@ -265,7 +333,7 @@ uint64_t replica_memory(const struct replica *replica)
 {
     const struct arena *seen[REPLICA_PLANS];
     int count = 0;
-    uint64_t bytes = fixed_bytes(replica, replica->sum != NULL);
+    uint64_t bytes = fixed_bytes(replica, replica->sum != NULL) + replica->prefetch.bytes;
     for (int i = 0; i < REPLICA_PLANS; i++) {
         if (!replica->plans[i].plan) continue;
         const struct arena *arena = replica->plans[i].plan->arena;
@@ -297,7 +365,7 @@ struct plan_options replica_options(struct replica *replica, enum plan_mode mode
         .loss = replica->trainer->loss,
         .exact = replica->trainer->exact,
         .meets = replica->trainer->whole_batch && replica->trainer->exchange && samples < replica->trainer->batch,
-        .bf16 = replica->trainer->precision == TUTTI_BF16,
+        .precision = replica->trainer->precision,
         .parameters = replica->parameters,
         .gradients = mode == PLAN_TRAIN ? replica->gradients : NULL,
         .progress = replica->trainer->building ? report_building : NULL,
@@ -349,12 +417,13 @@ static tutti_status make_plan(
     struct replica *replica, enum plan_mode mode, int64_t samples, struct cached_plan **cached)
 {
     tutti_status status = TUTTI_OK;
-    replica_allow(replica, faults_build_limit(replica));
+    replica_allow(replica, watch_build_limit(replica));
     struct plan *plan = NULL;
     (void)make_place(replica); /* before memory is asked for */
     struct plan_options options = replica_options(replica, mode, samples);
     status = plan_new(replica->device, replica->trainer->network, &options, &plan);
     if (status == TUTTI_DEVICE_MEMORY && options.arena) { /* the arenas of the others may be in its way */
+        prefetch_free(replica);
         for (int i = 0; i < REPLICA_PLANS; i++) drop_plan(replica, &replica->plans[i]);
         options.arena = NULL;
         status = plan_new(replica->device, replica->trainer->network, &options, &plan);
@@ -493,6 +562,7 @@ bool replica_shrink(struct replica *replica)
     pthread_mutex_lock(&replica->making);
     for (int i = 0; i < REPLICA_PLANS; i++) drop_plan(replica, &replica->plans[i]);
     pthread_mutex_unlock(&replica->making);
+    prefetch_free(replica);
     return true;
 }
 
@@ -524,8 +594,7 @@ void replica_unguard(struct replica *replica)
 static void finish_job(struct replica *replica, tutti_status status)
 {
     replica->busy = false;
-    if (replica->job == replica_run) replica->attends = false; /* not a probe that ends late */
-    if (replica->abandoned) return;                            /* too late */
+    if (replica->abandoned) return; /* too late */
     replica->status = status;
     if (status != TUTTI_OK) snprintf(replica->message, sizeof(replica->message), "%s", status_message());
 }
@@ -574,8 +643,8 @@ void replica_start(
         return;
     }
     pthread_mutex_lock(&replica->trainer->lock);
-    while (replica->busy && !replica->abandoned) faults_wait(replica->trainer); /* a probe */
-    if (replica->abandoned) {                                                   /* as replica_wait() tells */
+    while (replica->busy && !replica->abandoned) watch_wait(replica->trainer); /* a probe */
+    if (replica->abandoned) {                                                  /* as replica_wait() tells */
         replica->attends = false;
         pthread_mutex_unlock(&replica->trainer->lock);
         return;
@@ -584,7 +653,7 @@ void replica_start(
     replica->argument = argument;
     replica->busy = true;
     replica->waited_s = 0;
-    replica->allowed_s = faults_build_limit(replica);
+    replica->allowed_s = watch_build_limit(replica);
     pthread_cond_broadcast(&replica->trainer->changed);
     pthread_mutex_unlock(&replica->trainer->lock);
 }
@@ -592,7 +661,7 @@ void replica_start(
 tutti_status replica_wait(struct replica *replica)
 {
     pthread_mutex_lock(&replica->trainer->lock);
-    while (replica->busy && !replica->abandoned) faults_wait(replica->trainer);
+    while (replica->busy && !replica->abandoned) watch_wait(replica->trainer);
     pthread_mutex_unlock(&replica->trainer->lock);
     if (replica->status != TUTTI_OK) status_set_message(replica->message);
     return replica->status;

@@ -10,7 +10,14 @@
 
 #define REPLICA_PLANS 8
 
+struct batch;
 struct tutti_trainer;
+
+/* What was copied in one direction between host and device, and for how long, as the driver measures it; how much of
+ * that the device computed as well. */
+struct traffic {
+    double bytes, seconds, beside;
+};
 
 /* What a replica does with its part of a batch. */
 struct replica_work {
@@ -18,18 +25,22 @@ struct replica_work {
     const float *inputs; /* of the whole batch, as are the next two; NULL where the mode has none */
     const void *targets;
     float *outputs;
-    int64_t first, samples;          /* this replica's part of it */
-    int64_t before;                  /* samples of the whole step that precede the batch, on other hosts */
+    int64_t first, samples; /* this replica's part of it */
+    int64_t whole, before;  /* samples of the whole step, and those of them that precede the batch, on other hosts */
     struct step_constants constants; /* first_sample and runs are set for each launch */
+    uint64_t number;                 /* of the batch, as in struct batch */
+    const struct batch *next;        /* the batch that may come next, divided in the same way; or NULL */
     uint64_t version;                /* of the trainer's parameters: the device takes them over if it has others */
     bool update;                     /* training: the device updates its parameters itself, nothing is exchanged */
     bool kept;                       /* inputs and targets are the trainer's memory, not the caller's */
     bool meets;                      /* others have parts of the batch, and statistics are over all of it */
     bool check;                      /* the device's parameters must be those of the master copy at the end */
     bool probe;                      /* for its time alone: old parameters do, and results are thrown away */
-    /* Results: sums over the part; the time of it, and how much of that moved data between host and device. */
+    /* Results: sums over the part; the time of it, with that of what moved to the device and from it. */
     double loss, correct;
-    double seconds, transfer;
+    bool not_finite; /* the gradients, where the device has looked at them; it has updated nothing then */
+    double seconds;
+    struct traffic sent, received;
 };
 
 /* A range of gradients that has reached the host: of `count` floats from `first` on, at `data`. */
@@ -37,7 +48,23 @@ struct arrival {
     int64_t first, count;
     const float *data;    /* NULL: they are in */
     const uint16_t *half; /* bfloat16 */
+    float *parameters;    /* of the same range, where the device has them: for the exchange to write; or NULL */
     cl_event event;
+};
+
+/* A range of a buffer that the host may use until it is released. */
+struct mapping {
+    cl_mem buffer;
+    void *pointer;
+};
+
+/* A device's part of the next batch. */
+struct prefetch {
+    cl_mem buffer; /* inputs, and behind them targets */
+    size_t bytes;
+    uint64_t number; /* of the batch whose part is there; 0: none */
+    int64_t first, samples;
+    cl_event sent; /* its upload, in this step; one of the replica's writes; or NULL */
 };
 
 /* A plan and when it was last used; the cache drops the one unused for longest. */
@@ -85,14 +112,15 @@ struct replica {
     pthread_mutex_t making; /* one thread at a time makes plans, or drops them */
     struct background background;
     struct cached_plan plans[REPLICA_PLANS];
-    uint64_t clock;                  /* counts uses of plans */
-    const struct plan *last;         /* the plan that ran last: another one's prepared data may be overwritten */
-    uint64_t generation;             /* counts changes of the parameters on the device */
-    uint64_t version;                /* the trainer's version of the parameters that the device has */
-    uint64_t states_version;         /* likewise of the optimizer's states */
+    uint64_t clock;          /* counts uses of plans */
+    const struct plan *last; /* the plan that ran last: another one's prepared data may be overwritten */
+    uint64_t generation;     /* counts changes of the parameters on the device */
+    uint64_t version;        /* the trainer's version of the parameters that the device has */
+    uint64_t states_version; /* likewise of the optimizer's states */
+    struct prefetch prefetch;
     struct staging upload, download; /* page-locked, of devices that do not share the host's memory */
     cl_event *writes;                /* to the device, of the work at hand: for their times */
-    size_t write_count, write_capacity;
+    size_t write_count, write_capacity, write_bytes;
     double parameters_s;                  /* of the last transfer of all parameters to the device */
     struct step_constants *run_constants; /* host memory that uploads read until the work is done */
     unsigned char *outputs;               /* what a device with a thread gives, before it is the caller's */
@@ -103,9 +131,11 @@ struct replica {
     /* Gradients on the host, in the order of their arrival; `arrived` of them, guarded by the trainer's lock. */
     struct arrival *arrivals;
     size_t arrival_count, arrived, arrival_capacity;
-    /* Of a device that shares the host's memory, until they are released: the gradients, and the parameters, which the
-     * exchange writes there. */
-    float *mapped, *window;
+    /* Of a device that shares the host's memory, until they are released: gradients, and parameters (`exposed`), which
+     * the exchange writes there. */
+    struct mapping *mappings;
+    size_t mapping_count, mapping_capacity;
+    bool exposed;
     bool has_gradient;    /* of the last step, in part */
     bool sum_is_gradient; /* the last step's gradients are in `sum` */
     /* The thread. All but `thread` is guarded by the trainer's lock. */
@@ -120,12 +150,13 @@ struct replica {
     bool waits;                 /* at one, for others */
     bool interrupted;           /* broke its work off because another device failed */
     bool abandoned;             /* took too long: its thread is, or was, stuck in the driver */
-    double waited_s, allowed_s; /* for the present phase of its job; see faults.c */
+    double waited_s, allowed_s; /* for the present phase of its job; see watch.c */
     double pace_s;              /* the most seconds per sample that a step took, but for the first; 0: not known yet */
     /* For the report. */
     int64_t samples;
     double busy_s, build_s;
     double compute_s, transfer_s, idle_s; /* of all steps, whether it had a part in them or not */
+    struct traffic sent, received;
 };
 
 /* In this order, after its trainer and device are set: measures kernels where that was asked for; how many of `samples`
@@ -137,7 +168,8 @@ tutti_status replica_init(struct replica *replica);
 void replica_load_ahead(struct replica *replica, int64_t samples); /* the programs of that first plan */
 tutti_status replica_plan_first(struct replica *replica, int64_t samples);
 tutti_status replica_thread(struct replica *replica);
-/* False where its thread is stuck in the driver: then nothing is freed, ever. */
+bool replica_is_stuck(struct replica *replica); /* its thread is, in the driver */
+/* After background_free(). False where a thread is stuck in the driver: then nothing is freed, ever. */
 bool replica_free(struct replica *replica);
 /* After the device had no memory left: it takes half as many samples at once from now on. False where that is none. */
 bool replica_shrink(struct replica *replica);
@@ -176,6 +208,11 @@ tutti_status background_wait(struct replica *replica);
 /* A job: takes what was made into use. */
 tutti_status background_adopt(struct replica *replica, void *unused);
 void background_free(struct replica *replica);
+/* The same on all devices that have a part; a failure to start is the status of its background_wait(). *failed: the
+ * first device that could not take what was made into use, or NULL. */
+void background_start_all(struct tutti_trainer *trainer, const int64_t *parts, bool alone);
+bool background_all_done(struct tutti_trainer *trainer);
+tutti_status background_adopt_all(struct tutti_trainer *trainer, const int64_t *parts, struct replica **failed);
 /* Called by a job: what it does next may take so many seconds. */
 void replica_allow(struct replica *replica, double seconds);
 /* Called by a job before it touches memory that belongs to the caller, and after: in between it is not given up. False
@@ -185,6 +222,21 @@ void replica_unguard(struct replica *replica);
 
 /* Jobs (run.c). */
 tutti_status replica_run(struct replica *replica, void *work); /* struct replica_work */
+/* Enqueues a copy to the device, whose time and bytes count in the work at hand. *event: not the caller's own. */
+tutti_status replica_write(struct replica *replica, cl_command_queue queue, cl_mem buffer, size_t offset,
+    const void *data, size_t bytes, cl_event *event);
+
+/* prefetch.c, in this order: before the step's launches, room for the next step's samples; when they are enqueued,
+ * these are sent, as soon as the step's own have been taken from where they were; at the end it is waited for. None of
+ * it fails the step. */
+void prefetch_prepare(struct replica *replica, const struct replica_work *work);
+void prefetch_send(struct replica *replica, const struct replica_work *work, cl_event samples_taken);
+void prefetch_wait(struct replica *replica, const struct replica_work *work);
+/* In the next step: whether its samples are there, and enqueues their copies to where the plan reads them. */
+bool prefetch_has(const struct replica *replica, uint64_t number, int64_t first, int64_t samples);
+tutti_status prefetch_take(struct replica *replica, cl_mem inputs, cl_mem targets, int64_t first, int64_t samples);
+void prefetch_free(struct replica *replica);
+
 /* Forgets the gradients that arrived; between two runs, by the trainer's thread, which never calls a driver that may
  * hang. */
 void replica_forget(struct replica *replica);

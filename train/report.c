@@ -46,6 +46,12 @@ tutti_status tutti_report_times(const tutti_trainer *trainer, int position, tutt
         .compute_s = replica->compute_s,
         .transfer_s = replica->transfer_s,
         .idle_s = replica->idle_s,
+        .sent_bytes = replica->sent.bytes,
+        .sent_s = replica->sent.seconds,
+        .received_bytes = replica->received.bytes,
+        .received_s = replica->received.seconds,
+        .sent_beside_s = replica->sent.beside,
+        .received_beside_s = replica->received.beside,
         .automatic = trainer->automatic,
         .settled = !trainer->automatic || trainer->balance.settled };
     if (!trainer->automatic || trainer->balance.parts[position] > 0) return TUTTI_OK;
@@ -63,6 +69,7 @@ void tutti_report_reset(tutti_trainer *trainer)
         struct replica *replica = &trainer->replicas[i];
         replica->samples = 0;
         replica->busy_s = replica->compute_s = replica->transfer_s = replica->idle_s = 0;
+        replica->sent = replica->received = (struct traffic) { 0 };
     }
 }
 

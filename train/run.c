@@ -22,29 +22,17 @@ struct run {
     size_t first_piece; /* of the writes, where parameters travel in ranges (pieces), beside launches that do not need
                            them yet */
     bool pieces;
+    bool prefetched; /* its samples are on the device */
+    /* Of a device with memory of its own: the first micro-batch's samples are where its plan reads them, and what that
+     * needs first of the parameters; the last launch is done. */
+    cl_event begun, ended;
     double waited; /* seconds, for others at meetings */
     bool first;    /* the work is a plan's first */
 };
 
-static tutti_status enqueue_write_at(
-    struct replica *replica, cl_command_queue queue, cl_mem buffer, size_t offset, const void *data, size_t bytes)
-{
-    tutti_status status = TUTTI_OK;
-    void *array = replica->writes;
-    if (bytes == 0) return TUTTI_OK;
-    TRY(memory_grow(&array, &replica->write_capacity, replica->write_count + 1, sizeof(*replica->writes)));
-    replica->writes = array;
-    CL_TRY(clEnqueueWriteBuffer(
-               queue, buffer, CL_FALSE, offset, bytes, data, 0, NULL, &replica->writes[replica->write_count]),
-        "writing %zu bytes to '%s'", bytes, replica->device->can.name);
-    replica->write_count++;
-done:
-    return status;
-}
-
 static tutti_status enqueue_write(struct replica *replica, cl_mem buffer, const void *data, size_t bytes)
 {
-    return enqueue_write_at(replica, replica->device->queue, buffer, 0, data, bytes);
+    return replica_write(replica, replica->device->queue, buffer, 0, data, bytes, NULL);
 }
 
 /* --------------------------------------------------------------------------------------------------- times ---- */
@@ -67,19 +55,57 @@ static double write_seconds(const struct replica *replica, size_t count)
     return seconds;
 }
 
+static tutti_status mark(struct run *run, cl_event *event)
+{
+    tutti_status status = TUTTI_OK;
+    const struct device *device = run->replica->device;
+    if (device->can.unified || *event) return TUTTI_OK;
+    CL_TRY(
+        clEnqueueMarkerWithWaitList(device->queue, 0, NULL, event), "marking the launches of '%s'", device->can.name);
+done:
+    return status;
+}
+
+/* Of a copy, while the device computed: those of the other queues. */
+static double seconds_beside(const struct run *run, cl_event event)
+{
+    cl_command_queue queue = NULL;
+    cl_ulong start = 0, end = 0, begun = 0, ended = 0;
+    const size_t size = sizeof(cl_ulong);
+    if (!run->begun || !run->ended ||
+        clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof(queue), &queue, NULL) != CL_SUCCESS ||
+        queue == run->replica->device->queue ||
+        clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, size, &start, NULL) != CL_SUCCESS ||
+        clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, size, &end, NULL) != CL_SUCCESS ||
+        clGetEventProfilingInfo(run->begun, CL_PROFILING_COMMAND_END, size, &begun, NULL) != CL_SUCCESS ||
+        clGetEventProfilingInfo(run->ended, CL_PROFILING_COMMAND_END, size, &ended, NULL) != CL_SUCCESS)
+        return 0;
+    if (start < begun) start = begun;
+    if (end > ended) end = ended;
+    return end > start ? 1e-9 * (double)(end - start) : 0;
+}
+
 static void note_times(struct run *run, double start)
 {
     const struct replica *replica = run->replica;
-    double transfer = write_seconds(replica, replica->write_count);
-    for (size_t i = 0; i < replica->arrival_count; i++) transfer += event_seconds(replica->arrivals[i].event);
-    run->work->seconds = clock_seconds() - start - run->waited;
-    run->work->transfer = transfer < run->work->seconds ? transfer : run->work->seconds;
+    struct replica_work *work = run->work;
+    work->seconds = clock_seconds() - start - run->waited;
+    work->sent = (struct traffic) { (double)replica->write_bytes, write_seconds(replica, replica->write_count), 0 };
+    for (size_t i = 0; i < replica->write_count; i++) work->sent.beside += seconds_beside(run, replica->writes[i]);
+    work->received = (struct traffic) { 0 };
+    for (size_t i = 0; i < replica->arrival_count; i++) {
+        const struct arrival *arrival = &replica->arrivals[i];
+        work->received.seconds += event_seconds(arrival->event);
+        work->received.beside += seconds_beside(run, arrival->event);
+        if (replica->mapping_count == 0) /* mapping copies nothing */
+            work->received.bytes += (double)arrival->count * (arrival->half ? sizeof(uint16_t) : sizeof(float));
+    }
 }
 
 static void forget_writes(struct replica *replica)
 {
     for (size_t i = 0; i < replica->write_count; i++) clReleaseEvent(replica->writes[i]);
-    replica->write_count = 0;
+    replica->write_count = replica->write_bytes = 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ going in ---- */
@@ -92,9 +118,8 @@ static tutti_status send_pieces(struct run *run, const struct plan *plan)
     run->first_piece = replica->write_count;
     for (size_t i = 0; i < plan->need_count; i++) {
         const struct plan_need *need = &plan->needs[i];
-        TRY(enqueue_write_at(replica, replica->device->transfers, replica->parameters,
-            (size_t)need->first * sizeof(float), run->trainer->parameters + need->first,
-            (size_t)need->count * sizeof(float)));
+        TRY(replica_write(replica, replica->device->transfers, replica->parameters, (size_t)need->first * sizeof(float),
+            run->trainer->parameters + need->first, (size_t)need->count * sizeof(float), NULL));
     }
     CL_TRY(clFlush(replica->device->transfers), "sending parameters to '%s'", replica->device->can.name);
     run->parameter_writes = replica->write_count;
@@ -106,10 +131,11 @@ done:
 static tutti_status await_piece(void *user, int need)
 {
     tutti_status status = TUTTI_OK;
-    const struct run *run = user;
+    struct run *run = user;
     const struct device *device = run->replica->device;
     CL_TRY(clEnqueueMarkerWithWaitList(device->queue, 1, &run->replica->writes[run->first_piece + (size_t)need], NULL),
         "waiting for parameters of '%s'", device->can.name);
+    TRY(mark(run, &run->begun));
 done:
     return status;
 }
@@ -150,6 +176,8 @@ static tutti_status stage_samples(struct run *run)
     run->targets =
         work->targets ? (const unsigned char *)work->targets + (size_t)work->first * trainer->target_bytes : NULL;
     if (replica->device->can.unified && (!trainer->threaded || work->kept)) return TUTTI_OK;
+    run->prefetched = prefetch_has(replica, work->number, work->first, work->samples);
+    if (run->prefetched) return TUTTI_OK;
     const size_t inputs = samples * trainer->input_bytes;
     const size_t bytes = inputs + samples * trainer->target_bytes;
     if (replica->upload.bytes < bytes) {
@@ -194,20 +222,33 @@ static void take_inputs_back(struct plan *plan, cl_mem *borrowed)
     *borrowed = NULL;
 }
 
+static tutti_status send_samples(
+    struct run *run, struct plan *plan, int64_t done_samples, int64_t samples, cl_mem *borrowed)
+{
+    tutti_status status = TUTTI_OK;
+    const struct tutti_trainer *trainer = run->trainer;
+    TRY(lend_inputs(run, plan, run->inputs + (size_t)done_samples * trainer->input_bytes, samples, borrowed));
+    if (plan_buffer(plan, plan->targets))
+        TRY(enqueue_write(run->replica, plan->buffers[plan->targets],
+            run->targets + (size_t)done_samples * trainer->target_bytes, (size_t)samples * trainer->target_bytes));
+done:
+    return status;
+}
+
 static tutti_status upload_samples(
     struct run *run, struct plan *plan, int64_t done_samples, int64_t samples, int64_t number, cl_mem *borrowed)
 {
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
-    const struct tutti_trainer *trainer = run->trainer;
     struct step_constants *constants = &replica->run_constants[number];
     *constants = run->work->constants;
     constants->first_sample = (uint32_t)(run->work->before + run->work->first + done_samples);
     constants->runs = (uint32_t)run->runs;
-    TRY(lend_inputs(run, plan, run->inputs + (size_t)done_samples * trainer->input_bytes, samples, borrowed));
-    if (plan_buffer(plan, plan->targets))
-        TRY(enqueue_write(replica, plan->buffers[plan->targets],
-            run->targets + (size_t)done_samples * trainer->target_bytes, (size_t)samples * trainer->target_bytes));
+    if (run->prefetched)
+        TRY(prefetch_take(
+            replica, plan->buffers[plan->input], plan_buffer(plan, plan->targets), done_samples, samples));
+    else
+        TRY(send_samples(run, plan, done_samples, samples, borrowed));
     if (plan_buffer(plan, plan->constants)) /* inference has no use for them */
         TRY(enqueue_write(replica, plan->buffers[plan->constants], constants, sizeof(*constants)));
 done:
@@ -345,28 +386,54 @@ static tutti_status make_download(struct replica *replica)
     return replica->download.bytes >= bytes ? TUTTI_OK : staging_new(replica->device, bytes, &replica->download);
 }
 
-/* Of a device that shares the host's memory: all gradients at once, and the parameters, which the exchange updates
- * where they are; mapped, which copies nothing. Mapping waits for backward to end, since a buffer must not be written
- * while it is mapped; there the host's work would not overlap anyway, being done by the same cores. */
-static tutti_status map_all(struct run *run)
+static tutti_status map(struct replica *replica, cl_mem buffer, cl_map_flags flags, int64_t first, int64_t count,
+    cl_event *event, float **pointer)
+{
+    tutti_status status = TUTTI_OK;
+    cl_int error = CL_SUCCESS;
+    void *array = replica->mappings;
+    TRY(memory_grow(&array, &replica->mapping_capacity, replica->mapping_count + 1, sizeof(*replica->mappings)));
+    replica->mappings = array;
+    *pointer = clEnqueueMapBuffer(replica->device->queue, buffer, CL_FALSE, flags, (size_t)first * sizeof(float),
+        (size_t)count * sizeof(float), 0, NULL, event, &error);
+    CL_TRY(error, "mapping memory of '%s'", replica->device->can.name);
+    replica->mappings[replica->mapping_count++] = (struct mapping) { buffer, *pointer };
+done:
+    return status;
+}
+
+/* Of a device that shares the host's memory: a range of the gradients, and of the parameters, which the exchange
+ * updates where they are; mapped, which copies nothing. What is in the queue no longer writes the one nor reads the
+ * other. */
+static tutti_status map_range(struct run *run, int64_t first, int64_t count)
 {
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
     const cl_mem gradients = run->runs > 1 ? replica->sum : replica->gradients;
-    struct arrival arrival = { .count = run->trainer->network->total_floats };
-    const size_t bytes = (size_t)arrival.count * sizeof(float);
-    cl_int error = CL_SUCCESS;
+    struct arrival arrival = { .first = first, .count = count };
+    float *data = NULL;
     if (!run->work->probe && run->trainer->next_parameters) {
-        replica->window = clEnqueueMapBuffer(replica->device->queue, replica->parameters, CL_FALSE,
-            CL_MAP_WRITE_INVALIDATE_REGION, 0, bytes, 0, NULL, NULL, &error);
-        CL_TRY(error, "mapping parameters of '%s'", replica->device->can.name);
+        replica->exposed = true;
+        TRY(map(replica, replica->parameters, CL_MAP_WRITE_INVALIDATE_REGION, first, count, NULL, &arrival.parameters));
     }
-    replica->mapped = clEnqueueMapBuffer(
-        replica->device->queue, gradients, CL_FALSE, CL_MAP_READ, 0, bytes, 0, NULL, &arrival.event, &error);
-    CL_TRY(error, "mapping gradients of '%s'", replica->device->can.name);
-    arrival.data = replica->mapped;
+    TRY(map(replica, gradients, CL_MAP_READ, first, count, &arrival.event, &data));
+    arrival.data = data;
     status = add_arrival(replica, arrival);
     if (status != TUTTI_OK) clReleaseEvent(arrival.event);
+done:
+    return status;
+}
+
+/* As bucket_leaves(): the exchange works on this bucket beside the rest of backward. */
+static tutti_status bucket_is_mapped(void *user, int bucket)
+{
+    tutti_status status = TUTTI_OK;
+    struct run *run = user;
+    const struct device *device = run->replica->device;
+    const struct plan_bucket *range = &run->plan->buckets[bucket];
+    if (range->count == 0) return TUTTI_OK;
+    TRY(map_range(run, range->first, range->count));
+    CL_TRY(clFlush(device->queue), "sending work to '%s'", device->can.name);
 done:
     return status;
 }
@@ -385,36 +452,6 @@ static tutti_status sum_leaves(struct run *run)
     if (total > trained)
         TRY(read_range(
             replica, queue, replica->sum, (struct arrival) { .first = trained, .count = total - trained }, NULL));
-done:
-    return status;
-}
-
-void replica_forget(struct replica *replica)
-{
-    if (replica->abandoned) return; /* its thread may be there */
-    for (size_t i = 0; i < replica->arrival_count; i++)
-        if (replica->arrivals[i].event) clReleaseEvent(replica->arrivals[i].event);
-    replica->arrival_count = replica->arrived = 0;
-}
-
-static tutti_status unmap(struct replica *replica, cl_mem buffer, float **mapped, const char *what)
-{
-    tutti_status status = TUTTI_OK;
-    float *pointer = *mapped;
-    *mapped = NULL;
-    if (pointer)
-        CL_TRY(clEnqueueUnmapMemObject(replica->device->queue, buffer, pointer, 0, NULL, NULL), "unmapping %s of '%s'",
-            what, replica->device->can.name);
-done:
-    return status;
-}
-
-tutti_status replica_release(struct replica *replica)
-{
-    tutti_status status = TUTTI_OK;
-    if (replica->window) replica->generation++;
-    TRY(unmap(replica, replica->parameters, &replica->window, "parameters"));
-    TRY(unmap(replica, replica->sum_is_gradient ? replica->sum : replica->gradients, &replica->mapped, "gradients"));
 done:
     return status;
 }
@@ -498,21 +535,26 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     const int64_t done_samples = number * run->part;
     const int64_t left = work->samples - done_samples;
     const int64_t samples = left < run->part ? left : run->part;
-    const bool buckets = work->mode == PLAN_TRAIN && !work->update && run->runs == 1 && replica->device->transfers;
+    const bool buckets = work->mode == PLAN_TRAIN && !work->update && run->runs == 1;
+    const bool leave = buckets && replica->device->transfers;
+    const bool stay = buckets && replica->device->can.unified && !work->check; /* which comes before any update */
     struct cached_plan *cached;
     cl_mem borrowed = NULL;
     TRY(replica_plan(replica, work->mode, plan_samples(run, samples), &cached));
     run->plan = cached->plan;
     const bool pieces = run->pieces && number == 0;
-    const struct plan_stops stops = { .bucket = buckets ? bucket_leaves : NULL,
+    const struct plan_stops stops = { .bucket = leave ? bucket_leaves
+            : stay                                    ? bucket_is_mapped
+                                                      : NULL,
         .meeting = work->meets ? meet : NULL,
         .need = pieces ? await_piece : NULL };
-    if (buckets) TRY(make_download(replica));
-    if (buckets) TRY(replica_make_wire(replica, cached->plan));
+    if (leave) TRY(make_download(replica));
+    if (leave) TRY(replica_make_wire(replica, cached->plan));
     if (work->meets) TRY(make_numbers(replica, cached->plan));
     TRY(prepare(replica, cached));
     if (pieces) TRY(send_pieces(run, cached->plan));
     status = upload_samples(run, cached->plan, done_samples, samples, number, &borrowed);
+    if (status == TUTTI_OK && !pieces) status = mark(run, &run->begun);
     if (status == TUTTI_OK) status = plan_enqueue(cached->plan, &stops, run);
     take_inputs_back(cached->plan, &borrowed);
     if (status != TUTTI_OK) goto done;
@@ -569,7 +611,9 @@ static tutti_status await_arrivals(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < replica->arrival_count; i++) {
-        TRY(event_wait(replica->device, replica->arrivals[i].event));
+        const cl_event event = replica->arrivals[i].event;
+        const bool last = i + 1 == replica->arrival_count;
+        TRY(last ? event_wait(replica->device, event) : event_wait_amid(replica->device, event));
         pthread_mutex_lock(&replica->trainer->lock);
         replica->arrived = i + 1;
         pthread_cond_broadcast(&replica->trainer->changed);
@@ -594,6 +638,10 @@ static tutti_status await_results(struct run *run)
         work->loss += replica->run_losses[2 * i];
         work->correct += replica->run_losses[2 * i + 1];
     }
+    if (!work->update || !run->trainer->loss_scale.on) return TUTTI_OK;
+    struct step_constants constants;
+    TRY(buffer_read(replica->device, replica->constants, 0, &constants, sizeof(constants)));
+    work->not_finite = constants.not_finite != 0;
 done:
     return status;
 }
@@ -633,28 +681,40 @@ static void note_pace(struct replica *replica, double seconds)
     if (replica->samples > 0 && seconds > replica->pace_s) replica->pace_s = seconds;
 }
 
+/* It has been at all meetings of the step, or will not come any more. */
+static void leave_meetings(struct replica *replica)
+{
+    pthread_mutex_lock(&replica->trainer->lock);
+    replica->attends = false;
+    pthread_mutex_unlock(&replica->trainer->lock);
+}
+
 tutti_status replica_run(struct replica *replica, void *argument)
 {
     tutti_status status = TUTTI_OK;
     struct run run = { .replica = replica, .trainer = replica->trainer, .work = argument };
     const bool training = run.work->mode == PLAN_TRAIN;
-    replica_allow(replica, faults_step_limit(replica, run.work->samples));
+    replica_allow(replica, watch_step_limit(replica, run.work->samples));
     TRY(replica_release(replica));
     TRY(divide(&run)); /* may make plans, which takes its own time */
     const double start = clock_seconds();
-    replica_allow(replica, faults_step_limit(replica, run.work->samples));
+    replica_allow(replica, watch_step_limit(replica, run.work->samples));
     TRY(stage_samples(&run));
+    prefetch_prepare(replica, run.work);
     TRY(stage_outputs(&run));
     TRY(upload_parameters(&run));
     if (training) replica->sum_is_gradient = run.runs > 1;
     for (int64_t number = 0; number < run.runs; number++) TRY(enqueue_micro_batch(&run, number));
     if (run.work->update) TRY(enqueue_update(&run));
+    TRY(mark(&run, &run.ended));
     if (run.work->check) TRY(check_parameters(replica));
     if (training && !run.work->update && replica->arrival_count == 0)
-        TRY(replica->device->can.unified ? map_all(&run) : sum_leaves(&run));
+        TRY(replica->device->can.unified ? map_range(&run, 0, run.trainer->network->total_floats) : sum_leaves(&run));
     CL_TRY(clFlush(replica->device->queue), "sending work to '%s'", replica->device->can.name);
+    prefetch_send(replica, run.work, run.begun);
     TRY(await_arrivals(replica));
     TRY(await_results(&run));
+    prefetch_wait(replica, run.work);
     note_times(&run, start);
     note_run(&run);
     replica->torn = false;
@@ -668,6 +728,9 @@ tutti_status replica_run(struct replica *replica, void *argument)
     replica->samples += run.work->samples;
 done:
     forget_writes(replica);
+    if (!run.work->probe) leave_meetings(replica);
+    if (run.begun) clReleaseEvent(run.begun);
+    if (run.ended) clReleaseEvent(run.ended);
     /* What is still queued reads the caller's memory. */
     if (status != TUTTI_OK) {
         char message[1024];

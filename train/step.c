@@ -4,47 +4,14 @@
  * is updated before every part has succeeded and the losses are finite. */
 #include "train/trainer.h"
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "train/rounds.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
-
-/* Without micro-batches, where statistics are to be over the whole batch. */
-static tutti_status divide_by_limits(
-    const tutti_trainer *trainer, enum plan_mode mode, struct share *shares, int64_t samples, int64_t *parts)
-{
-    const bool whole = mode == PLAN_TRAIN && trainer->whole_batch;
-    for (int i = 0; whole && i < trainer->count; i++) shares[i].limit = trainer->replicas[i].capacity;
-    const tutti_status status = shares_divide(shares, trainer->count, samples, parts);
-    if (status != TUTTI_DEVICE_MEMORY) return status;
-    return status_context(status,
-        "batch normalisation over the whole batch (--sync-batchnorm) needs all samples in the devices' memory at once, "
-        "without micro-batches");
-}
-
-/* Devices without a share step in when no other is left. */
-tutti_status trainer_divide(const tutti_trainer *trainer, enum plan_mode mode, int64_t samples, int64_t *parts)
-{
-    double sum = 0;
-    int left = 0;
-    struct share *shares = memory_new((size_t)trainer->count, sizeof(*shares));
-    if (!shares) return TUTTI_NO_MEMORY;
-    for (int i = 0; i < trainer->count; i++) {
-        shares[i] = trainer->shares[i];
-        if (trainer->replicas[i].lost || trainer->replicas[i].suspect) shares[i].weight = 0;
-        sum += shares[i].weight;
-    }
-    for (int i = 0; i < trainer->count && sum == 0; i++) {
-        shares[i].weight = !trainer->replicas[i].lost && !trainer->replicas[i].suspect;
-        left += !trainer->replicas[i].lost;
-    }
-    const tutti_status status = sum > 0 || left > 0
-        ? divide_by_limits(trainer, mode, shares, samples, parts)
-        : fail(TUTTI_DEVICE_LOST, "no device is left: see the system's log, then 'tutti devices --check'");
-    free(shares);
-    return status;
-}
 
 /* The replica that does the whole step and updates itself; NULL where gradients are exchanged. */
 static struct replica *alone_of(tutti_trainer *trainer)
@@ -53,17 +20,23 @@ static struct replica *alone_of(tutti_trainer *trainer)
     return trainer->automatic ? adapt_alone(trainer) : trainer->exchange ? NULL : &trainer->replicas[0];
 }
 
+static tutti_status divide(tutti_trainer *trainer, const struct replica_work *work)
+{
+    const tutti_status status = adapt_lost(trainer);
+    return status == TUTTI_OK ? trainer_divide(trainer, work->mode, work->samples, trainer->parts) : status;
+}
+
 /* Who does how much of `work`; the newest parameters are on the host if some of them needs it. */
 static tutti_status prepare(tutti_trainer *trainer, const struct replica_work *work)
 {
     tutti_status status = TUTTI_OK;
     bool wanted = false;
-    TRY(trainer_divide(trainer, work->mode, work->samples, trainer->parts));
+    TRY(divide(trainer, work));
     for (int i = 0; i < trainer->count; i++)
         wanted |= trainer->parts[i] > 0 && trainer->newest != &trainer->replicas[i];
     if (!wanted) return TUTTI_OK;
     TRY(trainer_fetch(trainer));
-    TRY(trainer_divide(trainer, work->mode, work->samples, trainer->parts)); /* a device may be lost now */
+    TRY(divide(trainer, work)); /* a device may be lost now */
 done:
     return status;
 }
@@ -75,9 +48,12 @@ static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *
     int64_t first = 0;
     *again = trainer->not_finite = false;
     TRY(prepare(trainer, work));
-    meetings_begin(trainer, work->samples);
+    meetings_begin(trainer, work->whole);
     const struct replica *alone = work->mode == PLAN_TRAIN ? alone_of(trainer) : NULL;
     const bool check = trainer->check_replicas && work->mode == PLAN_TRAIN && !alone;
+    /* One of as many samples is divided in the same way, unless shares change. */
+    const bool same_size = work->mode == PLAN_TRAIN && trainer->next.samples == work->samples;
+    const struct batch *next = same_size ? &trainer->next : NULL;
     if (check) trainer->checksum = parameters_checksum(trainer->network, trainer->parameters);
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->parts[i] == 0) continue;
@@ -87,7 +63,8 @@ static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *
         trainer->works[i].samples = trainer->parts[i];
         trainer->works[i].version = trainer->version;
         trainer->works[i].update = alone != NULL;
-        trainer->works[i].meets = trainer->whole_batch && trainer->parts[i] < work->samples;
+        trainer->works[i].next = next;
+        trainer->works[i].meets = trainer->whole_batch && trainer->parts[i] < work->whole;
         first += trainer->parts[i];
         replica_start(&trainer->replicas[i], replica_run, &trainer->works[i]);
     }
@@ -96,8 +73,11 @@ static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *
         if (trainer->parts[i] == 0) continue;
         const tutti_status one = replica_wait(&trainer->replicas[i]);
         replica_forget(&trainer->replicas[i]);
-        if (trainer->replicas[i].window) trainer->replicas[i].version = 0; /* the step may still come to nothing */
-        if (one == TUTTI_OK) continue;
+        if (trainer->replicas[i].exposed) trainer->replicas[i].version = 0; /* the step may still come to nothing */
+        if (one == TUTTI_OK) {
+            trainer->not_finite |= trainer->works[i].not_finite;
+            continue;
+        }
         *again = true;
         if (trainer->replicas[i].interrupted) continue;
         if (status == TUTTI_OK) status = trainer_shrink_or_lose(trainer, &trainer->replicas[i], one);
@@ -130,6 +110,14 @@ done:
     return status;
 }
 
+/* Each rank's gradients are finite; their sum may not be. It is looked at only where it can be: all ranks have the same
+ * bytes, and find the same. */
+static bool sums_overflow(const tutti_trainer *trainer)
+{
+    if (trainer->not_finite || trainer->largest < FLT_MAX / 2) return false;
+    return exchange_not_finite(trainer->gradients, trainer->network->total_floats);
+}
+
 /* The same, over all ranks: gradients are summed while they arrive, and where a rank has to do its part again, all sum
  * again. The status is this rank's so far. */
 static tutti_status run_ranks(
@@ -146,24 +134,30 @@ static tutti_status run_ranks(
             status = run_once(trainer, work, &mine);
             if (status == TUTTI_OK && !mine) status = faults_check(trainer, &mine);
             if (status == TUTTI_OK && !mine) add_results(trainer, &own);
-            trainer->world->seconds = clock_seconds() - start;
+            trainer->world->seconds = clock_seconds() - start - rounds_waited(trainer);
         }
+        status = rounds_end(trainer, status, mine);
         again = mine;
         *sums = own;
         const tutti_status voted = world_vote(trainer, status, &again, sums);
         if (voted != TUTTI_OK) return voted;
+        mine |= again && trainer->world->rounds; /* those who do it again need this rank's numbers, too */
     }
+    trainer->not_finite |= sums_overflow(trainer);
     return TUTTI_OK;
 }
 
-/* All parts of the step have succeeded. */
+/* All parts of the step have succeeded; where losses are scaled too much, it updates nothing. */
 static void update(tutti_trainer *trainer, const struct step_constants *constants)
 {
     const struct optimizer_step step = { &trainer->optimizer, trainer->network, constants };
     struct replica *alone = alone_of(trainer);
+    for (int i = 0; i < trainer->count; i++) trainer->replicas[i].has_gradient = trainer->parts[i] > 0;
+    trainer->unscale = constants->unscale;
+    trainer->stepped = true;
+    if (trainer->not_finite) return;
     trainer->newest = alone;
     trainer->version++;
-    for (int i = 0; i < trainer->count; i++) trainer->replicas[i].has_gradient = trainer->parts[i] > 0;
     if (alone) /* it has updated itself */
         alone->version = alone->states_version = trainer->version;
     else if (world_sums(trainer))
@@ -173,13 +167,63 @@ static void update(tutti_trainer *trainer, const struct step_constants *constant
     if (!trainer->exchange) trainer_free_arenas(trainer);
 }
 
-tutti_status trainer_redo(tutti_trainer *trainer, const struct replica_work *work)
+/* The steps of a device that trained alone and is lost since are done once more; not counted in `position`. In one of
+ * them another device may be lost, and then some of them are done a third time on the way. */
+static tutti_status redo_lost(tutti_trainer *trainer)
 {
-    struct replica_work sums = { 0 };
-    const tutti_status status = run_all(trainer, work, &sums);
-    if (status != TUTTI_OK) return status;
-    update(trainer, &work->constants);
-    return journal_note(trainer, work, 0);
+    tutti_status status = TUTTI_OK;
+    for (size_t left = journal_lost(trainer); left > 0; left--) {
+        const struct replica_work work = journal_next(trainer);
+        struct replica_work sums = { 0 };
+        TRY(run_all(trainer, &work, &sums));
+        update(trainer, &work.constants);
+        TRY(journal_note(trainer, &work, 0));
+        TRY(redo_lost(trainer));
+    }
+done:
+    return status;
+}
+
+tutti_status trainer_fetch(tutti_trainer *trainer)
+{
+    tutti_status status = TUTTI_OK;
+    TRY(redo_lost(trainer));
+    while (trainer->newest) {
+        struct replica *replica = trainer->newest;
+        if (replica->torn)
+            FAIL(TUTTI_DEVICE_LOST,
+                "device %d, '%s', failed while it updated the parameters: nobody knows of which step they are",
+                replica->device->index, replica->device->can.name);
+        status = trainer->journal ? journal_copy(trainer) : trainer_fetch_only(trainer);
+        if (status == TUTTI_OK) break;
+        TRY(trainer_lose(trainer, replica, status)); /* others do its last steps again */
+        TRY(redo_lost(trainer));
+    }
+    trainer->newest = NULL;
+done:
+    return status;
+}
+
+/* Parameters of all ranks become their mean. */
+static tutti_status average(tutti_trainer *trainer, tutti_status status, struct replica_work *sums)
+{
+    if (status == TUTTI_OK) status = trainer_fetch(trainer);
+    if (status == TUTTI_OK) status = trainer_make_states(trainer);
+    return world_average(trainer, status, sums);
+}
+
+tutti_status trainer_settle(tutti_trainer *trainer, struct replica_work *sums)
+{
+    *sums = (struct replica_work) { 0 };
+    if (!world_averages(trainer) || trainer->world->steps == 0) return TUTTI_OK;
+    return average(trainer, TUTTI_OK, sums);
+}
+
+static void traffic_add(struct traffic *sum, const struct traffic *more)
+{
+    sum->bytes += more->bytes;
+    sum->seconds += more->seconds;
+    sum->beside += more->beside;
 }
 
 /* What the devices did in the step: what it took beyond a device's own part, that device was idle. */
@@ -189,12 +233,15 @@ static void note_times(tutti_trainer *trainer, double seconds)
     trainer->step_s += seconds;
     for (int i = 0; i < trainer->count; i++) {
         struct replica *replica = &trainer->replicas[i];
-        const bool worked = trainer->parts[i] > 0;
-        const double busy = worked ? fmin(trainer->works[i].seconds, seconds) : 0;
-        const double transfer = worked ? fmin(trainer->works[i].transfer, busy) : 0;
+        const struct replica_work work = trainer->parts[i] > 0 ? trainer->works[i] : (struct replica_work) { 0 };
+        const double busy = fmin(work.seconds, seconds);
+        const double beside = work.sent.beside + work.received.beside;
+        const double transfer = fmin(work.sent.seconds + work.received.seconds - beside, busy);
         replica->compute_s += busy - transfer;
         replica->transfer_s += transfer;
         replica->idle_s += seconds - busy;
+        traffic_add(&replica->sent, &work.sent);
+        traffic_add(&replica->received, &work.received);
     }
 }
 
@@ -212,6 +259,37 @@ static tutti_status check_targets(const tutti_trainer *trainer, const void *targ
     return TUTTI_OK;
 }
 
+/* Of the step, on all ranks that sum their gradients. */
+static int64_t samples_of(const tutti_trainer *trainer, const struct batch *batch)
+{
+    return world_averages(trainer) ? batch->samples : batch->whole;
+}
+
+static bool batch_is_same(const struct batch *a, const struct batch *b)
+{
+    return a->inputs == b->inputs && a->targets == b->targets && a->samples == b->samples;
+}
+
+void trainer_announce(tutti_trainer *trainer, const struct batch *next)
+{
+    trainer->next = *next;
+    trainer->next.number = ++trainer->announced;
+}
+
+static void note_scale(tutti_trainer *trainer)
+{
+    struct loss_scale *loss_scale = &trainer->loss_scale;
+    if (!trainer->not_finite) {
+        loss_scale_updated(loss_scale);
+        return;
+    }
+    loss_scale_skipped(loss_scale);
+    if (world_sums(trainer) && trainer->world->hosts->rank > 0) return; /* they all do the same */
+    log_warn(&trainer->runtime->log,
+        "step %lld updated nothing: its gradients overflow; losses are scaled by %.0f instead of %.0f from now on",
+        (long long)trainer->position.steps, loss_scale->scale, 2 * loss_scale->scale);
+}
+
 /* This rank's part of the step; on all ranks it is the whole of it where gradients are summed. */
 static tutti_status run_step(tutti_trainer *trainer, tutti_status status, const struct batch *batch,
     const struct step_constants *constants, struct replica_work *sums)
@@ -220,10 +298,13 @@ static tutti_status run_step(tutti_trainer *trainer, tutti_status status, const 
         .inputs = batch->inputs,
         .targets = batch->targets,
         .samples = batch->samples,
+        .whole = samples_of(trainer, batch),
         .before = batch->first,
+        .number = batch_is_same(batch, &trainer->expected) ? trainer->expected.number : 0,
         .constants = *constants };
     bool updated = false;
     if (status == TUTTI_OK) status = check_targets(trainer, batch->targets, batch->samples);
+    if (status == TUTTI_OK && trainer->world) status = coming_go_on(trainer, adapt_is_changing(trainer));
     if (status == TUTTI_OK && trainer->automatic) status = adapt_before(trainer, batch->samples);
     const double start = clock_seconds();
     if (status == TUTTI_OK && batch->samples > 0 && trainer->journal && alone_of(trainer))
@@ -235,7 +316,7 @@ static tutti_status run_step(tutti_trainer *trainer, tutti_status status, const 
     else if (status == TUTTI_OK)
         trainer->position.steps++; /* no sample for this rank, which averages with the others later */
     if (status != TUTTI_OK || (batch->samples == 0 && world_averages(trainer))) return status;
-    if (!isfinite(sums->loss) || trainer->not_finite)
+    if (!isfinite(sums->loss) || (trainer->not_finite && !loss_scale_can_fall(&trainer->loss_scale)))
         FAIL(TUTTI_NOT_FINITE,
             "the %s %s at step %lld: nothing was updated; lower the learning rate (%g) or look for "
             "NaN in the data",
@@ -247,8 +328,9 @@ static tutti_status run_step(tutti_trainer *trainer, tutti_status status, const 
     update(trainer, constants);
     updated = true;
     trainer->position.steps++;
-    trainer->stepped = true;
-    TRY(journal_note(trainer, &work, clock_seconds() - start));
+    note_scale(trainer);
+    if (!trainer->not_finite) TRY(journal_note(trainer, &work, clock_seconds() - start));
+    TRY(redo_lost(trainer));
     const double seconds = clock_seconds() - start;
     note_times(trainer, seconds);
     if (world_sums(trainer)) world_stepped(trainer, seconds);
@@ -263,21 +345,26 @@ tutti_status trainer_step(
     tutti_trainer *trainer, tutti_status status, const struct batch *batch, struct replica_work *sums)
 {
     const uint64_t step = (uint64_t)trainer->position.steps;
-    const int64_t samples = world_averages(trainer) ? batch->samples : batch->whole;
+    const int64_t samples = samples_of(trainer, batch);
     struct step_constants constants = { .seed_low = (uint32_t)trainer->seed,
         .seed_high = (uint32_t)(trainer->seed >> 32),
         .step_low = (uint32_t)step,
         .step_high = (uint32_t)(step >> 32),
         .loss_scale = samples > 0 ? (float)(1.0 / (double)samples) : 0 };
-    optimizer_constants(&trainer->optimizer, trainer->position.steps, &constants);
+    optimizer_constants(&trainer->optimizer, trainer->position.steps - trainer->loss_scale.skipped, &constants);
+    loss_scale_constants(&trainer->loss_scale, &constants);
     *sums = (struct replica_work) { 0 };
     const double start = clock_seconds();
     status = run_step(trainer, status, batch, &constants, sums);
     if (world_averages(trainer)) {
         trainer->world->seconds = clock_seconds() - start;
-        status = world_local_step(trainer, status, batch, sums);
+        world_local_step(trainer, batch, sums);
+        if (status != TUTTI_OK || trainer->world->steps >= trainer->world->average_every)
+            status = average(trainer, status, sums);
     }
     sums->samples = batch->whole;
+    trainer->expected = trainer->next;
+    trainer->next = (struct batch) { 0 };
     return status;
 }
 

@@ -58,12 +58,11 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
     trainer->step_limit_s = training->step_limit_s;
     trainer->build_limit_s = training->build_limit_s;
     trainer->seed = training->seed;
-    if (training->precision != TUTTI_FP32 && training->precision != TUTTI_BF16)
-        return fail(TUTTI_INVALID, "there is no precision %d", (int)training->precision);
     if (training->wire != TUTTI_FP32 && training->wire != TUTTI_BF16)
         return fail(TUTTI_INVALID, "there is no precision %d for gradients on the wire", (int)training->wire);
     trainer->exact = training->exact;
     trainer->precision = training->precision;
+    loss_scale_init(&trainer->loss_scale, training->precision == TUTTI_FP16);
     trainer->wire = training->wire;
     trainer->whole_batch =
         training->sync_batchnorm && trainer->loss != TUTTI_LOSS_NONE && plan_wants_whole_batch(trainer->network);
@@ -85,29 +84,6 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
         return fail(TUTTI_INVALID, "averaging every %lld steps was asked for: it must be at least 1",
             (long long)training->average_every);
     return optimizer_init(&trainer->optimizer, training);
-}
-
-static tutti_status make_arena(float **arena, int64_t floats)
-{
-    if (!*arena) *arena = memory_new((size_t)floats, sizeof(float));
-    return *arena ? TUTTI_OK : TUTTI_NO_MEMORY;
-}
-
-static tutti_status make_arenas(tutti_trainer *trainer)
-{
-    tutti_status status = TUTTI_OK;
-    const int64_t total = trainer->network->total_floats, trained = trainer->network->trained_floats;
-    TRY(make_arena(&trainer->parameters, total));
-    trainer->version = 1;
-    if (!trainer->exchange || trainer->loss == TUTTI_LOSS_NONE) return TUTTI_OK;
-    const bool ranks = world_sums(trainer);
-    TRY(make_arena(ranks ? &trainer->gradients : &trainer->next_parameters, total));
-    for (int i = 0; i < optimizer_states(&trainer->optimizer); i++) {
-        TRY(make_arena(&trainer->states[i], trained));
-        if (!ranks) TRY(make_arena(&trainer->next_states[i], trained));
-    }
-done:
-    return status;
 }
 
 /* A job of one replica: everything of it that is made before the first step. */
@@ -187,10 +163,6 @@ static tutti_status plan_training(tutti_trainer *trainer, const tutti_training *
     TRY(network_layout(trainer->network));
     if (trainer->loss != TUTTI_LOSS_NONE && trainer->network->trained_floats == 0)
         FAIL(TUTTI_INVALID, "the network has no parameters to train: compile it with TUTTI_LOSS_NONE to infer");
-    if (trainer->whole_batch && training->hosts && training->hosts->count > 1)
-        FAIL(TUTTI_INVALID,
-            "--sync-batchnorm is for the devices of one process, and there are %d ranks: leave it out, or start one",
-            training->hosts->count);
     TRY(shares_divide(trainer->shares, trainer->count, trainer->batch, trainer->parts)); /* they can be divided by */
 done:
     return status;
@@ -199,12 +171,12 @@ done:
 static tutti_status make_all(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
-    TRY(make_arenas(trainer));
+    TRY(trainer_make_arenas(trainer, world_sums(trainer)));
     if (trainer->exchange) TRY(thread_pool_new(&trainer->pool, trainer->runtime->threads));
     TRY(meetings_open(trainer));
     TRY(make_values_and_replicas(trainer));
     if (trainer->whole_batch)
-        TRY(trainer_divide(trainer, PLAN_TRAIN, trainer->batch, trainer->parts)); /* by what fits */
+        TRY(trainer_divide(trainer, PLAN_TRAIN, trainer->part, trainer->parts)); /* by what fits */
     if (trainer->automatic) TRY(adapt_open(trainer));
     if (trainer->automatic) TRY(journal_open(trainer));
 done:
@@ -225,7 +197,7 @@ tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const 
     trainer->output = output;
     pthread_mutex_init(&trainer->lock, NULL);
     pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC); /* faults_wait() */
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC); /* watch_wait() */
     pthread_cond_init(&trainer->changed, &attributes);
     pthread_condattr_destroy(&attributes);
     TRY(world_open(trainer, training, plan_training(trainer, training)));
@@ -238,24 +210,14 @@ done:
     return NULL;
 }
 
-void trainer_free_arenas(tutti_trainer *trainer)
-{
-    free(trainer->parameters);
-    free(trainer->next_parameters);
-    free(trainer->gradients);
-    trainer->parameters = trainer->next_parameters = trainer->gradients = NULL;
-    for (int i = 0; i < OPTIMIZER_STATES; i++) {
-        free(trainer->states[i]);
-        free(trainer->next_states[i]);
-        trainer->states[i] = trainer->next_states[i] = NULL;
-    }
-}
-
 void tutti_trainer_free(tutti_trainer *trainer)
 {
     bool stuck = false;
     if (!trainer) return;
-    for (int i = 0; trainer->replicas && i < trainer->count; i++) stuck |= !replica_free(&trainer->replicas[i]);
+    for (int i = 0; trainer->replicas && i < trainer->count; i++) {
+        if (!replica_is_stuck(&trainer->replicas[i])) background_free(&trainer->replicas[i]);
+        stuck |= !replica_free(&trainer->replicas[i]);
+    }
     if (stuck) return; /* a thread that hangs in a driver may come back and use the rest */
     adapt_close(trainer);
     world_close(trainer);
@@ -270,50 +232,6 @@ void tutti_trainer_free(tutti_trainer *trainer)
     pthread_cond_destroy(&trainer->changed);
     pthread_mutex_destroy(&trainer->lock);
     free(trainer);
-}
-
-/* ------------------------------------------------------------------------------------------- master copy ---- */
-
-/* Of the only device there is. */
-static tutti_status fetch_only(tutti_trainer *trainer)
-{
-    tutti_status status = TUTTI_OK;
-    const struct replica *replica = trainer->newest;
-    const size_t trained = (size_t)trainer->network->trained_floats, total = (size_t)trainer->network->total_floats;
-    TRY(make_arena(&trainer->parameters, (int64_t)total));
-    TRY(buffer_read(replica->device, replica->parameters, 0, trainer->parameters, total * sizeof(float)));
-    for (int i = 0; i < OPTIMIZER_STATES; i++) {
-        if (!replica->states[i]) continue;
-        TRY(make_arena(&trainer->states[i], (int64_t)trained));
-        TRY(buffer_read(replica->device, replica->states[i], 0, trainer->states[i], trained * sizeof(float)));
-    }
-done:
-    return status;
-}
-
-tutti_status trainer_fetch(tutti_trainer *trainer)
-{
-    tutti_status status = TUTTI_OK;
-    TRY(journal_redo(trainer));
-    while (trainer->newest) {
-        struct replica *replica = trainer->newest;
-        if (replica->torn)
-            FAIL(TUTTI_DEVICE_LOST,
-                "device %d, '%s', failed while it updated the parameters: nobody knows of which step they are",
-                replica->device->index, replica->device->can.name);
-        status = trainer->journal ? journal_copy(trainer) : fetch_only(trainer);
-        if (status == TUTTI_OK) break;
-        TRY(trainer_lose(trainer, replica, status)); /* others do its last steps again */
-        TRY(journal_redo(trainer));
-    }
-    trainer->newest = NULL;
-done:
-    return status;
-}
-
-void trainer_changed(tutti_trainer *trainer)
-{
-    trainer->version++;
 }
 
 void metrics_set(const tutti_trainer *trainer, double loss, double correct, int64_t samples, tutti_metrics *metrics)
@@ -356,6 +274,14 @@ done:
     return status;
 }
 
+tutti_status tutti_train_prefetch(tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples)
+{
+    const tutti_status status = check_call(trainer, inputs, targets, samples);
+    if (status != TUTTI_OK) return status;
+    trainer_announce(trainer, &(struct batch) { .inputs = inputs, .targets = targets, .samples = samples });
+    return TUTTI_OK;
+}
+
 tutti_status tutti_evaluate(
     tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, tutti_metrics *metrics)
 {
@@ -364,7 +290,7 @@ tutti_status tutti_evaluate(
     struct replica_work sums = { 0 };
     TRY(check_call(trainer, inputs, targets, samples));
     TRY(check_loss(trainer));
-    TRY(world_settle(trainer, &sums));
+    TRY(trainer_settle(trainer, &sums));
     sums = (struct replica_work) { 0 };
     status = trainer_forward(trainer, PLAN_EVALUATE, inputs, targets, samples, &sums, NULL);
     TRY(world_total(trainer, status, &sums, &samples, &whole));

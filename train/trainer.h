@@ -5,6 +5,7 @@
 #include "train/balance.h"
 #include "train/batches.h"
 #include "train/checkpoint.h"
+#include "train/loss_scale.h"
 #include "train/meeting.h"
 #include "train/optimizer.h"
 #include "train/replica.h"
@@ -50,7 +51,7 @@ struct tutti_trainer {
     struct adaption *adaption;
     struct journal *journal;            /* of the one device that trains, while there are others */
     bool threaded;                      /* a thread for each device: several, or a time limit */
-    double step_limit_s, build_limit_s; /* 0: automatic, see faults.c */
+    double step_limit_s, build_limit_s; /* 0: automatic, see watch.c */
     struct thread_pool *pool;
     pthread_mutex_t lock; /* guards what replicas' threads tell: busy, status, arrivals */
     pthread_cond_t changed;
@@ -61,6 +62,7 @@ struct tutti_trainer {
     float *next_parameters, *next_states[OPTIMIZER_STATES]; /* of a step under way, where devices exchange gradients */
     float *gradients;                                       /* summed over all ranks; NULL where there are none */
     struct replica *newest;                                 /* has newer ones; NULL: nobody */
+    bool learnt_lost;                                       /* they are lost with it, see journal.c */
     uint64_t version;
     /* For the report, of all steps since it was reset. */
     int64_t timed_steps;
@@ -69,23 +71,38 @@ struct tutti_trainer {
     float largest;   /* magnitude of them, on this rank */
     bool stepped;    /* there is a last step, whose gradients can be asked for */
 
+    /* Batches that were announced, so that devices with memory of their own can have them before their step begins:
+     * that of the step which comes now, and of the one behind it. */
+    struct batch expected, next;
+    uint64_t announced; /* how many */
+
     struct position position;
-    bool resumed; /* the next fit goes on from `position` instead of beginning */
+    struct loss_scale loss_scale;
+    float unscale; /* of the last step's gradients */
+    bool resumed;  /* the next fit goes on from `position` instead of beginning */
     atomic_int cancelled;
 };
 
 /* Makes the host's arenas the newest. */
 tutti_status trainer_fetch(tutti_trainer *trainer);
-/* The host's arenas, where the only device has the newest parameters or the training ends. */
-void trainer_free_arenas(tutti_trainer *trainer);
-/* After the host's arenas were changed: devices take them over before their next work. */
+/* arenas.c: the host's arenas, as a training begins, with `ranks` or without; where the only device has the newest
+ * parameters or the training ends; those of the only device there is. After they were changed, devices take them over
+ * before their next work. */
+tutti_status trainer_make_arenas(tutti_trainer *trainer, bool ranks);
 void trainer_changed(tutti_trainer *trainer);
-/* The parts of a batch for the replicas that are not lost. */
+void trainer_free_arenas(tutti_trainer *trainer);
+tutti_status trainer_fetch_only(tutti_trainer *trainer);
+/* division.c: the parts of a batch for the replicas that are not lost. */
 tutti_status trainer_divide(const tutti_trainer *trainer, enum plan_mode mode, int64_t samples, int64_t *parts);
 /* One step; the sums of its losses and of the correct samples, of all ranks. A status other than TUTTI_OK: this rank's
  * batch could not be had, and the others hear of it. */
 tutti_status trainer_step(
     tutti_trainer *trainer, tutti_status status, const struct batch *batch, struct replica_work *sums);
+/* Before anything that needs the parameters, where ranks average theirs: averages what was not yet. */
+tutti_status trainer_settle(tutti_trainer *trainer, struct replica_work *sums);
+/* The batch behind the one of the next trainer_step(); it stays as it is until its own step has ended, or has not been
+ * the one that was done. */
+void trainer_announce(tutti_trainer *trainer, const struct batch *next);
 /* This rank's parameters and states, if it is the one that writes: what tutti_save() does, without the others. */
 tutti_status trainer_save(tutti_trainer *trainer, const char *name);
 /* The optimizer's states on the host, which has none before the first step, and never without a loss. */
@@ -96,29 +113,28 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
 void metrics_set(const tutti_trainer *trainer, double loss, double correct, int64_t samples, tutti_metrics *metrics);
 
 /* adapt.c: automatic shares. After the replicas are made; before a step, when a division whose plans are ready is taken
- * into use; after one that took `seconds`; when a replica is lost. */
+ * into use; after one that took `seconds`; before a batch is divided, since replicas may be lost. */
 tutti_status adapt_open(tutti_trainer *trainer);
 void adapt_close(tutti_trainer *trainer); /* after the replicas were freed */
 tutti_status adapt_before(tutti_trainer *trainer, int64_t samples);
 tutti_status adapt_after(tutti_trainer *trainer, const struct replica_work *work, double seconds);
-tutti_status adapt_lost(tutti_trainer *trainer, const struct replica *replica);
-/* Has balance.wanted prepared, to be taken into use when it is ready. */
+tutti_status adapt_lost(tutti_trainer *trainer);
+/* Has balance.wanted prepared, to be taken into use when it is ready; whether something is. */
 void adapt_change(tutti_trainer *trainer);
+bool adapt_is_changing(const tutti_trainer *trainer);
 /* The one replica that trains, and updates itself; NULL where gradients are exchanged. */
 struct replica *adapt_alone(tutti_trainer *trainer);
 
-/* One step more, which was done before and lost; not counted in `position`. */
-tutti_status trainer_redo(tutti_trainer *trainer, const struct replica_work *work);
-
 /* journal.c: what a device that trains alone has learnt is not lost with it. Before a step of such a device, whose
- * samples are copied; after each step, which took `seconds`; when that device is lost; before the host's parameters are
- * used then; makes them the newest, where the device works. */
+ * samples are copied; after each step, which took `seconds`; how many steps must be done again because that device is
+ * lost, asked once, and the next one of them, which becomes one that was done by journal_note(); makes the host's
+ * parameters the newest, where the device works. */
 tutti_status journal_open(tutti_trainer *trainer);
 void journal_free(tutti_trainer *trainer);
 tutti_status journal_take(tutti_trainer *trainer, struct replica_work *work);
 tutti_status journal_note(tutti_trainer *trainer, const struct replica_work *work, double seconds);
-void journal_lost(tutti_trainer *trainer);
-tutti_status journal_redo(tutti_trainer *trainer);
+size_t journal_lost(tutti_trainer *trainer);
+struct replica_work journal_next(const tutti_trainer *trainer);
 tutti_status journal_copy(tutti_trainer *trainer);
 
 /* faults.c. Takes note of a replica's failure. TUTTI_OK when others can do its work; the last device is never given up,
@@ -132,11 +148,12 @@ bool is_device_fault(tutti_status status);
 /* After a training step in which no device failed: whether its numbers can be trusted. *again: not yet, some devices
  * are left out for another try. */
 tutti_status faults_check(tutti_trainer *trainer, bool *again);
-/* Under the lock: waits for `changed`, or a moment; gives up the devices that take longer than they may. */
-void faults_wait(tutti_trainer *trainer);
+
+/* watch.c. Under the lock: waits for `changed`, or a moment; gives up the devices that take longer than they may. */
+void watch_wait(tutti_trainer *trainer);
 /* Seconds that a replica may take to make plans, or for this many samples. */
-double faults_build_limit(const struct replica *replica);
-double faults_step_limit(const struct replica *replica, int64_t samples);
+double watch_build_limit(const struct replica *replica);
+double watch_step_limit(const struct replica *replica, int64_t samples);
 
 /* run.c: of an arena of parameters and running statistics. */
 uint64_t parameters_checksum(const tutti_network *network, const float *parameters);

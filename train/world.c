@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "train/batches.h"
+#include "train/rounds.h"
 #include "train/trainer.h"
 
 #include <float.h>
@@ -127,7 +128,7 @@ static uint64_t hash_of(const struct tutti_trainer *trainer, const struct world 
     const struct optimizer *o = &trainer->optimizer;
     const double numbers[] = { trainer->loss, o->kind, o->learning_rate, o->momentum, o->weight_decay, o->beta1,
         o->beta2, o->epsilon, o->nesterov, trainer->wire, (double)trainer->batch, (double)world->average_every,
-        world->automatic };
+        world->automatic, trainer->whole_batch, trainer->loss_scale.on };
     uint64_t hash = XXH3_64bits_withSeed(numbers, sizeof(numbers), trainer->seed);
     for (size_t i = 0; i < network->parameter_count; i++) {
         const struct parameter *parameter = &network->parameters[i];
@@ -153,6 +154,7 @@ static tutti_status allocate(struct tutti_trainer *trainer, struct world *world)
     /* Less than the batch: a rank alone would gain nothing, since the others have to follow it. */
     for (size_t i = 0; i < count; i++) limits[i] = trainer->batch > 1 ? trainer->batch - 1 : 1;
     if (world->automatic) TRY(balance_init(&world->balance, world->hosts->count, trainer->batch, limits));
+    TRY(coming_open(trainer));
 done:
     free(limits);
     return status;
@@ -200,7 +202,9 @@ void world_close(struct tutti_trainer *trainer)
 {
     struct world *world = trainer->world;
     if (!world) return;
+    rounds_close(trainer);
     balance_free(&world->balance);
+    coming_close(trainer);
     pthread_mutex_destroy(&world->lock);
     free(world->notes);
     free(world->shares);
@@ -210,6 +214,26 @@ void world_close(struct tutti_trainer *trainer)
     free(world->half);
     free(world);
     trainer->world = NULL;
+}
+
+/* Without micro-batches, where statistics are over the whole batch. */
+static int64_t capacity_of(const struct tutti_trainer *trainer)
+{
+    int64_t capacity = 0;
+    for (int i = 0; trainer->whole_batch && i < trainer->count; i++)
+        if (!trainer->replicas[i].lost) capacity += trainer->replicas[i].capacity;
+    return trainer->whole_batch ? capacity : INT64_MAX;
+}
+
+static tutti_status limit_parts(struct world *world)
+{
+    tutti_status status = TUTTI_OK;
+    struct balance *balance = &world->balance;
+    for (int i = 0; world->automatic && i < world->hosts->count; i++)
+        if (world->notes[i].capacity < balance->devices[i].limit)
+            TRY(balance_limit(balance, i, world->notes[i].capacity));
+done:
+    return status;
 }
 
 tutti_status world_begin(struct tutti_trainer *trainer, tutti_status status)
@@ -225,7 +249,10 @@ tutti_status world_begin(struct tutti_trainer *trainer, tutti_status status)
         world->half = memory_new((size_t)trainer->network->trained_floats, sizeof(*world->half));
         if (!world->own_half || !world->half) status = TUTTI_NO_MEMORY;
     }
+    if (status == TUTTI_OK) status = rounds_open(trainer);
+    world->mine.capacity = capacity_of(trainer);
     TRY(exchange_notes(trainer, status));
+    TRY(limit_parts(world));
     TRY(world_share_arenas(trainer));
 done:
     return status;
@@ -259,7 +286,7 @@ tutti_status world_resize(struct world *world, int64_t batch)
 {
     tutti_status status = TUTTI_OK;
     if (!world->automatic || world->balance.batch == batch) return TUTTI_OK;
-    world->wanted = false;
+    world->wanted = world->preparing = false;
     world->next_step = 0;
     TRY(balance_resize(&world->balance, batch));
     TRY(hosts_broadcast(
@@ -269,8 +296,45 @@ done:
     return status;
 }
 
-/* What rank 0 wants is told to all in the notes of a step. Its batch is at hand, and readers may have begun the next.
- */
+/* All ranks have plans for the wanted division. The batch of the step is at hand, and readers may have begun those
+ * behind it. */
+static void set_next(struct world *world, int64_t step)
+{
+    pthread_mutex_lock(&world->lock);
+    for (int i = 0; i < world->hosts->count; i++)
+        world->next[i] = (struct share) { .weight = (double)world->balance.wanted[i], .limit = INT64_MAX };
+    world->next_step = step + BATCHES_AHEAD + 1;
+    pthread_mutex_unlock(&world->lock);
+}
+
+/* Some ranks cannot have what was wanted: none of these gets more than it has. */
+static tutti_status give_up_division(struct world *world)
+{
+    tutti_status status = TUTTI_OK;
+    struct balance *balance = &world->balance;
+    for (int i = 0; i < world->hosts->count; i++)
+        if (world->notes[i].coming == COMING_REFUSED)
+            TRY(balance_limit(balance, i, balance->parts[i] > 0 ? balance->parts[i] : 1));
+done:
+    return status;
+}
+
+static tutti_status look_at_plans(struct world *world, int64_t step)
+{
+    bool ready = true, refused = false;
+    for (int i = 0; i < world->hosts->count; i++) {
+        ready &= world->notes[i].coming == COMING_READY;
+        refused |= world->notes[i].coming == COMING_REFUSED;
+    }
+    world->preparing = !ready && !refused;
+    if (ready) set_next(world, step);
+    if (!refused) return TUTTI_OK;
+    world->coming.state = COMING_NOTHING;
+    return give_up_division(world);
+}
+
+/* What rank 0 wants is told to all in the notes of a step, and so is how far each rank is with it. All ranks have the
+ * same notes, and do the same. */
 static tutti_status take_division(struct tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
@@ -281,14 +345,13 @@ static tutti_status take_division(struct tutti_trainer *trainer)
         balance_adopt(balance);
         set_shares(world, balance->parts);
         world->next_step = 0;
+        world->coming.state = COMING_TAKEN;
     }
+    if (world->preparing) TRY(look_at_plans(world, step));
     if (!world->notes[0].divides) return TUTTI_OK;
     TRY(hosts_broadcast(world->hosts, 0, balance->wanted, (size_t)world->hosts->count * sizeof(*balance->wanted)));
-    pthread_mutex_lock(&world->lock);
-    for (int i = 0; i < world->hosts->count; i++)
-        world->next[i] = (struct share) { .weight = (double)balance->wanted[i], .limit = INT64_MAX };
-    world->next_step = step + 2;
-    pthread_mutex_unlock(&world->lock);
+    world->preparing = true;
+    coming_begin(trainer, balance->wanted[world->hosts->rank]);
 done:
     return status;
 }
@@ -310,7 +373,8 @@ static void decide(struct tutti_trainer *trainer, double step_s)
 {
     struct world *world = trainer->world;
     struct balance *balance = &world->balance;
-    if (!world->automatic || world->hosts->rank != 0 || world->wanted || world->next_step > 0) return;
+    if (!world->automatic || world->hosts->rank != 0 || world->wanted || world->preparing || world->next_step > 0)
+        return;
     double *seconds = memory_new((size_t)world->hosts->count, sizeof(*seconds));
     bool same = seconds != NULL;
     for (int i = 0; same && i < world->hosts->count; i++) {
@@ -359,6 +423,7 @@ bool world_sums(const struct tutti_trainer *trainer)
 void world_try(struct tutti_trainer *trainer)
 {
     trainer->world->blocks_left = blocks_of(trainer);
+    rounds_begin(trainer);
 }
 
 void world_put(struct tutti_trainer *trainer, int64_t first, int64_t count, const float *sums)
@@ -404,20 +469,12 @@ void world_leave(struct tutti_trainer *trainer, const bool *summed)
     }
 }
 
-/* Each rank's gradients are finite; their sum may not be. It is looked at only where it can be: all ranks have the same
- * bytes, and find the same. */
-static bool sums_overflow(const struct tutti_trainer *trainer, const struct world_note *total)
-{
-    if (total->not_finite || total->largest < FLT_MAX / 2) return false;
-    return exchange_not_finite(trainer->gradients, trainer->network->total_floats);
-}
-
 tutti_status world_vote(struct tutti_trainer *trainer, tutti_status status, bool *again, struct replica_work *sums)
 {
     struct world *world = trainer->world;
     struct world_note total;
-    world_leave(trainer, NULL); /* the others wait for it, whatever it is */
     if (status != TUTTI_OK) snprintf(world->message, sizeof(world->message), "%s", status_message());
+    world_leave(trainer, NULL); /* the others wait for it, whatever it is */
     const tutti_status waited = hosts_sums_wait(world->hosts);
     if (waited != TUTTI_OK && status == TUTTI_OK) return waited;
     if (status != TUTTI_OK) status_set_message(world->message);
@@ -432,11 +489,13 @@ tutti_status world_vote(struct tutti_trainer *trainer, tutti_status status, bool
     world->mine.correct = sums->correct;
     world->mine.seconds = world->seconds;
     world->mine.divides = world->wanted;
+    world->mine.coming = (int32_t)world->coming.state;
     TRY(exchange_notes(trainer, status));
     add_notes(world, &total);
     *again = total.again;
     if (*again) return TUTTI_OK; /* the division that was told is told again */
-    trainer->not_finite = total.not_finite || sums_overflow(trainer, &total);
+    trainer->not_finite = total.not_finite;
+    trainer->largest = (float)fmin(total.largest, FLT_MAX);
     sums->loss = total.loss;
     sums->correct = total.correct;
     if (world->automatic) TRY(take_division(trainer));
@@ -498,12 +557,10 @@ static void tell_rest(struct world *world, struct replica_work *sums)
     world->steps = world->whole = 0;
 }
 
-static tutti_status average(struct tutti_trainer *trainer, tutti_status status, struct replica_work *sums)
+tutti_status world_average(struct tutti_trainer *trainer, tutti_status status, struct replica_work *sums)
 {
     struct world *world = trainer->world;
     const double whole = (double)world->whole, own = (double)world->since.samples;
-    if (status == TUTTI_OK) status = trainer_fetch(trainer);
-    if (status == TUTTI_OK) status = trainer_make_states(trainer);
     const int64_t steps = world->steps;
     world->mine = world->since;
     if (steps > 0) {
@@ -511,6 +568,7 @@ static tutti_status average(struct tutti_trainer *trainer, tutti_status status, 
         world->mine.seconds = world->since.seconds / (double)steps;
     }
     world->mine.divides = world->wanted;
+    world->mine.coming = (int32_t)world->coming.state;
     TRY(exchange_notes(trainer, status));
     TRY(average_arenas(trainer, whole > 0 ? (float)(own / whole) : 0));
     if (world->automatic) TRY(take_division(trainer));
@@ -521,8 +579,7 @@ done:
     return status;
 }
 
-tutti_status world_local_step(
-    struct tutti_trainer *trainer, tutti_status status, const struct batch *batch, struct replica_work *sums)
+void world_local_step(struct tutti_trainer *trainer, const struct batch *batch, struct replica_work *sums)
 {
     struct world *world = trainer->world;
     hosts_progress(world->hosts); /* a sign of life */
@@ -532,21 +589,13 @@ tutti_status world_local_step(
     world->since.loss += sums->loss;
     world->since.correct += sums->correct;
     world->since.seconds += world->seconds;
-    if (status != TUTTI_OK || world->steps >= world->average_every) return average(trainer, status, sums);
+    if (world->steps >= world->average_every) return;
     /* Until then the others' samples are taken to be like this rank's. */
     const double others = batch->samples > 0 ? (double)batch->whole / (double)batch->samples : 0;
     sums->loss *= others;
     sums->correct *= others;
     world->told.loss += sums->loss;
     world->told.correct += sums->correct;
-    return TUTTI_OK;
-}
-
-tutti_status world_settle(struct tutti_trainer *trainer, struct replica_work *sums)
-{
-    *sums = (struct replica_work) { 0 };
-    if (!world_averages(trainer) || trainer->world->steps == 0) return TUTTI_OK;
-    return average(trainer, TUTTI_OK, sums);
 }
 
 /* ---------------------------------------------------------------------------------------------------- public ---- */

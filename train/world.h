@@ -6,6 +6,7 @@
 
 #include "train/balance.h"
 #include "train/batches.h"
+#include "train/coming.h"
 #include "train/hosts.h"
 #include "train/replica.h"
 #include "train/shares.h"
@@ -17,13 +18,15 @@ struct world_note {
     int32_t not_finite;
     int32_t cancelled;
     int32_t divides; /* rank 0: a new division follows */
+    int32_t coming;  /* enum coming_state, of the division that was told last */
     int32_t partial; /* did not go through all of its samples */
     uint64_t hash;   /* of what must be the same everywhere */
     int64_t samples; /* its own, of which the next three are sums */
     double loss, correct;
     double seconds; /* what they took it, without waiting for others */
     double weight;
-    double largest; /* magnitude among this rank's gradients; their sum bounds that of all ranks' */
+    int64_t capacity; /* samples that it takes at most */
+    double largest;   /* magnitude among this rank's gradients; their sum bounds that of all ranks' */
 };
 
 struct world {
@@ -36,7 +39,8 @@ struct world {
     float *own;
     uint16_t *own_half, *half; /* trained parameters' as bfloat16, and all ranks'; NULL where they travel as floats */
     int64_t blocks_left;
-    double seconds; /* of this rank's own part of the last step */
+    struct rounds *rounds; /* NULL: devices of several ranks do not meet within a step */
+    double seconds;        /* of this rank's own part of the last step */
     /* The division of batches; the thread that reads them asks, too. The next one holds from a certain step on, which
      * no rank's reader has begun. */
     pthread_mutex_t lock;
@@ -45,6 +49,8 @@ struct world {
     bool automatic;
     struct balance balance; /* rank 0 decides */
     bool wanted;            /* it has decided, and not told yet */
+    bool preparing;         /* it was told, and not all ranks have plans for it */
+    struct coming coming;
     /* Since the last average: steps, and this rank's sums; what the others' part of them was taken to be. */
     int64_t steps, whole;
     struct world_note since, told;
@@ -89,11 +95,11 @@ tutti_status world_vote(struct tutti_trainer *trainer, tutti_status status, bool
 /* After a step that took so long. */
 void world_stepped(struct tutti_trainer *trainer, double seconds);
 
-/* Parameters are averaged. After a step, in which this rank failed or not: its sums become those of all ranks, as far
- * as they are known. Before anything that needs the parameters: averages what was not yet. */
+/* Parameters are averaged. After a step: unless an average is due (world->steps), its sums become those of all ranks as
+ * far as they are known. The average, when the newest parameters and states are on the host, or this rank has failed:
+ * `sums` become what had not been told yet. */
 bool world_averages(const struct tutti_trainer *trainer);
-tutti_status world_local_step(
-    struct tutti_trainer *trainer, tutti_status status, const struct batch *batch, struct replica_work *sums);
-tutti_status world_settle(struct tutti_trainer *trainer, struct replica_work *sums);
+void world_local_step(struct tutti_trainer *trainer, const struct batch *batch, struct replica_work *sums);
+tutti_status world_average(struct tutti_trainer *trainer, tutti_status status, struct replica_work *sums);
 
 #endif

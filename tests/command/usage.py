@@ -1,7 +1,7 @@
 """Help, wrong use and the devices: what the command says before any work."""
 import harness
 
-COMMANDS = ("devices", "train", "eval", "infer", "bench", "show")
+COMMANDS = ("devices", "train", "eval", "infer", "bench", "tune", "show")
 
 
 class Help(harness.CommandTest):
@@ -29,7 +29,7 @@ class WrongUse(harness.CommandTest):
         self.refused(2, ["\"fly\"", ", ".join(COMMANDS)], "fly")
 
     def test_unknown_model(self):
-        for command in ("train", "eval", "infer", "bench", "show"):
+        for command in ("train", "eval", "infer", "bench", "tune", "show"):
             self.refused(2, ["\"alexnet\"", harness.MODELS], command, "alexnet")
 
     def test_missing_model(self):

@@ -1,9 +1,9 @@
 /* A layer between a program and its OpenCL drivers that breaks chosen calls; see layer.h. Everything else goes straight
  * through: the table that the loader is given is the one below, with some entries replaced. */
-#define CL_TARGET_OPENCL_VERSION 300
+#include "tests/opencl_layer.h" /* first: it says which OpenCL */
+
 #include "tests/faults/layer.h"
 
-#include <CL/cl_layer.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,9 +15,6 @@
 #include <time.h>
 
 enum { DEVICES = 16, STALLS = 64 };
-
-static struct _cl_icd_dispatch mine;        /* what the program calls */
-static const struct _cl_icd_dispatch *next; /* what is below */
 
 /* ------------------------------------------------------------------------------------------------- steering ---- */
 
@@ -284,24 +281,46 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static double busy_since; /* the first command since the last wait; 0: none */
+static double busy_since;     /* the first command since the last wait; 0: none */
+static cl_ulong last_end;     /* when the device really completed what was last waited for; 0: not known, */
+static double last_completed; /* and when its caller heard of it */
 
 static void begin_work(cl_device_id device)
 {
     pthread_mutex_lock(&lock);
-    if (slow && is_ordered(device) && busy_since == 0) busy_since = seconds();
+    if (slow && is_ordered(device) && busy_since == 0) {
+        busy_since = seconds();
+        last_end = 0;
+    }
     pthread_mutex_unlock(&lock);
 }
 
-static void end_work(cl_device_id device)
+static cl_ulong end_of(cl_event event)
+{
+    cl_ulong end = 0;
+    if (event && next->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof(end), &end, NULL)) end = 0;
+    return end;
+}
+
+/* After the first wait for work that was enqueued together, others are for what has been done meanwhile: by the times
+ * that the device itself tells. */
+static void end_work(cl_device_id device, cl_event event)
 {
     pthread_mutex_lock(&lock);
-    double wait = 0;
-    if (slow && is_ordered(device) && busy_since > 0) {
-        wait = (order.factor - 1) * (seconds() - busy_since);
+    const double now = seconds();
+    double completed = now;
+    if (slow && is_ordered(device)) {
+        const cl_ulong end = end_of(event);
+        if (busy_since > 0)
+            completed = now + (order.factor - 1) * (now - busy_since);
+        else if (last_end > 0 && end > last_end)
+            completed = last_completed + order.factor * 1e-9 * (double)(end - last_end);
         busy_since = 0;
+        last_end = end;
+        last_completed = completed;
     }
     pthread_mutex_unlock(&lock);
+    const double wait = completed - now;
     if (wait > 0) nanosleep(&(struct timespec) { (time_t)wait, (long)(1e9 * (wait - floor(wait))) }, NULL);
 }
 
@@ -623,7 +642,7 @@ static cl_int CL_API_CALL finish(cl_command_queue queue)
     cl_int error;
     if (fails(judge(device_of_queue(queue), LAYER_FLUSH), &error)) return error;
     error = next->clFinish(queue);
-    end_work(device_of_queue(queue));
+    end_work(device_of_queue(queue), NULL);
     return error;
 }
 
@@ -633,7 +652,7 @@ static cl_int CL_API_CALL wait_for(cl_uint count, const cl_event *events)
     cl_device_id device = count ? device_of_event(events[0]) : NULL;
     if (fails(judge(device, LAYER_WAIT), &error)) return error;
     error = next->clWaitForEvents(count, events);
-    end_work(device);
+    end_work(device, count ? events[count - 1] : NULL);
     return error;
 }
 
@@ -700,27 +719,9 @@ static void replace_entries(void)
     mine.clWaitForEvents = wait_for;
 }
 
-__attribute__((visibility("default"))) CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(
-    cl_layer_info name, size_t size, void *value, size_t *size_ret)
+static void layer_start(void)
 {
-    const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
-    if (name != CL_LAYER_API_VERSION || (value && size < sizeof(version))) return CL_INVALID_VALUE;
-    if (value) memcpy(value, &version, sizeof(version));
-    if (size_ret) *size_ret = sizeof(version);
-    return CL_SUCCESS;
-}
-
-__attribute__((visibility("default"))) CL_API_ENTRY cl_int CL_API_CALL clInitLayer(
-    cl_uint count, const struct _cl_icd_dispatch *below, cl_uint *count_ret, const struct _cl_icd_dispatch **mine_ret)
-{
-    const size_t entries = sizeof(mine) / sizeof(void *);
-    if (!below || !count_ret || !mine_ret) return CL_INVALID_VALUE;
-    next = below;
-    memcpy(&mine, below, (count < entries ? count : entries) * sizeof(void *));
     replace_entries();
     read_environment();
-    *mine_ret = &mine;
-    *count_ret = (cl_uint)entries;
     atexit(report);
-    return CL_SUCCESS;
 }

@@ -1,5 +1,9 @@
-/* Breaks one of two devices at every call that it makes while a training is built, programs included, and while devices
- * are opened; expects what a run gives that never had that device, and no more than a line about it. */
+/* Breaks one of two devices at every call that it makes while a training is built, programs and first checks included,
+ * with caches full and empty, and while devices are opened; expects what a run gives that never had that device, and no
+ * more than a line about it.
+ *
+ *   test_builds        all but the next
+ *   test_builds cold   with nothing in the driver's cache, which is a folder that is emptied every time */
 #include "tests/faults/training.h"
 
 #include <stdio.h>
@@ -8,18 +12,29 @@
 
 static struct session pair; /* its runtime has all programs */
 static char root[] = "/tmp/tutti-builds-XXXXXX";
-static char warm[64], kept[64]; /* caches of this library */
+static char warm[64], kept[64], first[64]; /* caches of this library */
+static char driver[64];                    /* the driver's, where it has to be cold */
+
+static void empty(const char *folder)
+{
+    char command[128];
+    snprintf(command, sizeof(command), "rm -rf '%s'/*", folder);
+    if (system(command)) printf("cannot empty %s\n", folder);
+}
 
 static const char *cache_of(enum phase phase)
 {
-    return phase == PHASE_WARM ? warm : kept;
+    return phase == PHASE_WARM ? warm : phase == PHASE_KEPT ? kept : first;
 }
 
 /* What was told is not what there was to tell. */
 static const char *misled(const struct fault *fault, const struct outcome *outcome)
 {
     const struct layer_order *order = &fault->order;
+    const bool wrong = order->action == LAYER_FINITE;
     if (outcome->broken == 0) return NULL;
+    if (wrong && told.set_aside != 1) return "the wrong kernel was not set aside";
+    if (wrong && told.lost > 0) return "a device was lost for a wrong kernel";
     if (told.lines > 0) return "a warning has several lines";
     if (told.lost + told.left_out + told.halved > 1 || told.set_aside > 1 ||
         told.warnings > told.lost + told.left_out + told.halved + told.set_aside)
@@ -56,6 +71,8 @@ static void try_programs(const struct fault *fault)
 {
     struct outcome outcome = { .status = TUTTI_OK };
     struct session session;
+    if (fault->phase == PHASE_FIRST || fault->phase == PHASE_COLD) empty(first);
+    if (fault->phase == PHASE_COLD) empty(driver);
     outcome.status = session_open(&session, "0,1", cache_of(fault->phase));
     if (outcome.status == TUTTI_OK) {
         for (int i = 0; fault->phase == PHASE_KEPT && i < session.runtime->count; i++)
@@ -118,11 +135,27 @@ static void try_each(const struct tries *tries, size_t count)
     long calls[LAYER_KIND_COUNT + 1];
     for (size_t i = 0; i < count; i++) {
         const struct fault none = { .phase = tries[i].phase, .victim = 1, .order = { .kind = LAYER_ANY } };
-        for (int twice = 0; twice < 2 && none.phase != phase; twice++) try_programs(&none); /* the first fills caches */
+        const int times = none.phase == PHASE_WARM || none.phase == PHASE_KEPT ? 2 : 1; /* the first fills caches */
+        for (int time = 0; time < times && none.phase != phase; time++) try_programs(&none);
         if (phase != PHASES && phase != none.phase) print_table(phase);
         phase = none.phase;
         if (i == 0 || tries[i - 1].phase != phase) memcpy(calls, counted, sizeof(calls));
         try_some(&tries[i], calls);
+    }
+}
+
+/* Launches of a first use compute wrong numbers once: of the first device, which finds no verdicts by the other. The
+ * checks come first; behind them kernels are warmed up. */
+static void try_wrong_kernels(long most)
+{
+    struct fault fault = { .phase = PHASE_FIRST, .victim = 0, .order = { .kind = LAYER_ANY } };
+    try_programs(&fault);
+    const long checks = counted[LAYER_LAUNCH] / 3;
+    expect("kernels are checked at first", checks >= most ? NULL : "too few launches");
+    for (long i = 0; i < most; i++) {
+        fault.order =
+            (struct layer_order) { .kind = LAYER_LAUNCH, .at = 1 + i * checks / most, .action = LAYER_FINITE };
+        try_programs(&fault);
     }
 }
 
@@ -166,24 +199,48 @@ static void try_warm(void)
         { PHASE_KEPT, LAYER_PROGRAM, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE, 2 },
         { PHASE_KEPT, LAYER_BUILD, LAYER_FAIL, CL_BUILD_PROGRAM_FAILURE, 4 },
         { PHASE_KEPT, LAYER_BUILD, LAYER_REFUSE, CL_BUILD_PROGRAM_FAILURE, 2 },
+        { PHASE_FIRST, LAYER_PROGRAM, LAYER_FAIL, CL_OUT_OF_RESOURCES, 2 },
+        { PHASE_FIRST, LAYER_BUILD, LAYER_REFUSE, CL_BUILD_PROGRAM_FAILURE, 3 },
+        { PHASE_FIRST, LAYER_KERNEL, LAYER_FAIL, CL_OUT_OF_RESOURCES, 2 },
+        { PHASE_FIRST, LAYER_LAUNCH, LAYER_FAIL, CL_OUT_OF_RESOURCES, 2 },
+        { PHASE_FIRST, LAYER_LAUNCH, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE, 2 },
     };
     try_each(tries, sizeof(tries) / sizeof(*tries));
-    print_table(PHASE_KEPT);
+    try_wrong_kernels(4);
+    print_table(PHASE_FIRST);
 }
 
-int main(void)
+static void try_cold(void)
 {
+    static const struct tries tries[] = {
+        { PHASE_COLD, LAYER_BUILD, LAYER_REFUSE, CL_BUILD_PROGRAM_FAILURE, 1 },
+        { PHASE_COLD, LAYER_LAUNCH, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE, 1 },
+    };
+    try_each(tries, sizeof(tries) / sizeof(*tries));
+    print_table(PHASE_COLD);
+}
+
+int main(int count, char **words)
+{
+    const bool cold = count > 1 && !strcmp(words[1], "cold");
     char command[64];
     if (!mkdtemp(root)) abort();
     snprintf(warm, sizeof(warm), "%s/warm", root);
     snprintf(kept, sizeof(kept), "%s/kept", root);
+    snprintf(first, sizeof(first), "%s/first", root);
+    snprintf(driver, sizeof(driver), "%s/driver", root);
+    if (cold) setenv("POCL_CACHE_DIR", driver, 1); /* read at the first call of OpenCL */
     if (!tests_begin()) return 1;
     if (prepare() != TUTTI_OK) {
         printf("%s\n0 passed, 1 failed\n", status_message());
         return 1;
     }
-    try_calls();
-    try_warm();
+    if (cold)
+        try_cold();
+    else {
+        try_calls();
+        try_warm();
+    }
     session_close(&pair);
     snprintf(command, sizeof(command), "rm -rf '%s'", root);
     if (system(command)) printf("cannot remove %s\n", root);

@@ -47,20 +47,28 @@ static void snapshot_restore(const struct snapshot *snapshot, struct session *se
     trainer_changed(trainer);
 }
 
-/* Two devices, whose trainers serve all broken steps. */
-static struct session pair, apart;
-static struct snapshot before, before_apart;
+/* Two devices, whose trainers serve all broken steps of a phase. */
+struct stage {
+    struct session session;
+    struct snapshot before;
+    struct outcome wanted;
+    /* Where gradients are rounded the sum of two is not that of one: wanted where the device was lost in the step. */
+    struct outcome without[2];
+};
+static struct stage stages[PHASES];
 
 static void try_step(const struct fault *fault)
 {
     struct outcome outcome = { .status = TUTTI_OK };
-    struct session *session = fault->phase == PHASE_APART ? &apart : &pair;
-    snapshot_restore(fault->phase == PHASE_APART ? &before_apart : &before, session);
+    struct stage *stage = &stages[fault->phase];
+    struct session *session = &stage->session;
+    snapshot_restore(&stage->before, session);
     outcome.status = train(session, fault, &outcome);
-    const char *text = outcome.status ? status_message() : difference(&outcome, &reference);
     const struct replica *victim = &session->trainer->replicas[fault->victim];
+    const struct outcome *wanted = victim->lost ? &stage->without[fault->victim] : &stage->wanted;
+    const char *text = outcome.status ? status_message() : difference(&outcome, wanted);
     const bool no_memory = column_of(&fault->order) == NO_MEMORY && outcome.broken > 0;
-    if (!text && no_memory && (victim->lost || victim->capacity >= before.capacity[fault->victim]))
+    if (!text && no_memory && (victim->lost || victim->capacity >= stage->before.capacity[fault->victim]))
         text = "the device was not kept with fewer samples at once";
     judge(fault, &outcome, text);
     free(outcome.parameters);
@@ -70,7 +78,7 @@ static void try_step(const struct fault *fault)
 static void try_touch(const struct fault *fault)
 {
     struct outcome outcome = { .status = TUTTI_OK };
-    struct session session = { .runtime = pair.runtime };
+    struct session session = { .runtime = stages[PHASE_STEP].session.runtime };
     int64_t before_it = 0;
     told = (struct told) { 0 };
     outcome.status = build(&session, fault, &outcome);
@@ -103,13 +111,12 @@ static void leave_alone(struct session *session, int device)
 static void try_alone(const struct fault *fault)
 {
     struct outcome outcome = { .status = TUTTI_OK };
-    struct session session = { .runtime = pair.runtime };
+    struct session session = { .runtime = stages[PHASE_STEP].session.runtime };
     const char *text = NULL;
     outcome.status = build(&session, fault, &outcome);
     if (outcome.status == TUTTI_OK) {
         leave_alone(&session, fault->victim);
-        session.trainer->step_limit_s = STEP_LIMIT_S;
-        session.trainer->replicas[fault->victim].pace_s = STEP_LIMIT_S; /* else its first steps may take long */
+        session.trainer->replicas[fault->victim].pace_s = HANG_LIMIT_S; /* else its first steps may take long */
         outcome.status = train(&session, fault, &outcome);
     }
     text = outcome.status ? status_message() : difference(&outcome, &reference);
@@ -128,15 +135,16 @@ static const char *wrong_parameters(int victim, bool check, struct outcome *outc
     const struct fault fault = {
         .phase = PHASE_APART, .victim = victim, .order = { .kind = LAYER_WRITE, .at = 1, .action = LAYER_FINITE }
     }; /* a step's first write is theirs */
-    snapshot_restore(&before_apart, &apart);
-    apart.trainer->check_replicas = check;
-    outcome->status = train(&apart, &fault, outcome);
-    apart.trainer->check_replicas = false;
+    snapshot_restore(&stages[PHASE_APART].before, &stages[PHASE_APART].session);
+    tutti_trainer *trainer = stages[PHASE_APART].session.trainer;
+    trainer->check_replicas = check;
+    outcome->status = train(&stages[PHASE_APART].session, &fault, outcome);
+    trainer->check_replicas = false;
     if (outcome->status != TUTTI_OK) return status_message();
     if (outcome->broken != 1) return "the parameters were not made wrong";
     const char *text = difference(outcome, &reference);
     if (!check) return text ? NULL : "the wrong parameters did no harm, so this test shows nothing";
-    if (!text && !apart.trainer->replicas[victim].lost) return "the device was not lost";
+    if (!text && !trainer->replicas[victim].lost) return "the device was not lost";
     return text;
 }
 
@@ -194,12 +202,12 @@ static void try_background(void)
 {
     const struct fault none = { .phase = PHASE_ALONE };
     struct outcome outcome = { .status = TUTTI_OK };
-    struct session session = { .runtime = pair.runtime };
+    struct session session = { .runtime = stages[PHASE_STEP].session.runtime };
     if (change(&session, &none) == TUTTI_OK) /* so that no plan is late because it has to be compiled */
         for (int i = 0; i < 2; i++) await_plan(&session.trainer->replicas[i]);
     session.runtime = NULL;
     session_close(&session);
-    session = (struct session) { .runtime = pair.runtime };
+    session = (struct session) { .runtime = stages[PHASE_STEP].session.runtime };
     expect("a hanging plan in the background", hang_in_the_background(&session, &outcome));
     layer->give(NULL); /* its thread may use what it was given, which is why that is not freed */
     free(outcome.parameters);
@@ -235,7 +243,7 @@ static const char *slow_device(struct session *session, struct outcome *outcome)
 static void try_slow(void)
 {
     struct outcome outcome = { .status = TUTTI_OK };
-    struct session session = { .runtime = pair.runtime };
+    struct session session = { .runtime = stages[PHASE_STEP].session.runtime };
     expect("a slow device", slow_device(&session, &outcome));
     layer->give(NULL);
     session.runtime = NULL;
@@ -255,8 +263,8 @@ static tutti_status save_and_resume(const char *name, struct outcome *outcome)
     tutti_status status = TUTTI_OK;
     struct session later = { 0 };
     tutti_fitting fitting = { .no_shuffle = true, .save = name, .progress = lose_all };
-    snapshot_restore(&before, &pair);
-    status = tutti_fit(pair.trainer, images, labels, STEPS * SAMPLES, &fitting);
+    snapshot_restore(&stages[PHASE_STEP].before, &stages[PHASE_STEP].session);
+    status = tutti_fit(stages[PHASE_STEP].session.trainer, images, labels, STEPS * SAMPLES, &fitting);
     layer->give(NULL);
     if (!is_device_fault(status)) FAIL(TUTTI_INTERNAL, "the run without devices ended with status %d", status);
     if (!strstr(status_message(), ", saved after step 1:"))
@@ -287,30 +295,58 @@ static void try_no_device_left(void)
 /* ------------------------------------------------------------------------------------------------------ main ---- */
 
 /* Two devices, which are trained without faults first. */
-static tutti_status make_pair(struct session *session, bool own_memory, struct snapshot *snapshot)
+static tutti_status make_stage(enum phase phase, const struct outcome *wanted)
 {
     tutti_status status = TUTTI_OK;
-    struct outcome two = { .status = TUTTI_OK };
+    struct stage *stage = &stages[phase];
+    struct session *session = &stage->session;
     TRY(session_open(session, "0,1", NULL));
-    for (int i = 0; i < 2; i++) session->runtime->devices[i].can.unified &= !own_memory;
-    TRY(build(session, NULL, &two));
-    *snapshot = snapshot_take(session);
-    session->trainer->step_limit_s = STEP_LIMIT_S;
-    TRY(train(session, NULL, &two));
-    const char *text = difference(&two, &reference);
+    session->norm = phase == PHASE_SYNC;
+    session->wire = phase == PHASE_WIRE ? TUTTI_BF16 : TUTTI_FP32;
+    session->ahead = phase == PHASE_AHEAD;
+    const bool apart = phase == PHASE_APART || phase == PHASE_WIRE || phase == PHASE_AHEAD;
+    for (int i = 0; i < 2; i++) session->runtime->devices[i].can.unified &= !apart;
+    TRY(build(session, NULL, &stage->wanted));
+    stage->before = snapshot_take(session);
+    TRY(train(session, NULL, &stage->wanted));
+    if (!wanted) goto done;
+    const char *text = difference(&stage->wanted, wanted);
     if (text) FAIL(TUTTI_INTERNAL, "without faults: %s", text);
+    stage->wanted = stage->without[0] = stage->without[1] = *wanted;
 done:
-    free(two.parameters);
     return status;
 }
 
-/* The run that never had the second device, and the sessions of two that the cases share. */
+/* The step that will be broken, and those behind it, by the other device alone. */
+static tutti_status train_without(struct stage *stage, int victim)
+{
+    tutti_status status = TUTTI_OK;
+    struct outcome *outcome = &stage->without[victim];
+    snapshot_restore(&stage->before, &stage->session);
+    for (int step = 0; step < STEPS; step++) {
+        if (step == BROKEN_STEP) stage->session.trainer->replicas[victim].lost = true;
+        TRY(session_step(&stage->session, step, &outcome->losses[step]));
+    }
+    TRY(session_parameters(&stage->session, outcome));
+    const char *text = difference(outcome, &stage->wanted);
+    if (!text) FAIL(TUTTI_INTERNAL, "rounded gradients give what others give, so they were not rounded");
+done:
+    return status;
+}
+
+/* The runs that never had the second device, and the sessions of two that the cases share. */
 static tutti_status prepare(void)
 {
     tutti_status status = TUTTI_OK;
+    struct outcome norm = { .status = TUTTI_OK };
     TRY(reference_make());
-    TRY(make_pair(&pair, false, &before));
-    TRY(make_pair(&apart, true, &before_apart));
+    TRY(outcome_alone(true, &norm));
+    TRY(make_stage(PHASE_STEP, &reference));
+    TRY(make_stage(PHASE_APART, &reference));
+    TRY(make_stage(PHASE_AHEAD, &reference));
+    TRY(make_stage(PHASE_SYNC, &norm));
+    TRY(make_stage(PHASE_WIRE, NULL));
+    for (int victim = 0; victim < 2; victim++) TRY(train_without(&stages[PHASE_WIRE], victim));
 done:
     return status;
 }
@@ -318,10 +354,8 @@ done:
 static void try_kind(enum phase phase, int victim, enum layer_action action, cl_int code)
 {
     const struct fault fault = { .phase = phase, .victim = victim, .order = { .action = action, .code = code } };
-    try_all(phase == PHASE_STEP || phase == PHASE_APART ? try_step
-            : phase == PHASE_TOUCH                      ? try_touch
-                                                        : try_alone,
-        fault, LONG_MAX);
+    const long most = phase == PHASE_AHEAD ? 7 : LONG_MAX; /* all but launches, which are those of PHASE_APART */
+    try_all(phase == PHASE_TOUCH ? try_touch : phase == PHASE_ALONE ? try_alone : try_step, fault, most);
 }
 
 int main(void)
@@ -348,6 +382,18 @@ int main(void)
     try_kind(PHASE_APART, 1, LAYER_HANG_DEVICE, 0);
     try_kind(PHASE_STEP, 1, LAYER_HANG_CALL, 0);
     try_kind(PHASE_STEP, 1, LAYER_HANG_DEVICE, 0);
+    try_kind(PHASE_WIRE, 1, LAYER_FAIL, CL_OUT_OF_RESOURCES);
+    try_kind(PHASE_WIRE, 0, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE);
+    try_kind(PHASE_WIRE, 1, LAYER_NAN, 0);
+    try_kind(PHASE_AHEAD, 1, LAYER_FAIL, CL_OUT_OF_RESOURCES);
+    try_kind(PHASE_AHEAD, 1, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE);
+    try_kind(PHASE_AHEAD, 0, LAYER_NAN, 0);
+    try_kind(PHASE_AHEAD, 0, LAYER_HANG_CALL, 0);
+    try_kind(PHASE_AHEAD, 1, LAYER_HANG_DEVICE, 0);
+    try_kind(PHASE_SYNC, 0, LAYER_FAIL, CL_OUT_OF_RESOURCES);
+    try_kind(PHASE_SYNC, 1, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE);
+    try_kind(PHASE_SYNC, 1, LAYER_NAN, 0);
+    try_kind(PHASE_SYNC, 1, LAYER_HANG_CALL, 0);
     try_kind(PHASE_TOUCH, 1, LAYER_FAIL, CL_OUT_OF_RESOURCES);
     try_kind(PHASE_TOUCH, 1, LAYER_LOSE, CL_OUT_OF_RESOURCES);
     try_kind(PHASE_ALONE, 0, LAYER_FAIL, CL_INVALID_COMMAND_QUEUE);
@@ -364,9 +410,11 @@ int main(void)
     try_background();
     print_table(PHASE_STEP);
     print_table(PHASE_APART);
+    print_table(PHASE_WIRE);
+    print_table(PHASE_AHEAD);
+    print_table(PHASE_SYNC);
     print_table(PHASE_TOUCH);
     print_table(PHASE_ALONE);
-    session_close(&pair);
-    session_close(&apart);
+    for (int phase = 0; phase < PHASES; phase++) session_close(&stages[phase].session);
     return tests_end();
 }

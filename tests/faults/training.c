@@ -47,11 +47,12 @@ static void listen(void *user, tutti_log_level level, const char *line)
     snprintf(told.last, sizeof(told.last), "%s", line);
 }
 
-/* No batch normalisation: its statistics would depend on the division of the batch. */
-static tutti_tensor network_make(tutti_network *network)
+/* Without `norm` no batch normalisation: its statistics would depend on the division of the batch. */
+static tutti_tensor network_make(tutti_network *network, bool norm)
 {
     tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(2, 7, 7));
     x = tutti_conv2d(network, x, 6, 3, &(tutti_conv2d_options) { .name = "conv", .padding = 1 });
+    if (norm) x = tutti_batch_norm(network, x, NULL);
     x = tutti_relu(network, x);
     x = tutti_max_pool(network, x, 2, NULL);
     x = tutti_flatten(network, x);
@@ -76,8 +77,10 @@ static tutti_status session_compile(struct session *session, tutti_sharing shari
         .batch = SAMPLES,
         .seed = 7,
         .sharing = sharing,
+        .wire = session->wire,
+        .sync_batchnorm = session->norm,
         .build_limit_s = build_limit_s };
-    const tutti_tensor output = network_make(session->network);
+    const tutti_tensor output = network_make(session->network, session->norm);
     session->trainer = tutti_compile(session->network, output, &training);
     return session->trainer ? TUTTI_OK : TUTTI_DEVICE;
 }
@@ -92,9 +95,12 @@ void session_close(struct session *session)
 tutti_status session_step(struct session *session, int step, double *loss)
 {
     tutti_metrics metrics = { 0 };
-    const int first = step * SAMPLES;
-    const tutti_status status =
-        tutti_train_step(session->trainer, images + first * PIXELS, labels + first, SAMPLES, &metrics);
+    const int first = step * SAMPLES, next = first + SAMPLES;
+    tutti_status status = TUTTI_OK;
+    if (session->ahead && step + 1 < STEPS)
+        status = tutti_train_prefetch(session->trainer, images + next * PIXELS, labels + next, SAMPLES);
+    if (status == TUTTI_OK)
+        status = tutti_train_step(session->trainer, images + first * PIXELS, labels + first, SAMPLES, &metrics);
     *loss = metrics.loss;
     return status == TUTTI_OK && metrics.samples != SAMPLES ? TUTTI_INTERNAL : status;
 }
@@ -164,11 +170,16 @@ static struct span broken_steps(enum phase phase)
 {
     static const struct span spans[PHASES] = { [PHASE_STEP] = { BROKEN_STEP, BROKEN_STEP },
         [PHASE_APART] = { BROKEN_STEP, BROKEN_STEP },
+        [PHASE_WIRE] = { BROKEN_STEP, BROKEN_STEP },
+        [PHASE_AHEAD] = { BROKEN_STEP, BROKEN_STEP },
+        [PHASE_SYNC] = { BROKEN_STEP, BROKEN_STEP },
         [PHASE_TOUCH] = { 0, 0 },
         [PHASE_ALONE] = { BROKEN_STEP, BROKEN_STEP },
         [PHASE_BUILD] = { -1, -1 },
         [PHASE_WARM] = { -1, 0 }, /* programs are loaded during the first step, too */
         [PHASE_KEPT] = { -1, 0 },
+        [PHASE_FIRST] = { -1, -1 },
+        [PHASE_COLD] = { -1, 0 },
         [PHASE_OPEN] = { -1, -1 } };
     return spans[phase];
 }
@@ -183,6 +194,7 @@ static void take_back(struct outcome *outcome)
 tutti_status train(struct session *session, const struct fault *fault, struct outcome *outcome)
 {
     tutti_status status = TUTTI_OK;
+    session->trainer->step_limit_s = fault && is_hang(fault) ? HANG_LIMIT_S : STEP_LIMIT_S;
     for (int step = 0; step < STEPS; step++) {
         if (fault && step == broken_steps(fault->phase).first) give(session, fault);
         status = session_step(session, step, &outcome->losses[step]);
@@ -224,16 +236,22 @@ void try_all(void (*try)(const struct fault *), struct fault fault, long most)
     }
 }
 
-tutti_status reference_make(void)
+tutti_status outcome_alone(bool norm, struct outcome *outcome)
 {
     tutti_status status = TUTTI_OK;
     struct session one = { 0 };
     TRY(session_open(&one, "0", NULL));
-    TRY(build(&one, NULL, &reference));
-    TRY(train(&one, NULL, &reference));
+    one.norm = norm;
+    TRY(build(&one, NULL, outcome));
+    TRY(train(&one, NULL, outcome));
 done:
     session_close(&one);
     return status;
+}
+
+tutti_status reference_make(void)
+{
+    return outcome_alone(false, &reference);
 }
 
 const char *difference(const struct outcome *found, const struct outcome *wanted)

@@ -12,14 +12,19 @@
 
 enum { STEPS = 4, BROKEN_STEP = 1, SAMPLES = 8, CLASSES = 5, PIXELS = 2 * 7 * 7 };
 
-/* For a step that takes a few ms. */
-#define STEP_LIMIT_S 0.3
+/* Of steps that take a few ms: where a device hangs, so that the test need not wait, and where none does, so that a
+ * busy machine is not taken for a device that hangs. */
+#define HANG_LIMIT_S 0.3
+#define STEP_LIMIT_S 30.0
 
 extern const struct fault_layer *layer;
 extern float images[STEPS * SAMPLES * PIXELS];
 extern int32_t labels[STEPS * SAMPLES];
 
 struct session {
+    bool norm;            /* the network has batch normalisation, over the whole batch */
+    bool ahead;           /* each step's samples are announced before the step in front of it */
+    tutti_precision wire; /* of gradients */
     tutti_runtime *runtime;
     tutti_network *network;
     tutti_trainer *trainer;
@@ -53,17 +58,24 @@ void session_close(struct session *session);
 /* A device that hung was let go: its thread comes back, and ends because nobody waits for it any more. */
 void revive(struct replica *replica);
 
-/* What is broken: a step of two devices; of two that are taken for ones with memory of their own; the first one; one of
- * the device that trains alone; making all that a training needs, the programs being there; the same and the first step
- * with programs in the driver's cache, and with programs that this library keeps; opening the devices. */
+/* What is broken: a step of two devices; of two that are taken for ones with memory of their own, with
+ * gradients as floats and as bfloat16, and with the next step's samples under way; of two that meet at batch
+ * normalisation; the first one; one of the device that trains alone; making all that a training needs, the programs
+ * being there; the same and the first step with programs in the driver's cache, and with programs that this library
+ * keeps; at a driver's first use, when kernels are checked; with nothing in any cache; opening the devices. */
 #define PHASES_OF(X)                                                                          \
     X(STEP, "training", "One training step")                                                  \
     X(APART, "training with memory of its own", "A step of devices with memory of their own") \
+    X(WIRE, "training with bfloat16 on the wire", "The same, gradients travel as bfloat16")   \
+    X(AHEAD, "training with samples sent ahead", "The same, the next step's samples travel")  \
+    X(SYNC, "training with meetings", "A step with batch normalisation over all devices")     \
     X(TOUCH, "training first", "The first training step")                                     \
     X(ALONE, "training alone", "A step of one device alone, the other left out")              \
     X(BUILD, "building", "Building")                                                          \
     X(WARM, "loading programs", "Building, programs in the driver's cache")                   \
     X(KEPT, "loading kept programs", "Building, programs kept by the library")                \
+    X(FIRST, "checking kernels", "Building at a driver's first use, kernels being checked")   \
+    X(COLD, "compiling", "Building, nothing in any cache")                                    \
     X(OPEN, "opening", "Opening devices")
 enum phase {
 #define PHASE_ENUM(name, text, title) PHASE_##name,
@@ -96,6 +108,8 @@ tutti_status build(struct session *session, const struct fault *fault, struct ou
 
 extern struct outcome reference; /* of a run on the first device alone */
 tutti_status reference_make(void);
+/* The same of such a session. */
+tutti_status outcome_alone(bool norm, struct outcome *outcome);
 /* NULL, or what is different. */
 const char *difference(const struct outcome *found, const struct outcome *wanted);
 /* Into the table: survived where `text` is NULL; else why not. */

@@ -214,6 +214,29 @@ class Hosts(harness.CommandTest):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(sorted(done.stdout.splitlines()), ["rank 0: good", "rank 1: good"])
 
+    def run_ranks(self, name, starter=(*MPIRUN, "-np", "2"), good=(0, 1), program="test_sync_ranks"):
+        environment = self.environment({**self.ranks, "POCL_DEVICES": "pthread pthread", "TUTTI_HELPER": "off"})
+        done = subprocess.run([*starter, BUILD / "tests/hosts" / program, name], env=environment, timeout=600,
+                              capture_output=True, text=True, check=False)
+        said = sorted(line for line in done.stdout.splitlines() if line.startswith("rank "))
+        self.assertEqual(said, [f"rank {rank}: good" for rank in good], done.stdout + done.stderr)
+        return done
+
+    def test_statistics_over_ranks(self):
+        self.assertEqual(self.run_ranks("equal").returncode, 0)
+        namespaces = pathlib.Path(__file__).with_name("namespaces")
+        names = ("POCL_DEVICES", "POCL_CACHE_DIR", "TUTTI_CACHE_DIR", "TUTTI_HELPER")
+        environment = self.environment({"POCL_DEVICES": "pthread pthread", "TUTTI_HELPER": "off"})
+        self.run_ranks("equal", (namespaces, "env", *(f"{name}={environment[name]}" for name in names if name in environment)))
+
+    def test_faults_between_meetings_of_ranks(self):
+        self.assertEqual(self.run_ranks("faults").returncode, 0)
+        self.run_ranks("silent", good=(0,))
+
+    def test_divisions_are_prepared_beside_steps(self):
+        for name in ("change", "refuse", "hang"):
+            self.assertEqual(self.run_ranks(name, program="test_divisions").returncode, 0)
+
     def test_interrupt_is_agreed_on(self):
         program, ranks = self.begin_endless()
         os.kill(ranks[1], signal.SIGTERM)

@@ -6,11 +6,14 @@
 #include <stdio.h>
 
 /* One weight w = 0 and one sample for each rank: the gradient of the mean square of (w x - t) is -x t. */
-static tutti_trainer *training_new(tutti_network *network, tutti_hosts *hosts)
+static tutti_trainer *training_new(tutti_network *network, tutti_hosts *hosts, tutti_precision precision)
 {
-    const tutti_training training = {
-        .loss = TUTTI_MSE, .optimizer = TUTTI_SGD, .learning_rate = 1e-30f, .batch = 2, .hosts = hosts
-    };
+    const tutti_training training = { .loss = TUTTI_MSE,
+        .optimizer = TUTTI_SGD,
+        .learning_rate = 1e-30f,
+        .batch = 2,
+        .precision = precision,
+        .hosts = hosts };
     const float zero = 0;
     const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(1));
     const tutti_tensor y = tutti_dense(network, x, 1, &(tutti_dense_options) { .name = "fc", .no_bias = true });
@@ -29,12 +32,32 @@ static tutti_status step(tutti_trainer *trainer, double gradient, float *weight)
     return status == TUTTI_OK ? read : status;
 }
 
+/* Where losses are scaled by 65536, 4e33 is such a gradient: all ranks skip the step, and find the scale that will do.
+ */
+static bool overflow_halves_the_scale(tutti_hosts *hosts)
+{
+    tutti_runtime *runtime = tutti_open(NULL);
+    tutti_network *network = tutti_network_new(runtime);
+    tutti_trainer *trainer = training_new(network, hosts, TUTTI_FP16);
+    float skipped = NAN, after = NAN;
+    const tutti_status first = trainer ? step(trainer, 4e33, &skipped) : TUTTI_INTERNAL;
+    const tutti_status second = trainer ? step(trainer, 4e33, &after) : TUTTI_INTERNAL;
+    const bool good = first == TUTTI_OK && skipped == 0 && second == TUTTI_OK && fabsf(after + 8e3f) < 1;
+    if (!good)
+        printf("rank %d, scaled: %d, weight %.9g, then %d, weight %.9g: %s\n", tutti_hosts_rank(hosts), (int)first,
+            (double)skipped, (int)second, (double)after, tutti_message(runtime));
+    tutti_trainer_free(trainer);
+    tutti_network_free(network);
+    tutti_close(runtime);
+    return good;
+}
+
 /* The sum of two gradients of 1.6e38 is a float, that of two of 2e38 is none: then nothing is updated. */
 static bool overflow_is_noticed(tutti_hosts *hosts)
 {
     tutti_runtime *runtime = tutti_open(NULL);
     tutti_network *network = tutti_network_new(runtime);
-    tutti_trainer *trainer = training_new(network, hosts);
+    tutti_trainer *trainer = training_new(network, hosts, TUTTI_FP32);
     float before = NAN, after = NAN;
     const tutti_status large = trainer ? step(trainer, 1.6e38, &before) : TUTTI_INTERNAL;
     const tutti_status overflow = trainer ? step(trainer, 2e38, &after) : TUTTI_INTERNAL;
@@ -52,7 +75,7 @@ static bool overflow_is_noticed(tutti_hosts *hosts)
 int main(void)
 {
     tutti_hosts *hosts = tutti_hosts_open(NULL);
-    const bool good = tutti_hosts_count(hosts) == 2 && overflow_is_noticed(hosts);
+    const bool good = tutti_hosts_count(hosts) == 2 && overflow_is_noticed(hosts) && overflow_halves_the_scale(hosts);
     printf("rank %d: %s\n", tutti_hosts_rank(hosts), good ? "good" : "bad");
     tutti_hosts_close(hosts);
     return good ? 0 : 1;

@@ -117,8 +117,9 @@ static void fill_data(struct expectation *e)
     for (int64_t i = 0; i < e->input_elements; i++) e->input[i] = integers ? test_integer(1, i, 3) : test_real(1, i);
     if (e->test->fill) e->test->fill(&e->c, e->input, e->input_elements);
     for (int64_t i = 0; i < e->output_elements; i++) e->seed[i] = integers ? test_integer(2, i, 2) : test_real(2, i);
-    for (int64_t i = 0; e->bf16 && i < e->input_elements; i++) e->input[i] = test_bf16(e->input[i]);
-    for (int64_t i = 0; e->bf16 && i < e->output_elements; i++) e->seed[i] = test_bf16(e->seed[i]);
+    const bool bf16 = e->precision == TUTTI_BF16;
+    for (int64_t i = 0; bf16 && i < e->input_elements; i++) e->input[i] = test_bf16(e->input[i]);
+    for (int64_t i = 0; bf16 && i < e->output_elements; i++) e->seed[i] = test_bf16(e->seed[i]);
     for (size_t p = 0; p < e->network->parameter_count; p++) {
         const struct parameter *how = &e->network->parameters[p];
         float *to = e->parameters + how->offset;
@@ -190,11 +191,11 @@ static enum tolerance_class class_of(const struct operation_test *test, const st
 }
 
 bool expectation_make(struct expectation *e, struct tutti_runtime *runtime, const struct operation_test *test,
-    const char *line, bool gradients, bool bf16, struct text *problems)
+    const char *line, bool gradients, tutti_precision precision, struct text *problems)
 {
     memset(e, 0, sizeof *e);
     e->test = test;
-    e->bf16 = bf16;
+    e->precision = precision;
     if (!case_parse(line, &e->c)) return false;
     e->class = class_of(test, &e->c);
     if (!build(e, runtime, problems) || !allocate(e)) return false;

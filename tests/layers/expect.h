@@ -23,7 +23,7 @@ struct expectation {
     tutti_tensor output;
     int64_t samples, input_elements, output_elements, length;
     enum tolerance_class class;
-    bool bf16; /* values are stored as bfloat16 where kernels can; input and seed are such numbers */
+    tutti_precision precision; /* TUTTI_BF16: values are stored so where kernels can; input and seed are such numbers */
     float *input, *seed, *parameters; /* parameters: the whole arena */
     void *targets;                    /* of a loss */
     double *doubles[MAX_TENSORS];     /* the input and each parameter */
@@ -36,7 +36,7 @@ struct expectation {
 /* Builds the case's network and computes all that. Problems are appended to `problems`; false if the case cannot run.
  */
 bool expectation_make(struct expectation *e, struct tutti_runtime *runtime, const struct operation_test *test,
-    const char *line, bool gradients, bool bf16, struct text *problems);
+    const char *line, bool gradients, tutti_precision precision, struct text *problems);
 /* Whether input, output and all parameters together have at most so many numbers each. */
 bool case_is_within(struct tutti_runtime *runtime, const struct operation_test *test, const char *line, int64_t most);
 void expectation_free(struct expectation *e);

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "plan/passes.h"
+#include "plan/node.h"
+#include "plan/plan.h"
 #include "runtime/profile.h"
 #include "tests/layers/expect.h"
 
@@ -36,13 +37,15 @@ static void close_plan(cl_mem *parameters, cl_mem *gradients, struct plan *plan)
     buffer_free(gradients);
 }
 
-/* The n-th implementation that takes the node, counted from 0; NULL if there are not so many. */
-static const struct implementation *nth_fitting(const struct plan *plan, const struct node *node, int n)
+/* The n-th implementation that takes the node beside the plan's choice, counted from 0; NULL if there are not so many.
+ */
+static const struct implementation *nth_other(const struct plan *plan, const struct node *node, int n)
 {
     struct problem problem;
     problem_of(plan, node, &problem);
+    const struct implementation *chosen = node->operation->implementations[node->implementation];
     for (const struct implementation *const *i = node->operation->implementations; i && *i; i++)
-        if ((!(*i)->fits || !(*i)->fits(&problem)) && n-- == 0) return *i;
+        if (*i != chosen && (!(*i)->fits || !(*i)->fits(&problem)) && n-- == 0) return *i;
     return NULL;
 }
 
@@ -61,9 +64,9 @@ void describe_choices(const struct plan *plan, struct text *chosen, struct text 
         const struct node *node = &plan->graph.nodes[i];
         if (node->operation->alias) continue;
         append_choice(chosen, node->operation->name, node->operation->implementations[node->implementation]);
-        for (int n = 1; others && n <= CHOICES; n++) {
-            const struct implementation *other = nth_fitting(plan, node, n);
-            if (other) append_choice(&others[n - 1], node->operation->name, other);
+        for (int n = 0; others && n < CHOICES; n++) {
+            const struct implementation *other = nth_other(plan, node, n);
+            if (other) append_choice(&others[n], node->operation->name, other);
         }
     }
 }

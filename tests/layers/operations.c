@@ -5,10 +5,14 @@
  *   operations --speed | --support                 time and GFLOP/s of each node; what was chosen, what refused and why
  *   operations [...] conv2d                        the cases of one operation
  *   operations [...] conv2d n2 c3 h7 w9 k5 r3      this case, as a failure prints it
+ *   operations [...] --cases few.txt               the cases of a file, one a line
  *   operations [...] --force conv2d=plain          with these implementations only
  *   operations [...] --bf16                        the cases for it, with values stored as bfloat16
+ *   operations [...] --tf32                        with products that may round their operands to TF32
  *   operations [...] --at-most 500                 the cases of so few numbers in input, output and parameters
- *   operations [...] --part 2/16                   the second of 16 parts of these cases: for running them side by side
+ *   operations [...] --memory-limit 1000000        on devices that have so many bytes: what does not fit is done in
+ * parts operations [...] --part 2/16                   the second of 16 parts of these cases: for running them side by
+ * side
  *
  * Devices are those of TUTTI_DEVICES, else all. Each runs a case with the kernels of its own class and vector width,
  * then as a GPU and with narrower vectors, unless TUTTI_DEVICE_CLASS or TUTTI_VECTOR_WIDTH says with which. */
@@ -18,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "runtime/device.h"
 #include "tests/layers/expect.h"
 
@@ -60,11 +65,13 @@ struct entry {
     const struct operation_test *test;
     const char *line;
 };
-static struct entry entries[1024];
+enum { ENTRIES = 1024 };
+static struct entry entries[ENTRIES];
 static int entry_count;
 static enum mode mode = MODE_GRADIENT;
 static const char *forced;
-static bool bf16;
+static tutti_precision precision;
+static size_t memory_limit; /* 0: none */
 
 /* The kernels that devices run, each over the same expected results. NULL: a device's own. */
 static struct setting {
@@ -95,7 +102,7 @@ static void run_choice(
 static void run_choices(const struct expectation *e, struct device *device, struct text *problems)
 {
     struct text others[CHOICES] = { { 0 } };
-    run_choice(e, device, forced, problems, forced || bf16 ? NULL : others);
+    run_choice(e, device, forced, problems, forced || precision == TUTTI_BF16 ? NULL : others);
     for (int n = 0; n < CHOICES; n++) {
         if (others[n].size) run_choice(e, device, others[n].data, problems, NULL);
         text_free(&others[n]);
@@ -118,13 +125,14 @@ static bool run_entry(const struct entry *entry, struct text *problems)
 {
     struct expectation e;
     bool good =
-        expectation_make(&e, settings[0].runtime, entry->test, entry->line, mode == MODE_GRADIENT, bf16, problems);
+        expectation_make(&e, settings[0].runtime, entry->test, entry->line, mode == MODE_GRADIENT, precision, problems);
     if (problems->size) text_append(problems, "  in %s\n", entry->line);
     for (const struct setting *s = settings; s < settings + SETTINGS && s->runtime; s++)
         for (int d = 0; good && d < s->runtime->count; d++) {
             struct device *device = &s->runtime->devices[d];
             if (repeats(s, d)) continue;
-            if (bf16 && device->can.class == DEVICE_GPU) continue; /* its kernels store floats only */
+            if (precision == TUTTI_BF16 && device->can.class == DEVICE_GPU)
+                continue; /* its kernels store floats only */
             if (mode == MODE_SPEED)
                 good = measure_speed(&e, device, forced);
             else if (mode == MODE_SUPPORT)
@@ -156,10 +164,20 @@ static const struct operation_test *find_test(const char *name)
 
 static void add_all(const struct operation_test *test)
 {
-    for (const char *const *line = bf16 ? test->bf16_cases : test->cases; line && *line; line++) {
-        if (entry_count == sizeof entries / sizeof *entries) return;
-        entries[entry_count++] = (struct entry) { test, *line };
-    }
+    for (const char *const *line = precision == TUTTI_BF16 ? test->bf16_cases : test->cases; line && *line; line++)
+        if (entry_count < ENTRIES) entries[entry_count++] = (struct entry) { test, *line };
+}
+
+/* A case, or every case of an operation. */
+static bool add_line(const char *line)
+{
+    const struct operation_test *test = find_test(line);
+    if (!test) return fprintf(stderr, "there is no test of an operation named as in '%s'\n", line), false;
+    if (!strchr(line, ' '))
+        add_all(test);
+    else if (entry_count < ENTRIES)
+        entries[entry_count++] = (struct entry) { test, line };
+    return true;
 }
 
 /* One Check case for each operation, each of its lines a test. */
@@ -195,6 +213,19 @@ static int run_tables(void)
     return good ? 0 : 1;
 }
 
+/* Every line of a file; the entries keep the text. */
+static bool add_file(const char *path, char **text)
+{
+    unsigned char *data = NULL;
+    size_t size = 0;
+    if (file_read(path, 1 << 20, &data, &size) == TUTTI_OK) *text = strndup((char *)data, size);
+    free(data);
+    if (!*text) return fprintf(stderr, "no cases: %s\n", tutti_message(NULL)), false;
+    for (char *next = NULL, *line = strtok_r(*text, "\n", &next); line; line = strtok_r(NULL, "\n", &next))
+        if (!add_line(line)) return false;
+    return true;
+}
+
 /* What is left of the arguments after the options: nothing, an operation, or a case in one or several words. */
 static bool choose_entries(int count, char **words)
 {
@@ -202,17 +233,7 @@ static bool choose_entries(int count, char **words)
     for (int i = 0; i < count; i++)
         snprintf(line + strlen(line), sizeof line - strlen(line), "%s%s", i ? " " : "", words[i]);
     for (int i = 0; !count && tests[i]; i++) add_all(tests[i]);
-    if (!count) return true;
-    const struct operation_test *test = find_test(line);
-    if (!test) {
-        fprintf(stderr, "there is no test of an operation named as in '%s'\n", line);
-        return false;
-    }
-    if (strchr(line, ' '))
-        entries[entry_count++] = (struct entry) { test, line };
-    else
-        add_all(test);
-    return true;
+    return !count || add_line(line);
 }
 
 /* "2/16": keeps the second of 16 parts. */
@@ -256,7 +277,8 @@ static bool open_runtimes(void)
     for (struct setting *s = settings; s < settings + count; s++) {
         if (!given) set_or_unset("TUTTI_DEVICE_CLASS", s->class);
         if (!given) set_or_unset("TUTTI_VECTOR_WIDTH", s->width);
-        s->runtime = tutti_open(&(tutti_runtime_options) { .devices = getenv("TUTTI_DEVICES") ? NULL : "all" });
+        s->runtime = tutti_open(&(tutti_runtime_options) {
+            .devices = getenv("TUTTI_DEVICES") ? NULL : "all", .memory_limit = memory_limit });
         if (!s->runtime || !s->runtime->count) return false;
     }
     return true;
@@ -270,7 +292,8 @@ static void close_runtimes(void)
 
 int main(int argc, char **argv)
 {
-    const char *part = "1/1";
+    const char *part = "1/1", *file = NULL;
+    char *lines = NULL;
     int64_t most = INT64_MAX;
     int at = 1;
     for (; at < argc && !strncmp(argv[at], "--", 2); at++) {
@@ -283,17 +306,23 @@ int main(int argc, char **argv)
         else if (!strcmp(argv[at], "--support"))
             mode = MODE_SUPPORT;
         else if (!strcmp(argv[at], "--bf16"))
-            bf16 = true;
+            precision = TUTTI_BF16;
+        else if (!strcmp(argv[at], "--tf32"))
+            precision = TUTTI_TF32;
         else if (!strcmp(argv[at], "--force") && at + 1 < argc)
             forced = argv[++at];
         else if (!strcmp(argv[at], "--at-most") && at + 1 < argc)
             most = atoll(argv[++at]);
+        else if (!strcmp(argv[at], "--memory-limit") && at + 1 < argc)
+            memory_limit = (size_t)atoll(argv[++at]);
+        else if (!strcmp(argv[at], "--cases") && at + 1 < argc)
+            file = argv[++at];
         else if (!strcmp(argv[at], "--part") && at + 1 < argc)
             part = argv[++at];
         else
             return fprintf(stderr, "unknown option %s: see the head of operations.c\n", argv[at]), 2;
     }
-    if (!choose_entries(argc - at, argv + at)) return 2;
+    if (file ? !add_file(file, &lines) : !choose_entries(argc - at, argv + at)) return 2;
     if (!open_runtimes()) {
         fprintf(stderr, "no device to test on: %s\n", tutti_message(NULL));
         return 1;
@@ -302,5 +331,6 @@ int main(int argc, char **argv)
     if (!choose_part(part)) return 2;
     int result = mode == MODE_SPEED || mode == MODE_SUPPORT ? run_tables() : run_suite();
     close_runtimes();
+    free(lines);
     return result;
 }

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "plan/passes.h"
+#include "plan/node.h"
+#include "plan/plan.h"
 #include "tests/layers/expect.h"
 
 enum { POISON = 0x7fc0beef, TAIL = 64 }; /* a NaN; floats behind the arenas of parameters and gradients */
@@ -59,7 +60,7 @@ static tutti_status open_plan(struct bench *b, enum plan_mode mode, const char *
         .loss = e->test->loss_plus_1 ? (tutti_loss)(e->test->loss_plus_1 - 1) : TUTTI_LOSS_NONE,
         .seeded = !e->test->loss_plus_1 && mode == PLAN_TRAIN,
         .force = force,
-        .bf16 = e->bf16,
+        .precision = e->precision,
         .guards = true,
         .parameters = b->parameters,
         .gradients = mode == PLAN_TRAIN ? b->gradients : NULL };
@@ -206,7 +207,7 @@ static tutti_status train(struct bench *b, const char *force, bool gradients, st
     TRY(plan_enqueue(b->plan, NULL, NULL));
     TRY(check_untouched(b));
     double limit = limit_of(b);
-    if (b->e->bf16 && !rounded_values(b->plan))
+    if (b->e->precision == TUTTI_BF16 && !rounded_values(b->plan))
         text_append(b->problems, "  no value is stored as bfloat16: the case proves nothing\n");
     TRY(compare_forward(b, b->e->y, limit));
     if (gradients) TRY(compare_backward(b, limit));

@@ -1,11 +1,11 @@
-/* batch_norm n c [h w] [conv r stride depthwise nobias act low high residual two then thenr thenstride skip offset]
+/* batch_norm n c [h w] [conv r stride depthwise nobias act low high residual two then thenr thenstride shortcut offset]
  *   h absent  features instead of images
  *   conv      a convolution r x r (or a dense layer) with that many outputs comes before: inference folds
  *   depthwise a depthwise convolution 3x3 comes before
  *   then      1: a depthwise convolution 3x3 comes behind, else one of thenr x thenr with that many outputs: the
  *             gradient of the output arrives through its data gradient
  *   r, stride, thenr, thenstride: of these convolutions, 1 if absent; padding is half of the kernel
- *   skip      1: what the convolution behind reads is added to its result: its data gradient has an addition
+ *   shortcut  1: what the convolution behind reads is added to its result: its data gradient has an addition
  *   residual  1: the input, 2: leaky relu of the input is added to the output. With 2 the addition and the activation
  *             are fused forward, and backward the mask and the gradient of the addition's other branch
  *   two       a second normalisation of the same input is added, so that gradients are added where they are made
@@ -74,7 +74,7 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
     if (case_get(c, "two", 0)) y = tutti_add(network, y, tutti_batch_norm(network, x, &options));
     y = test_activation(network, c, y);
     tutti_tensor last = append_layer(network, &z.behind, true, y);
-    return case_get(c, "skip", 0) ? tutti_add(network, last, y) : last;
+    return case_get(c, "shortcut", 0) ? tutti_add(network, last, y) : last;
 }
 
 static double at(const struct sizes *z, const double *x, int64_t c, int64_t position)
@@ -160,7 +160,7 @@ static void reference(
     for (int64_t i = 0; i < z.n * z.c * z.pixels; i++) y[i] = test_activate(c, y[i]);
     if (z.behind.out) {
         apply(&z, &z.behind, y, parameters[4], NULL, output);
-        for (int64_t i = 0; case_get(c, "skip", 0) && i < z.n * z.c * z.pixels; i++) output[i] += y[i];
+        for (int64_t i = 0; case_get(c, "shortcut", 0) && i < z.n * z.c * z.pixels; i++) output[i] += y[i];
         free(y);
     }
     free(x);
@@ -248,11 +248,11 @@ static const char *const cases[] = {
     "batch_norm n2 c18 h9 w13 act1 then20 thenr3 thenstride2",
     "batch_norm n3 c40 h8 w7 act2 low-0.5 high0.75 then20 thenr3 thenstride2",
     "batch_norm n1 c20 h11 w90 then17 thenr5 thenstride3",
-    "batch_norm n2 c20 h5 w6 act1 then20 skip1",
-    "batch_norm n2 c18 h7 w13 act1 residual2 then18 skip1",
-    "batch_norm n3 c33 h6 w7 act2 low-0.5 high0.75 residual2 then1 skip1",
-    "batch_norm n2 c17 h6 w9 act1 residual2 then17 thenr7 skip1",
-    "batch_norm n2 c20 h9 w7 act1 residual2 then20 thenr3 skip1",
+    "batch_norm n2 c20 h5 w6 act1 then20 shortcut1",
+    "batch_norm n2 c18 h7 w13 act1 residual2 then18 shortcut1",
+    "batch_norm n3 c33 h6 w7 act2 low-0.5 high0.75 residual2 then1 shortcut1",
+    "batch_norm n2 c17 h6 w9 act1 residual2 then17 thenr7 shortcut1",
+    "batch_norm n2 c20 h9 w7 act1 residual2 then20 thenr3 shortcut1",
     "batch_norm n2 c18 h9 w8 act1 residual2 then20 thenr3 thenstride2",
     "batch_norm n2 c700 h6 w7 conv20 nobias1",
     "batch_norm n2 c18 h9 w8 act1 residual2 then700",
@@ -271,8 +271,8 @@ static const char *const bf16_cases[] = {
     "batch_norm n3 c18 h7 w5 act2 low-0.5 high0.75 then1",
     "batch_norm n2 c5 h13 w9 act1 then20",
     "batch_norm n2 c20 h5 w6 act1 residual2 then1",
-    "batch_norm n2 c18 h7 w13 act1 residual2 then18 skip1",
-    "batch_norm n3 c33 h6 w7 act1 residual2 then1 skip1",
+    "batch_norm n2 c18 h7 w13 act1 residual2 then18 shortcut1",
+    "batch_norm n3 c33 h6 w7 act1 residual2 then1 shortcut1",
     NULL,
 };
 

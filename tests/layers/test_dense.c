@@ -67,6 +67,7 @@ static const char *const cases[] = {
     "dense n5 k31 units31 residual1 act1",
     "dense n16 k48 units48 residual1",
     "dense n4 k64 units515",
+    "dense n2 k2512 units2512", /* the weight gradient is larger than the caches */
     "dense n1 k600 units10",
     "dense n65 k40 units67 act3 low0.25",
     "dense n33 k7 units1",

@@ -8,17 +8,20 @@
 #include "base/text.h"
 #include "layers/layers.h"
 #include "plan/buckets.h"
-#include "plan/passes.h"
+#include "plan/node.h"
+#include "plan/plan.h"
 #include "runtime/check.h"
+#include "runtime/tuning.h"
 
 static struct device device;
 static struct tutti_runtime runtime;
 static bool bf16; /* of the plans that are made */
 
-/* What plans asked of the device's measurements; after each test too. */
+/* What plans asked of the device's verdicts and tables; after each test too. */
 static void forget_device(void)
 {
     checks_free(&device);
+    tuning_free(&device);
 }
 
 static void make_device(enum device_class class, size_t allocation_max)
@@ -75,7 +78,9 @@ static void make(struct made *made, enum plan_mode mode, tutti_tensor (*build)(t
     struct plan *plan = &made->plan;
     plan->device = &device;
     plan->network = made->network;
-    plan->options = (struct plan_options) { .mode = mode, .samples = 5, .output = output, .bf16 = bf16 };
+    plan->options = (struct plan_options) {
+        .mode = mode, .samples = 5, .output = output, .precision = bf16 ? TUTTI_BF16 : TUTTI_FP32
+    };
     plan->input = plan->targets = plan->constants = plan->metrics = plan->seed = plan->input_gradient = NO_VALUE;
     plan->output = output.id;
     ck_assert_int_eq(graph_bind(&made->network->graph, 5, &plan->graph), TUTTI_OK);
@@ -254,7 +259,7 @@ START_TEST(products_take_what_surrounds_them)
     make_device(DEVICE_GPU, (size_t)1 << 30);
     make(&made, PLAN_TRAIN, perceptron);
     ck_assert_int_eq(count(&made.plan.graph, &operation_channel_sum), 3);
-    ck_assert_int_eq(count(&made.plan.graph, &operation_activation_gradient), 2);
+    ck_assert_int_eq(count(&made.plan.graph, &operation_activation_gradient), 0);
     drop(&made);
 }
 END_TEST
@@ -518,20 +523,46 @@ START_TEST(what_was_measured_decides)
     static const char *const measured[][2] = { { "direct 1.0 winograd 2.0", "direct" },
         { "winograd 1.0 direct 2.0", "winograd" }, { "depthwise 1.0", "winograd" }, /* it refuses: the rule decides */
         { "direction 1.0", "winograd" }, { "plain 1.0", "plain" } };
-    const char *problem = "conv2d/5x20x12x12/20x20x3x3/5x20x12x12/k3x3/s1x1/p1x1/d1x1/g1";
+    const char *problem = "conv2d/Nx20x12x12/20x20x3x3/Nx20x12x12/k3x3/s1x1/p1x1/d1x1/g1/n5";
     make_device(DEVICE_CPU, (size_t)1 << 30);
     for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
         struct made made;
-        fastest_keep(&device, problem, measured[i][0]);
+        tuning_keep(&device, problem, measured[i][0]);
         make(&made, PLAN_TRAIN, residual);
         ck_assert_str_eq(chosen_for_conv2(&made), measured[i][1]);
         drop(&made);
     }
     blacklist_add(&device, "conv2d/direct", "wrong"); /* however fast it was */
-    fastest_keep(&device, problem, measured[0][0]);
+    tuning_keep(&device, problem, measured[0][0]);
     struct made made;
     make(&made, PLAN_TRAIN, residual);
     ck_assert_str_eq(chosen_for_conv2(&made), "winograd");
+    drop(&made);
+}
+END_TEST
+
+static tutti_tensor wide(tutti_network *net)
+{
+    tutti_tensor x = tutti_input(net, "x", TUTTI_SHAPE(3, 56, 56));
+    x = tutti_conv2d(net, x, 256, 3, &(tutti_conv2d_options) { .padding = 1 });
+    x = tutti_conv2d(net, x, 256, 3, &(tutti_conv2d_options) { .name = "conv2", .padding = 1 });
+    return tutti_dense(net, tutti_flatten(net, x), 10, NULL);
+}
+
+START_TEST(what_the_rule_passes_over_a_table_may_choose)
+{
+    struct made made;
+    make_device(DEVICE_GPU, (size_t)1 << 30);
+    make(&made, PLAN_TRAIN, wide);
+    ck_assert_str_eq(chosen_for_conv2(&made), "winograd_4x4");
+    drop(&made);
+    make(&made, PLAN_TRAIN, residual);
+    ck_assert_str_eq(chosen_for_conv2(&made), "implicit_gemm");
+    drop(&made);
+    tuning_keep(&device, "conv2d/Nx20x12x12/20x20x3x3/Nx20x12x12/k3x3/s1x1/p1x1/d1x1/g1/n5",
+        "winograd_2x2 1.0 implicit_gemm 2.0");
+    make(&made, PLAN_TRAIN, residual);
+    ck_assert_str_eq(chosen_for_conv2(&made), "winograd_2x2");
     drop(&made);
 }
 END_TEST
@@ -583,6 +614,7 @@ int main(void)
     tcase_add_test(cases, cross_entropy_wants_logits);
     tcase_add_test(cases, a_forced_implementation_that_refuses_is_an_error);
     tcase_add_test(cases, what_was_measured_decides);
+    tcase_add_test(cases, what_the_rule_passes_over_a_table_may_choose);
     tcase_add_test(cases, builder_errors_name_the_layer);
     tcase_add_test(cases, printing_names_nodes);
     suite_add_tcase(suite, cases);

@@ -1,5 +1,5 @@
-/* What oclgrind has to find, one fault in each kernel, in the order that races.py expects; the last one is clean.
- * Proves that the test can fail. Prints the name of each kernel that it runs: racy. */
+/* What oclgrind has to find, one fault in each kernel; the last one is clean. Proves that the test can fail. Prints the
+ * name of each kernel that it runs: racy. */
 #define CL_TARGET_OPENCL_VERSION 120
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>
@@ -15,6 +15,13 @@ static const char *const text = "kernel void race(global float *to) {"
                                 "    to[i] = shared[7 - i];" /* without a barrier */
                                 "}"
                                 "kernel void outside(global float *to) { to[get_global_id(0) + 1] = 1; }"
+                                "kernel void unwritten(global float *to) {"
+                                "    local float shared[8];"
+                                "    const int i = get_local_id(0);"
+                                "    if (i) shared[i] = i;"
+                                "    barrier(CLK_LOCAL_MEM_FENCE);"
+                                "    to[i] = shared[7 - i];"
+                                "}"
                                 "kernel void clean(global float *to) {"
                                 "    local float shared[8];"
                                 "    const int i = get_local_id(0);"
@@ -38,7 +45,7 @@ static int run(cl_command_queue queue, cl_program program, cl_mem to, const char
 
 int main(void)
 {
-    static const char *const kernels[] = { "race", "outside", "clean" };
+    static const char *const kernels[] = { "race", "outside", "unwritten", "clean" };
     cl_platform_id platform;
     cl_device_id device;
     cl_int error = clGetPlatformIDs(1, &platform, NULL);

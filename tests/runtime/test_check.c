@@ -1,8 +1,10 @@
 #include "runtime_tests.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "runtime/check.h"
+#include "runtime/tuning.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,18 +49,60 @@ END_TEST
 START_TEST(measurements_are_kept_on_disk)
 {
     struct device *device = device_begin();
-    ck_assert_ptr_null(fastest_of(device, "conv2d/1x2x3"));
-    fastest_keep(device, "conv2d/1x2x3", "direct 1.500 winograd 2.000");
-    fastest_keep(device, "conv2d/4x5x6", "winograd 0.100");
-    fastest_keep(device, "conv2d/4x5x6", "direct 0.090");
-    ck_assert(!check_is_decided(device, "conv2d/1x2x3"));
+    ck_assert(!tuning_is_measured(device, "conv2d/Nx2x3/n1"));
+    tuning_keep(device, "conv2d/Nx2x3/n1", "direct 1.500 winograd 2.000");
+    tuning_keep(device, "conv2d/Nx5x6/n4", "winograd 0.100");
+    tuning_keep(device, "conv2d/Nx5x6/n4", "direct 0.090");
     device_end(device);
+    ck_assert_int_eq(files_ending(".tuning"), 1);
 
     device = device_begin();
-    ck_assert_str_eq(fastest_of(device, "conv2d/1x2x3"), "direct 1.500 winograd 2.000");
-    ck_assert_str_eq(fastest_of(device, "conv2d/4x5x6"), "direct 0.090");
-    ck_assert_ptr_null(fastest_of(device, "conv2d"));
+    ck_assert_str_eq(tuning_choice(device, TUNING_DEVICE, "conv2d/Nx2x3/n1"), "direct 1.500 winograd 2.000");
+    ck_assert_str_eq(tuning_choice(device, TUNING_DEVICE, "conv2d/Nx5x6/n4"), "direct 0.090");
+    ck_assert_ptr_null(tuning_choice(device, TUNING_USER, "conv2d/Nx5x6/n4"));
+    ck_assert_ptr_null(tuning_choice(device, TUNING_DEVICE, "conv2d"));
+    ck_assert(!tuning_is_measured(device, "conv2d/Nx5x6/n8")); /* but it is near enough to go by */
+    ck_assert_str_eq(tuning_choice(device, TUNING_DEVICE, "conv2d/Nx5x6/n8"), "direct 0.090");
+    ck_assert_ptr_null(tuning_choice(device, TUNING_DEVICE, "conv2d/Nx5x6/n9"));
+    tuning_keep(device, "conv2d/Nx5x6/n6", "plain 1"); /* nearer to 8 than 4 is */
+    ck_assert_str_eq(tuning_choice(device, TUNING_DEVICE, "conv2d/Nx5x6/n8"), "plain 1");
     device_end(device);
+}
+END_TEST
+
+/* The user's table: sections of other devices, patterns, refusals, and lines that are none. */
+START_TEST(tables_are_read)
+{
+    char path[256], table[1024];
+    struct device *device = device_begin();
+    const char *name = device->can.name, *architecture = device->can.architecture;
+    ck_assert_str_ne(architecture, "");
+    snprintf(table, sizeof(table),
+        "conv2d/a/n1 nowhere\n# a comment\n[class cpu]\nconv2d/* of_class\nconv2d/b/n1 of_class_b\n\n[architecture "
+        "%s]\r\nconv2d/b/n1 of_architecture 1 of_class_b 2\r\n[device %s]\n conv2d/c/n1   of_device 3\nconv2d/c/n1 "
+        "!direct "
+        "it hangs\nword\n[device x%s]\nconv2d/d/n1 of_another\n[\n[x\n[device]\nconv2d/e/n1 of_nobody",
+        architecture, name, name);
+    device_end(device);
+    snprintf(path, sizeof(path), "%s/user.txt", folder());
+    ck_assert_int_eq(file_write(path, table, strlen(table)), TUTTI_OK);
+    setenv("TUTTI_TUNING", path, 1);
+    device = device_begin();
+    const char *const said[][2] = { { "conv2d/a/n1", "of_class" }, { "conv2d/b/n1", "of_architecture 1 of_class_b 2" },
+        { "conv2d/c/n1", "of_device 3" }, { "conv2d/d/n1", "of_class" }, { "conv2d/e/n1", "of_class" } };
+    for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++)
+        ck_assert_str_eq(tuning_choice(device, TUNING_USER, said[i][0]), said[i][1]);
+    ck_assert_ptr_null(tuning_choice(device, TUNING_USER, "dense/a/n1"));
+    ck_assert_ptr_null(tuning_choice(device, TUNING_CLASS, "conv2d/a/n1")); /* it is the user's, whatever the section */
+    ck_assert_str_eq(tuning_refusal(device, "conv2d/c/n2", "direct"), "it hangs");
+    ck_assert_ptr_null(tuning_refusal(device, "conv2d/c/n2", "dir"));
+    ck_assert_ptr_null(tuning_refusal(device, "conv2d/b/n1", "direct"));
+    device_end(device);
+    setenv("TUTTI_TUNING", "off", 1);
+    device = device_begin();
+    ck_assert_ptr_null(tuning_choice(device, TUNING_USER, "conv2d/a/n1"));
+    device_end(device);
+    unsetenv("TUTTI_TUNING");
 }
 END_TEST
 
@@ -118,6 +162,7 @@ Suite *check_suite(void)
     tcase_add_test(tests, devices_pass);
     tcase_add_test(tests, verdicts_are_kept_on_disk);
     tcase_add_test(tests, measurements_are_kept_on_disk);
+    tcase_add_test(tests, tables_are_read);
     tcase_add_test(tests, verdicts_hold_for_one_class);
     tcase_add_test(tests, broken_files_are_read_as_far_as_they_go);
     tcase_add_test(tests, verdicts_hold_without_a_disk);

@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "runtime/gemm.h"
 #include "runtime/memory.h"
+#include "runtime/tile.h"
 
 #include <check.h>
 #include <math.h>
@@ -43,6 +44,21 @@ static void matrix_free(struct matrix *matrix)
     buffer_free(&matrix->part);
     buffer_free(&matrix->whole);
     free(matrix->host);
+}
+
+static enum compute_type computed; /* what the products that are made round their operands to */
+static enum matrix_form form;      /* of the matrix instructions that are emulated for them */
+
+/* Moves the numbers on the device so little that they are rounded back to what the host has, and more than a type with
+ * more bits would take back. */
+static void disturb(struct device *device, const struct matrix *matrix)
+{
+    const double by = computed == COMPUTE_TF32 ? 1 + 0x1p-12 : 1 + 0x1p-9;
+    float *host = memory_new(matrix->floats, sizeof(float));
+    ck_assert_ptr_nonnull(host);
+    for (size_t i = 0; i < matrix->floats; i++) host[i] = (float)(matrix->host[i] * by);
+    check(buffer_write(device, matrix->part, 0, host, 4 * matrix->floats), "write");
+    free(host);
 }
 
 struct test {
@@ -122,11 +138,25 @@ struct sizes {
     int64_t m, n, k, batch, padding;
 };
 
-static void test_new(struct device *device, int implementation, const struct sizes *s, int transposition, int epilogue,
-    struct test *test)
+/* A small one is quickly compiled: the last of a form's. */
+static int tile_of(int number)
+{
+    const struct tile *list[TILES];
+    if (form) return tile_list(form, computed, list);
+    return computed ? 3 : number / 4 % TILES + 1;
+}
+
+/* What a product is given: the matrix alone, or all of its buffer, in which it begins behind the guard. */
+static cl_mem memory_of(const struct test *test, const struct matrix *matrix)
+{
+    return test->gemm.from_c ? matrix->whole : matrix->part;
+}
+
+static void test_new(struct device *device, int implementation, const struct sizes *s, int number, struct test *test)
 {
     static const char *const activations[] = { NULL, "-DACTIVATE=1", "-DACTIVATE=2 -DLOW=0.0f -DHIGH=6.0f",
         "-DACTIVATE=3 -DLOW=0.25f" };
+    const int transposition = number % 4, epilogue = (number / 4 + number) % 8;
     struct gemm *g = &test->gemm;
     *g = (struct gemm) { .m = s->m,
         .n = s->n,
@@ -135,7 +165,10 @@ static void test_new(struct device *device, int implementation, const struct siz
         .transpose_a = transposition & 1,
         .transpose_b = transposition & 2,
         .bias = epilogue & 1,
-        .accumulate = epilogue & 2 };
+        .accumulate = epilogue & 2,
+        .compute = computed,
+        .tile = tile_of(number),
+        .splits = 1 + number % 3 };
     g->activation = activations[epilogue & 3];
     test->other = (epilogue & 4) && g->accumulate;
     g->lda = (g->transpose_a ? s->m : s->k) + s->padding;
@@ -144,15 +177,22 @@ static void test_new(struct device *device, int implementation, const struct siz
     g->stride_a = g->lda * (g->transpose_a ? s->k : s->m) + 3 * s->padding;
     g->stride_b = g->ldb * (g->transpose_b ? s->n : s->k) + 3 * s->padding;
     g->stride_c = g->ldc * s->m + 3 * s->padding;
-    snprintf(test->name, sizeof test->name, "gemm %s %s m%d n%d k%d batch%d padding%d ta%d tb%d epilogue%d",
-        device->can.name, gemm_implementation_name(implementation), (int)s->m, (int)s->n, (int)s->k, (int)s->batch,
-        (int)s->padding, g->transpose_a, g->transpose_b, epilogue);
+    if ((implementation == GEMM_TILED || implementation == GEMM_MATRIX) && number % 2)
+        g->from_a = g->from_b = g->from_c = GUARD;
+    snprintf(test->name, sizeof test->name,
+        "gemm %s %s m%d n%d k%d batch%d padding%d ta%d tb%d epilogue%d tile%d splits%d", device->can.name,
+        gemm_implementation_name(implementation), (int)s->m, (int)s->n, (int)s->k, (int)s->batch, (int)s->padding,
+        g->transpose_a, g->transpose_b, epilogue, g->tile, g->splits);
     test->a = matrix_new(device, (size_t)(g->stride_a * s->batch), 1, not_a_number);
     test->b = matrix_new(device, (size_t)(g->stride_b * s->batch), 2, not_a_number);
+    if (computed) {
+        disturb(device, &test->a);
+        disturb(device, &test->b);
+    }
     test->c = matrix_new(device, (size_t)(g->stride_c * s->batch), 3, sentinel);
     test->add = matrix_new(device, (size_t)(g->stride_c * s->batch), 4, not_a_number);
     test->bias = matrix_new(device, (size_t)s->n, 5, not_a_number);
-    if (test->other) g->add = test->add.part;
+    if (test->other) g->add = memory_of(test, &test->add);
     const size_t bytes = gemm_workspace(implementation, g, &device->can);
     if (bytes) check(buffer_new(device, bytes, &test->workspace), test->name);
 }
@@ -167,6 +207,13 @@ static void test_free(struct test *test)
     buffer_free(&test->workspace);
 }
 
+/* Whether it is run: each size in every transposition; with matrix instructions, which are slow to compile, in one, and
+ * each form in another. */
+static bool is_wanted(int number)
+{
+    return !form || number % 4 == (int)form % 4;
+}
+
 /* All that one implementation takes; returns how many. */
 static int run(struct device *device, int implementation, const struct sizes *sizes, int size_count)
 {
@@ -178,14 +225,15 @@ static int run(struct device *device, int implementation, const struct sizes *si
     int count = 0;
     for (int i = 0; i < most; i++) {
         struct test *test = &tests[count];
-        test_new(device, implementation, &sizes[i / 4], i % 4, (i / 4 + i) % 8, test);
+        if (!is_wanted(i)) continue;
+        test_new(device, implementation, &sizes[i / 4], i, test);
         if (gemm_refusal(implementation, &test->gemm, &device->can)) {
             test_free(test);
             *test = (struct test) { 0 };
             continue;
         }
-        gemm_emit(implementation, &test->gemm, test->a.part, test->b.part, test->c.part, test->bias.part,
-            test->workspace, &list);
+        gemm_emit(implementation, &test->gemm, memory_of(test, &test->a), memory_of(test, &test->b),
+            memory_of(test, &test->c), test->bias.part, test->workspace, &list);
         count++;
     }
     check(launch_list_realise(&list, NULL, NULL), gemm_implementation_name(implementation));
@@ -222,6 +270,17 @@ static const struct sizes odd_sizes[] = {
     { 300, 1, 20, 1, 0 },
 };
 enum { SIZES = sizeof odd_sizes / sizeof *odd_sizes };
+/* One for each shape of a work-group's tile, which each kind of fours and edges should meet. */
+static const struct sizes tile_sizes[TILES] = {
+    { 260, 132, 36, 1, 0 },
+    { 67, 131, 9, 2, 1 },
+    { 72, 64, 40, 2, 4 },
+    { 33, 67, 130, 1, 0 },
+    { 31, 44, 70, 1, 0 },
+    { 20, 33, 64, 3, 0 },
+    { 8, 260, 257, 1, 3 },
+    { 132, 8, 100, 1, 0 },
+};
 
 /* Of every implementation that is named some product is taken. */
 static void run_all(const char *class, const char *width, const char *names, const struct sizes *sizes, int size_count)
@@ -260,16 +319,121 @@ START_TEST(test_gpu)
     run_all("gpu", "4", "clblast plain", odd_sizes, SIZES);
 }
 END_TEST
+START_TEST(test_tiled)
+{
+    run_all("gpu", "4", "tiled", tile_sizes, TILES);
+    for (computed = COMPUTE_TF32; computed <= COMPUTE_BF16; computed++) run_all("gpu", "4", "tiled", &tile_sizes[3], 1);
+}
+END_TEST
+
+/* The first device as a GPU, whose verdicts nobody else sees. */
+static tutti_runtime *open_gpu(void)
+{
+    ck_assert_int_eq(setenv("TUTTI_DEVICE_CLASS", "gpu", 1), 0);
+    tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .cache_folder = "" });
+    ck_assert_msg(runtime != NULL, "%s", tutti_message(NULL));
+    return runtime;
+}
+
+/* With the instructions that tests/emulation's layer gives it; fault: what the layer calls one, or NULL. */
+static tutti_runtime *open_emulated(enum matrix_form matrix_form, const char *fault)
+{
+    char number[16];
+    snprintf(number, sizeof number, "%d", (int)matrix_form);
+    ck_assert_int_eq(setenv("EMULATED_MATRIX", number, 1), 0);
+    if (fault) ck_assert_int_eq(setenv("EMULATED_FAULT", fault, 1), 0);
+    return open_gpu();
+}
+
+/* Halves have fewer exponents than floats: the ends of their range, and what lies in the middle between two of them. */
+START_TEST(test_half)
+{
+    enum { COUNT = 9 };
+    static const float numbers[COUNT] = { 1 + 0x1p-11f, 1 + 3 * 0x1p-11f, 65519, 65520, -65520, -0x1.8p-24f, 0x1p-25f,
+        0x1.ffcp-15f, NAN },
+                       halves[COUNT] = { 1, 1 + 0x1p-9f, 65504, INFINITY, -INFINITY, -0x1p-23f, 0, 0x1p-14f, NAN };
+    tutti_runtime *runtime = open_gpu();
+    struct device *device = &runtime->devices[0];
+    const struct gemm gemm = { .m = COUNT, .n = 1, .k = 1, .compute = COMPUTE_FP16, .splits = 1 };
+    const float one = 1;
+    float found[COUNT];
+    cl_mem a, b, c;
+    struct launch_list list;
+    launch_list_init(&list, device);
+    check(buffer_new(device, sizeof numbers, &a), "a");
+    check(buffer_new(device, sizeof one, &b), "b");
+    check(buffer_new(device, sizeof found, &c), "c");
+    check(buffer_write(device, a, 0, numbers, sizeof numbers), "a");
+    check(buffer_write(device, b, 0, &one, sizeof one), "b");
+    ck_assert_ptr_null(gemm_refusal(GEMM_TILED, &gemm, &device->can));
+    gemm_emit(GEMM_TILED, &gemm, a, b, c, NULL, NULL, &list);
+    check(launch_list_realise(&list, NULL, NULL), "tiled");
+    check(launch_list_enqueue(&list, 0, list.count, NULL), "tiled");
+    check(buffer_read(device, c, 0, found, sizeof found), "c");
+    for (int i = 0; i < COUNT; i++)
+        ck_assert_msg(isnan(halves[i]) ? isnan(found[i]) : found[i] == halves[i], "%a becomes %a, not %a",
+            (double)numbers[i], (double)found[i], (double)halves[i]);
+    launch_list_free(&list);
+    buffer_free(&a);
+    buffer_free(&b);
+    buffer_free(&c);
+    tutti_close(runtime);
+}
+END_TEST
+
+START_TEST(test_matrix)
+{
+    for (form = MATRIX_MMA; form < MATRIX_FORMS; form++) {
+        tutti_runtime *runtime = open_emulated(form, NULL);
+        struct device *device = &runtime->devices[0];
+        for (computed = COMPUTE_TF32; computed <= COMPUTE_BF16; computed++) {
+            const struct tile *list[TILES];
+            const bool has = tile_list(form, computed, list) > 0;
+            ck_assert_int_eq(device->can.matrix[computed].form, has ? form : MATRIX_NONE);
+            ck_assert_int_eq(run(device, GEMM_MATRIX, &tile_sizes[3], 1), has);
+        }
+        tutti_close(runtime);
+    }
+}
+END_TEST
+
+/* What a device without matrix instructions for these products does: it says why, and takes the product below. */
+static void expect_none(tutti_runtime *runtime, const char *reason)
+{
+    const struct capabilities *can = &runtime->devices[0].can;
+    const struct gemm gemm = { .m = 64, .n = 64, .k = 64, .compute = COMPUTE_BF16 };
+    const char *refusal = gemm_refusal(GEMM_MATRIX, &gemm, can);
+    ck_assert_int_eq(can->matrix[COMPUTE_BF16].form, MATRIX_NONE);
+    ck_assert_msg(refusal && strstr(refusal, reason), "%s", refusal ? refusal : "it is taken");
+    ck_assert_ptr_null(gemm_refusal(GEMM_TILED, &gemm, can));
+    tutti_close(runtime);
+}
+
+START_TEST(test_unproven)
+{
+    expect_none(open_gpu(), "no extension");
+    expect_none(open_emulated(MATRIX_WMMA, "build"), "do not build");
+    expect_none(open_emulated(MATRIX_WMMA, "result"), "its product has");
+}
+END_TEST
 
 int main(void)
 {
     Suite *suite = suite_create("gemm");
-    TCase *tests = tcase_create("products");
+    TCase *tests = tcase_create("cpu"), *gpu = tcase_create("gpu"), *tiled = tcase_create("tiled"),
+          *matrix = tcase_create("matrix");
     tcase_add_test(tests, test_cpu_16);
     tcase_add_test(tests, test_cpu_8);
     tcase_add_test(tests, test_cpu_4);
-    tcase_add_test(tests, test_gpu);
+    tcase_add_test(gpu, test_gpu);
+    tcase_add_test(tiled, test_tiled);
+    tcase_add_test(tiled, test_half);
+    tcase_add_test(matrix, test_matrix);
+    tcase_add_test(matrix, test_unproven);
     suite_add_tcase(suite, tests);
+    suite_add_tcase(suite, gpu);
+    suite_add_tcase(suite, tiled);
+    suite_add_tcase(suite, matrix);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     const int failed = srunner_ntests_failed(runner);

@@ -4,8 +4,10 @@
 #include "base/status.h"
 #include "runtime/memory.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 START_TEST(buffers_hold_what_is_written)
 {
@@ -120,11 +122,49 @@ START_TEST(waiting_ends)
 {
     struct device *device = device_begin();
     expect_ok(device_wait(device));
-    device->quirks |= QUIRK_WAITS_SPIN; /* the way that sleeps */
+    device->host_memory = false; /* the way that sleeps */
     expect_ok(device_wait(device));
-    device->quirks = 0;
+    device->host_memory = true;
     device->patience = 10;
     expect_ok(device_wait(device));
+    device_end(device);
+}
+END_TEST
+
+static void *complete_later(void *event)
+{
+    nanosleep(&(struct timespec) { .tv_nsec = 400000000 }, NULL);
+    clSetUserEventStatus(event, CL_COMPLETE);
+    return NULL;
+}
+
+static double seconds_of(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Whoever waits for a device that is not this CPU leaves the core to others: a loop takes all of it, this a twentieth,
+ * and less where the machine is busy. */
+START_TEST(waiting_leaves_the_core)
+{
+    struct device *device = device_begin();
+    cl_int error = CL_SUCCESS;
+    cl_event later = clCreateUserEvent(device->context, &error), marker = NULL;
+    pthread_t thread;
+    device->host_memory = false;
+    ck_assert_int_eq(error, CL_SUCCESS);
+    ck_assert_int_eq(clEnqueueMarkerWithWaitList(device->queue, 1, &later, &marker), CL_SUCCESS);
+    const double start = seconds_of(CLOCK_MONOTONIC), used = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+    ck_assert_int_eq(pthread_create(&thread, NULL, complete_later, later), 0);
+    expect_ok(event_wait(device, marker));
+    const double waited = seconds_of(CLOCK_MONOTONIC) - start, busy = seconds_of(CLOCK_THREAD_CPUTIME_ID) - used;
+    pthread_join(thread, NULL);
+    ck_assert_double_ge(waited, 0.4);
+    ck_assert_msg(busy < 0.3 * waited, "%g of %g seconds", busy, waited);
+    clReleaseEvent(marker);
+    clReleaseEvent(later);
     device_end(device);
 }
 END_TEST
@@ -157,6 +197,7 @@ Suite *memory_suite(void)
     tcase_add_test(tests, a_buffer_that_no_device_has_is_refused);
     tcase_add_test(tests, staging_can_be_read_and_written);
     tcase_add_test(tests, waiting_ends);
+    tcase_add_test(tests, waiting_leaves_the_core);
     tcase_add_test(tests, patience_runs_out);
     suite_add_tcase(suite, tests);
     return suite;

@@ -109,27 +109,43 @@ START_TEST(other_batches)
 }
 END_TEST
 
-/* A device is lost: while both train, while it is left out, or while it trains alone and has the newest parameters. */
+/* A step whose gradients overflow, where losses are scaled: it updates nothing. */
+static void overflowing_step(struct session *session, int *step)
+{
+    struct loss_scale *scale = &session->trainer->loss_scale;
+    const struct loss_scale before = *scale;
+    scale->scale = 0x1p130;
+    next_step(session, step);
+    ck_assert_int_eq(scale->skipped, before.skipped + 1);
+    scale->scale = before.scale;
+}
+
+/* A device is lost: while both train, while it is left out, or while it trains alone and has the newest parameters; the
+ * same where one of the steps that others do again has updated nothing. */
 START_TEST(lost_devices)
 {
-    static const int64_t divisions[] = { 8, 0, STEP_SAMPLES };
+    static const int64_t divisions[] = { 8, 0, STEP_SAMPLES, STEP_SAMPLES };
+    const tutti_training training = { .momentum = 0.9f, .precision = _i == 3 ? TUTTI_FP16 : TUTTI_FP32 };
     struct session one, two;
     int step = 0;
-    session_open(&one, "0", KIND_DROPOUT, NULL);
-    session_open_automatic(&two, "0,1", KIND_DROPOUT, NULL);
+    session_open(&one, "0", KIND_DROPOUT, &training);
+    session_open_automatic(&two, "0,1", KIND_DROPOUT, &training);
     divide(&two, divisions[_i], &step);
-    for (int i = 0; i < 7; i++) next_step(&two, &step); /* the host's copy falls behind a device alone */
+    for (int i = 0; i < 4; i++) next_step(&two, &step); /* the host's copy falls behind a device alone */
+    const int overflow = _i == 3 ? step : -1;
+    if (_i == 3) overflowing_step(&two, &step);
+    for (int i = 0; i < 3; i++) next_step(&two, &step);
     tutti_trainer *trainer = two.trainer;
     trainer->balance.steps = 0; /* no other division meanwhile */
     ck_assert_int_eq(trainer_lose(trainer, &trainer->replicas[0], TUTTI_DEVICE), TUTTI_OK);
-    ck_assert_int_eq(trainer->balance.parts[1], STEP_SAMPLES);
     for (int tries = 0; !trainer->works[1].update; tries++) {
         ck_assert_int_lt(tries, 10);
         next_step(&two, &step);
         while (!background_is_done(&trainer->replicas[1])) nanosleep(&(struct timespec) { .tv_nsec = 1000000 }, NULL);
     }
     next_step(&two, &step);
-    for (int i = 0; i < step;) next_step(&one, &i);
+    ck_assert_int_eq(trainer->balance.parts[1], STEP_SAMPLES);
+    for (int i = 0; i < step;) (i == overflow ? overflowing_step : next_step)(&one, &i);
     close_to(&one, &two, ROUNDING);
     session_close(&one);
     session_close(&two);
@@ -150,7 +166,7 @@ Suite *suite_adapt(void)
     cases = tcase_create("lost");
     tcase_add_checked_fixture(cases, data_make, NULL);
     tcase_set_timeout(cases, 600);
-    tcase_add_loop_test(cases, lost_devices, 0, 3);
+    tcase_add_loop_test(cases, lost_devices, 0, 4);
     suite_add_tcase(suite, cases);
     return suite;
 }

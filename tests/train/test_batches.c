@@ -2,6 +2,7 @@
 
 #include "train/batches.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,7 +110,30 @@ START_TEST(source_fails)
 }
 END_TEST
 
-/* The reader is never more than one batch ahead of the one that is worked on, and stops at once. */
+/* The next batch can be seen while the one before it is worked on, and is the same when it comes; behind the last there
+ * is none. */
+START_TEST(next_batch_is_seen)
+{
+    struct numbers numbers = { .fail_at = -1 };
+    const tutti_source source = { .samples = SAMPLES, .read = read_numbers, .user = &numbers };
+    const struct batches_options options = options_of(1, 0, 0);
+    struct batches *batches;
+    struct batch batch, next = { 0 };
+    ck_assert_int_eq(batches_open(&batches, &source, &options), TUTTI_OK);
+    for (int64_t done = 0; done < SAMPLES; done += batch.samples) {
+        ck_assert_int_eq(batches_next(batches, &batch), TUTTI_OK);
+        if (done > 0) ck_assert(batch.inputs == next.inputs && batch.targets == next.targets);
+        if (done > 0) ck_assert(batch.samples == next.samples && batch.inputs[0] == next.inputs[0]);
+        const bool last = done + batch.samples == SAMPLES;
+        while (!last && !batches_peek(batches, &next)) sched_yield();
+        ck_assert(next.inputs != batch.inputs || last);
+        ck_assert(!last || !batches_peek(batches, &next));
+    }
+    batches_close(batches);
+}
+END_TEST
+
+/* The reader is never further ahead of the batch that is worked on, and stops at once. */
 START_TEST(closed_early)
 {
     struct numbers numbers = { .fail_at = -1 };
@@ -120,7 +144,7 @@ START_TEST(closed_early)
     ck_assert_int_eq(batches_open(&batches, &source, &options), TUTTI_OK);
     ck_assert_int_eq(batches_next(batches, &batch), TUTTI_OK);
     batches_close(batches);
-    ck_assert_int_le(atomic_load(&numbers.reads), 2);
+    ck_assert_int_le(atomic_load(&numbers.reads), 1 + BATCHES_AHEAD);
     batches_close(NULL);
 }
 END_TEST
@@ -155,6 +179,7 @@ Suite *suite_batches(void)
     tcase_add_test(cases, order_of_seed_and_epoch);
     tcase_add_test(cases, goes_on_within_an_epoch);
     tcase_add_test(cases, source_fails);
+    tcase_add_test(cases, next_batch_is_seen);
     tcase_add_test(cases, closed_early);
     tcase_add_test(cases, shuffle_is_fair);
     suite_add_tcase(suite, cases);

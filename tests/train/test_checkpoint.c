@@ -330,6 +330,33 @@ START_TEST(full_disk)
 }
 END_TEST
 
+/* The scale of losses and the steps that it has cost; a checkpoint without any, and ones that cannot be. */
+START_TEST(scale_of_losses)
+{
+    struct training training, read;
+    training_make(&training, &adam, 7);
+    training_make(&read, &adam, 0);
+    training.checkpoint.loss_scale = (struct loss_scale) { .on = true, .scale = 0x1p20, .good = 17, .skipped = 3 };
+    ck_assert_int_eq(checkpoint_save(&training.checkpoint, in_folder("a")), TUTTI_OK);
+    ck_assert_int_eq(checkpoint_load(&read.checkpoint, in_folder("a")), TUTTI_OK);
+    const struct loss_scale *s = &read.checkpoint.loss_scale;
+    ck_assert(s->on && s->scale == 0x1p20 && s->good == 17 && s->skipped == 3);
+    training.checkpoint.loss_scale = (struct loss_scale) { .scale = 1, .skipped = 4 };
+    ck_assert_int_eq(checkpoint_save(&training.checkpoint, in_folder("a")), TUTTI_OK);
+    ck_assert_int_eq(checkpoint_load(&read.checkpoint, in_folder("a")), TUTTI_OK);
+    ck_assert(!s->on && s->scale == 1 && s->good == 0 && s->skipped == 4);
+    static const struct loss_scale bad[] = { { .on = true, .scale = 3 }, { .on = true, .scale = 0.5 },
+        { .on = true, .scale = 0x1p25 }, { .scale = 1, .skipped = 8 } };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        training.checkpoint.loss_scale = bad[i];
+        ck_assert_int_eq(checkpoint_save(&training.checkpoint, in_folder("a")), TUTTI_OK);
+        ck_assert_int_eq(checkpoint_load(&read.checkpoint, in_folder("a")), TUTTI_FORMAT);
+        ck_assert_msg(strstr(status_message(), bad[i].on ? "power of two" : "8 of 7 steps"), "%s", status_message());
+        ck_assert(s->skipped == 4);
+    }
+}
+END_TEST
+
 START_TEST(folder_that_cannot_be_written)
 {
     struct training training;
@@ -356,6 +383,7 @@ Suite *suite_checkpoint(void)
     tcase_add_test(cases, between_the_renames);
     tcase_add_test(cases, killed_at_every_system_call);
     tcase_add_test(cases, full_disk);
+    tcase_add_test(cases, scale_of_losses);
     tcase_add_test(cases, folder_that_cannot_be_written);
     suite_add_tcase(suite, cases);
     return suite;

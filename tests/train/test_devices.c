@@ -32,7 +32,7 @@ static bool chosen_by_measurement(const struct session *session)
 {
     char *text = tutti_explain(session->trainer, 0, false);
     ck_assert_ptr_nonnull(text);
-    const bool found = strstr(text, "measured, in ms: ") != NULL;
+    const bool found = strstr(text, "by the device's table, in ms: ") != NULL;
     free(text);
     return found;
 }
@@ -46,12 +46,11 @@ START_TEST(measured_choices_are_kept)
     const tutti_runtime_options options = { .devices = "0", .cache_folder = folder };
     struct session rule, tuned, later;
     session_try(&rule, &options, KIND_PLAIN, &(tutti_training) { .batch = 8 });
-    const bool cpu = rule.runtime->devices[0].can.class == DEVICE_CPU;
     ck_assert(!chosen_by_measurement(&rule));
     session_try(&tuned, &options, KIND_PLAIN, &(tutti_training) { .batch = 8, .tune = true });
-    ck_assert_int_eq(chosen_by_measurement(&tuned), cpu);
+    ck_assert(chosen_by_measurement(&tuned));
     session_try(&later, &options, KIND_PLAIN, &(tutti_training) { .batch = 8 });
-    ck_assert_int_eq(chosen_by_measurement(&later), cpu);
+    ck_assert(chosen_by_measurement(&later));
     struct session *const all[] = { &rule, &tuned, &later };
     for (int i = 0; i < 3; i++)
         for (int step = 0; step < 3; step++)
@@ -103,6 +102,65 @@ START_TEST(memory_of_their_own)
 }
 END_TEST
 
+/* Steps on the batches 0, 1, 2 ... of the data, of each of which the one behind it is announced. */
+static void announced_step(struct session *session, int step)
+{
+    const int first = step * STEP_SAMPLES, next = first + STEP_SAMPLES;
+    ASSERT_OK(tutti_train_prefetch(session->trainer, images + next * PIXELS, labels + next, STEP_SAMPLES));
+    ASSERT_OK(tutti_train_step(session->trainer, images + first * PIXELS, labels + first, STEP_SAMPLES, NULL));
+}
+
+/* Samples that travel beside the step before change no byte; what comes of them is what was there when they were
+ * announced. Another batch than the announced one is taken from where it is, as are micro-batches. */
+START_TEST(samples_of_the_next_step)
+{
+    const double unequal[2] = { 3, 2 };
+    const bool micro = _i / 2 == 1;
+    const tutti_training training = { .momentum = 0.9f, .shares = unequal, .micro_batch = micro ? 5 : 0 };
+    float held[STEP_SAMPLES * PIXELS];
+    struct session plain, apart;
+    session_open_apart(&plain, _i % 2 ? "0,1" : "0", KIND_NORM, &training);
+    session_open_apart(&apart, _i % 2 ? "0,1" : "0", KIND_NORM, &training);
+    const uint64_t before = replica_memory(&apart.trainer->replicas[0]);
+    session_steps(&plain, 3);
+    announced_step(&apart, 0);
+    ck_assert_uint_eq(replica_memory(&apart.trainer->replicas[0]) > before, !micro);
+    memcpy(held, images + STEP_SAMPLES * PIXELS, sizeof(held));
+    if (!micro) memset(images + STEP_SAMPLES * PIXELS, 0, sizeof(held)); /* the device has them */
+    announced_step(&apart, 1);
+    memcpy(images + STEP_SAMPLES * PIXELS, held, sizeof(held));
+    tutti_metrics metrics;
+    ASSERT_OK(tutti_evaluate(apart.trainer, images, labels, SAMPLES, &metrics)); /* in between */
+    announced_step(&apart, 2);
+    tutti_device_times times;
+    ASSERT_OK(tutti_report_times(apart.trainer, 0, &times));
+    ck_assert(times.sent_beside_s >= 0 && times.sent_beside_s <= times.sent_s);
+    session_steps(&plain, 1); /* batch 0, where 3 was announced */
+    session_steps(&apart, 1);
+    same_bytes(&plain, &apart);
+    session_close(&plain);
+    session_close(&apart);
+}
+END_TEST
+
+/* Where its memory is full, a device that could hold the samples of a second step does not. */
+START_TEST(no_room_for_the_next_step)
+{
+    struct session plain, apart;
+    session_open_apart(&plain, "0", KIND_NORM, NULL);
+    session_open_apart(&apart, "0", KIND_NORM, NULL);
+    struct replica *replica = &apart.trainer->replicas[0];
+    apart.runtime->devices[0].can.memory_bytes = (size_t)replica_memory(replica);
+    session_steps(&plain, 2);
+    announced_step(&apart, 0);
+    announced_step(&apart, 1);
+    ck_assert_ptr_null(replica->prefetch.buffer);
+    same_bytes(&plain, &apart);
+    session_close(&plain);
+    session_close(&apart);
+}
+END_TEST
+
 /* Together the ranges cover the arena once, in its order, and none is wanted before the one in front of it. */
 static void check_needs(const struct plan *plan)
 {
@@ -115,6 +173,15 @@ static void check_needs(const struct plan *plan)
         before = plan->needs[i].before;
     }
     ck_assert_int_eq(end, plan->network->total_floats);
+}
+
+/* Gradients come from memory of the device's own, and nothing is copied where it shares the host's. */
+static void check_traffic(const struct session *session, int device, double received)
+{
+    tutti_device_times times;
+    ASSERT_OK(tutti_report_times(session->trainer, device, &times));
+    ck_assert_double_eq(times.received_bytes, received);
+    ck_assert_double_gt(times.sent_bytes, received); /* parameters, and samples as well */
 }
 
 /* Parameters and gradients that travel in ranges, beside the launches that need others, change no byte; forward does
@@ -135,6 +202,8 @@ START_TEST(ranges_of_parameters)
         ck_assert_uint_ge(cached->plan->bucket_count, 3);
         ck_assert_uint_lt(cached->plan->needs[0].before, cached->plan->needs[1].before);
         ck_assert_uint_lt(cached->plan->needs[1].before, cached->plan->buckets[0].after); /* still in forward */
+        check_traffic(&shared, i, 0);
+        check_traffic(&apart, i, 4 * (double)apart.network->total_floats * sizeof(float));
     }
     session_close(&shared);
     session_close(&apart);
@@ -603,6 +672,7 @@ END_TEST
 
 Suite *suite_adapt(void);
 Suite *suite_fit(void);
+Suite *suite_fp16(void);
 Suite *suite_sync(void);
 
 int main(void)
@@ -633,9 +703,16 @@ int main(void)
     tcase_add_test(cases, no_parameters);
     tcase_add_test(cases, bad_calls);
     suite_add_tcase(suite, cases);
+    cases = tcase_create("prefetch");
+    tcase_add_checked_fixture(cases, setup, NULL);
+    tcase_set_timeout(cases, 600);
+    tcase_add_loop_test(cases, samples_of_the_next_step, 0, 4);
+    tcase_add_test(cases, no_room_for_the_next_step);
+    suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_add_suite(runner, suite_adapt());
     srunner_add_suite(runner, suite_fit());
+    srunner_add_suite(runner, suite_fp16());
     srunner_add_suite(runner, suite_sync());
     srunner_run_all(runner, CK_ENV);
     const int failed = srunner_ntests_failed(runner);

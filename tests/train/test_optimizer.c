@@ -71,8 +71,9 @@ static void train(const tutti_training *training, int threads, float *p)
     ck_assert_int_eq(thread_pool_new(&pool, threads), TUTTI_OK);
     for (int step = 1; step <= STEPS; step++) {
         struct step_constants constants = { 0 };
-        for (size_t i = 0; i < TOTAL; i++) g[i] = gradient_at(step, i);
+        for (size_t i = 0; i < TOTAL; i++) g[i] = 4 * gradient_at(step, i);
         optimizer_constants(&optimizer, step - 1, &constants);
+        constants.unscale = 0.25f;
         const struct optimizer_step rule = { &optimizer, &network, &constants };
         optimizer_update(&rule, pool, p, g, states);
     }

@@ -11,6 +11,7 @@ int main(void)
     srunner_add_suite(runner, suite_optimizer());
     srunner_add_suite(runner, suite_batches());
     srunner_add_suite(runner, suite_checkpoint());
+    srunner_add_suite(runner, suite_loss_scale());
     srunner_run_all(runner, CK_ENV);
     const int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -10,5 +10,6 @@ Suite *suite_speed(void);
 Suite *suite_optimizer(void);
 Suite *suite_batches(void);
 Suite *suite_checkpoint(void);
+Suite *suite_loss_scale(void);
 
 #endif

@@ -129,7 +129,10 @@ void session_try(
     filled.sharing = automatic ? TUTTI_SHARES_AUTO : TUTTI_SHARES_EQUAL;
     session->runtime = tutti_open(options);
     ck_assert_msg(session->runtime, "%s", tutti_message(NULL));
-    for (int i = 0; apart && i < session->runtime->count; i++) session->runtime->devices[i].can.unified = false;
+    for (int i = 0; apart && i < session->runtime->count; i++) {
+        session->runtime->devices[i].can.unified = false;
+        session->runtime->devices[i].host_memory = false; /* or a plan reads samples from staging, not from a copy */
+    }
     session->network = tutti_network_new(session->runtime);
     ck_assert_ptr_nonnull(session->network);
     const tutti_tensor output = network_make(session->network, kind);

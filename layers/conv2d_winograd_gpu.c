@@ -1,0 +1,355 @@
+/* conv2d, Winograd F(4x4, 3x3) and F(2x2, 3x3) with stride 1 on GPU-class devices, plain layout: tiles are transformed
+ * by clkernels/conv2d_winograd_gpu.cl and multiplied by runtime/gemm.h. */
+#include "base/memory.h"
+#include "layers/conv2d.h"
+#include "layers/epilogue.h"
+#include "layers/layers.h"
+#include "runtime/gemm.h"
+
+/* WORKSPACE_BYTES: of transformed tiles at a time, and of a device's largest allocation one part in ALLOCATION_PART.
+ * LEAST_PART: tiles whose sums are worth memory of their own. GEMM_TILE: rows and columns of a work-group's part of a
+ * product, roughly. */
+enum {
+    TAPS = 9,
+    FOUR = 4,
+    WORKSPACE_BYTES = 256 << 20,
+    ALLOCATION_PART = 4,
+    LEAST_PART = 256,
+    GEMM_TILE = 64,
+    GROUP = 64
+};
+
+/* The rule wants a quarter to be won on a device with so many FLOPs for each byte that it reads or writes. Those made
+ * for computing have half as many (13 to 20, by their makers' figures), others up to 45, of which an implicit product
+ * reaches a half or two thirds. With fewer, more is won. */
+#define FLOPS_PER_BYTE 32.0
+#define LEAST_GAIN 1.25
+
+static bool is_data_gradient(const struct problem *problem)
+{
+    return problem->node->operation == &operation_conv2d_data_gradient;
+}
+
+static bool is_weight_gradient(const struct problem *problem)
+{
+    return problem->node->operation == &operation_conv2d_weight_gradient;
+}
+
+static int64_t in_fours(int64_t count)
+{
+    return divide_up(count, FOUR) * FOUR;
+}
+
+/* An image whose tiles are transformed. */
+struct image {
+    int64_t channels, padded, h, w, padding_h, padding_w;
+};
+
+/* A launch's sums: the tiles from first to first + part * together. */
+struct plan {
+    struct image source, result; /* the data gradient is a forward pass from dy to dx */
+    int64_t side, points, n, rows, columns, tiles;
+    int64_t part, parts, together; /* tiles of a part, parts of all, parts that are in the workspace at a time */
+    int64_t results_from, sums_from, floats; /* in the workspace, which begins with the sources */
+};
+
+/* As much of the tiles as the workspace holds, in parts of equal length. A weight gradient has one sum for each part:
+ * it has as many as keep the units busy. */
+static void divide(const struct problem *problem, struct plan *p)
+{
+    const size_t most = problem->device->allocation_max / ALLOCATION_PART;
+    const int64_t room = most < WORKSPACE_BYTES ? (int64_t)most : WORKSPACE_BYTES;
+    const int64_t tile = p->points * (p->source.padded + p->result.padded) * (int64_t)sizeof(float);
+    p->parts = divide_up(p->tiles, room / tile > FOUR ? room / tile : FOUR);
+    if (is_weight_gradient(problem)) {
+        const int64_t groups =
+            p->points * divide_up(p->result.padded, GEMM_TILE) * divide_up(p->source.padded, GEMM_TILE);
+        int64_t busy = divide_up(4 * problem->device->units, groups), possible = divide_up(p->tiles, LEAST_PART);
+        if (busy > possible) busy = possible;
+        if (busy > p->parts) p->parts = busy;
+    }
+    p->part = in_fours(divide_up(p->tiles, p->parts));
+    p->parts = divide_up(p->tiles, p->part);
+    p->together = 1;
+    if (is_weight_gradient(problem) && room / (tile * p->part) > 1) p->together = room / (tile * p->part);
+    if (p->together > p->parts) p->together = p->parts;
+}
+
+/* m: results of a tile's side. */
+static struct plan plan_of(const struct problem *problem, int64_t m)
+{
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const struct image x = { z.c, in_fours(z.c), z.h, z.w, z.padding_h, z.padding_w },
+                       y = { z.k, in_fours(z.k), z.oh, z.ow, z.r - 1 - z.padding_h, z.s - 1 - z.padding_w };
+    const bool backward = is_data_gradient(problem);
+    struct plan p = { .side = m + 2, .n = z.n, .source = backward ? y : x, .result = backward ? x : y };
+    p.points = p.side * p.side;
+    p.rows = divide_up(p.result.h, m);
+    p.columns = divide_up(p.result.w, m);
+    p.tiles = p.n * p.rows * p.columns;
+    divide(problem, &p);
+    const int64_t tiles = p.together * p.points * p.part;
+    p.results_from = tiles * p.source.padded;
+    p.sums_from = p.results_from + tiles * p.result.padded;
+    p.floats = is_weight_gradient(problem) ? p.sums_from + p.parts * p.points * p.source.padded * p.result.padded
+                                           : p.sums_from;
+    return p;
+}
+
+/* The products of `together` parts of `part` tiles from `first` on. */
+static struct gemm product_of(const struct problem *problem, const struct plan *p, int64_t first)
+{
+    const int64_t left = divide_up(p->tiles - first, p->part), together = left < p->together ? left : p->together;
+    const int64_t sources = p->source.padded, results = p->result.padded;
+    if (is_weight_gradient(problem))
+        return (struct gemm) { .m = results,
+            .n = sources,
+            .k = p->part,
+            .batch = p->points * together,
+            .transpose_b = true,
+            .stride_a = results * p->part,
+            .stride_b = sources * p->part,
+            .stride_c = results * sources,
+            .from_a = p->results_from,
+            .from_c = p->sums_from + first / p->part * p->points * results * sources,
+            .splits = 1 };
+    return (struct gemm) { .m = results,
+        .n = p->part,
+        .k = p->source.channels,
+        .batch = p->points,
+        .transpose_a = true,
+        .stride_a = p->source.channels * results,
+        .stride_b = sources * p->part,
+        .stride_c = results * p->part,
+        .from_c = p->results_from,
+        .splits = 1 };
+}
+
+static const char *fits(const struct problem *problem, int64_t m)
+{
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const int64_t most = INT32_MAX / 64, most_channels = 65535;
+    if (problem->device->class != DEVICE_GPU) return "it is for GPU-class devices";
+    if (z.r != 3 || z.s != 3) return "the kernel is not 3x3";
+    const char *refusal = conv2d_winograd_refusal(problem);
+    if (refusal) return refusal;
+    if (z.c < FOUR || z.k < FOUR) return "there are fewer than 4 channels: most of what is multiplied would be zeros";
+    if (z.h > most / z.w || z.oh > most / z.ow) return "an image has more pixels than an int counts";
+    if (z.n > most / ((z.h + 3) * (z.w + 3)) || z.n > most / (z.oh * z.ow))
+        return "the batch has more pixels than an int counts";
+    if (z.c > most_channels || z.k > most_channels) return "there are more channels than a grid can have";
+    const struct plan p = plan_of(problem, m);
+    if (m > 2 && (p.result.h <= 2 || p.result.w <= 2))
+        return "the result is so small that tiles of 2x2 have less to be multiplied";
+    if ((double)p.floats * sizeof(float) > (double)problem->device->allocation_max)
+        return "its transformed tiles need more memory than a buffer can have";
+    const struct gemm gemm = product_of(problem, &p, 0);
+    return gemm_refusal(GEMM_TILED, &gemm, problem->device);
+}
+
+/* Bytes that a device moves in the time that it takes, if it computes or moves at its best; docs/performance.md. Each
+ * transform reads and writes everything once, and so do the products; one of those waits for memory or for arithmetic.
+ */
+static double cost_of(const struct problem *problem, const struct plan *p)
+{
+    const double points = (double)p->points, sources = (double)p->source.channels, results = (double)p->result.channels;
+    const double transformed = points * (double)p->tiles * (sources + results), weights = sources * results;
+    const double pixels = (double)p->n * (double)(p->source.h * p->source.w) * sources +
+        (double)p->n * (double)(p->result.h * p->result.w) * results;
+    const double products = 2 * points * (double)p->tiles * weights / FLOPS_PER_BYTE,
+                 moved = 4 * (transformed + points * weights);
+    const double prepared = problem->training ? 4 * (TAPS + points) * weights : 0;
+    return 4 * (pixels + transformed) + prepared + (products > moved ? products : moved);
+}
+
+static const char *passed_over(const struct problem *problem, int64_t m)
+{
+    const struct plan p = plan_of(problem, m);
+    const double flops = conv2d_flops(problem) / FLOPS_PER_BYTE, bytes = conv2d_bytes(problem);
+    if (LEAST_GAIN * cost_of(problem, &p) <= (flops > bytes ? flops : bytes)) return NULL;
+    return "its transforms move so much for so few channels or tiles that only a measurement can tell whether it wins";
+}
+
+static unsigned epilogues(const struct problem *problem)
+{
+    const bool forward = !is_data_gradient(problem) && !is_weight_gradient(problem);
+    return forward ? EPILOGUE_ADD | EPILOGUE_ACTIVATION : EPILOGUE_ADD;
+}
+
+static size_t workspace(const struct problem *problem, int64_t m)
+{
+    return (size_t)plan_of(problem, m).floats * sizeof(float);
+}
+
+/* --------------------------------------------------------------------------------------------------- launches ---- */
+
+/* `width` times `height` work-items. */
+static void set_grid(struct launch *launch, const struct launch_list *list, int64_t width, int64_t height)
+{
+    const size_t most = list->device->can.group_max, group = most < GROUP ? most : GROUP;
+    launch_grid(launch, 2, size_round_up((size_t)width, group), (size_t)height, 1, group, 1, 1);
+}
+
+/* `images` floats are read or written and `transformed` ones are the other. Each of these is summed up in rows and in
+ * columns, with about two operations for each number of a side. */
+static void set_work(struct launch *launch, const struct plan *p, double images, double transformed)
+{
+    launch_work(launch, 4 * (double)p->side * transformed, 4 * (images + transformed));
+}
+
+static size_t prepared(const struct problem *problem, int64_t m)
+{
+    const struct plan p = plan_of(problem, m);
+    return (size_t)(p.points * p.source.channels * p.result.padded) * sizeof(float);
+}
+
+static void emit_weights(
+    const struct problem *problem, int64_t m, const struct operands *operands, struct launch_list *list)
+{
+    const struct plan p = plan_of(problem, m);
+    struct launch *launch = launch_add(list, "conv2d_winograd_gpu", "winograd_weights", "-DSIDE=%d", (int)p.side);
+    launch_buffer(launch, operands->inputs[1]);
+    launch_buffer(launch, operands->prepared);
+    launch_int(launch, p.source.channels);
+    launch_int(launch, p.result.channels);
+    launch_int(launch, p.result.padded);
+    launch_int(launch, is_data_gradient(problem));
+    set_grid(launch, list, p.result.padded, p.source.channels);
+    const double kernels = (double)p.source.channels * (double)p.result.channels;
+    set_work(launch, &p, TAPS * kernels, (double)p.points * kernels);
+}
+
+/* Transforms the tiles of an image from `first` on into the workspace, from float `from` on. */
+static void emit_tiles(const struct plan *p, const struct image *image, const char *kernel, cl_mem from_image,
+    cl_mem workspace, int64_t from, int64_t first, struct launch_list *list)
+{
+    const int64_t left = divide_up(p->tiles - first, p->part), parts = left < p->together ? left : p->together;
+    const bool of_results = image == &p->result;
+    struct launch *launch = launch_add(list, "conv2d_winograd_gpu", kernel, "-DSIDE=%d", (int)p->side);
+    launch_buffer(launch, from_image);
+    launch_buffer(launch, workspace);
+    launch_long(launch, from);
+    const int64_t all[] = { image->channels, image->padded, image->h, image->w, p->rows, p->columns, p->tiles, first,
+        p->part, parts * p->part, of_results ? 0 : image->padding_h, of_results ? 0 : image->padding_w };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
+    set_grid(launch, list, parts * p->part, image->padded);
+    const double share = (double)(parts * p->part) / (double)p->tiles, channels = (double)image->channels;
+    set_work(launch, p, share * (double)(p->n * image->h * image->w) * channels,
+        (double)(p->points * parts * p->part) * channels);
+}
+
+static void emit_results(const struct problem *problem, const struct plan *p, const struct operands *operands,
+    int64_t first, struct launch_list *list)
+{
+    char activation[EPILOGUE_OPTIONS];
+    const bool bias = !is_data_gradient(problem) && operands->inputs[2];
+    const struct image *result = &p->result;
+    struct launch *launch = launch_add(list, "conv2d_winograd_gpu", "winograd_results", "-DSIDE=%d %s", (int)p->side,
+        activation_options(&problem->node->epilogue, activation, sizeof activation));
+    launch_buffer(launch, operands->workspace);
+    launch_long(launch, p->results_from);
+    launch_buffer(launch, bias ? operands->inputs[2] : NULL);
+    launch_buffer(launch, operands->add);
+    launch_buffer(launch, operands->outputs[0]);
+    const int64_t all[] = { result->channels, result->padded, result->h, result->w, p->rows, p->columns, p->tiles,
+        first, p->part };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
+    set_grid(launch, list, p->part, result->channels);
+    const double tiles = (double)(p->tiles - first < p->part ? p->tiles - first : p->part);
+    const double pixels = tiles / (double)p->tiles * (double)(p->n * result->h * result->w);
+    set_work(launch, p, pixels * (double)result->channels * (operands->add ? 2 : 1),
+        (double)p->points * tiles * (double)result->channels);
+}
+
+static void emit_image(
+    const struct problem *problem, int64_t m, const struct operands *operands, struct launch_list *list)
+{
+    const struct plan p = plan_of(problem, m);
+    for (int64_t first = 0; first < p.tiles; first += p.part) {
+        const struct gemm gemm = product_of(problem, &p, first);
+        emit_tiles(&p, &p.source, "winograd_sources", operands->inputs[0], operands->workspace, 0, first, list);
+        gemm_emit(GEMM_TILED, &gemm, operands->prepared, operands->workspace, operands->workspace, NULL, NULL, list);
+        emit_results(problem, &p, operands, first, list);
+    }
+}
+
+static void emit_weight_gradient(
+    const struct problem *problem, int64_t m, const struct operands *operands, struct launch_list *list)
+{
+    const struct plan p = plan_of(problem, m);
+    const cl_mem scratch = operands->workspace;
+    for (int64_t first = 0; first < p.tiles; first += p.part * p.together) {
+        const struct gemm gemm = product_of(problem, &p, first);
+        emit_tiles(&p, &p.source, "winograd_sources", operands->inputs[0], scratch, 0, first, list);
+        emit_tiles(
+            &p, &p.result, "winograd_result_gradients", operands->inputs[1], scratch, p.results_from, first, list);
+        gemm_emit(GEMM_TILED, &gemm, scratch, scratch, scratch, NULL, NULL, list);
+    }
+    struct launch *launch =
+        launch_add(list, "conv2d_winograd_gpu", "winograd_weight_gradient", "-DSIDE=%d", (int)p.side);
+    launch_buffer(launch, scratch);
+    launch_long(launch, p.sums_from);
+    launch_buffer(launch, operands->add);
+    launch_buffer(launch, operands->outputs[0]);
+    launch_int(launch, p.source.channels);
+    launch_int(launch, p.source.padded);
+    launch_int(launch, p.result.padded);
+    launch_int(launch, p.parts);
+    set_grid(launch, list, p.source.channels, p.result.channels);
+    const double kernels = (double)p.source.channels * (double)p.result.channels;
+    set_work(launch, &p, TAPS * kernels * (operands->add ? 2 : 1), (double)(p.points * p.parts) * kernels);
+}
+
+/* ----------------------------------------------------------------------------------------------------- tables ---- */
+
+#define WINOGRAD(M)                                                                               \
+    static const char *fits_##M(const struct problem *problem)                                    \
+    {                                                                                             \
+        return fits(problem, M);                                                                  \
+    }                                                                                             \
+    static const char *passed_over_##M(const struct problem *problem)                             \
+    {                                                                                             \
+        return passed_over(problem, M);                                                           \
+    }                                                                                             \
+    static size_t workspace_##M(const struct problem *problem)                                    \
+    {                                                                                             \
+        return workspace(problem, M);                                                             \
+    }                                                                                             \
+    static size_t prepared_##M(const struct problem *problem)                                     \
+    {                                                                                             \
+        return prepared(problem, M);                                                              \
+    }                                                                                             \
+    static void emit_weights_##M(                                                                 \
+        const struct problem *problem, const struct operands *operands, struct launch_list *list) \
+    {                                                                                             \
+        emit_weights(problem, M, operands, list);                                                 \
+    }                                                                                             \
+    static void emit_image_##M(                                                                   \
+        const struct problem *problem, const struct operands *operands, struct launch_list *list) \
+    {                                                                                             \
+        emit_image(problem, M, operands, list);                                                   \
+    }                                                                                             \
+    static void emit_weight_gradient_##M(                                                         \
+        const struct problem *problem, const struct operands *operands, struct launch_list *list) \
+    {                                                                                             \
+        emit_weight_gradient(problem, M, operands, list);                                         \
+    }                                                                                             \
+    const struct implementation conv2d_winograd_##M##x##M##_forward = IMAGE(M),                   \
+                                conv2d_winograd_##M##x##M##_data_gradient = IMAGE(M);             \
+    const struct implementation conv2d_winograd_##M##x##M##_weight_gradient = {                   \
+        .name = "winograd_" #M "x" #M,                                                            \
+        .fits = fits_##M,                                                                         \
+        .passed_over = passed_over_##M,                                                           \
+        .epilogues = epilogues,                                                                   \
+        .workspace = workspace_##M,                                                               \
+        .emit = emit_weight_gradient_##M,                                                         \
+    };
+#define IMAGE(M)                                                                                                 \
+    {                                                                                                            \
+        .name = "winograd_" #M "x" #M, .fits = fits_##M, .passed_over = passed_over_##M, .epilogues = epilogues, \
+        .workspace = workspace_##M, .prepared = prepared_##M, .emit_prepare = emit_weights_##M,                  \
+        .emit = emit_image_##M,                                                                                  \
+    }
+
+WINOGRAD(4)
+WINOGRAD(2)

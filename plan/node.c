@@ -1,0 +1,109 @@
+#include "plan/node.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const enum compute_type compute_types[] = {
+    [TUTTI_FP32] = COMPUTE_FP32, [TUTTI_BF16] = COMPUTE_BF16, [TUTTI_TF32] = COMPUTE_TF32, [TUTTI_FP16] = COMPUTE_FP16
+};
+
+void problem_of(const struct plan *plan, const struct node *node, struct problem *problem)
+{
+    memset(problem, 0, sizeof *problem);
+    problem->node = node;
+    problem->device = &plan->device->can;
+    problem->training = plan->options.mode == PLAN_TRAIN;
+    problem->exact = plan->options.exact;
+    problem->compute = compute_types[plan->options.precision];
+    problem->meets = plan->options.meets && problem->training;
+    problem->add = graph_at(&plan->graph, node->epilogue.add);
+    for (int i = 0; i < node->input_count; i++) problem->inputs[i] = graph_at(&plan->graph, node->inputs[i]);
+    for (int i = 0; i < node->output_count; i++) problem->outputs[i] = graph_at(&plan->graph, node->outputs[i]);
+}
+
+bool node_is_constant(const struct graph *graph, const struct node *node)
+{
+    if (node->epilogue.add != NO_VALUE) return false;
+    for (int i = 0; i < node->input_count; i++) {
+        const struct value *v = graph_at(graph, node->inputs[i]);
+        if (!v || v->role == ROLE_PARAMETER) continue;
+        if (v->role != ROLE_TEMPORARY || !node_is_constant(graph, &graph->nodes[v->producer])) return false;
+    }
+    return true;
+}
+
+bool node_has_bf16(const struct graph *graph, const struct node *node)
+{
+    const struct value *add = graph_at(graph, node->epilogue.add);
+    bool any = add && add->type == TYPE_BF16;
+    for (int i = 0; i < node->input_count; i++)
+        any |= node->inputs[i] != NO_VALUE && graph_at(graph, node->inputs[i])->type == TYPE_BF16;
+    for (int i = 0; i < node->output_count; i++)
+        any |= node->outputs[i] != NO_VALUE && graph_at(graph, node->outputs[i])->type == TYPE_BF16;
+    return any;
+}
+
+void implementation_key(const struct operation *operation, const struct implementation *implementation, bool bf16,
+    char key[IMPLEMENTATION_KEY])
+{
+    snprintf(key, IMPLEMENTATION_KEY, "%s/%s%s", operation->name, implementation->name, bf16 ? "/bf16" : "");
+}
+
+static void append_sizes(char *name, const char *before, const int64_t *sizes, int count)
+{
+    size_t used = strlen(name);
+    for (int i = 0; i < count && used < PROBLEM_NAME; i++)
+        used += (size_t)snprintf(name + used, PROBLEM_NAME - used, "%s%lld", i ? "x" : before, (long long)sizes[i]);
+}
+
+/* The number of samples stands at the end of the name, so that problems that differ in it alone are told. */
+static void append_shape(char *name, const struct value *value)
+{
+    const bool batched = value->batched && value->shape.rank > 0;
+    append_sizes(name, batched ? "/Nx" : "/", value->shape.sizes + batched, value->shape.rank - batched);
+}
+
+void problem_name(const struct problem *problem, char name[PROBLEM_NAME])
+{
+    const struct attributes *a = &problem->node->attributes;
+    static const char *const computed[] = {
+        [COMPUTE_FP32] = "", [COMPUTE_TF32] = "tf32/", [COMPUTE_BF16] = "bf16/", [COMPUTE_FP16] = "fp16/"
+    };
+    int64_t samples = 0;
+    snprintf(name, PROBLEM_NAME, "%s%s%s%s", problem->training ? "" : "infer/", problem->exact ? "exact/" : "",
+        computed[problem->compute], problem->node->operation->name);
+    const struct value *const values[] = { problem->inputs[0], problem->inputs[1], problem->outputs[0] };
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        if (!values[i]) continue;
+        append_shape(name, values[i]);
+        if (values[i]->batched) samples = values[i]->shape.sizes[0];
+    }
+    if (a->stride[0]) { /* of windows */
+        append_sizes(name, "/k", a->kernel, 2);
+        append_sizes(name, "/s", a->stride, 2);
+        append_sizes(name, "/p", a->padding, 2);
+        append_sizes(name, "/d", a->dilation, 2);
+        append_sizes(name, "/g", &a->groups, 1);
+    }
+    append_sizes(name, "/n", &samples, 1);
+}
+
+/* Launches tell handles that are NULL from others, and one from another, and look no further. */
+static cl_mem stand_in(const struct memory_plan *memory, int value)
+{
+    while (memory && memory->slots[value].kind == SLOT_ALIAS) value = memory->slots[value].alias;
+    return (cl_mem)(uintptr_t)(value + 1);
+}
+
+void stand_in_operands(const struct memory_plan *memory, const struct problem *problem,
+    const struct implementation *implementation, struct operands *operands)
+{
+    const struct node *node = problem->node;
+    for (int i = 0; i < node->input_count; i++)
+        if (problem->inputs[i]) operands->inputs[i] = stand_in(memory, node->inputs[i]);
+    for (int i = 0; i < node->output_count; i++)
+        if (problem->outputs[i]) operands->outputs[i] = stand_in(memory, node->outputs[i]);
+    if (node->epilogue.add != NO_VALUE) operands->add = stand_in(memory, node->epilogue.add);
+    if (implementation->workspace && implementation->workspace(problem)) operands->workspace = (cl_mem)(uintptr_t)-1;
+    if (implementation->prepared && implementation->prepared(problem)) operands->prepared = (cl_mem)(uintptr_t)-2;
+}

@@ -1,0 +1,26 @@
+/* What is asked of one node of a plan's graph. */
+#ifndef PLAN_NODE_H
+#define PLAN_NODE_H
+
+#include "plan/passes.h"
+
+void problem_of(const struct plan *plan, const struct node *node, struct problem *problem);
+/* The problem's name in tuning tables, without spaces: operation, shapes, attributes and the number of samples, as
+ * "conv2d/Nx64x56x56/64x64x3x3/Nx64x56x56/k3x3/s1x1/p1x1/d1x1/g1/n16". */
+enum { PROBLEM_NAME = 256 };
+void problem_name(const struct problem *problem, char name[PROBLEM_NAME]);
+/* Whether every input of the node is a parameter or made from parameters alone. */
+bool node_is_constant(const struct graph *graph, const struct node *node);
+/* Whether the node loads or stores values as bfloat16, so that its kernels are others than those for floats. */
+bool node_has_bf16(const struct graph *graph, const struct node *node);
+/* "conv2d/winograd": by which an implementation is known to the first-use check and the blacklist; with "/bf16" behind
+ * it those of its kernels that load or store such values. */
+enum { IMPLEMENTATION_KEY = 96 };
+void implementation_key(const struct operation *operation, const struct implementation *implementation, bool bf16,
+    char key[IMPLEMENTATION_KEY]);
+/* Handles that stand for buffers: good for emitting launches, and for nothing else. memory: NULL, or tells which values
+ * share theirs. */
+void stand_in_operands(const struct memory_plan *memory, const struct problem *problem,
+    const struct implementation *implementation, struct operands *operands);
+
+#endif

@@ -1,0 +1,80 @@
+/* A plan: the launches of one network on one device for one number of samples. What the passes work on, and what runs.
+ */
+#ifndef PLAN_TYPES_H
+#define PLAN_TYPES_H
+
+#include "graph/network.h"
+#include "graph/operation.h"
+#include "runtime/memory.h"
+
+/* Of poison behind each value, where `guards` is set. */
+#define PLAN_GUARD_BYTES 256
+
+enum plan_mode { PLAN_TRAIN, PLAN_EVALUATE, PLAN_INFER };
+
+struct plan_options {
+    enum plan_mode mode;
+    int64_t samples;
+    tutti_tensor output;
+    tutti_loss loss;
+    bool exact;
+    bool meets; /* training: other devices have the rest of the batch, whose statistics count too (launch_meeting) */
+    /* FP32 and TF32: values are stored as floats. BF16: temporary ones as bfloat16 where every kernel that touches them
+     * can. What products round their operands to goes by the same name. */
+    tutti_precision precision;
+    /* Tests: gradients start from an input value "seed" of the output's shape instead of a loss; input gradients too.
+     */
+    bool seeded;
+    /* Tests: value to force, "conv2d=winograd,dense=clblast", or NULL. Also TUTTI_IMPLEMENTATION. */
+    const char *force;
+    /* Tests: every value has memory of its own, followed by PLAN_GUARD_BYTES of poison that plan_check_guards() looks
+     * at. */
+    bool guards;
+    /* Device buffers that the plan's launches use; the replica owns them. gradients is NULL unless training. */
+    cl_mem parameters, gradients;
+    struct arena *arena; /* shared with other plans if it is large enough; NULL: an own one is made */
+    bool explain;        /* keep texts for plan_explain */
+    bool cold;           /* leave the warm-up, which writes to all buffers, to plan_warm_up() */
+    void (*progress)(void *user, int built, int total);
+    void *user;
+};
+
+/* A range of the arenas: after the launch `after` its gradients are complete, and its parameters are read no more. In
+ * the order in which backward makes them. */
+struct plan_bucket {
+    int64_t first, count; /* floats */
+    size_t after;         /* index of a launch */
+};
+
+/* A range of the parameters' arena that no launch before `before` reads, in the order of the arena. */
+struct plan_need {
+    int64_t first, count; /* floats */
+    size_t before;        /* index of a launch */
+};
+
+struct plan {
+    struct device *device;
+    const tutti_network *network;
+    struct plan_options options;
+    struct graph graph;
+    struct launch_list prepare; /* inference: once after each change of the parameters; training: empty */
+    struct launch_list step;
+    struct arena *arena;
+    cl_mem *buffers; /* per value; NULL where it has none */
+    size_t buffer_count;
+    cl_mem *prepared; /* per node; NULL where it has none */
+    size_t prepared_count;
+    cl_mem workspace;
+    size_t arena_bytes; /* needed, also when the arena is larger */
+    /* Values of interest, NO_VALUE where absent. metrics: float[2], the sum of the losses of the plan's samples and the
+     * number of correct ones. seed, input gradients: tests. */
+    int input, targets, constants, output, metrics, seed, input_gradient;
+    struct plan_bucket *buckets;
+    size_t bucket_count;
+    struct plan_need *needs; /* training, as are the buckets */
+    size_t need_count;
+    double build_seconds;
+    char *explanation, *passes;
+};
+
+#endif

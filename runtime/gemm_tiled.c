@@ -1,0 +1,188 @@
+/* The product of GPU-class devices: clkernels/gemm_tiled.cl, by multiply-adds or by matrix instructions, and the choice
+ * of its tile and of the sum's parts. */
+#include "base/memory.h"
+#include "runtime/gemm_implementations.h"
+#include "runtime/tile.h"
+
+enum {
+    BUFFERS = 2,           /* of local memory, see the kernel */
+    LONGEST_ROW = 1 << 23, /* floats: offsets in a tile are ints */
+    MOST_SPLITS = 64,
+    LEAST_STEPS = 64, /* of a part of the sum */
+};
+/* In multiply-adds of a unit. What brings a float into local memory costs; a launch of its own, some microseconds; and
+ * the work-items without which a unit waits for memory more than it computes. */
+#define FLOAT_COST 8.0
+#define LAUNCH_COST 3e5
+#define ITEMS_BUSY 256.0
+
+struct choice {
+    const struct tile *tile;
+    int64_t splits, k_of_split;
+};
+
+/* The time of the busiest unit. A work-item reads tm + tn numbers of local memory for tm * tn multiply-adds. */
+static double cost_of(const struct gemm *gemm, const struct capabilities *can, const struct choice *choice)
+{
+    const struct tile *t = choice->tile;
+    const double units = can->units > 0 ? can->units : 1, items = (double)tile_items(t);
+    const int64_t groups = divide_up(gemm->m, t->bm) * divide_up(gemm->n, t->bn) * (gemm->batch * choice->splits);
+    double rounds = (double)groups / units;
+    if (rounds < 16) rounds = (double)divide_up(groups, (int64_t)units);
+    const double busy = rounds * items < ITEMS_BUSY ? rounds * items / ITEMS_BUSY : 1;
+    const double step = items * (double)(t->tm * t->tn + t->tm + t->tn) + FLOAT_COST * (double)(t->bm + t->bn);
+    const double results = (double)gemm->m * (double)gemm->n * (double)gemm->batch;
+    const double second =
+        choice->splits > 1 ? LAUNCH_COST + 2 * FLOAT_COST * results * (double)choice->splits / units : 0;
+    return rounds * (double)choice->k_of_split * step / busy + second;
+}
+
+static bool has_room(const struct gemm *gemm, const struct capabilities *can, int64_t splits)
+{
+    const double bytes = (double)splits * (double)gemm->m * (double)gemm->n * (double)gemm->batch * sizeof(float);
+    return bytes <= (double)can->allocation_max / 4;
+}
+
+/* The cheapest tile and division of the sum; what the caller has fixed stays. False: no tile fits the device. */
+static bool choose(const struct gemm *gemm, enum matrix_form form, const struct capabilities *can, struct choice *best)
+{
+    const struct tile *tiles[TILES];
+    const int count = tile_list(form, gemm->compute, tiles);
+    const int64_t least = gemm->splits ? gemm->splits : 1, most = gemm->splits ? gemm->splits : MOST_SPLITS;
+    double best_cost = 0;
+    for (int t = 0; t < count; t++) {
+        if (!tile_fits(tiles[t], BUFFERS, can) || (gemm->tile && gemm->tile != t + 1)) continue;
+        for (int64_t splits = least; splits <= most; splits *= 2) {
+            struct choice choice = { .tile = tiles[t] };
+            choice.k_of_split = (int64_t)size_round_up((size_t)divide_up(gemm->k, splits), (size_t)tiles[t]->bk);
+            choice.splits = divide_up(gemm->k, choice.k_of_split);
+            if (splits > least && (!has_room(gemm, can, splits) || choice.k_of_split < LEAST_STEPS)) break;
+            const double cost = cost_of(gemm, can, &choice);
+            if (best_cost == 0 || cost < best_cost) {
+                best_cost = cost;
+                *best = choice;
+            }
+        }
+    }
+    return best_cost != 0;
+}
+
+static const char *refusal(const struct gemm *gemm, enum matrix_form form, const struct capabilities *can)
+{
+    struct choice choice;
+    if (can->class != DEVICE_GPU) return "it is made for GPU-class devices";
+    if (!gemm_is_small(gemm)) return "a size of the product is larger than 2^30";
+    if (gemm->lda > LONGEST_ROW || gemm->ldb > LONGEST_ROW) return "a row of a matrix has more than 2^23 numbers";
+    if (!choose(gemm, form, can, &choice)) return "the device's work-groups or local memory are too small";
+    return NULL;
+}
+
+static size_t workspace(const struct gemm *gemm, enum matrix_form form, const struct capabilities *can)
+{
+    struct choice choice;
+    if (!choose(gemm, form, can, &choice) || choice.splits == 1) return 0;
+    return (size_t)(choice.splits * gemm->batch * gemm->m * gemm->n) * sizeof(float);
+}
+
+/* Whether rows of `length` numbers, ld apart, are whole fours. */
+static bool in_fours(int64_t length, int64_t from, int64_t ld, int64_t stride, int64_t batch)
+{
+    return length % 4 == 0 && from % 4 == 0 && ld % 4 == 0 && (batch == 1 || stride % 4 == 0);
+}
+
+static void emit(
+    const struct gemm *g, enum matrix_form form, const struct gemm_buffers *buffers, struct launch_list *list)
+{
+    struct choice choice = { 0 };
+    choose(g, form, &list->device->can, &choice);
+    const struct tile *t = choice.tile;
+    const bool parts = choice.splits > 1;
+    const int64_t from_c = parts ? 0 : g->from_c;
+    const struct gemm_sums to = {
+        .buffer = parts ? buffers->workspace : buffers->c,
+        .parts = choice.splits,
+        .ld = parts ? g->n : g->ldc,
+        .stride = parts ? g->m * g->n : g->stride_c,
+        .stride_part = g->batch * g->m * g->n,
+    };
+    const struct gemm_finish finish = gemm_finish_of(g, buffers);
+    struct launch *launch = launch_add(list, "gemm_tiled", "gemm_tiled",
+        TILE_OPTIONS " -DTA=%d -DTB=%d -DA_FOURS=%d -DB_FOURS=%d -DC_FOURS=%d%s", TILE_VALUES(t, form, g->compute),
+        g->transpose_a, g->transpose_b,
+        in_fours(g->transpose_a ? g->m : g->k, g->from_a, g->lda, g->stride_a, g->batch),
+        in_fours(g->transpose_b ? g->k : g->n, g->from_b, g->ldb, g->stride_b, g->batch),
+        in_fours(g->n, from_c, to.ld, to.stride, g->batch), parts ? "" : finish.options);
+    launch_buffer(launch, buffers->a);
+    launch_buffer(launch, buffers->b);
+    launch_buffer(launch, parts ? NULL : finish.bias);
+    launch_buffer(launch, parts ? NULL : finish.added);
+    launch_buffer(launch, to.buffer);
+    launch_int(launch, g->m);
+    launch_int(launch, g->n);
+    launch_int(launch, g->k);
+    launch_int(launch, g->lda);
+    launch_int(launch, g->ldb);
+    launch_int(launch, to.ld);
+    launch_long(launch, g->from_a);
+    launch_long(launch, g->from_b);
+    launch_long(launch, from_c);
+    launch_long(launch, g->stride_a);
+    launch_long(launch, g->stride_b);
+    launch_long(launch, to.stride);
+    launch_long(launch, parts ? to.stride_part : 0);
+    launch_int(launch, choice.splits);
+    launch_int(launch, choice.k_of_split);
+    launch_grid(launch, 3, (size_t)(divide_up(g->n, t->bn) * tile_items(t)), (size_t)divide_up(g->m, t->bm),
+        (size_t)(g->batch * choice.splits), (size_t)tile_items(t), 1, 1);
+    gemm_work(g, launch);
+    if (parts) gemm_emit_finish(g, &to, buffers->c, buffers->bias, list);
+}
+
+/* ---- by multiply-adds ---- */
+
+static const char *refusal_tiled(const struct gemm *gemm, const struct capabilities *can)
+{
+    return refusal(gemm, MATRIX_NONE, can);
+}
+
+static size_t workspace_tiled(const struct gemm *gemm, const struct capabilities *can)
+{
+    return workspace(gemm, MATRIX_NONE, can);
+}
+
+static void emit_tiled(const struct gemm *gemm, const struct gemm_buffers *buffers, struct launch_list *list)
+{
+    emit(gemm, MATRIX_NONE, buffers, list);
+}
+
+const struct gemm_implementation gemm_tiled = {
+    .name = "tiled",
+    .refusal = refusal_tiled,
+    .workspace = workspace_tiled,
+    .emit = emit_tiled,
+};
+
+/* ---- by matrix instructions ---- */
+
+static const char *refusal_matrix(const struct gemm *gemm, const struct capabilities *can)
+{
+    const enum matrix_form form = can->matrix[gemm->compute].form;
+    return form ? refusal(gemm, form, can) : tile_matrix_refusal(gemm->compute, can);
+}
+
+static size_t workspace_matrix(const struct gemm *gemm, const struct capabilities *can)
+{
+    return workspace(gemm, can->matrix[gemm->compute].form, can);
+}
+
+static void emit_matrix(const struct gemm *gemm, const struct gemm_buffers *buffers, struct launch_list *list)
+{
+    emit(gemm, list->device->can.matrix[gemm->compute].form, buffers, list);
+}
+
+const struct gemm_implementation gemm_matrix = {
+    .name = "matrix",
+    .refusal = refusal_matrix,
+    .workspace = workspace_matrix,
+    .emit = emit_matrix,
+};

@@ -1,0 +1,201 @@
+/* From a list of launches to work on its device: programs built, kernels made, arguments set, and enqueued. */
+#include "base/memory.h"
+#include "runtime/builder.h"
+#include "runtime/launch.h"
+#include "runtime/memory.h"
+#include "runtime/program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static tutti_status sizes_check(const struct launch *launch, const struct device *device)
+{
+    const char *name = launch->kernel_name;
+    if (launch->dimensions < 1 || launch->dimensions > 3)
+        return fail(TUTTI_INTERNAL, "the launch of '%s' has no sizes", name);
+    size_t group = 1;
+    for (int i = 0; i < launch->dimensions; i++) {
+        size_t global = launch->global[i], local = launch->local[i];
+        if (local == 0 || global == 0 || global % local != 0)
+            return fail(TUTTI_INTERNAL, "the launch of '%s' has %zu work-items in groups of %zu in dimension %d", name,
+                global, local, i);
+        if (!size_multiply(group, local, &group)) return fail(TUTTI_INTERNAL, "the work-group of '%s' overflows", name);
+    }
+    if (group > device->can.group_max)
+        return fail(TUTTI_UNSUPPORTED, "'%s' needs work-groups of %zu and '%s' allows %zu", name, group,
+            device->can.name, device->can.group_max);
+    return TUTTI_OK;
+}
+
+/* Of the launch, before anything is built. POCL says how much local memory it has and then checks nothing. */
+static tutti_status launch_check(const struct launch *launch, const struct device *device)
+{
+    if (launch->fault > LAUNCH_ARGUMENTS)
+        return fail(TUTTI_INTERNAL, "'%s' has more than %d arguments", launch->kernel_name, LAUNCH_ARGUMENTS);
+    if (launch->fault)
+        return fail(TUTTI_UNSUPPORTED, "argument %d of '%s' exceeds 32 bits: lower the batch or the micro-batch",
+            launch->fault - 1, launch->kernel_name);
+    size_t local = 0;
+    for (int i = 0; i < launch->count; i++) {
+        const struct launch_argument *argument = &launch->arguments[i];
+        if (argument->kind != ARGUMENT_LOCAL) continue;
+        if (argument->size == 0 || !size_add(local, argument->size, &local))
+            return fail(TUTTI_INTERNAL, "argument %d of '%s' has no size of local memory", i, launch->kernel_name);
+    }
+    if (local > device->can.local_bytes)
+        return fail(TUTTI_UNSUPPORTED, "'%s' needs %zu bytes of local memory and '%s' has %zu", launch->kernel_name,
+            local, device->can.name, device->can.local_bytes);
+    return sizes_check(launch, device);
+}
+
+/* What only the built kernel tells: its own local memory, and the largest group that its registers allow. */
+static tutti_status kernel_check(const struct launch *launch, const struct device *device)
+{
+    tutti_status status = TUTTI_OK;
+    cl_ulong local = 0;
+    size_t group_max = 0;
+    size_t group = launch->local[0] * launch->local[1] * launch->local[2];
+    CL_TRY(clGetKernelWorkGroupInfo(
+               launch->kernel, device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof(group_max), &group_max, NULL),
+        "asking for the largest group of '%s'", launch->kernel_name);
+    if (group > group_max && !(device->quirks & QUIRK_DENIES_GROUPS))
+        FAIL(TUTTI_UNSUPPORTED, "'%s' needs work-groups of %zu and '%s' runs it in groups of at most %zu",
+            launch->kernel_name, group, device->can.name, group_max);
+    /* Local arguments are set by now, so they are counted in this. */
+    CL_TRY(clGetKernelWorkGroupInfo(launch->kernel, device->id, CL_KERNEL_LOCAL_MEM_SIZE, sizeof(local), &local, NULL),
+        "asking for the local memory of '%s'", launch->kernel_name);
+    if (local > device->can.local_bytes)
+        FAIL(TUTTI_UNSUPPORTED, "'%s' needs %zu bytes of local memory and '%s' has %zu", launch->kernel_name,
+            (size_t)local, device->can.name, device->can.local_bytes);
+done:
+    return status;
+}
+
+static tutti_status arguments_set(const struct launch *launch, const struct device *device)
+{
+    tutti_status status = TUTTI_OK;
+    cl_uint expected = 0;
+    CL_TRY(clGetKernelInfo(launch->kernel, CL_KERNEL_NUM_ARGS, sizeof(expected), &expected, NULL),
+        "asking for the arguments of '%s'", launch->kernel_name);
+    if ((int)expected != launch->count)
+        FAIL(TUTTI_INTERNAL, "'%s' takes %u arguments and was given %d", launch->kernel_name, expected, launch->count);
+    for (int i = 0; i < launch->count; i++) {
+        const struct launch_argument *argument = &launch->arguments[i];
+        const void *given = argument->instead ? (const void *)&argument->instead : &argument->value;
+        const void *value = argument->kind == ARGUMENT_LOCAL ? NULL : given;
+        CL_TRY(clSetKernelArg(launch->kernel, (cl_uint)i, argument->size, value), "setting argument %d of '%s' on '%s'",
+            i, launch->kernel_name, device->can.name);
+    }
+done:
+    return status;
+}
+
+static struct program_request request_of(const struct launch *launch)
+{
+    return (struct program_request) { .source = launch->source, .options = launch->options };
+}
+
+/* Waits for the launch's program where it is being loaded. */
+static tutti_status realise(struct launch *launch, struct device *device)
+{
+    tutti_status status = TUTTI_OK;
+    const struct program_request request = request_of(launch);
+    TRY(program_kernel(device, &request, launch->kernel_name, &launch->kernel));
+    TRY(arguments_set(launch, device));
+    TRY(kernel_check(launch, device));
+done:
+    return status;
+}
+
+tutti_status launch_redirect(struct launch *launch, int k, cl_mem buffer)
+{
+    tutti_status status = TUTTI_OK;
+    struct launch_argument *argument = &launch->arguments[k];
+    argument->instead = buffer;
+    const cl_mem *given = buffer ? &argument->instead : &argument->value.buffer;
+    if (launch->kernel)
+        CL_TRY(clSetKernelArg(launch->kernel, (cl_uint)k, sizeof(*given), given), "setting argument %d of '%s'", k,
+            launch->kernel_name);
+done:
+    return status;
+}
+
+tutti_status launch_list_realise(
+    struct launch_list *list, void (*progress)(void *user, int built, int total), void *user)
+{
+    tutti_status status = list->status;
+    if (status != TUTTI_OK) return status;
+    int requested = 0;
+    struct program_request *requests = memory_new(list->count, sizeof(*requests));
+    if (!requests) return TUTTI_NO_MEMORY;
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->launches[i].call) continue;
+        TRY(launch_check(&list->launches[i], list->device));
+        requests[requested++] = request_of(&list->launches[i]);
+    }
+    if (programs_are_loading(list->device) && builder_knows(list)) goto done;
+    TRY(program_build_all(list->device, requests, requested, progress, user));
+    for (size_t i = 0; i < list->count; i++)
+        if (!list->launches[i].call && !list->launches[i].kernel) TRY(realise(&list->launches[i], list->device));
+done:
+    free(requests);
+    return status;
+}
+
+static tutti_status enqueue(struct launch *launch, struct device *device, cl_event *event)
+{
+    tutti_status status = TUTTI_OK;
+    if (launch->call) return launch->call(device, launch->state, event);
+    if (!launch->kernel) {
+        CL_TRY(clFlush(device->queue), "sending work to device %d, '%s',", device->index, device->can.name);
+        TRY(realise(launch, device));
+    }
+    CL_TRY(clEnqueueNDRangeKernel(device->queue, launch->kernel, (cl_uint)launch->dimensions, NULL, launch->global,
+               launch->local, 0, NULL, event),
+        "launching '%s' on device %d, '%s',", launch->kernel_name, device->index, device->can.name);
+done:
+    return status;
+}
+
+tutti_status launch_list_enqueue(struct launch_list *list, size_t first, size_t last, cl_event *events)
+{
+    tutti_status status = TUTTI_OK;
+    size_t i = first;
+    for (size_t j = 0; events && j < last - first; j++) events[j] = NULL;
+    for (; i < last; i++) TRY(enqueue(&list->launches[i], list->device, events ? &events[i - first] : NULL));
+    CL_TRY(
+        clFlush(list->device->queue), "sending work to device %d, '%s',", list->device->index, list->device->can.name);
+done:
+    for (size_t j = 0; status != TUTTI_OK && events && j < last - first; j++) {
+        if (events[j]) clReleaseEvent(events[j]);
+        events[j] = NULL;
+    }
+    return status;
+}
+
+static bool same_form(const struct launch *a, const struct launch *b)
+{
+    return !strcmp(a->source, b->source) && !strcmp(a->kernel_name, b->kernel_name) &&
+        !strcmp(a->options, b->options) && !memcmp(a->local, b->local, sizeof(a->local)) &&
+        launch_is_large(a) == launch_is_large(b);
+}
+
+static bool seen_before(const struct launch_list *list, size_t which)
+{
+    for (size_t i = 0; i < which; i++)
+        if (!list->launches[i].call && same_form(&list->launches[i], &list->launches[which])) return true;
+    return false;
+}
+
+tutti_status launch_list_warm_up(struct launch_list *list)
+{
+    tutti_status status = TUTTI_OK;
+    if (builder_knows(list)) return TUTTI_OK;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->launches[i].call || !seen_before(list, i)) TRY(launch_list_enqueue(list, i, i + 1, NULL));
+    TRY(device_wait(list->device));
+    programs_save(list->device);
+    builder_note(list);
+done:
+    return status;
+}

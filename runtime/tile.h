@@ -1,0 +1,31 @@
+/* A work-group's part of a matrix product on GPU-class devices, as clkernels/tile_product.h computes it: the shapes
+ * that products and convolutions choose from. */
+#ifndef RUNTIME_TILE_H
+#define RUNTIME_TILE_H
+
+#include "runtime/device.h"
+
+/* bm x bn results, bk steps at a time; a work-item makes tm x tn of them. */
+struct tile {
+    int64_t bm, bn, bk, tm, tn;
+};
+
+/* What a product is made of, in the order of choice: from large to small, as large ones reuse more of what they load
+ * and small ones keep all units of the device busy; behind them those for few rows or few columns. */
+enum { TILES_SQUARE = 6, TILES = 8 };
+/* As many of `list` as there are for these instructions; MATRIX_NONE, which takes each type, has TILES. */
+int tile_list(enum matrix_form form, enum compute_type compute, const struct tile *list[TILES]);
+
+int64_t tile_items(const struct tile *tile);
+/* Of so many buffers of local memory, whose rows may be padded by four floats. */
+size_t tile_local_bytes(const struct tile *tile, int buffers);
+bool tile_fits(const struct tile *tile, int buffers, const struct capabilities *can);
+
+/* Why this device has no form of matrix instructions for the type. */
+const char *tile_matrix_refusal(enum compute_type compute, const struct capabilities *can);
+
+#define TILE_OPTIONS "-DBM=%d -DBN=%d -DBK=%d -DTM=%d -DTN=%d -DMATRIX=%d -DCOMPUTE=%d"
+#define TILE_VALUES(tile, form, compute) \
+    (int)(tile)->bm, (int)(tile)->bn, (int)(tile)->bk, (int)(tile)->tm, (int)(tile)->tn, (int)(form), (int)(compute)
+
+#endif

@@ -1,0 +1,91 @@
+/* A layer between a program and its OpenCL drivers with which devices have matrix instructions: it names the extension
+ * that goes with them and puts emulated.cl into the kernels that use them. Told by the environment, which is looked at
+ * in each call: EMULATED_MATRIX is the form (enum matrix_form), EMULATED_FAULT "build" or "result". */
+#include "tests/opencl_layer.h" /* first: it says which OpenCL */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const extensions[] = {
+    NULL,
+    "cl_nv_device_attribute_query",
+    "cl_amd_device_attribute_query",
+    "cl_amd_device_attribute_query",
+    "cl_intel_subgroup_matrix_multiply_accumulate",
+    "cl_intel_subgroup_matrix_multiply_accumulate",
+};
+
+/* 0: none is emulated. */
+static size_t form_wanted(void)
+{
+    const char *form = getenv("EMULATED_MATRIX");
+    const size_t number = form ? strtoul(form, NULL, 10) : 0;
+    return number < sizeof extensions / sizeof *extensions ? number : 0;
+}
+
+static int fault_wanted(void)
+{
+    const char *fault = getenv("EMULATED_FAULT");
+    return !fault ? 0 : !strcmp(fault, "build") ? 1 : 2;
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL get_device_info(
+    cl_device_id device, cl_device_info name, size_t size, void *value, size_t *size_ret)
+{
+    const char *extension = extensions[form_wanted()];
+    size_t length = 0;
+    if (name != CL_DEVICE_EXTENSIONS || !extension) return next->clGetDeviceInfo(device, name, size, value, size_ret);
+    const cl_int error = next->clGetDeviceInfo(device, name, 0, NULL, &length);
+    if (error != CL_SUCCESS || length == 0) return error;
+    const size_t all = length + 1 + strlen(extension);
+    if (size_ret) *size_ret = all;
+    if (!value) return CL_SUCCESS;
+    if (size < all || next->clGetDeviceInfo(device, name, length, value, NULL) != CL_SUCCESS) return CL_INVALID_VALUE;
+    snprintf((char *)value + length - 1, size - length + 1, " %s", extension);
+    return CL_SUCCESS;
+}
+
+/* The whole file, which the build names; NULL: it cannot be read. */
+static char *read_emulation(void)
+{
+    FILE *file = fopen(EMULATED_TEXT, "r");
+    char *text = NULL;
+    size_t size = 0;
+    if (!file) return NULL;
+    const ssize_t got = getdelim(&text, &size, '\0', file);
+    fclose(file);
+    if (got > 0) return text;
+    free(text);
+    return NULL;
+}
+
+/* A kernel's text with the emulation before it and its memory among the kernel's own. NULL: the text stays as it is. */
+static char *edited(const char *text)
+{
+    const char *kernel = strstr(text, "\nSUBGROUPS "), *memory = kernel ? strstr(kernel, "local float4 a_tile") : NULL;
+    char *emulation = memory && form_wanted() ? read_emulation() : NULL, *all = NULL;
+    if (!emulation) return NULL;
+    if (asprintf(&all, "#define EMULATED %zu\n#define FAULT %d\n%.*s\n%s%.*sEMULATED_MEMORY\n%s", form_wanted(),
+            fault_wanted(), (int)(kernel - text), text, emulation, (int)(memory - kernel), kernel, memory) < 0)
+        all = NULL;
+    free(emulation);
+    return all;
+}
+
+static CL_API_ENTRY cl_program CL_API_CALL create_program_with_source(
+    cl_context context, cl_uint count, const char **texts, const size_t *lengths, cl_int *error)
+{
+    char *text = count == 1 && !lengths ? edited(texts[0]) : NULL;
+    const char *const given = text;
+    cl_program program =
+        next->clCreateProgramWithSource(context, count, text ? (const char **)&given : texts, lengths, error);
+    free(text);
+    return program;
+}
+
+static void layer_start(void)
+{
+    mine.clGetDeviceInfo = get_device_info;
+    mine.clCreateProgramWithSource = create_program_with_source;
+}

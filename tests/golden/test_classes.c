@@ -1,0 +1,125 @@
+/* Whole networks trained for some steps with the kernels of CPU-class devices, then with those of GPU-class devices,
+ * from the same seed: the losses are the same up to rounding. */
+#include <check.h>
+#undef fail
+
+#include "models/models.h"
+#include "tutti.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A small image's features are one pixel, of which the pool before the classifier would make 49: 100 million weights
+ * more. */
+#define tutti_adaptive_average_pool(network, x, height, width) (x)
+#define model_vgg16 small_vgg16
+tutti_tensor small_vgg16(tutti_network *network, tutti_tensor x, int classes);
+#include "models/vgg.c"
+
+enum { CLASSES = 10, BATCH = 4, STEPS = 3 };
+
+/* Rounding errors of a step grow with each step that follows. */
+#define LIMIT 1e-5
+
+static const struct run {
+    const char *name;
+    tutti_tensor (*build)(tutti_network *network, tutti_tensor x, int classes);
+    tutti_shape shape;
+    bool normalised;
+    float learning_rate;
+} runs[] = {
+    { "lenet", model_lenet, { 3, { 1, 28, 28 } }, false, 0.01f },
+    { "resnet18", model_resnet18, { 3, { 3, 64, 64 } }, true, 0.0005f },
+    { "mobilenet_v2", model_mobilenet_v2, { 3, { 3, 64, 64 } }, true, 0.0005f },
+    { "vgg16", small_vgg16, { 3, { 3, 32, 32 } }, false, 0.01f },
+};
+enum { RUNS = sizeof(runs) / sizeof(runs[0]) };
+
+#define GOOD(call) ck_assert_msg((call) == TUTTI_OK, "%s", tutti_message(NULL))
+
+/* The same numbers in each step, in [-1, 1). */
+static float *make_inputs(const struct run *run)
+{
+    size_t count = (size_t)(BATCH * run->shape.sizes[0] * run->shape.sizes[1] * run->shape.sizes[2]);
+    float *inputs = calloc(count, sizeof(float));
+    ck_assert_ptr_nonnull(inputs);
+    uint32_t state = 1;
+    for (size_t i = 0; i < count; i++) {
+        state = state * 1664525u + 1013904223u;
+        inputs[i] = (float)(state >> 8) / (1 << 23) - 1;
+    }
+    return inputs;
+}
+
+/* Scales and biases for which every ReLU and ReLU6 behind a batch normalisation passes its inputs on, as in make.py:
+ * rounding can then flip none, which normalisation over so few samples would make a difference of percents. */
+static void keep_from_kinks(tutti_network *network, tutti_trainer *trainer)
+{
+    const char *name;
+    tutti_shape shape;
+    bool trained;
+    for (int i = 0; tutti_parameter_info(network, i, &name, &shape, &trained) == TUTTI_OK; i++) {
+        if (!trained || shape.rank != 1) continue;
+        const bool scale = strstr(name, "weight") != NULL;
+        float *values = calloc((size_t)shape.sizes[0], sizeof(float));
+        ck_assert_ptr_nonnull(values);
+        for (int64_t k = 0; k < shape.sizes[0]; k++) values[k] = scale ? 0.375f : 3;
+        GOOD(tutti_set_parameter(trainer, name, values, shape.sizes[0]));
+        free(values);
+    }
+}
+
+static void train(const struct run *run, const char *class, double losses[STEPS])
+{
+    static const int32_t targets[BATCH] = { 3, 7, 1, 4 };
+    float *inputs = make_inputs(run);
+    setenv("TUTTI_DEVICE_CLASS", class, 1);
+    tutti_runtime *runtime = tutti_open(NULL);
+    ck_assert_msg(runtime, "%s", tutti_message(NULL));
+    tutti_network *network = tutti_network_new(runtime);
+    tutti_tensor output = run->build(network, tutti_input(network, "x", run->shape), CLASSES);
+    const tutti_training training = { .learning_rate = run->learning_rate, .batch = BATCH, .seed = 5 };
+    tutti_trainer *trainer = tutti_compile(network, output, &training);
+    ck_assert_msg(trainer, "%s", tutti_message(runtime));
+    if (run->normalised) keep_from_kinks(network, trainer);
+    for (int step = 0; step < STEPS; step++) {
+        tutti_metrics metrics;
+        GOOD(tutti_train_step(trainer, inputs, targets, BATCH, &metrics));
+        losses[step] = metrics.loss;
+    }
+    tutti_trainer_free(trainer);
+    tutti_network_free(network);
+    tutti_close(runtime);
+    free(inputs);
+}
+
+START_TEST(test_losses)
+{
+    double cpu[STEPS], gpu[STEPS];
+    train(&runs[_i], "cpu", cpu);
+    train(&runs[_i], "gpu", gpu);
+    for (int step = 0; step < STEPS; step++) {
+        printf("%s, step %d: %.9g and %.9g\n", runs[_i].name, step, cpu[step], gpu[step]);
+        ck_assert_msg(fabs(gpu[step] - cpu[step]) <= LIMIT * cpu[step],
+            "%s, step %d: loss %.9g as a GPU, %.9g as a CPU", runs[_i].name, step, gpu[step], cpu[step]);
+    }
+    ck_assert_msg(cpu[STEPS - 1] < (1 - 100 * LIMIT) * cpu[0], "%s has learnt nothing", runs[_i].name);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("classes");
+    TCase *test_case = tcase_create("losses");
+    tcase_set_timeout(test_case, 900);
+    tcase_add_loop_test(test_case, test_losses, 0, RUNS);
+    suite_add_tcase(suite, test_case);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,228 @@
+/* The kernels over whole arenas, optimizers and gradients on their way, on a small network with odd sizes, against the
+ * loops on the host, which tests/train holds against double precision. Prints "N passed, N failed". */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "runtime/launch.h"
+#include "runtime/memory.h"
+#include "tests/layers/cases.h"
+#include "train/optimizer.h"
+
+enum { TRAINED = 1104, TOTAL = TRAINED + 112, STEPS = 3, LIMIT_ULP = 16 }; /* multiples of 16, of whole vectors */
+
+static struct parameter parameters[] = {
+    { .name = "weight", .elements = TRAINED - 5, .offset = 0, .trained = true },
+    { .name = "mean", .elements = 19, .offset = TRAINED, .momentum = 0.1f },
+    { .name = "variance", .elements = 33, .offset = TRAINED + 64, .momentum = 0.3f },
+};
+static const tutti_network network = {
+    .parameters = parameters, .parameter_count = 3, .trained_floats = TRAINED, .total_floats = TOTAL
+};
+static struct device *device;
+static float given[2][TOTAL]; /* parameters and gradients */
+
+/* What the launches of one list read and write. */
+struct buffers {
+    struct optimizer_buffers o;
+    cl_mem wire;
+};
+
+static tutti_status upload(cl_mem *buffer, const void *data, size_t bytes)
+{
+    tutti_status status = buffer_new(device, bytes, buffer);
+    return status == TUTTI_OK && data ? buffer_write(device, *buffer, 0, data, bytes) : status;
+}
+
+static void free_buffers(struct buffers *b)
+{
+    cl_mem *const all[] = { &b->o.parameters, &b->o.gradients, &b->o.states[0], &b->o.states[1], &b->o.constants,
+        &b->o.losses, &b->o.statistics, &b->wire };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) buffer_free(all[i]);
+}
+
+static tutti_status new_buffers(struct buffers *b, int *statistics)
+{
+    tutti_status status = TUTTI_OK;
+    struct statistic_row *rows = NULL;
+    const float losses[2] = { 1.5f, 1 };
+    TRY(optimizer_statistics(&network, &rows, statistics));
+    TRY(upload(&b->o.statistics, rows, (size_t)*statistics * sizeof *rows));
+    TRY(upload(&b->o.parameters, given[0], sizeof given[0]));
+    TRY(upload(&b->o.gradients, given[1], sizeof given[1]));
+    for (int i = 0; i < OPTIMIZER_STATES; i++) TRY(upload(&b->o.states[i], NULL, sizeof given[0]));
+    TRY(upload(&b->o.losses, losses, sizeof losses));
+    TRY(upload(&b->o.constants, NULL, sizeof(struct step_constants)));
+    TRY(upload(&b->wire, NULL, TOTAL * sizeof(uint16_t)));
+done:
+    free(rows);
+    return status;
+}
+
+static tutti_status run(struct launch_list *list)
+{
+    const tutti_status status = launch_list_realise(list, NULL, NULL);
+    return status == TUTTI_OK ? launch_list_enqueue(list, 0, list->count, NULL) : status;
+}
+
+static bool compare(const char *what, const float *got, const float *want, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (fabsf(got[i] - want[i]) <= LIMIT_ULP * 0x1p-24f * (1 + fabsf(want[i]))) continue;
+        printf("%s: number %d is %.9g, and must be %.9g\n", what, i, (double)got[i], (double)want[i]);
+        return false;
+    }
+    return true;
+}
+
+static tutti_status on_the_host(const struct optimizer *optimizer, float *p)
+{
+    tutti_status status = TUTTI_OK;
+    struct thread_pool *pool = NULL;
+    float first[TOTAL] = { 0 }, second[TOTAL] = { 0 }, *states[] = { first, second };
+    TRY(thread_pool_new(&pool, 1));
+    memcpy(p, given[0], sizeof given[0]);
+    for (int step = 0; step < STEPS; step++) {
+        struct step_constants constants = { .runs = 1 };
+        optimizer_constants(optimizer, step, &constants);
+        constants.unscale = 0.25f;
+        optimizer_update(&(struct optimizer_step) { optimizer, &network, &constants }, pool, p, given[1], states);
+    }
+done:
+    thread_pool_free(pool);
+    return status;
+}
+
+static tutti_status on_the_device(const struct optimizer *optimizer, float *p)
+{
+    tutti_status status = TUTTI_OK;
+    struct buffers b = { 0 };
+    struct launch_list list;
+    int statistics;
+    launch_list_init(&list, device);
+    TRY(new_buffers(&b, &statistics));
+    optimizer_emit(optimizer, &network, &b.o, statistics, &list);
+    for (int step = 0; step < STEPS; step++) {
+        struct step_constants constants = { .runs = 1 };
+        optimizer_constants(optimizer, step, &constants);
+        constants.unscale = 0.25f;
+        TRY(buffer_write(device, b.o.constants, 0, &constants, sizeof constants));
+        TRY(step ? launch_list_enqueue(&list, 0, list.count, NULL) : run(&list));
+    }
+    TRY(buffer_read(device, b.o.parameters, 0, p, sizeof given[0]));
+done:
+    launch_list_free(&list);
+    free_buffers(&b);
+    return status;
+}
+
+static bool check_rule(const tutti_training *training)
+{
+    float want[TOTAL], got[TOTAL];
+    struct optimizer optimizer;
+    tutti_status status = optimizer_init(&optimizer, training);
+    if (status == TUTTI_OK) status = on_the_host(&optimizer, want);
+    if (status == TUTTI_OK) status = on_the_device(&optimizer, got);
+    if (status != TUTTI_OK) return printf("%s: %s\n", optimizer_name(training->optimizer), tutti_message(NULL)), false;
+    return compare(optimizer_name(training->optimizer), got, want, TOTAL);
+}
+
+/* Sums of micro-batches, and a range of gradients rounded to bfloat16: 16 floats before and behind it stay 0. */
+static bool check_gradients(void)
+{
+    struct buffers b = { 0 };
+    struct launch_list list;
+    int statistics;
+    float want[TOTAL], sum[TOTAL], rounded[TOTAL] = { 0 };
+    uint16_t wire[TOTAL];
+    launch_list_init(&list, device);
+    tutti_status status = new_buffers(&b, &statistics);
+    optimizer_emit_wire(b.o.gradients, b.wire, 16, TOTAL - 32, &list);
+    optimizer_emit_add(&network, b.o.parameters, b.o.gradients, &list);
+    if (status == TUTTI_OK) status = run(&list);
+    if (status == TUTTI_OK) status = buffer_read(device, b.o.parameters, 0, sum, sizeof sum);
+    if (status == TUTTI_OK) status = buffer_read(device, b.wire, 0, wire, sizeof wire);
+    launch_list_free(&list);
+    free_buffers(&b);
+    if (status != TUTTI_OK) return printf("gradients: %s\n", tutti_message(NULL)), false;
+    for (int i = 0; i < TOTAL; i++) {
+        const uint32_t bits = (uint32_t)wire[i] << 16;
+        memcpy(&rounded[i], &bits, sizeof bits);
+        want[i] = given[0][i] + given[1][i];
+    }
+    bool good = compare("sums of gradients", sum, want, TOTAL);
+    for (int i = 0; i < TOTAL; i++) want[i] = i < 16 || i >= TOTAL - 16 ? 0 : test_bf16(given[1][i]);
+    return compare("gradients as bfloat16", rounded, want, TOTAL) && good;
+}
+
+/* One number that is not finite is seen wherever it is, and then nothing is updated. */
+static bool check_finite(void)
+{
+    static const int places[] = { -1, 0, 517, TOTAL - 1 };
+    const float bad[] = { 0, INFINITY, NAN, -INFINITY };
+    bool good = true;
+    for (int i = 0; i < 4 && good; i++) {
+        struct buffers b = { 0 };
+        struct launch_list list;
+        struct optimizer optimizer;
+        struct step_constants constants = { .runs = 1 };
+        int statistics;
+        float after[TOTAL];
+        launch_list_init(&list, device);
+        tutti_status status = new_buffers(&b, &statistics);
+        if (status == TUTTI_OK) status = optimizer_init(&optimizer, &(tutti_training) { .learning_rate = 0.1f });
+        optimizer_constants(&optimizer, 0, &constants);
+        optimizer_emit_check(&network, b.o.gradients, b.o.constants, &list);
+        optimizer_emit(&optimizer, &network, &b.o, statistics, &list);
+        if (status == TUTTI_OK) status = buffer_write(device, b.o.constants, 0, &constants, sizeof constants);
+        if (status == TUTTI_OK && places[i] >= 0)
+            status = buffer_write(device, b.o.gradients, 4 * (size_t)places[i], &bad[i], 4);
+        if (status == TUTTI_OK) status = run(&list);
+        if (status == TUTTI_OK) status = buffer_read(device, b.o.parameters, 0, after, sizeof after);
+        if (status == TUTTI_OK) status = buffer_read(device, b.o.constants, 0, &constants, sizeof constants);
+        launch_list_free(&list);
+        free_buffers(&b);
+        const bool same = memcmp(after, given[0], sizeof after) == 0;
+        good = status == TUTTI_OK && (places[i] >= 0) == same && (places[i] >= 0) == (constants.not_finite != 0);
+        if (!good) printf("check of gradients, number %d is %g: %s\n", places[i], (double)bad[i], tutti_message(NULL));
+    }
+    return good;
+}
+
+/* A text that calls what clkernels/builtins.h does not declare is built anew from the driver's header at each start. */
+static bool undeclared;
+
+static void hear(void *user, tutti_log_level level, const char *line)
+{
+    (void)user;
+    const bool refused = strstr(line, "does not build with our own declarations") != NULL;
+    undeclared |= refused;
+    if (refused || level <= TUTTI_LOG_WARN) fprintf(stderr, "arenas: %s\n", line);
+}
+
+int main(void)
+{
+    static const tutti_training rules[] = {
+        { .optimizer = TUTTI_SGD, .learning_rate = 0.1f, .weight_decay = 0.01f },
+        { .optimizer = TUTTI_SGD, .learning_rate = 0.1f, .momentum = 0.9f, .nesterov = true },
+        { .optimizer = TUTTI_ADAM, .learning_rate = 0.01f, .weight_decay = 0.1f },
+        { .optimizer = TUTTI_ADAMW, .learning_rate = 0.01f, .weight_decay = 0.1f },
+    };
+    enum { RULES = sizeof rules / sizeof *rules };
+    int failed = 0;
+    tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .log_level = TUTTI_LOG_INFO, .log = hear });
+    if (!runtime) return fprintf(stderr, "arenas: %s\n", tutti_message(NULL)), 1;
+    device = &runtime->devices[0];
+    for (int i = 0; i < TOTAL; i++)
+        for (int kind = 0; kind < 2; kind++) given[kind][i] = random_normal(5, (uint32_t)kind, (uint64_t)i);
+    for (int i = 0; i < RULES; i++) failed += !check_rule(&rules[i]);
+    failed += !check_gradients();
+    failed += !check_finite();
+    tutti_close(runtime);
+    failed += undeclared;
+    printf("%d passed, %d failed\n", RULES + 3 - failed, failed);
+    return failed != 0;
+}

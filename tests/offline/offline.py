@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+"""Compiles every program of GPU-class devices for chips that are not here and compares what it takes of them with table.txt.
+
+    offline.py VARIANTS CACHE MAKER      the test, for the chips of AMD, Intel or NVIDIA; VARIANTS: the program of variants.c
+    offline.py VARIANTS CACHE --renew    writes table.txt and the table of docs/performance.md anew, to be looked at and committed
+
+Results lie in the folder CACHE under a hash of text, options and compilers, so that only what changed is compiled again.
+Where one of the maker's compilers is missing, it fails with what is missing.
+"""
+import concurrent.futures
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+import compilers
+from compilers import CHIPS, MOST_WAVES, Row
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TABLE, FAULTY = os.path.join(HERE, "table.txt"), os.path.join(HERE, "faulty.cl")
+PAGE = os.path.join(HERE, "../../docs/performance.md")
+BEGIN, END = "<!-- tests/offline/renew writes from here -->\n", "<!-- tests/offline/renew writes to here -->"
+MAKERS = ["AMD", "Intel", "NVIDIA"]
+COMMON = "-cl-std=CL1.2 -w "     # what all options begin with: not in the table
+# Forms of matrix instructions, as runtime/device.h counts them: a name for them, and the chips that have them.
+FORMS = {"0": ("", list(CHIPS)), "1": (" by mma.sync", ["sm_86", "sm_90"]), "2": (" by MFMA", ["gfx90a"]), "3": (" by WMMA", ["gfx1100"]),
+         "4": (" by matrix_mad of 16", ["pvc"]), "5": (" by matrix_mad of 8", ["acm-g10"])}
+HEAD = """\
+# What the kernels of GPU-class devices take of chips, by their makers' compilers. Written by tests/offline/renew.
+# A block for each kernel: text, kernel, work-items of a group, build options; then for each chip
+#   registers/bytes spilled/bytes of local memory/waves
+# AMD: registers of a work-item, waves of a SIMD; NVIDIA: registers of a work-item, warps of a multiprocessor; Intel: registers
+# of a thread x its work-items, threads of an execution unit. Nowhere may a kernel have fewer waves, spill more or take more
+# local memory than here. What it spills needs a reason, "because TEXT KERNEL CHIP: ...": written by hand, kept by renew.
+"""
+
+
+class Kernel:
+    """A line of variants.c: one kernel of a program, which is a text with its options."""
+
+    def __init__(self, line):
+        self.source, self.name, options, group, local, flops, moved, launches, self.network = line.rstrip("\n").split("\t")
+        self.options = options.strip()
+        self.group, self.local, self.launches = int(group), int(local), int(launches)
+        self.flops, self.bytes = float(flops), float(moved)
+        self.shown = self.options.removeprefix(COMMON.strip()).strip()
+        self.key = " ".join(f"{self.source} {self.name} {self.group} {self.shown}".split())
+        form = re.search(r"-DMATRIX=(\d)", self.options)
+        by, self.chips = FORMS[form[1] if form else "0"]
+        self.label = f"{self.source} {self.name}{by}"
+
+
+def ask(variants, folder):
+    subprocess.run([variants, folder], check=True)
+    with open(os.path.join(folder, "variants"), encoding="utf-8") as file:
+        return [Kernel(line) for line in file]
+
+
+# ---- the table ----
+
+def show(row, chip):
+    lanes = f"x{row.lanes}" if CHIPS[chip] == "Intel" else ""
+    return f"{row.registers}{lanes}/{row.spilled}/{row.local}/{row.waves}"
+
+
+def read_table():
+    """Rows by kernel and chip; reasons by text, kernel's name and chip."""
+    rows, reasons, key = {}, {}, None
+    if not os.path.exists(TABLE):
+        return rows, reasons
+    with open(TABLE, encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("#") or not line.strip():
+                continue
+            if line.startswith("because "):
+                what, reason = line[len("because "):].split(":", 1)
+                reasons[tuple(what.split())] = reason.strip()
+            elif not line.startswith(" "):
+                key = line.strip()
+            else:
+                for chip, text in re.findall(r"(\S+) (\S+/\S+)", line):
+                    registers, spilled, local, waves = text.split("/")
+                    registers, _, lanes = registers.partition("x")
+                    rows[key, chip] = Row(int(registers), int(spilled), int(local), int(waves), int(lanes or 0))
+    return rows, reasons
+
+
+def write_table(kernels, rows, reasons):
+    with open(TABLE, "w", encoding="utf-8") as file:
+        file.write(HEAD)
+        spilled = {(k.source, k.name, chip) for k in kernels for chip in k.chips if (k.key, chip) in rows and rows[k.key, chip].spilled}
+        file.write("\n")
+        for what, reason in sorted(reasons.items()):
+            if what in spilled:
+                file.write(f"because {' '.join(what)}: {reason}\n")
+        for kernel in kernels:
+            file.write(f"\n{kernel.key}\n")
+            for maker in MAKERS:
+                chips = [c for c in kernel.chips if CHIPS[c] == maker and (kernel.key, c) in rows]
+                if chips:
+                    file.write("    " + "   ".join(f"{c} {show(rows[kernel.key, c], c)}" for c in chips) + "\n")
+
+
+def write_page(kernels, rows):
+    """Of each kernel, and each form of its matrix instructions, the variant that moves most bytes in a training step of one of
+    the networks in models/."""
+    chips = list(CHIPS)
+    most = {}
+    for kernel in kernels:
+        if kernel.bytes > 0 and kernel.bytes > most.get(kernel.label, kernel).bytes - 1:
+            most[kernel.label] = kernel
+    lines = ["| text, kernel | network | launches | GFLOP | GB | FLOP/byte | " + " | ".join(f"{c} /{MOST_WAVES[c]}" for c in chips) + " |",
+             "|---|---|--:|--:|--:|--:|" + "--:|" * len(chips)]
+    for _, k in sorted(most.items()):
+        waves = [str(rows[k.key, c].waves) if (k.key, c) in rows else "" for c in chips]
+        lines.append(f"| {k.label} | {k.network} | {k.launches} | {k.flops / 1e9:.2f} | {k.bytes / 1e9:.3f} | "
+                     f"{k.flops / k.bytes:.1f} | " + " | ".join(waves) + " |")
+    with open(PAGE, encoding="utf-8") as file:
+        text = file.read()
+    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    with open(PAGE, "w", encoding="utf-8") as file:
+        file.write(text[:begin] + "\n".join(lines) + "\n" + text[end:])
+
+
+# ---- compiling ----
+
+class Compiler:
+    def __init__(self, folder, cache):
+        self.folder, self.cache, self.compiled, self.loaded = folder, cache, 0, 0
+        os.makedirs(cache, exist_ok=True)
+        with open(compilers.__file__, encoding="utf-8") as file:
+            self.how = file.read()
+        self.versions = {maker: compilers.versions(maker) for maker in MAKERS if not compilers.lacking(maker)}
+
+    def compile(self, source, options, chips, groups):
+        """For each of a maker's chips rows by kernel, or the text of a refusal."""
+        path = os.path.join(self.folder, source + ".cl")
+        with open(path, encoding="utf-8") as file:
+            what = json.dumps([self.how, self.versions[CHIPS[chips[0]]], file.read(), options, chips, groups])
+        kept = os.path.join(self.cache, hashlib.sha256(what.encode()).hexdigest())
+        if os.path.exists(kept):
+            with open(kept, encoding="utf-8") as file:
+                self.loaded += len(chips)
+                return {chip: {name: Row(*row) for name, row in rows.items()} for chip, rows in json.load(file).items()}
+        with tempfile.TemporaryDirectory() as own:
+            found = compilers.compile_for(chips, path, options.split(), groups, own)
+        self.compiled += len(chips)
+        if not any(isinstance(rows, str) for rows in found.values()):
+            with open(kept + f".{os.getpid()}", "w", encoding="utf-8") as file:
+                json.dump(found, file)
+            os.rename(kept + f".{os.getpid()}", kept)
+        return found
+
+
+def compile_all(kernels, compiler, makers):
+    """Rows by kernel and chip, and refusals as texts."""
+    programs, rows, refusals, waiting = {}, {}, [], []
+    for kernel in kernels:
+        programs.setdefault((kernel.source, kernel.options), []).append(kernel)
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for program, members in programs.items():
+            groups = {k.name: k.group for k in members}
+            for maker in makers:
+                chips = [c for c in members[0].chips if CHIPS[c] == maker]
+                if chips:
+                    waiting.append((members, pool.submit(compiler.compile, *program, chips, groups)))
+        for members, result in waiting:
+            for chip, found in result.result().items():
+                note(members, chip, found, rows, refusals)
+    return rows, refusals
+
+
+def note(members, chip, found, rows, refusals):
+    """What became of a program's kernels."""
+    for kernel in members:
+        if isinstance(found, str):
+            refusals.append(f"{kernel.key}\n    {chip} refuses it: {found}")
+        elif kernel.name not in found:
+            refusals.append(f"{kernel.key}\n    {chip}: the program has no kernel {kernel.name}")
+        else:
+            rows[kernel.key, chip] = found[kernel.name]._replace(local=found[kernel.name].local + kernel.local)
+
+
+# ---- comparing ----
+
+def worse(row, old, reason):
+    """What is worse than in the table, whose row is `old`."""
+    if row.spilled and not reason:
+        yield f"spills {row.spilled} bytes and the table gives no reason"
+    if row.local > 32 << 10:
+        yield f"takes {row.local} bytes of local memory: some devices have 32 KiB"
+    if not old:
+        yield "is not in the table"
+        return
+    if row.spilled > old.spilled:
+        yield f"spills {row.spilled} bytes, in the table {old.spilled}"
+    if row.waves < old.waves:
+        yield f"has {row.waves} waves with {row.registers} registers, in the table {old.waves} with {old.registers}"
+    if old.lanes and row.lanes < old.lanes:
+        yield f"has waves of {row.lanes} work-items, in the table {old.lanes}"
+    if row.local > old.local:
+        yield f"takes {row.local} bytes of local memory, in the table {old.local}"
+
+
+def compare(kernels, rows, expected, reasons):
+    problems = []
+    for kernel in kernels:
+        for chip in kernel.chips:
+            if (kernel.key, chip) in rows:
+                found = worse(rows[kernel.key, chip], expected.get((kernel.key, chip)), reasons.get((kernel.source, kernel.name, chip)))
+                problems += [f"{kernel.key}\n    {chip}: it {what}" for what in found]
+    asked = {k.key for k in kernels}
+    return problems + [f"{key}\n    it is in the table, and no plan asks for it" for key in sorted({k for k, _ in expected} - asked)]
+
+
+def prove(compiler, maker):
+    """That the test can fail: what is missed of made-up faults."""
+    good, missed = Row(64, 0, 1024, 8, 16), []
+    faults = {"a spill": good._replace(spilled=4), "fewer waves": good._replace(waves=7), "narrower waves": good._replace(lanes=8),
+              "more local memory": good._replace(local=1028), "too much local memory": good._replace(local=(32 << 10) + 4)}
+    missed += [f"{what} is not noticed" for what, row in faults.items() if not list(worse(row, good, None))]
+    missed += [] if list(worse(good._replace(spilled=8), good._replace(spilled=4), "a reason")) else ["a larger spill is not noticed"]
+    missed += [] if list(worse(good, None, None)) else ["a kernel that is not in the table is not noticed"]
+    missed += ["an equal row is refused"] if list(worse(good, good, None)) else []
+    chips = [c for c in CHIPS if CHIPS[c] == maker]
+    for options in COMMON, COMMON + "-DREFUSED":
+        for chip, found in compiler.compile("faulty", options, chips, {"faulty": 64}).items():
+            noticed = isinstance(found, str) if "REFUSED" in options else not isinstance(found, str) and found["faulty"].spilled
+            missed += [] if noticed else [f"{chip}: {options.strip()} of faulty.cl is not noticed: {found}"]
+    return [f"the test cannot fail: {what}" for what in missed]
+
+
+def main():
+    begin = time.monotonic()
+    renew = "--renew" in sys.argv
+    variants, cache, *makers = [a for a in sys.argv[1:] if not a.startswith("-")]
+    makers = makers or MAKERS
+    for maker in makers:
+        if compilers.lacking(maker):
+            print(f"{maker}'s chips were not compiled for: {compilers.lacking(maker)}\n0 passed, 1 failed")
+            return 1
+    with tempfile.TemporaryDirectory() as folder:
+        kernels = ask(variants, folder)
+        compiler = Compiler(folder, cache)
+        with open(FAULTY, encoding="utf-8") as faulty, open(os.path.join(folder, "faulty.cl"), "w", encoding="utf-8") as copy:
+            copy.write(faulty.read())
+        problems = [problem for maker in makers for problem in prove(compiler, maker)]
+        rows, refusals = compile_all(kernels, compiler, makers)
+    if renew:
+        write_table(kernels, rows, read_table()[1])
+        write_page(kernels, rows)
+    problems += refusals + compare(kernels, rows, *read_table())
+    print("\n".join(problems))
+    print(f"{len(kernels)} kernels: {compiler.compiled} programs compiled, {compiler.loaded} known from before, in "
+          f"{time.monotonic() - begin:.0f} s")
+    if problems:
+        print("where this is meant: tests/offline/renew, and commit table.txt; a spill needs its reason there")
+    print(f"{len(rows)} passed, {len(problems)} failed")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,394 @@
+/* Writes down every program that GPU-class devices are given, without a device: variants FOLDER writes the text of each
+ * as FOLDER/NAME.cl, and FOLDER/variants, a line for each kernel of each set of options, tab-separated:
+ *
+ *   text  kernel  options  group  local  FLOPs  bytes  launches  network
+ *
+ * group: work-items; local: bytes that the launch adds to the kernel's own, of the largest launch. FLOPs, bytes and
+ * launches: of one training step of the network that has the most of it, at its usual batch; 0 where none has.
+ *
+ * Asked are the plans of all networks in models/, training and inference, for a small and a large device; of each node
+ * every implementation that takes it counts, not only the one chosen. A network of operations that no model has comes
+ * beside them, and one network's training for each form of matrix instructions. A text for GPU-class devices that
+ * nobody asks for is an error. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "models/models.h"
+#include "plan/ahead.h"
+#include "plan/node.h"
+#include "plan/passes.h"
+#include "plan/start.h"
+#include "runtime/check.h"
+#include "runtime/kernels_text.h"
+#include "runtime/matrix.h"
+#include "runtime/program.h"
+#include "runtime/tile.h"
+#include "train/optimizer.h"
+
+/* The least and the most that GPUs of the last ten years have: what sizes of tiles and groups follow from. */
+static const struct capabilities devices[] = {
+    { .name = "small", .units = 10, .group_max = 256, .local_bytes = 32 << 10, .allocation_max = (size_t)4 << 30 },
+    { .name = "large", .units = 132, .group_max = 1024, .local_bytes = 64 << 10, .allocation_max = (size_t)16 << 30 },
+};
+enum { DEVICES = sizeof devices / sizeof *devices };
+
+/* What is rounded to what where, on the large device, beside the plain kernels under each. */
+static const struct rounding {
+    enum matrix_form form;
+    tutti_precision precision;
+} roundings[] = {
+    { MATRIX_MMA, TUTTI_TF32 },
+    { MATRIX_MMA, TUTTI_BF16 },
+    { MATRIX_MFMA, TUTTI_BF16 },
+    { MATRIX_WMMA, TUTTI_BF16 },
+    { MATRIX_MAD_16, TUTTI_BF16 },
+    { MATRIX_MAD_8, TUTTI_BF16 },
+    { MATRIX_MMA, TUTTI_FP16 },
+    { MATRIX_MFMA, TUTTI_FP16 },
+    { MATRIX_WMMA, TUTTI_FP16 },
+    { MATRIX_MAD_16, TUTTI_FP16 },
+    { MATRIX_MAD_8, TUTTI_FP16 },
+};
+#define ROUNDED_MODEL "resnet18"
+
+struct variant {
+    const char *source, *kernel;
+    char *options;
+    size_t group, local;
+    struct work {
+        double flops, bytes;
+        int launches;
+        const char *network;
+    } most, now; /* now: in the list at hand */
+};
+
+static struct variant *variants;
+static size_t variant_count, variant_capacity;
+static struct device device;
+static struct tutti_runtime runtime;
+
+/* ---- collecting ---- */
+
+/* Takes the options over; NULL where there is no memory. */
+static struct variant *variant_of(const char *source, const char *kernel, char *options)
+{
+    for (size_t i = 0; i < variant_count; i++) {
+        struct variant *v = &variants[i];
+        if (strcmp(v->source, source) || strcmp(v->kernel, kernel) || strcmp(v->options, options)) continue;
+        free(options);
+        return v;
+    }
+    void *array = variants;
+    const tutti_status status = memory_grow(&array, &variant_capacity, variant_count + 1, sizeof *variants);
+    variants = array;
+    if (status != TUTTI_OK) return NULL;
+    variants[variant_count] = (struct variant) { .source = source, .kernel = kernel, .options = options };
+    return &variants[variant_count++];
+}
+
+static tutti_status collect_launch(const struct launch *launch)
+{
+    const struct program_request request = { launch->source, launch->options };
+    char *options = program_options(&device, &request);
+    struct variant *v = options ? variant_of(launch->source, launch->kernel_name, options) : NULL;
+    if (!v) return fail(TUTTI_NO_MEMORY, "no memory for the list of kernels");
+    size_t group = 1, local = 0;
+    for (int d = 0; d < launch->dimensions; d++) group *= launch->local[d];
+    for (int i = 0; i < launch->count; i++)
+        if (launch->arguments[i].kind == ARGUMENT_LOCAL) local += launch->arguments[i].size;
+    if (group > v->group) v->group = group;
+    if (local > v->local) v->local = local;
+    v->now.flops += launch->flops;
+    v->now.bytes += launch->bytes;
+    v->now.launches++;
+    return TUTTI_OK;
+}
+
+/* network: of a training step whose work is to be noted; else NULL. Frees the list. */
+static tutti_status collect(struct launch_list *list, const char *network)
+{
+    tutti_status status = list->status;
+    for (size_t i = 0; i < list->count && status == TUTTI_OK; i++)
+        if (!list->launches[i].call) status = collect_launch(&list->launches[i]);
+    for (size_t i = 0; i < variant_count; i++) {
+        struct variant *v = &variants[i];
+        v->now.network = network;
+        if (network && v->now.bytes > v->most.bytes) v->most = v->now;
+        v->now = (struct work) { 0 };
+    }
+    launch_list_free(list);
+    return status;
+}
+
+/* ---- what plans ask for ---- */
+
+/* Whether it can stand in for the one that the passes chose, which may have been given a fused form. */
+static bool takes(const struct plan *plan, const struct problem *problem, const struct implementation *implementation)
+{
+    const struct node *node = problem->node;
+    const struct implementation *chosen = node->operation->implementations[node->implementation];
+    const unsigned can = implementation->epilogues ? implementation->epilogues(problem) : 0;
+    if (implementation_refusal(plan, problem, implementation)) return false;
+    if (node->epilogue.add != NO_VALUE && !(can & EPILOGUE_ADD)) return false;
+    if (node->epilogue.activation != ACTIVATION_NONE && !(can & EPILOGUE_ACTIVATION)) return false;
+    return !implementation->statistics == !chosen->statistics && implementation->takes_mask == chosen->takes_mask &&
+        implementation->takes_statistics == chosen->takes_statistics && implementation->gives_sum == chosen->gives_sum;
+}
+
+/* The launches of every implementation, beside those chosen. */
+static void emit_others(struct plan *plan, struct launch_list *list)
+{
+    for (size_t n = 0; n < plan->graph.node_count; n++) {
+        const struct node *node = &plan->graph.nodes[n];
+        struct problem problem;
+        if (node->operation->alias) continue;
+        problem_of(plan, node, &problem);
+        for (int i = 0; node->operation->implementations[i]; i++) {
+            const struct implementation *other = node->operation->implementations[i];
+            struct operands operands = { 0 };
+            if (i == node->implementation || !takes(plan, &problem, other)) continue;
+            stand_in_operands(NULL, &problem, other, &operands);
+            if (operands.prepared && other->emit_prepare) other->emit_prepare(&problem, &operands, list);
+            other->emit(&problem, &operands, list);
+        }
+    }
+}
+
+/* counted: the name to note its work under, or NULL. */
+static tutti_status ask_plan(const tutti_network *network, const struct plan_options *options, const char *counted)
+{
+    tutti_status status = TUTTI_OK;
+    struct launch_list list;
+    struct plan *plan = plan_start(&device, network, options);
+    if (!plan) return TUTTI_NO_MEMORY;
+    launch_list_init(&list, &device);
+    status = plan_run_passes(plan);
+    if (status == TUTTI_OK) status = plan_emit_ahead(plan, &list);
+    if (status == TUTTI_OK) status = collect(&list, counted);
+    launch_list_init(&list, &device);
+    if (status == TUTTI_OK) emit_others(plan, &list);
+    if (status == TUTTI_OK) status = collect(&list, NULL);
+    plan_free(plan);
+    return status;
+}
+
+static tutti_status ask_plans(const struct model *model, const tutti_network *network, tutti_tensor output)
+{
+    tutti_status status = TUTTI_OK;
+    static const enum plan_mode modes[] = { PLAN_TRAIN, PLAN_EVALUATE, PLAN_INFER };
+    const int64_t batches[] = { model->batch, 1 };
+    for (size_t m = 0; m < sizeof modes / sizeof *modes; m++)
+        for (size_t b = 0; b < sizeof batches / sizeof *batches; b++)
+            for (int meets = 0; meets <= (modes[m] == PLAN_TRAIN); meets++) {
+                const bool usual = modes[m] == PLAN_TRAIN && b == 0 && !meets && device.can.units > devices[0].units;
+                const struct plan_options options = { .mode = modes[m],
+                    .samples = batches[b],
+                    .output = output,
+                    .loss = modes[m] == PLAN_INFER ? TUTTI_LOSS_NONE : model->loss,
+                    .meets = meets };
+                TRY(ask_plan(network, &options, usual ? model->name : NULL));
+            }
+done:
+    return status;
+}
+
+/* For those types that the form takes. */
+static void have_matrix(enum matrix_form form)
+{
+    const struct tile *list[TILES];
+    for (enum compute_type type = 0; type < COMPUTE_TYPES; type++)
+        device.can.matrix[type].form = tile_list(form, type, list) > 0 ? form : MATRIX_NONE;
+}
+
+static tutti_status ask_rounded(const struct model *model, const tutti_network *network, tutti_tensor output)
+{
+    tutti_status status = TUTTI_OK;
+    for (size_t r = 0; r < sizeof roundings / sizeof *roundings && status == TUTTI_OK; r++) {
+        const struct plan_options options = { .mode = PLAN_TRAIN,
+            .samples = model->batch,
+            .output = output,
+            .loss = model->loss,
+            .precision = roundings[r].precision };
+        have_matrix(roundings[r].form);
+        status = ask_plan(network, &options, model->name);
+    }
+    have_matrix(MATRIX_NONE);
+    return status;
+}
+
+static tutti_status ask_optimizers(const tutti_network *network, const char *name)
+{
+    tutti_status status = TUTTI_OK;
+    const tutti_training trainings[] = { { .optimizer = TUTTI_SGD }, { .optimizer = TUTTI_SGD, .momentum = 0.9f },
+        { .optimizer = TUTTI_ADAM } };
+    for (size_t i = 0; i < sizeof trainings / sizeof *trainings; i++) {
+        struct optimizer optimizer;
+        struct launch_list list;
+        const struct optimizer_buffers none = { 0 };
+        launch_list_init(&list, &device);
+        TRY(optimizer_init(&optimizer, &trainings[i]));
+        optimizer_emit(&optimizer, network, &none, 1, &list);
+        if (i == 0) optimizer_emit_check(network, NULL, NULL, &list);
+        if (i == 0) optimizer_emit_add(network, NULL, NULL, &list);
+        TRY(collect(&list, name));
+    }
+done:
+    return status;
+}
+
+static tutti_status ask_model(const struct model *model)
+{
+    tutti_status status = TUTTI_OK;
+    tutti_network *network = tutti_network_new(&runtime);
+    if (!network) return TUTTI_NO_MEMORY;
+    const tutti_tensor logits = model->build(network, tutti_input(network, "x", model->input), model->classes);
+    TRY(tutti_network_status(network));
+    TRY(network_layout(network));
+    TRY(ask_plans(model, network, logits));
+    if (device.can.units > devices[0].units) {
+        TRY(ask_optimizers(network, model->name));
+        if (!strcmp(model->name, ROUNDED_MODEL)) TRY(ask_rounded(model, network, logits));
+    }
+done:
+    tutti_network_free(network);
+    return status;
+}
+
+/* Operations that no model has, on odd sizes. */
+static tutti_tensor build_others(tutti_network *network, tutti_tensor x, int classes)
+{
+    const tutti_tensor first = tutti_conv2d(network, x, 10, 3, &(tutti_conv2d_options) { .padding = 1, .groups = 2 });
+    const tutti_tensor parts[] = { tutti_sigmoid(network, first), tutti_tanh(network, first),
+        tutti_leaky_relu(network, first, 0.1f) };
+    x = tutti_dropout(network, tutti_concat(network, parts, 3, 0), 0.5f);
+    x = tutti_mul(network, x, tutti_add(network, x, x));
+    x = tutti_batch_norm(network, tutti_average_pool(network, x, 2, NULL), NULL);
+    x = tutti_softmax(network, tutti_max_pool(network, x, 3, NULL));
+    return tutti_softmax(network, tutti_dense(network, tutti_flatten(network, x), classes, NULL));
+}
+
+static const struct model others = {
+    .name = "others", .input = { 3, { 6, 17, 19 } }, .classes = 10, .loss = TUTTI_MSE, .batch = 8, .build = build_others
+};
+
+/* What no plan asks for: the probes of a device. */
+static tutti_status ask_probes(void)
+{
+    static const struct {
+        const char *source, *kernel, *options;
+    } probes[] = {
+        { "check", "check_copy", "" },
+        { "check", "check_arithmetic", "" },
+        { "check", "check_functions", "" },
+        { "check", "check_local", "" },
+        { "wire", "gradients_to_bf16", "" },
+        { "peak", "peak_arithmetic", "" },
+        { "peak", "peak_read", "" },
+        { "peak", "peak_copy", "" },
+    };
+    enum { GROUP = 64 };
+    struct launch_list list;
+    launch_list_init(&list, &device);
+    for (size_t i = 0; i < sizeof probes / sizeof *probes; i++)
+        launch_grid(launch_add(&list, probes[i].source, probes[i].kernel, "%s", probes[i].options), 1, GROUP, 1, 1,
+            GROUP, 1, 1);
+    for (enum matrix_form form = MATRIX_NONE + 1; form < MATRIX_FORMS; form++) {
+        have_matrix(form);
+        for (enum compute_type type = 0; type < COMPUTE_TYPES; type++) matrix_emit_trial(type, &list);
+    }
+    have_matrix(MATRIX_NONE);
+    return collect(&list, NULL);
+}
+
+/* Texts for CPU-class devices: "_cpu" behind their names, and these. */
+static bool is_for_cpus(const char *name)
+{
+    static const char *const more[] = { "gemm_packed", "gemm_skinny", "reorder" };
+    const size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+        if (!strcmp(name, more[i])) return true;
+    return length > 4 && !strcmp(name + length - 4, "_cpu");
+}
+
+static tutti_status check_coverage(void)
+{
+    for (const struct kernel_text *text = kernel_texts; text->name; text++) {
+        bool asked = false;
+        for (size_t i = 0; i < variant_count && !asked; i++) asked = !strcmp(variants[i].source, text->name);
+        if (asked == is_for_cpus(text->name))
+            return fail(TUTTI_INVALID,
+                asked ? "%s is for CPU-class devices, and a GPU-class one asks for it"
+                      : "no plan asks for %s: have build_others() do so",
+                text->name);
+    }
+    return TUTTI_OK;
+}
+
+/* ---- writing ---- */
+
+static int compare_variants(const void *a, const void *b)
+{
+    const struct variant *x = a, *y = b;
+    int order = strcmp(x->source, y->source);
+    if (!order) order = strcmp(x->options, y->options);
+    return order ? order : strcmp(x->kernel, y->kernel);
+}
+
+static FILE *create(const char *folder, const char *name, const char *ending)
+{
+    char *path = memory_format("%s/%s%s", folder, name, ending);
+    FILE *file = path ? fopen(path, "w") : NULL;
+    if (!file) perror(path);
+    free(path);
+    return file;
+}
+
+static bool write_text(const char *folder, const char *name)
+{
+    FILE *file = create(folder, name, ".cl");
+    if (!file) return false;
+    bool good = fputs(program_source(name), file) >= 0;
+    good &= fclose(file) == 0;
+    return good;
+}
+
+static bool write_all(const char *folder)
+{
+    bool good = true;
+    qsort(variants, variant_count, sizeof *variants, compare_variants);
+    FILE *file = create(folder, "variants", "");
+    for (size_t i = 0; file && i < variant_count; i++) {
+        const struct variant *v = &variants[i];
+        fprintf(file, "%s\t%s\t%s\t%zu\t%zu\t%.0f\t%.0f\t%d\t%s\n", v->source, v->kernel, v->options, v->group,
+            v->local, v->most.flops, v->most.bytes, v->most.launches, v->most.network ? v->most.network : "-");
+        if (i == 0 || strcmp(v->source, v[-1].source)) good &= write_text(folder, v->source);
+    }
+    return file && fclose(file) == 0 && good;
+}
+
+int main(int argc, char **argv)
+{
+    tutti_status status = TUTTI_OK;
+    if (argc != 2) return fprintf(stderr, "usage: variants FOLDER\n"), 2;
+    for (int d = 0; d < DEVICES && status == TUTTI_OK; d++) {
+        device = (struct device) { .runtime = &runtime, .can = devices[d] };
+        device.can.class = DEVICE_GPU;
+        device.can.vector_width = 4;
+        device.can.alignment = 128;
+        device.can.memory_bytes = (size_t)64 << 30;
+        runtime = (struct tutti_runtime) { .devices = &device, .count = 1, .threads = 1 };
+        for (int m = 0; model_at(m) && status == TUTTI_OK; m++) status = ask_model(model_at(m));
+        if (status == TUTTI_OK) status = ask_model(&others);
+        if (status == TUTTI_OK) status = ask_probes();
+        checks_free(&device);
+    }
+    if (status == TUTTI_OK) status = check_coverage();
+    const bool good = status == TUTTI_OK && write_all(argv[1]);
+    if (!good) fprintf(stderr, "variants: %s\n", status == TUTTI_OK ? "cannot write" : status_message());
+    for (size_t i = 0; i < variant_count; i++) free(variants[i].options);
+    free(variants);
+    return good ? 0 : 1;
+}

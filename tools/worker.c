@@ -1,0 +1,242 @@
+#include "tools/worker.h"
+
+#include "base/memory.h"
+#include "base/threads.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------------------------------- in the child ---- */
+
+/* A message as one field. */
+static const char *one_line(const char *message)
+{
+    static char line[600];
+    snprintf(line, sizeof(line), "%s", message);
+    for (char *c = line; *c; c++)
+        if (*c == '\n' || *c == '\t' || *c == '\r') *c = ' ';
+    return line;
+}
+
+static int open_session(struct session *session, const struct task *task)
+{
+    struct session_options options = task->session;
+    options.tuning = task->tuning;
+    const int result = session_open(session, "tune", &options);
+    return result == EXIT_DONE ? session_build(session, task->model, task->shape, (int)task->classes) : result;
+}
+
+static tutti_training training_of(const struct session *session, const struct task *task)
+{
+    return (tutti_training) { .loss = task->train ? task->model->loss : TUTTI_LOSS_NONE,
+        .learning_rate = 1e-3f,
+        .batch = task->batch,
+        .exact = session->exact,
+        .precision = session->precision };
+}
+
+static void list_candidates(FILE *out, const struct session *session, tutti_tuner *tuner, int device)
+{
+    tutti_device_info info;
+    tutti_candidate c;
+    if (tutti_device_get(session->runtime, device, &info) != TUTTI_OK) return;
+    fprintf(out, "device\t%s\t%s\t%d\n", info.name, info.driver, tutti_device_count(session->runtime));
+    for (int i = 0; tuner && tutti_tuner_candidate(tuner, i, &c) == TUTTI_OK; i++)
+        fprintf(out, "candidate\t%s\t%s\t%s\t%d\t%d\t%s\n", c.problem, c.layer, c.kernel, c.uses, c.present,
+            c.refusal ? one_line(c.refusal) : "");
+    fprintf(out, "ready\n");
+    fflush(out);
+}
+
+static void answer_try(FILE *out, tutti_tuner *tuner, int candidate)
+{
+    tutti_trial t;
+    const tutti_status status = tutti_tuner_try(tuner, candidate, &t);
+    if (status == TUTTI_OK)
+        fprintf(out, "trial\t%.9g\t%.9g\t%.9g\t%.9g\t%.9g\t%.9g\n", t.least, t.median, t.present_least,
+            t.present_median, t.noise, t.gain);
+    else
+        fprintf(out, "%s\t%s\n", status == TUTTI_WRONG_RESULT ? "wrong" : "failed", one_line(tutti_message(NULL)));
+}
+
+static int serve_kernels(FILE *in, FILE *out, struct session *session, const struct task *task)
+{
+    char line[64];
+    int candidate = 0;
+    const tutti_training training = training_of(session, task);
+    tutti_tuner *tuner = tutti_tuner_new(session->network, session->output, &training, task->device);
+    if (!tuner) return work_failed("tune", TUTTI_INTERNAL, tutti_message(session->runtime));
+    list_candidates(out, session, tuner, task->device);
+    while (fgets(line, sizeof(line), in)) {
+        if (sscanf(line, "refer %d", &candidate) == 1) {
+            if (tutti_tuner_refer(tuner, candidate) == TUTTI_OK)
+                fprintf(out, "ok\n");
+            else
+                fprintf(out, "failed\t%s\n", one_line(tutti_message(NULL)));
+        } else if (sscanf(line, "try %d", &candidate) == 1) {
+            answer_try(out, tuner, candidate);
+        }
+        fflush(out);
+    }
+    tutti_tuner_free(tuner);
+    return EXIT_DONE;
+}
+
+/* Zeros: a step takes no other time with them. */
+static int serve_steps(FILE *in, FILE *out, struct session *session, const struct task *task)
+{
+    double shares[SESSION_MAX_DEVICES] = { 0 };
+    char line[64];
+    size_t sample = 1;
+    for (int i = 0; i < task->shape.rank; i++) sample *= (size_t)task->shape.sizes[i];
+    shares[task->device] = 1;
+    tutti_training training = training_of(session, task);
+    memcpy(session->shares, shares, sizeof(shares));
+    session->shares_given = true;
+    const size_t outputs = (size_t)(task->batch * task->classes);
+    float *inputs = memory_new((size_t)task->batch * sample, sizeof(float));
+    float *targets = memory_new(outputs, sizeof(float)), *results = memory_new(outputs, sizeof(float));
+    int result = inputs && targets && results ? session_compile(session, &training) : EXIT_WORK_FAILED;
+    if (result == EXIT_DONE) list_candidates(out, session, NULL, task->device);
+    while (result == EXIT_DONE && fgets(line, sizeof(line), in)) {
+        tutti_metrics metrics;
+        const double start = clock_seconds();
+        const tutti_status status = task->train
+            ? tutti_train_step(session->trainer, inputs, targets, task->batch, &metrics)
+            : tutti_infer(session->trainer, inputs, task->batch, results);
+        if (status == TUTTI_OK)
+            fprintf(out, "ms\t%.9g\n", 1000 * (clock_seconds() - start));
+        else
+            fprintf(out, "failed\t%s\n", one_line(tutti_message(NULL)));
+        fflush(out);
+    }
+    free(inputs);
+    free(targets);
+    free(results);
+    return result;
+}
+
+static int serve(enum worker_kind kind, const struct task *task, int requests, int answers)
+{
+    struct session session = { 0 };
+    FILE *in = fdopen(requests, "r"), *out = fdopen(answers, "w");
+    signal(SIGINT, SIG_IGN); /* a terminal sends it to both: the command decides */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    int result = in && out ? open_session(&session, task) : EXIT_WORK_FAILED;
+    if (result == EXIT_DONE)
+        result = kind == WORKER_KERNELS ? serve_kernels(in, out, &session, task) : serve_steps(in, out, &session, task);
+    session_close(&session);
+    return result;
+}
+
+/* ------------------------------------------------------------------------------------------ in the command ---- */
+
+bool worker_start(struct worker *worker, enum worker_kind kind, const struct task *task)
+{
+    int requests[2], answers[2];
+    *worker = (struct worker) { 0 };
+    if (pipe(requests) != 0) return false;
+    if (pipe(answers) != 0) {
+        close(requests[0]);
+        close(requests[1]);
+        return false;
+    }
+    fflush(NULL); /* else the child would write it again */
+    worker->process = fork();
+    if (worker->process == 0) {
+        close(requests[1]);
+        close(answers[0]);
+        _exit(serve(kind, task, requests[0], answers[1]));
+    }
+    close(requests[0]);
+    close(answers[1]);
+    worker->to = requests[1];
+    worker->from = answers[0];
+    if (worker->process > 0) return true;
+    worker_end(worker);
+    return false;
+}
+
+void worker_end(struct worker *worker)
+{
+    if (worker->process > 0) {
+        kill(worker->process, SIGKILL); /* it has nothing to put in order: what it found was told */
+        while (waitpid(worker->process, NULL, 0) < 0 && errno == EINTR) continue;
+    }
+    if (worker->process) {
+        close(worker->to);
+        close(worker->from);
+    }
+    free(worker->line);
+    free(worker->answer);
+    *worker = (struct worker) { 0 };
+}
+
+bool worker_ask(struct worker *worker, const char *request, int number)
+{
+    char line[64];
+    const int size = snprintf(line, sizeof(line), "%s %d\n", request, number);
+    return write(worker->to, line, (size_t)size) == size;
+}
+
+/* Takes the first line out of what was read, as fields. */
+static bool take_line(struct worker *worker, char *end)
+{
+    static char empty[1];
+    *end = '\0';
+    free(worker->answer);
+    worker->answer = memory_copy_text(worker->line);
+    if (!worker->answer) return false;
+    worker->size -= (size_t)(end + 1 - worker->line);
+    memmove(worker->line, end + 1, worker->size);
+    char *rest = worker->answer;
+    for (int i = 0; i < ANSWER_FIELDS; i++) worker->fields[i] = rest ? strsep(&rest, "\t") : empty;
+    return true;
+}
+
+/* How the process ended; it is gone afterwards. */
+static const char *obituary(struct worker *worker, bool late, double limit_s, char *why, size_t size)
+{
+    int status = 0;
+    if (late) kill(worker->process, SIGKILL);
+    while (waitpid(worker->process, &status, 0) < 0 && errno == EINTR) continue;
+    worker->process = -1; /* it was waited for */
+    if (late)
+        snprintf(why, size, "no result within %g s", limit_s);
+    else if (WIFSIGNALED(status))
+        snprintf(why, size, "the process that tried it died: %s", strsignal(WTERMSIG(status)));
+    else
+        snprintf(why, size, "the process that tried it ended with status %d", WEXITSTATUS(status));
+    worker_end(worker);
+    worker->status = !late && WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    return why;
+}
+
+const char *worker_answer(struct worker *worker, double limit_s, char *why, size_t size)
+{
+    const double until = clock_seconds() + limit_s;
+    for (;;) {
+        char *end = worker->size ? memchr(worker->line, '\n', worker->size) : NULL;
+        if (end) return take_line(worker, end) ? NULL : "the host has no memory left";
+        const double left = until - clock_seconds();
+        struct pollfd ready = { .fd = worker->from, .events = POLLIN };
+        const int polled = left > 0 ? poll(&ready, 1, (int)ceil(1000 * fmin(left, 1e6))) : 0;
+        if (polled < 0 && errno == EINTR) continue;
+        if (polled <= 0) return obituary(worker, true, limit_s, why, size);
+        void *array = worker->line;
+        if (memory_grow(&array, &worker->capacity, worker->size + 4097, 1) != TUTTI_OK)
+            return "the host has no memory left";
+        worker->line = array;
+        const ssize_t got = read(worker->from, worker->line + worker->size, 4096);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return obituary(worker, false, limit_s, why, size);
+        worker->size += (size_t)got;
+    }
+}

@@ -1,0 +1,46 @@
+/* A child process that measures for `tutti tune`: what hangs or crashes in a driver ends the child and not the command,
+ * which never touches OpenCL itself. */
+#ifndef TOOLS_WORKER_H
+#define TOOLS_WORKER_H
+
+#include "tools/session.h"
+
+#include <sys/types.h>
+
+/* What is measured, and where. */
+struct task {
+    const struct model *model;
+    tutti_shape shape;
+    int64_t batch, classes;
+    bool train;
+    int device;         /* position among the opened ones */
+    const char *tuning; /* the table to measure by: a file, or "off" */
+    struct session_options session;
+};
+
+enum { ANSWER_FIELDS = 8 };
+
+struct worker {
+    pid_t process; /* 0: none */
+    int to, from;
+    int status; /* with which it ended, once it has */
+    char *line; /* what was read so far */
+    size_t size, capacity;
+    char *answer;
+    char *fields[ANSWER_FIELDS]; /* of the last answer: its word, then its values; an empty text where there is none */
+};
+
+/* Answers to requests, one line each, fields between tabs:
+ *   at the start       device NAME DRIVER COUNT, candidate PROBLEM LAYER KERNEL USES PRESENT REFUSAL ..., ready
+ *   refer N            ok | failed MESSAGE
+ *   try N              trial LEAST MEDIAN PRESENT_LEAST PRESENT_MEDIAN NOISE GAIN | wrong MESSAGE | failed MESSAGE
+ *   step               ms MILLISECONDS | failed MESSAGE */
+enum worker_kind { WORKER_KERNELS, WORKER_STEPS };
+
+bool worker_start(struct worker *worker, enum worker_kind kind, const struct task *task);
+bool worker_ask(struct worker *worker, const char *request, int number);
+/* The next line, in fields. NULL, or why there is none: what became of the process, which is gone then. */
+const char *worker_answer(struct worker *worker, double limit_s, char *why, size_t size);
+void worker_end(struct worker *worker);
+
+#endif

@@ -1,0 +1,108 @@
+/* While a device with memory of its own computes a step, the samples of the next one travel to it: through page-locked
+ * staging, by a queue of their own, into a buffer of their own, from which the next step copies them on the device.
+ * Nothing is under way between two steps. It is never in anybody's way: without room for the buffer, or after a
+ * failure, the next step sends its samples itself, and meets the failure if it lasts. */
+#include "train/replica.h"
+
+#include "train/trainer.h"
+
+#include <string.h>
+
+bool prefetch_has(const struct replica *replica, uint64_t number, int64_t first, int64_t samples)
+{
+    const struct prefetch *prefetch = &replica->prefetch;
+    return number > 0 && prefetch->number == number && prefetch->first == first && prefetch->samples == samples;
+}
+
+static bool wanted(const struct replica *replica, const struct replica_work *work)
+{
+    return work->next && work->next->number > 0 && !replica->device->can.unified &&
+        work->samples <= replica->capacity && !prefetch_has(replica, work->next->number, work->first, work->samples);
+}
+
+static size_t input_bytes(const struct replica *replica, const struct replica_work *work)
+{
+    return (size_t)work->samples * replica->trainer->input_bytes;
+}
+
+static size_t target_bytes(const struct replica *replica, const struct replica_work *work)
+{
+    return (size_t)work->samples * replica->trainer->target_bytes;
+}
+
+static tutti_status make_room(struct replica *replica, size_t bytes)
+{
+    tutti_status status = TUTTI_OK;
+    struct prefetch *prefetch = &replica->prefetch;
+    if (prefetch->bytes >= bytes) return TUTTI_OK;
+    prefetch_free(replica);
+    if (replica_memory(replica) + bytes > replica->device->can.memory_bytes)
+        FAIL(TUTTI_DEVICE_MEMORY, "there is no room for the samples of a second step");
+    TRY(device_open_queue(replica->device, &replica->device->uploads));
+    TRY(buffer_new(replica->device, bytes, &prefetch->buffer));
+    prefetch->bytes = bytes;
+done:
+    return status;
+}
+
+void prefetch_prepare(struct replica *replica, const struct replica_work *work)
+{
+    if (!wanted(replica, work)) return;
+    if (make_room(replica, input_bytes(replica, work) + target_bytes(replica, work)) != TUTTI_OK)
+        prefetch_free(replica);
+}
+
+tutti_status prefetch_take(struct replica *replica, cl_mem inputs, cl_mem targets, int64_t first, int64_t samples)
+{
+    tutti_status status = TUTTI_OK;
+    const struct tutti_trainer *trainer = replica->trainer;
+    const struct prefetch *prefetch = &replica->prefetch;
+    const size_t skip = (size_t)prefetch->samples * trainer->input_bytes;
+    CL_TRY(clEnqueueCopyBuffer(replica->device->queue, prefetch->buffer, inputs, (size_t)first * trainer->input_bytes,
+               0, (size_t)samples * trainer->input_bytes, 0, NULL, NULL),
+        "copying samples on '%s'", replica->device->can.name);
+    if (targets)
+        CL_TRY(clEnqueueCopyBuffer(replica->device->queue, prefetch->buffer, targets,
+                   skip + (size_t)first * trainer->target_bytes, 0, (size_t)samples * trainer->target_bytes, 0, NULL,
+                   NULL),
+            "copying targets on '%s'", replica->device->can.name);
+done:
+    return status;
+}
+
+static tutti_status send(struct replica *replica, const struct replica_work *work)
+{
+    tutti_status status = TUTTI_OK;
+    struct prefetch *prefetch = &replica->prefetch;
+    const struct tutti_trainer *trainer = replica->trainer;
+    const size_t inputs = input_bytes(replica, work), targets = target_bytes(replica, work);
+    unsigned char *staging = replica->upload.pointer;
+    if (!replica_guard(replica)) FAIL(TUTTI_DEVICE_LOST, "given up");
+    memcpy(staging, (const unsigned char *)work->next->inputs + (size_t)work->first * trainer->input_bytes, inputs);
+    memcpy(staging + inputs, (const unsigned char *)work->next->targets + (size_t)work->first * trainer->target_bytes,
+        targets);
+    replica_unguard(replica);
+    TRY(replica_write(
+        replica, replica->device->uploads, prefetch->buffer, 0, staging, inputs + targets, &prefetch->sent));
+    CL_TRY(clFlush(replica->device->uploads), "sending samples to '%s'", replica->device->can.name);
+done:
+    return status;
+}
+
+void prefetch_send(struct replica *replica, const struct replica_work *work, cl_event samples_taken)
+{
+    struct prefetch *prefetch = &replica->prefetch;
+    prefetch->sent = NULL;
+    if (!wanted(replica, work) || !prefetch->buffer) return;
+    prefetch->number = 0;
+    if (event_wait_amid(replica->device, samples_taken) == TUTTI_OK) (void)send(replica, work);
+}
+
+void prefetch_wait(struct replica *replica, const struct replica_work *work)
+{
+    struct prefetch *prefetch = &replica->prefetch;
+    if (!prefetch->sent || event_wait(replica->device, prefetch->sent) != TUTTI_OK) return;
+    prefetch->number = work->next->number;
+    prefetch->first = work->first;
+    prefetch->samples = work->samples;
+}
