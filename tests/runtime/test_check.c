@@ -102,7 +102,7 @@ START_TEST(tables_are_read)
     device = device_begin();
     ck_assert_ptr_null(tuning_choice(device, TUNING_USER, "conv2d/a/n1"));
     device_end(device);
-    unsetenv("TUTTI_TUNING");
+    setenv("TUTTI_TUNING", "/dev/null", 1); /* as before */
 }
 END_TEST
 
