@@ -2,9 +2,14 @@
 """Compiles every program of GPU-class devices for chips that are not here and compares what it takes of them with table.txt.
 
     offline.py VARIANTS CACHE MAKER      the test, for the chips of AMD, Intel or NVIDIA; VARIANTS: the program of variants.c
-    offline.py VARIANTS CACHE --renew    writes table.txt and the table of docs/performance.md anew, to be looked at and committed
+    offline.py VARIANTS CACHE --all      the same for all makers, with every program compiled
+    offline.py VARIANTS CACHE --renew    writes table.txt, seals.txt and the table of docs/performance.md anew, to be looked at
+                                         and committed
 
-Results lie in the folder CACHE under a hash of text, options and compilers, so that only what changed is compiled again.
+A compiler makes the same of the same text: seals.txt has a hash, for each program and maker, of all that the rows in table.txt
+follow from (text, options, compilers and their versions, compilers.py) and of these rows. Where it holds, only one program in
+eight is compiled, by its hash, to see that it is so; what changed, on either side, is compiled, and so is all with other versions.
+Results lie in the folder CACHE, too, under a hash of text, options and compilers.
 Where one of the maker's compilers is missing, it fails with what is missing.
 """
 import concurrent.futures
@@ -21,10 +26,11 @@ import compilers
 from compilers import CHIPS, MOST_WAVES, Row
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TABLE, FAULTY = os.path.join(HERE, "table.txt"), os.path.join(HERE, "faulty.cl")
+TABLE, SEALS, FAULTY = (os.path.join(HERE, name) for name in ("table.txt", "seals.txt", "faulty.cl"))
 PAGE = os.path.join(HERE, "../../docs/performance.md")
 BEGIN, END = "<!-- tests/offline/renew writes from here -->\n", "<!-- tests/offline/renew writes to here -->"
 MAKERS = ["AMD", "Intel", "NVIDIA"]
+ONE_IN = 8                       # of the programs whose seals hold, so many are compiled all the same
 COMMON = "-cl-std=CL1.2 -w "     # what all options begin with: not in the table
 # Forms of matrix instructions, as runtime/device.h counts them: a name for them, and the chips that have them.
 FORMS = {"0": ("", list(CHIPS)), "1": (" by mma.sync", ["sm_86", "sm_90"]), "2": (" by MFMA", ["gfx90a"]), "3": (" by WMMA", ["gfx1100"]),
@@ -105,6 +111,19 @@ def write_table(kernels, rows, reasons):
                     file.write("    " + "   ".join(f"{c} {show(rows[kernel.key, c], c)}" for c in chips) + "\n")
 
 
+def read_seals():
+    if not os.path.exists(SEALS):
+        return set()
+    with open(SEALS, encoding="utf-8") as file:
+        return {line.split()[0] for line in file if not line.startswith("#")}
+
+
+def write_seals(seals):
+    with open(SEALS, "w", encoding="utf-8") as file:
+        file.write("# Of each program and maker: what table.txt has of it was made from these texts, options and compilers (offline.py).\n")
+        file.writelines(f"{seal} {maker} {source}\n" for source, maker, seal in sorted(seals))
+
+
 def write_page(kernels, rows):
     """Of each kernel, and each form of its matrix instructions, the variant that moves most bytes in a training step of one of
     the networks in models/."""
@@ -130,18 +149,24 @@ def write_page(kernels, rows):
 
 class Compiler:
     def __init__(self, folder, cache):
-        self.folder, self.cache, self.compiled, self.loaded = folder, cache, 0, 0
+        self.folder, self.cache, self.compiled, self.loaded, self.sealed = folder, cache, 0, 0, 0
         os.makedirs(cache, exist_ok=True)
         with open(compilers.__file__, encoding="utf-8") as file:
             self.how = file.read()
         self.versions = {maker: compilers.versions(maker) for maker in MAKERS if not compilers.lacking(maker)}
 
+    def path(self, source):
+        return os.path.join(self.folder, source + ".cl")
+
+    def hash(self, source, options, chips, groups):
+        """Of all that the rows follow from."""
+        with open(self.path(source), encoding="utf-8") as file:
+            what = json.dumps([self.how, self.versions[CHIPS[chips[0]]], file.read(), options, chips, groups])
+        return hashlib.sha256(what.encode()).hexdigest()
+
     def compile(self, source, options, chips, groups):
         """For each of a maker's chips rows by kernel, or the text of a refusal."""
-        path = os.path.join(self.folder, source + ".cl")
-        with open(path, encoding="utf-8") as file:
-            what = json.dumps([self.how, self.versions[CHIPS[chips[0]]], file.read(), options, chips, groups])
-        kept = os.path.join(self.cache, hashlib.sha256(what.encode()).hexdigest())
+        path, kept = self.path(source), os.path.join(self.cache, self.hash(source, options, chips, groups))
         if os.path.exists(kept):
             with open(kept, encoding="utf-8") as file:
                 self.loaded += len(chips)
@@ -156,18 +181,42 @@ class Compiler:
         return found
 
 
-def compile_all(kernels, compiler, makers):
-    """Rows by kernel and chip, and refusals as texts."""
-    programs, rows, refusals, waiting = {}, {}, [], []
+def programs_of(kernels, makers):
+    """For each program and maker: text and options, the maker's chips, the program's kernels."""
+    programs = {}
     for kernel in kernels:
         programs.setdefault((kernel.source, kernel.options), []).append(kernel)
+    for program, members in programs.items():
+        for maker in makers:
+            chips = [c for c in members[0].chips if CHIPS[c] == maker]
+            if chips:
+                yield program, chips, members
+
+
+def groups_of(members):
+    return {k.name: k.group for k in members}
+
+
+def seal_of(compiler, program, chips, members, rows):
+    """None: the rows are not all there."""
+    keys = [(k.key, chip) for k in sorted(members, key=lambda k: k.key) for chip in chips]
+    if any(key not in rows for key in keys):
+        return None
+    what = json.dumps([compiler.hash(*program, chips, groups_of(members)), [(*key, show(rows[key], key[1])) for key in keys]])
+    return hashlib.sha256(what.encode()).hexdigest()[:16]
+
+
+def compile_all(kernels, compiler, makers, expected, seals):
+    """Rows by kernel and chip, and refusals as texts. Taken from the table, `expected`, where one of the seals says so."""
+    rows, refusals, waiting = {}, [], []
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        for program, members in programs.items():
-            groups = {k.name: k.group for k in members}
-            for maker in makers:
-                chips = [c for c in members[0].chips if CHIPS[c] == maker]
-                if chips:
-                    waiting.append((members, pool.submit(compiler.compile, *program, chips, groups)))
+        for program, chips, members in programs_of(kernels, makers):
+            seal = seal_of(compiler, program, chips, members, expected)
+            if seal in seals and int(seal, 16) % ONE_IN:
+                compiler.sealed += len(chips)
+                rows.update({(k.key, chip): expected[k.key, chip] for k in members for chip in chips})
+            else:
+                waiting.append((members, pool.submit(compiler.compile, *program, chips, groups_of(members))))
         for members, result in waiting:
             for chip, found in result.result().items():
                 note(members, chip, found, rows, refusals)
@@ -231,12 +280,16 @@ def prove(compiler, maker):
         for chip, found in compiler.compile("faulty", options, chips, {"faulty": 64}).items():
             noticed = isinstance(found, str) if "REFUSED" in options else not isinstance(found, str) and found["faulty"].spilled
             missed += [] if noticed else [f"{chip}: {options.strip()} of faulty.cl is not noticed: {found}"]
+    seals = {seal_of(compiler, ("faulty", options), chips, [Kernel(f"faulty\tfaulty\t{options}\t64\t0\t0\t0\t0\tnone")],
+                     {(f"faulty faulty 64{more}", chip): row for chip in chips})
+             for options, more in ((COMMON, ""), (COMMON + "-DREFUSED", " -DREFUSED")) for row in (good, good._replace(waves=9))}
+    missed += [] if len(seals) == 4 and None not in seals else ["a seal holds for other options or another row"]
     return [f"the test cannot fail: {what}" for what in missed]
 
 
 def main():
     begin = time.monotonic()
-    renew = "--renew" in sys.argv
+    renew, everything = "--renew" in sys.argv, "--all" in sys.argv
     variants, cache, *makers = [a for a in sys.argv[1:] if not a.startswith("-")]
     makers = makers or MAKERS
     for maker in makers:
@@ -249,13 +302,17 @@ def main():
         with open(FAULTY, encoding="utf-8") as faulty, open(os.path.join(folder, "faulty.cl"), "w", encoding="utf-8") as copy:
             copy.write(faulty.read())
         problems = [problem for maker in makers for problem in prove(compiler, maker)]
-        rows, refusals = compile_all(kernels, compiler, makers)
-    if renew:
-        write_table(kernels, rows, read_table()[1])
-        write_page(kernels, rows)
+        seals = set() if renew or everything else read_seals()
+        rows, refusals = compile_all(kernels, compiler, makers, read_table()[0], seals)
+        if renew:
+            write_table(kernels, rows, read_table()[1])
+            write_page(kernels, rows)
+            seals = [(program[0], CHIPS[chips[0]], seal_of(compiler, program, chips, members, rows))
+                     for program, chips, members in programs_of(kernels, makers)]
+            write_seals([seal for seal in seals if seal[2]])
     problems += refusals + compare(kernels, rows, *read_table())
     print("\n".join(problems))
-    print(f"{len(kernels)} kernels: {compiler.compiled} programs compiled, {compiler.loaded} known from before, in "
+    print(f"{len(kernels)} kernels: {compiler.compiled} programs compiled, {compiler.loaded} known from before, {compiler.sealed} sealed, in "
           f"{time.monotonic() - begin:.0f} s")
     if problems:
         print("where this is meant: tests/offline/renew, and commit table.txt; a spill needs its reason there")
