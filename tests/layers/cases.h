@@ -60,8 +60,15 @@ float test_real(uint32_t stream, int64_t i);
 float test_integer(uint32_t stream, int64_t i, int limit);
 /* The nearest number of bfloat16, ties to even; not for NaN. */
 float test_bf16(float x);
-/* The activation of the key "act" (enum activation; "low", "high"), as an operation appended and as a function. */
+/* The activation of the key "act" (enum activation; "low", "high"), as an operation appended and of numbers in place.
+ */
 tutti_tensor test_activation(tutti_network *network, const struct test_case *c, tutti_tensor x);
-double test_activate(const struct test_case *c, double x);
+void test_activate(const struct test_case *c, double *y, int64_t count);
+
+/* x [n][c][h][w], w [k][c / groups][r][s], y [n][k][oh][ow]. */
+struct convolution {
+    int64_t n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dil_h, dil_w, groups, oh, ow;
+};
+void test_convolve(const struct convolution *z, const double *x, const double *w, double *y);
 
 #endif

@@ -40,16 +40,19 @@ tutti_tensor test_activation(tutti_network *network, const struct test_case *c, 
     return x;
 }
 
-double test_activate(const struct test_case *c, double x)
+void test_activate(const struct test_case *c, double *y, int64_t count)
 {
-    double low = case_get_real(c, "low", 0), high = case_get_real(c, "high", 0);
-    switch ((enum activation)case_get(c, "act", ACTIVATION_NONE)) {
-    case ACTIVATION_RELU: return x < 0 ? 0 : x;
-    case ACTIVATION_CLIP: return x < low ? low : x > high ? high : x;
-    case ACTIVATION_LEAKY_RELU: return x < 0 ? low * x : x;
-    case ACTIVATION_SIGMOID: return 1 / (1 + exp(-x));
-    case ACTIVATION_TANH: return tanh(x);
-    case ACTIVATION_NONE: break;
+    const enum activation activation = (enum activation)case_get(c, "act", ACTIVATION_NONE);
+    const double low = case_get_real(c, "low", 0), high = case_get_real(c, "high", 0);
+    for (int64_t i = 0; i < count; i++) {
+        const double x = y[i];
+        switch (activation) {
+        case ACTIVATION_RELU: y[i] = x < 0 ? 0 : x; break;
+        case ACTIVATION_CLIP: y[i] = x < low ? low : x > high ? high : x; break;
+        case ACTIVATION_LEAKY_RELU: y[i] = x < 0 ? low * x : x; break;
+        case ACTIVATION_SIGMOID: y[i] = 1 / (1 + exp(-x)); break;
+        case ACTIVATION_TANH: y[i] = tanh(x); break;
+        case ACTIVATION_NONE: break;
+        }
     }
-    return x;
 }

@@ -14,6 +14,7 @@
  * fold_batch_norm: the same, forward only: the gradient of a bias before a normalisation is zero but for rounding */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "tests/layers/cases.h"
@@ -91,32 +92,20 @@ static void moments(const struct sizes *z, const double *x, int64_t c, double *m
     *var = q / count;
 }
 
-/* One pixel of a result. */
-static double convolved(
-    const struct side *l, const double *x, const double *w, int64_t n, int64_t k, int64_t row, int64_t column)
-{
-    int64_t group = l->in / l->groups, first = k / (l->out / l->groups) * group;
-    double sum = 0;
-    for (int64_t i = 0; i < group * l->r * l->r; i++) {
-        int64_t c = i / (l->r * l->r), tap = i % (l->r * l->r);
-        int64_t y = row * l->stride - l->r / 2 + tap / l->r, z = column * l->stride - l->r / 2 + tap % l->r;
-        if (y < 0 || y >= l->h || z < 0 || z >= l->w) continue;
-        sum += w[k * group * l->r * l->r + i] * x[((n * l->in + first + c) * l->h + y) * l->w + z];
-    }
-    return sum;
-}
-
 /* y = the layer's result; x itself where there is none. */
 static void apply(
     const struct sizes *z, const struct side *l, const double *x, const double *w, const double *bias, double *y)
 {
-    int64_t channels = l->out ? l->out : l->in, pixels = l->h ? l->oh * l->ow : 1;
-    for (int64_t i = 0; i < z->n * channels * pixels; i++) {
-        int64_t n = i / (channels * pixels), k = i / pixels % channels, p = i % pixels;
-        y[i] = !l->out ? x[i] : bias ? bias[k] : 0;
-        if (l->out && l->h) y[i] += convolved(l, x, w, n, k, p / l->ow, p % l->ow);
-        for (int64_t j = 0; l->out && !l->h && j < l->in; j++) y[i] += w[k * l->in + j] * x[n * l->in + j];
-    }
+    const int64_t channels = l->out ? l->out : l->in, pixels = l->h ? l->oh * l->ow : 1;
+    const int64_t count = z->n * channels * pixels, pad = l->r / 2;
+    const struct convolution image = { z->n, l->in, l->h, l->w, l->out, l->r, l->r, pad, pad, l->stride, l->stride, 1,
+        1, l->groups, l->oh, l->ow };
+    const struct convolution dense = { z->n, l->in, 1, 1, l->out, 1, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1 };
+    if (l->out)
+        test_convolve(l->h ? &image : &dense, x, w, y);
+    else
+        memcpy(y, x, (size_t)count * sizeof *y);
+    for (int64_t i = 0; bias && i < count; i++) y[i] += bias[i / pixels % channels];
 }
 
 /* The result of the layer before, which the caller frees; *parameters moves to those of the normalisation. */
@@ -157,7 +146,7 @@ static void reference(
         y[i] = residual == 0 ? 0 : residual == 2 && x[i] < 0 ? slope * x[i] : x[i];
     add_normalised(c, &z, x, parameters, y);
     if (case_get(c, "two", 0)) add_normalised(c, &z, x, parameters + 4, y);
-    for (int64_t i = 0; i < z.n * z.c * z.pixels; i++) y[i] = test_activate(c, y[i]);
+    test_activate(c, y, z.n * z.c * z.pixels);
     if (z.behind.out) {
         apply(&z, &z.behind, y, parameters[4], NULL, output);
         for (int64_t i = 0; case_get(c, "shortcut", 0) && i < z.n * z.c * z.pixels; i++) output[i] += y[i];

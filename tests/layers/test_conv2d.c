@@ -8,13 +8,9 @@
 #include "base/memory.h"
 #include "tests/layers/cases.h"
 
-struct sizes {
-    int64_t n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dil_h, dil_w, groups, oh, ow;
-};
-
-static struct sizes sizes_of(const struct test_case *c)
+static struct convolution sizes_of(const struct test_case *c)
 {
-    struct sizes z = { .n = case_get(c, "n", 1),
+    struct convolution z = { .n = case_get(c, "n", 1),
         .c = case_get(c, "c", 1),
         .h = case_get(c, "h", 1),
         .w = case_get(c, "w", case_get(c, "h", 1)),
@@ -34,7 +30,7 @@ static struct sizes sizes_of(const struct test_case *c)
 }
 
 static tutti_tensor convolution(
-    tutti_network *network, tutti_tensor x, const struct sizes *z, int64_t channels, bool no_bias)
+    tutti_network *network, tutti_tensor x, const struct convolution *z, int64_t channels, bool no_bias)
 {
     return tutti_conv2d(network, x, channels, z->r,
         &(tutti_conv2d_options) { .kernel_w = z->s,
@@ -50,7 +46,7 @@ static tutti_tensor convolution(
 
 static tutti_tensor build(tutti_network *network, const struct test_case *c)
 {
-    const struct sizes z = sizes_of(c);
+    const struct convolution z = sizes_of(c);
     const int64_t then = case_get(c, "then", 0);
     tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(z.c, z.h, z.w));
     tutti_tensor y = convolution(network, x, &z, z.k, case_get(c, "nobias", 0));
@@ -59,27 +55,10 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
     return then ? convolution(network, y, &z, then, true) : y;
 }
 
-static double pixel(
-    const struct sizes *z, const double *x, const double *w, int64_t n, int64_t k, int64_t oh, int64_t ow)
-{
-    int64_t c_group = z->c / z->groups, first = k / (z->k / z->groups) * c_group;
-    double sum = 0;
-    for (int64_t c = 0; c < c_group; c++)
-        for (int64_t r = 0; r < z->r; r++)
-            for (int64_t s = 0; s < z->s; s++) {
-                int64_t ih = oh * z->stride_h - z->pad_h + r * z->dil_h;
-                int64_t iw = ow * z->stride_w - z->pad_w + s * z->dil_w;
-                if (ih < 0 || ih >= z->h || iw < 0 || iw >= z->w) continue;
-                sum +=
-                    x[((n * z->c + first + c) * z->h + ih) * z->w + iw] * w[((k * c_group + c) * z->r + r) * z->s + s];
-            }
-    return sum;
-}
-
 /* Of the convolution behind one with these sizes. */
-static struct sizes sizes_behind(const struct test_case *c, const struct sizes *z)
+static struct convolution sizes_behind(const struct test_case *c, const struct convolution *z)
 {
-    struct sizes behind = *z;
+    struct convolution behind = *z;
     behind.c = z->k;
     behind.h = z->oh;
     behind.w = z->ow;
@@ -89,42 +68,29 @@ static struct sizes sizes_behind(const struct test_case *c, const struct sizes *
     return behind;
 }
 
-/* The second convolution of x. */
-static void convolve(const struct sizes *z, const double *x, const double *w, double *y)
-{
-    for (int64_t i = 0; i < z->n * z->k * z->oh * z->ow; i++) {
-        int64_t plane = i / (z->oh * z->ow), at = i % (z->oh * z->ow);
-        y[i] = pixel(z, x, w, plane / z->k, plane % z->k, at / z->ow, at % z->ow);
-    }
-}
-
 static void reference(
     const struct test_case *c, const double *const *inputs, const double *const *parameters, double *output)
 {
-    struct sizes z = sizes_of(c);
+    struct convolution z = sizes_of(c);
     bool then = case_get(c, "then", 0) != 0;
     double *y = then ? memory_new((size_t)(z.n * z.k * z.oh * z.ow), sizeof *y) : output;
     bool bias = !case_get(c, "nobias", 0), residual = case_get(c, "residual", 0);
-    int64_t i = 0;
-    for (int64_t n = 0; n < z.n; n++)
-        for (int64_t k = 0; k < z.k; k++)
-            for (int64_t oh = 0; oh < z.oh; oh++)
-                for (int64_t ow = 0; ow < z.ow; ow++, i++) {
-                    double sum = pixel(&z, inputs[0], parameters[0], n, k, oh, ow);
-                    if (bias) sum += parameters[1][k];
-                    if (residual) sum += inputs[0][i];
-                    y[i] = test_activate(c, sum);
-                }
+    test_convolve(&z, inputs[0], parameters[0], y);
+    for (int64_t i = 0; i < z.n * z.k * z.oh * z.ow; i++) {
+        if (bias) y[i] += parameters[1][i / (z.oh * z.ow) % z.k];
+        if (residual) y[i] += inputs[0][i];
+    }
+    test_activate(c, y, z.n * z.k * z.oh * z.ow);
     if (!then) return;
-    struct sizes behind = sizes_behind(c, &z);
-    convolve(&behind, y, parameters[bias ? 2 : 1], output);
+    struct convolution behind = sizes_behind(c, &z);
+    test_convolve(&behind, y, parameters[bias ? 2 : 1], output);
     free(y);
 }
 
 /* Forward, data gradient and weight gradient sum over different things: the longest of them. */
 static int64_t length(const struct test_case *c)
 {
-    struct sizes z = sizes_of(c);
+    struct convolution z = sizes_of(c);
     int64_t forward = z.c / z.groups * z.r * z.s, data = z.k / z.groups * z.r * z.s, weights = z.n * z.oh * z.ow;
     int64_t most = forward > data ? forward : data;
     int64_t behind = case_get(c, "then", 0) / z.groups * z.r * z.s;

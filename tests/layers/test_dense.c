@@ -39,7 +39,8 @@ static void reference(
     double *y = then ? memory_new((size_t)(rows * units), sizeof *y) : output;
     product(inputs[0], parameters[0], rows, k, units, y);
     for (int64_t i = 0; i < rows * units; i++)
-        y[i] = test_activate(c, y[i] + (bias ? parameters[1][i % units] : 0) + (residual ? inputs[0][i] : 0));
+        y[i] += (bias ? parameters[1][i % units] : 0) + (residual ? inputs[0][i] : 0);
+    test_activate(c, y, rows * units);
     if (!then) return;
     product(y, parameters[bias ? 2 : 1], rows, units, then, output);
     free(y);
