@@ -10,13 +10,16 @@ oclgrind's findings do not change a program's status: its log is looked at.
 """
 import concurrent.futures
 import os
+import queue
 import re
 import subprocess
 import sys
 import tempfile
+import time
 
 ICD = "/usr/lib/oclgrind/liboclgrind-rt-icd.so"
 FINDING = re.compile(r"^(Invalid|.*data race|.*divergence|.*[Uu]ninitialized|OCLGRIND FATAL).*", re.M)
+CORES = queue.SimpleQueue()     # that nothing of ours runs on
 SMALL = 1000     # numbers of a case's input, output and parameters, at most
 PARTS = 8
 # Beside the small cases, for texts that none of them runs: batch normalisation; a weight gradient in two parts.
@@ -28,8 +31,8 @@ TEXTS = set("""batch_norm_plain channel_sum conv2d_depthwise_gpu conv2d_implicit
 
 
 def run(command, folder, watch):
-    """Its output, the log's findings and whether it ended well. On one core: oclgrind's compiler is not to be called by several
-    threads, and the library has as many as there are cores."""
+    """Its output, the log's findings and whether it ended well. On one core, which no other has: oclgrind's compiler is not to
+    be called by several threads, and the library has as many as there are cores."""
     vendors, log = os.path.join(folder, "vendors"), os.path.join(folder, "log")
     os.makedirs(vendors)
     with open(os.path.join(vendors, "oclgrind.icd"), "w", encoding="utf-8") as file:
@@ -37,17 +40,16 @@ def run(command, folder, watch):
     environment = {**os.environ, "OCL_ICD_VENDORS": vendors, "TUTTI_CACHE_DIR": os.path.join(folder, "cache"),
                    "TUTTI_DEVICE_CLASS": "gpu", "TUTTI_HELPER": "off", "TUTTI_LOG": "debug", "OCLGRIND_LOG": log,
                    "OCLGRIND_MAX_ERRORS": "100", **watch}
-    core = str(sorted(os.sched_getaffinity(0))[run.count % len(os.sched_getaffinity(0))])
-    run.count += 1
-    done = subprocess.run(["taskset", "-c", core, *command], env=environment, capture_output=True, text=True)
+    core = CORES.get()
+    try:
+        done = subprocess.run(["taskset", "-c", str(core), *command], env=environment, capture_output=True, text=True)
+    finally:
+        CORES.put(core)
     findings = ""
     if os.path.exists(log):
         with open(log, encoding="utf-8", errors="replace") as file:
             findings = file.read()
     return done.stdout + done.stderr, findings, done.returncode == 0
-
-
-run.count = 0
 
 
 def check_that_faults_are_found(racy, watch, faults):
@@ -78,16 +80,26 @@ def check(command, watch):
     return problems, set(re.findall(r"built '(\w+)'", output))
 
 
-def watched(pool, watch, racy, faults, commands):
+def timed(function, *arguments):
+    began = time.monotonic()
+    return *function(*arguments), time.monotonic() - began
+
+
+def start(pool, watch, racy, faults, commands):
+    """Jobs, by what they are called."""
+    jobs = {" ".join(command[1:]) or os.path.basename(command[0]): pool.submit(timed, check, command, watch) for command in commands}
+    jobs["faults are found"] = pool.submit(timed, check_that_faults_are_found, racy, watch, faults)
+    return jobs
+
+
+def report(jobs):
     """How many jobs there were and how many failed."""
-    jobs = [("faults are found", pool.submit(check_that_faults_are_found, racy, watch, faults))]
-    jobs += [(" ".join(command[1:]) or os.path.basename(command[0]), pool.submit(check, command, watch)) for command in commands]
     failed, built = 0, set()
-    for what, job in jobs:
-        problems, texts = job.result()
+    for what, job in jobs.items():
+        problems, texts, seconds = job.result()
         built |= texts
         failed += bool(problems)
-        print("\n".join(problems) if problems else f"good: {what}", flush=True)
+        print("\n".join(problems) if problems else f"good: {what} ({seconds:.0f} s)", flush=True)
     print(f"{len(built)} texts of kernels ran: {' '.join(sorted(built))}")
     if TEXTS - built:
         print(f"no small case runs {' '.join(sorted(TEXTS - built))}")
@@ -99,11 +111,16 @@ def main():
     with open(cases, encoding="utf-8") as file:
         few = file.read().splitlines()
     small = [[operations, "--at-most", str(SMALL), "--part", f"{i + 1}/{PARTS}"] for i in range(PARTS)]
-    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        results = [watched(pool, {"OCLGRIND_DATA_RACES": "1"}, racy, {"race": "data race", "outside": "Invalid write"},
-                           small + [[operations, case] for case in MORE] + [[arenas]]),
-                   watched(pool, {"OCLGRIND_UNINITIALIZED": "1", "OCLGRIND_BUILD_OPTIONS": "-cl-opt-disable", "OPENCL_LAYERS": writes},
-                           racy, {"unwritten": "Uninitialized value"}, [[operations, case] for case in few] + [[arenas]])]
+    cores = sorted(os.sched_getaffinity(0))
+    for core in cores:
+        CORES.put(core)
+    with concurrent.futures.ThreadPoolExecutor(len(cores)) as pool:
+        # What takes longest comes first, as in CASES, so that no core is left alone with it.
+        jobs = [start(pool, {"OCLGRIND_UNINITIALIZED": "1", "OCLGRIND_BUILD_OPTIONS": "-cl-opt-disable", "OPENCL_LAYERS": writes},
+                      racy, {"unwritten": "Uninitialized value"}, [[operations, case] for case in few] + [[arenas]]),
+                start(pool, {"OCLGRIND_DATA_RACES": "1"}, racy, {"race": "data race", "outside": "Invalid write"},
+                      small + [[operations, case] for case in MORE] + [[arenas]])]
+        results = [report(these) for these in jobs]
     count, failed = map(sum, zip(*results))
     print(f"{count - failed} passed, {failed} failed")
     return 1 if failed else 0
