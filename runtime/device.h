@@ -44,6 +44,7 @@ enum quirk {
     QUIRK_BUILDS_SERIALLY = 2, /* one kernel at a time in a process: helper processes fill its cache, see builder.h */
     QUIRK_READS_HEADER = 4,    /* a header of a megabyte at each build: clkernels/builtins.h stands in for it */
     QUIRK_DENIES_GROUPS = 8,   /* a kernel's largest group is said to be smaller than what runs */
+    QUIRK_WAITS_FOR_ALL = 16,  /* asked to wait for one command, it waits for all that are queued */
 };
 
 struct device {
