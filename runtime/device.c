@@ -27,7 +27,7 @@ static const struct {
     { "NVIDIA CUDA", QUIRK_KEEPS_CACHE },
     /* Mesa 22.3: a kernel's largest group is said to be 32, the multiple that it prefers, yet 256 run. */
     { "rusticl", QUIRK_DENIES_GROUPS },
-    /* Measured, Intel's CPU runtime 2026.2: clWaitForEvents() returns when the queue is empty. */
+    /* Intel's CPU runtime 2026.2, asked to wait for some of the work in a queue, does all of it first. */
     { "Intel(R) OpenCL", QUIRK_WAITS_FOR_ALL },
 };
 
