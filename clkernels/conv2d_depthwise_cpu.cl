@@ -53,6 +53,10 @@ kernel TASK void depthwise_pack(
     }
 }
 
+/* Which task this is, and how many of its kind there are. */
+#define PLACE_PARAMETERS int block, int image, int range, int blocks, int images
+#define PLACE get_group_id(0), get_group_id(1), get_group_id(2), get_num_groups(0), get_num_groups(1)
+
 /* Whether the i-th vector that a tile reads from `at` on exists; constant but for GUARD. */
 INLINE bool exists(int i, int at, int width, bool left, bool right)
 {
@@ -116,12 +120,14 @@ INLINE void forward_tile(const global in0_t *restrict x, const VF *w, VF bias, c
 #endif
 }
 
-kernel TASK void depthwise_forward(const global in0_t *restrict x, const global float *restrict packed,
-    const global add_t *add, global out0_t *y, int height, int width, int OH, int OW, int rows_max STATISTICS_PARAMETER)
+#define FORWARD_PARAMETERS                                                                                  \
+    const global in0_t *restrict x, const global float *restrict packed, const global add_t *add,           \
+        global out0_t *y, int height, int width, int OH, int OW, int rows_max STATISTICS_PARAMETER
+
+OUTLINE void forward_body(FORWARD_PARAMETERS, PLACE_PARAMETERS)
 {
-    const int block = get_group_id(0), blocks = get_num_groups(0);
-    const size_t plane = (size_t)get_group_id(1) * blocks + block;
-    const int first = get_group_id(2) * rows_max, last = min(first + rows_max, OH);
+    const size_t plane = (size_t)image * blocks + block;
+    const int first = range * rows_max, last = min(first + rows_max, OH);
     x += plane * height * width * V;
     VF w[TAPS];
     const VF bias = VLOAD(block, packed);
@@ -137,8 +143,13 @@ kernel TASK void depthwise_forward(const global in0_t *restrict x, const global 
 #undef TILE
     }
 #if STATISTICS
-    moments_store(&all, statistics, get_group_id(2) * get_num_groups(1) + get_group_id(1), blocks, block);
+    moments_store(&all, statistics, range * images + image, blocks, block);
 #endif
+}
+
+kernel TASK void depthwise_forward(FORWARD_PARAMETERS)
+{
+    forward_body(x, packed, add, y, height, width, OH, OW, rows_max STATISTICS_ARGUMENT, PLACE);
 }
 #endif
 
@@ -186,13 +197,14 @@ INLINE void gradient_tile(const global in0_t *restrict dy, const VF *w, const gl
     }
 }
 
-kernel TASK void depthwise_gradient(const global in0_t *restrict dy, const global float *restrict packed,
-    const global add_t *add, global out0_t *dx, int height, int width, int OH, int OW,
-    int rows_max STATISTICS_PARAMETER)
+#define GRADIENT_PARAMETERS                                                                                 \
+    const global in0_t *restrict dy, const global float *restrict packed, const global add_t *add,          \
+        global out0_t *dx, int height, int width, int OH, int OW, int rows_max STATISTICS_PARAMETER
+
+OUTLINE void gradient_body(GRADIENT_PARAMETERS, PLACE_PARAMETERS)
 {
-    const int block = get_group_id(0), blocks = get_num_groups(0);
-    const size_t plane = (size_t)get_group_id(1) * blocks + block;
-    const int first = get_group_id(2) * rows_max, last = min(first + rows_max, height);
+    const size_t plane = (size_t)image * blocks + block;
+    const int first = range * rows_max, last = min(first + rows_max, height);
     dy += plane * OH * OW * V;
     VF w[TAPS];
     UNROLL for (int i = 0; i < TAPS; i++) w[i] = VLOAD((size_t)blocks + (size_t)block * TAPS + i, packed);
@@ -208,8 +220,13 @@ kernel TASK void depthwise_gradient(const global in0_t *restrict dy, const globa
 #undef TILE
     }
 #if GATE
-    gate_store(&gate, statistics, get_group_id(2) * get_num_groups(1) + get_group_id(1), blocks, block);
+    gate_store(&gate, statistics, range * images + image, blocks, block);
 #endif
+}
+
+kernel TASK void depthwise_gradient(GRADIENT_PARAMETERS)
+{
+    gradient_body(dy, packed, add, dx, height, width, OH, OW, rows_max STATISTICS_ARGUMENT, PLACE);
 }
 #endif
 
@@ -238,12 +255,15 @@ INLINE void weights_tile(const global in0_t *restrict x, const global in1_t *res
     }
 }
 
-kernel TASK void depthwise_weights(const global in0_t *restrict x, const global in1_t *restrict dy,
-    global float *workspace, int images, int images_max, int height, int width, int OH, int OW, int rows_max)
+#define WEIGHTS_PARAMETERS                                                                                  \
+    const global in0_t *restrict x, const global in1_t *restrict dy, global float *workspace, int count,    \
+        int count_max, int height, int width, int OH, int OW, int rows_max
+
+/* The `image` of a task is a chunk of count_max of them. */
+OUTLINE void weights_body(WEIGHTS_PARAMETERS, PLACE_PARAMETERS)
 {
-    const int block = get_group_id(0), blocks = get_num_groups(0);
-    const int n0 = get_group_id(1) * images_max, n1 = min(n0 + images_max, images);
-    const int first = get_group_id(2) * rows_max, last = min(first + rows_max, OH);
+    const int n0 = image * count_max, n1 = min(n0 + count_max, count);
+    const int first = range * rows_max, last = min(first + rows_max, OH);
     VF all[TAPS];
     UNROLL for (int i = 0; i < TAPS; i++) all[i] = (VF)(0.0f);
     for (int n = n0; n < n1; n++) { /* each image by itself: shorter sums round less */
@@ -259,7 +279,12 @@ kernel TASK void depthwise_weights(const global in0_t *restrict x, const global 
         }
         UNROLL for (int i = 0; i < TAPS; i++) all[i] += sum[i];
     }
-    const int part = get_group_id(2) * get_num_groups(1) + get_group_id(1);
+    const int part = range * images + image;
     UNROLL for (int i = 0; i < TAPS; i++) VSTORE(all[i], ((size_t)part * blocks + block) * TAPS + i, workspace);
+}
+
+kernel TASK void depthwise_weights(WEIGHTS_PARAMETERS)
+{
+    weights_body(x, dy, workspace, count, count_max, height, width, OH, OW, rows_max, PLACE);
 }
 #endif

@@ -184,17 +184,20 @@ INLINE void multiply(VF c[MR][NV], global const float *A, int lda, int i0, int n
     }
 }
 
-TASK void gemm_packed(global const float *A, global const float *B, global float *C, global const float *bias,
-    global const float *added, global float *sums, local float *scratch, int m, int n, int k, int lda, int ldb, int ldc,
-    long stride_a, long stride_b, long stride_c, int rows, int columns, int depth)
+#define GEMM_PACKED_PARAMETERS                                                                                         \
+    global const float *A, global const float *B, global float *C, global const float *bias, global const float *added, \
+        global float *sums, local float *scratch, int m, int n, int k, int lda, int ldb, int ldc, long stride_a,       \
+        long stride_b, long stride_c, int rows, int columns, int depth
+
+OUTLINE void gemm_packed_body(GEMM_PACKED_PARAMETERS, int column_task, int row_task, long product)
 {
-    const int i_first = get_group_id(1) * rows, i_end = min(i_first + rows, m);
-    const int j_first = get_group_id(0) * columns, j_end = min(j_first + columns, n);
+    const int i_first = row_task * rows, i_end = min(i_first + rows, m);
+    const int j_first = column_task * columns, j_end = min(j_first + columns, n);
     local float *panel = scratch + (TA ? rows / MR * STRIP(depth) : 0), *edge = panel + depth * NR;
-    A += get_group_id(2) * stride_a;
-    B += get_group_id(2) * stride_b;
-    C += get_group_id(2) * stride_c;
-    added += get_group_id(2) * stride_c;
+    A += product * stride_a;
+    B += product * stride_b;
+    C += product * stride_c;
+    added += product * stride_c;
 
     if (SUMS && j_first == 0) sum_columns(A, lda, k, i_first, i_end, sums);
     for (int k0 = 0; k0 < k; k0 += depth) {
@@ -228,4 +231,10 @@ TASK void gemm_packed(global const float *A, global const float *B, global float
             }
         }
     }
+}
+
+TASK void gemm_packed(GEMM_PACKED_PARAMETERS)
+{
+    gemm_packed_body(A, B, C, bias, added, sums, scratch, m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c, rows,
+        columns, depth, get_group_id(0), get_group_id(1), get_group_id(2));
 }
