@@ -4,13 +4,16 @@
  *   plain_stats, plain_reduce   sums over a part of the N HW positions. A group of GROUP work-items takes WIDE channels
  *                               (get_group_id(0)) and one of the parts (get_group_id(1)); partial: [parts][3][C], count,
  *                               mean and sum of squared deviations, and [parts][2][C]
- *   plain_finish, plain_finish_gradient   one work-item per channel: adds the parts in order
+ *   plain_finish                joins [parts][3][stride], those sums or what the kernel that made x gives, of which there
+ *                               can be thousands: a group of GROUP work-items takes JOINED channels
+ *   plain_finish_gradient       one work-item per channel: adds the parts in order
  *   plain_apply, plain_dx, plain_inference   one work-item per float, of `floats`
  *
  * WIDE is 1 where a channel's pixels lie together, else (rank 2) the channels that do. Options besides: as in
  * batch_norm_cpu.cl, and INDEX, an unsigned type that holds all positions. */
 #include "derivative.h"
 #include "epilogue.h"
+#include "moments.h"
 #include "step.h"
 
 #ifndef MASK_FROM_Y
@@ -25,6 +28,7 @@
 #define ADD_PARAMETER
 #endif
 #define LANES (GROUP / WIDE)
+#define JOINED (GROUP < 8 ? GROUP : 8)
 
 /* Sums s and q over the lanes of each channel; valid in the work-items with lane 0, those of FIRST_LANE. */
 #define FIRST_LANE (item < WIDE && c < C)
@@ -70,22 +74,15 @@ kernel void plain_stats(global const float *x, global float *partial, int N, int
     partial[(part * 3 + 2) * C + c] = q - s * s / count;
 }
 
-/* Joins the parts as batch_norm_cpu.cl does. The running variance is the unbiased one of the M values that count: those of
- * all devices, where they met. */
+/* The running variance is the unbiased one of the M values that count: those of all devices, where they met. */
 kernel void plain_finish(global const step_constants *constants, global const float *partial, global float *save_mean,
-    global float *save_rstd, global float *batch_mean, global float *batch_var, int N, int C, int parts, float epsilon)
+    global float *save_rstd, global float *batch_mean, global float *batch_var, int N, int C, int parts, int stride, float epsilon)
 {
-    const int c = get_global_id(0);
-    if (c >= C) return;
-    float M = 0.0f, mean = 0.0f, squares = 0.0f;
-    for (int p = 0; p < parts; p++) {
-        const float more = partial[(p * 3) * C + c], both = M + more;
-        const float d = partial[(p * 3 + 1) * C + c] - mean, w = more / both;
-        mean = fma(d, w, mean);
-        squares += fma(d * d, M * w, partial[(p * 3 + 2) * C + c]);
-        M = both;
-    }
-    const float var = fmax(squares / M, 0.0f), scale = N * constants->loss_scale;
+    local float4 scratch[GROUP];
+    const float4 all = moments_of_parts(partial, parts, stride, C, JOINED, scratch);
+    const int item = get_local_id(0), c = get_group_id(0) * JOINED + item;
+    if (item >= JOINED || c >= C) return;
+    const float M = all.x, mean = all.y, var = fmax(all.z / M, 0.0f), scale = N * constants->loss_scale;
     save_mean[c] = mean;
     save_rstd[c] = 1.0f / sqrt(var + epsilon);
     if (batch_mean) batch_mean[c] = mean * scale;

@@ -8,12 +8,24 @@
  *                    count: a class has work-groups of its own. Groups (columns / BN, rows / BM, groups * classes).
  *                    FLAT: the taps are part of the steps, for few source channels. Weights: as conv2d_pack_gpu.cl packs them.
  *
+ * STATISTICS 1, forward without addition and activation: each group also gives count, mean and sum of squared deviations of
+ * its tile's results for each channel, as part get_group_id(0) of [parts][3][stride]. Sums are of differences, so that a large
+ * mean does not cancel, and are added in one order.
+ *
  * Launched by layers/conv2d_implicit_gemm.c. BM, BN, BK, TM, TN, MATRIX: see tile_product.h. COMPUTE: see compute.h.
  * ACTIVATE: see epilogue.h; bias and add may be NULL, which spares variants. No work-item passes a barrier that others of
  * its group do not: early returns are the whole group's. */
 #include "compute.h"
 #include "epilogue.h"
 #include "tile_product.h"
+
+#if STATISTICS
+#define STATISTICS_PARAMETER , global float *statistics, int stride
+#define FOURS(tile_fours) ((tile_fours) > ITEMS ? (tile_fours) : ITEMS) /* where a work-item then has one for its sums */
+#else
+#define STATISTICS_PARAMETER
+#define FOURS(tile_fours) (tile_fours)
+#endif
 
 /* Source row of a result's row: i * step + OFFSET(r), where the tap counts. */
 #if GRADIENT
@@ -32,9 +44,9 @@
 SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(global const float *restrict source,
     global const float *restrict weights, global const float *restrict bias, global const float *add,
     global float *result, int N, int groups, int CS, int CR, int CSP, int CRP, int SH, int SW, int RH, int RW, int R,
-    int S, int stride_h, int stride_w, int padding_h, int padding_w, int dilation_h, int dilation_w)
+    int S, int stride_h, int stride_w, int padding_h, int padding_w, int dilation_h, int dilation_w STATISTICS_PARAMETER)
 {
-    local float4 a_tile[BK * BM / 4], b_tile[BK * BN / 4];
+    local float4 a_tile[FOURS(BK * BM / 4)], b_tile[FOURS(BK * BN / 4)];
     const int item = get_local_id(0), first_row = get_group_id(1) * BM, first_pixel = get_group_id(0) * BN;
 #if GRADIENT
     const int classes = stride_h * stride_w, residue = get_group_id(2) % classes, group = get_group_id(2) / classes;
@@ -46,7 +58,9 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
     const int step_h = stride_h, step_w = stride_w, result_h = 1, result_w = 1;
 #endif
     const int grid = rows * columns, pixels = N * grid, taps = R * S, plane = SH * SW;
+#if GRADIENT /* a smaller class. Else none: behind such a return POCL has one work-item decide a last condition for all. */
     if (first_pixel >= pixels) return;
+#endif
 
     /* The pixel whose column of the right-hand matrix this work-item loads. */
     const int pixel = first_pixel + item % BN;
@@ -115,6 +129,57 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
         MULTIPLY(a_tile, b_tile, BM, BN)
         barrier(CLK_LOCAL_MEM_FENCE);
     }
+
+#if STATISTICS
+    /* Of four rows at a time: each work-item's mean and squares, about its first result; then of all that have the same rows,
+     * by four of them. Loops over these stay loops: unrolled, they take registers from the sums. */
+    local float counts[ACROSS];
+    const int slot = SLOT, across = slot % ACROSS;
+    float own = 0.0f;
+    _Pragma("unroll") for (int j = 0; j < TN; j++) own += first_pixel + COLUMN(j) < pixels ? 1.0f : 0.0f;
+    if (slot < ACROSS) counts[slot] = own;
+    _Pragma("unroll") for (int i = 0; i < TM; i += 4)
+    {
+        float mean[4], deviations[4];
+        _Pragma("unroll") for (int u = 0; u < 4; u++)
+        {
+            float sum = 0.0f, squares = 0.0f;
+            _Pragma("unroll") for (int j = 1; j < TN; j++)
+            {
+                const float d = first_pixel + COLUMN(j) < pixels ? acc[i + u][j] - acc[i + u][0] : 0.0f;
+                sum += d;
+                squares = fma(d, d, squares);
+            }
+            const float shift = sum / fmax(own, 1.0f);
+            mean[u] = acc[i + u][0] + shift;
+            deviations[u] = fma(-sum, shift, squares);
+        }
+        a_tile[slot] = (float4)(mean[0], mean[1], mean[2], mean[3]);
+        b_tile[slot] = (float4)(deviations[0], deviations[1], deviations[2], deviations[3]);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (across < 4) {
+            const local float *means = (const local float *)(a_tile + slot - across) + across;
+            const local float *squares_of = (const local float *)(b_tile + slot - across) + across;
+            const float count = (float)min(BN, pixels - first_pixel);
+            float sum = 0.0f, squares = 0.0f;
+            _Pragma("unroll 1") for (int k = 0; k < ACROSS; k++) sum = fma(counts[k], means[4 * k] - means[0], sum);
+            const float all = means[0] + sum / count;
+            _Pragma("unroll 1") for (int k = 0; k < ACROSS; k++)
+            {
+                const float d = means[4 * k] - all;
+                squares += fma(counts[k] * d, d, squares_of[4 * k]);
+            }
+            const int row = first_row + ROW(i + across), m = group * CR + row;
+            global float *part = statistics + (size_t)get_group_id(0) * 3 * stride + m;
+            if (row < CR) {
+                part[0] = count;
+                part[stride] = bias ? bias[m] + all : all;
+                part[2 * stride] = squares;
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+#endif
 
     _Pragma("unroll") for (int j = 0; j < TN; j++)
     {

@@ -172,6 +172,11 @@ INLINE uint pair(float low, float high)
 #define RUN COLUMNS_EACH
 #define ROW(i) (FIRST_ROW + (i) / ROWS_EACH * ROWS + ROW_IN((i) % ROWS_EACH))
 #define COLUMN(j) (FIRST_COLUMN + (j) / COLUMNS_EACH * COLUMNS + COLUMN_IN((j) % COLUMNS_EACH))
+/* Lanes that follow one another have the same rows. */
+#define LANES_ACROSS (COLUMNS / COLUMNS_EACH)
+#define SLOT                                                                                                           \
+    ((item / LANES / (BN / PART_COLUMNS) * (LANES / LANES_ACROSS) + LANE / LANES_ACROSS) * ACROSS +                    \
+        item / LANES % (BN / PART_COLUMNS) * LANES_ACROSS + LANE % LANES_ACROSS)
 
 #define MULTIPLY(a_tile, b_tile, A_STRIDE, B_STRIDE)                                                                   \
     _Pragma("unroll") for (int step = 0; step < BK; step += DEPTH)                                                     \

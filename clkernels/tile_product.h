@@ -6,6 +6,8 @@
  *                                                has A_STRIDE or B_STRIDE floats
  * ROW(i), COLUMN(j)                              where a work-item's i-th row and j-th column lie in the tile
  * RUN                                            so many columns follow one another
+ * ACROSS, SLOT                                   so many work-items have the same rows; a work-item's number where these
+ *                                                follow one another, the one with the tile's first column in front
  * SUBGROUPS                                      what stands before the kernel
  *
  * MATRIX: 0 by multiply-adds; else the form of matrix instructions that make it, see matrix_product.h. COMPUTE is what
@@ -13,6 +15,7 @@
 #define ITEMS ((BM / TM) * (BN / TN))
 #define A_LOADS (BK * BM / ITEMS)
 #define B_LOADS (BK * BN / ITEMS)
+#define ACROSS (BN / TN)
 
 #if MATRIX
 #include "matrix_product.h"
@@ -23,6 +26,7 @@
 #define COLUMN_STEP (4 * BN / TN)
 #define ROW(i) ((i) / 4 * ROW_STEP + item / (BN / TN) * 4 + (i) % 4)
 #define COLUMN(j) ((j) / 4 * COLUMN_STEP + item % (BN / TN) * 4 + (j) % 4)
+#define SLOT item
 
 #define MULTIPLY(a_tile, b_tile, A_STRIDE, B_STRIDE)                                                                   \
     _Pragma("unroll 2") for (int step = 0; step < BK; step++)                                                          \

@@ -34,19 +34,22 @@ unsigned batch_norm_gradient_epilogues(const struct problem *problem)
     return EPILOGUE_ADD | (mask ? EPILOGUE_ACTIVATION : 0);
 }
 
+enum { MOST_IN_TURN = 64 }; /* parts that one work-item goes through; more are joined by several */
+
 void batch_norm_meet(const struct problem *problem, struct launch_list *list, enum meeting_kind kind, cl_mem statistics,
     int64_t parts, int64_t stride, cl_mem joined)
 {
     int64_t channels = problem->inputs[0]->shape.sizes[1];
     if (parts > 1 || statistics != joined) {
-        struct launch *launch =
-            launch_add(list, "batch_norm_meeting", kind == MEETING_MOMENTS ? "join_moments" : "join_sums", "%s", "");
+        const bool many = parts > MOST_IN_TURN;
+        const size_t group = group_size(problem->device, many ? 256 : 64), together = many && group > 8 ? 8 : group;
+        struct launch *launch = launch_add(list, "batch_norm_meeting",
+            kind == MEETING_MOMENTS ? "join_moments" : "join_sums", "-DGROUP=%zu -DJOINED=%zu", group, together);
         launch_buffer(launch, statistics);
         launch_buffer(launch, joined);
         launch_int(launch, parts);
         launch_int(launch, stride);
-        size_t group = group_size(problem->device, 64);
-        launch_grid(launch, 1, size_round_up((size_t)stride, group), 1, 1, group, 1, 1);
+        launch_grid(launch, 1, (size_t)divide_up(stride, (int64_t)together) * group, 1, 1, group, 1, 1);
         launch_work(launch, 0, 8.0 * (double)(parts * stride));
     }
     launch_meeting(list, kind, joined, channels, stride);

@@ -13,7 +13,7 @@ struct work {
     size_t group, wide;
 };
 
-enum { GROUP = 256, WIDE = 32, MOST_PARTS = 64, GROUPS_PER_UNIT = 8, FLOATS_PER_ITEM = 4 };
+enum { GROUP = 256, WIDE = 32, JOINED = 8, MOST_PARTS = 64, GROUPS_PER_UNIT = 8, FLOATS_PER_ITEM = 4 };
 
 static struct work work_of(const struct problem *problem)
 {
@@ -32,10 +32,28 @@ static struct work work_of(const struct problem *problem)
     return work;
 }
 
+/* Count, mean and sum of squared deviations of parts of the batch: [parts][3][stride]. */
+struct moments {
+    cl_mem buffer;
+    int64_t parts, stride;
+};
+
+/* As they are given, or as they are made here. */
+static struct moments moments_of(
+    const struct problem *problem, const struct operands *operands, const struct work *work)
+{
+    const struct value *given = problem->inputs[NORM_STATISTICS];
+    if (!given) return (struct moments) { operands->workspace, work->parts, work->c };
+    return (struct moments) { operands->inputs[NORM_STATISTICS], given->shape.sizes[0], given->shape.sizes[2] };
+}
+
 static size_t forward_workspace(const struct problem *problem)
 {
+    const struct operands none = { 0 };
     struct work work = work_of(problem);
-    return (size_t)(work.parts * 3 * work.c) * sizeof(float);
+    struct moments moments = moments_of(problem, &none, &work);
+    if (problem->inputs[NORM_STATISTICS]) moments.parts = problem->meets; /* joined there */
+    return (size_t)(moments.parts * 3 * moments.stride) * sizeof(float);
 }
 
 /* Partial sums, and the coefficients behind them. */
@@ -43,15 +61,6 @@ static size_t gradient_workspace(const struct problem *problem)
 {
     struct work work = work_of(problem);
     return (size_t)((work.parts * 2 + 2) * work.c) * sizeof(float);
-}
-
-/* From here on there is one part, of the samples of all devices. */
-static void meet(const struct problem *problem, const struct operands *operands, struct launch_list *list,
-    struct work *work, enum meeting_kind kind)
-{
-    if (!problem->meets) return;
-    batch_norm_meet(problem, list, kind, operands->workspace, work->parts, work->c, operands->workspace);
-    work->parts = 1;
 }
 
 static struct launch *add(struct launch_list *list, const char *kernel, const struct work *work, const char *options)
@@ -106,26 +115,42 @@ static struct launch *apply(const struct problem *problem, const struct operands
     return launch;
 }
 
+static void emit_finish(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    const struct work *work, const char *options)
+{
+    struct moments moments = moments_of(problem, operands, work);
+    if (problem->meets) {
+        batch_norm_meet(
+            problem, list, MEETING_MOMENTS, moments.buffer, moments.parts, moments.stride, operands->workspace);
+        moments.buffer = operands->workspace;
+        moments.parts = 1; /* of the samples of all devices */
+    }
+    struct launch *finish = add(list, "plain_finish", work, options);
+    launch_buffer(finish, operands->inputs[NORM_CONSTANTS]);
+    launch_buffer(finish, moments.buffer);
+    for (int i = NORM_SAVED_MEAN; i <= NORM_BATCH_VAR; i++) launch_buffer(finish, operands->outputs[i]);
+    launch_int(finish, work->n);
+    launch_int(finish, work->c);
+    launch_int(finish, moments.parts);
+    launch_int(finish, moments.stride);
+    launch_float(finish, (double)problem->node->attributes.epsilon);
+    size_t wide = work->group < JOINED ? work->group : JOINED;
+    launch_grid(finish, 1, (size_t)divide_up(work->c, (int64_t)wide) * work->group, 1, 1, work->group, 1, 1);
+    launch_work(finish, 0, 12.0 * (double)(moments.parts * work->c));
+}
+
 static void emit_forward(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct work work = work_of(problem);
     char options[EPILOGUE_OPTIONS];
     epilogue_options(&problem->node->epilogue, options, sizeof options);
-    struct launch *stats = add(list, "plain_stats", &work, options);
-    launch_buffer(stats, operands->inputs[NORM_X]);
-    launch_buffer(stats, operands->workspace);
-    sizes_of_sum(stats, &work, 1);
-    meet(problem, operands, list, &work, MEETING_MOMENTS);
-
-    struct launch *finish = add(list, "plain_finish", &work, options);
-    launch_buffer(finish, operands->inputs[NORM_CONSTANTS]);
-    launch_buffer(finish, operands->workspace);
-    for (int i = NORM_SAVED_MEAN; i <= NORM_BATCH_VAR; i++) launch_buffer(finish, operands->outputs[i]);
-    launch_int(finish, work.n);
-    launch_int(finish, work.c);
-    launch_int(finish, work.parts);
-    launch_float(finish, (double)problem->node->attributes.epsilon);
-    channel_grid(finish, problem, &work);
+    if (!problem->inputs[NORM_STATISTICS]) {
+        struct launch *stats = add(list, "plain_stats", &work, options);
+        launch_buffer(stats, operands->inputs[NORM_X]);
+        launch_buffer(stats, operands->workspace);
+        sizes_of_sum(stats, &work, 1);
+    }
+    emit_finish(problem, operands, list, &work, options);
 
     struct launch *launch = apply(problem, operands, list, "plain_apply", &work, options);
     launch_buffer(launch, operands->outputs[NORM_SAVED_MEAN]);
@@ -193,7 +218,10 @@ static void emit_gradient(const struct problem *problem, const struct operands *
     of_channel(reduce, operands);
     launch_buffer(reduce, operands->workspace);
     sizes_of_sum(reduce, &work, 2);
-    meet(problem, operands, list, &work, MEETING_SUMS);
+    if (problem->meets) {
+        batch_norm_meet(problem, list, MEETING_SUMS, operands->workspace, work.parts, work.c, operands->workspace);
+        work.parts = 1; /* this device's share of the sums over all devices */
+    }
     emit_finish_gradient(problem, operands, list, &work);
     if (!problem->outputs[GRADIENT_DX]) return;
     struct launch *dx = tensors(problem, operands, list, "plain_dx", &work);
@@ -209,6 +237,7 @@ const struct implementation batch_norm_plain_forward = {
     .name = "plain",
     .fits = fits_everything,
     .epilogues = epilogues_all,
+    .takes_statistics = true,
     .workspace = forward_workspace,
     .in_place = batch_norm_in_place,
     .emit = emit_forward,

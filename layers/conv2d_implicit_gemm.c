@@ -107,6 +107,16 @@ static size_t image_prepared(const struct problem *problem, enum matrix_form for
     return (size_t)packed_count(&m) * sizeof(float);
 }
 
+/* Each column of tiles is a part. The tensor is read once less, for 6 floats written and read per channel and part,
+ * which has at least 32 pixels of it where there are so many; and there is no launch for them. So it always pays. */
+static int64_t statistics_parts(const struct problem *problem, enum matrix_form form)
+{
+    const struct epilogue *epilogue = &problem->node->epilogue;
+    if (is_gradient(problem) || epilogue->activation != ACTIVATION_NONE || epilogue->add != NO_VALUE) return 0;
+    struct image m = image_of(problem, form);
+    return divide_up(m.pixels, m.tile.bn);
+}
+
 static void emit_pack(
     const struct problem *problem, enum matrix_form form, const struct operands *operands, struct launch_list *list)
 {
@@ -130,10 +140,12 @@ static void emit_image(
     char activation[EPILOGUE_OPTIONS];
     const bool bias = !is_gradient(problem) && operands->inputs[2];
     const struct tile *t = &m.tile;
+    const bool statistics = problem->outputs[STATISTICS_OUTPUT] != NULL;
     struct launch *launch = launch_add(list, "conv2d_implicit_gemm", "image",
-        TILE_OPTIONS " -DGRADIENT=%d -DFLAT=%d -DFLAT_CHANNELS=%d -DFLAT_WIDTH=%d %s",
+        TILE_OPTIONS " -DGRADIENT=%d -DFLAT=%d -DFLAT_CHANNELS=%d -DFLAT_WIDTH=%d -DSTATISTICS=%d %s",
         TILE_VALUES(t, form, problem->compute), is_gradient(problem), m.flat, m.flat ? (int)m.cs : 1,
-        m.flat ? (int)m.z.s : 1, activation_options(&problem->node->epilogue, activation, sizeof activation));
+        m.flat ? (int)m.z.s : 1, statistics,
+        activation_options(&problem->node->epilogue, activation, sizeof activation));
     const int64_t all[] = { z->n, z->groups, m.cs, m.cr, m.csp, m.crp, m.sh, m.sw, m.rh, m.rw, z->r, z->s, z->stride_h,
         z->stride_w, z->padding_h, z->padding_w, z->dilation_h, z->dilation_w };
     launch_buffer(launch, operands->inputs[0]);
@@ -142,6 +154,10 @@ static void emit_image(
     launch_buffer(launch, operands->add);
     launch_buffer(launch, operands->outputs[0]);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
+    if (statistics) {
+        launch_buffer(launch, operands->outputs[STATISTICS_OUTPUT]);
+        launch_int(launch, problem->outputs[STATISTICS_OUTPUT]->shape.sizes[2]);
+    }
     size_t group = (size_t)tile_items(&m.tile);
     launch_grid(launch, 3, (size_t)divide_up(m.pixels, m.tile.bn) * group, (size_t)divide_up(m.cr, m.tile.bm),
         (size_t)(z->groups * m.classes), group, 1, 1);
@@ -259,6 +275,10 @@ static const char *fits_matrix(const struct problem *problem)
     {                                                                                             \
         emit_image(problem, form, operands, list);                                                \
     }                                                                                             \
+    static int64_t statistics_##label(const struct problem *problem)                              \
+    {                                                                                             \
+        return statistics_parts(problem, form);                                                   \
+    }                                                                                             \
     static size_t weights_workspace_##label(const struct problem *problem)                        \
     {                                                                                             \
         return weights_workspace(problem, form);                                                  \
@@ -275,9 +295,9 @@ static const char *fits_matrix(const struct problem *problem)
                                     .epilogues = weights_epilogues,                               \
                                     .workspace = weights_workspace_##label,                       \
                                     .emit = emit_weights_##label };
-#define IMAGE(label, text)                                                                                \
-    .name = text, .fits = fits_##label, .epilogues = image_epilogues, .prepared = image_prepared_##label, \
-    .emit_prepare = emit_pack_##label, .emit = emit_image_##label
+#define IMAGE(label, text)                                                                              \
+    .name = text, .fits = fits_##label, .epilogues = image_epilogues, .statistics = statistics_##label, \
+    .prepared = image_prepared_##label, .emit_prepare = emit_pack_##label, .emit = emit_image_##label
 
 FORM(plain, implicit_gemm, MATRIX_NONE)
 FORM(matrix, implicit_gemm_matrix, form_of(problem))

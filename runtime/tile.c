@@ -57,7 +57,8 @@ int64_t tile_items(const struct tile *tile)
 
 size_t tile_local_bytes(const struct tile *tile, int buffers)
 {
-    return (size_t)(buffers * tile->bk * (tile->bm + tile->bn + 8)) * sizeof(float);
+    const int64_t tiles = buffers * tile->bk * (tile->bm + tile->bn + 8), sums = 9 * tile_items(tile);
+    return (size_t)(tiles > sums ? tiles : sums) * sizeof(float);
 }
 
 bool tile_fits(const struct tile *tile, int buffers, const struct capabilities *can)

@@ -17,7 +17,8 @@ enum { TILES_SQUARE = 6, TILES = 8 };
 int tile_list(enum matrix_form form, enum compute_type compute, const struct tile *list[TILES]);
 
 int64_t tile_items(const struct tile *tile);
-/* Of so many buffers of local memory, whose rows may be padded by four floats. */
+/* Of so many buffers of local memory, whose rows may be padded by four floats, and which hold nine numbers of
+ * each work-item afterwards. */
 size_t tile_local_bytes(const struct tile *tile, int buffers);
 bool tile_fits(const struct tile *tile, int buffers, const struct capabilities *can);
 

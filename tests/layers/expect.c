@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "runtime/device.h"
 
 /* Small enough that no kink of a piecewise linear function lies within it, a power of two so that exact stays exact. */
 #define STEP 0x1p-14
@@ -111,13 +112,14 @@ static void expect_gradients(struct expectation *e, struct text *problems)
     free(down);
 }
 
-static void fill_data(struct expectation *e)
+/* of_products: parameters are such numbers too as the precision rounds to, so that products of them are exact. */
+static void fill_data(struct expectation *e, bool of_products)
 {
     bool integers = e->class == TOLERANCE_EXACT && !e->test->reals;
     for (int64_t i = 0; i < e->input_elements; i++) e->input[i] = integers ? test_integer(1, i, 3) : test_real(1, i);
     if (e->test->fill) e->test->fill(&e->c, e->input, e->input_elements);
     for (int64_t i = 0; i < e->output_elements; i++) e->seed[i] = integers ? test_integer(2, i, 2) : test_real(2, i);
-    const bool bf16 = e->precision == TUTTI_BF16;
+    const bool bf16 = e->precision != TUTTI_FP32;
     for (int64_t i = 0; bf16 && i < e->input_elements; i++) e->input[i] = test_bf16(e->input[i]);
     for (int64_t i = 0; bf16 && i < e->output_elements; i++) e->seed[i] = test_bf16(e->seed[i]);
     for (size_t p = 0; p < e->network->parameter_count; p++) {
@@ -128,6 +130,7 @@ static void fill_data(struct expectation *e)
             to[i] = integers ? test_integer(10 + (uint32_t)p, i, 2) : test_real(10 + (uint32_t)p, i);
             if (integers && how->shape.rank == 1) to[i] += 0.5f;
             if (!how->trained) to[i] = fabsf(to[i]) + 0.25f;
+            if (bf16 && of_products) to[i] = test_bf16(to[i]);
             e->doubles[1 + p][i] = (double)to[i];
         }
     }
@@ -203,7 +206,7 @@ bool expectation_make(struct expectation *e, struct tutti_runtime *runtime, cons
     for (int t = 1; t < e->tensors; t++)
         if (e->gradients[t].elements > longest) longest = e->gradients[t].elements;
     e->length = test->length ? test->length(&e->c) : longest;
-    fill_data(e);
+    fill_data(e, runtime->devices[0].can.class == DEVICE_GPU);
     if (test->targets) test->targets(&e->c, e->targets, e->output_elements);
     evaluate(e, e->y);
     memcpy(e->loss, e->y, sizeof e->loss);

@@ -23,7 +23,9 @@ struct expectation {
     tutti_tensor output;
     int64_t samples, input_elements, output_elements, length;
     enum tolerance_class class;
-    tutti_precision precision; /* TUTTI_BF16: values are stored so where kernels can; input and seed are such numbers */
+    /* TUTTI_BF16: CPU-class devices store values so where kernels can. But for TUTTI_FP32 input and seed are such
+     * numbers; for GPU-class devices, which round what they multiply, parameters are too. */
+    tutti_precision precision;
     float *input, *seed, *parameters; /* parameters: the whole arena */
     void *targets;                    /* of a loss */
     double *doubles[MAX_TENSORS];     /* the input and each parameter */

@@ -131,7 +131,7 @@ static bool run_entry(const struct entry *entry, struct text *problems)
         for (int d = 0; good && d < s->runtime->count; d++) {
             struct device *device = &s->runtime->devices[d];
             if (repeats(s, d)) continue;
-            if (precision == TUTTI_BF16 && device->can.class == DEVICE_GPU)
+            if (precision == TUTTI_BF16 && device->can.class == DEVICE_GPU && s != settings)
                 continue; /* its kernels store floats only */
             if (mode == MODE_SPEED)
                 good = measure_speed(&e, device, forced);

@@ -219,6 +219,7 @@ static const char *const cases[] = {
     "batch_norm n3 c3 h5 w4 conv18 nobias1 act1",
     "batch_norm n3 c5 h23 w19 conv35 nobias1",
     "batch_norm n2 c5 h9 w6 conv17 nobias1 residual2 act1",
+    "batch_norm n2 c6 h17 w19 conv70 nobias1",
     "batch_norm n2 c8 h5 conv16 nobias1 two1",
     "batch_norm n3 c18 h7 w5 depthwise1 nobias1 act2 low0 high6",
     "batch_norm n2 c5 h31 w33 depthwise1 nobias1",

@@ -134,7 +134,9 @@ static bool takes(const struct plan *plan, const struct problem *problem, const 
     if (implementation_refusal(plan, problem, implementation)) return false;
     if (node->epilogue.add != NO_VALUE && !(can & EPILOGUE_ADD)) return false;
     if (node->epilogue.activation != ACTIVATION_NONE && !(can & EPILOGUE_ACTIVATION)) return false;
-    return !implementation->statistics == !chosen->statistics && implementation->takes_mask == chosen->takes_mask &&
+    const bool gives = chosen->statistics && node->outputs[STATISTICS_OUTPUT] != NO_VALUE;
+    if (gives && (!implementation->statistics || !implementation->statistics(problem))) return false;
+    return implementation->takes_mask == chosen->takes_mask &&
         implementation->takes_statistics == chosen->takes_statistics && implementation->gives_sum == chosen->gives_sum;
 }
 
