@@ -3,7 +3,11 @@
  * have it, always in the replicas' order: the result does not depend on who was first. Losses scale every gradient by
  * 1 / (samples of the whole step), so a plain sum is the weighted mean, whatever the shares.
  *
- * In the same pass the block's parameters are updated, while the rest is still on its way: into second copies of the
+ * Where CPU devices compute on all processors, blocks wait for the first of these devices that has finished: sums
+ * beside their work would cost them the time that they take, and the one that finishes first, as samples are whole, has
+ * some.
+ *
+ * In the same pass the block's parameters are updated, while others are still on their way: into second copies of the
  * parameters and the optimizer's states, and into the memory of devices that share the host's. The copies change places
  * (exchange_adopt) when the last block is done and all losses are known; until then a device may fail, or a loss turn
  * out not to be finite, and nothing has happened.
@@ -19,8 +23,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Floats of a block that are worked on at once: they stay in a core's first cache, with all that belongs to them. */
-enum { PIECE = 1024 };
+enum {
+    PIECE = OPTIMIZER_PIECE, /* floats of a block that are worked on at once */
+    TURN = 16                /* blocks of a thread, a millisecond or two, before other events are looked at */
+};
 /* Arenas that no cache holds until the next step. */
 #define STREAM_BYTES ((size_t)16 << 20)
 
@@ -30,9 +36,10 @@ struct exchange {
     struct optimizer_step step;
     bool stream;
     int64_t blocks;
-    bool *summed;
-    int64_t *ready; /* blocks to be summed now */
-    int ready_count;
+    bool *listed, *summed;
+    int64_t *ready; /* blocks that all replicas have, in the order in which they were seen: `taken` are done */
+    int64_t ready_count, taken, turn_end;
+    atomic_llong next;   /* of a turn */
     atomic_uint largest; /* bits of the largest sum */
 };
 
@@ -63,22 +70,21 @@ static bool has_block(const struct exchange *exchange, const struct replica *rep
 
 enum { INFINITE = 0x7f800000 };
 
-/* The bits of the largest magnitude, which vectors find at the speed of memory. */
-static uint32_t largest_of(const float *values, int64_t count)
+static uint32_t magnitude_bits(float value)
 {
-    uint32_t largest = 0;
-    for (int64_t i = 0; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, &values[i], sizeof(bits));
-        bits &= 0x7fffffffu;
-        largest = bits > largest ? bits : largest;
-    }
-    return largest;
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    return bits & 0x7fffffffu;
 }
 
 bool exchange_not_finite(const float *values, int64_t count)
 {
-    return largest_of(values, count) >= INFINITE;
+    uint32_t largest = 0; /* which vectors find at the speed of memory */
+    for (int64_t i = 0; i < count; i++) {
+        const uint32_t bits = magnitude_bits(values[i]);
+        largest = bits > largest ? bits : largest;
+    }
+    return largest >= INFINITE;
 }
 
 static void note_largest(struct exchange *exchange, uint32_t largest)
@@ -101,28 +107,55 @@ static void find_not_finite(const tutti_trainer *trainer)
     }
 }
 
-static void add(const struct arrival *arrival, int64_t skip, int64_t count, float *restrict sums)
+/* A replica's gradients of a piece: where they are, if one arrival has them all as floats; else put together in
+ * `pieces`, zeros where it has none. All that overlap the piece have arrived, and no more are added once one has. */
+static const float *gradients_of(const struct replica *replica, int64_t begin, int64_t end, float *restrict pieces)
 {
-    const float *restrict data = arrival->data ? arrival->data + skip : NULL;
-    const uint16_t *restrict half = arrival->half ? arrival->half + skip : NULL;
-    for (int64_t i = 0; data && i < count; i++) sums[i] += data[i];
-    for (int64_t i = 0; half && i < count; i++) sums[i] += bf16_to_float(half[i]);
+    memset(pieces, 0, (size_t)(end - begin) * sizeof(float));
+    for (size_t i = 0; i < replica->arrival_count; i++) {
+        int64_t first;
+        const struct arrival *arrival = &replica->arrivals[i];
+        const int64_t count = overlap(arrival, begin, end, &first), skip = first - arrival->first;
+        if (count == 0) continue;
+        if (arrival->data && count == end - begin) return arrival->data + skip;
+        if (arrival->data) memcpy(pieces + (first - begin), arrival->data + skip, (size_t)count * sizeof(float));
+        for (int64_t j = 0; !arrival->data && j < count; j++)
+            pieces[first - begin + j] = bf16_to_float(arrival->half[skip + j]);
+    }
+    return pieces;
 }
 
-/* All that overlap the piece have arrived, and no more are added once one has. */
-static void sum_piece(const struct exchange *exchange, int64_t begin, int64_t end, float *sums)
+/* Two addends in one pass: reading both at once takes half of the time of one after the other. Returns the bits of the
+ * largest magnitude. */
+static uint32_t add_two(const float *restrict a, const float *restrict b, int64_t count, float *restrict sums)
 {
+    uint32_t largest = 0;
+    for (int64_t i = 0; i < count; i++) {
+        sums[i] = sums[i] + a[i] + b[i];
+        const uint32_t bits = magnitude_bits(sums[i]);
+        largest = bits > largest ? bits : largest;
+    }
+    return largest;
+}
+
+/* In the replicas' order. */
+static uint32_t sum_piece(const struct exchange *exchange, int64_t begin, int64_t end, float *sums)
+{
+    static const float nothing[PIECE];
     const tutti_trainer *trainer = exchange->trainer;
+    alignas(64) float pieces[2][PIECE];
+    const float *addends[2];
+    int count = 0;
+    uint32_t largest = 0;
     memset(sums, 0, (size_t)(end - begin) * sizeof(float));
     for (int r = 0; r < trainer->count; r++) {
-        const struct replica *replica = &trainer->replicas[r];
-        for (size_t i = 0; i < replica->arrival_count && trainer->parts[r] > 0; i++) {
-            int64_t first;
-            const struct arrival *arrival = &replica->arrivals[i];
-            const int64_t count = overlap(arrival, begin, end, &first);
-            add(arrival, first - arrival->first, count, sums + (first - begin));
-        }
+        if (trainer->parts[r] == 0) continue;
+        addends[count] = gradients_of(&trainer->replicas[r], begin, end, pieces[count]);
+        if (++count < 2) continue;
+        largest = add_two(addends[0], addends[1], end - begin, sums);
+        count = 0;
     }
+    return count == 0 ? largest : add_two(addends[0], nothing, end - begin, sums);
 }
 
 static void put(const struct exchange *exchange, float *restrict to, const float *restrict from, int64_t count)
@@ -153,35 +186,84 @@ static void update_piece(const struct exchange *exchange, int64_t first, int64_t
 {
     const tutti_trainer *trainer = exchange->trainer;
     const int64_t left = trainer->network->trained_floats - first, trained = left < count ? left : count;
-    alignas(64) float parameters[PIECE], kept[OPTIMIZER_STATES][PIECE];
-    memcpy(parameters, trainer->parameters + first, (size_t)count * sizeof(float));
+    alignas(64) float parameters[PIECE], states[OPTIMIZER_STATES][PIECE];
+    struct optimizer_arrays old = { trainer->parameters + first, { NULL } };
     for (int i = 0; i < OPTIMIZER_STATES && trained > 0; i++)
-        if (trainer->states[i]) memcpy(kept[i], trainer->states[i] + first, (size_t)trained * sizeof(float));
-    optimizer_update_range(&exchange->step, first, count, parameters, sums, (float *[]) { kept[0], kept[1] });
+        if (trainer->states[i]) old.states[i] = trainer->states[i] + first;
+    optimizer_update_range(
+        &exchange->step, first, count, &old, sums, &(struct optimizer_arrays) { parameters, { states[0], states[1] } });
     put(exchange, trainer->next_parameters + first, parameters, count);
-    for (int i = 0; i < OPTIMIZER_STATES && trained > 0; i++)
-        if (trainer->states[i]) put(exchange, trainer->next_states[i] + first, kept[i], trained);
+    for (int i = 0; i < OPTIMIZER_STATES && old.states[i]; i++)
+        put(exchange, trainer->next_states[i] + first, states[i], trained);
     put_on_devices(exchange, first, count, parameters);
 }
 
-static void work_on_block(void *argument, int task)
+static void work_on_block(struct exchange *exchange, int64_t block)
 {
-    struct exchange *exchange = argument;
-    const int64_t block = exchange->ready[task], end = block_end(exchange, block);
+    const int64_t end = block_end(exchange, block);
     alignas(64) float sums[PIECE];
     uint32_t largest = 0;
     for (int64_t first = block * EXCHANGE_BLOCK; first < end; first += PIECE) {
         const int64_t count = end - first < PIECE ? end - first : PIECE;
-        sum_piece(exchange, first, first + count, sums);
-        const uint32_t here = largest_of(sums, count);
+        const uint32_t here = sum_piece(exchange, first, first + count, sums);
         largest = here > largest ? here : largest;
         if (exchange->world)
             world_put(exchange->trainer, first, count, sums);
         else
             update_piece(exchange, first, count, sums);
     }
-    memory_streamed();
     note_largest(exchange, largest);
+    exchange->summed[block] = true;
+}
+
+static void work_on_blocks(void *argument, int thread)
+{
+    (void)thread;
+    struct exchange *exchange = argument;
+    int64_t i;
+    while ((i = atomic_fetch_add(&exchange->next, 1)) < exchange->turn_end) work_on_block(exchange, exchange->ready[i]);
+    memory_streamed();
+}
+
+static void take_turn(struct exchange *exchange, int threads)
+{
+    const int64_t left = exchange->ready_count - exchange->taken, most = (int64_t)threads * TURN;
+    exchange->turn_end = exchange->taken + (left < most ? left : most);
+    atomic_store(&exchange->next, exchange->taken);
+    thread_pool_run(exchange->trainer->pool, threads, work_on_blocks, exchange);
+    exchange->taken = exchange->turn_end;
+    if (exchange->world) world_leave(exchange->trainer, exchange->summed);
+}
+
+static bool works(const struct replica *replica)
+{
+    return replica->busy && !replica->abandoned;
+}
+
+static bool computes(const struct replica *replica)
+{
+    return works(replica) && (replica->arrival_count == 0 || replica->arrived < replica->arrival_count);
+}
+
+/* Under the lock. Threads for sums: none while CPU devices compute on every processor, since these sums would take away
+ * from them what they take; once one of several has finished, its processors. Other ranks' sums are not waited for
+ * longer than needed, so this rank's leave at once. */
+static int threads_for_sums(const struct exchange *exchange)
+{
+    const tutti_trainer *trainer = exchange->trainer;
+    const int threads = thread_pool_size(trainer->pool);
+    int devices = 0, computing = 0, units = 0;
+    for (int r = 0; r < trainer->count; r++) {
+        const struct replica *replica = &trainer->replicas[r];
+        if (trainer->parts[r] == 0 || !replica->device->host_memory) continue;
+        devices++;
+        if (!computes(replica)) continue;
+        computing++;
+        units += replica->device->can.units;
+    }
+    if (exchange->world || computing == 0) return threads;
+    const int unused = threads - units, left = (int)divide_up((int64_t)threads * (devices - computing), devices);
+    return unused > left ? unused : left;
 }
 
 /* Under the lock. True while some replica still works. */
@@ -191,55 +273,61 @@ static bool find_ready(struct exchange *exchange, bool *failed)
     bool working = false;
     for (int r = 0; r < trainer->count; r++) {
         if (trainer->parts[r] == 0) continue;
-        const struct replica *replica = &trainer->replicas[r];
-        const bool works = replica->busy && !replica->abandoned;
-        working |= works;
-        *failed |= !works && replica->status != TUTTI_OK;
+        working |= works(&trainer->replicas[r]);
+        *failed |= !works(&trainer->replicas[r]) && trainer->replicas[r].status != TUTTI_OK;
     }
-    exchange->ready_count = 0;
     for (int64_t block = 0; block < exchange->blocks && !*failed; block++) {
-        bool ready = !exchange->summed[block];
+        bool ready = !exchange->listed[block];
         for (int r = 0; r < trainer->count && ready; r++)
             ready = trainer->parts[r] == 0 || has_block(exchange, &trainer->replicas[r], block);
         if (!ready) continue;
         exchange->ready[exchange->ready_count++] = block;
-        exchange->summed[block] = true;
+        exchange->listed[block] = true;
     }
     return working;
+}
+
+/* Until all blocks are done: true; or some replica has failed and the others have finished. */
+static bool sum_as_they_arrive(struct exchange *exchange, bool failed)
+{
+    tutti_trainer *trainer = exchange->trainer;
+    pthread_mutex_lock(&trainer->lock);
+    while (true) {
+        const bool working = find_ready(exchange, &failed);
+        const int threads = !failed && exchange->taken < exchange->ready_count ? threads_for_sums(exchange) : 0;
+        if (threads > 0) {
+            pthread_mutex_unlock(&trainer->lock);
+            take_turn(exchange, threads);
+            pthread_mutex_lock(&trainer->lock);
+        } else if (working) {
+            watch_wait(trainer);
+        } else {
+            break;
+        }
+    }
+    pthread_mutex_unlock(&trainer->lock);
+    return !failed;
 }
 
 tutti_status exchange_run(tutti_trainer *trainer, const struct step_constants *constants)
 {
     tutti_status status = TUTTI_OK;
-    struct world *world = world_sums(trainer) ? trainer->world : NULL;
     struct exchange exchange = { .trainer = trainer,
-        .world = world,
+        .world = world_sums(trainer) ? trainer->world : NULL,
         .step = { &trainer->optimizer, trainer->network, constants },
         .stream = (size_t)trainer->network->total_floats * sizeof(float) >= STREAM_BYTES,
         .blocks = divide_up(trainer->network->total_floats, EXCHANGE_BLOCK) };
+    exchange.listed = memory_new((size_t)exchange.blocks, sizeof(*exchange.listed));
     exchange.summed = memory_new((size_t)exchange.blocks, sizeof(*exchange.summed));
     exchange.ready = memory_new((size_t)exchange.blocks, sizeof(*exchange.ready));
-    if (!exchange.summed || !exchange.ready) status = TUTTI_NO_MEMORY;
-    bool failed = status != TUTTI_OK;
+    if (!exchange.listed || !exchange.summed || !exchange.ready) status = TUTTI_NO_MEMORY;
     for (int r = 0; r < trainer->count; r++) trainer->replicas[r].not_finite = false;
-    pthread_mutex_lock(&trainer->lock);
-    while (true) {
-        const bool working = find_ready(&exchange, &failed);
-        if (exchange.ready_count > 0) {
-            pthread_mutex_unlock(&trainer->lock);
-            thread_pool_run(trainer->pool, exchange.ready_count, work_on_block, &exchange);
-            if (world) world_leave(trainer, exchange.summed);
-            pthread_mutex_lock(&trainer->lock);
-            continue;
-        }
-        if (!working) break;
-        watch_wait(trainer);
-    }
-    pthread_mutex_unlock(&trainer->lock);
+    const bool all = sum_as_they_arrive(&exchange, status != TUTTI_OK);
     const uint32_t largest = atomic_load(&exchange.largest);
     memcpy(&trainer->largest, &largest, sizeof(largest));
     trainer->not_finite = largest >= INFINITE;
-    if (trainer->not_finite && !failed) find_not_finite(trainer);
+    if (trainer->not_finite && all) find_not_finite(trainer);
+    free(exchange.listed);
     free(exchange.summed);
     free(exchange.ready);
     return status;

@@ -4,6 +4,7 @@
 #include "base/status.h"
 
 #include <math.h>
+#include <stdalign.h>
 #include <string.h>
 
 static bool in_range(float value, float low, float high)
@@ -67,42 +68,34 @@ void optimizer_constants(const struct optimizer *optimizer, int64_t step, struct
     constants->unscale = 1;
 }
 
-/* An update of whole arenas on the host. */
-struct update {
-    const struct optimizer_step *step;
-    float *parameters;
-    const float *gradients;
-    float *const *states;
-};
-
-enum { RANGE = 1 << 16 }; /* floats of a task */
-
-static void update_sgd(const struct optimizer_step *u, int64_t n, float *restrict p, const float *restrict g)
+static void update_sgd(
+    const struct optimizer_step *u, int64_t n, const float *restrict p, const float *restrict g, float *restrict new_p)
 {
     const float rate = u->constants->learning_rate, decay = u->optimizer->weight_decay, unscale = u->constants->unscale;
-    for (int64_t i = 0; i < n; i++) p[i] -= rate * (unscale * g[i] + decay * p[i]);
+    for (int64_t i = 0; i < n; i++) new_p[i] = p[i] - rate * (unscale * g[i] + decay * p[i]);
 }
 
-static void update_momentum(
-    const struct optimizer_step *u, int64_t n, float *restrict p, const float *restrict g, float *restrict v)
+static void update_momentum(const struct optimizer_step *u, int64_t n, const float *restrict p, const float *restrict g,
+    const float *restrict v, float *restrict new_p, float *restrict new_v)
 {
     const float rate = u->constants->learning_rate, decay = u->optimizer->weight_decay,
                 momentum = u->optimizer->momentum, unscale = u->constants->unscale;
     if (!u->optimizer->nesterov)
         for (int64_t i = 0; i < n; i++) {
-            v[i] = momentum * v[i] + (unscale * g[i] + decay * p[i]);
-            p[i] -= rate * v[i];
+            new_v[i] = momentum * v[i] + (unscale * g[i] + decay * p[i]);
+            new_p[i] = p[i] - rate * new_v[i];
         }
     else
         for (int64_t i = 0; i < n; i++) {
             const float gradient = unscale * g[i] + decay * p[i];
-            v[i] = momentum * v[i] + gradient;
-            p[i] -= rate * (gradient + momentum * v[i]);
+            new_v[i] = momentum * v[i] + gradient;
+            new_p[i] = p[i] - rate * (gradient + momentum * new_v[i]);
         }
 }
 
-static void update_adam(const struct optimizer_step *u, int64_t n, float *restrict p, const float *restrict g,
-    float *restrict m, float *restrict v)
+static void update_adam(const struct optimizer_step *u, int64_t n, const float *restrict p, const float *restrict g,
+    const float *restrict m, const float *restrict v, float *restrict new_p, float *restrict new_m,
+    float *restrict new_v)
 {
     const struct optimizer *o = u->optimizer;
     const float rate = u->constants->learning_rate / u->constants->bias_correction1;
@@ -113,14 +106,15 @@ static void update_adam(const struct optimizer_step *u, int64_t n, float *restri
     const float decay = o->kind == TUTTI_ADAMW ? 0 : o->weight_decay;
     for (int64_t i = 0; i < n; i++) {
         const float gradient = unscale * g[i] + decay * p[i];
-        m[i] += rest1 * (gradient - m[i]);
-        v[i] = beta2 * v[i] + rest2 * (gradient * gradient);
-        p[i] = keep * p[i] - rate * (m[i] / (sqrtf(v[i]) / root + epsilon));
+        new_m[i] = m[i] + rest1 * (gradient - m[i]);
+        new_v[i] = beta2 * v[i] + rest2 * (gradient * gradient);
+        new_p[i] = keep * p[i] - rate * (new_m[i] / (sqrtf(new_v[i]) / root + epsilon));
     }
 }
 
 /* Of the range that begins at `first`, where p and g are. */
-static void update_statistics(const struct optimizer_step *u, int64_t first, int64_t count, float *p, const float *g)
+static void update_statistics(
+    const struct optimizer_step *u, int64_t first, int64_t count, const float *p, const float *g, float *new_p)
 {
     const tutti_network *network = u->network;
     const float unscale = u->constants->unscale;
@@ -132,42 +126,66 @@ static void update_statistics(const struct optimizer_step *u, int64_t first, int
             parameter->offset + parameter->elements < rest ? parameter->offset + parameter->elements : rest;
         const float momentum = parameter->momentum;
         for (int64_t j = begin - first; j < end - first; j++)
-            p[j] = (1 - momentum) * p[j] + momentum * (unscale * g[j]);
+            new_p[j] = (1 - momentum) * p[j] + momentum * (unscale * g[j]);
     }
 }
 
-void optimizer_update_range(const struct optimizer_step *step, int64_t first, int64_t count, float *parameters,
-    const float *gradients, float *const *states)
+void optimizer_update_range(const struct optimizer_step *step, int64_t first, int64_t count,
+    const struct optimizer_arrays *old, const float *gradients, const struct optimizer_arrays *updated)
 {
     const int64_t left = step->network->trained_floats - first;
     const int64_t trained = left < 0 ? 0 : left < count ? left : count;
     const int kept = optimizer_states(step->optimizer);
+    const float *const p = old->parameters;
+    float *const new_p = updated->parameters, *const *const s = old->states, *const *const new_s = updated->states;
     if (kept == 0)
-        update_sgd(step, trained, parameters, gradients);
+        update_sgd(step, trained, p, gradients, new_p);
     else if (kept == 1)
-        update_momentum(step, trained, parameters, gradients, states[0]);
+        update_momentum(step, trained, p, gradients, s[0], new_p, new_s[0]);
     else
-        update_adam(step, trained, parameters, gradients, states[0], states[1]);
-    if (trained < count)
-        update_statistics(step, first + trained, count - trained, parameters + trained, gradients + trained);
+        update_adam(step, trained, p, gradients, s[0], s[1], new_p, new_s[0], new_s[1]);
+    if (trained == count) return;
+    memcpy(new_p + trained, p + trained, (size_t)(count - trained) * sizeof(float)); /* nobody's, between statistics */
+    update_statistics(step, first + trained, count - trained, p + trained, gradients + trained, new_p + trained);
+}
+
+/* An update of whole arenas on the host, in place. */
+struct update {
+    const struct optimizer_step *step;
+    struct optimizer_arrays arrays;
+    const float *gradients;
+};
+
+enum { RANGE = 1 << 16 }; /* floats of a task */
+
+static void update_piece(const struct update *u, int64_t first, int64_t count)
+{
+    alignas(64) float parameters[OPTIMIZER_PIECE], states[OPTIMIZER_STATES][OPTIMIZER_PIECE];
+    const int64_t left = u->step->network->trained_floats - first, trained = left < count ? left : count;
+    struct optimizer_arrays old = { u->arrays.parameters + first, { NULL } };
+    for (int i = 0; i < OPTIMIZER_STATES && trained > 0; i++)
+        if (u->arrays.states[i]) old.states[i] = u->arrays.states[i] + first;
+    optimizer_update_range(u->step, first, count, &old, u->gradients + first,
+        &(struct optimizer_arrays) { parameters, { states[0], states[1] } });
+    memcpy(old.parameters, parameters, (size_t)count * sizeof(float));
+    for (int i = 0; i < OPTIMIZER_STATES && old.states[i]; i++)
+        memcpy(old.states[i], states[i], (size_t)trained * sizeof(float));
 }
 
 static void update_task(void *argument, int task)
 {
     const struct update *u = argument;
-    const tutti_network *network = u->step->network;
-    const int64_t first = (int64_t)task * RANGE, left = network->total_floats - first;
-    float *states[OPTIMIZER_STATES] = { NULL };
-    for (int i = 0; i < optimizer_states(u->step->optimizer) && first < network->trained_floats; i++)
-        states[i] = u->states[i] + first;
-    optimizer_update_range(
-        u->step, first, left < RANGE ? left : RANGE, u->parameters + first, u->gradients + first, states);
+    const int64_t begin = (int64_t)task * RANGE, total = u->step->network->total_floats;
+    const int64_t end = begin + RANGE < total ? begin + RANGE : total;
+    for (int64_t first = begin; first < end; first += OPTIMIZER_PIECE)
+        update_piece(u, first, end - first < OPTIMIZER_PIECE ? end - first : OPTIMIZER_PIECE);
 }
 
 void optimizer_update(const struct optimizer_step *step, struct thread_pool *pool, float *parameters,
     const float *gradients, float *const *states)
 {
-    struct update update = { .step = step, .parameters = parameters, .gradients = gradients, .states = states };
+    struct update update = { .step = step, .arrays = { .parameters = parameters }, .gradients = gradients };
+    for (int i = 0; i < optimizer_states(step->optimizer); i++) update.arrays.states[i] = states[i];
     thread_pool_run(pool, (int)divide_up(step->network->total_floats, RANGE), update_task, &update);
 }
 

@@ -33,18 +33,25 @@ const char *optimizer_state_name(const struct optimizer *optimizer, int state);
  */
 void optimizer_constants(const struct optimizer *optimizer, int64_t step, struct step_constants *constants);
 
-/* On the host, in place. Arenas have network->total_floats; states only network->trained_floats. */
+/* On the host. Arenas have network->total_floats; states only network->trained_floats. */
 struct optimizer_step {
     const struct optimizer *optimizer;
     const tutti_network *network;
     const struct step_constants *constants;
 };
+/* All of them, in place. */
 void optimizer_update(const struct optimizer_step *step, struct thread_pool *pool, float *parameters,
     const float *gradients, float *const *states);
-/* Of the arenas' floats first .. first + count - 1 only, where the arrays begin. Any division of the arenas into ranges
- * gives the same bytes. */
-void optimizer_update_range(const struct optimizer_step *step, int64_t first, int64_t count, float *parameters,
-    const float *gradients, float *const *states);
+
+struct optimizer_arrays {
+    float *parameters, *states[OPTIMIZER_STATES];
+};
+/* Floats whose arrays, old and new ones, stay in a core's first cache. */
+enum { OPTIMIZER_PIECE = 512 };
+/* Of the arenas' floats first .. first + count - 1 only, where all arrays begin; `updated`, which overlaps no other,
+ * becomes what `old` would become in place. Any division of the arenas into ranges gives the same bytes. */
+void optimizer_update_range(const struct optimizer_step *step, int64_t first, int64_t count,
+    const struct optimizer_arrays *old, const float *gradients, const struct optimizer_arrays *updated);
 
 /* On a device: what the launches read and write. */
 struct optimizer_buffers {
