@@ -73,6 +73,15 @@ class Training(harness.CommandTest):
         last = self.train("--epochs", "1", "--json", "--devices", "0,1", "--shares", "3,1", **two).lines()[-1]
         self.assertEqual([device["samples"] for device in last["devices"]], [150, 50])
 
+    def test_three_devices(self):
+        three = {"POCL_DEVICES": "pthread pthread pthread"}
+        one = self.train("--epochs", "2", "--json", "--devices", "0", **three).lines()[-1]
+        for shares in ("2,1,1", "1,0,3", "1,1,1"):
+            all = self.train("--epochs", "2", "--json", "--devices", "0,1,2", "--shares", shares, **three).lines()[-1]
+            self.assertEqual(sum(device["samples"] for device in all["devices"]), 400)
+            self.assertAlmostEqual(all["loss"], one["loss"], delta=1e-5)
+            self.assertAlmostEqual(all["test_loss"], one["test_loss"], delta=1e-5)
+
     def test_automatic_shares(self):
         two = {"POCL_DEVICES": "pthread pthread"}
         last = self.train("--epochs", "12", "--json", "--devices", "0,1", **two).lines()[-1]
