@@ -56,6 +56,10 @@ kernel TASK void depthwise_pack(
 /* Which task this is, and how many of its kind there are. */
 #define PLACE_PARAMETERS int block, int image, int range, int blocks, int images
 #define PLACE get_group_id(0), get_group_id(1), get_group_id(2), get_num_groups(0), get_num_groups(1)
+/* Of the kernels that make a tensor from another one by the packed weights. */
+#define LAYER_PARAMETERS(from, to)                                                                          \
+    const global in0_t *restrict from, const global float *restrict packed, const global add_t *add,        \
+        global out0_t *to, int height, int width, int OH, int OW, int rows_max STATISTICS_PARAMETER
 
 /* Whether the i-th vector that a tile reads from `at` on exists; constant but for GUARD. */
 INLINE bool exists(int i, int at, int width, bool left, bool right)
@@ -120,11 +124,7 @@ INLINE void forward_tile(const global in0_t *restrict x, const VF *w, VF bias, c
 #endif
 }
 
-#define FORWARD_PARAMETERS                                                                                  \
-    const global in0_t *restrict x, const global float *restrict packed, const global add_t *add,           \
-        global out0_t *y, int height, int width, int OH, int OW, int rows_max STATISTICS_PARAMETER
-
-OUTLINE void forward_body(FORWARD_PARAMETERS, PLACE_PARAMETERS)
+OUTLINE void forward_body(LAYER_PARAMETERS(x, y), PLACE_PARAMETERS)
 {
     const size_t plane = (size_t)image * blocks + block;
     const int first = range * rows_max, last = min(first + rows_max, OH);
@@ -147,7 +147,7 @@ OUTLINE void forward_body(FORWARD_PARAMETERS, PLACE_PARAMETERS)
 #endif
 }
 
-kernel TASK void depthwise_forward(FORWARD_PARAMETERS)
+kernel TASK void depthwise_forward(LAYER_PARAMETERS(x, y))
 {
     forward_body(x, packed, add, y, height, width, OH, OW, rows_max STATISTICS_ARGUMENT, PLACE);
 }
@@ -197,11 +197,7 @@ INLINE void gradient_tile(const global in0_t *restrict dy, const VF *w, const gl
     }
 }
 
-#define GRADIENT_PARAMETERS                                                                                 \
-    const global in0_t *restrict dy, const global float *restrict packed, const global add_t *add,          \
-        global out0_t *dx, int height, int width, int OH, int OW, int rows_max STATISTICS_PARAMETER
-
-OUTLINE void gradient_body(GRADIENT_PARAMETERS, PLACE_PARAMETERS)
+OUTLINE void gradient_body(LAYER_PARAMETERS(dy, dx), PLACE_PARAMETERS)
 {
     const size_t plane = (size_t)image * blocks + block;
     const int first = range * rows_max, last = min(first + rows_max, height);
@@ -224,7 +220,7 @@ OUTLINE void gradient_body(GRADIENT_PARAMETERS, PLACE_PARAMETERS)
 #endif
 }
 
-kernel TASK void depthwise_gradient(GRADIENT_PARAMETERS)
+kernel TASK void depthwise_gradient(LAYER_PARAMETERS(dy, dx))
 {
     gradient_body(dy, packed, add, dx, height, width, OH, OW, rows_max STATISTICS_ARGUMENT, PLACE);
 }
