@@ -47,13 +47,13 @@ static struct moments moments_of(
     return (struct moments) { operands->inputs[NORM_STATISTICS], given->shape.sizes[0], given->shape.sizes[2] };
 }
 
+/* For the parts that are made here, or for the one in which those that are given are joined where devices meet. */
 static size_t forward_workspace(const struct problem *problem)
 {
-    const struct operands none = { 0 };
-    struct work work = work_of(problem);
-    struct moments moments = moments_of(problem, &none, &work);
-    if (problem->inputs[NORM_STATISTICS]) moments.parts = problem->meets; /* joined there */
-    return (size_t)(moments.parts * 3 * moments.stride) * sizeof(float);
+    const struct work work = work_of(problem);
+    const struct value *given = problem->inputs[NORM_STATISTICS];
+    const int64_t parts = !given ? work.parts : problem->meets ? 1 : 0;
+    return (size_t)(parts * 3 * (given ? given->shape.sizes[2] : work.c)) * sizeof(float);
 }
 
 /* Partial sums, and the coefficients behind them. */
