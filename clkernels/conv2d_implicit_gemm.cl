@@ -27,6 +27,13 @@
 #define FOURS(tile_fours) (tile_fours)
 #endif
 
+#define A_ROW ROW_LENGTH(BM, 0)
+#define B_ROW ROW_LENGTH(BN, 0)
+/* Where a work-item's q-th element lies in a tile. Rows without room between them are one: told so, compilers take fewer
+ * registers. */
+#define PLACE(q, lines, row)                                                                                           \
+    ((row) == (lines) ? item + (q) * ITEMS : (item / (lines) + (q) * (ITEMS / (lines))) * (row) + item % (lines))
+
 /* Source row of a result's row: i * step + OFFSET(r), where the tap counts. */
 #if GRADIENT
 #define COUNTS(tap)                                                                                                    \
@@ -46,7 +53,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
     global float *result, int N, int groups, int CS, int CR, int CSP, int CRP, int SH, int SW, int RH, int RW, int R,
     int S, int stride_h, int stride_w, int padding_h, int padding_w, int dilation_h, int dilation_w STATISTICS_PARAMETER)
 {
-    local float4 a_tile[FOURS(BK * BM / 4)], b_tile[FOURS(BK * BN / 4)];
+    local float4 a_tile[FOURS(BK * A_ROW / IN_FOUR)], b_tile[FOURS(BK * B_ROW / IN_FOUR)];
     const int item = get_local_id(0), first_row = get_group_id(1) * BM, first_pixel = get_group_id(0) * BN;
 #if GRADIENT
     const int classes = stride_h * stride_w, residue = get_group_id(2) % classes, group = get_group_id(2) / classes;
@@ -119,14 +126,14 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
 
     if (MORE) LOAD;
     while (MORE) {
-        _Pragma("unroll") for (int q = 0; q < A_LOADS; q++)((local float *)a_tile)[item + q * ITEMS] =
-            computed_float(a_next[q]);
-        _Pragma("unroll") for (int q = 0; q < B_LOADS; q++)((local float *)b_tile)[item + q * ITEMS] =
-            computed_float(b_next[q]);
+        _Pragma("unroll") for (int q = 0; q < A_LOADS; q++)
+            ((local tile_t *)a_tile)[PLACE(q, BM, A_ROW)] = ELEMENT_OF(computed_float(a_next[q]));
+        _Pragma("unroll") for (int q = 0; q < B_LOADS; q++)
+            ((local tile_t *)b_tile)[PLACE(q, BN, B_ROW)] = ELEMENT_OF(computed_float(b_next[q]));
         barrier(CLK_LOCAL_MEM_FENCE);
         NEXT;
         if (MORE) LOAD;
-        MULTIPLY(a_tile, b_tile, BM, BN)
+        MULTIPLY(a_tile, b_tile, A_ROW, B_ROW)
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 

@@ -10,17 +10,16 @@
 #include "compute.h"
 #include "tile_product.h"
 
-/* A row of a tile is four floats longer than needed: its columns are written by work-items that follow one another in
- * the steps, which would otherwise all hit one bank. */
-#define A_ROW (BM + 4)
-#define B_ROW (BN + 4)
+/* Work-items that follow one another in the steps write a column of a tile. */
+#define A_ROW ROW_LENGTH(BM, 1)
+#define B_ROW ROW_LENGTH(BN, 1)
 
 SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_gradient(global const float *restrict x,
     global const float *restrict dy, global const float *add, global float *dw, int N, int groups, int C, int K, int H,
     int W, int OH, int OW, int R, int S, int stride_h, int stride_w, int padding_h, int padding_w, int dilation_h,
     int dilation_w, int splits, int pixels_of_split)
 {
-    local float4 a_tile[BK * A_ROW / 4], b_tile[BK * B_ROW / 4];
+    local float4 a_tile[BK * A_ROW / IN_FOUR], b_tile[BK * B_ROW / IN_FOUR];
     const int item = get_local_id(0), first_row = get_group_id(1) * BM, first_column = get_group_id(0) * BN;
     const int split = get_group_id(2) % splits, group = get_group_id(2) / splits;
     const int columns = C * R * S, plane = H * W, grid = OH * OW;
@@ -67,9 +66,9 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
     LOAD;
     for (int first = split * pixels_of_split; first < end; first += BK) {
         _Pragma("unroll") for (int q = 0; q < A_LOADS; q++)
-            ((local float *)a_tile)[step * A_ROW + lane + q * (ITEMS / BK)] = computed_float(a_next[q]);
+            ((local tile_t *)a_tile)[step * A_ROW + lane + q * (ITEMS / BK)] = ELEMENT_OF(computed_float(a_next[q]));
         _Pragma("unroll") for (int q = 0; q < B_LOADS; q++)
-            ((local float *)b_tile)[step * B_ROW + lane + q * (ITEMS / BK)] = computed_float(b_next[q]);
+            ((local tile_t *)b_tile)[step * B_ROW + lane + q * (ITEMS / BK)] = ELEMENT_OF(computed_float(b_next[q]));
         barrier(CLK_LOCAL_MEM_FENCE);
         LOAD;
         MULTIPLY(a_tile, b_tile, A_ROW, B_ROW)

@@ -17,12 +17,11 @@
 #include "gemm_finish.h"
 #include "tile_product.h"
 
-/* Whether fours of the matrix lie along the sum, so that they have to be turned on their way into local memory. Rows of such
- * a tile are four floats longer: fewer work-items write to one bank. */
+/* Whether fours of the matrix lie along the sum, so that they have to be turned on their way into local memory. */
 #define A_ACROSS (!TA)
 #define B_ACROSS (TB)
-#define A_ROW (BM + 4 * A_ACROSS)
-#define B_ROW (BN + 4 * B_ACROSS)
+#define A_ROW ROW_LENGTH(BM, A_ACROSS)
+#define B_ROW ROW_LENGTH(BN, B_ACROSS)
 
 /* Of a tile of `lines` rows or columns: its fours, how many of them a work-item brings, and where the e-th one begins. */
 #define FOURS(lines) (BK * (lines) / 4)
@@ -40,16 +39,16 @@ INLINE float4 fetch(global const float *from, bool across, bool fours, int left,
     return (float4)(from[0], from[min(room, 1)], from[min(room, 2)], from[min(room, 3)]);
 }
 
-INLINE void put(local float *to, float4 four, bool across, int row)
+INLINE void put(local tile_t *to, float4 four, bool across, int row)
 {
     if (!across) {
-        *(local float4 *)to = four;
+        PUT_FOUR(to, four);
         return;
     }
-    to[0] = four.x;
-    to[row] = four.y;
-    to[2 * row] = four.z;
-    to[3 * row] = four.w;
+    to[0] = ELEMENT_OF(four.x);
+    to[row] = ELEMENT_OF(four.y);
+    to[2 * row] = ELEMENT_OF(four.z);
+    to[3 * row] = ELEMENT_OF(four.w);
 }
 
 /* For each four of this work-item: where it lies behind the first of the tile, and how many elements follow its first. */
@@ -70,7 +69,7 @@ INLINE void put(local float *to, float4 four, bool across, int row)
     {                                                                                                                  \
         const int e = item + q * ITEMS;                                                                                \
         if (FOURS(lines) % ITEMS == 0 || e < FOURS(lines))                                                             \
-            put((local float *)(tile) + STEP(e, across, lines) * (row) + LINE(e, across, lines),                       \
+            put((local tile_t *)(tile) + STEP(e, across, lines) * (row) + LINE(e, across, lines),                      \
                 computed_float4(next[q]), across, row);                                                                \
     }
 
@@ -79,7 +78,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void gemm_ti
     int k, int lda, int ldb, int ldc, long from_a, long from_b, long from_c, long stride_a, long stride_b,
     long stride_c, long stride_split, int splits, int k_of_split)
 {
-    local float4 a_tile[2][BK * A_ROW / 4], b_tile[2][BK * B_ROW / 4];
+    local float4 a_tile[2][BK * A_ROW / IN_FOUR], b_tile[2][BK * B_ROW / IN_FOUR];
     const int item = get_local_id(0), first_row = get_group_id(1) * BM, first_column = get_group_id(0) * BN;
     const int split = get_group_id(2) % splits, product = get_group_id(2) / splits, begin = split * k_of_split;
     int left = min(k - begin, k_of_split);

@@ -9,6 +9,7 @@
  *   3   v_wmma_f32_16x16x16 of waves of 32: AMD, "RDNA3 instruction set architecture"
  *   4   intel_sub_group_*_matrix_mad_k16 of 16 work-items: extension cl_intel_subgroup_matrix_multiply_accumulate
  *   5   the same of 8
+ *   6   1 of operands with 16 bits, which lie so in local memory and are loaded by ldmatrix: PTX ISA, "ldmatrix"
  *
  * BM is a multiple of (TM / ROWS_EACH) * ROWS, BN of (TN / COLUMNS_EACH) * COLUMNS, BK of DEPTH. */
 
@@ -16,7 +17,7 @@
 #if COMPUTE == 2
 #define HALVED(x) (as_uint(x) >> 16)
 #define PAIR(low, high) ((as_uint(high) & 0xffff0000u) | HALVED(low))
-#elif COMPUTE == 3 && MATRIX == 1 /* whose compilers need not know half */
+#elif COMPUTE == 3 && (MATRIX == 1 || MATRIX == 6) /* whose compilers need not know half */
 INLINE uint pair(float low, float high)
 {
     uint both;
@@ -33,7 +34,7 @@ INLINE uint pair(float low, float high)
     PAIR((tile)[(step) * (stride) + (line)], (tile)[((step) + 1) * (stride) + (line)])
 
 /* Of a work-item's operands, r of OPERANDS_A and OPERANDS_B: the step and the line (row or column) where they begin. */
-#if MATRIX == 1
+#if MATRIX == 1 || MATRIX == 6
 #define LANES 32
 #define ROWS 16
 #define COLUMNS 8
@@ -178,6 +179,39 @@ INLINE uint pair(float low, float high)
     ((item / LANES / (BN / PART_COLUMNS) * (LANES / LANES_ACROSS) + LANE / LANES_ACROSS) * ACROSS +                    \
         item / LANES % (BN / PART_COLUMNS) * LANES_ACROSS + LANE % LANES_ACROSS)
 
+#if MATRIX == 6
+typedef ushort tile_t;
+#define ROW_LENGTH(lines, across) ((lines) + 8) /* each of the 8 rows of a matrix lies in four banks of its own, then */
+#define ELEMENT_OF(x) (ushort) PAIR(x, 0.0f)
+#define PUT_FOUR(to, four) *(local uint2 *)(to) = (uint2)(PAIR((four).x, (four).y), PAIR((four).z, (four).w))
+/* Four matrices of 8 x 8, transposed: lane 8 i + s tells where step s of matrix i begins; of the i-th, a lane gets column
+ * LANE / 4 of steps LANE % 4 * 2 and the next. */
+#define LOAD_FOUR(w, x, y, z, from)                                                                                    \
+    __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"                          \
+                     : "=r"(w), "=r"(x), "=r"(y), "=r"(z)                                                              \
+                     : "r"((uint)(size_t)(from))                                                                       \
+                     : "memory")
+/* A's matrices: rows, then eight more, of eight steps; then of the next eight. B's: steps, the next eight; then of the next
+ * eight columns. */
+#define MULTIPLY(a_tile, b_tile, A_STRIDE, B_STRIDE)                                                                   \
+    _Pragma("unroll") for (int step = 0; step < BK; step += DEPTH)                                                     \
+    {                                                                                                                  \
+        const local ushort *a_from = (const local ushort *)(a_tile) + (step + LANE / 16 * 8 + LANE % 8) * (A_STRIDE) + \
+            FIRST_ROW + LANE / 8 % 2 * 8;                                                                              \
+        const local ushort *b_from = (const local ushort *)(b_tile) + (step + LANE % 16) * (B_STRIDE) + FIRST_COLUMN + \
+            LANE / 16 * 8;                                                                                             \
+        uint b[TN / COLUMNS_EACH][OPERANDS_B];                                                                         \
+        _Pragma("unroll") for (int j = 0; j < TN / COLUMNS_EACH; j += 2)                                               \
+            LOAD_FOUR(b[j][0], b[j][1], b[j + 1][0], b[j + 1][1], b_from + j * COLUMNS);                               \
+        _Pragma("unroll") for (int i = 0; i < TM / ROWS_EACH; i++)                                                     \
+        {                                                                                                              \
+            uint a[OPERANDS_A];                                                                                        \
+            LOAD_FOUR(a[0], a[1], a[2], a[3], a_from + i * ROWS);                                                      \
+            _Pragma("unroll") for (int j = 0; j < TN / COLUMNS_EACH; j++)                                              \
+                MULTIPLY_ADD(a, b[j], i * ROWS_EACH, j * COLUMNS_EACH);                                                \
+        }                                                                                                              \
+    }
+#else
 #define MULTIPLY(a_tile, b_tile, A_STRIDE, B_STRIDE)                                                                   \
     _Pragma("unroll") for (int step = 0; step < BK; step += DEPTH)                                                     \
     {                                                                                                                  \
@@ -196,3 +230,4 @@ INLINE uint pair(float low, float high)
                 MULTIPLY_ADD(a, b[j], i * ROWS_EACH, j * COLUMNS_EACH);                                                \
         }                                                                                                              \
     }
+#endif

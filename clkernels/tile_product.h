@@ -3,7 +3,11 @@
  * their way to registers. TM and TN are multiples of 4.
  *
  * MULTIPLY(a_tile, b_tile, A_STRIDE, B_STRIDE)   acc += a^T b for the BK steps in local memory, in arrays of float4; a row
- *                                                has A_STRIDE or B_STRIDE floats
+ *                                                has A_STRIDE or B_STRIDE elements
+ * tile_t, IN_FOUR                                an element in local memory, and how many a float4 holds
+ * ROW_LENGTH(lines, across)                      elements of a row there: more than `lines` where those who read it, or who
+ *                                                write it across rows, would else hit one bank
+ * ELEMENT_OF(x), PUT_FOUR(to, four)              what becomes of a computed float there; of four that follow one another
  * ROW(i), COLUMN(j)                              where a work-item's i-th row and j-th column lie in the tile
  * RUN                                            so many columns follow one another
  * ACROSS, SLOT                                   so many work-items have the same rows; a work-item's number where these
@@ -19,7 +23,16 @@
 
 #if MATRIX
 #include "matrix_product.h"
-#else
+#endif
+#if MATRIX != 6
+typedef float tile_t;
+#define ROW_LENGTH(lines, across) ((lines) + 4 * (across))
+#define ELEMENT_OF(x) (x)
+#define PUT_FOUR(to, four) *(local float4 *)(to) = four
+#endif
+#define IN_FOUR (16 / (int)sizeof(tile_t))
+
+#if !MATRIX
 
 #define RUN 4
 #define ROW_STEP (4 * BM / TM) /* between a work-item's fours of rows, and of columns */

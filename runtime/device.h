@@ -7,7 +7,16 @@
 #include "runtime/opencl.h"
 
 /* How a device multiplies matrices by single instructions, as clkernels/matrix_product.h counts the forms. */
-enum matrix_form { MATRIX_NONE, MATRIX_MMA, MATRIX_MFMA, MATRIX_WMMA, MATRIX_MAD_16, MATRIX_MAD_8, MATRIX_FORMS };
+enum matrix_form {
+    MATRIX_NONE,
+    MATRIX_MMA,
+    MATRIX_MFMA,
+    MATRIX_WMMA,
+    MATRIX_MAD_16,
+    MATRIX_MAD_8,
+    MATRIX_MMA_LDMATRIX,
+    MATRIX_FORMS
+};
 
 /* The class decides the kernels; an accelerator counts as a GPU; TUTTI_DEVICE_CLASS overrides it. */
 enum device_class { DEVICE_CPU, DEVICE_GPU };

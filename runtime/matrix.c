@@ -10,17 +10,21 @@
 #include "runtime/memory.h"
 #include "runtime/tile.h"
 
-/* The extension with which a form is tried. Those that tell a chip's properties are named by one maker's drivers only:
- * what the chip can do shows when their compilers take the instruction. */
-static const struct {
+/* In the order in which they are tried, each with the extension that makes it worth a trial. Those that tell a chip's
+ * properties are named by one maker's drivers only: what the chip can do shows when their compilers take the
+ * instruction. */
+static const struct candidate {
+    enum matrix_form form;
     const char *name, *extension;
-} forms[MATRIX_FORMS] = {
-    [MATRIX_MMA] = { "mma", "cl_nv_device_attribute_query" },
-    [MATRIX_MFMA] = { "mfma", "cl_amd_device_attribute_query" },
-    [MATRIX_WMMA] = { "wmma", "cl_amd_device_attribute_query" },
-    [MATRIX_MAD_16] = { "mad-16", "cl_intel_subgroup_matrix_multiply_accumulate" },
-    [MATRIX_MAD_8] = { "mad-8", "cl_intel_subgroup_matrix_multiply_accumulate" },
+} candidates[] = {
+    { MATRIX_MMA_LDMATRIX, "mma-ldmatrix", "cl_nv_device_attribute_query" },
+    { MATRIX_MMA, "mma", "cl_nv_device_attribute_query" },
+    { MATRIX_MFMA, "mfma", "cl_amd_device_attribute_query" },
+    { MATRIX_WMMA, "wmma", "cl_amd_device_attribute_query" },
+    { MATRIX_MAD_16, "mad-16", "cl_intel_subgroup_matrix_multiply_accumulate" },
+    { MATRIX_MAD_8, "mad-8", "cl_intel_subgroup_matrix_multiply_accumulate" },
 };
+enum { CANDIDATES = sizeof candidates / sizeof *candidates };
 
 static const char *const types[COMPUTE_TYPES] = {
     [COMPUTE_FP32] = "fp32", [COMPUTE_TF32] = "tf32", [COMPUTE_BF16] = "bf16", [COMPUTE_FP16] = "fp16"
@@ -113,10 +117,10 @@ void matrix_emit_trial(enum compute_type compute, struct launch_list *list)
 }
 
 /* NULL: the form that device->can.matrix has is proven. */
-static const char *prove(struct device *device, enum compute_type compute)
+static const char *prove(struct device *device, const struct candidate *candidate, enum compute_type compute)
 {
     char name[64];
-    snprintf(name, sizeof name, "matrix/%s/%s", forms[device->can.matrix[compute].form].name, types[compute]);
+    snprintf(name, sizeof name, "matrix/%s/%s", candidate->name, types[compute]);
     if (!check_is_decided(device, name)) {
         const tutti_status status = try_product(device, name, compute);
         if (status == TUTTI_OK)
@@ -133,12 +137,11 @@ void matrix_prove(struct device *device)
     for (enum compute_type compute = 0; compute < COMPUTE_TYPES; compute++) {
         struct matrix_ability *ability = &device->can.matrix[compute];
         ability->refusal = "the device names no extension that goes with matrix instructions for this --precision";
-        for (enum matrix_form form = MATRIX_NONE + 1; form < MATRIX_FORMS && !ability->form; form++) {
+        for (const struct candidate *c = candidates; c < candidates + CANDIDATES && !ability->form; c++) {
             const struct tile *list[TILES];
-            if (tile_list(form, compute, list) == 0 || !device_has_extension(device->id, forms[form].extension))
-                continue;
-            ability->form = form;
-            ability->refusal = prove(device, compute);
+            if (tile_list(c->form, compute, list) == 0 || !device_has_extension(device->id, c->extension)) continue;
+            ability->form = c->form;
+            ability->refusal = prove(device, c, compute);
             if (ability->refusal) ability->form = MATRIX_NONE;
         }
     }

@@ -25,6 +25,7 @@ static const struct instruction {
     int rows, columns, rows_each, columns_each, depth[COMPUTE_TYPES];
 } instructions[MATRIX_FORMS] = {
     [MATRIX_MMA] = { 16, 8, 2, 2, { [COMPUTE_TF32] = 8, [COMPUTE_BF16] = 16, [COMPUTE_FP16] = 16 } },
+    [MATRIX_MMA_LDMATRIX] = { 16, 8, 2, 2, { [COMPUTE_BF16] = 16, [COMPUTE_FP16] = 16 } },
     [MATRIX_MFMA] = { 16, 16, 4, 1, { [COMPUTE_BF16] = 16, [COMPUTE_FP16] = 16 } },
     [MATRIX_WMMA] = { 16, 16, 8, 1, { [COMPUTE_BF16] = 16, [COMPUTE_FP16] = 16 } },
     [MATRIX_MAD_16] = { 8, 16, 8, 1, { [COMPUTE_BF16] = 16, [COMPUTE_FP16] = 16 } },

@@ -10,7 +10,7 @@
 #error "these matrix instructions are not emulated"
 #endif
 
-#if MATRIX == 1 /* PTX ISA, mma.m16n8k8 with .tf32, mma.m16n8k16 with .bf16: groupID = lane >> 2 */
+#if MATRIX == 1 || MATRIX == 6 /* PTX ISA, mma.m16n8k8 with .tf32, mma.m16n8k16 with .bf16: groupID = lane >> 2 */
 #define A_LINE(r) ((LANE >> 2) + ((r) & 1 ? 8 : 0))
 #define B_LINE(r) (LANE >> 2)
 #if COMPUTE == 1
@@ -53,6 +53,24 @@
 #define ELEMENT(x, e, count)                                                                                           \
     (COMPUTE == 1 ? as_float(x) : as_float((count) == 2 && (e) ? (x) & 0xffff0000u : (x) << 16))
 
+#if MATRIX == 6 /* PTX ISA, ldmatrix .x4 .trans: addresses of the rows of matrix r by threads 8 r to 8 r + 7 */
+#define LOADED(r, e) emulated_rows[item / LANES][8 * (r) + (LANE & 3) * 2 + (e)][LANE >> 2]
+#undef LOAD_FOUR
+#define LOAD_FOUR(w, x, y, z, from)                                                                                    \
+    {                                                                                                                  \
+        barrier(CLK_LOCAL_MEM_FENCE);                                                                                  \
+        emulated_rows[item / LANES][LANE] = (from);                                                                    \
+        barrier(CLK_LOCAL_MEM_FENCE);                                                                                  \
+        w = LOADED(0, 0) | (uint)LOADED(0, 1) << 16;                                                                   \
+        x = LOADED(1, 0) | (uint)LOADED(1, 1) << 16;                                                                   \
+        y = LOADED(2, 0) | (uint)LOADED(2, 1) << 16;                                                                   \
+        z = LOADED(3, 0) | (uint)LOADED(3, 1) << 16;                                                                   \
+    }
+#define EMULATED_ROWS const local ushort *local emulated_rows[ITEMS / LANES][LANES];
+#else
+#define EMULATED_ROWS
+#endif
+
 #define _Pragma(what) /* loops stay loops: with barriers in each copy, compiling takes twice as long */
 #undef SUBGROUPS
 #define SUBGROUPS
@@ -74,7 +92,9 @@
                     acc[(i) + u][(j) + v] +=                                                                           \
                         emulated_a[subgroup][D_ROW(FAULT ? u ^ 1 : u)][k] * emulated_b[subgroup][k][D_COLUMN(v)];      \
     }
-#define EMULATED_MEMORY local float emulated_a[ITEMS / LANES][ROWS][DEPTH], emulated_b[ITEMS / LANES][DEPTH][COLUMNS];
+#define EMULATED_MEMORY                                                                                                \
+    local float emulated_a[ITEMS / LANES][ROWS][DEPTH], emulated_b[ITEMS / LANES][DEPTH][COLUMNS];                     \
+    EMULATED_ROWS
 #else
 #define EMULATED_MEMORY
 #endif

@@ -14,6 +14,7 @@ static const char *const extensions[] = {
     "cl_amd_device_attribute_query",
     "cl_intel_subgroup_matrix_multiply_accumulate",
     "cl_intel_subgroup_matrix_multiply_accumulate",
+    "cl_nv_device_attribute_query",
 };
 
 /* 0: none is emulated. */

@@ -34,7 +34,7 @@ ONE_IN = 8                       # of the programs whose seals hold, so many are
 COMMON = "-cl-std=CL1.2 -w "     # what all options begin with: not in the table
 # Forms of matrix instructions, as runtime/device.h counts them: a name for them, and the chips that have them.
 FORMS = {"0": ("", list(CHIPS)), "1": (" by mma.sync", ["sm_86", "sm_90"]), "2": (" by MFMA", ["gfx90a"]), "3": (" by WMMA", ["gfx1100"]),
-         "4": (" by matrix_mad of 16", ["pvc"]), "5": (" by matrix_mad of 8", ["acm-g10"])}
+         "4": (" by matrix_mad of 16", ["pvc"]), "5": (" by matrix_mad of 8", ["acm-g10"]), "6": (" by mma.sync, ldmatrix", ["sm_86", "sm_90"])}
 HEAD = """\
 # What the kernels of GPU-class devices take of chips, by their makers' compilers. Written by tests/offline/renew.
 # A block for each kernel: text, kernel, work-items of a group, build options; then for each chip

@@ -41,6 +41,8 @@ static const struct rounding {
     tutti_precision precision;
 } roundings[] = {
     { MATRIX_MMA, TUTTI_TF32 },
+    { MATRIX_MMA_LDMATRIX, TUTTI_BF16 },
+    { MATRIX_MMA_LDMATRIX, TUTTI_FP16 },
     { MATRIX_MMA, TUTTI_BF16 },
     { MATRIX_MFMA, TUTTI_BF16 },
     { MATRIX_WMMA, TUTTI_BF16 },
