@@ -92,8 +92,8 @@ INLINE void moments_take(struct moments *m, VF v)
     m->count++;
 }
 
-/* `more` has the same shift, or m is empty. */
-INLINE void moments_join(struct moments *m, const struct moments *more)
+/* `more` has the same shift, or m is empty: sums are added. moments_join_parts() of moments.h joins about two means. */
+INLINE void moments_join_same_shift(struct moments *m, const struct moments *more)
 {
     m->shift = more->shift;
     m->sum += more->sum;

@@ -120,7 +120,7 @@ INLINE void forward_tile(const global in0_t *restrict x, const VF *w, VF bias, c
 #if STATISTICS
     struct moments tile = moments_from(all->count ? all->shift : acc[0]);
     UNROLL for (int o = 0; o < T; o++) if (from + o >= begin) moments_take(&tile, acc[o]);
-    moments_join(all, &tile);
+    moments_join_same_shift(all, &tile);
 #endif
 }
 

@@ -140,7 +140,7 @@ INLINE void put(VF acc[MW][NV], const global float *add, global float *result, s
             STORE(result + at, FINISH(result_here, add, at));
         }
 #if STATISTICS
-        moments_join(&all[k], &row);
+        moments_join_same_shift(&all[k], &row);
 #elif GATE
         gate_join(&gates[k], &row);
 #endif

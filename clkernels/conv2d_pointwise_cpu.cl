@@ -182,7 +182,7 @@ OUTLINE void pointwise_body(POINTWISE_PARAMETERS, int range, int chunk)
 #endif
                 }
 #if STATISTICS
-                UNROLL for (int k = 0; k < NV; k++) moments_join(&all[k], &tile[k]);
+                UNROLL for (int k = 0; k < NV; k++) moments_join_same_shift(&all[k], &tile[k]);
 #elif GATE
                 UNROLL for (int k = 0; k < NV; k++) gate_join(&gates[k], &tile[k]);
 #endif

@@ -209,7 +209,7 @@ INLINE void put_row(const SCRATCH vec *restrict m, int step, VF bias, const glob
 #if STATISTICS
         struct moments tile = moments_from(all->count ? all->shift : r[0]);
         UNROLL for (int i = 0; i < 4; i++) if (4 * t + i < width) moments_take(&tile, r[i]);
-        moments_join(all, &tile);
+        moments_join_same_shift(all, &tile);
 #endif
         UNROLL for (int i = 0; i < 4; i++) if (4 * t + i < width)
         {

@@ -5,7 +5,7 @@
 #include "vector.h"
 
 /* Counts are whole numbers; of none there is nothing, and zeros. */
-INLINE float4 moments_join(float4 a, float4 b)
+INLINE float4 moments_join_parts(float4 a, float4 b)
 {
     const float count = a.x + b.x, d = b.y - a.y, w = b.x / fmax(count, 1.0f);
     return (float4)(count, fma(d, w, a.y), a.z + fma(d * d, a.x * w, b.z), 0.0f);
@@ -20,12 +20,12 @@ INLINE float4 moments_of_parts(global const float *in, int parts, int stride, in
     float4 all = (float4)(0.0f);
     for (int p = item / own; p < parts; p += GROUP / own) {
         global const float *part = in + (size_t)p * 3 * stride + c;
-        all = moments_join(all, (float4)(part[0], part[stride], part[2 * stride], 0.0f));
+        all = moments_join_parts(all, (float4)(part[0], part[stride], part[2 * stride], 0.0f));
     }
     scratch[item] = all;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int step = GROUP / 2; step >= own; step /= 2) {
-        if (item < step) scratch[item] = moments_join(scratch[item], scratch[item + step]);
+        if (item < step) scratch[item] = moments_join_parts(scratch[item], scratch[item + step]);
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     return scratch[item];

@@ -104,7 +104,7 @@ INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const 
         products[0] += products[j];
     }
     const struct moments here = { shift, sum[0], products[0], rows * columns };
-    moments_join(tally, &here);
+    moments_join_same_shift(tally, &here);
 #elif GATE
     UNROLL for (int j = 0; j < M; j++) gate_join(tally, &columns_of[j]);
 #endif
