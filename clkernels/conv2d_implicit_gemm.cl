@@ -77,11 +77,11 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
     global const float *from = source + ((long)image * groups + group) * CS * plane;
 
     float acc[TM][TN];
-    _Pragma("unroll") for (int i = 0; i < TM; i++) _Pragma("unroll") for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
+    UNROLL_GPU for (int i = 0; i < TM; i++) UNROLL_GPU for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
     float a_next[A_LOADS], b_next[B_LOADS];
 
 #define LOAD_A(row)                                                                                                    \
-    _Pragma("unroll") for (int q = 0; q < A_LOADS; q++) a_next[q] =                                                    \
+    UNROLL_GPU for (int q = 0; q < A_LOADS; q++) a_next[q] =                                                           \
         weights[(long)((row) + item / BM + q * (ITEMS / BM)) * CRP + first_row + item % BM]
 
 #if FLAT
@@ -90,7 +90,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
     int k = 0;
 #define LOAD                                                                                                           \
     LOAD_A(k);                                                                                                         \
-    _Pragma("unroll") for (int q = 0; q < B_LOADS; q++)                                                                \
+    UNROLL_GPU for (int q = 0; q < B_LOADS; q++)                                                                       \
     {                                                                                                                  \
         int at = k + item / BN + q * (ITEMS / BN), tap = at / FLAT_CHANNELS, c = at % FLAT_CHANNELS;                   \
         int h = from_h + OFFSET_H(tap / FLAT_WIDTH), w = from_w + OFFSET_W(tap % FLAT_WIDTH);                          \
@@ -108,7 +108,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
         LOAD_A(tap * CSP + c);                                                                                         \
         int h = from_h + OFFSET_H(tap / S), w = from_w + OFFSET_W(tap % S);                                            \
         bool inside = exists && h >= 0 && h < SH && w >= 0 && w < SW;                                                  \
-        _Pragma("unroll") for (int q = 0; q < B_LOADS; q++)                                                            \
+        UNROLL_GPU for (int q = 0; q < B_LOADS; q++)                                                                   \
         {                                                                                                              \
             int channel = c + item / BN + q * (ITEMS / BN);                                                            \
             b_next[q] = inside && channel < CS ? from[channel * plane + h * SW + w] : 0.0f;                            \
@@ -126,9 +126,9 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
 
     if (MORE) LOAD;
     while (MORE) {
-        _Pragma("unroll") for (int q = 0; q < A_LOADS; q++)
+        UNROLL_GPU for (int q = 0; q < A_LOADS; q++)
             ((local tile_t *)a_tile)[PLACE(q, BM, A_ROW)] = ELEMENT_OF(computed_float(a_next[q]));
-        _Pragma("unroll") for (int q = 0; q < B_LOADS; q++)
+        UNROLL_GPU for (int q = 0; q < B_LOADS; q++)
             ((local tile_t *)b_tile)[PLACE(q, BN, B_ROW)] = ELEMENT_OF(computed_float(b_next[q]));
         barrier(CLK_LOCAL_MEM_FENCE);
         NEXT;
@@ -143,15 +143,15 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
     local float counts[ACROSS];
     const int slot = SLOT, across = slot % ACROSS;
     float own = 0.0f;
-    _Pragma("unroll") for (int j = 0; j < TN; j++) own += first_pixel + COLUMN(j) < pixels ? 1.0f : 0.0f;
+    UNROLL_GPU for (int j = 0; j < TN; j++) own += first_pixel + COLUMN(j) < pixels ? 1.0f : 0.0f;
     if (slot < ACROSS) counts[slot] = own;
-    _Pragma("unroll") for (int i = 0; i < TM; i += 4)
+    UNROLL_GPU for (int i = 0; i < TM; i += 4)
     {
         float mean[4], deviations[4];
-        _Pragma("unroll") for (int u = 0; u < 4; u++)
+        UNROLL_GPU for (int u = 0; u < 4; u++)
         {
             float sum = 0.0f, squares = 0.0f;
-            _Pragma("unroll") for (int j = 1; j < TN; j++)
+            UNROLL_GPU for (int j = 1; j < TN; j++)
             {
                 const float d = first_pixel + COLUMN(j) < pixels ? acc[i + u][j] - acc[i + u][0] : 0.0f;
                 sum += d;
@@ -188,14 +188,14 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
     }
 #endif
 
-    _Pragma("unroll") for (int j = 0; j < TN; j++)
+    UNROLL_GPU for (int j = 0; j < TN; j++)
     {
         const int p = first_pixel + COLUMN(j);
         if (p >= pixels) continue;
         const int row = p % grid / columns, column = p % grid % columns;
         const long at = ((long)(p / grid) * groups + group) * CR * RH * RW +
             (long)(first_h + row * result_h) * RW + first_w + column * result_w;
-        _Pragma("unroll") for (int i = 0; i < TM; i++)
+        UNROLL_GPU for (int i = 0; i < TM; i++)
         {
             const int m = first_row + ROW(i);
             if (m >= CR) continue;

@@ -30,7 +30,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
     int pixel = split * pixels_of_split + step;
     int n = pixel / grid, oh = pixel % grid / OW, ow = pixel % OW;
     int channel_of[B_LOADS], off_h[B_LOADS], off_w[B_LOADS];
-    _Pragma("unroll") for (int q = 0; q < B_LOADS; q++)
+    UNROLL_GPU for (int q = 0; q < B_LOADS; q++)
     {
         const int column = first_column + lane + q * (ITEMS / BK), tap = column % (R * S);
         channel_of[q] = column < columns ? column / (R * S) : -1;
@@ -39,7 +39,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
     }
 
     float acc[TM][TN];
-    _Pragma("unroll") for (int i = 0; i < TM; i++) _Pragma("unroll") for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
+    UNROLL_GPU for (int i = 0; i < TM; i++) UNROLL_GPU for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
     float a_next[A_LOADS], b_next[B_LOADS];
 
 #define LOAD                                                                                                           \
@@ -47,12 +47,12 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
         const bool exists = pixel < end;                                                                               \
         global const float *from_dy = dy + ((long)n * groups + group) * K * grid + oh * OW + ow;                       \
         global const float *from_x = x + ((long)n * groups + group) * C * plane;                                       \
-        _Pragma("unroll") for (int q = 0; q < A_LOADS; q++)                                                            \
+        UNROLL_GPU for (int q = 0; q < A_LOADS; q++)                                                                   \
         {                                                                                                              \
             const int m = first_row + lane + q * (ITEMS / BK);                                                         \
             a_next[q] = exists && m < K ? from_dy[(long)m * grid] : 0.0f;                                              \
         }                                                                                                              \
-        _Pragma("unroll") for (int q = 0; q < B_LOADS; q++)                                                            \
+        UNROLL_GPU for (int q = 0; q < B_LOADS; q++)                                                                   \
         {                                                                                                              \
             const int h = oh * stride_h + off_h[q], w = ow * stride_w + off_w[q];                                      \
             const bool inside = exists && channel_of[q] >= 0 && h >= 0 && h < H && w >= 0 && w < W;                    \
@@ -65,9 +65,9 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
 
     LOAD;
     for (int first = split * pixels_of_split; first < end; first += BK) {
-        _Pragma("unroll") for (int q = 0; q < A_LOADS; q++)
+        UNROLL_GPU for (int q = 0; q < A_LOADS; q++)
             ((local tile_t *)a_tile)[step * A_ROW + lane + q * (ITEMS / BK)] = ELEMENT_OF(computed_float(a_next[q]));
-        _Pragma("unroll") for (int q = 0; q < B_LOADS; q++)
+        UNROLL_GPU for (int q = 0; q < B_LOADS; q++)
             ((local tile_t *)b_tile)[step * B_ROW + lane + q * (ITEMS / BK)] = ELEMENT_OF(computed_float(b_next[q]));
         barrier(CLK_LOCAL_MEM_FENCE);
         LOAD;
@@ -76,10 +76,10 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
     }
 
     global float *to = dw + (long)split * groups * K * columns;
-    _Pragma("unroll") for (int i = 0; i < TM; i++)
+    UNROLL_GPU for (int i = 0; i < TM; i++)
     {
         const int m = first_row + ROW(i);
-        _Pragma("unroll") for (int j = 0; j < TN; j++)
+        UNROLL_GPU for (int j = 0; j < TN; j++)
         {
             const int column = first_column + COLUMN(j);
             if (m >= K || column >= columns) continue;

@@ -54,7 +54,7 @@ INLINE void put(local tile_t *to, float4 four, bool across, int row)
 /* For each four of this work-item: where it lies behind the first of the tile, and how many elements follow its first. */
 #define PLACE(from, room, across, fours, lines, ld, exist)                                                             \
     int from[EACH(lines)], room[EACH(lines)];                                                                          \
-    _Pragma("unroll") for (int q = 0; q < EACH(lines); q++)                                                            \
+    UNROLL_GPU for (int q = 0; q < EACH(lines); q++)                                                                   \
     {                                                                                                                  \
         const int e = item + q * ITEMS, last = (exist) - ((across) || !(fours) ? 1 : 4);                               \
         const int line = min(LINE(e, across, lines), last);                                                            \
@@ -62,10 +62,10 @@ INLINE void put(local tile_t *to, float4 four, bool across, int row)
         from[q] = (across) ? line * ld + STEP(e, across, lines) : STEP(e, across, lines) * ld + line;                  \
     }
 #define FETCH(next, matrix, from, room, across, fours, lines)                                                          \
-    _Pragma("unroll") for (int q = 0; q < EACH(lines); q++) next[q] =                                                  \
+    UNROLL_GPU for (int q = 0; q < EACH(lines); q++) next[q] =                                                         \
         fetch(matrix + from[q], across, fours, left - STEP(item + q * ITEMS, across, lines), room[q]);
 #define PUT(tile, next, across, lines, row)                                                                            \
-    _Pragma("unroll") for (int q = 0; q < EACH(lines); q++)                                                            \
+    UNROLL_GPU for (int q = 0; q < EACH(lines); q++)                                                                   \
     {                                                                                                                  \
         const int e = item + q * ITEMS;                                                                                \
         if (FOURS(lines) % ITEMS == 0 || e < FOURS(lines))                                                             \
@@ -89,7 +89,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void gemm_ti
     PLACE(b_from, b_room, B_ACROSS, B_FOURS, BN, ldb, n - first_column)
     float4 a_next[EACH(BM)], b_next[EACH(BN)];
     float acc[TM][TN];
-    _Pragma("unroll") for (int i = 0; i < TM; i++) _Pragma("unroll") for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
+    UNROLL_GPU for (int i = 0; i < TM; i++) UNROLL_GPU for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
 
     FETCH(a_next, A, a_from, a_room, A_ACROSS, A_FOURS, BM)
     FETCH(b_next, B, b_from, b_room, B_ACROSS, B_FOURS, BN)
@@ -107,10 +107,10 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void gemm_ti
 
     C += from_c + product * stride_c + split * stride_split;
     if (added) added += from_c + product * stride_c;
-    _Pragma("unroll") for (int i = 0; i < TM; i++)
+    UNROLL_GPU for (int i = 0; i < TM; i++)
     {
         const int row = first_row + ROW(i);
-        _Pragma("unroll") for (int j = 0; j < TN; j += RUN)
+        UNROLL_GPU for (int j = 0; j < TN; j += RUN)
         {
             const int column = first_column + COLUMN(j);
             const size_t at = (size_t)row * ldc + column;
@@ -119,7 +119,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void gemm_ti
             const float4 four = (float4)(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]);
             *(global float4 *)(C + at) = finish_float4(four, bias ? bias + column : NULL, added ? added + at : NULL);
 #else
-            _Pragma("unroll") for (int l = 0; l < RUN; l++) if (column + l < n) C[at + l] =
+            UNROLL_GPU for (int l = 0; l < RUN; l++) if (column + l < n) C[at + l] =
                 finish_float(acc[i][j + l], bias ? bias + column + l : NULL, added ? added + at + l : NULL);
 #endif
         }

@@ -194,39 +194,39 @@ typedef ushort tile_t;
 /* A's matrices: rows, then eight more, of eight steps; then of the next eight. B's: steps, the next eight; then of the next
  * eight columns. */
 #define MULTIPLY(a_tile, b_tile, A_STRIDE, B_STRIDE)                                                                   \
-    _Pragma("unroll") for (int step = 0; step < BK; step += DEPTH)                                                     \
+    UNROLL_GPU for (int step = 0; step < BK; step += DEPTH)                                                            \
     {                                                                                                                  \
         const local ushort *a_from = (const local ushort *)(a_tile) + (step + LANE / 16 * 8 + LANE % 8) * (A_STRIDE) + \
             FIRST_ROW + LANE / 8 % 2 * 8;                                                                              \
         const local ushort *b_from = (const local ushort *)(b_tile) + (step + LANE % 16) * (B_STRIDE) + FIRST_COLUMN + \
             LANE / 16 * 8;                                                                                             \
         uint b[TN / COLUMNS_EACH][OPERANDS_B];                                                                         \
-        _Pragma("unroll") for (int j = 0; j < TN / COLUMNS_EACH; j += 2)                                               \
+        UNROLL_GPU for (int j = 0; j < TN / COLUMNS_EACH; j += 2)                                                      \
             LOAD_FOUR(b[j][0], b[j][1], b[j + 1][0], b[j + 1][1], b_from + j * COLUMNS);                               \
-        _Pragma("unroll") for (int i = 0; i < TM / ROWS_EACH; i++)                                                     \
+        UNROLL_GPU for (int i = 0; i < TM / ROWS_EACH; i++)                                                            \
         {                                                                                                              \
             uint a[OPERANDS_A];                                                                                        \
             LOAD_FOUR(a[0], a[1], a[2], a[3], a_from + i * ROWS);                                                      \
-            _Pragma("unroll") for (int j = 0; j < TN / COLUMNS_EACH; j++)                                              \
+            UNROLL_GPU for (int j = 0; j < TN / COLUMNS_EACH; j++)                                                     \
                 MULTIPLY_ADD(a, b[j], i * ROWS_EACH, j * COLUMNS_EACH);                                                \
         }                                                                                                              \
     }
 #else
 #define MULTIPLY(a_tile, b_tile, A_STRIDE, B_STRIDE)                                                                   \
-    _Pragma("unroll") for (int step = 0; step < BK; step += DEPTH)                                                     \
+    UNROLL_GPU for (int step = 0; step < BK; step += DEPTH)                                                            \
     {                                                                                                                  \
         const local float *a_from = (const local float *)(a_tile) + FIRST_ROW,                                         \
                           *b_from = (const local float *)(b_tile) + FIRST_COLUMN;                                      \
         uint b[TN / COLUMNS_EACH][OPERANDS_B];                                                                         \
-        _Pragma("unroll") for (int j = 0; j < TN / COLUMNS_EACH; j++)                                                  \
-            _Pragma("unroll") for (int r = 0; r < OPERANDS_B; r++) b[j][r] =                                           \
+        UNROLL_GPU for (int j = 0; j < TN / COLUMNS_EACH; j++)                                                         \
+            UNROLL_GPU for (int r = 0; r < OPERANDS_B; r++) b[j][r] =                                                  \
                 OPERAND_B(b_from, step + STEP_B(r), B_STRIDE, j * COLUMNS + LINE_B(r));                                \
-        _Pragma("unroll") for (int i = 0; i < TM / ROWS_EACH; i++)                                                     \
+        UNROLL_GPU for (int i = 0; i < TM / ROWS_EACH; i++)                                                            \
         {                                                                                                              \
             uint a[OPERANDS_A];                                                                                        \
-            _Pragma("unroll") for (int r = 0; r < OPERANDS_A; r++) a[r] =                                              \
+            UNROLL_GPU for (int r = 0; r < OPERANDS_A; r++) a[r] =                                                     \
                 OPERAND_A(a_from, step + STEP_A(r), A_STRIDE, i * ROWS + LINE_A(r));                                   \
-            _Pragma("unroll") for (int j = 0; j < TN / COLUMNS_EACH; j++)                                              \
+            UNROLL_GPU for (int j = 0; j < TN / COLUMNS_EACH; j++)                                                     \
                 MULTIPLY_ADD(a, b[j], i * ROWS_EACH, j * COLUMNS_EACH);                                                \
         }                                                                                                              \
     }

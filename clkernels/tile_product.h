@@ -21,6 +21,12 @@
 #define B_LOADS (BK * BN / ITEMS)
 #define ACROSS (BN / TN)
 
+/* For sums, and tiles on their way, to be in a GPU's registers; options define it as nothing for a CPU in a GPU's place whose
+ * driver would take long. */
+#ifndef UNROLL_GPU
+#define UNROLL_GPU _Pragma("unroll")
+#endif
+
 #if MATRIX
 #include "matrix_product.h"
 #endif
@@ -45,18 +51,18 @@ typedef float tile_t;
     _Pragma("unroll 2") for (int step = 0; step < BK; step++)                                                          \
     {                                                                                                                  \
         float a[TM], b[TN];                                                                                            \
-        _Pragma("unroll") for (int i = 0; i < TM / 4; i++)                                                             \
+        UNROLL_GPU for (int i = 0; i < TM / 4; i++)                                                                    \
         {                                                                                                              \
             const float4 four = a_tile[(step * A_STRIDE + i * ROW_STEP) / 4 + item / (BN / TN)];                       \
             a[4 * i] = four.x, a[4 * i + 1] = four.y, a[4 * i + 2] = four.z, a[4 * i + 3] = four.w;                    \
         }                                                                                                              \
-        _Pragma("unroll") for (int j = 0; j < TN / 4; j++)                                                             \
+        UNROLL_GPU for (int j = 0; j < TN / 4; j++)                                                                    \
         {                                                                                                              \
             const float4 four = b_tile[(step * B_STRIDE + j * COLUMN_STEP) / 4 + item % (BN / TN)];                    \
             b[4 * j] = four.x, b[4 * j + 1] = four.y, b[4 * j + 2] = four.z, b[4 * j + 3] = four.w;                    \
         }                                                                                                              \
-        _Pragma("unroll") for (int i = 0; i < TM; i++)                                                                 \
-            _Pragma("unroll") for (int j = 0; j < TN; j++) acc[i][j] += a[i] * b[j];                                   \
+        UNROLL_GPU for (int i = 0; i < TM; i++)                                                                        \
+            UNROLL_GPU for (int j = 0; j < TN; j++) acc[i][j] += a[i] * b[j];                                          \
     }
 #endif
 

@@ -54,6 +54,7 @@ enum quirk {
     QUIRK_READS_HEADER = 4,    /* a header of a megabyte at each build: clkernels/builtins.h stands in for it */
     QUIRK_DENIES_GROUPS = 8,   /* a kernel's largest group is said to be smaller than what runs */
     QUIRK_WAITS_FOR_ALL = 16,  /* asked to wait for one command, it waits for all that are queued */
+    QUIRK_UNROLLS_LONG = 32,   /* as a CPU in a GPU's place, it compiles in half the time what is not unrolled */
 };
 
 struct device {

@@ -129,6 +129,12 @@ static tutti_status build_failure(
         request->options && *request->options ? request->options : "none");
 }
 
+/* Whether it is a CPU, which has no registers to unroll a GPU's tiles into, and better does not try. */
+static bool keeps_loops(const struct device *device)
+{
+    return (device->quirks & QUIRK_UNROLLS_LONG) && device->host_memory && device->can.class == DEVICE_GPU;
+}
+
 /* Clang's header of all built-in functions declares nothing where the name of its guard is defined. */
 #define WITHOUT_HEADER " -D_OPENCL_H_ -DDECLARE_BUILTINS"
 
@@ -138,8 +144,8 @@ static char *options_of(const struct device *device, const struct program_reques
     char width[24] = "", class[24] = "";
     if (text && text->width) snprintf(width, sizeof(width), " -DV=%d", device->can.vector_width);
     if (text && text->class) snprintf(class, sizeof(class), " -DTUTTI_GPU=%d", device->can.class == DEVICE_GPU);
-    return memory_format("-cl-std=CL1.2 -w%s%s%s%s%s", width, class, more,
-        request->options && *request->options ? " " : "", request->options ? request->options : "");
+    return memory_format("-cl-std=CL1.2 -w%s%s%s%s%s%s", width, class, keeps_loops(device) ? " -DUNROLL_GPU=" : "",
+        more, request->options && *request->options ? " " : "", request->options ? request->options : "");
 }
 
 char *program_options(const struct device *device, const struct program_request *request)

@@ -71,7 +71,6 @@
 #define EMULATED_ROWS
 #endif
 
-#define _Pragma(what) /* loops stay loops: with barriers in each copy, compiling takes twice as long */
 #undef SUBGROUPS
 #define SUBGROUPS
 #undef MULTIPLY_ADD

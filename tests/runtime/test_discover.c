@@ -219,6 +219,29 @@ START_TEST(class_and_width_can_be_forced)
 }
 END_TEST
 
+static void expect_loops(const struct device *device, bool wanted)
+{
+    char *options = program_options(device, &(struct program_request) { "gemm_tiled", NULL });
+    ck_assert_ptr_nonnull(options);
+    ck_assert_msg(!strstr(options, " -DUNROLL_GPU= ") == !wanted, "%s", options);
+    free(options);
+}
+
+START_TEST(tiles_stay_loops_on_a_cpu_as_gpu)
+{
+    setenv("TUTTI_DEVICE_CLASS", "gpu", 1);
+    tutti_runtime *runtime = open_runtime(NULL);
+    struct device *device = &runtime->devices[0];
+    expect_loops(device, true);
+    device->host_memory = false; /* a GPU of the same driver */
+    expect_loops(device, false);
+    device->host_memory = true;
+    device->quirks &= ~(unsigned)QUIRK_UNROLLS_LONG;
+    expect_loops(device, false);
+    tutti_close(runtime);
+}
+END_TEST
+
 START_TEST(no_platform_is_explained)
 {
     tutti_device_info *list = NULL;
@@ -278,6 +301,7 @@ Suite *discover_suite(void)
     tcase_add_test(tests, sub_devices_are_devices);
     tcase_add_test(tests, wrong_settings_are_named);
     tcase_add_test(tests, class_and_width_can_be_forced);
+    tcase_add_test(tests, tiles_stay_loops_on_a_cpu_as_gpu);
     tcase_add_test(tests, no_platform_is_explained);
     tcase_add_test(tests, wrong_options_are_refused);
     tcase_add_test(tests, several_runtimes_live_together);
