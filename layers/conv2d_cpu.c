@@ -206,6 +206,14 @@ int64_t conv2d_registers(const struct problem *problem)
     return problem->device->vector_width == 16 ? 32 : 16;
 }
 
+enum { LINE_BYTES = 64 };
+
+bool conv2d_streams(const struct problem *problem, const struct operands *operands, double bytes)
+{
+    size_t vector = (size_t)problem->device->vector_width * value_type_bytes(problem->outputs[0]->type);
+    return vector >= LINE_BYTES && !operands->add && bytes > CONV2D_STREAM_BYTES;
+}
+
 int64_t conv2d_tasks_wanted(const struct problem *problem, double flops)
 {
     int64_t most = 8 * (int64_t)problem->device->units, useful = (int64_t)(flops / 1e6); /* 1e6: some 5 us */

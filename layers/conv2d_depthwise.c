@@ -107,8 +107,7 @@ static struct launch *add_launch(const struct problem *problem, const struct ope
         "-DGUARD=%d -DREACH=%d -DLEFT=%d -DRIGHT=%d -DEDGE=%d -DFIRST=%d -DHAS_BIAS=%d -DSTREAM=%d %s %s%s",
         what, (int)z.r, (int)z.s, (int)z.stride_h, (int)z.stride_w, (int)z.dilation_h, (int)z.dilation_w,
         (int)z.padding_h, (int)z.padding_w, (int)t->T, t->guard, (int)t->reach, (int)t->left, (int)t->right,
-        (int)t->edge, (int)t->first, problem->inputs[2] != NULL && !gradient,
-        !operands->add && bytes > CONV2D_STREAM_BYTES,
+        (int)t->edge, (int)t->first, problem->inputs[2] != NULL && !gradient, conv2d_streams(problem, operands, bytes),
         conv2d_statistics_options(problem, statistics, sizeof statistics),
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue),
         element_options(problem, elements, sizeof elements));

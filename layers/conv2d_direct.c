@@ -293,8 +293,9 @@ static void emit_product(const struct problem *problem, const struct operands *o
         (int)z->r, (int)z->s, (int)z->stride_h, (int)z->stride_w, (int)z->dilation_h, (int)z->dilation_w, gradient,
         (int)d.rows.window, (int)(z->padding_h - d.rows.row_start * z->stride_h),
         (int)(z->padding_w - d.rows.column_start * z->stride_w), (int)d.pixel, (int)d.block_h, (int)d.block_w,
-        (int)d.packing.vectors, (int)d.unroll, (int)d.prefetches, !operands->add && result_bytes > CONV2D_STREAM_BYTES,
-        d.scratch.global, conv2d_statistics_options(problem, statistics, sizeof statistics),
+        (int)d.packing.vectors, (int)d.unroll, (int)d.prefetches,
+        conv2d_streams(problem, operands, (double)result_bytes), d.scratch.global,
+        conv2d_statistics_options(problem, statistics, sizeof statistics),
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->prepared);

@@ -212,7 +212,7 @@ static void emit_product(const struct problem *problem, const struct operands *o
     launch_int(launch, p.depth);
     launch_int(launch, ahead < 8 ? ahead : 8);
     launch_int(launch, following(problem, &p));
-    launch_int(launch, !operands->add && result_bytes > CONV2D_STREAM_BYTES / 2);
+    launch_int(launch, conv2d_streams(problem, operands, 2.0 * (double)result_bytes));
     launch_local(launch, p.sums ? p.sums : sizeof(float));
     conv2d_statistics_arguments(launch, problem, operands);
     launch_tasks(

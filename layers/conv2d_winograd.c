@@ -243,7 +243,7 @@ static struct launch *add_product(const struct problem *problem, const struct op
     return launch_add(list, p->deep ? "conv2d_winograd_deep_cpu" : "conv2d_winograd_cpu", kernel,
         "-DR=%d -DGRADIENT=%d -DNV=%d -DMT=%d -DKU=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s %s", (int)p->taps,
         p->deep && is_gradient(problem), (int)p->vectors, (int)p->block, UNROLL,
-        !operands->add && bytes > CONV2D_STREAM_BYTES, p->scratch.global,
+        conv2d_streams(problem, operands, bytes), p->scratch.global,
         conv2d_statistics_options(problem, statistics, sizeof statistics),
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
 }

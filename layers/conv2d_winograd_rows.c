@@ -182,7 +182,7 @@ static void emit_product(const struct problem *problem, const struct operands *o
     launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
     launch_buffer(launch, operands->outputs[0]);
     launch_sizes(launch, &p);
-    launch_int(launch, !operands->add && 4.0 * (double)(p.z.n * p.z.k * p.z.oh * p.z.ow) > CONV2D_STREAM_BYTES);
+    launch_int(launch, conv2d_streams(problem, operands, 4.0 * (double)(p.z.n * p.z.k * p.z.oh * p.z.ow)));
     conv2d_scratch_arguments(launch, &p.scratch, operands);
     conv2d_statistics_arguments(launch, problem, operands);
     launch_tasks(launch, (size_t)p.tasks, 1, 1);
