@@ -7,49 +7,40 @@
  * A blocked image is, for each block of channels, a matrix [pixels][V]: its floats are broadcast where they lie.
  * Weights are packed by conv2d_weights_cpu.cl.
  *
- * Pixels are walked in groups of MW neighbours of a segment: a whole image for stride 1, a row of outputs for stride 2.
- * The last group of a segment overlaps the one before; pixels that it repeats are not stored. In registers: MG groups x
- * MW pixels x NV vectors of output channels. Of many source channels, `depth` at a time are multiplied for all groups of
- * a task, so that their weights stay in the first-level cache; what is summed up so far waits in local memory.
+ * The pixels of the smaller side are walked: of stride 2, forward and weight gradient gather those of x that are used
+ * before. They are taken in groups of MW neighbours of an image, whose last group overlaps the one before; pixels that
+ * it repeats are not stored. In registers: MG groups x MW pixels x NV vectors of output channels. Of many source
+ * channels, `depth` at a time are multiplied for all groups of a task, so that their weights stay in the first-level
+ * cache; what is summed up so far waits in local memory.
  *
  * Launched by conv2d_pointwise.c: pointwise with (panel ranges, chunks of groups) tasks; gather with (images x blocks);
  * pointwise_weights with (channel ranges, output ranges, splits of the pixels).
  *
- * Macros: MG, MW, NV, CU (source channels unrolled), XS and YS (stride of pixels read and written; YS 2: the data
- * gradient of stride 2, whose other pixels are zero), KEEP_OTHERS (1: they already hold what they must), STATISTICS,
+ * Macros: MG, MW, NV, CU (source channels unrolled), YS (stride of pixels written; 2: the data gradient of
+ * stride 2, whose other pixels are zero), KEEP_OTHERS (1: they already hold what they must), STATISTICS,
  * GATE, epilogue; CT and PLANES_AHEAD for the weight gradient. */
 #include "conv2d_cpu.h"
 
 #ifdef MW
 #define FOR_PIXELS UNROLL for (int g = 0; g < MG; g++) UNROLL for (int i = 0; i < MW; i++)
 
-struct target {
-    int blocks, plane, width, height; /* of the result; width and height for YS 2 */
-    int stream;                       /* 1: it is written around the caches, being larger than they are */
-};
-
-/* One pixel of NV blocks. */
-INLINE void put(const VF *sum, const global add_t *add, global out0_t *result, size_t at, struct target t, int left)
+/* Where a pixel that is walked lies in a plane of the result. */
+INLINE size_t pixel_at(int pixel, int width, int columns)
 {
-    UNROLL for (int k = 0; k < NV; k++) if (k < left)
-    {
-        const size_t to = at + (size_t)k * t.plane * V;
-        const VF v = FINISH(sum[k], add, to);
-        if (t.stream) STREAM_AS(OUT0_TYPE, v, 0, result + to);
-        else
-            STORE_AS(OUT0_TYPE, v, 0, result + to);
-    }
+#if YS == 1
+    return pixel;
+#else
+    return (size_t)(pixel / columns) * YS * width + pixel % columns * YS;
+#endif
 }
 
-/* YS 2: the pixels right of, below, and right below an even pixel. */
-INLINE void put_others(
-    const global add_t *add, global out0_t *result, size_t at, struct target t, int left, bool right, bool below)
+INLINE void put(VF sum, const global add_t *add, global out0_t *result, size_t to, int stream)
 {
-    VF zero[NV];
-    UNROLL for (int k = 0; k < NV; k++) zero[k] = (VF)(0.0f);
-    if (right) put(zero, add, result, at + V, t, left);
-    if (below) put(zero, add, result, at + (size_t)t.width * V, t, left);
-    if (right && below) put(zero, add, result, at + (size_t)(t.width + 1) * V, t, left);
+    const VF v = FINISH(sum, add, to);
+    if (stream)
+        STREAM_AS(OUT0_TYPE, v, 0, result + to);
+    else
+        STORE_AS(OUT0_TYPE, v, 0, result + to);
 }
 
 /* What is broadcast: channel `here` of the block. Numbers of 16 bits are widened in whole vectors, once for each panel,
@@ -57,7 +48,7 @@ INLINE void put_others(
 #if IS_BF16(IN0_TYPE)
 #define SOURCE(g, i, here) (((const float *)&wide[g][i])[here])
 #else
-#define SOURCE(g, i, here) (p[g][(i)*XS * V + (here)])
+#define SOURCE(g, i, here) (p[g][(i)*V + (here)])
 #endif
 
 /* acc += `here` channels of one block of the source, times their weights. */
@@ -65,7 +56,7 @@ INLINE void multiply(VF acc[MG][MW][NV], const global in0_t *const *p, const glo
 {
 #if IS_BF16(IN0_TYPE)
     VF wide[MG][MW];
-    FOR_PIXELS wide[g][i] = LOAD_AS(IN0_TYPE, i * XS, p[g]);
+    FOR_PIXELS wide[g][i] = LOAD_AS(IN0_TYPE, i, p[g]);
 #endif
     _Pragma("unroll 1") for (int c = 0; c < here; c += CU)
     {
@@ -83,20 +74,19 @@ INLINE void multiply(VF acc[MG][MW][NV], const global in0_t *const *p, const glo
     }
 }
 
-/* x_plane, y_plane: pixels of a plane; x_segment, y_segment: from segment to segment of an image, which has `segments`
- * of `length` pixels each and `groups_segment` groups. groups_max (a multiple of MG), panels_max: of a task. depth: a
- * multiple of V, or all channels. ahead: groups from those in use to those that are prefetched. following: vectors of the
- * weights behind those in use that are prefetched with each block of channels. */
-#define POINTWISE_PARAMETERS                                                                                    \
-    const global in0_t *restrict source, const global float *restrict packed, const global add_t *add,          \
-        global out0_t *result, int padded, int source_blocks, int result_blocks, int length, int segments,      \
-        int x_plane, int x_segment, int y_plane, int y_segment, int groups_segment, int groups, int groups_max, \
-        int panels, int panels_max, int height, int width, int depth, int ahead, int following, int stream,     \
-        local float *sums STATISTICS_PARAMETER
+/* length: pixels of an image that are walked, in groups_image groups; `columns` in a row of them. height, width: of the
+ * result. groups_max (a multiple of MG), panels_max: of a task. depth: a multiple of V, or all channels. ahead: groups
+ * from those in use to those that are prefetched. following: vectors of the weights behind those in use that are
+ * prefetched with each block of channels. stream: results are written around the caches, being larger than they are. */
+#define POINTWISE_PARAMETERS                                                                                          \
+    const global in0_t *restrict source, const global float *restrict packed, const global add_t *add,                \
+        global out0_t *result, int padded, int source_blocks, int result_blocks, int length, int columns, int height, \
+        int width, int groups_image, int groups, int groups_max, int panels, int panels_max, int depth, int ahead,    \
+        int following, int stream, local float *sums STATISTICS_PARAMETER
 
 OUTLINE void pointwise_body(POINTWISE_PARAMETERS, int range, int chunk)
 {
-    const struct target target = { result_blocks, y_plane, width, height, stream };
+    const size_t result_plane = (size_t)height * width * V;
     const int q0 = chunk * groups_max, q1 = min(q0 + groups_max, groups);
     const int p0 = range * panels_max, p1 = min(p0 + panels_max, panels);
     for (int panel = p0; panel < p1; panel++) {
@@ -114,16 +104,14 @@ OUTLINE void pointwise_body(POINTWISE_PARAMETERS, int range, int chunk)
             for (int q = q0; q < q1; q += MG) {
                 const global in0_t *p[MG];
                 size_t at[MG];
-                int repeated[MG], column[MG], row[MG];
+                int from[MG], repeated[MG];
                 UNROLL for (int g = 0; g < MG; g++)
                 {
-                    const int t = min(q + g, q1 - 1), seg = t / groups_segment, o = (t - seg * groups_segment) * MW;
-                    const int n = seg / segments, s = seg - n * segments, from = min(o, length - MW);
-                    repeated[g] = q + g < q1 ? o - from : MW;
-                    p[g] = source + (((size_t)n * source_blocks + first / V) * x_plane + s * x_segment + from * XS) * V;
-                    at[g] = (((size_t)n * result_blocks + panel * NV) * y_plane + s * y_segment + from * YS) * V;
-                    column[g] = YS * from;
-                    row[g] = YS * s;
+                    const int t = min(q + g, q1 - 1), n = t / groups_image, o = (t - n * groups_image) * MW;
+                    from[g] = min(o, length - MW);
+                    repeated[g] = q + g < q1 ? o - from[g] : MW;
+                    p[g] = source + (((size_t)n * source_blocks + first / V) * length + from[g]) * V;
+                    at[g] = ((size_t)n * result_blocks + panel * NV) * result_plane;
                 }
                 local float *kept = sums + (size_t)((q - q0) * MW * NV) * V;
                 VF acc[MG][MW][NV];
@@ -136,56 +124,58 @@ OUTLINE void pointwise_body(POINTWISE_PARAMETERS, int range, int chunk)
                 for (int c0 = first; c0 < last; c0 += V) {
                     const int here = min(V, last - c0);
                     LOOP for (int i = 0; i < following; i++, coming += V) PREFETCH(coming);
-                    if (panel == p0) FOR_PIXELS PREFETCH(p[g] + (ahead * MG * MW + i) * XS * V);
+                    if (panel == p0) FOR_PIXELS PREFETCH(p[g] + (ahead * MG * MW + i) * V);
 #if GATE /* one vector for each block of channels: a burst of prefetches stalls */
                     for (int k = (c0 - first) / V; last == padded && k < NV; k += (last - first + V - 1) / V)
-                        FOR_PIXELS gate_prefetch(&gates[0], add, at[g] + ((size_t)k * y_plane + i * YS) * V);
+                        FOR_PIXELS gate_prefetch(&gates[0], add,
+                            at[g] + k * result_plane + pixel_at(from[g] + i + ahead * MG * MW, width, columns) * V);
 #endif
                     multiply(acc, p, w, here);
                     w += (size_t)here * NV * V;
-                    UNROLL for (int g = 0; g < MG; g++) p[g] += (size_t)x_plane * V;
+                    UNROLL for (int g = 0; g < MG; g++) p[g] += (size_t)length * V;
                 }
                 if (last < padded) {
                     FOR_PIXELS UNROLL for (int k = 0; k < NV; k++)
                         LOCAL_STORE(acc[g][i][k], (g * MW + i) * NV + k, kept);
                     continue;
                 }
-                const int left = result_blocks - panel * NV;
-                VF results[MG * MW][NV];
-                FOR_PIXELS UNROLL for (int k = 0; k < NV; k++) results[g * MW + i][k] = acc[g][i][k];
-#if STATISTICS
-                struct moments tile[NV];
-                UNROLL for (int k = 0; k < NV; k++) tile[k] =
-                    moments_from(all[k].count ? all[k].shift : acc[0][0][k]);
-#elif GATE
-                struct gate tile[NV];
-                UNROLL for (int k = 0; k < NV; k++) tile[k] = gate_tile(&gates[k]);
-#endif
-                LOOP for (int pixel = 0; pixel < MG * MW; pixel++)
+                VF results[NV][MG * MW];
+                FOR_PIXELS UNROLL for (int k = 0; k < NV; k++) results[k][g * MW + i] = acc[g][i][k];
+                const int blocks = min(NV, result_blocks - panel * NV);
+                LOOP for (int k = 0; k < blocks; k++) /* whole lines of one block after another */
                 {
-                    const int g = pixel / MW, i = pixel % MW;
-                    if (i < repeated[g]) continue;
-                    const size_t to = at[g] + i * YS * V;
 #if STATISTICS
-                    UNROLL for (int k = 0; k < NV; k++) moments_take(&tile[k], results[pixel][k]);
+                    struct moments tile = moments_from(all[k].count ? all[k].shift : results[k][0]);
 #elif GATE
-                    UNROLL for (int k = 0; k < NV; k++) if (k < left)
-                    {
-                        const size_t here = to + (size_t)k * target.plane * V;
-                        results[pixel][k] = gate_take(&tile[k], here, ADDED(results[pixel][k], add, here));
-                    }
+                    struct gate tile = gate_tile(&gates[k]);
 #endif
-                    put(results[pixel], add, result, to, target, left);
-#if YS == 2 && !KEEP_OTHERS
-                    put_others(
-                        add, result, to, target, left, column[g] + YS * i + 1 < width, row[g] + 1 < height);
+                    LOOP for (int g = 0; g < MG; g++) LOOP for (int i = repeated[g]; i < MW; i++)
+                    {
+                        const size_t to = at[g] + k * result_plane + pixel_at(from[g] + i, width, columns) * V;
+                        VF v = results[k][g * MW + i];
+#if STATISTICS
+                        moments_take(&tile, v);
+#elif GATE
+                        v = gate_take(&tile, to, ADDED(v, add, to));
+#endif
+                        put(v, add, result, to, stream);
+#if YS == 2 && !KEEP_OTHERS /* right of an even pixel, below, and both */
+                        const int row = (from[g] + i) / columns, column = from[g] + i - row * columns;
+                        const bool right = YS * column + 1 < width, below = YS * row + 1 < height;
+                        LOOP for (int other = 1; other < 4; other++)
+                        {
+                            if ((other & 1 && !right) || (other & 2 && !below)) continue;
+                            const size_t there = to + ((other & 1) + (size_t)(other >> 1) * width) * V;
+                            put((VF)(0.0f), add, result, there, stream);
+                        }
+#endif
+                    }
+#if STATISTICS
+                    moments_join_same_shift(&all[k], &tile);
+#elif GATE
+                    gate_join(&gates[k], &tile);
 #endif
                 }
-#if STATISTICS
-                UNROLL for (int k = 0; k < NV; k++) moments_join_same_shift(&all[k], &tile[k]);
-#elif GATE
-                UNROLL for (int k = 0; k < NV; k++) gate_join(&gates[k], &tile[k]);
-#endif
             }
         }
 #if GATE
@@ -201,14 +191,13 @@ OUTLINE void pointwise_body(POINTWISE_PARAMETERS, int range, int chunk)
 
 kernel TASK void pointwise(POINTWISE_PARAMETERS)
 {
-    pointwise_body(source, packed, add, result, padded, source_blocks, result_blocks, length, segments, x_plane,
-        x_segment, y_plane, y_segment, groups_segment, groups, groups_max, panels, panels_max, height, width, depth,
-        ahead, following, stream, sums STATISTICS_ARGUMENT, get_group_id(0), get_group_id(1));
+    pointwise_body(source, packed, add, result, padded, source_blocks, result_blocks, length, columns, height, width,
+        groups_image, groups, groups_max, panels, panels_max, depth, ahead, following, stream, sums STATISTICS_ARGUMENT,
+        get_group_id(0), get_group_id(1));
 }
 #endif
 
-/* gathered[plane][OH][OW][V] = the pixels of x that a stride uses; for the weight gradient, whose runs of pixels would
- * be short without it. */
+/* gathered[plane][OH][OW][V] = the pixels of x that a stride uses: whole lines of the caches, and long runs. */
 kernel TASK void gather(
     const global in0_t *restrict x, global in0_t *restrict gathered, int height, int width, int OH, int OW, int stride)
 {
@@ -246,24 +235,25 @@ INLINE void outer_wide(VF acc[CT][NV], const float *x, const VF *dy)
 }
 
 /* to[t * step] = position t of the runs r0 .. r1-1 in this block of the tensor; prefetches those of the next chunk. */
-#define WIDEN_RUNS(type, to, step, tensor, block, blocks)                                                            \
-    for (int r = r0, t = 0; r < r1; r++) {                                                                           \
-        const int n = r / runs_image, o = (r - n * runs_image) * run, count = min(run, length - o);                  \
-        const int next = min(r + chunk, end - 1), nn = next / runs_image, on = (next - nn * runs_image) * run;       \
-        const global ELEMENT(type) *from = (tensor) + ((size_t)(n * (blocks) + (block)) * length + o) * V;           \
-        const global ELEMENT(type) *later = (tensor) + ((size_t)(nn * (blocks) + (block)) * length + on) * V;        \
-        for (int i = 0; i < count; i++, t++) {                                                                       \
-            PREFETCH(later + i * V);                                                                                 \
-            (to)[t * (step)] = LOAD_AS(type, i, from);                                                               \
-        }                                                                                                            \
+#define WIDEN_RUNS(type, to, step, tensor, block, blocks)                                                      \
+    for (int r = r0, t = 0; r < r1; r++) {                                                                     \
+        const int n = r / runs_image, o = (r - n * runs_image) * run, count = min(run, length - o);            \
+        const int next = min(r + chunk, end - 1), nn = next / runs_image, on = (next - nn * runs_image) * run; \
+        const global ELEMENT(type) *from = (tensor) + ((size_t)(n * (blocks) + (block)) * length + o) * V;     \
+        const global ELEMENT(type) *later = (tensor) + ((size_t)(nn * (blocks) + (block)) * length + on) * V;  \
+        for (int i = 0; i < count; i++, t++) {                                                                 \
+            PREFETCH(later + i * V);                                                                           \
+            (to)[t * (step)] = LOAD_AS(type, i, from);                                                         \
+        }                                                                                                      \
     }
 
 /* part[split][kb][c][lane] += x[p][c] dy[p][kb, lane] over the split's pixels, `length` of an image (stride 1, or
  * gathered). Pixels come in runs of at most `run` neighbours, runs_image of each image. A chunk is `chunk` runs (about
- * 130 to 200 pixels, whose dy stays in the first-level cache); for each chunk the task makes one pass for CT channels x NV
- * vectors. Between chunks the sums stay where they are needed, in the part. Each pass also prefetches PLANES_AHEAD of
- * the blocks of the next chunk, or, with more passes than blocks, 1 / 2^shift of one: evenly, since a burst of prefetches
- * stalls. part is in the workspace from `offset` on. channels_max (a multiple of V), blocks_max (of NV): of a task. */
+ * 130 to 200 pixels, whose dy stays in the first-level cache); for each chunk the task makes one pass for CT channels x
+ * NV vectors. Between chunks the sums stay where they are needed, in the part. Each pass also prefetches PLANES_AHEAD
+ * of the blocks of the next chunk, or, with more passes than blocks, 1 / 2^shift of one: evenly, since a burst of
+ * prefetches stalls. part is in the workspace from `offset` on. channels_max (a multiple of V), blocks_max (of NV): of
+ * a task. */
 #define WEIGHTS_PARAMETERS                                                                                        \
     const global in0_t *restrict x, const global in1_t *restrict dy, global float *workspace, long offset, int C, \
         int KB, int length, int run, int runs_image, int runs, int runs_split, int chunk, int channels_max,       \
@@ -326,7 +316,8 @@ OUTLINE void pointwise_weights_body(WEIGHTS_PARAMETERS, int c_range, int k_range
                                 : dy + ((size_t)(nn * KB + k0 + plane - x_planes) * length + on) * V;
                         }
                         for (int t = 0; t < count; t++) {
-                            const int line = (part_ahead * count + t) >> shift; /* again and again, which costs little */
+                            const int line =
+                                (part_ahead * count + t) >> shift; /* again and again, which costs little */
                             UNROLL for (int u = 0; u < PLANES_AHEAD; u++) PREFETCH(f[u] + line * V);
                             outer(acc, a, b);
                             a += V;

@@ -4,10 +4,7 @@
 #include "layers/element.h"
 #include "layers/layers.h"
 
-enum { UNROLL = 2 };
-/* Packed weights that stay in the first-level cache beside what else is read meanwhile. */
-#define WEIGHTS_BYTES (32 << 10)
-/* The same of the second-level cache. */
+/* Packed weights that stay in a core's second-level cache beside what else is read meanwhile. */
 #define CACHED_WEIGHTS_BYTES (1 << 20)
 
 static const char *fits(const struct problem *problem)
@@ -27,6 +24,40 @@ static double few(int64_t tasks)
     return tasks < 8 ? 1.5 : tasks < 16 ? 1.1 : tasks < 24 ? 1.03 : 1;
 }
 
+/* Of stride 2, the pixels of x that are used: floats at the beginning of the workspace. */
+static size_t gathered_floats(const struct problem *problem)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    int64_t v = problem->device->vector_width;
+    return z.stride_h == 1 ? 0 : (size_t)(z.n * divide_up(z.c, v) * z.oh * z.ow * v);
+}
+
+static size_t gathered_bytes(const struct problem *problem)
+{
+    return gathered_floats(problem) * sizeof(float);
+}
+
+/* x, or what is gathered of it. */
+static cl_mem emit_gather(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    size_t floats = gathered_floats(problem);
+    if (!floats) return operands->inputs[0];
+    char elements[ELEMENT_OPTIONS];
+    struct launch *launch =
+        launch_add(list, "conv2d_pointwise_cpu", "gather", "%s", element_options(problem, elements, sizeof elements));
+    launch_buffer(launch, operands->inputs[0]);
+    launch_buffer(launch, operands->workspace);
+    launch_int(launch, z.h);
+    launch_int(launch, z.w);
+    launch_int(launch, z.oh);
+    launch_int(launch, z.ow);
+    launch_int(launch, z.stride_h);
+    launch_tasks(launch, (size_t)(z.n * divide_up(z.c, problem->device->vector_width)), 1, 1);
+    launch_work(launch, 0, 8.0 * (double)floats);
+    return operands->workspace;
+}
+
 /* ----------------------------------------------------------------------------------------- forward, data gradient */
 
 struct plan {
@@ -34,9 +65,10 @@ struct plan {
     struct conv2d_channels channels;
     bool gradient;
     struct conv2d_packing packing;
-    int64_t stride, length, segments;  /* segments of an image, of `length` pixels */
+    int64_t unroll;                    /* CU */
+    int64_t length;                    /* pixels of an image that are walked */
     int64_t group_count, group_pixels; /* MG, MW */
-    int64_t groups_segment, groups;
+    int64_t groups_image, groups;
     int64_t groups_max, panels_max; /* of a task */
     int64_t depth;                  /* source channels multiplied at a time */
     size_t sums;                    /* bytes of local memory: sums of a task's groups; 0: all channels at once */
@@ -102,11 +134,17 @@ static void choose_tasks(const struct problem *problem, struct plan *p)
     p->groups_max = tiles_best * p->group_count;
 }
 
+/* The same of the first-level cache: 48 KiB where vectors have 16 floats, else 32. */
+static int64_t weights_bytes(int64_t v)
+{
+    return v == 16 ? 32 << 10 : 20 << 10;
+}
+
 /* Equal parts of the channels, unless the sums between them find no room. */
 static void choose_depth(const struct problem *problem, struct plan *p)
 {
     int64_t v = problem->device->vector_width, channels = p->packing.padded, panel = p->packing.vectors * v;
-    int64_t parts = divide_up(channels * panel * (int64_t)sizeof(float), WEIGHTS_BYTES);
+    int64_t parts = divide_up(channels * panel * (int64_t)sizeof(float), weights_bytes(v));
     size_t sums = (size_t)(p->groups_max * p->group_pixels * panel) * sizeof(float);
     p->depth = divide_up(divide_up(channels, parts), v) * v;
     if (p->depth < channels && sums <= problem->device->local_bytes)
@@ -120,16 +158,17 @@ static struct plan plan_of(const struct problem *problem)
     struct plan p = { .z = conv2d_sizes_of(problem) };
     p.gradient = problem->node->operation == &operation_conv2d_data_gradient;
     p.channels = conv2d_channels_of(problem, p.gradient);
-    p.stride = p.z.stride_h;
-    p.length = p.stride == 1 ? p.z.oh * p.z.ow : p.z.ow;
-    p.segments = p.stride == 1 ? 1 : p.z.oh;
+    p.length = p.z.oh * p.z.ow;
+    int64_t v = problem->device->vector_width;
     choose_registers(problem, &p);
     p.packing.taps = 1;
-    p.packing.source_block = problem->device->vector_width;
-    p.packing.padded = divide_up(p.channels.sources, UNROLL) * UNROLL;
+    p.packing.source_block = v;
+    /* Of 8 floats, a block at once takes 5 % off deep layers; of 16, its code is too long. */
+    p.unroll = v == 8 && p.channels.sources % v == 0 ? v : 2;
+    p.packing.padded = divide_up(p.channels.sources, p.unroll) * p.unroll;
     p.packing.panels = divide_up(p.channels.result_blocks, p.packing.vectors);
-    p.groups_segment = divide_up(p.length, p.group_pixels);
-    p.groups = p.groups_segment * p.segments * p.z.n;
+    p.groups_image = divide_up(p.length, p.group_pixels);
+    p.groups = p.groups_image * p.z.n;
     choose_tasks(problem, &p);
     choose_depth(problem, &p);
     return p;
@@ -147,18 +186,6 @@ static void emit_prepare(const struct problem *problem, const struct operands *o
     conv2d_packing_emit(problem, operands, list, &p.packing, p.gradient);
 }
 
-/* Pixels of a plane, and from segment to segment of it: the strided side and the other. */
-static void launch_planes(struct launch *launch, const struct plan *p)
-{
-    int64_t large[2] = { p->z.h * p->z.w, p->stride == 1 ? 0 : p->stride * p->z.w };
-    int64_t small[2] = { p->z.oh * p->z.ow, p->stride == 1 ? 0 : p->z.ow };
-    const int64_t *source = p->gradient ? small : large, *result = p->gradient ? large : small;
-    launch_int(launch, source[0]);
-    launch_int(launch, source[1]);
-    launch_int(launch, result[0]);
-    launch_int(launch, result[1]);
-}
-
 /* Vectors of the weights that come next to be prefetched with each block of channels: evenly by all tiles of a task,
  * but not in bursts. None where all weights together stay in a core's second-level cache from one task to the next. */
 static int64_t following(const struct problem *problem, const struct plan *p)
@@ -172,7 +199,7 @@ static int64_t following(const struct problem *problem, const struct plan *p)
 static int64_t statistics_parts(const struct problem *problem)
 {
     struct plan p = plan_of(problem);
-    if (p.gradient && p.stride > 1) return 0; /* zeros between the pixels are written apart */
+    if (p.gradient && p.z.stride_h > 1) return 0; /* zeros between the pixels are written apart */
     return conv2d_cpu_statistics(problem) ? divide_up(p.groups, p.groups_max) : 0;
 }
 
@@ -180,19 +207,20 @@ static void emit_product(const struct problem *problem, const struct operands *o
 {
     struct plan p = plan_of(problem);
     size_t result_bytes = value_bytes(problem->outputs[0], 1);
+    cl_mem source = p.gradient ? operands->inputs[0] : emit_gather(problem, operands, list);
+    bool scatter = p.gradient && p.z.stride_h > 1;
     bool keep =
         operands->add && operands->add == operands->outputs[0] && problem->node->epilogue.activation == ACTIVATION_NONE;
     /* Prefetch some 3000 cycles ahead. */
     int64_t ahead = divide_up(6000, p.depth * p.group_count * p.group_pixels * p.packing.vectors);
     char epilogue[256], statistics[STATISTICS_OPTIONS], elements[ELEMENT_OPTIONS];
     struct launch *launch = launch_add(list, "conv2d_pointwise_cpu", "pointwise",
-        "-DMG=%d -DMW=%d -DNV=%d -DCU=%d -DXS=%d -DYS=%d -DKEEP_OTHERS=%d %s %s%s", (int)p.group_count,
-        (int)p.group_pixels, (int)p.packing.vectors, UNROLL, p.gradient ? 1 : (int)p.stride,
-        p.gradient ? (int)p.stride : 1, p.gradient && p.stride > 1 && keep,
+        "-DMG=%d -DMW=%d -DNV=%d -DCU=%d -DYS=%d -DKEEP_OTHERS=%d %s %s%s", (int)p.group_count, (int)p.group_pixels,
+        (int)p.packing.vectors, (int)p.unroll, scatter ? 2 : 1, scatter && keep,
         conv2d_statistics_options(problem, statistics, sizeof statistics),
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue),
         element_options(problem, elements, sizeof elements));
-    launch_buffer(launch, operands->inputs[0]);
+    launch_buffer(launch, source);
     launch_buffer(launch, operands->prepared);
     launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
     launch_buffer(launch, operands->outputs[0]);
@@ -200,15 +228,14 @@ static void emit_product(const struct problem *problem, const struct operands *o
     launch_int(launch, p.channels.source_blocks);
     launch_int(launch, p.channels.result_blocks);
     launch_int(launch, p.length);
-    launch_int(launch, p.segments);
-    launch_planes(launch, &p);
-    launch_int(launch, p.groups_segment);
+    launch_int(launch, p.z.ow);
+    launch_int(launch, p.gradient ? p.z.h : p.z.oh);
+    launch_int(launch, p.gradient ? p.z.w : p.z.ow);
+    launch_int(launch, p.groups_image);
     launch_int(launch, p.groups);
     launch_int(launch, p.groups_max);
     launch_int(launch, p.packing.panels);
     launch_int(launch, p.panels_max);
-    launch_int(launch, p.z.h);
-    launch_int(launch, p.z.w);
     launch_int(launch, p.depth);
     launch_int(launch, ahead < 8 ? ahead : 8);
     launch_int(launch, following(problem, &p));
@@ -228,7 +255,7 @@ struct weights_plan {
     int64_t vectors, channels; /* NV, CT */
     int64_t length, run, runs_image, runs, runs_split, chunk;
     int64_t channels_max, blocks_max, splits; /* of a task */
-    size_t gathered, parts_from;              /* floats */
+    size_t parts_from;                        /* floats */
 };
 
 enum { CHUNK = 196 }; /* pixels of a chunk, about */
@@ -284,7 +311,9 @@ static struct weights_plan weights_of(const struct problem *problem)
     int64_t v = problem->device->vector_width;
     w.c_blocks = divide_up(w.z.c, v);
     w.k_blocks = divide_up(w.z.k, v);
-    bool thirds = divide_up(w.k_blocks, 3) * 3 * 16 <= w.k_blocks * 17; /* few vectors are added to make whole panels */
+    /* Few vectors are added to make whole panels; the sums of 3 x 4 leave 16 registers no room for what is broadcast.
+     */
+    bool thirds = conv2d_registers(problem) == 32 && divide_up(w.k_blocks, 3) * 3 * 16 <= w.k_blocks * 17;
     w.vectors = thirds ? 3 : w.k_blocks > 1 ? 2 : 1;
     w.channels = v == 16 ? (w.vectors == 1 && w.z.c > 8 ? 16 : 8) : 4;
     w.length = w.z.oh * w.z.ow;
@@ -298,8 +327,7 @@ static struct weights_plan weights_of(const struct problem *problem)
     w.splits = 1;
     w.runs_split = w.runs;
     choose_tasks_weights(problem, &w);
-    w.gathered = w.z.stride_h == 1 ? 0 : (size_t)(w.z.n * w.c_blocks * w.length * v);
-    w.parts_from = w.gathered;
+    w.parts_from = gathered_floats(problem);
     return w;
 }
 
@@ -309,27 +337,10 @@ static size_t weights_workspace(const struct problem *problem)
     return w.parts_from * sizeof(float) + conv2d_parts_bytes(problem, w.splits);
 }
 
-static void emit_gather(const struct problem *problem, const struct operands *operands, struct launch_list *list,
-    const struct weights_plan *w)
-{
-    char elements[ELEMENT_OPTIONS];
-    struct launch *launch = launch_add(list, "conv2d_pointwise_cpu", "gather", "-DPLANES_AHEAD=1%s",
-        element_options(problem, elements, sizeof elements));
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->workspace);
-    launch_int(launch, w->z.h);
-    launch_int(launch, w->z.w);
-    launch_int(launch, w->z.oh);
-    launch_int(launch, w->z.ow);
-    launch_int(launch, w->z.stride_h);
-    launch_tasks(launch, (size_t)(w->z.n * w->c_blocks), 1, 1);
-    launch_work(launch, 0, 8.0 * (double)w->gathered);
-}
-
 static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct weights_plan w = weights_of(problem);
-    if (w.gathered) emit_gather(problem, operands, list, &w);
+    cl_mem x = emit_gather(problem, operands, list);
     int64_t passes =
         divide_up(w.channels_max < w.z.c ? w.channels_max : w.z.c, w.channels) * (w.blocks_max / w.vectors);
     int64_t planes = divide_up(w.channels_max, problem->device->vector_width) + w.blocks_max;
@@ -337,7 +348,7 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     struct launch *launch = launch_add(list, "conv2d_pointwise_cpu", "pointwise_weights",
         "-DNV=%d -DCT=%d -DPLANES_AHEAD=%d%s", (int)w.vectors, (int)w.channels, (int)divide_up(planes, passes),
         element_options(problem, elements, sizeof elements));
-    launch_buffer(launch, w.gathered ? operands->workspace : operands->inputs[0]);
+    launch_buffer(launch, x);
     launch_buffer(launch, operands->inputs[1]);
     launch_buffer(launch, operands->workspace);
     launch_long(launch, (int64_t)w.parts_from);
@@ -365,6 +376,7 @@ const struct implementation conv2d_pointwise_forward = {
     .statistics = statistics_parts,
     .prepared = prepared,
     .emit_prepare = emit_prepare,
+    .workspace = gathered_bytes,
     .emit = emit_product,
     .bf16_inputs = 1 << 0,
     .bf16_outputs = 1 << 0,
