@@ -74,13 +74,13 @@
 
 #if STATISTICS
 struct moments {
-    VF shift, sum, squares;
+    VF shift, sum, lost, squares; /* lost: what the sum has too much, Kahan's compensation */
     int count;
 };
 
 INLINE struct moments moments_from(VF shift)
 {
-    const struct moments none = { shift, (VF)(0.0f), (VF)(0.0f), 0 };
+    const struct moments none = { shift, (VF)(0.0f), (VF)(0.0f), (VF)(0.0f), 0 };
     return none;
 }
 
@@ -92,11 +92,15 @@ INLINE void moments_take(struct moments *m, VF v)
     m->count++;
 }
 
-/* `more` has the same shift, or m is empty: sums are added. moments_join_parts() of moments.h joins about two means. */
+/* `more` has the same shift, or m is empty: sums are added. moments_join_parts() of moments.h joins about two means.
+ * Where the first number lies far from the mean, the sum grows with each tile, and what each addition rounds away would
+ * with them. */
 INLINE void moments_join_same_shift(struct moments *m, const struct moments *more)
 {
+    const VF term = more->sum - m->lost, sum = m->sum + term;
+    m->lost = (sum - m->sum) - term;
+    m->sum = sum;
     m->shift = more->shift;
-    m->sum += more->sum;
     m->squares += more->squares;
     m->count += more->count;
 }

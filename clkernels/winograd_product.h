@@ -103,7 +103,9 @@ INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const 
         sum[0] += sum[j];
         products[0] += products[j];
     }
-    const struct moments here = { shift, sum[0], products[0], rows * columns };
+    const struct moments here = {
+        .shift = shift, .sum = sum[0], .lost = (VF)(0.0f), .squares = products[0], .count = rows * columns
+    };
     moments_join_same_shift(tally, &here);
 #elif GATE
     UNROLL for (int j = 0; j < M; j++) gate_join(tally, &columns_of[j]);
