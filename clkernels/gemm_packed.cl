@@ -125,6 +125,12 @@ INLINE void add_bias(VF c[MR][NV], global const float *bias, int nj, local float
     }
 }
 
+/* What will mask a tile, from memory while its sums are made. */
+INLINE void prefetch_tile(global const float *from, int ld, int ni)
+{
+    for (int i = 0; i < ni; i++) UNROLL for (int j = 0; j < NV; j++) PREFETCH(from + (size_t)i * ld + j * V);
+}
+
 /* c goes behind the activation whose output is at `from`. */
 INLINE void mask_tile(VF c[MR][NV], global const float *from, int ld, int ni, int nj, local float *edge)
 {
@@ -209,6 +215,7 @@ OUTLINE void gemm_packed_body(GEMM_PACKED_PARAMETERS, int column_task, int row_t
             for (int i0 = i_first; i0 < i_end; i0 += MR) {
                 const int ni = min(MR, i_end - i0);
                 global float *to = C + (size_t)i0 * ldc + j0;
+                if (MASK && k0 + kn == k) prefetch_tile(added + (size_t)i0 * ldc + j0, ldc, ni);
                 VF c[MR][NV];
                 if (k0 > 0) {
                     load_tile(c, to, ldc, ni, nj, edge); /* the sum so far */

@@ -15,7 +15,7 @@ static const struct tile wide_tiles[] = { { 12, 2, 1 }, { 6, 4, 1.02 }, { 8, 3, 
 static const struct tile narrow_tiles[] = { { 6, 2, 1 }, { 4, 3, 1 }, { 4, 2, 1.1 }, { 8, 1, 1.15 } };
 
 enum {
-    DEPTH = 512, /* rows of B packed at a time: more reads and writes C less often, until the panel leaves the cache */
+    DEPTH = 800, /* rows of B packed at a time: more reads and writes C less often, until the panel leaves the cache */
     DEPTH_LEAST = 64,    /* below that, packing is not worth it */
     BLOCK = 1 << 18,     /* floats of a task's block of A: it is to stay in the second-level cache */
     ROWS_LEAST = 4,      /* tiles of rows per task, where rows are divided among tasks at all */

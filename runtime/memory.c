@@ -39,8 +39,9 @@ static tutti_status finish(struct device *device, cl_event event)
 }
 
 /* Pages of 2 MiB instead of 4 KiB: large buffers on a CPU are read up to 20 % faster, and touched first 3 times faster.
+ * Many that are smaller than a page, as the arenas of small networks, also have more pages than the CPU keeps at hand.
  */
-enum { HUGE_PAGE = 2 << 20, HUGE_FROM = 4 << 20, TOUCH_BYTES = 16 << 20 };
+enum { HUGE_PAGE = 2 << 20, HUGE_FROM = 1 << 20, TOUCH_BYTES = 16 << 20 };
 
 struct mapping {
     void *memory;
