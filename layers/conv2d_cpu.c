@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "layers/elementwise.h"
 #include "layers/epilogue.h"
 #include "layers/layers.h"
 
@@ -211,7 +212,7 @@ enum { LINE_BYTES = 64 };
 bool conv2d_streams(const struct problem *problem, const struct operands *operands, double bytes)
 {
     size_t vector = (size_t)problem->device->vector_width * value_type_bytes(problem->outputs[0]->type);
-    return vector >= LINE_BYTES && !operands->add && bytes > CONV2D_STREAM_BYTES;
+    return vector >= LINE_BYTES && !operands->add && bytes > STREAM_BYTES;
 }
 
 int64_t conv2d_tasks_wanted(const struct problem *problem, double flops)

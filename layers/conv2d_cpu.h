@@ -24,11 +24,11 @@ extern const struct implementation conv2d_direct_forward, conv2d_direct_data_gra
 
 /* ------------------------------------------------------------------------------------- shared by these files */
 
-/* Scratch of a task that should stay in a core's second-level cache, and what fits the last one. */
-enum { CONV2D_SCRATCH_BYTES = 480 << 10, CONV2D_STREAM_BYTES = 24 << 20 };
-/* Whether the output is written around the caches: where the pass has more than CONV2D_STREAM_BYTES, reads no addition,
- * and a vector fills a line. Two stores for a line cost more than they save: on Zen 3 with AVX2 up to twice the time of
- * a 1x1 or depthwise pass. */
+/* Scratch of a task that should stay in a core's second-level cache. */
+enum { CONV2D_SCRATCH_BYTES = 480 << 10 };
+/* Whether the output is written around the caches: where the pass has more than STREAM_BYTES (elementwise.h), reads no
+ * addition, and a vector fills a line. Two stores for a line cost more than they save: on Zen 3 with AVX2 up to twice
+ * the time of a 1x1 or depthwise pass. */
 bool conv2d_streams(const struct problem *problem, const struct operands *operands, double bytes);
 
 /* Why no implementation of these files takes the problem: the class, or a size that a kernel's int cannot count. NULL:
