@@ -1,4 +1,5 @@
-/* Batch normalisation on any device, plain layout: x, y, dy, dx, add, dadd [N][C][HW] (rank 2: HW = 1); per channel [C].
+/* Batch normalisation on any device: x, y, dy, dx, add, dadd [N][C][HW] (rank 2: HW = 1; channels last: N of all pixels, HW =
+ * 1); per channel [C].
  * The formulas are those of batch_norm_cpu.cl. Launched by layers/batch_norm_plain.c:
  *
  *   plain_stats, plain_reduce   sums over a part of the N HW positions. A group of GROUP work-items takes WIDE channels
@@ -9,7 +10,7 @@
  *   plain_finish_gradient       one work-item per channel: adds the parts in order
  *   plain_apply, plain_dx, plain_inference   one work-item per float, of `floats`
  *
- * WIDE is 1 where a channel's pixels lie together, else (rank 2) the channels that do. Options besides: as in
+ * WIDE is 1 where a channel's pixels lie together, else (HW = 1) the channels that do. plain_finish has N of the samples. Options besides: as in
  * batch_norm_cpu.cl, and INDEX, an unsigned type that holds all positions. */
 #include "derivative.h"
 #include "epilogue.h"

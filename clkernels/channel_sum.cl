@@ -5,6 +5,8 @@
  *            channels in the blocked one.
  *   columns  CPU class, one pixel in each channel ([N][C] of dense layers): one task for V neighbouring channels.
  *   groups   GPU class, plain layout. One work-group of GROUP work-items (a power of two) for each channel.
+ *   rows     GPU class, channels last: [rows][C], of all pixels. One work-item for each channel and `per` rows, whose part is
+ *            db [parts][C]; launched once more to add those up.
  *
  * dy is [N][C][pixels] in the plain layout, [N][C / V][pixels][V] in the blocked one; db [C], to which `add` [C] is
  * added where ADD is 1. Launched by layers/channel_sum.c. */
@@ -17,6 +19,15 @@ INLINE void finish(float sum, int c, global const float *add, global float *db)
     sum += add[c];
 #endif
     db[c] = sum;
+}
+
+kernel void rows(global const float *restrict dy, global const float *add, global float *db, int count, int C, int per)
+{
+    const int c = get_global_id(0), first = get_global_id(1) * per;
+    if (c >= C) return;
+    float sum = 0.0f;
+    for (int i = first; i < min(first + per, count); i++) sum += dy[(size_t)i * C + c];
+    finish(sum, c, add, db + (size_t)get_global_id(1) * C);
 }
 
 kernel void plain(

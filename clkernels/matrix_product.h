@@ -30,8 +30,18 @@ INLINE uint pair(float low, float high)
 #define HALVED(x) as_ushort((half)(x))
 #define PAIR(low, high) as_uint((half2)((half)(low), (half)(high)))
 #endif
-#define PAIR_OF(tile, step, stride, line)                                                                              \
-    PAIR((tile)[(step) * (stride) + (line)], (tile)[((step) + 1) * (stride) + (line)])
+/* What lies in a tile at a step of a line; of 16 bits, and that of the next step. */
+#if TOGETHER
+#define LINE_AT(stride, line) ((line) * (stride))
+#define ONE_OF(tile, step, stride, line) ((tile)[LINE_AT(stride, line) + (step)])
+#define HALF_OF ONE_OF
+#define PAIR_OF(tile, step, stride, line) (*(const local uint *)((tile) + LINE_AT(stride, line) + (step)))
+#else
+#define LINE_AT(stride, line) (line)
+#define ONE_OF(tile, step, stride, line) ((tile)[(step) * (stride) + (line)])
+#define HALF_OF(tile, step, stride, line) HALVED(ONE_OF(tile, step, stride, line))
+#define PAIR_OF(tile, step, stride, line) PAIR(ONE_OF(tile, step, stride, line), ONE_OF(tile, (step) + 1, stride, line))
+#endif
 
 /* Of a work-item's operands, r of OPERANDS_A and OPERANDS_B: the step and the line (row or column) where they begin. */
 #if MATRIX == 1 || MATRIX == 6
@@ -50,7 +60,7 @@ INLINE uint pair(float low, float high)
 #define DEPTH 8
 #define STEP_A(r) (LANE % 4 + (r) / 2 * 4)
 #define STEP_B(r) (LANE % 4 + (r) * 4)
-#define OPERAND_A(tile, step, stride, line) as_uint((tile)[(step) * (stride) + (line)])
+#define OPERAND_A(tile, step, stride, line) as_uint(ONE_OF(tile, step, stride, line))
 #define INSTRUCTION "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
 #else
 #define DEPTH 16
@@ -145,7 +155,7 @@ INLINE uint pair(float low, float high)
 #define LANES 16
 #define COLUMNS 16
 #define STEP_A(r) LANE
-#define OPERAND_A(tile, step, stride, line) HALVED((tile)[(step) * (stride) + (line)])
+#define OPERAND_A HALF_OF
 #define EIGHT_A(a) as_short8(convert_ushort8((uint8)EIGHT(a)))
 #else
 #define LANES 8
@@ -178,35 +188,39 @@ INLINE uint pair(float low, float high)
 #define SLOT                                                                                                           \
     ((item / LANES / (BN / PART_COLUMNS) * (LANES / LANES_ACROSS) + LANE / LANES_ACROSS) * ACROSS +                    \
         item / LANES % (BN / PART_COLUMNS) * LANES_ACROSS + LANE % LANES_ACROSS)
+#define COLUMN_SLOT (SLOT % ACROSS * DOWN + SLOT / ACROSS)
 
 #if MATRIX == 6
-typedef ushort tile_t;
-#define ROW_LENGTH(lines, across) ((lines) + 8) /* each of the 8 rows of a matrix lies in four banks of its own, then */
-#define ELEMENT_OF(x) (ushort) PAIR(x, 0.0f)
-#define PUT_FOUR(to, four) *(local uint2 *)(to) = (uint2)(PAIR((four).x, (four).y), PAIR((four).z, (four).w))
-/* Four matrices of 8 x 8, transposed: lane 8 i + s tells where step s of matrix i begins; of the i-th, a lane gets column
- * LANE / 4 of steps LANE % 4 * 2 and the next. */
-#define LOAD_FOUR(w, x, y, z, from)                                                                                    \
-    __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"                          \
+/* Four matrices of 8 x 8. Across lines, lane 8 i + s tells where step s of matrix i begins, and they are transposed; along
+ * lines, where its line s does. Of the i-th, a lane gets line LANE / 4 of steps LANE % 4 * 2 and the next. */
+#define LOAD_BY(how, w, x, y, z, from)                                                                                 \
+    __asm__ volatile("ldmatrix.sync.aligned.m8n8.x4" how ".shared.b16 {%0, %1, %2, %3}, [%4];"                         \
                      : "=r"(w), "=r"(x), "=r"(y), "=r"(z)                                                              \
                      : "r"((uint)(size_t)(from))                                                                       \
                      : "memory")
 /* A's matrices: rows, then eight more, of eight steps; then of the next eight. B's: steps, the next eight; then of the next
  * eight columns. */
+#if TOGETHER
+#define LOAD_FOUR(w, x, y, z, from) LOAD_BY("", w, x, y, z, from)
+#define A_FROM(step, stride) (FIRST_ROW + LANE % 16) * (stride) + (step) + LANE / 16 * 8
+#define B_FROM(step, stride) (FIRST_COLUMN + LANE / 16 * 8 + LANE % 8) * (stride) + (step) + LANE / 8 % 2 * 8
+#else
+#define LOAD_FOUR(w, x, y, z, from) LOAD_BY(".trans", w, x, y, z, from)
+#define A_FROM(step, stride) ((step) + LANE / 16 * 8 + LANE % 8) * (stride) + FIRST_ROW + LANE / 8 % 2 * 8
+#define B_FROM(step, stride) ((step) + LANE % 16) * (stride) + FIRST_COLUMN + LANE / 16 * 8
+#endif
 #define MULTIPLY(a_tile, b_tile, A_STRIDE, B_STRIDE)                                                                   \
     UNROLL_GPU for (int step = 0; step < BK; step += DEPTH)                                                            \
     {                                                                                                                  \
-        const local ushort *a_from = (const local ushort *)(a_tile) + (step + LANE / 16 * 8 + LANE % 8) * (A_STRIDE) + \
-            FIRST_ROW + LANE / 8 % 2 * 8;                                                                              \
-        const local ushort *b_from = (const local ushort *)(b_tile) + (step + LANE % 16) * (B_STRIDE) + FIRST_COLUMN + \
-            LANE / 16 * 8;                                                                                             \
+        const local ushort *a_from = (const local ushort *)(a_tile) + A_FROM(step, A_STRIDE);                          \
+        const local ushort *b_from = (const local ushort *)(b_tile) + B_FROM(step, B_STRIDE);                          \
         uint b[TN / COLUMNS_EACH][OPERANDS_B];                                                                         \
         UNROLL_GPU for (int j = 0; j < TN / COLUMNS_EACH; j += 2)                                                      \
-            LOAD_FOUR(b[j][0], b[j][1], b[j + 1][0], b[j + 1][1], b_from + j * COLUMNS);                               \
+            LOAD_FOUR(b[j][0], b[j][1], b[j + 1][0], b[j + 1][1], b_from + LINE_AT(B_STRIDE, j * COLUMNS));            \
         UNROLL_GPU for (int i = 0; i < TM / ROWS_EACH; i++)                                                            \
         {                                                                                                              \
             uint a[OPERANDS_A];                                                                                        \
-            LOAD_FOUR(a[0], a[1], a[2], a[3], a_from + i * ROWS);                                                      \
+            LOAD_FOUR(a[0], a[1], a[2], a[3], a_from + LINE_AT(A_STRIDE, i * ROWS));                                   \
             UNROLL_GPU for (int j = 0; j < TN / COLUMNS_EACH; j++)                                                     \
                 MULTIPLY_ADD(a, b[j], i * ROWS_EACH, j * COLUMNS_EACH);                                                \
         }                                                                                                              \
@@ -215,8 +229,8 @@ typedef ushort tile_t;
 #define MULTIPLY(a_tile, b_tile, A_STRIDE, B_STRIDE)                                                                   \
     UNROLL_GPU for (int step = 0; step < BK; step += DEPTH)                                                            \
     {                                                                                                                  \
-        const local float *a_from = (const local float *)(a_tile) + FIRST_ROW,                                         \
-                          *b_from = (const local float *)(b_tile) + FIRST_COLUMN;                                      \
+        const local tile_t *a_from = (const local tile_t *)(a_tile) + LINE_AT(A_STRIDE, FIRST_ROW);                    \
+        const local tile_t *b_from = (const local tile_t *)(b_tile) + LINE_AT(B_STRIDE, FIRST_COLUMN);                 \
         uint b[TN / COLUMNS_EACH][OPERANDS_B];                                                                         \
         UNROLL_GPU for (int j = 0; j < TN / COLUMNS_EACH; j++)                                                         \
             UNROLL_GPU for (int r = 0; r < OPERANDS_B; r++) b[j][r] =                                                  \

@@ -1,6 +1,7 @@
-/* Pooling on any device, plain layout: planes [N * C] of H x W (x) and OH x OW (y). One work-item per output float.
+/* Pooling on any device: planes [N * C] of H x W (x) and OH x OW (y). One work-item per output float.
  * Launched by layers/pool_max.c and layers/pool_average.c with all sizes as build options:
  *   H, W, OH, OW, KH, KW, SH, SW (stride), PH, PW (padding)
+ *   CHANNELS: numbers of a pixel that lie together: 1 in the plain layout, C with channels last, where planes are [N]
  *   INDEX (uchar or int): the place of the maximum in its window, ky * KW + kx; WITH_INDEX 0: it is not wanted
  *   ADAPTIVE 1: window o is floor(o in / out) .. ceil((o + 1) in / out);  COUNT 1: divide by the pixels inside the image
  * On ties the first place wins; NaN is a maximum. Gradients gather: each pixel asks the windows that cover it. */
@@ -15,18 +16,26 @@
 #define ADDED
 #endif
 
+#ifndef CHANNELS
+#define CHANNELS 1
+#endif
+/* Of number i in rows of `width` pixels and planes of `area`: its row, its column; where its channel begins in planes of
+ * `other` pixels. */
+#define ROW(i, area, width) ((int)((i) / CHANNELS % (area)) / (width))
+#define COLUMN(i, width) (int)((i) / CHANNELS % (width))
+#define BEGIN(i, area, other) ((i) / (CHANNELS * (area)) * CHANNELS * other + (i) % CHANNELS)
+
 kernel void max_pool(global const float *x, global float *y, global INDEX *index, ulong outputs)
 {
     const size_t i = get_global_id(0);
     if (i >= outputs) return;
-    const size_t plane = i / (OH * OW);
-    const int oy = (int)(i % (OH * OW)) / OW, ox = (int)(i % OW);
-    global const float *from = x + plane * H * W;
+    const int oy = ROW(i, OH * OW, OW), ox = COLUMN(i, OW);
+    global const float *from = x + BEGIN(i, OH * OW, H * W);
     float most = -INFINITY;
     int place = FIRST_INSIDE(oy, ox);
     for (int iy = max(oy * SH - PH, 0); iy < min(oy * SH - PH + KH, H); iy++) {
         for (int ix = max(ox * SW - PW, 0); ix < min(ox * SW - PW + KW, W); ix++) {
-            const float v = from[iy * W + ix];
+            const float v = from[(iy * W + ix) * CHANNELS];
             if (v > most || isnan(v)) {
                 most = v;
                 place = (iy - oy * SH + PH) * KW + ix - ox * SW + PW;
@@ -44,12 +53,12 @@ kernel void max_pool_gradient(
 {
     const size_t i = get_global_id(0);
     if (i >= pixels) return;
-    const size_t plane = i / (H * W);
-    const int iy = (int)(i % (H * W)) / W, ix = (int)(i % W);
+    const size_t from = BEGIN(i, H * W, OH * OW);
+    const int iy = ROW(i, H * W, W), ix = COLUMN(i, W);
     float sum = 0.0f;
     for (int oy = FIRST_WINDOW(iy, PH, KH, SH); oy <= LAST_WINDOW(iy, PH, SH, OH); oy++) {
         for (int ox = FIRST_WINDOW(ix, PW, KW, SW); ox <= LAST_WINDOW(ix, PW, SW, OW); ox++) {
-            const size_t o = plane * OH * OW + oy * OW + ox;
+            const size_t o = from + oy * OW * CHANNELS + ox * CHANNELS;
             if (index[o] == (iy + PH - oy * SH) * KW + ix + PW - ox * SW) sum += dy[o];
         }
     }
@@ -60,12 +69,11 @@ kernel void average_pool(global const float *x, global float *y, ulong outputs)
 {
     const size_t i = get_global_id(0);
     if (i >= outputs) return;
-    const size_t plane = i / (OH * OW);
-    const int oy = (int)(i % (OH * OW)) / OW, ox = (int)(i % OW);
-    global const float *from = x + plane * H * W;
+    const int oy = ROW(i, OH * OW, OW), ox = COLUMN(i, OW);
+    global const float *from = x + BEGIN(i, OH * OW, H * W);
     float sum = 0.0f;
     for (int iy = BEGIN_Y(oy); iy < END_Y(oy); iy++)
-        for (int ix = BEGIN_X(ox); ix < END_X(ox); ix++) sum += from[iy * W + ix];
+        for (int ix = BEGIN_X(ox); ix < END_X(ox); ix++) sum += from[(iy * W + ix) * CHANNELS];
     y[i] = sum / (float)DIVISOR(oy, ox);
 }
 
@@ -73,12 +81,12 @@ kernel void average_pool_gradient(global const float *dy, ADD_PARAMETER global f
 {
     const size_t i = get_global_id(0);
     if (i >= pixels) return;
-    const size_t plane = i / (H * W);
-    const int iy = (int)(i % (H * W)) / W, ix = (int)(i % W);
+    const size_t from = BEGIN(i, H * W, OH * OW);
+    const int iy = ROW(i, H * W, W), ix = COLUMN(i, W);
     float sum = 0.0f;
     for (int oy = FIRST_Y(iy); oy <= LAST_Y(iy); oy++)
         for (int ox = FIRST_X(ix); ox <= LAST_X(ix); ox++)
-            sum += dy[plane * OH * OW + oy * OW + ox] / (float)DIVISOR(oy, ox);
+            sum += dy[from + oy * OW * CHANNELS + ox * CHANNELS] / (float)DIVISOR(oy, ox);
     dx[i] = sum ADDED;
 }
 

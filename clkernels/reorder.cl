@@ -1,5 +1,5 @@
-/* reorder: a value of rank 4 from the plain layout [N][C][pixels] to the blocked one [N][ceil(C/V)][pixels][V],
- * channels past C zero, or back. TO_BLOCKED says which way; TYPE is the element of `plain`: uint for 32 bits, uchar
+/* reorder: a value of rank 4 from the plain layout [N][C][pixels] to the blocked one [N][ceil(C/block)][pixels][block],
+ * channels past C zero, or back. block is V, or C: then channels are last. TO_BLOCKED says which way; TYPE is the element of `plain`: uint for 32 bits, uchar
  * for 8.
  *
  *   vectors  CPU class, 32 bits, or floats of either type (element.h).
@@ -66,18 +66,18 @@ TASK void vectors(global const in0_t *restrict x, global out0_t *restrict y, int
 }
 #endif
 
-kernel void plain(global const TYPE *restrict x, global TYPE *restrict y, long count, int C, int pixels)
+kernel void plain(global const TYPE *restrict x, global TYPE *restrict y, long count, int C, int pixels, int block)
 {
     long i = get_global_id(0);
     if (i >= count) return;
-    int blocks = (C + V - 1) / V;
+    int blocks = (C + block - 1) / block;
 #if TO_BLOCKED
-    int lane = i % V, p = i / V % pixels, c = i / ((long)V * pixels) % blocks * V + lane;
-    long n = i / ((long)V * pixels * blocks);
+    int lane = i % block, p = i / block % pixels, c = i / ((long)block * pixels) % blocks * block + lane;
+    long n = i / ((long)block * pixels * blocks);
     y[i] = c < C ? x[(n * C + c) * pixels + p] : (TYPE)0;
 #else
     int p = i % pixels, c = i / pixels % C;
     long n = i / ((long)pixels * C);
-    y[i] = x[((n * blocks + c / V) * pixels + p) * V + c % V];
+    y[i] = x[((n * blocks + c / block) * pixels + p) * block + c % block];
 #endif
 }

@@ -8,10 +8,12 @@
  * ROW_LENGTH(lines, across)                      elements of a row there: more than `lines` where those who read it, or who
  *                                                write it across rows, would else hit one bank
  * ELEMENT_OF(x), PUT_FOUR(to, four)              what becomes of a computed float there; of four that follow one another
+ * four_t, FOUR_OF(four)                          four elements that follow one another, and what makes them
  * ROW(i), COLUMN(j)                              where a work-item's i-th row and j-th column lie in the tile
  * RUN                                            so many columns follow one another
  * ACROSS, SLOT                                   so many work-items have the same rows; a work-item's number where these
  *                                                follow one another, the one with the tile's first column in front
+ * DOWN, COLUMN_SLOT                              the same of columns, by matrix instructions
  * SUBGROUPS                                      what stands before the kernel
  *
  * MATRIX: 0 by multiply-adds; else the form of matrix instructions that make it, see matrix_product.h. COMPUTE is what
@@ -20,6 +22,14 @@
 #define A_LOADS (BK * BM / ITEMS)
 #define B_LOADS (BK * BN / ITEMS)
 #define ACROSS (BN / TN)
+#define DOWN (BM / TM)
+
+/* TOGETHER 1: the steps of a line (a row of a, or a column of b) follow one another in local memory, LINE_LENGTH elements
+ * from one line to the next, and not the lines of a step; A_STRIDE and B_STRIDE are this. By matrix instructions only, which
+ * want steps that follow one another: operands of 16 bits then lie there as such, for all forms. */
+#ifndef TOGETHER
+#define TOGETHER 0
+#endif
 
 /* For sums, and tiles on their way, to be in a GPU's registers; options define it as nothing for a CPU in a GPU's place whose
  * driver would take long. */
@@ -30,13 +40,25 @@
 #if MATRIX
 #include "matrix_product.h"
 #endif
-#if MATRIX != 6
+#if MATRIX == 6 || (TOGETHER && COMPUTE != 1)
+typedef ushort tile_t;
+typedef uint2 four_t;
+#define ELEMENT_OF(x) (ushort) PAIR(x, 0.0f)
+#define FOUR_OF(four) (uint2)(PAIR((four).x, (four).y), PAIR((four).z, (four).w))
+#else
 typedef float tile_t;
-#define ROW_LENGTH(lines, across) ((lines) + 4 * (across))
+typedef float4 four_t;
 #define ELEMENT_OF(x) (x)
-#define PUT_FOUR(to, four) *(local float4 *)(to) = four
+#define FOUR_OF(four) (four)
 #endif
+#define PUT_FOUR(to, four) *(local four_t *)(to) = FOUR_OF(four)
 #define IN_FOUR (16 / (int)sizeof(tile_t))
+#if MATRIX == 6
+#define ROW_LENGTH(lines, across) ((lines) + 8) /* each of the 8 rows of a matrix lies in four banks of its own, then */
+#else
+#define ROW_LENGTH(lines, across) ((lines) + 4 * (across))
+#endif
+#define LINE_LENGTH (BK + IN_FOUR) /* 16 bytes more: lines that are read together lie in banks of their own */
 
 #if !MATRIX
 

@@ -158,6 +158,12 @@ size_t value_type_bytes(enum value_type type)
     return bytes[type];
 }
 
+bool value_has_channels_last(const struct value *value)
+{
+    return value->shape.rank == 4 && value->role != ROLE_PARAMETER &&
+        value->shape.sizes[1] % CHANNELS_LAST_MULTIPLE == 0;
+}
+
 size_t value_bytes(const struct value *value, int vector_width)
 {
     int64_t elements = value_elements(value);
@@ -227,6 +233,8 @@ tutti_status graph_validate(const struct graph *graph)
         const struct value *v = &graph->values[i];
         if (v->role != ROLE_TEMPORARY && v->layout != LAYOUT_PLAIN)
             return fail(TUTTI_INTERNAL, "value %zu comes from outside and is not plain", i);
+        if (v->layout == LAYOUT_CHANNELS_LAST && !value_has_channels_last(v))
+            return fail(TUTTI_INTERNAL, "value %zu has a shape of which channels cannot be last", i);
         if ((v->role != ROLE_TEMPORARY || v->gradient_of >= 0 || v->output) && v->type == TYPE_BF16)
             return fail(TUTTI_INTERNAL, "value %zu is read outside the plan and has 16 bits", i);
     }
@@ -256,7 +264,8 @@ static void print_value(const struct graph *graph, int value, struct text *text)
         else
             text_append(text, "%s%" PRId64, i ? "," : "", v->shape.sizes[i]);
     }
-    text_append(text, "]%s%s", v->layout == LAYOUT_BLOCKED ? "b" : "", v->type == TYPE_BF16 ? "/bf16" : "");
+    static const char *const layouts[] = { "", "b", "c" };
+    text_append(text, "]%s%s", layouts[v->layout], v->type == TYPE_BF16 ? "/bf16" : "");
 }
 
 void graph_print(const struct graph *graph, struct text *text)

@@ -15,8 +15,11 @@
 enum value_type { TYPE_F32, TYPE_I32, TYPE_U8, TYPE_BF16 };
 
 /* PLAIN: row-major as the shape says (N, C, H, W). BLOCKED: [N][C/V][H][W][V] for rank 4, with V the device's vector
- * width; channels past C exist and are zero in every value, forward and backward. */
-enum value_layout { LAYOUT_PLAIN, LAYOUT_BLOCKED };
+ * width; channels past C exist and are zero in every value, forward and backward. CHANNELS_LAST: [N][H][W][C] for rank
+ * 4 with C a multiple of CHANNELS_LAST_MULTIPLE, so that there is no padding and each four channels lie in 16 bytes. A
+ * device has one layout beside the plain one: blocked of the CPU class, channels-last of the GPU class. */
+enum value_layout { LAYOUT_PLAIN, LAYOUT_BLOCKED, LAYOUT_CHANNELS_LAST };
+enum { CHANNELS_LAST_MULTIPLE = 4 };
 
 enum value_role {
     ROLE_TEMPORARY, /* made and used inside the plan */
@@ -112,8 +115,9 @@ int graph_append(struct graph *graph, const struct operation *operation, const s
 struct node *graph_last(struct graph *graph);
 int graph_constants(struct graph *graph);
 struct value *graph_at(const struct graph *graph, int value);
-int64_t value_elements(const struct value *value); /* of the shape, padding of the layout not counted */
-size_t value_type_bytes(enum value_type type);     /* of an element */
+int64_t value_elements(const struct value *value);       /* of the shape, padding of the layout not counted */
+size_t value_type_bytes(enum value_type type);           /* of an element */
+bool value_has_channels_last(const struct value *value); /* whether it can have that layout */
 /* Bytes that it takes in its layout with this vector width. */
 size_t value_bytes(const struct value *value, int vector_width);
 bool shape_equal(tutti_shape a, tutti_shape b);

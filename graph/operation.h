@@ -34,6 +34,8 @@ struct problem {
     bool exact; /* --exact: no Winograd */
     /* --precision: what products may round their operands to. Kernels that do not are no worse. */
     enum compute_type compute;
+    /* Values have their channels last where an implementation wants that: the layout pass found that it pays. */
+    bool channels_last;
     bool
         meets; /* --sync-batchnorm: these are not all samples of the batch; statistics are exchanged (launch_meeting) */
 };
@@ -47,6 +49,14 @@ struct operands {
 };
 
 enum { EPILOGUE_ACTIVATION = 1, EPILOGUE_ADD = 2 };
+
+/* Of `any_layout`. */
+enum {
+    IN_PLAIN = 1 << LAYOUT_PLAIN,
+    IN_BLOCKED = 1 << LAYOUT_BLOCKED,
+    IN_CHANNELS_LAST = 1 << LAYOUT_CHANNELS_LAST,
+    IN_ANY_LAYOUT = IN_PLAIN | IN_BLOCKED | IN_CHANNELS_LAST
+};
 
 /* Where a node gives the statistics of its first output, and where batch_norm and its gradient read them. */
 enum { STATISTICS_OUTPUT = 1, STATISTICS_INPUT = 6 };
@@ -66,10 +76,10 @@ struct implementation {
     const char *(*fits)(const struct problem *problem);
     /* Of what it takes: NULL, or why the rule passes it over, and only a table or force takes it. May be NULL. */
     const char *(*passed_over)(const struct problem *problem);
-    /* The layouts that it wants, for each input and output that exists. NULL: plain everywhere. `any_layout` instead:
-     * every rank-4 value of the node in one and the same layout, either will do (elementwise work). */
+    /* The layouts that it wants, for each input and output that exists. NULL: plain everywhere. `any_layout` instead,
+     * bits of layouts: every rank-4 value of the node in one and the same of these, whichever (elementwise work). */
     void (*layouts)(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs);
-    bool any_layout;
+    unsigned any_layout;
     /* Epilogues that it applies itself; the plan appends a launch for the others. May be NULL: none. */
     unsigned (*epilogues)(const struct problem *problem);
     /* In how many parts it can give, beside its first output, the statistics that the node which reads that begins

@@ -93,14 +93,14 @@ static void emit_gradient(const struct problem *problem, const struct operands *
 static const struct implementation forward_elementwise = {
     .name = "elementwise",
     .fits = fits_everything,
-    .any_layout = true,
+    .any_layout = IN_ANY_LAYOUT,
     .in_place = in_place,
     .emit = emit,
 };
 static const struct implementation gradient_elementwise = {
     .name = "elementwise",
     .fits = fits_everything,
-    .any_layout = true,
+    .any_layout = IN_ANY_LAYOUT,
     .epilogues = epilogues_gradient,
     .in_place = in_place_gradient,
     .emit = emit_gradient,

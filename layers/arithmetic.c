@@ -90,7 +90,7 @@ static unsigned epilogues_of_add(const struct problem *problem)
 static const struct implementation add_elementwise = {
     .name = "elementwise",
     .fits = fits_everything,
-    .any_layout = true,
+    .any_layout = IN_ANY_LAYOUT,
     .epilogues = epilogues_of_add,
     .in_place = in_place,
     .emit = emit,
@@ -98,7 +98,7 @@ static const struct implementation add_elementwise = {
 static const struct implementation mul_elementwise = {
     .name = "elementwise",
     .fits = fits_everything,
-    .any_layout = true,
+    .any_layout = IN_ANY_LAYOUT,
     .epilogues = epilogues_all,
     .in_place = in_place,
     .emit = emit,
@@ -107,7 +107,7 @@ static const struct implementation mul_elementwise = {
 static const struct implementation copy_elementwise = {
     .name = "elementwise",
     .fits = fits_everything,
-    .any_layout = true,
+    .any_layout = IN_ANY_LAYOUT,
     .epilogues = epilogues_all,
     .emit = emit,
 };

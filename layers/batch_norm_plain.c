@@ -1,4 +1,4 @@
-/* Batch normalisation on any device: plain layout, see clkernels/batch_norm_plain.cl. */
+/* Batch normalisation on any device: plain layout, or channels last, see clkernels/batch_norm_plain.cl. */
 #include <stdio.h>
 
 #include "base/memory.h"
@@ -18,6 +18,8 @@ enum { GROUP = 256, WIDE = 32, JOINED = 8, MOST_PARTS = 64, GROUPS_PER_UNIT = 8,
 static struct work work_of(const struct problem *problem)
 {
     struct batch_norm_sizes sizes = batch_norm_sizes_of(problem);
+    if (problem->inputs[NORM_X]->layout == LAYOUT_CHANNELS_LAST) /* rows of channels, as of rank 2 */
+        sizes = (struct batch_norm_sizes) { sizes.n * sizes.pixels, sizes.c, 1 };
     struct work work = {
         .n = sizes.n, .c = sizes.c, .pixels = sizes.pixels, .floats = sizes.n * sizes.c * sizes.pixels
     };
@@ -129,7 +131,7 @@ static void emit_finish(const struct problem *problem, const struct operands *op
     launch_buffer(finish, operands->inputs[NORM_CONSTANTS]);
     launch_buffer(finish, moments.buffer);
     for (int i = NORM_SAVED_MEAN; i <= NORM_BATCH_VAR; i++) launch_buffer(finish, operands->outputs[i]);
-    launch_int(finish, work->n);
+    launch_int(finish, batch_norm_sizes_of(problem).n);
     launch_int(finish, work->c);
     launch_int(finish, moments.parts);
     launch_int(finish, moments.stride);
@@ -236,6 +238,7 @@ static void emit_gradient(const struct problem *problem, const struct operands *
 const struct implementation batch_norm_plain_forward = {
     .name = "plain",
     .fits = fits_everything,
+    .any_layout = IN_PLAIN | IN_CHANNELS_LAST,
     .epilogues = epilogues_all,
     .takes_statistics = true,
     .workspace = forward_workspace,
@@ -245,6 +248,7 @@ const struct implementation batch_norm_plain_forward = {
 const struct implementation batch_norm_plain_gradient = {
     .name = "plain",
     .fits = fits_everything,
+    .any_layout = IN_PLAIN | IN_CHANNELS_LAST,
     .epilogues = batch_norm_gradient_epilogues,
     .workspace = gradient_workspace,
     .in_place = batch_norm_gradient_in_place,
@@ -253,6 +257,7 @@ const struct implementation batch_norm_plain_gradient = {
 const struct implementation batch_norm_plain_inference = {
     .name = "plain",
     .fits = fits_everything,
+    .any_layout = IN_PLAIN | IN_CHANNELS_LAST,
     .epilogues = epilogues_all,
     .in_place = batch_norm_in_place,
     .emit = emit_inference,

@@ -1,6 +1,8 @@
 /* channel_sum: the gradient of a bias, dy summed over all but the channels (dimension 1 of [N, C, H, W], the last of
  * [N, features]). */
 #include "base/memory.h"
+#include "layers/elementwise.h"
+#include "layers/epilogue.h"
 #include "layers/layers.h"
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
@@ -29,6 +31,11 @@ static struct sizes sizes_of(const struct problem *problem)
             dy->layout == LAYOUT_BLOCKED };
     int64_t c = shape->sizes[shape->rank - 1];
     return (struct sizes) { value_elements(dy) / c, c, 1, false };
+}
+
+static bool channels_last(const struct problem *problem)
+{
+    return problem->inputs[0]->layout == LAYOUT_CHANNELS_LAST;
 }
 
 static const char *fits_cpu(const struct problem *problem)
@@ -83,8 +90,58 @@ static void emit_vectors(const struct problem *problem, const struct operands *o
     launch_tasks(launch, (size_t)(columns || z.blocked ? divide_up(z.c, v) : z.c), 1, 1);
 }
 
+/* Rows of channels, in parts that keep the units busy; then the parts, which are rows too. */
+enum { ROWS_GROUP = 64, GROUPS_PER_UNIT = 8, MOST_PARTS = 1024 };
+
+static int64_t parts_of(const struct problem *problem)
+{
+    const struct sizes z = sizes_of(problem);
+    const int64_t groups = divide_up(z.c, ROWS_GROUP), rows = z.n * z.pixels;
+    int64_t parts = divide_up((int64_t)GROUPS_PER_UNIT * problem->device->units, groups);
+    if (parts > MOST_PARTS) parts = MOST_PARTS;
+    const int64_t per = divide_up(rows, parts < rows ? parts : rows);
+    return divide_up(rows, per);
+}
+
+static size_t rows_workspace(const struct problem *problem)
+{
+    return channels_last(problem) ? (size_t)(parts_of(problem) * sizes_of(problem).c) * sizeof(float) : 0;
+}
+
+static void emit_sum_of_rows(const struct problem *problem, const struct epilogue *epilogue, cl_mem from, cl_mem added,
+    cl_mem to, int64_t rows, int64_t parts, struct launch_list *list)
+{
+    char options[EPILOGUE_OPTIONS];
+    const int64_t c = sizes_of(problem).c;
+    const size_t group = group_size(problem->device, ROWS_GROUP);
+    struct launch *launch =
+        launch_add(list, "channel_sum", "rows", "-DGROUP=1 %s", epilogue_options(epilogue, options, sizeof options));
+    launch_buffer(launch, from);
+    launch_buffer(launch, added);
+    launch_buffer(launch, to);
+    launch_int(launch, rows);
+    launch_int(launch, c);
+    launch_int(launch, divide_up(rows, parts));
+    launch_grid(launch, 2, size_round_up((size_t)c, group), (size_t)parts, 1, group, 1, 1);
+    launch_work(launch, (double)(rows * c), 4.0 * (double)((rows + parts) * c));
+}
+
+static void emit_rows(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const struct epilogue none = { .add = NO_VALUE };
+    const struct sizes z = sizes_of(problem);
+    const int64_t parts = parts_of(problem);
+    emit_sum_of_rows(problem, &none, operands->inputs[0], NULL, operands->workspace, z.n * z.pixels, parts, list);
+    emit_sum_of_rows(
+        problem, &problem->node->epilogue, operands->workspace, operands->add, operands->outputs[0], parts, 1, list);
+}
+
 static void emit_groups(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
+    if (channels_last(problem)) {
+        emit_rows(problem, operands, list);
+        return;
+    }
     struct sizes z = sizes_of(problem);
     const struct capabilities *can = problem->device;
     size_t group = 256;
@@ -107,20 +164,22 @@ static void emit_plain(const struct problem *problem, const struct operands *ope
 static const struct implementation vectors = {
     .name = "vectors",
     .fits = fits_cpu,
-    .any_layout = true,
+    .any_layout = IN_PLAIN | IN_BLOCKED,
     .epilogues = epilogues,
     .emit = emit_vectors,
 };
 static const struct implementation groups = {
     .name = "groups",
     .fits = fits_gpu,
+    .any_layout = IN_PLAIN | IN_CHANNELS_LAST,
     .epilogues = epilogues,
+    .workspace = rows_workspace,
     .emit = emit_groups,
 };
 static const struct implementation plain = {
     .name = "plain",
     .fits = fits_all,
-    .any_layout = true,
+    .any_layout = IN_PLAIN | IN_BLOCKED,
     .epilogues = epilogues,
     .emit = emit_plain,
 };

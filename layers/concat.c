@@ -161,13 +161,13 @@ static unsigned epilogues_of_slice(const struct problem *problem)
 }
 
 static const struct implementation concat_any = {
-    .name = "rows", .fits = fits_blocked, .any_layout = true, .emit = emit_concat
+    .name = "rows", .fits = fits_blocked, .any_layout = IN_PLAIN | IN_BLOCKED, .emit = emit_concat
 };
 static const struct implementation concat_plain = { .name = "plain", .fits = fits_everything, .emit = emit_concat };
 static const struct implementation slice_any = {
     .name = "rows",
     .fits = fits_blocked,
-    .any_layout = true,
+    .any_layout = IN_PLAIN | IN_BLOCKED,
     .epilogues = epilogues_of_slice,
     .emit = emit_slice,
 };

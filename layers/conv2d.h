@@ -34,6 +34,8 @@ extern const struct implementation conv2d_grouped_forward, conv2d_grouped_data_g
 extern const struct implementation conv2d_implicit_gemm_forward, conv2d_implicit_gemm_data_gradient,
     conv2d_implicit_gemm_weight_gradient, conv2d_implicit_gemm_matrix_forward,
     conv2d_implicit_gemm_matrix_data_gradient, conv2d_implicit_gemm_matrix_weight_gradient;
+extern const struct implementation conv2d_channels_last_forward, conv2d_channels_last_data_gradient,
+    conv2d_channels_last_weight_gradient;
 extern const struct implementation conv2d_winograd_4x4_forward, conv2d_winograd_4x4_data_gradient,
     conv2d_winograd_4x4_weight_gradient, conv2d_winograd_2x2_forward, conv2d_winograd_2x2_data_gradient,
     conv2d_winograd_2x2_weight_gradient;

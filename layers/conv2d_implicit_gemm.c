@@ -1,10 +1,10 @@
 /* conv2d on GPU-class devices: implicit matrix products in the plain layout, for any convolution. */
+#include "layers/conv2d_implicit_gemm.h"
+
 #include "base/memory.h"
-#include "layers/conv2d.h"
 #include "layers/epilogue.h"
 #include "layers/layers.h"
 #include "runtime/gemm.h"
-#include "runtime/tile.h"
 
 static bool is_gradient(const struct problem *problem)
 {
@@ -35,8 +35,7 @@ static int list_tiles(const struct problem *problem, enum matrix_form form, cons
     return count;
 }
 
-/* The largest tile that leaves no unit idle and wastes no more than half of its rows. */
-static struct tile choose_tile(
+struct tile conv2d_gemm_tile(
     const struct problem *problem, enum matrix_form form, int64_t rows, int64_t columns, int64_t others)
 {
     const struct tile *list[TILES];
@@ -70,7 +69,7 @@ static struct image image_of(const struct problem *problem, enum matrix_form for
         m.cs = z.c_group, m.cr = z.k_group, m.sh = z.h, m.sw = z.w, m.rh = z.oh, m.rw = z.ow;
         m.pixels = z.n * z.oh * z.ow;
     }
-    m.tile = choose_tile(problem, form, m.cr, m.pixels, z.groups * m.classes);
+    m.tile = conv2d_gemm_tile(problem, form, m.cr, m.pixels, z.groups * m.classes);
     m.flat = !is_gradient(problem) && m.cs < m.tile.bk;
     m.csp = size_round_up((size_t)(m.flat ? m.cs * z.r * z.s : m.cs), (size_t)m.tile.bk);
     m.crp = size_round_up((size_t)m.cr, (size_t)m.tile.bm);
@@ -82,7 +81,7 @@ static int64_t packed_count(const struct image *m)
     return m->z.groups * (m->flat ? 1 : m->z.r * m->z.s) * m->csp * m->crp;
 }
 
-static const char *fits(const struct problem *problem, enum matrix_form form)
+const char *conv2d_gemm_refusal(const struct problem *problem, enum matrix_form form)
 {
     const struct capabilities *can = problem->device;
     const struct tile *list[TILES];
@@ -166,23 +165,15 @@ static void emit_image(
 
 /* ----------------------------------------------------------------------------------------- weight gradient ---- */
 
-struct weights {
-    struct conv2d_sizes z;
-    int64_t columns; /* channels of a group times taps */
-    int64_t splits, pixels_of_split;
-    struct tile tile;
-};
-
-/* Few results and a long sum: as many parts of it as keep the units busy, each worth its own pass over the partial
- * sums. */
-static struct weights weights_of(const struct problem *problem, enum matrix_form form)
+/* As many parts of the sum as keep the units busy, each worth its own pass over the partial sums. */
+struct conv2d_gemm_weights conv2d_gemm_weights_of(const struct problem *problem, enum matrix_form form)
 {
-    struct weights m = { .z = conv2d_sizes_of(problem) };
+    struct conv2d_gemm_weights m = { .z = conv2d_sizes_of(problem) };
     const struct conv2d_sizes *z = &m.z;
     int64_t pixels = z->n * z->oh * z->ow;
     m.columns = z->c_group * z->r * z->s;
     int64_t parts_possible = divide_up(pixels, 256);
-    m.tile = choose_tile(problem, form, z->k_group, m.columns, z->groups * parts_possible);
+    m.tile = conv2d_gemm_tile(problem, form, z->k_group, m.columns, z->groups * parts_possible);
     m.tile.bk = 16;
     if (tile_local_bytes(&m.tile, 1) > problem->device->local_bytes) m.tile = smallest(problem, form);
     int64_t groups = divide_up(z->k_group, m.tile.bm) * divide_up(m.columns, m.tile.bn) * z->groups;
@@ -197,9 +188,9 @@ static struct weights weights_of(const struct problem *problem, enum matrix_form
     return m;
 }
 
-static size_t weights_workspace(const struct problem *problem, enum matrix_form form)
+size_t conv2d_gemm_weights_workspace(const struct problem *problem, enum matrix_form form)
 {
-    struct weights m = weights_of(problem, form);
+    struct conv2d_gemm_weights m = conv2d_gemm_weights_of(problem, form);
     return m.splits > 1 ? (size_t)(m.splits * m.z.k * m.columns) * sizeof(float) : 0;
 }
 
@@ -223,7 +214,7 @@ void conv2d_sum_parts(
 static void emit_weights(
     const struct problem *problem, enum matrix_form form, const struct operands *operands, struct launch_list *list)
 {
-    struct weights m = weights_of(problem, form);
+    struct conv2d_gemm_weights m = conv2d_gemm_weights_of(problem, form);
     const struct conv2d_sizes *z = &m.z;
     const struct tile *t = &m.tile;
     struct launch *launch = launch_add(
@@ -251,12 +242,13 @@ static enum matrix_form form_of(const struct problem *problem)
 
 static const char *fits_plain(const struct problem *problem)
 {
-    return fits(problem, MATRIX_NONE);
+    return conv2d_gemm_refusal(problem, MATRIX_NONE);
 }
 
 static const char *fits_matrix(const struct problem *problem)
 {
-    return form_of(problem) ? fits(problem, form_of(problem)) : tile_matrix_refusal(problem->compute, problem->device);
+    return form_of(problem) ? conv2d_gemm_refusal(problem, form_of(problem))
+                            : tile_matrix_refusal(problem->compute, problem->device);
 }
 
 /* The same three by multiply-adds and by matrix instructions. */
@@ -281,7 +273,7 @@ static const char *fits_matrix(const struct problem *problem)
     }                                                                                             \
     static size_t weights_workspace_##label(const struct problem *problem)                        \
     {                                                                                             \
-        return weights_workspace(problem, form);                                                  \
+        return conv2d_gemm_weights_workspace(problem, form);                                      \
     }                                                                                             \
     static void emit_weights_##label(                                                             \
         const struct problem *problem, const struct operands *operands, struct launch_list *list) \

@@ -1,6 +1,9 @@
 /* Pooling: public builders, and what the operations share. */
 #include "layers/pool.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/memory.h"
 #include "graph/network.h"
 #include "layers/element.h"
@@ -89,7 +92,11 @@ struct launch *pool_launch(
     const struct attributes *a = &problem->node->attributes;
     bool adaptive = problem->node->operation == &operation_adaptive_average_pool ||
         problem->node->operation == &operation_adaptive_average_pool_gradient;
-    char elements[ELEMENT_OPTIONS];
+    char elements[ELEMENT_OPTIONS + 32];
+    element_options(problem, elements, ELEMENT_OPTIONS);
+    const size_t used = strlen(elements);
+    if (problem->inputs[0]->layout == LAYOUT_CHANNELS_LAST || problem->outputs[0]->layout == LAYOUT_CHANNELS_LAST)
+        snprintf(elements + used, sizeof elements - used, " -DCHANNELS=%lld", (long long)z.c);
     long long kernel_h = adaptive ? 1 : a->kernel[0], kernel_w = adaptive ? 1 : a->kernel[1];
     return launch_add(list, source, kernel,
         "-DH=%lld -DW=%lld -DOH=%lld -DOW=%lld -DKH=%lld -DKW=%lld -DSH=%lld -DSW=%lld -DPH=%lld -DPW=%lld "
@@ -97,7 +104,7 @@ struct launch *pool_launch(
         "-DCOUNT=%d -DADD=%d %s%s",
         (long long)z.h, (long long)z.w, (long long)z.oh, (long long)z.ow, kernel_h, kernel_w, (long long)a->stride[0],
         (long long)a->stride[1], (long long)a->padding[0], (long long)a->padding[1], adaptive, a->exclude_padding,
-        problem->node->epilogue.add != NO_VALUE, more, element_options(problem, elements, sizeof elements));
+        problem->node->epilogue.add != NO_VALUE, more, elements);
 }
 
 const char *pool_stream(int64_t floats)

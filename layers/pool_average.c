@@ -129,6 +129,23 @@ static void layouts_global_gradient(
     outputs[0] = LAYOUT_BLOCKED;
 }
 
+/* As x lies: its channels may be last. */
+static void layouts_global_gpu(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
+{
+    inputs[0] = problem->inputs[0]->layout == LAYOUT_CHANNELS_LAST ? LAYOUT_CHANNELS_LAST : LAYOUT_PLAIN;
+    outputs[0] = LAYOUT_PLAIN;
+}
+
+/* The result's channels are last where convolutions want them so: dy is small, and of one pixel both layouts are one.
+ */
+static void layouts_gradient(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
+{
+    const bool last = problem->channels_last && value_has_channels_last(problem->outputs[0]);
+    const struct pool_sizes z = pool_sizes_of(problem);
+    outputs[0] = last ? LAYOUT_CHANNELS_LAST : LAYOUT_PLAIN;
+    inputs[0] = z.oh * z.ow == 1 ? LAYOUT_PLAIN : outputs[0];
+}
+
 /* Tasks of several channel blocks of an image: 16 for each unit, which finish together. */
 static void global_tasks(struct launch *launch, const struct problem *problem)
 {
@@ -164,6 +181,10 @@ static void emit_global_gpu(const struct problem *problem, const struct operands
 {
     struct pool_sizes z = pool_sizes_of(problem);
     size_t group = group_size(problem->device, 64), planes = (size_t)(z.n * z.c);
+    if (problem->inputs[0]->layout == LAYOUT_CHANNELS_LAST) { /* neighbours have neighbouring channels */
+        emit_plain(problem, operands, list);
+        return;
+    }
     char options[32];
     snprintf(options, sizeof options, "-DGROUP=%zu", group);
     struct launch *launch = pool_launch(problem, list, "pool_plain", "global_average_pool", options);
@@ -183,7 +204,7 @@ static const struct implementation global_cpu = {
     .bf16_inputs = 1 << 0,
 };
 static const struct implementation global_gpu = {
-    .name = "global_gpu", .fits = fits_global_gpu, .emit = emit_global_gpu
+    .name = "global_gpu", .fits = fits_global_gpu, .layouts = layouts_global_gpu, .emit = emit_global_gpu
 };
 static const struct implementation forward_cpu = {
     .name = "cpu",
@@ -193,7 +214,12 @@ static const struct implementation forward_cpu = {
     .bf16_inputs = 1 << 0,
     .bf16_outputs = 1 << 0,
 };
-static const struct implementation forward_plain = { .name = "plain", .fits = fits_everything, .emit = emit_plain };
+static const struct implementation forward_plain = {
+    .name = "plain",
+    .fits = fits_everything,
+    .any_layout = IN_PLAIN | IN_CHANNELS_LAST,
+    .emit = emit_plain,
+};
 static const struct implementation global_gradient_cpu = {
     .name = "global_cpu",
     .fits = fits_global_cpu,
@@ -214,6 +240,7 @@ static const struct implementation gradient_cpu = {
 static const struct implementation gradient_plain = {
     .name = "plain",
     .fits = fits_everything,
+    .layouts = layouts_gradient,
     .epilogues = pool_epilogues_of_gradient,
     .emit = emit_gradient_plain,
 };

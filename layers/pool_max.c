@@ -118,7 +118,12 @@ static const struct implementation forward_cpu = {
     .bf16_inputs = 1 << 0,
     .bf16_outputs = 1 << 0,
 };
-static const struct implementation forward_plain = { .name = "plain", .fits = fits_everything, .emit = emit_plain };
+static const struct implementation forward_plain = {
+    .name = "plain",
+    .fits = fits_everything,
+    .any_layout = IN_PLAIN | IN_CHANNELS_LAST,
+    .emit = emit_plain,
+};
 static const struct implementation gradient_cpu = {
     .name = "cpu",
     .fits = fits_cpu_class,
@@ -131,6 +136,7 @@ static const struct implementation gradient_cpu = {
 static const struct implementation gradient_plain = {
     .name = "plain",
     .fits = fits_everything,
+    .any_layout = IN_PLAIN | IN_CHANNELS_LAST,
     .epilogues = pool_epilogues_of_gradient,
     .emit = emit_gradient_plain,
 };

@@ -1,35 +1,48 @@
-/* reorder: the same values in the other layout. Plans put it where a producer and a consumer want different ones.
- * attributes.axis is 1 towards the blocked layout, 0 towards the plain one. */
+/* reorder: the same values in another layout, which is attributes.axis: from the plain one, or to it. Plans put it
+ * where a producer and a consumer want different ones. */
 #include "base/memory.h"
 #include "layers/element.h"
 #include "layers/layers.h"
+
+enum { TILE = 16 };
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *x = graph_at(graph, node->inputs[0]);
     if (x->shape.rank != 4)
-        return fail(
-            TUTTI_SHAPE, "reorder: only values of 4 dimensions have two layouts, and this one has %d", x->shape.rank);
+        return fail(TUTTI_SHAPE, "reorder: only values of 4 dimensions have several layouts, and this one has %d",
+            x->shape.rank);
     outputs[0] = (struct value) { .type = x->type, .batched = x->batched, .shape = x->shape };
     node->output_count = 1;
     return TUTTI_OK;
 }
 
-static bool to_blocked(const struct problem *problem)
+static bool from_plain(const struct problem *problem)
 {
-    return problem->node->attributes.axis == 1;
+    return problem->node->attributes.axis != LAYOUT_PLAIN;
+}
+
+static enum value_layout other_layout(const struct problem *problem)
+{
+    return from_plain(problem) ? (enum value_layout)problem->node->attributes.axis : problem->inputs[0]->layout;
 }
 
 static void layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
 {
-    inputs[0] = to_blocked(problem) ? LAYOUT_PLAIN : LAYOUT_BLOCKED;
-    outputs[0] = to_blocked(problem) ? LAYOUT_BLOCKED : LAYOUT_PLAIN;
+    inputs[0] = from_plain(problem) ? LAYOUT_PLAIN : problem->inputs[0]->layout;
+    outputs[0] = (enum value_layout)problem->node->attributes.axis;
 }
 
 static const char *fits_vectors(const struct problem *problem)
 {
     if (problem->device->class != DEVICE_CPU) return "it is for CPU-class devices";
     return problem->inputs[0]->type == TYPE_U8 ? "it moves floats and numbers of 32 bits, and these have 8" : NULL;
+}
+
+static const char *fits_tiles(const struct problem *problem)
+{
+    if (problem->device->class != DEVICE_GPU) return "it is for GPU-class devices";
+    return problem->device->group_max < TILE * TILE ? "the device's work-groups are too small" : NULL;
 }
 
 static const char *fits_plain(const struct problem *problem)
@@ -43,12 +56,17 @@ static double bytes(const struct problem *problem)
     return (double)value_bytes(problem->inputs[0], 1) + (double)value_bytes(problem->outputs[0], 1);
 }
 
+static const char *word_of(const struct problem *problem)
+{
+    return problem->inputs[0]->type == TYPE_U8 ? "uchar" : "uint";
+}
+
 static struct launch *add(
     const struct problem *problem, const struct operands *operands, struct launch_list *list, const char *kernel)
 {
     char elements[ELEMENT_OPTIONS];
-    struct launch *launch = launch_add(list, "reorder", kernel, "-DTO_BLOCKED=%d -DTYPE=%s%s", to_blocked(problem),
-        problem->inputs[0]->type == TYPE_U8 ? "uchar" : "uint", element_options(problem, elements, sizeof elements));
+    struct launch *launch = launch_add(list, "reorder", kernel, "-DTO_BLOCKED=%d -DTYPE=%s%s", from_plain(problem),
+        word_of(problem), element_options(problem, elements, sizeof elements));
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->outputs[0]);
     launch_work(launch, 0, bytes(problem));
@@ -70,15 +88,34 @@ static void emit_vectors(const struct problem *problem, const struct operands *o
     launch_tasks(launch, (size_t)divide_up(pixels, chunk), (size_t)blocks, (size_t)size[0]);
 }
 
+/* Each image is a matrix of channels and pixels. */
+static void emit_tiles(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const int64_t *size = problem->inputs[0]->shape.sizes;
+    const int64_t pixels = size[2] * size[3];
+    const int64_t rows = from_plain(problem) ? size[1] : pixels, columns = from_plain(problem) ? pixels : size[1];
+    struct launch *launch = launch_add(list, "reorder_gpu", "tiles", "-DTYPE=%s -DTILE=%d", word_of(problem), TILE);
+    launch_buffer(launch, operands->inputs[0]);
+    launch_buffer(launch, operands->outputs[0]);
+    launch_int(launch, rows);
+    launch_int(launch, columns);
+    launch_grid(launch, 3, size_round_up((size_t)columns, TILE), size_round_up((size_t)rows, TILE), (size_t)size[0],
+        TILE, TILE, 1);
+    launch_work(launch, 0, bytes(problem));
+}
+
 static void emit_plain(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const int64_t *size = problem->inputs[0]->shape.sizes;
-    int64_t v = problem->device->vector_width, channels = to_blocked(problem) ? divide_up(size[1], v) * v : size[1];
+    const bool blocked = other_layout(problem) == LAYOUT_BLOCKED;
+    int64_t v = blocked ? problem->device->vector_width : size[1];
+    int64_t channels = from_plain(problem) ? divide_up(size[1], v) * v : size[1];
     int64_t count = size[0] * channels * size[2] * size[3];
     struct launch *launch = add(problem, operands, list, "plain");
     launch_long(launch, count);
     launch_int(launch, size[1]);
     launch_int(launch, size[2] * size[3]);
+    launch_int(launch, v);
     size_t group = problem->device->group_max < 64 ? problem->device->group_max : 64;
     launch_grid(launch, 1, size_round_up((size_t)count, group), 1, 1, group, 1, 1);
 }
@@ -91,13 +128,19 @@ static const struct implementation vectors = {
     .bf16_inputs = 1 << 0,
     .bf16_outputs = 1 << 0,
 };
+static const struct implementation tiles = {
+    .name = "tiles",
+    .fits = fits_tiles,
+    .layouts = layouts,
+    .emit = emit_tiles,
+};
 static const struct implementation plain = {
     .name = "plain",
     .fits = fits_plain,
     .layouts = layouts,
     .emit = emit_plain,
 };
-static const struct implementation *const implementations[] = { &vectors, &plain, NULL };
+static const struct implementation *const implementations[] = { &vectors, &tiles, &plain, NULL };
 
 /* No gradient: it is put in after the gradients are made. */
 const struct operation operation_reorder = {

@@ -25,12 +25,16 @@ static bool forced_away(const char *force, const char *operation, const char *im
     return false;
 }
 
+static const char *force_of(const struct plan *plan)
+{
+    return plan->options.force ? plan->options.force : getenv("TUTTI_IMPLEMENTATION");
+}
+
 const char *implementation_refusal(
     const struct plan *plan, const struct problem *problem, const struct implementation *implementation)
 {
     const char *operation = problem->node->operation->name;
-    const char *force = plan->options.force ? plan->options.force : getenv("TUTTI_IMPLEMENTATION");
-    if (forced_away(force, operation, implementation->name)) return "another one is forced";
+    if (forced_away(force_of(plan), operation, implementation->name)) return "another one is forced";
     char key[IMPLEMENTATION_KEY];
     implementation_key(problem->node->operation, implementation, false, key);
     const char *reason = blacklist_reason(plan->device, key);
@@ -103,17 +107,20 @@ struct wanted {
     enum value_layout inputs[GRAPH_MAX_INPUTS], outputs[GRAPH_MAX_OUTPUTS], add;
 };
 
-/* Values of rank 4 that are neither parameters nor integers can be blocked; all others are plain. */
-static bool can_block(const struct value *value)
+/* Values of rank 4 that are no parameters can have several layouts; all others are plain. */
+static bool has_layouts(const struct value *value)
 {
     return value && value->shape.rank == 4 && value->role != ROLE_PARAMETER;
 }
 
-/* Elementwise nodes follow their inputs: blocked where any of them already is. */
-static enum value_layout common_layout(const struct problem *problem)
+/* Elementwise nodes follow their inputs: the first layout of these that is not plain and that the node takes. */
+static enum value_layout common_layout(const struct problem *problem, unsigned taken)
 {
-    for (int i = 0; i < problem->node->input_count; i++)
-        if (can_block(problem->inputs[i]) && problem->inputs[i]->layout == LAYOUT_BLOCKED) return LAYOUT_BLOCKED;
+    for (int i = 0; i < problem->node->input_count; i++) {
+        if (!has_layouts(problem->inputs[i])) continue;
+        const enum value_layout layout = problem->inputs[i]->layout;
+        if (layout != LAYOUT_PLAIN && taken >> layout & 1) return layout;
+    }
     return LAYOUT_PLAIN;
 }
 
@@ -123,11 +130,11 @@ static void wanted_layouts(
     memset(wanted, 0, sizeof *wanted); /* plain */
     const struct node *node = problem->node;
     if (implementation->any_layout) {
-        enum value_layout layout = common_layout(problem);
+        enum value_layout layout = common_layout(problem, implementation->any_layout);
         for (int i = 0; i < node->input_count; i++)
-            if (can_block(problem->inputs[i])) wanted->inputs[i] = layout;
+            if (has_layouts(problem->inputs[i])) wanted->inputs[i] = layout;
         for (int i = 0; i < node->output_count; i++)
-            if (can_block(problem->outputs[i])) wanted->outputs[i] = layout;
+            if (has_layouts(problem->outputs[i])) wanted->outputs[i] = layout;
     } else if (implementation->layouts) {
         implementation->layouts(problem, wanted->inputs, wanted->outputs);
     }
@@ -149,7 +156,7 @@ static tutti_status in_layout(struct chooser *c, size_t *n, int *value, enum val
         *value = c->twins[*value];
         return TUTTI_OK;
     }
-    struct attributes attributes = { .axis = layout == LAYOUT_BLOCKED };
+    struct attributes attributes = { .axis = (int)layout };
     int made = graph_append(graph, &operation_reorder, &attributes, value, 1, graph->nodes[*n].layer);
     if (made == NO_VALUE) return graph->status;
     graph_at(graph, made)->layout = layout;
@@ -213,7 +220,7 @@ static tutti_status plain_output(struct chooser *c, int *value)
     struct graph *graph = &c->plan->graph;
     if (*value == NO_VALUE || graph_at(graph, *value)->layout == LAYOUT_PLAIN) return TUTTI_OK;
     graph_at(graph, *value)->output = false;
-    struct attributes attributes = { .axis = 0 };
+    struct attributes attributes = { .axis = LAYOUT_PLAIN };
     int made = graph_append(graph, &operation_reorder, &attributes, value, 1, -1);
     if (made == NO_VALUE) return graph->status;
     struct node *node = graph_last(graph);
@@ -236,6 +243,41 @@ static tutti_status choose_reorders(struct plan *plan)
         node->implementation = position_of(node->operation, implementation);
     }
     return TUTTI_OK;
+}
+
+/* Bytes of a node's values with channels last. */
+static double channels_last_bytes(const struct graph *graph, const struct node *node)
+{
+    double bytes = 0;
+    for (int i = 0; i < node->input_count + node->output_count; i++) {
+        const struct value *value =
+            graph_at(graph, i < node->input_count ? node->inputs[i] : node->outputs[i - node->input_count]);
+        if (value && value->layout == LAYOUT_CHANNELS_LAST) bytes += (double)value_bytes(value, 1);
+    }
+    return bytes;
+}
+
+/* How much less than reorders convolutions gain for each byte of theirs: a guess on the safe side. */
+enum { GAIN_OF_REORDER = 4 };
+
+/* A reorder reads and writes a value once more, which is pure loss; a convolution that has its channels last reads and
+ * writes what it did before, in fewer steps. So the reorders of a plan may move a part of what its convolutions do. */
+bool channels_last_pays(const struct plan *plan)
+{
+    const struct graph *graph = &plan->graph;
+    double gaining = 0, reordered = 0;
+    const char *force = force_of(plan);
+    if (force && strstr(force, "channels_last")) return true; /* what is forced is not weighed */
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct node *node = &graph->nodes[n];
+        if (node->operation->alias) continue;
+        const double bytes = channels_last_bytes(graph, node);
+        if (node->operation == &operation_reorder)
+            reordered += 2 * bytes;
+        else if (node->operation->implementations[node->implementation]->layouts)
+            gaining += bytes;
+    }
+    return reordered * GAIN_OF_REORDER <= gaining;
 }
 
 /* The milliseconds behind an implementation's name in what a table says; NULL: it was not measured. */

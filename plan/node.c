@@ -15,6 +15,7 @@ void problem_of(const struct plan *plan, const struct node *node, struct problem
     problem->training = plan->options.mode == PLAN_TRAIN;
     problem->exact = plan->options.exact;
     problem->compute = compute_types[plan->options.precision];
+    problem->channels_last = plan->channels_last;
     problem->meets = plan->options.meets && problem->training;
     problem->add = graph_at(&plan->graph, node->epilogue.add);
     for (int i = 0; i < node->input_count; i++) problem->inputs[i] = graph_at(&plan->graph, node->inputs[i]);

@@ -16,6 +16,8 @@ tutti_status pass_rewrite(struct plan *plan);
 tutti_status pass_sweep(struct plan *plan);
 /* Implementation of every node, layouts of every value, `reorder` nodes at the edges. */
 tutti_status pass_choose(struct plan *plan);
+/* Whether a graph behind pass_choose with values whose channels are last is worth its reorders. */
+bool channels_last_pays(const struct plan *plan);
 /* Which values are stored as bfloat16, where the options ask for it. */
 tutti_status pass_storage(struct plan *plan);
 

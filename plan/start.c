@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "plan/node.h"
 #include "plan/passes.h"
 
 struct pass {
@@ -23,9 +24,6 @@ static const struct pass passes[] = {
 
 static tutti_status check_options(const struct plan *plan)
 {
-    const tutti_precision precision = plan->options.precision;
-    if (precision != TUTTI_FP32 && precision != TUTTI_BF16 && precision != TUTTI_TF32 && precision != TUTTI_FP16)
-        return fail(TUTTI_INVALID, "there is no precision %d", (int)precision);
     const struct value *output = graph_at(&plan->graph, plan->output);
     if (!output) return fail(TUTTI_INVALID, "the output given to the plan is not a tensor of the network");
     if (plan->input == NO_VALUE) return fail(TUTTI_INVALID, "the network has no input; make one with tutti_input()");
@@ -33,7 +31,7 @@ static tutti_status check_options(const struct plan *plan)
     return TUTTI_OK;
 }
 
-tutti_status plan_run_passes(struct plan *plan)
+static tutti_status run_passes(struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
     struct text text = { 0 };
@@ -62,6 +60,23 @@ tutti_status plan_run_passes(struct plan *plan)
 done:
     text_free(&text);
     return status;
+}
+
+/* Which kernels a node gets decides fusions, so that a plan with channels last is made as a whole, and once more
+ * without where that one does not pay. */
+tutti_status plan_run_passes(struct plan *plan)
+{
+    const tutti_precision precision = plan->options.precision;
+    if (precision != TUTTI_FP32 && precision != TUTTI_BF16 && precision != TUTTI_TF32 && precision != TUTTI_FP16)
+        return fail(TUTTI_INVALID, "there is no precision %d", (int)precision);
+    struct problem any;
+    problem_of(plan, &(struct node) { .epilogue = { .add = NO_VALUE } }, &any);
+    plan->channels_last = any.device->matrix[any.compute].form != MATRIX_NONE;
+    tutti_status status = run_passes(plan);
+    if (status != TUTTI_OK || !plan->channels_last || channels_last_pays(plan)) return status;
+    plan_restart(plan);
+    plan->channels_last = false;
+    return run_passes(plan);
 }
 
 void plan_restart(struct plan *plan)

@@ -57,6 +57,7 @@ struct plan {
     const tutti_network *network;
     struct plan_options options;
     struct graph graph;
+    bool channels_last;         /* see struct problem */
     struct launch_list prepare; /* inference: once after each change of the parameters; training: empty */
     struct launch_list step;
     struct arena *arena;

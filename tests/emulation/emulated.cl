@@ -53,8 +53,12 @@
 #define ELEMENT(x, e, count)                                                                                           \
     (COMPUTE == 1 ? as_float(x) : as_float((count) == 2 && (e) ? (x) & 0xffff0000u : (x) << 16))
 
-#if MATRIX == 6 /* PTX ISA, ldmatrix .x4 .trans: addresses of the rows of matrix r by threads 8 r to 8 r + 7 */
+#if MATRIX == 6 /* PTX ISA, ldmatrix .x4, and .trans: addresses of the rows of matrix r by threads 8 r to 8 r + 7 */
+#if TOGETHER
+#define LOADED(r, e) emulated_rows[item / LANES][8 * (r) + (LANE >> 2)][(LANE & 3) * 2 + (e)]
+#else
 #define LOADED(r, e) emulated_rows[item / LANES][8 * (r) + (LANE & 3) * 2 + (e)][LANE >> 2]
+#endif
 #undef LOAD_FOUR
 #define LOAD_FOUR(w, x, y, z, from)                                                                                    \
     {                                                                                                                  \

@@ -1,5 +1,7 @@
 /* Whole networks trained for some steps with the kernels of CPU-class devices, then with those of GPU-class devices,
- * from the same seed: the losses are the same up to rounding. */
+ * from the same seed: the losses are the same up to rounding. With "layouts" as its argument, on a device with matrix
+ * instructions: a residual network with products rounded to bfloat16 and TF32, in the plain layout, then with channels
+ * last. */
 #include <check.h>
 #undef fail
 
@@ -18,6 +20,7 @@
 #define model_vgg16 small_vgg16
 tutti_tensor small_vgg16(tutti_network *network, tutti_tensor x, int classes);
 #include "models/vgg.c"
+#undef tutti_adaptive_average_pool
 
 enum { CLASSES = 10, BATCH = 4, STEPS = 3 };
 
@@ -72,7 +75,7 @@ static void keep_from_kinks(tutti_network *network, tutti_trainer *trainer)
     }
 }
 
-static void train(const struct run *run, const char *class, double losses[STEPS])
+static void train(const struct run *run, const char *class, tutti_precision precision, double losses[STEPS])
 {
     static const int32_t targets[BATCH] = { 3, 7, 1, 4 };
     float *inputs = make_inputs(run);
@@ -81,7 +84,9 @@ static void train(const struct run *run, const char *class, double losses[STEPS]
     ck_assert_msg(runtime, "%s", tutti_message(NULL));
     tutti_network *network = tutti_network_new(runtime);
     tutti_tensor output = run->build(network, tutti_input(network, "x", run->shape), CLASSES);
-    const tutti_training training = { .learning_rate = run->learning_rate, .batch = BATCH, .seed = 5 };
+    const tutti_training training = {
+        .learning_rate = run->learning_rate, .batch = BATCH, .seed = 5, .precision = precision
+    };
     tutti_trainer *trainer = tutti_compile(network, output, &training);
     ck_assert_msg(trainer, "%s", tutti_message(runtime));
     if (run->normalised) keep_from_kinks(network, trainer);
@@ -99,8 +104,8 @@ static void train(const struct run *run, const char *class, double losses[STEPS]
 START_TEST(test_losses)
 {
     double cpu[STEPS], gpu[STEPS];
-    train(&runs[_i], "cpu", cpu);
-    train(&runs[_i], "gpu", gpu);
+    train(&runs[_i], "cpu", TUTTI_FP32, cpu);
+    train(&runs[_i], "gpu", TUTTI_FP32, gpu);
     for (int step = 0; step < STEPS; step++) {
         printf("%s, step %d: %.9g and %.9g\n", runs[_i].name, step, cpu[step], gpu[step]);
         ck_assert_msg(fabs(gpu[step] - cpu[step]) <= LIMIT * cpu[step],
@@ -110,12 +115,72 @@ START_TEST(test_losses)
 }
 END_TEST
 
-int main(void)
+static tutti_tensor conv_norm(tutti_network *network, tutti_tensor x, int channels, int kernel, int stride)
 {
+    const tutti_conv2d_options options = { .stride = stride, .padding = kernel / 2, .no_bias = true };
+    return tutti_batch_norm(network, tutti_conv2d(network, x, channels, kernel, &options), NULL);
+}
+
+/* What resnet18 has one of each: few and odd numbers of channels for the tiles, stride, shortcuts, poolings. */
+static tutti_tensor small_resnet(tutti_network *network, tutti_tensor x, int classes)
+{
+    x = tutti_relu(network, conv_norm(network, x, 20, 7, 2));
+    x = tutti_max_pool(network, x, 3, &(tutti_pool_options) { .stride = 2, .padding = 1 });
+    tutti_tensor y = conv_norm(network, tutti_relu(network, conv_norm(network, x, 20, 3, 1)), 20, 3, 1);
+    x = tutti_relu(network, tutti_add(network, x, y));
+    y = conv_norm(network, tutti_relu(network, conv_norm(network, x, 36, 3, 2)), 36, 3, 1);
+    x = tutti_relu(network, tutti_add(network, y, conv_norm(network, x, 36, 1, 2)));
+    x = tutti_conv2d(network, x, 24, 1, NULL);
+    x = tutti_average_pool(network, x, 2, &(tutti_pool_options) { .stride = 1 });
+    x = tutti_adaptive_average_pool(network, x, 2, 3);
+    x = tutti_flatten(network, tutti_global_average_pool(network, x));
+    return tutti_dense(network, x, classes, NULL);
+}
+
+static const struct run layered = { "small resnet", small_resnet, { 3, { 3, 30, 34 } }, true, 0.0005f };
+
+/* Sums in another order may round an operand to the other neighbour: a part in 256 of it, or in 2048. */
+static const struct rounded {
+    tutti_precision precision;
+    double limit;
+} rounded[] = { { TUTTI_BF16, 1e-3 }, { TUTTI_TF32, 1e-4 } };
+enum { ROUNDED = sizeof rounded / sizeof *rounded };
+
+/* The named implementation for each convolution. */
+static void force(const char *name)
+{
+    char all[160];
+    snprintf(all, sizeof all, "conv2d=%s,conv2d_data_gradient=%s,conv2d_weight_gradient=%s", name, name, name);
+    setenv("TUTTI_IMPLEMENTATION", all, 1);
+}
+
+START_TEST(test_layouts)
+{
+    double plain[STEPS], last[STEPS];
+    force("implicit_gemm_matrix");
+    train(&layered, "gpu", rounded[_i].precision, plain);
+    force("channels_last");
+    train(&layered, "gpu", rounded[_i].precision, last);
+    for (int step = 0; step < STEPS; step++) {
+        printf("%s, step %d: %.9g and %.9g\n", layered.name, step, plain[step], last[step]);
+        ck_assert_msg(fabs(last[step] - plain[step]) <= rounded[_i].limit * plain[step],
+            "%s, step %d: loss %.9g with channels last, %.9g in the plain layout", layered.name, step, last[step],
+            plain[step]);
+    }
+    ck_assert_msg(last[STEPS - 1] < (1 - 5 * rounded[_i].limit) * last[0], "%s has learnt nothing", layered.name);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    const bool layouts = argc > 1 && !strcmp(argv[1], "layouts");
     Suite *suite = suite_create("classes");
     TCase *test_case = tcase_create("losses");
     tcase_set_timeout(test_case, 900);
-    tcase_add_loop_test(test_case, test_losses, 0, RUNS);
+    if (layouts)
+        tcase_add_loop_test(test_case, test_layouts, 0, ROUNDED);
+    else
+        tcase_add_loop_test(test_case, test_losses, 0, RUNS);
     suite_add_tcase(suite, test_case);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

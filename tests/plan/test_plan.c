@@ -10,6 +10,7 @@
 #include "plan/buckets.h"
 #include "plan/node.h"
 #include "plan/plan.h"
+#include "plan/start.h"
 #include "runtime/check.h"
 #include "runtime/tuning.h"
 
@@ -507,6 +508,53 @@ START_TEST(a_forced_implementation_that_refuses_is_an_error)
 }
 END_TEST
 
+/* Between convolutions one of each channel, for which there is no form with channels last. */
+static tutti_tensor with_depthwise(tutti_network *net)
+{
+    tutti_tensor x = tutti_input(net, "x", TUTTI_SHAPE(3, 12, 12));
+    for (int i = 0; i < 2; i++) {
+        x = tutti_conv2d(net, x, 20, 1, NULL);
+        x = tutti_conv2d(net, x, 20, 3, &(tutti_conv2d_options) { .padding = 1, .groups = 20 });
+    }
+    return tutti_dense(net, tutti_flatten(net, tutti_global_average_pool(net, x)), 10, NULL);
+}
+
+/* Nodes of a training plan that run by an implementation of this name. */
+static int count_chosen(tutti_tensor (*build)(tutti_network *), tutti_precision precision, const char *name)
+{
+    int count = 0;
+    tutti_network *network = tutti_network_new(&runtime);
+    const tutti_tensor output = build(network);
+    ck_assert_int_eq(network_layout(network), TUTTI_OK);
+    const struct plan_options options = {
+        .mode = PLAN_TRAIN, .samples = 5, .output = output, .precision = precision, .guards = true
+    };
+    struct plan *plan = plan_start(&device, network, &options);
+    ck_assert_ptr_nonnull(plan);
+    ck_assert_msg(plan_run_passes(plan) == TUTTI_OK, "%s", tutti_message(NULL));
+    for (size_t n = 0; n < plan->graph.node_count; n++) {
+        const struct node *node = &plan->graph.nodes[n];
+        if (node->operation->alias) continue;
+        count += !strcmp(node->operation->implementations[node->implementation]->name, name);
+    }
+    plan_free(plan);
+    tutti_network_free(network);
+    return count;
+}
+
+START_TEST(channels_are_last_where_that_pays)
+{
+    make_device(DEVICE_GPU, (size_t)1 << 30);
+    device.can.matrix[COMPUTE_BF16].form = MATRIX_MMA;
+    ck_assert_int_eq(count_chosen(residual, TUTTI_BF16, "channels_last"), 8); /* 3, 2 gradients of data, 3 of weights */
+    ck_assert_int_eq(count_chosen(residual, TUTTI_BF16, "tiles"), 2);         /* before and behind the dense layers */
+    ck_assert_int_eq(count_chosen(residual, TUTTI_FP32, "channels_last"), 0);
+    ck_assert_int_eq(count_chosen(with_depthwise, TUTTI_BF16, "channels_last"), 0);
+    ck_assert_int_eq(count_chosen(with_depthwise, TUTTI_BF16, "tiles"), 0);
+    ck_assert_int_eq(count_chosen(with_depthwise, TUTTI_BF16, "implicit_gemm_matrix"), 5);
+}
+END_TEST
+
 /* The names of the implementations that a convolution of 20 channels gets. */
 static const char *chosen_for_conv2(const struct made *made)
 {
@@ -613,6 +661,7 @@ int main(void)
     tcase_add_test(cases, every_parameter_has_one_gradient);
     tcase_add_test(cases, inference_folds);
     tcase_add_test(cases, cross_entropy_wants_logits);
+    tcase_add_test(cases, channels_are_last_where_that_pays);
     tcase_add_test(cases, a_forced_implementation_that_refuses_is_an_error);
     tcase_add_test(cases, what_was_measured_decides);
     tcase_add_test(cases, what_the_rule_passes_over_a_table_may_choose);

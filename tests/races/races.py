@@ -2,7 +2,8 @@
 """Runs the kernels of GPU-class devices in oclgrind, an interpreter that watches every access to memory: no data race, no access
 out of bounds, no value that nobody has written.
 
-    races.py OPERATIONS CASES ARENAS RACY WRITES     the test program of tests/layers and its few.txt; programs and layer of this folder
+    races.py OPERATIONS CASES ARENAS RACY WRITES EMULATION     the test program of tests/layers and its few.txt; programs and layer of
+                                                               this folder; the layer of tests/emulation
 
 Races are looked for in the small cases of tests/layers. Values are watched without the compiler's optimisation, which hides what
 is unwritten and makes instructions that oclgrind cannot watch; that is ten times as slow, and the cases are the few of CASES.
@@ -25,6 +26,10 @@ PARTS = 8
 # Beside the small cases, for texts that none of them runs: batch normalisation; a weight gradient in two parts.
 MORE = ["batch_norm n4 c3 h5 w7", "batch_norm n8 c3", "batch_norm n2 c5 h9 w6 conv17 nobias1 residual2 act1",
         "conv2d n2 c1 h12 w11 k2 r3 pad1"]
+# With matrix instructions, which EMULATION gives, and channels last: of a value that was made so, of an image.
+BY_MATRIX = ["--tf32", "--force", "conv2d=channels_last,conv2d_weight_gradient=channels_last"]
+CHANNELS_LAST = ["conv2d n1 c4 h3 k4 r2", "conv2d n1 c3 h4 k8 r3 pad1"]
+CHANNELS_LAST_TEXTS = set("channel_sum conv2d_channels_last conv2d_channels_last_weights reorder_gpu".split())
 TEXTS = set("""batch_norm_plain channel_sum conv2d_depthwise_gpu conv2d_implicit_gemm conv2d_implicit_gemm_weights conv2d_pack_gpu
     conv2d_plain conv2d_winograd_gpu dropout elementwise gemm_finish gemm_plain gemm_tiled loss_gpu loss_sum optimizer pool_plain rows softmax_gpu
     wire""".split())     # that both have to run
@@ -92,7 +97,7 @@ def start(pool, watch, racy, faults, commands):
     return jobs
 
 
-def report(jobs):
+def report(jobs, texts_wanted):
     """How many jobs there were and how many failed."""
     failed, built = 0, set()
     for what, job in jobs.items():
@@ -101,13 +106,14 @@ def report(jobs):
         failed += bool(problems)
         print("\n".join(problems) if problems else f"good: {what} ({seconds:.0f} s)", flush=True)
     print(f"{len(built)} texts of kernels ran: {' '.join(sorted(built))}")
-    if TEXTS - built:
-        print(f"no small case runs {' '.join(sorted(TEXTS - built))}")
-    return len(jobs) + 1, failed + bool(TEXTS - built)
+    missing = texts_wanted - built
+    if missing:
+        print(f"no small case runs {' '.join(sorted(missing))}")
+    return len(jobs) + 1, failed + bool(missing)
 
 
 def main():
-    operations, cases, arenas, racy, writes = sys.argv[1:]
+    operations, cases, arenas, racy, writes, emulation = sys.argv[1:]
     with open(cases, encoding="utf-8") as file:
         few = file.read().splitlines()
     small = [[operations, "--at-most", str(SMALL), "--part", f"{i + 1}/{PARTS}"] for i in range(PARTS)]
@@ -120,7 +126,9 @@ def main():
                       racy, {"unwritten": "Uninitialized value"}, [[operations, case] for case in few] + [[arenas]]),
                 start(pool, {"OCLGRIND_DATA_RACES": "1"}, racy, {"race": "data race", "outside": "Invalid write"},
                       small + [[operations, case] for case in MORE] + [[arenas]])]
-        results = [report(these) for these in jobs]
+        by_matrix = {" ".join(BY_MATRIX + [case]): pool.submit(timed, check, [operations, *BY_MATRIX, case], {
+            "OCLGRIND_DATA_RACES": "1", "OPENCL_LAYERS": emulation, "EMULATED_MATRIX": "1"}) for case in CHANNELS_LAST}
+        results = [report(these, TEXTS) for these in jobs] + [report(by_matrix, CHANNELS_LAST_TEXTS)]
     count, failed = map(sum, zip(*results))
     print(f"{count - failed} passed, {failed} failed")
     return 1 if failed else 0

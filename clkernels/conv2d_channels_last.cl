@@ -1,0 +1,244 @@
+/* conv2d for GPU-class devices by matrix instructions, as conv2d_implicit_gemm.cl, with channels last: [N][H][W][C]. Four
+ * channels of a pixel are one load, which has one address and one test of the image's edge, and go to local memory by one
+ * store, in the order in which the instructions take them. One group of channels, of each a multiple of 4.
+ *
+ *   image            forward:        y[n, p, k] = bias[k] + sum over taps, c of w[k, c, tap] x[n, q(p, tap), c]
+ *                    GRADIENT 1:     dx[n, q, c] = sum over taps, k of w[k, c, tap] dy[n, p(q, tap), k]
+ *                    rows m: pixels of the whole batch; columns: channels of the result; steps: taps, then channels of the
+ *                    source. A gradient's pixels fall into stride_h * stride_w classes, in each of which the same taps
+ *                    count: a class has work-groups of its own. Groups (rows / BM, columns / BN, classes).
+ *                    FLAT: the source is plain and has few channels (FLAT_CHANNELS), any number; the taps (FLAT_WIDTH in a
+ *                    row) are part of the steps: tap, then channel.
+ *   pack             the weights as `image` reads them, rounded: [tap][CRP][CSP], padded with zeros; FLAT: [CRP][CSP] with
+ *                    the taps among the steps. One work-item for each element. Reads w [K][C][taps].
+ *
+ * STATISTICS 1, forward without addition and activation: each group also gives count, mean and sum of squared deviations of
+ * its tile's results for each channel, as part get_group_id(0) of [parts][3][stride], as in conv2d_implicit_gemm.cl.
+ *
+ * Launched by layers/conv2d_channels_last.c. BM, BN, BK, TM, TN, MATRIX: see tile_product.h. COMPUTE: see compute.h.
+ * ACTIVATE: see epilogue.h; bias and add may be NULL, which spares variants. */
+#define TOGETHER 1
+#include "compute.h"
+#include "epilogue.h"
+#include "tile_product.h"
+
+#if STATISTICS
+#define STATISTICS_PARAMETER , global float *statistics, int stride
+#define FOURS(tile_fours) ((tile_fours) > ITEMS ? (tile_fours) : ITEMS) /* where a work-item then has one for its sums */
+#else
+#define STATISTICS_PARAMETER
+#define FOURS(tile_fours) (tile_fours)
+#endif
+
+#define QUADS (BK / 4) /* work-items that load a line */
+#define APART (ITEMS / QUADS) /* between a work-item's lines */
+#define TO(q) ((line + (q) * APART) * LINE_LENGTH + quad)
+
+/* Source row of a result's row: i * step + OFFSET(r), where the tap counts. */
+#if GRADIENT
+#define COUNTS(tap)                                                                                                    \
+    ((first_h + padding_h - (tap) / S * dilation_h) % stride_h == 0 &&                                                 \
+        (first_w + padding_w - (tap) % S * dilation_w) % stride_w == 0)
+#define OFFSET_H(r) ((first_h + padding_h - (r) * dilation_h) / stride_h)
+#define OFFSET_W(s) ((first_w + padding_w - (s) * dilation_w) / stride_w)
+#else
+#define COUNTS(tap) ((tap) >= 0)
+#define OFFSET_H(r) ((r) * dilation_h - padding_h)
+#define OFFSET_W(s) ((s) * dilation_w - padding_w)
+#endif
+
+/* A work-item's columns that follow one another. */
+#if RUN == 2
+typedef float2 run_t;
+#define RUN_AT(i, j) (float2)(acc[i][j], acc[i][(j) + 1])
+#else
+typedef float run_t;
+#define RUN_AT(i, j) acc[i][j]
+#endif
+
+/* source [N][SH][SW][CS] (FLAT: [N][CS][SH][SW]), result [N][RH][RW][CR]; CSP and CRP: as the weights are packed. */
+SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(global const float *restrict source,
+    global const tile_t *restrict weights, global const float *restrict bias, global const float *add,
+    global float *result, int N, int CS, int CR, int CSP, int CRP, int SH, int SW, int RH, int RW, int R, int S,
+    int stride_h, int stride_w, int padding_h, int padding_w, int dilation_h, int dilation_w STATISTICS_PARAMETER)
+{
+    local float4 a_tile[FOURS(BM * LINE_LENGTH / IN_FOUR)], b_tile[FOURS(BN * LINE_LENGTH / IN_FOUR)];
+    const int item = get_local_id(0), first_pixel = get_group_id(0) * BM, first_channel = get_group_id(1) * BN;
+#if GRADIENT
+    const int first_h = get_group_id(2) / stride_w, first_w = get_group_id(2) % stride_w;
+    const int rows = (RH - first_h + stride_h - 1) / stride_h, columns = (RW - first_w + stride_w - 1) / stride_w;
+    const int step_h = 1, step_w = 1, result_h = stride_h, result_w = stride_w;
+#else
+    const int first_h = 0, first_w = 0, rows = RH, columns = RW;
+    const int step_h = stride_h, step_w = stride_w, result_h = 1, result_w = 1;
+#endif
+    const int grid = rows * columns, pixels = N * grid, taps = R * S;
+#if GRADIENT /* a smaller class */
+    if (first_pixel >= pixels) return;
+#endif
+
+    /* The lines of both tiles of which this work-item loads four steps; of a, the pixels: where none is, no row is inside. */
+    const int line = item / QUADS, quad = item % QUADS * 4;
+    global const float *from[A_LOADS / 4];
+    int from_h[A_LOADS / 4], from_w[A_LOADS / 4];
+    UNROLL_GPU for (int q = 0; q < A_LOADS / 4; q++)
+    {
+        const int pixel = first_pixel + line + q * APART, place = pixel % grid;
+        from[q] = source + (size_t)(pixel < pixels ? pixel / grid : 0) * CS * SH * SW;
+        from_h[q] = pixel < pixels ? place / columns * step_h : INT_MIN / 2;
+        from_w[q] = place % columns * step_w;
+    }
+    weights += (size_t)(first_channel + line) * CSP + quad;
+
+    float acc[TM][TN];
+    UNROLL_GPU for (int i = 0; i < TM; i++) UNROLL_GPU for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
+    float4 a_next[A_LOADS / 4];
+    four_t b_next[B_LOADS / 4];
+
+#define LOAD_WEIGHTS(at)                                                                                               \
+    UNROLL_GPU for (int q = 0; q < B_LOADS / 4; q++) b_next[q] =                                                       \
+        *(global const four_t *)(weights + (at) + (size_t)(q * APART) * CSP)
+#define INSIDE(h, w) ((h) >= 0 && (h) < SH && (w) >= 0 && (w) < SW)
+
+#if FLAT
+    const int steps = taps * CS;
+    int k = 0;
+    /* Of a step: where it lies from the pixel on. */
+#define LOAD                                                                                                           \
+    {                                                                                                                  \
+        LOAD_WEIGHTS(k);                                                                                               \
+        UNROLL_GPU for (int q = 0; q < A_LOADS / 4; q++)                                                               \
+        {                                                                                                              \
+            float four[4];                                                                                             \
+            UNROLL_GPU for (int u = 0; u < 4; u++)                                                                     \
+            {                                                                                                          \
+                const int at = k + quad + u, tap = at / FLAT_CHANNELS, c = at % FLAT_CHANNELS;                         \
+                const int h = from_h[q] + OFFSET_H(tap / FLAT_WIDTH), w = from_w[q] + OFFSET_W(tap % FLAT_WIDTH);      \
+                four[u] = at < steps && INSIDE(h, w) ? from[q][(c * SH + h) * SW + w] : 0.0f;                          \
+            }                                                                                                          \
+            a_next[q] = (float4)(four[0], four[1], four[2], four[3]);                                                  \
+        }                                                                                                              \
+    }
+#define MORE (k < steps)
+#define NEXT k += BK
+#else
+    int tap = 0, c = 0, at[A_LOADS / 4]; /* at: of the pixel under this tap, in numbers; -1: outside */
+    while (tap < taps && !COUNTS(tap)) tap++;
+#define PLACE                                                                                                          \
+    UNROLL_GPU for (int q = 0; q < A_LOADS / 4; q++)                                                                   \
+    {                                                                                                                  \
+        const int h = from_h[q] + OFFSET_H(tap / S), w = from_w[q] + OFFSET_W(tap % S);                                \
+        at[q] = INSIDE(h, w) ? (h * SW + w) * CS + quad : -1;                                                          \
+    }
+#define LOAD                                                                                                           \
+    {                                                                                                                  \
+        LOAD_WEIGHTS((size_t)tap * CRP * CSP + c);                                                                     \
+        UNROLL_GPU for (int q = 0; q < A_LOADS / 4; q++) a_next[q] =                                                   \
+            at[q] >= 0 && c + quad < CS ? *(global const float4 *)(from[q] + at[q] + c) : (float4)(0.0f);              \
+    }
+#define MORE (tap < taps)
+#define NEXT                                                                                                           \
+    c += BK;                                                                                                           \
+    if (c >= CS) {                                                                                                     \
+        c = 0;                                                                                                         \
+        do tap++;                                                                                                      \
+        while (tap < taps && !COUNTS(tap));                                                                            \
+        PLACE                                                                                                          \
+    }
+    PLACE
+#endif
+
+    if (MORE) LOAD;
+    while (MORE) {
+        UNROLL_GPU for (int q = 0; q < A_LOADS / 4; q++)
+            PUT_FOUR((local tile_t *)a_tile + TO(q), computed_float4(a_next[q]));
+        UNROLL_GPU for (int q = 0; q < B_LOADS / 4; q++)
+            *(local four_t *)((local tile_t *)b_tile + TO(q)) = b_next[q];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        NEXT;
+        if (MORE) LOAD;
+        MULTIPLY(a_tile, b_tile, LINE_LENGTH, LINE_LENGTH)
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+
+#if STATISTICS
+    /* Of four columns at a time: each work-item's mean and squares, about its first result; then of all that have the same
+     * columns, by four of them. Loops over these stay loops: unrolled, they take registers from the sums. */
+    local float counts[DOWN];
+    const int slot = COLUMN_SLOT, down = slot % DOWN;
+    float own = 0.0f;
+    UNROLL_GPU for (int i = 0; i < TM; i++) own += first_pixel + ROW(i) < pixels ? 1.0f : 0.0f;
+    if (slot < DOWN) counts[slot] = own;
+    UNROLL_GPU for (int j = 0; j < TN; j += 4)
+    {
+        float mean[4], deviations[4];
+        UNROLL_GPU for (int u = 0; u < 4; u++)
+        {
+            float sum = 0.0f, squares = 0.0f;
+            UNROLL_GPU for (int i = 1; i < TM; i++)
+            {
+                const float d = first_pixel + ROW(i) < pixels ? acc[i][j + u] - acc[0][j + u] : 0.0f;
+                sum += d;
+                squares = fma(d, d, squares);
+            }
+            const float shift = sum / fmax(own, 1.0f);
+            mean[u] = acc[0][j + u] + shift;
+            deviations[u] = fma(-sum, shift, squares);
+        }
+        a_tile[slot] = (float4)(mean[0], mean[1], mean[2], mean[3]);
+        b_tile[slot] = (float4)(deviations[0], deviations[1], deviations[2], deviations[3]);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (down < 4) {
+            const local float *means = (const local float *)(a_tile + slot - down) + down;
+            const local float *squares_of = (const local float *)(b_tile + slot - down) + down;
+            const float count = (float)min(BM, pixels - first_pixel);
+            float sum = 0.0f, squares = 0.0f;
+            _Pragma("unroll 1") for (int k = 0; k < DOWN; k++) sum = fma(counts[k], means[4 * k] - means[0], sum);
+            const float all = means[0] + sum / count;
+            _Pragma("unroll 1") for (int k = 0; k < DOWN; k++)
+            {
+                const float d = means[4 * k] - all;
+                squares += fma(counts[k] * d, d, squares_of[4 * k]);
+            }
+            const int m = first_channel + COLUMN(j + down);
+            global float *part = statistics + (size_t)get_group_id(0) * 3 * stride + m;
+            if (m < CR) {
+                part[0] = count;
+                part[stride] = bias ? bias[m] + all : all;
+                part[2 * stride] = squares;
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+#endif
+
+    UNROLL_GPU for (int i = 0; i < TM; i++)
+    {
+        const int p = first_pixel + ROW(i);
+        if (p >= pixels) continue;
+        const int row = p % grid / columns, column = p % grid % columns;
+        const size_t to = (((size_t)(p / grid) * RH + first_h + row * result_h) * RW + first_w + column * result_w) * CR;
+        UNROLL_GPU for (int j = 0; j < TN; j += RUN)
+        {
+            const int m = first_channel + COLUMN(j);
+            if (m >= CR) continue;
+            run_t value = RUN_AT(i, j);
+            if (bias) value += *(global const run_t *)(bias + m);
+            if (add) value += *(global const run_t *)(add + to + m);
+            *(global run_t *)(result + to + m) = ACTIVATION(value);
+        }
+    }
+}
+
+kernel void pack(global const float *restrict w, global tile_t *restrict packed, int count, int taps, int CS, int CR,
+    int CSP, int CRP)
+{
+    const int i = get_global_id(0);
+    if (i >= count) return;
+    const int to = i / CSP % CRP, step = i % CSP;
+    const int tap = FLAT ? step / CS : i / CSP / CRP, from = FLAT ? step % CS : step;
+    const bool exists = tap < taps && from < CS && to < CR;
+    const size_t at = GRADIENT ? (size_t)from * CR + to : (size_t)to * CS + from;
+    const float value = computed_float(exists ? w[at * taps + tap] : 0.0f);
+    packed[i] = ELEMENT_OF(value);
+}
