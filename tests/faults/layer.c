@@ -501,7 +501,7 @@ static bool begin(
     if (!command->waits) abort();
     if (count) memcpy(command->waits, waits, count * sizeof(cl_event));
     if (command->action == LAYER_HANG_DEVICE) stall(command, queue);
-    begin_work(device);
+    if (kind != LAYER_UNMAP) begin_work(device); /* which nobody waits for, and before a long rest */
     return true;
 }
 
