@@ -271,12 +271,14 @@ static bool end_threads(struct replica *replica)
     pthread_mutex_lock(&replica->trainer->lock);
     replica->stop = true;
     const bool stuck = replica->abandoned && replica->busy;
-    pthread_cond_broadcast(&replica->trainer->changed);
+    pthread_cond_signal(&replica->given);
     pthread_mutex_unlock(&replica->trainer->lock);
-    if (stuck)
+    if (stuck) {
         pthread_detach(replica->thread);
-    else
+    } else {
         pthread_join(replica->thread, NULL);
+        pthread_cond_destroy(&replica->given);
+    }
     return !stuck && !replica->background.hangs;
 }
 
@@ -605,7 +607,7 @@ static void *serve(void *argument)
     struct tutti_trainer *trainer = replica->trainer;
     pthread_mutex_lock(&trainer->lock);
     while (true) {
-        while (!replica->busy && !replica->stop) pthread_cond_wait(&trainer->changed, &trainer->lock);
+        while (!replica->busy && !replica->stop) pthread_cond_wait(&replica->given, &trainer->lock);
         if (!replica->busy) break;
         pthread_mutex_unlock(&trainer->lock);
         const tutti_status status = replica->job(replica, replica->argument);
@@ -619,6 +621,7 @@ static void *serve(void *argument)
 
 tutti_status replica_thread(struct replica *replica)
 {
+    pthread_cond_init(&replica->given, NULL);
     const int error = pthread_create(&replica->thread, NULL, serve, replica);
     if (error)
         return fail(
@@ -654,7 +657,7 @@ void replica_start(
     replica->busy = true;
     replica->waited_s = 0;
     replica->allowed_s = watch_build_limit(replica);
-    pthread_cond_broadcast(&replica->trainer->changed);
+    pthread_cond_signal(&replica->given);
     pthread_mutex_unlock(&replica->trainer->lock);
 }
 

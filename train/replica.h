@@ -138,8 +138,9 @@ struct replica {
     bool exposed;
     bool has_gradient;    /* of the last step, in part */
     bool sum_is_gradient; /* the last step's gradients are in `sum` */
-    /* The thread. All but `thread` is guarded by the trainer's lock. */
+    /* The thread. What follows is guarded by the trainer's lock. */
     pthread_t thread;
+    pthread_cond_t given; /* for the thread alone: a job, or `stop` */
     bool threaded, stop, busy;
     tutti_status (*job)(struct replica *replica, void *argument);
     void *argument;
