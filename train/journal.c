@@ -1,7 +1,8 @@
 /* While one device trains alone (adapt.c), it has the only copy of the newest parameters. So that they are not lost
  * with it when it fails, the host's copy follows some steps behind, and the batches of these steps are kept: the
  * devices that are left do them again, and end with the same parameters. The copy is renewed so seldom that it costs a
- * hundredth of the time. */
+ * four-hundredth of the time; batches that are known ahead are copied while the device computes, and it reads them
+ * there. */
 #include "train/trainer.h"
 
 #include "base/memory.h"
@@ -11,13 +12,14 @@
 #include <string.h>
 
 /* Time between two copies, in what one takes, and the most bytes of batches: then it is renewed sooner. */
-#define REST 100.0
+#define REST 400.0
 #define MOST_BYTES ((size_t)256 << 20)
 
 struct entry {
     struct replica_work work;
     void *samples; /* copies */
     size_t capacity;
+    uint64_t number; /* of the announced batch that was copied ahead of its step; 0: none */
 };
 
 struct journal {
@@ -63,27 +65,67 @@ static void drop(struct journal *journal, size_t count)
     journal->done = journal->done > count ? journal->done - count : 0;
 }
 
+/* Devices read the samples where they are, and one that hangs may still do so. */
+static bool may_be_read(const tutti_trainer *trainer)
+{
+    bool hangs = false;
+    for (int i = 0; i < trainer->count; i++) hangs |= trainer->replicas[i].abandoned;
+    return hangs;
+}
+
+/* Of the entry with this index. */
+static tutti_status copy_samples(
+    tutti_trainer *trainer, size_t index, const void *inputs, const void *targets, int64_t samples)
+{
+    tutti_status status = TUTTI_OK;
+    struct journal *journal = trainer->journal;
+    const size_t input_bytes = (size_t)samples * trainer->input_bytes;
+    const size_t target_bytes = (size_t)samples * trainer->target_bytes;
+    void *array = journal->entries;
+    TRY(memory_grow(&array, &journal->room, index + 1, sizeof(*journal->entries)));
+    journal->entries = array;
+    struct entry *entry = &journal->entries[index];
+    entry->number = 0;
+    if (entry->capacity < input_bytes + target_bytes) {
+        void *larger = memory_new(input_bytes + target_bytes, 1);
+        if (!larger) return TUTTI_NO_MEMORY;
+        if (!may_be_read(trainer)) free(entry->samples);
+        entry->samples = larger;
+        entry->capacity = input_bytes + target_bytes;
+    }
+    memcpy(entry->samples, inputs, input_bytes);
+    memcpy((unsigned char *)entry->samples + input_bytes, targets, target_bytes);
+done:
+    return status;
+}
+
 /* Into the entry behind the last, which becomes one by journal_note(). */
 tutti_status journal_take(tutti_trainer *trainer, struct replica_work *work)
 {
     tutti_status status = TUTTI_OK;
     struct journal *journal = trainer->journal;
-    const size_t inputs = (size_t)work->samples * trainer->input_bytes;
-    const size_t targets = (size_t)work->samples * trainer->target_bytes;
-    void *array = journal->entries;
-    TRY(memory_grow(&array, &journal->room, journal->count + 1, sizeof(*journal->entries)));
-    journal->entries = array;
-    struct entry *entry = &journal->entries[journal->count];
-    TRY(memory_grow(&entry->samples, &entry->capacity, inputs + targets, 1));
-    unsigned char *samples = entry->samples;
-    memcpy(samples, work->inputs, inputs);
-    memcpy(samples + inputs, work->targets, targets);
+    const size_t index = journal->count;
+    const bool ahead = work->number > 0 && index < journal->room && journal->entries[index].number == work->number;
+    if (!ahead) TRY(copy_samples(trainer, index, work->inputs, work->targets, work->samples));
+    struct entry *entry = &journal->entries[index];
+    entry->number = 0;
     work->inputs = entry->samples;
-    work->targets = samples + inputs;
+    work->targets = (unsigned char *)entry->samples + (size_t)work->samples * trainer->input_bytes;
     work->kept = true;
     entry->work = *work;
 done:
     return status;
+}
+
+void journal_take_ahead(tutti_trainer *trainer)
+{
+    struct journal *journal = trainer->journal;
+    const struct batch *next = &trainer->next;
+    const size_t index = journal->count + 1; /* behind that of the step at hand */
+    if (next->number == 0 || next->samples == 0) return;
+    if (index < journal->room && journal->entries[index].number == next->number) return;
+    if (copy_samples(trainer, index, next->inputs, next->targets, next->samples) == TUTTI_OK)
+        journal->entries[index].number = next->number;
 }
 
 /* -------------------------------------------------------------------------------------------------- copies ---- */
@@ -129,6 +171,7 @@ tutti_status journal_copy(tutti_trainer *trainer)
     struct journal *journal = trainer->journal;
     struct replica *replica = trainer->newest;
     const double start = clock_seconds();
+    const bool touched = journal->parameters != NULL; /* else the copy takes longer than those to come */
     tutti_status status = make_room(trainer);
     if (status != TUTTI_OK) return status;
     replica_start(replica, read_all, journal);
@@ -141,7 +184,7 @@ tutti_status journal_copy(tutti_trainer *trainer)
     exchange_pointers(&trainer->parameters, &journal->parameters);
     for (int i = 0; i < OPTIMIZER_STATES; i++) exchange_pointers(&trainer->states[i], &journal->states[i]);
     drop(journal, journal->count);
-    journal->copy_s = clock_seconds() - start;
+    journal->copy_s = touched ? clock_seconds() - start : 0;
     journal->passed_s = 0;
     return TUTTI_OK;
 }

@@ -204,7 +204,8 @@ static tutti_status lend_inputs(
     const struct device *device = run->replica->device;
     const size_t bytes = (size_t)samples * run->trainer->input_bytes;
     cl_int error = CL_SUCCESS;
-    if (!device->host_memory || run->trainer->threaded || samples != plan->options.samples) goto copy;
+    const bool stays = run->work->kept || !run->trainer->threaded; /* also if the device hangs */
+    if (!device->host_memory || !stays || samples != plan->options.samples) goto copy;
     /* The kernels that get it only read it: plan/memory.c puts nothing into an input's memory. */
     *borrowed = clCreateBuffer(
         device->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes, (void *)(uintptr_t)inputs, &error);

@@ -69,6 +69,7 @@ static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *
         replica_start(&trainer->replicas[i], replica_run, &trainer->works[i]);
     }
     if (!alone && work->mode == PLAN_TRAIN) exchanged = exchange_run(trainer, &work->constants);
+    if (alone && trainer->journal) journal_take_ahead(trainer);
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->parts[i] == 0) continue;
         const tutti_status one = replica_wait(&trainer->replicas[i]);

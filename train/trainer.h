@@ -126,12 +126,13 @@ bool adapt_is_changing(const tutti_trainer *trainer);
 struct replica *adapt_alone(tutti_trainer *trainer);
 
 /* journal.c: what a device that trains alone has learnt is not lost with it. Before a step of such a device, whose
- * samples are copied; after each step, which took `seconds`; how many steps must be done again because that device is
- * lost, asked once, and the next one of them, which becomes one that was done by journal_note(); makes the host's
- * parameters the newest, where the device works. */
+ * samples are copied; during it, to copy those of the next one, if they are known; after each step, which took
+ * `seconds`; how many steps must be done again because that device is lost, asked once, and the next one of them, which
+ * becomes one that was done by journal_note(); makes the host's parameters the newest, where the device works. */
 tutti_status journal_open(tutti_trainer *trainer);
 void journal_free(tutti_trainer *trainer);
 tutti_status journal_take(tutti_trainer *trainer, struct replica_work *work);
+void journal_take_ahead(tutti_trainer *trainer);
 tutti_status journal_note(tutti_trainer *trainer, const struct replica_work *work, double seconds);
 size_t journal_lost(tutti_trainer *trainer);
 struct replica_work journal_next(const tutti_trainer *trainer);

@@ -9,10 +9,29 @@
 /* Sums in another order differ in the last bits; some steps make them a few more. */
 #define ROUNDING 1e-4
 
+/* Two arrays in turns hold the batches, as those that a thread reads ahead of a training. */
+static float ring_images[2][STEP_SAMPLES * PIXELS];
+static int32_t ring_labels[2][STEP_SAMPLES];
+
+static void fill(int step)
+{
+    const int first = step * STEP_SAMPLES % (SAMPLES - STEP_SAMPLES);
+    memcpy(ring_images[step % 2], images + first * PIXELS, sizeof(ring_images[0]));
+    memcpy(ring_labels[step % 2], labels + first, sizeof(ring_labels[0]));
+}
+
+/* Of three steps one knows the next one's samples, one knows others that are not taken, and one knows nothing. */
 static void next_step(struct session *session, int *step)
 {
-    const int first = *step * STEP_SAMPLES % (SAMPLES - STEP_SAMPLES);
-    ASSERT_OK(tutti_train_step(session->trainer, images + first * PIXELS, labels + first, STEP_SAMPLES, NULL));
+    const int now = *step % 2, other = 1 - now;
+    if (*step % 3 != 2) fill(*step + 1);
+    fill(*step);
+    if (*step % 3 != 2)
+        ASSERT_OK(tutti_train_prefetch(
+            session->trainer, ring_images[other], ring_labels[other], STEP_SAMPLES - (*step % 3 == 1)));
+    ASSERT_OK(tutti_train_step(session->trainer, ring_images[now], ring_labels[now], STEP_SAMPLES, NULL));
+    memset(ring_images[now], 0, sizeof(ring_images[now])); /* nobody may need them any more */
+    memset(ring_labels[now], 0, sizeof(ring_labels[now]));
     ++*step;
 }
 
