@@ -165,15 +165,25 @@ static int next_trial(const struct balance *balance, double together)
     return promised <= TRY_ALONE * best && promised <= TRY_TOGETHER * together ? next : -1;
 }
 
+/* The others may be from moments in which the machine was disturbed. */
+static void keep_least_exchange(struct balance *balance)
+{
+    const int count = balance->exchanges < SPEED_RECENT ? balance->exchanges : SPEED_RECENT;
+    for (int i = 1; i < count; i++) balance->exchange[0] = fmin(balance->exchange[0], balance->exchange[i]);
+    balance->exchanges = count > 0;
+}
+
 void balance_try_again(struct balance *balance)
 {
     const double now = step_time(balance, balance->parts);
     for (int i = 0; i < balance->count; i++) {
-        const struct speed *speed = &balance->devices[i].speed;
+        struct speed *speed = &balance->devices[i].speed;
         if (balance->parts[i] < balance->batch && speed_known(speed, SPEED_ALONE) &&
             speed_time(speed, SPEED_ALONE, balance->batch) < TRY_AGAIN * now)
             balance->devices[i].tried = false;
+        speed_forget(speed);
     }
+    keep_least_exchange(balance);
 }
 
 /* ------------------------------------------------------------------------------------------------- decisions ---- */

@@ -50,7 +50,8 @@ void balance_probed(struct balance *balance, int device, int64_t samples, double
 bool balance_decide(struct balance *balance);
 /* The devices work by balance->wanted from now on. */
 void balance_adopt(struct balance *balance);
-/* Devices whose trial alone was not far behind may be tried once more: what it told may have been noise. */
+/* What is known may have been noise: devices whose trial alone was not far behind may be tried once more, and of the
+ * times together only each device's last size and the shortest exchange stay. */
 void balance_try_again(struct balance *balance);
 /* The wanted division cannot be had: the device takes no more than this (0: it is lost). Parts in use that are larger
  * are divided anew. */

@@ -116,6 +116,19 @@ void speed_probe(struct speed *speed, int64_t samples, double seconds)
     speed->probed = true;
 }
 
+void speed_forget(struct speed *speed)
+{
+    struct speed_size *sizes = speed->sizes[SPEED_TOGETHER], newest = { 0 };
+    for (int i = 0; i < SPEED_SIZES; i++)
+        if (sizes[i].samples > 0 && sizes[i].used > newest.used) newest = sizes[i];
+    if (newest.samples == 0) return;
+    const double before = speed_time(speed, SPEED_TOGETHER, newest.samples);
+    memset(sizes, 0, SPEED_SIZES * sizeof(*sizes));
+    sizes[0] = newest;
+    sizes[0].seconds = before / speed->scale;
+    fit(speed, SPEED_TOGETHER);
+}
+
 bool speed_known(const struct speed *speed, enum speed_mode mode)
 {
     return speed->b[mode] > 0;

@@ -36,6 +36,9 @@ void speed_add(struct speed *speed, enum speed_mode mode, int64_t samples, doubl
  * of the moment in which the device was left out, and one probe is all there is for a long time. Where nothing is known
  * of the device, it is a step like others. */
 void speed_probe(struct speed *speed, int64_t samples, double seconds);
+/* Of the sizes together only the last one stays: a line through the origin, with the time that was known for that size.
+ * Times of the others may be from moments in which the machine was disturbed, and shares by such a line would stay. */
+void speed_forget(struct speed *speed);
 bool speed_known(const struct speed *speed, enum speed_mode mode);
 /* t(n) = *fixed + *each n as it is now; where the mode was never seen, that of the other. */
 void speed_line(const struct speed *speed, enum speed_mode mode, double *fixed, double *each);

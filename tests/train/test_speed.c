@@ -352,6 +352,32 @@ START_TEST(misled_trial)
 }
 END_TEST
 
+/* Other processes take much of both devices while the first divisions are tried: times of different sizes, and of the
+ * exchange, are then of different moments. When devices are tried again, two equal ones get equal parts. */
+START_TEST(disturbed_start)
+{
+    struct machine machine = { .count = 2,
+        .fixed = { 0.0003, 0.0003 },
+        .each = { 0.00002, 0.00002 },
+        .noise = 0.03,
+        .draws = 10000 * (uint64_t)_i };
+    open_machine(&machine, 256);
+    for (uint64_t step = 0; step < 60; step++) {
+        for (uint64_t i = 0; i < 2; i++)
+            machine.load[i] = 1 + 1.5 * random_uniform(8, (uint64_t)_i, 2 * (step / 9) + i);
+        machine.exchange = 0.0004 + 0.002 * random_uniform(9, (uint64_t)_i, step / 9);
+        one_step(&machine);
+    }
+    machine.load[0] = machine.load[1] = 1;
+    machine.exchange = 0.0004;
+    many_steps(&machine, 100);
+    balance_try_again(&machine.balance);
+    many_steps(&machine, 100);
+    ck_assert_double_lt(above(&machine, best_of_two(&machine)), 0.08);
+    balance_free(&machine.balance);
+}
+END_TEST
+
 /* One of four is so slow that even a sample is too much; when it gets fast, a probe shows it. */
 START_TEST(slow_device_is_left_out)
 {
@@ -411,6 +437,7 @@ Suite *suite_speed(void)
     tcase_add_loop_test(cases, help_that_costs_more, 0, 100);
     tcase_add_loop_test(cases, crowded_devices, 0, 10);
     tcase_add_loop_test(cases, misled_trial, 0, 20);
+    tcase_add_loop_test(cases, disturbed_start, 0, 100);
     tcase_add_test(cases, slow_device_is_left_out);
     tcase_add_test(cases, limits_losses_and_sizes);
     suite_add_tcase(suite, cases);
