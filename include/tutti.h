@@ -415,8 +415,8 @@ typedef struct tutti_metrics {
 TUTTI_API tutti_status tutti_train_step(
     tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, tutti_metrics *metrics);
 /* Before a step: the samples of the step behind it. Devices with memory of their own fetch them while they compute that
- * one, if both have as many samples; other devices do nothing. The arrays stay as they are until their own step is
- * done, or another one in its place. */
+ * one, if both have as many samples; where one device trains while others are left out, the host copies them meanwhile;
+ * else nothing is done. The arrays stay as they are until their own step is done, or another one in its place. */
 TUTTI_API tutti_status tutti_train_prefetch(
     tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples);
 /* Loss and accuracy in inference mode, any number of samples. */
