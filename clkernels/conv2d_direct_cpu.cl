@@ -98,6 +98,7 @@ INLINE void multiply(VF acc[MR][MW][NV], SCRATCH const float **p, int row_floats
                         {
                             const VF f = (VF)(a[i][m * STEP * XV + d]);
                             UNROLL for (int k = 0; k < NV; k++) acc[i][m][k] = fma(f, b[k], acc[i][m][k]);
+                            IN_ORDER;
                         }
                     }
                     u += CU * NV * V;

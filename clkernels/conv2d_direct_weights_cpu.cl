@@ -62,6 +62,7 @@ INLINE void multiply(SCRATCH pixel *restrict m, int ld, SCRATCH const float *res
             {
                 const VF f = (VF)(p[i]);
                 UNROLL for (int k = 0; k < NV; k++) acc[i][k] = fma(f, b[k], acc[i][k]);
+                IN_ORDER;
             }
         }
     }

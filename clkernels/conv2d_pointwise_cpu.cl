@@ -68,6 +68,7 @@ INLINE void multiply(VF acc[MG][MW][NV], const global in0_t *const *p, const glo
             {
                 const VF f = (VF)(SOURCE(g, i, c + d));
                 UNROLL for (int k = 0; k < NV; k++) acc[g][i][k] = fma(f, b[k], acc[g][i][k]);
+                IN_ORDER;
             }
         }
         w += CU * NV * V;
@@ -220,6 +221,7 @@ INLINE void outer(VF acc[CT][NV], const global float *x, const global float *con
     {
         const VF f = (VF)(x[i]);
         UNROLL for (int k = 0; k < NV; k++) acc[i][k] = fma(f, b[k], acc[i][k]);
+        IN_ORDER;
     }
 }
 

@@ -191,6 +191,7 @@ INLINE void multiply(SCRATCH vec *restrict m, int apart, SCRATCH const float *re
             {
                 const VF f = (VF)(p[i]);
                 UNROLL for (int k = 0; k < NV; k++) acc[i][k] = fma(f, b[k], acc[i][k]);
+                IN_ORDER;
             }
         }
     }

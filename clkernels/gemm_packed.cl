@@ -186,6 +186,7 @@ INLINE void multiply(VF c[MR][NV], global const float *A, int lda, int i0, int n
         {
             const VF a = (VF)(A_AT(i, k));
             UNROLL for (int j = 0; j < NV; j++) c[i][j] = fma(a, b[j], c[i][j]);
+            IN_ORDER;
         }
     }
 }

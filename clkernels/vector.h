@@ -15,6 +15,13 @@ typedef VF VF_unaligned __attribute__((aligned(4)));
 #define LOCAL_LOAD(i, p) (*(const local VF_unaligned *)((p) + (i) * V))
 #define LOCAL_STORE(v, i, p) (*(local VF_unaligned *)((p) + (i) * V) = (v))
 #define UNROLL _Pragma("unroll")
+/* Between the multiply-adds of a register tile: what is loaded behind it is not loaded before it. For compilers
+ * (KEEP_ORDER) that else load so far ahead that the tile's sums leave their registers. */
+#ifdef KEEP_ORDER
+#define IN_ORDER __asm__ volatile("" ::: "memory")
+#else
+#define IN_ORDER
+#endif
 /* Stays a loop: for what runs seldom or waits for memory, since compiling costs by the size of the code. */
 #define LOOP _Pragma("clang loop unroll(disable) vectorize(disable)")
 #define TASK __attribute__((reqd_work_group_size(1, 1, 1))) kernel

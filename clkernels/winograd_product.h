@@ -42,6 +42,7 @@ INLINE void tile_product(const TILES vec *restrict v, int v_block, const WEIGHTS
                 {
                     const VF s = (VF)(a[i * V + d]);
                     UNROLL for (int k = 0; k < NV; k++) acc[i][k] = fma(s, b[k], acc[i][k]);
+                    IN_ORDER;
                 }
             }
             u += KU * NV;

@@ -23,15 +23,18 @@ static const struct {
      * All of a process's compiling is done under one lock (its single LLVM context), kernels at their first launch.
      * The name of a program in its cache is the hash of its text after preprocessing, Clang's opencl-c.h included.
      * Every kernel is compiled three times, its work-items in loops around what lies between barriers: unrolled, a
-     * tile's loads and products take 0.7 to 1.5 CPU seconds, as loops 0.4. */
+     * tile's loads and products take 0.7 to 1.5 CPU seconds, as loops 0.4.
+     * Kept in order, 1x1 convolutions take 4 to 5 % less time, direct ones 3 to 7 %. */
     { "Portable Computing Language",
-        QUIRK_KEEPS_CACHE | QUIRK_BUILDS_SERIALLY | QUIRK_READS_HEADER | QUIRK_UNROLLS_LONG },
+        QUIRK_KEEPS_CACHE | QUIRK_BUILDS_SERIALLY | QUIRK_READS_HEADER | QUIRK_UNROLLS_LONG | QUIRK_LOADS_AHEAD },
     /* Keeps what it compiled in ~/.nv/ComputeCache. */
     { "NVIDIA CUDA", QUIRK_KEEPS_CACHE },
     /* Mesa 22.3: a kernel's largest group is said to be 32, the multiple that it prefers, yet 256 run. */
     { "rusticl", QUIRK_DENIES_GROUPS },
-    /* Intel's CPU runtime 2026.2, asked to wait for some of the work in a queue, does all of it first. */
-    { "Intel(R) OpenCL", QUIRK_WAITS_FOR_ALL },
+    /* Intel's CPU runtime 2026.2, asked to wait for some of the work in a queue, does all of it first. For processors
+     * that it does not know, it moves loads ahead as for another one: in ResNet-18's kernels 5697 instructions then
+     * touch vectors on the stack, 3988 where loads stay in order. */
+    { "Intel(R) OpenCL", QUIRK_WAITS_FOR_ALL | QUIRK_LOADS_AHEAD },
 };
 
 static bool begins_with(const char *text, const char *beginning)

@@ -55,6 +55,7 @@ enum quirk {
     QUIRK_DENIES_GROUPS = 8,   /* a kernel's largest group is said to be smaller than what runs */
     QUIRK_WAITS_FOR_ALL = 16,  /* asked to wait for one command, it waits for all that are queued */
     QUIRK_UNROLLS_LONG = 32,   /* as a CPU in a GPU's place, it compiles in half the time what is not unrolled */
+    QUIRK_LOADS_AHEAD = 64,    /* of their use, until sums leave their registers: IN_ORDER in clkernels/vector.h */
 };
 
 struct device {

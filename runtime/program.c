@@ -141,11 +141,13 @@ static bool keeps_loops(const struct device *device)
 static char *options_of(const struct device *device, const struct program_request *request, const char *more)
 {
     const struct kernel_text *text = text_of(request->source);
+    const bool keep_order = text && text->width && (device->quirks & QUIRK_LOADS_AHEAD);
     char width[24] = "", class[24] = "";
     if (text && text->width) snprintf(width, sizeof(width), " -DV=%d", device->can.vector_width);
     if (text && text->class) snprintf(class, sizeof(class), " -DTUTTI_GPU=%d", device->can.class == DEVICE_GPU);
-    return memory_format("-cl-std=CL1.2 -w%s%s%s%s%s%s", width, class, keeps_loops(device) ? " -DUNROLL_GPU=" : "",
-        more, request->options && *request->options ? " " : "", request->options ? request->options : "");
+    return memory_format("-cl-std=CL1.2 -w%s%s%s%s%s%s%s", width, class, keeps_loops(device) ? " -DUNROLL_GPU=" : "",
+        keep_order ? " -DKEEP_ORDER" : "", more, request->options && *request->options ? " " : "",
+        request->options ? request->options : "");
 }
 
 char *program_options(const struct device *device, const struct program_request *request)

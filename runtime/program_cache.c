@@ -24,14 +24,16 @@ enum { CACHE_FORMAT = 1 };
 static const char magic[8] = "TUTTICL";
 static const size_t binary_limit = (size_t)256 << 20;
 
-/* What a binary or a verdict depends on besides the kernels: the device and everything that names its driver. */
+/* What a binary or a verdict depends on besides the kernels: the device and everything that names its driver, and the
+ * processor that Intel's runtime is told to compile for, whose instructions this one may not have. */
 static void append_device(struct text *all, const struct device *device)
 {
+    const char *target = getenv("CL_CONFIG_CPU_TARGET_ARCH");
     char version[128] = "";
     (void)platform_text(
         device->platform, CL_PLATFORM_VERSION, version, sizeof(version)); /* without one: an empty text */
-    text_append(all, "%d\n%s\n%s\n%s\n%s\n%s\n", CACHE_FORMAT, device->can.name, device->can.platform,
-        device->can.driver, device->can.version, version);
+    text_append(all, "%d\n%s\n%s\n%s\n%s\n%s\n%s\n", CACHE_FORMAT, device->can.name, device->can.platform,
+        device->can.driver, device->can.version, version, target ? target : "");
 }
 
 /* False where there is no memory for it. */
