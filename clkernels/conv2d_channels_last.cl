@@ -12,40 +12,28 @@
  *   pack             the weights as `image` reads them, rounded: [tap][CRP][CSP], padded with zeros; FLAT: [CRP][CSP] with
  *                    the taps among the steps. One work-item for each element. Reads w [K][C][taps].
  *
- * STATISTICS 1, forward without addition and activation: each group also gives count, mean and sum of squared deviations of
- * its tile's results for each channel, as part get_group_id(0) of [parts][3][stride], as in conv2d_implicit_gemm.cl.
+ * STATISTICS 1, forward without addition and activation: each group also gives its tile's statistics, see conv2d_image.h.
  *
  * Launched by layers/conv2d_channels_last.c. BM, BN, BK, TM, TN, MATRIX: see tile_product.h. COMPUTE: see compute.h.
  * ACTIVATE: see epilogue.h; bias and add may be NULL, which spares variants. */
 #define TOGETHER 1
 #include "compute.h"
+#include "conv2d_image.h"
 #include "epilogue.h"
 #include "tile_product.h"
-
-#if STATISTICS
-#define STATISTICS_PARAMETER , global float *statistics, int stride
-#define FOURS(tile_fours) ((tile_fours) > ITEMS ? (tile_fours) : ITEMS) /* where a work-item then has one for its sums */
-#else
-#define STATISTICS_PARAMETER
-#define FOURS(tile_fours) (tile_fours)
-#endif
 
 #define QUADS (BK / 4) /* work-items that load a line */
 #define APART (ITEMS / QUADS) /* between a work-item's lines */
 #define TO(q) ((line + (q) * APART) * LINE_LENGTH + quad)
 
-/* Source row of a result's row: i * step + OFFSET(r), where the tap counts. */
-#if GRADIENT
-#define COUNTS(tap)                                                                                                    \
-    ((first_h + padding_h - (tap) / S * dilation_h) % stride_h == 0 &&                                                 \
-        (first_w + padding_w - (tap) % S * dilation_w) % stride_w == 0)
-#define OFFSET_H(r) ((first_h + padding_h - (r) * dilation_h) / stride_h)
-#define OFFSET_W(s) ((first_w + padding_w - (s) * dilation_w) / stride_w)
-#else
-#define COUNTS(tap) ((tap) >= 0)
-#define OFFSET_H(r) ((r) * dilation_h - padding_h)
-#define OFFSET_W(s) ((s) * dilation_w - padding_w)
-#endif
+#define TILE_PIXELS BM
+#define PIXELS TM
+#define CHANNELS TN
+#define RESULT(u, k) acc[k][u]
+#define PIXEL(k) ROW(k)
+#define CHANNEL(u) COLUMN(u)
+#define SHARERS DOWN
+#define OWN_SLOT COLUMN_SLOT
 
 /* A work-item's columns that follow one another. */
 #if RUN == 2
@@ -64,14 +52,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
 {
     local float4 a_tile[FOURS(BM * LINE_LENGTH / IN_FOUR)], b_tile[FOURS(BN * LINE_LENGTH / IN_FOUR)];
     const int item = get_local_id(0), first_pixel = get_group_id(0) * BM, first_channel = get_group_id(1) * BN;
-#if GRADIENT
-    const int first_h = get_group_id(2) / stride_w, first_w = get_group_id(2) % stride_w;
-    const int rows = (RH - first_h + stride_h - 1) / stride_h, columns = (RW - first_w + stride_w - 1) / stride_w;
-    const int step_h = 1, step_w = 1, result_h = stride_h, result_w = stride_w;
-#else
-    const int first_h = 0, first_w = 0, rows = RH, columns = RW;
-    const int step_h = stride_h, step_w = stride_w, result_h = 1, result_w = 1;
-#endif
+    SHAPE(get_group_id(2));
     const int grid = rows * columns, pixels = N * grid, taps = R * S;
 #if GRADIENT /* a smaller class */
     if (first_pixel >= pixels) return;
@@ -161,56 +142,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 
-#if STATISTICS
-    /* Of four columns at a time: each work-item's mean and squares, about its first result; then of all that have the same
-     * columns, by four of them. Loops over these stay loops: unrolled, they take registers from the sums. */
-    local float counts[DOWN];
-    const int slot = COLUMN_SLOT, down = slot % DOWN;
-    float own = 0.0f;
-    UNROLL_GPU for (int i = 0; i < TM; i++) own += first_pixel + ROW(i) < pixels ? 1.0f : 0.0f;
-    if (slot < DOWN) counts[slot] = own;
-    UNROLL_GPU for (int j = 0; j < TN; j += 4)
-    {
-        float mean[4], deviations[4];
-        UNROLL_GPU for (int u = 0; u < 4; u++)
-        {
-            float sum = 0.0f, squares = 0.0f;
-            UNROLL_GPU for (int i = 1; i < TM; i++)
-            {
-                const float d = first_pixel + ROW(i) < pixels ? acc[i][j + u] - acc[0][j + u] : 0.0f;
-                sum += d;
-                squares = fma(d, d, squares);
-            }
-            const float shift = sum / fmax(own, 1.0f);
-            mean[u] = acc[0][j + u] + shift;
-            deviations[u] = fma(-sum, shift, squares);
-        }
-        a_tile[slot] = (float4)(mean[0], mean[1], mean[2], mean[3]);
-        b_tile[slot] = (float4)(deviations[0], deviations[1], deviations[2], deviations[3]);
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (down < 4) {
-            const local float *means = (const local float *)(a_tile + slot - down) + down;
-            const local float *squares_of = (const local float *)(b_tile + slot - down) + down;
-            const float count = (float)min(BM, pixels - first_pixel);
-            float sum = 0.0f, squares = 0.0f;
-            _Pragma("unroll 1") for (int k = 0; k < DOWN; k++) sum = fma(counts[k], means[4 * k] - means[0], sum);
-            const float all = means[0] + sum / count;
-            _Pragma("unroll 1") for (int k = 0; k < DOWN; k++)
-            {
-                const float d = means[4 * k] - all;
-                squares += fma(counts[k] * d, d, squares_of[4 * k]);
-            }
-            const int m = first_channel + COLUMN(j + down);
-            global float *part = statistics + (size_t)get_group_id(0) * 3 * stride + m;
-            if (m < CR) {
-                part[0] = count;
-                part[stride] = bias ? bias[m] + all : all;
-                part[2 * stride] = squares;
-            }
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-#endif
+    GIVE_STATISTICS(0)
 
     UNROLL_GPU for (int i = 0; i < TM; i++)
     {

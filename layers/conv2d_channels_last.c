@@ -15,11 +15,6 @@ static enum matrix_form form_of(const struct problem *problem)
     return problem->device->matrix[problem->compute].form;
 }
 
-static bool is_gradient(const struct problem *problem)
-{
-    return problem->node->operation == &operation_conv2d_data_gradient;
-}
-
 static bool reads_image(const struct conv2d_sizes *z)
 {
     return z->c % CHANNELS_LAST_MULTIPLE && z->c < FEW_CHANNELS;
@@ -34,7 +29,7 @@ static const char *fits(const struct problem *problem)
         return "the network stays in the plain layout: reorders would move more than its convolutions gain";
     if (z.groups > 1) return "groups: it has the channels of one";
     if (z.k % CHANNELS_LAST_MULTIPLE) return "the outputs are no multiple of 4";
-    if (z.c % CHANNELS_LAST_MULTIPLE && (is_gradient(problem) || !reads_image(&z)))
+    if (z.c % CHANNELS_LAST_MULTIPLE && (conv2d_gemm_is_gradient(problem) || !reads_image(&z)))
         return "the input's channels are no multiple of 4";
     if (problem->device->local_bytes < LOCAL_BYTES) return "the device's local memory is too small";
     return conv2d_gemm_refusal(problem, form);
@@ -60,77 +55,39 @@ static void layouts(const struct problem *problem, enum value_layout *inputs, en
 
 /* ------------------------------------------------------------------------------- forward and data gradient ---- */
 
-/* The two passes as one: from source to result. */
-struct image {
-    struct conv2d_sizes z;
-    int64_t cs, cr;          /* channels */
-    int64_t sh, sw, rh, rw;  /* source and result */
-    int64_t classes, pixels; /* of a gradient's pixels; pixels of the largest class, whole batch */
-    bool flat;               /* the taps are part of the steps */
-    struct tile tile;
-    int64_t csp, crp; /* steps of a tap and channels in the packed weights */
-};
-
-static struct image image_of(const struct problem *problem)
+static struct conv2d_gemm_image image_of(const struct problem *problem)
 {
-    const struct conv2d_sizes z = conv2d_sizes_of(problem);
-    struct image m = { .z = z, .classes = 1, .flat = reads_image(&z) };
-    if (is_gradient(problem)) {
-        m.cs = z.k, m.cr = z.c, m.sh = z.oh, m.sw = z.ow, m.rh = z.h, m.rw = z.w;
-        m.classes = z.stride_h * z.stride_w;
-        m.pixels = z.n * divide_up(z.h, z.stride_h) * divide_up(z.w, z.stride_w);
-    } else {
-        m.cs = z.c, m.cr = z.k, m.sh = z.h, m.sw = z.w, m.rh = z.oh, m.rw = z.ow;
-        m.pixels = z.n * z.oh * z.ow;
-    }
-    m.tile = conv2d_gemm_tile(problem, form_of(problem), m.pixels, m.cr, m.classes);
-    m.csp = size_round_up((size_t)(m.flat ? m.cs * z.r * z.s : m.cs), (size_t)m.tile.bk);
-    m.crp = size_round_up((size_t)m.cr, (size_t)m.tile.bn);
-    return m;
-}
-
-static int64_t packed_count(const struct image *m)
-{
-    return (m->flat ? 1 : m->z.r * m->z.s) * m->csp * m->crp;
-}
-
-static unsigned image_epilogues(const struct problem *problem)
-{
-    return is_gradient(problem) ? EPILOGUE_ADD : EPILOGUE_ADD | EPILOGUE_ACTIVATION;
+    return conv2d_gemm_image_of(problem, form_of(problem), LAYOUT_CHANNELS_LAST);
 }
 
 /* Of TF32 as floats, of the others in half as many bytes. */
 static size_t image_prepared(const struct problem *problem)
 {
-    const struct image m = image_of(problem);
-    return (size_t)packed_count(&m) * (problem->compute == COMPUTE_TF32 ? 4 : 2);
+    const struct conv2d_gemm_image m = image_of(problem);
+    return (size_t)conv2d_gemm_packed_count(&m) * (problem->compute == COMPUTE_TF32 ? 4 : 2);
 }
 
-/* Each row of tiles is a part, as in conv2d_implicit_gemm.c. */
 static int64_t statistics_parts(const struct problem *problem)
 {
-    const struct epilogue *epilogue = &problem->node->epilogue;
-    if (is_gradient(problem) || epilogue->activation != ACTIVATION_NONE || epilogue->add != NO_VALUE) return 0;
-    const struct image m = image_of(problem);
-    return divide_up(m.pixels, m.tile.bm);
+    return conv2d_gemm_statistics_parts(problem, form_of(problem), LAYOUT_CHANNELS_LAST);
 }
 
 /* Both kernels of a node come from one program. */
 static struct launch *add(
-    const struct problem *problem, const struct image *m, struct launch_list *list, const char *kernel)
+    const struct problem *problem, const struct conv2d_gemm_image *m, struct launch_list *list, const char *kernel)
 {
     char activation[EPILOGUE_OPTIONS];
     return launch_add(list, "conv2d_channels_last", kernel,
         TILE_OPTIONS " -DGRADIENT=%d -DFLAT=%d -DFLAT_CHANNELS=%d -DFLAT_WIDTH=%d -DSTATISTICS=%d %s",
-        TILE_VALUES(&m->tile, form_of(problem), problem->compute), is_gradient(problem), m->flat,
+        TILE_VALUES(&m->tile, form_of(problem), problem->compute), conv2d_gemm_is_gradient(problem), m->flat,
         m->flat ? (int)m->cs : 1, m->flat ? (int)m->z.s : 1, problem->outputs[STATISTICS_OUTPUT] != NULL,
         activation_options(&problem->node->epilogue, activation, sizeof activation));
 }
 
 static void emit_pack(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct image m = image_of(problem);
-    const int64_t count = packed_count(&m), all[] = { count, m.z.r * m.z.s, m.cs, m.cr, m.csp, m.crp };
+    const struct conv2d_gemm_image m = image_of(problem);
+    const int64_t count = conv2d_gemm_packed_count(&m), all[] = { count, m.z.r * m.z.s, m.cs, m.cr, m.csp, m.crp };
     struct launch *launch = add(problem, &m, list, "pack");
     launch_buffer(launch, operands->inputs[1]);
     launch_buffer(launch, operands->prepared);
@@ -142,14 +99,14 @@ static void emit_pack(const struct problem *problem, const struct operands *oper
 
 static void emit_image(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct image m = image_of(problem);
+    const struct conv2d_gemm_image m = image_of(problem);
     const struct conv2d_sizes *z = &m.z;
     struct launch *launch = add(problem, &m, list, "image");
     const int64_t all[] = { z->n, m.cs, m.cr, m.csp, m.crp, m.sh, m.sw, m.rh, m.rw, z->r, z->s, z->stride_h,
         z->stride_w, z->padding_h, z->padding_w, z->dilation_h, z->dilation_w };
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->prepared);
-    launch_buffer(launch, is_gradient(problem) ? NULL : operands->inputs[2]);
+    launch_buffer(launch, conv2d_gemm_is_gradient(problem) ? NULL : operands->inputs[2]);
     launch_buffer(launch, operands->add);
     launch_buffer(launch, operands->outputs[0]);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
@@ -158,8 +115,7 @@ static void emit_image(const struct problem *problem, const struct operands *ope
         launch_int(launch, problem->outputs[STATISTICS_OUTPUT]->shape.sizes[2]);
     }
     const size_t group = (size_t)tile_items(&m.tile);
-    launch_grid(launch, 3, (size_t)divide_up(m.pixels, m.tile.bm) * group, (size_t)divide_up(m.cr, m.tile.bn),
-        (size_t)m.classes, group, 1, 1);
+    launch_grid(launch, 3, (size_t)m.pixel_tiles * group, (size_t)m.channel_tiles, (size_t)m.classes, group, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
 
@@ -197,9 +153,9 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     if (m.splits > 1) conv2d_sum_parts(problem, operands, m.splits, list);
 }
 
-#define IMAGE                                                                                 \
-    .name = "channels_last", .fits = fits, .passed_over = passed_over, .layouts = layouts,    \
-    .epilogues = image_epilogues, .statistics = statistics_parts, .prepared = image_prepared, \
+#define IMAGE                                                                                             \
+    .name = "channels_last", .fits = fits, .passed_over = passed_over, .layouts = layouts,                \
+    .epilogues = conv2d_gemm_image_epilogues, .statistics = statistics_parts, .prepared = image_prepared, \
     .emit_prepare = emit_pack, .emit = emit_image
 
 const struct implementation conv2d_channels_last_forward = { IMAGE };

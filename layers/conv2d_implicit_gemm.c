@@ -6,23 +6,12 @@
 #include "layers/layers.h"
 #include "runtime/gemm.h"
 
-static bool is_gradient(const struct problem *problem)
+bool conv2d_gemm_is_gradient(const struct problem *problem)
 {
     return problem->node->operation == &operation_conv2d_data_gradient;
 }
 
 /* ------------------------------------------------------------------------------- forward and data gradient ---- */
-
-/* The two passes as one: from source to result. */
-struct image {
-    struct conv2d_sizes z;
-    int64_t cs, cr;          /* channels of a group */
-    int64_t sh, sw, rh, rw;  /* source and result */
-    int64_t classes, pixels; /* of a gradient's pixels; pixels of the largest class, whole batch */
-    bool flat;
-    struct tile tile;
-    int64_t csp, crp; /* padded channels in the packed weights */
-};
 
 /* Those that a product may be made of, from large to small. */
 static int list_tiles(const struct problem *problem, enum matrix_form form, const struct tile *list[TILES])
@@ -35,7 +24,8 @@ static int list_tiles(const struct problem *problem, enum matrix_form form, cons
     return count;
 }
 
-struct tile conv2d_gemm_tile(
+/* The largest that leaves no unit idle and wastes no more than half of its rows, of `others` such products. */
+static struct tile choose_tile(
     const struct problem *problem, enum matrix_form form, int64_t rows, int64_t columns, int64_t others)
 {
     const struct tile *list[TILES];
@@ -57,26 +47,39 @@ static struct tile smallest(const struct problem *problem, enum matrix_form form
     return *list[list_tiles(problem, form, list) - 1];
 }
 
-static struct image image_of(const struct problem *problem, enum matrix_form form)
+static struct conv2d_gemm_image image_sizes(const struct problem *problem)
 {
-    struct conv2d_sizes z = conv2d_sizes_of(problem);
-    struct image m = { .z = z, .classes = 1 };
-    if (is_gradient(problem)) {
-        m.cs = z.k_group, m.cr = z.c_group, m.sh = z.oh, m.sw = z.ow, m.rh = z.h, m.rw = z.w;
-        m.classes = z.stride_h * z.stride_w;
-        m.pixels = z.n * divide_up(z.h, z.stride_h) * divide_up(z.w, z.stride_w);
+    struct conv2d_gemm_image m = { .z = conv2d_sizes_of(problem), .classes = 1 };
+    const struct conv2d_sizes *z = &m.z;
+    if (conv2d_gemm_is_gradient(problem)) {
+        m.cs = z->k_group, m.cr = z->c_group, m.sh = z->oh, m.sw = z->ow, m.rh = z->h, m.rw = z->w;
+        m.classes = z->stride_h * z->stride_w;
+        m.pixels = z->n * divide_up(z->h, z->stride_h) * divide_up(z->w, z->stride_w);
     } else {
-        m.cs = z.c_group, m.cr = z.k_group, m.sh = z.h, m.sw = z.w, m.rh = z.oh, m.rw = z.ow;
-        m.pixels = z.n * z.oh * z.ow;
+        m.cs = z->c_group, m.cr = z->k_group, m.sh = z->h, m.sw = z->w, m.rh = z->oh, m.rw = z->ow;
+        m.pixels = z->n * z->oh * z->ow;
     }
-    m.tile = conv2d_gemm_tile(problem, form, m.cr, m.pixels, z.groups * m.classes);
-    m.flat = !is_gradient(problem) && m.cs < m.tile.bk;
-    m.csp = size_round_up((size_t)(m.flat ? m.cs * z.r * z.s : m.cs), (size_t)m.tile.bk);
-    m.crp = size_round_up((size_t)m.cr, (size_t)m.tile.bm);
     return m;
 }
 
-static int64_t packed_count(const struct image *m)
+/* Flat are few source channels; with channels last those of an image, which is plain. */
+struct conv2d_gemm_image conv2d_gemm_image_of(
+    const struct problem *problem, enum matrix_form form, enum value_layout layout)
+{
+    struct conv2d_gemm_image m = image_sizes(problem);
+    const int64_t others = m.z.groups * m.classes;
+    const bool last = layout == LAYOUT_CHANNELS_LAST, gradient = conv2d_gemm_is_gradient(problem);
+    m.tile = choose_tile(problem, form, last ? m.pixels : m.cr, last ? m.cr : m.pixels, others);
+    const int64_t pixels = last ? m.tile.bm : m.tile.bn, channels = last ? m.tile.bn : m.tile.bm;
+    m.pixel_tiles = divide_up(m.pixels, pixels);
+    m.channel_tiles = divide_up(m.cr, channels);
+    m.flat = !gradient && (last ? m.cs % CHANNELS_LAST_MULTIPLE != 0 : m.cs < m.tile.bk);
+    m.csp = divide_up(m.flat ? m.cs * m.z.r * m.z.s : m.cs, m.tile.bk) * m.tile.bk;
+    m.crp = m.channel_tiles * channels;
+    return m;
+}
+
+int64_t conv2d_gemm_packed_count(const struct conv2d_gemm_image *m)
 {
     return m->z.groups * (m->flat ? 1 : m->z.r * m->z.s) * m->csp * m->crp;
 }
@@ -95,34 +98,34 @@ const char *conv2d_gemm_refusal(const struct problem *problem, enum matrix_form 
     return NULL;
 }
 
-static unsigned image_epilogues(const struct problem *problem)
+unsigned conv2d_gemm_image_epilogues(const struct problem *problem)
 {
-    return is_gradient(problem) ? EPILOGUE_ADD : EPILOGUE_ADD | EPILOGUE_ACTIVATION;
+    return conv2d_gemm_is_gradient(problem) ? EPILOGUE_ADD : EPILOGUE_ADD | EPILOGUE_ACTIVATION;
 }
 
 static size_t image_prepared(const struct problem *problem, enum matrix_form form)
 {
-    struct image m = image_of(problem, form);
-    return (size_t)packed_count(&m) * sizeof(float);
+    const struct conv2d_gemm_image m = conv2d_gemm_image_of(problem, form, LAYOUT_PLAIN);
+    return (size_t)conv2d_gemm_packed_count(&m) * sizeof(float);
 }
 
-/* Each column of tiles is a part. The tensor is read once less, for 6 floats written and read per channel and part,
+/* Each tile of pixels is a part. The tensor is read once less, for 6 floats written and read per channel and part,
  * which has at least 32 pixels of it where there are so many; and there is no launch for them. So it always pays. */
-static int64_t statistics_parts(const struct problem *problem, enum matrix_form form)
+int64_t conv2d_gemm_statistics_parts(const struct problem *problem, enum matrix_form form, enum value_layout layout)
 {
     const struct epilogue *epilogue = &problem->node->epilogue;
-    if (is_gradient(problem) || epilogue->activation != ACTIVATION_NONE || epilogue->add != NO_VALUE) return 0;
-    struct image m = image_of(problem, form);
-    return divide_up(m.pixels, m.tile.bn);
+    if (conv2d_gemm_is_gradient(problem) || epilogue->activation != ACTIVATION_NONE || epilogue->add != NO_VALUE)
+        return 0;
+    return conv2d_gemm_image_of(problem, form, layout).pixel_tiles;
 }
 
 static void emit_pack(
     const struct problem *problem, enum matrix_form form, const struct operands *operands, struct launch_list *list)
 {
-    struct image m = image_of(problem, form);
+    const struct conv2d_gemm_image m = conv2d_gemm_image_of(problem, form, LAYOUT_PLAIN);
     struct launch *launch = launch_add(list, "conv2d_pack_gpu", "pack", "%s", "");
-    int64_t count = packed_count(&m),
-            all[] = { count, m.z.r * m.z.s, m.cs, m.cr, m.csp, m.crp, is_gradient(problem), m.flat };
+    int64_t count = conv2d_gemm_packed_count(&m),
+            all[] = { count, m.z.r * m.z.s, m.cs, m.cr, m.csp, m.crp, conv2d_gemm_is_gradient(problem), m.flat };
     launch_buffer(launch, operands->inputs[1]);
     launch_buffer(launch, operands->prepared);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
@@ -134,15 +137,15 @@ static void emit_pack(
 static void emit_image(
     const struct problem *problem, enum matrix_form form, const struct operands *operands, struct launch_list *list)
 {
-    struct image m = image_of(problem, form);
+    const struct conv2d_gemm_image m = conv2d_gemm_image_of(problem, form, LAYOUT_PLAIN);
     const struct conv2d_sizes *z = &m.z;
     char activation[EPILOGUE_OPTIONS];
-    const bool bias = !is_gradient(problem) && operands->inputs[2];
+    const bool bias = !conv2d_gemm_is_gradient(problem) && operands->inputs[2];
     const struct tile *t = &m.tile;
     const bool statistics = problem->outputs[STATISTICS_OUTPUT] != NULL;
     struct launch *launch = launch_add(list, "conv2d_implicit_gemm", "image",
         TILE_OPTIONS " -DGRADIENT=%d -DFLAT=%d -DFLAT_CHANNELS=%d -DFLAT_WIDTH=%d -DSTATISTICS=%d %s",
-        TILE_VALUES(t, form, problem->compute), is_gradient(problem), m.flat, m.flat ? (int)m.cs : 1,
+        TILE_VALUES(t, form, problem->compute), conv2d_gemm_is_gradient(problem), m.flat, m.flat ? (int)m.cs : 1,
         m.flat ? (int)m.z.s : 1, statistics,
         activation_options(&problem->node->epilogue, activation, sizeof activation));
     const int64_t all[] = { z->n, z->groups, m.cs, m.cr, m.csp, m.crp, m.sh, m.sw, m.rh, m.rw, z->r, z->s, z->stride_h,
@@ -158,8 +161,8 @@ static void emit_image(
         launch_int(launch, problem->outputs[STATISTICS_OUTPUT]->shape.sizes[2]);
     }
     size_t group = (size_t)tile_items(&m.tile);
-    launch_grid(launch, 3, (size_t)divide_up(m.pixels, m.tile.bn) * group, (size_t)divide_up(m.cr, m.tile.bm),
-        (size_t)(z->groups * m.classes), group, 1, 1);
+    launch_grid(launch, 3, (size_t)m.pixel_tiles * group, (size_t)m.channel_tiles, (size_t)(z->groups * m.classes),
+        group, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
 
@@ -173,7 +176,7 @@ struct conv2d_gemm_weights conv2d_gemm_weights_of(const struct problem *problem,
     int64_t pixels = z->n * z->oh * z->ow;
     m.columns = z->c_group * z->r * z->s;
     int64_t parts_possible = divide_up(pixels, 256);
-    m.tile = conv2d_gemm_tile(problem, form, z->k_group, m.columns, z->groups * parts_possible);
+    m.tile = choose_tile(problem, form, z->k_group, m.columns, z->groups * parts_possible);
     m.tile.bk = 16;
     if (tile_local_bytes(&m.tile, 1) > problem->device->local_bytes) m.tile = smallest(problem, form);
     int64_t groups = divide_up(z->k_group, m.tile.bm) * divide_up(m.columns, m.tile.bn) * z->groups;
@@ -269,7 +272,7 @@ static const char *fits_matrix(const struct problem *problem)
     }                                                                                             \
     static int64_t statistics_##label(const struct problem *problem)                              \
     {                                                                                             \
-        return statistics_parts(problem, form);                                                   \
+        return conv2d_gemm_statistics_parts(problem, form, LAYOUT_PLAIN);                         \
     }                                                                                             \
     static size_t weights_workspace_##label(const struct problem *problem)                        \
     {                                                                                             \
@@ -287,8 +290,8 @@ static const char *fits_matrix(const struct problem *problem)
                                     .epilogues = weights_epilogues,                               \
                                     .workspace = weights_workspace_##label,                       \
                                     .emit = emit_weights_##label };
-#define IMAGE(label, text)                                                                              \
-    .name = text, .fits = fits_##label, .epilogues = image_epilogues, .statistics = statistics_##label, \
+#define IMAGE(label, text)                                                                                          \
+    .name = text, .fits = fits_##label, .epilogues = conv2d_gemm_image_epilogues, .statistics = statistics_##label, \
     .prepared = image_prepared_##label, .emit_prepare = emit_pack_##label, .emit = emit_image_##label
 
 FORM(plain, implicit_gemm, MATRIX_NONE)

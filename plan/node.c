@@ -7,6 +7,11 @@ static const enum compute_type compute_types[] = {
     [TUTTI_FP32] = COMPUTE_FP32, [TUTTI_BF16] = COMPUTE_BF16, [TUTTI_TF32] = COMPUTE_TF32, [TUTTI_FP16] = COMPUTE_FP16
 };
 
+enum compute_type plan_compute(const struct plan *plan)
+{
+    return compute_types[plan->options.precision];
+}
+
 void problem_of(const struct plan *plan, const struct node *node, struct problem *problem)
 {
     memset(problem, 0, sizeof *problem);
@@ -14,7 +19,7 @@ void problem_of(const struct plan *plan, const struct node *node, struct problem
     problem->device = &plan->device->can;
     problem->training = plan->options.mode == PLAN_TRAIN;
     problem->exact = plan->options.exact;
-    problem->compute = compute_types[plan->options.precision];
+    problem->compute = plan_compute(plan);
     problem->channels_last = plan->channels_last;
     problem->meets = plan->options.meets && problem->training;
     problem->add = graph_at(&plan->graph, node->epilogue.add);

@@ -4,6 +4,8 @@
 
 #include "plan/passes.h"
 
+/* What the plan's products may round their operands to. */
+enum compute_type plan_compute(const struct plan *plan);
 void problem_of(const struct plan *plan, const struct node *node, struct problem *problem);
 /* The problem's name in tuning tables, without spaces: operation, shapes, attributes and the number of samples, as
  * "conv2d/Nx64x56x56/64x64x3x3/Nx64x56x56/k3x3/s1x1/p1x1/d1x1/g1/n16". */

@@ -69,9 +69,7 @@ tutti_status plan_run_passes(struct plan *plan)
     const tutti_precision precision = plan->options.precision;
     if (precision != TUTTI_FP32 && precision != TUTTI_BF16 && precision != TUTTI_TF32 && precision != TUTTI_FP16)
         return fail(TUTTI_INVALID, "there is no precision %d", (int)precision);
-    struct problem any;
-    problem_of(plan, &(struct node) { .epilogue = { .add = NO_VALUE } }, &any);
-    plan->channels_last = any.device->matrix[any.compute].form != MATRIX_NONE;
+    plan->channels_last = plan->device->can.matrix[plan_compute(plan)].form != MATRIX_NONE;
     tutti_status status = run_passes(plan);
     if (status != TUTTI_OK || !plan->channels_last || channels_last_pays(plan)) return status;
     plan_restart(plan);
