@@ -132,7 +132,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
     if (MORE) LOAD;
     while (MORE) {
         UNROLL_GPU for (int q = 0; q < A_LOADS / 4; q++)
-            PUT_FOUR((local tile_t *)a_tile + TO(q), computed_float4(a_next[q]));
+            PUT_FOUR((local tile_t *)a_tile + TO(q), a_next[q])
         UNROLL_GPU for (int q = 0; q < B_LOADS / 4; q++)
             *(local four_t *)((local tile_t *)b_tile + TO(q)) = b_next[q];
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -171,6 +171,5 @@ kernel void pack(global const float *restrict w, global tile_t *restrict packed,
     const int tap = FLAT ? step / CS : i / CSP / CRP, from = FLAT ? step % CS : step;
     const bool exists = tap < taps && from < CS && to < CR;
     const size_t at = GRADIENT ? (size_t)from * CR + to : (size_t)to * CS + from;
-    const float value = computed_float(exists ? w[at * taps + tap] : 0.0f);
-    packed[i] = ELEMENT_OF(value);
+    packed[i] = ELEMENT_OF(exists ? w[at * taps + tap] : 0.0f);
 }

@@ -99,9 +99,9 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
     LOAD;
     while (first < end) {
         UNROLL_GPU for (int q = 0; q < A_LOADS / 4; q++)
-            PUT_FOUR((local tile_t *)a_tile + A_STEP_AT(q) * A_ROW + a_line, computed_float4(a_next[q]));
+            PUT_FOUR((local tile_t *)a_tile + A_STEP_AT(q) * A_ROW + a_line, a_next[q])
         UNROLL_GPU for (int q = 0; q < B_LOADS / 4; q++)
-            PUT_FOUR((local tile_t *)b_tile + B_STEP_AT(q) * B_ROW + b_line, computed_float4(b_next[q]));
+            PUT_FOUR((local tile_t *)b_tile + B_STEP_AT(q) * B_ROW + b_line, b_next[q])
         barrier(CLK_LOCAL_MEM_FENCE);
         first += BK;
         LOAD;

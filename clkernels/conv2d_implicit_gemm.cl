@@ -111,9 +111,9 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
     if (MORE) LOAD;
     while (MORE) {
         UNROLL_GPU for (int q = 0; q < A_LOADS; q++)
-            ((local tile_t *)a_tile)[PLACE(q, BM, A_ROW)] = ELEMENT_OF(computed_float(a_next[q]));
+            ((local tile_t *)a_tile)[PLACE(q, BM, A_ROW)] = ELEMENT_OF(a_next[q]);
         UNROLL_GPU for (int q = 0; q < B_LOADS; q++)
-            ((local tile_t *)b_tile)[PLACE(q, BN, B_ROW)] = ELEMENT_OF(computed_float(b_next[q]));
+            ((local tile_t *)b_tile)[PLACE(q, BN, B_ROW)] = ELEMENT_OF(b_next[q]);
         barrier(CLK_LOCAL_MEM_FENCE);
         NEXT;
         if (MORE) LOAD;

@@ -66,9 +66,9 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
     LOAD;
     for (int first = split * pixels_of_split; first < end; first += BK) {
         UNROLL_GPU for (int q = 0; q < A_LOADS; q++)
-            ((local tile_t *)a_tile)[step * A_ROW + lane + q * (ITEMS / BK)] = ELEMENT_OF(computed_float(a_next[q]));
+            ((local tile_t *)a_tile)[step * A_ROW + lane + q * (ITEMS / BK)] = ELEMENT_OF(a_next[q]);
         UNROLL_GPU for (int q = 0; q < B_LOADS; q++)
-            ((local tile_t *)b_tile)[step * B_ROW + lane + q * (ITEMS / BK)] = ELEMENT_OF(computed_float(b_next[q]));
+            ((local tile_t *)b_tile)[step * B_ROW + lane + q * (ITEMS / BK)] = ELEMENT_OF(b_next[q]);
         barrier(CLK_LOCAL_MEM_FENCE);
         LOAD;
         MULTIPLY(a_tile, b_tile, A_ROW, B_ROW)

@@ -39,18 +39,6 @@ INLINE float4 fetch(global const float *from, bool across, bool fours, int left,
     return (float4)(from[0], from[min(room, 1)], from[min(room, 2)], from[min(room, 3)]);
 }
 
-INLINE void put(local tile_t *to, float4 four, bool across, int row)
-{
-    if (!across) {
-        PUT_FOUR(to, four);
-        return;
-    }
-    to[0] = ELEMENT_OF(four.x);
-    to[row] = ELEMENT_OF(four.y);
-    to[2 * row] = ELEMENT_OF(four.z);
-    to[3 * row] = ELEMENT_OF(four.w);
-}
-
 /* For each four of this work-item: where it lies behind the first of the tile, and how many elements follow its first. */
 #define PLACE(from, room, across, fours, lines, ld, exist)                                                             \
     int from[EACH(lines)], room[EACH(lines)];                                                                          \
@@ -68,9 +56,15 @@ INLINE void put(local tile_t *to, float4 four, bool across, int row)
     UNROLL_GPU for (int q = 0; q < EACH(lines); q++)                                                                   \
     {                                                                                                                  \
         const int e = item + q * ITEMS;                                                                                \
-        if (FOURS(lines) % ITEMS == 0 || e < FOURS(lines))                                                             \
-            put((local tile_t *)(tile) + STEP(e, across, lines) * (row) + LINE(e, across, lines),                      \
-                computed_float4(next[q]), across, row);                                                                \
+        local tile_t *to = (local tile_t *)(tile) + STEP(e, across, lines) * (row) + LINE(e, across, lines);           \
+        if (FOURS(lines) % ITEMS && e >= FOURS(lines)) continue;                                                       \
+        if (across) {                                                                                                  \
+            to[0] = ELEMENT_OF(next[q].x);                                                                             \
+            to[row] = ELEMENT_OF(next[q].y);                                                                           \
+            to[2 * (row)] = ELEMENT_OF(next[q].z);                                                                     \
+            to[3 * (row)] = ELEMENT_OF(next[q].w);                                                                     \
+        } else                                                                                                         \
+            PUT_FOUR(to, next[q])                                                                                      \
     }
 
 SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void gemm_tiled(global const float *restrict A,

@@ -1,6 +1,6 @@
 /* The tile product of tile_product.h by matrix instructions, which a subgroup of LANES work-items carries out together:
  * ROWS x COLUMNS results, DEPTH steps of the sum. COMPUTE (1 TF32, 2 bfloat16, 3 half): the operands' type, to which they
- * are rounded in local memory already; results are floats. A work-item has ROWS_EACH x COLUMNS_EACH of them, at ROW_IN(i)
+ * are rounded in local memory already, or by PAIR; results are floats. A work-item has ROWS_EACH x COLUMNS_EACH of them, at ROW_IN(i)
  * and COLUMN_IN(j). MATRIX is the form, as enum matrix_form of runtime/device.h counts them; runtime/tile.c knows ROWS to
  * COLUMNS_EACH, too:
  *
@@ -13,18 +13,24 @@
  *
  * BM is a multiple of (TM / ROWS_EACH) * ROWS, BN of (TN / COLUMNS_EACH) * COLUMNS, BK of DEPTH. */
 
-/* The 16 bits of a float that is such a number, and two of them, the first in the lower half. */
-#if COMPUTE == 2
-#define HALVED(x) (as_uint(x) >> 16)
-#define PAIR(low, high) ((as_uint(high) & 0xffff0000u) | HALVED(low))
-#elif COMPUTE == 3 && (MATRIX == 1 || MATRIX == 6) /* whose compilers need not know half */
+/* The 16 bits of a float that is such a number, and two of them, the first in the lower half. PAIR_ROUNDS 1: PAIR takes any
+ * floats, as one instruction rounds two of them as computed_float() does. */
+#if COMPUTE >= 2 && (MATRIX == 1 || MATRIX == 6)
+#define PAIR_ROUNDS 1
 INLINE uint pair(float low, float high)
 {
     uint both;
+#if COMPUTE == 2
+    __asm__("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+#else
     __asm__("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+#endif
     return both;
 }
 #define PAIR(low, high) pair(low, high)
+#elif COMPUTE == 2
+#define HALVED(x) (as_uint(x) >> 16)
+#define PAIR(low, high) ((as_uint(high) & 0xffff0000u) | HALVED(low))
 #elif COMPUTE == 3
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #define HALVED(x) as_ushort((half)(x))

@@ -7,8 +7,8 @@
  * tile_t, IN_FOUR                                an element in local memory, and how many a float4 holds
  * ROW_LENGTH(lines, across)                      elements of a row there: more than `lines` where those who read it, or who
  *                                                write it across rows, would else hit one bank
- * ELEMENT_OF(x), PUT_FOUR(to, four)              what becomes of a computed float there; of four that follow one another
- * four_t, FOUR_OF(four)                          four elements that follow one another, and what makes them
+ * ELEMENT_OF(x), PUT_FOUR(to, four)              what becomes of a float there, rounded; of four that follow one another
+ * four_t                                         four elements that follow one another
  * ROW(i), COLUMN(j)                              where a work-item's i-th row and j-th column lie in the tile
  * RUN                                            so many columns follow one another
  * ACROSS, SLOT                                   so many work-items have the same rows; a work-item's number where these
@@ -40,18 +40,27 @@
 #if MATRIX
 #include "matrix_product.h"
 #endif
+#if PAIR_ROUNDS /* of floats in local memory when they are loaded */
+#define ROUNDED(T, x) (x)
+#else
+#define ROUNDED(T, x) computed_##T(x)
+#endif
 #if MATRIX == 6 || (TOGETHER && COMPUTE != 1)
 typedef ushort tile_t;
 typedef uint2 four_t;
-#define ELEMENT_OF(x) (ushort) PAIR(x, 0.0f)
+#define ELEMENT_OF(x) (ushort) PAIR(ROUNDED(float, x), 0.0f)
 #define FOUR_OF(four) (uint2)(PAIR((four).x, (four).y), PAIR((four).z, (four).w))
 #else
 typedef float tile_t;
 typedef float4 four_t;
-#define ELEMENT_OF(x) (x)
+#define ELEMENT_OF(x) ROUNDED(float, x)
 #define FOUR_OF(four) (four)
 #endif
-#define PUT_FOUR(to, four) *(local four_t *)(to) = FOUR_OF(four)
+#define PUT_FOUR(to, four)                                                                                             \
+    {                                                                                                                  \
+        const float4 rounded = ROUNDED(float4, four);                                                                  \
+        *(local four_t *)(to) = FOUR_OF(rounded);                                                                      \
+    }
 #define IN_FOUR (16 / (int)sizeof(tile_t))
 #if MATRIX == 6
 #define ROW_LENGTH(lines, across) ((lines) + 8) /* each of the 8 rows of a matrix lies in four banks of its own, then */

@@ -75,6 +75,11 @@
 #define EMULATED_ROWS
 #endif
 
+#if PAIR_ROUNDS /* PTX ISA, cvt.rn.bf16x2.f32: to nearest, ties to even; the first of its operands is the upper half */
+#undef PAIR
+#define PAIR(low, high) ((as_uint(computed_float(high)) & 0xffff0000u) | as_uint(computed_float(low)) >> 16)
+#endif
+
 #undef SUBGROUPS
 #define SUBGROUPS
 #undef MULTIPLY_ADD
