@@ -1,6 +1,7 @@
 /* concat joins values along one dimension, slice cuts a part out: each the gradient of the other. Both are copies of
  * rows: a value is [outer][size along the axis][inner], and joining along the axis puts the [size][inner] behind one
- * another. The blocked layout is the same along the channels when all are multiples of the vector width. */
+ * another. The blocked layout is the same along the channels when all are multiples of the vector width; with channels
+ * last, these are a row, and multiples of 4 there. */
 #include "base/memory.h"
 #include "graph/network.h"
 #include "layers/elementwise.h"
@@ -62,9 +63,8 @@ static tutti_status gradient(
 
 /* ------------------------------------------------------------------------------------------- implementations ---- */
 
-static bool channels_aligned(const struct problem *problem)
+static bool channels_aligned(const struct problem *problem, int width)
 {
-    int width = problem->device->vector_width;
     if (problem->node->attributes.axis != 1 || problem->outputs[0]->shape.rank != 4 ||
         problem->node->attributes.offset % width)
         return false;
@@ -73,17 +73,19 @@ static bool channels_aligned(const struct problem *problem)
     return problem->outputs[0]->shape.sizes[1] % width == 0;
 }
 
-static const char *fits_blocked(const struct problem *problem)
+static const char *fits_any(const struct problem *problem)
 {
-    if (problem->device->class != DEVICE_CPU) return "it is for CPU-class devices";
-    return channels_aligned(problem) ? NULL
-                                     : "axis is not that of channels which are all multiples of the vector width";
+    const bool gpu = problem->device->class == DEVICE_GPU;
+    if (channels_aligned(problem, gpu ? CHANNELS_LAST_MULTIPLE : problem->device->vector_width)) return NULL;
+    return gpu ? "axis is not that of channels which are all multiples of 4"
+               : "axis is not that of channels which are all multiples of the vector width";
 }
 
 /* Floats from the axis on: of one index of the dimensions before it; and the number of those. */
 static int64_t row_width(const struct value *value, int axis)
 {
     int64_t width = 1;
+    if (value->layout == LAYOUT_CHANNELS_LAST) return value->shape.sizes[1]; /* what fits_any() takes */
     for (int i = axis; i < value->shape.rank; i++) width *= value->shape.sizes[i];
     return width;
 }
@@ -161,13 +163,13 @@ static unsigned epilogues_of_slice(const struct problem *problem)
 }
 
 static const struct implementation concat_any = {
-    .name = "rows", .fits = fits_blocked, .any_layout = IN_PLAIN | IN_BLOCKED, .emit = emit_concat
+    .name = "rows", .fits = fits_any, .any_layout = IN_ANY_LAYOUT, .emit = emit_concat
 };
 static const struct implementation concat_plain = { .name = "plain", .fits = fits_everything, .emit = emit_concat };
 static const struct implementation slice_any = {
     .name = "rows",
-    .fits = fits_blocked,
-    .any_layout = IN_PLAIN | IN_BLOCKED,
+    .fits = fits_any,
+    .any_layout = IN_ANY_LAYOUT,
     .epilogues = epilogues_of_slice,
     .emit = emit_slice,
 };

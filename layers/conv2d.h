@@ -39,6 +39,8 @@ extern const struct implementation conv2d_channels_last_forward, conv2d_channels
 extern const struct implementation conv2d_winograd_4x4_forward, conv2d_winograd_4x4_data_gradient,
     conv2d_winograd_4x4_weight_gradient, conv2d_winograd_2x2_forward, conv2d_winograd_2x2_data_gradient,
     conv2d_winograd_2x2_weight_gradient;
+extern const struct implementation conv2d_depthwise_channels_last_forward, conv2d_depthwise_channels_last_data_gradient,
+    conv2d_depthwise_channels_last_weight_gradient;
 extern const struct implementation conv2d_depthwise_gpu_forward, conv2d_depthwise_gpu_data_gradient,
     conv2d_depthwise_gpu_weight_gradient;
 

@@ -12,15 +12,20 @@
 #include "runtime/check.h"
 #include "runtime/tuning.h"
 
-/* force is "conv2d=winograd,dense=clblast": whether it names an implementation of this operation, and not this one. */
+/* force is "conv2d=winograd|direct,dense=clblast": whether it names implementations of this operation, and not this
+ * one. */
 static bool forced_away(const char *force, const char *operation, const char *implementation)
 {
     size_t length = strlen(operation);
     for (const char *at = force; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
         if (strncmp(at, operation, length) || at[length] != '=') continue;
-        const char *name = at + length + 1;
-        size_t size = strcspn(name, ",");
-        return size != strlen(implementation) || strncmp(name, implementation, size);
+        const char *name = at + length;
+        do {
+            const size_t size = strcspn(++name, "|,");
+            if (size == strlen(implementation) && !strncmp(name, implementation, size)) return false;
+            name += size;
+        } while (*name == '|');
+        return true;
     }
     return false;
 }

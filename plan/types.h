@@ -25,7 +25,7 @@ struct plan_options {
     /* Tests: gradients start from an input value "seed" of the output's shape instead of a loss; input gradients too.
      */
     bool seeded;
-    /* Tests: value to force, "conv2d=winograd,dense=clblast", or NULL. Also TUTTI_IMPLEMENTATION. */
+    /* Tests: implementations to force, "conv2d=winograd|direct,dense=clblast", or NULL. Also TUTTI_IMPLEMENTATION. */
     const char *force;
     /* Tests: every value has memory of its own, followed by PLAN_GUARD_BYTES of poison that plan_check_guards() looks
      * at. */

@@ -1,7 +1,7 @@
 /* Whole networks trained for some steps with the kernels of CPU-class devices, then with those of GPU-class devices,
  * from the same seed: the losses are the same up to rounding. With "layouts" as its argument, on a device with matrix
- * instructions: a residual network with products rounded to bfloat16 and TF32, in the plain layout, then with channels
- * last. */
+ * instructions: a residual network and one of depthwise convolutions with products rounded to bfloat16 and TF32, in the
+ * plain layout, then with channels last. */
 #include <check.h>
 #undef fail
 
@@ -137,7 +137,32 @@ static tutti_tensor small_resnet(tutti_network *network, tutti_tensor x, int cla
     return tutti_dense(network, x, classes, NULL);
 }
 
-static const struct run layered = { "small resnet", small_resnet, { 3, { 3, 30, 34 } }, true, 0.0005f };
+static tutti_tensor inverted_residual(tutti_network *network, tutti_tensor x, int inputs, int outputs, int stride)
+{
+    const int hidden = 3 * inputs;
+    const tutti_conv2d_options depthwise = { .stride = stride, .padding = 1, .groups = hidden, .no_bias = true };
+    tutti_tensor y = tutti_relu6(network, conv_norm(network, x, hidden, 1, 1));
+    y = tutti_relu6(network, tutti_batch_norm(network, tutti_conv2d(network, y, hidden, 3, &depthwise), NULL));
+    y = conv_norm(network, y, outputs, 1, 1);
+    return stride == 1 && inputs == outputs ? tutti_add(network, x, y) : y;
+}
+
+/* The same of mobilenet_v2. */
+static tutti_tensor small_mobilenet(tutti_network *network, tutti_tensor x, int classes)
+{
+    x = tutti_relu6(network, conv_norm(network, x, 12, 3, 2));
+    x = inverted_residual(network, x, 12, 20, 2);
+    x = inverted_residual(network, x, 20, 20, 1);
+    x = tutti_relu6(network, conv_norm(network, x, 36, 1, 1));
+    x = tutti_flatten(network, tutti_global_average_pool(network, x));
+    return tutti_dense(network, x, classes, NULL);
+}
+
+static const struct run layered[] = {
+    { "small resnet", small_resnet, { 3, { 3, 30, 34 } }, true, 0.0005f },
+    { "small mobilenet_v2", small_mobilenet, { 3, { 3, 30, 34 } }, true, 0.0005f },
+};
+enum { LAYERED = sizeof layered / sizeof *layered };
 
 /* Sums in another order may round an operand to the other neighbour: a part in 256 of it, or in 2048. */
 static const struct rounded {
@@ -146,10 +171,10 @@ static const struct rounded {
 } rounded[] = { { TUTTI_BF16, 1e-3 }, { TUTTI_TF32, 1e-4 } };
 enum { ROUNDED = sizeof rounded / sizeof *rounded };
 
-/* The named implementation for each convolution. */
+/* The named implementations for each convolution. */
 static void force(const char *name)
 {
-    char all[160];
+    char all[240];
     snprintf(all, sizeof all, "conv2d=%s,conv2d_data_gradient=%s,conv2d_weight_gradient=%s", name, name, name);
     setenv("TUTTI_IMPLEMENTATION", all, 1);
 }
@@ -157,17 +182,19 @@ static void force(const char *name)
 START_TEST(test_layouts)
 {
     double plain[STEPS], last[STEPS];
-    force("implicit_gemm_matrix");
-    train(&layered, "gpu", rounded[_i].precision, plain);
-    force("channels_last");
-    train(&layered, "gpu", rounded[_i].precision, last);
+    const struct run *run = &layered[_i / ROUNDED];
+    const struct rounded *by = &rounded[_i % ROUNDED];
+    force("implicit_gemm_matrix|depthwise_gpu");
+    train(run, "gpu", by->precision, plain);
+    force("channels_last|depthwise_channels_last");
+    train(run, "gpu", by->precision, last);
     for (int step = 0; step < STEPS; step++) {
-        printf("%s, step %d: %.9g and %.9g\n", layered.name, step, plain[step], last[step]);
-        ck_assert_msg(fabs(last[step] - plain[step]) <= rounded[_i].limit * plain[step],
-            "%s, step %d: loss %.9g with channels last, %.9g in the plain layout", layered.name, step, last[step],
+        printf("%s, step %d: %.9g and %.9g\n", run->name, step, plain[step], last[step]);
+        ck_assert_msg(fabs(last[step] - plain[step]) <= by->limit * plain[step],
+            "%s, step %d: loss %.9g with channels last, %.9g in the plain layout", run->name, step, last[step],
             plain[step]);
     }
-    ck_assert_msg(last[STEPS - 1] < (1 - 5 * rounded[_i].limit) * last[0], "%s has learnt nothing", layered.name);
+    ck_assert_msg(last[STEPS - 1] < (1 - 5 * by->limit) * last[0], "%s has learnt nothing", run->name);
 }
 END_TEST
 
@@ -178,7 +205,7 @@ int main(int argc, char **argv)
     TCase *test_case = tcase_create("losses");
     tcase_set_timeout(test_case, 900);
     if (layouts)
-        tcase_add_loop_test(test_case, test_layouts, 0, ROUNDED);
+        tcase_add_loop_test(test_case, test_layouts, 0, LAYERED * ROUNDED);
     else
         tcase_add_loop_test(test_case, test_losses, 0, RUNS);
     suite_add_tcase(suite, test_case);

@@ -8,8 +8,8 @@
  *
  * Asked are the plans of all networks in models/, training and inference, for a small and a large device; of each node
  * every implementation that takes it counts, not only the one chosen. A network of operations that no model has comes
- * beside them, and one network's training for each form of matrix instructions. A text for GPU-class devices that
- * nobody asks for is an error. */
+ * beside them, and one network's training for each form of matrix instructions, another's for one of them. A text for
+ * GPU-class devices that nobody asks for is an error. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +54,10 @@ static const struct rounding {
     { MATRIX_MAD_16, TUTTI_FP16 },
     { MATRIX_MAD_8, TUTTI_FP16 },
 };
+/* By all of them one network, by the first one whose depthwise convolutions have their channels last, too. */
 #define ROUNDED_MODEL "resnet18"
+#define ROUNDED_ONCE "mobilenet_v2"
+enum { ROUNDINGS = sizeof roundings / sizeof *roundings };
 
 struct variant {
     const char *source, *kernel;
@@ -207,10 +210,12 @@ static void have_matrix(enum matrix_form form)
         device.can.matrix[type].form = tile_list(form, type, list) > 0 ? form : MATRIX_NONE;
 }
 
-static tutti_status ask_rounded(const struct model *model, const tutti_network *network, tutti_tensor output)
+/* For the first `count` of the roundings. */
+static tutti_status ask_rounded(
+    const struct model *model, const tutti_network *network, tutti_tensor output, size_t count)
 {
     tutti_status status = TUTTI_OK;
-    for (size_t r = 0; r < sizeof roundings / sizeof *roundings && status == TUTTI_OK; r++) {
+    for (size_t r = 0; r < count && status == TUTTI_OK; r++) {
         const struct plan_options options = { .mode = PLAN_TRAIN,
             .samples = model->batch,
             .output = output,
@@ -254,7 +259,8 @@ static tutti_status ask_model(const struct model *model)
     TRY(ask_plans(model, network, logits));
     if (device.can.units > devices[0].units) {
         TRY(ask_optimizers(network, model->name));
-        if (!strcmp(model->name, ROUNDED_MODEL)) TRY(ask_rounded(model, network, logits));
+        if (!strcmp(model->name, ROUNDED_MODEL)) TRY(ask_rounded(model, network, logits, ROUNDINGS));
+        if (!strcmp(model->name, ROUNDED_ONCE)) TRY(ask_rounded(model, network, logits, 1));
     }
 done:
     tutti_network_free(network);

@@ -508,15 +508,26 @@ START_TEST(a_forced_implementation_that_refuses_is_an_error)
 }
 END_TEST
 
-/* Between convolutions one of each channel, for which there is no form with channels last. */
-static tutti_tensor with_depthwise(tutti_network *net)
+/* Between convolutions one of `groups` groups; of 20 it is one of each channel. */
+static tutti_tensor with_groups(tutti_network *net, int groups)
 {
     tutti_tensor x = tutti_input(net, "x", TUTTI_SHAPE(3, 12, 12));
     for (int i = 0; i < 2; i++) {
         x = tutti_conv2d(net, x, 20, 1, NULL);
-        x = tutti_conv2d(net, x, 20, 3, &(tutti_conv2d_options) { .padding = 1, .groups = 20 });
+        x = tutti_conv2d(net, x, 20, 3, &(tutti_conv2d_options) { .padding = 1, .groups = groups });
     }
     return tutti_dense(net, tutti_flatten(net, tutti_global_average_pool(net, x)), 10, NULL);
+}
+
+static tutti_tensor with_depthwise(tutti_network *net)
+{
+    return with_groups(net, 20);
+}
+
+/* For which there is no form with channels last. */
+static tutti_tensor with_pairs(tutti_network *net)
+{
+    return with_groups(net, 10);
 }
 
 /* Nodes of a training plan that run by an implementation of this name. */
@@ -549,9 +560,12 @@ START_TEST(channels_are_last_where_that_pays)
     ck_assert_int_eq(count_chosen(residual, TUTTI_BF16, "channels_last"), 8); /* 3, 2 gradients of data, 3 of weights */
     ck_assert_int_eq(count_chosen(residual, TUTTI_BF16, "tiles"), 2);         /* before and behind the dense layers */
     ck_assert_int_eq(count_chosen(residual, TUTTI_FP32, "channels_last"), 0);
-    ck_assert_int_eq(count_chosen(with_depthwise, TUTTI_BF16, "channels_last"), 0);
+    ck_assert_int_eq(count_chosen(with_depthwise, TUTTI_BF16, "channels_last"), 5);
+    ck_assert_int_eq(count_chosen(with_depthwise, TUTTI_BF16, "depthwise_channels_last"), 6);
     ck_assert_int_eq(count_chosen(with_depthwise, TUTTI_BF16, "tiles"), 0);
-    ck_assert_int_eq(count_chosen(with_depthwise, TUTTI_BF16, "implicit_gemm_matrix"), 5);
+    ck_assert_int_eq(count_chosen(with_pairs, TUTTI_BF16, "channels_last"), 0);
+    ck_assert_int_eq(count_chosen(with_pairs, TUTTI_BF16, "tiles"), 0);
+    ck_assert_int_eq(count_chosen(with_pairs, TUTTI_BF16, "implicit_gemm_matrix"), 11);
 }
 END_TEST
 

@@ -26,10 +26,14 @@ PARTS = 8
 # Beside the small cases, for texts that none of them runs: batch normalisation; a weight gradient in two parts.
 MORE = ["batch_norm n4 c3 h5 w7", "batch_norm n8 c3", "batch_norm n2 c5 h9 w6 conv17 nobias1 residual2 act1",
         "conv2d n2 c1 h12 w11 k2 r3 pad1"]
-# With matrix instructions, which EMULATION gives, and channels last: of a value that was made so, of an image.
-BY_MATRIX = ["--tf32", "--force", "conv2d=channels_last,conv2d_weight_gradient=channels_last"]
-CHANNELS_LAST = ["conv2d n1 c4 h3 k4 r2", "conv2d n1 c3 h4 k8 r3 pad1"]
-CHANNELS_LAST_TEXTS = set("channel_sum conv2d_channels_last conv2d_channels_last_weights reorder_gpu".split())
+# With matrix instructions, which EMULATION gives, and channels last: of a value that was made so, of an image, of one channel
+# each, with statistics and without.
+FORMS = "channels_last|depthwise_channels_last"
+BY_MATRIX = ["--tf32", "--force", f"conv2d={FORMS},conv2d_weight_gradient={FORMS}"]
+CHANNELS_LAST = ["conv2d n1 c4 h3 k4 r2", "conv2d n1 c3 h4 k8 r3 pad1", "conv2d n1 c8 h5 w4 k8 r3 pad1 stride2 groups8",
+                 "batch_norm n2 c4 h3 w5 depthwise1 nobias1 residual2 act1"]
+CHANNELS_LAST_TEXTS = set("""channel_sum conv2d_channels_last conv2d_channels_last_weights conv2d_depthwise_channels_last
+    reorder_gpu""".split())
 TEXTS = set("""batch_norm_plain channel_sum conv2d_depthwise_gpu conv2d_implicit_gemm conv2d_implicit_gemm_weights conv2d_pack_gpu
     conv2d_plain conv2d_winograd_gpu dropout elementwise gemm_finish gemm_plain gemm_tiled loss_gpu loss_sum optimizer pool_plain rows softmax_gpu
     wire""".split())     # that both have to run
