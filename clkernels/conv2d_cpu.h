@@ -26,6 +26,13 @@
 #define TASK_SCRATCH(base, floats) (base)
 #endif
 
+/* Into the first-level cache: what is read soon. */
+#if defined(__clang__)
+#define PREFETCH_NEAR(p) __builtin_prefetch((const void *)(uintptr_t)(p), 0, 3)
+#else
+#define PREFETCH_NEAR(p)
+#endif
+
 /* STREAM 1: outputs larger than the last cache are written around it. */
 #ifndef STREAM
 #define STREAM 0
@@ -164,12 +171,12 @@ INLINE VF gate_take(struct gate *gate, size_t at, VF gradient)
 /* What gate_take() will read there. */
 INLINE void gate_prefetch(const struct gate *gate, const global add_t *add, size_t at)
 {
-    PREFETCH(gate->x + at);
+    PREFETCH_NEAR(gate->x + at);
 #if GATE == 2
-    PREFETCH(gate->output + at);
+    PREFETCH_NEAR(gate->output + at);
 #endif
 #if ADD
-    PREFETCH(add + at);
+    PREFETCH_NEAR(add + at);
 #endif
 }
 

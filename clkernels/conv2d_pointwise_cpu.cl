@@ -51,8 +51,18 @@ INLINE void put(VF sum, const global add_t *add, global out0_t *result, size_t t
 #define SOURCE(g, i, here) (p[g][(i)*V + (here)])
 #endif
 
-/* acc += `here` channels of one block of the source, times their weights. */
-INLINE void multiply(VF acc[MG][MW][NV], const global in0_t *const *p, const global float *w, int here)
+/* What a gate will read for a later tile: from float `at` on, in every `step`-th block from the k-th on. */
+#if GATE
+#define LATER_PARAMETER , const struct gate *gate, const global add_t *add, size_t at, size_t plane, int k, int step
+#define LATER_ARGUMENT , &gates[0], add, later, result_plane, last == padded ? (c0 - first) / V : NV, steps
+#else
+#define LATER_PARAMETER
+#define LATER_ARGUMENT
+#endif
+
+/* acc += `here` channels of one block of the source, times their weights. What a gate will read is prefetched evenly: a
+ * burst of prefetches stalls. */
+INLINE void multiply(VF acc[MG][MW][NV], const global in0_t *const *p, const global float *w, int here LATER_PARAMETER)
 {
 #if IS_BF16(IN0_TYPE)
     VF wide[MG][MW];
@@ -60,6 +70,10 @@ INLINE void multiply(VF acc[MG][MW][NV], const global in0_t *const *p, const glo
 #endif
     _Pragma("unroll 1") for (int c = 0; c < here; c += CU)
     {
+#if GATE
+        LOOP for (int i = c / CU; i < MG * MW; i += V / CU)
+            LOOP for (int j = k; j < NV; j += step) gate_prefetch(gate, add, at + j * plane + i * YS * V);
+#endif
         UNROLL for (int d = 0; d < CU; d++)
         {
             VF b[NV];
@@ -122,16 +136,15 @@ OUTLINE void pointwise_body(POINTWISE_PARAMETERS, int range, int chunk)
                 else
                     FOR_PIXELS UNROLL for (int k = 0; k < NV; k++) acc[g][i][k] = VLOAD(panel * NV + k, packed);
                 const global float *w = packed + (size_t)(panels + (size_t)panel * padded + first) * NV * V;
+#if GATE
+                const size_t later = at[0] + pixel_at(from[0] + ahead * MG * MW, width, columns) * V;
+                const int steps = (last - first + V - 1) / V;
+#endif
                 for (int c0 = first; c0 < last; c0 += V) {
                     const int here = min(V, last - c0);
-                    LOOP for (int i = 0; i < following; i++, coming += V) PREFETCH(coming);
-                    if (panel == p0) FOR_PIXELS PREFETCH(p[g] + (ahead * MG * MW + i) * V);
-#if GATE /* one vector for each block of channels: a burst of prefetches stalls */
-                    for (int k = (c0 - first) / V; last == padded && k < NV; k += (last - first + V - 1) / V)
-                        FOR_PIXELS gate_prefetch(&gates[0], add,
-                            at[g] + k * result_plane + pixel_at(from[g] + i + ahead * MG * MW, width, columns) * V);
-#endif
-                    multiply(acc, p, w, here);
+                    LOOP for (int i = 0; i < following; i++, coming += V) PREFETCH_NEAR(coming);
+                    if (panel == p0) FOR_PIXELS PREFETCH_NEAR(p[g] + (ahead * MG * MW + i) * V);
+                    multiply(acc, p, w, here LATER_ARGUMENT);
                     w += (size_t)here * NV * V;
                     UNROLL for (int g = 0; g < MG; g++) p[g] += (size_t)length * V;
                 }
@@ -320,7 +333,7 @@ OUTLINE void pointwise_weights_body(WEIGHTS_PARAMETERS, int c_range, int k_range
                         for (int t = 0; t < count; t++) {
                             const int line =
                                 (part_ahead * count + t) >> shift; /* again and again, which costs little */
-                            UNROLL for (int u = 0; u < PLANES_AHEAD; u++) PREFETCH(f[u] + line * V);
+                            UNROLL for (int u = 0; u < PLANES_AHEAD; u++) PREFETCH_NEAR(f[u] + line * V);
                             outer(acc, a, b);
                             a += V;
                             UNROLL for (int k = 0; k < NV; k++) b[k] += V;
