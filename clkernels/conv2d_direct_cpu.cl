@@ -15,12 +15,13 @@
  *
  * A task takes chunks of units (see conv2d_rows.h) and a range of panels of NV blocks of output channels. In registers:
  * MR units x MW pixels x NV vectors. Of many source channels, `depth` at a time are multiplied for all pixels of a chunk,
- * so that their weights stay in the first-level cache, while the next ones are prefetched evenly; what is summed up so
+ * so that their weights stay near, while the next ones are prefetched evenly; what is summed up so
  * far waits behind the chunk's sources. Taps that read rows above or below the image are left out where MR is 1.
  * Launched by conv2d_direct.c with (chunks, panel ranges) tasks.
  *
  * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, GRADIENT (0 forward, 1 data gradient), WINDOW, ORIGIN_H,
- * ORIGIN_W, XV, MR, MW, NV, CU (source channels unrolled), PREFETCHES (of CU channels of weights), STREAM, SCRATCH_GLOBAL, STATISTICS, GATE, epilogue. */
+ * ORIGIN_W, XV, MR, MW, NV, PREFETCHES (vectors of weights, with each channel), STREAM, SCRATCH_GLOBAL, STATISTICS,
+ * GATE, epilogue. */
 #include "conv2d_cpu.h"
 #if STATISTICS
 #define SUMS_PARAMETER , struct moments *all
@@ -87,22 +88,17 @@ INLINE void multiply(VF acc[MR][MW][NV], SCRATCH const float **p, int row_floats
                 const global float *u = w + ((size_t)(c0 - from) * R * S + (r * S + s) * channels) * NV * V;
                 SCRATCH const float *a[MR];
                 UNROLL for (int i = 0; i < MR; i++) a[i] = p[i] + row * row_floats + column * XV;
-                _Pragma("unroll 1") for (int c = 0; c < channels; c += CU)
+                _Pragma("unroll 1") for (int c = 0; c < channels; c++, u += NV * V)
                 {
-                    UNROLL for (int d = 0; d < PREFETCHES; d++) PREFETCH(u + ahead + d * V);
-                    UNROLL for (int d = 0; d < CU; d++)
+                    UNROLL for (int k = 0; k < PREFETCHES; k++) PREFETCH(u + ahead + k * V);
+                    VF b[NV];
+                    UNROLL for (int k = 0; k < NV; k++) b[k] = VLOAD(k, u);
+                    UNROLL for (int i = 0; i < MR; i++) UNROLL for (int m = 0; m < MW; m++)
                     {
-                        VF b[NV];
-                        UNROLL for (int k = 0; k < NV; k++) b[k] = VLOAD(d * NV + k, u);
-                        UNROLL for (int i = 0; i < MR; i++) UNROLL for (int m = 0; m < MW; m++)
-                        {
-                            const VF f = (VF)(a[i][m * STEP * XV + d]);
-                            UNROLL for (int k = 0; k < NV; k++) acc[i][m][k] = fma(f, b[k], acc[i][m][k]);
-                            IN_ORDER;
-                        }
+                        const VF f = (VF)(a[i][m * STEP * XV + c]);
+                        UNROLL for (int k = 0; k < NV; k++) acc[i][m][k] = fma(f, b[k], acc[i][m][k]);
+                        IN_ORDER;
                     }
-                    u += CU * NV * V;
-                    UNROLL for (int i = 0; i < MR; i++) a[i] += CU;
                 }
             }
         }
@@ -148,6 +144,21 @@ INLINE void put(VF acc[MW][NV], const global float *add, global float *result, s
     }
 }
 
+#if GATE
+/* What put() will read there. */
+INLINE void put_prefetch(const struct gate *gates, const global float *add, struct plane out, int image, int panel,
+    int y, int pixel_first, int class_w)
+{
+    if (y >= out.height) return;
+    LOOP for (int k = 0; k < min(NV, out.blocks - panel * NV); k++)
+    {
+        const size_t row_at = (((size_t)image * out.blocks + panel * NV + k) * out.height + y) * out.width;
+        LOOP for (int m = 0; m < MW; m++)
+            gate_prefetch(gates, add, (row_at + (pixel_first + m) * CLASSES_W + class_w) * V);
+    }
+}
+#endif
+
 /* units_max: of a chunk; panels_max: of a task. depth: a multiple of XV, or all channels. distance: floats of weights
  * from those in use to those that are prefetched, by `shares` tiles in turn. */
 #define CONV2D_DIRECT_PARAMETERS                                                                          \
@@ -171,6 +182,7 @@ OUTLINE void conv2d_direct_body(CONV2D_DIRECT_PARAMETERS, int range, int first_c
         const int first = chunk * units_max, count = min(units_max, units_all - first);
         pack_rows(source, (SCRATCH pixel *)s, source_blocks, 0, source_blocks, source_height, source_width, first,
             first + count, units_max, u, row_start, column_start, width_packed);
+        const int tiles = (count + MR - 1) / MR * blocks * parts;
         for (int panel = panel_first; panel < panel_last; panel++) {
             const global float *w = packed + (size_t)panels * NV * V + (size_t)panel * padded * R * S * NV * V;
 #if STATISTICS
@@ -182,11 +194,22 @@ OUTLINE void conv2d_direct_body(CONV2D_DIRECT_PARAMETERS, int range, int first_c
 #endif
             for (int from = 0; from < padded; from += depth) {
                 const int to = min(from + depth, padded);
-                for (int t = 0; t < (count + MR - 1) / MR * blocks * parts; t++) {
+                for (int t = 0; t < tiles; t++) {
                     const int j = t / (blocks * parts) * MR, o = t / parts % blocks * MW, part = t % parts;
                     const int first_pixel = min(o, segment - MW); /* the last block of a row overlaps the one before */
                     const int y = unit_at(first + j, u).row * ROW_STEP + row_start;
-                    const int ahead = distance + min(t % shares * PREFETCHES, CU * NV - PREFETCHES) * V;
+                    const int ahead = distance + min(t % shares * PREFETCHES, NV - PREFETCHES) * V;
+#if GATE /* of the next tile of this class */
+                    if (to == padded && t + parts < tiles) {
+                        const int next = (t + parts) / parts, row = next / blocks * MR, column = next % blocks * MW;
+                        LOOP for (int i = row; i < min(row + MR, count); i++)
+                        {
+                            const struct unit unit = unit_at(first + i, u);
+                            put_prefetch(gates, add, out, unit.image, panel, unit.row * CLASSES_H + part / CLASSES_W,
+                                unit.from + min(column, segment - MW), part % CLASSES_W);
+                        }
+                    }
+#endif
                     SCRATCH float *kept = sums + (size_t)t * (MR * MW * NV * V);
                     VF acc[MR][MW][NV];
                     SCRATCH const float *p[MR];

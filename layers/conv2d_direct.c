@@ -4,10 +4,10 @@
 #include "layers/conv2d_cpu.h"
 #include "layers/layers.h"
 
-/* Weights that stay in a core's cache from task to task, and those that stay in its first-level cache from tile to
- * tile.
+/* Weights that stay in a core's cache from task to task, and those that are multiplied for all tiles of a task before
+ * the next ones: more than the first-level cache holds, as they are read in order while sums that wait are not.
  */
-enum { CACHED_BYTES = 1 << 20, NEAR_BYTES = 32 << 10 };
+enum { CACHED_BYTES = 1 << 20, NEAR_BYTES = 80 << 10 };
 
 static const char *fits(const struct problem *problem)
 {
@@ -120,7 +120,7 @@ struct direct {
     struct conv2d_channels channels;
     struct conv2d_packing packing;
     struct rows rows;
-    int64_t pixel, unroll;    /* XV, CU */
+    int64_t pixel;            /* XV */
     int64_t block_h, block_w; /* MR, MW */
     int64_t units, units_max, chunks, panels_max;
     int64_t depth, distance, shares, prefetches;
@@ -214,7 +214,7 @@ static int64_t choose_depth(const struct problem *problem, struct direct *d, boo
 {
     int64_t v = problem->device->vector_width, classes = gradient ? d->z.stride_h * d->z.stride_w : 1;
     int64_t tiles = divide_up(d->units_max, d->block_h) * divide_up(d->rows.segment, d->block_w) * classes;
-    int64_t channel = d->packing.taps * d->packing.vectors * v, lines = d->unroll * d->packing.vectors;
+    int64_t channel = d->packing.taps * d->packing.vectors * v, lines = d->packing.vectors;
     int64_t fitting = NEAR_BYTES / (channel * (int64_t)sizeof(float)) / d->pixel * d->pixel;
     d->depth = fitting > d->pixel ? fitting : d->pixel;
     d->shares = tiles < lines ? tiles : lines;
@@ -236,10 +236,9 @@ static struct direct direct_of(const struct problem *problem)
     int64_t v = problem->device->vector_width;
     d.rows = gradient ? rows_gradient(&d.z) : rows_forward(&d.z);
     d.pixel = reads_image(problem) ? 1 : v;
-    d.unroll = d.pixel == 1 ? 1 : 4;
     choose_registers(problem, &d);
     int64_t source_blocks = d.pixel == 1 ? d.channels.sources : d.channels.source_blocks;
-    d.packing.padded = divide_up(d.channels.sources, d.unroll) * d.unroll;
+    d.packing.padded = d.channels.sources;
     d.packing.source_block = d.pixel;
     d.packing.taps = d.z.r * d.z.s;
     d.packing.panels = divide_up(d.channels.result_blocks, d.packing.vectors);
@@ -289,13 +288,12 @@ static void emit_product(const struct problem *problem, const struct operands *o
         "-DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DDILATION_H=%d -DDILATION_W=%d -DGRADIENT=%d -DWINDOW=%d "
         "-DORIGIN_H=%d -DORIGIN_W=%d -DXV=%d -DMR=%d "
         "-DMW=%d "
-        "-DNV=%d -DCU=%d -DPREFETCHES=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s %s",
+        "-DNV=%d -DPREFETCHES=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s %s",
         (int)z->r, (int)z->s, (int)z->stride_h, (int)z->stride_w, (int)z->dilation_h, (int)z->dilation_w, gradient,
         (int)d.rows.window, (int)(z->padding_h - d.rows.row_start * z->stride_h),
         (int)(z->padding_w - d.rows.column_start * z->stride_w), (int)d.pixel, (int)d.block_h, (int)d.block_w,
-        (int)d.packing.vectors, (int)d.unroll, (int)d.prefetches,
-        conv2d_streams(problem, operands, (double)result_bytes), d.scratch.global,
-        conv2d_statistics_options(problem, statistics, sizeof statistics),
+        (int)d.packing.vectors, (int)d.prefetches, conv2d_streams(problem, operands, (double)result_bytes),
+        d.scratch.global, conv2d_statistics_options(problem, statistics, sizeof statistics),
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->prepared);
