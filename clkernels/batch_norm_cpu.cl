@@ -192,6 +192,18 @@ TASK void bn_apply(global const in0_t *x, ADD_PARAMETER global out0_t *y, global
     apply(x, ADD_ARGUMENT y, p0, p1, CB, cb, HW, a, fma(-mean, a, channels_load(beta, cb, C)), stream);
 }
 
+/* The statistics' outputs alone, where the kernels that read x normalise it. */
+TASK void bn_moments(global const step_constants *constants, global const float *statistics, global float *save_mean,
+    global float *save_rstd, global float *batch_mean, global float *batch_var, int N, int CB, int C, float epsilon,
+    int statistics_parts)
+{
+    const int cb = get_global_id(0);
+    VF mean, var, M;
+    join_parts(statistics, statistics_parts, CB, cb, &mean, &var, &M);
+    finish(mean, 1.0f / sqrt(var + epsilon), var, M, N * constants->loss_scale, save_mean, save_rstd, batch_mean,
+        batch_var, cb, C);
+}
+
 TASK void bn_inference(global const in0_t *x, ADD_PARAMETER global out0_t *y, global const float *gamma,
     global const float *beta, global const float *mean, global const float *var, int N, int CB, int HW, int C, int stream,
     float epsilon)

@@ -49,6 +49,9 @@
 #ifndef GATE
 #define GATE 0
 #endif
+#ifndef NORMALISE
+#define NORMALISE 0
+#endif
 
 /* What leaves the registers: bias is already in the sum; `at` is an index of elements into add and y. */
 #if ADD
@@ -58,6 +61,8 @@
 #endif
 #if GATE /* gate_take() has added */
 #define FINISH(sum, add, at) (sum)
+#elif NORMALISE /* ACTIVATION is what the source goes through */
+#define FINISH(sum, add, at) ADDED(sum, add, at)
 #else
 #define FINISH(sum, add, at) ACTIVATION(ADDED(sum, add, at))
 #endif
@@ -201,6 +206,43 @@ INLINE void gate_store(const struct gate *gate, global float *statistics, int pa
     VSTORE(gate->products, (size_t)(part * 2 + 1) * blocks + block, statistics);
 #endif
 }
+#endif
+
+/* NORMALISE 1: what the convolution is of is ACTIVATION(gamma (x - mean) rstd + beta), made of x as that is loaded. */
+#if NORMALISE
+#include "normalised.h"
+#define NORM_PARAMETERS                                                                                     \
+    , const global float *gamma, const global float *beta, const global float *mean, const global float *rstd, \
+        int channels
+#define NORM_ARGUMENTS , gamma, beta, mean, rstd, channels
+struct norm {
+    VF a, b;
+};
+#define NORM_OF(block) norm_of(gamma, beta, mean, rstd, channels, block)
+#define NORMALISED(norm, x) norm_take(norm, x)
+
+INLINE struct norm norm_of(const global float *gamma, const global float *beta, const global float *mean,
+    const global float *rstd, int channels, int block)
+{
+    struct norm norm;
+    norm.a = channels_load(gamma, block, channels) * channels_load(rstd, block, channels);
+    norm.b = fma(-channels_load(mean, block, channels), norm.a, channels_load(beta, block, channels));
+    return norm;
+}
+
+INLINE VF norm_take(const struct norm *norm, VF x)
+{
+    const VF v = fma(x, norm->a, norm->b); /* as batch_norm_cpu.cl makes its output: the same bits */
+    return ACTIVATION(v);
+}
+#else
+#define NORM_PARAMETERS
+#define NORM_ARGUMENTS
+struct norm {
+    int none;
+};
+#define NORM_OF(block) { 0 }
+#define NORMALISED(norm, x) (x)
 #endif
 
 /* to[2i], to[2i + 1] = from[i] and from[i + V/2] interleaved. */

@@ -23,7 +23,8 @@
  *
  * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, PADDING_H, PADDING_W, T, GUARD, REACH (vectors of a row
  * that a tile reads), LEFT (of the first tile, those outside), RIGHT (of the last tile, those inside), EDGE (columns
- * that the tile before the last one keeps away from the end), FIRST, LAST, STREAM, STATISTICS, GATE, epilogue. */
+ * that the tile before the last one keeps away from the end), FIRST, LAST, STREAM, STATISTICS, GATE,
+ * NORMALISE, epilogue. */
 #include "conv2d_cpu.h"
 #define TAPS (R * S)
 #if GATE
@@ -59,7 +60,7 @@ kernel TASK void depthwise_pack(
 /* Of the kernels that make a tensor from another one by the packed weights. */
 #define LAYER_PARAMETERS(from, to)                                                                          \
     const global in0_t *restrict from, const global float *restrict packed, const global add_t *add,        \
-        global out0_t *to, int height, int width, int OH, int OW, int rows_max STATISTICS_PARAMETER
+        global out0_t *to, int height, int width, int OH, int OW, int rows_max STATISTICS_PARAMETER NORM_PARAMETERS
 
 /* Whether the i-th vector that a tile reads from `at` on exists; constant but for GUARD. */
 INLINE bool exists(int i, int at, int width, bool left, bool right)
@@ -91,7 +92,8 @@ INLINE bool exists(int i, int at, int width, bool left, bool right)
 
 #ifdef FORWARD
 INLINE void forward_tile(const global in0_t *restrict x, const VF *w, VF bias, const global add_t *add,
-    global out0_t *y, size_t y_row, int oy, int from, int begin, int height, int width, bool left, bool right MOMENTS_PARAMETER)
+    global out0_t *y, size_t y_row, int oy, int from, int begin, int height, int width, bool left, bool right,
+    const struct norm *norm MOMENTS_PARAMETER)
 {
     VF acc[T];
     UNROLL for (int o = 0; o < T; o++) acc[o] = bias;
@@ -103,7 +105,7 @@ INLINE void forward_tile(const global in0_t *restrict x, const VF *w, VF bias, c
         const global in0_t *row = x + ((size_t)iy * width + at) * V;
         UNROLL for (int i = 0; i < REACH; i++) if (exists(i, at, width, left, right))
         {
-            const VF v = LOAD_AS(IN0_TYPE, i, row);
+            const VF v = NORMALISED(norm, LOAD_AS(IN0_TYPE, i, row));
             UNROLL for (int s = 0; s < S; s++)
             {
                 const int o = i - s * DILATION_W;
@@ -131,6 +133,7 @@ OUTLINE void forward_body(LAYER_PARAMETERS(x, y), PLACE_PARAMETERS)
     x += plane * height * width * V;
     VF w[TAPS];
     const VF bias = VLOAD(block, packed);
+    const struct norm norm = NORM_OF(block);
     UNROLL for (int i = 0; i < TAPS; i++) w[i] = VLOAD((size_t)blocks + (size_t)block * TAPS + i, packed);
 #if STATISTICS
     struct moments all = moments_from((VF)(0.0f));
@@ -138,7 +141,7 @@ OUTLINE void forward_body(LAYER_PARAMETERS(x, y), PLACE_PARAMETERS)
     for (int oy = first; oy < last; oy++) {
         const size_t row = (plane * OH + oy) * OW * V;
 #define TILE(from, begin, left, right) \
-    forward_tile(x, w, bias, add, y, row, oy, from, begin, height, width, left, right MOMENTS_ARGUMENT)
+    forward_tile(x, w, bias, add, y, row, oy, from, begin, height, width, left, right, &norm MOMENTS_ARGUMENT)
         FOR_TILES(OW, TILE)
 #undef TILE
     }
@@ -149,7 +152,7 @@ OUTLINE void forward_body(LAYER_PARAMETERS(x, y), PLACE_PARAMETERS)
 
 kernel TASK void depthwise_forward(LAYER_PARAMETERS(x, y))
 {
-    forward_body(x, packed, add, y, height, width, OH, OW, rows_max STATISTICS_ARGUMENT, PLACE);
+    forward_body(x, packed, add, y, height, width, OH, OW, rows_max STATISTICS_ARGUMENT NORM_ARGUMENTS, PLACE);
 }
 #endif
 
@@ -228,7 +231,7 @@ kernel TASK void depthwise_gradient(LAYER_PARAMETERS(dy, dx))
 
 #ifdef WEIGHTS
 INLINE void weights_tile(const global in0_t *restrict x, const global in1_t *restrict dy_row, VF *sum, int oy, int from,
-    int begin, int height, int width, bool left, bool right)
+    int begin, int height, int width, bool left, bool right, const struct norm *norm)
 {
     VF d[T];
     UNROLL for (int o = 0; o < T; o++) d[o] = from + o >= begin ? LOAD_AS(IN1_TYPE, from + o, dy_row) : (VF)(0.0f);
@@ -240,7 +243,7 @@ INLINE void weights_tile(const global in0_t *restrict x, const global in1_t *res
         const global in0_t *row = x + ((size_t)iy * width + at) * V;
         UNROLL for (int i = 0; i < REACH; i++) if (exists(i, at, width, left, right))
         {
-            const VF v = LOAD_AS(IN0_TYPE, i, row);
+            const VF v = NORMALISED(norm, LOAD_AS(IN0_TYPE, i, row));
             UNROLL for (int s = 0; s < S; s++)
             {
                 const int o = i - s * DILATION_W;
@@ -253,13 +256,14 @@ INLINE void weights_tile(const global in0_t *restrict x, const global in1_t *res
 
 #define WEIGHTS_PARAMETERS                                                                                  \
     const global in0_t *restrict x, const global in1_t *restrict dy, global float *workspace, int count,    \
-        int count_max, int height, int width, int OH, int OW, int rows_max
+        int count_max, int height, int width, int OH, int OW, int rows_max NORM_PARAMETERS
 
 /* The `image` of a task is a chunk of count_max of them. */
 OUTLINE void weights_body(WEIGHTS_PARAMETERS, PLACE_PARAMETERS)
 {
     const int n0 = image * count_max, n1 = min(n0 + count_max, count);
     const int first = range * rows_max, last = min(first + rows_max, OH);
+    const struct norm norm = NORM_OF(block);
     VF all[TAPS];
     UNROLL for (int i = 0; i < TAPS; i++) all[i] = (VF)(0.0f);
     for (int n = n0; n < n1; n++) { /* each image by itself: shorter sums round less */
@@ -269,7 +273,7 @@ OUTLINE void weights_body(WEIGHTS_PARAMETERS, PLACE_PARAMETERS)
         const global in0_t *source = x + plane * height * width * V;
         for (int oy = first; oy < last; oy++) {
             const global in1_t *row = dy + (plane * OH + oy) * OW * V;
-#define TILE(from, begin, left, right) weights_tile(source, row, sum, oy, from, begin, height, width, left, right)
+#define TILE(from, begin, left, right) weights_tile(source, row, sum, oy, from, begin, height, width, left, right, &norm)
             FOR_TILES(OW, TILE)
 #undef TILE
         }
@@ -281,6 +285,6 @@ OUTLINE void weights_body(WEIGHTS_PARAMETERS, PLACE_PARAMETERS)
 
 kernel TASK void depthwise_weights(WEIGHTS_PARAMETERS)
 {
-    weights_body(x, dy, workspace, count, count_max, height, width, OH, OW, rows_max, PLACE);
+    weights_body(x, dy, workspace, count, count_max, height, width, OH, OW, rows_max NORM_ARGUMENTS, PLACE);
 }
 #endif

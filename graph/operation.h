@@ -65,6 +65,10 @@ enum { STATISTICS_OUTPUT = 1, STATISTICS_INPUT = 6 };
  * The activation is that of the node's attributes. */
 enum { MASK_INPUT = 2 };
 
+/* Where a node reads a batch normalisation that it applies to its first input as it loads it, with the activation of
+ * its attributes: the normalised tensor is then never stored. */
+enum { NORMALISED_GAMMA = 3, NORMALISED_BETA, NORMALISED_MEAN, NORMALISED_RSTD };
+
 /* Where a weight gradient gives the gradient of the bias: the sum of the output's gradient over all but the channels.
  */
 enum { SUM_OUTPUT = 1 };
@@ -91,7 +95,9 @@ struct implementation {
     int64_t (*statistics)(const struct problem *problem);
     bool takes_statistics; /* reads them instead of making its own */
     bool takes_mask;       /* a data gradient's: reads MASK_INPUT. Such a node has neither an epilogue nor statistics */
-    bool gives_sum;        /* a weight gradient's: makes SUM_OUTPUT where it is wanted */
+    bool takes_normalisation; /* reads NORMALISED_GAMMA to _RSTD. Such a node has no activation of its own */
+    bool leaves_normalising;  /* a batch_norm's: can leave out its first output and give the statistics alone */
+    bool gives_sum;           /* a weight gradient's: makes SUM_OUTPUT where it is wanted */
     /* Which inputs and outputs it can also load and store as bfloat16: bit i for number i. Of the first output: what
      * the epilogue adds, too. Its kernels get the types by element_options(). */
     unsigned bf16_inputs, bf16_outputs;

@@ -94,21 +94,22 @@ static size_t bytes_of_parts(const struct problem *problem, const struct work *w
     return (size_t)(work->parts * numbers * work->blocks * problem->device->vector_width) * sizeof(float);
 }
 
-/* Own statistics of several parts, or those of all parts for the devices to meet at. */
-static size_t workspace(const struct problem *problem, struct work work, int64_t numbers)
+/* Own statistics of several parts, or those of all parts for the devices to meet at. alone: nothing else is made. */
+static size_t workspace(const struct problem *problem, struct work work, int64_t numbers, bool alone)
 {
-    if (problem->inputs[STATISTICS_INPUT]) work.parts = 1;
-    return work.parts == 1 && !problem->meets ? 0 : bytes_of_parts(problem, &work, numbers);
+    const bool given = problem->inputs[STATISTICS_INPUT] != NULL;
+    if (given) work.parts = 1;
+    return work.parts == 1 && !problem->meets && (given || !alone) ? 0 : bytes_of_parts(problem, &work, numbers);
 }
 
 static size_t forward_workspace(const struct problem *problem)
 {
-    return workspace(problem, forward_work(problem), 3);
+    return workspace(problem, forward_work(problem), 3, !problem->outputs[NORM_Y]);
 }
 
 static size_t gradient_workspace(const struct problem *problem)
 {
-    return workspace(problem, gradient_work(problem), 2);
+    return workspace(problem, gradient_work(problem), 2, false);
 }
 
 /* The statistics that both directions go on with, given or made in so many parts. */
@@ -160,6 +161,26 @@ static void forward_launch(const struct problem *problem, const struct operands 
     if (statistics->buffer) launch_int(launch, statistics->parts);
 }
 
+/* Where those that would read y normalise x as they load it. */
+static void moments_launch(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    const struct work *work, const struct statistics *statistics)
+{
+    char options[EPILOGUE_OPTIONS], elements[ELEMENT_OPTIONS]; /* of one program with bn_stats */
+    struct launch *launch = launch_add(list, "batch_norm_cpu", "bn_moments", "%s%s",
+        epilogue_options(&problem->node->epilogue, options, sizeof options),
+        element_options(problem, elements, sizeof elements));
+    launch_buffer(launch, operands->inputs[NORM_CONSTANTS]);
+    launch_buffer(launch, statistics->buffer);
+    for (int i = NORM_SAVED_MEAN; i <= NORM_BATCH_VAR; i++) launch_buffer(launch, operands->outputs[i]);
+    launch_int(launch, work->n);
+    launch_int(launch, work->blocks);
+    launch_int(launch, work->c);
+    launch_float(launch, (double)problem->node->attributes.epsilon);
+    launch_int(launch, statistics->parts);
+    launch_tasks(launch, (size_t)work->blocks, 1, 1);
+    launch_work(launch, 0, 12.0 * (double)statistics->parts * (double)work->c);
+}
+
 static void statistics_launch(
     const struct problem *problem, const struct operands *operands, struct launch_list *list, const struct work *work)
 {
@@ -184,12 +205,15 @@ static void emit_forward(const struct problem *problem, const struct operands *o
         work.parts = parts_for(&work, TASKS * (int64_t)problem->device->units);
         statistics.buffer = operands->inputs[NORM_STATISTICS];
         statistics.parts = problem->inputs[NORM_STATISTICS]->shape.sizes[0];
-    } else if (work.parts > 1 || problem->meets) {
+    } else if (work.parts > 1 || problem->meets || !problem->outputs[NORM_Y]) {
         statistics_launch(problem, operands, list, &work);
         statistics.buffer = operands->workspace;
     }
     meet(problem, operands, list, &work, MEETING_MOMENTS, &statistics);
-    forward_launch(problem, operands, list, &work, &statistics);
+    if (!problem->outputs[NORM_Y])
+        moments_launch(problem, operands, list, &work, &statistics);
+    else
+        forward_launch(problem, operands, list, &work, &statistics);
 }
 
 static void emit_inference(const struct problem *problem, const struct operands *operands, struct launch_list *list)
@@ -261,6 +285,7 @@ const struct implementation batch_norm_cpu_forward = {
     .layouts = layouts,
     .epilogues = epilogues,
     .takes_statistics = true,
+    .leaves_normalising = true,
     .workspace = forward_workspace,
     .in_place = batch_norm_in_place,
     .emit = emit_forward,

@@ -102,6 +102,35 @@ void conv2d_statistics_arguments(struct launch *launch, const struct problem *pr
         launch_buffer(launch, operands->outputs[STATISTICS_OUTPUT]);
 }
 
+static bool normalises(const struct problem *problem)
+{
+    return !is_data_gradient(problem) && problem->inputs[NORMALISED_GAMMA];
+}
+
+const char *conv2d_normalise_option(const struct problem *problem)
+{
+    return normalises(problem) ? "-DNORMALISE=1" : "-DNORMALISE=0";
+}
+
+struct epilogue conv2d_kernel_epilogue(const struct problem *problem)
+{
+    const struct attributes *a = &problem->node->attributes;
+    struct epilogue epilogue = problem->node->epilogue;
+    if (normalises(problem)) {
+        epilogue.activation = a->activation;
+        epilogue.low = a->low;
+        epilogue.high = a->high;
+    }
+    return epilogue;
+}
+
+void conv2d_normalise_arguments(struct launch *launch, const struct problem *problem, const struct operands *operands)
+{
+    if (!normalises(problem)) return;
+    for (int i = NORMALISED_GAMMA; i <= NORMALISED_RSTD; i++) launch_buffer(launch, operands->inputs[i]);
+    launch_int(launch, problem->inputs[0]->shape.sizes[1]);
+}
+
 void conv2d_cpu_layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
 {
     bool weights = problem->node->operation == &operation_conv2d_weight_gradient;

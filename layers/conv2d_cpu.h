@@ -49,6 +49,11 @@ bool conv2d_mask_in_place(const struct problem *problem, int input);
 enum { STATISTICS_OPTIONS = 128 };
 const char *conv2d_statistics_options(const struct problem *problem, char *buffer, size_t size);
 void conv2d_statistics_arguments(struct launch *launch, const struct problem *problem, const struct operands *operands);
+/* Where a batch normalisation is applied as the source is loaded: the option, the epilogue whose activation is then
+ * that normalisation's, and the arguments after all others. */
+const char *conv2d_normalise_option(const struct problem *problem);
+struct epilogue conv2d_kernel_epilogue(const struct problem *problem);
+void conv2d_normalise_arguments(struct launch *launch, const struct problem *problem, const struct operands *operands);
 /* Every rank-4 activation blocked, parameters plain. */
 void conv2d_cpu_layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs);
 

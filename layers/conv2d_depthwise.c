@@ -100,17 +100,17 @@ static struct launch *add_launch(const struct problem *problem, const struct ope
     bool gradient = problem->node->operation == &operation_conv2d_data_gradient;
     bool weights = problem->node->operation == &operation_conv2d_weight_gradient;
     size_t bytes = weights ? 0 : value_bytes(problem->outputs[0], 1);
+    const struct epilogue applied = conv2d_kernel_epilogue(problem);
     char epilogue[256], statistics[STATISTICS_OPTIONS], elements[ELEMENT_OPTIONS];
     return launch_add(list, "conv2d_depthwise_cpu", kernel,
         "-D%s -DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DDILATION_H=%d -DDILATION_W=%d -DPADDING_H=%d -DPADDING_W=%d "
         "-DT=%d "
-        "-DGUARD=%d -DREACH=%d -DLEFT=%d -DRIGHT=%d -DEDGE=%d -DFIRST=%d -DHAS_BIAS=%d -DSTREAM=%d %s %s%s",
+        "-DGUARD=%d -DREACH=%d -DLEFT=%d -DRIGHT=%d -DEDGE=%d -DFIRST=%d -DHAS_BIAS=%d -DSTREAM=%d %s %s %s%s",
         what, (int)z.r, (int)z.s, (int)z.stride_h, (int)z.stride_w, (int)z.dilation_h, (int)z.dilation_w,
         (int)z.padding_h, (int)z.padding_w, (int)t->T, t->guard, (int)t->reach, (int)t->left, (int)t->right,
         (int)t->edge, (int)t->first, problem->inputs[2] != NULL && !gradient, conv2d_streams(problem, operands, bytes),
-        conv2d_statistics_options(problem, statistics, sizeof statistics),
-        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue),
-        element_options(problem, elements, sizeof elements));
+        conv2d_statistics_options(problem, statistics, sizeof statistics), conv2d_normalise_option(problem),
+        epilogue_options(&applied, epilogue, sizeof epilogue), element_options(problem, elements, sizeof elements));
 }
 
 static void launch_planes(struct launch *launch, const struct conv2d_sizes *z, int64_t rows_max)
@@ -180,6 +180,7 @@ static void emit_product(const struct problem *problem, const struct operands *o
     launch_buffer(launch, operands->outputs[0]);
     launch_planes(launch, &z, rows_max);
     conv2d_statistics_arguments(launch, problem, operands);
+    conv2d_normalise_arguments(launch, problem, operands);
     launch_tasks(launch, (size_t)blocks, (size_t)z.n, (size_t)divide_up(rows, rows_max));
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
@@ -219,6 +220,7 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     launch_int(launch, z.n);
     launch_int(launch, w.images_max);
     launch_planes(launch, &z, w.rows_max);
+    conv2d_normalise_arguments(launch, problem, operands);
     launch_tasks(
         launch, (size_t)blocks_of(problem), (size_t)divide_up(z.n, w.images_max), (size_t)divide_up(z.oh, w.rows_max));
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
@@ -231,6 +233,7 @@ const struct implementation conv2d_depthwise_forward = {
     .layouts = conv2d_cpu_layouts,
     .epilogues = conv2d_cpu_epilogues,
     .statistics = statistics_parts,
+    .takes_normalisation = true,
     .prepared = prepared,
     .emit_prepare = emit_prepare,
     .emit = emit_product,
@@ -256,6 +259,7 @@ const struct implementation conv2d_depthwise_weight_gradient = {
     .fits = fits,
     .layouts = conv2d_cpu_layouts,
     .epilogues = conv2d_cpu_sum_epilogues,
+    .takes_normalisation = true,
     .workspace = weights_workspace,
     .emit = emit_weights,
     .bf16_inputs = 1 << 0 | 1 << 1,

@@ -6,12 +6,15 @@
 #include "graph/operation.h"
 
 /* conv2d.c        x, w, [bias] -> y, [statistics]  (operation.h)
+ *                     x, w, [bias], gamma, beta, mean, rstd: of the batch norm that is applied to x as it is loaded;
+ *                     attributes.activation, low, high: of that batch norm
  *   _data_gradient    dy, w -> dx            attributes.shape: x's shape
  *                     dy, w, x, gamma, [beta], mean, rstd, [y] -> g, statistics, where dx would go into a batch norm's
  *                     gradient alone; attributes.activation, low, high: of that batch norm
  *                     dy, w, y -> dx behind the activation whose output y is, where dx would go into that activation's
  *                     gradient alone; attributes.activation, low, high: of that activation
  *   _weight_gradient  x, dy -> dw            attributes.shape: w's shape
+ *                     x, dy, -, gamma, beta, mean, rstd: as above
  *   channel_sum       dy -> db               sum over all but dimension 1 (rank 4) or the last dimension (rank 2) */
 extern const struct operation operation_conv2d, operation_conv2d_data_gradient, operation_conv2d_weight_gradient,
     operation_channel_sum;
@@ -22,7 +25,8 @@ extern const struct operation operation_dense, operation_dense_data_gradient, op
 /* batch_norm.c    x, gamma, beta, running_mean, running_var, constants, [statistics]
  *                                                          -> y, mean, rstd, batch_mean, batch_var
  *                     (the last two: the batch's mean and unbiased variance times samples * loss_scale: "gradients" of
- *                     the running statistics; statistics: of x, made where x is made, see operation.h)
+ *                     the running statistics; statistics: of x, made where x is made, see operation.h; no y
+ *                     where those that would read it normalise x themselves)
  *   _gradient         x, dy, gamma, mean, rstd, [y], [statistics], [beta] -> dx, dgamma, dbeta, [dadd]
  *                     attributes.activation, low, high: the gradient of that activation is applied to dy first (fused).
  * Its mask comes from y where y is given (the forward node had an epilogue addition), else it is recomputed from x,

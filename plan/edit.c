@@ -2,6 +2,13 @@
 
 #include <string.h>
 
+bool edit_reads(const struct node *node, int value)
+{
+    for (int i = 0; i < node->input_count; i++)
+        if (node->inputs[i] == value) return true;
+    return node->epilogue.add == value;
+}
+
 int edit_uses(const struct graph *graph, int value)
 {
     int uses = 0;

@@ -4,6 +4,7 @@
 
 #include "graph/graph.h"
 
+bool edit_reads(const struct node *node, int value); /* as an input, or to add it */
 /* How many nodes read the value (a node that reads it twice counts twice), and whether the host or an arena does. */
 int edit_uses(const struct graph *graph, int value);
 bool edit_is_kept(const struct graph *graph, int value); /* output of the plan, or gradient of a parameter */

@@ -26,6 +26,7 @@ static bool takes(const struct plan *plan, int n, unsigned wanted)
     if (!implementation || !implementation->epilogues) return false;
     if (implementation->statistics && node->outputs[STATISTICS_OUTPUT] != NO_VALUE) return false; /* without epilogue */
     if (implementation->takes_mask && node->inputs[MASK_INPUT] != NO_VALUE) return false;
+    if (implementation->takes_normalisation && node->inputs[NORMALISED_GAMMA] != NO_VALUE) return false;
     struct problem problem;
     problem_of(plan, node, &problem);
     return (implementation->epilogues(&problem) & wanted) == wanted;
@@ -215,6 +216,50 @@ static bool fuse_norm_gradient(struct plan *plan, size_t n)
     return true;
 }
 
+/* Whether the node reads the value as its first input alone, and can normalise it as it loads it. */
+static bool takes_normalisation(const struct plan *plan, const struct node *node, int value)
+{
+    const struct implementation *implementation = choose_implementation(plan, node);
+    if (!implementation || !implementation->takes_normalisation || node->epilogue.activation) return false;
+    if (node->inputs[0] != value || node->epilogue.add == value) return false;
+    for (int i = 1; i < node->input_count; i++)
+        if (node->inputs[i] == value || i >= NORMALISED_GAMMA) return false;
+    return true;
+}
+
+/* A batch normalisation whose output only nodes read that can make it of its input as they load that: it is not
+ * stored. An activation with exp() would be evaluated for each load. */
+static bool fuse_normalisation(struct plan *plan, size_t n)
+{
+    struct graph *graph = &plan->graph;
+    struct node *norm = &graph->nodes[n];
+    if (norm->operation != &operation_batch_norm || norm->epilogue.add != NO_VALUE) return false;
+    if (norm->epilogue.activation > ACTIVATION_LEAKY_RELU) return false;
+    const struct implementation *implementation = choose_implementation(plan, norm);
+    const int y = norm->outputs[NORM_Y];
+    if (!implementation || !implementation->leaves_normalising || y == NO_VALUE || edit_is_kept(graph, y)) return false;
+    for (size_t i = n + 1; i < graph->node_count; i++) {
+        const struct node *reader = &graph->nodes[i];
+        if (reader->operation && edit_reads(reader, y) && !takes_normalisation(plan, reader, y)) return false;
+    }
+    for (size_t i = n + 1; i < graph->node_count; i++) {
+        struct node *reader = &graph->nodes[i];
+        if (!reader->operation || reader->inputs[0] != y) continue;
+        reader->inputs[0] = norm->inputs[NORM_X];
+        reader->inputs[NORMALISED_GAMMA] = norm->inputs[NORM_GAMMA];
+        reader->inputs[NORMALISED_BETA] = norm->inputs[NORM_BETA];
+        reader->inputs[NORMALISED_MEAN] = norm->outputs[NORM_SAVED_MEAN];
+        reader->inputs[NORMALISED_RSTD] = norm->outputs[NORM_SAVED_RSTD];
+        reader->input_count = NORMALISED_RSTD + 1;
+        reader->attributes.activation = norm->epilogue.activation;
+        reader->attributes.low = norm->epilogue.low;
+        reader->attributes.high = norm->epilogue.high;
+    }
+    norm->epilogue.activation = ACTIVATION_NONE;
+    norm->outputs[NORM_Y] = NO_VALUE;
+    return true;
+}
+
 /* gradient of max pooling -> gradient of the activation that was pooled: they change places. An activation's gradient
  * is a factor that depends on its output, and where pooling puts a gradient that output is the window's maximum: so the
  * factor is applied to the smaller tensor, and the activation's output is not read again. */
@@ -304,9 +349,9 @@ typedef bool (*rule)(struct plan *plan, size_t n);
 tutti_status pass_rewrite(struct plan *plan)
 {
     /* Sums before what follows them; a batch normalisation takes an activation's gradient before pooling does, and a
-     * data gradient takes what is left. */
+     * data gradient takes what is left. Who reads a batch normalisation is known when all that is done. */
     static const rule rules[] = { fuse_add, fuse_activation, fuse_norm_gradient, fuse_statistics, swap_pool_gradient,
-        sum_before_pool_gradient, fuse_gradient_statistics, fuse_mask, fuse_sum };
+        sum_before_pool_gradient, fuse_gradient_statistics, fuse_mask, fuse_sum, fuse_normalisation };
     bool changed = true;
     while (changed) {
         changed = false;

@@ -15,6 +15,13 @@
 /* In every output before a kernel writes it, so that what it leaves out is noticed. */
 #define NOT_A_NUMBER 0x7fc00000
 
+/* What a batch normalisation leaves to those that read it is done by itself, on an input that is taken as it is. */
+static void separate_normalisation(const struct implementation *implementation, struct node *node)
+{
+    for (int i = NORMALISED_GAMMA; implementation->takes_normalisation && i <= NORMALISED_RSTD; i++)
+        node->inputs[i] = NO_VALUE;
+}
+
 void trial_problem(const struct plan *plan, struct node *node, struct problem *problem)
 {
     const struct implementation *implementation = node->operation->implementations[node->implementation];
@@ -23,7 +30,9 @@ void trial_problem(const struct plan *plan, struct node *node, struct problem *p
     if (implementation->takes_statistics) node->inputs[STATISTICS_INPUT] = NO_VALUE;
     if (implementation->takes_mask) node->inputs[MASK_INPUT] = NO_VALUE;
     if (implementation->gives_sum) node->outputs[SUM_OUTPUT] = NO_VALUE;
+    separate_normalisation(implementation, node);
     problem_of(plan, node, problem);
+    if (implementation->leaves_normalising && !problem->outputs[0]) problem->outputs[0] = problem->inputs[0];
 }
 
 /* Whether this activation's gradient is that of the identity for outputs like those below. */
@@ -41,6 +50,7 @@ void trial_problem_in_plan(const struct plan *plan, struct node *node, struct pr
         return;
     }
     node->epilogue = (struct epilogue) { .add = NO_VALUE };
+    separate_normalisation(implementation, node);
     problem_of(plan, node, problem);
 }
 

@@ -6,6 +6,7 @@
  *             gradient of the output arrives through its data gradient
  *   r, stride, thenr, thenstride: of these convolutions, 1 if absent; padding is half of the kernel
  *   shortcut  1: what the convolution behind reads is added to its result: its data gradient has an addition
+ *   twice     1: a second convolution like the one behind reads the same, and the results are added
  *   residual  1: the input, 2: leaky relu of the input is added to the output. With 2 the addition and the activation
  *             are fused forward, and backward the mask and the gradient of the addition's other branch
  *   two       a second normalisation of the same input is added, so that gradients are added where they are made
@@ -75,6 +76,7 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
     if (case_get(c, "two", 0)) y = tutti_add(network, y, tutti_batch_norm(network, x, &options));
     y = test_activation(network, c, y);
     tutti_tensor last = append_layer(network, &z.behind, true, y);
+    if (case_get(c, "twice", 0)) last = tutti_add(network, last, append_layer(network, &z.behind, true, y));
     return case_get(c, "shortcut", 0) ? tutti_add(network, last, y) : last;
 }
 
@@ -135,6 +137,16 @@ static void add_normalised(
     }
 }
 
+/* Adds what a second convolution behind makes of x. */
+static void add_second(const struct sizes *z, const double *x, const double *w, double *y)
+{
+    const int64_t count = z->n * z->behind.out * z->behind.oh * z->behind.ow;
+    double *more = memory_new((size_t)count, sizeof *more);
+    apply(z, &z->behind, x, w, NULL, more);
+    for (int64_t i = 0; i < count; i++) y[i] += more[i];
+    free(more);
+}
+
 static void reference(
     const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
 {
@@ -149,6 +161,7 @@ static void reference(
     test_activate(c, y, z.n * z.c * z.pixels);
     if (z.behind.out) {
         apply(&z, &z.behind, y, parameters[4], NULL, output);
+        if (case_get(c, "twice", 0)) add_second(&z, y, parameters[5], output);
         for (int64_t i = 0; case_get(c, "shortcut", 0) && i < z.n * z.c * z.pixels; i++) output[i] += y[i];
         free(y);
     }
@@ -225,6 +238,16 @@ static const char *const cases[] = {
     "batch_norm n2 c5 h31 w33 depthwise1 nobias1",
     "batch_norm n3 c18 h7 w5 act2 low-0.5 high0.75 then1",
     "batch_norm n2 c5 h13 w9 act1 then20",
+    /* not stored: the depthwise convolution behind normalises what it loads; the activation is not 0 at 0, where the
+     * padding is; statistics of a convolution and its own; an activation that would cost too much */
+    "batch_norm n2 c32 h11 w17 depthwise1 nobias1 act2 low0.25 high1.5 then1 thenstride2",
+    "batch_norm n3 c17 h9 w8 depthwise1 nobias1 act1 then1 thenr5",
+    "batch_norm n2 c17 h9 w30 act3 low0.25 then1 thenstride2",
+    "batch_norm n1 c16 h1 w2 then1",
+    "batch_norm n2 c35 h13 w33 offset50 then1",
+    "batch_norm n2 c18 h13 w11 depthwise1 stride2 nobias1 act1 then1 thenr5 thenstride2",
+    "batch_norm n2 c9 h8 w15 act4 then1",
+    "batch_norm n2 c18 h8 w9 act1 then1 twice1 thenstride2",
     "batch_norm n3 c35 h9 w14 then7",
     "batch_norm n2 c20 h5 w6 act1 residual2 then1",
     "batch_norm n2 c18 h9 w13 conv20 r3 stride2 nobias1 act1",

@@ -363,6 +363,40 @@ START_TEST(statistics_are_made_where_the_input_is_made)
 }
 END_TEST
 
+/* Nodes that normalise what they load. */
+static int normalising(const struct graph *graph)
+{
+    int found = 0;
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct node *node = &graph->nodes[n];
+        if (node->operation == &operation_batch_norm || node->inputs[NORMALISED_GAMMA] == NO_VALUE) continue;
+        const struct value *mean = graph_at(graph, node->inputs[NORMALISED_MEAN]);
+        if (node->operation != &operation_conv2d && node->operation != &operation_conv2d_weight_gradient) continue;
+        const struct node *norm = &graph->nodes[mean->producer];
+        ck_assert_ptr_eq(norm->operation, &operation_batch_norm);
+        ck_assert_int_eq(norm->inputs[0], node->inputs[0]);
+        ck_assert_int_eq(norm->outputs[0], NO_VALUE);
+        ck_assert_int_eq(node->attributes.activation, ACTIVATION_RELU);
+        found++;
+    }
+    return found;
+}
+
+START_TEST(depthwise_convolutions_normalise_what_they_load)
+{
+    struct made made;
+    make_device(DEVICE_CPU, (size_t)1 << 30);
+    make(&made, PLAN_TRAIN, separable);
+    ck_assert_int_eq(normalising(&made.plan.graph), 2);
+    replay(&made);
+    drop(&made);
+    make_device(DEVICE_GPU, (size_t)1 << 30);
+    make(&made, PLAN_TRAIN, separable);
+    ck_assert_int_eq(normalising(&made.plan.graph), 0);
+    drop(&made);
+}
+END_TEST
+
 /* The type of the first output of the only node with this operation in this layer. */
 static enum value_type stored(const struct made *made, const struct operation *operation, const char *layer)
 {
@@ -402,7 +436,7 @@ START_TEST(values_between_kernels_that_can_are_bf16)
     ck_assert_int_eq(stored(&made, &operation_conv2d, "stem"), TYPE_F32);
     ck_assert_int_eq(stored(&made, &operation_conv2d, "wide"), TYPE_BF16);
     ck_assert_int_eq(stored(&made, &operation_conv2d, "apart"), TYPE_BF16);
-    ck_assert_int_eq(stored(&made, &operation_batch_norm, "bn0"), TYPE_BF16);
+    ck_assert_int_eq(stored(&made, &operation_batch_norm, "other"), TYPE_BF16);
     ck_assert_int_eq(stored(&made, &operation_batch_norm_gradient, "bn0"), TYPE_BF16);
     ck_assert_int_eq(stored(&made, &operation_conv2d_data_gradient, "apart"), TYPE_BF16);
     ck_assert_int_eq(stored(&made, &operation_conv2d_data_gradient, "wide"), TYPE_F32);
@@ -429,9 +463,9 @@ START_TEST(kernels_that_cannot_keep_floats)
     bf16 = true;
     blacklist_add(&device, "conv2d/depthwise/bf16", "wrong"); /* its kernels for floats are right */
     make(&made, PLAN_TRAIN, separable);
-    ck_assert_int_eq(stored(&made, &operation_batch_norm, "bn0"), TYPE_F32);
+    ck_assert_int_eq(stored(&made, &operation_conv2d, "wide"), TYPE_F32); /* which the next one normalises itself */
     ck_assert_int_eq(stored(&made, &operation_conv2d, "apart"), TYPE_F32);
-    ck_assert_int_eq(stored(&made, &operation_conv2d, "wide"), TYPE_BF16);
+    ck_assert_int_eq(stored(&made, &operation_batch_norm, "other"), TYPE_BF16);
     drop(&made);
 }
 END_TEST
@@ -669,6 +703,7 @@ int main(void)
     tcase_add_test(cases, training_fuses);
     tcase_add_test(cases, products_take_what_surrounds_them);
     tcase_add_test(cases, gradients_of_activations_come_before_pooling);
+    tcase_add_test(cases, depthwise_convolutions_normalise_what_they_load);
     tcase_add_test(cases, statistics_are_made_where_the_input_is_made);
     tcase_add_test(cases, values_between_kernels_that_can_are_bf16);
     tcase_add_test(cases, kernels_that_cannot_keep_floats);
