@@ -105,6 +105,7 @@ INLINE void forward_tile(const global in0_t *restrict x, const VF *w, VF bias, c
         const global in0_t *row = x + ((size_t)iy * width + at) * V;
         UNROLL for (int i = 0; i < REACH; i++) if (exists(i, at, width, left, right))
         {
+            if (r >= R - STRIDE_H) PREFETCH_NEAR(row + ((size_t)STRIDE_H * width + i) * V); /* of the next row */
             const VF v = NORMALISED(norm, LOAD_AS(IN0_TYPE, i, row));
             UNROLL for (int s = 0; s < S; s++)
             {
@@ -170,6 +171,7 @@ INLINE void gradient_tile(const global in0_t *restrict dy, const VF *w, const gl
         const global in0_t *row = dy + ((size_t)(down / STRIDE_H) * OW + at) * V;
         UNROLL for (int i = 0; i < REACH; i++) if (exists(i, at, OW, left, right))
         {
+            if (r == 0) PREFETCH_NEAR(row + ((size_t)OW + i) * V);
             const VF v = LOAD_AS(IN0_TYPE, i, row);
             UNROLL for (int a = 0; a < STRIDE_W; a++) UNROLL for (int s = 0; s < S; s++)
             {
@@ -231,10 +233,11 @@ kernel TASK void depthwise_gradient(LAYER_PARAMETERS(dy, dx))
 
 #ifdef WEIGHTS
 INLINE void weights_tile(const global in0_t *restrict x, const global in1_t *restrict dy_row, VF *sum, int oy, int from,
-    int begin, int height, int width, bool left, bool right, const struct norm *norm)
+    int begin, int height, int width, int OW, bool left, bool right, const struct norm *norm)
 {
     VF d[T];
     UNROLL for (int o = 0; o < T; o++) d[o] = from + o >= begin ? LOAD_AS(IN1_TYPE, from + o, dy_row) : (VF)(0.0f);
+    UNROLL for (int o = 0; o < T; o++) PREFETCH_NEAR(dy_row + (size_t)(OW + from + o) * V);
     const int at = from * STRIDE_W - PADDING_W;
     UNROLL for (int r = 0; r < R; r++)
     {
@@ -243,6 +246,7 @@ INLINE void weights_tile(const global in0_t *restrict x, const global in1_t *res
         const global in0_t *row = x + ((size_t)iy * width + at) * V;
         UNROLL for (int i = 0; i < REACH; i++) if (exists(i, at, width, left, right))
         {
+            if (r >= R - STRIDE_H) PREFETCH_NEAR(row + ((size_t)STRIDE_H * width + i) * V); /* of the next row */
             const VF v = NORMALISED(norm, LOAD_AS(IN0_TYPE, i, row));
             UNROLL for (int s = 0; s < S; s++)
             {
@@ -273,7 +277,7 @@ OUTLINE void weights_body(WEIGHTS_PARAMETERS, PLACE_PARAMETERS)
         const global in0_t *source = x + plane * height * width * V;
         for (int oy = first; oy < last; oy++) {
             const global in1_t *row = dy + (plane * OH + oy) * OW * V;
-#define TILE(from, begin, left, right) weights_tile(source, row, sum, oy, from, begin, height, width, left, right, &norm)
+#define TILE(from, begin, left, right) weights_tile(source, row, sum, oy, from, begin, height, width, OW, left, right, &norm)
             FOR_TILES(OW, TILE)
 #undef TILE
         }
