@@ -173,6 +173,13 @@ INLINE VF gate_take(struct gate *gate, size_t at, VF gradient)
 #endif
 }
 
+/* What the convolution whose gradient this is had read at `at`. */
+INLINE VF gate_source(const struct gate *gate, size_t at)
+{
+    const VF v = fma(LOAD_AS(IN2_TYPE, 0, gate->x + at), gate->a, gate->b);
+    return ACTIVATION(v);
+}
+
 /* What gate_take() will read there. */
 INLINE void gate_prefetch(const struct gate *gate, const global add_t *add, size_t at)
 {

@@ -13,7 +13,11 @@
  * A task walks the rows of a plane (image, block of channels) in tiles of T columns, whose sums stay in registers; each
  * source vector is loaded once for all taps of its row. The borders cost nothing in the middle of a row: the first and
  * the last tile are instances of their own, without the taps that lie outside (GUARD 1: every load is checked instead,
- * for rows too short for that). The last tiles of a row overlap those before; columns that they repeat are skipped.
+ * for rows too short for that). The last tiles of a row overlap those before; columns that they repeat are skipped. What
+ * the next row reads anew is prefetched: rows of a plane are too short for the hardware to do it.
+ *
+ * The source may be a batch normalisation's input: NORMALISE of conv2d_cpu.h. Where the data gradient goes behind the
+ * same normalisation, its gate holds what the weight gradient needs beside dy, and it makes both (BOTH 1).
  *
  * Columns of the data gradient come in groups of STRIDE_W, of which a tile has T; tap s of column a of a group reads dy
  * at (a + PADDING_W - s*DILATION_W)/STRIDE_W from the group's number on, a number between FIRST and LAST.
@@ -24,7 +28,7 @@
  * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, PADDING_H, PADDING_W, T, GUARD, REACH (vectors of a row
  * that a tile reads), LEFT (of the first tile, those outside), RIGHT (of the last tile, those inside), EDGE (columns
  * that the tile before the last one keeps away from the end), FIRST, LAST, STREAM, STATISTICS, GATE,
- * NORMALISE, epilogue. */
+ * NORMALISE, BOTH, epilogue. */
 #include "conv2d_cpu.h"
 #define TAPS (R * S)
 #if GATE
@@ -33,6 +37,17 @@
 #else
 #define GATE_PARAMETER
 #define GATE_ARGUMENT
+#endif
+#if BOTH
+#define SUMS_PARAMETER , VF *sum
+#define SUMS_ARGUMENT , sum
+#define PARTS_PARAMETER , global float *workspace
+#define PARTS_ARGUMENT , workspace
+#else
+#define SUMS_PARAMETER
+#define SUMS_ARGUMENT
+#define PARTS_PARAMETER
+#define PARTS_ARGUMENT
 #endif
 #if STATISTICS
 #define MOMENTS_PARAMETER , struct moments *all
@@ -159,10 +174,20 @@ kernel TASK void depthwise_forward(LAYER_PARAMETERS(x, y))
 
 #ifdef GRADIENT
 INLINE void gradient_tile(const global in0_t *restrict dy, const VF *w, const global add_t *add, global out0_t *dx,
-    size_t dx_row, int iy, int from, int begin, int OH, int OW, int width, bool left, bool right GATE_PARAMETER)
+    size_t dx_row, int iy, int from, int begin, int OH, int OW, int width, bool left, bool right GATE_PARAMETER
+    SUMS_PARAMETER)
 {
     VF acc[T][STRIDE_W];
     UNROLL for (int t = 0; t < T; t++) UNROLL for (int a = 0; a < STRIDE_W; a++) acc[t][a] = (VF)(0.0f);
+#if BOTH
+    VF source[T][STRIDE_W]; /* 0 where another tile has it */
+    UNROLL for (int t = 0; t < T; t++) UNROLL for (int a = 0; a < STRIDE_W; a++)
+    {
+        const int ix = (from + t) * STRIDE_W + a;
+        source[t][a] = (VF)(0.0f);
+        if (from + t >= begin && ix < width) source[t][a] = gate_source(gate, dx_row + (size_t)ix * V);
+    }
+#endif
     const int at = from + FIRST;
     UNROLL for (int r = 0; r < R; r++)
     {
@@ -178,7 +203,11 @@ INLINE void gradient_tile(const global in0_t *restrict dy, const VF *w, const gl
                 const int offset =
                     a + PADDING_W - s * DILATION_W - FIRST * STRIDE_W; /* not negative where it divides */
                 const int t = i - offset / STRIDE_W;
-                if (offset % STRIDE_W == 0 && t >= 0 && t < T) acc[t][a] = fma(v, w[r * S + s], acc[t][a]);
+                if (offset % STRIDE_W || t < 0 || t >= T) continue;
+                acc[t][a] = fma(v, w[r * S + s], acc[t][a]);
+#if BOTH
+                sum[r * S + s] = fma(v, source[t][a], sum[r * S + s]);
+#endif
             }
         }
     }
@@ -202,13 +231,17 @@ INLINE void gradient_tile(const global in0_t *restrict dy, const VF *w, const gl
     }
 }
 
-OUTLINE void gradient_body(LAYER_PARAMETERS(dy, dx), PLACE_PARAMETERS)
+OUTLINE void gradient_body(LAYER_PARAMETERS(dy, dx) PARTS_PARAMETER, PLACE_PARAMETERS)
 {
     const size_t plane = (size_t)image * blocks + block;
     const int first = range * rows_max, last = min(first + rows_max, height);
     dy += plane * OH * OW * V;
     VF w[TAPS];
     UNROLL for (int i = 0; i < TAPS; i++) w[i] = VLOAD((size_t)blocks + (size_t)block * TAPS + i, packed);
+#if BOTH
+    VF sum[TAPS];
+    UNROLL for (int i = 0; i < TAPS; i++) sum[i] = (VF)(0.0f);
+#endif
     const int columns = (width + STRIDE_W - 1) / STRIDE_W;
 #if GATE
     struct gate gate = GATE_OF(block);
@@ -216,18 +249,22 @@ OUTLINE void gradient_body(LAYER_PARAMETERS(dy, dx), PLACE_PARAMETERS)
     for (int iy = first; iy < last; iy++) {
         const size_t row = (plane * height + iy) * width * V;
 #define TILE(from, begin, left, right) \
-    gradient_tile(dy, w, add, dx, row, iy, from, begin, OH, OW, width, left, right GATE_ARGUMENT)
+    gradient_tile(dy, w, add, dx, row, iy, from, begin, OH, OW, width, left, right GATE_ARGUMENT SUMS_ARGUMENT)
         FOR_TILES(columns, TILE)
 #undef TILE
     }
 #if GATE
     gate_store(&gate, statistics, range * images + image, blocks, block);
 #endif
+#if BOTH
+    const size_t part = range * images + image;
+    UNROLL for (int i = 0; i < TAPS; i++) VSTORE(sum[i], (part * blocks + block) * TAPS + i, workspace);
+#endif
 }
 
-kernel TASK void depthwise_gradient(LAYER_PARAMETERS(dy, dx))
+kernel TASK void depthwise_gradient(LAYER_PARAMETERS(dy, dx) PARTS_PARAMETER)
 {
-    gradient_body(dy, packed, add, dx, height, width, OH, OW, rows_max STATISTICS_ARGUMENT, PLACE);
+    gradient_body(dy, packed, add, dx, height, width, OH, OW, rows_max STATISTICS_ARGUMENT PARTS_ARGUMENT, PLACE);
 }
 #endif
 

@@ -73,6 +73,10 @@ enum { NORMALISED_GAMMA = 3, NORMALISED_BETA, NORMALISED_MEAN, NORMALISED_RSTD }
  */
 enum { SUM_OUTPUT = 1 };
 
+/* Where a data gradient with statistics gives the weights' gradient, too: what the convolution was of is then what the
+ * gate normalises. */
+enum { WEIGHTS_OUTPUT = 2 };
+
 struct implementation {
     const char *name; /* "winograd"; printed, and a key of the blacklist together with the operation's name */
     /* NULL, or why it does not take this problem: a sentence that names the attribute. Looks at shapes, attributes and
@@ -97,6 +101,7 @@ struct implementation {
     bool takes_mask;       /* a data gradient's: reads MASK_INPUT. Such a node has neither an epilogue nor statistics */
     bool takes_normalisation; /* reads NORMALISED_GAMMA to _RSTD. Such a node has no activation of its own */
     bool leaves_normalising;  /* a batch_norm's: can leave out its first output and give the statistics alone */
+    bool gives_weights;       /* a data gradient's: makes WEIGHTS_OUTPUT where it is wanted */
     bool gives_sum;           /* a weight gradient's: makes SUM_OUTPUT where it is wanted */
     /* Which inputs and outputs it can also load and store as bfloat16: bit i for number i. Of the first output: what
      * the epilogue adds, too. Its kernels get the types by element_options(). */

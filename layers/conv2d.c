@@ -112,6 +112,7 @@ static tutti_status infer_data_gradient(const struct graph *graph, struct node *
         return fail(TUTTI_SHAPE, "conv2d_data_gradient: gradient and image must have 4 dimensions");
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = dy->batched, .shape = node->attributes.shape };
     outputs[STATISTICS_OUTPUT] = (struct value) { .type = TYPE_F32, .shape = node->attributes.statistics };
+    outputs[WEIGHTS_OUTPUT] = (struct value) { .type = TYPE_F32, .shape = graph_at(graph, node->inputs[1])->shape };
     node->output_count = node->attributes.statistics.rank ? STATISTICS_OUTPUT + 1 : 1;
     return TUTTI_OK;
 }

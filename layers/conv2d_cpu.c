@@ -116,7 +116,7 @@ struct epilogue conv2d_kernel_epilogue(const struct problem *problem)
 {
     const struct attributes *a = &problem->node->attributes;
     struct epilogue epilogue = problem->node->epilogue;
-    if (normalises(problem)) {
+    if (normalises(problem) || (is_data_gradient(problem) && problem->outputs[WEIGHTS_OUTPUT])) {
         epilogue.activation = a->activation;
         epilogue.low = a->low;
         epilogue.high = a->high;
@@ -207,26 +207,40 @@ size_t conv2d_parts_bytes(const struct problem *problem, int64_t parts)
     return (size_t)(parts * divide_up(z.k, v) * v) * (size_t)(z.c_group * z.r * z.s) * sizeof(float);
 }
 
-void conv2d_parts_emit(const struct problem *problem, const struct operands *operands, struct launch_list *list,
-    int64_t parts, size_t offset)
+static void sum_parts(const struct problem *problem, struct launch_list *list, cl_mem from, size_t offset,
+    int64_t parts, const struct epilogue *what, cl_mem add, cl_mem to)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
     int64_t v = problem->device->vector_width, blocks = divide_up(z.k, v), length = z.c_group * z.r * z.s;
     int64_t chunks = divide_up(4 * (int64_t)problem->device->units, blocks);
     int64_t share = divide_up(divide_up(length, chunks), v) * v;
-    char epilogue[256];
-    struct launch *launch = launch_add(list, "conv2d_sum_cpu", "conv2d_sum", "%s",
-        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
-    launch_buffer(launch, operands->workspace);
+    char epilogue[EPILOGUE_OPTIONS];
+    struct launch *launch =
+        launch_add(list, "conv2d_sum_cpu", "conv2d_sum", "%s", epilogue_options(what, epilogue, sizeof epilogue));
+    launch_buffer(launch, from);
     launch_long(launch, (int64_t)offset);
-    launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
-    launch_buffer(launch, operands->outputs[0]);
+    launch_buffer(launch, conv2d_or(add, to));
+    launch_buffer(launch, to);
     launch_int(launch, z.k);
     launch_int(launch, length);
     launch_int(launch, parts);
     launch_int(launch, share);
     launch_tasks(launch, (size_t)blocks, (size_t)divide_up(length, share), 1);
     launch_work(launch, (double)parts * (double)(z.k * length), 4.0 * (double)(parts + 1) * (double)(z.k * length));
+}
+
+void conv2d_parts_emit(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    int64_t parts, size_t offset)
+{
+    sum_parts(problem, list, operands->workspace, offset, parts, &problem->node->epilogue, operands->add,
+        operands->outputs[0]);
+}
+
+void conv2d_parts_emit_beside(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list, int64_t parts)
+{
+    const struct epilogue none = { .add = NO_VALUE };
+    sum_parts(problem, list, operands->workspace, 0, parts, &none, NULL, operands->outputs[WEIGHTS_OUTPUT]);
 }
 
 /* -------------------------------------------------------------------------------------------------------- choices */

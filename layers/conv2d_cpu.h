@@ -91,6 +91,9 @@ void conv2d_scratch_arguments(
 size_t conv2d_parts_bytes(const struct problem *problem, int64_t parts);
 void conv2d_parts_emit(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     int64_t parts, size_t offset);
+/* The same into WEIGHTS_OUTPUT of a data gradient. */
+void conv2d_parts_emit_beside(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list, int64_t parts);
 
 /* Floats in vectors, and vector registers that the accumulators may count on. */
 int64_t conv2d_registers(const struct problem *problem);

@@ -86,10 +86,17 @@ static struct tiles tiles_gradient(const struct conv2d_sizes *z, int64_t registe
     return t;
 }
 
+/* A data gradient that makes the weights' gradient, too. */
+static bool makes_weights(const struct problem *problem)
+{
+    return problem->node->operation == &operation_conv2d_data_gradient && problem->outputs[WEIGHTS_OUTPUT];
+}
+
 /* Accumulators beside the weights (or the other way round), which stay in registers where there are few. */
 static int64_t accumulators(const struct problem *problem, const struct conv2d_sizes *z)
 {
-    if (conv2d_registers(problem) == 16) return 6;
+    if (conv2d_registers(problem) == 16) return makes_weights(problem) ? 4 : 6;
+    if (makes_weights(problem)) return 6; /* and as many vectors of the source, and sums of the weights */
     return z->r * z->s <= 9 ? 14 : 7;
 }
 
@@ -105,12 +112,14 @@ static struct launch *add_launch(const struct problem *problem, const struct ope
     return launch_add(list, "conv2d_depthwise_cpu", kernel,
         "-D%s -DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DDILATION_H=%d -DDILATION_W=%d -DPADDING_H=%d -DPADDING_W=%d "
         "-DT=%d "
-        "-DGUARD=%d -DREACH=%d -DLEFT=%d -DRIGHT=%d -DEDGE=%d -DFIRST=%d -DHAS_BIAS=%d -DSTREAM=%d %s %s %s%s",
+        "-DGUARD=%d -DREACH=%d -DLEFT=%d -DRIGHT=%d -DEDGE=%d -DFIRST=%d -DHAS_BIAS=%d -DSTREAM=%d -DBOTH=%d %s %s "
+        "%s%s",
         what, (int)z.r, (int)z.s, (int)z.stride_h, (int)z.stride_w, (int)z.dilation_h, (int)z.dilation_w,
         (int)z.padding_h, (int)z.padding_w, (int)t->T, t->guard, (int)t->reach, (int)t->left, (int)t->right,
         (int)t->edge, (int)t->first, problem->inputs[2] != NULL && !gradient, conv2d_streams(problem, operands, bytes),
-        conv2d_statistics_options(problem, statistics, sizeof statistics), conv2d_normalise_option(problem),
-        epilogue_options(&applied, epilogue, sizeof epilogue), element_options(problem, elements, sizeof elements));
+        makes_weights(problem), conv2d_statistics_options(problem, statistics, sizeof statistics),
+        conv2d_normalise_option(problem), epilogue_options(&applied, epilogue, sizeof epilogue),
+        element_options(problem, elements, sizeof elements));
 }
 
 static void launch_planes(struct launch *launch, const struct conv2d_sizes *z, int64_t rows_max)
@@ -165,6 +174,14 @@ static int64_t statistics_parts(const struct problem *problem)
     return conv2d_cpu_statistics(problem) ? z.n * divide_up(rows, rows_max) : 0;
 }
 
+/* Parts of the weights' gradient, one for each image and range of rows. */
+static size_t gradient_workspace(const struct problem *problem)
+{
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    int64_t parts = z.n * divide_up(z.h, rows_of_task(problem, z.n * blocks_of(problem), z.h));
+    return makes_weights(problem) ? conv2d_parts_bytes(problem, parts) : 0;
+}
+
 static void emit_product(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
@@ -181,8 +198,10 @@ static void emit_product(const struct problem *problem, const struct operands *o
     launch_planes(launch, &z, rows_max);
     conv2d_statistics_arguments(launch, problem, operands);
     conv2d_normalise_arguments(launch, problem, operands);
+    if (makes_weights(problem)) launch_buffer(launch, operands->workspace);
     launch_tasks(launch, (size_t)blocks, (size_t)z.n, (size_t)divide_up(rows, rows_max));
-    launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
+    launch_work(launch, conv2d_flops(problem) * (makes_weights(problem) ? 2 : 1), conv2d_bytes(problem));
+    if (makes_weights(problem)) conv2d_parts_emit_beside(problem, operands, list, z.n * divide_up(rows, rows_max));
 }
 
 /* ------------------------------------------------------------------------------------------------ weight gradient */
@@ -247,6 +266,8 @@ const struct implementation conv2d_depthwise_data_gradient = {
     .epilogues = conv2d_cpu_epilogues,
     .statistics = statistics_parts,
     .takes_mask = true,
+    .gives_weights = true,
+    .workspace = gradient_workspace,
     .in_place = conv2d_mask_in_place,
     .prepared = prepared,
     .emit_prepare = emit_prepare,

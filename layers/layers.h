@@ -9,13 +9,12 @@
  *                     x, w, [bias], gamma, beta, mean, rstd: of the batch norm that is applied to x as it is loaded;
  *                     attributes.activation, low, high: of that batch norm
  *   _data_gradient    dy, w -> dx            attributes.shape: x's shape
- *                     dy, w, x, gamma, [beta], mean, rstd, [y] -> g, statistics, where dx would go into a batch norm's
- *                     gradient alone; attributes.activation, low, high: of that batch norm
- *                     dy, w, y -> dx behind the activation whose output y is, where dx would go into that activation's
- *                     gradient alone; attributes.activation, low, high: of that activation
- *   _weight_gradient  x, dy -> dw            attributes.shape: w's shape
- *                     x, dy, -, gamma, beta, mean, rstd: as above
- *   channel_sum       dy -> db               sum over all but dimension 1 (rank 4) or the last dimension (rank 2) */
+ *                     dy, w, x, gamma, [beta], mean, rstd, [y] -> g, statistics, [dw], where dx would go into a batch
+ * norm's gradient alone; attributes.activation, low, high: of that batch norm dy, w, y -> dx behind the activation
+ * whose output y is, where dx would go into that activation's gradient alone; attributes.activation, low, high: of that
+ * activation _weight_gradient  x, dy -> dw            attributes.shape: w's shape x, dy, -, gamma, beta, mean, rstd: as
+ * above channel_sum       dy -> db               sum over all but dimension 1 (rank 4) or the last dimension (rank 2)
+ */
 extern const struct operation operation_conv2d, operation_conv2d_data_gradient, operation_conv2d_weight_gradient,
     operation_channel_sum;
 /* dense.c         x [N, k], w [units, k], [bias] -> y

@@ -344,6 +344,44 @@ static bool fuse_sum(struct plan *plan, size_t n)
     return false;
 }
 
+/* Whether node `weights` is the weights' gradient of the convolution whose data gradient is `data`, of the tensor that
+ * this one's gate normalises. */
+static bool is_of_gate(const struct node *weights, const struct node *data)
+{
+    const struct attributes *a = &weights->attributes, *b = &data->attributes;
+    if (weights->operation != &operation_conv2d_weight_gradient || weights->epilogue.add != NO_VALUE) return false;
+    if (weights->inputs[0] != data->inputs[DATA_GRADIENT_X] || weights->inputs[1] != data->inputs[0]) return false;
+    for (int i = NORMALISED_GAMMA; i <= NORMALISED_RSTD; i++)
+        if (weights->inputs[i] == NO_VALUE || weights->inputs[i] != data->inputs[i]) return false;
+    return a->activation == b->activation && a->low == b->low && a->high == b->high &&
+        data->inputs[DATA_GRADIENT_Y] == NO_VALUE;
+}
+
+/* Data gradient behind a gate, and weight gradient of what the gate normalises: both read the same two tensors, so the
+ * former makes both. */
+static bool fuse_weights(struct plan *plan, size_t n)
+{
+    struct graph *graph = &plan->graph;
+    struct node *data = &graph->nodes[n];
+    if (data->operation != &operation_conv2d_data_gradient || data->inputs[DATA_GRADIENT_GAMMA] == NO_VALUE)
+        return false;
+    if (data->outputs[STATISTICS_OUTPUT] == NO_VALUE || data->outputs[WEIGHTS_OUTPUT] != NO_VALUE) return false;
+    const struct implementation *implementation = choose_implementation(plan, data);
+    if (!implementation || !implementation->gives_weights) return false;
+    for (size_t i = 0; i < n; i++) {
+        struct node *weights = &graph->nodes[i];
+        if (!weights->operation || !is_of_gate(weights, data)) continue;
+        if (edit_uses(graph, weights->outputs[0]) > 0)
+            return false; /* it might be read before the data gradient is made */
+        data->outputs[WEIGHTS_OUTPUT] = weights->outputs[0];
+        data->output_count = WEIGHTS_OUTPUT + 1;
+        graph_at(graph, weights->outputs[0])->producer = (int)n;
+        weights->operation = NULL;
+        return true;
+    }
+    return false;
+}
+
 typedef bool (*rule)(struct plan *plan, size_t n);
 
 tutti_status pass_rewrite(struct plan *plan)
@@ -351,7 +389,7 @@ tutti_status pass_rewrite(struct plan *plan)
     /* Sums before what follows them; a batch normalisation takes an activation's gradient before pooling does, and a
      * data gradient takes what is left. Who reads a batch normalisation is known when all that is done. */
     static const rule rules[] = { fuse_add, fuse_activation, fuse_norm_gradient, fuse_statistics, swap_pool_gradient,
-        sum_before_pool_gradient, fuse_gradient_statistics, fuse_mask, fuse_sum, fuse_normalisation };
+        sum_before_pool_gradient, fuse_gradient_statistics, fuse_mask, fuse_sum, fuse_normalisation, fuse_weights };
     bool changed = true;
     while (changed) {
         changed = false;

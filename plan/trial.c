@@ -30,6 +30,7 @@ void trial_problem(const struct plan *plan, struct node *node, struct problem *p
     if (implementation->takes_statistics) node->inputs[STATISTICS_INPUT] = NO_VALUE;
     if (implementation->takes_mask) node->inputs[MASK_INPUT] = NO_VALUE;
     if (implementation->gives_sum) node->outputs[SUM_OUTPUT] = NO_VALUE;
+    if (implementation->gives_weights) node->outputs[WEIGHTS_OUTPUT] = NO_VALUE;
     separate_normalisation(implementation, node);
     problem_of(plan, node, problem);
     if (implementation->leaves_normalising && !problem->outputs[0]) problem->outputs[0] = problem->inputs[0];
@@ -50,6 +51,7 @@ void trial_problem_in_plan(const struct plan *plan, struct node *node, struct pr
         return;
     }
     node->epilogue = (struct epilogue) { .add = NO_VALUE };
+    if (implementation->gives_weights) node->outputs[WEIGHTS_OUTPUT] = NO_VALUE;
     separate_normalisation(implementation, node);
     problem_of(plan, node, problem);
 }
