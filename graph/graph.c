@@ -281,6 +281,7 @@ void graph_print(const struct graph *graph, struct text *text)
             text_append(text, " +");
             print_value(graph, node->epilogue.add, text);
         }
+        if (node->attributes.activation) text_append(text, " (%s)", names[node->attributes.activation]);
         if (node->epilogue.activation) text_append(text, " | %s", names[node->epilogue.activation]);
         text_append(text, "\n");
     }
