@@ -41,6 +41,11 @@ struct conv2d_sizes conv2d_sizes_of(const struct problem *problem)
 }
 
 /* The three passes do the same multiplications. */
+unsigned conv2d_epilogues(const struct problem *problem)
+{
+    return problem->node->operation == &operation_conv2d ? EPILOGUE_ADD | EPILOGUE_ACTIVATION : EPILOGUE_ADD;
+}
+
 double conv2d_flops(const struct problem *problem)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);

@@ -28,6 +28,8 @@ enum {
 struct conv2d_sizes conv2d_sizes_of(const struct problem *problem);
 double conv2d_flops(const struct problem *problem);
 double conv2d_bytes(const struct problem *problem);
+/* What kernels take that write each result once: of gradients the addition, forward the activation, too. */
+unsigned conv2d_epilogues(const struct problem *problem);
 
 extern const struct implementation conv2d_plain_forward, conv2d_plain_data_gradient, conv2d_plain_weight_gradient;
 extern const struct implementation conv2d_grouped_forward, conv2d_grouped_data_gradient, conv2d_grouped_weight_gradient;

@@ -126,12 +126,6 @@ static size_t weights_workspace(const struct problem *problem)
     return conv2d_gemm_weights_workspace(problem, form_of(problem));
 }
 
-static unsigned weights_epilogues(const struct problem *problem)
-{
-    (void)problem;
-    return EPILOGUE_ADD;
-}
-
 static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct conv2d_gemm_weights m = conv2d_gemm_weights_of(problem, form_of(problem));
@@ -153,9 +147,9 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     if (m.splits > 1) conv2d_sum_parts(problem, operands, m.splits, list);
 }
 
-#define IMAGE                                                                                             \
-    .name = "channels_last", .fits = fits, .passed_over = passed_over, .layouts = layouts,                \
-    .epilogues = conv2d_gemm_image_epilogues, .statistics = statistics_parts, .prepared = image_prepared, \
+#define IMAGE                                                                                  \
+    .name = "channels_last", .fits = fits, .passed_over = passed_over, .layouts = layouts,     \
+    .epilogues = conv2d_epilogues, .statistics = statistics_parts, .prepared = image_prepared, \
     .emit_prepare = emit_pack, .emit = emit_image
 
 const struct implementation conv2d_channels_last_forward = { IMAGE };
@@ -165,7 +159,7 @@ const struct implementation conv2d_channels_last_weight_gradient = {
     .fits = fits,
     .passed_over = passed_over,
     .layouts = layouts,
-    .epilogues = weights_epilogues,
+    .epilogues = conv2d_epilogues,
     .workspace = weights_workspace,
     .emit = emit_weights,
 };

@@ -97,18 +97,6 @@ static void grid(struct launch *launch, const struct shape *m, int64_t groups)
 
 /* ------------------------------------------------------------------------------- forward and data gradient ---- */
 
-static unsigned forward_epilogues(const struct problem *problem)
-{
-    (void)problem;
-    return EPILOGUE_ADD | EPILOGUE_ACTIVATION;
-}
-
-static unsigned gradient_epilogues(const struct problem *problem)
-{
-    (void)problem;
-    return EPILOGUE_ADD;
-}
-
 static int64_t statistics_parts(const struct problem *problem)
 {
     const struct epilogue *epilogue = &problem->node->epilogue;
@@ -180,7 +168,7 @@ const struct implementation conv2d_depthwise_channels_last_forward = {
     .name = "depthwise_channels_last",
     .fits = fits,
     .layouts = layouts,
-    .epilogues = forward_epilogues,
+    .epilogues = conv2d_epilogues,
     .statistics = statistics_parts,
     .emit = emit_forward,
 };
@@ -188,14 +176,14 @@ const struct implementation conv2d_depthwise_channels_last_data_gradient = {
     .name = "depthwise_channels_last",
     .fits = fits,
     .layouts = layouts,
-    .epilogues = gradient_epilogues,
+    .epilogues = conv2d_epilogues,
     .emit = emit_data_gradient,
 };
 const struct implementation conv2d_depthwise_channels_last_weight_gradient = {
     .name = "depthwise_channels_last",
     .fits = fits,
     .layouts = layouts,
-    .epilogues = gradient_epilogues,
+    .epilogues = conv2d_epilogues,
     .workspace = workspace,
     .emit = emit_weight_gradient,
 };

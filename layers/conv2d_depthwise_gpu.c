@@ -17,18 +17,6 @@ static const char *fits(const struct problem *problem)
     return NULL;
 }
 
-static unsigned forward_epilogues(const struct problem *problem)
-{
-    (void)problem;
-    return EPILOGUE_ADD | EPILOGUE_ACTIVATION;
-}
-
-static unsigned gradient_epilogues(const struct problem *problem)
-{
-    (void)problem;
-    return EPILOGUE_ADD;
-}
-
 static struct launch *add(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const char *kernel, size_t group)
 {
@@ -128,19 +116,19 @@ static void emit_weight_gradient(
 const struct implementation conv2d_depthwise_gpu_forward = {
     .name = "depthwise_gpu",
     .fits = fits,
-    .epilogues = forward_epilogues,
+    .epilogues = conv2d_epilogues,
     .emit = emit_forward,
 };
 const struct implementation conv2d_depthwise_gpu_data_gradient = {
     .name = "depthwise_gpu",
     .fits = fits,
-    .epilogues = gradient_epilogues,
+    .epilogues = conv2d_epilogues,
     .emit = emit_data_gradient,
 };
 const struct implementation conv2d_depthwise_gpu_weight_gradient = {
     .name = "depthwise_gpu",
     .fits = fits,
-    .epilogues = gradient_epilogues,
+    .epilogues = conv2d_epilogues,
     .workspace = workspace,
     .emit = emit_weight_gradient,
 };

@@ -21,17 +21,6 @@ static const char *fits(const struct problem *problem)
     return NULL;
 }
 
-static unsigned image_epilogues(const struct problem *problem)
-{
-    return is_gradient(problem) ? EPILOGUE_ADD : EPILOGUE_ADD | EPILOGUE_ACTIVATION;
-}
-
-static unsigned weights_epilogues(const struct problem *problem)
-{
-    (void)problem;
-    return EPILOGUE_ADD;
-}
-
 static struct launch *add(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const char *kernel, bool bias)
 {
@@ -87,18 +76,18 @@ static void emit_weights(const struct problem *problem, const struct operands *o
 const struct implementation conv2d_grouped_forward = {
     .name = "grouped",
     .fits = fits,
-    .epilogues = image_epilogues,
+    .epilogues = conv2d_epilogues,
     .emit = emit_image,
 };
 const struct implementation conv2d_grouped_data_gradient = {
     .name = "grouped",
     .fits = fits,
-    .epilogues = image_epilogues,
+    .epilogues = conv2d_epilogues,
     .emit = emit_image,
 };
 const struct implementation conv2d_grouped_weight_gradient = {
     .name = "grouped",
     .fits = fits,
-    .epilogues = weights_epilogues,
+    .epilogues = conv2d_epilogues,
     .emit = emit_weights,
 };

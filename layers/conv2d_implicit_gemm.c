@@ -98,11 +98,6 @@ const char *conv2d_gemm_refusal(const struct problem *problem, enum matrix_form 
     return NULL;
 }
 
-unsigned conv2d_gemm_image_epilogues(const struct problem *problem)
-{
-    return conv2d_gemm_is_gradient(problem) ? EPILOGUE_ADD : EPILOGUE_ADD | EPILOGUE_ACTIVATION;
-}
-
 static size_t image_prepared(const struct problem *problem, enum matrix_form form)
 {
     const struct conv2d_gemm_image m = conv2d_gemm_image_of(problem, form, LAYOUT_PLAIN);
@@ -197,12 +192,6 @@ size_t conv2d_gemm_weights_workspace(const struct problem *problem, enum matrix_
     return m.splits > 1 ? (size_t)(m.splits * m.z.k * m.columns) * sizeof(float) : 0;
 }
 
-static unsigned weights_epilogues(const struct problem *problem)
-{
-    (void)problem;
-    return EPILOGUE_ADD;
-}
-
 void conv2d_sum_parts(
     const struct problem *problem, const struct operands *operands, int64_t splits, struct launch_list *list)
 {
@@ -287,11 +276,11 @@ static const char *fits_matrix(const struct problem *problem)
                                 conv2d_##called##_data_gradient = { IMAGE(label, #called) },      \
                                 conv2d_##called##_weight_gradient = { .name = #called,            \
                                     .fits = fits_##label,                                         \
-                                    .epilogues = weights_epilogues,                               \
+                                    .epilogues = conv2d_epilogues,                                \
                                     .workspace = weights_workspace_##label,                       \
                                     .emit = emit_weights_##label };
-#define IMAGE(label, text)                                                                                          \
-    .name = text, .fits = fits_##label, .epilogues = conv2d_gemm_image_epilogues, .statistics = statistics_##label, \
+#define IMAGE(label, text)                                                                               \
+    .name = text, .fits = fits_##label, .epilogues = conv2d_epilogues, .statistics = statistics_##label, \
     .prepared = image_prepared_##label, .emit_prepare = emit_pack_##label, .emit = emit_image_##label
 
 FORM(plain, implicit_gemm, MATRIX_NONE)

@@ -8,18 +8,6 @@ static const char *fits_all(const struct problem *problem)
     return NULL;
 }
 
-static unsigned forward_epilogues(const struct problem *problem)
-{
-    (void)problem;
-    return EPILOGUE_ACTIVATION | EPILOGUE_ADD;
-}
-
-static unsigned gradient_epilogues(const struct problem *problem)
-{
-    (void)problem;
-    return EPILOGUE_ADD;
-}
-
 /* One work-item for each output element. */
 static void grid(struct launch *launch, const struct problem *problem)
 {
@@ -81,18 +69,18 @@ static void emit_weight_gradient(
 const struct implementation conv2d_plain_forward = {
     .name = "plain",
     .fits = fits_all,
-    .epilogues = forward_epilogues,
+    .epilogues = conv2d_epilogues,
     .emit = emit_forward,
 };
 const struct implementation conv2d_plain_data_gradient = {
     .name = "plain",
     .fits = fits_all,
-    .epilogues = gradient_epilogues,
+    .epilogues = conv2d_epilogues,
     .emit = emit_data_gradient,
 };
 const struct implementation conv2d_plain_weight_gradient = {
     .name = "plain",
     .fits = fits_all,
-    .epilogues = gradient_epilogues,
+    .epilogues = conv2d_epilogues,
     .emit = emit_weight_gradient,
 };

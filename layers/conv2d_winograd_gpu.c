@@ -170,12 +170,6 @@ static const char *passed_over(const struct problem *problem, int64_t m)
     return "its transforms move so much for so few channels or tiles that only a measurement can tell whether it wins";
 }
 
-static unsigned epilogues(const struct problem *problem)
-{
-    const bool forward = !is_data_gradient(problem) && !is_weight_gradient(problem);
-    return forward ? EPILOGUE_ADD | EPILOGUE_ACTIVATION : EPILOGUE_ADD;
-}
-
 static size_t workspace(const struct problem *problem, int64_t m)
 {
     return (size_t)plan_of(problem, m).floats * sizeof(float);
@@ -340,15 +334,15 @@ static void emit_weight_gradient(
         .name = "winograd_" #M "x" #M,                                                            \
         .fits = fits_##M,                                                                         \
         .passed_over = passed_over_##M,                                                           \
-        .epilogues = epilogues,                                                                   \
+        .epilogues = conv2d_epilogues,                                                            \
         .workspace = workspace_##M,                                                               \
         .emit = emit_weight_gradient_##M,                                                         \
     };
-#define IMAGE(M)                                                                                                 \
-    {                                                                                                            \
-        .name = "winograd_" #M "x" #M, .fits = fits_##M, .passed_over = passed_over_##M, .epilogues = epilogues, \
-        .workspace = workspace_##M, .prepared = prepared_##M, .emit_prepare = emit_weights_##M,                  \
-        .emit = emit_image_##M,                                                                                  \
+#define IMAGE(M)                                                                             \
+    {                                                                                        \
+        .name = "winograd_" #M "x" #M, .fits = fits_##M, .passed_over = passed_over_##M,     \
+        .epilogues = conv2d_epilogues, .workspace = workspace_##M, .prepared = prepared_##M, \
+        .emit_prepare = emit_weights_##M, .emit = emit_image_##M,                            \
     }
 
 WINOGRAD(4)
