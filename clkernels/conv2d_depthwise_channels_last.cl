@@ -5,9 +5,10 @@
  *   data_gradient    dx[n,q,c]  = sum over taps  w[c,tap] dy[n,p(q, tap),c]
  *   weight_gradient  dw[c,tap]  = sum over n, p  dy[n,p,c] x[n,q(p, tap),c]
  *
- * A work-item has four channels of strips of STRIP pixels of a row, so that what taps share is loaded once. A work-group has
- * QUADS of these fours, which neighbours have side by side, their weights in local memory, and LINES strips: groups (strips / LINES, C / 4 / QUADS). The weight gradient's strips are in parts, one for
- * each group along the first dimension, of strips_of_part; gemm_finish.cl adds up the parts in their order.
+ * A work-item has four channels of strips of STRIP pixels of a row, so that what taps share is loaded once. A work-group
+ * has QUADS of these fours, which neighbours have side by side, their weights in local memory, and LINES strips: groups
+ * (strips / LINES, C / 4 / QUADS). The weight gradient's strips are in parts, one for each group along the first dimension,
+ * of strips_of_part; gemm_finish.cl adds up the parts in their order.
  *
  * STATISTICS 1, forward without addition and activation: each group also gives count, mean and sum of squared deviations of
  * its results for each channel, as part get_group_id(0) of [parts][3][stride], as conv2d_image.h does.
@@ -133,8 +134,8 @@ __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void forward(global co
 #define LEAST DOWN(MEETS_AT(0, S - 1))
 #define MOST (DOWN(MEETS_AT(STRIP - 1, 0)) - LEAST + 1)
 
-__attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void data_gradient(global const float *restrict dy, global const float *restrict w, global const float *add,
-    global float *dx, int N, int C, int H, int W, int OH, int OW)
+__attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void data_gradient(global const float *restrict dy,
+    global const float *restrict w, global const float *add, global float *dx, int N, int C, int H, int W, int OH, int OW)
 {
     const int c = ((int)get_group_id(1) * QUADS + ITS_QUAD) * 4, strips = (W + STRIP - 1) / STRIP;
     const int strip = get_group_id(0) * LINES + ITS_LINE, row = strip / strips, left = strip % strips * STRIP;
