@@ -31,9 +31,9 @@ static const struct {
     { "NVIDIA CUDA", QUIRK_KEEPS_CACHE },
     /* Mesa 22.3: a kernel's largest group is said to be 32, the multiple that it prefers, yet 256 run. */
     { "rusticl", QUIRK_DENIES_GROUPS },
-    /* Intel's CPU runtime 2026.2, asked to wait for some of the work in a queue, does all of it first. For processors
-     * that it does not know, it moves loads ahead as for another one: in ResNet-18's kernels 5697 instructions then
-     * touch vectors on the stack, 3988 where loads stay in order. */
+    /* Intel's CPU runtime 2026.2, asked to wait for some of the work in a queue, does all of it first. For some
+     * processors it moves loads far ahead: in ResNet-18's kernels on an AMD EPYC 5697 instructions then touch vectors
+     * on the stack, 3988 where loads stay in order. */
     { "Intel(R) OpenCL", QUIRK_WAITS_FOR_ALL | QUIRK_LOADS_AHEAD },
 };
 
