@@ -141,13 +141,20 @@ static void sizes_and_tasks(struct launch *launch, const struct work *work, doub
 
 /* ---------------------------------------------------------------------------------------------- forward ---- */
 
+/* All forward kernels are of one program. */
+static struct launch *add(const struct problem *problem, struct launch_list *list, const char *kernel)
+{
+    char options[EPILOGUE_OPTIONS], elements[ELEMENT_OPTIONS];
+    return launch_add(list, "batch_norm_cpu", kernel, "%s%s",
+        epilogue_options(&problem->node->epilogue, options, sizeof options),
+        element_options(problem, elements, sizeof elements));
+}
+
 static void forward_launch(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const struct work *work, const struct statistics *statistics)
 {
-    char options[EPILOGUE_OPTIONS], elements[ELEMENT_OPTIONS];
     const struct epilogue *epilogue = &problem->node->epilogue;
-    struct launch *launch = launch_add(list, "batch_norm_cpu", statistics->buffer ? "bn_apply" : "bn_forward", "%s%s",
-        epilogue_options(epilogue, options, sizeof options), element_options(problem, elements, sizeof elements));
+    struct launch *launch = add(problem, list, statistics->buffer ? "bn_apply" : "bn_forward");
     launch_buffer(launch, operands->inputs[NORM_X]);
     if (epilogue->add != NO_VALUE) launch_buffer(launch, operands->add);
     launch_buffer(launch, operands->outputs[NORM_Y]);
@@ -165,10 +172,7 @@ static void forward_launch(const struct problem *problem, const struct operands 
 static void moments_launch(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const struct work *work, const struct statistics *statistics)
 {
-    char options[EPILOGUE_OPTIONS], elements[ELEMENT_OPTIONS]; /* of one program with bn_stats */
-    struct launch *launch = launch_add(list, "batch_norm_cpu", "bn_moments", "%s%s",
-        epilogue_options(&problem->node->epilogue, options, sizeof options),
-        element_options(problem, elements, sizeof elements));
+    struct launch *launch = add(problem, list, "bn_moments");
     launch_buffer(launch, operands->inputs[NORM_CONSTANTS]);
     launch_buffer(launch, statistics->buffer);
     for (int i = NORM_SAVED_MEAN; i <= NORM_BATCH_VAR; i++) launch_buffer(launch, operands->outputs[i]);
@@ -184,10 +188,7 @@ static void moments_launch(const struct problem *problem, const struct operands 
 static void statistics_launch(
     const struct problem *problem, const struct operands *operands, struct launch_list *list, const struct work *work)
 {
-    char options[EPILOGUE_OPTIONS], elements[ELEMENT_OPTIONS]; /* of one program with bn_apply */
-    struct launch *launch = launch_add(list, "batch_norm_cpu", "bn_stats", "%s%s",
-        epilogue_options(&problem->node->epilogue, options, sizeof options),
-        element_options(problem, elements, sizeof elements));
+    struct launch *launch = add(problem, list, "bn_stats");
     launch_buffer(launch, operands->inputs[NORM_X]);
     launch_buffer(launch, operands->workspace);
     launch_int(launch, work->n);
@@ -219,11 +220,9 @@ static void emit_forward(const struct problem *problem, const struct operands *o
 static void emit_inference(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct work work = forward_work(problem);
-    char options[EPILOGUE_OPTIONS], elements[ELEMENT_OPTIONS];
     const struct epilogue *epilogue = &problem->node->epilogue;
     work.parts = parts_for(&work, TASKS * (int64_t)problem->device->units);
-    struct launch *launch = launch_add(list, "batch_norm_cpu", "bn_inference", "%s%s",
-        epilogue_options(epilogue, options, sizeof options), element_options(problem, elements, sizeof elements));
+    struct launch *launch = add(problem, list, "bn_inference");
     launch_buffer(launch, operands->inputs[NORM_X]);
     if (epilogue->add != NO_VALUE) launch_buffer(launch, operands->add);
     launch_buffer(launch, operands->outputs[NORM_Y]);
