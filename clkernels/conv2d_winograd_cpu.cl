@@ -1,12 +1,12 @@
 /* R x R convolution with stride 1 on a CPU-class device, forward and data gradient, by Winograd, for layers whose
  * transformed weights stay in the caches: each task transforms T tiles of all source channels into scratch,
- * multiplies them by the 36 weight matrices, NV blocks of results at a time, and transforms the products back. Nothing
- * transformed but the weights goes through memory.
+ * multiplies them by the matrices of weights, one for each number of a tile, NV blocks of results at a time, and transforms the
+ * products back. Nothing transformed but the weights goes through memory.
  *
  *   source, result, add   blocked; result may be add
- *   prepared              bias [panels][NV][V], then U [panels][36][padded + 1][NV][V]: made by winograd_weights in
+ *   prepared              bias [panels][NV][V], then U [panels][NUMBERS][padded + 1][NV][V]: made by winograd_weights in
  *                         conv2d_winograd_prepare_cpu.cl
- *   scratch               v[36][source blocks][T + 1], m[36][NV * T + 1]
+ *   scratch               v[NUMBERS][source blocks][T + 1], m[NUMBERS][NV * T + 1]
  *
  * Launched by conv2d_winograd.c with (chunks of T tiles, ranges of panels) tasks. `padded`: source channels rounded up
  * to KU. */
@@ -29,7 +29,7 @@ OUTLINE void winograd_body(WINOGRAD_PARAMETERS, int range, int first_chunk, int 
     const struct tiling g = { tile_rows, tile_columns, tile_rows * tile_columns, source_height, source_width,
         result_height, result_width, padding_h, padding_w };
     const int v_block = T + 1, v_step = source_blocks * v_block, m_step = NV * T + 1, u_step = NV * (padded + 1);
-    SCRATCH vec *v = (SCRATCH vec *)scratch, *m = v + 36 * v_step;
+    SCRATCH vec *v = (SCRATCH vec *)scratch, *m = v + NUMBERS * v_step;
     const int panel_first = range * panels_max, panel_last = min(panel_first + panels_max, panels);
     for (int chunk = first_chunk; chunk < chunks; chunk += step) {
         const int first = chunk * T, last = min(first + T, tiles);
@@ -42,8 +42,8 @@ OUTLINE void winograd_body(WINOGRAD_PARAMETERS, int range, int first_chunk, int 
                     v + b * v_block + (t - first), v_step);
             }
         for (int panel = panel_first; panel < panel_last; panel++) {
-            const global vec *u = (const global vec *)prepared + panels * NV + (size_t)panel * 36 * u_step;
-            for (int i = 0; i < 36; i++, u += u_step)
+            const global vec *u = (const global vec *)prepared + panels * NV + (size_t)panel * NUMBERS * u_step;
+            for (int i = 0; i < NUMBERS; i++, u += u_step)
                 for (int t = 0; t < last - first; t += MT) /* tiles past the last are multiplied and not stored */
                     tile_product(v + i * v_step + t, v_block, u, padded, m + i * m_step + t, T, false);
             output_panel(m, m_step, T, prepared, add, result, panel, result_blocks, first, last, g,

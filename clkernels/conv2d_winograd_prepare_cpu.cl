@@ -20,7 +20,7 @@ kernel TASK void winograd_weights(const global float *restrict w, const global f
     if (first == 0)
         LOOP for (int i = panel * NV * V; i < (panel + 1) * NV * V; i++)
             prepared[i] = HAS_BIAS && i < results ? bias[i] : 0.0f;
-    global vec *u = (global vec *)prepared + panels * NV + (size_t)panel * 36 * step;
+    global vec *u = (global vec *)prepared + panels * NV + (size_t)panel * NUMBERS * step;
     LOOP for (int k = 0; k < NV; k++)
     {
         VF g[TAPS * V];

@@ -4,10 +4,10 @@
  *   x, dy    blocked
  *   dw       plain, and `add` like it (dw may be add), when there is one split; else the parts go to the workspace from
  *            `offset` on: [splits][ceil(K/V)][C][R][R][V], which conv2d_sum adds and writes plain
- *   scratch  v[36][blocks of C][T + 1], d[36][blocks of K][T + 1], m[36][blocks of K / NV][channels][NV] and a vector
- *            after each of the 36
+ *   scratch  v[NUMBERS][blocks of C][T + 1], d[NUMBERS][blocks of K][T + 1], m[NUMBERS][blocks of K / NV][channels][NV] and a vector
+ *            after each of the NUMBERS
  *
- * A task sums the 36 products of a block of channels over a share of the tiles, T at a time; in registers are CT
+ * A task sums the NUMBERS products of a block of channels over a share of the tiles, T at a time; in registers are CT
  * channels x NV vectors. Launched by conv2d_winograd.c with channel blocks x output blocks x splits tasks, or fewer,
  * which loop. */
 #define TILES SCRATCH
@@ -30,7 +30,7 @@ OUTLINE void winograd_weight_gradient_body(WINOGRAD_WEIGHT_GRADIENT_PARAMETERS, 
     const int c_tasks = (CB + channel_blocks - 1) / channel_blocks, k_tasks = (KB + output_blocks - 1) / output_blocks;
     const int block = T + 1, m_step = channel_blocks * V * output_blocks + 1;
     SCRATCH vec *v = (SCRATCH vec *)scratch;
-    SCRATCH vec *d = v + 36 * channel_blocks * block, *m = d + 36 * output_blocks * block;
+    SCRATCH vec *d = v + NUMBERS * channel_blocks * block, *m = d + NUMBERS * output_blocks * block;
     const int m_panel = channel_blocks * V * NV;
     for (int task = first_task; task < c_tasks * k_tasks * splits; task += step) {
         const int cb = task % c_tasks * channel_blocks, kb = task / c_tasks % k_tasks * output_blocks;
@@ -53,7 +53,7 @@ OUTLINE void winograd_weight_gradient_body(WINOGRAD_WEIGHT_GRADIENT_PARAMETERS, 
                     gradient_tile((const global vec *)dy + (size_t)from * result_height * result_width, result_height,
                         result_width, tile.y, tile.x, d + b * block + (t - first), output_blocks * block);
                 }
-            for (int i = 0; i < 36; i++)
+            for (int i = 0; i < NUMBERS; i++)
                 for (int k = 0; k < output_blocks; k += NV)
                     for (int c = 0; c < channels; c += CT)
                         outer_product((const SCRATCH float *)(v + (i * channel_blocks + c / V) * block) + c % V,

@@ -1,16 +1,16 @@
 /* Weight gradient of an R x R convolution with stride 1 on a CPU-class device by Winograd, for layers with so many
  * channels that tasks of conv2d_winograd_weights_cpu.cl, each with its own block of channels, would transform the same
- * tiles again and again. Here all are transformed once, and the 36 products are matrix products of all channels.
+ * tiles again and again. Here all are transformed once, and the NUMBERS products are matrix products of all channels.
  *
  *   dy          blocked
  *   dw          plain, and `add` like it (dw may be add)
  *   workspace   three parts, at v_at, d_at and m_at:
- *               v[chunks][blocks of C][36][T + 1], made by winograd_input in conv2d_winograd_prepare_cpu.cl,
- *               d[chunks][blocks of K, rounded up to NV][36][T + 1],
- *               m[36][blocks of K / NV][V * blocks of C][NV] and a vector after each of the 36
+ *               v[chunks][blocks of C][NUMBERS][T + 1], made by winograd_input in conv2d_winograd_prepare_cpu.cl,
+ *               d[chunks][blocks of K, rounded up to NV][NUMBERS][T + 1],
+ *               m[NUMBERS][blocks of K / NV][V * blocks of C][NV] and a vector after each of the NUMBERS
  *
  * Launched by conv2d_winograd.c in this order: winograd_gradients with (blocks of K, rounded up; chunks),
- * winograd_weight_products with (36, ranges of panels of NV blocks of K), winograd_weight_results with (blocks of C, panels)
+ * winograd_weight_products with (NUMBERS, ranges of panels of NV blocks of K), winograd_weight_results with (blocks of C, panels)
  * tasks. */
 #define TILES global
 #define PRODUCTS global
@@ -35,7 +35,7 @@ kernel TASK void winograd_gradients(const global float *restrict dy, global floa
 OUTLINE void products_body(global float *restrict workspace, long v_at, long d_at, long m_at, int CB, int panels,
     int panels_max, int tiles, int T, int i, int range)
 {
-    const int last = min((range + 1) * panels_max, panels), block = 36 * (T + 1);
+    const int last = min((range + 1) * panels_max, panels), block = NUMBERS * (T + 1);
     global vec *m = (global vec *)(workspace + m_at) + (size_t)i * (panels * CB * V * NV + 1);
     for (int first = 0, chunk = 0; first < tiles; first += T, chunk++) {
         const global vec *v = (const global vec *)(workspace + v_at) + slice_at(chunk, 0, CB, T) + i * (T + 1);

@@ -2,11 +2,11 @@
  * dW = G^T [ sum over tiles of (A dY A^T) * (B^T x B) ] G.
  *
  * Macros beside winograd.h's: PRODUCTS (address space of the sums), CT (channels in registers: CT x NV vectors). */
-/* An M x M tile of output gradients at (y, x) into 36 vectors `step` apart; outside the plane they are zero. */
+/* An M x M tile of output gradients at (y, x) into NUMBERS vectors `step` apart; outside the plane they are zero. */
 INLINE void gradient_tile(
     const global vec *restrict plane, int height, int width, int y, int x, TILES vec *restrict out, int step)
 {
-    VF t[M][6];
+    VF t[M][SIDE];
     const bool inside = y + M <= height && x + M <= width;
     LOOP for (int i = 0; i < M; i++)
     {
@@ -20,12 +20,12 @@ INLINE void gradient_tile(
         }
         RESULT_GRADIENTS_1D(d, t[i]);
     }
-    UNROLL for (int j = 0; j < 6; j++, out += step)
+    UNROLL for (int j = 0; j < SIDE; j++, out += step)
     {
-        VF c[M], r[6];
+        VF c[M], r[SIDE];
         UNROLL for (int i = 0; i < M; i++) c[i] = t[i][j];
         RESULT_GRADIENTS_1D(c, r);
-        UNROLL for (int i = 0; i < 6; i++) out[6 * i * step] = r[i];
+        UNROLL for (int i = 0; i < SIDE; i++) out[SIDE * i * step] = r[i];
     }
 }
 
@@ -49,25 +49,25 @@ INLINE void outer_product(const TILES float *restrict v, const TILES vec *restri
     UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) m[i * NV + k] = acc[i][k];
 }
 
-/* g[TAPS]: the gradient of one kernel for V output channels, from 36 sums `step` apart; those of four channels further on are
- * prefetched. */
+/* g[TAPS]: the gradient of one kernel for V output channels, from NUMBERS sums `step` apart; those of four channels further on
+ * are prefetched. */
 INLINE void kernel_gradient(const PRODUCTS vec *restrict p, int step, VF *g)
 {
-    VF t[6][R];
-    UNROLL for (int j = 0; j < 6; j++)
+    VF t[SIDE][R];
+    UNROLL for (int j = 0; j < SIDE; j++)
     {
-        VF c[6];
-        UNROLL for (int i = 0; i < 6; i++)
+        VF c[SIDE];
+        UNROLL for (int i = 0; i < SIDE; i++)
         {
-            PREFETCH(p + (6 * i + j) * step + 4 * NV);
-            c[i] = p[(6 * i + j) * step];
+            PREFETCH(p + (SIDE * i + j) * step + 4 * NV);
+            c[i] = p[(SIDE * i + j) * step];
         }
         WEIGHT_GRADIENTS_1D(c, t[j]);
     }
     UNROLL for (int i = 0; i < R; i++)
     {
-        VF c[6];
-        UNROLL for (int j = 0; j < 6; j++) c[j] = t[j][i];
+        VF c[SIDE];
+        UNROLL for (int j = 0; j < SIDE; j++) c[j] = t[j][i];
         WEIGHT_GRADIENTS_1D(c, g + R * i);
     }
 }

@@ -1,7 +1,7 @@
 /* Forward pass and data gradient by Winograd: products and results.
  *
  * Macros beside winograd.h's: WEIGHTS (address space of transformed weights), MT (tiles in registers: MT x NV vectors),
- * KU (source channels unrolled), PREFETCH_NEXT (1: tiles of the next of the 36 matrices), WEIGHTS_AHEAD (vectors of
+ * KU (source channels unrolled), PREFETCH_NEXT (1: tiles of the next matrix), WEIGHTS_AHEAD (vectors of
  * prefetch of the weights; 0: none). */
 #if STATISTICS
 #define TALLY_PARAMETER , struct moments *tally
@@ -53,16 +53,16 @@ INLINE void tile_product(const TILES vec *restrict v, int v_block, const WEIGHTS
     UNROLL for (int i = 0; i < MT; i++) UNROLL for (int k = 0; k < NV; k++) m[k * apart + i] = acc[i][k];
 }
 
-/* 36 vectors `step` apart into the M x M results at (y, x); pixels outside the plane are dropped. `at`: the plane's
+/* NUMBERS vectors `step` apart into the M x M results at (y, x); pixels outside the plane are dropped. `at`: the plane's
  * first float in add and result. */
 INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const global float *add, global float *result,
     size_t at, struct tiling g, struct tile tile TALLY_PARAMETER)
 {
-    VF t[6][M];
-    LOOP for (int j = 0; j < 6; j++)
+    VF t[SIDE][M];
+    LOOP for (int j = 0; j < SIDE; j++)
     {
-        VF c[6];
-        UNROLL for (int i = 0; i < 6; i++) c[i] = m[(6 * i + j) * step];
+        VF c[SIDE];
+        UNROLL for (int i = 0; i < SIDE; i++) c[i] = m[(SIDE * i + j) * step];
         RESULTS_1D(c, t[j]);
     }
     at += ((size_t)tile.y * g.result_width + tile.x) * V;
@@ -79,8 +79,8 @@ INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const 
 #endif
     LOOP for (int i = 0; i < rows; i++, at += (size_t)g.result_width * V)
     {
-        VF c[6], y[M];
-        UNROLL for (int j = 0; j < 6; j++) c[j] = t[j][i];
+        VF c[SIDE], y[M];
+        UNROLL for (int j = 0; j < SIDE; j++) c[j] = t[j][i];
         RESULTS_1D(c, y);
         UNROLL for (int j = 0; j < M; j++) y[j] += bias;
 #if STATISTICS

@@ -1,4 +1,4 @@
-/* conv2d, Winograd F(4x4, 3x3) and F(2x2, 5x5), with stride 1 on CPU-class devices. Kernels:
+/* conv2d, Winograd F(4x4, 3x3) and F(4x4, 5x5), with stride 1 on CPU-class devices. Kernels:
  * clkernels/conv2d_winograd_cpu.cl (forward and data gradient), conv2d_winograd_deep_cpu.cl (the same with many
  * channels), conv2d_winograd_prepare_cpu.cl (what both begin with), conv2d_winograd_weights_cpu.cl (weight gradient),
  * conv2d_winograd_weights_deep_cpu.cl (the same with many channels). */
@@ -22,21 +22,21 @@ enum {
     DEEP_TILES = 196,
     DEEP_REPEATS = 8,
     DEEP_LEAST = 100,
-    DEEP_BYTES = 100 << 20
+    DEEP_BYTES = 100 << 20,
+    TILE = 4 /* a side of a tile of results */
 };
 
-/* M of F(M x M, R x R): results of a tile, which has 6x6 sources. */
-static int64_t tile_side(const struct conv2d_sizes *z)
+/* Of a tile of sources, and so many products for each pair of channels. */
+static int64_t numbers_of(const struct conv2d_sizes *z)
 {
-    return 7 - z->r;
+    return (TILE + z->r - 1) * (TILE + z->s - 1);
 }
 
-/* Of the products: 36 where a direct sum has M^2 R^2. */
+/* Of the products; a direct sum has TILE^2 R^2 for a tile. */
 static double product_flops(const struct problem *problem)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
-    int64_t side = tile_side(&z);
-    return conv2d_flops(problem) * 36 / (double)(side * side * z.r * z.s);
+    return conv2d_flops(problem) * (double)numbers_of(&z) / (double)(TILE * TILE * z.r * z.s);
 }
 
 const char *conv2d_winograd_refusal(const struct problem *problem)
@@ -56,11 +56,12 @@ static const char *fits(const struct problem *problem)
     const char *refusal = conv2d_winograd_refusal(problem);
     if (refusal) return refusal;
     if (z.c < 16 || z.k < 16) return "there are fewer than 16 channels: its transforms would cost more than they save";
-    int64_t side = tile_side(&z), rows = divide_up(z.oh, side), columns = divide_up(z.ow, side);
-    if (rows * side * columns * side > 3 * z.oh * z.ow)
+    int64_t rows = divide_up(z.oh, TILE), columns = divide_up(z.ow, TILE), numbers = numbers_of(&z);
+    if (rows * TILE * columns * TILE > 3 * z.oh * z.ow)
         return "the output is so small that most of its tiles would be empty";
-    if (36.0 * (double)z.c * (double)z.k * sizeof(float) > FUSED_WEIGHTS_BYTES &&
-        36 * (double)(z.n * rows * columns) + TRANSFORM_PRODUCTS > (double)(z.r * z.s) * (double)(z.n * z.oh * z.ow))
+    if ((double)numbers * (double)z.c * (double)z.k * sizeof(float) > FUSED_WEIGHTS_BYTES &&
+        (double)(numbers * z.n * rows * columns) + TRANSFORM_PRODUCTS >
+            (double)(z.r * z.s) * (double)(z.n * z.oh * z.ow))
         return "there are so few tiles that transforming the many weights would cost more than it saves";
     return conv2d_cpu_refusal(problem);
 }
@@ -81,7 +82,7 @@ static bool has_bias(const struct problem *problem)
 struct plan {
     struct conv2d_channels channels;
     int64_t n, source_h, source_w, result_h, result_w, padding_h, padding_w;
-    int64_t taps, side;           /* R and M of F(M x M, R x R) */
+    int64_t taps, numbers;        /* R; of a tile of sources */
     int64_t rows, columns, tiles; /* of tiles */
     int64_t vectors, block;       /* NV, MT */
     int64_t padded, panels;
@@ -125,7 +126,7 @@ static int64_t choose_tiles(int64_t most, int64_t count)
 static size_t fused_bytes(const struct problem *problem, const struct plan *p, int64_t T)
 {
     int64_t v = problem->device->vector_width;
-    return (size_t)(36 * v * (p->channels.source_blocks * (T + 1) + p->vectors * T + 1)) * sizeof(float);
+    return (size_t)(p->numbers * v * (p->channels.source_blocks * (T + 1) + p->vectors * T + 1)) * sizeof(float);
 }
 
 /* Cycles of a task of the fused kernel, roughly: its transforms and products, and the reading of its weights, where
@@ -133,8 +134,9 @@ static size_t fused_bytes(const struct problem *problem, const struct plan *p, i
 static double fused_cycles(
     const struct problem *problem, const struct plan *p, int64_t block, int64_t T, int64_t panels)
 {
-    double vectors = (double)(panels * p->vectors), channels = 36.0 * (double)p->padded;
-    double transforms = (double)T * (250.0 * (double)p->channels.source_blocks + 200.0 * vectors);
+    double vectors = (double)(panels * p->vectors), numbers = (double)p->numbers;
+    double channels = numbers * (double)p->padded;
+    double transforms = (double)T * numbers / 36 * (250.0 * (double)p->channels.source_blocks + 200.0 * vectors);
     double each = (double)(block * p->vectors) / 2 + 2 * (double)(p->vectors + 1);
     double products = channels * (double)(panels * divide_up(T, block)) * each;
     double bytes = channels * vectors * (double)problem->device->vector_width * sizeof(float);
@@ -178,10 +180,10 @@ static void plan_deep(const struct problem *problem, struct plan *p, int64_t wan
     p->T = divide_up(each, p->block) * p->block;
     p->chunks = divide_up(p->tiles, p->T);
     p->slice = SLICE;
-    int64_t vectors = 36 * (p->vectors * (p->slice + 1) + p->vectors * p->T + 1);
+    int64_t vectors = p->numbers * (p->vectors * (p->slice + 1) + p->vectors * p->T + 1);
     p->scratch = conv2d_scratch_of(problem, (size_t)(vectors * v) * sizeof(float));
     p->tasks = conv2d_scratch_tasks(problem, &p->scratch, p->panels * p->chunks);
-    p->transformed = (size_t)(p->chunks * p->channels.source_blocks * 36 * (p->T + 1) * v);
+    p->transformed = (size_t)(p->chunks * p->channels.source_blocks * p->numbers * (p->T + 1) * v);
     p->transformed_from = conv2d_scratch_workspace(&p->scratch, p->tasks) / sizeof(float);
 }
 
@@ -195,16 +197,16 @@ static struct plan plan_of(const struct problem *problem)
     p.result_h = gradient ? z.h : z.oh;
     p.result_w = gradient ? z.w : z.ow;
     p.taps = z.r;
-    p.side = tile_side(&z);
+    p.numbers = numbers_of(&z);
     p.padding_h = gradient ? z.r - 1 - z.padding_h : z.padding_h;
     p.padding_w = gradient ? z.s - 1 - z.padding_w : z.padding_w;
-    p.rows = divide_up(p.result_h, p.side);
-    p.columns = divide_up(p.result_w, p.side);
+    p.rows = divide_up(p.result_h, TILE);
+    p.columns = divide_up(p.result_w, TILE);
     p.tiles = z.n * p.rows * p.columns;
     p.padded = divide_up(p.channels.sources, UNROLL) * UNROLL;
     choose_vectors(&p);
     int64_t wanted = conv2d_tasks_wanted(problem, product_flops(problem));
-    double weights = 36.0 * (double)(p.padded + 1) * (double)p.channels.results * sizeof(float);
+    double weights = (double)p.numbers * (double)(p.padded + 1) * (double)p.channels.results * sizeof(float);
     p.deep =
         weights > FUSED_WEIGHTS_BYTES || fused_bytes(problem, &p, most_tiles(problem, p.vectors) * 2 / 3) > FUSED_BYTES;
     if (p.deep)
@@ -230,7 +232,7 @@ static size_t prepared(const struct problem *problem)
 {
     struct plan p = plan_of(problem);
     size_t panel = (size_t)(p.vectors * problem->device->vector_width) * sizeof(float);
-    return (size_t)p.panels * panel * (p.deep ? 1 : (size_t)(1 + 36 * (p.padded + 1)));
+    return (size_t)p.panels * panel * (p.deep ? 1 : (size_t)(1 + p.numbers * (p.padded + 1)));
 }
 
 /* The products. What is not deep finds the weights transformed and the bias padded, so that forward and gradient share
@@ -277,7 +279,8 @@ static void emit_prepare(const struct problem *problem, const struct operands *o
     launch_int(launch, p.channels.results);
     launch_int(launch, p.padded);
     launch_tasks(launch, (size_t)p.channels.source_blocks, (size_t)p.panels, 1);
-    launch_work(launch, 0, 4.0 * (double)(p.taps * p.taps + 36) * (double)(p.channels.sources * p.channels.results));
+    launch_work(
+        launch, 0, 4.0 * (double)(p.taps * p.taps + p.numbers) * (double)(p.channels.sources * p.channels.results));
 }
 
 static void launch_planes(struct launch *launch, const struct plan *p)
@@ -326,7 +329,7 @@ static void emit_input(const struct operands *operands, struct launch_list *list
     launch_planes(launch, p);
     launch_int(launch, p->slice);
     launch_tasks(launch, (size_t)p->channels.source_blocks, (size_t)p->chunks, 1);
-    launch_work(launch, 0, 4.0 * (double)p->transformed * (1 + (double)(p->side * p->side) / 36));
+    launch_work(launch, 0, 4.0 * (double)p->transformed * (1 + (double)(TILE * TILE) / (double)p->numbers));
 }
 
 static void emit_deep(
@@ -386,7 +389,7 @@ struct weights_plan {
 static size_t weights_scratch(const struct problem *problem, const struct weights_plan *p)
 {
     int64_t v = problem->device->vector_width;
-    int64_t vectors = 36 * ((p->task_c + p->task_k) * (p->T + 1) + p->task_c * v * p->task_k + 1);
+    int64_t vectors = numbers_of(&p->z) * ((p->task_c + p->task_k) * (p->T + 1) + p->task_c * v * p->task_k + 1);
     return (size_t)(vectors * v) * sizeof(float);
 }
 
@@ -415,29 +418,28 @@ static void choose_block(const struct problem *problem, struct weights_plan *p)
  * much memory. Then tiles at a time: as many as the first-level cache holds of NV blocks of gradients. */
 static void plan_weights_deep(const struct problem *problem, struct weights_plan *p)
 {
-    int64_t v = problem->device->vector_width, k_blocks = divide_up(p->z.k, v);
+    int64_t v = problem->device->vector_width, k_blocks = divide_up(p->z.k, v), numbers = numbers_of(&p->z);
     p->c_blocks = divide_up(p->z.c, v);
     p->panels = divide_up(k_blocks, p->vectors);
     p->chunks = divide_up(p->tiles, DEEP_TILES);
     int64_t T = divide_up(p->tiles, p->chunks);
-    size_t block = (size_t)(p->chunks * 36 * (T + 1) * v),
+    size_t block = (size_t)(p->chunks * numbers * (T + 1) * v),
            sums = (size_t)(p->panels * p->c_blocks * v * p->vectors + 1);
     p->gradients_from = block * (size_t)p->c_blocks;
     p->products_from = p->gradients_from + block * (size_t)(p->panels * p->vectors);
-    p->deep_bytes = (p->products_from + 36 * sums * (size_t)v) * sizeof(float);
+    p->deep_bytes = (p->products_from + (size_t)numbers * sums * (size_t)v) * sizeof(float);
     p->deep = p->c_tasks + p->k_tasks >= DEEP_REPEATS && p->tiles >= DEEP_LEAST && p->deep_bytes <= DEEP_BYTES;
     if (!p->deep) return;
     p->T = T;
-    int64_t ranges = divide_up(32 * (int64_t)problem->device->units, 36);
+    int64_t ranges = divide_up(32 * (int64_t)problem->device->units, numbers);
     p->panels_max = divide_up(p->panels, ranges);
 }
 
 static struct weights_plan weights_of(const struct problem *problem)
 {
     struct weights_plan p = { .z = conv2d_sizes_of(problem) };
-    int64_t side = tile_side(&p.z);
-    p.rows = divide_up(p.z.oh, side);
-    p.columns = divide_up(p.z.ow, side);
+    p.rows = divide_up(p.z.oh, TILE);
+    p.columns = divide_up(p.z.ow, TILE);
     p.tiles = p.z.n * p.rows * p.columns;
     choose_block(problem, &p);
     plan_weights_deep(problem, &p);
@@ -475,8 +477,9 @@ static void emit_weights_deep(const struct problem *problem, const struct operan
 {
     const struct conv2d_sizes *z = &p->z;
     const char *text = "conv2d_winograd_weights_deep_cpu";
-    int64_t v = problem->device->vector_width;
+    const int64_t v = problem->device->vector_width, numbers = numbers_of(z);
     struct plan sources = { .taps = z->r,
+        .numbers = numbers,
         .vectors = p->vectors,
         .channels.source_blocks = p->c_blocks,
         .source_h = z->h,
@@ -506,7 +509,7 @@ static void emit_weights_deep(const struct problem *problem, const struct operan
     launch_int(launch, p->tiles);
     launch_int(launch, p->T);
     launch_tasks(launch, (size_t)(p->panels * p->vectors), (size_t)p->chunks, 1);
-    launch_work(launch, 0, 4.0 * (double)(z->n * z->k * z->oh * z->ow) + 144.0 * (double)(p->tiles * z->k));
+    launch_work(launch, 0, 4.0 * (double)(z->n * z->k * z->oh * z->ow) + 4.0 * (double)(numbers * p->tiles * z->k));
 
     launch = add_weights(problem, list, p, text, "winograd_weight_products");
     launch_buffer(launch, operands->workspace);
@@ -518,8 +521,8 @@ static void emit_weights_deep(const struct problem *problem, const struct operan
     launch_int(launch, p->panels_max);
     launch_int(launch, p->tiles);
     launch_int(launch, p->T);
-    launch_tasks(launch, 36, (size_t)divide_up(p->panels, p->panels_max), 1);
-    launch_work(launch, conv2d_flops(problem), 144.0 * (double)(p->tiles * (z->k + z->c) + z->k * z->c));
+    launch_tasks(launch, (size_t)numbers, (size_t)divide_up(p->panels, p->panels_max), 1);
+    launch_work(launch, conv2d_flops(problem), 4.0 * (double)(numbers * (p->tiles * (z->k + z->c) + z->k * z->c)));
 
     launch = add_weights(problem, list, p, text, "winograd_weight_results");
     launch_buffer(launch, operands->workspace);
@@ -530,7 +533,7 @@ static void emit_weights_deep(const struct problem *problem, const struct operan
     launch_int(launch, z->k);
     launch_int(launch, p->panels);
     launch_tasks(launch, (size_t)p->c_blocks, (size_t)p->panels, 1);
-    launch_work(launch, 0, 4.0 * (double)(36 + z->r * z->s) * (double)(z->k * z->c));
+    launch_work(launch, 0, 4.0 * (double)(numbers + z->r * z->s) * (double)(z->k * z->c));
 }
 
 static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)

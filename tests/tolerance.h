@@ -11,7 +11,7 @@
     X(EXACT, 0, 0, "small integers: every sum and product is exact, so equal means equal")                           \
     X(SUM, 16, 8, "rounding errors of n additions grow as sqrt(n) when signs are mixed; 8 covers the worst of many") \
     X(WINOGRAD, 128, 32,                                                                                             \
-        "F(4x4, 3x3) and F(2x2, 5x5) lose 2 to 3 times more than a direct sum (rms) and 20 times at the worst: "     \
+        "F(4x4, 3x3) and F(4x4, 5x5) lose 2 and 5 times more than a direct sum (rms), the former 20 at the worst: "  \
         "measured 7e-6 with 64 channels, growing as the square root (Lavin and Gray 2016; Barabasz et al. 2018)")    \
     X(FUNCTION, 256, 8,                                                                                              \
         "exp, tanh, log and rsqrt: OpenCL allows 3 to 5 units in the last place each, then a few operations")        \
