@@ -17,6 +17,8 @@
 #include "vector.h"
 #define NUMBER float
 #define R 3
+#define LINE R
+#define TAPS (R * R)
 #include "winograd_transforms.h"
 #define POINTS (SIDE * SIDE)
 

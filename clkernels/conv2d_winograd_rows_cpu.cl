@@ -3,7 +3,7 @@
  *
  * The columns of the image fall into two planes by parity, and so do the taps: along a row the convolution is the sum
  * of two convolutions with stride 1 and 4 taps (tap s = 2u + p is tap u of plane p; the eighth may be zero). F(4, 4)
- * (Winograd, "Arithmetic complexity of computations", 1980, V; points 0, 1, -1, 2, -2, 1/2, -1/2) makes 4 results of it
+ * (Winograd, "Arithmetic complexity of computations", 1980, V; winograd_transforms.h) makes 4 results of it
  * with 7 products instead of 16; the products of all channels, rows and planes are summed before the transform back:
  *
  *   y[k, row, 4t .. 4t+3] = A^T sum over c,r,p of (G w[k,c,r,p]) * (B^T x[c, row*stride - padding + r, p, 4t .. 4t+6])
@@ -22,6 +22,10 @@
  * registers), GT (rows of the kernel, of both planes, in registers of the weight gradient), HAS_BIAS,
  * SCRATCH_GLOBAL, STATISTICS, epilogue. */
 #include "conv2d_cpu.h"
+#define NUMBER VF
+#define LINE 4
+#define SIDE 7
+#include "winograd_transforms.h"
 #if STATISTICS
 #define SUMS_PARAMETER , struct moments *all
 #define SUMS_ARGUMENT , &all[k]
@@ -30,64 +34,6 @@
 #define SUMS_ARGUMENT
 #endif
 typedef VF_unaligned vec;
-
-/* A pair of points a, -a from what is even and what is odd in it. */
-#define PAIR(even, odd, plus, minus)      \
-    do {                                  \
-        const VF e_ = (even), o_ = (odd); \
-        plus = e_ + o_;                   \
-        minus = e_ - o_;                  \
-    } while (0)
-
-/* B^T d: 7 -> 7 */
-INLINE void input_transform(const VF *d, VF *t)
-{
-    t[0] = (d[6] - d[0]) + 5.25f * (d[2] - d[4]);
-    PAIR(d[6] - 4.25f * d[4] + d[2], d[5] - 4.25f * d[3] + d[1], t[1], t[2]);
-    PAIR(d[6] - 1.25f * d[4] + 0.25f * d[2], 2.0f * d[5] - 2.5f * d[3] + 0.5f * d[1], t[3], t[4]);
-    PAIR(d[6] - 5.0f * d[4] + 4.0f * d[2], 0.5f * d[5] - 2.5f * d[3] + 2.0f * d[1], t[5], t[6]);
-}
-
-/* G g: 4 -> 7 */
-INLINE void weight_transform(const VF *g, VF *t)
-{
-    t[0] = -g[0];
-    PAIR((g[0] + g[2]) * (-1.0f / 4.5f), (g[1] + g[3]) * (-1.0f / 4.5f), t[1], t[2]);
-    PAIR((g[0] + 4.0f * g[2]) * (1.0f / 90), (g[1] + 4.0f * g[3]) * (1.0f / 45), t[3], t[4]);
-    PAIR((g[0] + 0.25f * g[2]) * (32.0f / 45), (g[1] + 0.25f * g[3]) * (16.0f / 45), t[5], t[6]);
-}
-
-/* A^T m: 7 -> 4 */
-INLINE void output_transform(const VF *m, VF *y)
-{
-    const VF e1 = m[1] + m[2], e2 = m[3] + m[4], e3 = m[5] + m[6];
-    const VF o1 = m[1] - m[2], o2 = m[3] - m[4], o3 = m[5] - m[6];
-    y[0] = (m[0] + e1) + (e2 + e3);
-    y[1] = o1 + 2.0f * o2 + 0.5f * o3;
-    y[2] = e1 + 4.0f * e2 + 0.25f * e3;
-    y[3] = o1 + 8.0f * o2 + 0.125f * o3;
-}
-
-/* A d: 4 -> 7 */
-INLINE void gradient_transform(const VF *d, VF *t)
-{
-    t[0] = d[0];
-    PAIR(d[0] + d[2], d[1] + d[3], t[1], t[2]);
-    PAIR(d[0] + 4.0f * d[2], 2.0f * d[1] + 8.0f * d[3], t[3], t[4]);
-    PAIR(d[0] + 0.25f * d[2], 0.5f * d[1] + 0.125f * d[3], t[5], t[6]);
-}
-
-/* G^T m: 7 -> 4 */
-INLINE void weight_gradient_transform(const VF *m, VF *g)
-{
-    const VF e1 = (m[1] + m[2]) * (-1.0f / 4.5f), o1 = (m[1] - m[2]) * (-1.0f / 4.5f);
-    const VF e2 = (m[3] + m[4]) * (1.0f / 90), o2 = (m[3] - m[4]) * (1.0f / 45);
-    const VF e3 = (m[5] + m[6]) * (32.0f / 45), o3 = (m[5] - m[6]) * (16.0f / 45);
-    g[0] = (e1 - m[0]) + (e2 + e3);
-    g[1] = o1 + o2 + o3;
-    g[2] = e1 + 4.0f * e2 + 0.25f * e3;
-    g[3] = o1 + 4.0f * o2 + 0.25f * o3;
-}
 
 /* One row of the image, or zeros where it is not inside, into [2][7][TW]; `line` is scratch for it. */
 INLINE void transform_row(const global float *restrict from, bool inside, int width, int padding,
@@ -129,7 +75,7 @@ INLINE void transform_row(const global float *restrict from, bool inside, int wi
         {
             VF d[7], r[7];
             UNROLL for (int i = 0; i < 7; i++) d[i] = *(const SCRATCH vec *)(line + (2 * (i % 4) + p) * TW + t + i / 4);
-            input_transform(d, r);
+            INPUT_1D(d, r);
             UNROLL for (int i = 0; i < 7; i++) *(SCRATCH vec *)(out + (p * 7 + i) * TW + t) = r[i];
         }
 }
@@ -169,7 +115,7 @@ kernel TASK void winograd_rows_weights(
                 }
                 g[i] = *(vec *)lanes;
             }
-            weight_transform(g, t);
+            WEIGHTS_1D(g, t);
             UNROLL for (int i = 0; i < 7; i++) u[(i * C * 2 * R + rp) * NV + k] = t[i];
         }
 }
@@ -205,7 +151,7 @@ INLINE void put_row(const SCRATCH vec *restrict m, int step, VF bias, const glob
     for (int t = 0; t < tiles; t++, at += 4 * V) {
         VF sums[7], r[4];
         UNROLL for (int i = 0; i < 7; i++) sums[i] = m[i * step + t];
-        output_transform(sums, r);
+        RESULTS_1D(sums, r);
         UNROLL for (int i = 0; i < 4; i++) r[i] += bias;
 #if STATISTICS
         struct moments tile = moments_from(all->count ? all->shift : r[0]);
@@ -283,7 +229,7 @@ INLINE void transform_gradient(const global float *restrict dy, int image, int K
             for (int t = 0; t < tiles; t++) {
                 VF p[4], r[7];
                 UNROLL for (int i = 0; i < 4; i++) p[i] = 4 * t + i < result_width ? from[4 * t + i] : (VF)(0.0f);
-                gradient_transform(p, r);
+                RESULT_GRADIENTS_1D(p, r);
                 UNROLL for (int i = 0; i < 7; i++) d[(i * NV + k) * length + j * tiles + t] = r[i];
             }
         }
@@ -349,7 +295,7 @@ OUTLINE void winograd_rows_gradient_body(WINOGRAD_ROWS_GRADIENT_PARAMETERS, int 
                     VF sums[7], g[4];
                     UNROLL for (int i = 0; i < 7; i++) sums[i] =
                         m[((panel - panel_first) * 7 + i) * m_point + (row * 2 + p) * NV + k];
-                    weight_gradient_transform(sums, g);
+                    WEIGHT_GRADIENTS_1D(sums, g);
                     UNROLL for (int i = 0; i < 4; i++) if (2 * i + p < S) part[2 * i + p] = g[i];
                 }
             }

@@ -9,6 +9,8 @@
  * Macros: R (taps of a side), TILES (address space of transformed source tiles), NV. */
 #include "conv2d_cpu.h"
 #define NUMBER VF
+#define LINE R
+#define TAPS (R * R)
 #define SIDE (R + 3)
 #define NUMBERS (SIDE * SIDE)
 #include "winograd_transforms.h"
