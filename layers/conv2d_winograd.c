@@ -26,7 +26,7 @@ enum {
     TILE = 4 /* a side of a tile of results */
 };
 
-/* Of a tile of sources, and so many products for each pair of channels. */
+/* In a tile of sources, each of which is a product for each pair of channels. */
 static int64_t numbers_of(const struct conv2d_sizes *z)
 {
     return (TILE + z->r - 1) * (TILE + z->s - 1);
@@ -82,7 +82,7 @@ static bool has_bias(const struct problem *problem)
 struct plan {
     struct conv2d_channels channels;
     int64_t n, source_h, source_w, result_h, result_w, padding_h, padding_w;
-    int64_t taps, numbers;        /* R; of a tile of sources */
+    int64_t taps, numbers;        /* R; in a tile of sources */
     int64_t rows, columns, tiles; /* of tiles */
     int64_t vectors, block;       /* NV, MT */
     int64_t padded, panels;
@@ -129,8 +129,8 @@ static size_t fused_bytes(const struct problem *problem, const struct plan *p, i
     return (size_t)(p->numbers * v * (p->channels.source_blocks * (T + 1) + p->vectors * T + 1)) * sizeof(float);
 }
 
-/* Cycles of a task of the fused kernel, roughly: its transforms and products, and the reading of its weights, where
- * those do not stay in the core's cache from task to task. */
+/* Cycles of a task of the fused kernel, roughly: its transforms, as they were timed with 36 numbers of a tile, and
+ * products, and the reading of its weights, where those do not stay in the core's cache from task to task. */
 static double fused_cycles(
     const struct problem *problem, const struct plan *p, int64_t block, int64_t T, int64_t panels)
 {
