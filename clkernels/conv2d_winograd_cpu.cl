@@ -1,10 +1,10 @@
-/* R x R convolution with stride 1 on a CPU-class device, forward and data gradient, by Winograd, for layers whose
+/* R x R convolution on a CPU-class device, forward and data gradient, by Winograd, for layers whose
  * transformed weights stay in the caches: each task transforms T tiles of all source channels into scratch,
  * multiplies them by the matrices of weights, one for each number of a tile, NV blocks of results at a time, and transforms the
  * products back. Nothing transformed but the weights goes through memory.
  *
  *   source, result, add   blocked; result may be add
- *   prepared              bias [panels][NV][V], then U [panels][NUMBERS][padded + 1][NV][V]: made by winograd_weights in
+ *   prepared              bias [panels][NV][V], then U [panels][KERNEL_NUMBERS][padded + 1][NV][V]: made by winograd_weights in
  *                         conv2d_winograd_prepare_cpu.cl
  *   scratch               v[NUMBERS][source blocks][T + 1], m[NUMBERS][NV * T + 1]
  *
@@ -38,13 +38,14 @@ OUTLINE void winograd_body(WINOGRAD_PARAMETERS, int range, int first_chunk, int 
                 const struct tile tile = tile_at(t, g);
                 const global vec *plane = (const global vec *)source +
                     (size_t)(tile.image * source_blocks + b) * source_height * source_width;
-                input_tile(plane, source_height, source_width, tile.y - padding_h, tile.x - padding_w,
+                input_tile(plane, source_height, source_width, SOURCE_AT(tile.y) - padding_h,
+                    SOURCE_AT(tile.x) - padding_w,
                     v + b * v_block + (t - first), v_step);
             }
         for (int panel = panel_first; panel < panel_last; panel++) {
-            const global vec *u = (const global vec *)prepared + panels * NV + (size_t)panel * NUMBERS * u_step;
-            for (int i = 0; i < NUMBERS; i++, u += u_step)
-                for (int t = 0; t < last - first; t += MT) /* tiles past the last are multiplied and not stored */
+            const global vec *u = (const global vec *)prepared + panels * NV + (size_t)panel * KERNEL_NUMBERS * u_step;
+            for (int k = 0; k < KERNEL_NUMBERS; k++, u += u_step)
+                EACH_NUMBER(i, k) for (int t = 0; t < last - first; t += MT) /* tiles past the last are multiplied and not stored */
                     tile_product(v + i * v_step + t, v_block, u, padded, m + i * m_step + t, T, false);
             output_panel(m, m_step, T, prepared, add, result, panel, result_blocks, first, last, g,
                 chunk STATISTICS_ARGUMENT);

@@ -1,5 +1,5 @@
-/* R x R convolution with stride 1 on a CPU-class device, forward and data gradient, by Winograd, for layers with so
- * many channels that the transformed weights (NUMBERS / R^2 times the weights) would not stay in the caches, and written
+/* R x R convolution on a CPU-class device, forward and data gradient, by Winograd, for layers with so
+ * many channels that the transformed weights (KERNEL_NUMBERS / R^2 times the weights) would not stay in the caches, and written
  * and read once for each pass would cost more than the products. So all tiles are transformed once (winograd_input),
  * and each task (winograd_deep) makes NV blocks of results of a chunk of T tiles: it transforms the plain weights of
  * `slice` source channels at a time in its scratch and accumulates all products over the slices.
@@ -7,7 +7,7 @@
  *   source, result, add   blocked; result may be add
  *   w, bias               plain; `prepared` is the bias, padded with zeros
  *   transformed           [chunks][slices][NUMBERS][blocks of a slice][T + 1], in the workspace: read from one end to the
- * other scratch               u[NUMBERS][slice + 1][NV], m[NUMBERS][NV * T + 1]
+ * other scratch               u[KERNEL_NUMBERS][slice + 1][NV], m[NUMBERS][NV * T + 1]
  *
  * Launched by conv2d_winograd.c with (panels, chunks) tasks; winograd_bias and winograd_input are in
  * conv2d_winograd_prepare_cpu.cl. `slice` is a multiple of V. */
@@ -31,7 +31,7 @@ OUTLINE void winograd_deep_body(WINOGRAD_DEEP_PARAMETERS, int first_task, int st
     const struct tiling g = { tile_rows, tile_columns, tile_rows * tile_columns, 0, 0, result_height, result_width, 0,
         0 };
     const int m_step = NV * T + 1, u_step = NV * (slice + 1), panels = (result_blocks + NV - 1) / NV;
-    SCRATCH vec *u = (SCRATCH vec *)scratch, *m = u + NUMBERS * u_step;
+    SCRATCH vec *u = (SCRATCH vec *)scratch, *m = u + KERNEL_NUMBERS * u_step;
     for (int task = first_task; task < tasks; task += step) {
         const int chunk = task / panels, panel = task - chunk * panels, first = chunk * T, last = min(first + T, tiles);
         for (int c0 = 0; c0 < sources; c0 += slice) {
@@ -45,10 +45,10 @@ OUTLINE void winograd_deep_body(WINOGRAD_DEEP_PARAMETERS, int first_task, int st
                         weight_tile(kernels + d * TAPS, u + (c + d) * NV + k, u_step);
                 }
             const global vec *v = (const global vec *)(workspace + offset) + slice_at(chunk, c0 / V, source_blocks, T);
-            for (int i = 0; i < NUMBERS; i++)
-                for (int t = 0; t < last - first; t += MT)
+            for (int k = 0; k < KERNEL_NUMBERS; k++)
+                EACH_NUMBER(i, k) for (int t = 0; t < last - first; t += MT)
                     tile_product(
-                        v + i * blocks * (T + 1) + t, T + 1, u + i * u_step, channels, m + i * m_step + t, T, c0 > 0);
+                        v + i * blocks * (T + 1) + t, T + 1, u + k * u_step, channels, m + i * m_step + t, T, c0 > 0);
         }
         output_panel(m, m_step, T, prepared, add, result, panel, result_blocks, first, last, g,
             chunk STATISTICS_ARGUMENT);

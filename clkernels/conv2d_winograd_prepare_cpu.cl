@@ -20,7 +20,7 @@ kernel TASK void winograd_weights(const global float *restrict w, const global f
     if (first == 0)
         LOOP for (int i = panel * NV * V; i < (panel + 1) * NV * V; i++)
             prepared[i] = HAS_BIAS && i < results ? bias[i] : 0.0f;
-    global vec *u = (global vec *)prepared + panels * NV + (size_t)panel * NUMBERS * step;
+    global vec *u = (global vec *)prepared + panels * NV + (size_t)panel * KERNEL_NUMBERS * step;
     LOOP for (int k = 0; k < NV; k++)
     {
         VF g[TAPS * V];
@@ -52,7 +52,8 @@ kernel TASK void winograd_input(const global float *restrict source, global floa
         const struct tile tile = tile_at(t, g);
         const global vec *plane =
             (const global vec *)source + (size_t)(tile.image * source_blocks + b) * source_height * source_width;
-        input_tile(plane, source_height, source_width, tile.y - padding_h, tile.x - padding_w, v + (t - first),
+        input_tile(plane, source_height, source_width, SOURCE_AT(tile.y) - padding_h,
+            SOURCE_AT(tile.x) - padding_w, v + (t - first),
             slice_blocks * (T + 1));
     }
 }

@@ -1,10 +1,10 @@
-/* Weight gradient of an R x R convolution with stride 1 on a CPU-class device by Winograd, the exact transpose of the
+/* Weight gradient of an R x R convolution on a CPU-class device by Winograd, the exact transpose of the
  * forward algorithm: dW = G^T [ sum over tiles of (A dY A^T) * (B^T x B) ] G.
  *
  *   x, dy    blocked
  *   dw       plain, and `add` like it (dw may be add), when there is one split; else the parts go to the workspace from
  *            `offset` on: [splits][ceil(K/V)][C][R][R][V], which conv2d_sum adds and writes plain
- *   scratch  v[NUMBERS][blocks of C][T + 1], d[NUMBERS][blocks of K][T + 1], m[NUMBERS][blocks of K / NV][channels][NV] and a vector
+ *   scratch  v[NUMBERS][blocks of C][T + 1], d[NUMBERS][blocks of K][T + 1], m[KERNEL_NUMBERS][blocks of K / NV][channels][NV] and a vector
  *            after each of the NUMBERS
  *
  * A task sums the NUMBERS products of a block of channels over a share of the tiles, T at a time; in registers are CT
@@ -43,7 +43,7 @@ OUTLINE void winograd_weight_gradient_body(WINOGRAD_WEIGHT_GRADIENT_PARAMETERS, 
                 for (int t = first; t < last; t++) {
                     const struct tile tile = tile_at(t, g);
                     input_tile((const global vec *)x + (size_t)(tile.image * CB + cb + b) * height * width, height,
-                        width, tile.y - padding_h, tile.x - padding_w, v + b * block + (t - first),
+                        width, SOURCE_AT(tile.y) - padding_h, SOURCE_AT(tile.x) - padding_w, v + b * block + (t - first),
                         channel_blocks * block);
                 }
             for (int b = 0; b < output_blocks; b++) /* blocks past the last repeat it; what comes of them is dropped */
@@ -53,12 +53,12 @@ OUTLINE void winograd_weight_gradient_body(WINOGRAD_WEIGHT_GRADIENT_PARAMETERS, 
                     gradient_tile((const global vec *)dy + (size_t)from * result_height * result_width, result_height,
                         result_width, tile.y, tile.x, d + b * block + (t - first), output_blocks * block);
                 }
-            for (int i = 0; i < NUMBERS; i++)
+            for (int n = 0; n < KERNEL_NUMBERS; n++)
                 for (int k = 0; k < output_blocks; k += NV)
                     for (int c = 0; c < channels; c += CT)
-                        outer_product((const SCRATCH float *)(v + (i * channel_blocks + c / V) * block) + c % V,
-                            d + (i * output_blocks + k) * block, block, last - first,
-                            m + i * m_step + k / NV * m_panel + c * NV, first > begin);
+                        outer_product(n, v + c / V * block, channel_blocks * block, d + k * block,
+                            output_blocks * block, block, c % V, last - first,
+                            m + n * m_step + k / NV * m_panel + c * NV, first > begin);
         }
         for (int k = kb; k < min(kb + output_blocks, KB); k++)
             for (int c = 0; c < channels; c += V)

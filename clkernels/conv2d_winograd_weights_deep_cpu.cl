@@ -1,16 +1,16 @@
-/* Weight gradient of an R x R convolution with stride 1 on a CPU-class device by Winograd, for layers with so many
+/* Weight gradient of an R x R convolution on a CPU-class device by Winograd, for layers with so many
  * channels that tasks of conv2d_winograd_weights_cpu.cl, each with its own block of channels, would transform the same
- * tiles again and again. Here all are transformed once, and the NUMBERS products are matrix products of all channels.
+ * tiles again and again. Here all are transformed once, and the products are matrix products of all channels.
  *
  *   dy          blocked
  *   dw          plain, and `add` like it (dw may be add)
  *   workspace   three parts, at v_at, d_at and m_at:
  *               v[chunks][blocks of C][NUMBERS][T + 1], made by winograd_input in conv2d_winograd_prepare_cpu.cl,
  *               d[chunks][blocks of K, rounded up to NV][NUMBERS][T + 1],
- *               m[NUMBERS][blocks of K / NV][V * blocks of C][NV] and a vector after each of the NUMBERS
+ *               m[KERNEL_NUMBERS][blocks of K / NV][V * blocks of C][NV] and a vector after each of the KERNEL_NUMBERS
  *
  * Launched by conv2d_winograd.c in this order: winograd_gradients with (blocks of K, rounded up; chunks),
- * winograd_weight_products with (NUMBERS, ranges of panels of NV blocks of K), winograd_weight_results with (blocks of C, panels)
+ * winograd_weight_products with (KERNEL_NUMBERS, ranges of panels of NV blocks of K), winograd_weight_results with (blocks of C, panels)
  * tasks. */
 #define TILES global
 #define PRODUCTS global
@@ -33,17 +33,17 @@ kernel TASK void winograd_gradients(const global float *restrict dy, global floa
 }
 
 OUTLINE void products_body(global float *restrict workspace, long v_at, long d_at, long m_at, int CB, int panels,
-    int panels_max, int tiles, int T, int i, int range)
+    int panels_max, int tiles, int T, int n, int range)
 {
     const int last = min((range + 1) * panels_max, panels), block = NUMBERS * (T + 1);
-    global vec *m = (global vec *)(workspace + m_at) + (size_t)i * (panels * CB * V * NV + 1);
+    global vec *m = (global vec *)(workspace + m_at) + (size_t)n * (panels * CB * V * NV + 1);
     for (int first = 0, chunk = 0; first < tiles; first += T, chunk++) {
-        const global vec *v = (const global vec *)(workspace + v_at) + slice_at(chunk, 0, CB, T) + i * (T + 1);
-        const global vec *d = (const global vec *)(workspace + d_at) + slice_at(chunk, 0, panels * NV, T) + i * (T + 1);
+        const global vec *v = (const global vec *)(workspace + v_at) + slice_at(chunk, 0, CB, T);
+        const global vec *d = (const global vec *)(workspace + d_at) + slice_at(chunk, 0, panels * NV, T);
         for (int panel = range * panels_max; panel < last; panel++)
             for (int c = 0; c < CB * V; c += CT)
-                outer_product((const global float *)(v + (size_t)(c / V) * block) + c % V,
-                    d + (size_t)panel * NV * block, block, min(T, tiles - first), m + (panel * CB * V + c) * NV, chunk > 0);
+                outer_product(n, v + (size_t)(c / V) * block, T + 1, d + (size_t)panel * NV * block, T + 1, block, c % V,
+                    min(T, tiles - first), m + (panel * CB * V + c) * NV, chunk > 0);
     }
 }
 
@@ -51,7 +51,8 @@ kernel TASK void winograd_weight_products(global float *restrict workspace, long
     int panels, int panels_max, int tiles, int T)
 {
     products_body(
-        workspace, v_at, d_at, m_at, CB, panels, panels_max, tiles, T, get_group_id(0), get_group_id(1));
+        workspace, v_at, d_at, m_at, CB, panels, panels_max, tiles, T, KERNEL_NUMBERS - 1 - get_group_id(0),
+        get_group_id(1));
 }
 
 OUTLINE void results_body(const global float *restrict workspace, long m_at, const global float *add, global float *dw,

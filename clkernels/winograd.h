@@ -1,20 +1,42 @@
 /* Winograd convolution F(4x4, R x R) (Lavin and Gray, "Fast algorithms for convolutional neural
- * networks", 2015, section 4) on CPU-class devices: tiles, shared by the three passes.
+ * networks", 2015, section 4) on CPU-class devices, with stride 1, and for R = 3 with stride 2 (winograd_stride2.h): tiles, shared
+ * by the three passes.
  *
- * A tile is a block of 4x4 results and the block of R + 3 by R + 3 sources that it depends on. Two-dimensional transforms are
- * the one-dimensional one applied to rows and then to columns. A vector holds V channels of one pixel, so that
- * transforms are vector arithmetic without shuffles. The NUMBERS transformed numbers of a tile lie `step` vectors
+ * A tile is a block of RESULTS x RESULTS results and the block of SOURCES x SOURCES sources that it depends on. Transformed it is
+ * NUMBERS = POINTS x POINTS numbers, each to be multiplied by one of the KERNEL_NUMBERS of a transformed kernel. Two-dimensional
+ * transforms are the one-dimensional one applied to rows and then to columns. A vector holds V channels of one pixel, so that
+ * transforms are vector arithmetic without shuffles. The transformed numbers of a tile or a kernel lie `step` vectors
  * apart; callers keep `step` odd, since stores a power of two apart would share a cache set.
  *
- * Macros: R (taps of a side), TILES (address space of transformed source tiles), NV. */
+ * Macros: R (taps of a side), STRIDE, GRADIENT (with a stride of 2: 1 in the data gradient), TILES (address space of
+ * transformed source tiles), NV. */
 #include "conv2d_cpu.h"
 #define NUMBER VF
-#define LINE R
 #define TAPS (R * R)
+#if STRIDE == 2
+#include "winograd_stride2.h"
+#else
+#define LINE R
 #define SIDE (R + 3)
-#define NUMBERS (SIDE * SIDE)
 #include "winograd_transforms.h"
+#define POINTS SIDE
+#define KERNEL_POINTS SIDE
+#define SOURCES SIDE
+#define RESULTS M
+#define SOURCE_AT(y) (y)
+#endif
+#define NUMBERS (POINTS * POINTS)
+#define KERNEL_NUMBERS (KERNEL_POINTS * KERNEL_POINTS)
+#define STEP SOURCE_AT(RESULTS) /* from a tile's sources to those of the next */
 typedef VF_unaligned vec;
+
+/* The numbers i of a tile that number k of a kernel multiplies: one, but for the last values of a line, which serve all points
+ * from there on. */
+#define FIRST_NUMBER(k) ((k) / KERNEL_POINTS * POINTS + (k) % KERNEL_POINTS)
+#define POINTS_OF(value) ((value) == KERNEL_POINTS - 1 ? POINTS - KERNEL_POINTS + 1 : 1)
+#define EACH_NUMBER(i, k)                                                                                 \
+    for (int i##_row = 0; i##_row < POINTS_OF((k) / KERNEL_POINTS); i##_row++)                              \
+        for (int i = FIRST_NUMBER(k) + i##_row * POINTS, i##_end = i + POINTS_OF((k) % KERNEL_POINTS); i < i##_end; i++)
 
 struct tiling {
     int rows, columns, per_image; /* of tiles */
@@ -30,8 +52,8 @@ INLINE struct tile tile_at(int t, struct tiling g)
     struct tile tile;
     tile.image = t / g.per_image;
     const int rest = t - tile.image * g.per_image, row = rest / g.columns;
-    tile.y = M * row;
-    tile.x = M * (rest - row * g.columns);
+    tile.y = RESULTS * row;
+    tile.x = RESULTS * (rest - row * g.columns);
     return tile;
 }
 
@@ -39,27 +61,27 @@ INLINE struct tile tile_at(int t, struct tiling g)
 INLINE void input_tile(
     const global vec *restrict plane, int height, int width, int y, int x, TILES vec *restrict out, int step)
 {
-    VF t[SIDE][SIDE];
-    const bool whole = y >= 0 && x >= 0 && y + SIDE <= height && x + SIDE <= width;
-    LOOP for (int i = 0; i < SIDE; i++)
+    VF t[SOURCES][POINTS];
+    const bool whole = y >= 0 && x >= 0 && y + SOURCES <= height && x + SOURCES <= width;
+    LOOP for (int i = 0; i < SOURCES; i++)
     {
         const global vec *p = plane + (y + i) * width + x;
-        VF d[SIDE];
+        VF d[SOURCES];
         if (whole) {
-            UNROLL for (int j = 0; j < M; j++) PREFETCH(p + 2 * M + j); /* of the tile after the next one */
-            UNROLL for (int j = 0; j < SIDE; j++) d[j] = p[j];
+            UNROLL for (int j = 0; j < STEP; j++) PREFETCH(p + 2 * STEP + j); /* of the tile after the next one */
+            UNROLL for (int j = 0; j < SOURCES; j++) d[j] = p[j];
         } else {
             const bool inside = y + i >= 0 && y + i < height;
-            UNROLL for (int j = 0; j < SIDE; j++) d[j] = inside && x + j >= 0 && x + j < width ? p[j] : (VF)(0.0f);
+            UNROLL for (int j = 0; j < SOURCES; j++) d[j] = inside && x + j >= 0 && x + j < width ? p[j] : (VF)(0.0f);
         }
         INPUT_1D(d, t[i]);
     }
-    LOOP for (int j = 0; j < SIDE; j++, out += step)
+    LOOP for (int j = 0; j < POINTS; j++, out += step)
     {
-        VF c[SIDE], r[SIDE];
-        UNROLL for (int i = 0; i < SIDE; i++) c[i] = t[i][j];
+        VF c[SOURCES], r[POINTS];
+        UNROLL for (int i = 0; i < SOURCES; i++) c[i] = t[i][j];
         INPUT_1D(c, r);
-        UNROLL for (int i = 0; i < SIDE; i++) out[SIDE * i * step] = r[i];
+        UNROLL for (int i = 0; i < POINTS; i++) out[POINTS * i * step] = r[i];
     }
 }
 

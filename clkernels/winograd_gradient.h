@@ -6,7 +6,7 @@
 INLINE void gradient_tile(
     const global vec *restrict plane, int height, int width, int y, int x, TILES vec *restrict out, int step)
 {
-    VF t[M][SIDE];
+    VF t[M][POINTS];
     const bool inside = y + M <= height && x + M <= width;
     LOOP for (int i = 0; i < M; i++)
     {
@@ -20,54 +20,60 @@ INLINE void gradient_tile(
         }
         RESULT_GRADIENTS_1D(d, t[i]);
     }
-    UNROLL for (int j = 0; j < SIDE; j++, out += step)
+    UNROLL for (int j = 0; j < POINTS; j++, out += step)
     {
-        VF c[M], r[SIDE];
+        VF c[M], r[POINTS];
         UNROLL for (int i = 0; i < M; i++) c[i] = t[i][j];
         RESULT_GRADIENTS_1D(c, r);
-        UNROLL for (int i = 0; i < SIDE; i++) out[SIDE * i * step] = r[i];
+        UNROLL for (int i = 0; i < POINTS; i++) out[POINTS * i * step] = r[i];
     }
 }
 
-/* m[CT channels][NV] (+)= v[count][CT]^T d[NV, d_block apart][count]; the sums that follow are prefetched meanwhile. */
-INLINE void outer_product(const TILES float *restrict v, const TILES vec *restrict d, int d_block, int count,
-    PRODUCTS vec *restrict m, bool add)
+/* m[CT channels][NV] (+)= v[count][CT]^T d[NV, d_block apart][count], summed over the numbers of tiles that number n of a kernel
+ * multiplies, which lie v_step and d_step vectors apart; the sums that follow are prefetched meanwhile. */
+INLINE void outer_product(int n, const TILES vec *restrict v, int v_step, const TILES vec *restrict d, int d_step,
+    int d_block, int channel, int count, PRODUCTS vec *restrict m, bool add)
 {
     VF acc[CT][NV];
     UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) acc[i][k] =
         add ? m[i * NV + k] : (VF)(0.0f);
-    for (int t = 0; t < count; t++, v += V) {
-        VF b[NV];
-        if (t < CT * NV) PREFETCH_SUMS(m + CT * NV + t);
-        UNROLL for (int k = 0; k < NV; k++) b[k] = d[k * d_block + t];
-        UNROLL for (int i = 0; i < CT; i++)
-        {
-            const VF s = (VF)(v[i]);
-            UNROLL for (int k = 0; k < NV; k++) acc[i][k] = fma(s, b[k], acc[i][k]);
+    EACH_NUMBER(number, n)
+    {
+        const TILES float *a = (const TILES float *)(v + number * v_step) + channel;
+        const TILES vec *line = d + number * d_step;
+        for (int t = 0; t < count; t++, a += V) {
+            VF b[NV];
+            if (t < CT * NV) PREFETCH_SUMS(m + CT * NV + t);
+            UNROLL for (int k = 0; k < NV; k++) b[k] = line[k * d_block + t];
+            UNROLL for (int i = 0; i < CT; i++)
+            {
+                const VF s = (VF)(a[i]);
+                UNROLL for (int k = 0; k < NV; k++) acc[i][k] = fma(s, b[k], acc[i][k]);
+            }
         }
     }
     UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) m[i * NV + k] = acc[i][k];
 }
 
-/* g[TAPS]: the gradient of one kernel for V output channels, from NUMBERS sums `step` apart; those of four channels further on
+/* g[TAPS]: the gradient of one kernel for V output channels, from KERNEL_NUMBERS sums `step` apart; those of four channels further on
  * are prefetched. */
 INLINE void kernel_gradient(const PRODUCTS vec *restrict p, int step, VF *g)
 {
-    VF t[SIDE][R];
-    UNROLL for (int j = 0; j < SIDE; j++)
+    VF t[KERNEL_POINTS][R];
+    UNROLL for (int j = 0; j < KERNEL_POINTS; j++)
     {
-        VF c[SIDE];
-        UNROLL for (int i = 0; i < SIDE; i++)
+        VF c[KERNEL_POINTS];
+        UNROLL for (int i = 0; i < KERNEL_POINTS; i++)
         {
-            PREFETCH(p + (SIDE * i + j) * step + 4 * NV);
-            c[i] = p[(SIDE * i + j) * step];
+            PREFETCH(p + (KERNEL_POINTS * i + j) * step + 4 * NV);
+            c[i] = p[(KERNEL_POINTS * i + j) * step];
         }
         WEIGHT_GRADIENTS_1D(c, t[j]);
     }
     UNROLL for (int i = 0; i < R; i++)
     {
-        VF c[SIDE];
-        UNROLL for (int j = 0; j < SIDE; j++) c[j] = t[j][i];
+        VF c[KERNEL_POINTS];
+        UNROLL for (int j = 0; j < KERNEL_POINTS; j++) c[j] = t[j][i];
         WEIGHT_GRADIENTS_1D(c, g + R * i);
     }
 }

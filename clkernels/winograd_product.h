@@ -53,40 +53,40 @@ INLINE void tile_product(const TILES vec *restrict v, int v_block, const WEIGHTS
     UNROLL for (int i = 0; i < MT; i++) UNROLL for (int k = 0; k < NV; k++) m[k * apart + i] = acc[i][k];
 }
 
-/* NUMBERS vectors `step` apart into the M x M results at (y, x); pixels outside the plane are dropped. `at`: the plane's
+/* NUMBERS vectors `step` apart into the RESULTS x RESULTS results at (y, x); pixels outside the plane are dropped. `at`: the plane's
  * first float in add and result. */
 INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const global float *add, global float *result,
     size_t at, struct tiling g, struct tile tile TALLY_PARAMETER)
 {
-    VF t[SIDE][M];
-    LOOP for (int j = 0; j < SIDE; j++)
+    VF t[POINTS][RESULTS];
+    LOOP for (int j = 0; j < POINTS; j++)
     {
-        VF c[SIDE];
-        UNROLL for (int i = 0; i < SIDE; i++) c[i] = m[(SIDE * i + j) * step];
+        VF c[POINTS];
+        UNROLL for (int i = 0; i < POINTS; i++) c[i] = m[(POINTS * i + j) * step];
         RESULTS_1D(c, t[j]);
     }
     at += ((size_t)tile.y * g.result_width + tile.x) * V;
-    const int rows = min(M, g.result_height - tile.y), columns = min(M, g.result_width - tile.x);
+    const int rows = min(RESULTS, g.result_height - tile.y), columns = min(RESULTS, g.result_width - tile.x);
 #if STATISTICS /* sums of each column, since one chain of additions would be waited for */
-    VF sum[M], products[M], shift;
-    UNROLL for (int j = 0; j < M; j++) sum[j] = products[j] = (VF)(0.0f);
+    VF sum[RESULTS], products[RESULTS], shift;
+    UNROLL for (int j = 0; j < RESULTS; j++) sum[j] = products[j] = (VF)(0.0f);
 #elif GATE
-    struct gate columns_of[M];
-    UNROLL for (int j = 0; j < M; j++) columns_of[j] = gate_tile(tally);
-    LOOP for (int i = 0; i < M; i++) /* the pixels of the tile after the next one */
-        UNROLL for (int j = 0; j < M; j++)
-            gate_prefetch(tally, add, at + ((size_t)i * g.result_width + 2 * M + j) * V);
+    struct gate columns_of[RESULTS];
+    UNROLL for (int j = 0; j < RESULTS; j++) columns_of[j] = gate_tile(tally);
+    LOOP for (int i = 0; i < RESULTS; i++) /* the pixels of the tile after the next one */
+        UNROLL for (int j = 0; j < RESULTS; j++)
+            gate_prefetch(tally, add, at + ((size_t)i * g.result_width + 2 * RESULTS + j) * V);
 #endif
     LOOP for (int i = 0; i < rows; i++, at += (size_t)g.result_width * V)
     {
-        VF c[SIDE], y[M];
-        UNROLL for (int j = 0; j < SIDE; j++) c[j] = t[j][i];
+        VF c[POINTS], y[RESULTS];
+        UNROLL for (int j = 0; j < POINTS; j++) c[j] = t[j][i];
         RESULTS_1D(c, y);
-        UNROLL for (int j = 0; j < M; j++) y[j] += bias;
+        UNROLL for (int j = 0; j < RESULTS; j++) y[j] += bias;
 #if STATISTICS
         if (i == 0) shift = tally->count ? tally->shift : y[0];
 #endif
-        UNROLL for (int j = 0; j < M; j++) if (j < columns)
+        UNROLL for (int j = 0; j < RESULTS; j++) if (j < columns)
         {
 #if STATISTICS
             const VF d = y[j] - shift;
@@ -99,7 +99,7 @@ INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const 
         }
     }
 #if STATISTICS
-    UNROLL for (int j = 1; j < M; j++)
+    UNROLL for (int j = 1; j < RESULTS; j++)
     {
         sum[0] += sum[j];
         products[0] += products[j];
@@ -109,7 +109,7 @@ INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const 
     };
     moments_join_same_shift(tally, &here);
 #elif GATE
-    UNROLL for (int j = 0; j < M; j++) gate_join(tally, &columns_of[j]);
+    UNROLL for (int j = 0; j < RESULTS; j++) gate_join(tally, &columns_of[j]);
 #endif
 }
 

@@ -4,11 +4,11 @@
  *
  * Toom and Cook: sequences are polynomials; the product of two is known by its values at 0, at pairs of points +-a, and, where
  * SIDE is even, at infinity. The transform of sources B^T depends on these points alone, so it is the same for all kernels.
- * With a SIDE of 6 and the points 3/4 and 3/2 rounding errors are half of those with the usual 1 and 2 (measured: rms 0.53,
+ * With a SIDE of 5 or 6 and the points 3/4 and 3/2 rounding errors are half of those with the usual 1 and 2 (measured: rms 0.53,
  * largest 0.3 of theirs, for 3 and 5 taps). With 7 and 8 the usual points are as good as any that are near them. The
  * coefficients of B^T are exact.
  *
- * Macros: SIDE (4, 6, 7 or 8), LINE (taps of a line), NUMBER (what is transformed: float or a vector). */
+ * Macros: SIDE (4 to 8), LINE (taps of a line), NUMBER (what is transformed: float or a vector). */
 #define M (SIDE + 1 - LINE)
 
 /* For each pair n: its point; the scale of a kernel's values there, the product of the distances to the other points, inverted
@@ -31,7 +31,7 @@
 #define OTHER_PAIRS_1(i) TWO_PAIRS(i, 2, 3)
 #define OTHER_PAIRS_2(i) TWO_PAIRS(i, 1, 3)
 #define OTHER_PAIRS_3(i) TWO_PAIRS(i, 1, 2)
-#elif SIDE == 6
+#elif SIDE >= 5
 #define PAIRS(X) X(1) X(2)
 #define POINT_1 0.75f
 #define POINT_2 1.5f

@@ -49,16 +49,16 @@ INLINE void load_kernels(const global float *restrict w, int sources, int result
 #endif
 }
 
-/* One kernel into NUMBERS vectors `step` apart. */
+/* One kernel into KERNEL_NUMBERS vectors `step` apart. */
 INLINE void weight_tile(const VF *g, WEIGHTS vec *restrict u, int step)
 {
-    VF t[R][SIDE];
+    VF t[R][KERNEL_POINTS];
     UNROLL for (int i = 0; i < R; i++) WEIGHTS_1D(g + i * R, t[i]);
-    UNROLL for (int j = 0; j < SIDE; j++, u += step)
+    UNROLL for (int j = 0; j < KERNEL_POINTS; j++, u += step)
     {
-        VF c[R], r[SIDE];
+        VF c[R], r[KERNEL_POINTS];
         UNROLL for (int i = 0; i < R; i++) c[i] = t[i][j];
         WEIGHTS_1D(c, r);
-        UNROLL for (int i = 0; i < SIDE; i++) u[SIDE * i * step] = r[i];
+        UNROLL for (int i = 0; i < KERNEL_POINTS; i++) u[KERNEL_POINTS * i * step] = r[i];
     }
 }

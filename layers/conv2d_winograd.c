@@ -1,4 +1,4 @@
-/* conv2d, Winograd F(4x4, 3x3) and F(4x4, 5x5), with stride 1 on CPU-class devices. Kernels:
+/* conv2d, Winograd F(4x4, 3x3) with stride 1 or 2, and F(4x4, 5x5), on CPU-class devices. Kernels:
  * clkernels/conv2d_winograd_cpu.cl (forward and data gradient), conv2d_winograd_deep_cpu.cl (the same with many
  * channels), conv2d_winograd_prepare_cpu.cl (what both begin with), conv2d_winograd_weights_cpu.cl (weight gradient),
  * conv2d_winograd_weights_deep_cpu.cl (the same with many channels). */
@@ -9,9 +9,11 @@
 /* DEEP_...: of weight gradients whose tiles are all transformed once: tiles at a time, tasks that would else transform
  * the same ones, the least tiles for which the sums in memory pay, and the most memory. The others: scratch and tiles
  * of a task, the transformed weights up to which they are kept in memory, those that a core's cache holds, and what
- * transforming a kernel's weights costs, in products. */
+ * transforming a kernel's weights costs, in products. With a stride of 2 a tile has more numbers and takes
+ * STRIDED_BYTES for FUSED_BYTES. */
 enum {
     FUSED_BYTES = 720 << 10,
+    STRIDED_BYTES = 880 << 10,
     FUSED_TILES = 28,
     FUSED_WEIGHTS_BYTES = 10 << 20,
     CACHED_BYTES = 1 << 20,
@@ -26,10 +28,18 @@ enum {
     TILE = 4 /* a side of a tile of results */
 };
 
-/* In a tile of sources, each of which is a product for each pair of channels. */
-static int64_t numbers_of(const struct conv2d_sizes *z)
+/* In a transformed kernel. */
+static int64_t kernel_numbers_of(const struct conv2d_sizes *z)
 {
     return (TILE + z->r - 1) * (TILE + z->s - 1);
+}
+
+/* In a transformed tile, each of which is a product for each pair of channels. With a stride of 2 (winograd_stride2.h)
+ * the last one of a kernel's line serves TILE of them. */
+static int64_t numbers_of(const struct conv2d_sizes *z)
+{
+    int64_t more = z->stride_h == 2 ? TILE - 1 : 0;
+    return (TILE + z->r - 1 + more) * (TILE + z->s - 1 + more);
 }
 
 /* Of the products; a direct sum has TILE^2 R^2 for a tile. */
@@ -43,7 +53,6 @@ const char *conv2d_winograd_refusal(const struct problem *problem)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     if (problem->exact) return "exact arithmetic is asked for, and it rounds about ten times more than the plain sum";
-    if (z.stride_h != 1 || z.stride_w != 1) return "stride is not 1";
     if (z.dilation_h != 1 || z.dilation_w != 1) return "dilation is not 1";
     if (z.padding_h >= z.r || z.padding_w >= z.r) return "padding is as wide as the kernel";
     return z.groups != 1 ? "groups is not 1" : NULL;
@@ -55,11 +64,15 @@ static const char *fits(const struct problem *problem)
     if (z.r != z.s || (z.r != 3 && z.r != 5)) return "the kernel is neither 3x3 nor 5x5";
     const char *refusal = conv2d_winograd_refusal(problem);
     if (refusal) return refusal;
+    if (z.stride_h != z.stride_w || z.stride_h > 2) return "stride is neither 1 nor 2";
+    if (z.stride_h == 2 && (z.r != 3 || z.padding_h != 1 || z.padding_w != 1))
+        return "stride is 2, and the kernel not 3x3 with a padding of 1";
     if (z.c < 16 || z.k < 16) return "there are fewer than 16 channels: its transforms would cost more than they save";
     int64_t rows = divide_up(z.oh, TILE), columns = divide_up(z.ow, TILE), numbers = numbers_of(&z);
+    int64_t kernel_numbers = kernel_numbers_of(&z);
     if (rows * TILE * columns * TILE > 3 * z.oh * z.ow)
         return "the output is so small that most of its tiles would be empty";
-    if ((double)numbers * (double)z.c * (double)z.k * sizeof(float) > FUSED_WEIGHTS_BYTES &&
+    if ((double)kernel_numbers * (double)z.c * (double)z.k * sizeof(float) > FUSED_WEIGHTS_BYTES &&
         (double)(numbers * z.n * rows * columns) + TRANSFORM_PRODUCTS >
             (double)(z.r * z.s) * (double)(z.n * z.oh * z.ow))
         return "there are so few tiles that transforming the many weights would cost more than it saves";
@@ -82,9 +95,10 @@ static bool has_bias(const struct problem *problem)
 struct plan {
     struct conv2d_channels channels;
     int64_t n, source_h, source_w, result_h, result_w, padding_h, padding_w;
-    int64_t taps, numbers;        /* R; in a tile of sources */
-    int64_t rows, columns, tiles; /* of tiles */
-    int64_t vectors, block;       /* NV, MT */
+    int64_t taps, stride;                  /* R */
+    int64_t numbers, kernel_numbers, side; /* of a tile, of a kernel; of a tile of results */
+    int64_t rows, columns, tiles;          /* of tiles */
+    int64_t vectors, block;                /* NV, MT */
     int64_t padded, panels;
     bool deep;
     int64_t T, chunks, panels_max, slice; /* slice: of source channels, deep */
@@ -129,17 +143,30 @@ static size_t fused_bytes(const struct problem *problem, const struct plan *p, i
     return (size_t)(p->numbers * v * (p->channels.source_blocks * (T + 1) + p->vectors * T + 1)) * sizeof(float);
 }
 
+static size_t fused_bytes_most(const struct plan *p)
+{
+    return p->stride == 2 ? STRIDED_BYTES : FUSED_BYTES;
+}
+
+/* Whether the weights, or tiles enough for the registers, are more than a core's cache holds. */
+static bool is_deep(const struct problem *problem, const struct plan *p)
+{
+    double weights = (double)p->kernel_numbers * (double)(p->padded + 1) * (double)p->channels.results * sizeof(float);
+    int64_t most = most_tiles(problem, p->vectors), least = p->stride == 2 ? most / 2 : most * 2 / 3;
+    return weights > FUSED_WEIGHTS_BYTES || fused_bytes(problem, p, least) > fused_bytes_most(p);
+}
+
 /* Cycles of a task of the fused kernel, roughly: its transforms, as they were timed with 36 numbers of a tile, and
  * products, and the reading of its weights, where those do not stay in the core's cache from task to task. */
 static double fused_cycles(
     const struct problem *problem, const struct plan *p, int64_t block, int64_t T, int64_t panels)
 {
     double vectors = (double)(panels * p->vectors), numbers = (double)p->numbers;
-    double channels = numbers * (double)p->padded;
+    double channels = numbers * (double)p->padded, kernels = (double)(p->kernel_numbers * p->padded);
     double transforms = (double)T * numbers / 36 * (250.0 * (double)p->channels.source_blocks + 200.0 * vectors);
     double each = (double)(block * p->vectors) / 2 + 2 * (double)(p->vectors + 1);
     double products = channels * (double)(panels * divide_up(T, block)) * each;
-    double bytes = channels * vectors * (double)problem->device->vector_width * sizeof(float);
+    double bytes = kernels * vectors * (double)problem->device->vector_width * sizeof(float);
     double reading = bytes * (double)p->panels > CACHED_BYTES * (double)panels ? bytes / 8 : 0;
     return transforms + products + reading;
 }
@@ -153,7 +180,8 @@ static void plan_fused(const struct problem *problem, struct plan *p)
     for (int64_t block = divide_up(most, 2); block <= most; block++)
         for (int64_t T = block; T <= FUSED_TILES && T < p->tiles + block; T += block) {
             int64_t chunks = divide_up(p->tiles, T);
-            if (best != 0 && (fused_bytes(problem, p, T) > FUSED_BYTES || chunks * p->panels < 2 * units)) break;
+            if (best != 0 && (fused_bytes(problem, p, T) > fused_bytes_most(p) || chunks * p->panels < 2 * units))
+                break;
             for (int64_t ranges = 1; ranges <= p->panels; ranges++) {
                 int64_t panels_max = divide_up(p->panels, ranges), tasks = chunks * divide_up(p->panels, panels_max);
                 double cost = (double)divide_up(tasks, units) * fused_cycles(problem, p, block, T, panels_max);
@@ -180,7 +208,7 @@ static void plan_deep(const struct problem *problem, struct plan *p, int64_t wan
     p->T = divide_up(each, p->block) * p->block;
     p->chunks = divide_up(p->tiles, p->T);
     p->slice = SLICE;
-    int64_t vectors = p->numbers * (p->vectors * (p->slice + 1) + p->vectors * p->T + 1);
+    int64_t vectors = p->kernel_numbers * p->vectors * (p->slice + 1) + p->numbers * (p->vectors * p->T + 1);
     p->scratch = conv2d_scratch_of(problem, (size_t)(vectors * v) * sizeof(float));
     p->tasks = conv2d_scratch_tasks(problem, &p->scratch, p->panels * p->chunks);
     p->transformed = (size_t)(p->chunks * p->channels.source_blocks * p->numbers * (p->T + 1) * v);
@@ -197,18 +225,19 @@ static struct plan plan_of(const struct problem *problem)
     p.result_h = gradient ? z.h : z.oh;
     p.result_w = gradient ? z.w : z.ow;
     p.taps = z.r;
+    p.stride = z.stride_h;
     p.numbers = numbers_of(&z);
-    p.padding_h = gradient ? z.r - 1 - z.padding_h : z.padding_h;
-    p.padding_w = gradient ? z.s - 1 - z.padding_w : z.padding_w;
-    p.rows = divide_up(p.result_h, TILE);
-    p.columns = divide_up(p.result_w, TILE);
+    p.kernel_numbers = kernel_numbers_of(&z);
+    p.side = gradient ? TILE * z.stride_h : TILE;
+    p.padding_h = gradient ? z.r - z.stride_h - z.padding_h : z.padding_h;
+    p.padding_w = gradient ? z.s - z.stride_w - z.padding_w : z.padding_w;
+    p.rows = divide_up(p.result_h, p.side);
+    p.columns = divide_up(p.result_w, p.side);
     p.tiles = z.n * p.rows * p.columns;
     p.padded = divide_up(p.channels.sources, UNROLL) * UNROLL;
     choose_vectors(&p);
     int64_t wanted = conv2d_tasks_wanted(problem, product_flops(problem));
-    double weights = (double)p.numbers * (double)(p.padded + 1) * (double)p.channels.results * sizeof(float);
-    p.deep =
-        weights > FUSED_WEIGHTS_BYTES || fused_bytes(problem, &p, most_tiles(problem, p.vectors) * 2 / 3) > FUSED_BYTES;
+    p.deep = is_deep(problem, &p);
     if (p.deep)
         plan_deep(problem, &p, wanted);
     else
@@ -232,7 +261,7 @@ static size_t prepared(const struct problem *problem)
 {
     struct plan p = plan_of(problem);
     size_t panel = (size_t)(p.vectors * problem->device->vector_width) * sizeof(float);
-    return (size_t)p.panels * panel * (p.deep ? 1 : (size_t)(1 + p.numbers * (p.padded + 1)));
+    return (size_t)p.panels * panel * (p.deep ? 1 : (size_t)(1 + p.kernel_numbers * (p.padded + 1)));
 }
 
 /* The products. What is not deep finds the weights transformed and the bias padded, so that forward and gradient share
@@ -243,8 +272,8 @@ static struct launch *add_product(const struct problem *problem, const struct op
     double bytes = 4.0 * (double)(p->n * (p->channels.sources + p->channels.results) * p->result_h * p->result_w);
     char epilogue[256], statistics[STATISTICS_OPTIONS];
     return launch_add(list, p->deep ? "conv2d_winograd_deep_cpu" : "conv2d_winograd_cpu", kernel,
-        "-DR=%d -DGRADIENT=%d -DNV=%d -DMT=%d -DKU=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s %s", (int)p->taps,
-        p->deep && is_gradient(problem), (int)p->vectors, (int)p->block, UNROLL,
+        "-DR=%d -DSTRIDE=%d -DGRADIENT=%d -DNV=%d -DMT=%d -DKU=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s %s", (int)p->taps,
+        (int)p->stride, (p->deep || p->stride == 2) && is_gradient(problem), (int)p->vectors, (int)p->block, UNROLL,
         conv2d_streams(problem, operands, bytes), p->scratch.global,
         conv2d_statistics_options(problem, statistics, sizeof statistics),
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
@@ -254,8 +283,9 @@ static struct launch *add_product(const struct problem *problem, const struct op
 static struct launch *add_preparation(
     struct launch_list *list, const struct plan *p, const char *kernel, bool gradient, bool bias)
 {
-    return launch_add(list, "conv2d_winograd_prepare_cpu", kernel, "-DR=%d -DGRADIENT=%d -DNV=%d -DHAS_BIAS=%d",
-        (int)p->taps, gradient, (int)p->vectors, bias);
+    return launch_add(list, "conv2d_winograd_prepare_cpu", kernel,
+        "-DR=%d -DSTRIDE=%d -DGRADIENT=%d -DNV=%d -DHAS_BIAS=%d", (int)p->taps, (int)p->stride, gradient,
+        (int)p->vectors, bias);
 }
 
 static void emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list)
@@ -279,8 +309,8 @@ static void emit_prepare(const struct problem *problem, const struct operands *o
     launch_int(launch, p.channels.results);
     launch_int(launch, p.padded);
     launch_tasks(launch, (size_t)p.channels.source_blocks, (size_t)p.panels, 1);
-    launch_work(
-        launch, 0, 4.0 * (double)(p.taps * p.taps + p.numbers) * (double)(p.channels.sources * p.channels.results));
+    launch_work(launch, 0,
+        4.0 * (double)(p.taps * p.taps + p.kernel_numbers) * (double)(p.channels.sources * p.channels.results));
 }
 
 static void launch_planes(struct launch *launch, const struct plan *p)
@@ -321,7 +351,7 @@ static void emit_fused(
 /* All sources transformed once, into the workspace. */
 static void emit_input(const struct operands *operands, struct launch_list *list, const struct plan *p)
 {
-    struct launch *launch = add_preparation(list, p, "winograd_input", false, false);
+    struct launch *launch = add_preparation(list, p, "winograd_input", p->side > TILE, false);
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->workspace);
     launch_long(launch, (int64_t)p->transformed_from);
@@ -389,18 +419,20 @@ struct weights_plan {
 static size_t weights_scratch(const struct problem *problem, const struct weights_plan *p)
 {
     int64_t v = problem->device->vector_width;
-    int64_t vectors = numbers_of(&p->z) * ((p->task_c + p->task_k) * (p->T + 1) + p->task_c * v * p->task_k + 1);
+    int64_t vectors = numbers_of(&p->z) * (p->task_c + p->task_k) * (p->T + 1) +
+        kernel_numbers_of(&p->z) * (p->task_c * v * p->task_k + 1);
     return (size_t)(vectors * v) * sizeof(float);
 }
 
-/* Blocks of 64 x 64 channels, 20 tiles at a time: as much as a core's second-level cache holds. Less where local memory
- * is less; more tiles where there are fewer channels, because each chunk of tiles reads and writes all sums. */
+/* Blocks of 64 x 64 channels, 20 tiles of 36 numbers at a time: as much as a core's second-level cache holds. Less
+ * where local memory is less; more tiles where there are fewer channels, because each chunk of tiles reads and writes
+ * all sums. */
 static void choose_block(const struct problem *problem, struct weights_plan *p)
 {
     int64_t v = problem->device->vector_width, c_blocks = divide_up(p->z.c, v), k_blocks = divide_up(p->z.k, v);
     p->vectors = k_blocks == 1 ? 1 : k_blocks % 3 == 0 && k_blocks % 2 ? 3 : 2;
     p->channels = v == 16 ? (p->vectors == 1 ? 16 : 8) : 4;
-    p->T = 20;
+    p->T = 20 * 36 / numbers_of(&p->z) / 4 * 4;
     for (int64_t side = 64; side >= v; side /= 2) {
         int64_t most = side / v;
         p->task_c = divide_up(c_blocks, divide_up(c_blocks, most));
@@ -427,11 +459,11 @@ static void plan_weights_deep(const struct problem *problem, struct weights_plan
            sums = (size_t)(p->panels * p->c_blocks * v * p->vectors + 1);
     p->gradients_from = block * (size_t)p->c_blocks;
     p->products_from = p->gradients_from + block * (size_t)(p->panels * p->vectors);
-    p->deep_bytes = (p->products_from + (size_t)numbers * sums * (size_t)v) * sizeof(float);
+    p->deep_bytes = (p->products_from + (size_t)kernel_numbers_of(&p->z) * sums * (size_t)v) * sizeof(float);
     p->deep = p->c_tasks + p->k_tasks >= DEEP_REPEATS && p->tiles >= DEEP_LEAST && p->deep_bytes <= DEEP_BYTES;
     if (!p->deep) return;
     p->T = T;
-    int64_t ranges = divide_up(32 * (int64_t)problem->device->units, numbers);
+    int64_t ranges = divide_up(32 * (int64_t)problem->device->units, kernel_numbers_of(&p->z));
     p->panels_max = divide_up(p->panels, ranges);
 }
 
@@ -467,8 +499,8 @@ static struct launch *add_weights(const struct problem *problem, struct launch_l
     const char *text, const char *kernel)
 {
     char epilogue[256];
-    return launch_add(list, text, kernel, "-DR=%d -DNV=%d -DCT=%d -DSCRATCH_GLOBAL=%d %s", (int)p->z.r, (int)p->vectors,
-        (int)p->channels, !p->deep && p->scratch.global,
+    return launch_add(list, text, kernel, "-DR=%d -DSTRIDE=%d -DNV=%d -DCT=%d -DSCRATCH_GLOBAL=%d %s", (int)p->z.r,
+        (int)p->z.stride_h, (int)p->vectors, (int)p->channels, !p->deep && p->scratch.global,
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
 }
 
@@ -477,8 +509,10 @@ static void emit_weights_deep(const struct problem *problem, const struct operan
 {
     const struct conv2d_sizes *z = &p->z;
     const char *text = "conv2d_winograd_weights_deep_cpu";
-    const int64_t v = problem->device->vector_width, numbers = numbers_of(z);
+    const int64_t v = problem->device->vector_width, numbers = numbers_of(z), kernel_numbers = kernel_numbers_of(z);
     struct plan sources = { .taps = z->r,
+        .stride = z->stride_h,
+        .side = TILE,
         .numbers = numbers,
         .vectors = p->vectors,
         .channels.source_blocks = p->c_blocks,
@@ -521,8 +555,9 @@ static void emit_weights_deep(const struct problem *problem, const struct operan
     launch_int(launch, p->panels_max);
     launch_int(launch, p->tiles);
     launch_int(launch, p->T);
-    launch_tasks(launch, (size_t)numbers, (size_t)divide_up(p->panels, p->panels_max), 1);
-    launch_work(launch, conv2d_flops(problem), 4.0 * (double)(numbers * (p->tiles * (z->k + z->c) + z->k * z->c)));
+    launch_tasks(launch, (size_t)kernel_numbers, (size_t)divide_up(p->panels, p->panels_max), 1);
+    launch_work(launch, conv2d_flops(problem),
+        4.0 * (double)(numbers * p->tiles * (z->k + z->c) + kernel_numbers * z->k * z->c));
 
     launch = add_weights(problem, list, p, text, "winograd_weight_results");
     launch_buffer(launch, operands->workspace);
@@ -533,7 +568,7 @@ static void emit_weights_deep(const struct problem *problem, const struct operan
     launch_int(launch, z->k);
     launch_int(launch, p->panels);
     launch_tasks(launch, (size_t)p->c_blocks, (size_t)p->panels, 1);
-    launch_work(launch, 0, 4.0 * (double)(numbers + z->r * z->s) * (double)(z->k * z->c));
+    launch_work(launch, 0, 4.0 * (double)(kernel_numbers + z->r * z->s) * (double)(z->k * z->c));
 }
 
 static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)

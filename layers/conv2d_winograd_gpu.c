@@ -131,6 +131,7 @@ static const char *fits(const struct problem *problem, int64_t m)
     const int64_t most = INT32_MAX / 64, most_channels = 65535;
     if (problem->device->class != DEVICE_GPU) return "it is for GPU-class devices";
     if (z.r != 3 || z.s != 3) return "the kernel is not 3x3";
+    if (z.stride_h != 1 || z.stride_w != 1) return "stride is not 1";
     const char *refusal = conv2d_winograd_refusal(problem);
     if (refusal) return refusal;
     if (z.c < FOUR || z.k < FOUR) return "there are fewer than 4 channels: most of what is multiplied would be zeros";
