@@ -267,6 +267,29 @@ void check_passed(struct device *device, const char *implementation)
     file_save(device);
 }
 
+void check_trial_begins(struct device *device, const char *name)
+{
+    check_failed(device, name, "its trial was begun and did not end");
+}
+
+#define TRIAL_SECONDS 120.0
+
+const char *check_trial(struct device *device, const char *name, trial_function *try, const void *context)
+{
+    if (!check_is_decided(device, name)) {
+        const double patience = device->patience;
+        device->patience = TRIAL_SECONDS;
+        const tutti_status status = try(device, name, context);
+        device->patience = patience;
+        if (status == TUTTI_OK)
+            check_passed(device, name);
+        else if (status != TUTTI_NO_MEMORY && status != TUTTI_DEVICE_MEMORY) /* tried another time, then */
+            check_failed(device, name, status_message());
+    }
+    const char *reason = blacklist_reason(device, name);
+    return reason || check_is_decided(device, name) ? reason : "there was no memory to try it";
+}
+
 void checks_free(struct device *device)
 {
     struct checks *checks = device->checks;

@@ -19,6 +19,15 @@ void check_failed(struct device *device, const char *what, const char *reason);
 bool check_is_decided(struct device *device, const char *implementation);
 void check_passed(struct device *device, const char *implementation);
 
+/* Makes a trial of what the device may be able to do, unless its verdict is known: that of `try`, whose memory may be
+ * short, which is none. It is given up as failed after two minutes (compiling at the first launch is part of it). NULL:
+ * the device can; else why not, in the checks' own text. */
+typedef tutti_status trial_function(struct device *device, const char *name, const void *context);
+const char *check_trial(struct device *device, const char *name, trial_function *try, const void *context);
+/* To be called by `try` before it enqueues anything: a trial that ends the process, or never ends, is not made a second
+ * time. */
+void check_trial_begins(struct device *device, const char *name);
+
 void checks_free(struct device *device); /* called when a device is closed */
 
 #endif

@@ -30,9 +30,6 @@ static const char *const types[COMPUTE_TYPES] = {
     [COMPUTE_FP32] = "fp32", [COMPUTE_TF32] = "tf32", [COMPUTE_BF16] = "bf16", [COMPUTE_FP16] = "fp16"
 };
 
-/* Seconds, after which a product is taken to hang; compiling at the first launch is part of it. */
-#define TIME_OUT 120.0
-
 /* Odd, and more than a tile has; sums of small integers are exact in every type. */
 enum { M = 133, N = 71, K = 53, LARGEST = 7 };
 
@@ -54,7 +51,6 @@ static tutti_status compare(const float *a, const float *b, const float *c)
     return TUTTI_OK;
 }
 
-/* A trial that ends the process, or never ends, is not made a second time: it counts as failed from here on. */
 static tutti_status multiply(
     struct device *device, const char *name, const struct gemm *gemm, const float *a, const float *b, float *c)
 {
@@ -69,7 +65,7 @@ static tutti_status multiply(
     TRY(buffer_write(device, buffers[0], 0, a, a_bytes));
     TRY(buffer_write(device, buffers[1], 0, b, b_bytes));
     TRY(buffer_fill(device, buffers[2], 0, c_bytes, 0x7fc00000)); /* NaN: what is not written is noticed */
-    check_failed(device, name, "its trial was begun and did not end");
+    check_trial_begins(device, name);
     gemm_emit(GEMM_MATRIX, gemm, buffers[0], buffers[1], buffers[2], NULL, NULL, &list);
     TRY(launch_list_realise(&list, NULL, NULL));
     TRY(launch_list_enqueue(&list, 0, list.count, NULL));
@@ -85,15 +81,13 @@ static struct gemm product_of(enum compute_type compute)
     return (struct gemm) { .m = M, .n = N, .k = K, .compute = compute, .splits = 1 };
 }
 
-/* Of the form that device->can.matrix has. */
-static tutti_status try_product(struct device *device, const char *name, enum compute_type compute)
+/* Of the form that device->can.matrix has for a `compute`. */
+static tutti_status try_product(struct device *device, const char *name, const void *compute)
 {
     tutti_status status = TUTTI_OK;
-    const double patience = device->patience;
-    const struct gemm gemm = product_of(compute);
+    const struct gemm gemm = product_of(*(const enum compute_type *)compute);
     float *a = memory_new(M * K, sizeof(float)), *b = memory_new(K * N, sizeof(float)),
           *c = memory_new(M * N, sizeof(float));
-    device->patience = TIME_OUT;
     if (!a || !b || !c) FAIL(TUTTI_NO_MEMORY, "no memory to try matrix instructions");
     const char *refusal = gemm_refusal(GEMM_MATRIX, &gemm, &device->can);
     if (refusal) FAIL(TUTTI_UNSUPPORTED, "%s", refusal);
@@ -102,7 +96,6 @@ static tutti_status try_product(struct device *device, const char *name, enum co
     TRY(multiply(device, name, &gemm, a, b, c));
     TRY(compare(a, b, c));
 done:
-    device->patience = patience;
     free(a);
     free(b);
     free(c);
@@ -121,15 +114,7 @@ static const char *prove(struct device *device, const struct candidate *candidat
 {
     char name[64];
     snprintf(name, sizeof name, "matrix/%s/%s", candidate->name, types[compute]);
-    if (!check_is_decided(device, name)) {
-        const tutti_status status = try_product(device, name, compute);
-        if (status == TUTTI_OK)
-            check_passed(device, name);
-        else if (status != TUTTI_NO_MEMORY && status != TUTTI_DEVICE_MEMORY) /* tried another time, then */
-            check_failed(device, name, status_message());
-    }
-    const char *reason = blacklist_reason(device, name);
-    return reason || check_is_decided(device, name) ? reason : "there was no memory to try its matrix instructions";
+    return check_trial(device, name, try_product, &compute);
 }
 
 void matrix_prove(struct device *device)
