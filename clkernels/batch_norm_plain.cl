@@ -14,6 +14,7 @@
  * batch_norm_cpu.cl, and INDEX, an unsigned type that holds all positions. */
 #include "derivative.h"
 #include "epilogue.h"
+#include "group.h"
 #include "moments.h"
 #include "step.h"
 
@@ -31,14 +32,22 @@
 #define LANES (GROUP / WIDE)
 #define JOINED (GROUP < 8 ? GROUP : 8)
 
-/* Sums s and q over the lanes of each channel; valid in the work-items with lane 0, those of FIRST_LANE. */
+/* Sums s and q over the lanes of each channel; valid in the work-items with lane 0, those of FIRST_LANE. The last lanes of a
+ * group with one channel need no local memory where they can read one another. */
 #define FIRST_LANE (item < WIDE && c < C)
+#if WIDE == 1
+#define LAST_STEP TOGETHER
+#define LAST_LANES(own) JOIN_LANES(own, SUM_OF)
+#else
+#define LAST_STEP 1
+#define LAST_LANES(own)
+#endif
 #define SUM_LANES(s, q)                                                                                                \
     local float tree_s[GROUP], tree_q[GROUP];                                                                          \
     tree_s[item] = s;                                                                                                  \
     tree_q[item] = q;                                                                                                  \
     barrier(CLK_LOCAL_MEM_FENCE);                                                                                      \
-    for (int step = LANES / 2; step > 0; step /= 2) {                                                                  \
+    for (int step = LANES / 2; step >= LAST_STEP; step /= 2) {                                                         \
         if (item < step * WIDE) {                                                                                      \
             tree_s[item] += tree_s[item + step * WIDE];                                                                \
             tree_q[item] += tree_q[item + step * WIDE];                                                                \
@@ -46,7 +55,9 @@
         barrier(CLK_LOCAL_MEM_FENCE);                                                                                  \
     }                                                                                                                  \
     s = tree_s[item];                                                                                                  \
-    q = tree_q[item];
+    q = tree_q[item];                                                                                                  \
+    LAST_LANES(s)                                                                                                      \
+    LAST_LANES(q)
 
 /* This work-item's channel and its positions p of the part: o is where x[p] lies. */
 #define PART                                                                                                           \

@@ -9,6 +9,7 @@ size_t PURE get_local_id(uint);
 size_t PURE get_local_size(uint);
 size_t PURE get_num_groups(uint);
 void __attribute__((overloadable, convergent)) barrier(cl_mem_fence_flags);
+float __attribute__((overloadable, convergent)) sub_group_shuffle_down(float, uint);
 int PURE isfinite(float);
 int PURE isinf(float);
 int PURE isnan(float);

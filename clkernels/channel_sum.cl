@@ -110,6 +110,7 @@ TASK void columns(global const float *restrict dy, global const float *add, glob
 #ifndef GROUP
 #define GROUP 1
 #endif
+#include "group.h"
 __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void groups(
     global const float *restrict dy, global const float *add, global float *db, int N, int C, int pixels)
 {
@@ -128,12 +129,7 @@ __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void groups(
             n++;
         }
     }
-    parts[item] = sum;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int width = GROUP / 2; width > 0; width /= 2) {
-        if (item < width) parts[item] += parts[item + width];
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    if (item == 0) finish(parts[0], c, add, db);
+    sum = group_sum(sum, parts);
+    if (item == 0) finish(sum, c, add, db);
 }
 #endif

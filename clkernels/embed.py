@@ -29,7 +29,7 @@ def main():
         for path in paths:
             name = os.path.splitext(os.path.basename(path))[0]
             text = text_of(path)
-            entries.append((name, looks_at(text, "V"), looks_at(text, "TUTTI_GPU")))
+            entries.append((name, looks_at(text, "V"), looks_at(text, "TUTTI_GPU"), looks_at(text, "SHUFFLE")))
             builtins = text_of(os.path.join(os.path.dirname(path), "builtins.h"))
             data = f"{builtins}\n#line 1\n{text}\n\0".encode("utf-8")
             c.write(f"static const char text_{name}[] = {{\n")
@@ -37,9 +37,9 @@ def main():
                 c.write("    " + ", ".join(str(b) for b in data[at:at + 32]) + ",\n")
             c.write("};\n\n")
         c.write("const struct kernel_text kernel_texts[] = {\n")
-        for name, width, device_class in entries:
-            c.write(f'    {{ "{name}", text_{name}, {width:d}, {device_class:d} }},\n')
-        c.write("    { 0, 0, 0, 0 },\n};\n")
+        for name, width, device_class, shuffle in entries:
+            c.write(f'    {{ "{name}", text_{name}, {width:d}, {device_class:d}, {shuffle:d} }},\n')
+        c.write("    { 0, 0, 0, 0, 0 },\n};\n")
 
 
 main()

@@ -92,19 +92,15 @@ kernel void average_pool_gradient(global const float *dy, ADD_PARAMETER global f
 
 /* The mean of a whole plane: a group of GROUP work-items for each plane. OH = OW = 1; the sizes' order of sums is fixed. */
 #ifdef GROUP
+#include "group.h"
 kernel void global_average_pool(global const float *x, global float *y)
 {
-    local float tree[GROUP];
+    local float scratch[GROUP];
     const int item = get_local_id(0);
     global const float *from = x + (size_t)get_group_id(0) * H * W;
     float sum = 0.0f;
     for (int i = item; i < H * W; i += GROUP) sum += from[i];
-    tree[item] = sum;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int step = GROUP / 2; step > 0; step /= 2) {
-        if (item < step) tree[item] += tree[item + step];
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    if (item == 0) y[get_group_id(0)] = tree[0] / (float)(H * W);
+    sum = group_sum(sum, scratch);
+    if (item == 0) y[get_group_id(0)] = sum / (float)(H * W);
 }
 #endif

@@ -18,6 +18,15 @@ enum matrix_form {
     MATRIX_FORMS
 };
 
+/* How lanes of a subgroup read one another, as clkernels/group.h counts them. */
+enum shuffle_form {
+    SHUFFLE_NONE,
+    SHUFFLE_KHR,     /* cl_khr_subgroup_shuffle_relative */
+    SHUFFLE_PTX,     /* NVIDIA's shfl.sync */
+    SHUFFLE_PERMUTE, /* AMD's ds_bpermute */
+    SHUFFLE_FORMS
+};
+
 /* The class decides the kernels; an accelerator counts as a GPU; TUTTI_DEVICE_CLASS overrides it. */
 enum device_class { DEVICE_CPU, DEVICE_GPU };
 
@@ -36,6 +45,7 @@ struct capabilities {
     size_t group_max;       /* work-items in a group */
     bool unified;           /* shares the host's memory: buffers are mapped, not copied */
     bool half, subgroups;
+    enum shuffle_form shuffle; /* proven by sums that were right: runtime/shuffle.h */
     struct matrix_ability {
         enum matrix_form form; /* proven by a product that was right: runtime/matrix.h */
         const char *refusal;   /* why there is none; the checks' own text */

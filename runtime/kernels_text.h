@@ -6,7 +6,7 @@
 
 struct kernel_text {
     const char *name, *text;
-    bool width, class; /* whether it looks at V, at TUTTI_GPU */
+    bool width, class, shuffle; /* whether it looks at V, at TUTTI_GPU, at SHUFFLE */
 };
 extern const struct kernel_text kernel_texts[];
 

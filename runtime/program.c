@@ -142,12 +142,14 @@ static char *options_of(const struct device *device, const struct program_reques
 {
     const struct kernel_text *text = text_of(request->source);
     const bool keep_order = text && text->width && (device->quirks & QUIRK_LOADS_AHEAD);
-    char width[24] = "", class[24] = "";
+    char width[24] = "", class[24] = "", shuffle[24] = "";
     if (text && text->width) snprintf(width, sizeof(width), " -DV=%d", device->can.vector_width);
     if (text && text->class) snprintf(class, sizeof(class), " -DTUTTI_GPU=%d", device->can.class == DEVICE_GPU);
-    return memory_format("-cl-std=CL1.2 -w%s%s%s%s%s%s%s", width, class, keeps_loops(device) ? " -DUNROLL_GPU=" : "",
-        keep_order ? " -DKEEP_ORDER" : "", more, request->options && *request->options ? " " : "",
-        request->options ? request->options : "");
+    if (text && text->shuffle && device->can.shuffle)
+        snprintf(shuffle, sizeof(shuffle), " -DSHUFFLE=%d", (int)device->can.shuffle);
+    return memory_format("-cl-std=CL1.2 -w%s%s%s%s%s%s%s%s", width, class, shuffle,
+        keeps_loops(device) ? " -DUNROLL_GPU=" : "", keep_order ? " -DKEEP_ORDER" : "", more,
+        request->options && *request->options ? " " : "", request->options ? request->options : "");
 }
 
 char *program_options(const struct device *device, const struct program_request *request)

@@ -1,6 +1,7 @@
 /* A layer between a program and its OpenCL drivers with which devices have matrix instructions: it names the extension
  * that goes with them and puts emulated.cl into the kernels that use them. Told by the environment, which is looked at
- * in each call: EMULATED_MATRIX is the form (enum matrix_form), EMULATED_FAULT "build" or "result". */
+ * in each call: EMULATED_MATRIX is the form (enum matrix_form), EMULATED_FAULT "build" or "result". Shuffles are not
+ * emulated: kernels with some do not build, or EMULATED_SHUFFLE is "result", and they have wrong results. */
 #include "tests/opencl_layer.h" /* first: it says which OpenCL */
 
 #include <stdio.h>
@@ -16,6 +17,8 @@ static const char *const extensions[] = {
     "cl_intel_subgroup_matrix_multiply_accumulate",
     "cl_nv_device_attribute_query",
 };
+
+#define SHUFFLE_EXTENSION "cl_khr_subgroup_shuffle_relative"
 
 /* 0: none is emulated. */
 static size_t form_wanted(void)
@@ -34,7 +37,7 @@ static int fault_wanted(void)
 static CL_API_ENTRY cl_int CL_API_CALL get_device_info(
     cl_device_id device, cl_device_info name, size_t size, void *value, size_t *size_ret)
 {
-    const char *extension = extensions[form_wanted()];
+    const char *extension = getenv("EMULATED_SHUFFLE") ? SHUFFLE_EXTENSION : extensions[form_wanted()];
     size_t length = 0;
     if (name != CL_DEVICE_EXTENSIONS || !extension) return next->clGetDeviceInfo(device, name, size, value, size_ret);
     const cl_int error = next->clGetDeviceInfo(device, name, 0, NULL, &length);
@@ -74,10 +77,25 @@ static char *edited(const char *text)
     return all;
 }
 
+/* Likewise a text with shuffles. */
+static char *without_shuffles(const char *text)
+{
+    const char *fault = getenv("EMULATED_SHUFFLE");
+    char *all = NULL;
+    if (!strstr(text, "sub_group_shuffle_down(value") || (!fault && !form_wanted())) return NULL;
+    if (asprintf(&all, "%s\n%s",
+            fault && !strcmp(fault, "result") ? "#define sub_group_shuffle_down(value, step) (value)"
+                                              : "#if SHUFFLE\n#error no shuffles here\n#endif",
+            text) < 0)
+        all = NULL;
+    return all;
+}
+
 static CL_API_ENTRY cl_program CL_API_CALL create_program_with_source(
     cl_context context, cl_uint count, const char **texts, const size_t *lengths, cl_int *error)
 {
     char *text = count == 1 && !lengths ? edited(texts[0]) : NULL;
+    if (!text && count == 1 && !lengths) text = without_shuffles(texts[0]);
     const char *const given = text;
     cl_program program =
         next->clCreateProgramWithSource(context, count, text ? (const char **)&given : texts, lengths, error);

@@ -25,6 +25,7 @@ CHIPS = {**{c: "AMD" for c in AMD}, **{c: "Intel" for c in INTEL}, **{c: "NVIDIA
 MOST_WAVES = {**AMD, **{c: INTEL[c][0] for c in INTEL}, **{c: NVIDIA[c][0] for c in NVIDIA}}
 # With a device the compiler defines this where the chip has it; its SPIR-V is made for all chips.
 MATRIX, MATRIX_CHIPS = "-Dcl_intel_subgroup_matrix_multiply_accumulate=1", {"acm-g10", "pvc"}
+SHUFFLE = "-Dcl_khr_subgroup_shuffle_relative=1"     # likewise
 
 
 class Refused(Exception):
@@ -131,6 +132,8 @@ def section(path, wanted):
 def intel_spirv(chips, text, options, folder):
     if set(chips) <= MATRIX_CHIPS:
         options = [*options, MATRIX]
+    if "-DSHUFFLE=1" in options:
+        options = [*options, SHUFFLE]
     run([OCLOC, "compile", "-spv_only", "-file", text, "-device", chips[0], "-out_dir", folder, "-output", "out",
          "-output_no_suffix", "-options", " ".join(options)])
 

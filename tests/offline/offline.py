@@ -35,6 +35,9 @@ COMMON = "-cl-std=CL1.2 -w "     # what all options begin with: not in the table
 # Forms of matrix instructions, as runtime/device.h counts them: a name for them, and the chips that have them.
 FORMS = {"0": ("", list(CHIPS)), "1": (" by mma.sync", ["sm_86", "sm_90"]), "2": (" by MFMA", ["gfx90a"]), "3": (" by WMMA", ["gfx1100"]),
          "4": (" by matrix_mad of 16", ["pvc"]), "5": (" by matrix_mad of 8", ["acm-g10"]), "6": (" by mma.sync, ldmatrix", ["sm_86", "sm_90"])}
+# Forms of shuffles, likewise: the chips that have them.
+SHUFFLES = {"1": [c for c in CHIPS if CHIPS[c] == "Intel"], "2": [c for c in CHIPS if CHIPS[c] == "NVIDIA"],
+            "3": [c for c in CHIPS if CHIPS[c] == "AMD"]}
 HEAD = """\
 # What the kernels of GPU-class devices take of chips, by their makers' compilers. Written by tests/offline/renew.
 # A block for each kernel: text, kernel, work-items of a group, build options; then for each chip
@@ -57,6 +60,8 @@ class Kernel:
         self.key = " ".join(f"{self.source} {self.name} {self.group} {self.shown}".split())
         form = re.search(r"-DMATRIX=(\d)", self.options)
         by, self.chips = FORMS[form[1] if form else "0"]
+        shuffle = re.search(r"-DSHUFFLE=(\d)", self.options)
+        self.chips = SHUFFLES[shuffle[1]] if shuffle else self.chips
         self.label = f"{self.source} {self.name}{by}"
 
 

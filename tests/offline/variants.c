@@ -25,6 +25,7 @@
 #include "runtime/kernels_text.h"
 #include "runtime/matrix.h"
 #include "runtime/program.h"
+#include "runtime/shuffle.h"
 #include "runtime/tile.h"
 #include "train/optimizer.h"
 
@@ -248,6 +249,21 @@ done:
     return status;
 }
 
+/* The training step again with each form of shuffles: new are the texts that look at it. */
+static tutti_status ask_shuffled(const struct model *model, const tutti_network *network, tutti_tensor output)
+{
+    tutti_status status = TUTTI_OK;
+    const struct plan_options options = {
+        .mode = PLAN_TRAIN, .samples = model->batch, .output = output, .loss = model->loss
+    };
+    for (enum shuffle_form form = SHUFFLE_NONE + 1; form < SHUFFLE_FORMS && status == TUTTI_OK; form++) {
+        device.can.shuffle = form;
+        status = ask_plan(network, &options, NULL);
+    }
+    device.can.shuffle = SHUFFLE_NONE;
+    return status;
+}
+
 static tutti_status ask_model(const struct model *model)
 {
     tutti_status status = TUTTI_OK;
@@ -257,6 +273,7 @@ static tutti_status ask_model(const struct model *model)
     TRY(tutti_network_status(network));
     TRY(network_layout(network));
     TRY(ask_plans(model, network, logits));
+    TRY(ask_shuffled(model, network, logits));
     if (device.can.units > devices[0].units) {
         TRY(ask_optimizers(network, model->name));
         if (!strcmp(model->name, ROUNDED_MODEL)) TRY(ask_rounded(model, network, logits, ROUNDINGS));
@@ -312,7 +329,15 @@ static tutti_status ask_probes(void)
         for (enum compute_type type = 0; type < COMPUTE_TYPES; type++) matrix_emit_trial(type, &list);
     }
     have_matrix(MATRIX_NONE);
-    return collect(&list, NULL);
+    tutti_status status = collect(&list, NULL);
+    for (enum shuffle_form form = SHUFFLE_NONE + 1; form < SHUFFLE_FORMS && status == TUTTI_OK; form++) {
+        device.can.shuffle = form;
+        launch_list_init(&list, &device);
+        shuffle_emit_trial(&list);
+        status = collect(&list, NULL);
+    }
+    device.can.shuffle = SHUFFLE_NONE;
+    return status;
 }
 
 /* Texts for CPU-class devices: "_cpu" behind their names, and these. */
