@@ -1,5 +1,5 @@
-/* R x R convolution on a CPU-class device, forward and data gradient, by Winograd, for layers with so
- * many channels that the transformed weights (KERNEL_NUMBERS / R^2 times the weights) would not stay in the caches, and written
+/* R x R convolution on a CPU-class device, forward and data gradient, by Winograd, for layers with so many
+ * channels that the transformed weights (KERNEL_NUMBERS / R^2 times the weights) would not stay in the caches, and written
  * and read once for each pass would cost more than the products. So all tiles are transformed once (winograd_input),
  * and each task (winograd_deep) makes NV blocks of results of a chunk of T tiles: it transforms the plain weights of
  * `slice` source channels at a time in its scratch and accumulates all products over the slices.
@@ -7,7 +7,8 @@
  *   source, result, add   blocked; result may be add
  *   w, bias               plain; `prepared` is the bias, padded with zeros
  *   transformed           [chunks][slices][NUMBERS][blocks of a slice][T + 1], in the workspace: read from one end to the
- * other scratch               u[KERNEL_NUMBERS][slice + 1][NV], m[NUMBERS][NV * T + 1]
+ *                         other
+ *   scratch               u[KERNEL_NUMBERS][slice + 1][NV], m[NUMBERS][NV * T + 1]
  *
  * Launched by conv2d_winograd.c with (panels, chunks) tasks; winograd_bias and winograd_input are in
  * conv2d_winograd_prepare_cpu.cl. `slice` is a multiple of V. */

@@ -5,8 +5,8 @@
  *   prepared      winograd_weights: as conv2d_winograd_cpu.cl has it; winograd_bias: the bias, padded with zeros
  *   workspace     winograd_input: the sources, as conv2d_winograd_deep_cpu.cl has them, from `offset` on
  *
- * Launched by conv2d_winograd.c: winograd_weights with (source blocks, panels) tasks, winograd_bias with one,
- * winograd_input with (source blocks, chunks), also for weight gradients with many channels. */
+ * Launched by conv2d_winograd.c: winograd_weights with (source blocks, panels) tasks, winograd_bias with one; by
+ * conv2d_winograd_tiles.c, also for weight gradients with many channels: winograd_input with (source blocks, chunks). */
 #define TILES global
 #define WEIGHTS global
 #include "winograd.h"

@@ -1,15 +1,15 @@
-/* Weight gradient of an R x R convolution on a CPU-class device by Winograd, the exact transpose of the
- * forward algorithm: dW = G^T [ sum over tiles of (A dY A^T) * (B^T x B) ] G.
+/* Weight gradient of an R x R convolution on a CPU-class device by Winograd, the exact transpose of the forward
+ * algorithm: dW = G^T [ sum over tiles of (A dY A^T) * (B^T x B) ] G.
  *
  *   x, dy    blocked
  *   dw       plain, and `add` like it (dw may be add), when there is one split; else the parts go to the workspace from
  *            `offset` on: [splits][ceil(K/V)][C][R][R][V], which conv2d_sum adds and writes plain
- *   scratch  v[NUMBERS][blocks of C][T + 1], d[NUMBERS][blocks of K][T + 1], m[KERNEL_NUMBERS][blocks of K / NV][channels][NV] and a vector
- *            after each of the NUMBERS
+ *   scratch  v[NUMBERS][blocks of C][T + 1], d[NUMBERS][blocks of K][T + 1],
+ *            m[KERNEL_NUMBERS][blocks of K / NV][channels][NV] and a vector after each of the KERNEL_NUMBERS
  *
- * A task sums the NUMBERS products of a block of channels over a share of the tiles, T at a time; in registers are CT
- * channels x NV vectors. Launched by conv2d_winograd.c with channel blocks x output blocks x splits tasks, or fewer,
- * which loop. */
+ * A task sums the products of a block of channels over a share of the tiles, T at a time; in registers are CT channels x
+ * NV vectors. Launched by conv2d_winograd_weights.c with channel blocks x output blocks x splits tasks, or fewer, which
+ * loop. */
 #define TILES SCRATCH
 #define PRODUCTS SCRATCH
 #include "winograd.h"

@@ -1,7 +1,7 @@
 /* Convolution on CPU-class devices: implementations that conv2d.c lists. Activations are blocked (first layers with few
  * channels read the plain image), parameters and their gradients are plain.
  *
- *   winograd        3x3 and 5x5, stride 1, dilation 1: F(4x4, 3x3), F(4x4, 5x5)   conv2d_winograd.c
+ *   winograd        3x3 of stride 1 or 2, 5x5: F(4x4, 3x3), F(4x4, 5x5)           conv2d_winograd.c and its kin
  *   pointwise       1x1, stride 1 or 2, no padding                                conv2d_pointwise.c
  *   depthwise       groups = input channels = output channels                     conv2d_depthwise.c
  *   winograd_rows   up to 4 channels, 5 to 8 wide, stride 2: F(4, 4) along rows   conv2d_winograd_rows.c

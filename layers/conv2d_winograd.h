@@ -1,0 +1,43 @@
+/* What the passes of conv2d by Winograd share on CPU-class devices: F(4x4, 3x3) with stride 1 or 2, and F(4x4, 5x5)
+ * with stride 1. */
+#ifndef LAYERS_CONV2D_WINOGRAD_H
+#define LAYERS_CONV2D_WINOGRAD_H
+
+#include "layers/conv2d_cpu.h"
+
+/* How clkernels/winograd.h cuts a problem. The data gradient is a forward pass with another padding, and with a stride
+ * of 2 other tiles. */
+struct winograd_tiles {
+    int64_t taps, stride;            /* R */
+    int64_t numbers, kernel_numbers; /* of a transformed tile, each a product for each pair of channels; of a kernel */
+    int64_t side;                    /* of a tile of results */
+    int64_t source_h, source_w, result_h, result_w, padding_h, padding_w;
+    int64_t rows, columns, count;
+    int64_t T, chunks; /* tiles at a time, and how many times: the pass's choice */
+};
+
+/* Transformed weights up to which they are kept in memory. */
+enum { WINOGRAD_KEPT_BYTES = 10 << 20 };
+
+/* Why it is not for this problem; NULL: it is. */
+const char *winograd_fits(const struct problem *problem);
+/* All but T and chunks. */
+struct winograd_tiles winograd_tiles_of(const struct problem *problem, bool gradient);
+/* Of the products; conv2d_flops() has those of the direct sum. */
+double winograd_flops(const struct problem *problem);
+
+/* A launch of conv2d_winograd_prepare_cpu.cl. `gradient`, `bias`: where the kernel looks at them, else false. */
+struct launch *winograd_add_preparation(struct launch_list *list, const struct winograd_tiles *tiles, int64_t vectors,
+    const char *kernel, bool gradient, bool bias);
+void winograd_launch_tiles(struct launch *launch, const struct winograd_tiles *tiles);
+
+/* All sources transformed once, into the workspace, in slices of so many channels. */
+struct winograd_sources {
+    int64_t blocks, slice;
+    size_t floats, from; /* from: floats into the workspace */
+};
+size_t winograd_source_floats(const struct problem *problem, const struct winograd_tiles *tiles, int64_t blocks);
+void winograd_emit_sources(const struct operands *operands, struct launch_list *list,
+    const struct winograd_tiles *tiles, int64_t vectors, const struct winograd_sources *sources);
+
+#endif

@@ -1,0 +1,204 @@
+/* conv2d by Winograd on CPU-class devices (conv2d_winograd.h): weight gradient. Kernels:
+ * clkernels/conv2d_winograd_weights_cpu.cl, conv2d_winograd_weights_deep_cpu.cl (with many channels). */
+#include "base/memory.h"
+#include "layers/conv2d_winograd.h"
+
+/* Scratch of a task. DEEP_...: where all tiles are transformed once: tiles at a time, tasks that would else transform
+ * the same ones, the least tiles for which the sums in memory pay, and the most memory. */
+enum { WEIGHTS_BYTES = 1 << 20, DEEP_TILES = 196, DEEP_REPEATS = 8, DEEP_LEAST = 100, DEEP_BYTES = 100 << 20 };
+
+struct plan {
+    struct conv2d_sizes z;
+    struct winograd_tiles tiles;
+    int64_t tiles_split, splits;
+    int64_t vectors, channels;       /* NV, CT */
+    int64_t task_c, task_k;          /* blocks of a task */
+    int64_t c_tasks, k_tasks, tasks; /* tasks: that are launched */
+    struct conv2d_scratch scratch;
+    size_t parts_from; /* floats into the workspace */
+    bool deep;         /* all tiles are transformed once; then: */
+    int64_t c_blocks, panels, panels_max;
+    size_t gradients_from, products_from; /* floats into the workspace, which begins with the sources */
+    size_t deep_bytes;
+};
+
+static size_t weights_scratch(const struct problem *problem, const struct plan *p)
+{
+    int64_t v = problem->device->vector_width;
+    int64_t vectors = p->tiles.numbers * (p->task_c + p->task_k) * (p->tiles.T + 1) +
+        p->tiles.kernel_numbers * (p->task_c * v * p->task_k + 1);
+    return (size_t)(vectors * v) * sizeof(float);
+}
+
+/* Blocks of 64 x 64 channels, 20 tiles of 36 numbers at a time: as much as a core's second-level cache holds. Less
+ * where local memory is less; more tiles where there are fewer channels, because each chunk of tiles reads and writes
+ * all sums. */
+static void choose_block(const struct problem *problem, struct plan *p)
+{
+    int64_t v = problem->device->vector_width, c_blocks = divide_up(p->z.c, v), k_blocks = divide_up(p->z.k, v);
+    p->vectors = k_blocks == 1 ? 1 : k_blocks % 3 == 0 && k_blocks % 2 ? 3 : 2;
+    p->channels = v == 16 ? (p->vectors == 1 ? 16 : 8) : 4;
+    p->tiles.T = 20 * 36 / p->tiles.numbers / 4 * 4;
+    for (int64_t side = 64; side >= v; side /= 2) {
+        int64_t most = side / v;
+        p->task_c = divide_up(c_blocks, divide_up(c_blocks, most));
+        p->task_k = divide_up(divide_up(k_blocks, divide_up(k_blocks, most)), p->vectors) * p->vectors;
+        if (weights_scratch(problem, p) <= problem->device->local_bytes || side <= 32) break;
+    }
+    size_t room = problem->device->local_bytes < WEIGHTS_BYTES ? problem->device->local_bytes : WEIGHTS_BYTES;
+    for (p->tiles.T += 4; p->tiles.T <= 48 && weights_scratch(problem, p) <= room;) p->tiles.T += 4;
+    p->tiles.T -= 4;
+    p->c_tasks = divide_up(c_blocks, p->task_c);
+    p->k_tasks = divide_up(k_blocks, p->task_k);
+}
+
+/* Transformed once where each block of tiles would be transformed for at least so many tasks, unless that takes too
+ * much memory. Then tiles at a time: as many as the first-level cache holds of NV blocks of gradients. */
+static void plan_weights_deep(const struct problem *problem, struct plan *p)
+{
+    int64_t v = problem->device->vector_width, k_blocks = divide_up(p->z.k, v), numbers = p->tiles.numbers;
+    p->c_blocks = divide_up(p->z.c, v);
+    p->panels = divide_up(k_blocks, p->vectors);
+    p->tiles.chunks = divide_up(p->tiles.count, DEEP_TILES);
+    int64_t T = divide_up(p->tiles.count, p->tiles.chunks);
+    size_t block = (size_t)(p->tiles.chunks * numbers * (T + 1) * v),
+           sums = (size_t)(p->panels * p->c_blocks * v * p->vectors + 1);
+    p->gradients_from = block * (size_t)p->c_blocks;
+    p->products_from = p->gradients_from + block * (size_t)(p->panels * p->vectors);
+    p->deep_bytes = (p->products_from + (size_t)p->tiles.kernel_numbers * sums * (size_t)v) * sizeof(float);
+    p->deep = p->c_tasks + p->k_tasks >= DEEP_REPEATS && p->tiles.count >= DEEP_LEAST && p->deep_bytes <= DEEP_BYTES;
+    if (!p->deep) return;
+    p->tiles.T = T;
+    int64_t ranges = divide_up(32 * (int64_t)problem->device->units, p->tiles.kernel_numbers);
+    p->panels_max = divide_up(p->panels, ranges);
+}
+
+static struct plan weights_of(const struct problem *problem)
+{
+    struct plan p = { .z = conv2d_sizes_of(problem), .tiles = winograd_tiles_of(problem, false) };
+    choose_block(problem, &p);
+    plan_weights_deep(problem, &p);
+    if (p.deep) return p;
+    int64_t wanted = divide_up(conv2d_tasks_wanted(problem, winograd_flops(problem)), p.c_tasks * p.k_tasks);
+    int64_t most = p.tiles.count / (4 * p.tiles.T);
+    p.splits = wanted < most ? wanted : most;
+    if (p.splits < 1) p.splits = 1;
+    p.tiles_split = divide_up(p.tiles.count, p.splits);
+    p.splits = divide_up(p.tiles.count, p.tiles_split);
+    p.scratch = conv2d_scratch_of(problem, weights_scratch(problem, &p));
+    p.tasks = conv2d_scratch_tasks(problem, &p.scratch, p.c_tasks * p.k_tasks * p.splits);
+    p.parts_from = conv2d_scratch_workspace(&p.scratch, p.tasks) / sizeof(float);
+    return p;
+}
+
+static size_t weights_workspace(const struct problem *problem)
+{
+    struct plan p = weights_of(problem);
+    if (p.deep) return p.deep_bytes;
+    return p.parts_from * sizeof(float) + (p.splits > 1 ? conv2d_parts_bytes(problem, p.splits) : 0);
+}
+
+static struct launch *add_weights(
+    const struct problem *problem, struct launch_list *list, const struct plan *p, const char *text, const char *kernel)
+{
+    char epilogue[256];
+    return launch_add(list, text, kernel, "-DR=%d -DSTRIDE=%d -DNV=%d -DCT=%d -DSCRATCH_GLOBAL=%d %s", (int)p->z.r,
+        (int)p->z.stride_h, (int)p->vectors, (int)p->channels, !p->deep && p->scratch.global,
+        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+}
+
+static void emit_weights_deep(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list, const struct plan *p)
+{
+    const struct conv2d_sizes *z = &p->z;
+    const char *text = "conv2d_winograd_weights_deep_cpu";
+    const int64_t v = problem->device->vector_width, numbers = p->tiles.numbers,
+                  kernel_numbers = p->tiles.kernel_numbers;
+    winograd_emit_sources(operands, list, &p->tiles, p->vectors,
+        &(struct winograd_sources) { .blocks = p->c_blocks, .slice = v, .floats = p->gradients_from });
+
+    struct launch *launch = add_weights(problem, list, p, text, "winograd_gradients");
+    launch_buffer(launch, operands->inputs[1]);
+    launch_buffer(launch, operands->workspace);
+    launch_long(launch, (int64_t)p->gradients_from);
+    launch_int(launch, z->k);
+    launch_int(launch, z->oh);
+    launch_int(launch, z->ow);
+    launch_int(launch, p->tiles.rows);
+    launch_int(launch, p->tiles.columns);
+    launch_int(launch, p->tiles.count);
+    launch_int(launch, p->tiles.T);
+    launch_tasks(launch, (size_t)(p->panels * p->vectors), (size_t)p->tiles.chunks, 1);
+    launch_work(
+        launch, 0, 4.0 * (double)(z->n * z->k * z->oh * z->ow) + 4.0 * (double)(numbers * p->tiles.count * z->k));
+
+    launch = add_weights(problem, list, p, text, "winograd_weight_products");
+    launch_buffer(launch, operands->workspace);
+    launch_long(launch, 0);
+    launch_long(launch, (int64_t)p->gradients_from);
+    launch_long(launch, (int64_t)p->products_from);
+    launch_int(launch, p->c_blocks);
+    launch_int(launch, p->panels);
+    launch_int(launch, p->panels_max);
+    launch_int(launch, p->tiles.count);
+    launch_int(launch, p->tiles.T);
+    launch_tasks(launch, (size_t)kernel_numbers, (size_t)divide_up(p->panels, p->panels_max), 1);
+    launch_work(launch, conv2d_flops(problem),
+        4.0 * (double)(numbers * p->tiles.count * (z->k + z->c) + kernel_numbers * z->k * z->c));
+
+    launch = add_weights(problem, list, p, text, "winograd_weight_results");
+    launch_buffer(launch, operands->workspace);
+    launch_long(launch, (int64_t)p->products_from);
+    launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
+    launch_buffer(launch, operands->outputs[0]);
+    launch_int(launch, z->c);
+    launch_int(launch, z->k);
+    launch_int(launch, p->panels);
+    launch_tasks(launch, (size_t)p->c_blocks, (size_t)p->panels, 1);
+    launch_work(launch, 0, 4.0 * (double)(kernel_numbers + z->r * z->s) * (double)(z->k * z->c));
+}
+
+static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct plan p = weights_of(problem);
+    if (p.deep) {
+        emit_weights_deep(problem, operands, list, &p);
+        return;
+    }
+    struct launch *launch = add_weights(problem, list, &p, "conv2d_winograd_weights_cpu", "winograd_weight_gradient");
+    launch_buffer(launch, operands->inputs[0]);
+    launch_buffer(launch, operands->inputs[1]);
+    launch_buffer(launch, conv2d_or(operands->workspace, operands->outputs[0]));
+    launch_long(launch, (int64_t)p.parts_from);
+    launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
+    launch_buffer(launch, operands->outputs[0]);
+    launch_int(launch, p.z.c);
+    launch_int(launch, p.z.k);
+    launch_int(launch, p.z.h);
+    launch_int(launch, p.z.w);
+    launch_int(launch, p.z.oh);
+    launch_int(launch, p.z.ow);
+    launch_int(launch, p.z.padding_h);
+    launch_int(launch, p.z.padding_w);
+    launch_int(launch, p.tiles.rows);
+    launch_int(launch, p.tiles.columns);
+    launch_int(launch, p.tiles.count);
+    launch_int(launch, p.tiles_split);
+    launch_int(launch, p.tiles.T);
+    launch_int(launch, p.task_c);
+    launch_int(launch, p.task_k);
+    launch_int(launch, p.splits);
+    conv2d_scratch_arguments(launch, &p.scratch, operands);
+    launch_tasks(launch, (size_t)p.tasks, 1, 1);
+    launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
+    if (p.splits > 1) conv2d_parts_emit(problem, operands, list, p.splits, p.parts_from);
+}
+
+const struct implementation conv2d_winograd_weight_gradient = {
+    .name = "winograd",
+    .fits = winograd_fits,
+    .layouts = conv2d_cpu_layouts,
+    .epilogues = conv2d_cpu_sum_epilogues,
+    .workspace = weights_workspace,
+    .emit = emit_weights,
+};
