@@ -18,8 +18,8 @@
 #define WINOGRAD_WEIGHT_GRADIENT_PARAMETERS                                                                \
     const global float *restrict x, const global float *restrict dy, global float *workspace, long offset, \
         const global float *add, global float *dw, int C, int K, int height, int width, int result_height, \
-        int result_width, int padding_h, int padding_w, int tile_rows, int tile_columns, int tiles,        \
-        int tiles_split, int T, int channel_blocks, int output_blocks, int splits, SCRATCH float *scratch, \
+        int result_width, int padding_h, int padding_w, int tile_rows, int tile_columns, int tiles, int T, \
+        int tiles_split, int channel_blocks, int output_blocks, int splits, SCRATCH float *scratch, \
         int scratch_floats
 
 OUTLINE void winograd_weight_gradient_body(WINOGRAD_WEIGHT_GRADIENT_PARAMETERS, int first_task, int step)
@@ -70,6 +70,6 @@ OUTLINE void winograd_weight_gradient_body(WINOGRAD_WEIGHT_GRADIENT_PARAMETERS, 
 kernel TASK void winograd_weight_gradient(WINOGRAD_WEIGHT_GRADIENT_PARAMETERS)
 {
     winograd_weight_gradient_body(x, dy, workspace, offset, add, dw, C, K, height, width, result_height, result_width,
-        padding_h, padding_w, tile_rows, tile_columns, tiles, tiles_split, T, channel_blocks, output_blocks, splits,
+        padding_h, padding_w, tile_rows, tile_columns, tiles, T, tiles_split, channel_blocks, output_blocks, splits,
         TASK_SCRATCH(scratch, scratch_floats), scratch_floats, get_group_id(0), get_num_groups(0));
 }

@@ -1,5 +1,7 @@
-/* Weight gradient of an R x R convolution on a CPU-class device by Winograd, for layers with so many channels that tasks
- * of conv2d_winograd_weights_cpu.cl, each with its own block of channels, would transform the same tiles again and again. Here all are transformed once, and the products are matrix products of all channels.
+/* Weight gradient of an R x R convolution on a CPU-class device by Winograd, for layers with so many channels that tasks of
+ * conv2d_winograd_weights_cpu.cl, each with its own block of channels, would transform the same tiles again and again.
+ * Here all are transformed once, and the products are matrix products of all channels; those that take longest, of a kernel's
+ * last number, come first.
  *
  *   dy          blocked
  *   dw          plain, and `add` like it (dw may be add)

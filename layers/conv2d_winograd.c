@@ -181,7 +181,7 @@ static size_t prepared(const struct problem *problem)
 }
 
 /* The products. What is not deep finds the weights transformed and the bias padded, so that forward and gradient share
- * their programs. */
+ * their programs, but for a stride of 2, where their tiles differ. */
 static struct launch *add_product(const struct problem *problem, const struct operands *operands,
     struct launch_list *list, const struct plan *p, const char *kernel)
 {

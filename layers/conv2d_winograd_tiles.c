@@ -12,8 +12,8 @@ static int64_t kernel_numbers_of(const struct conv2d_sizes *z)
     return (TILE + z->r - 1) * (TILE + z->s - 1);
 }
 
-/* In a transformed tile. With a stride of 2 (winograd_stride2.h)
- * the last one of a kernel's line serves TILE of them. */
+/* In a transformed tile. With a stride of 2 (winograd_stride2.h) the last one of a kernel's line serves TILE of them.
+ */
 static int64_t numbers_of(const struct conv2d_sizes *z)
 {
     int64_t more = z->stride_h == 2 ? TILE - 1 : 0;

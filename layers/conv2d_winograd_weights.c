@@ -174,17 +174,8 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     launch_buffer(launch, operands->outputs[0]);
     launch_int(launch, p.z.c);
     launch_int(launch, p.z.k);
-    launch_int(launch, p.z.h);
-    launch_int(launch, p.z.w);
-    launch_int(launch, p.z.oh);
-    launch_int(launch, p.z.ow);
-    launch_int(launch, p.z.padding_h);
-    launch_int(launch, p.z.padding_w);
-    launch_int(launch, p.tiles.rows);
-    launch_int(launch, p.tiles.columns);
-    launch_int(launch, p.tiles.count);
+    winograd_launch_tiles(launch, &p.tiles);
     launch_int(launch, p.tiles_split);
-    launch_int(launch, p.tiles.T);
     launch_int(launch, p.task_c);
     launch_int(launch, p.task_k);
     launch_int(launch, p.splits);
