@@ -465,7 +465,8 @@ TUTTI_API tutti_status tutti_fit_source(
     tutti_trainer *trainer, const tutti_source *source, const tutti_fitting *fitting);
 TUTTI_API tutti_status tutti_evaluate_source(
     tutti_trainer *trainer, const tutti_source *source, tutti_metrics *metrics);
-/* Makes tutti_fit() save (if asked to) and return TUTTI_CANCELLED after the current step. Async-signal-safe. */
+/* Makes the running tutti_fit() save (if asked to) and return TUTTI_CANCELLED after the current step. Before the first
+ * fit it cancels that one; after a fit or an evaluation has ended it does nothing. Async-signal-safe. */
 TUTTI_API void tutti_cancel(tutti_trainer *trainer);
 
 /* Weights alone, as safetensors with PyTorch's names and shapes. A file that lacks a parameter, or has one of another

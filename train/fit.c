@@ -112,7 +112,7 @@ static tutti_status save(const struct fit *fit)
 static bool cancelled(const struct fit *fit)
 {
     const tutti_trainer *trainer = fit->trainer;
-    return trainer->world ? trainer->world->cancelled : atomic_load(&trainer->cancelled);
+    return trainer->world ? trainer->world->cancelled : trainer_is_cancelled(trainer);
 }
 
 static bool enough(const struct fit *fit)
@@ -186,7 +186,7 @@ static tutti_status evaluate_part(
         options.end = options.position + count;
     }
     TRY(batches_open(&batches, source, &options));
-    while (!atomic_load(&trainer->cancelled)) {
+    while (!trainer_is_cancelled(trainer)) {
         struct batch batch;
         TRY(batches_next(batches, &batch));
         *whole = batch.samples == 0;
@@ -256,7 +256,6 @@ static tutti_status stop_faulty(struct fit *fit, tutti_status status)
 
 static tutti_status stop_cancelled(struct fit *fit)
 {
-    atomic_store(&fit->trainer->cancelled, 0);
     if (fit->trainer->world) fit->trainer->world->cancelled = false;
     const tutti_status status = save(fit);
     if (status != TUTTI_OK) return status;
@@ -287,6 +286,7 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
     tutti_status status;
     struct fit fit = { .trainer = trainer, .source = source, .fitting = fitting ? fitting : &defaults };
     if (!trainer || !source) FAIL(TUTTI_INVALID, "a trainer and a source of samples are needed");
+    trainer_run_begin(trainer);
     TRY(begin(&fit, check(&fit)));
     const struct position *position = &trainer->position;
     bool saved = false; /* at the end of an epoch, with nothing done since */
@@ -304,6 +304,7 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
     }
     if (!saved) TRY(save(&fit));
 done:
+    if (trainer) trainer_run_end(trainer);
     if (status == TUTTI_HOST_LOST) return stop_without_hosts(&fit, status);
     return is_device_fault(status) ? stop_faulty(&fit, status) : status;
 }
@@ -349,9 +350,10 @@ tutti_status tutti_evaluate_source(tutti_trainer *trainer, const tutti_source *s
     if (trainer->loss == TUTTI_LOSS_NONE)
         FAIL(TUTTI_INVALID, "this trainer was compiled without a loss: it can only infer");
     TRY(check_source(source, "test"));
-    TRY(evaluate(trainer, source, metrics ? metrics : &unused, &whole));
-    if (!whole) {
-        atomic_store(&trainer->cancelled, 0);
+    trainer_run_begin(trainer);
+    status = evaluate(trainer, source, metrics ? metrics : &unused, &whole);
+    trainer_run_end(trainer);
+    if (status == TUTTI_OK && !whole) {
         if (trainer->world) trainer->world->cancelled = false;
         FAIL(TUTTI_CANCELLED, "the evaluation was cancelled");
     }

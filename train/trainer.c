@@ -311,5 +311,22 @@ done:
 
 void tutti_cancel(tutti_trainer *trainer)
 {
-    if (trainer) atomic_store(&trainer->cancelled, 1);
+    int open = RUN_OPEN;
+    if (trainer) (void)atomic_compare_exchange_strong(&trainer->run, &open, RUN_CANCELLED);
+}
+
+bool trainer_is_cancelled(const tutti_trainer *trainer)
+{
+    return atomic_load(&trainer->run) == RUN_CANCELLED;
+}
+
+void trainer_run_begin(tutti_trainer *trainer)
+{
+    int ended = RUN_ENDED;
+    (void)atomic_compare_exchange_strong(&trainer->run, &ended, RUN_OPEN);
+}
+
+void trainer_run_end(tutti_trainer *trainer)
+{
+    atomic_store(&trainer->run, RUN_ENDED);
 }

@@ -78,12 +78,18 @@ struct tutti_trainer {
 
     struct position position;
     struct loss_scale loss_scale;
-    float unscale; /* of the last step's gradients */
-    bool resumed;  /* the next fit goes on from `position` instead of beginning */
-    atomic_int cancelled;
+    float unscale;  /* of the last step's gradients */
+    bool resumed;   /* the next fit goes on from `position` instead of beginning */
+    atomic_int run; /* enum run_state */
 };
 
 /* Makes the host's arenas the newest. */
+/* Of a fit or an evaluation. tutti_cancel() before the first one cancels that; after one has ended it does nothing. */
+enum run_state { RUN_OPEN, RUN_CANCELLED, RUN_ENDED };
+bool trainer_is_cancelled(const tutti_trainer *trainer);
+void trainer_run_begin(tutti_trainer *trainer);
+void trainer_run_end(tutti_trainer *trainer);
+
 tutti_status trainer_fetch(tutti_trainer *trainer);
 /* arenas.c: the host's arenas, as a training begins, with `ranks` or without; where the only device has the newest
  * parameters or the training ends; those of the only device there is. After they were changed, devices take them over

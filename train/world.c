@@ -35,7 +35,7 @@ static tutti_status exchange_notes(struct tutti_trainer *trainer, tutti_status s
 {
     struct world *world = trainer->world;
     world->mine.status = (int32_t)status;
-    world->mine.cancelled = atomic_load(&trainer->cancelled);
+    world->mine.cancelled = trainer_is_cancelled(trainer);
     if (status != TUTTI_OK) snprintf(world->message, sizeof(world->message), "%s", status_message());
     const tutti_status gathered = hosts_gather(world->hosts, &world->mine, world->notes, sizeof(world->mine));
     world->mine = (struct world_note) { 0 };

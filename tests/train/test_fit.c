@@ -131,6 +131,18 @@ START_TEST(cancelled_and_resumed)
 }
 END_TEST
 
+/* A fit that has ended cannot be cancelled, and the next one is not cancelled in its place. */
+START_TEST(cancelled_after_its_end)
+{
+    struct session session;
+    session_open(&session, "0", 0, &adam);
+    ck_assert_int_eq(fit(&session, (tutti_fitting) { .epochs = 1 }), TUTTI_OK);
+    tutti_cancel(session.trainer);
+    ck_assert_int_eq(fit(&session, (tutti_fitting) { .epochs = 1 }), TUTTI_OK);
+    session_close(&session);
+}
+END_TEST
+
 /* 70 samples in batches of 16: four whole ones and one of 6. */
 START_TEST(last_small_batch_counts)
 {
@@ -336,6 +348,7 @@ Suite *suite_fit(void)
     tcase_set_timeout(cases, 600); /* kernels are compiled on the way */
     tcase_add_loop_test(cases, resumed_equals_never_stopped, 0, 6);
     tcase_add_test(cases, cancelled_and_resumed);
+    tcase_add_test(cases, cancelled_after_its_end);
     tcase_add_loop_test(cases, last_small_batch_counts, 0, 2);
     tcase_add_test(cases, epoch_is_its_steps);
     tcase_add_loop_test(cases, learns_and_tests, 0, 2);
