@@ -125,9 +125,11 @@ static void tell(const tutti_trainer *trainer)
     }
 }
 
+/* A plan for a lost device is not waited for: tutti_trainer_free() frees it. */
 static void give_up_change(tutti_trainer *trainer)
 {
-    for (int i = 0; i < trainer->count; i++) background_free(&trainer->replicas[i]);
+    for (int i = 0; i < trainer->count; i++)
+        if (!trainer->replicas[i].lost) background_free(&trainer->replicas[i]);
     trainer->adaption->changing = false;
 }
 
@@ -252,7 +254,7 @@ static tutti_status copy_samples(const tutti_trainer *trainer, struct probe *pro
     const size_t inputs = (size_t)probe->work.samples * trainer->input_bytes;
     const size_t targets = (size_t)probe->work.samples * trainer->target_bytes;
     if (probe->bytes < inputs + targets) {
-        free(probe->samples);
+        if (!trainer_may_be_read(trainer)) free(probe->samples);
         probe->bytes = 0;
         probe->samples = memory_new(inputs + targets, 1);
         if (!probe->samples) return TUTTI_NO_MEMORY;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define MOMENT_S 1.0
+#define LOST_S 1.0 /* what a plan for a device that is lost is waited for, at most */
 
 /* An arena of its own beside the present ones may be more than there is. */
 static tutti_status check_room(struct replica *replica, const struct plan_options *options)
@@ -78,7 +79,8 @@ static bool is_over(struct replica *replica)
     if (!background->started || background->done) return true;
     background->waited_s += fmin(now - background->seen, MOMENT_S);
     background->seen = now;
-    if (background->waited_s <= watch_build_limit(replica)) return false;
+    const double limit = watch_build_limit(replica);
+    if (background->waited_s <= (replica->lost ? fmin(limit, LOST_S) : limit)) return false;
     background->hangs = true;
     return true;
 }
@@ -155,7 +157,8 @@ void background_start_all(tutti_trainer *trainer, const int64_t *parts, bool alo
 bool background_all_done(tutti_trainer *trainer)
 {
     bool done = true;
-    for (int i = 0; i < trainer->count; i++) done &= background_is_done(&trainer->replicas[i]);
+    for (int i = 0; i < trainer->count; i++)
+        done &= trainer->replicas[i].lost || background_is_done(&trainer->replicas[i]);
     return done;
 }
 

@@ -43,20 +43,52 @@ tutti_status trainer_shrink_or_lose(tutti_trainer *trainer, struct replica *repl
     return TUTTI_OK;
 }
 
+void faults_forget(tutti_trainer *trainer)
+{
+    for (int i = 0; i < trainer->count; i++) trainer->replicas[i].suspect = false;
+}
+
+/* Where only suspects are left, they do the step. */
+static void forget_without_others(tutti_trainer *trainer)
+{
+    for (int i = 0; i < trainer->count; i++)
+        if (!trainer->replicas[i].lost && !trainer->replicas[i].suspect) return;
+    faults_forget(trainer);
+}
+
+/* What it learnt while it trained alone is not used: others repeat it from the host's copy. */
+static void forget_newest(tutti_trainer *trainer, const struct replica *replica)
+{
+    if (trainer->newest != replica) return;
+    trainer->newest = NULL;
+    trainer->learnt_lost = true;
+    trainer_changed(trainer);
+}
+
+bool trainer_checks_gradients(const tutti_trainer *trainer)
+{
+    return trainer->loss_scale.on || trainer->exchange;
+}
+
+bool trainer_may_be_read(const tutti_trainer *trainer)
+{
+    for (int i = 0; i < trainer->count; i++)
+        if (trainer->replicas[i].abandoned) return true;
+    return false;
+}
+
 tutti_status trainer_lose(tutti_trainer *trainer, struct replica *replica, tutti_status status)
 {
     const struct device *device = replica->device;
     const int left = trainer_devices_left(trainer);
+    if (replica->lost) return left > 0 && is_device_fault(status) ? TUTTI_OK : status;
     if (!is_device_fault(status) || (left == 1 && !replica->abandoned)) return status;
     replica->lost = true;
     if (left == 1) return status;
+    forget_without_others(trainer);
     log_warn(&trainer->runtime->log, "device %d, '%s', is lost, %d of %d go on: %s", device->index, device->can.name,
         left - 1, trainer->count, status_message());
-    if (trainer->newest == replica) { /* it trained alone */
-        trainer->newest = NULL;
-        trainer->learnt_lost = true;
-        trainer_changed(trainer);
-    }
+    forget_newest(trainer, replica);
     return TUTTI_OK;
 }
 
@@ -75,7 +107,7 @@ static bool is_bad(const tutti_trainer *trainer, int i)
     const struct replica *replica = &trainer->replicas[i];
     if (trainer->parts[i] == 0 || only_scaled_too_much(trainer)) return false;
     if (trainer->meetings.judged) return replica->spoiled; /* the others have their numbers from it */
-    return replica->not_finite || !isfinite(trainer->works[i].loss);
+    return replica->not_finite || trainer->works[i].not_finite || !isfinite(trainer->works[i].loss);
 }
 
 /* The others' numbers were finite where those of the suspects were not. */
@@ -95,19 +127,30 @@ static tutti_status lose_suspects(tutti_trainer *trainer)
     return status;
 }
 
+static bool has_suspects(const tutti_trainer *trainer)
+{
+    for (int i = 0; i < trainer->count; i++)
+        if (trainer->replicas[i].suspect) return true;
+    return false;
+}
+
 tutti_status faults_check(tutti_trainer *trainer, bool *again)
 {
     bool tried = false;
     int bad = 0, good = 0;
     *again = false;
+    if (trainer->repeats && has_suspects(trainer)) return TUTTI_OK; /* their own step is yet to come */
     for (int i = 0; i < trainer->count; i++) {
         tried |= trainer->replicas[i].suspect;
         bad += is_bad(trainer, i);
         good += !trainer->replicas[i].lost && !is_bad(trainer, i);
     }
     if (tried && bad == 0) return lose_suspects(trainer);
-    for (int i = 0; i < trainer->count; i++)
-        trainer->replicas[i].suspect = !tried && good > 0 && is_bad(trainer, i); /* else all agree: it diverges */
+    for (int i = 0; i < trainer->count; i++) {
+        struct replica *replica = &trainer->replicas[i];
+        replica->suspect = !tried && good > 0 && is_bad(trainer, i); /* else all agree: it diverges */
+        if (replica->suspect) forget_newest(trainer, replica);       /* it may have updated itself */
+    }
     *again = !tried && good > 0 && bad > 0;
     return TUTTI_OK;
 }

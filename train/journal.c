@@ -26,7 +26,8 @@ struct journal {
     /* The steps that lead from the host's parameters to the newest ones; the first `done` of them have been done. */
     struct entry *entries; /* all but `count` of the `room` are spare */
     size_t count, room, done, bytes;
-    double copy_s;   /* what the last copy took */
+    size_t missing; /* steps behind those that must be done before the parameters are those of the trainer's position */
+    double copy_s;  /* what the last copy took */
     double passed_s; /* since then */
     /* The next copy goes there: that of the host stays whole until it is complete. */
     float *parameters, *states[OPTIMIZER_STATES];
@@ -65,14 +66,6 @@ static void drop(struct journal *journal, size_t count)
     journal->done = journal->done > count ? journal->done - count : 0;
 }
 
-/* Devices read the samples where they are, and one that hangs may still do so. */
-static bool may_be_read(const tutti_trainer *trainer)
-{
-    bool hangs = false;
-    for (int i = 0; i < trainer->count; i++) hangs |= trainer->replicas[i].abandoned;
-    return hangs;
-}
-
 /* Of the entry with this index. */
 static tutti_status copy_samples(
     tutti_trainer *trainer, size_t index, const void *inputs, const void *targets, int64_t samples)
@@ -89,7 +82,7 @@ static tutti_status copy_samples(
     if (entry->capacity < input_bytes + target_bytes) {
         void *larger = memory_new(input_bytes + target_bytes, 1);
         if (!larger) return TUTTI_NO_MEMORY;
-        if (!may_be_read(trainer)) free(entry->samples);
+        if (!trainer_may_be_read(trainer)) free(entry->samples);
         entry->samples = larger;
         entry->capacity = input_bytes + target_bytes;
     }
@@ -159,6 +152,21 @@ done:
     return status;
 }
 
+/* A device updates its parameters from finite gradients only: others prove that it is faulty. */
+static tutti_status check_copy(const tutti_trainer *trainer, const struct replica *replica)
+{
+    const struct journal *journal = trainer->journal;
+    const tutti_network *network = trainer->network;
+    bool bad = exchange_not_finite(journal->parameters, network->total_floats);
+    for (int i = 0; i < OPTIMIZER_STATES; i++)
+        bad |= journal->states[i] && exchange_not_finite(journal->states[i], network->trained_floats);
+    if (!bad) return TUTTI_OK;
+    return fail(TUTTI_WRONG_RESULT,
+        "the parameters or optimizer states of device %d, '%s', are not finite, although its losses and gradients "
+        "were: see 'tutti devices --check'",
+        replica->device->index, replica->device->can.name);
+}
+
 static void exchange_pointers(float **a, float **b)
 {
     float *const c = *a;
@@ -180,6 +188,7 @@ tutti_status journal_copy(tutti_trainer *trainer)
         journal->parameters = NULL;
         memset(journal->states, 0, sizeof(journal->states));
     }
+    if (status == TUTTI_OK) status = check_copy(trainer, replica);
     if (status != TUTTI_OK) return status;
     exchange_pointers(&trainer->parameters, &journal->parameters);
     for (int i = 0; i < OPTIMIZER_STATES; i++) exchange_pointers(&trainer->states[i], &journal->states[i]);
@@ -211,14 +220,22 @@ tutti_status journal_note(tutti_trainer *trainer, const struct replica_work *wor
     return status == TUTTI_OK ? TUTTI_OK : trainer_lose(trainer, trainer->newest, status);
 }
 
-size_t journal_lost(tutti_trainer *trainer)
+size_t journal_claim(tutti_trainer *trainer)
 {
     struct journal *journal = trainer->journal;
-    if (!journal || !trainer->learnt_lost) return 0;
-    const size_t left = journal->done;
+    if (!journal) return 0;
+    size_t left = journal->missing;
+    journal->missing = 0;
+    if (!trainer->learnt_lost) return left;
+    left += journal->done;
     trainer->learnt_lost = false;
     journal->done = 0;
     return left;
+}
+
+void journal_return(tutti_trainer *trainer, size_t left)
+{
+    trainer->journal->missing += left;
 }
 
 struct replica_work journal_next(const tutti_trainer *trainer)

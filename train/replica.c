@@ -45,7 +45,7 @@ static tutti_status make_update(struct replica *replica, cl_mem gradients, struc
         .statistics = replica->statistics };
     const struct tutti_trainer *trainer = replica->trainer;
     launch_list_init(list, replica->device);
-    if (trainer->loss_scale.on) optimizer_emit_check(trainer->network, gradients, replica->constants, list);
+    if (trainer_checks_gradients(trainer)) optimizer_emit_check(trainer->network, gradients, replica->constants, list);
     optimizer_emit(&trainer->optimizer, trainer->network, &buffers, replica->statistic_count, list);
     TRY(launch_list_realise(list, NULL, NULL));
 done:
@@ -269,6 +269,7 @@ static bool end_threads(struct replica *replica)
 {
     if (!replica->threaded) return true;
     pthread_mutex_lock(&replica->trainer->lock);
+    while (replica->busy && !replica->abandoned) watch_wait(replica->trainer); /* a probe, which may hang */
     replica->stop = true;
     const bool stuck = replica->abandoned && replica->busy;
     pthread_cond_signal(&replica->given);
@@ -441,6 +442,7 @@ tutti_status replica_plan(struct replica *replica, enum plan_mode mode, int64_t 
         (*cached)->used = ++replica->clock;
         return TUTTI_OK;
     }
+    replica_allow(replica, watch_build_limit(replica)); /* a plan in the background may hold the lock as long */
     pthread_mutex_lock(&replica->making);
     const tutti_status status = make_plan(replica, mode, samples, cached);
     pthread_mutex_unlock(&replica->making);
@@ -561,10 +563,12 @@ bool replica_shrink(struct replica *replica)
 {
     if (replica->capacity <= 1 || replica->abandoned) return false;
     replica->capacity /= 2;
-    pthread_mutex_lock(&replica->making);
+    prefetch_free(replica);
+    /* The caller's thread does not wait for a plan in the background, which may hang: the next plan drops the present
+     * ones where memory is short. */
+    if (pthread_mutex_trylock(&replica->making) != 0) return true;
     for (int i = 0; i < REPLICA_PLANS; i++) drop_plan(replica, &replica->plans[i]);
     pthread_mutex_unlock(&replica->making);
-    prefetch_free(replica);
     return true;
 }
 

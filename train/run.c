@@ -639,7 +639,7 @@ static tutti_status await_results(struct run *run)
         work->loss += replica->run_losses[2 * i];
         work->correct += replica->run_losses[2 * i + 1];
     }
-    if (!work->update || !run->trainer->loss_scale.on) return TUTTI_OK;
+    if (!work->update || !trainer_checks_gradients(run->trainer)) return TUTTI_OK;
     struct step_constants constants;
     TRY(buffer_read(replica->device, replica->constants, 0, &constants, sizeof(constants)));
     work->not_finite = constants.not_finite != 0;

@@ -17,8 +17,12 @@
 static struct replica *alone_of(tutti_trainer *trainer)
 {
     if (world_sums(trainer)) return NULL;
-    return trainer->automatic ? adapt_alone(trainer) : trainer->exchange ? NULL : &trainer->replicas[0];
+    if (!trainer->automatic) return trainer->exchange ? NULL : &trainer->replicas[0];
+    struct replica *alone = adapt_alone(trainer);
+    return alone && !alone->suspect ? alone : NULL;
 }
+
+static tutti_status redo_lost(tutti_trainer *trainer);
 
 static tutti_status divide(tutti_trainer *trainer, const struct replica_work *work)
 {
@@ -31,6 +35,7 @@ static tutti_status prepare(tutti_trainer *trainer, const struct replica_work *w
 {
     tutti_status status = TUTTI_OK;
     bool wanted = false;
+    TRY(redo_lost(trainer));
     TRY(divide(trainer, work));
     for (int i = 0; i < trainer->count; i++)
         wanted |= trainer->parts[i] > 0 && trainer->newest != &trainer->replicas[i];
@@ -64,6 +69,7 @@ static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *
         trainer->works[i].version = trainer->version;
         trainer->works[i].update = alone != NULL;
         trainer->works[i].next = next;
+        trainer->replicas[i].not_finite = false;
         trainer->works[i].meets = trainer->whole_batch && trainer->parts[i] < work->whole;
         first += trainer->parts[i];
         replica_start(&trainer->replicas[i], replica_run, &trainer->works[i]);
@@ -104,7 +110,7 @@ static tutti_status run_all(tutti_trainer *trainer, const struct replica_work *w
     bool again = true;
     while (again) {
         TRY(run_once(trainer, work, &again));
-        if (!again && work->mode == PLAN_TRAIN && !alone_of(trainer)) TRY(faults_check(trainer, &again));
+        if (!again && work->mode == PLAN_TRAIN && trainer->exchange) TRY(faults_check(trainer, &again));
     }
     add_results(trainer, sums);
 done:
@@ -168,20 +174,41 @@ static void update(tutti_trainer *trainer, const struct step_constants *constant
     if (!trainer->exchange) trainer_free_arenas(trainer);
 }
 
-/* The steps of a device that trained alone and is lost since are done once more; not counted in `position`. In one of
- * them another device may be lost, and then some of them are done a third time on the way. */
+static tutti_status redo_next(tutti_trainer *trainer)
+{
+    tutti_status status = TUTTI_OK;
+    const struct replica_work work = journal_next(trainer);
+    struct replica_work sums = { 0 };
+    const bool repeats = trainer->repeats;
+    trainer->repeats = true;
+    status = run_all(trainer, &work, &sums);
+    trainer->repeats = repeats;
+    TRY(status);
+    if (!isfinite(sums.loss) || trainer->not_finite)
+        FAIL(TUTTI_NOT_FINITE,
+            "a step that was finite on a device that is lost is not on the others: see 'tutti devices --check'");
+    update(trainer, &work.constants);
+    TRY(journal_note(trainer, &work, 0));
+done:
+    return status;
+}
+
+/* Repeats the steps of a device that trained alone and was lost since. They are not counted in `position`. Another
+ * device may be lost in one of them, and then some are repeated a third time on the way. A failure leaves the rest in
+ * the journal: nothing is saved or trained from these parameters before they are repeated. */
 static tutti_status redo_lost(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
-    for (size_t left = journal_lost(trainer); left > 0; left--) {
-        const struct replica_work work = journal_next(trainer);
-        struct replica_work sums = { 0 };
-        TRY(run_all(trainer, &work, &sums));
-        update(trainer, &work.constants);
-        TRY(journal_note(trainer, &work, 0));
-        TRY(redo_lost(trainer));
+    for (size_t left = journal_claim(trainer); left > 0;) {
+        status = redo_next(trainer);
+        if (status == TUTTI_OK) {
+            left--;
+            status = redo_lost(trainer);
+        }
+        if (status == TUTTI_OK) continue;
+        journal_return(trainer, left);
+        break;
     }
-done:
     return status;
 }
 
@@ -357,6 +384,7 @@ tutti_status trainer_step(
     *sums = (struct replica_work) { 0 };
     const double start = clock_seconds();
     status = run_step(trainer, status, batch, &constants, sums);
+    faults_forget(trainer);
     if (world_averages(trainer)) {
         trainer->world->seconds = clock_seconds() - start;
         world_local_step(trainer, batch, sums);

@@ -216,6 +216,7 @@ void tutti_trainer_free(tutti_trainer *trainer)
     if (!trainer) return;
     for (int i = 0; trainer->replicas && i < trainer->count; i++) {
         if (!replica_is_stuck(&trainer->replicas[i])) background_free(&trainer->replicas[i]);
+        stuck |= trainer->replicas[i].abandoned; /* its device may still read samples */
         stuck |= !replica_free(&trainer->replicas[i]);
     }
     if (stuck) return; /* a thread that hangs in a driver may come back and use the rest */

@@ -63,6 +63,7 @@ struct tutti_trainer {
     float *gradients;                                       /* summed over all ranks; NULL where there are none */
     struct replica *newest;                                 /* has newer ones; NULL: nobody */
     bool learnt_lost;                                       /* they are lost with it, see journal.c */
+    bool repeats;                                           /* a step at hand is one of the journal's */
     uint64_t version;
     /* For the report, of all steps since it was reset. */
     int64_t timed_steps;
@@ -83,13 +84,13 @@ struct tutti_trainer {
     atomic_int run; /* enum run_state */
 };
 
-/* Makes the host's arenas the newest. */
 /* Of a fit or an evaluation. tutti_cancel() before the first one cancels that; after one has ended it does nothing. */
 enum run_state { RUN_OPEN, RUN_CANCELLED, RUN_ENDED };
 bool trainer_is_cancelled(const tutti_trainer *trainer);
 void trainer_run_begin(tutti_trainer *trainer);
 void trainer_run_end(tutti_trainer *trainer);
 
+/* Makes the host's arenas the newest. */
 tutti_status trainer_fetch(tutti_trainer *trainer);
 /* arenas.c: the host's arenas, as a training begins, with `ranks` or without; where the only device has the newest
  * parameters or the training ends; those of the only device there is. After they were changed, devices take them over
@@ -131,16 +132,21 @@ bool adapt_is_changing(const tutti_trainer *trainer);
 /* The one replica that trains, and updates itself; NULL where gradients are exchanged. */
 struct replica *adapt_alone(tutti_trainer *trainer);
 
-/* journal.c: what a device that trains alone has learnt is not lost with it. Before a step of such a device, whose
- * samples are copied; during it, to copy those of the next one, if they are known; after each step, which took
- * `seconds`; how many steps must be done again because that device is lost, asked once, and the next one of them, which
- * becomes one that was done by journal_note(); makes the host's parameters the newest, where the device works. */
+/* journal.c: what a device that trains alone has learnt is not lost with it.
+ * - journal_take() copies the samples of a step before such a device runs it; journal_take_ahead() copies those of the
+ *   next step meanwhile, if they are known.
+ * - journal_note() is called after each step, which took `seconds`.
+ * - journal_claim() returns the number of steps to repeat because that device is lost, and the caller promises to
+ *   repeat them: each is journal_next(), ended by journal_note(). A caller that fails calls journal_return() with the
+ *   number that is left: until they are repeated, the parameters are those of an older step than trainer->position.
+ * - journal_copy() makes the host's parameters the newest, if the device works. */
 tutti_status journal_open(tutti_trainer *trainer);
 void journal_free(tutti_trainer *trainer);
 tutti_status journal_take(tutti_trainer *trainer, struct replica_work *work);
 void journal_take_ahead(tutti_trainer *trainer);
 tutti_status journal_note(tutti_trainer *trainer, const struct replica_work *work, double seconds);
-size_t journal_lost(tutti_trainer *trainer);
+size_t journal_claim(tutti_trainer *trainer);
+void journal_return(tutti_trainer *trainer, size_t left);
 struct replica_work journal_next(const tutti_trainer *trainer);
 tutti_status journal_copy(tutti_trainer *trainer);
 
@@ -155,6 +161,13 @@ bool is_device_fault(tutti_status status);
 /* After a training step in which no device failed: whether its numbers can be trusted. *again: not yet, some devices
  * are left out for another try. */
 tutti_status faults_check(tutti_trainer *trainer, bool *again);
+/* The step has ended: no device is under suspicion. */
+void faults_forget(tutti_trainer *trainer);
+/* Whether a device that updates its own parameters looks at its gradients first: others could repeat its step, or
+ * losses are scaled. */
+bool trainer_checks_gradients(const tutti_trainer *trainer);
+/* Whether a device that hangs may still read samples: they are never freed then. */
+bool trainer_may_be_read(const tutti_trainer *trainer);
 
 /* watch.c. Under the lock: waits for `changed`, or a moment; gives up the devices that take longer than they may. */
 void watch_wait(tutti_trainer *trainer);

@@ -99,15 +99,6 @@ static void try_touch(const struct fault *fault)
     session_close(&session);
 }
 
-/* The victim is the one device that trains, as if the other had been left out. */
-static void leave_alone(struct session *session, int device)
-{
-    tutti_trainer *trainer = session->trainer;
-    for (int i = 0; i < trainer->count; i++) trainer->balance.wanted[i] = i == device ? SAMPLES : 0;
-    adapt_change(trainer);
-    while (!background_is_done(&trainer->replicas[device])) nanosleep(&(struct timespec) { .tv_nsec = 1000000 }, NULL);
-}
-
 static void try_alone(const struct fault *fault)
 {
     struct outcome outcome = { .status = TUTTI_OK };
@@ -399,6 +390,7 @@ int main(void)
     try_kind(PHASE_ALONE, 0, LAYER_FAIL, CL_INVALID_COMMAND_QUEUE);
     try_kind(PHASE_ALONE, 0, LAYER_FAIL, CL_MEM_OBJECT_ALLOCATION_FAILURE);
     try_kind(PHASE_ALONE, 1, LAYER_LOSE, CL_DEVICE_NOT_AVAILABLE);
+    try_kind(PHASE_ALONE, 0, LAYER_NAN, 0);
     try_kind(PHASE_ALONE, 0, LAYER_HANG_CALL, 0);
     try_kind(PHASE_ALONE, 1, LAYER_HANG_DEVICE, 0);
     for (int victim = 0; victim < 2; victim++) {

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 const struct fault_layer *layer;
 struct told told;
@@ -132,6 +133,14 @@ void revive(struct replica *replica)
         if (replica_thread(replica) != TUTTI_OK) abort();
     }
     replica->lost = false;
+}
+
+void leave_alone(struct session *session, int device)
+{
+    tutti_trainer *trainer = session->trainer;
+    for (int i = 0; i < trainer->count; i++) trainer->balance.wanted[i] = i == device ? SAMPLES : 0;
+    adapt_change(trainer);
+    while (!background_is_done(&trainer->replicas[device])) nanosleep(&(struct timespec) { .tv_nsec = 1000000 }, NULL);
 }
 
 /* ------------------------------------------------------------------------------------------------- breaking ---- */

@@ -57,6 +57,8 @@ tutti_status session_parameters(struct session *session, struct outcome *outcome
 void session_close(struct session *session);
 /* A device that hung was let go: its thread comes back, and ends because nobody waits for it any more. */
 void revive(struct replica *replica);
+/* One device trains alone from the next step on, as if automatic shares had left the other out. */
+void leave_alone(struct session *session, int device);
 
 /* What is broken: a step of two devices; of two that are taken for ones with memory of their own, with
  * gradients as floats and as bfloat16, and with the next step's samples under way; of two that meet at batch

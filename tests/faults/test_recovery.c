@@ -1,0 +1,241 @@
+/* What a trainer does with devices that are suspect, lost or late: it waits no longer than it may, forgets no
+ * suspicion, and saves nothing that claims steps which it does not have. */
+#include "tests/faults/training.h"
+
+#include "base/threads.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { EPOCHS = 2, LOST_STEP = 6 };
+
+static void sleep_s(double seconds)
+{
+    const struct timespec time = { .tv_sec = (time_t)seconds, .tv_nsec = (long)(1e9 * (seconds - (long)seconds)) };
+    nanosleep(&time, NULL);
+}
+
+/* ------------------------------------------------------------------------------------------------ checkpoints ---- */
+
+struct observed {
+    tutti_trainer *trainer;
+    bool alone; /* one device had the newest parameters when all were lost */
+};
+
+static void lose_all(void *user, const tutti_progress *progress)
+{
+    struct observed *observed = user;
+    if (progress->total_steps != LOST_STEP || progress->end_of_epoch) return;
+    observed->alone = observed->trainer->newest != NULL;
+    layer->give(&(struct layer_order) { .kind = LAYER_LAUNCH, .at = 3, .action = LAYER_LOSE });
+}
+
+/* A training on one device, from the checkpoint if there is one, to the end. */
+static tutti_status finish(const char *resume, struct outcome *outcome)
+{
+    tutti_status status = TUTTI_OK;
+    struct session session = { 0 };
+    const tutti_fitting fitting = { .no_shuffle = true, .epochs = EPOCHS, .resume = resume };
+    TRY(session_open(&session, "0", NULL));
+    TRY(build(&session, NULL, outcome));
+    TRY(tutti_fit(session.trainer, images, labels, STEPS * SAMPLES, &fitting));
+    TRY(session_parameters(&session, outcome));
+done:
+    session_close(&session);
+    return status;
+}
+
+/* One device trains alone and fails; then the other one fails while it repeats the steps of the first: a reset that
+ * takes all GPUs. */
+static tutti_status fail_while_repeating(const char *name)
+{
+    tutti_status status = TUTTI_OK;
+    const struct fault automatic = { .phase = PHASE_ALONE };
+    struct session session = { 0 };
+    struct observed observed = { 0 };
+    tutti_fitting fitting = { .no_shuffle = true, .epochs = EPOCHS, .save = name, .progress = lose_all };
+    TRY(session_open(&session, "0,1", NULL));
+    TRY(build(&session, &automatic, NULL));
+    leave_alone(&session, 0);
+    observed.trainer = session.trainer;
+    fitting.user = &observed;
+    status = tutti_fit(session.trainer, images, labels, STEPS * SAMPLES, &fitting);
+    layer->give(NULL);
+    if (!is_device_fault(status)) FAIL(TUTTI_INTERNAL, "the run without devices ended with status %d", status);
+    if (!observed.alone) FAIL(TUTTI_INTERNAL, "no device trained alone, so this test shows nothing");
+    status = TUTTI_OK;
+done:
+    session_close(&session);
+    return status;
+}
+
+static const char *checkpoint_is_true(const char *name, struct outcome *found, struct outcome *wanted)
+{
+    if (finish(NULL, wanted) != TUTTI_OK) return status_message();
+    if (fail_while_repeating(name) != TUTTI_OK) return status_message();
+    if (finish(name, found) != TUTTI_OK) return status_message();
+    return difference(found, wanted);
+}
+
+static void try_checkpoint(void)
+{
+    char folder[] = "/tmp/tutti-recovery-XXXXXX", name[64], command[64];
+    struct outcome found = { .status = TUTTI_OK }, wanted = { .status = TUTTI_OK };
+    if (!mkdtemp(folder)) abort();
+    snprintf(name, sizeof(name), "%s/saved", folder);
+    snprintf(command, sizeof(command), "rm -r '%s'", folder);
+    expect("all devices fail while steps are repeated", checkpoint_is_true(name, &found, &wanted));
+    if (system(command)) printf("cannot remove %s\n", folder);
+    free(found.parameters);
+    free(wanted.parameters);
+}
+
+/* ------------------------------------------------------------------------------------------------- background ---- */
+
+/* Plans for other shares are being made, and that of device 1 hangs. */
+static tutti_status begin_hanging_plan(struct session *session)
+{
+    tutti_status status = TUTTI_OK;
+    const struct fault fault = {
+        .phase = PHASE_ALONE, .victim = 1, .order = { .kind = LAYER_ANY, .at = 1, .action = LAYER_HANG_CALL }
+    };
+    told = (struct told) { 0 };
+    *session = (struct session) { 0 };
+    TRY(session_open(session, "0,1", NULL));
+    TRY(build(session, &fault, NULL));
+    session->trainer->balance.wanted[0] = SAMPLES / 4;
+    session->trainer->balance.wanted[1] = SAMPLES - SAMPLES / 4;
+    give(session, &fault);
+    adapt_change(session->trainer);
+    for (int i = 0; i < 1000 && layer->broken() == 0; i++) sleep_s(0.01);
+    if (layer->broken() == 0) FAIL(TUTTI_INTERNAL, "no plan hangs, so this test shows nothing");
+done:
+    return status;
+}
+
+static void *let_go(void *seconds)
+{
+    sleep_s(*(double *)seconds);
+    layer->give(NULL);
+    return NULL;
+}
+
+/* The plan hangs for a second, the call is made meanwhile. */
+static const char *during_hanging_plan(const char *(*call)(struct session *session))
+{
+    struct session session;
+    double seconds = 1;
+    pthread_t thread;
+    if (begin_hanging_plan(&session) != TUTTI_OK) return status_message();
+    if (pthread_create(&thread, NULL, let_go, &seconds)) return "no thread";
+    const char *text = call(&session);
+    pthread_join(thread, NULL);
+    session_close(&session);
+    return text;
+}
+
+/* Its own thread waits for the plan longer than a step may take. */
+static const char *step_of_another_size(struct session *session)
+{
+    tutti_trainer *trainer = session->trainer;
+    trainer->step_limit_s = HANG_LIMIT_S;
+    trainer->build_limit_s = 30;
+    trainer->replicas[1].pace_s = HANG_LIMIT_S; /* else its first step may take as long as a plan */
+    if (tutti_train_step(trainer, images, labels, SAMPLES - 2, NULL) != TUTTI_OK) return status_message();
+    return told.lost ? told.last : NULL;
+}
+
+static const char *shrinking(struct session *session)
+{
+    const double start = clock_seconds();
+    if (!replica_shrink(&session->trainer->replicas[1])) return "it could not shrink";
+    return clock_seconds() - start < 0.5 ? NULL : "the caller waited for the plan";
+}
+
+/* Neither the step nor the end wait for the plan of a device that is lost. */
+static const char *lost_with_its_plan(void)
+{
+    struct session session;
+    double loss;
+    if (begin_hanging_plan(&session) != TUTTI_OK) return status_message();
+    session.trainer->build_limit_s = 15;
+    session.trainer->replicas[1].lost = true;
+    const double start = clock_seconds();
+    const tutti_status status = session_step(&session, 0, &loss);
+    const double step_s = clock_seconds() - start;
+    session_close(&session);
+    const double closed_s = clock_seconds() - start - step_s;
+    layer->give(NULL);
+    if (status != TUTTI_OK) return status_message();
+    if (step_s > 10) return "the step waited for the plan of a lost device";
+    return closed_s < 10 ? NULL : "tutti_trainer_free() waited for the plan of a lost device";
+}
+
+static tutti_status hang(struct replica *replica, void *seconds)
+{
+    replica_allow(replica, HANG_LIMIT_S);
+    sleep_s(*(double *)seconds);
+    return TUTTI_OK;
+}
+
+static const char *hanging_probe(void)
+{
+    static double seconds = 4;
+    const struct fault automatic = { .phase = PHASE_ALONE };
+    struct session session = { 0 };
+    if (session_open(&session, "0,1", NULL) || build(&session, &automatic, NULL)) return status_message();
+    replica_start(&session.trainer->replicas[1], hang, &seconds);
+    const double start = clock_seconds();
+    session_close(&session);
+    return clock_seconds() - start < seconds / 2 ? NULL : "tutti_trainer_free() waited for the probe";
+}
+
+/* ------------------------------------------------------------------------------------------------ losing them ---- */
+
+/* The device that repeats the step of a suspect is lost itself. */
+static const char *only_a_suspect_is_left(struct session *session)
+{
+    double loss;
+    tutti_trainer *trainer = session->trainer;
+    trainer->replicas[0].suspect = true;
+    if (trainer_lose(trainer, &trainer->replicas[1], fail(TUTTI_DEVICE_LOST, "a test"))) return status_message();
+    return session_step(session, 0, &loss) == TUTTI_OK ? NULL : status_message();
+}
+
+static const char *last_one_hangs(struct session *session)
+{
+    tutti_trainer *trainer = session->trainer;
+    trainer->replicas[0].abandoned = true;
+    for (int i = 0; i < 2; i++)
+        if (trainer_lose(trainer, &trainer->replicas[0], fail(TUTTI_DEVICE_LOST, "a test")) != TUTTI_DEVICE_LOST)
+            return "a trainer without a device goes on";
+    trainer->replicas[0].abandoned = false;
+    return told.warnings == 1 ? NULL : told.last;
+}
+
+static void try_losing(void)
+{
+    struct session session = { 0 };
+    told = (struct told) { 0 };
+    if (session_open(&session, "0,1", NULL) || build(&session, NULL, NULL)) {
+        expect("two devices", status_message());
+        return;
+    }
+    expect("only a suspect is left", only_a_suspect_is_left(&session));
+    expect("the last device hangs, twice", last_one_hangs(&session));
+    session_close(&session);
+}
+
+int main(void)
+{
+    if (!tests_begin()) return 1;
+    try_checkpoint();
+    expect("a step waits for a plan in the background", during_hanging_plan(step_of_another_size));
+    expect("shrinking while a plan hangs", during_hanging_plan(shrinking));
+    expect("a plan of a lost device hangs", lost_with_its_plan());
+    expect("a probe hangs at the end", hanging_probe());
+    try_losing();
+    return tests_end();
+}
