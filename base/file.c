@@ -136,14 +136,26 @@ void atomic_file_abandon(struct atomic_file *file)
     free(file);
 }
 
-tutti_status file_write(const char *path, const void *data, size_t size)
+static tutti_status write_whole(const char *path, const void *data, size_t size, bool own)
 {
     struct atomic_file *file = NULL;
     tutti_status status = atomic_file_open(&file, path);
+    if (status == TUTTI_OK && own && fchmod(file->descriptor, 0600) != 0)
+        status = fail(TUTTI_FILE, "cannot set the permissions of '%s': %s", path, strerror(errno));
     if (status == TUTTI_OK) status = atomic_file_write(file, data, size);
     if (status == TUTTI_OK) return atomic_file_commit(file);
     atomic_file_abandon(file);
     return status;
+}
+
+tutti_status file_write(const char *path, const void *data, size_t size)
+{
+    return write_whole(path, data, size, false);
+}
+
+tutti_status file_write_own(const char *path, const void *data, size_t size)
+{
+    return write_whole(path, data, size, true);
 }
 
 static tutti_status read_all(int descriptor, const char *path, size_t limit, unsigned char **data, size_t *size)
@@ -178,11 +190,42 @@ done:
     return status;
 }
 
-tutti_status file_read(const char *path, size_t limit, unsigned char **data, size_t *size)
+static tutti_status check_own(int descriptor, const char *path)
+{
+    struct stat info;
+    if (fstat(descriptor, &info) != 0) return fail(TUTTI_FILE, "cannot read '%s': %s", path, strerror(errno));
+    if (info.st_uid != geteuid() && info.st_uid != 0)
+        return fail(TUTTI_FILE, "'%s' belongs to another user: set TUTTI_CACHE_DIR to a folder of your own", path);
+    if (info.st_mode & (S_IWGRP | S_IWOTH))
+        return fail(TUTTI_FILE, "other users may write to '%s': run chmod go-w on it", path);
+    return TUTTI_OK;
+}
+
+static tutti_status read_whole(const char *path, size_t limit, unsigned char **data, size_t *size, bool own)
 {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return fail(TUTTI_FILE, "cannot read '%s': %s", path, strerror(errno));
-    tutti_status status = read_all(descriptor, path, limit, data, size);
+    tutti_status status = own ? check_own(descriptor, path) : TUTTI_OK;
+    if (status == TUTTI_OK) status = read_all(descriptor, path, limit, data, size);
+    close(descriptor);
+    return status;
+}
+
+tutti_status file_read(const char *path, size_t limit, unsigned char **data, size_t *size)
+{
+    return read_whole(path, limit, data, size, false);
+}
+
+tutti_status file_read_own(const char *path, size_t limit, unsigned char **data, size_t *size)
+{
+    return read_whole(path, limit, data, size, true);
+}
+
+tutti_status folder_check_own(const char *path)
+{
+    int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) return fail(TUTTI_FILE, "cannot open the folder '%s': %s", path, strerror(errno));
+    tutti_status status = check_own(descriptor, path);
     close(descriptor);
     return status;
 }
@@ -203,7 +246,7 @@ tutti_status folder_make(const char *path)
         if (*at != '/' && *at != '\0') continue;
         char kept = *at;
         *at = '\0';
-        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+        if (mkdir(part, 0700) != 0 && errno != EEXIST)
             status = fail(TUTTI_FILE, "cannot make the folder '%s': %s", part, strerror(errno));
         *at = kept;
         if (kept == '\0') break;

@@ -23,7 +23,15 @@ tutti_status file_write(const char *path, const void *data, size_t size);
 tutti_status file_read(const char *path, size_t limit, unsigned char **data, size_t *size);
 /* Renames, replacing what is there, and flushes the folder. */
 tutti_status file_rename(const char *from, const char *to);
-/* Makes the folder and those above it. */
+/* Makes the folder and those above it, for this user alone. */
 tutti_status folder_make(const char *path);
+
+/* For caches, whose content is trusted. Reads a file as above if it belongs to this user or to root and nobody else may
+ * write it. */
+tutti_status file_read_own(const char *path, size_t limit, unsigned char **data, size_t *size);
+/* Writes a file as above that only this user may read and write. */
+tutti_status file_write_own(const char *path, const void *data, size_t size);
+/* TUTTI_FILE if the folder belongs to another user than this one and root, or others may write to it. */
+tutti_status folder_check_own(const char *path);
 
 #endif

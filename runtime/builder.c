@@ -1,11 +1,10 @@
 #include "runtime/builder.h"
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/threads.h"
 #include "runtime/program.h"
-#include "runtime/program_cache.h"
+#include "runtime/store.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -25,78 +24,24 @@
 /* Starting helpers costs each of them about half a second; fewer programs are built sooner here. */
 enum { FEWEST_UNITS = 4, MOST_HELPERS = 16 };
 
-/* ------------------------------------------------------------------------------ what is compiled already ---- */
-
-/* Hashes of kernels in their compiled forms, of this driver. */
-struct builder {
-    char *path;
-    uint64_t *known;
-    size_t count, capacity;
-};
-
 static bool in_use(const struct device *device)
 {
     return device->runtime->cache_folder && (device->quirks & QUIRK_BUILDS_SERIALLY);
 }
 
-static void learn(struct builder *builder, uint64_t form)
+/* Hashes of kernels in their compiled forms are kept in the store. */
+static void learn(struct device *device, uint64_t form)
 {
-    void *array = builder->known;
-    if (memory_grow(&array, &builder->capacity, builder->count + 1, sizeof(*builder->known)) != TUTTI_OK) return;
-    builder->known = array;
-    builder->known[builder->count++] = form;
+    char key[17];
+    snprintf(key, sizeof(key), "%016llx", (unsigned long long)form);
+    store_set(device, STORE_COMPILED, key, "");
 }
 
-static bool knows(const struct builder *builder, uint64_t form)
+static bool knows(struct device *device, uint64_t form)
 {
-    for (size_t i = 0; i < builder->count; i++)
-        if (builder->known[i] == form) return true;
-    return false;
-}
-
-static struct builder *builder_of(struct device *device)
-{
-    enum { MOST = 1 << 20 };
-    if (device->builder) return device->builder;
-    struct builder *builder = memory_new(1, sizeof(*builder));
-    if (!builder) return NULL;
-    device->builder = builder;
-    char key[33], *end;
-    if (driver_key(device, key)) builder->path = memory_format("%s/%s.compiled", device->runtime->cache_folder, key);
-    unsigned char *data = NULL;
-    size_t size = 0;
-    if (!builder->path || access(builder->path, R_OK) || file_read(builder->path, MOST, &data, &size) != TUTTI_OK)
-        return builder;
-    char *text = memory_format("%.*s", (int)size, (char *)data);
-    for (const char *at = text; at && *at; at = end) {
-        uint64_t form = strtoull(at, &end, 16);
-        if (end == at) break;
-        learn(builder, form);
-    }
-    free(text);
-    free(data);
-    return builder;
-}
-
-void builder_free(struct device *device)
-{
-    if (!device->builder) return;
-    free(device->builder->path);
-    free(device->builder->known);
-    free(device->builder);
-    device->builder = NULL;
-}
-
-static void save(struct device *device)
-{
-    const struct builder *builder = device->builder;
-    struct text text = { 0 };
-    if (!builder->path) return;
-    for (size_t i = 0; i < builder->count; i++) text_append(&text, "%016llx\n", (unsigned long long)builder->known[i]);
-    if (text.failed || folder_make(device->runtime->cache_folder) != TUTTI_OK ||
-        file_write(builder->path, text.data, text.size) != TUTTI_OK)
-        log_info(&device->runtime->log, "what was compiled is not noted on disk: %s", status_message());
-    text_free(&text);
+    char key[17];
+    snprintf(key, sizeof(key), "%016llx", (unsigned long long)form);
+    return store_get(device, STORE_COMPILED, key);
 }
 
 /* -------------------------------------------------------------------------------------------------- units ---- */
@@ -145,9 +90,8 @@ static int compare_forms(const void *a, const void *b)
 
 static tutti_status forms_find(const struct launch_list *list, struct forms *forms)
 {
-    const struct builder *builder = builder_of(list->device);
     *forms = (struct forms) { .list = memory_new(list->count + 1, sizeof(*forms->list)) };
-    if (!builder || !forms->list) return TUTTI_NO_MEMORY;
+    if (!forms->list) return TUTTI_NO_MEMORY;
     for (size_t i = 0; i < list->count; i++) {
         const struct launch *launch = &list->launches[i];
         if (launch->call || launch->fault) continue;
@@ -160,7 +104,7 @@ static tutti_status forms_find(const struct launch_list *list, struct forms *for
     for (size_t i = 0; i < all; i++) {
         if (forms->count && forms->list[i].hash == forms->list[forms->count - 1].hash) continue;
         forms->list[forms->count] = forms->list[i];
-        forms->list[forms->count].missing = !knows(builder, forms->list[i].hash);
+        forms->list[forms->count].missing = !knows(list->device, forms->list[i].hash);
         forms->count++;
     }
     return TUTTI_OK;
@@ -184,11 +128,11 @@ void builder_note(const struct launch_list *list)
     if (forms_find(list, &forms) == TUTTI_OK)
         for (size_t i = 0; i < forms.count; i++)
             if (forms.list[i].missing) {
-                learn(list->device->builder, forms.list[i].hash);
+                learn(list->device, forms.list[i].hash);
                 changed = true;
             }
     free(forms.list);
-    if (changed) save(list->device);
+    if (changed) store_save(list->device, STORE_COMPILED);
 }
 
 static bool requests_program(const struct program_request *requests, int count, const struct launch *launch)
@@ -408,7 +352,7 @@ static void attend(struct helpers *helpers, struct helper *helper, void (*progre
         return;
     }
     for (size_t i = helper->first; helper->busy && what == BUILDER_DONE && i < helper->last; i++)
-        if (helpers->forms->list[i].missing) learn(helpers->device->builder, helpers->forms->list[i].hash);
+        if (helpers->forms->list[i].missing) learn(helpers->device, helpers->forms->list[i].hash);
     if (helper->busy) {
         const struct launch *launch = helpers->forms->list[helper->first].launch;
         log_debug(&helpers->device->runtime->log, "compiled '%s' (%s), %d kernels, in %.0f ms", launch->source,
@@ -462,7 +406,7 @@ void builder_prepare(const struct launch_list *list, void (*progress)(void *user
     char *path = in_use(device) ? helper_path() : NULL;
     /* One device after another: the next one finds what this one's helpers have compiled. */
     pthread_mutex_lock(&one_at_a_time);
-    builder_free(device);
+    if (path) store_reload(device, STORE_COMPILED);
     if (!path || forms_find(list, &forms) != TUTTI_OK || forms.count == 0) goto done;
     helpers.forms = &forms;
     helpers.total = count_units(&forms);
@@ -474,7 +418,7 @@ void builder_prepare(const struct launch_list *list, void (*progress)(void *user
     }
     if (forgot) {
         for (size_t i = 0; i < forms.count; i++) forms.list[i].missing = true;
-        device->builder->count = 0;
+        store_clear(device, STORE_COMPILED);
         helpers.total = count_units(&forms);
     }
     if (helpers.total < FEWEST_UNITS) goto done;
@@ -483,7 +427,7 @@ void builder_prepare(const struct launch_list *list, void (*progress)(void *user
     while (helpers.count < wanted && helpers.count < MOST_HELPERS && helper_start(&helpers, path)) continue;
     work(&helpers, progress, user);
     for (int i = 0; i < helpers.count; i++) reap(&helpers.list[i]);
-    if (helpers.built) save(device);
+    if (helpers.built) store_save(device, STORE_COMPILED);
     log_debug(&device->runtime->log, "%d of %d programs compiled ahead by %d helpers in %.1f s", helpers.built,
         helpers.total, helpers.count, clock_seconds() - start);
 done:

@@ -22,7 +22,6 @@ bool builder_knows(const struct launch_list *list);
 void builder_load(const struct launch_list *list);
 /* Notes, on disk, that the list's kernels were compiled. */
 void builder_note(const struct launch_list *list);
-void builder_free(struct device *device); /* when a device is closed */
 
 /* ---- what goes over the socket: a greeting, then units, each of which is answered by one byte ---- */
 

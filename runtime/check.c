@@ -1,17 +1,17 @@
 #include "runtime/check.h"
 
-#include "base/file.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/process.h"
 #include "base/threads.h"
 #include "runtime/launch.h"
 #include "runtime/memory.h"
-#include "runtime/program_cache.h"
+#include "runtime/store.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- probes ---- */
 
@@ -124,123 +124,45 @@ bool check_compiler(struct device *device)
 
 /* ---- what implementations were checked, and which failed ---- */
 
-struct check_entry {
-    char *name;
-    char *reason; /* why the implementation failed; NULL: it did not */
-    bool passed;
-};
+enum { TRIAL_SECONDS = 120 };
+static const char passed[] = "passed", failed[] = "failed ", trying[] = "trying ";
 
-struct checks {
-    char *path; /* NULL: remembered in this process only */
-    struct check_entry *entries;
-    size_t count, capacity;
-};
-
-static struct check_entry *entry_of(struct checks *checks, const char *name)
+static bool begins(const char *text, const char *beginning)
 {
-    for (size_t i = 0; i < checks->count; i++)
-        if (!strcmp(checks->entries[i].name, name)) return &checks->entries[i];
-    void *array = checks->entries;
-    if (memory_grow(&array, &checks->capacity, checks->count + 1, sizeof(*checks->entries)) != TUTTI_OK) return NULL;
-    checks->entries = array;
-    struct check_entry *entry = &checks->entries[checks->count];
-    *entry = (struct check_entry) { .name = memory_copy_text(name) };
-    if (!entry->name) return NULL;
-    checks->count++;
-    return entry;
+    return !strncmp(text, beginning, strlen(beginning));
 }
 
-static void mark(struct check_entry *entry, bool passed, const char *reason)
+/* A trial was begun: "TIME PROCESS". It goes on while its process lives. Whether one on another host does, only the
+ * time tells: a trial is given up after TRIAL_SECONDS, and hosts' clocks differ. */
+static bool trial_goes_on(const char *text)
 {
-    char *copy = reason ? memory_copy_text(reason) : NULL; /* before the older one goes: it may be the same text */
-    free(entry->reason);
-    entry->passed = passed;
-    entry->reason = copy;
-    for (char *c = copy; c && *c; c++)
-        if (*c == '\n' || *c == '\r') *c = ' '; /* one line of the file each */
-}
-
-/* A line: "passed NAME" or "failed NAME REASON". Others are comments, or of another version, and are dropped. */
-static void line_read(struct checks *checks, char *line)
-{
-    char *rest = line;
-    const char *verdict = strtok_r(rest, " ", &rest), *name = strtok_r(rest, " ", &rest);
-    if (!verdict || !name) return;
-    bool passed = !strcmp(verdict, "passed"), failed = !strcmp(verdict, "failed");
-    struct check_entry *entry = passed || failed ? entry_of(checks, name) : NULL;
-    if (entry) mark(entry, passed, passed ? NULL : rest && *rest ? rest : "it failed its check");
-}
-
-static void file_load(struct checks *checks)
-{
-    enum { MOST = 1 << 20 };
-    unsigned char *data = NULL;
-    size_t size = 0;
-    if (file_read(checks->path, MOST, &data, &size) != TUTTI_OK) return;
-    char *text = memory_format("%.*s", (int)size, (char *)data);
-    char *rest = text;
-    for (char *line; text && (line = strtok_r(rest, "\n", &rest));) line_read(checks, line);
-    free(text);
-    free(data);
-}
-
-static struct checks *checks_of(struct device *device)
-{
-    if (device->checks) return device->checks;
-    struct checks *checks = memory_new(1, sizeof(*checks));
-    if (!checks) return NULL;
-    device->checks = checks;
-    if (!device->runtime->cache_folder) return checks;
-    char key[33];
-    if (device_key(device, key)) checks->path = memory_format("%s/%s.checks", device->runtime->cache_folder, key);
-    if (checks->path) file_load(checks);
-    return checks;
-}
-
-static void file_save(struct device *device)
-{
-    struct checks *checks = device->checks;
-    struct text text = { 0 };
-    if (!checks->path) return;
-    char *message =
-        memory_copy_text(status_message()); /* of the failure that is noted here, perhaps: it stays the last */
-    text_append(&text, "# Kernel implementations on '%s', driver %s. Remove this file to have all checked again.\n",
-        device->can.name, device->can.driver);
-    for (size_t i = 0; i < checks->count; i++) {
-        const struct check_entry *entry = &checks->entries[i];
-        if (entry->passed) text_append(&text, "passed %s\n", entry->name);
-        if (entry->reason) text_append(&text, "failed %s %s\n", entry->name, entry->reason);
-    }
-    if (text.failed || folder_make(device->runtime->cache_folder) != TUTTI_OK ||
-        file_write(checks->path, text.data, text.size) != TUTTI_OK)
-        log_info(&device->runtime->log, "the results of kernel checks are not kept on disk: %s", status_message());
-    if (message) status_set_message(message);
-    free(message);
-    text_free(&text);
-}
-
-/* NULL: nothing is known of it. */
-static const struct check_entry *known(struct device *device, const char *name)
-{
-    const struct checks *checks = checks_of(device);
-    for (size_t i = 0; checks && i < checks->count; i++)
-        if (!strcmp(checks->entries[i].name, name)) return &checks->entries[i];
-    return NULL;
+    long long begun = 0;
+    int length = 0;
+    if (sscanf(text, "%lld %n", &begun, &length) != 1 || length == 0) return false;
+    const enum process_state state = process_state(text + length);
+    return state == PROCESS_LIVES || (state == PROCESS_ELSEWHERE && llabs(time(NULL) - begun) < 5 * TRIAL_SECONDS);
 }
 
 const char *blacklist_reason(struct device *device, const char *implementation)
 {
-    const struct check_entry *entry = known(device, implementation);
-    return entry ? entry->reason : NULL;
+    const char *verdict = store_get(device, STORE_CHECKS, implementation);
+    if (verdict && begins(verdict, failed)) return verdict + strlen(failed);
+    if (!verdict || !begins(verdict, trying) || trial_goes_on(verdict + strlen(trying))) return NULL;
+    return "its trial was begun and did not end";
+}
+
+static void note(struct device *device, const char *what, const char *verdict, const char *more)
+{
+    char *text = memory_format("%s%s", verdict, more);
+    if (!text) return;
+    store_set(device, STORE_CHECKS, what, text);
+    store_save(device, STORE_CHECKS);
+    free(text);
 }
 
 void check_failed(struct device *device, const char *what, const char *reason)
 {
-    struct checks *checks = checks_of(device);
-    struct check_entry *entry = checks ? entry_of(checks, what) : NULL;
-    if (!entry) return;
-    mark(entry, false, reason && *reason ? reason : "it failed its check");
-    file_save(device);
+    note(device, what, failed, reason && *reason ? reason : "it failed its check");
 }
 
 void blacklist_add(struct device *device, const char *implementation, const char *reason)
@@ -254,25 +176,29 @@ void blacklist_add(struct device *device, const char *implementation, const char
 
 bool check_is_decided(struct device *device, const char *implementation)
 {
-    const struct check_entry *entry = known(device, implementation);
-    return entry && (entry->passed || entry->reason);
+    const char *verdict = store_get(device, STORE_CHECKS, implementation);
+    return verdict && (!strcmp(verdict, passed) || blacklist_reason(device, implementation));
 }
 
 void check_passed(struct device *device, const char *implementation)
 {
-    struct checks *checks = checks_of(device);
-    struct check_entry *entry = checks ? entry_of(checks, implementation) : NULL;
-    if (!entry || entry->passed) return;
-    mark(entry, true, NULL);
-    file_save(device);
+    const char *verdict = store_get(device, STORE_CHECKS, implementation);
+    if (!verdict || strcmp(verdict, passed)) note(device, implementation, passed, "");
 }
 
 void check_trial_begins(struct device *device, const char *name)
 {
-    check_failed(device, name, "its trial was begun and did not end");
+    char process[PROCESS_TEXT], text[PROCESS_TEXT + 32];
+    process_describe(process);
+    snprintf(text, sizeof(text), "%lld %s", (long long)time(NULL), process);
+    note(device, name, trying, text);
 }
 
-#define TRIAL_SECONDS 120.0
+static void forget(struct device *device, const char *name)
+{
+    store_set(device, STORE_CHECKS, name, NULL);
+    store_save(device, STORE_CHECKS);
+}
 
 const char *check_trial(struct device *device, const char *name, trial_function *try, const void *context)
 {
@@ -283,23 +209,11 @@ const char *check_trial(struct device *device, const char *name, trial_function 
         device->patience = patience;
         if (status == TUTTI_OK)
             check_passed(device, name);
-        else if (status != TUTTI_NO_MEMORY && status != TUTTI_DEVICE_MEMORY) /* tried another time, then */
+        else if (status != TUTTI_NO_MEMORY && status != TUTTI_DEVICE_MEMORY)
             check_failed(device, name, status_message());
+        else /* tried another time, then */
+            forget(device, name);
     }
     const char *reason = blacklist_reason(device, name);
     return reason || check_is_decided(device, name) ? reason : "there was no memory to try it";
-}
-
-void checks_free(struct device *device)
-{
-    struct checks *checks = device->checks;
-    if (!checks) return;
-    for (size_t i = 0; i < checks->count; i++) {
-        free(checks->entries[i].name);
-        free(checks->entries[i].reason);
-    }
-    free(checks->entries);
-    free(checks->path);
-    free(checks);
-    device->checks = NULL;
 }

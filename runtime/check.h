@@ -25,9 +25,7 @@ void check_passed(struct device *device, const char *implementation);
 typedef tutti_status trial_function(struct device *device, const char *name, const void *context);
 const char *check_trial(struct device *device, const char *name, trial_function *try, const void *context);
 /* To be called by `try` before it enqueues anything: a trial that ends the process, or never ends, is not made a second
- * time. */
+ * time. While the process lives, another one makes the trial, too. */
 void check_trial_begins(struct device *device, const char *name);
-
-void checks_free(struct device *device); /* called when a device is closed */
 
 #endif

@@ -53,9 +53,16 @@ struct capabilities {
 };
 
 struct programs;
-struct checks;
 struct tuning;
-struct builder;
+struct store;
+
+/* What is learnt about a device and kept on disk, see store.h. */
+enum store_kind {
+    STORE_CHECKS,   /* check.c: "passed", "failed REASON" or "trying TIME PROCESS" of an implementation */
+    STORE_TUNING,   /* tuning.c: times of a problem's implementations */
+    STORE_COMPILED, /* builder.c: hashes of the kernels that the driver has compiled */
+    STORE_KINDS
+};
 
 /* Faults and habits of drivers, by platform and version, that no query tells; the reasons are in device.c. */
 enum quirk {
@@ -83,9 +90,8 @@ struct device {
     bool abandoned;            /* a thread is stuck in its driver: nothing of it is freed any more */
     unsigned quirks;           /* of enum quirk */
     struct programs *programs; /* those built so far, see program.h */
-    struct checks *checks;     /* what was read from disk so far, see check.h; NULL before the first question */
-    struct builder *builder;   /* likewise, see builder.h */
-    struct tuning *tuning;     /* likewise, see tuning.h */
+    struct store *stores[STORE_KINDS]; /* NULL before the first question */
+    struct tuning *tuning;             /* tables of the user and shipped ones; NULL before the first question */
     struct tutti_runtime *runtime;
 };
 

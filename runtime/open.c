@@ -1,17 +1,19 @@
 /* The public functions of runtimes, devices, statuses and versions. */
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "runtime/builder.h"
 #include "runtime/check.h"
 #include "runtime/device.h"
 #include "runtime/discover.h"
 #include "runtime/matrix.h"
 #include "runtime/program.h"
 #include "runtime/shuffle.h"
+#include "runtime/store.h"
 #include "runtime/tuning.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TEXT_OF(value) #value
 #define TEXT(value) TEXT_OF(value)
@@ -75,6 +77,16 @@ static tutti_status cache_folder_find(const char *wanted, char **folder)
     return *folder ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
+/* A program in another user's folder could be anybody's. */
+static void cache_folder_check(struct tutti_runtime *runtime)
+{
+    const char *folder = runtime->cache_folder;
+    if (!folder || access(folder, F_OK) != 0 || folder_check_own(folder) == TUTTI_OK) return; /* it is made later */
+    log_warn(&runtime->log, "nothing is kept on disk: %s", status_message());
+    free(runtime->cache_folder);
+    runtime->cache_folder = NULL;
+}
+
 static tutti_status options_check(const tutti_runtime_options *options)
 {
     if (options->threads < 0)
@@ -88,9 +100,8 @@ static tutti_status options_check(const tutti_runtime_options *options)
 static void close_one(struct device *device)
 {
     programs_free(device);
-    checks_free(device);
+    stores_free(device);
     tuning_free(device);
-    builder_free(device);
     device_close(device);
 }
 
@@ -150,6 +161,7 @@ tutti_runtime *tutti_open(const tutti_runtime_options *options)
     log_init(&runtime->log, options->log_level, options->log, options->log_user);
     runtime->threads = options->threads ? options->threads : processor_count();
     TRY(cache_folder_find(options->cache_folder, &runtime->cache_folder));
+    cache_folder_check(runtime);
     TRY(tuning_open(runtime, options->tuning));
     TRY(discover(&found, &count));
     TRY(discover_choose(found, count, options->devices));

@@ -114,7 +114,7 @@ cl_program program_cache_load(struct device *device, const char *text, const cha
     size_t size = 0;
     XXH128_hash_t hash;
     char *path = hash_of_program(device, text, options, &hash) ? path_of(device, hash) : NULL;
-    if (!path || access(path, R_OK) != 0 || file_read(path, binary_limit, &data, &size) != TUTTI_OK) goto done;
+    if (!path || access(path, R_OK) != 0 || file_read_own(path, binary_limit, &data, &size) != TUTTI_OK) goto done;
     struct header header;
     bool good = size >= sizeof(header);
     if (good) memcpy(&header, data, sizeof(header));
@@ -133,34 +133,26 @@ done:
     return program;
 }
 
-static tutti_status write_file(const char *path, const struct header *header, const unsigned char *binary)
-{
-    struct atomic_file *file = NULL;
-    tutti_status status = atomic_file_open(&file, path);
-    if (status != TUTTI_OK) return status;
-    status = atomic_file_write(file, header, sizeof(*header));
-    if (status == TUTTI_OK) status = atomic_file_write(file, binary, (size_t)header->bytes);
-    if (status == TUTTI_OK) return atomic_file_commit(file);
-    atomic_file_abandon(file);
-    return status;
-}
-
 void program_cache_save(struct device *device, const char *text, const char *options, cl_program program)
 {
     if (!in_use(device)) return;
+    const char *folder = device->runtime->cache_folder;
     size_t size = 0;
-    unsigned char *binary = NULL;
+    unsigned char *data = NULL;
     struct header header = { .format = CACHE_FORMAT };
     char *path = hash_of_program(device, text, options, &header.key) ? path_of(device, header.key) : NULL;
     if (!path || clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, NULL) != CL_SUCCESS) goto done;
-    if (size == 0 || size > binary_limit || !(binary = memory_new(size, 1))) goto done;
+    if (size == 0 || size > binary_limit || !(data = memory_new(sizeof(header) + size, 1))) goto done;
+    unsigned char *binary = data + sizeof(header);
     if (clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof(binary), &binary, NULL) != CL_SUCCESS) goto done;
     memcpy(header.magic, magic, sizeof(magic));
     header.bytes = size;
     header.check = XXH3_128bits(binary, size);
-    if (folder_make(device->runtime->cache_folder) != TUTTI_OK || write_file(path, &header, binary) != TUTTI_OK)
+    memcpy(data, &header, sizeof(header));
+    if (folder_make(folder) != TUTTI_OK || folder_check_own(folder) != TUTTI_OK ||
+        file_write_own(path, data, sizeof(header) + size) != TUTTI_OK)
         log_info(&device->runtime->log, "a program is not kept on disk: %s", status_message());
 done:
-    free(binary);
+    free(data);
     free(path);
 }

@@ -2,10 +2,10 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/text.h"
-#include "runtime/program_cache.h"
+#include "runtime/store.h"
 
 #include <fnmatch.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,18 +14,15 @@
 /* Entries for more or fewer samples than asked for serve within this factor. */
 #define NEAR 2.0
 
-enum source { SOURCE_USER, SOURCE_MEASURED, SOURCE_SHIPPED };
-
 struct entry {
     char *problem;           /* a name, or a pattern with * and ? */
     char *text;              /* "winograd 1.100 direct 3.201", or "!direct REASON" */
     enum tuning_level level; /* at which it is asked for */
     enum tuning_level kind;  /* of the section that it stands in: within the user's file, closer ones win */
-    enum source source;
 };
 
+/* The user's table and the shipped ones. What was measured here is in the store. */
 struct tuning {
-    char *path; /* of what is measured here; NULL: it is remembered in this process only */
     struct entry *entries;
     size_t count, capacity;
 };
@@ -51,24 +48,20 @@ static bool section_is_for(const struct device *device, char *line, enum tuning_
     return !strcmp(word, "class") && !strcmp(name, device->can.class == DEVICE_CPU ? "cpu" : "gpu");
 }
 
-static struct entry *entry_add(struct tuning *tuning, const char *problem, const char *text)
+static bool entry_add(
+    struct tuning *tuning, const char *problem, const char *text, enum tuning_level level, enum tuning_level kind)
 {
     void *array = tuning->entries;
-    if (memory_grow(&array, &tuning->capacity, tuning->count + 1, sizeof(*tuning->entries)) != TUTTI_OK) return NULL;
+    if (memory_grow(&array, &tuning->capacity, tuning->count + 1, sizeof(*tuning->entries)) != TUTTI_OK) return false;
     tuning->entries = array;
     struct entry *entry = &tuning->entries[tuning->count];
-    *entry = (struct entry) { .problem = memory_copy_text(problem), .text = memory_copy_text(text) };
-    if (entry->problem && entry->text) {
-        tuning->count++;
-        return entry;
-    }
-    free(entry->problem);
-    free(entry->text);
-    return NULL;
+    *entry = (struct entry) { memory_copy_text(problem), memory_copy_text(text), level, kind };
+    tuning->count++;
+    return entry->problem && entry->text;
 }
 
 /* Lines: "# comment", "[section]", "PROBLEM IMPLEMENTATION ...". Those of other devices are passed over. */
-static void table_read(struct device *device, struct tuning *tuning, enum source source, const char *data, size_t size)
+static void table_read(struct device *device, struct tuning *tuning, bool users, const char *data, size_t size)
 {
     enum tuning_level kind = TUNING_DEVICE;
     bool wanted = false;
@@ -83,42 +76,54 @@ static void table_read(struct device *device, struct tuning *tuning, enum source
         char *said = wanted ? strchr(line, ' ') : NULL;
         if (!said) continue;
         *said++ = '\0';
-        struct entry *entry = entry_add(tuning, line, said + strspn(said, " "));
-        if (!entry) break;
-        entry->kind = kind;
-        entry->source = source;
-        entry->level = source == SOURCE_USER ? TUNING_USER : source == SOURCE_MEASURED ? TUNING_DEVICE : kind;
+        if (!entry_add(tuning, line, said + strspn(said, " "), users ? TUNING_USER : kind, kind)) break;
     }
     free(text);
 }
 
-enum { MOST_BYTES = 16 << 20 };
-
-static void file_load(struct device *device, struct tuning *tuning, enum source source, const char *path)
+static void read_tables(struct device *device, struct tuning *tuning)
 {
+    enum { MOST_BYTES = 16 << 20 };
+    const char *path = device->runtime->tuning;
     unsigned char *data = NULL;
     size_t size = 0;
-    if (file_read(path, MOST_BYTES, &data, &size) == TUTTI_OK)
-        table_read(device, tuning, source, (char *)data, size);
-    else if (source == SOURCE_USER)
+    if (path && file_read(path, MOST_BYTES, &data, &size) == TUTTI_OK)
+        table_read(device, tuning, true, (char *)data, size);
+    else if (path)
         log_warn(&device->runtime->log, "the tuning table is left out: %s", status_message());
     free(data);
+    table_read(device, tuning, false, tuning_shipped, strlen(tuning_shipped));
 }
 
-static struct tuning *tuning_of(struct device *device)
+/* Read once; not changed after that. NULL without memory. */
+static const struct tuning *tables_of(struct device *device)
 {
-    const struct tutti_runtime *runtime = device->runtime;
-    char key[33];
-    if (device->tuning) return device->tuning;
-    struct tuning *tuning = memory_new(1, sizeof(*tuning));
-    if (!tuning) return NULL;
-    device->tuning = tuning;
-    if (runtime->tuning) file_load(device, tuning, SOURCE_USER, runtime->tuning);
-    if (!runtime->tuning_off && runtime->cache_folder && device_key(device, key))
-        tuning->path = memory_format("%s/%s.tuning", runtime->cache_folder, key);
-    if (tuning->path && access(tuning->path, F_OK) == 0) file_load(device, tuning, SOURCE_MEASURED, tuning->path);
-    table_read(device, tuning, SOURCE_SHIPPED, tuning_shipped, strlen(tuning_shipped));
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    if (!device->tuning && (device->tuning = memory_new(1, sizeof(*device->tuning))))
+        read_tables(device, device->tuning);
+    const struct tuning *tuning = device->tuning;
+    pthread_mutex_unlock(&lock);
     return tuning;
+}
+
+/* Steps through the entries: those that were measured here first, then the tables'. False at the end. */
+struct walk {
+    size_t measured, listed;
+    struct entry entry;
+};
+
+static bool next(struct device *device, struct walk *walk)
+{
+    const char *problem, *text;
+    const struct tuning *tuning = tables_of(device);
+    if (store_next(device, STORE_TUNING, &walk->measured, &problem, &text)) {
+        walk->entry = (struct entry) { (char *)problem, (char *)text, TUNING_DEVICE, TUNING_DEVICE };
+        return true;
+    }
+    if (!tuning || walk->listed == tuning->count) return false;
+    walk->entry = tuning->entries[walk->listed++];
+    return walk->entry.problem && walk->entry.text;
 }
 
 tutti_status tuning_open(struct tutti_runtime *runtime, const char *wanted)
@@ -162,81 +167,43 @@ static double distance(const struct entry *entry, const char *problem)
 
 const char *tuning_choice(struct device *device, enum tuning_level level, const char *problem)
 {
-    const struct tuning *tuning = tuning_of(device);
-    const struct entry *best = NULL;
+    struct entry best = { 0 };
     double least = 0;
-    for (size_t i = 0; tuning && i < tuning->count; i++) {
-        const struct entry *entry = &tuning->entries[i];
-        if (entry->level != level || *entry->text == '!') continue;
+    for (struct walk walk = { 0 }; next(device, &walk);) {
+        const struct entry *entry = &walk.entry;
+        if (entry->level != level || *entry->text == '!' || !*entry->text) continue;
         const double away = distance(entry, problem);
         if (away == 0) continue;
-        const bool closer = !best || entry->kind < best->kind || (entry->kind == best->kind && away < least);
+        const bool closer = !best.text || entry->kind < best.kind || (entry->kind == best.kind && away < least);
         if (!closer) continue;
-        best = entry;
+        best = *entry;
         least = away;
     }
-    return best ? best->text : NULL;
+    return best.text;
 }
 
 const char *tuning_refusal(struct device *device, const char *problem, const char *implementation)
 {
-    const struct tuning *tuning = tuning_of(device);
     const size_t length = strlen(implementation);
-    for (size_t i = 0; tuning && i < tuning->count; i++) {
-        const char *text = tuning->entries[i].text;
+    for (struct walk walk = { 0 }; next(device, &walk);) {
+        const char *text = walk.entry.text;
         if (*text != '!' || strncmp(text + 1, implementation, length)) continue;
         if (text[1 + length] != ' ' && text[1 + length]) continue;
-        if (distance(&tuning->entries[i], problem) == 0) continue;
+        if (distance(&walk.entry, problem) == 0) continue;
         return text[1 + length] ? text + 2 + length : "a tuning table refuses it";
     }
     return NULL;
 }
 
-static struct entry *measured_entry(struct tuning *tuning, const char *problem)
-{
-    for (size_t i = 0; tuning && i < tuning->count; i++)
-        if (tuning->entries[i].source == SOURCE_MEASURED && !strcmp(tuning->entries[i].problem, problem))
-            return &tuning->entries[i];
-    return NULL;
-}
-
 bool tuning_is_measured(struct device *device, const char *problem)
 {
-    return measured_entry(tuning_of(device), problem) != NULL;
-}
-
-/* -------------------------------------------------------------------------------------------------- keeping ---- */
-
-static void file_save(struct device *device)
-{
-    const struct tuning *tuning = device->tuning;
-    struct text text = { 0 };
-    if (!tuning->path) return;
-    text_append(&text, "# Measured with driver %s. Remove this file to have all measured again.\n[device %s]\n",
-        device->can.driver, device->can.name);
-    for (size_t i = 0; i < tuning->count; i++)
-        if (tuning->entries[i].source == SOURCE_MEASURED)
-            text_append(&text, "%s %s\n", tuning->entries[i].problem, tuning->entries[i].text);
-    if (text.failed || folder_make(device->runtime->cache_folder) != TUTTI_OK ||
-        file_write(tuning->path, text.data, text.size) != TUTTI_OK)
-        log_info(&device->runtime->log, "what was measured is not kept on disk: %s", status_message());
-    text_free(&text);
+    return store_get(device, STORE_TUNING, problem) != NULL;
 }
 
 void tuning_keep(struct device *device, const char *problem, const char *measured)
 {
-    struct tuning *tuning = tuning_of(device);
-    struct entry *entry = measured_entry(tuning, problem);
-    if (!tuning) return;
-    if (entry) { /* later ones take its place */
-        char *text = memory_copy_text(measured);
-        if (text) free(entry->text);
-        if (text) entry->text = text;
-    } else if ((entry = entry_add(tuning, problem, measured))) {
-        entry->level = entry->kind = TUNING_DEVICE;
-        entry->source = SOURCE_MEASURED;
-    }
-    file_save(device);
+    store_set(device, STORE_TUNING, problem, measured);
+    store_save(device, STORE_TUNING);
 }
 
 const char *tuning_level_name(enum tuning_level level)
@@ -257,7 +224,6 @@ void tuning_free(struct device *device)
         free(tuning->entries[i].text);
     }
     free(tuning->entries);
-    free(tuning->path);
     free(tuning);
     device->tuning = NULL;
 }

@@ -26,6 +26,7 @@
 #include "runtime/matrix.h"
 #include "runtime/program.h"
 #include "runtime/shuffle.h"
+#include "runtime/store.h"
 #include "runtime/tile.h"
 #include "train/optimizer.h"
 
@@ -420,7 +421,7 @@ int main(int argc, char **argv)
         for (int m = 0; model_at(m) && status == TUTTI_OK; m++) status = ask_model(model_at(m));
         if (status == TUTTI_OK) status = ask_model(&others);
         if (status == TUTTI_OK) status = ask_probes();
-        checks_free(&device);
+        stores_free(&device);
     }
     if (status == TUTTI_OK) status = check_coverage();
     const bool good = status == TUTTI_OK && write_all(argv[1]);

@@ -12,6 +12,7 @@
 #include "plan/plan.h"
 #include "plan/start.h"
 #include "runtime/check.h"
+#include "runtime/store.h"
 #include "runtime/tuning.h"
 
 static struct device device;
@@ -21,7 +22,7 @@ static bool bf16; /* of the plans that are made */
 /* What plans asked of the device's verdicts and tables; after each test too. */
 static void forget_device(void)
 {
-    checks_free(&device);
+    stores_free(&device);
     tuning_free(&device);
 }
 

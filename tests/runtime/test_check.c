@@ -126,13 +126,21 @@ START_TEST(broken_files_are_read_as_far_as_they_go)
     char *path = file_ending(".checks");
     FILE *file = fopen(path, "wb");
     ck_assert_ptr_nonnull(file);
-    static const char content[] = "nonsense\n\n\n   \npassed\nfailed\nfailed two\npassed three\n\xff\xfe\0\x01 rest";
+    static const char content[] = "nonsense\n\n\n   \n one\nfailed\ntwo failed it is wrong\nthree passed\nfour "
+                                  "trying\nfive trying 1 x\nsix fail\n\xff\xfe\0\x01 rest";
     ck_assert_uint_eq(fwrite(content, 1, sizeof(content), file), sizeof(content));
     ck_assert_int_eq(fclose(file), 0);
     device = device_begin();
     ck_assert(!check_is_decided(device, "one"));
     ck_assert_ptr_nonnull(blacklist_reason(device, "two"));
     ck_assert(check_is_decided(device, "three"));
+    ck_assert(!check_is_decided(device, "four"));
+    ck_assert_ptr_nonnull(blacklist_reason(device, "five"));
+    ck_assert(!check_is_decided(device, "six"));
+    check_passed(device, "seven");
+    device_end(device);
+    device = device_begin();
+    ck_assert(check_is_decided(device, "three") && check_is_decided(device, "seven"));
     device_end(device);
     free(path);
 }
