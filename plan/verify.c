@@ -217,16 +217,15 @@ void verify_items_free(struct verify_items *items)
 
 tutti_status verify_implementations(struct device *device, const struct verify_items *items, bool *failed)
 {
-    const double patience = device->patience;
+    const double patience = wait_patience(TIME_OUT);
     tutti_status status = TUTTI_OK;
     *failed = false;
-    device->patience = TIME_OUT;
     for (size_t i = 0; status == TUTTI_OK && i < items->count; i++) {
         bool by_plain = false;
         status = verify_node(&items->list[i], &by_plain);
         if (may_be_chance(status)) status = verify_node(&items->list[i], &by_plain);
         status = by_plain ? excuse(status) : judge(device, items->list[i].key, status, failed);
     }
-    device->patience = patience;
+    (void)wait_patience(patience);
     return status;
 }

@@ -203,10 +203,9 @@ static void forget(struct device *device, const char *name)
 const char *check_trial(struct device *device, const char *name, trial_function *try, const void *context)
 {
     if (!check_is_decided(device, name)) {
-        const double patience = device->patience;
-        device->patience = TRIAL_SECONDS;
+        const double patience = wait_patience(TRIAL_SECONDS);
         const tutti_status status = try(device, name, context);
-        device->patience = patience;
+        (void)wait_patience(patience);
         if (status == TUTTI_OK)
             check_passed(device, name);
         else if (status != TUTTI_NO_MEMORY && status != TUTTI_DEVICE_MEMORY)

@@ -289,8 +289,17 @@ static const struct lateness at_the_end = { 1.0 / 32, 0.5e-3 };
 /* The device has more to do, and on a CPU each look interrupts it. */
 static const struct lateness amid = { 1.0 / 8, 4e-3 };
 
+static _Thread_local double patience;
+
+double wait_patience(double seconds)
+{
+    const double before = patience;
+    patience = seconds;
+    return before;
+}
+
 /* Sleeps in steps that grow with the time waited. False where patience ran out. */
-static bool sleep_until_done(cl_event event, double patience, const struct lateness *lateness)
+static bool sleep_until_done(cl_event event, const struct lateness *lateness)
 {
     double start = clock_seconds(), waited = 0;
     cl_int state = CL_QUEUED;
@@ -308,9 +317,9 @@ static tutti_status sleep_first(struct device *device, cl_event event, const str
 {
     tutti_status status = TUTTI_OK;
     CL_TRY(clFlush(device->queue), "sending work to device %d, '%s',", device->index, device->can.name);
-    if (!sleep_until_done(event, device->patience, lateness))
+    if (!sleep_until_done(event, lateness))
         FAIL(TUTTI_DEVICE_LOST, "device %d, '%s', did not finish its work within %g seconds: see the system's log",
-            device->index, device->can.name, device->patience);
+            device->index, device->can.name, patience);
 done:
     return status;
 }
@@ -320,7 +329,7 @@ done:
  * (https://github.com/intel/compute-runtime/issues/343, 363). None is trusted not to. */
 static bool waits_badly(const struct device *device)
 {
-    return !device->host_memory || device->patience > 0;
+    return !device->host_memory || patience > 0;
 }
 
 tutti_status event_wait_amid(struct device *device, cl_event event)

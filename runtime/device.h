@@ -6,6 +6,8 @@
 #include "runtime/compute.h"
 #include "runtime/opencl.h"
 
+#include <stdatomic.h>
+
 /* How a device multiplies matrices by single instructions, as clkernels/matrix_product.h counts the forms. */
 enum matrix_form {
     MATRIX_NONE,
@@ -85,11 +87,10 @@ struct device {
      * the next batch's samples. NULL until they are wanted. */
     cl_command_queue transfers, uploads;
     struct capabilities can;
-    bool host_memory;          /* a CPU, whatever its class: buffers may be the host's own pages */
-    double patience;           /* seconds after which a wait gives the device up as lost; 0: none, waits are for ever */
-    bool abandoned;            /* a thread is stuck in its driver: nothing of it is freed any more */
-    unsigned quirks;           /* of enum quirk */
-    struct programs *programs; /* those built so far, see program.h */
+    bool host_memory;                  /* a CPU, whatever its class: buffers may be the host's own pages */
+    atomic_bool abandoned;             /* a thread is stuck in its driver: nothing of it is freed any more */
+    unsigned quirks;                   /* of enum quirk */
+    struct programs *programs;         /* those built so far, see program.h */
     struct store *stores[STORE_KINDS]; /* NULL before the first question */
     struct tuning *tuning;             /* tables of the user and shipped ones; NULL before the first question */
     struct tutti_runtime *runtime;
@@ -113,10 +114,14 @@ void device_close(struct device *device); /* takes a zeroed one */
 tutti_status device_open_queue(struct device *device, cl_command_queue *queue);
 bool device_has_extension(cl_device_id id, const char *name);
 /* Waits until an event is complete, without burning a core. A command that failed is an error; one that takes longer
- * than the device's patience is TUTTI_DEVICE_LOST: its queue is of no use any more. The event stays. */
+ * than the calling thread's patience is TUTTI_DEVICE_LOST: its queue is of no use any more. The event stays. */
 tutti_status event_wait(struct device *device, cl_event event);
 /* The same where more work is queued behind the event, which some drivers do first if they are asked to wait for any of
  * it. Ends a little late. */
 tutti_status event_wait_amid(struct device *device, cl_event event);
+
+/* Sets the seconds after which waits of the calling thread give a device up as lost; 0, which threads begin with: they
+ * wait for ever. Another thread may train on the same device meanwhile. Returns what was set before. */
+double wait_patience(double seconds);
 
 #endif

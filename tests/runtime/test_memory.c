@@ -126,7 +126,7 @@ START_TEST(waiting_ends)
     device->host_memory = false; /* the way that sleeps */
     expect_ok(device_wait(device));
     device->host_memory = true;
-    device->patience = 10;
+    (void)wait_patience(10);
     expect_ok(device_wait(device));
     device_end(device);
 }
@@ -202,6 +202,17 @@ START_TEST(waiting_amid_work_seldom_wakes)
 }
 END_TEST
 
+struct other_wait {
+    struct device *device;
+    cl_event event;
+};
+
+static void *wait_without_patience(void *argument)
+{
+    const struct other_wait *wait = argument;
+    return event_wait(wait->device, wait->event) == TUTTI_OK ? argument : NULL;
+}
+
 START_TEST(patience_runs_out)
 {
     struct device *device = device_begin();
@@ -209,10 +220,16 @@ START_TEST(patience_runs_out)
     cl_event never = clCreateUserEvent(device->context, &error), marker = NULL; /* stands for a kernel that hangs */
     ck_assert_int_eq(error, CL_SUCCESS);
     ck_assert_int_eq(clEnqueueMarkerWithWaitList(device->queue, 1, &never, &marker), CL_SUCCESS);
-    device->patience = 0.05;
+    (void)wait_patience(0.05);
+    /* Another thread, which trains meanwhile, goes on waiting. */
+    pthread_t other;
+    ck_assert_int_eq(pthread_create(&other, NULL, wait_without_patience, &(struct other_wait) { device, marker }), 0);
     expect_failure(event_wait(device, marker), TUTTI_DEVICE_LOST, device->can.name);
     ck_assert_int_eq(clSetUserEventStatus(never, CL_COMPLETE), CL_SUCCESS);
     expect_ok(event_wait(device, marker));
+    void *waited = NULL;
+    ck_assert_int_eq(pthread_join(other, &waited), 0);
+    ck_assert_ptr_nonnull(waited);
     clReleaseEvent(marker);
     clReleaseEvent(never);
     device_end(device);
