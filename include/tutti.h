@@ -9,8 +9,9 @@
  *   Errors     functions return a tutti_status, or a handle that is NULL (a tensor whose id is negative) on failure.
  *              tutti_message() explains the last failure of the calling thread. Nothing prints, exits or aborts.
  *              Builder functions keep the first error in the network; tutti_compile() reports it.
- *   Threads    several runtimes may live in one process. A runtime and what was made from it is used by one thread at a
- *              time; tutti_cancel() alone may be called from any thread.
+ *   Threads    several runtimes may live in one process, and several threads may make, use and free networks and
+ * trainers on one runtime. A network and what was made from it is used by one thread at a time; tutti_cancel() alone
+ * may be called from any thread. tutti_close() comes after all other uses of the runtime.
  */
 #ifndef TUTTI_H
 #define TUTTI_H

@@ -7,6 +7,7 @@
 #include <CL/cl_ext.h>
 #include <ctype.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,12 +235,15 @@ done:
 
 tutti_status device_open_queue(struct device *device, cl_command_queue *queue)
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* two trainers may want it first */
     tutti_status status = TUTTI_OK;
     cl_int error = CL_SUCCESS;
-    if (*queue) return TUTTI_OK;
+    pthread_mutex_lock(&lock);
+    if (*queue) goto done;
     *queue = clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &error);
     CL_TRY(error, "making another queue of device %d, '%s',", device->index, device->can.name);
 done:
+    pthread_mutex_unlock(&lock);
     return status;
 }
 

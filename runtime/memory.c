@@ -244,7 +244,7 @@ done:
 
 void arena_free(struct arena *arena)
 {
-    if (!arena || --arena->users > 0) return;
+    if (!arena || atomic_fetch_sub(&arena->users, 1) > 1) return;
     for (int i = 0; i < arena->count; i++) buffer_free(&arena->slabs[i]);
     free(arena->slabs);
     free(arena->sizes);

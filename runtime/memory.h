@@ -4,12 +4,14 @@
 
 #include "runtime/device.h"
 
+#include <stdatomic.h>
+
 struct arena {
     struct device *device;
     cl_mem *slabs;
     size_t *sizes;
     int count;
-    int users; /* plans that share it */
+    atomic_int users; /* plans that share it, one of them perhaps being made by another thread */
 };
 
 /* A place in an arena. */

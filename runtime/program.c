@@ -28,6 +28,7 @@ struct ahead {
 };
 
 struct programs {
+    pthread_mutex_t loading; /* of two that begin to load ahead, one at a time; taken before `lock` */
     pthread_mutex_t lock;
     struct program *list;
     size_t count, capacity;
@@ -52,13 +53,14 @@ tutti_status programs_new(struct device *device)
 {
     struct programs *programs = memory_new(1, sizeof(*programs));
     if (!programs) return TUTTI_NO_MEMORY;
+    pthread_mutex_init(&programs->loading, NULL);
     pthread_mutex_init(&programs->lock, NULL);
     pthread_cond_init(&programs->loaded, NULL);
     device->programs = programs;
     return TUTTI_OK;
 }
 
-/* Without what it has not begun with. */
+/* Without what it has not begun with. `loading` is held. */
 static void ahead_end(struct programs *programs)
 {
     struct ahead *ahead = &programs->ahead;
@@ -66,9 +68,11 @@ static void ahead_end(struct programs *programs)
     ahead->stop = true;
     pthread_mutex_unlock(&programs->lock);
     if (ahead->running) pthread_join(ahead->thread, NULL);
+    pthread_mutex_lock(&programs->lock); /* others look through the requests */
     for (int i = 0; i < ahead->count; i++) free((char *)ahead->requests[i].options);
     free(ahead->requests);
     *ahead = (struct ahead) { 0 };
+    pthread_mutex_unlock(&programs->lock);
 }
 
 void programs_free(struct device *device)
@@ -82,6 +86,7 @@ void programs_free(struct device *device)
     }
     pthread_cond_destroy(&programs->loaded);
     pthread_mutex_destroy(&programs->lock);
+    pthread_mutex_destroy(&programs->loading);
     free(programs->list);
     free(programs);
     device->programs = NULL;
@@ -336,9 +341,10 @@ void programs_load_ahead(struct device *device, const struct program_request *re
 {
     struct programs *programs = device->programs;
     struct ahead *ahead = &programs->ahead;
-    ahead_end(programs);
     struct program_request *copies = memory_new((size_t)count, sizeof(*copies));
     if (!copies) return;
+    pthread_mutex_lock(&programs->loading);
+    ahead_end(programs);
     pthread_mutex_lock(&programs->lock);
     for (ahead->requests = copies; ahead->count < count; ahead->count++) {
         const struct program_request *given = &requests[ahead->count];
@@ -349,6 +355,7 @@ void programs_load_ahead(struct device *device, const struct program_request *re
     ahead->running = !pthread_create(&ahead->thread, NULL, load, device);
     if (!ahead->running) ahead->next = ahead->count;
     pthread_mutex_unlock(&programs->lock);
+    pthread_mutex_unlock(&programs->loading);
 }
 
 bool programs_are_loading(struct device *device)

@@ -2,8 +2,8 @@
  * Equal devices, other threads and other processes share the file: each save reads it under a lock, adds what is new
  * here and replaces it. Without a usable folder everything is remembered in this process only. Nothing here fails.
  *
- * Lock order of runtime/, outermost first: builder_prepare()'s, programs' `loading`, programs' `lock`; the lock of the
- * stores and that of the tuning tables are innermost: no other lock is taken under them, but for that of log_line(). */
+ * Lock order of runtime/, outermost first: builder_prepare()'s, programs' `loading`, programs' `lock`; those of the
+ * stores, of the tuning tables and of device_open_queue() are innermost: only log_line() takes a lock under them. */
 #ifndef RUNTIME_STORE_H
 #define RUNTIME_STORE_H
 

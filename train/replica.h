@@ -7,6 +7,7 @@
 #include "train/optimizer.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define REPLICA_PLANS 8
 
@@ -60,9 +61,9 @@ struct mapping {
 
 /* A device's part of the next batch. */
 struct prefetch {
-    cl_mem buffer; /* inputs, and behind them targets */
-    size_t bytes;
-    uint64_t number; /* of the batch whose part is there; 0: none */
+    cl_mem buffer;       /* inputs, and behind them targets */
+    atomic_size_t bytes; /* read by whoever asks for replica_memory() */
+    uint64_t number;     /* of the batch whose part is there; 0: none */
     int64_t first, samples;
     cl_event sent; /* its upload, in this step; one of the replica's writes; or NULL */
 };

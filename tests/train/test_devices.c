@@ -5,6 +5,7 @@
 #include "base/memory.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -670,6 +671,52 @@ START_TEST(no_parameters)
 }
 END_TEST
 
+static void *train_and_free(void *argument)
+{
+    struct session *session = argument;
+    for (int round = 0; round < 2; round++) {
+        session_compile(session, KIND_NORM, NULL);
+        ck_assert_msg(session->trainer, "%s", tutti_message(NULL));
+        session_steps(session, 3);
+        if (round > 0) break; /* the last ones are compared */
+        tutti_trainer_free(session->trainer);
+        tutti_network_free(session->network);
+    }
+    return NULL;
+}
+
+/* Each in a thread of its own, on the same devices; with memory of their own, which has queues of its own for copies.
+ */
+START_TEST(two_trainers_on_one_runtime)
+{
+    struct session alone, both[2];
+    pthread_t threads[2];
+    char folder[] = "/tmp/tutti-two-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .devices = "0,1", .cache_folder = folder });
+    ck_assert_msg(runtime, "%s", tutti_message(NULL));
+    for (int i = 0; _i > 0 && i < runtime->count; i++)
+        runtime->devices[i].can.unified = runtime->devices[i].host_memory = false;
+    for (int i = 0; i < 2; i++) {
+        both[i] = (struct session) { .runtime = runtime };
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, train_and_free, &both[i]), 0);
+    }
+    for (int i = 0; i < 2; i++) ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    session_open(&alone, "0,1", KIND_NORM, NULL);
+    session_steps(&alone, 3);
+    for (int i = 0; i < 2; i++) {
+        same_bytes(&alone, &both[i]);
+        tutti_trainer_free(both[i].trainer);
+        tutti_network_free(both[i].network);
+    }
+    session_close(&alone);
+    tutti_close(runtime);
+    char command[64];
+    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
 Suite *suite_adapt(void);
 Suite *suite_fit(void);
 Suite *suite_fp16(void);
@@ -708,6 +755,11 @@ int main(void)
     tcase_set_timeout(cases, 600);
     tcase_add_loop_test(cases, samples_of_the_next_step, 0, 4);
     tcase_add_test(cases, no_room_for_the_next_step);
+    suite_add_tcase(suite, cases);
+    cases = tcase_create("threads");
+    tcase_add_checked_fixture(cases, setup, NULL);
+    tcase_set_timeout(cases, 600);
+    tcase_add_loop_test(cases, two_trainers_on_one_runtime, 0, 2);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_add_suite(runner, suite_adapt());

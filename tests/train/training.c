@@ -119,25 +119,30 @@ static tutti_tensor network_make(tutti_network *network, enum kind kind)
 static bool automatic;
 static bool apart; /* devices are taken for ones with memory of their own */
 
-void session_try(
-    struct session *session, const tutti_runtime_options *options, enum kind kind, const tutti_training *training)
+void session_compile(struct session *session, enum kind kind, const tutti_training *training)
 {
     tutti_training filled = training ? *training : (tutti_training) { .momentum = 0.9f };
     if (filled.learning_rate == 0) filled.learning_rate = 0.05f;
     if (filled.batch == 0) filled.batch = STEP_SAMPLES;
     if (filled.seed == 0) filled.seed = 7;
     filled.sharing = automatic ? TUTTI_SHARES_AUTO : TUTTI_SHARES_EQUAL;
+    session->network = tutti_network_new(session->runtime);
+    ck_assert_ptr_nonnull(session->network);
+    const tutti_tensor output = network_make(session->network, kind);
+    session->trainer = tutti_compile(session->network, output, &filled);
+    if (session->trainer && kind == KIND_RESIDUAL) shift_from_kinks(session);
+}
+
+void session_try(
+    struct session *session, const tutti_runtime_options *options, enum kind kind, const tutti_training *training)
+{
     session->runtime = tutti_open(options);
     ck_assert_msg(session->runtime, "%s", tutti_message(NULL));
     for (int i = 0; apart && i < session->runtime->count; i++) {
         session->runtime->devices[i].can.unified = false;
         session->runtime->devices[i].host_memory = false; /* or a plan reads samples from staging, not from a copy */
     }
-    session->network = tutti_network_new(session->runtime);
-    ck_assert_ptr_nonnull(session->network);
-    const tutti_tensor output = network_make(session->network, kind);
-    session->trainer = tutti_compile(session->network, output, &filled);
-    if (session->trainer && kind == KIND_RESIDUAL) shift_from_kinks(session);
+    session_compile(session, kind, training);
 }
 
 void session_open(struct session *session, const char *devices, enum kind kind, const tutti_training *training)

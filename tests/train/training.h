@@ -35,6 +35,8 @@ void session_open(struct session *session, const char *devices, enum kind kind, 
 /* With a limit of memory; the trainer is NULL where compiling failed. */
 void session_try(
     struct session *session, const tutti_runtime_options *options, enum kind kind, const tutti_training *training);
+/* The part behind opening: the session's runtime is there. */
+void session_compile(struct session *session, enum kind kind, const tutti_training *training);
 /* The same on devices that are taken for ones with memory of their own: staging, and gradients that leave in buckets.
  */
 void session_open_apart(struct session *session, const char *devices, enum kind kind, const tutti_training *training);
