@@ -57,6 +57,16 @@ static tutti_status infer_weight_gradient(const struct graph *graph, struct node
 
 /* -------------------------------------------------------------------------------------------------- gradient ---- */
 
+/* Samples [a, b, features] as [a b, features]: a sum over four dimensions is one of an image's channels. */
+static int as_rows(struct graph *graph, int value, int layer)
+{
+    const struct value *v = graph_at(graph, value);
+    if (!v || v->shape.rank != 4) return value;
+    const int64_t *sizes = v->shape.sizes;
+    const struct attributes rows = { .shape = { 3, { sizes[0], sizes[1] * sizes[2], sizes[3] } } };
+    return graph_append(graph, &operation_reshape, &rows, &value, 1, layer);
+}
+
 /* The weights' gradient first: then the saved input is free while the data gradient is made. */
 static tutti_status gradient(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
@@ -65,10 +75,10 @@ static tutti_status gradient(
     const struct attributes none = { 0 };
     const int dy = output_gradients[0], x = forward.inputs[0], w = forward.inputs[1], layer = forward.layer;
     if (dy == NO_VALUE) return TUTTI_OK;
-    if (wanted[1])
-        input_gradients[1] = graph_append(graph, &operation_dense_weight_gradient, &none, (int[]) { x, dy }, 2, layer);
+    const int rows[] = { as_rows(graph, x, layer), as_rows(graph, dy, layer) };
+    if (wanted[1]) input_gradients[1] = graph_append(graph, &operation_dense_weight_gradient, &none, rows, 2, layer);
     if (forward.input_count > 2 && forward.inputs[2] != NO_VALUE && wanted[2])
-        input_gradients[2] = graph_append(graph, &operation_channel_sum, &none, &dy, 1, layer);
+        input_gradients[2] = graph_append(graph, &operation_channel_sum, &none, &rows[1], 1, layer);
     if (wanted[0])
         input_gradients[0] = graph_append(graph, &operation_dense_data_gradient, &none, (int[]) { dy, w }, 2, layer);
     return graph->status;

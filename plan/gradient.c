@@ -82,6 +82,9 @@ static tutti_status bind_parameters(struct gradients *g, size_t forward_values)
         int parameter = g->graph->values[i].parameter, gradient = g->of[i];
         if (parameter < 0 || gradient == NO_VALUE) continue;
         const struct value *value = graph_at(g->graph, gradient);
+        if (!shape_equal(value->shape, g->graph->values[i].shape))
+            return fail(TUTTI_INTERNAL, "the gradient of parameter '%s' by %s has not the parameter's shape",
+                g->graph->values[i].name, g->graph->nodes[value->producer].operation->name);
         bool shared = value->gradient_of >= 0 || value->role != ROLE_TEMPORARY || value->output ||
             g->graph->nodes[value->producer].operation->alias;
         if (shared) gradient = graph_append(g->graph, &operation_copy, NULL, &gradient, 1, -1);

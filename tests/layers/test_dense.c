@@ -1,5 +1,6 @@
-/* dense n k units [rows nobias act low high residual then]
+/* dense n k units [rows cols nobias act low high residual then]
  *   rows      samples are [rows][k] instead of [k]
+ *   cols      and with it: [rows][cols][k]
  *   act       an activation follows (enum activation), which plans fuse
  *   residual  the input is added to the output (needs units = k): additions fused forward and backward
  *   then      a second layer comes behind, with that many units: its data gradient goes behind the activation */
@@ -10,8 +11,11 @@
 
 static tutti_tensor build(tutti_network *network, const struct test_case *c)
 {
-    const int64_t k = case_get(c, "k", 1), rows = case_get(c, "rows", 0);
-    tutti_tensor x = tutti_input(network, "x", rows ? TUTTI_SHAPE(rows, k) : TUTTI_SHAPE(k));
+    const int64_t k = case_get(c, "k", 1), rows = case_get(c, "rows", 0), cols = case_get(c, "cols", 0);
+    tutti_tensor x = tutti_input(network, "x",
+        cols       ? TUTTI_SHAPE(rows, cols, k)
+            : rows ? TUTTI_SHAPE(rows, k)
+                   : TUTTI_SHAPE(k));
     tutti_tensor y = tutti_dense(
         network, x, case_get(c, "units", 1), &(tutti_dense_options) { .no_bias = case_get(c, "nobias", 0) });
     if (case_get(c, "residual", 0)) y = tutti_add(network, y, x);
@@ -34,7 +38,7 @@ static void reference(
     const struct test_case *c, const double *const *inputs, const double *const *parameters, double *output)
 {
     const int64_t k = case_get(c, "k", 1), units = case_get(c, "units", 1), then = case_get(c, "then", 0);
-    const int64_t rows = case_get(c, "n", 1) * case_get(c, "rows", 1);
+    const int64_t rows = case_get(c, "n", 1) * case_get(c, "rows", 1) * case_get(c, "cols", 1);
     const bool bias = !case_get(c, "nobias", 0), residual = case_get(c, "residual", 0);
     double *y = then ? memory_new((size_t)(rows * units), sizeof *y) : output;
     product(inputs[0], parameters[0], rows, k, units, y);
@@ -49,7 +53,7 @@ static void reference(
 static int64_t length(const struct test_case *c)
 {
     const int64_t sums[] = { case_get(c, "k", 1), case_get(c, "units", 1), case_get(c, "then", 0),
-        case_get(c, "n", 1) * case_get(c, "rows", 1) };
+        case_get(c, "n", 1) * case_get(c, "rows", 1) * case_get(c, "cols", 1) };
     int64_t most = 0;
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) most = sums[i] > most ? sums[i] : most;
     return most;
@@ -74,6 +78,8 @@ static const char *const cases[] = {
     "dense n33 k7 units1",
     "dense n3 k6 units9 rows5 act1",
     "dense n2 k20 units20 rows9 residual1",
+    "dense n2 k6 units9 rows5 cols3 act1",
+    "dense n3 k20 units20 rows4 cols2 residual1",
     "dense n6 k19 units12 act4",
     "dense n12 k19 units6 act5 nobias1",
     /* gradients behind an activation, on edges of tiles and in parts of a deep sum */
