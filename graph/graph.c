@@ -1,6 +1,7 @@
 #include "graph/graph.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,32 @@ void graph_free(struct graph *graph)
     graph_init(graph);
 }
 
+/* So that products of sizes, with what kernels add to them, never overflow: more than any device holds. */
+#define MOST_ELEMENTS ((int64_t)1 << 48)
+
+/* Sizes that are BATCH count as 1. */
+static bool is_countable(const tutti_shape *shape)
+{
+    int64_t elements = 1;
+    for (int i = 0; i < shape->rank; i++) {
+        const int64_t size = shape->sizes[i] == BATCH ? 1 : shape->sizes[i];
+        if (size < 0 || (size > 0 && elements > MOST_ELEMENTS / size)) return false;
+        elements *= size;
+    }
+    return true;
+}
+
+static tutti_status too_large(const char *what, const tutti_shape *shape)
+{
+    char sizes[200] = "";
+    for (int i = 0; i < shape->rank; i++) {
+        const size_t used = strlen(sizes);
+        const bool batch = shape->sizes[i] == BATCH;
+        snprintf(sizes + used, sizeof sizes - used, "%s%" PRId64, i ? ", " : "", batch ? 1 : shape->sizes[i]);
+    }
+    return fail(TUTTI_SHAPE, "%s would have the shape [%s]: more than 2^48 elements are not possible", what, sizes);
+}
+
 static void bind_shape(tutti_shape *shape, int64_t samples)
 {
     for (int i = 0; i < shape->rank; i++)
@@ -40,6 +67,10 @@ tutti_status graph_bind(const struct graph *from, int64_t samples, struct graph 
         to->values[i].name = NULL;
         to->value_count = i + 1;
         bind_shape(&to->values[i].shape, samples);
+        if (!is_countable(&to->values[i].shape)) {
+            status = too_large("with this batch a value", &to->values[i].shape);
+            goto done;
+        }
         if (from->values[i].name && !(to->values[i].name = memory_copy_text(from->values[i].name))) {
             status = TUTTI_NO_MEMORY;
             goto done;
@@ -93,6 +124,7 @@ int graph_value(
         .producer = -1,
         .parameter = -1,
         .gradient_of = -1 };
+    if (!is_countable(&shape)) return failed(graph, too_large(name ? name : "a value", &shape));
     if (name && !(value.name = memory_copy_text(name))) return failed(graph, TUTTI_NO_MEMORY);
     int made = add_value(graph, &value);
     if (made == NO_VALUE) free(value.name);
@@ -127,6 +159,8 @@ int graph_append(struct graph *graph, const struct operation *operation, const s
     struct value outputs[GRAPH_MAX_OUTPUTS];
     memset(outputs, 0, sizeof outputs);
     tutti_status status = operation->infer(graph, &node, outputs);
+    for (int i = 0; status == TUTTI_OK && i < node.output_count; i++)
+        if (!is_countable(&outputs[i].shape)) status = too_large(operation->name, &outputs[i].shape);
     if (status == TUTTI_OK)
         status =
             memory_grow((void **)&graph->nodes, &graph->node_capacity, graph->node_count + 1, sizeof *graph->nodes);

@@ -60,9 +60,36 @@ tutti_tensor network_fail(tutti_network *network, tutti_status status)
     return (tutti_tensor) { NO_VALUE };
 }
 
+/* Names are written to files that hold UTF-8 (RFC 3629). */
+static bool is_utf8(const char *text)
+{
+    for (const unsigned char *at = (const unsigned char *)text; *at;) {
+        const int more = *at < 0x80     ? 0
+            : *at >= 0xc2 && *at < 0xe0 ? 1
+            : (*at & 0xf0) == 0xe0      ? 2
+            : *at >= 0xf0 && *at < 0xf5 ? 3
+                                        : -1;
+        if (more < 0) return false;
+        uint32_t code = more ? *at & (0x3fu >> more) : *at;
+        for (int i = 1; i <= more; i++) {
+            if ((at[i] & 0xc0) != 0x80) return false;
+            code = code << 6 | (at[i] & 0x3fu);
+        }
+        if ((more == 2 && (code < 0x800 || (code >= 0xd800 && code < 0xe000))) ||
+            (more == 3 && (code < 0x10000 || code > 0x10ffff)))
+            return false;
+        at += 1 + more;
+    }
+    return true;
+}
+
 void tutti_scope_push(tutti_network *network, const char *prefix)
 {
     if (!network_ok(network)) return;
+    if (!prefix || !is_utf8(prefix)) {
+        network_fail(network, fail(TUTTI_INVALID, "tutti_scope_push() needs a prefix, as UTF-8"));
+        return;
+    }
     size_t before = network->scope ? strlen(network->scope) : 0;
     char *scope = memory_format("%s%s.", before ? network->scope : "", prefix);
     tutti_status status = memory_grow(
@@ -95,6 +122,12 @@ int network_layer_begin(tutti_network *network, const char *name, const char *op
         network_fail(network, TUTTI_NO_MEMORY);
         return -1;
     }
+    if (name && !is_utf8(name)) {
+        network_fail(network,
+            fail(TUTTI_INVALID, "layer %zu (%s) has a name that is not UTF-8: weights could not be saved",
+                network->layer_count, operation));
+        return -1;
+    }
     struct layer *layer = &network->layers[network->layer_count];
     memset(layer, 0, sizeof *layer);
     layer->value = NO_VALUE;
@@ -116,6 +149,13 @@ int network_parameter(
     if (!network_ok(network) || layer < 0) return NO_VALUE;
     struct layer *l = &network->layers[layer];
     struct parameter parameter = *how;
+    if ((unsigned)how->init > TUTTI_INIT_ZEROS) {
+        network_fail(network,
+            fail(TUTTI_INVALID,
+                "%s.%s: there is no initialiser %d; TUTTI_INIT_DEFAULT (0) to TUTTI_INIT_ZEROS (%d) exist", l->name,
+                suffix, (int)how->init, (int)TUTTI_INIT_ZEROS));
+        return NO_VALUE;
+    }
     parameter.shape = shape;
     parameter.elements = 1;
     for (int i = 0; i < shape.rank; i++) {

@@ -80,6 +80,36 @@ static tutti_tensor reshape_zero(struct inputs *in)
 {
     return tutti_reshape(in->network, in->image, TUTTI_SHAPE(0, 210));
 }
+static tutti_tensor input_too_large(struct inputs *in)
+{
+    return tutti_input(in->network, "huge", TUTTI_SHAPE(1 << 22, 1 << 21, 1 << 21));
+}
+static tutti_tensor dense_too_large(struct inputs *in)
+{
+    const tutti_tensor x = tutti_input(in->network, "tall", TUTTI_SHAPE(1 << 22, 1 << 20, 1));
+    return tutti_dense(in->network, x, INT32_MAX, &(tutti_dense_options) { .name = "fc", .no_bias = true });
+}
+static tutti_tensor unknown_init(struct inputs *in)
+{
+    return tutti_dense(in->network, in->features, 3, &(tutti_dense_options) { .init = (tutti_initialiser)77 });
+}
+static tutti_tensor name_of_bytes(struct inputs *in)
+{
+    return tutti_dense(in->network, in->features, 3, &(tutti_dense_options) { .name = "caf\xe9" });
+}
+static tutti_tensor name_of_surrogates(struct inputs *in)
+{
+    return tutti_dense(in->network, in->features, 3, &(tutti_dense_options) { .name = "\xed\xa0\x80" });
+}
+static tutti_tensor name_in_utf8(struct inputs *in)
+{
+    return tutti_dense(in->network, in->features, 3, &(tutti_dense_options) { .name = "caf\xc3\xa9 \xf0\x9f\x8d\xb5" });
+}
+static tutti_tensor scope_of_bytes(struct inputs *in)
+{
+    tutti_scope_push(in->network, "\xff");
+    return tutti_dense(in->network, in->features, 3, NULL);
+}
 static tutti_tensor pool_kernel(struct inputs *in)
 {
     return tutti_max_pool(in->network, in->image, 6, NULL);
@@ -126,6 +156,13 @@ static const struct {
     { reshape, TUTTI_SHAPE, { "210 elements", NULL } },
     { reshape_two_open, TUTTI_SHAPE, { "only one size may be -1", NULL } },
     { reshape_zero, TUTTI_SHAPE, { "size 0 in dimension 0", NULL } },
+    { input_too_large, TUTTI_SHAPE, { "huge", "4194304, 2097152, 2097152" } },
+    { dense_too_large, TUTTI_SHAPE, { "fc", "2^48" } },
+    { unknown_init, TUTTI_INVALID, { "weight", "no initialiser 77" } },
+    { name_of_bytes, TUTTI_INVALID, { "dense", "not UTF-8" } },
+    { name_of_surrogates, TUTTI_INVALID, { "dense", "not UTF-8" } },
+    { name_in_utf8, TUTTI_OK, { NULL } },
+    { scope_of_bytes, TUTTI_INVALID, { "tutti_scope_push", "UTF-8" } },
     { pool_kernel, TUTTI_SHAPE, { "kernel 6", "height with padding, 5" } },
     { pool_no_kernel, TUTTI_INVALID, { "kernel 0", "at least 1" } },
     { pool_stride, TUTTI_INVALID, { "average_pool", "stride -1" } },
