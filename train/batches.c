@@ -124,7 +124,6 @@ tutti_status batches_open(struct batches **made, const tutti_source *source, con
     batches->source = source;
     batches->options = *options;
     if (batches->options.batch > source->samples) batches->options.batch = source->samples;
-    if (batches->options.end == 0) batches->options.end = source->samples;
     batches->given = -1;
     pthread_mutex_init(&batches->lock, NULL);
     pthread_cond_init(&batches->changed, NULL);

@@ -17,7 +17,7 @@ struct batches_options {
     bool shuffle;
     uint64_t seed, epoch; /* the order depends on these two alone */
     int64_t position;     /* samples of the epoch that are already done: resuming */
-    int64_t end;          /* where it ends; 0: with the source's last sample */
+    int64_t end;          /* the position where it ends, such as the number of the source's samples */
     /* Only this rank's part of each batch is read, by the division that holds in its step; the first one's is given.
      * NULL: whole batches. */
     struct world *world;

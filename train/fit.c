@@ -140,6 +140,7 @@ static tutti_status train_epoch(struct fit *fit)
     options.seed = trainer->seed;
     options.epoch = (uint64_t)position->epoch;
     options.position = position->samples;
+    options.end = fit->source->samples;
     options.step = position->steps;
     fit->epoch_samples = 0;
     fit->epoch_seconds = 0;

@@ -35,7 +35,8 @@ static struct batches_options options_of(uint64_t seed, uint64_t epoch, int64_t 
         .shuffle = true,
         .seed = seed,
         .epoch = epoch,
-        .position = position };
+        .position = position,
+        .end = SAMPLES };
 }
 
 /* Reads a whole epoch into order[]; returns how many samples there were. */
@@ -58,6 +59,22 @@ static int64_t read_epoch(uint64_t seed, uint64_t epoch, int64_t position, int64
     batches_close(batches);
     return count;
 }
+
+/* A rank's part of the test data may be empty, at the very beginning too. */
+START_TEST(nothing_is_read_of_an_empty_part)
+{
+    struct numbers numbers = { .fail_at = -1 };
+    const tutti_source source = { .samples = SAMPLES, .read = read_numbers, .user = &numbers };
+    struct batches_options options = options_of(1, 0, 0);
+    struct batches *batches = NULL;
+    struct batch batch;
+    options.end = 0;
+    ck_assert_int_eq(batches_open(&batches, &source, &options), TUTTI_OK);
+    ck_assert_int_eq(batches_next(batches, &batch), TUTTI_OK);
+    ck_assert_int_eq(batch.samples, 0);
+    batches_close(batches);
+}
+END_TEST
 
 START_TEST(every_sample_once)
 {
@@ -181,6 +198,7 @@ Suite *suite_batches(void)
     tcase_add_test(cases, source_fails);
     tcase_add_test(cases, next_batch_is_seen);
     tcase_add_test(cases, closed_early);
+    tcase_add_test(cases, nothing_is_read_of_an_empty_part);
     tcase_add_test(cases, shuffle_is_fair);
     suite_add_tcase(suite, cases);
     return suite;
