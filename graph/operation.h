@@ -145,7 +145,6 @@ struct operation {
 
 /* layers/operations.c: every operation, one line each; ends with NULL. */
 extern const struct operation *const operations[];
-const struct operation *operation_find(const char *name);
 
 /* Puts "#" options for the epilogue into words: -DACTIVATION(x)=... and -DADD=0/1, as clkernels/epilogue.h reads them.
  * Writes into the buffer, which it also returns. */

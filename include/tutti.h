@@ -114,7 +114,7 @@ TUTTI_API const char *tutti_message(const tutti_runtime *runtime);
 
 typedef struct tutti_device_info {
     int index;        /* over all platforms, stable while drivers and hardware stay; what --devices takes */
-    const char *name; /* as the driver gives it; valid until tutti_close / the next tutti_devices_list_free */
+    const char *name; /* as the driver gives it; valid until tutti_close() or tutti_devices_free() */
     const char *platform;
     const char *driver;       /* driver version */
     const char *device_class; /* "cpu" or "gpu" (accelerators count as gpu): decides the kernels */

@@ -1,6 +1,4 @@
 /* The table of all operations. */
-#include <string.h>
-
 #include "layers/layers.h"
 
 const struct operation *const operations[] = {
@@ -37,10 +35,3 @@ const struct operation *const operations[] = {
     &operation_adaptive_average_pool_gradient,
     NULL,
 };
-
-const struct operation *operation_find(const char *name)
-{
-    for (int i = 0; operations[i]; i++)
-        if (!strcmp(operations[i]->name, name)) return operations[i];
-    return NULL;
-}

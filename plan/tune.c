@@ -336,6 +336,11 @@ done:
 tutti_tuner *tutti_tuner_new(tutti_network *network, tutti_tensor output, const tutti_training *training, int device)
 {
     struct tutti_tuner *tuner = NULL;
+    if (!network || !training) {
+        if (!network && *status_message()) return NULL; /* why there is no network is what helps */
+        (void)fail(TUTTI_INVALID, "tutti_tuner_new() needs a network and a training");
+        return NULL;
+    }
     const struct tutti_runtime *runtime = network->runtime;
     const struct plan_options options = { .mode = training->loss == TUTTI_LOSS_NONE ? PLAN_INFER : PLAN_TRAIN,
         .samples = training->batch ? training->batch : 32,
