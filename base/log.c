@@ -1,5 +1,7 @@
 #include "base/log.h"
 
+#include "base/numbers.h"
+
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -36,7 +38,7 @@ void log_line(const struct log *log, tutti_log_level level, const char *format, 
     char line[2048];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(line, sizeof(line), format, arguments);
+    number_print_list(line, sizeof(line), format, arguments);
     va_end(arguments);
     /* Programs are built and devices run on several threads; a callback sees one line at a time. It may call functions
      * that log, so its own thread may come here again. */

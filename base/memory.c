@@ -1,5 +1,6 @@
 #include "base/memory.h"
 
+#include "base/numbers.h"
 #include "base/status.h"
 
 #include <stdarg.h>
@@ -89,10 +90,10 @@ char *memory_format(const char *format, ...)
     va_list arguments, again;
     va_start(arguments, format);
     va_copy(again, arguments);
-    int length = vsnprintf(NULL, 0, format, arguments);
+    int length = number_print_list(NULL, 0, format, arguments);
     va_end(arguments);
     char *text = length < 0 ? NULL : memory_new((size_t)length + 1, 1);
-    if (text) vsnprintf(text, (size_t)length + 1, format, again);
+    if (text) number_print_list(text, (size_t)length + 1, format, again);
     va_end(again);
     return text;
 }

@@ -1,5 +1,7 @@
 #include "base/status.h"
 
+#include "base/numbers.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +25,7 @@ tutti_status status_fail(tutti_status status, const char *file, int line, const 
     char text[MESSAGE_BYTES]; /* the arguments may point into the older message */
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
+    number_print_list(text, sizeof(text), format, arguments);
     va_end(arguments);
     memcpy(message, text, sizeof(message));
     size_t length = strlen(message);
@@ -36,7 +38,7 @@ tutti_status status_context(tutti_status status, const char *format, ...)
     char text[MESSAGE_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(text, sizeof(text), format, arguments);
+    int length = number_print_list(text, sizeof(text), format, arguments);
     va_end(arguments);
     if (length < 0 || length > MESSAGE_BYTES - 1) length = MESSAGE_BYTES - 1;
     snprintf(text + length, sizeof(text) - (size_t)length, ": %.*s", MESSAGE_BYTES - length, message);

@@ -1,6 +1,7 @@
 #include "base/text.h"
 
 #include "base/memory.h"
+#include "base/numbers.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,14 +13,14 @@ void text_append(struct text *text, const char *format, ...)
     va_list arguments, again;
     va_start(arguments, format);
     va_copy(again, arguments);
-    int length = vsnprintf(NULL, 0, format, arguments);
+    int length = number_print_list(NULL, 0, format, arguments);
     va_end(arguments);
     void *data = text->data;
     if (length < 0 || memory_grow(&data, &text->capacity, text->size + (size_t)length + 1, 1) != TUTTI_OK) {
         text->failed = true;
     } else {
         text->data = data;
-        vsnprintf(text->data + text->size, (size_t)length + 1, format, again);
+        number_print_list(text->data + text->size, (size_t)length + 1, format, again);
         text->size += (size_t)length;
     }
     va_end(again);

@@ -103,13 +103,7 @@ void json_line_number(struct json_line *line, const char *key, double value)
         text_append(&line->text, "null");
         return;
     }
-    char digits[40];
-    snprintf(digits, sizeof(digits), "%.9g", value);
-    /* A host may have set a locale whose decimal point is a comma. */
-    for (char *at = digits; *at; at++) {
-        if (*at == ',') *at = '.';
-    }
-    text_append(&line->text, "%s", digits);
+    text_append(&line->text, "%.9g", value);
 }
 
 void json_line_boolean(struct json_line *line, const char *key, bool value)

@@ -1,5 +1,7 @@
 #include "layers/epilogue.h"
 
+#include "base/numbers.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +15,7 @@ static void append_number(char *buffer, size_t size, const char *name, float val
     if (isinf(value))
         snprintf(buffer + used, size - used, " -D%s=%sINFINITY", name, value < 0 ? "-" : "");
     else
-        snprintf(buffer + used, size - used, " -D%s=%.9ef", name, (double)value);
+        number_print(buffer + used, size - used, " -D%s=%.9ef", name, (double)value);
 }
 
 void epilogue_append_bounds(char *buffer, size_t size, enum activation activation, float low, float high)

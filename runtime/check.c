@@ -1,6 +1,7 @@
 #include "runtime/check.h"
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/process.h"
 #include "base/threads.h"
 #include "runtime/launch.h"
@@ -114,7 +115,7 @@ bool check_compiler(struct device *device)
     const char *text = "kernel void one(global float *out) { out[get_global_id(0)] = NUMBER; }";
     char options[64];
     cl_int error = CL_SUCCESS;
-    snprintf(options, sizeof(options), "-DNUMBER=%.9f", clock_seconds());
+    number_print(options, sizeof(options), "-DNUMBER=%.9f", clock_seconds());
     cl_program program = clCreateProgramWithSource(device->context, 1, &text, NULL, &error);
     if (!program) return false;
     error = clBuildProgram(program, 1, &device->id, options, NULL, NULL);

@@ -1,6 +1,7 @@
 #include "runtime/launch.h"
 
 #include "base/memory.h"
+#include "base/numbers.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -50,7 +51,7 @@ struct launch *launch_add(struct launch_list *list, const char *source, const ch
     char text[1024];
     va_list arguments;
     va_start(arguments, options);
-    int length = vsnprintf(text, sizeof(text), options, arguments);
+    int length = number_print_list(text, sizeof(text), options, arguments);
     va_end(arguments);
     if (length < 0 || (size_t)length >= sizeof(text))
         list->status =

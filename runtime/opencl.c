@@ -1,5 +1,7 @@
 #include "runtime/opencl.h"
 
+#include "base/numbers.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -100,7 +102,7 @@ tutti_status opencl_fail(cl_int error, const char *file, int line, const char *w
     char text[512];
     va_list arguments;
     va_start(arguments, what);
-    vsnprintf(text, sizeof(text), what, arguments);
+    number_print_list(text, sizeof(text), what, arguments);
     va_end(arguments);
     size_t i = find_error(error);
     bool known = i < sizeof(errors) / sizeof(errors[0]);

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "runtime/store.h"
 
 #include <fnmatch.h>
@@ -160,7 +161,7 @@ static double distance(const struct entry *entry, const char *problem)
     const char *theirs = strrchr(entry->problem, '/'), *ours = strrchr(problem, '/');
     if (!theirs || !ours || theirs - entry->problem != ours - problem) return 0;
     if (strncmp(entry->problem, problem, (size_t)(ours - problem)) || theirs[1] != 'n' || ours[1] != 'n') return 0;
-    const double a = strtod(theirs + 2, NULL), b = strtod(ours + 2, NULL);
+    const double a = number_read(theirs + 2, NULL), b = number_read(ours + 2, NULL);
     const double ratio = a > b ? a / b : b / a;
     return a > 0 && b > 0 && ratio <= NEAR ? ratio : 0;
 }

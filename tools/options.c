@@ -1,5 +1,7 @@
 #include "tools/options.h"
 
+#include "base/numbers.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -48,7 +50,7 @@ static void format_default(const struct option *option, char *buffer, size_t siz
     else if (option->kind == OPTION_INTEGER && *(int64_t *)option->value)
         snprintf(buffer, size, " (default %lld)", (long long)*(int64_t *)option->value);
     else if (option->kind == OPTION_NUMBER && *(double *)option->value != 0)
-        snprintf(buffer, size, " (default %g)", *(double *)option->value);
+        number_print(buffer, size, " (default %g)", *(double *)option->value);
 }
 
 static void print_help(const struct usage *usage)
@@ -117,7 +119,7 @@ static int set_value(const struct usage *usage, const struct option *option, con
         if (end == text || *end || errno || !in_range(option, (double)value)) return bad_number(usage, option, text);
         *(int64_t *)option->value = value;
     } else {
-        double value = strtod(text, &end);
+        double value = number_read(text, &end);
         if (end == text || *end || !in_range(option, value)) return bad_number(usage, option, text);
         *(double *)option->value = value;
     }

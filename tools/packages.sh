@@ -6,7 +6,7 @@ build_packages=(gcc libc6-dev meson ninja-build pkg-config ocl-icd-opencl-dev op
 # GPU makers' compilers are for tests/offline, Mesa's libraries for tests/makers. Of intel-opencl-icd and mesa-opencl-icd only
 # what they need: these are unpacked into .dev/, so that no driver is added to the machine's.
 test_packages=("${build_packages[@]}" g++ check clang-format
-    libopenmpi-dev openmpi-bin iproute2 python3-venv ca-certificates oclgrind
+    libopenmpi-dev openmpi-bin iproute2 locales python3-venv ca-certificates oclgrind
     clang-19 libclc-15 rocm-device-libs libigc1 libigdfcl1 libigdgmm12
     libllvmspirvlib15 libdrm-nouveau2 libsensors5 libexpat1)
 

@@ -1,5 +1,7 @@
 #include "tools/session.h"
 
+#include "base/numbers.h"
+
 #include "tools/progress.h"
 
 #include <pthread.h>
@@ -44,7 +46,7 @@ static int parse_shares(struct session *session, const char *text)
     }
     while (count < SESSION_MAX_DEVICES) {
         char *end = NULL;
-        double share = strtod(rest, &end);
+        double share = number_read(rest, &end);
         if (end == rest || (*end && *end != ',') || !(share >= 0 && share < 1e12))
             return wrong_use(
                 session->command, "--shares takes auto, equal, or numbers separated by commas, not \"%s\"", text);

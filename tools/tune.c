@@ -7,6 +7,7 @@
 #include "tools/worker.h"
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/status.h"
 #include "base/threads.h"
 
@@ -190,13 +191,13 @@ static void judge(struct tuning *t, struct found *found, struct found *present)
 {
     char verdict[128];
     double v[7];
-    for (int i = 1; i < 7; i++) v[i] = strtod(t->worker.fields[i], NULL);
+    for (int i = 1; i < 7; i++) v[i] = number_read(t->worker.fields[i], NULL);
     const double noise = v[5];
     found->least = v[1];
     found->gain = v[6];
     if (present->least == 0 || v[3] < present->least) present->least = v[3];
     const bool better = found->gain > noise;
-    snprintf(verdict, sizeof(verdict), "%.3f ms, %s %.3f ms: %.0f %% %s%s", 1e3 * v[1], present->kernel, 1e3 * v[3],
+    number_print(verdict, sizeof(verdict), "%.3f ms, %s %.3f ms: %.0f %% %s%s", 1e3 * v[1], present->kernel, 1e3 * v[3],
         100 * fabs(found->gain), found->gain > 0 ? "faster" : "slower",
         better                ? ""
             : found->gain > 0 ? ", which is within chance"
@@ -281,7 +282,7 @@ static tutti_status one_step(struct worker *worker, double limit_s, double *ms)
     const char *gone = worker_answer(worker, limit_s, why, sizeof(why));
     if (gone) return fail(TUTTI_DEVICE, "%s", gone);
     if (!answers(worker, "ms")) return fail(TUTTI_DEVICE, "%s", worker->fields[1]);
-    *ms = strtod(worker->fields[1], NULL);
+    *ms = number_read(worker->fields[1], NULL);
     return TUTTI_OK;
 }
 

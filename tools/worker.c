@@ -1,6 +1,7 @@
 #include "tools/worker.h"
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/threads.h"
 
 #include <errno.h>
@@ -209,7 +210,7 @@ static const char *obituary(struct worker *worker, bool late, double limit_s, ch
     while (waitpid(worker->process, &status, 0) < 0 && errno == EINTR) continue;
     worker->process = -1; /* it was waited for */
     if (late)
-        snprintf(why, size, "no result within %g s", limit_s);
+        number_print(why, size, "no result within %g s", limit_s);
     else if (WIFSIGNALED(status))
         snprintf(why, size, "the process that tried it died: %s", strsignal(WTERMSIG(status)));
     else

@@ -15,6 +15,7 @@
 #include "train/checkpoint.h"
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/text.h"
 #include "formats/safetensors.h"
 
@@ -190,7 +191,7 @@ static void describe(struct description *description, const char *key, const cha
     char *value = description->values[description->count];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(value, VALUE_BYTES, format, arguments);
+    number_print_list(value, VALUE_BYTES, format, arguments);
     va_end(arguments);
     description->entries[description->count++] = (struct safetensors_metadata) { .key = key, .value = value };
 }
@@ -401,7 +402,7 @@ static tutti_status read_real(const struct safetensors *file, const char *path, 
 {
     const char *text = safetensors_metadata(file, key);
     char *end = NULL;
-    if (text) *value = strtod(text, &end);
+    if (text) *value = number_read(text, &end);
     if (!text || end == text || *end || !isfinite(*value))
         return fail(TUTTI_FORMAT, "'%s': '%s' is %s: a finite number is needed", path, key, text ? text : "missing");
     return TUTTI_OK;

@@ -4,6 +4,7 @@
 #include "train/rounds.h"
 #include "train/trainer.h"
 
+#include "base/numbers.h"
 #include "base/threads.h"
 
 #include <math.h>
@@ -39,7 +40,7 @@ static void give_up(struct replica *replica)
     replica->stop = true; /* its thread ends if it ever comes back */
     replica->attends = false;
     replica->status = TUTTI_DEVICE_LOST;
-    snprintf(replica->message, sizeof(replica->message),
+    number_print(replica->message, sizeof(replica->message),
         "device %d, '%s', did not finish its work within %.3g seconds: see the system's log; its memory cannot be "
         "freed before the program ends",
         replica->device->index, replica->device->can.name, replica->allowed_s);

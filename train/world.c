@@ -3,6 +3,7 @@
 #include "base/bf16.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/text.h"
 #include "train/batches.h"
 #include "train/rounds.h"
@@ -603,7 +604,7 @@ void world_local_step(struct tutti_trainer *trainer, const struct batch *batch, 
 tutti_hosts *tutti_hosts_open(const tutti_hosts_options *options)
 {
     const char *text = getenv("TUTTI_HOST_LIMIT");
-    const double limit = options && options->limit_s != 0 ? options->limit_s : text ? strtod(text, NULL) : 0;
+    const double limit = options && options->limit_s != 0 ? options->limit_s : text ? number_read(text, NULL) : 0;
     if (!(limit >= 0) || !isfinite(limit)) {
         (void)fail(TUTTI_INVALID, "the time limit of hosts is %g seconds: it cannot be negative", limit);
         return NULL;

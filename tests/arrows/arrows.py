@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Checks the arrows between the rooms: a file may include its own room, the rooms below it and include/tutti.h. The build
-knows every text of a kernel.
+"""Checks the arrows between the rooms: a file may include its own room, the rooms below it and include/tutti.h.
+Checks, too, that the build knows every text of a kernel, and that numbers become text and back through base/numbers.h, which
+does not depend on the program's locale.
 
     arrows.py ROOT
 """
@@ -50,9 +51,28 @@ def kernel_faults(root):
             yield f"clkernels/meson.build: lacks '{path.name}'"
 
 
+# The command sets no locale, so what it prints to its streams has a point; all else goes through base/numbers.h.
+NUMBER_ROOMS = ("base", "formats", "runtime", "graph", "layers", "plan", "train", "models", "tools")
+READERS = re.compile(r"\b(strtod|strtof|strtold|atof|setlocale|vsn?printf)\s*\(")
+WRITERS = re.compile(r"\b(sn?printf|asprintf|dprintf|sscanf|fscanf)\s*\([^;]*?%[-+ #0-9.*]*l?[aefgAEFG](?![A-Za-z])[^;]*;")
+STREAMS = re.compile(r"\b(f?printf)\s*\([^;]*?%[-+ #0-9.*]*l?[aefgAEFG](?![A-Za-z])[^;]*;")
+
+
+def locale_faults(root):
+    for room in NUMBER_ROOMS:
+        for path in sorted((root / room).rglob("*.[ch]")):
+            if path.parent == root / "base" and path.stem == "numbers":
+                continue
+            text = path.read_text()
+            for pattern in (READERS, WRITERS) if room == "tools" else (READERS, WRITERS, STREAMS):
+                for found in pattern.finditer(text):
+                    line = text.count("\n", 0, found.start()) + 1
+                    yield f"{path.relative_to(root)}:{line}: {found[1]}() depends on the locale: use base/numbers.h"
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
-    found = [*faults(root), *kernel_faults(root)]
+    found = [*faults(root), *kernel_faults(root), *locale_faults(root)]
     print("\n".join(found))
     rooms = [room for room in ALLOWED if (root / room).is_dir()]
     print(f"{len(rooms) if not found else 0} passed, {len(found)} failed")

@@ -1,0 +1,15 @@
+/* Text with numbers, whatever locale the program has set: the decimal point is always a point. */
+#ifndef BASE_NUMBERS_H
+#define BASE_NUMBERS_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+/* snprintf() and vsnprintf() in the C locale. */
+int number_print(char *buffer, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int number_print_list(char *buffer, size_t size, const char *format, va_list arguments)
+    __attribute__((format(printf, 3, 0)));
+/* strtod() in the C locale. */
+double number_read(const char *text, char **end);
+
+#endif
