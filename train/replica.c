@@ -230,7 +230,9 @@ done:
 void prefetch_free(struct replica *replica)
 {
     buffer_free(&replica->prefetch.buffer);
-    replica->prefetch = (struct prefetch) { 0 };
+    replica->prefetch.bytes = 0; /* each by itself: a plan may be made meanwhile, whose thread reads this */
+    replica->prefetch.number = 0;
+    replica->prefetch.sent = NULL;
 }
 
 void replica_forget(struct replica *replica)

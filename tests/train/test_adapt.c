@@ -79,6 +79,32 @@ START_TEST(any_divisions_equal_one_device)
 }
 END_TEST
 
+/* Nobody waits for a plan: the devices' threads go on, with samples that travel ahead, while it is made. For
+ * ThreadSanitizer. */
+START_TEST(plans_are_made_beside_steps)
+{
+    static const int64_t divisions[] = { 5, 11, 3, 9, 6, 12, 4, 10 };
+    struct session one, two;
+    int step = 0;
+    session_open(&one, "0", KIND_DROPOUT, NULL);
+    session_open_automatic_apart(&two, "0,1", KIND_DROPOUT, NULL);
+    for (size_t i = 0; i < sizeof(divisions) / sizeof(*divisions); i++) {
+        const int64_t wanted[2] = { divisions[i], STEP_SAMPLES - divisions[i] };
+        while (adapt_is_changing(two.trainer)) {
+            next_step(&two, &step); /* few: after hundreds rounding alone makes other parameters */
+            nanosleep(&(struct timespec) { .tv_nsec = 30000000 }, NULL);
+        }
+        memcpy(two.trainer->balance.wanted, wanted, sizeof(wanted));
+        adapt_change(two.trainer);
+        next_step(&two, &step);
+    }
+    for (int i = 0; i < step;) next_step(&one, &i);
+    close_to(&one, &two, ROUNDING);
+    session_close(&one);
+    session_close(&two);
+}
+END_TEST
+
 /* Left to itself: every sample once, the times of each device add up, and the result is that of one device. */
 START_TEST(by_measured_times)
 {
@@ -179,6 +205,7 @@ Suite *suite_adapt(void)
     tcase_add_checked_fixture(cases, data_make, NULL);
     tcase_set_timeout(cases, 600); /* kernels are compiled on the way */
     tcase_add_test(cases, any_divisions_equal_one_device);
+    tcase_add_test(cases, plans_are_made_beside_steps);
     tcase_add_test(cases, by_measured_times);
     tcase_add_test(cases, other_batches);
     suite_add_tcase(suite, cases);

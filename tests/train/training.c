@@ -166,6 +166,14 @@ void session_open_automatic(
     automatic = false;
 }
 
+void session_open_automatic_apart(
+    struct session *session, const char *devices, enum kind kind, const tutti_training *training)
+{
+    apart = true;
+    session_open_automatic(session, devices, kind, training);
+    apart = false;
+}
+
 void session_close(struct session *session)
 {
     tutti_trainer_free(session->trainer);

@@ -43,6 +43,9 @@ void session_open_apart(struct session *session, const char *devices, enum kind 
 /* The same with automatic shares; with all others, shares that are not given are equal. */
 void session_open_automatic(
     struct session *session, const char *devices, enum kind kind, const tutti_training *training);
+/* The same on devices with memory of their own. */
+void session_open_automatic_apart(
+    struct session *session, const char *devices, enum kind kind, const tutti_training *training);
 void session_close(struct session *session);
 /* `steps` steps on consecutive batches of the data. */
 void session_steps(struct session *session, int steps);
