@@ -6,11 +6,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdatomic.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,20 +21,47 @@ struct atomic_file {
     bool failed;
 };
 
+/* Creates a temporary file beside `path` and locks it: the lock, which other hosts see too, says that its writer lives.
+ * The name cannot be foreseen, and what lies under it already is neither opened nor followed. -1 with errno. */
+static int open_temporary(struct atomic_file *file)
+{
+    for (int attempt = 0; attempt < 100; attempt++) {
+        struct stat info;
+        uint64_t number;
+        if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number)) return -1;
+        free(file->temporary);
+        file->temporary = memory_format("%s.%016" PRIx64 ".tmp", file->path, number);
+        if (!file->temporary) {
+            errno = ENOMEM;
+            return -1;
+        }
+        const int descriptor = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (descriptor < 0 && errno == EEXIST) continue;
+        if (descriptor < 0) return -1;
+        (void)!flock(descriptor, LOCK_EX); /* some file systems have no locks: nothing is swept there */
+        if (fstat(descriptor, &info) != 0 || info.st_nlink > 0) return descriptor;
+        close(descriptor); /* swept by another process before it was locked */
+    }
+    errno = EEXIST;
+    return -1;
+}
+
 tutti_status atomic_file_open(struct atomic_file **made, const char *path)
 {
-    static atomic_uint number; /* two threads may write the same name */
     tutti_status status = TUTTI_NO_MEMORY;
     struct atomic_file *file = memory_new(1, sizeof(*file));
     if (!file) return status;
     file->descriptor = -1;
     file->path = memory_copy_text(path);
-    file->temporary = memory_format("%s.%ld-%u.tmp", path, (long)getpid(), atomic_fetch_add(&number, 1));
-    if (!file->path || !file->temporary) goto done;
-    file->descriptor = open(file->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (file->descriptor < 0)
+    if (!file->path) goto done;
+    file->descriptor = open_temporary(file);
+    if (file->descriptor < 0) {
+        const int error = errno;
+        free(file->temporary); /* not ours */
+        file->temporary = NULL;
         FAIL(TUTTI_FILE, "cannot write '%s': %s: choose a folder that exists and may be written to", path,
-            strerror(errno));
+            strerror(error));
+    }
     *made = file;
     return TUTTI_OK;
 done:
@@ -85,16 +113,22 @@ static void flush_folder(const char *path)
     free(folder);
 }
 
-/* Whether `entry` is the temporary name that atomic_file_open() gave to `name` in a process that is gone. */
-static bool is_orphan(const char *entry, const char *name)
+/* Whether `entry` is a temporary name that atomic_file_open() made for `name`. */
+static bool is_temporary(const char *entry, const char *name)
 {
-    long process;
-    unsigned number;
-    int length = 0;
     const size_t prefix = strlen(name);
-    if (strncmp(entry, name, prefix) != 0) return false;
-    if (sscanf(entry + prefix, ".%ld-%u.tmp%n", &process, &number, &length) != 2 || length == 0) return false;
-    return entry[prefix + (size_t)length] == '\0' && process > 0 && kill((pid_t)process, 0) != 0 && errno == ESRCH;
+    if (strncmp(entry, name, prefix) != 0 || entry[prefix] != '.') return false;
+    const char *number = entry + prefix + 1;
+    return strspn(number, "0123456789abcdef") == 16 && strcmp(number + 16, ".tmp") == 0;
+}
+
+/* Removes a temporary file that no living process has locked. */
+static void remove_orphan(int folder, const char *entry)
+{
+    const int descriptor = openat(folder, entry, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor < 0) return;
+    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) unlinkat(folder, entry, 0);
+    close(descriptor);
 }
 
 void atomic_file_sweep(const char *path)
@@ -103,7 +137,7 @@ void atomic_file_sweep(const char *path)
     char *folder = folder_of(path);
     DIR *directory = folder ? opendir(folder) : NULL;
     for (struct dirent *entry; directory && (entry = readdir(directory));)
-        if (is_orphan(entry->d_name, slash ? slash + 1 : path)) unlinkat(dirfd(directory), entry->d_name, 0);
+        if (is_temporary(entry->d_name, slash ? slash + 1 : path)) remove_orphan(dirfd(directory), entry->d_name);
     if (directory) closedir(directory);
     free(folder);
 }
@@ -113,10 +147,7 @@ tutti_status atomic_file_commit(struct atomic_file *file)
     tutti_status status;
     if (file->failed) FAIL(TUTTI_FILE, "'%s' was not written: an earlier write failed", file->path);
     TRY(atomic_file_flush(file));
-    int closed = close(file->descriptor);
-    file->descriptor = -1;
-    if (closed != 0) FAIL(TUTTI_FILE, "cannot write '%s': %s", file->path, strerror(errno));
-    if (rename(file->temporary, file->path) != 0)
+    if (rename(file->temporary, file->path) != 0) /* before the lock goes with the descriptor */
         FAIL(TUTTI_FILE, "cannot rename '%s' to '%s': %s", file->temporary, file->path, strerror(errno));
     flush_folder(file->path);
     free(file->temporary);
@@ -129,8 +160,8 @@ done:
 void atomic_file_abandon(struct atomic_file *file)
 {
     if (!file) return;
+    if (file->temporary) unlink(file->temporary);
     if (file->descriptor >= 0) close(file->descriptor);
-    if (file->temporary) unlink(file->temporary); /* of a file that could not be opened: harmless */
     free(file->temporary);
     free(file->path);
     free(file);

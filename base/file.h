@@ -4,8 +4,8 @@
 
 #include "tutti.h"
 
-/* A file that appears under its name only when it is complete: written beside it under a temporary name (with the
- * process's number), flushed to the disk, renamed; the folder is flushed too. */
+/* A file that appears under its name only when it is complete: written beside it under a temporary name that
+ * cannot be foreseen, locked, flushed to the disk, renamed; the folder is flushed too. */
 struct atomic_file;
 tutti_status atomic_file_open(struct atomic_file **file, const char *path);
 tutti_status atomic_file_write(struct atomic_file *file, const void *data, size_t size);

@@ -390,6 +390,31 @@ START_TEST(files_appear_whole)
 }
 END_TEST
 
+/* A temporary file is swept when its lock is gone, wherever its writer ran; its name differs in each run. */
+START_TEST(temporary_files_belong_to_who_locks_them)
+{
+    struct atomic_file *file;
+    char first[512], target[256];
+    snprintf(target, sizeof(target), "%s", in_folder("target"));
+    ck_assert_int_eq(write_file(target, "old", 3), TUTTI_OK);
+    snprintf(first, sizeof(first), "%s.%ld-0.tmp", in_folder("a"), (long)getpid()); /* a name that could be foreseen */
+    ck_assert_int_eq(symlink(target, first), 0);
+    snprintf(first, sizeof(first), "%s.%ld-1.tmp", in_folder("a"), (long)getpid());
+    ck_assert_int_eq(symlink(target, first), 0);
+    ck_assert_int_eq(atomic_file_open(&file, in_folder("a")), TUTTI_OK);
+    ck_assert_int_eq(atomic_file_write(file, "new", 3), TUTTI_OK);
+    expect_content(target, "old");
+    ck_assert_int_eq(files_in_folder(), 4);
+    atomic_file_sweep(in_folder("a"));
+    ck_assert_int_eq(files_in_folder(), 4); /* its writer lives */
+    ck_assert_int_eq(write_file(in_folder("a.0123456789abcdef.tmp"), "left", 4), TUTTI_OK);
+    atomic_file_sweep(in_folder("a"));
+    ck_assert_int_eq(files_in_folder(), 4); /* what nobody has locked is gone */
+    ck_assert_int_eq(atomic_file_commit(file), TUTTI_OK);
+    expect_content(in_folder("a"), "new");
+}
+END_TEST
+
 START_TEST(abandoned_files_leave_nothing)
 {
     struct atomic_file *file;
@@ -502,6 +527,7 @@ static TCase *files(void)
     TCase *tests = tcase_create("files");
     tcase_add_checked_fixture(tests, folder_begin, folder_end);
     tcase_add_test(tests, files_appear_whole);
+    tcase_add_test(tests, temporary_files_belong_to_who_locks_them);
     tcase_add_test(tests, abandoned_files_leave_nothing);
     tcase_add_test(tests, a_full_disk_keeps_the_older_file);
     tcase_add_test(tests, a_read_only_folder_is_refused);
