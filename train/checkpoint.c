@@ -281,6 +281,19 @@ done:
     return status;
 }
 
+tutti_status checkpoint_try(const char *name)
+{
+    tutti_status status;
+    struct names names = { 0 };
+    struct atomic_file *file = NULL;
+    TRY(names_make(&names, name));
+    status = atomic_file_open(&file, names.state);
+    if (status == TUTTI_OK) atomic_file_abandon(file);
+done:
+    names_free(&names);
+    return status;
+}
+
 /* ------------------------------------------------------------------------------------------------- loading ---- */
 
 static const char *shape_text(const int64_t *sizes, int rank, char *buffer, size_t size)

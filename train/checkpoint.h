@@ -29,6 +29,8 @@ struct checkpoint {
 
 /* Writes the pair. A kill at any moment leaves the older or the newer pair; a failure leaves the older. */
 tutti_status checkpoint_save(const struct checkpoint *checkpoint, const char *name);
+/* Whether it could write there now: creates a file and removes it. TUTTI_FILE names the path and the reason. */
+tutti_status checkpoint_try(const char *name);
 /* Fills the arrays, position, seed and scale of the loss. On failure nothing is changed. TUTTI_MISMATCH names the first
  * difference. */
 tutti_status checkpoint_load(struct checkpoint *checkpoint, const char *name);

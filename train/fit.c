@@ -2,6 +2,7 @@
 #include "train/batches.h"
 #include "train/trainer.h"
 
+#include "base/log.h"
 #include "base/memory.h"
 
 #include <stdio.h>
@@ -15,6 +16,7 @@ struct fit {
     int64_t batch, epochs;
     int64_t steps;         /* of this call */
     int64_t samples;       /* of this call */
+    bool unsaved;          /* the last save failed */
     int64_t epoch_samples; /* of this call's part of the epoch, and the seconds that training them took */
     double epoch_seconds;
 };
@@ -49,6 +51,7 @@ static tutti_status check(struct fit *fit)
         FAIL(TUTTI_INVALID, "the batch of %lld is larger than the data: there are %lld samples", (long long)fit->batch,
             (long long)fit->source->samples);
     if (fit->batch > fit->source->samples) fit->batch = fit->source->samples;
+    if (fitting->save && trainer_writes(trainer)) TRY(checkpoint_try(fitting->save)); /* now, not after an epoch */
 done:
     return status;
 }
@@ -216,6 +219,18 @@ done:
     return status;
 }
 
+/* A full disk may have room again: training goes on, and the next save is tried. All ranks have the same status. */
+static tutti_status save_epoch(struct fit *fit)
+{
+    const tutti_status status = save(fit);
+    fit->unsaved = status == TUTTI_FILE;
+    if (!fit->unsaved) return status;
+    if (trainer_writes(fit->trainer))
+        log_warn(&fit->trainer->runtime->log, "epoch %lld is not saved, training goes on: %s",
+            (long long)fit->trainer->position.epoch, status_message());
+    return TUTTI_OK;
+}
+
 /* Test, checkpoint, progress. The epoch counts as complete only after its test, so that a training that was cancelled
  * there repeats the test when it is resumed. */
 static tutti_status end_epoch(struct fit *fit)
@@ -229,8 +244,7 @@ static tutti_status end_epoch(struct fit *fit)
     const struct position before = *position;
     *position =
         (struct position) { .steps = before.steps, .epoch = before.epoch + 1, .epoch_samples = before.epoch_samples };
-    status = save(fit);
-    if (status != TUTTI_OK) goto done;
+    TRY(save_epoch(fit));
     const struct position after = *position;
     *position = before; /* what is reported is the epoch that ended */
     report_progress(fit, &test);
@@ -297,7 +311,7 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
         if (position->samples < source->samples) continue; /* stopped within the epoch */
         const int64_t epoch = position->epoch;
         TRY(end_epoch(&fit));
-        saved = position->epoch > epoch;
+        saved = position->epoch > epoch && !fit.unsaved;
     }
     if (cancelled(&fit)) {
         status = stop_cancelled(&fit);

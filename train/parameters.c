@@ -98,8 +98,7 @@ static tutti_status checkpoint_of(tutti_trainer *trainer, struct checkpoint *che
     return status;
 }
 
-/* Rank 0 has the files. */
-static bool writes(const tutti_trainer *trainer)
+bool trainer_writes(const tutti_trainer *trainer)
 {
     return !trainer->world || trainer->world->hosts->rank == 0;
 }
@@ -112,7 +111,7 @@ tutti_status tutti_save_weights(tutti_trainer *trainer, const char *path)
     if (!trainer || !path) FAIL(TUTTI_INVALID, "a trainer and a file name are needed");
     TRY(trainer_settle(trainer, &sums));
     status = checkpoint_of(trainer, &checkpoint);
-    if (status == TUTTI_OK && writes(trainer)) status = weights_save(&checkpoint, path);
+    if (status == TUTTI_OK && trainer_writes(trainer)) status = weights_save(&checkpoint, path);
     status = world_agree(trainer, status);
 done:
     return status;
@@ -124,7 +123,7 @@ tutti_status tutti_load_weights(tutti_trainer *trainer, const char *path)
     struct checkpoint checkpoint;
     if (!trainer || !path) FAIL(TUTTI_INVALID, "a trainer and a file name are needed");
     status = checkpoint_of(trainer, &checkpoint);
-    if (status == TUTTI_OK && writes(trainer)) status = weights_load(&checkpoint, path);
+    if (status == TUTTI_OK && trainer_writes(trainer)) status = weights_load(&checkpoint, path);
     TRY(world_agree(trainer, status));
     TRY(world_share_arenas(trainer));
     trainer_changed(trainer);
@@ -139,7 +138,7 @@ tutti_status trainer_save(tutti_trainer *trainer, const char *name)
     TRY(trainer_fetch(trainer));
     TRY(trainer_make_states(trainer));
     TRY(checkpoint_of(trainer, &checkpoint));
-    if (writes(trainer)) TRY(checkpoint_save(&checkpoint, name));
+    if (trainer_writes(trainer)) TRY(checkpoint_save(&checkpoint, name));
 done:
     return status;
 }
@@ -162,7 +161,7 @@ static tutti_status load(tutti_trainer *trainer, const char *name, struct checkp
     TRY(trainer_fetch(trainer));
     TRY(trainer_make_states(trainer));
     TRY(checkpoint_of(trainer, checkpoint));
-    if (writes(trainer)) TRY(checkpoint_load(checkpoint, name));
+    if (trainer_writes(trainer)) TRY(checkpoint_load(checkpoint, name));
 done:
     return status;
 }

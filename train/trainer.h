@@ -112,6 +112,7 @@ tutti_status trainer_settle(tutti_trainer *trainer, struct replica_work *sums);
 void trainer_announce(tutti_trainer *trainer, const struct batch *next);
 /* This rank's parameters and states, if it is the one that writes: what tutti_save() does, without the others. */
 tutti_status trainer_save(tutti_trainer *trainer, const char *name);
+bool trainer_writes(const tutti_trainer *trainer); /* rank 0 has the files */
 /* The optimizer's states on the host, which has none before the first step, and never without a loss. */
 tutti_status trainer_make_states(tutti_trainer *trainer);
 /* Evaluation or inference of any number of samples. */

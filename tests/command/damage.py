@@ -130,7 +130,9 @@ class Saving(harness.CommandTest):
     def test_full_disk(self):
         self.good("train", "mlp", "--data", self.data, "--epochs", "1", "--save", "m")
         before, files = self.pair("m"), sorted(os.listdir(self.folder))
-        self.refused(1, "m", "train", "mlp", "--data", self.data, "--epochs", "2", "--resume", "m", before=no_large_files)
+        outcome = self.refused(1, "m", "train", "mlp", "--data", self.data, "--epochs", "3", "--resume", "m", before=no_large_files)
+        self.assertIn("epoch 2 is not saved, training goes on", outcome.errors)
+        self.assertIn("epoch 3 is not saved", outcome.errors)
         self.assertEqual(self.pair("m"), before)
         self.assertEqual(sorted(os.listdir(self.folder)), files)
 

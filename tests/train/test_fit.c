@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -111,6 +112,52 @@ static void hear(void *user, const tutti_progress *progress)
     heard->last = *progress;
     if (progress->total_steps == heard->cancel_at) tutti_cancel(heard->session->trainer);
 }
+
+/* A folder that is not there is noticed before anything is trained. */
+START_TEST(nowhere_to_save)
+{
+    struct session session;
+    struct heard heard = { .session = &session };
+    session_open(&session, "0", KIND_DROPOUT, NULL);
+    const tutti_fitting fitting = { .save = in_folder("no/a"), .progress = hear, .user = &heard };
+    ck_assert_int_eq(fit(&session, fitting), TUTTI_FILE);
+    ck_assert_msg(strstr(tutti_message(NULL), "no/a"), "%s", tutti_message(NULL));
+    ck_assert_int_eq(heard.steps, 0);
+    session_close(&session);
+}
+END_TEST
+
+/* Takes the folder of the checkpoint away in the first epoch; puts it back in the last one. */
+static void move_folder(void *user, const tutti_progress *progress)
+{
+    const int64_t *back = user;
+    if (progress->end_of_epoch || progress->step != 1) return;
+    if (progress->epoch == 1) ck_assert_int_eq(rename(in_folder("here"), in_folder("there")), 0);
+    if (progress->epoch == *back) ck_assert_int_eq(rename(in_folder("there"), in_folder("here")), 0);
+}
+
+/* Saves that fail at the end of an epoch: training goes on. The last one decides. */
+START_TEST(saves_that_fail)
+{
+    enum { EPOCHS = 3 };
+    struct session session, again;
+    int64_t back = _i ? EPOCHS : EPOCHS + 1;
+    char name[128];
+    snprintf(name, sizeof(name), "%s", in_folder("here/a"));
+    ck_assert_int_eq(mkdir(in_folder("here"), 0700), 0);
+    session_open(&session, "0", KIND_DROPOUT, NULL);
+    const tutti_fitting fitting = { .epochs = EPOCHS, .save = name, .progress = move_folder, .user = &back };
+    ck_assert_int_eq(fit(&session, fitting), _i ? TUTTI_OK : TUTTI_FILE);
+    ck_assert_int_eq(session.trainer->position.epoch, EPOCHS);
+    if (_i) {
+        session_open(&again, "0", KIND_DROPOUT, NULL);
+        ASSERT_OK(tutti_resume(again.trainer, name));
+        same_bytes(&session, &again);
+        session_close(&again);
+    }
+    session_close(&session);
+}
+END_TEST
 
 START_TEST(cancelled_and_resumed)
 {
@@ -347,6 +394,8 @@ Suite *suite_fit(void)
     tcase_add_checked_fixture(cases, setup, teardown);
     tcase_set_timeout(cases, 600); /* kernels are compiled on the way */
     tcase_add_loop_test(cases, resumed_equals_never_stopped, 0, 6);
+    tcase_add_test(cases, nowhere_to_save);
+    tcase_add_loop_test(cases, saves_that_fail, 0, 2);
     tcase_add_test(cases, cancelled_and_resumed);
     tcase_add_test(cases, cancelled_after_its_end);
     tcase_add_loop_test(cases, last_small_batch_counts, 0, 2);
