@@ -64,4 +64,10 @@ void describe_choices(const struct plan *plan, struct text *chosen, struct text 
 bool measure_speed(const struct expectation *e, struct device *device, const char *force);
 bool print_support(const struct expectation *e, struct device *device);
 
+/* --record: what each run launches. */
+bool record_open(const char *path);
+bool record_close(void);
+void record_run(const struct device *device, const char *line, const char *force);
+void record_plan(const struct plan *plan);
+
 #endif

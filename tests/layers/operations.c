@@ -5,14 +5,14 @@
  *   operations --speed | --support                 time and GFLOP/s of each node; what was chosen, what refused and why
  *   operations [...] conv2d                        the cases of one operation
  *   operations [...] conv2d n2 c3 h7 w9 k5 r3      this case, as a failure prints it
- *   operations [...] --cases few.txt               the cases of a file, one a line
+ *   operations [...] --cases few.txt               the cases of a file, one a line (chosen.txt: see choose.py)
  *   operations [...] --force conv2d=plain          with these implementations only
  *   operations [...] --bf16                        the cases for it, with values stored as bfloat16
  *   operations [...] --tf32                        with products that may round their operands to TF32
  *   operations [...] --at-most 500                 the cases of so few numbers in input, output and parameters
- *   operations [...] --memory-limit 1000000        on devices that have so many bytes: what does not fit is done in
- * parts operations [...] --part 2/16                   the second of 16 parts of these cases: for running them side by
- * side
+ *   operations [...] --memory-limit 1000000        on devices with so many bytes: larger work is divided into parts
+ *   operations [...] --part 2/16                   the second of 16 parts of these cases, to run parts side by side
+ *   operations [...] --record FILE                 writes the launches of each run into FILE (record.c, choose.py)
  *
  * Devices are those of TUTTI_DEVICES, else all. Each runs a case with the kernels of its own class and vector width,
  * then as a GPU and with narrower vectors, unless TUTTI_DEVICE_CLASS or TUTTI_VECTOR_WIDTH says with which. */
@@ -64,10 +64,14 @@ enum mode { MODE_CORRECT, MODE_GRADIENT, MODE_SPEED, MODE_SUPPORT };
 struct entry {
     const struct operation_test *test;
     const char *line;
+    int first_run, run_count; /* in chosen_runs; 0: every device, every implementation */
 };
-enum { ENTRIES = 1024 };
+enum { ENTRIES = 1024, CHOSEN_RUNS = 4096 };
 static struct entry entries[ENTRIES];
 static int entry_count;
+/* "gpu", or the width of a CPU-class device's vectors; behind a space the implementations to force, if any. */
+static const char *chosen_runs[CHOSEN_RUNS];
+static int chosen_run_count;
 static enum mode mode = MODE_GRADIENT;
 static const char *forced;
 static tutti_precision precision;
@@ -86,6 +90,7 @@ static void run_choice(
     const struct expectation *e, struct device *device, const char *force, struct text *problems, struct text *others)
 {
     struct text found = { 0 }, chosen = { 0 };
+    record_run(device, e->c.line, force);
     run_case(e, device, force, mode == MODE_GRADIENT, &found, &chosen, others);
     if (found.size)
         text_append(problems, "%s  on %s as a %s with vectors of %d, with %s\n%s", e->c.line, device->can.name,
@@ -121,25 +126,64 @@ static bool repeats(const struct setting *setting, int d)
     return false;
 }
 
+/* The kernels of one width are those of every device with that width: the first such device runs them. A device whose
+ * own vectors are narrower has none of the width. */
+static struct device *device_for(const char *run)
+{
+    const bool gpu = !strncmp(run, "gpu", 3);
+    for (const struct setting *s = settings; s < settings + SETTINGS && s->runtime; s++)
+        for (int d = 0; d < s->runtime->count; d++) {
+            const struct capabilities *can = &s->runtime->devices[d].can;
+            if (gpu ? can->class == DEVICE_GPU : can->class == DEVICE_CPU && can->vector_width == atoi(run))
+                return &s->runtime->devices[d];
+        }
+    return NULL;
+}
+
+static void run_chosen(const struct expectation *e, const struct entry *entry, struct text *problems)
+{
+    for (int i = entry->first_run; i < entry->first_run + entry->run_count; i++) {
+        struct device *device = device_for(chosen_runs[i]);
+        const char *force = strchr(chosen_runs[i], ' ');
+        if (device) run_choice(e, device, force ? force + 1 : NULL, problems, NULL);
+    }
+}
+
+static void run_everywhere(const struct expectation *e, struct text *problems)
+{
+    for (const struct setting *s = settings; s < settings + SETTINGS && s->runtime; s++)
+        for (int d = 0; d < s->runtime->count; d++) {
+            struct device *device = &s->runtime->devices[d];
+            if (repeats(s, d)) continue;
+            if (precision == TUTTI_BF16 && device->can.class == DEVICE_GPU && s != settings)
+                continue; /* its kernels store floats only */
+            run_choices(e, device, problems);
+        }
+}
+
+/* Speeds and refusals are those of the devices of the first setting. */
+static bool print_tables(const struct expectation *e)
+{
+    bool good = true;
+    for (int d = 0; good && d < settings[0].runtime->count; d++) {
+        struct device *device = &settings[0].runtime->devices[d];
+        good = mode == MODE_SPEED ? measure_speed(e, device, forced) : print_support(e, device);
+    }
+    return good;
+}
+
 static bool run_entry(const struct entry *entry, struct text *problems)
 {
     struct expectation e;
     bool good =
         expectation_make(&e, settings[0].runtime, entry->test, entry->line, mode == MODE_GRADIENT, precision, problems);
     if (problems->size) text_append(problems, "  in %s\n", entry->line);
-    for (const struct setting *s = settings; s < settings + SETTINGS && s->runtime; s++)
-        for (int d = 0; good && d < s->runtime->count; d++) {
-            struct device *device = &s->runtime->devices[d];
-            if (repeats(s, d)) continue;
-            if (precision == TUTTI_BF16 && device->can.class == DEVICE_GPU && s != settings)
-                continue; /* its kernels store floats only */
-            if (mode == MODE_SPEED)
-                good = measure_speed(&e, device, forced);
-            else if (mode == MODE_SUPPORT)
-                good = print_support(&e, device);
-            else
-                run_choices(&e, device, problems);
-        }
+    if (good && (mode == MODE_SPEED || mode == MODE_SUPPORT))
+        good = print_tables(&e);
+    else if (good && entry->run_count)
+        run_chosen(&e, entry, problems);
+    else if (good)
+        run_everywhere(&e, problems);
     expectation_free(&e);
     return good && !problems->size;
 }
@@ -165,7 +209,7 @@ static const struct operation_test *find_test(const char *name)
 static void add_all(const struct operation_test *test)
 {
     for (const char *const *line = precision == TUTTI_BF16 ? test->bf16_cases : test->cases; line && *line; line++)
-        if (entry_count < ENTRIES) entries[entry_count++] = (struct entry) { test, *line };
+        if (entry_count < ENTRIES) entries[entry_count++] = (struct entry) { .test = test, .line = *line };
 }
 
 /* A case, or every case of an operation. */
@@ -176,7 +220,7 @@ static bool add_line(const char *line)
     if (!strchr(line, ' '))
         add_all(test);
     else if (entry_count < ENTRIES)
-        entries[entry_count++] = (struct entry) { test, line };
+        entries[entry_count++] = (struct entry) { .test = test, .line = line };
     return true;
 }
 
@@ -213,7 +257,18 @@ static int run_tables(void)
     return good ? 0 : 1;
 }
 
-/* Every line of a file; the entries keep the text. */
+/* One run of the last case. */
+static bool add_run(const char *run)
+{
+    if (!entry_count || chosen_run_count == CHOSEN_RUNS)
+        return fprintf(stderr, "a run without a case, or more than %d runs: '%s'\n", CHOSEN_RUNS, run), false;
+    struct entry *entry = &entries[entry_count - 1];
+    if (!entry->run_count++) entry->first_run = chosen_run_count;
+    chosen_runs[chosen_run_count++] = run;
+    return true;
+}
+
+/* Every line of a file; the entries keep the text. Indented lines are runs of the case above them. */
 static bool add_file(const char *path, char **text)
 {
     unsigned char *data = NULL;
@@ -222,7 +277,10 @@ static bool add_file(const char *path, char **text)
     free(data);
     if (!*text) return fprintf(stderr, "no cases: %s\n", tutti_message(NULL)), false;
     for (char *next = NULL, *line = strtok_r(*text, "\n", &next); line; line = strtok_r(NULL, "\n", &next))
-        if (!add_line(line)) return false;
+        if (*line == '#')
+            continue;
+        else if (*line == ' ' ? !add_run(line + strspn(line, " ")) : !add_line(line))
+            return false;
     return true;
 }
 
@@ -317,7 +375,9 @@ int main(int argc, char **argv)
             memory_limit = (size_t)atoll(argv[++at]);
         else if (!strcmp(argv[at], "--cases") && at + 1 < argc)
             file = argv[++at];
-        else if (!strcmp(argv[at], "--part") && at + 1 < argc)
+        else if (!strcmp(argv[at], "--record") && at + 1 < argc) {
+            if (!record_open(argv[++at])) return perror(argv[at]), 2;
+        } else if (!strcmp(argv[at], "--part") && at + 1 < argc)
             part = argv[++at];
         else
             return fprintf(stderr, "unknown option %s: see the head of operations.c\n", argv[at]), 2;
@@ -331,6 +391,7 @@ int main(int argc, char **argv)
     if (!choose_part(part)) return 2;
     int result = mode == MODE_SPEED || mode == MODE_SUPPORT ? run_tables() : run_suite();
     close_runtimes();
+    if (!record_close()) return perror("--record"), 1;
     free(lines);
     return result;
 }

@@ -65,6 +65,7 @@ static tutti_status open_plan(struct bench *b, enum plan_mode mode, const char *
         .parameters = b->parameters,
         .gradients = mode == PLAN_TRAIN ? b->gradients : NULL };
     TRY(plan_new(b->device, e->network, &options, &b->plan));
+    record_plan(b->plan);
 done:
     return status;
 }

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Chooses the few runs of the operations' cases that together launch every kernel, and checks that they still do.
+
+    choose.py --renew RECORD... CHOSEN      writes CHOSEN anew, to be looked at and committed
+    choose.py --check RECORD... CHOSEN      fails where CHOSEN leaves out what the whole sweep launches
+
+RECORDs are written by `operations --record`. A run is a case on one kind of device (its class and width of vectors) with one
+choice of implementations. Covered are
+    each kernel of each implementation of each operation, for each kind of device,
+    each value of each build option of each kernel, for each class (sizes above 1 count as one value where an option has many).
+      Runs with the widest vectors, which only some CPUs have, count for those that narrower ones do not have.
+The choice is greedy: the run with the most that is new for each second of compiling comes next (Chvatal 1979).
+tests/layers/renew runs the sweep and calls this.
+"""
+import collections
+import re
+import sys
+
+HEAD = """\
+# The runs of the operations' cases that `tests/run` does: together they launch every kernel, and every value of its options.
+# Written by tests/layers/renew; choose.py says how. Below each case: the kind of device (gpu, or the width of a CPU's vectors)
+# and the implementations that are forced, none for the plan's own choice.
+"""
+OPTION = re.compile(r"-D(\w+)(?:=(\S+))?")
+FEW_VALUES = 6
+WIDEST = "16"
+RUN_COST, KERNEL_COST = 0.05, 0.25      # seconds
+
+
+class Run:
+    def __init__(self, case, device, force):
+        self.case, self.device, self.force = case, device, force
+        self.launches, self.items, self.kernels = set(), set(), set()
+
+    @property
+    def key(self):
+        return self.case, self.device, self.force
+
+
+def read_records(paths):
+    runs = {}
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                kind, *fields = line.rstrip("\n").split("\t")
+                if kind == "run":
+                    run = runs.setdefault(tuple(fields), Run(*fields))
+                else:
+                    run.launches.add(tuple(fields))
+    return list(runs.values())
+
+
+def find_items(runs):
+    values = collections.defaultdict(set)
+    for run in runs:
+        for launch in run.launches:
+            for name, value in OPTION.findall(launch[4]):
+                values[name].add(value)
+
+    def group(name, value):
+        return "more" if len(values[name]) > FEW_VALUES and value.isdigit() and int(value) > 1 else value
+
+    for run in runs:
+        of_class = "gpu" if run.device == "gpu" else "cpu"
+        for operation, implementation, source, kernel, options, group_size, large in run.launches:
+            run.items.add((run.device, operation, implementation, source, kernel))
+            run.items |= {(of_class, source, kernel, name, group(name, value)) for name, value in OPTION.findall(options)}
+            run.kernels.add((run.device, source, kernel, options, group_size, large))
+    narrower = set().union(*(run.items for run in runs if run.device != WIDEST))
+    for run in runs:
+        if run.device == WIDEST:
+            run.items -= {item for item in narrower if item[0] == "cpu"}
+
+
+def choose(runs):
+    have, built, chosen, left = set(), set(), [], runs
+    while left := [run for run in left if not run.items <= have]:
+        best = max(left, key=lambda run: len(run.items - have) / (RUN_COST + KERNEL_COST * len(run.kernels - built)))
+        chosen.append(best)
+        have |= best.items
+        built |= best.kernels
+    return chosen
+
+
+def write_chosen(path, chosen, order):
+    cases = collections.defaultdict(list)
+    for run in chosen:
+        cases[run.case].append(run)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(HEAD)
+        for case in sorted(cases, key=order.index):
+            file.write(case + "\n")
+            for run in sorted(cases[case], key=lambda run: run.key):
+                file.write(f"    {run.device} {run.force}".rstrip() + "\n")
+
+
+def read_chosen(path):
+    keys = set()
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            if line.startswith(" "):
+                device, _, force = line.strip().partition(" ")
+                keys.add((case, device, force))
+            elif not line.startswith("#"):
+                case = line.rstrip("\n")
+    return keys
+
+
+def check(runs, path):
+    keys = read_chosen(path)
+    widths = {run.device for run in runs}
+    wanted = set().union(*(run.items for run in runs))
+    have = set().union(*(run.items for run in runs if run.key in keys))
+    unknown = {key for key in keys if key[1] in widths} - {run.key for run in runs}
+    for item in sorted(wanted - have):
+        print("no chosen run launches " + " ".join(item))
+    for key in sorted(unknown):
+        print("the sweep has no run such as " + " | ".join(key))
+    if wanted - have or unknown:
+        print("call tests/layers/renew and commit what it writes")
+    failed = len(wanted - have) + len(unknown)
+    print(f"{len(wanted & have)} passed, {failed} failed")
+    return failed == 0 and bool(wanted)
+
+
+def main():
+    mode, *records, path = sys.argv[1:]
+    runs = read_records(records)
+    find_items(runs)
+    if mode == "--check":
+        return 0 if check(runs, path) else 1
+    order = list(dict.fromkeys(run.case for run in runs))
+    chosen = choose(runs)
+    write_chosen(path, chosen, order)
+    print(f"{path}: {len(chosen)} of {len(runs)} runs")
+    return 0
+
+
+sys.exit(main())
