@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 
 /* A range is closed at this size: large enough that a transfer is not all latency, small enough to overlap computing.
@@ -78,6 +79,17 @@ static int in_order(const void *a, const void *b)
     return x->first < y->first ? -1 : 1;
 }
 
+/* Together the buckets are the whole arena, each complete after a launch that exists. */
+static bool buckets_are_whole(const struct plan *plan)
+{
+    int64_t floats = 0;
+    for (size_t i = 0; i < plan->bucket_count; i++) {
+        floats += plan->buckets[i].count;
+        if (plan->buckets[i].after >= plan->step.count) return false;
+    }
+    return floats == plan->network->total_floats;
+}
+
 tutti_status buckets_find(struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
@@ -108,6 +120,7 @@ tutti_status buckets_find(struct plan *plan)
         }
     }
     qsort(plan->buckets, plan->bucket_count, sizeof *plan->buckets, in_order);
+    INVARIANT(buckets_are_whole(plan));
 done:
     free(uses);
     free(last);

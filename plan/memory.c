@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "plan/edit.h"
 #include "plan/node.h"
@@ -227,6 +228,19 @@ static bool find_gap(
     return true;
 }
 
+/* What lives at the same time lies apart. */
+static bool intervals_are_apart(const struct allocation *a)
+{
+    for (size_t i = 0; i < a->interval_count; i++)
+        for (size_t j = 0; j < i; j++) {
+            const struct interval *x = &a->intervals[i], *y = &a->intervals[j];
+            const struct place *p = &x->slot->place, *q = &y->slot->place;
+            const bool together = x->first <= y->last && y->first <= x->last && p->slab == q->slab;
+            if (together && p->offset < q->offset + y->bytes && q->offset < p->offset + x->bytes) return false;
+        }
+    return true;
+}
+
 static tutti_status pack(struct allocation *a)
 {
     tutti_status status = TUTTI_OK;
@@ -254,6 +268,7 @@ static tutti_status pack(struct allocation *a)
         placed[i] = interval;
         qsort(placed, i + 1, sizeof *placed, lower_first);
     }
+    INVARIANT(intervals_are_apart(a));
 done:
     free(placed);
     return status;

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "plan/node.h"
@@ -44,7 +45,7 @@ static tutti_status run_passes(struct plan *plan)
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
         TRY(passes[i].run(plan));
         if (plan->options.mode == PLAN_INFER) plan->graph.values[plan->output].output = true;
-        if (plan->options.guards) { /* tests: every pass leaves a valid graph */
+        if (plan->options.guards || TUTTI_IS_DEBUG) {
             status = graph_validate(&plan->graph);
             if (status != TUTTI_OK) {
                 status_context(status, "after pass %s", passes[i].name);

@@ -1,5 +1,6 @@
 #include "runtime/launch.h"
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/numbers.h"
 
@@ -147,6 +148,7 @@ void launch_grid(
     for (int i = 0; i < 3; i++) {
         launch->global[i] = i < dimensions ? global[i] : 1;
         launch->local[i] = i < dimensions ? local[i] : 1;
+        INVARIANT(launch->local[i] > 0 && launch->global[i] % launch->local[i] == 0);
     }
 }
 

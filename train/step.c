@@ -4,6 +4,7 @@
  * is updated before every part has succeeded and the losses are finite. */
 #include "train/trainer.h"
 
+#include "base/invariant.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -72,8 +73,10 @@ static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *
         trainer->replicas[i].not_finite = false;
         trainer->works[i].meets = trainer->whole_batch && trainer->parts[i] < work->whole;
         first += trainer->parts[i];
+        INVARIANT(!trainer->replicas[i].lost && !trainer->replicas[i].suspect);
         replica_start(&trainer->replicas[i], replica_run, &trainer->works[i]);
     }
+    INVARIANT(first == work->samples);
     if (!alone && work->mode == PLAN_TRAIN) exchanged = exchange_run(trainer, &work->constants);
     if (alone && trainer->journal) journal_take_ahead(trainer);
     for (int i = 0; i < trainer->count; i++) {
