@@ -3,7 +3,7 @@
 
     offline.py VARIANTS CACHE MAKER      the test, for the chips of AMD, Intel or NVIDIA; VARIANTS: the program of variants.c
     offline.py VARIANTS CACHE --all      the same for all makers, with every program compiled
-    offline.py VARIANTS CACHE --renew    writes table.txt, seals.txt and the table of docs/performance.md anew, to be looked at
+    offline.py VARIANTS CACHE --renew    writes table.txt, seals.txt and the table of docs/gpu-kernels.md anew, to be looked at
                                          and committed
 
 A compiler makes the same of the same text: seals.txt has a hash, for each program and maker, of all that the rows in table.txt
@@ -27,7 +27,7 @@ from compilers import CHIPS, MOST_WAVES, Row
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TABLE, SEALS, FAULTY = (os.path.join(HERE, name) for name in ("table.txt", "seals.txt", "faulty.cl"))
-PAGE = os.path.join(HERE, "../../docs/performance.md")
+PAGE = os.path.join(HERE, "../../docs/gpu-kernels.md")
 BEGIN, END = "<!-- tests/offline/renew writes from here -->\n", "<!-- tests/offline/renew writes to here -->"
 MAKERS = ["AMD", "Intel", "NVIDIA"]
 ONE_IN = 8                       # of the programs whose seals hold, so many are compiled all the same
