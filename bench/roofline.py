@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/performance.md: for each network, FLOPs and bytes of a step by kind of kernel, the least time that
-the device's measured peak and bandwidth allow (the larger of FLOPs / peak and bytes / bandwidth, launch by launch, summed), and
-what the profile measured. Runs `tutti bench --trace` for each, and replaces what stands between the two marks in the page.
+"""Prints a table for each network: FLOPs and bytes of a step by kind of kernel, the least time that the device's measured peak
+and bandwidth allow (the larger of FLOPs / peak and bytes / bandwidth, launch by launch, summed), and the measured time. It runs
+`tutti bench --trace` for each network. docs/performance.md explains the columns.
 
 FLOPs are those of the direct formula: Winograd's kernels do about a quarter of a convolution's multiplications, so their floor
 may lie above their time. Bytes count each input and output once; padding, scratch and repeated reading are not counted.
@@ -17,7 +17,6 @@ import tempfile
 
 DEFAULT = ["train:resnet18:16", "train:vgg16:8", "train:mobilenet_v2:16", "train:resnet50:8", "train:lenet:128", "train:mlp:256",
            "infer:resnet18:16", "infer:vgg16:8", "infer:mobilenet_v2:16", "infer:resnet18:1"]
-BEGIN, END = "<!-- bench/roofline.py writes from here", "<!-- to here -->"
 Kind = collections.namedtuple("Kind", "launches seconds flops bytes floor by_flops")
 
 
@@ -74,17 +73,11 @@ def table(arguments, mode, model, batch):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*", default=DEFAULT, help="MODE:MODEL:BATCH (default: all of bench/compare)")
-    parser.add_argument("--page", default="docs/performance.md", help="where the tables are replaced; - for standard output")
     parser.add_argument("--launcher", default="", metavar="COMMAND", help="put before each command, as 'taskset -c 0,1'")
     parser.add_argument("--build", default="build", help="folder of the build (default build)")
     arguments = parser.parse_args()
-    tables = "\n".join(table(arguments, *network.split(":")) for network in arguments.networks)
-    if arguments.page == "-":
-        return print(tables)
-    page = pathlib.Path(arguments.page)
-    text = page.read_text()
-    begin, end = text.index("\n", text.index(BEGIN)) + 1, text.index(END)
-    page.write_text(f"{text[:begin]}\n{tables}\n{text[end:]}")
+    for network in arguments.networks:
+        print(table(arguments, *network.split(":")), flush=True)
 
 
 main()
