@@ -7,7 +7,7 @@
 RECORDs are written by `operations --record`. A run is a case on one kind of device (its class and width of vectors) with one
 choice of implementations. Covered are
     each kernel of each implementation of each operation, for each kind of device,
-    each value of each build option of each kernel, for each class (sizes above 1 count as one value where an option has many).
+    each value of each build option, for each class (sizes above 1 count as one value where an option has many).
       Runs with the widest vectors, which only some CPUs have, count for those that narrower ones do not have.
 The choice is greedy: the run with the most that is new for each second of compiling comes next (Chvatal 1979).
 tests/layers/renew runs the sweep and calls this.
@@ -17,7 +17,8 @@ import re
 import sys
 
 HEAD = """\
-# The runs of the operations' cases that `tests/run` does: together they launch every kernel, and every value of its options.
+# The runs of the operations' cases that `tests/run` does: together they launch every kernel, with
+# every value of every build option.
 # Written by tests/layers/renew; choose.py says how. Below each case: the kind of device (gpu, or the width of a CPU's vectors)
 # and the implementations that are forced, none for the plan's own choice.
 """
@@ -64,7 +65,7 @@ def find_items(runs):
         of_class = "gpu" if run.device == "gpu" else "cpu"
         for operation, implementation, source, kernel, options, group_size, large in run.launches:
             run.items.add((run.device, operation, implementation, source, kernel))
-            run.items |= {(of_class, source, kernel, name, group(name, value)) for name, value in OPTION.findall(options)}
+            run.items |= {(of_class, name, group(name, value)) for name, value in OPTION.findall(options)}
             run.kernels.add((run.device, source, kernel, options, group_size, large))
     narrower = set().union(*(run.items for run in runs if run.device != WIDEST))
     for run in runs:

@@ -55,6 +55,7 @@ void compare_gradient(const char *what, int tensor, const float *got, const stru
  * plan took, "conv2d=plain,...". others: NULL, or CHOICES texts for the further choices that the nodes have, empty
  * where there are no more: the n-th holds each node's n-th implementation that fits. */
 enum { CHOICES = 12 };
+extern bool run_once; /* no second training step, which must give the same bytes: for interpreters, which take long */
 struct device;
 struct plan;
 void run_case(const struct expectation *e, struct device *device, const char *force, bool gradients,

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Compiles every program of GPU-class devices for chips that are not here and compares what it takes of them with table.txt.
 
-    offline.py VARIANTS CACHE MAKER      the test, for the chips of AMD, Intel or NVIDIA; VARIANTS: the program of variants.c
+    offline.py VARIANTS CACHE MAKER [N]  the test, for the chips of AMD, Intel or NVIDIA; VARIANTS: the program of variants.c
     offline.py VARIANTS CACHE --all      the same for all makers, with every program compiled
     offline.py VARIANTS CACHE --renew    writes table.txt, seals.txt and the table of docs/gpu-kernels.md anew, to be looked at
                                          and committed
 
 A compiler makes the same of the same text: seals.txt has a hash, for each program and maker, of all that the rows in table.txt
 follow from (text, options, compilers and their versions, compilers.py) and of these rows. Where it holds, only one program in
-eight is compiled, by its hash, to see that it is so; what changed, on either side, is compiled, and so is all with other versions.
+N (8) is compiled, by its hash, to see that it is so; what changed, on either side, is compiled, and so is all with other versions.
 Results lie in the folder CACHE, too, under a hash of text, options and compilers.
 Where one of the maker's compilers is missing, it fails with what is missing.
 """
@@ -30,7 +30,6 @@ TABLE, SEALS, FAULTY = (os.path.join(HERE, name) for name in ("table.txt", "seal
 PAGE = os.path.join(HERE, "../../docs/gpu-kernels.md")
 BEGIN, END = "<!-- tests/offline/renew writes from here -->\n", "<!-- tests/offline/renew writes to here -->"
 MAKERS = ["AMD", "Intel", "NVIDIA"]
-ONE_IN = 8                       # of the programs whose seals hold, so many are compiled all the same
 COMMON = "-cl-std=CL1.2 -w "     # what all options begin with: not in the table
 # Forms of matrix instructions, as runtime/device.h counts them: a name for them, and the chips that have them.
 FORMS = {"0": ("", list(CHIPS)), "1": (" by mma.sync", ["sm_86", "sm_90"]), "2": (" by MFMA", ["gfx90a"]), "3": (" by WMMA", ["gfx1100"]),
@@ -211,13 +210,13 @@ def seal_of(compiler, program, chips, members, rows):
     return hashlib.sha256(what.encode()).hexdigest()[:16]
 
 
-def compile_all(kernels, compiler, makers, expected, seals):
+def compile_all(kernels, compiler, makers, expected, seals, one_in):
     """Rows by kernel and chip, and refusals as texts. Taken from the table, `expected`, where one of the seals says so."""
     rows, refusals, waiting = {}, [], []
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for program, chips, members in programs_of(kernels, makers):
             seal = seal_of(compiler, program, chips, members, expected)
-            if seal in seals and int(seal, 16) % ONE_IN:
+            if seal in seals and int(seal, 16) % one_in:
                 compiler.sealed += len(chips)
                 rows.update({(k.key, chip): expected[k.key, chip] for k in members for chip in chips})
             else:
@@ -296,6 +295,7 @@ def main():
     begin = time.monotonic()
     renew, everything = "--renew" in sys.argv, "--all" in sys.argv
     variants, cache, *makers = [a for a in sys.argv[1:] if not a.startswith("-")]
+    one_in = int(makers.pop()) if makers and makers[-1].isdigit() else 8
     makers = makers or MAKERS
     for maker in makers:
         if compilers.lacking(maker):
@@ -308,7 +308,7 @@ def main():
             copy.write(faulty.read())
         problems = [problem for maker in makers for problem in prove(compiler, maker)]
         seals = set() if renew or everything else read_seals()
-        rows, refusals = compile_all(kernels, compiler, makers, read_table()[0], seals)
+        rows, refusals = compile_all(kernels, compiler, makers, read_table()[0], seals, one_in)
         if renew:
             write_table(kernels, rows, read_table()[1])
             write_page(kernels, rows)

@@ -212,7 +212,7 @@ Suite *suite_adapt(void)
     cases = tcase_create("lost");
     tcase_add_checked_fixture(cases, data_make, NULL);
     tcase_set_timeout(cases, 600);
-    tcase_add_loop_test(cases, lost_devices, 0, 4);
+    add_cases(cases, lost_devices, 4);
     suite_add_tcase(suite, cases);
     return suite;
 }

@@ -393,16 +393,16 @@ Suite *suite_fit(void)
     TCase *cases = tcase_create("fit");
     tcase_add_checked_fixture(cases, setup, teardown);
     tcase_set_timeout(cases, 600); /* kernels are compiled on the way */
-    tcase_add_loop_test(cases, resumed_equals_never_stopped, 0, 6);
+    add_cases(cases, resumed_equals_never_stopped, 6);
     tcase_add_test(cases, nowhere_to_save);
-    tcase_add_loop_test(cases, saves_that_fail, 0, 2);
+    add_cases(cases, saves_that_fail, 2);
     tcase_add_test(cases, cancelled_and_resumed);
     tcase_add_test(cases, cancelled_after_its_end);
-    tcase_add_loop_test(cases, last_small_batch_counts, 0, 2);
+    add_cases(cases, last_small_batch_counts, 2);
     tcase_add_test(cases, epoch_is_its_steps);
-    tcase_add_loop_test(cases, learns_and_tests, 0, 2);
+    add_cases(cases, learns_and_tests, 2);
     tcase_add_test(cases, source_that_fails);
-    tcase_add_loop_test(cases, not_a_number_keeps_the_checkpoint, 0, 2);
+    add_cases(cases, not_a_number_keeps_the_checkpoint, 2);
     tcase_add_test(cases, checkpoint_of_another_network);
     tcase_add_test(cases, bad_fittings);
     suite_add_tcase(suite, cases);

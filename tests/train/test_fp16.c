@@ -220,9 +220,9 @@ Suite *suite_fp16(void)
     tcase_add_checked_fixture(cases, setup, NULL);
     tcase_set_timeout(cases, 600); /* kernels are compiled on the way */
     tcase_add_test(cases, small_gradients_are_not_lost);
-    tcase_add_loop_test(cases, overflow_costs_a_step, 0, (int)(sizeof(ways) / sizeof(*ways)));
+    add_cases(cases, overflow_costs_a_step, (int)(sizeof(ways) / sizeof(*ways)));
     tcase_add_test(cases, devices_of_both_classes);
-    tcase_add_loop_test(cases, overflow_without_scale_ends, 0, 2);
+    add_cases(cases, overflow_without_scale_ends, 2);
     suite_add_tcase(suite, cases);
     return suite;
 }

@@ -279,15 +279,15 @@ Suite *suite_sync(void)
     tcase_add_checked_fixture(cases, data_make, NULL);
     tcase_set_timeout(divisions, 600); /* kernels are compiled on the way */
     tcase_set_timeout(cases, 600);
-    tcase_add_loop_test(divisions, any_division_equals_one_device, 0, KINDS * DIVISIONS);
-    tcase_add_loop_test(divisions, statistics_of_parts_differ, 0, KINDS);
+    add_cases(divisions, any_division_equals_one_device, KINDS * DIVISIONS);
+    add_cases(divisions, statistics_of_parts_differ, KINDS);
     tcase_add_test(cases, one_device_is_not_changed);
     tcase_add_test(cases, same_bytes_with_buckets);
     tcase_add_test(cases, bfloat16_too);
-    tcase_add_loop_test(cases, micro_batches_are_refused, 0, 2);
+    add_cases(cases, micro_batches_are_refused, 2);
     tcase_add_test(cases, limits_move_shares);
-    tcase_add_loop_test(cases, others_do_not_wait_for_the_lost, 0, 4);
-    tcase_add_loop_test(cases, who_makes_nan_is_found, 0, 2);
+    add_cases(cases, others_do_not_wait_for_the_lost, 4);
+    add_cases(cases, who_makes_nan_is_found, 2);
     tcase_add_test(cases, bad_data_blame_nobody);
     tcase_add_test(cases, automatic_shares);
     suite_add_tcase(suite, divisions);

@@ -12,6 +12,8 @@ enum { SAMPLES = 70, CLASSES = 5, PIXELS = 2 * 7 * 7, STEP_SAMPLES = 16 };
 extern float images[SAMPLES * PIXELS];
 extern int32_t labels[SAMPLES];
 void data_make(void);
+/* Every case of a loop test; where the environment has TUTTI_TESTS=few, each third and the last. */
+void add_cases(TCase *cases, const TTest *test, int count);
 
 enum kind {
     KIND_PLAIN,    /* convolution, pooling, dense: any division of the batch gives the same gradient */
