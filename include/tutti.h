@@ -1,17 +1,32 @@
-/* Tutti: trains one neural network on every OpenCL device of a machine, whoever made them.
+/* Tutti: trains one neural network on every OpenCL device of a machine, from any vendor.
  *
  * Conventions of this header
- *   Shapes     row-major, int64_t sizes; images are N, C, H, W. A shape given to tutti_input() is that of one sample:
- *              the batch dimension is implied everywhere and never written.
- *   Ownership  every tutti_*_new/open/compile has its tutti_*_free/close, which takes NULL. Arrays that are passed in
- *              are read during the call only, unless a comment says otherwise; strings are copied.
- *   Options    structs passed by pointer; NULL and zeroed members mean the defaults that their comments give.
- *   Errors     functions return a tutti_status, or a handle that is NULL (a tensor whose id is negative) on failure.
- *              tutti_message() explains the last failure of the calling thread. Nothing prints, exits or aborts.
- *              Builder functions keep the first error in the network; tutti_compile() reports it.
- *   Threads    several runtimes may live in one process, and several threads may make, use and free networks and
- * trainers on one runtime. A network and what was made from it is used by one thread at a time; tutti_cancel() alone
- * may be called from any thread. tutti_close() comes after all other uses of the runtime.
+ *
+ * Shapes
+ *   Arrays are row-major and sizes are int64_t. Images are [C, H, W]: channels, height, width.
+ *   Shapes of layers are those of one sample: the batch dimension is implied and never written.
+ *   "[samples][...]" describes an array of whole samples, one after another.
+ *
+ * Ownership
+ *   The caller frees each object with the free or close function of its type. These functions accept NULL.
+ *   If a driver hangs, they keep the memory that it may still use until the program ends, and return.
+ *   The library reads arrays and options only during the call, and copies strings, unless a comment says otherwise.
+ *
+ * Options
+ *   Options are structs passed by pointer. NULL selects every default; a zero member selects the default in its
+ *   comment. Set all members that you do not use, `reserved` included, to zero.
+ *
+ * Errors
+ *   Functions return a tutti_status, or an object that is NULL on failure. tutti_message() explains the last failure
+ *   of the calling thread. The library never prints (except log lines without a log callback), exits or aborts.
+ *   Functions that add layers return a tensor; its id is negative on failure. The network keeps the first error, later
+ *   calls that add layers do nothing, and tutti_compile() reports the error. They accept a network that is NULL.
+ *   All other pointers must be valid unless a comment allows NULL.
+ *
+ * Threads
+ *   A process may open several runtimes. Several threads may create, use and free networks and trainers of one runtime
+ *   at the same time. Only one thread at a time may use a network and the trainers made from it; tutti_cancel() is the
+ *   exception: any thread may call it. Call tutti_close() after all other uses of the runtime.
  */
 #ifndef TUTTI_H
 #define TUTTI_H
@@ -36,28 +51,28 @@ extern "C" {
 
 /* ------------------------------------------------------------------------------------------------ statuses ---- */
 
-/* X(name, number, sentence). Numbers are frozen: new ones are added at the end. */
-#define TUTTI_STATUS_TABLE(X)                                                \
-    X(OK, 0, "success")                                                      \
-    X(INVALID, 1, "an argument is out of its range or contradicts another")  \
-    X(SHAPE, 2, "the shapes of a layer's inputs do not fit together")        \
-    X(NO_MEMORY, 3, "the host has no memory left")                           \
-    X(NO_PLATFORM, 4, "no OpenCL platform or device was found")              \
-    X(NO_DEVICE, 5, "the device asked for does not exist")                   \
-    X(DEVICE, 6, "an OpenCL call failed")                                    \
-    X(BUILD, 7, "a kernel did not compile on a device")                      \
-    X(DEVICE_MEMORY, 8, "the device has no room for what was asked")         \
-    X(DEVICE_LOST, 9, "a device failed for good")                            \
-    X(WRONG_RESULT, 10, "a device computes wrong numbers")                   \
-    X(FILE, 11, "a file cannot be read or written")                          \
-    X(FORMAT, 12, "a file's content is not what it claims to be")            \
-    X(MISMATCH, 13, "a checkpoint belongs to another network or training")   \
-    X(NOT_FINITE, 14, "the loss is no longer a finite number")               \
-    X(CANCELLED, 15, "cancelled by the caller")                              \
-    X(UNSUPPORTED, 16, "no implementation on this device takes the problem") \
-    X(INTERNAL, 17, "an internal contract was broken: please report it")     \
-    X(HOST_LOST, 18, "another host does not answer")                         \
-    X(DEVICE_RESOURCES, 19, "a device has no resources for a command, or stopped it")
+/* X(name, number, sentence). Numbers never change; new statuses are added at the end. */
+#define TUTTI_STATUS_TABLE(X)                                                      \
+    X(OK, 0, "success")                                                            \
+    X(INVALID, 1, "an argument is out of its range or contradicts another")        \
+    X(SHAPE, 2, "the shapes of a layer's inputs do not fit together")              \
+    X(NO_MEMORY, 3, "the host has no memory left")                                 \
+    X(NO_PLATFORM, 4, "no OpenCL platform or device was found")                    \
+    X(NO_DEVICE, 5, "the requested device does not exist")                         \
+    X(DEVICE, 6, "an OpenCL call failed")                                          \
+    X(BUILD, 7, "a kernel did not compile on a device")                            \
+    X(DEVICE_MEMORY, 8, "the device does not have enough memory")                  \
+    X(DEVICE_LOST, 9, "a device failed permanently")                               \
+    X(WRONG_RESULT, 10, "a device computes wrong numbers")                         \
+    X(FILE, 11, "a file cannot be read or written")                                \
+    X(FORMAT, 12, "the content of a file is damaged or of another format")         \
+    X(MISMATCH, 13, "a checkpoint belongs to another network or training")         \
+    X(NOT_FINITE, 14, "the loss or a gradient is not a finite number")             \
+    X(CANCELLED, 15, "cancelled by the caller")                                    \
+    X(UNSUPPORTED, 16, "this device or this build does not support the operation") \
+    X(INTERNAL, 17, "an internal error occurred: please report it")                \
+    X(HOST_LOST, 18, "another host does not answer")                               \
+    X(DEVICE_RESOURCES, 19, "a device lacked resources for a command, or stopped it")
 
 typedef enum tutti_status {
 #define TUTTI_STATUS_ENUM(name, number, sentence) TUTTI_##name = number,
@@ -65,11 +80,11 @@ typedef enum tutti_status {
 #undef TUTTI_STATUS_ENUM
 } tutti_status;
 
-/* The name ("TUTTI_FILE") and the sentence of a status; static strings. */
+/* Return the name ("TUTTI_FILE") and the sentence of a status, as static strings. Unknown numbers are allowed. */
 TUTTI_API const char *tutti_status_name(tutti_status status);
 TUTTI_API const char *tutti_status_text(tutti_status status);
 
-/* "0.1.0"; a static string. */
+/* Returns "0.1.0", a static string. */
 TUTTI_API const char *tutti_version(void);
 
 /* ------------------------------------------------------------------------------------------ runtime, devices ---- */
@@ -85,65 +100,75 @@ typedef enum tutti_log_level {
 } tutti_log_level;
 
 typedef struct tutti_runtime_options {
-    const char *devices; /* as TUTTI_DEVICES: "0,2", a part of a name, "all", "gpu", "cpu"; NULL: TUTTI_DEVICES, else
-                            every GPU and accelerator, else the CPU */
-    tutti_log_level log_level; /* 0: TUTTI_LOG (error, warn, info, debug), else warnings and errors */
-    void (*log)(void *user, tutti_log_level level, const char *line); /* NULL: standard error */
-    void *log_user;
-    const char *cache_folder; /* NULL: TUTTI_CACHE_DIR, else $XDG_CACHE_HOME/tutti, else ~/.cache/tutti; "": no cache */
-    size_t memory_limit;      /* bytes of each device's memory that may be used; 0: what the device has */
-    int threads;              /* host threads; 0: the number of processors */
-    const char *tuning;       /* a table of kernels' choices, as `tutti tune` writes it. NULL: TUTTI_TUNING, else
-                                 $XDG_CONFIG_HOME/tutti/tuning.txt or ~/.config/tutti/tuning.txt where there is one; "off":
-                                 neither it nor what was measured on this machine, the shipped choice alone */
+    /* Devices to open, separated by commas: an index ("0,2"), a part of a device's or platform's name, "all", "gpu" or
+     * "cpu". NULL: the environment variable TUTTI_DEVICES, else every GPU and accelerator, else the CPU. */
+    const char *devices;
+    /* Lines above this level are not logged. 0: TUTTI_LOG (error, warn, info or debug), else warnings and errors. */
+    tutti_log_level log_level;
+    /* Receives log lines, one call at a time, from any thread of the library. NULL: lines go to standard error. */
+    void (*log)(void *user, tutti_log_level level, const char *line);
+    void *log_user; /* first argument of log() */
+    /* Folder for compiled kernels, results of checks and measured times. NULL: TUTTI_CACHE_DIR, else
+     * $XDG_CACHE_HOME/tutti, else ~/.cache/tutti. "": nothing is kept on disk. */
+    const char *cache_folder;
+    size_t memory_limit; /* bytes that may be used of each device's memory; 0: all of it */
+    int threads;         /* host threads; 0: the number of processors */
+    /* Tuning table, a file written by `tutti tune`, which names the kernels to use. NULL: TUTTI_TUNING, else
+     * $XDG_CONFIG_HOME/tutti/tuning.txt or ~/.config/tutti/tuning.txt if it exists. "off": only the tables shipped
+     * with the library; the times measured on this machine are ignored too. */
+    const char *tuning;
     uint64_t reserved[7];
 } tutti_runtime_options;
 
-/* Opens the chosen devices. NULL on failure, see tutti_message(NULL).
+/* Opens the chosen devices. A device that fails to open is skipped with a warning. Returns NULL on failure, also if no
+ * device opens.
  *
- * Where a driver compiles one kernel at a time (POCL), tutti_compile() and first uses of other batch sizes start helper
- * processes that compile side by side, and wait for them: a SIGCHLD handler of the program sees them end. They inherit
- * the environment and no open file. TUTTI_HELPER=off does without. */
+ * Some drivers compile one kernel at a time (POCL). For these, tutti_compile() and the first use of another batch size
+ * start helper processes that compile in parallel, and wait for them. A SIGCHLD handler of the program sees these
+ * processes end. They inherit the environment and no open file. TUTTI_HELPER=off disables them. */
 TUTTI_API tutti_runtime *tutti_open(const tutti_runtime_options *options);
-/* Everything made from the runtime must be freed before. */
+/* Closes the devices. Free everything made from the runtime first. */
 TUTTI_API void tutti_close(tutti_runtime *runtime);
 
-/* The text of the calling thread's last failure: what was asked, what was found, what to do. Never NULL; valid until
- * this thread's next failure. The argument is not used yet and may be NULL. */
+/* Returns the text of the calling thread's last failure: what was asked, what was found, what to do. The text is never
+ * NULL and is valid until this thread's next failure. The argument is not used yet and may be NULL. */
 TUTTI_API const char *tutti_message(const tutti_runtime *runtime);
 
 typedef struct tutti_device_info {
-    int index;        /* over all platforms, stable while drivers and hardware stay; what --devices takes */
-    const char *name; /* as the driver gives it; valid until tutti_close() or tutti_devices_free() */
+    int index; /* number for `devices` and --devices, over all platforms; stable for the same hardware and drivers */
+    const char *name; /* from the driver; valid until tutti_close() or tutti_devices_free() */
     const char *platform;
-    const char *driver;       /* driver version */
-    const char *device_class; /* "cpu" or "gpu" (accelerators count as gpu): decides the kernels */
+    const char *driver;       /* version of the driver */
+    const char *device_class; /* "cpu" or "gpu" (also accelerators); it selects the kernels */
     int compute_units;
-    int vector_width; /* floats per vector in the kernels of a CPU-class device */
-    uint64_t memory_bytes, local_bytes, allocation_bytes;
-    bool half, subgroups, chosen; /* fp16 arithmetic; OpenCL subgroups; taken by this selection of devices */
-    const char *note;             /* why a device is not chosen by default ("same CPU as device 0"), else "" */
+    int vector_width;                                     /* floats per vector in the kernels for CPU-class devices */
+    uint64_t memory_bytes, local_bytes, allocation_bytes; /* global memory, local memory, largest buffer */
+    /* The device has fp16 arithmetic; it has OpenCL subgroups; the options choose it. */
+    bool half, subgroups, chosen;
+    const char *note; /* why the device is not chosen by default ("same CPU as device 0"), else "" */
 } tutti_device_info;
 
-/* All devices of the machine, chosen or not. *count is 0 and *list NULL where there is none. The list is one block,
- * freed by tutti_devices_free(). options chooses as tutti_open's do. */
+/* Lists all devices of the machine; of the options, only `devices` matters, for the member `chosen`. If the machine
+ * has no device, the call succeeds with *count 0 and *list NULL. Free the list with tutti_devices_free().
+ * Errors: TUTTI_NO_DEVICE if the options name a device that does not exist. */
 TUTTI_API tutti_status tutti_devices_list(const tutti_runtime_options *options, tutti_device_info **list, int *count);
 TUTTI_API void tutti_devices_free(tutti_device_info *list);
-/* The devices that the runtime opened. */
+/* Returns the number of opened devices; 0 for NULL. */
 TUTTI_API int tutti_device_count(const tutti_runtime *runtime);
+/* Describes the opened device at `position`, 0 to tutti_device_count() - 1. Errors: TUTTI_NO_DEVICE. */
 TUTTI_API tutti_status tutti_device_get(const tutti_runtime *runtime, int position, tutti_device_info *info);
-/* Builds and runs probe kernels on an opened device and compares with the host. TUTTI_OK, or what is wrong, the advice
- * in tutti_message(). */
+/* Runs probe kernels on an opened device and compares their results with the host's. Errors: TUTTI_WRONG_RESULT if
+ * they differ, or the status of the OpenCL call that failed; tutti_message() says what to do. */
 TUTTI_API tutti_status tutti_device_check(tutti_runtime *runtime, int position);
 
 /* --------------------------------------------------------------------------------------------------- network ---- */
 
 typedef struct tutti_network tutti_network;
 typedef struct tutti_tensor {
-    int id; /* negative: an error is kept in the network */
+    int id; /* negative: the call failed, and the network keeps the error */
 } tutti_tensor;
 
-/* A shape of one to six sizes: TUTTI_SHAPE(3, 224, 224). */
+/* Makes a shape of one to six sizes: TUTTI_SHAPE(3, 224, 224). The shape of a sample has at most five. */
 #define TUTTI_COUNT_(a, b, c, d, e, f, count, ...) count
 #define TUTTI_COUNT(...) TUTTI_COUNT_(__VA_ARGS__, 6, 5, 4, 3, 2, 1, 0)
 #ifdef __cplusplus
@@ -157,61 +182,77 @@ typedef struct tutti_shape {
     int64_t sizes[TUTTI_MAX_RANK];
 } tutti_shape;
 
+/* Creates an empty network. Returns NULL on failure, also if the runtime is NULL: the message of tutti_open()
+ * is kept then. */
 TUTTI_API tutti_network *tutti_network_new(tutti_runtime *runtime);
 TUTTI_API void tutti_network_free(tutti_network *network);
-/* The first error of the builder calls so far, with its message in tutti_message(). */
+/* Returns the first error of the calls that added layers, and restores its message for tutti_message(). */
 TUTTI_API tutti_status tutti_network_status(const tutti_network *network);
 
-/* Layers that follow are named "prefix.name" until the matching pop; a layer without a name gets its operation's name
- * and a number. Names are those of the parameters in saved files. */
+/* tutti_scope_push() puts "prefix." in front of the names of the layers that follow, until the matching
+ * tutti_scope_pop(). Scopes nest. Names are UTF-8. Files of weights name parameters "layer.weight", "layer.bias" and so
+ * on. A layer without a name is called "operation_number". */
 TUTTI_API void tutti_scope_push(tutti_network *network, const char *prefix);
 TUTTI_API void tutti_scope_pop(tutti_network *network);
 
+/* Initial values of weights and biases. */
 typedef enum tutti_initialiser {
-    TUTTI_INIT_DEFAULT,   /* what PyTorch does for the layer: Kaiming uniform with a = sqrt(5) */
-    TUTTI_INIT_HE_NORMAL, /* normal, variance 2 / fan_in (He et al. 2015) */
-    TUTTI_INIT_HE_UNIFORM,
-    TUTTI_INIT_HE_NORMAL_FAN_OUT, /* variance 2 / fan_out, as torchvision's ResNets */
-    TUTTI_INIT_GLOROT_UNIFORM,    /* Keras's default: limit sqrt(6 / (fan_in + fan_out)), bias 0 */
-    TUTTI_INIT_GLOROT_NORMAL,
-    TUTTI_INIT_NORMAL, /* standard deviation init_scale (0: 0.01) */
+    TUTTI_INIT_DEFAULT,           /* PyTorch's default: uniform within 1 / sqrt(fan_in), for weights and biases */
+    TUTTI_INIT_HE_NORMAL,         /* normal, variance 2 / fan_in (He et al. 2015) */
+    TUTTI_INIT_HE_UNIFORM,        /* uniform within sqrt(6 / fan_in) */
+    TUTTI_INIT_HE_NORMAL_FAN_OUT, /* normal, variance 2 / fan_out, as in torchvision's ResNets */
+    TUTTI_INIT_GLOROT_UNIFORM,    /* Keras's default: uniform within sqrt(6 / (fan_in + fan_out)) */
+    TUTTI_INIT_GLOROT_NORMAL,     /* normal, variance 2 / (fan_in + fan_out) (Glorot and Bengio 2010) */
+    TUTTI_INIT_NORMAL,            /* normal, standard deviation init_scale (0: 0.01) */
     TUTTI_INIT_ZEROS,
 } tutti_initialiser;
 
+/* Adds an input of float32 samples. The shape has one to five sizes of at least 1. The name may be NULL.
+ * A trainer requires a network with exactly one input. */
 TUTTI_API tutti_tensor tutti_input(tutti_network *network, const char *name, tutti_shape shape_of_a_sample);
 
 typedef struct tutti_dense_options {
     const char *name;
     bool no_bias;
-    tutti_initialiser init, bias_init; /* bias_init default: PyTorch's uniform with TUTTI_INIT_DEFAULT, else zeros */
-    float init_scale;
+    /* Of weights and biases. Default of bias_init: PyTorch's uniform if init is TUTTI_INIT_DEFAULT, else zeros. */
+    tutti_initialiser init, bias_init;
+    float init_scale; /* standard deviation for TUTTI_INIT_NORMAL; 0: 0.01 */
     uint64_t reserved[4];
 } tutti_dense_options;
-/* y = x W^T + b over the last dimension: x [features] or [..., features], W [units, features]. */
+/* y = x W^T + b over the last dimension: x [..., features] -> y [..., units].
+ * Parameters: weight W [units, features], bias b [units]. */
 TUTTI_API tutti_tensor tutti_dense(
     tutti_network *network, tutti_tensor x, int64_t units, const tutti_dense_options *options);
 
 typedef struct tutti_conv2d_options {
     const char *name;
-    int64_t stride, padding, dilation, groups;         /* 0: 1, 0, 1, 1 */
-    int64_t kernel_w, stride_w, padding_w, dilation_w; /* 0: as the other direction; padding_w -1: none */
+    int64_t stride, padding, dilation, groups; /* of both directions, vertical and horizontal; 0: 1, 0, 1, 1 */
+    /* Horizontal values, if they differ from the vertical ones. 0: as vertical. padding_w -1: no padding. */
+    int64_t kernel_w, stride_w, padding_w, dilation_w;
     bool no_bias;
+    /* Of weights and biases. Default of bias_init: PyTorch's uniform if init is TUTTI_INIT_DEFAULT, else zeros. */
     tutti_initialiser init, bias_init;
-    float init_scale;
+    float init_scale; /* standard deviation for TUTTI_INIT_NORMAL; 0: 0.01 */
     uint64_t reserved[4];
 } tutti_conv2d_options;
-/* x [C, H, W] -> [channels, OH, OW]; weights [channels, C / groups, kernel, kernel_w]. groups == C is depthwise. */
+/* Cross-correlation with zero padding, as PyTorch's Conv2d: x [C, H, W] -> y [channels, OH, OW], where
+ *   OH = floor((H + 2 padding - dilation (kernel - 1) - 1) / stride) + 1, and OW likewise with the horizontal values.
+ * `groups` must divide C and `channels`; groups == C is a depthwise convolution.
+ * Parameters: weight [channels, C / groups, kernel, kernel_w], bias [channels]. */
 TUTTI_API tutti_tensor tutti_conv2d(
     tutti_network *network, tutti_tensor x, int64_t channels, int64_t kernel, const tutti_conv2d_options *options);
 
 typedef struct tutti_pool_options {
     const char *name;
-    int64_t stride, padding;               /* 0: the kernel's size, 0 */
-    int64_t kernel_w, stride_w, padding_w; /* 0: as the other direction; padding_w -1: none */
-    bool ceil_mode;                        /* output sizes are rounded up, as PyTorch's */
-    bool exclude_padding;                  /* average: divide by the pixels inside the image only */
+    int64_t stride, padding; /* 0: the kernel's size, and no padding; padding is at most half the kernel's size */
+    /* Horizontal values, if they differ from the vertical ones. 0: as vertical. padding_w -1: no padding. */
+    int64_t kernel_w, stride_w, padding_w;
+    bool ceil_mode;       /* round output sizes up, as PyTorch's ceil_mode */
+    bool exclude_padding; /* average pooling: divide by the number of pixels inside the image only */
     uint64_t reserved[4];
 } tutti_pool_options;
+/* x [C, H, W] -> y [C, OH, OW]: the maximum, or the mean, of each window. Without ceil_mode,
+ * OH = floor((H + 2 padding - kernel) / stride) + 1. */
 TUTTI_API tutti_tensor tutti_max_pool(
     tutti_network *network, tutti_tensor x, int64_t kernel, const tutti_pool_options *options);
 TUTTI_API tutti_tensor tutti_average_pool(
@@ -219,316 +260,380 @@ TUTTI_API tutti_tensor tutti_average_pool(
 /* [C, H, W] -> [C, 1, 1]: the mean, or the maximum, of each channel. */
 TUTTI_API tutti_tensor tutti_global_average_pool(tutti_network *network, tutti_tensor x);
 TUTTI_API tutti_tensor tutti_global_max_pool(tutti_network *network, tutti_tensor x);
-/* [C, H, W] -> [C, height, width], windows as PyTorch's adaptive_avg_pool2d. */
+/* [C, H, W] -> [C, height, width], with the windows of PyTorch's adaptive_avg_pool2d. */
 TUTTI_API tutti_tensor tutti_adaptive_average_pool(
     tutti_network *network, tutti_tensor x, int64_t height, int64_t width);
 
 typedef struct tutti_batch_norm_options {
     const char *name;
-    float epsilon;  /* 0: 1e-5 */
-    float momentum; /* of the running statistics, PyTorch's sense: running = (1 - momentum) running + momentum batch; 0:
-                       0.1 */
+    float epsilon; /* 0: 1e-5 */
+    /* Weight of the newest batch in the running statistics, as in PyTorch:
+     * running = (1 - momentum) running + momentum batch. 0: 0.1 */
+    float momentum;
     uint64_t reserved[4];
 } tutti_batch_norm_options;
-/* Over each channel of [C, H, W] (or each feature of [C]). Training uses the batch's statistics (of each replica), and
- * inference the running ones. */
+/* Batch normalisation (Ioffe and Szegedy 2015): y = (x - mean) / sqrt(variance + epsilon) * weight + bias, for each
+ * channel of x [C, H, W] or each feature of x [C]. Training uses the statistics of a device's part of the batch, or of
+ * the whole batch with tutti_training.sync_batchnorm. Inference uses the running statistics.
+ * Parameters [C]: weight, bias; running statistics [C]: running_mean, running_var. */
 TUTTI_API tutti_tensor tutti_batch_norm(
     tutti_network *network, tutti_tensor x, const tutti_batch_norm_options *options);
 
-TUTTI_API tutti_tensor tutti_relu(tutti_network *network, tutti_tensor x);
-TUTTI_API tutti_tensor tutti_relu6(tutti_network *network, tutti_tensor x);
+/* Activations and arithmetic work element by element; the output has the shape of the input. */
+TUTTI_API tutti_tensor tutti_relu(tutti_network *network, tutti_tensor x);  /* max(x, 0) */
+TUTTI_API tutti_tensor tutti_relu6(tutti_network *network, tutti_tensor x); /* min(max(x, 0), 6) */
+/* min(max(x, low), high); low must be below high. */
 TUTTI_API tutti_tensor tutti_clip(tutti_network *network, tutti_tensor x, float low, float high);
-TUTTI_API tutti_tensor tutti_leaky_relu(tutti_network *network, tutti_tensor x, float slope); /* slope > 0 */
-TUTTI_API tutti_tensor tutti_sigmoid(tutti_network *network, tutti_tensor x);
+/* x if x > 0, else slope * x; slope must be positive and finite. */
+TUTTI_API tutti_tensor tutti_leaky_relu(tutti_network *network, tutti_tensor x, float slope);
+TUTTI_API tutti_tensor tutti_sigmoid(tutti_network *network, tutti_tensor x); /* 1 / (1 + exp(-x)) */
 TUTTI_API tutti_tensor tutti_tanh(tutti_network *network, tutti_tensor x);
 TUTTI_API tutti_tensor tutti_add(tutti_network *network, tutti_tensor a, tutti_tensor b); /* equal shapes */
 TUTTI_API tutti_tensor tutti_mul(tutti_network *network, tutti_tensor a, tutti_tensor b); /* equal shapes */
-/* Joins along a dimension of the sample: 0 is the channels of [C, H, W]. At most 8 inputs. */
-TUTTI_API tutti_tensor tutti_concat(tutti_network *network, const tutti_tensor *inputs, int count, int dimension);
-TUTTI_API tutti_tensor tutti_reshape(
-    tutti_network *network, tutti_tensor x, tutti_shape shape); /* one size may be -1 */
-TUTTI_API tutti_tensor tutti_flatten(tutti_network *network, tutti_tensor x);
-/* Zeroes with this probability and scales the rest by 1 / (1 - probability) in training; nothing in inference. The mask
- * depends on the seed, the step and the position in the whole batch alone: on any devices and shares it is the same. */
-TUTTI_API tutti_tensor tutti_dropout(tutti_network *network, tutti_tensor x, float probability);
-TUTTI_API tutti_tensor tutti_softmax(tutti_network *network, tutti_tensor x); /* over the last dimension */
 
-/* What `tutti show` prints: the layers in the order in which they were added. */
+/* Joins 1 to 8 inputs along a dimension of the sample: 0 is the channels of [C, H, W]. All other sizes must agree. */
+TUTTI_API tutti_tensor tutti_concat(tutti_network *network, const tutti_tensor *inputs, int count, int dimension);
+/* Gives the same elements another shape of one to five sizes. One size may be -1: it is computed from the others. */
+TUTTI_API tutti_tensor tutti_reshape(tutti_network *network, tutti_tensor x, tutti_shape shape);
+/* [...] -> [elements of a sample]. */
+TUTTI_API tutti_tensor tutti_flatten(tutti_network *network, tutti_tensor x);
+/* Dropout (Srivastava et al. 2014). In training, each element becomes 0 with this probability, else it is divided by
+ * 1 - probability; 0 <= probability < 1. In inference, x is unchanged. The mask depends only on the seed, the step, the
+ * layer and the element's position in the whole batch, so it is the same on any devices and with any shares. */
+TUTTI_API tutti_tensor tutti_dropout(tutti_network *network, tutti_tensor x, float probability);
+/* exp(x) / sum(exp(x)) over the last dimension. The loss TUTTI_CROSS_ENTROPY needs logits, not the output of this. */
+TUTTI_API tutti_tensor tutti_softmax(tutti_network *network, tutti_tensor x);
+
+/* One layer, as `tutti show` prints it. */
 typedef struct tutti_layer_info {
     const char *name, *operation; /* valid until the network is freed */
-    tutti_shape shape;            /* of the first output, one sample */
-    int64_t parameters;           /* of this layer, running statistics not counted */
-    double flops;                 /* forward, one sample, two for each multiply-add */
+    tutti_shape shape;            /* of a sample of the layer's first output */
+    int64_t parameters;           /* number of trainable values of this layer; running statistics are not counted */
+    double flops;                 /* of the forward pass of one sample; a multiply-add counts as two */
 } tutti_layer_info;
+/* Returns the number of layers. */
 TUTTI_API int tutti_network_layers(const tutti_network *network);
+/* Describes the layer at `position`, from 0, in the order of the calls that added them. Errors: TUTTI_INVALID if there
+ * is no such layer. */
 TUTTI_API tutti_status tutti_network_layer(const tutti_network *network, int position, tutti_layer_info *info);
-TUTTI_API int64_t tutti_network_parameters(const tutti_network *network); /* trainable numbers */
-TUTTI_API tutti_status tutti_shape_of(
-    const tutti_network *network, tutti_tensor tensor, tutti_shape *shape); /* of a sample */
+/* Returns the number of trainable values of the network. */
+TUTTI_API int64_t tutti_network_parameters(const tutti_network *network);
+/* Writes the shape of a sample of a tensor. Errors: TUTTI_INVALID if the tensor is not of this network. */
+TUTTI_API tutti_status tutti_shape_of(const tutti_network *network, tutti_tensor tensor, tutti_shape *shape);
 
 /* -------------------------------------------------------------------------------------------------- training ---- */
 
 typedef struct tutti_trainer tutti_trainer;
 
-typedef enum tutti_loss { TUTTI_CROSS_ENTROPY, TUTTI_MSE, TUTTI_LOSS_NONE } tutti_loss; /* NONE: inference only */
-/* How a batch is divided over several devices where tutti_training.shares is NULL. AUTO: by their measured speed, while
- * training; a device whose help costs more than it gives is left out; sums are then made in an order that depends on
- * the times, so that runs are equal only up to rounding. EQUAL, and given shares: the same bytes in every run. */
-typedef enum tutti_sharing { TUTTI_SHARES_AUTO, TUTTI_SHARES_EQUAL } tutti_sharing;
+typedef enum tutti_loss {
+    /* Mean cross-entropy of softmax. The output is logits [classes]. Targets are int32_t, one class number per sample,
+     * from 0; a negative number excludes the sample from the loss. */
+    TUTTI_CROSS_ENTROPY,
+    TUTTI_MSE,      /* mean squared error over the output's elements; targets are floats of the output's shape */
+    TUTTI_LOSS_NONE /* inference only */
+} tutti_loss;
+
+/* How a batch is divided over several devices if tutti_training.shares is NULL. */
+typedef enum tutti_sharing {
+    /* By the measured speed of the devices, adjusted while training. A device that slows a step down is left out. The
+     * order of sums depends on the measured times, so two runs agree only up to rounding. */
+    TUTTI_SHARES_AUTO,
+    TUTTI_SHARES_EQUAL /* equal parts: as with given shares, every run produces the same bytes */
+} tutti_sharing;
+
 typedef enum tutti_optimizer { TUTTI_SGD, TUTTI_ADAM, TUTTI_ADAMW } tutti_optimizer;
 
-/* How the numbers between layers are stored while a step runs, and what the operands of matrix products and
- * convolutions are rounded to before they are multiplied. Sums are floats with all of them, and so are parameters,
- * their gradients, statistics and optimizer states: checkpoints do not depend on it. */
+/* Precision of the values between layers during a step, and of the operands of matrix products and convolutions. Sums,
+ * parameters, their gradients, statistics and optimizer states are always float32, so checkpoints do not depend on the
+ * precision. */
 typedef enum tutti_precision {
     TUTTI_FP32,
-    TUTTI_BF16, /* activations and their gradients as bfloat16 (8 bits of mantissa) where the kernels at hand can: saves
-                  memory, and time where a network is bound by memory; operands on GPU-class devices are rounded to it,
-                  too. Elsewhere as TUTTI_FP32 */
-    TUTTI_TF32, /* operands with 11 bits of mantissa on GPU-class devices. Elsewhere as TUTTI_FP32 */
-    TUTTI_FP16  /* operands as half-precision numbers (11 bits of mantissa, from 6e-8 to 65504) on GPU-class devices.
-                  Elsewhere as TUTTI_FP32. Gradients are scaled so that the small ones are not lost: a step in which
-                  some overflow updates nothing (a warning tells), and the scale is halved; after 2000 good steps in a
-                  row it is doubled */
+    /* Activations and their gradients are stored as bfloat16 (8 bits of mantissa) if all kernels that use them support
+     * it. This saves memory, and time in networks limited by memory bandwidth. GPU-class devices also round the
+     * operands of products to bfloat16. The rest is as TUTTI_FP32. */
+    TUTTI_BF16,
+    /* GPU-class devices round the operands of products to 11 bits of mantissa. The rest is as TUTTI_FP32. */
+    TUTTI_TF32,
+    /* GPU-class devices round the operands of products to half precision (11 bits of mantissa, 6e-8 to 65504). The rest
+     * is as TUTTI_FP32. The loss is scaled so that small gradients do not underflow (Micikevicius et al. 2018). If a
+     * gradient overflows, the step updates nothing, logs a warning and halves the scale. After 2000 good steps in a row
+     * the scale is doubled. */
+    TUTTI_FP16
 } tutti_precision;
 
-/* The processes that train one network together, on one host or several: mpirun has started them ("ranks"), or the
- * program is an MPI program itself. Every rank makes the same network and calls the same functions of a trainer in the
- * same order; each uses all of its own devices. Gradients are summed over all ranks in every step, so that any number
- * of ranks ends with the same parameters up to rounding. See docs/hosts.md. */
+/* The processes ("ranks") that train one network together, on one host or several. mpirun starts them. Every rank makes
+ * the same network and calls the same functions of its trainer in the same order; each rank uses all of its own
+ * devices. Gradients are summed over all ranks in every step, so the parameters do not depend on the number of ranks,
+ * up to rounding. See docs/hosts.md. */
 typedef struct tutti_hosts tutti_hosts;
 typedef struct tutti_hosts_options {
-    double limit_s; /* a rank that gives no sign of life for so many seconds while others wait for it is lost; 0:
-                       TUTTI_HOST_LIMIT, else 45 */
+    /* Seconds without a sign of life after which a rank is lost while others wait for it. 0: TUTTI_HOST_LIMIT, else
+     * 45. */
+    double limit_s;
     uint64_t reserved[4];
 } tutti_hosts_options;
-/* Joins the others; NULL on failure. A process that was started alone is rank 0 of 1, whether the library was built
- * with MPI or not, and nothing of MPI is touched. MPI is initialised if the program has not done so (then with
- * MPI_THREAD_SERIALIZED, which is needed; all calls come from the thread that uses the trainer), on a communicator of
- * its own. TUTTI_UNSUPPORTED where several processes were started and this build has no MPI. */
+/* Joins the other ranks; returns NULL on failure. A process that was started alone becomes rank 0 of 1 and does not use
+ * MPI. Otherwise the function initialises MPI with MPI_THREAD_SERIALIZED, unless the program has initialised it with at
+ * least that level. The library uses communicators of its own and calls MPI only from the thread that uses the trainer.
+ * Errors: TUTTI_UNSUPPORTED if several processes were started and this build has no MPI. */
 TUTTI_API tutti_hosts *tutti_hosts_open(const tutti_hosts_options *options);
-/* After the trainers that use it were freed; waits for the others to do the same. Finalises MPI if tutti_hosts_open()
- * has initialised it: it cannot be opened again then. After TUTTI_HOST_LOST it does neither, and mpirun, when the
- * process ends, ends the others. */
+/* Waits for all ranks to call it; free the trainers that use `hosts` first. Finalises MPI if tutti_hosts_open()
+ * initialised it; MPI cannot be opened again then. After TUTTI_HOST_LOST it neither waits nor finalises: mpirun ends
+ * the other ranks when this process ends. */
 TUTTI_API void tutti_hosts_close(tutti_hosts *hosts);
-TUTTI_API int tutti_hosts_rank(const tutti_hosts *hosts);  /* 0 for NULL */
-TUTTI_API int tutti_hosts_count(const tutti_hosts *hosts); /* 1 for NULL */
-/* Each rank comes with a status; TUTTI_OK where all do with TUTTI_OK, else on every rank a failure: for what each does
- * by itself before the next function that all call, which would wait for the one that failed. */
+TUTTI_API int tutti_hosts_rank(const tutti_hosts *hosts);  /* from 0; 0 for NULL */
+TUTTI_API int tutti_hosts_count(const tutti_hosts *hosts); /* number of ranks; 1 for NULL */
+/* Returns TUTTI_OK on every rank if every rank passes TUTTI_OK, else a failure on every rank. Use it after work that
+ * each rank does by itself: a rank that failed would leave the others waiting in the next common call. For NULL it
+ * returns `status`. */
 TUTTI_API tutti_status tutti_hosts_agree(tutti_hosts *hosts, tutti_status status);
 
 typedef struct tutti_training {
-    tutti_loss loss; /* cross-entropy: the output is logits [classes], targets are int32 class numbers (negative:
-                        ignored); MSE: the mean over the output's elements, targets are floats of its shape */
+    tutti_loss loss;
     tutti_optimizer optimizer;
-    float learning_rate; /* 0: SGD 0.01, Adam and AdamW 0.001 */
-    float momentum;      /* SGD; as PyTorch: v = momentum v + g, p -= lr v */
-    bool nesterov;
-    float weight_decay;          /* SGD, Adam: added to the gradient; AdamW: decoupled */
-    float beta1, beta2, epsilon; /* 0: 0.9, 0.999, 1e-8 */
+    float learning_rate; /* 0: 0.01 for SGD, 0.001 for Adam and AdamW */
+    float momentum;      /* SGD, as in PyTorch: v = momentum v + g, p = p - learning_rate v */
+    bool nesterov;       /* SGD with Nesterov's momentum; needs momentum > 0 */
+    /* SGD and Adam: adds weight_decay * p to the gradient. AdamW: decoupled (Loshchilov and Hutter 2019). */
+    float weight_decay;
+    float beta1, beta2, epsilon; /* Adam and AdamW (Kingma and Ba 2015); 0: 0.9, 0.999, 1e-8 */
     uint64_t seed;               /* of the initial weights, the shuffling and dropout */
-    int64_t batch;        /* samples of a whole step over all devices, for which plans are made; 0: 32. Other, smaller
-                             batches may be trained too */
-    const double *shares; /* parts of a batch for each opened device, any positive scale; NULL: as `sharing` says */
-    int64_t micro_batch;  /* largest number of samples a device takes at once; 0: as many as fit its memory */
-    bool exact;           /* no algorithm that rounds more than the plain sum: no Winograd */
-    bool tune;            /* measure the kernels that a device has never measured for these shapes (seconds to minutes)
-                             and keep the results in the cache folder, where every later run finds them */
+    /* Samples of a step, over all devices and ranks. Plans are made for this number; smaller batches are allowed.
+     * 0: 32 */
+    int64_t batch;
+    /* One number for each opened device: its part of every batch, on any positive scale. 0: the device is not used.
+     * NULL: as `sharing` says. */
+    const double *shares;
+    int64_t micro_batch; /* largest number of samples that a device computes at once; 0: as many as fit its memory */
+    bool exact;          /* exclude algorithms that round more than a plain sum, such as Winograd's */
+    /* Measure the kernels for problems that this device has never measured, and keep the times in the cache folder for
+     * later runs. Takes seconds to minutes. */
+    bool tune;
     tutti_precision precision;
-    /* Called while kernels are built, which takes from nothing to a minute: by the threads that build, one call at a
-     * time for each device. May be NULL. */
+    /* Reports how many of `total` kernels are built. The threads that build call it, one call at a time for each
+     * device; devices call it concurrently. May be NULL. */
     void (*building)(void *user, int built, int total);
-    void *building_user;
+    void *building_user; /* first argument of building() */
     tutti_sharing sharing;
-    /* Seconds after which a device is taken to hang, and lost: over its part of a step, and over making its plans. 0:
-     * by its own steps, at least a minute, and half an hour. A single device is watched only where step_limit_s is
-     * given. */
+    /* Watchdog: seconds after which a device is lost if it has not finished its part of a step, or its plans.
+     * 0: the step limit is max(60 s, 20 x the slowest step); the build limit, which also holds for a device's first
+     * step, is 30 min. A single device in a single process is watched only if step_limit_s is not 0. */
     double step_limit_s, build_limit_s;
-    tutti_hosts *hosts; /* NULL: this process alone. Else all ranks compile together; batch is that of all ranks, and is
-                           divided over them by speed, or (with shares or TUTTI_SHARES_EQUAL) by the sums of their
-                           devices' shares. tutti_fit() and tutti_evaluate_source() read only the rank's own samples of
-                           sources that are the same on all; tutti_train_step() and tutti_evaluate() take samples of the
-                           rank's own; metrics are over all ranks; rank 0 alone reads and writes checkpoints. Must
-                           outlive the trainer. */
-    int64_t average_every; /* with several ranks: 0, gradients are summed in every step; K, each rank trains by itself
-                              and the parameters and optimizer states are averaged after every K steps, weighted by
-                              samples (McMahan et al. 2017): less exact, for slow links */
-    /* Several devices: batch normalisation's statistics are over the whole batch and not over each device's part of it,
-     * forward and backward, so that any division of it trains as one device does, up to rounding. The devices wait for
-     * each other at each such layer, those of all ranks (with average_every: of each rank, whose steps are its own).
-     * There are no micro-batches then: a batch, or a rank's part, that does not fit the memory of its devices together
-     * is refused (TUTTI_DEVICE_MEMORY). */
+    /* NULL: this process trains alone. Else all ranks must call tutti_compile(), and `hosts` must outlive the trainer.
+     *   - `batch` is the batch of all ranks together. It is divided by the ranks' speed; with given shares or
+     *     TUTTI_SHARES_EQUAL, by the sums of the ranks' device shares.
+     *   - tutti_fit(), tutti_fit_source() and tutti_evaluate_source() expect the same data on every rank; each rank
+     *     reads only its own samples.
+     *   - tutti_train_step() and tutti_evaluate() expect the rank's own samples.
+     *   - Metrics are over all ranks. Only rank 0 reads and writes files of weights and checkpoints. */
+    tutti_hosts *hosts;
+    /* Several ranks. 0: gradients are summed in every step. K: each rank trains alone, and after every K steps the
+     * parameters and optimizer states are averaged, weighted by samples (McMahan et al. 2017). This is less exact and
+     * meant for slow links. */
+    int64_t average_every;
+    /* Several devices: batch normalisation uses the statistics of the whole batch, forward and backward, not those of
+     * each device's part. Any division of the batch then trains like one device, up to rounding. Devices wait for each
+     * other at every such layer, over all ranks (with average_every, over the devices of one rank). Micro-batches are
+     * not possible: a part of the batch that does not fit the memory of its devices fails with TUTTI_DEVICE_MEMORY. */
     bool sync_batchnorm;
-    /* Several devices: in every step, before anything is updated, each device's parameters are compared with the master
-     * copy by a checksum. A device where they differ by a bit is lost like one that fails, and the step done again. */
+    /* Several devices: before each update, compare a checksum of each device's parameters with the master copy's. A
+     * device whose parameters differ is lost, and the others repeat the step. */
     bool check_replicas;
-    /* Several devices or ranks: how gradients travel. TUTTI_BF16: rounded to bfloat16, half the bytes, from devices
-     * with memory of their own to the host and between ranks; the host sums in float. Where host and device share
-     * memory nothing travels and nothing is rounded. Running statistics, parameters and states stay floats. */
+    /* Several devices or ranks: precision of gradients in transfer, TUTTI_FP32 or TUTTI_BF16. TUTTI_BF16 rounds them to
+     * bfloat16, half the bytes, between ranks and from devices with their own memory to the host; the host sums in
+     * float32. Gradients in memory shared by host and device are not transferred and not rounded. Running statistics,
+     * parameters and optimizer states stay float32. */
     tutti_precision wire;
     uint64_t reserved[4];
 } tutti_training;
 
-/* Makes plans and replicas on every opened device. NULL on failure. The network must outlive the trainer. */
+/* Creates a trainer: initialises the parameters and builds a plan and a replica of the network on every opened device,
+ * which takes up to minutes while kernels compile. `output` is the tensor that the loss and tutti_infer() use.
+ * `training` may be NULL: cross-entropy, SGD and the other defaults. The network must outlive the trainer. Returns NULL
+ * on failure, also if adding a layer failed before. */
 TUTTI_API tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const tutti_training *training);
 TUTTI_API void tutti_trainer_free(tutti_trainer *trainer);
 
-/* Finding the fastest kernels of a network on a device, one candidate at a time: a caller that fears kernels which hang
- * or crash does it in a process of its own (`tutti tune` does). Nothing is kept; see docs/tuning.md for the file. */
+/* Tuning: measures the kernels of a network on one device, one candidate at a time. Kernels may hang or crash; a caller
+ * that must survive this calls these functions in a child process, as `tutti tune` does. Results are not kept;
+ * docs/tuning.md describes the file of results. */
 typedef struct tutti_tuner tutti_tuner;
 typedef struct tutti_candidate {
-    const char *problem; /* its name in tuning tables; candidates of one problem follow each other */
-    const char *layer;   /* the first that has it */
+    const char *problem; /* its name in tuning tables; candidates of one problem are adjacent */
+    const char *layer;   /* name of the first layer with this problem, or "" */
     const char *kernel;
-    const char *refusal; /* why it cannot be tried; NULL: it can */
-    int uses;            /* in how many places of the network */
-    bool present;        /* it is what would be chosen now: the first of its problem */
+    const char *refusal; /* why the kernel cannot be tried, else NULL */
+    int uses;            /* number of places in the network with this problem */
+    bool present;        /* the kernel that is used now; it is the first candidate of its problem */
     uint64_t reserved[4];
 } tutti_candidate;
 typedef struct tutti_trial {
-    double least, median;                 /* seconds */
-    double present_least, present_median; /* of the present choice, in turns with it */
-    double noise;                         /* share of its time by which the present choice differs from itself */
-    double gain;                          /* share of it that the candidate saves, by the worse of the two measures */
+    double least, median;                 /* shortest and median time of the candidate, in seconds */
+    double present_least, present_median; /* times of the present kernel, measured in turns with the candidate */
+    double noise; /* relative difference between two measurements of the present kernel; at least 0.03 */
+    double gain;  /* relative time saved by the candidate; the smaller of shortest and median */
 } tutti_trial;
-/* training: loss, batch, exact and precision are looked at. device: position among the opened ones. NULL on failure.
- * The network must outlive it. */
+/* Creates a tuner for the opened device at position `device`. Of `training`, which must not be NULL, it reads loss,
+ * batch, exact and precision. The network must outlive the tuner. Returns NULL on failure. */
 TUTTI_API tutti_tuner *tutti_tuner_new(
     tutti_network *network, tutti_tensor output, const tutti_training *training, int device);
-/* TUTTI_INVALID past the last one. Its texts live as long as the tuner. */
+/* Describes candidate `index`, from 0. Its strings are valid until the tuner is freed. Errors: TUTTI_INVALID past the
+ * last candidate. */
 TUTTI_API tutti_status tutti_tuner_candidate(const tutti_tuner *tuner, int index, tutti_candidate *candidate);
-/* Has the plain kernel compute the candidate's problem: tutti_tuner_try() then compares with it. Slow. */
+/* Computes the candidate's problem with the plain kernel and keeps the results until another problem is computed.
+ * tutti_tuner_try() compares candidates of this problem with them. Slow. */
 TUTTI_API tutti_status tutti_tuner_refer(tutti_tuner *tuner, int index);
-/* TUTTI_WRONG_RESULT where it computes something else than the plain kernel; else times it in turns with the present
- * choice. To be taken where gain is larger than noise. */
+/* Measures a candidate in turns with the present kernel. Use the candidate if gain is larger than noise. Errors:
+ * TUTTI_WRONG_RESULT if its results differ from those of tutti_tuner_refer(); TUTTI_INVALID if it is the present kernel
+ * or has a refusal. */
 TUTTI_API tutti_status tutti_tuner_try(tutti_tuner *tuner, int index, tutti_trial *trial);
 TUTTI_API void tutti_tuner_free(tutti_tuner *tuner);
 
 typedef struct tutti_metrics {
-    double loss;     /* mean over the samples */
-    double accuracy; /* share of correct classes, 0 to 1; NaN for losses without classes */
+    double loss;     /* mean over the samples; excluded samples count with loss 0 */
+    double accuracy; /* share of samples whose class is predicted correctly, 0 to 1; NaN for TUTTI_MSE */
     int64_t samples;
 } tutti_metrics;
 
-/* One step on `samples` samples (at most the training's batch): inputs [samples][shape of a sample], targets as the
- * loss wants them. TUTTI_NOT_FINITE where the loss is NaN or infinite: then nothing was updated. With TUTTI_FP16,
- * TUTTI_OK too may mean that. */
+/* Trains one step on at least 1 sample and at most tutti_training.batch samples over all ranks. inputs: [samples][shape
+ * of a sample]; targets: as the loss requires. `metrics` may be NULL. Errors: TUTTI_NOT_FINITE if the loss or a
+ * gradient is NaN or infinite; nothing was updated then. With TUTTI_FP16, a step whose gradients overflow returns
+ * TUTTI_OK but updates nothing, while the scale of the loss can still be lowered. */
 TUTTI_API tutti_status tutti_train_step(
     tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, tutti_metrics *metrics);
-/* Before a step: the samples of the step behind it. Devices with memory of their own fetch them while they compute that
- * one, if both have as many samples; where one device trains while others are left out, the host copies them meanwhile;
- * else nothing is done. The arrays stay as they are until their own step is done, or another one in its place. */
+/* Announces the samples of the step after the next one; call it before tutti_train_step(). If both steps have equally
+ * many samples, devices with their own memory copy the announced samples while they compute. If automatic shares use
+ * one device only, the host copies them meanwhile. Otherwise the call has no effect. Do not modify the arrays until
+ * the announced step, or a different one in its place, has returned. */
 TUTTI_API tutti_status tutti_train_prefetch(
     tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples);
-/* Loss and accuracy in inference mode, any number of samples. */
+/* Computes loss and accuracy in inference mode, for any number of samples. `metrics` may be NULL. */
 TUTTI_API tutti_status tutti_evaluate(
     tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, tutti_metrics *metrics);
-/* outputs [samples][shape of the output], any number of samples, in inference mode. */
+/* Computes outputs [samples][shape of the output] in inference mode, for any number of samples. With several ranks,
+ * each rank computes its own samples. */
 TUTTI_API tutti_status tutti_infer(tutti_trainer *trainer, const float *inputs, int64_t samples, float *outputs);
 
-/* A source of samples that need not be in memory as floats. read() fills `count` samples with the given numbers; it is
- * called from a background thread, one call at a time. Non-zero: failure, with a text by the caller. */
+/* A source of samples that need not be in memory as floats. */
 typedef struct tutti_source {
     int64_t samples;
+    /* Writes the `count` samples with these indices, each 0 to samples - 1, into inputs [count][shape of a sample] and
+     * their targets. A background thread calls it, one call at a time. Returns 0, or any other number on failure: the
+     * training then fails with TUTTI_FILE and a message with this number. */
     int (*read)(void *user, const int64_t *indices, int64_t count, float *inputs, void *targets);
     void *user;
 } tutti_source;
 
 typedef struct tutti_progress {
-    int64_t epoch, epochs;        /* counted from 1 */
-    int64_t step, steps_in_epoch; /* of this epoch */
-    int64_t total_steps;          /* since the training began, resumed parts included */
-    tutti_metrics train;          /* of the epoch so far; at the end of an epoch: of the whole epoch */
-    tutti_metrics test;           /* at the end of an epoch with test data; else samples is 0 */
-    double samples_per_s;         /* of the epoch so far, training only */
+    int64_t epoch, epochs;        /* from 1 */
+    int64_t step, steps_in_epoch; /* of this epoch, from 1 */
+    int64_t total_steps;          /* since the training began, including the part before a resume */
+    tutti_metrics train;          /* over the epoch so far; at the end of an epoch, over the whole epoch */
+    tutti_metrics test;           /* at the end of an epoch with test data; otherwise test.samples is 0 */
+    double samples_per_s;         /* of training in this epoch so far, without tests */
     bool end_of_epoch;
     int64_t samples; /* trained by this call, over all ranks */
 } tutti_progress;
 
 typedef struct tutti_fitting {
-    int64_t epochs; /* 0: 1. With resume: the total, not those to come */
+    int64_t epochs; /* 0: 1. With resume: the total, including the epochs already done */
     int64_t steps;  /* stop after this many steps of this call; 0: no limit */
-    int64_t batch;  /* 0: the training's */
+    int64_t batch;  /* at most the batch of tutti_training; 0: that batch */
     bool no_shuffle;
-    const tutti_source *test; /* evaluated after each epoch */
-    const char *save;         /* NAME: writes NAME.safetensors and NAME.state.safetensors after each epoch, at the end
-                                 and when cancelled */
-    const char *resume;       /* NAME: continues from those two files */
-    void (*progress)(void *user, const tutti_progress *progress); /* after each step and each epoch */
-    void *user;
+    const tutti_source *test; /* evaluated after each epoch; NULL: none */
+    /* NAME: writes NAME.safetensors and NAME.state.safetensors after each epoch, at the end and when cancelled. Writing
+     * is tried before training. If a file cannot be written after an epoch, the training logs a warning and goes on.
+     * NULL: nothing is saved. */
+    const char *save;
+    const char *resume; /* NAME: continues from these two files; NULL: begins at epoch 1, unless after tutti_resume() */
+    void (*progress)(void *user, const tutti_progress *progress); /* called after each step and each epoch; or NULL */
+    void *user;                                                   /* first argument of progress() */
     uint64_t reserved[8];
 } tutti_fitting;
 
-/* Trains over arrays: inputs [samples][shape of a sample], targets as the loss wants them. */
+/* Trains for several epochs over arrays: inputs [samples][shape of a sample], targets as the loss requires. `fitting`
+ * may be NULL. If no device is left, or a rank is lost, it saves the last complete step if `save` is set and the step
+ * can be read; tutti_message() says how to resume. Errors: TUTTI_CANCELLED after tutti_cancel(), TUTTI_NOT_FINITE as
+ * tutti_train_step(). */
 TUTTI_API tutti_status tutti_fit(
     tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, const tutti_fitting *fitting);
+/* Trains as tutti_fit() does, over a source, which the call uses until it returns. */
 TUTTI_API tutti_status tutti_fit_source(
     tutti_trainer *trainer, const tutti_source *source, const tutti_fitting *fitting);
+/* Evaluates as tutti_evaluate() does, over a source. Errors: TUTTI_CANCELLED after tutti_cancel(). */
 TUTTI_API tutti_status tutti_evaluate_source(
     tutti_trainer *trainer, const tutti_source *source, tutti_metrics *metrics);
-/* Makes the running tutti_fit() save (if asked to) and return TUTTI_CANCELLED after the current step. Before the first
- * fit it cancels that one; after a fit or an evaluation has ended it does nothing. Async-signal-safe. */
+/* Stops the running tutti_fit() or tutti_evaluate_source() after the current step: it saves if asked to, and returns
+ * TUTTI_CANCELLED. Before the first of these calls, it cancels that call; after one has returned, it has no effect.
+ * Any thread and any signal handler may call it. Accepts NULL. */
 TUTTI_API void tutti_cancel(tutti_trainer *trainer);
 
-/* Weights alone, as safetensors with PyTorch's names and shapes. A file that lacks a parameter, or has one of another
- * shape or type, is refused (TUTTI_MISMATCH) and nothing is changed. */
+/* Save or load weights and running statistics as safetensors, with PyTorch's names and shapes. Loading requires exactly
+ * the network's parameters, as F32 (PyTorch's num_batches_tracked is ignored). Otherwise it fails with TUTTI_MISMATCH
+ * and changes nothing. */
 TUTTI_API tutti_status tutti_save_weights(tutti_trainer *trainer, const char *path);
 TUTTI_API tutti_status tutti_load_weights(tutti_trainer *trainer, const char *path);
-/* Weights, and optimizer state, step, epoch and position: the pair NAME.safetensors, NAME.state.safetensors. A kill at
- * any moment leaves a good pair, the older or the newer. */
+/* Save or resume a checkpoint: NAME.safetensors (weights) and NAME.state.safetensors (optimizer state, step, epoch and
+ * position in it). If the process is killed at any moment, a complete pair remains, the older or the newer. Errors:
+ * TUTTI_MISMATCH if the checkpoint belongs to another network or optimizer; nothing changes then. */
 TUTTI_API tutti_status tutti_save(tutti_trainer *trainer, const char *name);
 TUTTI_API tutti_status tutti_resume(tutti_trainer *trainer, const char *name);
 
-/* One parameter or running statistic by its name in saved files, as floats in PyTorch's order; count must be its size.
- */
+/* Read or write one parameter or running statistic, by its name in saved files. `values` has `count` floats in
+ * PyTorch's order. Errors: TUTTI_INVALID if there is no such name or `count` is not its number of elements. */
 TUTTI_API tutti_status tutti_get_parameter(tutti_trainer *trainer, const char *name, float *values, int64_t count);
 TUTTI_API tutti_status tutti_set_parameter(
     tutti_trainer *trainer, const char *name, const float *values, int64_t count);
-/* The gradient of the last training step, for tests: the mean over the whole batch. */
+/* Reads the gradient of the last training step for a parameter: the mean over the whole batch. Meant for tests. */
 TUTTI_API tutti_status tutti_get_gradient(tutti_trainer *trainer, const char *name, float *values, int64_t count);
-/* The position-th parameter (0 ...; running statistics last): name, shape, whether it is trained. TUTTI_INVALID past
- * the end. */
+/* Describes the parameter or running statistic at `position`, from 0, in the order in which the layers were added. The
+ * name is valid until the network is freed. name, shape and trained may be NULL. Errors: TUTTI_INVALID past the end. */
 TUTTI_API tutti_status tutti_parameter_info(
     const tutti_network *network, int position, const char **name, tutti_shape *shape, bool *trained);
 
-/* What each opened device did since tutti_compile or the last tutti_report_reset. */
+/* Work of one device since tutti_compile() or tutti_report_reset(). */
 typedef struct tutti_device_report {
     int index;             /* of the device, as in tutti_device_info */
-    const char *name;      /* valid while the runtime is open */
+    const char *name;      /* valid until the runtime is closed */
     int64_t samples;       /* trained */
-    double busy_s;         /* computing those */
+    double busy_s;         /* seconds spent computing them */
     double samples_per_s;  /* samples / busy_s; 0 before the first step */
-    int64_t share;         /* samples of a full batch */
+    int64_t share;         /* samples of the device in a full batch */
     uint64_t memory_bytes; /* allocated on the device */
-    double build_s;        /* making plans: programs built and kernels warmed up */
+    double build_s;        /* seconds spent making plans: building programs and warming kernels up */
 } tutti_device_report;
+/* Writes the report of the opened device at `position`. Errors: TUTTI_INVALID if there is no such device. */
 TUTTI_API tutti_status tutti_report(const tutti_trainer *trainer, int position, tutti_device_report *report);
+/* Sets samples and busy_s of tutti_report() and all times of tutti_report_times() to 0. Accepts NULL. */
 TUTTI_API void tutti_report_reset(tutti_trainer *trainer);
 
-/* Where the time of the training steps went since then, in seconds over all steps; for each device
+/* Times of one device, in seconds over all training steps since tutti_compile() or tutti_report_reset():
  * compute_s + transfer_s + idle_s = step_s. */
 typedef struct tutti_device_times {
     int64_t steps;
     double step_s;
-    double compute_s;         /* from its first command to its last, transfers left out */
-    double transfer_s;        /* samples and parameters to the device, gradients from it, as its driver measures them,
-                                 but for those beside which it computes */
-    double idle_s;            /* waiting for other devices and for the host's part of the exchange */
-    double with_s, without_s; /* of a device that automatic shares leave out: one step with it, and without; else 0 */
-    bool automatic, settled;  /* shares are by speed; no other division is being tried or prepared */
-    /* Copied to the device and from it, and how long that took; how much of it while the device computed. Memory that
-     * host and device share is not copied. */
+    double compute_s;  /* from the device's first command to its last, without transfer_s */
+    double transfer_s; /* copies between host and device, measured by the driver, that do not overlap with computing */
+    double idle_s;     /* waiting for other devices and for the host's part of the exchange */
+    /* Time of one step with the device and without it, if automatic shares leave the device out; else 0. */
+    double with_s, without_s;
+    /* Shares follow the measured speed; no other division of the batch is being tried or prepared. */
+    bool automatic, settled;
+    /* Copies to the device (sent) and from it (received): bytes, seconds, and the seconds that overlap with computing
+     * (beside). All are 0 if host and device share memory. */
     double sent_bytes, sent_s, received_bytes, received_s, sent_beside_s, received_beside_s;
     uint64_t reserved[2];
 } tutti_device_times;
+/* Writes the times of the opened device at `position`. Errors: TUTTI_INVALID if there is no such device. */
 TUTTI_API tutti_status tutti_report_times(const tutti_trainer *trainer, int position, tutti_device_times *times);
-/* Text on the plan that a device trains with (or infers with, if the loss is NONE): for each node the implementation
- * chosen, and for each one refused the reason. passes: the graph after each pass. Freed by free(). NULL on failure. */
+/* Returns a text about the plan of a device, for training, or for inference if the loss is TUTTI_LOSS_NONE: the kernel
+ * chosen for each node and why each other kernel was refused. With `passes` it returns the graph after each pass
+ * instead. Free the text with free(). Returns NULL on failure. */
 TUTTI_API char *tutti_explain(tutti_trainer *trainer, int position, bool passes);
-/* Text on where the time of the last step's plan goes on a device: by operation, by kernel, then launch by launch, with
- * the rates that the least possible FLOPs and bytes give, and their share of the device's peak, which is measured. Runs
- * the plan a few times; nothing is updated. trace: NULL, or a file for chrome://tracing, which has all of these
- * numbers. Freed by free(). NULL on failure. */
+/* Returns a text about the times of the last plan that ran on a device: by operation, by kernel and by launch, with the
+ * rates that the least possible FLOPs and bytes imply, and their share of the device's measured peak. It runs the plan
+ * a few times but updates nothing. `trace` names a file to write for chrome://tracing, or is NULL. Free the text with
+ * free(). Returns NULL on failure, also before the first step, evaluation or inference. */
 TUTTI_API char *tutti_profile(tutti_trainer *trainer, int position, const char *trace);
 
 #ifdef __cplusplus
