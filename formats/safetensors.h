@@ -1,8 +1,15 @@
-/* Safetensors files: named arrays behind a JSON header (https://github.com/huggingface/safetensors, "Format").
+/* Safetensors files: named arrays behind a JSON header. https://github.com/huggingface/safetensors, section "Format".
  *
- *   8 bytes  N, the header's length, little endian
- *   N bytes  JSON: {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ..., "__metadata__": {"key":
- * "text"}} the rest the arrays, little endian, row-major, without gaps; offsets count from the end of the header */
+ *   8 bytes   N, the length of the header, little endian
+ *   N bytes   the header, one JSON object:
+ *                 {
+ *                     "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]},
+ *                     ...
+ *                     "__metadata__": {"key": "text", ...}
+ *                 }
+ *   the rest  the arrays, little endian, row-major, without gaps
+ *
+ * data_offsets are the first byte of an array and the byte after its last, counted from the end of the header. */
 #ifndef FORMATS_SAFETENSORS_H
 #define FORMATS_SAFETENSORS_H
 
@@ -33,32 +40,33 @@ struct safetensors_tensor {
     enum safetensors_type type;
     int rank; /* 0: a scalar */
     int64_t sizes[SAFETENSORS_MAX_RANK];
-    const void *data; /* of a file that was read: perhaps not aligned, copy it by memcpy */
-    size_t bytes;     /* set by reading; the writer computes it from type and sizes and ignores this member */
+    const void *data; /* in a file that was read it may be unaligned: copy it with memcpy */
+    size_t bytes;     /* set by reading; writing ignores it and computes the size from type and sizes */
 };
 
 struct safetensors_metadata {
     const char *key, *value;
 };
 
-/* Reads the whole file into memory and checks all of it: a file that is cut, too long, overlapping or otherwise not
- * what it claims to be is refused with TUTTI_FORMAT. */
+/* Reads a whole file into memory and checks all of it. Errors: TUTTI_FORMAT if the header is invalid, or if the arrays
+ * overlap, leave gaps, or do not end where the file ends; TUTTI_FILE if the file cannot be read. */
 struct safetensors;
 tutti_status safetensors_open(const char *path, struct safetensors **file);
-void safetensors_close(struct safetensors *file); /* takes NULL; frees names and data */
+void safetensors_close(struct safetensors *file); /* frees names and data, too; accepts NULL */
 int safetensors_count(const struct safetensors *file);
-/* By position in the order of the data, 0 .. count - 1; by name: NULL where there is none. Valid until close. */
+/* Return the array at a position, 0 to count - 1 in the order of the data, or of a name. NULL if there is none. The
+ * result is valid until safetensors_close(). */
 const struct safetensors_tensor *safetensors_at(const struct safetensors *file, int position);
 const struct safetensors_tensor *safetensors_find(const struct safetensors *file, const char *name);
-/* A value of "__metadata__"; NULL where there is none. */
+/* Returns the value of a key of "__metadata__", NULL if there is none. Valid until safetensors_close(). */
 const char *safetensors_metadata(const struct safetensors *file, const char *key);
 
-/* Writes header and data into an open atomic file, which the caller flushes and commits: two files that belong together
- * are both written and flushed before the first of them is committed. Arrays of larger elements come first, else in the
- * order given, so that every array is aligned to its elements. */
+/* Writes header and data into an open atomic file. The caller flushes and commits it; so it can write and flush two
+ * files that belong together before it commits the first. Arrays are ordered by the size of their elements, largest
+ * first, then as given, so every array is aligned to its elements. */
 tutti_status safetensors_write(struct atomic_file *file, const struct safetensors_tensor *tensors, int count,
     const struct safetensors_metadata *metadata, int metadata_count);
-/* One whole file: open, write, commit. */
+/* Writes a whole file: opens, writes and commits an atomic file. */
 tutti_status safetensors_save(const char *path, const struct safetensors_tensor *tensors, int count,
     const struct safetensors_metadata *metadata, int metadata_count);
 

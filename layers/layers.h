@@ -1,62 +1,165 @@
-/* The operations, for the passes that append nodes themselves and for one another. Each is defined in the file of its
- * layer; inputs and outputs are listed here. */
+/* The operations, for passes that append nodes and for operations that use one another.
+ *
+ * Each list below is headed by the file that defines its operations. A line lists inputs -> outputs, in order; inputs
+ * and outputs in [brackets] are optional, and NO_VALUE if absent. Shapes include the batch dimension N.
+ *
+ *   x, y, w, bias   input, output and parameters of a layer
+ *   dx, dy, dw, db  gradients of the loss with respect to these
+ *   gamma, beta     scale and shift of a batch normalisation
+ *   mean, rstd      mean and reciprocal standard deviation of the batch, outputs of batch_norm
+ *   activation      the attributes activation, low and high
+ *   constants       struct step_constants (graph/operation.h)
+ *   statistics      partial sums over a tensor, made by the node that writes it (graph/operation.h) */
 #ifndef LAYERS_LAYERS_H
 #define LAYERS_LAYERS_H
 
 #include "graph/operation.h"
 
-/* conv2d.c        x, w, [bias] -> y, [statistics]  (operation.h)
- *                     x, w, [bias], gamma, beta, mean, rstd: of the batch norm that is applied to x as it is loaded;
- *                     attributes.activation, low, high: of that batch norm
- *   _data_gradient    dy, w -> dx            attributes.shape: x's shape
- *                     dy, w, x, gamma, [beta], mean, rstd, [y] -> g, statistics, [dw], where dx would go into a batch
- * norm's gradient alone; attributes.activation, low, high: of that batch norm dy, w, y -> dx behind the activation
- * whose output y is, where dx would go into that activation's gradient alone; attributes.activation, low, high: of that
- * activation _weight_gradient  x, dy -> dw            attributes.shape: w's shape x, dy, -, gamma, beta, mean, rstd: as
- * above channel_sum       dy -> db               sum over all but dimension 1 (rank 4) or the last dimension (rank 2)
- */
+/* conv2d.c
+ *
+ * conv2d
+ *   x, w, [bias] -> y, [statistics of y]
+ *   x, w, [bias], gamma, beta, mean, rstd -> y, [statistics of y]
+ *       Normalises x and applies `activation` while loading it; the normalised tensor is not stored.
+ *
+ * conv2d_data_gradient, attributes.shape: the shape of x
+ *   dy, w -> dx
+ *   dy, w, z -> dx
+ *       z is the output of `activation`, which produced x. Multiplies dx by the derivative of the activation, so
+ *       activation_gradient is not needed.
+ *   dy, w, x, gamma, [beta], mean, rstd, [z] -> g, statistics of g, [dw]
+ *       For a convolution whose input is the output of batch_norm, with `activation`, on x. g is the gradient before
+ *       the activation and statistics are the sums that batch_norm_gradient needs. z is the output of the activation;
+ *       it is present if the batch normalisation added another tensor before the activation. dw is the gradient of
+ *       the weights of the convolution that normalises x while loading it.
+ *
+ * conv2d_weight_gradient, attributes.shape: the shape of w
+ *   x, dy -> dw
+ *   x, dy, -, gamma, beta, mean, rstd -> dw
+ *       Normalises x and applies `activation` while loading it. The third input is NO_VALUE.
+ *
+ * channel_sum (channel_sum.c)
+ *   dy -> db
+ *       Sum over all dimensions except 1 if dy has rank 4, else over all except the last. */
 extern const struct operation operation_conv2d, operation_conv2d_data_gradient, operation_conv2d_weight_gradient,
     operation_channel_sum;
-/* dense.c         x [N, k], w [units, k], [bias] -> y
- *   _data_gradient    dy, w -> dx;  dy, w, y -> dx behind an activation, as above
- *   _weight_gradient  x, dy -> dw, [db] (else db is of channel_sum) */
+
+/* dense.c
+ *
+ * dense
+ *   x [N, ..., features], w [units, features], [bias] -> y [N, ..., units]
+ *
+ * dense_data_gradient
+ *   dy, w -> dx
+ *   dy, w, z -> dx
+ *       z is the output of `activation`, as for conv2d_data_gradient.
+ *
+ * dense_weight_gradient
+ *   x, dy -> dw, [db]
+ *       Without the output db, channel_sum computes it. */
 extern const struct operation operation_dense, operation_dense_data_gradient, operation_dense_weight_gradient;
-/* batch_norm.c    x, gamma, beta, running_mean, running_var, constants, [statistics]
- *                                                          -> y, mean, rstd, batch_mean, batch_var
- *                     (the last two: the batch's mean and unbiased variance times samples * loss_scale: "gradients" of
- *                     the running statistics; statistics: of x, made where x is made, see operation.h; no y
- *                     where those that would read it normalise x themselves)
- *   _gradient         x, dy, gamma, mean, rstd, [y], [statistics], [beta] -> dx, dgamma, dbeta, [dadd]
- *                     attributes.activation, low, high: the gradient of that activation is applied to dy first (fused).
- * Its mask comes from y where y is given (the forward node had an epilogue addition), else it is recomputed from x,
- * gamma, beta. dadd: the masked dy, wanted where the addition's other branch needs it _inference        x, gamma, beta,
- * running_mean, running_var -> y fold_batch_norm   w, [bias], gamma, beta, running_mean, running_var -> w', bias'
- * (inference, once) */
+
+/* batch_norm.c
+ *
+ * batch_norm
+ *   x, gamma, beta, running_mean, running_var, constants, [statistics of x]
+ *   -> [y], mean, rstd, batch_mean, batch_var
+ *       batch_mean and batch_var are the "gradients" of the running statistics: mean and unbiased variance of the
+ *       batch, times samples * loss_scale. y is absent if all its readers normalise x while loading it.
+ *
+ * batch_norm_gradient
+ *   x, dy, gamma, mean, rstd, [y], [statistics of dy], [beta] -> dx, dgamma, dbeta, [masked dy]
+ *       Multiplies dy by the derivative of `activation` first, if there is one. The derivative comes from y if the
+ *       forward node added another tensor before the activation, else from x, gamma and beta. "masked dy" is the
+ *       product, for the gradient of that other tensor.
+ *
+ * batch_norm_inference
+ *   x, gamma, beta, running_mean, running_var -> y
+ *
+ * fold_batch_norm, once after loading, for inference
+ *   w, [bias], gamma, beta, running_mean, running_var -> w', bias' */
 extern const struct operation operation_batch_norm, operation_batch_norm_gradient, operation_batch_norm_inference,
     operation_fold_batch_norm;
-/* activation.c    x -> y (attributes.activation, low, high);  _gradient: y, dy -> dx: every one is a function of y */
+
+/* activation.c
+ *
+ * activation
+ *   x -> y
+ *
+ * activation_gradient
+ *   y, dy -> dx
+ *       The derivative of every activation is computed from its output. */
 extern const struct operation operation_activation, operation_activation_gradient;
-/* arithmetic.c    a, b -> a + b;  a, b -> a * b;  copy: x -> x */
+
+/* arithmetic.c
+ *
+ * add:  a, b -> a + b
+ * mul:  a, b -> a * b
+ * copy: x -> x */
 extern const struct operation operation_add, operation_mul, operation_copy;
-/* concat.c        up to 8 inputs -> y along attributes.axis (of the shape with batch);  slice: x -> y, the part that
- * begins at attributes.offset along axis with attributes.shape */
+
+/* concat.c; attributes.axis counts the batch dimension as 0
+ *
+ * concat
+ *   1 to 8 inputs -> y, joined along the axis
+ *
+ * slice
+ *   x -> y
+ *       The part of x with attributes.shape that begins at attributes.offset along the axis. */
 extern const struct operation operation_concat, operation_slice;
-/* reshape.c       x -> y of attributes.shape: an alias, no launches;  reorder.c: x -> y, the same values in the other
- * layout */
+
+/* reshape: x -> y of attributes.shape. An alias of the same memory; no launches.       (reshape.c)
+ * reorder: x -> y, the same values in the layout attributes.axis; one of both is plain. (reorder.c) */
 extern const struct operation operation_reshape, operation_reorder;
-/* pool.c          max_pool: x -> y, index (u8: the place in the window; i32 where a window is larger than 255);
- * _gradient: dy, index -> dx (attributes.shape: x's) average_pool: x -> y;  _gradient: dy -> dx.  kernel of the whole
- * image: global. adaptive_average_pool: x -> y (attributes.kernel: output size); _gradient */
+
+/* pool.c, pool_max.c, pool_average.c
+ *
+ * max_pool
+ *   x -> y, index
+ *       index is the position of the maximum in its window: u8, or i32 for windows of more than 255 pixels.
+ * max_pool_gradient, attributes.shape: the shape of x
+ *   dy, index -> dx
+ *
+ * average_pool
+ *   x -> y
+ *       Global pooling is a kernel of the image's size.
+ * average_pool_gradient, attributes.shape: the shape of x
+ *   dy -> dx
+ *
+ * adaptive_average_pool, attributes.kernel: the output's size
+ *   x -> y
+ * adaptive_average_pool_gradient, attributes.shape: the shape of x
+ *   dy -> dx */
 extern const struct operation operation_max_pool, operation_max_pool_gradient, operation_average_pool,
     operation_average_pool_gradient, operation_adaptive_average_pool, operation_adaptive_average_pool_gradient;
-/* dropout.c       x, constants -> y (attributes.probability, stream); its gradient is itself applied to dy */
+
+/* dropout.c; attributes.probability, attributes.stream
+ *
+ * dropout
+ *   x, constants -> y
+ *       Its gradient is dropout of dy with the same mask. */
 extern const struct operation operation_dropout;
-/* softmax.c       x -> y over the last dimension;  _gradient: y, dy -> dx */
+
+/* softmax.c, over the last dimension
+ *
+ * softmax
+ *   x -> y
+ *
+ * softmax_gradient
+ *   y, dy -> dx */
 extern const struct operation operation_softmax, operation_softmax_gradient;
-/* loss.c          cross_entropy: logits [N, classes], labels i32 [N], constants -> metrics f32 [2], dlogits
- *                 mean_squared_error: y, targets (y's shape), constants -> metrics f32 [2], dy
- *                     metrics: sum over the samples of the loss (not scaled), number of correct ones (0 for the
- * latter). Labels below 0 are ignored. Gradients are multiplied by constants.loss_scale. */
+
+/* loss.c
+ *
+ * cross_entropy
+ *   logits [N, classes], labels i32 [N], constants -> metrics f32 [2], dlogits
+ *       Labels below 0 are excluded.
+ *
+ * mean_squared_error
+ *   y, targets of y's shape, constants -> metrics f32 [2], dy
+ *
+ * metrics are the sum of the samples' losses, without loss_scale, and the number of correct samples (0 for
+ * mean_squared_error). Gradients are multiplied by constants.loss_scale. */
 extern const struct operation operation_cross_entropy, operation_mean_squared_error;
 
 #endif
