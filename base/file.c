@@ -77,7 +77,7 @@ tutti_status atomic_file_write(struct atomic_file *file, const void *data, size_
         if (written < 0 && errno == EINTR) continue;
         if (written <= 0) {
             file->failed = true;
-            return fail(TUTTI_FILE, "cannot write '%s': %s: the file that was there before is untouched", file->path,
+            return fail(TUTTI_FILE, "cannot write '%s': %s: the previous file is unchanged", file->path,
                 written < 0 ? strerror(errno) : "nothing was written");
         }
         at += written;
@@ -210,8 +210,8 @@ static tutti_status read_all(int descriptor, const char *path, size_t limit, uns
         if (got == 0) break;
         filled += (size_t)got;
         if (filled > limit)
-            FAIL(
-                TUTTI_FORMAT, "'%s' is larger than the %zu bytes that it may have: is it the right file?", path, limit);
+            FAIL(TUTTI_FORMAT, "'%s' is larger than the limit of %zu bytes: check that it is the right file", path,
+                limit);
     }
     *data = bytes;
     *size = filled;
@@ -278,13 +278,13 @@ tutti_status folder_make(const char *path)
         char kept = *at;
         *at = '\0';
         if (mkdir(part, 0700) != 0 && errno != EEXIST)
-            status = fail(TUTTI_FILE, "cannot make the folder '%s': %s", part, strerror(errno));
+            status = fail(TUTTI_FILE, "cannot create the folder '%s': %s", part, strerror(errno));
         *at = kept;
         if (kept == '\0') break;
     }
     struct stat info;
     if (status == TUTTI_OK && (stat(path, &info) != 0 || !S_ISDIR(info.st_mode)))
-        status = fail(TUTTI_FILE, "cannot make the folder '%s': a file of that name is in the way", path);
+        status = fail(TUTTI_FILE, "cannot create the folder '%s': a file of that name exists", path);
     free(part);
     return status;
 }

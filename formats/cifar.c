@@ -34,8 +34,8 @@ static tutti_status unpack(const struct record *record, const char *path, const 
         int label = bytes[record->label];
         if (label >= record->classes)
             return fail(TUTTI_FORMAT,
-                "%s: record %lld has label %d, %s has %d classes: the file is damaged or of another kind", path,
-                (long long)i, label, record->name, record->classes);
+                "%s: record %lld has label %d, but %s has only %d classes: the file is damaged or of another format",
+                path, (long long)i, label, record->name, record->classes);
         dataset->labels[first + i] = label;
         memcpy(dataset->pixels + (size_t)(first + i) * PIXELS, bytes + record->labels, PIXELS);
     }
@@ -51,8 +51,9 @@ static tutti_status read_records(const struct record *record, const char *path, 
         free(*bytes);
         *bytes = NULL;
         return fail(TUTTI_FORMAT,
-            "%s: %zu bytes are no whole number of %s records of %zu bytes: the file is cut or of another kind", path,
-            size, record->name, unit);
+            "%s: %zu bytes is not a multiple of the size of a %s record, %zu bytes: the file is truncated or of "
+            "another format",
+            path, size, record->name, unit);
     }
     *samples = (int64_t)(size / unit);
     return TUTTI_OK;

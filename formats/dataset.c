@@ -16,8 +16,9 @@ tutti_status dataset_new(
     if (samples < 1 || channels < 1 || height < 1 || width < 1 ||
         !size_multiply((size_t)channels * (size_t)height, (size_t)width, &bytes) ||
         !size_multiply(bytes, (size_t)samples, &bytes))
-        return fail(TUTTI_INVALID, "%s: no data set has %" PRId64 " samples of %d x %d x %d", name, samples, channels,
-            height, width);
+        return fail(TUTTI_INVALID,
+            "%s: a data set cannot have %" PRId64 " samples of %d x %d x %d: all must be positive and fit into memory",
+            name, samples, channels, height, width);
     dataset->pixels = memory_new(bytes, 1);
     dataset->labels = memory_new((size_t)samples, sizeof(*dataset->labels));
     if (!dataset->pixels || !dataset->labels) {
@@ -48,7 +49,7 @@ static size_t sample_bytes(const struct dataset *dataset)
 tutti_status dataset_hold_out(struct dataset *dataset, int64_t count, struct dataset *held)
 {
     if (count < 1 || count >= dataset->samples)
-        return fail(TUTTI_INVALID, "%s: %" PRId64 " samples cannot be held out of %" PRId64, dataset->name, count,
+        return fail(TUTTI_INVALID, "%s: %" PRId64 " samples cannot be separated from %" PRId64, dataset->name, count,
             dataset->samples);
     tutti_status status =
         dataset_new(held, dataset->name, count, dataset->channels, dataset->height, dataset->width, dataset->classes);

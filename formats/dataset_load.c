@@ -43,11 +43,13 @@ static tutti_status join_idx(const char *images_path, const char *labels_path, c
 {
     int largest = 1;
     if (images->sizes[0] != labels->sizes[0])
-        return fail(TUTTI_FORMAT, "%s holds %" PRId64 " images and %s %" PRId64 " labels: they do not belong together",
-            images_path, images->sizes[0], labels_path, labels->sizes[0]);
+        return fail(TUTTI_FORMAT,
+            "%s has %" PRId64 " images and %s has %" PRId64 " labels: use two files of the same data set", images_path,
+            images->sizes[0], labels_path, labels->sizes[0]);
     if (images->sizes[1] > INT16_MAX || images->sizes[2] > INT16_MAX)
-        return fail(TUTTI_FORMAT, "%s: images of %" PRId64 " x %" PRId64 " pixels", images_path, images->sizes[1],
-            images->sizes[2]);
+        return fail(TUTTI_FORMAT,
+            "%s: images of %" PRId64 " x %" PRId64 " pixels are too large: at most 32767 x 32767 can be read",
+            images_path, images->sizes[1], images->sizes[2]);
     tutti_status status =
         dataset_new(dataset, "IDX", images->sizes[0], 1, (int)images->sizes[1], (int)images->sizes[2], largest + 1);
     if (status != TUTTI_OK) return status;
@@ -71,9 +73,9 @@ static tutti_status load_idx_part(const char *folder, const char *part, struct d
     *found = with_images || with_labels;
     if (!*found) return TUTTI_OK;
     if (!with_images)
-        FAIL(TUTTI_FILE, "%s: the images that belong to it, %s-images-idx3-ubyte, are missing", labels_path.text, part);
+        FAIL(TUTTI_FILE, "%s: the file with its images, %s-images-idx3-ubyte, is missing", labels_path.text, part);
     if (!with_labels)
-        FAIL(TUTTI_FILE, "%s: the labels that belong to it, %s-labels-idx1-ubyte, are missing", images_path.text, part);
+        FAIL(TUTTI_FILE, "%s: the file with its labels, %s-labels-idx1-ubyte, is missing", images_path.text, part);
     TRY(idx_read(images_path.text, 3, &images));
     TRY(idx_read(labels_path.text, 1, &labels));
     TRY(join_idx(images_path.text, labels_path.text, &images, &labels, dataset));
@@ -92,7 +94,8 @@ static tutti_status load_idx(const char *folder, struct dataset *train, struct d
     *found = with_train || with_test;
     if (with_train && with_test) {
         if (train->height != test->height || train->width != test->width)
-            FAIL(TUTTI_FORMAT, "%s: training images of %d x %d and test images of %d x %d do not belong together",
+            FAIL(TUTTI_FORMAT,
+                "%s: training images have %d x %d pixels and test images %d x %d: use two parts of the same data set",
                 folder, train->height, train->width, test->height, test->width);
         int classes = train->classes > test->classes ? train->classes : test->classes;
         train->classes = test->classes = classes;
@@ -123,7 +126,7 @@ static tutti_status load_cifar10(const char *folder, struct dataset *train, stru
     }
     *found = present > 0;
     if (!*found) goto done;
-    if (present < PARTS) FAIL(TUTTI_FILE, "%s is missing, CIFAR-10 is six files", list[missing]);
+    if (present < PARTS) FAIL(TUTTI_FILE, "%s is missing: CIFAR-10 consists of six files", list[missing]);
     TRY(cifar10_read(list, PARTS - 1, train));
     TRY(cifar10_read(list + PARTS - 1, 1, test));
 done:
@@ -140,7 +143,8 @@ static tutti_status load_cifar100(const char *folder, struct dataset *train, str
     *found = with_train || with_test;
     if (!*found) return TUTTI_OK;
     if (!with_train || !with_test)
-        FAIL(TUTTI_FILE, "%s is missing, CIFAR-100 is two files", with_train ? test_path.text : train_path.text);
+        FAIL(TUTTI_FILE, "%s is missing: CIFAR-100 consists of two files",
+            with_train ? test_path.text : train_path.text);
     TRY(cifar100_read(train_path.text, train));
     TRY(cifar100_read(test_path.text, test));
 done:
@@ -164,9 +168,8 @@ static tutti_status load_folder(const char *where, struct dataset *train, struct
         }
     }
     return fail(TUTTI_FILE,
-        "%s: no data in this folder: wanted are IDX files (train-images-idx3-ubyte ...), CIFAR-10 (data_batch_1.bin "
-        "...) "
-        "or CIFAR-100 (train.bin, test.bin)",
+        "%s: this folder has no data: it needs IDX files (train-images-idx3-ubyte ...), CIFAR-10 (data_batch_1.bin "
+        "...) or CIFAR-100 (train.bin, test.bin)",
         where);
 }
 
@@ -180,9 +183,9 @@ tutti_status dataset_load(const char *where, uint64_t seed, struct dataset *trai
         TRY(digits_make(seed, 0, DIGITS_TRAINING, train));
         TRY(digits_make(seed, DIGITS_TRAINING, DIGITS_TEST, test));
     } else if (stat(where, &found) != 0) {
-        FAIL(TUTTI_FILE, "%s: no such folder of data (\"digits\" names the embedded data)", where);
+        FAIL(TUTTI_FILE, "%s: this folder does not exist (\"digits\" selects the built-in data)", where);
     } else if (!S_ISDIR(found.st_mode)) {
-        FAIL(TUTTI_FILE, "%s: not a folder: name the folder that holds the data's files", where);
+        FAIL(TUTTI_FILE, "%s: this is not a folder: name the folder with the data files", where);
     } else {
         TRY(load_folder(where, train, test));
     }

@@ -24,9 +24,9 @@ static tutti_status read_bytes(gzFile file, const char *path, unsigned char *byt
         if (count < 0) {
             int code;
             const char *text = gzerror(file, &code);
-            if (code == Z_ERRNO) return fail(TUTTI_FILE, "%s: cannot be read: %s", path, strerror(errno));
+            if (code == Z_ERRNO) return fail(TUTTI_FILE, "cannot read %s: %s", path, strerror(errno));
             return fail(
-                TUTTI_FORMAT, "%s: damaged gzip data: %s", path, code == Z_BUF_ERROR ? "the file is cut" : text);
+                TUTTI_FORMAT, "%s: damaged gzip data: %s", path, code == Z_BUF_ERROR ? "the file is truncated" : text);
         }
         if (count == 0) break;
         *got += (size_t)count;
@@ -41,23 +41,25 @@ static tutti_status read_header(gzFile file, const char *path, int rank, struct 
     tutti_status status = read_bytes(file, path, magic, sizeof(magic), &got);
     if (status != TUTTI_OK) return status;
     if (got < sizeof(magic) || magic[0] != 0 || magic[1] != 0)
-        return fail(TUTTI_FORMAT, "%s: not an IDX file: it must begin with two zero bytes", path);
+        return fail(TUTTI_FORMAT, "%s: this is not an IDX file: it does not begin with two zero bytes", path);
     if (magic[2] != UNSIGNED_BYTE)
-        return fail(TUTTI_FORMAT, "%s: elements of type 0x%02x, only unsigned bytes (0x08) are read", path, magic[2]);
+        return fail(
+            TUTTI_FORMAT, "%s: elements have type 0x%02x: only unsigned bytes (0x08) can be read", path, magic[2]);
     if (magic[3] != rank)
         return fail(
-            TUTTI_FORMAT, "%s: %d dimensions where %d are expected (images have 3, labels 1)", path, magic[3], rank);
+            TUTTI_FORMAT, "%s: %d dimensions found, %d expected (images have 3, labels 1)", path, magic[3], rank);
     status = read_bytes(file, path, sizes, 4 * (size_t)rank, &got);
     if (status != TUTTI_OK) return status;
-    if (got < 4 * (size_t)rank) return fail(TUTTI_FORMAT, "%s: the file is cut within its header", path);
+    if (got < 4 * (size_t)rank) return fail(TUTTI_FORMAT, "%s: the file ends within its header: it is truncated", path);
     idx->rank = rank;
     idx->bytes = 1;
     for (int i = 0; i < rank; i++) {
         const unsigned char *b = sizes + 4 * i;
         idx->sizes[i] = (int64_t)((uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3]);
-        if (idx->sizes[i] == 0) return fail(TUTTI_FORMAT, "%s: dimension %d is zero", path, i);
+        if (idx->sizes[i] == 0) return fail(TUTTI_FORMAT, "%s: dimension %d has size 0: the file is damaged", path, i);
         if (!size_multiply(idx->bytes, (size_t)idx->sizes[i], &idx->bytes) || idx->bytes > LIMIT)
-            return fail(TUTTI_FORMAT, "%s: the header claims more than %zu bytes", path, LIMIT);
+            return fail(
+                TUTTI_FORMAT, "%s: the header announces more than %zu bytes of data: the file is damaged", path, LIMIT);
     }
     return TUTTI_OK;
 }
@@ -78,10 +80,11 @@ static tutti_status read_data(gzFile file, const char *path, struct idx *idx)
         filled += got;
     }
     if (filled < idx->bytes)
-        return fail(TUTTI_FORMAT, "%s: %zu bytes of data where the header promises %zu: the file is cut", path, filled,
-            idx->bytes);
+        return fail(TUTTI_FORMAT, "%s: %zu bytes of data found, %zu expected from the header: the file is truncated",
+            path, filled, idx->bytes);
     if (filled > idx->bytes)
-        return fail(TUTTI_FORMAT, "%s: longer than the %zu bytes of data that its header promises", path, idx->bytes);
+        return fail(TUTTI_FORMAT,
+            "%s: the file has more data than the %zu bytes expected from its header: it is damaged", path, idx->bytes);
     return TUTTI_OK;
 }
 
@@ -90,16 +93,17 @@ tutti_status idx_read(const char *path, int rank, struct idx *idx)
     tutti_status status = TUTTI_OK;
     memset(idx, 0, sizeof(*idx));
     if (rank < 1 || rank > IDX_MAX_RANK)
-        return fail(TUTTI_INVALID, "IDX rank %d is not within 1 .. %d", rank, IDX_MAX_RANK);
+        return fail(
+            TUTTI_INVALID, "IDX files of %d dimensions cannot be read: 1 to %d are possible", rank, IDX_MAX_RANK);
     errno = 0;
     gzFile file = gzopen(path, "rb");
-    if (!file) return fail(TUTTI_FILE, "%s: cannot be opened: %s", path, errno ? strerror(errno) : "no memory");
+    if (!file) return fail(TUTTI_FILE, "cannot open %s: %s", path, errno ? strerror(errno) : "no memory");
     TRY(read_header(file, path, rank, idx));
     TRY(read_data(file, path, idx));
 done:
     /* A gzip file whose last bytes, the check sum, are missing is found out only here. */
     if (gzclose_r(file) == Z_BUF_ERROR && status == TUTTI_OK)
-        status = fail(TUTTI_FORMAT, "%s: damaged gzip data: the file is cut", path);
+        status = fail(TUTTI_FORMAT, "%s: damaged gzip data: the file is truncated", path);
     if (status != TUTTI_OK) idx_free(idx);
     return status;
 }

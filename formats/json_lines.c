@@ -148,7 +148,7 @@ tutti_status json_line_end(struct json_line *line)
     tutti_status status = TUTTI_OK;
     while (line->depth > 0) json_line_close(line);
     text_append(&line->text, "\n");
-    if (line->misused) FAIL(TUTTI_INTERNAL, "a line of JSON was nested too deeply or closed too often");
+    if (line->misused) FAIL(TUTTI_INTERNAL, "a line of JSON is nested too deeply or has too many closing brackets");
     if (line->text.failed) FAIL(TUTTI_NO_MEMORY, "no memory for a line of JSON");
     if (fwrite(line->text.data, 1, line->text.size, line->stream) != line->text.size || fflush(line->stream) != 0)
         FAIL(TUTTI_FILE, "a line of JSON cannot be written: %s", strerror(errno));

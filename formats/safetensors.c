@@ -98,15 +98,15 @@ static tutti_status read_sizes(
         return fail(TUTTI_FORMAT, "%s: tensor '%s' has no shape", file->path, printable(name).text);
     size_t rank = json_array_size(shape);
     if (rank > SAFETENSORS_MAX_RANK)
-        return fail(TUTTI_FORMAT, "%s: tensor '%s' has %zu dimensions, at most %d can be read", file->path,
+        return fail(TUTTI_FORMAT, "%s: tensor '%s' has %zu dimensions: at most %d can be read", file->path,
             printable(name).text, rank, SAFETENSORS_MAX_RANK);
     tensor->rank = (int)rank;
     tensor->bytes = types[tensor->type].size;
     for (size_t i = 0; i < rank; i++) {
         const json_t *size = json_array_get(shape, i);
         if (!json_is_integer(size) || json_integer_value(size) < 0)
-            return fail(
-                TUTTI_FORMAT, "%s: tensor '%s': dimension %zu is not a size", file->path, printable(name).text, i);
+            return fail(TUTTI_FORMAT, "%s: tensor '%s': the size of dimension %zu is not a whole number of at least 0",
+                file->path, printable(name).text, i);
         tensor->sizes[i] = json_integer_value(size);
         if (!size_multiply(tensor->bytes, (size_t)tensor->sizes[i], &tensor->bytes))
             return fail(TUTTI_FORMAT, "%s: tensor '%s' has more elements than fit into memory", file->path,
@@ -126,11 +126,11 @@ static tutti_status read_offsets(const struct safetensors *file, const char *nam
     json_int_t begin = json_integer_value(first), end = json_integer_value(last);
     if (begin < 0 || end < begin || (uint64_t)end > data_bytes)
         return fail(TUTTI_FORMAT,
-            "%s: tensor '%s' claims bytes %" JSON_INTEGER_FORMAT " to %" JSON_INTEGER_FORMAT
-            " of %zu bytes of data: the file is cut or damaged",
+            "%s: tensor '%s' has bytes %" JSON_INTEGER_FORMAT " to %" JSON_INTEGER_FORMAT
+            " of %zu bytes of data: the file is truncated or damaged",
             file->path, printable(name).text, begin, end, data_bytes);
     if ((uint64_t)(end - begin) != tensor->bytes)
-        return fail(TUTTI_FORMAT, "%s: tensor '%s' needs %zu bytes by its shape and has %" JSON_INTEGER_FORMAT,
+        return fail(TUTTI_FORMAT, "%s: tensor '%s' has a shape of %zu bytes but data of %" JSON_INTEGER_FORMAT,
             file->path, printable(name).text, tensor->bytes, end - begin);
     tensor->data = data + begin;
     return TUTTI_OK;
@@ -159,7 +159,8 @@ static tutti_status check_metadata(const struct safetensors *file)
     json_object_foreach(metadata, key, value)
     {
         if (!json_is_string(value))
-            return fail(TUTTI_FORMAT, "%s: %s: '%s' is not a text", file->path, METADATA, printable(key).text);
+            return fail(
+                TUTTI_FORMAT, "%s: %s: the value of '%s' is not a string", file->path, METADATA, printable(key).text);
     }
     return TUTTI_OK;
 }
@@ -167,14 +168,16 @@ static tutti_status check_metadata(const struct safetensors *file)
 static tutti_status parse_header(struct safetensors *file, size_t file_bytes, size_t *header_bytes)
 {
     if (file_bytes < LENGTH_BYTES)
-        return fail(TUTTI_FORMAT, "%s: %zu bytes are too few for a safetensors file", file->path, file_bytes);
+        return fail(TUTTI_FORMAT,
+            "%s: %zu bytes are too few for a safetensors file: the file is truncated or of another format", file->path,
+            file_bytes);
     uint64_t length = 0;
     for (int i = LENGTH_BYTES - 1; i >= 0; i--) length = length << 8 | file->bytes[i];
     if (length > HEADER_LIMIT)
-        return fail(
-            TUTTI_FORMAT, "%s: a header of %" PRIu64 " bytes: this is not a safetensors file", file->path, length);
+        return fail(TUTTI_FORMAT, "%s: the header would have %" PRIu64 " bytes: this is not a safetensors file",
+            file->path, length);
     if (length > file_bytes - LENGTH_BYTES)
-        return fail(TUTTI_FORMAT, "%s: the header claims %" PRIu64 " bytes of a file of %zu bytes: the file is cut",
+        return fail(TUTTI_FORMAT, "%s: the header needs %" PRIu64 " bytes, but the file has only %zu: it is truncated",
             file->path, length, file_bytes);
     const char *text = (const char *)file->bytes + LENGTH_BYTES;
     json_error_t error;
@@ -212,11 +215,11 @@ static tutti_status check_cover(const struct safetensors *file, const unsigned c
             return fail(TUTTI_FORMAT, "%s: tensor '%s' begins at byte %zu, %s", file->path,
                 printable(tensor->name).text, (size_t)((const unsigned char *)tensor->data - data),
                 (const unsigned char *)tensor->data < end ? "inside another tensor"
-                                                          : "after bytes that belong to none");
+                                                          : "after bytes that belong to no tensor");
         end += tensor->bytes;
     }
     if (end != data + data_bytes)
-        return fail(TUTTI_FORMAT, "%s: %zu bytes follow the last tensor: the file is longer than its header says",
+        return fail(TUTTI_FORMAT, "%s: %zu bytes follow the last tensor: the file is longer than its header states",
             file->path, (size_t)(data + data_bytes - end));
     return TUTTI_OK;
 }
@@ -308,8 +311,9 @@ static tutti_status tensor_bytes(const struct safetensors_tensor *tensor, size_t
 {
     if ((int)tensor->type < 0 || (int)tensor->type >= TYPE_COUNT || tensor->rank < 0 ||
         tensor->rank > SAFETENSORS_MAX_RANK)
-        return fail(TUTTI_INVALID, "tensor '%s': type %d, rank %d cannot be written", tensor->name, (int)tensor->type,
-            tensor->rank);
+        return fail(TUTTI_INVALID,
+            "tensor '%s' of type %d and rank %d cannot be written: the type is unknown or the rank too large",
+            tensor->name, (int)tensor->type, tensor->rank);
     *bytes = types[tensor->type].size;
     for (int i = 0; i < tensor->rank; i++) {
         if (tensor->sizes[i] < 0 || !size_multiply(*bytes, (size_t)tensor->sizes[i], bytes))
@@ -323,7 +327,7 @@ static tutti_status tensor_bytes(const struct safetensors_tensor *tensor, size_t
 static tutti_status add_entry(json_t *header, const struct safetensors_tensor *tensor, size_t begin, size_t end)
 {
     if (strcmp(tensor->name, METADATA) == 0 || json_object_get(header, tensor->name))
-        return fail(TUTTI_INVALID, "tensor '%s' would stand twice in one file", tensor->name);
+        return fail(TUTTI_INVALID, "tensor '%s' occurs twice: names in a file must differ", tensor->name);
     json_t *shape = json_array();
     for (int i = 0; i < tensor->rank; i++) json_array_append_new(shape, json_integer(tensor->sizes[i]));
     json_t *entry = json_pack("{s:s, s:o, s:[I, I]}", "dtype", types[tensor->type].name, "shape", shape, "data_offsets",

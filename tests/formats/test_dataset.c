@@ -111,23 +111,23 @@ START_TEST(one_pair_is_divided)
     ck_assert_int_eq(test.samples, 10);
     free_both();
     write_pair("t10k", 1, 10);
-    expect_failure(load(), TUTTI_INVALID, "IDX", "cannot be held out");
+    expect_failure(load(), TUTTI_INVALID, "IDX", "cannot be separated");
 }
 END_TEST
 
 START_TEST(refuses_pairs_that_do_not_fit)
 {
     write_images("train-images-idx3-ubyte", 20, 3, 5);
-    expect_failure(load(), TUTTI_FILE, "train-images-idx3-ubyte", "train-labels-idx1-ubyte, are missing");
+    expect_failure(load(), TUTTI_FILE, "train-images-idx3-ubyte", "train-labels-idx1-ubyte, is missing");
     write_labels("train-labels-idx1-ubyte", 19, 2);
     expect_failure(load(), TUTTI_FORMAT, "train-labels-idx1-ubyte", "20 images");
     write_labels("train-labels-idx1-ubyte", 20, 2);
     write_labels("t10k-labels-idx1-ubyte", 5, 2);
-    expect_failure(load(), TUTTI_FILE, "t10k-labels-idx1-ubyte", "t10k-images-idx3-ubyte, are missing");
+    expect_failure(load(), TUTTI_FILE, "t10k-labels-idx1-ubyte", "t10k-images-idx3-ubyte, is missing");
     write_images("t10k-images-idx3-ubyte", 5, 4, 5);
-    expect_failure(load(), TUTTI_FORMAT, folder(), "do not belong together");
+    expect_failure(load(), TUTTI_FORMAT, folder(), "parts of the same data set");
     write_images("t10k-labels-idx1-ubyte", 5, 4, 5); /* images where labels are wanted */
-    expect_failure(load(), TUTTI_FORMAT, "t10k-labels-idx1-ubyte", "3 dimensions where 1");
+    expect_failure(load(), TUTTI_FORMAT, "t10k-labels-idx1-ubyte", "3 dimensions found, 1 expected");
     ck_assert_ptr_null(train.pixels);
     ck_assert_ptr_null(test.pixels);
 }
@@ -196,9 +196,9 @@ START_TEST(refuses_broken_cifar)
 {
     write_cifar10();
     write_cifar("data_batch_3.bin", 4, 1, 11, 1);
-    expect_failure(load(), TUTTI_FORMAT, "data_batch_3.bin", "no whole number");
+    expect_failure(load(), TUTTI_FORMAT, "data_batch_3.bin", "not a multiple of the size of a CIFAR-10 record");
     write_cifar("data_batch_3.bin", 0, 1, 1, 0);
-    expect_failure(load(), TUTTI_FORMAT, "data_batch_3.bin", "no whole number");
+    expect_failure(load(), TUTTI_FORMAT, "data_batch_3.bin", "not a multiple of the size of a CIFAR-10 record");
     write_cifar("data_batch_3.bin", 12, 1, 11, 0);
     expect_failure(load(), TUTTI_FORMAT, "data_batch_3.bin", "label 10");
     ck_assert_int_eq(remove(in_folder("data_batch_3.bin")), 0);
@@ -213,7 +213,7 @@ START_TEST(refuses_broken_cifar100)
     write_cifar("train.bin", 102, 2, 101, 0);
     expect_failure(load(), TUTTI_FORMAT, "train.bin", "label 100");
     write_cifar("train.bin", 102, 1, 10, 0);
-    expect_failure(load(), TUTTI_FORMAT, "train.bin", "CIFAR-100 records");
+    expect_failure(load(), TUTTI_FORMAT, "train.bin", "the size of a CIFAR-100 record");
 }
 END_TEST
 
@@ -221,10 +221,11 @@ END_TEST
 
 START_TEST(refuses_folders_without_data)
 {
-    expect_failure(load(), TUTTI_FILE, folder(), "no data in this folder");
+    expect_failure(load(), TUTTI_FILE, folder(), "this folder has no data");
     write_bytes(in_folder("file"), "x", 1);
     expect_failure(dataset_load(in_folder("file"), 0, &train, &test), TUTTI_FILE, "file", "not a folder");
-    expect_failure(dataset_load(in_folder("absent"), 0, &train, &test), TUTTI_FILE, "absent", "no such folder");
+    expect_failure(
+        dataset_load(in_folder("absent"), 0, &train, &test), TUTTI_FILE, "absent", "this folder does not exist");
 }
 END_TEST
 

@@ -63,7 +63,10 @@ END_TEST
 START_TEST(refuses_every_cut)
 {
     for (size_t kept = 0; kept < sizeof(images); kept++)
-        expect_refused(images, kept, kept < 4 ? "not an IDX file" : kept < 16 ? "cut within its header" : "is cut");
+        expect_refused(images, kept,
+            kept < 4        ? "not an IDX file"
+                : kept < 16 ? "ends within its header"
+                            : "is truncated");
 }
 END_TEST
 
@@ -71,7 +74,7 @@ START_TEST(refuses_lies)
 {
     unsigned char bytes[sizeof(images) + 1] = { 0 };
     memcpy(bytes, images, sizeof(images));
-    expect_refused(bytes, sizeof(bytes), "longer than the 24 bytes");
+    expect_refused(bytes, sizeof(bytes), "more data than the 24 bytes");
     bytes[1] = 1;
     expect_refused(bytes, sizeof(images), "not an IDX file");
     bytes[1] = 0;
@@ -79,16 +82,16 @@ START_TEST(refuses_lies)
     expect_refused(bytes, sizeof(images), "type 0x0d");
     bytes[2] = 8;
     bytes[3] = 1;
-    expect_refused(bytes, sizeof(images), "1 dimensions where 3");
+    expect_refused(bytes, sizeof(images), "1 dimensions found, 3 expected");
     bytes[3] = 3;
     bytes[7] = 4;
-    expect_refused(bytes, sizeof(images), "24 bytes of data where the header promises 32");
+    expect_refused(bytes, sizeof(images), "24 bytes of data found, 32 expected");
     bytes[7] = 0;
-    expect_refused(bytes, sizeof(images), "dimension 0 is zero");
+    expect_refused(bytes, sizeof(images), "dimension 0 has size 0");
     memset(bytes + 4, 0xff, 12);
-    expect_refused(bytes, sizeof(images), "claims more than");
+    expect_refused(bytes, sizeof(images), "announces more than");
     memcpy(bytes + 4, "\0\1\0\0\0\0\4\0\0\0\1\0", 12); /* 16 GiB: allowed, and not allocated before they come */
-    expect_refused(bytes, sizeof(images), "is cut");
+    expect_refused(bytes, sizeof(images), "is truncated");
 }
 END_TEST
 

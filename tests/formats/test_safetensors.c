@@ -160,13 +160,13 @@ static const struct {
     { "{\"x\": 1}", 0, "'x' is not an object" },
     { "{\"a\\nb\": 1}", 0, "'a?b' is not an object" },
     { "{\"__metadata__\": 1}", 0, "__metadata__ is not an object" },
-    { "{\"__metadata__\": {\"k\": 1}}", 0, "'k' is not a text" },
+    { "{\"__metadata__\": {\"k\": 1}}", 0, "'k' is not a string" },
     { X("\"shape\": [1], \"data_offsets\": [0, 4]"), 4, "no dtype" },
     { X("\"dtype\": 5, \"shape\": [1], \"data_offsets\": [0, 4]"), 4, "no dtype" },
     { X("\"dtype\": \"F31\", \"shape\": [1], \"data_offsets\": [0, 4]"), 4, "unknown dtype 'F31'" },
     { X("\"dtype\": \"F32\", \"data_offsets\": [0, 4]"), 4, "no shape" },
-    { X("\"dtype\": \"F32\", \"shape\": [-1], \"data_offsets\": [0, 4]"), 4, "not a size" },
-    { X("\"dtype\": \"F32\", \"shape\": [1.0], \"data_offsets\": [0, 4]"), 4, "not a size" },
+    { X("\"dtype\": \"F32\", \"shape\": [-1], \"data_offsets\": [0, 4]"), 4, "the size of dimension 0" },
+    { X("\"dtype\": \"F32\", \"shape\": [1.0], \"data_offsets\": [0, 4]"), 4, "the size of dimension 0" },
     { X("\"dtype\": \"F32\", \"shape\": [1,1,1,1,1,1,1,1,1], \"data_offsets\": [0, 4]"), 4, "9 dimensions" },
     { X("\"dtype\": \"F32\", \"shape\": [4294967296, 4294967296], \"data_offsets\": [0, 0]"), 0, "more elements" },
     { X("\"dtype\": \"F32\", \"shape\": [4611686018427387904], \"data_offsets\": [0, 0]"), 0, "more elements" },
@@ -174,12 +174,13 @@ static const struct {
     { X("\"dtype\": \"F32\", \"shape\": [1]"), 4, "no data_offsets" },
     { X("\"dtype\": \"F32\", \"shape\": [1], \"data_offsets\": [0]"), 4, "no data_offsets" },
     { X("\"dtype\": \"F32\", \"shape\": [1], \"data_offsets\": [0, \"4\"]"), 4, "no data_offsets" },
-    { X("\"dtype\": \"F32\", \"shape\": [1], \"data_offsets\": [-4, 0]"), 4, "is cut or damaged" },
-    { X("\"dtype\": \"F32\", \"shape\": [1], \"data_offsets\": [4, 0]"), 4, "is cut or damaged" },
-    { X("\"dtype\": \"F32\", \"shape\": [1], \"data_offsets\": [0, 5]"), 4, "is cut or damaged" },
-    { X("\"dtype\": \"F32\", \"shape\": [1], \"data_offsets\": [0, 9223372036854775807]"), 4, "is cut or damaged" },
-    { X("\"dtype\": \"F32\", \"shape\": [2], \"data_offsets\": [0, 4]"), 4, "needs 8 bytes by its shape and has 4" },
-    { X("\"dtype\": \"F32\", \"shape\": [1], \"data_offsets\": [4, 8]"), 8, "after bytes that belong to none" },
+    { X("\"dtype\": \"F32\", \"shape\": [1], \"data_offsets\": [-4, 0]"), 4, "is truncated or damaged" },
+    { X("\"dtype\": \"F32\", \"shape\": [1], \"data_offsets\": [4, 0]"), 4, "is truncated or damaged" },
+    { X("\"dtype\": \"F32\", \"shape\": [1], \"data_offsets\": [0, 5]"), 4, "is truncated or damaged" },
+    { X("\"dtype\": \"F32\", \"shape\": [1], \"data_offsets\": [0, 9223372036854775807]"), 4,
+        "is truncated or damaged" },
+    { X("\"dtype\": \"F32\", \"shape\": [2], \"data_offsets\": [0, 4]"), 4, "shape of 8 bytes but data of 4" },
+    { X("\"dtype\": \"F32\", \"shape\": [1], \"data_offsets\": [4, 8]"), 8, "after bytes that belong to no tensor" },
     { X("\"dtype\": \"F32\", \"shape\": [1], \"data_offsets\": [0, 4]"), 7, "3 bytes follow" },
     { "{\"x\": {\"dtype\": \"U8\", \"shape\": [2], \"data_offsets\": [0, 2]}, \"y\": {\"dtype\": \"U8\", \"shape\": "
       "[2], "
@@ -229,7 +230,7 @@ START_TEST(refuses_lying_length)
     memset(bytes, 0, 8);
     bytes[0] = 57;
     write_bytes(in_folder("long"), bytes, sizeof(bytes));
-    expect_failure(safetensors_open(in_folder("long"), &file), TUTTI_FORMAT, "long", "is cut");
+    expect_failure(safetensors_open(in_folder("long"), &file), TUTTI_FORMAT, "long", "is truncated");
     expect_failure(safetensors_open(in_folder("absent"), &file), TUTTI_FILE, "absent", "");
     expect_failure(safetensors_open(folder(), &file), TUTTI_FILE, folder(), "");
 }
