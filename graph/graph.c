@@ -46,7 +46,7 @@ static tutti_status too_large(const char *what, const tutti_shape *shape)
         const bool batch = shape->sizes[i] == BATCH;
         snprintf(sizes + used, sizeof sizes - used, "%s%" PRId64, i ? ", " : "", batch ? 1 : shape->sizes[i]);
     }
-    return fail(TUTTI_SHAPE, "%s would have the shape [%s]: more than 2^48 elements are not possible", what, sizes);
+    return fail(TUTTI_SHAPE, "%s would have the shape [%s]: a shape can have at most 2^48 elements", what, sizes);
 }
 
 static void bind_shape(tutti_shape *shape, int64_t samples)
@@ -59,7 +59,7 @@ tutti_status graph_bind(const struct graph *from, int64_t samples, struct graph 
 {
     tutti_status status = TUTTI_OK;
     graph_init(to);
-    if (samples < 1) FAIL(TUTTI_INVALID, "a plan was asked for %" PRId64 " samples; at least 1 is needed", samples);
+    if (samples < 1) FAIL(TUTTI_INVALID, "a plan for %" PRId64 " samples is impossible: it needs at least 1", samples);
     TRY(memory_grow((void **)&to->values, &to->value_capacity, from->value_count, sizeof *to->values));
     TRY(memory_grow((void **)&to->nodes, &to->node_capacity, from->node_count, sizeof *to->nodes));
     for (size_t i = 0; i < from->value_count; i++) {
@@ -68,7 +68,7 @@ tutti_status graph_bind(const struct graph *from, int64_t samples, struct graph 
         to->value_count = i + 1;
         bind_shape(&to->values[i].shape, samples);
         if (!is_countable(&to->values[i].shape)) {
-            status = too_large("with this batch a value", &to->values[i].shape);
+            status = too_large("with this batch, a value", &to->values[i].shape);
             goto done;
         }
         if (from->values[i].name && !(to->values[i].name = memory_copy_text(from->values[i].name))) {
@@ -146,7 +146,7 @@ int graph_append(struct graph *graph, const struct operation *operation, const s
     if (graph->status != TUTTI_OK) return NO_VALUE;
     if (input_count > GRAPH_MAX_INPUTS)
         return failed(graph,
-            fail(TUTTI_INVALID, "%s takes at most %d inputs; %d were given", operation->name, GRAPH_MAX_INPUTS,
+            fail(TUTTI_INVALID, "%s accepts at most %d inputs: it got %d", operation->name, GRAPH_MAX_INPUTS,
                 input_count));
     struct node node = { .operation = operation,
         .input_count = input_count,
@@ -228,7 +228,8 @@ static tutti_status validate_input(const struct graph *graph, size_t n, int valu
         return fail(
             TUTTI_INTERNAL, "node %zu (%s) reads value %d, which does not exist", n, node->operation->name, value);
     if (v->role == ROLE_TEMPORARY && (v->producer < 0 || (size_t)v->producer >= n))
-        return fail(TUTTI_INTERNAL, "node %zu (%s) reads value %d before it is made", n, node->operation->name, value);
+        return fail(
+            TUTTI_INTERNAL, "node %zu (%s) reads value %d before it is computed", n, node->operation->name, value);
     return TUTTI_OK;
 }
 
@@ -250,10 +251,11 @@ static tutti_status validate_outputs(const struct graph *graph, size_t n)
         const struct value *v = graph_at(graph, node->outputs[i]);
         if (!v) continue;
         if (v->producer != (int)n || v->role != ROLE_TEMPORARY)
-            return fail(TUTTI_INTERNAL, "value %d is not tied to its producer, node %zu (%s)", node->outputs[i], n,
+            return fail(TUTTI_INTERNAL, "value %d does not name its producer, node %zu (%s)", node->outputs[i], n,
                 node->operation->name);
         if (!shape_equal(v->shape, inferred[i].shape) || inferred_type(v) != inferred_type(&inferred[i]))
-            return fail(TUTTI_INTERNAL, "output %d of node %zu (%s) has not the shape that its inputs give", i, n,
+            return fail(TUTTI_INTERNAL,
+                "output %d of node %zu (%s) differs in shape from the one that its inputs determine", i, n,
                 node->operation->name);
     }
     return TUTTI_OK;
@@ -266,11 +268,12 @@ tutti_status graph_validate(const struct graph *graph)
     for (size_t i = 0; i < graph->value_count; i++) {
         const struct value *v = &graph->values[i];
         if (v->role != ROLE_TEMPORARY && v->layout != LAYOUT_PLAIN)
-            return fail(TUTTI_INTERNAL, "value %zu comes from outside and is not plain", i);
+            return fail(
+                TUTTI_INTERNAL, "value %zu is read or written outside the plan, but its layout is not plain", i);
         if (v->layout == LAYOUT_CHANNELS_LAST && !value_has_channels_last(v))
-            return fail(TUTTI_INTERNAL, "value %zu has a shape of which channels cannot be last", i);
+            return fail(TUTTI_INTERNAL, "value %zu has the layout channels last, which its shape does not allow", i);
         if ((v->role != ROLE_TEMPORARY || v->gradient_of >= 0 || v->output) && v->type == TYPE_BF16)
-            return fail(TUTTI_INTERNAL, "value %zu is read outside the plan and has 16 bits", i);
+            return fail(TUTTI_INTERNAL, "value %zu is read outside the plan, but it is stored in 16 bits", i);
     }
     for (size_t n = 0; n < graph->node_count; n++) {
         for (int i = 0; i < graph->nodes[n].input_count; i++)

@@ -10,7 +10,8 @@
 tutti_network *tutti_network_new(tutti_runtime *runtime)
 {
     if (!runtime) { /* tutti_open() failed, and its message is what helps */
-        if (!*status_message()) fail(TUTTI_INVALID, "tutti_network_new() needs a runtime; open one with tutti_open()");
+        if (!*status_message())
+            fail(TUTTI_INVALID, "tutti_network_new() got a runtime that is NULL: open one with tutti_open()");
         return NULL;
     }
     tutti_network *network = memory_new(1, sizeof *network);
@@ -87,7 +88,8 @@ void tutti_scope_push(tutti_network *network, const char *prefix)
 {
     if (!network_ok(network)) return;
     if (!prefix || !is_utf8(prefix)) {
-        network_fail(network, fail(TUTTI_INVALID, "tutti_scope_push() needs a prefix, as UTF-8"));
+        network_fail(network,
+            fail(TUTTI_INVALID, "tutti_scope_push() got a prefix that is NULL or not UTF-8: pass valid UTF-8"));
         return;
     }
     size_t before = network->scope ? strlen(network->scope) : 0;
@@ -108,7 +110,8 @@ void tutti_scope_pop(tutti_network *network)
 {
     if (!network_ok(network)) return;
     if (!network->scope_depth) {
-        network_fail(network, fail(TUTTI_INVALID, "tutti_scope_pop() was called without a tutti_scope_push()"));
+        network_fail(
+            network, fail(TUTTI_INVALID, "tutti_scope_pop() was called without a matching tutti_scope_push()"));
         return;
     }
     network->scope[network->scope_ends[--network->scope_depth]] = 0;
@@ -124,7 +127,7 @@ int network_layer_begin(tutti_network *network, const char *name, const char *op
     }
     if (name && !is_utf8(name)) {
         network_fail(network,
-            fail(TUTTI_INVALID, "layer %zu (%s) has a name that is not UTF-8: weights could not be saved",
+            fail(TUTTI_INVALID, "layer %zu (%s) has a name that is not UTF-8: files of weights need UTF-8 names",
                 network->layer_count, operation));
         return -1;
     }
@@ -152,7 +155,7 @@ int network_parameter(
     if ((unsigned)how->init > TUTTI_INIT_ZEROS) {
         network_fail(network,
             fail(TUTTI_INVALID,
-                "%s.%s: there is no initialiser %d; TUTTI_INIT_DEFAULT (0) to TUTTI_INIT_ZEROS (%d) exist", l->name,
+                "%s.%s: initialiser %d does not exist: use TUTTI_INIT_DEFAULT (0) to TUTTI_INIT_ZEROS (%d)", l->name,
                 suffix, (int)how->init, (int)TUTTI_INIT_ZEROS));
         return NO_VALUE;
     }
@@ -163,8 +166,10 @@ int network_parameter(
         if (shape.sizes[i] < 1 || !size_multiply((size_t)parameter.elements, (size_t)shape.sizes[i], &product) ||
             product > INT64_MAX / 64) {
             network_fail(network,
-                fail(TUTTI_SHAPE, "%s.%s would have %" PRId64 " in dimension %d: too large or not positive", l->name,
-                    suffix, shape.sizes[i], i));
+                fail(TUTTI_SHAPE,
+                    "%s.%s would have size %" PRId64
+                    " in dimension %d: it must be positive, and the parameter must fit into memory",
+                    l->name, suffix, shape.sizes[i], i));
             return NO_VALUE;
         }
         parameter.elements = (int64_t)product;
@@ -179,7 +184,7 @@ int network_parameter(
     }
     if (network_find(network, parameter.name)) {
         network_fail(network,
-            fail(TUTTI_INVALID, "two parameters are named %s; give the layers different names", parameter.name));
+            fail(TUTTI_INVALID, "two parameters have the name %s: give the layers different names", parameter.name));
         free(parameter.name);
         return NO_VALUE;
     }
@@ -210,7 +215,9 @@ const struct value *network_value(tutti_network *network, tutti_tensor tensor)
     const struct value *value = graph_at(&network->graph, tensor.id);
     if (!value)
         network_fail(network,
-            fail(TUTTI_INVALID, "a layer was given a tensor (number %d) that is not of this network", tensor.id));
+            fail(TUTTI_INVALID,
+                "a layer got tensor %d, which is not of this network: pass a tensor that this network returned",
+                tensor.id));
     return value;
 }
 
@@ -219,13 +226,13 @@ tutti_tensor tutti_input(tutti_network *network, const char *name, tutti_shape s
     if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
     if (shape.rank < 1 || shape.rank >= TUTTI_MAX_RANK)
         return network_fail(network,
-            fail(TUTTI_SHAPE, "input %s has %d dimensions; 1 to %d are possible", name ? name : "", shape.rank,
+            fail(TUTTI_SHAPE, "input %s has %d dimensions: 1 to %d are possible", name ? name : "", shape.rank,
                 TUTTI_MAX_RANK - 1));
     tutti_shape batched = { .rank = shape.rank + 1, .sizes = { BATCH } };
     for (int i = 0; i < shape.rank; i++) {
         if (shape.sizes[i] < 1)
             return network_fail(network,
-                fail(TUTTI_SHAPE, "input %s has size %" PRId64 " in dimension %d; at least 1 is needed",
+                fail(TUTTI_SHAPE, "input %s has size %" PRId64 " in dimension %d: it must be at least 1",
                     name ? name : "", shape.sizes[i], i));
         batched.sizes[i + 1] = shape.sizes[i];
     }
@@ -243,7 +250,8 @@ tutti_status network_layout(tutti_network *network)
             if (p->trained != (bool)trained) continue;
             p->offset = offset;
             if (p->elements > INT64_MAX / 8 - offset)
-                return fail(TUTTI_SHAPE, "the network's parameters are too many to count");
+                return fail(
+                    TUTTI_SHAPE, "the network has more parameters than can be counted: make its layers smaller");
             offset += divide_up(p->elements, PARAMETER_ALIGNMENT) * PARAMETER_ALIGNMENT;
         }
         if (trained) network->trained_floats = offset;
@@ -297,7 +305,8 @@ static tutti_status layer_flops(const tutti_network *network, int layer, double 
 tutti_status tutti_network_layer(const tutti_network *network, int position, tutti_layer_info *info)
 {
     if (position < 0 || (size_t)position >= network->layer_count)
-        return fail(TUTTI_INVALID, "layer %d was asked for; the network has %zu", position, network->layer_count);
+        return fail(TUTTI_INVALID, "layer %d does not exist: the network has %zu layers, counted from 0", position,
+            network->layer_count);
     const struct layer *layer = &network->layers[position];
     memset(info, 0, sizeof *info);
     info->name = layer->name;
@@ -328,8 +337,8 @@ tutti_status tutti_parameter_info(
     const tutti_network *network, int position, const char **name, tutti_shape *shape, bool *trained)
 {
     if (position < 0 || (size_t)position >= network->parameter_count)
-        return fail(
-            TUTTI_INVALID, "parameter %d was asked for; the network has %zu", position, network->parameter_count);
+        return fail(TUTTI_INVALID, "parameter %d does not exist: the network has %zu parameters, counted from 0",
+            position, network->parameter_count);
     const struct parameter *parameter = &network->parameters[position];
     if (name) *name = parameter->name;
     if (shape) *shape = parameter->shape;

@@ -158,7 +158,7 @@ static const struct {
     { reshape_zero, TUTTI_SHAPE, { "size 0 in dimension 0", NULL } },
     { input_too_large, TUTTI_SHAPE, { "huge", "4194304, 2097152, 2097152" } },
     { dense_too_large, TUTTI_SHAPE, { "fc", "2^48" } },
-    { unknown_init, TUTTI_INVALID, { "weight", "no initialiser 77" } },
+    { unknown_init, TUTTI_INVALID, { "weight", "initialiser 77 does not exist" } },
     { name_of_bytes, TUTTI_INVALID, { "dense", "not UTF-8" } },
     { name_of_surrogates, TUTTI_INVALID, { "dense", "not UTF-8" } },
     { name_in_utf8, TUTTI_OK, { NULL } },
