@@ -270,7 +270,7 @@ static bool helper_start(struct helpers *helpers, const char *path)
     int error = spawn(path, ends[1], &helper->process);
     close(ends[1]);
     if (error) {
-        log_info(&helpers->device->runtime->log, "the helper '%s' does not start: %s", path, strerror(error));
+        log_info(&helpers->device->runtime->log, "cannot start the helper process '%s': %s", path, strerror(error));
         helper_end(helper);
         return false;
     }
@@ -346,8 +346,7 @@ static void attend(struct helpers *helpers, struct helper *helper, void (*progre
     if (recv(helper->socket, &what, 1, 0) != 1) {
         if (helper->busy)
             log_info(&helpers->device->runtime->log,
-                "a helper that compiles kernels ended early: they are compiled "
-                "in this process");
+                "a helper process that compiles kernels ended early: this process compiles them instead");
         helper_end(helper);
         return;
     }
@@ -428,8 +427,8 @@ void builder_prepare(const struct launch_list *list, void (*progress)(void *user
     work(&helpers, progress, user);
     for (int i = 0; i < helpers.count; i++) reap(&helpers.list[i]);
     if (helpers.built) store_save(device, STORE_COMPILED);
-    log_debug(&device->runtime->log, "%d of %d programs compiled ahead by %d helpers in %.1f s", helpers.built,
-        helpers.total, helpers.count, clock_seconds() - start);
+    log_debug(&device->runtime->log, "%d of %d programs were compiled ahead by %d helper processes in %.1f s",
+        helpers.built, helpers.total, helpers.count, clock_seconds() - start);
 done:
     pthread_mutex_unlock(&one_at_a_time);
     free(forms.list);

@@ -193,7 +193,7 @@ int main(void)
     close_others();
     alarm(BUILDER_PATIENCE_S);
     if (!receive(&greeting, sizeof(greeting))) {
-        fputs("tutti-build is started by the library itself; it compiles kernels ahead\n", stderr);
+        fputs("tutti-build compiles kernels ahead; the library starts it, users do not\n", stderr);
         return 2;
     }
     if (!helper_open(&helper, &greeting) || !answer(BUILDER_READY)) return 1;

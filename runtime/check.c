@@ -61,9 +61,8 @@ static tutti_status compare(const struct probe *probe, const struct device *devi
         float expected = probe->expected(in, i);
         if (fabsf(out[i] - expected) <= probe->tolerance * (1 + fabsf(expected))) continue; /* false for NaN */
         return fail(TUTTI_WRONG_RESULT,
-            "device %d, '%s' (driver %s), gives wrong numbers when it %s: element %d is %.9g and should be %.9g: "
-            "update the driver, or "
-            "leave the device out with TUTTI_DEVICES",
+            "device %d, '%s' (driver %s), computes wrong numbers when it %s: element %d is %.9g, expected %.9g: update "
+            "the driver, or exclude the device with TUTTI_DEVICES",
             device->index, device->can.name, device->can.driver, probe->what, i, (double)out[i], (double)expected);
     }
     return TUTTI_OK;
@@ -149,7 +148,7 @@ const char *blacklist_reason(struct device *device, const char *implementation)
     const char *verdict = store_get(device, STORE_CHECKS, implementation);
     if (verdict && begins(verdict, failed)) return verdict + strlen(failed);
     if (!verdict || !begins(verdict, trying) || trial_goes_on(verdict + strlen(trying))) return NULL;
-    return "its trial was begun and did not end";
+    return "its check was started and did not end";
 }
 
 static void note(struct device *device, const char *what, const char *verdict, const char *more)
@@ -215,5 +214,5 @@ const char *check_trial(struct device *device, const char *name, trial_function 
             forget(device, name);
     }
     const char *reason = blacklist_reason(device, name);
-    return reason || check_is_decided(device, name) ? reason : "there was no memory to try it";
+    return reason || check_is_decided(device, name) ? reason : "there was not enough memory to check it";
 }

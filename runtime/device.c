@@ -227,7 +227,7 @@ tutti_status device_open(struct device *device, const struct found_device *found
     device->context = clCreateContext(properties, 1, &device->id, NULL, NULL, &error);
     CL_TRY(error, "opening device %d, '%s',", found->index, found->can.name);
     device->queue = clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &error);
-    CL_TRY(error, "making the queue of device %d, '%s',", found->index, found->can.name);
+    CL_TRY(error, "creating the queue of device %d, '%s',", found->index, found->can.name);
 done:
     if (status != TUTTI_OK) device_close(device);
     return status;
@@ -241,7 +241,7 @@ tutti_status device_open_queue(struct device *device, cl_command_queue *queue)
     pthread_mutex_lock(&lock);
     if (*queue) goto done;
     *queue = clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &error);
-    CL_TRY(error, "making another queue of device %d, '%s',", device->index, device->can.name);
+    CL_TRY(error, "creating another queue of device %d, '%s',", device->index, device->can.name);
 done:
     pthread_mutex_unlock(&lock);
     return status;

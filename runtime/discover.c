@@ -28,7 +28,8 @@ static tutti_status sub_devices_wanted(int *count)
     long value = strtol(text, &end, 10);
     if (*end || value < 1 || value > 1024)
         return fail(TUTTI_INVALID,
-            "TUTTI_SUB_DEVICES is '%s': set it to the number of parts of each CPU device, or unset it", text);
+            "TUTTI_SUB_DEVICES is '%s': set it to the number of parts of each CPU device, 1 to 1024, or unset it",
+            text);
     *count = value > 1 ? (int)value : 0;
     return TUTTI_OK;
 }
@@ -48,8 +49,8 @@ static tutti_status add_device(struct finding *finding, cl_platform_id platform,
     clGetDeviceInfo(id, CL_DEVICE_COMPILER_AVAILABLE, sizeof(compiler), &compiler, NULL);
     device->aside = !available || !compiler;
     if (device->aside)
-        snprintf(device->note, sizeof(device->note), "%s: used only when named",
-            available ? "its driver has no compiler" : "its driver says that it is not available");
+        snprintf(device->note, sizeof(device->note), "%s: used only if selected",
+            available ? "its driver has no compiler" : "its driver reports that it is not available");
     finding->count++;
     return TUTTI_OK;
 }
@@ -125,7 +126,7 @@ static void mark_duplicates(struct found_device *found, int count)
             int narrower = found[i].can.vector_width - found[j].can.vector_width;
             if (narrower > 0 || (narrower == 0 && i < j)) continue;
             found[i].aside = true;
-            snprintf(found[i].note, sizeof(found[i].note), "same %s as device %d: used only when named",
+            snprintf(found[i].note, sizeof(found[i].note), "same %s as device %d: used only if selected",
                 found[i].type & CL_DEVICE_TYPE_CPU ? "CPU" : "hardware", j);
         }
     }
@@ -147,9 +148,8 @@ tutti_status discover(struct found_device **found, int *count)
     for (cl_uint i = 0; i < platform_count; i++) TRY(add_platform(&finding, platforms[i]));
     if (finding.count == 0)
         FAIL(TUTTI_NO_PLATFORM,
-            "no OpenCL device: the %u installed platform%s none: install your device's driver, or for the CPU 'apt-get "
-            "install "
-            "pocl-opencl-icd'",
+            "no OpenCL device was found: the %u installed platform%s none: install your device's driver, or for the "
+            "CPU 'apt-get install pocl-opencl-icd'",
             platform_count, platform_count == 1 ? " offers" : "s offer");
     mark_duplicates(finding.devices, (int)finding.count);
     *found = finding.devices;
@@ -201,8 +201,8 @@ static tutti_status refuse_part(const struct found_device *found, int count, con
         text_append(&list, "%s%d '%s' (%s, %s)", i ? ", " : "", i, found[i].can.name, found[i].can.platform,
             found[i].can.class == DEVICE_CPU ? "cpu" : "gpu");
     tutti_status status = fail(TUTTI_NO_DEVICE,
-        "no device is named by '%s' in '%s': there %s %s: choose by index, a part of a name, all, gpu or cpu", part,
-        choice, count == 1 ? "is" : "are", list.data ? list.data : "other devices");
+        "no device matches '%s' in '%s': there %s %s: choose by index, a part of a name, all, gpu or cpu", part, choice,
+        count == 1 ? "is" : "are", list.data ? list.data : "other devices");
     text_free(&list);
     return status;
 }
@@ -213,7 +213,8 @@ static void choose_default(struct found_device *found, int count)
     bool any = choose_part(found, count, "gpu") > 0 || choose_part(found, count, "cpu") > 0;
     for (int i = 0; any && i < count; i++)
         if (!found[i].chosen && !found[i].aside)
-            snprintf(found[i].note, sizeof(found[i].note), "a CPU beside GPUs: used only when named, or by 'all'");
+            snprintf(found[i].note, sizeof(found[i].note),
+                "a CPU in a machine with GPUs: used only if selected, also by 'all'");
 }
 
 tutti_status discover_choose(struct found_device *found, int count, const char *choice)

@@ -42,14 +42,14 @@ static tutti_status enqueue(struct device *device, void *state, cl_event *event)
     const long long m = g->m, n = g->n, k = g->k;
     if (code > -1000 && code < 0) /* an OpenCL error's own number */
         return opencl_fail((cl_int)code, __FILE__, __LINE__, what, m, n, k, device->can.name);
-    return fail(TUTTI_DEVICE, "CLBlast failed with its status %d at a product of %lld x %lld x %lld on '%s'", (int)code,
-        m, n, k, device->can.name);
+    return fail(TUTTI_DEVICE, "CLBlast failed with status %d in a product of %lld x %lld x %lld on '%s'", (int)code, m,
+        n, k, device->can.name);
 }
 
 static const char *refusal(const struct gemm *gemm, const struct capabilities *can)
 {
     (void)gemm;
-    return can->class == DEVICE_GPU ? NULL : "it is made for GPU-class devices";
+    return can->class == DEVICE_GPU ? NULL : "it needs a GPU-class device";
 }
 
 /* C = added. */

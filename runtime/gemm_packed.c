@@ -100,7 +100,7 @@ static bool choose(const struct gemm *gemm, const struct capabilities *can, stru
 static const char *refusal(const struct gemm *gemm, const struct capabilities *can)
 {
     struct choice choice;
-    if (can->class != DEVICE_CPU) return "it is made for CPU-class devices";
+    if (can->class != DEVICE_CPU) return "it needs a CPU-class device";
     if (!gemm_is_small(gemm)) return "a size of the product is larger than 2^30";
     if (!choose(gemm, can, &choice)) return "the device's local memory is too small for a panel";
     return NULL;

@@ -26,9 +26,9 @@ static int64_t small_of(const struct gemm *gemm)
 
 static const char *refusal(const struct gemm *gemm, const struct capabilities *can)
 {
-    if (can->class != DEVICE_CPU) return "it is made for CPU-class devices";
+    if (can->class != DEVICE_CPU) return "it needs a CPU-class device";
     if (!gemm_is_small(gemm)) return "a size of the product is larger than 2^30";
-    if (gemm->batch != 1) return "it takes one product, not a batch of them";
+    if (gemm->batch != 1) return "it computes one product, not a batch of products";
     if (form_of(gemm) == FORM_NONE) return "both matrices are transposed";
     if (small_of(gemm) > SMALL_MOST) return "the batch has more than 8 samples";
     if (form_of(gemm) == FORM_ROWS && can->local_bytes < sizeof(float) * STRIP_MOST * SMALL_MOST)

@@ -70,7 +70,7 @@ static bool choose(const struct gemm *gemm, enum matrix_form form, const struct 
 static const char *refusal(const struct gemm *gemm, enum matrix_form form, const struct capabilities *can)
 {
     struct choice choice;
-    if (can->class != DEVICE_GPU) return "it is made for GPU-class devices";
+    if (can->class != DEVICE_GPU) return "it needs a GPU-class device";
     if (!gemm_is_small(gemm)) return "a size of the product is larger than 2^30";
     if (gemm->lda > LONGEST_ROW || gemm->ldb > LONGEST_ROW) return "a row of a matrix has more than 2^23 numbers";
     if (!choose(gemm, form, can, &choice)) return "the device's work-groups or local memory are too small";

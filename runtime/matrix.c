@@ -46,7 +46,8 @@ static tutti_status compare(const float *a, const float *b, const float *c)
             double sum = 0;
             for (int k = 0; k < K; k++) sum += (double)a[i * K + k] * (double)b[k * N + j];
             if (!((double)c[i * N + j] == sum))
-                return fail(TUTTI_WRONG_RESULT, "its product has %g where %g is right", (double)c[i * N + j], sum);
+                return fail(
+                    TUTTI_WRONG_RESULT, "an element of its product is %g, expected %g", (double)c[i * N + j], sum);
         }
     return TUTTI_OK;
 }
@@ -88,7 +89,7 @@ static tutti_status try_product(struct device *device, const char *name, const v
     const struct gemm gemm = product_of(*(const enum compute_type *)compute);
     float *a = memory_new(M * K, sizeof(float)), *b = memory_new(K * N, sizeof(float)),
           *c = memory_new(M * N, sizeof(float));
-    if (!a || !b || !c) FAIL(TUTTI_NO_MEMORY, "no memory to try matrix instructions");
+    if (!a || !b || !c) FAIL(TUTTI_NO_MEMORY, "not enough memory to check matrix instructions");
     const char *refusal = gemm_refusal(GEMM_MATRIX, &gemm, &device->can);
     if (refusal) FAIL(TUTTI_UNSUPPORTED, "%s", refusal);
     make_up(a, M * K, 1);
@@ -121,7 +122,7 @@ void matrix_prove(struct device *device)
 {
     for (enum compute_type compute = 0; compute < COMPUTE_TYPES; compute++) {
         struct matrix_ability *ability = &device->can.matrix[compute];
-        ability->refusal = "the device names no extension that goes with matrix instructions for this --precision";
+        ability->refusal = "the device has no extension with matrix instructions for this --precision";
         for (const struct candidate *c = candidates; c < candidates + CANDIDATES && !ability->form; c++) {
             const struct tile *list[TILES];
             if (tile_list(c->form, compute, list) == 0 || !device_has_extension(device->id, c->extension)) continue;

@@ -113,7 +113,7 @@ static tutti_status allocate(struct device *device, size_t bytes, cl_mem_flags f
     *buffer = NULL;
     if (bytes > device->can.allocation_max)
         FAIL(TUTTI_DEVICE_MEMORY,
-            "one buffer of %zu bytes is needed and device %d, '%s', gives at most %zu: lower the batch or the "
+            "a buffer of %zu bytes is needed, but device %d, '%s', allocates at most %zu: lower the batch or the "
             "micro-batch",
             bytes, device->index, device->can.name, device->can.allocation_max);
     if (device->host_memory && bytes >= HUGE_FROM) *buffer = allocate_huge(device, bytes, flags);
@@ -173,7 +173,7 @@ tutti_status buffer_cut(struct device *device, cl_mem parent, size_t offset, siz
     if (offset % device->can.alignment != 0)
         FAIL(TUTTI_INTERNAL, "a sub-buffer at byte %zu is not aligned to %zu", offset, device->can.alignment);
     *buffer = clCreateSubBuffer(parent, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
-    CL_TRY(error, "cutting %zu bytes at %zu out of a buffer on '%s'", bytes, offset, device->can.name);
+    CL_TRY(error, "creating a sub-buffer of %zu bytes at %zu on '%s'", bytes, offset, device->can.name);
 done:
     if (status != TUTTI_OK) *buffer = NULL;
     return status;
@@ -211,7 +211,7 @@ static tutti_status limits_check(const struct device *device, const size_t *size
             return fail(TUTTI_DEVICE_MEMORY, "the sum of the slabs' sizes overflows");
     if (total > device->can.memory_bytes)
         return fail(TUTTI_DEVICE_MEMORY,
-            "%zu bytes are needed and device %d, '%s', has %zu to use: lower the batch or the micro-batch", total,
+            "%zu bytes are needed, but device %d, '%s', has only %zu: lower the batch or the micro-batch", total,
             device->index, device->can.name, device->can.memory_bytes);
     return TUTTI_OK;
 }

@@ -82,7 +82,7 @@ static void cache_folder_check(struct tutti_runtime *runtime)
 {
     const char *folder = runtime->cache_folder;
     if (!folder || access(folder, F_OK) != 0 || folder_check_own(folder) == TUTTI_OK) return; /* it is made later */
-    log_warn(&runtime->log, "nothing is kept on disk: %s", status_message());
+    log_warn(&runtime->log, "the cache folder is not used: %s", status_message());
     free(runtime->cache_folder);
     runtime->cache_folder = NULL;
 }
@@ -90,9 +90,10 @@ static void cache_folder_check(struct tutti_runtime *runtime)
 static tutti_status options_check(const tutti_runtime_options *options)
 {
     if (options->threads < 0)
-        return fail(TUTTI_INVALID, "%d threads were asked for: give a positive number, or 0 for all", options->threads);
+        return fail(TUTTI_INVALID, "%d threads are impossible: pass a positive number, or 0 for one per processor",
+            options->threads);
     if (options->log_level < TUTTI_LOG_DEFAULT || options->log_level > TUTTI_LOG_DEBUG)
-        return fail(TUTTI_INVALID, "log level %d does not exist: give one of tutti_log_level", (int)options->log_level);
+        return fail(TUTTI_INVALID, "log level %d does not exist: pass one of tutti_log_level", (int)options->log_level);
     return TUTTI_OK;
 }
 
@@ -228,7 +229,7 @@ tutti_status tutti_devices_list(const tutti_runtime_options *options, tutti_devi
     struct found_device *found = NULL;
     int found_count = 0;
     if (!list || !count)
-        return fail(TUTTI_INVALID, "tutti_devices_list needs a place for the list and one for the count");
+        return fail(TUTTI_INVALID, "tutti_devices_list() got NULL for the list or the count: pass pointers to both");
     *list = NULL;
     *count = 0;
     status = discover(&found, &found_count);
@@ -257,10 +258,10 @@ int tutti_device_count(const tutti_runtime *runtime)
 
 static tutti_status position_check(const tutti_runtime *runtime, int position)
 {
-    if (!runtime) return fail(TUTTI_INVALID, "there is no runtime: tutti_open failed or was not called");
+    if (!runtime) return fail(TUTTI_INVALID, "the runtime is NULL: call tutti_open() and check its result");
     if (position < 0 || position >= runtime->count)
-        return fail(TUTTI_NO_DEVICE, "device at position %d was asked for and %d %s open", position, runtime->count,
-            runtime->count == 1 ? "is" : "are");
+        return fail(TUTTI_NO_DEVICE, "no device is open at position %d: %d %s open, counted from 0", position,
+            runtime->count, runtime->count == 1 ? "is" : "are");
     return TUTTI_OK;
 }
 
@@ -268,7 +269,7 @@ tutti_status tutti_device_get(const tutti_runtime *runtime, int position, tutti_
 {
     tutti_status status = position_check(runtime, position);
     if (status != TUTTI_OK) return status;
-    if (!info) return fail(TUTTI_INVALID, "tutti_device_get needs a place for the information");
+    if (!info) return fail(TUTTI_INVALID, "tutti_device_get() got NULL for the information: pass a pointer to it");
     *info = info_of(runtime->devices[position].index, &runtime->devices[position].can, true, "");
     return TUTTI_OK;
 }

@@ -65,7 +65,8 @@ tutti_status peak_measure(struct device *device, struct peak *peak)
     if (bytes > device->can.allocation_max) bytes = device->can.allocation_max;
     if (bytes > STREAM_BYTES) bytes = STREAM_BYTES;
     bytes = bytes / LEAST_BYTES * LEAST_BYTES;
-    if (bytes < items * sizeof(float)) FAIL(TUTTI_DEVICE_MEMORY, "the device has no room to measure its bandwidth");
+    if (bytes < items * sizeof(float))
+        FAIL(TUTTI_DEVICE_MEMORY, "the device does not have enough memory to measure its bandwidth");
     TRY(buffer_new(device, bytes, &in));
     TRY(buffer_new(device, bytes, &out));
     struct launch *launch = add(&list, "peak_arithmetic", items);

@@ -118,7 +118,7 @@ static void first_error(const char *log, char *line, size_t size)
 static tutti_status build_failure(
     struct device *device, cl_program program, const struct program_request *request, cl_int error)
 {
-    char line[400] = "the driver gives no reason";
+    char line[400] = "the driver reports no reason";
     size_t size = 0;
     if (clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) == CL_SUCCESS && size > 1) {
         char *log = calloc(1, size + 1);
@@ -129,8 +129,8 @@ static tutti_status build_failure(
         }
         free(log);
     }
-    return fail(TUTTI_BUILD, "kernels '%s' do not build on device %d, '%s' (%s): %s; options: %s", request->source,
-        device->index, device->can.name, opencl_error_name(error), line,
+    return fail(TUTTI_BUILD, "the kernels '%s' do not compile on device %d, '%s' (%s): %s; options: %s",
+        request->source, device->index, device->can.name, opencl_error_name(error), line,
         request->options && *request->options ? request->options : "none");
 }
 
@@ -168,7 +168,7 @@ static tutti_status build_from_source(struct device *device, const struct progra
     tutti_status status = TUTTI_OK;
     cl_int error = CL_SUCCESS;
     cl_program program = clCreateProgramWithSource(device->context, 1, &text, NULL, &error);
-    CL_TRY(error, "making the program '%s' on '%s'", request->source, device->can.name);
+    CL_TRY(error, "creating the program '%s' on '%s'", request->source, device->can.name);
     error = clBuildProgram(program, 1, &device->id, options, NULL, NULL);
     if (error != CL_SUCCESS) {
         status = build_failure(device, program, request, error);
@@ -187,8 +187,9 @@ static tutti_status build_with_header(
 {
     char *options = options_of(device, request, "");
     if (!options) return TUTTI_NO_MEMORY;
-    log_info(
-        &device->runtime->log, "'%s' does not build with our own declarations: %s", request->source, status_message());
+    log_info(&device->runtime->log,
+        "'%s' does not compile with Tutti's own declarations and is compiled with the driver's: %s", request->source,
+        status_message());
     tutti_status status = build_from_source(device, request, text, options, built);
     free(options);
     return status;
@@ -200,7 +201,7 @@ static tutti_status build(struct device *device, const struct program_request *r
     char *options = NULL;
     const struct kernel_text *text = text_of(request->source);
     *made = (struct program) { 0 };
-    if (!text) FAIL(TUTTI_INTERNAL, "no kernels of the name '%s' are embedded in the library", request->source);
+    if (!text) FAIL(TUTTI_INTERNAL, "the library has no kernels '%s'", request->source);
     made->source = text->name;
     made->options = memory_copy_text(request->options ? request->options : "");
     options = program_options(device, request);
@@ -408,7 +409,7 @@ tutti_status program_kernel(
     pthread_mutex_unlock(&device->programs->lock);
     cl_int error = CL_SUCCESS;
     *made = clCreateKernel(program, kernel, &error);
-    CL_TRY(error, "making the kernel '%s' of '%s' on '%s'", kernel, request->source, device->can.name);
+    CL_TRY(error, "creating the kernel '%s' of '%s' on '%s'", kernel, request->source, device->can.name);
 done:
     return status;
 }

@@ -123,8 +123,8 @@ cl_program program_cache_load(struct device *device, const char *text, const cha
         XXH128_isEqual(header.check, XXH3_128bits(data + sizeof(header), size - sizeof(header)));
     if (good) program = program_of(device, data + sizeof(header), size - sizeof(header), options);
     if (!program) {
-        log_info(
-            &device->runtime->log, "the cached program '%s' is broken or of another driver: it is built anew", path);
+        log_info(&device->runtime->log,
+            "the cached program '%s' is damaged or made by another driver: it is compiled again", path);
         unlink(path);
     }
 done:
@@ -151,7 +151,7 @@ void program_cache_save(struct device *device, const char *text, const char *opt
     memcpy(data, &header, sizeof(header));
     if (folder_make(folder) != TUTTI_OK || folder_check_own(folder) != TUTTI_OK ||
         file_write_own(path, data, sizeof(header) + size) != TUTTI_OK)
-        log_info(&device->runtime->log, "a program is not kept on disk: %s", status_message());
+        log_info(&device->runtime->log, "a compiled program was not saved on disk: %s", status_message());
 done:
     free(data);
     free(path);

@@ -17,13 +17,16 @@ static tutti_status sizes_check(const struct launch *launch, const struct device
     for (int i = 0; i < launch->dimensions; i++) {
         size_t global = launch->global[i], local = launch->local[i];
         if (local == 0 || global == 0 || global % local != 0)
-            return fail(TUTTI_INTERNAL, "the launch of '%s' has %zu work-items in groups of %zu in dimension %d", name,
-                global, local, i);
-        if (!size_multiply(group, local, &group)) return fail(TUTTI_INTERNAL, "the work-group of '%s' overflows", name);
+            return fail(TUTTI_INTERNAL,
+                "the launch of '%s' has %zu work-items in groups of %zu in dimension %d: they must be a positive "
+                "multiple",
+                name, global, local, i);
+        if (!size_multiply(group, local, &group))
+            return fail(TUTTI_INTERNAL, "the work-group of '%s' has more work-items than can be counted", name);
     }
     if (group > device->can.group_max)
-        return fail(TUTTI_UNSUPPORTED, "'%s' needs work-groups of %zu and '%s' allows %zu", name, group,
-            device->can.name, device->can.group_max);
+        return fail(TUTTI_UNSUPPORTED, "'%s' needs work-groups of %zu work-items, but '%s' allows only %zu", name,
+            group, device->can.name, device->can.group_max);
     return TUTTI_OK;
 }
 
@@ -43,8 +46,8 @@ static tutti_status launch_check(const struct launch *launch, const struct devic
             return fail(TUTTI_INTERNAL, "argument %d of '%s' has no size of local memory", i, launch->kernel_name);
     }
     if (local > device->can.local_bytes)
-        return fail(TUTTI_UNSUPPORTED, "'%s' needs %zu bytes of local memory and '%s' has %zu", launch->kernel_name,
-            local, device->can.name, device->can.local_bytes);
+        return fail(TUTTI_UNSUPPORTED, "'%s' needs %zu bytes of local memory, but '%s' has only %zu",
+            launch->kernel_name, local, device->can.name, device->can.local_bytes);
     return sizes_check(launch, device);
 }
 
@@ -59,13 +62,13 @@ static tutti_status kernel_check(const struct launch *launch, const struct devic
                launch->kernel, device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof(group_max), &group_max, NULL),
         "asking for the largest group of '%s'", launch->kernel_name);
     if (group > group_max && !(device->quirks & QUIRK_DENIES_GROUPS))
-        FAIL(TUTTI_UNSUPPORTED, "'%s' needs work-groups of %zu and '%s' runs it in groups of at most %zu",
+        FAIL(TUTTI_UNSUPPORTED, "'%s' needs work-groups of %zu work-items, but '%s' runs it in groups of at most %zu",
             launch->kernel_name, group, device->can.name, group_max);
     /* Local arguments are set by now, so they are counted in this. */
     CL_TRY(clGetKernelWorkGroupInfo(launch->kernel, device->id, CL_KERNEL_LOCAL_MEM_SIZE, sizeof(local), &local, NULL),
         "asking for the local memory of '%s'", launch->kernel_name);
     if (local > device->can.local_bytes)
-        FAIL(TUTTI_UNSUPPORTED, "'%s' needs %zu bytes of local memory and '%s' has %zu", launch->kernel_name,
+        FAIL(TUTTI_UNSUPPORTED, "'%s' needs %zu bytes of local memory, but '%s' has only %zu", launch->kernel_name,
             (size_t)local, device->can.name, device->can.local_bytes);
 done:
     return status;
@@ -78,7 +81,7 @@ static tutti_status arguments_set(const struct launch *launch, const struct devi
     CL_TRY(clGetKernelInfo(launch->kernel, CL_KERNEL_NUM_ARGS, sizeof(expected), &expected, NULL),
         "asking for the arguments of '%s'", launch->kernel_name);
     if ((int)expected != launch->count)
-        FAIL(TUTTI_INTERNAL, "'%s' takes %u arguments and was given %d", launch->kernel_name, expected, launch->count);
+        FAIL(TUTTI_INTERNAL, "'%s' has %u arguments, but got %d", launch->kernel_name, expected, launch->count);
     for (int i = 0; i < launch->count; i++) {
         const struct launch_argument *argument = &launch->arguments[i];
         const void *given = argument->instead ? (const void *)&argument->instead : &argument->value;

@@ -40,7 +40,7 @@ static tutti_status compare(const float *numbers, const float (*results)[2])
         }
         for (int i = first; i < first + GROUP; i++)
             if (!(results[i][0] == sum && results[i][1] == most))
-                return fail(TUTTI_WRONG_RESULT, "a sum is %g where %g is right, a maximum %g where %g is",
+                return fail(TUTTI_WRONG_RESULT, "a sum is %g, expected %g; a maximum is %g, expected %g",
                     (double)results[i][0], (double)sum, (double)results[i][1], (double)most);
     }
     return TUTTI_OK;

@@ -20,7 +20,7 @@ static const struct kind {
     bool (*key)(const struct device *device, char key[33]);
 } kinds[STORE_KINDS] = {
     [STORE_CHECKS] = { "checks", "which kernels passed their check", device_key },
-    [STORE_TUNING] = { "tuning", "kernels' times in ms", device_key },
+    [STORE_TUNING] = { "tuning", "times of kernels in ms", device_key },
     [STORE_COMPILED] = { "compiled", "kernels that the driver has compiled", driver_key },
 };
 
@@ -139,7 +139,7 @@ static int take_file_lock(const char *folder)
 static tutti_status write_entries(const struct store *store, const struct device *device)
 {
     struct text text = { 0 };
-    text_append(&text, "# Driver %s: %s. Remove this file to have it found out again.\n[device %s]\n",
+    text_append(&text, "# Driver %s: %s. Remove this file to repeat the checks and measurements.\n[device %s]\n",
         device->can.driver, store->kind->holds, device->can.name);
     for (size_t i = 0; i < store->count; i++) {
         const struct entry *entry = &store->entries[i];
@@ -215,7 +215,7 @@ void store_save(struct device *device, enum store_kind kind)
     struct store *store = store_of(device, kind);
     const bool kept = !store || !store->path || save(store, device) == TUTTI_OK;
     pthread_mutex_unlock(&lock);
-    if (!kept) log_info(&device->runtime->log, "%s: this is not kept on disk: %s", kinds[kind].holds, status_message());
+    if (!kept) log_info(&device->runtime->log, "cannot save on disk %s: %s", kinds[kind].holds, status_message());
     if (message) status_set_message(message);
     free(message);
 }

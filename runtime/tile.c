@@ -69,8 +69,8 @@ bool tile_fits(const struct tile *tile, int buffers, const struct capabilities *
 
 const char *tile_matrix_refusal(enum compute_type compute, const struct capabilities *can)
 {
-    if (can->class != DEVICE_GPU) return "it is made for GPU-class devices";
-    if (compute == COMPUTE_FP32) return "matrix instructions round their operands, which --precision fp32 does not";
+    if (can->class != DEVICE_GPU) return "it needs a GPU-class device";
+    if (compute == COMPUTE_FP32) return "matrix instructions round their operands, which --precision fp32 forbids";
     const char *refusal = can->matrix[compute].refusal;
-    return refusal ? refusal : "no matrix instructions were proven on this device";
+    return refusal ? refusal : "no matrix instructions passed their check on this device";
 }

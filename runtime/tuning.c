@@ -91,7 +91,7 @@ static void read_tables(struct device *device, struct tuning *tuning)
     if (path && file_read(path, MOST_BYTES, &data, &size) == TUTTI_OK)
         table_read(device, tuning, true, (char *)data, size);
     else if (path)
-        log_warn(&device->runtime->log, "the tuning table is left out: %s", status_message());
+        log_warn(&device->runtime->log, "the tuning table is not used: %s", status_message());
     free(data);
     table_read(device, tuning, false, tuning_shipped, strlen(tuning_shipped));
 }
@@ -136,7 +136,7 @@ tutti_status tuning_open(struct tutti_runtime *runtime, const char *wanted)
         if (runtime->tuning_off) return TUTTI_OK;
         if (access(wanted, R_OK) != 0)
             return fail(
-                TUTTI_FILE, "the tuning table '%s' cannot be read: give one that 'tutti tune' wrote, or off", wanted);
+                TUTTI_FILE, "the tuning table '%s' cannot be read: use a file written by 'tutti tune', or off", wanted);
         runtime->tuning = memory_copy_text(wanted);
         return runtime->tuning ? TUTTI_OK : TUTTI_NO_MEMORY;
     }
@@ -191,7 +191,7 @@ const char *tuning_refusal(struct device *device, const char *problem, const cha
         if (*text != '!' || strncmp(text + 1, implementation, length)) continue;
         if (text[1 + length] != ' ' && text[1 + length]) continue;
         if (distance(&walk.entry, problem) == 0) continue;
-        return text[1 + length] ? text + 2 + length : "a tuning table refuses it";
+        return text[1 + length] ? text + 2 + length : "a tuning table excludes it";
     }
     return NULL;
 }

@@ -199,7 +199,7 @@ static bool undeclared;
 static void hear(void *user, tutti_log_level level, const char *line)
 {
     (void)user;
-    undeclared |= strstr(line, "does not build with our own declarations") != NULL;
+    undeclared |= strstr(line, "does not compile with Tutti's own declarations") != NULL;
     fprintf(stderr, "arenas: %s%s\n", level == TUTTI_LOG_DEBUG ? "[debug] " : "", line);
 }
 

@@ -112,7 +112,7 @@ START_TEST(helpers_compile_ahead)
     struct launch_list list;
     prepare(device);
     ck_assert_int_eq(progress_calls, PROGRAMS);
-    ck_assert(logged("6 of 6 programs compiled ahead by 3 helpers"));
+    ck_assert(logged("6 of 6 programs were compiled ahead by 3 helper processes"));
     run_launches(device);
     make_launches(device, &list, NULL, NULL);
     ck_assert(builder_knows(&list));

@@ -136,7 +136,7 @@ START_TEST(trials_count_when_their_process_has_ended)
     ck_assert_int_eq(kill(child, SIGKILL), 0);
     ck_assert_int_eq(waitpid(child, NULL, 0), child);
     ck_assert(!decided && !reason);
-    ck_assert_str_eq(blacklist_reason(device, "matrix/trial"), "its trial was begun and did not end");
+    ck_assert_str_eq(blacklist_reason(device, "matrix/trial"), "its check was started and did not end");
     device_end(device);
     device = device_begin();
     ck_assert(check_is_decided(device, "matrix/trial"));
@@ -187,7 +187,7 @@ START_TEST(folders_that_others_can_write_to_are_not_used)
     ck_assert_int_eq(chmod(folder(), 0777), 0);
     device = device_begin();
     ck_assert_ptr_null(device->runtime->cache_folder);
-    ck_assert(logged("nothing is kept on disk: other users may write to"));
+    ck_assert(logged("the cache folder is not used: other users may write to"));
     ck_assert(!check_is_decided(device, "one"));
     device_end(device);
     ck_assert_int_eq(chmod(folder(), 0700), 0);
