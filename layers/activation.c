@@ -12,11 +12,12 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
 {
     const struct value *x = graph_at(graph, node->inputs[0]);
     const struct attributes *a = &node->attributes;
-    if (x->type != TYPE_F32) return fail(TUTTI_SHAPE, "activation: the input must be of floats");
+    if (x->type != TYPE_F32) return fail(TUTTI_SHAPE, "activation: the input must be float32");
     if (a->activation == ACTIVATION_CLIP && !(a->low < a->high))
-        return fail(TUTTI_INVALID, "clip: low %g must be below high %g", (double)a->low, (double)a->high);
+        return fail(
+            TUTTI_INVALID, "clip: low is %g and high is %g: low must be below high", (double)a->low, (double)a->high);
     if (a->activation == ACTIVATION_LEAKY_RELU && !(a->low > 0 && isfinite(a->low)))
-        return fail(TUTTI_INVALID, "leaky relu: slope %g must be positive and finite", (double)a->low);
+        return fail(TUTTI_INVALID, "leaky_relu: slope is %g: it must be positive and finite", (double)a->low);
     outputs[0] = *x;
     node->output_count = 1;
     return TUTTI_OK;
@@ -27,7 +28,7 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
 {
     const struct value *y = graph_at(graph, node->inputs[0]), *dy = graph_at(graph, node->inputs[1]);
     if (!shape_equal(y->shape, dy->shape))
-        return fail(TUTTI_SHAPE, "activation_gradient: the output and its gradient must have one shape");
+        return fail(TUTTI_SHAPE, "activation_gradient: the output and its gradient must have the same shape");
     outputs[0] = *dy;
     node->output_count = 1;
     return TUTTI_OK;

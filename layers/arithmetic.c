@@ -24,8 +24,8 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
         char a[128], b[128];
         print_shape(first, a, sizeof a);
         print_shape(other, b, sizeof b);
-        return fail(
-            TUTTI_SHAPE, "%s: the inputs must have one shape; they are [%s] and [%s]", node->operation->name, a, b);
+        return fail(TUTTI_SHAPE, "%s: the inputs have the shapes [%s] and [%s]: they must be equal",
+            node->operation->name, a, b);
     }
     outputs[0] = *first;
     node->output_count = 1;

@@ -76,13 +76,14 @@ static tutti_status check(
     const struct attributes *a = &node->attributes;
     const char *name = node->operation->name;
     if (x->shape.rank != 4 && x->shape.rank != 2)
-        return fail(TUTTI_SHAPE, "%s: the input must be [C, H, W] or [features], and it has %d dimensions", name,
+        return fail(TUTTI_SHAPE, "%s: the input must be [C, H, W] or [features], but it has %d dimensions", name,
             x->shape.rank - 1);
-    if (!(a->epsilon > 0)) return fail(TUTTI_INVALID, "%s: epsilon %g must be positive", name, (double)a->epsilon);
+    if (!(a->epsilon > 0))
+        return fail(TUTTI_INVALID, "%s: epsilon is %g: it must be positive", name, (double)a->epsilon);
     for (int i = first; i <= last; i++) {
         const struct value *v = graph_at(graph, node->inputs[i]);
         if (v->shape.rank != 1 || v->shape.sizes[0] != x->shape.sizes[1])
-            return fail(TUTTI_SHAPE, "%s: input %d must be one number for each of the %lld channels", name, i,
+            return fail(TUTTI_SHAPE, "%s: input %d must have one element for each of the %lld channels", name, i,
                 (long long)x->shape.sizes[1]);
     }
     return TUTTI_OK;
@@ -108,7 +109,7 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
     const struct value *x = graph_at(graph, node->inputs[GRADIENT_X]), *dy = graph_at(graph, node->inputs[GRADIENT_DY]);
     tutti_status status = check(graph, node, x, GRADIENT_GAMMA, GRADIENT_RSTD);
     if (status == TUTTI_OK && !shape_equal(x->shape, dy->shape))
-        return fail(TUTTI_SHAPE, "batch_norm_gradient: the input and the output's gradient must have one shape");
+        return fail(TUTTI_SHAPE, "batch_norm_gradient: the input and the output's gradient must have the same shape");
     outputs[GRADIENT_DX] = outputs[GRADIENT_DADD] = *x;
     outputs[GRADIENT_DGAMMA] = outputs[GRADIENT_DBETA] = channels(x->shape.sizes[1]);
     node->output_count = GRADIENT_DADD + 1;
@@ -129,7 +130,7 @@ static tutti_status infer_fold(const struct graph *graph, struct node *node, str
     for (int i = 1; i < 6; i++) {
         const struct value *v = graph_at(graph, node->inputs[i]);
         if (v && (v->shape.rank != 1 || v->shape.sizes[0] != w->shape.sizes[0]))
-            return fail(TUTTI_SHAPE, "fold_batch_norm: input %d must be one number for each of the %lld outputs", i,
+            return fail(TUTTI_SHAPE, "fold_batch_norm: input %d must have one element for each of the %lld outputs", i,
                 (long long)w->shape.sizes[0]);
     }
     outputs[0] = (struct value) { .type = TYPE_F32, .shape = w->shape };
@@ -238,10 +239,10 @@ const struct operation operation_fold_batch_norm = {
 static tutti_status check_options(const struct value *x, const struct attributes *a)
 {
     if (x->shape.rank != 4 && x->shape.rank != 2)
-        return fail(TUTTI_SHAPE, "batch_norm: the input must be [C, H, W] or [features], and it has %d dimensions",
+        return fail(TUTTI_SHAPE, "batch_norm: the input must be [C, H, W] or [features], but it has %d dimensions",
             x->shape.rank - 1);
     if (!(a->momentum > 0 && a->momentum <= 1))
-        return fail(TUTTI_INVALID, "batch_norm: momentum %g must be above 0 and at most 1", (double)a->momentum);
+        return fail(TUTTI_INVALID, "batch_norm: momentum is %g: it must be above 0 and at most 1", (double)a->momentum);
     return TUTTI_OK;
 }
 

@@ -8,9 +8,9 @@
 static const char *fits(const struct problem *problem)
 {
     const tutti_shape *shape = &problem->inputs[0]->shape;
-    if (problem->device->class != DEVICE_CPU) return "it is for CPU-class devices";
+    if (problem->device->class != DEVICE_CPU) return "it needs a CPU-class device";
     if (shape->rank == 2 && shape->sizes[1] % problem->device->vector_width)
-        return "the features are not a multiple of the vector width";
+        return "the number of features is not a multiple of the vector width";
     return NULL;
 }
 

@@ -9,7 +9,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
 {
     const struct value *dy = graph_at(graph, node->inputs[0]);
     if (dy->shape.rank < 2)
-        return fail(TUTTI_SHAPE, "channel_sum: the gradient has %d dimensions, and needs 2 or more", dy->shape.rank);
+        return fail(TUTTI_SHAPE, "channel_sum: the gradient has %d dimensions: it needs at least 2", dy->shape.rank);
     int channel = dy->shape.rank == 4 ? 1 : dy->shape.rank - 1;
     outputs[0] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(dy->shape.sizes[channel]) };
     node->output_count = 1;
@@ -40,12 +40,12 @@ static bool channels_last(const struct problem *problem)
 
 static const char *fits_cpu(const struct problem *problem)
 {
-    return problem->device->class == DEVICE_CPU ? NULL : "it is for CPU-class devices";
+    return problem->device->class == DEVICE_CPU ? NULL : "it needs a CPU-class device";
 }
 
 static const char *fits_gpu(const struct problem *problem)
 {
-    return problem->device->class == DEVICE_GPU ? NULL : "it is for GPU-class devices";
+    return problem->device->class == DEVICE_GPU ? NULL : "it needs a GPU-class device";
 }
 
 static const char *fits_all(const struct problem *problem)

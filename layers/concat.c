@@ -13,16 +13,17 @@ static tutti_status infer_concat(const struct graph *graph, struct node *node, s
     const struct value *first = graph_at(graph, node->inputs[0]);
     int axis = node->attributes.axis;
     if (axis < (first->batched ? 1 : 0) || axis >= first->shape.rank)
-        return fail(
-            TUTTI_INVALID, "concat: dimension %d does not exist; the inputs have %d", axis - 1, first->shape.rank - 1);
+        return fail(TUTTI_INVALID, "concat: dimension %d does not exist: the inputs have %d, counted from 0", axis - 1,
+            first->shape.rank - 1);
     outputs[0] = *first;
     for (int i = 1; i < node->input_count; i++) {
         const struct value *other = graph_at(graph, node->inputs[i]);
         tutti_shape shape = other->shape;
         if (shape.rank == first->shape.rank) shape.sizes[axis] = first->shape.sizes[axis];
         if (!shape_equal(shape, first->shape) || other->type != first->type)
-            return fail(
-                TUTTI_SHAPE, "concat: input %d differs from the first in a dimension other than %d", i, axis - 1);
+            return fail(TUTTI_SHAPE,
+                "concat: input %d differs from input 0 in a dimension other than %d: all other sizes must be equal", i,
+                axis - 1);
         outputs[0].shape.sizes[axis] += other->shape.sizes[axis];
     }
     node->output_count = 1;
@@ -35,10 +36,11 @@ static tutti_status infer_slice(const struct graph *graph, struct node *node, st
     const struct attributes *a = &node->attributes;
     tutti_shape rest = a->shape;
     if (a->axis < 0 || a->axis >= x->shape.rank || rest.rank != x->shape.rank)
-        return fail(TUTTI_INVALID, "slice: dimension %d does not exist; the input has %d", a->axis, x->shape.rank);
+        return fail(TUTTI_INVALID, "slice: dimension %d does not exist: the input has %d, counted from 0", a->axis,
+            x->shape.rank);
     rest.sizes[a->axis] = x->shape.sizes[a->axis];
     if (!shape_equal(rest, x->shape) || a->offset < 0 || a->offset + a->shape.sizes[a->axis] > x->shape.sizes[a->axis])
-        return fail(TUTTI_SHAPE, "slice: offset %lld and the shape's size %lld reach past the input's %lld",
+        return fail(TUTTI_SHAPE, "slice: offset %lld plus size %lld exceeds the input's size %lld",
             (long long)a->offset, (long long)a->shape.sizes[a->axis], (long long)x->shape.sizes[a->axis]);
     outputs[0] = *x;
     outputs[0].shape = a->shape;
@@ -77,8 +79,8 @@ static const char *fits_any(const struct problem *problem)
 {
     const bool gpu = problem->device->class == DEVICE_GPU;
     if (channels_aligned(problem, gpu ? CHANNELS_LAST_MULTIPLE : problem->device->vector_width)) return NULL;
-    return gpu ? "axis is not that of channels which are all multiples of 4"
-               : "axis is not that of channels which are all multiples of the vector width";
+    return gpu ? "the axis is not the channels, or their numbers are not all multiples of 4"
+               : "the axis is not the channels, or their numbers are not all multiples of the vector width";
 }
 
 /* Floats from the axis on: of one index of the dimensions before it; and the number of those. */
@@ -203,7 +205,7 @@ tutti_tensor tutti_concat(tutti_network *network, const tutti_tensor *inputs, in
     if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
     if (!inputs || count < 1 || count > MOST)
         return network_fail(
-            network, fail(TUTTI_INVALID, "concat: %d inputs were given, and 1 to %d are possible", count, (int)MOST));
+            network, fail(TUTTI_INVALID, "concat: it got %d inputs: 1 to %d are possible", count, (int)MOST));
     for (int i = 0; i < count; i++) {
         if (!network_value(network, inputs[i])) return (tutti_tensor) { NO_VALUE };
         values[i] = inputs[i].id;

@@ -71,17 +71,21 @@ static tutti_status output_size(const struct attributes *a, int axis, int64_t si
     int64_t kernel = a->kernel[axis], stride = a->stride[axis], padding = a->padding[axis],
             dilation = a->dilation[axis];
     if (kernel < 1 || kernel > INT32_MAX)
-        return fail(TUTTI_INVALID, "conv2d: kernel %lld (%s) must be at least 1", (long long)kernel, what);
+        return fail(TUTTI_INVALID, "conv2d: kernel is %lld (%s): it must be at least 1 and less than 2^31",
+            (long long)kernel, what);
     if (stride < 1 || stride > INT32_MAX)
-        return fail(TUTTI_INVALID, "conv2d: stride %lld (%s) must be at least 1", (long long)stride, what);
+        return fail(TUTTI_INVALID, "conv2d: stride is %lld (%s): it must be at least 1 and less than 2^31",
+            (long long)stride, what);
     if (dilation < 1 || dilation > INT32_MAX)
-        return fail(TUTTI_INVALID, "conv2d: dilation %lld (%s) must be at least 1", (long long)dilation, what);
+        return fail(TUTTI_INVALID, "conv2d: dilation is %lld (%s): it must be at least 1 and less than 2^31",
+            (long long)dilation, what);
     if (padding < 0 || padding > INT32_MAX)
-        return fail(TUTTI_INVALID, "conv2d: padding %lld (%s) must not be negative", (long long)padding, what);
+        return fail(TUTTI_INVALID, "conv2d: padding is %lld (%s): it must not be negative, and less than 2^31",
+            (long long)padding, what);
     int64_t reach = dilation * (kernel - 1) + 1, padded = size + 2 * padding;
     if (reach > padded)
         return fail(TUTTI_SHAPE,
-            "conv2d: kernel %lld with dilation %lld spans %lld pixels of %s, and the input with padding %lld has only "
+            "conv2d: kernel %lld with dilation %lld spans %lld pixels of %s, but the input with padding %lld has only "
             "%lld",
             (long long)kernel, (long long)dilation, (long long)reach, what, (long long)padding, (long long)padded);
     *out = (padded - reach) / stride + 1;
@@ -94,7 +98,7 @@ static tutti_status infer_forward(const struct graph *graph, struct node *node, 
     const struct attributes *a = &node->attributes;
     if (x->shape.rank != 4)
         return fail(
-            TUTTI_SHAPE, "conv2d: the input must be an image [C, H, W], and it has %d dimensions", x->shape.rank - 1);
+            TUTTI_SHAPE, "conv2d: the input must be an image [C, H, W], but it has %d dimensions", x->shape.rank - 1);
     if (w->shape.rank != 4 || a->groups < 1 || w->shape.sizes[1] * a->groups != x->shape.sizes[1] ||
         w->shape.sizes[0] % a->groups != 0)
         return fail(TUTTI_SHAPE, "conv2d: groups %lld must divide the input's %lld channels and the weights' %lld",
@@ -183,9 +187,10 @@ static tutti_status check_channels(const struct value *x, int64_t channels, cons
 {
     if (x->shape.rank != 4)
         return fail(
-            TUTTI_SHAPE, "conv2d: the input must be an image [C, H, W], and it has %d dimensions", x->shape.rank - 1);
+            TUTTI_SHAPE, "conv2d: the input must be an image [C, H, W], but it has %d dimensions", x->shape.rank - 1);
     if (channels < 1 || channels > INT32_MAX)
-        return fail(TUTTI_INVALID, "conv2d: channels %lld must be at least 1", (long long)channels);
+        return fail(
+            TUTTI_INVALID, "conv2d: channels is %lld: it must be at least 1 and less than 2^31", (long long)channels);
     if (a->groups < 1 || x->shape.sizes[1] % a->groups != 0 || channels % a->groups != 0)
         return fail(TUTTI_SHAPE, "conv2d: groups %lld must divide the input's %lld channels and the output's %lld",
             (long long)a->groups, (long long)x->shape.sizes[1], (long long)channels);

@@ -26,11 +26,11 @@ static const char *fits(const struct problem *problem)
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     if (!form) return tile_matrix_refusal(problem->compute, problem->device);
     if (!problem->channels_last)
-        return "the network stays in the plain layout: reorders would move more than its convolutions gain";
-    if (z.groups > 1) return "groups: it has the channels of one";
-    if (z.k % CHANNELS_LAST_MULTIPLE) return "the outputs are no multiple of 4";
+        return "the network keeps the plain layout: converting layouts would cost more than its convolutions gain";
+    if (z.groups > 1) return "groups is not 1";
+    if (z.k % CHANNELS_LAST_MULTIPLE) return "the number of output channels is not a multiple of 4";
     if (z.c % CHANNELS_LAST_MULTIPLE && (conv2d_gemm_is_gradient(problem) || !reads_image(&z)))
-        return "the input's channels are no multiple of 4";
+        return "the number of input channels is not a multiple of 4";
     if (problem->device->local_bytes < LOCAL_BYTES) return "the device's local memory is too small";
     return conv2d_gemm_refusal(problem, form);
 }
@@ -40,7 +40,7 @@ static const char *passed_over(const struct problem *problem)
 {
     const enum matrix_form form = form_of(problem);
     return form == MATRIX_MAD_16 || form == MATRIX_MAD_8
-        ? "with this form of matrix instructions it takes more registers than there are"
+        ? "with this form of matrix instructions it needs more registers than the device has"
         : NULL;
 }
 

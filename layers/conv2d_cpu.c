@@ -18,16 +18,16 @@ static bool countable(double count)
 
 const char *conv2d_cpu_refusal(const struct problem *problem)
 {
-    if (problem->device->class != DEVICE_CPU) return "it is written for CPU-class devices";
+    if (problem->device->class != DEVICE_CPU) return "it needs a CPU-class device";
     struct conv2d_sizes z = conv2d_sizes_of(problem);
     double v = problem->device->vector_width;
     double padded_h = (double)z.h + 2.0 * (double)z.padding_h + (double)z.dilation_h * (double)z.r;
     double padded_w = (double)z.w + 2.0 * (double)z.padding_w + (double)z.dilation_w * (double)z.s;
     if (!countable(padded_h * padded_w * v) || !countable((double)z.oh * (double)z.ow * v) ||
         !countable((double)z.n * padded_h * padded_w) || !countable((double)z.n * (double)z.oh * (double)z.ow))
-        return "the images have more pixels than the kernel counts in 32 bits";
+        return "the images have more pixels than 32 bits can count";
     if (!countable((double)(z.c + 64) * (double)(z.k + 64) * (double)z.r * (double)z.s))
-        return "the weights are more than the kernel counts in 32 bits";
+        return "there are more weights than 32 bits can count";
     return NULL;
 }
 

@@ -9,10 +9,10 @@ enum { MOST_TAPS = 81, MOST_STRIDE = 4 }; /* their products are unrolled */
 static const char *fits(const struct problem *problem)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
-    if (z.groups == 1 || z.groups != z.c || z.c != z.k) return "groups, input and output channels are not the same";
-    if (z.r * z.s > MOST_TAPS) return "the kernel has more than 81 taps, which are unrolled";
-    if (z.stride_h > MOST_STRIDE || z.stride_w > MOST_STRIDE)
-        return "stride is more than 4, and its products are unrolled";
+    if (z.groups == 1 || z.groups != z.c || z.c != z.k)
+        return "groups, input channels and output channels are not equal";
+    if (z.r * z.s > MOST_TAPS) return "the kernel has more than 81 taps, too many to unroll";
+    if (z.stride_h > MOST_STRIDE || z.stride_w > MOST_STRIDE) return "stride is more than 4, too large to unroll";
     return conv2d_cpu_refusal(problem);
 }
 

@@ -16,20 +16,20 @@ static int64_t columns_of_strip(const struct conv2d_sizes *z)
 
 static const char *fits(const struct problem *problem)
 {
-    if (problem->device->class != DEVICE_GPU) return "it is for GPU-class devices";
+    if (problem->device->class != DEVICE_GPU) return "it needs a GPU-class device";
     if (!problem->channels_last)
-        return "the network stays in the plain layout: reorders would move more than its convolutions gain";
+        return "the network keeps the plain layout: converting layouts would cost more than its convolutions gain";
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     if (z.c_group != 1) return "groups is smaller than the number of input channels";
-    if (z.k_group != 1) return "a channel has several outputs";
-    if (z.c % CHANNELS_LAST_MULTIPLE) return "the channels are no multiple of 4";
+    if (z.k_group != 1) return "an input channel has several output channels";
+    if (z.c % CHANNELS_LAST_MULTIPLE) return "the number of channels is not a multiple of 4";
     if (z.r * z.s > MOST_TAPS) return "the kernel has more than 9 taps";
-    if (z.stride_w > 2) return "the stride along a row is more than 2";
-    if (columns_of_strip(&z) > MOST_COLUMNS) return "neighbouring pixels reach over more than 12 columns";
+    if (z.stride_w > 2) return "the horizontal stride is more than 2";
+    if (columns_of_strip(&z) > MOST_COLUMNS) return "the windows of neighbouring outputs span more than 12 columns";
     if (problem->device->local_bytes < LOCAL_BYTES) return "the device's local memory is too small";
     const int64_t most = INT32_MAX / 2;
     if (z.n > most / (z.h * (z.w + STRIP)) || z.n > most / (z.oh * (z.ow + STRIP)))
-        return "the batch has more pixels than an int counts";
+        return "the batch has more pixels than 32 bits can count";
     return NULL;
 }
 

@@ -7,13 +7,13 @@ enum { MOST_TAPS = 49 }; /* sums of a work-item in the weight gradient */
 
 static const char *fits(const struct problem *problem)
 {
-    if (problem->device->class != DEVICE_GPU) return "it is for GPU-class devices";
+    if (problem->device->class != DEVICE_GPU) return "it needs a GPU-class device";
     struct conv2d_sizes z = conv2d_sizes_of(problem);
     if (z.c_group != 1) return "groups is smaller than the number of input channels";
     if (z.r * z.s > MOST_TAPS) return "the kernel has more than 49 taps";
     const int64_t most = INT32_MAX / 2;
     if (z.n > most / (z.h * z.w) || z.n > most / (z.oh * z.ow) || z.n > most / z.k)
-        return "the batch has more pixels than an int counts";
+        return "the batch has more pixels than 32 bits can count";
     return NULL;
 }
 

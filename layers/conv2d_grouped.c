@@ -12,12 +12,12 @@ static bool is_gradient(const struct problem *problem)
 
 static const char *fits(const struct problem *problem)
 {
-    if (problem->device->class != DEVICE_CPU) return "it is for CPU-class devices";
+    if (problem->device->class != DEVICE_CPU) return "it needs a CPU-class device";
     struct conv2d_sizes z = conv2d_sizes_of(problem);
-    if (z.groups == 1) return "groups is 1: all channels are one group";
+    if (z.groups == 1) return "groups is 1";
     const int64_t most = INT32_MAX / 2;
     if (z.h > most / z.w || z.oh > most / z.ow || z.k * z.c_group > most / (z.r * z.s))
-        return "a plane or the weights have more numbers than an int counts";
+        return "a plane or the weights have more elements than 32 bits can count";
     return NULL;
 }
 

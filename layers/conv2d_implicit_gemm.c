@@ -88,13 +88,14 @@ const char *conv2d_gemm_refusal(const struct problem *problem, enum matrix_form 
 {
     const struct capabilities *can = problem->device;
     const struct tile *list[TILES];
-    if (can->class != DEVICE_GPU) return "it is for GPU-class devices";
+    if (can->class != DEVICE_GPU) return "it needs a GPU-class device";
     if (list_tiles(problem, form, list) == 0) return "the device's work-groups or local memory are too small";
     struct conv2d_sizes z = conv2d_sizes_of(problem);
     const int64_t most = INT32_MAX / 2;
-    if (z.c * z.h > most / z.w || z.k * z.oh > most / z.ow) return "an image has more numbers than an int counts";
-    if (z.n > most / (z.h * z.w) || z.n > most / (z.oh * z.ow)) return "the batch has more pixels than an int counts";
-    if (z.k * z.c_group > most / 4 / (z.r * z.s)) return "the weights are more than an int counts";
+    if (z.c * z.h > most / z.w || z.k * z.oh > most / z.ow) return "an image has more elements than 32 bits can count";
+    if (z.n > most / (z.h * z.w) || z.n > most / (z.oh * z.ow))
+        return "the batch has more pixels than 32 bits can count";
+    if (z.k * z.c_group > most / 4 / (z.r * z.s)) return "there are more weights than 32 bits can count";
     return NULL;
 }
 

@@ -14,7 +14,7 @@ static const char *fits(const struct problem *problem)
     if (z.stride_h != z.stride_w || z.stride_h > 2) return "stride is neither 1 nor 2";
     if (z.padding_h || z.padding_w) return "padding is not 0";
     if (z.groups != 1) return "groups is not 1";
-    if (conv2d_cpu_plain_image(z.c)) return "the image has so few channels that it is read plain";
+    if (conv2d_cpu_plain_image(z.c)) return "the image has so few channels that it keeps the plain layout";
     return conv2d_cpu_refusal(problem);
 }
 

@@ -129,21 +129,22 @@ static const char *fits(const struct problem *problem, int64_t m)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     const int64_t most = INT32_MAX / 64, most_channels = 65535;
-    if (problem->device->class != DEVICE_GPU) return "it is for GPU-class devices";
+    if (problem->device->class != DEVICE_GPU) return "it needs a GPU-class device";
     if (z.r != 3 || z.s != 3) return "the kernel is not 3x3";
     if (z.stride_h != 1 || z.stride_w != 1) return "stride is not 1";
     const char *refusal = conv2d_winograd_refusal(problem);
     if (refusal) return refusal;
-    if (z.c < FOUR || z.k < FOUR) return "there are fewer than 4 channels: most of what is multiplied would be zeros";
-    if (z.h > most / z.w || z.oh > most / z.ow) return "an image has more pixels than an int counts";
+    if (z.c < FOUR || z.k < FOUR) return "there are fewer than 4 channels: it would multiply mostly zeros";
+    if (z.h > most / z.w || z.oh > most / z.ow) return "an image has more pixels than 32 bits can count";
     if (z.n > most / ((z.h + 3) * (z.w + 3)) || z.n > most / (z.oh * z.ow))
-        return "the batch has more pixels than an int counts";
-    if (z.c > most_channels || z.k > most_channels) return "there are more channels than a grid can have";
+        return "the batch has more pixels than 32 bits can count";
+    if (z.c > most_channels || z.k > most_channels)
+        return "there are more channels than one dimension of a launch can have";
     const struct plan p = plan_of(problem, m);
     if (m > 2 && (p.result.h <= 2 || p.result.w <= 2))
-        return "the result is so small that tiles of 2x2 have less to be multiplied";
+        return "the result is so small that tiles of 2x2 need fewer multiplications";
     if ((double)p.floats * sizeof(float) > (double)problem->device->allocation_max)
-        return "its transformed tiles need more memory than a buffer can have";
+        return "its transformed tiles need a larger buffer than the device allows";
     const struct gemm gemm = product_of(problem, &p, 0);
     return gemm_refusal(GEMM_TILED, &gemm, problem->device);
 }
@@ -168,7 +169,7 @@ static const char *passed_over(const struct problem *problem, int64_t m)
     const struct plan p = plan_of(problem, m);
     const double flops = conv2d_flops(problem) / FLOPS_PER_BYTE, bytes = conv2d_bytes(problem);
     if (LEAST_GAIN * cost_of(problem, &p) <= (flops > bytes ? flops : bytes)) return NULL;
-    return "its transforms move so much for so few channels or tiles that only a measurement can tell whether it wins";
+    return "with so few channels or tiles, transforms may cost more than they save: a tuning table can select it";
 }
 
 static size_t workspace(const struct problem *problem, int64_t m)

@@ -10,13 +10,13 @@ enum { TILE = 4, POINTS = 7, PLANES = 2, ROWS_MAX = 8, SUMS_BYTES = 160 << 10 };
 static const char *fits(const struct problem *problem)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
-    if (problem->exact) return "exact arithmetic is asked for, and it rounds more than the plain sum";
+    if (problem->exact) return "it rounds more than a plain sum, which --exact forbids";
     if (z.groups != 1) return "groups is not 1";
-    if (!conv2d_cpu_plain_image(z.c)) return "there are too many channels for a plain image";
+    if (!conv2d_cpu_plain_image(z.c)) return "there are too many channels for an image in the plain layout";
     if (z.stride_w != 2) return "stride is not 2";
     if (z.dilation_h != 1 || z.dilation_w != 1) return "dilation is not 1";
     if (z.s < 5 || z.s > 8) return "the kernel is not 5 to 8 wide";
-    if (z.ow < TILE) return "the output is less wide than a tile";
+    if (z.ow < TILE) return "the output is narrower than a tile";
     return conv2d_cpu_refusal(problem);
 }
 

@@ -30,9 +30,9 @@ double winograd_flops(const struct problem *problem)
 const char *conv2d_winograd_refusal(const struct problem *problem)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
-    if (problem->exact) return "exact arithmetic is asked for, and it rounds about ten times more than the plain sum";
+    if (problem->exact) return "it rounds about ten times more than a plain sum, which --exact forbids";
     if (z.dilation_h != 1 || z.dilation_w != 1) return "dilation is not 1";
-    if (z.padding_h >= z.r || z.padding_w >= z.r) return "padding is as wide as the kernel";
+    if (z.padding_h >= z.r || z.padding_w >= z.r) return "padding is not smaller than the kernel";
     return z.groups != 1 ? "groups is not 1" : NULL;
 }
 
@@ -44,7 +44,7 @@ const char *winograd_fits(const struct problem *problem)
     if (refusal) return refusal;
     if (z.stride_h != z.stride_w || z.stride_h > 2) return "stride is neither 1 nor 2";
     if (z.stride_h == 2 && (z.r != 3 || z.padding_h != 1 || z.padding_w != 1))
-        return "stride is 2, and the kernel not 3x3 with a padding of 1";
+        return "stride is 2, but the kernel is not 3x3 with padding 1";
     if (z.c < 16 || z.k < 16) return "there are fewer than 16 channels: its transforms would cost more than they save";
     int64_t rows = divide_up(z.oh, TILE), columns = divide_up(z.ow, TILE), numbers = numbers_of(&z);
     int64_t kernel_numbers = kernel_numbers_of(&z);
@@ -53,7 +53,7 @@ const char *winograd_fits(const struct problem *problem)
     if ((double)kernel_numbers * (double)z.c * (double)z.k * sizeof(float) > WINOGRAD_KEPT_BYTES &&
         (double)(numbers * z.n * rows * columns) + TRANSFORM_PRODUCTS >
             (double)(z.r * z.s) * (double)(z.n * z.oh * z.ow))
-        return "there are so few tiles that transforming the many weights would cost more than it saves";
+        return "there are so few tiles that transforming the weights would cost more than it saves";
     return conv2d_cpu_refusal(problem);
 }
 

@@ -20,10 +20,10 @@ static tutti_status infer_forward(const struct graph *graph, struct node *node, 
     const struct value *x = graph_at(graph, node->inputs[0]), *w = graph_at(graph, node->inputs[1]);
     if (x->shape.rank < 2 || w->shape.rank != 2)
         return fail(TUTTI_SHAPE,
-            "dense: the input has %d dimensions and the weights %d; needed are 1 or more per sample, and 2",
+            "dense: a sample has %d dimensions and the weights have %d: at least 1 and exactly 2 are needed",
             x->shape.rank - 1, w->shape.rank);
     if (w->shape.sizes[1] != last_of(x))
-        return fail(TUTTI_SHAPE, "dense: the weights take %lld features and the input's last dimension has %lld",
+        return fail(TUTTI_SHAPE, "dense: the weights are for %lld features, but the input's last dimension has %lld",
             (long long)w->shape.sizes[1], (long long)last_of(x));
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape };
     outputs[0].shape.sizes[x->shape.rank - 1] = w->shape.sizes[0];
@@ -35,8 +35,8 @@ static tutti_status infer_data_gradient(const struct graph *graph, struct node *
 {
     const struct value *dy = graph_at(graph, node->inputs[0]), *w = graph_at(graph, node->inputs[1]);
     if (dy->shape.rank < 2 || w->shape.rank != 2 || w->shape.sizes[0] != last_of(dy))
-        return fail(
-            TUTTI_SHAPE, "dense_data_gradient: a gradient of %d dimensions does not fit the weights", dy->shape.rank);
+        return fail(TUTTI_SHAPE, "dense_data_gradient: the gradient, of %d dimensions, does not match the weights",
+            dy->shape.rank);
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = dy->batched, .shape = dy->shape };
     outputs[0].shape.sizes[dy->shape.rank - 1] = w->shape.sizes[1];
     node->output_count = 1;
@@ -48,7 +48,9 @@ static tutti_status infer_weight_gradient(const struct graph *graph, struct node
     const struct value *x = graph_at(graph, node->inputs[0]), *dy = graph_at(graph, node->inputs[1]);
     bool same = x->shape.rank == dy->shape.rank && x->shape.rank >= 2;
     for (int i = 0; same && i < x->shape.rank - 1; i++) same = x->shape.sizes[i] == dy->shape.sizes[i];
-    if (!same) return fail(TUTTI_SHAPE, "dense_weight_gradient: the input's rows are not those of the gradient");
+    if (!same)
+        return fail(
+            TUTTI_SHAPE, "dense_weight_gradient: the input and the gradient differ in a dimension other than the last");
     outputs[0] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(last_of(dy), last_of(x)) };
     outputs[SUM_OUTPUT] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(last_of(dy)) };
     node->output_count = 1; /* the sum is asked for later, by plan/rewrite.c */
@@ -93,9 +95,10 @@ tutti_tensor tutti_dense(tutti_network *network, tutti_tensor tensor, int64_t un
     const struct value *x = network_value(network, tensor);
     if (!x) return (tutti_tensor) { NO_VALUE };
     if (units < 1 || units > INT32_MAX)
-        return network_fail(network, fail(TUTTI_INVALID, "dense: units %lld must be at least 1", (long long)units));
+        return network_fail(network,
+            fail(TUTTI_INVALID, "dense: units is %lld: it must be at least 1 and less than 2^31", (long long)units));
     if (x->shape.rank < 2)
-        return network_fail(network, fail(TUTTI_SHAPE, "dense: the input has no dimension of features"));
+        return network_fail(network, fail(TUTTI_SHAPE, "dense: the input has no dimensions: it needs [..., features]"));
 
     const int64_t features = last_of(x);
     struct parameter how = {

@@ -9,7 +9,7 @@
 static tutti_status check_probability(double probability)
 {
     if (probability >= 0 && probability < 1) return TUTTI_OK;
-    return fail(TUTTI_INVALID, "dropout: probability %g must be at least 0 and less than 1", probability);
+    return fail(TUTTI_INVALID, "dropout: probability is %g: it must be at least 0 and less than 1", probability);
 }
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)

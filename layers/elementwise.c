@@ -14,7 +14,7 @@ const char *fits_everything(const struct problem *problem)
 
 const char *fits_cpu_class(const struct problem *problem)
 {
-    return problem->device->class == DEVICE_CPU ? NULL : "it is for CPU-class devices";
+    return problem->device->class == DEVICE_CPU ? NULL : "it needs a CPU-class device";
 }
 
 unsigned epilogues_all(const struct problem *problem)

@@ -17,7 +17,7 @@ static tutti_status infer_cross_entropy(const struct graph *graph, struct node *
     const struct value *x = graph_at(graph, node->inputs[0]), *labels = graph_at(graph, node->inputs[1]);
     if (x->shape.rank != 2)
         return fail(TUTTI_SHAPE,
-            "cross_entropy: the output must be logits [classes] for each sample, and it has %d dimensions: flatten it",
+            "cross_entropy: the output must be logits [classes], but it has %d dimensions: flatten it",
             x->shape.rank - 1);
     if (labels->type != TYPE_I32 || labels->shape.rank != 1 || labels->shape.sizes[0] != x->shape.sizes[0])
         return fail(TUTTI_SHAPE, "cross_entropy: the targets must be one class number for each sample");

@@ -37,15 +37,17 @@ static tutti_status output_size(const char *name, const struct attributes *a, in
     int64_t kernel = a->kernel[axis], stride = a->stride[axis], padding = a->padding[axis];
     const char *what = direction[axis];
     if (kernel < 1 || kernel > INT32_MAX)
-        return fail(TUTTI_INVALID, "%s: kernel %lld (%s) must be at least 1", name, (long long)kernel, what);
+        return fail(TUTTI_INVALID, "%s: kernel is %lld (%s): it must be at least 1 and less than 2^31", name,
+            (long long)kernel, what);
     if (stride < 1 || stride > INT32_MAX)
-        return fail(TUTTI_INVALID, "%s: stride %lld (%s) must be at least 1", name, (long long)stride, what);
+        return fail(TUTTI_INVALID, "%s: stride is %lld (%s): it must be at least 1 and less than 2^31", name,
+            (long long)stride, what);
     if (padding < 0 || padding > kernel / 2)
-        return fail(TUTTI_INVALID, "%s: padding %lld (%s) must be from 0 to half of the kernel, %lld", name,
+        return fail(TUTTI_INVALID, "%s: padding is %lld (%s): it must be from 0 to half the kernel, %lld", name,
             (long long)padding, what, (long long)(kernel / 2));
     int64_t room = size + 2 * padding - kernel;
     if (room < 0)
-        return fail(TUTTI_SHAPE, "%s: kernel %lld is larger than the input's %s with padding, %lld", name,
+        return fail(TUTTI_SHAPE, "%s: kernel is %lld: it must not exceed the input's %s with padding, %lld", name,
             (long long)kernel, what, (long long)(size + 2 * padding));
     *out = (room + (a->ceil_mode ? stride - 1 : 0)) / stride + 1;
     if (a->ceil_mode && (*out - 1) * stride >= size + padding) --*out;
@@ -56,7 +58,7 @@ static tutti_status check_image(const char *name, const struct value *x)
 {
     if (x->shape.rank == 4) return TUTTI_OK;
     return fail(
-        TUTTI_SHAPE, "%s: the input must be an image [C, H, W], and it has %d dimensions", name, x->shape.rank - 1);
+        TUTTI_SHAPE, "%s: the input must be an image [C, H, W], but it has %d dimensions", name, x->shape.rank - 1);
 }
 
 tutti_status pool_shape(
@@ -235,7 +237,7 @@ tutti_tensor tutti_adaptive_average_pool(tutti_network *network, tutti_tensor x,
     if (!value) return (tutti_tensor) { NO_VALUE };
     tutti_status status = check_image("adaptive_average_pool", value);
     if (status == TUTTI_OK && (height < 1 || width < 1 || height > INT32_MAX || width > INT32_MAX))
-        status = fail(TUTTI_INVALID, "adaptive_average_pool: output size %lld x %lld must be at least 1 x 1",
+        status = fail(TUTTI_INVALID, "adaptive_average_pool: the output size is %lld x %lld: it must be at least 1 x 1",
             (long long)height, (long long)width);
     if (status != TUTTI_OK) return network_fail(network, status);
     int64_t h = value->shape.sizes[2], w = value->shape.sizes[3];

@@ -19,7 +19,7 @@ static tutti_status infer_adaptive(const struct graph *graph, struct node *node,
     const struct value *x = graph_at(graph, node->inputs[0]);
     if (x->shape.rank != 4)
         return fail(TUTTI_SHAPE,
-            "adaptive_average_pool: the input must be an image [C, H, W], and it has %d dimensions", x->shape.rank - 1);
+            "adaptive_average_pool: the input must be an image [C, H, W], but it has %d dimensions", x->shape.rank - 1);
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape };
     for (int i = 0; i < 2; i++) outputs[0].shape.sizes[2 + i] = node->attributes.kernel[i];
     node->output_count = 1;
@@ -103,13 +103,13 @@ static bool is_global(const struct problem *problem)
 
 static const char *fits_global_cpu(const struct problem *problem)
 {
-    if (problem->device->class != DEVICE_CPU) return "it is for CPU-class devices";
+    if (problem->device->class != DEVICE_CPU) return "it needs a CPU-class device";
     return is_global(problem) ? NULL : "the kernel is not the whole image";
 }
 
 static const char *fits_global_gpu(const struct problem *problem)
 {
-    if (problem->device->class != DEVICE_GPU) return "it is for GPU-class devices";
+    if (problem->device->class != DEVICE_GPU) return "it needs a GPU-class device";
     return is_global(problem) ? NULL : "the kernel is not the whole image";
 }
 

@@ -10,7 +10,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
 {
     const struct value *x = graph_at(graph, node->inputs[0]);
     if (x->shape.rank != 4)
-        return fail(TUTTI_SHAPE, "reorder: only values of 4 dimensions have several layouts, and this one has %d",
+        return fail(TUTTI_SHAPE, "reorder: only values of 4 dimensions have several layouts, but this one has %d",
             x->shape.rank);
     outputs[0] = (struct value) { .type = x->type, .batched = x->batched, .shape = x->shape };
     node->output_count = 1;
@@ -35,13 +35,13 @@ static void layouts(const struct problem *problem, enum value_layout *inputs, en
 
 static const char *fits_vectors(const struct problem *problem)
 {
-    if (problem->device->class != DEVICE_CPU) return "it is for CPU-class devices";
-    return problem->inputs[0]->type == TYPE_U8 ? "it moves floats and numbers of 32 bits, and these have 8" : NULL;
+    if (problem->device->class != DEVICE_CPU) return "it needs a CPU-class device";
+    return problem->inputs[0]->type == TYPE_U8 ? "it moves elements of 16 or 32 bits, but these have 8" : NULL;
 }
 
 static const char *fits_tiles(const struct problem *problem)
 {
-    if (problem->device->class != DEVICE_GPU) return "it is for GPU-class devices";
+    if (problem->device->class != DEVICE_GPU) return "it needs a GPU-class device";
     return problem->device->group_max < TILE * TILE ? "the device's work-groups are too small" : NULL;
 }
 

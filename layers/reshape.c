@@ -15,10 +15,9 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     const struct value *x = graph_at(graph, node->inputs[0]);
     tutti_shape to = node->attributes.shape;
     if (to.rank < 1 || to.rank > TUTTI_MAX_RANK)
-        return fail(
-            TUTTI_SHAPE, "reshape: the shape has %d dimensions, and 1 to %d are possible", to.rank, TUTTI_MAX_RANK);
+        return fail(TUTTI_SHAPE, "reshape: the shape has %d dimensions: 1 to %d are possible", to.rank, TUTTI_MAX_RANK);
     if (elements(x->shape) != elements(to) || (x->batched && x->shape.sizes[0] != to.sizes[0]))
-        return fail(TUTTI_SHAPE, "reshape: the input has %lld elements and the shape %lld",
+        return fail(TUTTI_SHAPE, "reshape: the input has %lld elements, but the shape has %lld",
             (long long)elements(x->shape), (long long)elements(to));
     outputs[0] = (struct value) { .type = x->type, .batched = x->batched, .shape = to };
     node->output_count = 1;
@@ -50,8 +49,8 @@ const struct operation operation_reshape = {
 static tutti_status resolve(const struct value *x, tutti_shape asked, tutti_shape *shape)
 {
     if (asked.rank < 1 || asked.rank >= TUTTI_MAX_RANK)
-        return fail(TUTTI_SHAPE, "reshape: the shape has %d dimensions, and 1 to %d are possible", asked.rank,
-            TUTTI_MAX_RANK - 1);
+        return fail(
+            TUTTI_SHAPE, "reshape: the shape has %d dimensions: 1 to %d are possible", asked.rank, TUTTI_MAX_RANK - 1);
     int64_t have = elements(x->shape), known = 1;
     int open = -1;
     for (int i = 0; i < asked.rank; i++) {
@@ -66,8 +65,9 @@ static tutti_status resolve(const struct value *x, tutti_shape asked, tutti_shap
         known = known > have / size ? have + 1 : known * size;
     }
     if (open >= 0 ? have % known : have != known)
-        return fail(
-            TUTTI_SHAPE, "reshape: the input has %lld elements, which the shape's sizes do not give", (long long)have);
+        return fail(TUTTI_SHAPE,
+            "reshape: the input has %lld elements: the sizes of the shape do not multiply to this number",
+            (long long)have);
     *shape = (tutti_shape) { .rank = asked.rank + 1, .sizes = { BATCH } };
     for (int i = 0; i < asked.rank; i++) shape->sizes[i + 1] = i == open ? have / known : asked.sizes[i];
     return TUTTI_OK;

@@ -17,7 +17,7 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
 {
     const struct value *y = graph_at(graph, node->inputs[0]), *dy = graph_at(graph, node->inputs[1]);
     if (!shape_equal(y->shape, dy->shape))
-        return fail(TUTTI_SHAPE, "softmax_gradient: the gradient's shape is not the output's");
+        return fail(TUTTI_SHAPE, "softmax_gradient: the gradient and the output must have the same shape");
     return infer(graph, node, outputs);
 }
 

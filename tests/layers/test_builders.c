@@ -141,12 +141,12 @@ static const struct {
     const char *says[2];
 } wrong[] = {
     { zero_epsilon_is_default, TUTTI_OK, { NULL } },
-    { epsilon, TUTTI_INVALID, { "batch_norm", "epsilon -1 must be positive" } },
-    { momentum, TUTTI_INVALID, { "batch_norm", "momentum 1.5" } },
+    { epsilon, TUTTI_INVALID, { "batch_norm", "epsilon is -1: it must be positive" } },
+    { momentum, TUTTI_INVALID, { "batch_norm", "momentum is 1.5" } },
     { norm_of_rows, TUTTI_SHAPE, { "[C, H, W] or [features]", "2 dimensions" } },
-    { clip, TUTTI_INVALID, { "low 2", "high 1" } },
-    { clip_nan, TUTTI_INVALID, { "low", "high 1" } },
-    { slope, TUTTI_INVALID, { "slope -0.5", "positive" } },
+    { clip, TUTTI_INVALID, { "low is 2", "high is 1" } },
+    { clip_nan, TUTTI_INVALID, { "low is nan", "high is 1" } },
+    { slope, TUTTI_INVALID, { "slope is -0.5", "positive" } },
     { add, TUTTI_SHAPE, { "[6, 5, 7]", "[6, 4, 7]" } },
     { mul, TUTTI_SHAPE, { "[6, 5, 7]", "[12]" } },
     { concat_sizes, TUTTI_SHAPE, { "input 1", "dimension other than 0" } },
@@ -163,12 +163,12 @@ static const struct {
     { name_of_surrogates, TUTTI_INVALID, { "dense", "not UTF-8" } },
     { name_in_utf8, TUTTI_OK, { NULL } },
     { scope_of_bytes, TUTTI_INVALID, { "tutti_scope_push", "UTF-8" } },
-    { pool_kernel, TUTTI_SHAPE, { "kernel 6", "height with padding, 5" } },
-    { pool_no_kernel, TUTTI_INVALID, { "kernel 0", "at least 1" } },
-    { pool_stride, TUTTI_INVALID, { "average_pool", "stride -1" } },
-    { pool_padding, TUTTI_INVALID, { "padding 2", "half of the kernel, 1" } },
+    { pool_kernel, TUTTI_SHAPE, { "kernel is 6", "height with padding, 5" } },
+    { pool_no_kernel, TUTTI_INVALID, { "kernel is 0", "at least 1" } },
+    { pool_stride, TUTTI_INVALID, { "average_pool", "stride is -1" } },
+    { pool_padding, TUTTI_INVALID, { "padding is 2", "half the kernel, 1" } },
     { pool_of_features, TUTTI_SHAPE, { "must be an image", "1 dimensions" } },
-    { adaptive, TUTTI_INVALID, { "output size 0 x 2", NULL } },
+    { adaptive, TUTTI_INVALID, { "output size is 0 x 2", NULL } },
 };
 
 static struct inputs inputs_new(struct tutti_runtime *runtime)

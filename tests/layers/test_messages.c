@@ -16,23 +16,23 @@ struct wrong_conv2d {
 
 /* All on an input of 6 channels and 5 x 7 pixels. */
 static const struct wrong_conv2d wrong[] = {
-    { 0, 3, { 0 }, TUTTI_INVALID, { "channels 0", "at least 1" } },
-    { 8, 0, { 0 }, TUTTI_INVALID, { "kernel 0 (height)", "at least 1" } },
-    { 8, -3, { 0 }, TUTTI_INVALID, { "kernel -3", "at least 1" } },
-    { 8, 3, { .kernel_w = -1 }, TUTTI_INVALID, { "kernel -1 (width)", "at least 1" } },
-    { 8, 3, { .stride = -2 }, TUTTI_INVALID, { "stride -2 (height)", "at least 1" } },
-    { 8, 3, { .stride_w = -1 }, TUTTI_INVALID, { "stride -1 (width)", "at least 1" } },
-    { 8, 3, { .padding = -1 }, TUTTI_INVALID, { "padding -1 (height)", "negative" } },
-    { 8, 3, { .padding_w = -2 }, TUTTI_INVALID, { "padding -2 (width)", "negative" } },
-    { 8, 3, { .dilation = -4 }, TUTTI_INVALID, { "dilation -4 (height)", "at least 1" } },
+    { 0, 3, { 0 }, TUTTI_INVALID, { "channels is 0", "at least 1" } },
+    { 8, 0, { 0 }, TUTTI_INVALID, { "kernel is 0 (height)", "at least 1" } },
+    { 8, -3, { 0 }, TUTTI_INVALID, { "kernel is -3", "at least 1" } },
+    { 8, 3, { .kernel_w = -1 }, TUTTI_INVALID, { "kernel is -1 (width)", "at least 1" } },
+    { 8, 3, { .stride = -2 }, TUTTI_INVALID, { "stride is -2 (height)", "at least 1" } },
+    { 8, 3, { .stride_w = -1 }, TUTTI_INVALID, { "stride is -1 (width)", "at least 1" } },
+    { 8, 3, { .padding = -1 }, TUTTI_INVALID, { "padding is -1 (height)", "negative" } },
+    { 8, 3, { .padding_w = -2 }, TUTTI_INVALID, { "padding is -2 (width)", "negative" } },
+    { 8, 3, { .dilation = -4 }, TUTTI_INVALID, { "dilation is -4 (height)", "at least 1" } },
     { 8, 3, { .groups = 4 }, TUTTI_SHAPE, { "groups 4", "6 channels" } },
     { 8, 3, { .groups = 3 }, TUTTI_SHAPE, { "groups 3", "output's 8" } },
     { 8, 3, { .groups = -1 }, TUTTI_SHAPE, { "groups -1", "6 channels" } },
     { 8, 6, { 0 }, TUTTI_SHAPE, { "kernel 6", "only 5" } },
     { 8, 3, { .dilation = 3 }, TUTTI_SHAPE, { "dilation 3 spans 7", "only 5" } },
-    { INT64_MAX, 3, { 0 }, TUTTI_INVALID, { "channels 9223372036854775807", NULL } },
-    { 8, INT64_MAX, { 0 }, TUTTI_INVALID, { "kernel 9223372036854775807", NULL } },
-    { 8, 3, { .padding = INT64_MAX }, TUTTI_INVALID, { "padding 9223372036854775807", NULL } },
+    { INT64_MAX, 3, { 0 }, TUTTI_INVALID, { "channels is 9223372036854775807", NULL } },
+    { 8, INT64_MAX, { 0 }, TUTTI_INVALID, { "kernel is 9223372036854775807", NULL } },
+    { 8, 3, { .padding = INT64_MAX }, TUTTI_INVALID, { "padding is 9223372036854775807", NULL } },
 };
 
 START_TEST(test_conv2d_says_what_is_wrong)
