@@ -39,7 +39,7 @@ const char *implementation_refusal(
     const struct plan *plan, const struct problem *problem, const struct implementation *implementation)
 {
     const char *operation = problem->node->operation->name;
-    if (forced_away(force_of(plan), operation, implementation->name)) return "another one is forced";
+    if (forced_away(force_of(plan), operation, implementation->name)) return "TUTTI_IMPLEMENTATION selects another one";
     char key[IMPLEMENTATION_KEY];
     implementation_key(problem->node->operation, implementation, false, key);
     const char *reason = blacklist_reason(plan->device, key);
@@ -101,7 +101,7 @@ const struct implementation *choose_implementation(const struct plan *plan, cons
     problem_name(&problem, name);
     const struct choice choice = find_choice(plan, &problem, name);
     if (!choice.implementation)
-        fail(TUTTI_UNSUPPORTED, "no implementation of %s on %s takes this problem (see tutti show --why)",
+        fail(TUTTI_UNSUPPORTED, "no kernel of %s on %s supports this problem: see tutti show --why",
             node->operation->name, plan->device->can.name);
     return choice.implementation;
 }
@@ -308,7 +308,7 @@ static void explain_node(const struct plan *plan, const struct node *node, struc
     const struct implementation *const *list = node->operation->implementations;
     const bool ruled = choice.level == TUNING_LEVELS;
     if (ruled)
-        text_append(text, "        by the rule: the first that takes it\n");
+        text_append(text, "        by the rule: the first that supports it\n");
     else
         text_append(text, "        by the %s's table, in ms: %s\n", tuning_level_name(choice.level), choice.measured);
     for (bool behind = false; *list; list++) {
@@ -324,10 +324,10 @@ static void explain_node(const struct plan *plan, const struct node *node, struc
         else if (measured)
             text_append(text, "it was measured at %.*s ms\n", (int)strcspn(measured, " "), measured);
         else if (ruled)
-            text_append(text, behind ? "it stands behind %s\n" : "%s\n",
+            text_append(text, behind ? "it comes after %s in the list\n" : "%s\n",
                 behind ? choice.implementation->name : passed_over(&problem, *list));
         else
-            text_append(text, "the table names another\n");
+            text_append(text, "the table selects another one\n");
     }
 }
 

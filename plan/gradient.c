@@ -18,7 +18,7 @@ tutti_status pass_loss(struct plan *plan)
     if (loss == &operation_cross_entropy) {
         if (output->shape.rank != 2)
             return fail(TUTTI_SHAPE,
-                "cross-entropy wants logits [classes] for each sample; the output has %d dimensions: flatten it",
+                "cross-entropy needs logits [classes] for each sample, but the output has %d dimensions: flatten it",
                 output->shape.rank - 1);
         plan->targets =
             graph_value(graph, ROLE_INPUT, TYPE_I32, (tutti_shape) { 1, { output->shape.sizes[0] } }, true, "targets");
@@ -83,7 +83,8 @@ static tutti_status bind_parameters(struct gradients *g, size_t forward_values)
         if (parameter < 0 || gradient == NO_VALUE) continue;
         const struct value *value = graph_at(g->graph, gradient);
         if (!shape_equal(value->shape, g->graph->values[i].shape))
-            return fail(TUTTI_INTERNAL, "the gradient of parameter '%s' by %s has not the parameter's shape",
+            return fail(TUTTI_INTERNAL,
+                "the gradient of parameter '%s', computed by %s, differs in shape from the parameter",
                 g->graph->values[i].name, g->graph->nodes[value->producer].operation->name);
         bool shared = value->gradient_of >= 0 || value->role != ROLE_TEMPORARY || value->output ||
             g->graph->nodes[value->producer].operation->alias;
@@ -129,7 +130,7 @@ tutti_status pass_gradient(struct plan *plan)
         const struct node *loss = &graph->nodes[graph_at(graph, plan->metrics)->producer];
         g.of[plan->output] = loss->outputs[1]; /* losses make their gradient in the same pass */
     } else {
-        FAIL(TUTTI_INVALID, "training needs a loss; tutti_training.loss is TUTTI_LOSS_NONE");
+        FAIL(TUTTI_INVALID, "tutti_training.loss is TUTTI_LOSS_NONE: training needs another loss");
     }
     for (size_t n = nodes; n-- > 0;) TRY(visit(&g, n));
     TRY(bind_parameters(&g, values));

@@ -258,7 +258,7 @@ static tutti_status pack(struct allocation *a)
         size_t alignment = page > can->alignment ? page : can->alignment;
         if (interval->bytes > can->allocation_max)
             FAIL(TUTTI_DEVICE_MEMORY,
-                "one tensor takes %zu MiB; %s allocates at most %zu MiB at once: use a smaller batch",
+                "one tensor needs %zu MiB, but %s allocates at most %zu MiB at once: lower the batch",
                 interval->bytes >> 20, can->name, can->allocation_max >> 20);
         int slab = 0;
         while (!find_gap(placed, i, interval, slab, alignment, can->allocation_max)) slab++;

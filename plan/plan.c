@@ -121,9 +121,9 @@ static tutti_status emit(struct plan *plan)
         emit_node(plan, n);
         const char *name = plan->graph.nodes[n].operation->name;
         if (plan->prepare.status != TUTTI_OK)
-            FAIL(plan->prepare.status, "%s: its launches were refused: %s", name, status_message());
+            FAIL(plan->prepare.status, "%s: its launches are invalid: %s", name, status_message());
         if (plan->step.status != TUTTI_OK)
-            FAIL(plan->step.status, "%s: its launches were refused: %s", name, status_message());
+            FAIL(plan->step.status, "%s: its launches are invalid: %s", name, status_message());
     }
     if (plan->options.mode == PLAN_TRAIN) TRY(buckets_find(plan));
     if (plan->options.mode == PLAN_TRAIN) TRY(needs_find(plan));
@@ -295,7 +295,7 @@ static tutti_status check_guard(struct plan *plan, const struct memory_slot *slo
     if (status != TUTTI_OK) return status;
     for (size_t i = 0; i < (end / 4 * 4 - start) / 4; i++)
         if (words[i] != POISON)
-            return fail(TUTTI_WRONG_RESULT, "something wrote %zu bytes behind the end of %s %zu", i * 4, what, number);
+            return fail(TUTTI_WRONG_RESULT, "a kernel wrote %zu bytes past the end of %s %zu", i * 4, what, number);
     return TUTTI_OK;
 }
 

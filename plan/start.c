@@ -26,9 +26,12 @@ static const struct pass passes[] = {
 static tutti_status check_options(const struct plan *plan)
 {
     const struct value *output = graph_at(&plan->graph, plan->output);
-    if (!output) return fail(TUTTI_INVALID, "the output given to the plan is not a tensor of the network");
-    if (plan->input == NO_VALUE) return fail(TUTTI_INVALID, "the network has no input; make one with tutti_input()");
-    if (!output->batched) return fail(TUTTI_INVALID, "the network's output does not depend on its input");
+    if (!output)
+        return fail(
+            TUTTI_INVALID, "the output is not a tensor of the network: pass one that the network's functions returned");
+    if (plan->input == NO_VALUE) return fail(TUTTI_INVALID, "the network has no input: add one with tutti_input()");
+    if (!output->batched)
+        return fail(TUTTI_INVALID, "the output does not depend on the network's input: pass another tensor");
     return TUTTI_OK;
 }
 
@@ -69,7 +72,7 @@ tutti_status plan_run_passes(struct plan *plan)
 {
     const tutti_precision precision = plan->options.precision;
     if (precision != TUTTI_FP32 && precision != TUTTI_BF16 && precision != TUTTI_TF32 && precision != TUTTI_FP16)
-        return fail(TUTTI_INVALID, "there is no precision %d", (int)precision);
+        return fail(TUTTI_INVALID, "precision %d does not exist: pass one of tutti_precision", (int)precision);
     plan->channels_last = plan->device->can.matrix[plan_compute(plan)].form != MATRIX_NONE;
     tutti_status status = run_passes(plan);
     if (status != TUTTI_OK || !plan->channels_last || channels_last_pays(plan)) return status;

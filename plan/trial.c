@@ -231,7 +231,7 @@ static tutti_status output_read(struct trial *trial, int output, float **data)
     size_t bytes = value_bytes(value, width), elements = (size_t)value_elements(value);
     raw = memory_new(bytes, 1);
     *data = memory_new(elements, sizeof(float));
-    if (!raw || !*data) FAIL(TUTTI_NO_MEMORY, "no memory to look at a kernel's results");
+    if (!raw || !*data) FAIL(TUTTI_NO_MEMORY, "not enough memory to compare a kernel's results");
     TRY(buffer_read(trial->device, trial->operands.outputs[output], 0, raw, bytes));
     for (size_t e = 0; e < elements; e++) {
         const size_t at = place_of(value, width, e);
@@ -253,8 +253,8 @@ static tutti_status compare(const struct problem *problem, int output, const flo
     }
     double stored = problem->outputs[output]->type == TYPE_BF16 ? 0x1p-8 : 0;
     if (worst <= (TOLERANCE + stored) * largest + 1e-6) return TUTTI_OK;
-    return fail(TUTTI_WRONG_RESULT,
-        "its output %d differs from the plain kernel's by %g where the largest number is %g", output, worst, largest);
+    return fail(TUTTI_WRONG_RESULT, "its output %d differs from the plain kernel's by %g; the largest element is %g",
+        output, worst, largest);
 }
 
 tutti_status trial_compare(struct trial *trial, struct trial *reference)

@@ -62,8 +62,8 @@ static const char *refusal(const struct plan *plan, const struct problem *proble
 {
     const char *reason = implementation_refusal(plan, problem, *implementation);
     if (reason) return reason;
-    if (!implementation[1]) return "it is the plain kernel, the measure of the others' results";
-    return same_layouts(problem, present, *implementation) ? NULL : "it wants its values in another layout";
+    if (!implementation[1]) return "it is the plain kernel, with which results are compared";
+    return same_layouts(problem, present, *implementation) ? NULL : "it needs other layouts of its inputs or outputs";
 }
 
 static tutti_status add(struct tutti_tuner *tuner, const struct candidate *candidate, const char *name)
@@ -338,7 +338,7 @@ tutti_tuner *tutti_tuner_new(tutti_network *network, tutti_tensor output, const 
     struct tutti_tuner *tuner = NULL;
     if (!network || !training) {
         if (!network && *status_message()) return NULL; /* why there is no network is what helps */
-        (void)fail(TUTTI_INVALID, "tutti_tuner_new() needs a network and a training");
+        (void)fail(TUTTI_INVALID, "tutti_tuner_new() got a network or a training that is NULL: pass both");
         return NULL;
     }
     const struct tutti_runtime *runtime = network->runtime;
@@ -350,7 +350,8 @@ tutti_tuner *tutti_tuner_new(tutti_network *network, tutti_tensor output, const 
         .precision = training->precision };
     tutti_status status = network->status;
     if (status == TUTTI_OK && (device < 0 || device >= runtime->count))
-        status = fail(TUTTI_NO_DEVICE, "there is no opened device %d: there are %d", device, runtime->count);
+        status = fail(
+            TUTTI_NO_DEVICE, "no device is open at position %d: %d are open, counted from 0", device, runtime->count);
     if (status == TUTTI_OK) status = tuner_open(&runtime->devices[device], network, &options, &tuner);
     if (status == TUTTI_OK) return tuner;
     tutti_tuner_free(tuner);
@@ -359,7 +360,8 @@ tutti_tuner *tutti_tuner_new(tutti_network *network, tutti_tensor output, const 
 
 tutti_status tutti_tuner_candidate(const tutti_tuner *tuner, int index, tutti_candidate *candidate)
 {
-    if (index < 0 || (size_t)index >= tuner->count) return fail(TUTTI_INVALID, "there is no candidate %d", index);
+    if (index < 0 || (size_t)index >= tuner->count)
+        return fail(TUTTI_INVALID, "candidate %d does not exist: the index is past the last one or negative", index);
     const struct candidate *c = &tuner->candidates[index];
     const struct node *node = &tuner->plan->graph.nodes[c->node];
     *candidate = (tutti_candidate) { .problem = c->problem,
@@ -384,7 +386,7 @@ tutti_status tutti_tuner_try(tutti_tuner *tuner, int index, tutti_trial *trial)
     const tutti_status status = tutti_tuner_candidate(tuner, index, &candidate);
     if (status != TUTTI_OK) return status;
     if (candidate.present || candidate.refusal)
-        return fail(TUTTI_INVALID, "candidate %d, '%s', is not to be tried: %s", index, candidate.kernel,
-            candidate.present ? "it is the present choice" : candidate.refusal);
+        return fail(TUTTI_INVALID, "candidate %d, '%s', cannot be tried: %s", index, candidate.kernel,
+            candidate.present ? "it is the kernel used now" : candidate.refusal);
     return measure(tuner, &tuner->candidates[index], trial);
 }

@@ -219,7 +219,7 @@ START_TEST(memory_too_large_is_refused)
     memory_plan_free(&made.memory);
     device.can.allocation_max = 4 << 10;
     ck_assert_int_eq(pass_memory(&made.plan, &made.memory), TUTTI_DEVICE_MEMORY);
-    ck_assert_ptr_nonnull(strstr(tutti_message(NULL), "smaller batch"));
+    ck_assert_ptr_nonnull(strstr(tutti_message(NULL), "lower the batch"));
     drop(&made);
 }
 END_TEST
