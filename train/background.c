@@ -22,7 +22,8 @@ static tutti_status check_room(struct replica *replica, const struct plan_option
     if (status != TUTTI_OK || (options->arena && arena_bytes(options->arena) >= bytes)) return status;
     const uint64_t used = replica_memory(replica);
     if (used <= replica->device->can.memory_bytes && bytes <= replica->device->can.memory_bytes - used) return TUTTI_OK;
-    return fail(TUTTI_DEVICE_MEMORY, "'%s' has no room for two plans at a time", replica->device->can.name);
+    return fail(
+        TUTTI_DEVICE_MEMORY, "'%s' does not have enough memory for two plans at a time", replica->device->can.name);
 }
 
 static tutti_status make(struct replica *replica)

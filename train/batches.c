@@ -66,7 +66,7 @@ static tutti_status read_batch(struct batches *batches, int64_t position, int64_
     const int result = batches->source->read(
         batches->source->user, batches->order + first, buffer->samples, buffer->inputs, buffer->targets);
     if (result != 0)
-        return fail(TUTTI_FILE, "the data source failed (%d) at samples %lld to %lld of the epoch", result,
+        return fail(TUTTI_FILE, "the data source returned error %d for samples %lld to %lld of the epoch", result,
             (long long)first, (long long)(first + buffer->samples - 1));
     return TUTTI_OK;
 }

@@ -312,15 +312,15 @@ static tutti_status check_tensor(
     char found[200], wanted[200];
     const struct safetensors_tensor *tensor = safetensors_find(file, name);
     if (!tensor)
-        return fail(TUTTI_MISMATCH,
-            "'%s' has no '%s', which this network needs: it belongs to another network or training", path, name);
+        return fail(
+            TUTTI_MISMATCH, "'%s' lacks '%s', which this network needs: use a file of this network", path, name);
     if (tensor->type != SAFETENSORS_F32)
         return fail(TUTTI_MISMATCH, "'%s' in '%s' is of type %s: F32 is needed", name, path,
             safetensors_type_name(tensor->type));
     bool equal = tensor->rank == parameter->shape.rank;
     for (int i = 0; equal && i < tensor->rank; i++) equal = tensor->sizes[i] == parameter->shape.sizes[i];
     if (equal) return TUTTI_OK;
-    return fail(TUTTI_MISMATCH, "'%s' is %s in '%s' and %s in this network: it belongs to another network", name,
+    return fail(TUTTI_MISMATCH, "'%s' is %s in '%s', but %s in this network: use a file of this network", name,
         shape_text(tensor->sizes, tensor->rank, found, sizeof(found)), path,
         shape_text(parameter->shape.sizes, parameter->shape.rank, wanted, sizeof(wanted)));
 }
@@ -340,7 +340,7 @@ static tutti_status check_weights(const struct checkpoint *checkpoint, const str
         TRY(check_tensor(file, path, checkpoint->parameters[i].name, &checkpoint->parameters[i]));
     for (int i = 0; i < safetensors_count(file); i++)
         if (!is_known(checkpoint, safetensors_at(file, i)->name))
-            FAIL(TUTTI_MISMATCH, "'%s' has '%s', which this network has not: it belongs to another network", path,
+            FAIL(TUTTI_MISMATCH, "'%s' has '%s', which this network lacks: use a file of this network", path,
                 safetensors_at(file, i)->name);
 done:
     return status;
@@ -392,7 +392,7 @@ static tutti_status walk_states(
         }
     if (safetensors_count(file) != wanted)
         FAIL(TUTTI_MISMATCH,
-            "'%s' has %d arrays of optimizer state and this training keeps %d: resume with the same optimizer and "
+            "'%s' has %d arrays of optimizer state, but this training has %d: resume with the same optimizer and "
             "momentum",
             path, safetensors_count(file), wanted);
 done:
@@ -407,7 +407,7 @@ static tutti_status read_integer(const struct safetensors *file, const char *pat
     errno = 0;
     if (text) *value = strtoll(text, &end, 10);
     if (!text || end == text || *end || errno || *value < 0)
-        return fail(TUTTI_FORMAT, "'%s': '%s' is %s: a whole number is needed", path, key, text ? text : "missing");
+        return fail(TUTTI_FORMAT, "'%s': '%s' is %s: it must be a whole number", path, key, text ? text : "missing");
     return TUTTI_OK;
 }
 
@@ -417,7 +417,7 @@ static tutti_status read_real(const struct safetensors *file, const char *path, 
     char *end = NULL;
     if (text) *value = number_read(text, &end);
     if (!text || end == text || *end || !isfinite(*value))
-        return fail(TUTTI_FORMAT, "'%s': '%s' is %s: a finite number is needed", path, key, text ? text : "missing");
+        return fail(TUTTI_FORMAT, "'%s': '%s' is %s: it must be a finite number", path, key, text ? text : "missing");
     return TUTTI_OK;
 }
 
@@ -435,10 +435,11 @@ static tutti_status read_loss_scale(
     if (safetensors_metadata(file, "skipped_steps"))
         TRY(read_integer(file, path, "skipped_steps", &loss_scale->skipped));
     if (loss_scale->scale < 1 || loss_scale->scale > LOSS_SCALE_MOST || frexp(loss_scale->scale, &exponent) != 0.5)
-        FAIL(TUTTI_FORMAT, "'%s' has a loss scale of %g: a power of two up to %g is needed", path, loss_scale->scale,
-            LOSS_SCALE_MOST);
+        FAIL(TUTTI_FORMAT, "'%s' has a loss scale of %g: it must be a power of two, at most %g", path,
+            loss_scale->scale, LOSS_SCALE_MOST);
     if (loss_scale->skipped > steps)
-        FAIL(TUTTI_FORMAT, "'%s' has skipped %" PRId64 " of %" PRId64 " steps", path, loss_scale->skipped, steps);
+        FAIL(TUTTI_FORMAT, "'%s' has skipped %" PRId64 " of %" PRId64 " steps: the file is damaged", path,
+            loss_scale->skipped, steps);
 done:
     return status;
 }
@@ -452,11 +453,13 @@ static tutti_status read_state(
     const char *seed = safetensors_metadata(file, "seed");
     char *end = NULL;
     if (!kind || strcmp(kind, STATE_KIND) != 0)
-        FAIL(TUTTI_FORMAT, "'%s' is not a training state of this version: its kind is '%s'", path,
-            kind ? kind : "missing");
+        FAIL(TUTTI_FORMAT,
+            "'%s' is not a training state of this version: its kind is '%s'; use a file written by --save or "
+            "tutti_save()",
+            path, kind ? kind : "missing");
     if (!optimizer || strcmp(optimizer, optimizer_name(checkpoint->optimizer->kind)) != 0)
-        FAIL(TUTTI_MISMATCH, "the optimizer is %s in '%s' and %s in this training", optimizer ? optimizer : "missing",
-            path, optimizer_name(checkpoint->optimizer->kind));
+        FAIL(TUTTI_MISMATCH, "the optimizer is %s in '%s', but %s in this training: resume with the same optimizer",
+            optimizer ? optimizer : "missing", path, optimizer_name(checkpoint->optimizer->kind));
     TRY(read_integer(file, path, "steps", &position->steps));
     TRY(read_integer(file, path, "epoch", &position->epoch));
     TRY(read_integer(file, path, "position", &position->samples));
@@ -480,7 +483,8 @@ static tutti_status open_weights(
 {
     tutti_status status;
     uint64_t hash;
-    if (!hash_of_state(state, &hash)) FAIL(TUTTI_FORMAT, "'%s' has no hash of its weights", names->state);
+    if (!hash_of_state(state, &hash))
+        FAIL(TUTTI_FORMAT, "'%s' lacks the hash of its weights: the file is damaged", names->state);
     status = access(names->pending, F_OK) == 0 ? safetensors_open(names->pending, weights) : TUTTI_FILE;
     *path = names->pending;
     if (status == TUTTI_OK && hash_of_file(*weights) == hash) return TUTTI_OK;
@@ -489,7 +493,7 @@ static tutti_status open_weights(
     *path = names->weights;
     TRY(safetensors_open(names->weights, weights));
     if (hash_of_file(*weights) != hash)
-        FAIL(TUTTI_MISMATCH, "'%s' and '%s' do not belong together: one of them was replaced", names->weights,
+        FAIL(TUTTI_MISMATCH, "'%s' and '%s' are not from the same save: one of them was replaced", names->weights,
             names->state);
 done:
     return status;

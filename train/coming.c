@@ -47,7 +47,7 @@ static tutti_status refuse(struct tutti_trainer *trainer, struct replica *replic
     const bool lose = replica->background.hangs && trainer_devices_left(trainer) > 1;
     if (!lose)
         log_warn(&trainer->runtime->log,
-            "this rank keeps its part of the batch: no plan for another one on device %d, '%s': %s",
+            "this rank keeps its part of the batch: the plan for another part failed on device %d, '%s': %s",
             replica->device->index, replica->device->can.name, status_message());
     const tutti_status lost = lose ? trainer_lose(trainer, replica, status) : TUTTI_OK;
     for (int i = 0; i < trainer->count; i++) background_free(&trainer->replicas[i]);

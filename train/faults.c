@@ -38,7 +38,7 @@ tutti_status trainer_shrink_or_lose(tutti_trainer *trainer, struct replica *repl
 {
     if (status != TUTTI_DEVICE_MEMORY || replica->torn || !replica_shrink(replica))
         return trainer_lose(trainer, replica, status);
-    log_warn(&trainer->runtime->log, "device %d, '%s', takes at most %lld samples at once from now on: %s",
+    log_warn(&trainer->runtime->log, "device %d, '%s', computes at most %lld samples at once from now on: %s",
         replica->device->index, replica->device->can.name, (long long)replica->capacity, status_message());
     return TUTTI_OK;
 }
@@ -121,7 +121,7 @@ static tutti_status lose_suspects(tutti_trainer *trainer)
         if (replica->lost) continue;
         status = trainer_lose(trainer, replica,
             fail(TUTTI_WRONG_RESULT,
-                "its losses or gradients were not finite and those of another device, from the same samples, are: see "
+                "its losses or gradients were not finite, but those of another device with the same samples are: see "
                 "'tutti devices --check'"));
     }
     return status;

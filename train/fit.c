@@ -25,8 +25,8 @@ struct fit {
 
 static tutti_status check_source(const tutti_source *source, const char *what)
 {
-    if (!source->read) return fail(TUTTI_INVALID, "the %s data have no read function", what);
-    if (source->samples < 1) return fail(TUTTI_INVALID, "there are no %s data: at least one sample is needed", what);
+    if (!source->read) return fail(TUTTI_INVALID, "the %s data have no read function: set tutti_source.read", what);
+    if (source->samples < 1) return fail(TUTTI_INVALID, "the %s data have no samples: they need at least one", what);
     return TUTTI_OK;
 }
 
@@ -36,7 +36,7 @@ static tutti_status check(struct fit *fit)
     const tutti_fitting *fitting = fit->fitting;
     const tutti_trainer *trainer = fit->trainer;
     if (trainer->loss == TUTTI_LOSS_NONE)
-        FAIL(TUTTI_INVALID, "this trainer was compiled without a loss: it can only infer");
+        FAIL(TUTTI_INVALID, "this trainer has no loss and can only infer: set tutti_training.loss");
     TRY(check_source(fit->source, "training"));
     if (fitting->test) TRY(check_source(fitting->test, "test"));
     if (fitting->epochs < 0 || fitting->steps < 0 || fitting->batch < 0)
@@ -45,11 +45,13 @@ static tutti_status check(struct fit *fit)
     fit->epochs = fitting->epochs ? fitting->epochs : 1;
     fit->batch = fitting->batch ? fitting->batch : trainer->batch;
     if (fit->batch > trainer->batch)
-        FAIL(TUTTI_INVALID, "a batch of %lld was asked for: the trainer was compiled for at most %lld",
+        FAIL(TUTTI_INVALID,
+            "the batch is %lld, but the trainer was compiled for at most %lld: lower it, or compile with a larger "
+            "batch",
             (long long)fit->batch, (long long)trainer->batch);
     if (fit->batch > fit->source->samples && (fitting->batch || trainer->batch_given))
-        FAIL(TUTTI_INVALID, "the batch of %lld is larger than the data: there are %lld samples", (long long)fit->batch,
-            (long long)fit->source->samples);
+        FAIL(TUTTI_INVALID, "the batch, %lld, is larger than the data: there are %lld samples; lower the batch",
+            (long long)fit->batch, (long long)fit->source->samples);
     if (fit->batch > fit->source->samples) fit->batch = fit->source->samples;
     if (fitting->save && trainer_writes(trainer)) TRY(checkpoint_try(fitting->save)); /* now, not after an epoch */
 done:
@@ -79,7 +81,7 @@ static tutti_status begin(struct fit *fit, tutti_status status)
     trainer->resumed = false;
     if (position->samples > 0 && position->epoch_samples != fit->source->samples)
         FAIL(TUTTI_MISMATCH,
-            "the checkpoint was taken within an epoch over %lld samples and these data have %lld: resume with the same "
+            "the checkpoint was saved within an epoch of %lld samples, but these data have %lld: resume with the same "
             "data",
             (long long)position->epoch_samples, (long long)fit->source->samples);
     position->epoch_samples = fit->source->samples;
@@ -259,12 +261,13 @@ static tutti_status stop_faulty(struct fit *fit, tutti_status status)
 {
     char message[1024];
     const char *name = fit->fitting->save;
-    if (!name) return status_context(status, "no device is left and nothing is saved");
+    if (!name) return status_context(status, "no device is left and nothing was saved");
     snprintf(message, sizeof(message), "%s", status_message());
     const tutti_status saved = save(fit);
     status_set_message(message);
     if (saved != TUTTI_OK)
-        return status_context(status, "no device is left, and what was learnt since '%s' was saved is lost", name);
+        return status_context(
+            status, "no device is left, and the training since '%s' was saved is lost; resume from it", name);
     return status_context(status, "no device is left; resume from '%s', saved after step %lld", name,
         (long long)fit->trainer->position.steps);
 }
@@ -284,9 +287,9 @@ static tutti_status stop_without_hosts(const struct fit *fit, tutti_status statu
 {
     char message[1024];
     const char *name = fit->fitting->save;
-    if (!name) return status_context(status, "nothing is saved");
+    if (!name) return status_context(status, "nothing was saved");
     if (fit->trainer->world->hosts->rank != 0 || world_averages(fit->trainer))
-        return status_context(status, "what was learnt since '%s' was saved is lost; resume from it", name);
+        return status_context(status, "the training since '%s' was saved is lost; resume from it", name);
     snprintf(message, sizeof(message), "%s", status_message());
     const tutti_status saved = trainer_save(fit->trainer, name);
     status_set_message(message);
@@ -300,7 +303,7 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
     static const tutti_fitting defaults;
     tutti_status status;
     struct fit fit = { .trainer = trainer, .source = source, .fitting = fitting ? fitting : &defaults };
-    if (!trainer || !source) FAIL(TUTTI_INVALID, "a trainer and a source of samples are needed");
+    if (!trainer || !source) FAIL(TUTTI_INVALID, "the trainer or the source is NULL: pass both");
     trainer_run_begin(trainer);
     TRY(begin(&fit, check(&fit)));
     const struct position *position = &trainer->position;
@@ -347,7 +350,8 @@ static int read_arrays(void *user, const int64_t *indices, int64_t count, float 
 tutti_status tutti_fit(
     tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, const tutti_fitting *fitting)
 {
-    if (!trainer || !inputs || !targets) return fail(TUTTI_INVALID, "a trainer, inputs and targets are needed");
+    if (!trainer || !inputs || !targets)
+        return fail(TUTTI_INVALID, "the trainer, the inputs or the targets are NULL: pass all");
     struct arrays arrays = { .inputs = (const unsigned char *)inputs,
         .targets = targets,
         .input_bytes = trainer->input_bytes,
@@ -361,9 +365,9 @@ tutti_status tutti_evaluate_source(tutti_trainer *trainer, const tutti_source *s
     tutti_status status;
     bool whole;
     tutti_metrics unused;
-    if (!trainer || !source) FAIL(TUTTI_INVALID, "a trainer and a source of samples are needed");
+    if (!trainer || !source) FAIL(TUTTI_INVALID, "the trainer or the source is NULL: pass both");
     if (trainer->loss == TUTTI_LOSS_NONE)
-        FAIL(TUTTI_INVALID, "this trainer was compiled without a loss: it can only infer");
+        FAIL(TUTTI_INVALID, "this trainer has no loss and can only infer: set tutti_training.loss");
     TRY(check_source(source, "test"));
     trainer_run_begin(trainer);
     status = evaluate(trainer, source, metrics ? metrics : &unused, &whole);

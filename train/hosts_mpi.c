@@ -78,7 +78,10 @@ static tutti_status initialise(struct tutti_hosts *hosts)
     tutti_status status = TUTTI_OK;
     int initialised = 0, finalised = 0, level = 0;
     MPI_Finalized(&finalised);
-    if (finalised) FAIL(TUTTI_INVALID, "MPI has been finalised in this process: it cannot be used again");
+    if (finalised)
+        FAIL(TUTTI_INVALID,
+            "MPI was finalised in this process and cannot be initialised again: call tutti_hosts_close() only once, at "
+            "the end");
     MPI_Initialized(&initialised);
     if (!initialised) {
         MPI_TRY(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level), "beginning");
@@ -87,8 +90,9 @@ static tutti_status initialise(struct tutti_hosts *hosts)
         MPI_TRY(MPI_Query_thread(&level), "beginning");
     }
     if (level < MPI_THREAD_SERIALIZED)
-        FAIL(TUTTI_UNSUPPORTED, "MPI was initialised with the thread level %d: MPI_THREAD_SERIALIZED (%d) is needed",
-            level, (int)MPI_THREAD_SERIALIZED);
+        FAIL(TUTTI_UNSUPPORTED,
+            "MPI was initialised with the thread level %d: initialise it with MPI_THREAD_SERIALIZED (%d)", level,
+            (int)MPI_THREAD_SERIALIZED);
 done:
     return status;
 }
@@ -175,7 +179,7 @@ static tutti_status look_for_the_dead(struct tutti_hosts *hosts, double napped)
         if (hosts->link->silent[i] <= hosts->limit_s) continue;
         hosts->broken = true;
         FAIL(TUTTI_HOST_LOST,
-            "rank %d has not been heard of for %.3g seconds: its process hangs, or its host or the network is down", i,
+            "rank %d has not answered for %.3g seconds: its process hangs, or its host or the network is down", i,
             hosts->limit_s);
     }
 done:
@@ -199,7 +203,7 @@ static double nap(int turn)
 static tutti_status wait_for(struct tutti_hosts *hosts, MPI_Request *requests, size_t count)
 {
     tutti_status status = TUTTI_OK;
-    if (hosts->broken) return fail(TUTTI_HOST_LOST, "the other hosts were lost before");
+    if (hosts->broken) return fail(TUTTI_HOST_LOST, "the connection to the other hosts was lost before");
     for (int i = 0; i < hosts->count; i++) hosts->link->silent[i] = 0;
     for (int turn = 0;; turn++) {
         int done = 0;
@@ -233,7 +237,7 @@ static tutti_status begin_sum(
     tutti_status status = TUTTI_OK;
     struct link *link = hosts->link;
     void *array = link->sums;
-    if (hosts->broken) return fail(TUTTI_HOST_LOST, "the other hosts were lost before");
+    if (hosts->broken) return fail(TUTTI_HOST_LOST, "the connection to the other hosts was lost before");
     TRY(memory_grow(&array, &link->sum_capacity, link->sum_count + 1, sizeof(*link->sums)));
     link->sums = array;
     MPI_TRY(MPI_Iallreduce(values, sums, (int)count, type, operation, link->communicator, &link->sums[link->sum_count]),
@@ -264,7 +268,7 @@ tutti_status hosts_gather(struct tutti_hosts *hosts, const void *mine, void *all
 {
     tutti_status status = TUTTI_OK;
     MPI_Request request;
-    if (hosts->broken) return fail(TUTTI_HOST_LOST, "the other hosts were lost before");
+    if (hosts->broken) return fail(TUTTI_HOST_LOST, "the connection to the other hosts was lost before");
     MPI_TRY(MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, hosts->link->communicator, &request),
         "agreeing");
     TRY(wait_for(hosts, &request, 1));
@@ -276,7 +280,7 @@ tutti_status hosts_broadcast(struct tutti_hosts *hosts, int root, void *data, si
 {
     enum { PIECE = 1 << 24 }; /* MPI counts in int */
     tutti_status status = TUTTI_OK;
-    if (hosts->broken) return fail(TUTTI_HOST_LOST, "the other hosts were lost before");
+    if (hosts->broken) return fail(TUTTI_HOST_LOST, "the connection to the other hosts was lost before");
     for (size_t done_bytes = 0; done_bytes < bytes; done_bytes += PIECE) {
         MPI_Request request;
         const size_t left = bytes - done_bytes;
@@ -293,7 +297,7 @@ tutti_status hosts_round(struct tutti_hosts *hosts, const void *mine, void *all,
 {
     tutti_status status = TUTTI_OK;
     struct link *link = hosts->link;
-    if (hosts->broken) return fail(TUTTI_HOST_LOST, "the other hosts were lost before");
+    if (hosts->broken) return fail(TUTTI_HOST_LOST, "the connection to the other hosts was lost before");
     MPI_TRY(
         MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, link->rounds, &link->round), "meeting");
     for (int i = 0; i < hosts->count; i++) link->silent[i] = 0;
@@ -308,7 +312,7 @@ tutti_status hosts_round_test(struct tutti_hosts *hosts, bool *over)
     struct link *link = hosts->link;
     int done = 0;
     *over = false;
-    if (hosts->broken) return fail(TUTTI_HOST_LOST, "the other hosts were lost before");
+    if (hosts->broken) return fail(TUTTI_HOST_LOST, "the connection to the other hosts was lost before");
     MPI_TRY(MPI_Test(&link->round, &done, MPI_STATUS_IGNORE), "meeting");
     *over = done != 0;
     if (done) goto done;

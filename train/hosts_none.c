@@ -13,7 +13,8 @@ tutti_status link_open(struct tutti_hosts *hosts)
         const char *size = getenv(sizes[i]);
         if (size && atoi(size) > 1)
             return fail(TUTTI_UNSUPPORTED,
-                "%s processes were started together, and this build has no MPI: build with -Dmpi=enabled, or start one",
+                "%s processes were started together, but this build has no MPI: build with -Dmpi=enabled, or start one "
+                "process",
                 size);
     }
     return TUTTI_OK;

@@ -177,10 +177,10 @@ static tutti_status attend(struct replica *replica, const struct meeting *meetin
     tutti_trainer *trainer = replica->trainer;
     struct meetings *meetings = &trainer->meetings;
     struct handed_in *mine = &meetings->handed_in[replica - trainer->replicas];
-    if (!replica->attends) return fail(TUTTI_DEVICE_LOST, "given up");
+    if (!replica->attends) return fail(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
     if (meetings->arrived == 0) meetings->meeting = meeting;
     if (meetings->meeting->kind != meeting->kind || meetings->meeting->channels != meeting->channels)
-        return fail(TUTTI_INTERNAL, "two devices meet at different layers");
+        return fail(TUTTI_INTERNAL, "two devices synchronise at different layers");
     const uint64_t round = meetings->round;
     *mine = (struct handed_in) { .numbers = numbers, .stride = meeting->stride };
     if (++meetings->arrived == meetings->expected) {

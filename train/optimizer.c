@@ -25,14 +25,14 @@ tutti_status optimizer_init(struct optimizer *optimizer, const tutti_training *t
         .epsilon = training->epsilon != 0 ? training->epsilon : 1e-8f,
     };
     if (optimizer->kind != TUTTI_SGD && optimizer->kind != TUTTI_ADAM && optimizer->kind != TUTTI_ADAMW)
-        return fail(TUTTI_INVALID, "there is no optimizer %d", (int)optimizer->kind);
+        return fail(TUTTI_INVALID, "optimizer %d does not exist: pass one of tutti_optimizer", (int)optimizer->kind);
     if (optimizer->learning_rate == 0) optimizer->learning_rate = optimizer->kind == TUTTI_SGD ? 0.01f : 0.001f;
     if (!in_range(optimizer->learning_rate, 0, INFINITY))
         return fail(TUTTI_INVALID, "the learning rate is %g: it must be positive and finite", optimizer->learning_rate);
     if (!in_range(optimizer->momentum, 0, 1))
         return fail(TUTTI_INVALID, "momentum is %g: it must be at least 0 and below 1", optimizer->momentum);
     if (optimizer->kind == TUTTI_SGD && optimizer->nesterov && optimizer->momentum == 0)
-        return fail(TUTTI_INVALID, "nesterov needs a momentum above 0");
+        return fail(TUTTI_INVALID, "nesterov is set, but momentum is 0: it must be above 0");
     if (!in_range(optimizer->weight_decay, 0, INFINITY))
         return fail(TUTTI_INVALID, "weight decay is %g: it must be at least 0 and finite", optimizer->weight_decay);
     if (!in_range(optimizer->beta1, 0, 1) || !in_range(optimizer->beta2, 0, 1))

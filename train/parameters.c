@@ -10,11 +10,13 @@ static tutti_status find(
     tutti_trainer *trainer, const char *name, const void *values, int64_t count, const struct parameter **parameter)
 {
     if (!trainer || !name || !values)
-        return fail(TUTTI_INVALID, "a trainer, a parameter's name and an array are needed");
+        return fail(TUTTI_INVALID, "the trainer, the parameter's name or the array is NULL: pass all");
     *parameter = network_find(trainer->network, name);
-    if (!*parameter) return fail(TUTTI_INVALID, "the network has no parameter '%s'", name);
+    if (!*parameter)
+        return fail(TUTTI_INVALID, "the network has no parameter '%s': tutti_parameter_info() lists them", name);
     if ((*parameter)->elements != count)
-        return fail(TUTTI_INVALID, "'%s' has %lld elements: an array of %lld was given", name,
+        return fail(TUTTI_INVALID,
+            "'%s' has %lld elements, but the array has %lld: pass an array of the parameter's size", name,
             (long long)(*parameter)->elements, (long long)count);
     return TUTTI_OK;
 }
@@ -71,7 +73,7 @@ tutti_status tutti_get_gradient(tutti_trainer *trainer, const char *name, float 
     const struct parameter *parameter = NULL;
     TRY(find(trainer, name, values, count, &parameter));
     if (!parameter->trained) FAIL(TUTTI_INVALID, "'%s' is a running statistic: it has no gradient", name);
-    if (!trainer->stepped) FAIL(TUTTI_INVALID, "there is no gradient of '%s' before the first training step", name);
+    if (!trainer->stepped) FAIL(TUTTI_INVALID, "'%s' has no gradient before the first training step", name);
     if (world_sums(trainer))
         memcpy(values, trainer->gradients + parameter->offset, (size_t)count * sizeof(float));
     else
@@ -108,7 +110,7 @@ tutti_status tutti_save_weights(tutti_trainer *trainer, const char *path)
     tutti_status status;
     struct checkpoint checkpoint;
     struct replica_work sums;
-    if (!trainer || !path) FAIL(TUTTI_INVALID, "a trainer and a file name are needed");
+    if (!trainer || !path) FAIL(TUTTI_INVALID, "the trainer or the file name is NULL: pass both");
     TRY(trainer_settle(trainer, &sums));
     status = checkpoint_of(trainer, &checkpoint);
     if (status == TUTTI_OK && trainer_writes(trainer)) status = weights_save(&checkpoint, path);
@@ -121,7 +123,7 @@ tutti_status tutti_load_weights(tutti_trainer *trainer, const char *path)
 {
     tutti_status status;
     struct checkpoint checkpoint;
-    if (!trainer || !path) FAIL(TUTTI_INVALID, "a trainer and a file name are needed");
+    if (!trainer || !path) FAIL(TUTTI_INVALID, "the trainer or the file name is NULL: pass both");
     status = checkpoint_of(trainer, &checkpoint);
     if (status == TUTTI_OK && trainer_writes(trainer)) status = weights_load(&checkpoint, path);
     TRY(world_agree(trainer, status));
@@ -147,8 +149,9 @@ tutti_status tutti_save(tutti_trainer *trainer, const char *name)
 {
     tutti_status status;
     struct replica_work sums;
-    if (!trainer || !name) FAIL(TUTTI_INVALID, "a trainer and the name of a checkpoint are needed");
-    if (trainer->loss == TUTTI_LOSS_NONE) FAIL(TUTTI_INVALID, "this trainer has no training to save: save its weights");
+    if (!trainer || !name) FAIL(TUTTI_INVALID, "the trainer or the name of the checkpoint is NULL: pass both");
+    if (trainer->loss == TUTTI_LOSS_NONE)
+        FAIL(TUTTI_INVALID, "this trainer has no loss, so no training to save: use tutti_save_weights()");
     TRY(trainer_settle(trainer, &sums));
     TRY(world_agree(trainer, trainer_save(trainer, name)));
 done:
@@ -170,9 +173,9 @@ tutti_status tutti_resume(tutti_trainer *trainer, const char *name)
 {
     tutti_status status;
     struct checkpoint checkpoint;
-    if (!trainer || !name) FAIL(TUTTI_INVALID, "a trainer and the name of a checkpoint are needed");
+    if (!trainer || !name) FAIL(TUTTI_INVALID, "the trainer or the name of the checkpoint is NULL: pass both");
     if (trainer->loss == TUTTI_LOSS_NONE)
-        FAIL(TUTTI_INVALID, "this trainer has no training to resume: load its weights");
+        FAIL(TUTTI_INVALID, "this trainer has no loss, so no training to resume: use tutti_load_weights()");
     TRY(world_agree(trainer, load(trainer, name, &checkpoint)));
     TRY(world_share_arenas(trainer));
     TRY(world_broadcast(trainer, &checkpoint.position, sizeof(checkpoint.position)));

@@ -37,7 +37,7 @@ static tutti_status make_room(struct replica *replica, size_t bytes)
     if (prefetch->bytes >= bytes) return TUTTI_OK;
     prefetch_free(replica);
     if (replica_memory(replica) + bytes > replica->device->can.memory_bytes)
-        FAIL(TUTTI_DEVICE_MEMORY, "there is no room for the samples of a second step");
+        FAIL(TUTTI_DEVICE_MEMORY, "there is not enough memory for the samples of a second step");
     TRY(device_open_queue(replica->device, &replica->device->uploads));
     TRY(buffer_new(replica->device, bytes, &prefetch->buffer));
     prefetch->bytes = bytes;
@@ -77,7 +77,7 @@ static tutti_status send(struct replica *replica, const struct replica_work *wor
     const struct tutti_trainer *trainer = replica->trainer;
     const size_t inputs = input_bytes(replica, work), targets = target_bytes(replica, work);
     unsigned char *staging = replica->upload.pointer;
-    if (!replica_guard(replica)) FAIL(TUTTI_DEVICE_LOST, "given up");
+    if (!replica_guard(replica)) FAIL(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
     memcpy(staging, (const unsigned char *)work->next->inputs + (size_t)work->first * trainer->input_bytes, inputs);
     memcpy(staging + inputs, (const unsigned char *)work->next->targets + (size_t)work->first * trainer->target_bytes,
         targets);

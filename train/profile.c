@@ -138,8 +138,7 @@ static void append_direction(
     text_append(&profile->text, "%s the device %.2f MB a step", direction, megabytes);
     if (traffic->seconds > 0) text_append(&profile->text, ", %.2f GB/s", 1e-9 * traffic->bytes / traffic->seconds);
     if (traffic->beside > 0)
-        text_append(
-            &profile->text, ", %.0f %% of that time beside computing", 100 * traffic->beside / traffic->seconds);
+        text_append(&profile->text, ", %.0f %% of that time while computing", 100 * traffic->beside / traffic->seconds);
     text_append(&profile->text, "\n");
 }
 
@@ -164,13 +163,12 @@ static tutti_status run(struct replica *replica, void *argument)
     const struct cached_plan *latest = NULL;
     for (int i = 0; i < REPLICA_PLANS; i++)
         if (replica->plans[i].plan && (!latest || replica->plans[i].used > latest->used)) latest = &replica->plans[i];
-    if (!latest) return fail(TUTTI_INVALID, "nothing has run yet that could be profiled: train or infer first");
+    if (!latest) return fail(TUTTI_INVALID, "no plan has run yet on this device: train or infer first");
     TRY(replica_release(replica));
     TRY(profile_fastest(&latest->plan->step, REPEATS));
     TRY(peak_measure(replica->device, &profile->peak));
     text_append(&profile->text,
-        "peak %.0f GFLOP/s, %.1f GB/s (measured); the last column: the least time at that peak, as a share of the "
-        "time\n",
+        "peak %.0f GFLOP/s, %.1f GB/s (measured); last column: shortest time possible at that peak / time\n",
         1e-9 * profile->peak.flops, 1e-9 * profile->peak.bytes);
     append_direction(profile, replica, "to", &replica->sent);
     append_direction(profile, replica, "from", &replica->received);
@@ -185,7 +183,8 @@ done:
 char *tutti_profile(tutti_trainer *trainer, int position, const char *trace)
 {
     if (!trainer || position < 0 || position >= trainer->count || trainer->replicas[position].lost) {
-        fail(TUTTI_INVALID, "there is no device %d to profile", position);
+        fail(TUTTI_INVALID,
+            "device %d cannot be profiled: the trainer is NULL, or the device does not exist or is lost", position);
         return NULL;
     }
     char *text = NULL;

@@ -88,7 +88,7 @@ tutti_status replica_make_wire(struct replica *replica, const struct plan *plan)
     if (!replica->wire) TRY(buffer_new(replica->device, (size_t)trained * sizeof(uint16_t), &replica->wire));
     for (int64_t first = 0; first < trained;) {
         const struct plan_bucket *bucket = bucket_at(plan, first);
-        if (!bucket) FAIL(TUTTI_INTERNAL, "no bucket begins at %lld", (long long)first);
+        if (!bucket) FAIL(TUTTI_INTERNAL, "no bucket begins at offset %lld", (long long)first);
         optimizer_emit_wire(replica->gradients, replica->wire, first, bucket->count, &replica->to_wire);
         first += bucket->count;
     }
@@ -181,7 +181,7 @@ static void tell_precision(const struct replica *replica)
 {
     const tutti_precision precision = replica->trainer->precision;
     if (replica->device->can.class != DEVICE_CPU || (precision != TUTTI_TF32 && precision != TUTTI_FP16)) return;
-    log_info(&replica->trainer->runtime->log, "device %d, '%s', rounds nothing to %s: it computes in fp32",
+    log_info(&replica->trainer->runtime->log, "device %d, '%s', computes in fp32: it does not support %s",
         replica->device->index, replica->device->can.name, precision == TUTTI_TF32 ? "tf32" : "fp16");
 }
 
@@ -491,8 +491,8 @@ static tutti_status no_room(const struct replica *replica, size_t bytes)
     const tutti_network *network = replica->trainer->network;
     const char *name = network->layer_count ? network->layers[0].name : "?";
     return fail(TUTTI_DEVICE_MEMORY,
-        "the network of %zu layers ('%s' ...) needs %.1f MiB for one sample and device %d, '%s', has %.1f MiB to use: "
-        "take a smaller network or input, or a device with more memory",
+        "the network of %zu layers ('%s' ...) needs %.1f MiB for one sample, but device %d, '%s', has only %.1f MiB: "
+        "use a smaller network or input, or a device with more memory",
         network->layer_count, name, (double)bytes / 0x1p20, device->index, device->can.name,
         (double)device->can.memory_bytes / 0x1p20);
 }

@@ -10,9 +10,9 @@ tutti_status tutti_report(const tutti_trainer *trainer, int position, tutti_devi
 {
     tutti_status status = TUTTI_OK;
     int64_t *parts = NULL, first, part;
-    if (!trainer || !report) FAIL(TUTTI_INVALID, "a trainer and a place for the report are needed");
+    if (!trainer || !report) FAIL(TUTTI_INVALID, "the trainer or the report is NULL: pass both");
     if (position < 0 || position >= trainer->count)
-        FAIL(TUTTI_INVALID, "there is no device %d: the trainer has %d", position, trainer->count);
+        FAIL(TUTTI_INVALID, "device %d does not exist: the trainer has %d, counted from 0", position, trainer->count);
     const struct replica *replica = &trainer->replicas[position];
     *report = (tutti_device_report) { .index = replica->device->index,
         .name = replica->device->can.name,
@@ -37,9 +37,10 @@ done:
 
 tutti_status tutti_report_times(const tutti_trainer *trainer, int position, tutti_device_times *times)
 {
-    if (!trainer || !times) return fail(TUTTI_INVALID, "a trainer and a place for the times are needed");
+    if (!trainer || !times) return fail(TUTTI_INVALID, "the trainer or the times are NULL: pass both");
     if (position < 0 || position >= trainer->count)
-        return fail(TUTTI_INVALID, "there is no device %d: the trainer has %d", position, trainer->count);
+        return fail(
+            TUTTI_INVALID, "device %d does not exist: the trainer has %d, counted from 0", position, trainer->count);
     const struct replica *replica = &trainer->replicas[position];
     *times = (tutti_device_times) { .steps = trainer->timed_steps,
         .step_s = trainer->step_s,
@@ -96,7 +97,8 @@ static tutti_status explain(struct replica *replica, void *argument)
 char *tutti_explain(tutti_trainer *trainer, int position, bool passes)
 {
     if (!trainer || position < 0 || position >= trainer->count) {
-        fail(TUTTI_INVALID, "there is no device %d to explain", position);
+        fail(TUTTI_INVALID, "device %d cannot be explained: the trainer is NULL, or the device does not exist",
+            position);
         return NULL;
     }
     struct replica *replica = &trainer->replicas[position];

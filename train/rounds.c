@@ -103,7 +103,8 @@ static tutti_status begin(struct tutti_trainer *trainer, enum says says)
     if (says == SAYS_NUMBERS) {
         const struct meetings *meetings = &trainer->meetings;
         const size_t numbers = meeting_numbers(meetings->meeting);
-        if (numbers > rounds->room) return fail(TUTTI_INTERNAL, "a meeting has more channels than any statistics");
+        if (numbers > rounds->room)
+            return fail(TUTTI_INTERNAL, "a layer to synchronise has more channels than any statistics");
         message->kind = (int32_t)meetings->meeting->kind;
         message->channels = meetings->meeting->channels;
         for (int i = 0; i < trainer->count; i++) message->samples += trainer->parts[i];
@@ -132,13 +133,13 @@ static tutti_status add_up(struct tutti_trainer *trainer)
         const struct message *message = message_of(trainer->world->rounds, i);
         if (message->says != SAYS_NUMBERS) continue;
         if (message->kind != (int32_t)meeting->kind || message->channels != meeting->channels)
-            return fail(TUTTI_INTERNAL, "the devices of rank %d meet at another layer", i);
+            return fail(TUTTI_INTERNAL, "the devices of rank %d synchronise at another layer", i);
         samples += message->samples;
         meetings->judged |= !is_finite(message, numbers); /* from now on all have them */
         meeting_add(meeting, message->numbers, meetings->whole);
     }
     if (samples == meetings->samples) return TUTTI_OK;
-    return fail(TUTTI_INTERNAL, "%lld of the step's %lld samples are at a meeting", (long long)samples,
+    return fail(TUTTI_INTERNAL, "%lld of the step's %lld samples take part in a synchronisation", (long long)samples,
         (long long)meetings->samples);
 }
 

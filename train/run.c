@@ -186,7 +186,7 @@ static tutti_status stage_samples(struct run *run)
         TRY(staging_new(replica->device, bytes, &replica->upload));
     }
     unsigned char *staging = replica->upload.pointer;
-    if (!replica_guard(replica)) FAIL(TUTTI_DEVICE_LOST, "given up");
+    if (!replica_guard(replica)) FAIL(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
     memcpy(staging, run->inputs, inputs);
     if (run->targets) memcpy(staging + inputs, run->targets, samples * trainer->target_bytes);
     replica_unguard(replica);
@@ -277,7 +277,8 @@ static tutti_status deliver_outputs(struct run *run)
     const struct replica_work *work = run->work;
     const size_t bytes = (size_t)work->samples * run->trainer->output_bytes;
     if (!work->outputs || !run->trainer->threaded) return TUTTI_OK;
-    if (!replica_guard(run->replica)) return fail(TUTTI_DEVICE_LOST, "given up");
+    if (!replica_guard(run->replica))
+        return fail(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
     memcpy((unsigned char *)work->outputs + (size_t)work->first * run->trainer->output_bytes, run->outputs, bytes);
     replica_unguard(run->replica);
     return TUTTI_OK;
@@ -669,7 +670,7 @@ static tutti_status check_parameters(struct replica *replica)
         "unmapping parameters of '%s'", replica->device->can.name);
     if (status == TUTTI_OK && found != trainer->checksum)
         FAIL(TUTTI_WRONG_RESULT,
-            "its parameters have the checksum %016llx and the master copy has %016llx: see 'tutti devices --check'",
+            "its parameters have the checksum %016llx, but the master copy has %016llx: see 'tutti devices --check'",
             (unsigned long long)found, (unsigned long long)trainer->checksum);
 done:
     if (event) clReleaseEvent(event);

@@ -10,7 +10,7 @@ static tutti_status check(const struct share *shares, int count, int64_t batch)
     double sum = 0, room = 0;
     for (int i = 0; i < count; i++) {
         if (!isfinite(shares[i].weight) || shares[i].weight < 0)
-            return fail(TUTTI_INVALID, "share %d is %g: shares are finite and not negative", i, shares[i].weight);
+            return fail(TUTTI_INVALID, "share %d is %g: it must be finite and not negative", i, shares[i].weight);
         sum += shares[i].weight;
         if (shares[i].weight > 0) room += (double)shares[i].limit;
     }
@@ -18,8 +18,9 @@ static tutti_status check(const struct share *shares, int count, int64_t batch)
         return fail(
             TUTTI_INVALID, "the shares of the %d devices add up to %g: at least one must be positive", count, sum);
     if (room < (double)batch)
-        return fail(TUTTI_DEVICE_MEMORY, "a batch of %lld samples is more than the %.0f that all devices can take",
-            (long long)batch, room);
+        return fail(TUTTI_DEVICE_MEMORY,
+            "a batch of %lld samples exceeds the %.0f that fit all devices together: lower the batch", (long long)batch,
+            room);
     return TUTTI_OK;
 }
 

@@ -189,7 +189,7 @@ static tutti_status redo_next(tutti_trainer *trainer)
     TRY(status);
     if (!isfinite(sums.loss) || trainer->not_finite)
         FAIL(TUTTI_NOT_FINITE,
-            "a step that was finite on a device that is lost is not on the others: see 'tutti devices --check'");
+            "a step was finite on a device that is now lost, but is not on the others: see 'tutti devices --check'");
     update(trainer, &work.constants);
     TRY(journal_note(trainer, &work, 0));
 done:
@@ -223,7 +223,7 @@ tutti_status trainer_fetch(tutti_trainer *trainer)
         struct replica *replica = trainer->newest;
         if (replica->torn)
             FAIL(TUTTI_DEVICE_LOST,
-                "device %d, '%s', failed while it updated the parameters: nobody knows of which step they are",
+                "device %d, '%s', failed while it updated the parameters: they may be from two different steps",
                 replica->device->index, replica->device->can.name);
         status = trainer->journal ? journal_copy(trainer) : trainer_fetch_only(trainer);
         if (status == TUTTI_OK) break;
@@ -285,7 +285,7 @@ static tutti_status check_targets(const tutti_trainer *trainer, const void *targ
     for (int64_t i = 0; i < samples; i++)
         if (labels[i] >= classes)
             return fail(TUTTI_INVALID,
-                "the target of sample %lld of the batch is class %d: the network has %lld classes, counted from 0",
+                "the target of sample %lld of the batch is class %d, but the network has %lld classes, counted from 0",
                 (long long)i, labels[i], (long long)classes);
     return TUTTI_OK;
 }
@@ -317,7 +317,8 @@ static void note_scale(tutti_trainer *trainer)
     loss_scale_skipped(loss_scale);
     if (world_sums(trainer) && trainer->world->hosts->rank > 0) return; /* they all do the same */
     log_warn(&trainer->runtime->log,
-        "step %lld updated nothing: its gradients overflow; losses are scaled by %.0f instead of %.0f from now on",
+        "step %lld updated nothing, because its gradients overflow; losses are scaled by %.0f instead of %.0f from now "
+        "on",
         (long long)trainer->position.steps, loss_scale->scale, 2 * loss_scale->scale);
 }
 

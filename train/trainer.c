@@ -30,8 +30,7 @@ static tutti_status measure_samples(tutti_trainer *trainer)
         }
     if (!output) return trainer->network->status;
     if (inputs != 1)
-        return fail(
-            TUTTI_INVALID, "the network has %d inputs: a trainer takes networks with one tutti_input()", inputs);
+        return fail(TUTTI_INVALID, "the network has %d inputs: a trainer needs exactly one tutti_input()", inputs);
     trainer->input_bytes = (size_t)elements_of_sample(input) * sizeof(float);
     trainer->output_bytes = (size_t)elements_of_sample(output) * sizeof(float);
     trainer->target_bytes = 0;
@@ -46,10 +45,9 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
     if (!training) training = &defaults;
     trainer->loss = training->loss;
     if (trainer->loss != TUTTI_CROSS_ENTROPY && trainer->loss != TUTTI_MSE && trainer->loss != TUTTI_LOSS_NONE)
-        return fail(TUTTI_INVALID, "there is no loss %d", (int)training->loss);
+        return fail(TUTTI_INVALID, "loss %d does not exist: pass one of tutti_loss", (int)training->loss);
     if (training->batch < 0 || training->batch > INT32_MAX)
-        return fail(
-            TUTTI_INVALID, "the batch is %lld: it must be between 1 and 2147483647", (long long)training->batch);
+        return fail(TUTTI_INVALID, "the batch is %lld: it must be from 1 to 2147483647", (long long)training->batch);
     if (!(training->step_limit_s >= 0) || !(training->build_limit_s >= 0))
         return fail(TUTTI_INVALID, "the time limits are %g and %g seconds: they cannot be negative",
             training->step_limit_s, training->build_limit_s);
@@ -59,7 +57,8 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
     trainer->build_limit_s = training->build_limit_s;
     trainer->seed = training->seed;
     if (training->wire != TUTTI_FP32 && training->wire != TUTTI_BF16)
-        return fail(TUTTI_INVALID, "there is no precision %d for gradients on the wire", (int)training->wire);
+        return fail(TUTTI_INVALID, "precision %d does not exist for tutti_training.wire: pass TUTTI_FP32 or TUTTI_BF16",
+            (int)training->wire);
     trainer->exact = training->exact;
     trainer->precision = training->precision;
     loss_scale_init(&trainer->loss_scale, training->precision == TUTTI_FP16);
@@ -77,11 +76,11 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
         trainer->shares[i] =
             (struct share) { .weight = training->shares ? training->shares[i] : 1, .limit = INT64_MAX };
     if (training->sharing != TUTTI_SHARES_AUTO && training->sharing != TUTTI_SHARES_EQUAL)
-        return fail(TUTTI_INVALID, "there is no way %d of sharing", (int)training->sharing);
+        return fail(TUTTI_INVALID, "sharing %d does not exist: pass one of tutti_sharing", (int)training->sharing);
     trainer->automatic = trainer->count > 1 && trainer->loss != TUTTI_LOSS_NONE && !training->shares &&
         training->sharing == TUTTI_SHARES_AUTO;
     if (training->average_every < 0)
-        return fail(TUTTI_INVALID, "averaging every %lld steps was asked for: it must be at least 1",
+        return fail(TUTTI_INVALID, "average_every is %lld: it must be at least 1, or 0 to sum gradients in each step",
             (long long)training->average_every);
     return optimizer_init(&trainer->optimizer, training);
 }
@@ -188,7 +187,8 @@ tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const 
     tutti_status status = TUTTI_OK;
     tutti_trainer *trainer = NULL;
     pthread_condattr_t attributes;
-    if (!network) FAIL(TUTTI_INVALID, "tutti_compile() needs a network");
+    if (!network)
+        FAIL(TUTTI_INVALID, "tutti_compile() got a network that is NULL: create one with tutti_network_new()");
     TRY(tutti_network_status(network));
     trainer = memory_new(1, sizeof(*trainer));
     if (!trainer) return NULL;
@@ -246,15 +246,16 @@ void metrics_set(const tutti_trainer *trainer, double loss, double correct, int6
 static tutti_status check_call(const tutti_trainer *trainer, const void *inputs, const void *others, int64_t samples)
 {
     if (!trainer || !inputs || !others)
-        return fail(TUTTI_INVALID, "a trainer, inputs and targets or outputs are needed");
-    if (samples < 1) return fail(TUTTI_INVALID, "%lld samples were given: at least 1 is needed", (long long)samples);
+        return fail(TUTTI_INVALID, "the trainer, the inputs, or the targets or outputs are NULL: pass all");
+    if (samples < 1)
+        return fail(TUTTI_INVALID, "the number of samples is %lld: it must be at least 1", (long long)samples);
     return TUTTI_OK;
 }
 
 static tutti_status check_loss(const tutti_trainer *trainer)
 {
     if (trainer->loss != TUTTI_LOSS_NONE) return TUTTI_OK;
-    return fail(TUTTI_INVALID, "this trainer was compiled without a loss: it can only infer");
+    return fail(TUTTI_INVALID, "this trainer has no loss and can only infer: set tutti_training.loss");
 }
 
 tutti_status tutti_train_step(
@@ -267,7 +268,9 @@ tutti_status tutti_train_step(
     TRY(check_loss(trainer));
     TRY(world_place(trainer, TUTTI_OK, &batch));
     if (batch.whole > trainer->batch)
-        FAIL(TUTTI_INVALID, "a step on %lld samples was asked for: the training's batch is %lld",
+        FAIL(TUTTI_INVALID,
+            "the step has %lld samples, but tutti_training.batch is %lld: pass fewer samples or compile with a larger "
+            "batch",
             (long long)batch.whole, (long long)trainer->batch);
     TRY(trainer_step(trainer, TUTTI_OK, &batch, &sums));
     if (metrics) metrics_set(trainer, sums.loss, sums.correct, batch.whole, metrics);

@@ -41,8 +41,8 @@ static void give_up(struct replica *replica)
     replica->attends = false;
     replica->status = TUTTI_DEVICE_LOST;
     number_print(replica->message, sizeof(replica->message),
-        "device %d, '%s', did not finish its work within %.3g seconds: see the system's log; its memory cannot be "
-        "freed before the program ends",
+        "device %d, '%s', did not finish its work within %.3g seconds: see the system's log; its memory is not freed "
+        "before the program ends",
         replica->device->index, replica->device->can.name, replica->allowed_s);
     pthread_cond_broadcast(&replica->trainer->changed);
 }

@@ -62,8 +62,8 @@ tutti_status world_same(struct tutti_trainer *trainer, tutti_status status, uint
     status = exchange_notes(trainer, status);
     for (int i = 1; i < world->hosts->count && status == TUTTI_OK; i++)
         if (world->notes[i].hash != world->notes[0].hash)
-            status = fail(
-                TUTTI_MISMATCH, "rank %d and rank 0 were given different %s: all ranks train one network", i, what);
+            status =
+                fail(TUTTI_MISMATCH, "rank %d and rank 0 have different %s: start all ranks with the same", i, what);
     return status;
 }
 
@@ -606,7 +606,7 @@ tutti_hosts *tutti_hosts_open(const tutti_hosts_options *options)
     const char *text = getenv("TUTTI_HOST_LIMIT");
     const double limit = options && options->limit_s != 0 ? options->limit_s : text ? number_read(text, NULL) : 0;
     if (!(limit >= 0) || !isfinite(limit)) {
-        (void)fail(TUTTI_INVALID, "the time limit of hosts is %g seconds: it cannot be negative", limit);
+        (void)fail(TUTTI_INVALID, "the time limit of hosts is %g seconds: it must be finite and not negative", limit);
         return NULL;
     }
     tutti_hosts *hosts = memory_new(1, sizeof(*hosts));

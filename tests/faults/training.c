@@ -45,7 +45,7 @@ static void listen(void *user, tutti_log_level level, const char *line)
     for (const char *c = line; *c; c++) told.lines += *c == '\n' && c[1];
     told.lost += strstr(line, "is lost") != NULL;
     told.left_out += strstr(line, "is left out") != NULL;
-    told.halved += strstr(line, "takes at most") != NULL;
+    told.halved += strstr(line, "computes at most") != NULL;
     told.set_aside += strstr(line, "are not used on") != NULL;
     snprintf(told.last, sizeof(told.last), "%s", line);
 }

@@ -180,7 +180,7 @@ class Hosts(harness.CommandTest):
             program.kill()
         _, errors = program.communicate(timeout=60)
         self.assertNotEqual(program.returncode, 0)
-        self.assertIn("rank 1 has not been heard of", errors)
+        self.assertIn("rank 1 has not answered", errors)
         self.assertIn("resume from 'm'", errors)
         self.goes_on()
 
@@ -248,7 +248,7 @@ class Hosts(harness.CommandTest):
         other = self.words("--epochs", "1", "--seed", "3")
         outcome = self.on_ranks(*self.words("--epochs", "1"), ":", "-np", "1", harness.TUTTI, *other, status=1,
                                 starter=(*MPIRUN, "-np", "1"))
-        self.assertIn("rank 1 and rank 0 were given different networks or settings", outcome.errors)
+        self.assertIn("rank 1 and rank 0 have different networks or settings", outcome.errors)
         outcome = self.on_ranks(*self.words("--epochs", "1"), ":", "-np", "1", harness.TUTTI, "train", "mlp", "--data",
                                 "nowhere", status=1, starter=(*MPIRUN, "-np", "1"))
         self.assertIn("nowhere", outcome.errors)

@@ -183,7 +183,7 @@ static void silent(void)
     if (hosts->rank == 1) break_before_meeting(&ranks, 0, 2, fall_silent);
     const tutti_status status = rank_step(&ranks, 1, images);
     ck_assert_int_eq(status, TUTTI_HOST_LOST);
-    ck_assert_msg(strstr(tutti_message(NULL), "rank 1 has not been heard of"), "%s", tutti_message(NULL));
+    ck_assert_msg(strstr(tutti_message(NULL), "rank 1 has not answered"), "%s", tutti_message(NULL));
     ck_assert_double_lt(clock_seconds() - start, 20);
 }
 
