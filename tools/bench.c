@@ -38,26 +38,27 @@ struct bench {
 static const char *const modes[] = { "train", "infer", NULL };
 
 static const char *const details =
-    "Inputs are random numbers, made once; a training step is upload, forward, loss, backward and update by SGD with\n"
-    "momentum 0.9. build_s is the time until the first step is done, first_step_s the same from the start of the\n"
-    "process, ready_s until that step begins. Steps for warming up are not timed, nor those until automatic shares\n"
-    "settle (unless --warm-up 0). Where steps are very short, --seconds gives as many of them as noise needs.";
+    "Inputs are random numbers, generated once. A training step is upload, forward, loss, backward and update by\n"
+    "SGD with momentum 0.9. In the results, build_s is the time from compiling until the first step has ended,\n"
+    "ready_s the time from the start of the process until the first step begins, and first_step_s until it ends.\n"
+    "Steps are not measured while warming up and while automatic shares change; with --warm-up 0 all are measured.\n"
+    "--seconds repeats short steps until their times are reliable.";
 
 static enum parsed parse(struct settings *s, int argc, char **argv)
 {
     const struct option options[] = {
-        { "mode", OPTION_TEXT, &s->mode, "MODE", "what is timed", .choices = modes },
-        { "batch", OPTION_INTEGER, &s->batch, "N", "samples of a step, over all devices (the model's if not given)", 1,
+        { "mode", OPTION_TEXT, &s->mode, "MODE", "kind of step", .choices = modes },
+        { "batch", OPTION_INTEGER, &s->batch, "N", "samples of a step, over all devices (default the model's)", 1,
             1e9 },
-        { "steps", OPTION_INTEGER, &s->steps, "N", "steps that are timed", 1, 1e6 },
-        { "warm-up", OPTION_INTEGER, &s->warm_up, "N", "steps before those", 0, 1e6 },
-        { "seconds", OPTION_NUMBER, &s->seconds, "X", "warm up, and time steps, for at least this long each", 0, 1e6 },
-        { "input", OPTION_TEXT, &s->input, "CxHxW", "shape of a sample (the model's if not given)" },
-        { "classes", OPTION_INTEGER, &s->classes, "N", "outputs (the model's if not given)", 1, 1e6 },
-        { "profile", OPTION_FLAG, &s->profile, NULL,
-            "where the time goes, by operation and launch, on standard error" },
-        { "trace", OPTION_TEXT, &s->trace, "FILE", "the same as a file for chrome://tracing, of the first device" },
-        { "json", OPTION_FLAG, &s->json, NULL, "the result as a JSON object" },
+        { "steps", OPTION_INTEGER, &s->steps, "N", "steps to measure", 1, 1e6 },
+        { "warm-up", OPTION_INTEGER, &s->warm_up, "N", "steps before them that are not measured", 0, 1e6 },
+        { "seconds", OPTION_NUMBER, &s->seconds, "X", "seconds to warm up, and to measure, at least", 0, 1e6 },
+        { "input", OPTION_TEXT, &s->input, "CxHxW", "shape of a sample (default the model's)" },
+        { "classes", OPTION_INTEGER, &s->classes, "N", "number of outputs (default the model's)", 1, 1e6 },
+        { "profile", OPTION_FLAG, &s->profile, NULL, "print times by operation, kernel and launch to standard error" },
+        { "trace", OPTION_TEXT, &s->trace, "FILE",
+            "write the times of the first device to FILE, for chrome://tracing" },
+        { "json", OPTION_FLAG, &s->json, NULL, "print the result as a JSON object" },
         SESSION_OPTIONS(s->session),
         EXCHANGE_OPTIONS(s->session),
     };
@@ -78,7 +79,9 @@ static tutti_status make_samples(struct bench *bench, const struct settings *s, 
     for (int i = 0; i < bench->shape.rank; i++) fits &= size_multiply(sample, (size_t)bench->shape.sizes[i], &sample);
     fits = fits && size_multiply(sample, (size_t)s->batch, &inputs) &&
         size_multiply((size_t)bench->outputs, (size_t)s->batch, &outputs);
-    if (!fits) return fail(TUTTI_INVALID, "%lld such samples are too many for this machine", (long long)s->batch);
+    if (!fits)
+        return fail(TUTTI_INVALID,
+            "a batch of %lld such samples does not fit the memory of this machine: lower --batch", (long long)s->batch);
     bench->inputs = memory_new(inputs, sizeof(float));
     bench->results = memory_new(outputs, sizeof(float));
     bench->targets = memory_new(numbers ? outputs : (size_t)s->batch, sizeof(float));

@@ -49,7 +49,8 @@ tutti_status data_load(struct data *data, const char *where, bool numbers)
 {
     memset(data, 0, sizeof(*data));
     if (!strcmp(where, "line")) {
-        if (!numbers) return fail(TUTTI_INVALID, "\"line\" has no classes; it is data for the linear model");
+        if (!numbers)
+            return fail(TUTTI_INVALID, "\"line\" has no classes: use it with the linear model, or other data");
         data->train.count = LINE_TRAINING;
         data->test.count = LINE_TEST;
         data->test.first = LINE_STRIDE;

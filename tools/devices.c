@@ -65,7 +65,8 @@ static int print_devices(const struct settings *settings, const tutti_device_inf
         else if (print_json(&list[i], check ? text : NULL) != TUTTI_OK)
             return EXIT_WORK_FAILED;
     }
-    if (wrong) fprintf(stderr, "tutti devices: %d of %d devices failed the check, see above\n", wrong, count);
+    if (wrong)
+        fprintf(stderr, "tutti devices: %d of %d devices failed the check; see the reasons above\n", wrong, count);
     return wrong ? EXIT_WORK_FAILED : EXIT_DONE;
 }
 
@@ -77,11 +78,11 @@ int command_devices(int argc, char **argv)
         { .name = "check",
             .kind = OPTION_FLAG,
             .value = &settings.check,
-            .help = "run probe kernels on each device and say what is wrong and what to do" },
-        { .name = "json", .kind = OPTION_FLAG, .value = &settings.json, .help = "one JSON object per device" },
+            .help = "run probe kernels on each device, and report what is wrong and what to do" },
+        { .name = "json", .kind = OPTION_FLAG, .value = &settings.json, .help = "print a JSON object per device" },
     };
     const struct usage usage = { .command = "devices",
-        .summary = "Lists the OpenCL devices of this machine; a star marks those that are used",
+        .summary = "Lists the OpenCL devices of this machine; a star marks the chosen ones",
         .options = options,
         .count = sizeof(options) / sizeof(options[0]) };
     enum parsed parsed = options_parse(&usage, argc, argv, NULL);
@@ -93,8 +94,8 @@ int command_devices(int argc, char **argv)
     if (status != TUTTI_OK) return work_failed("devices", status, tutti_message(NULL));
     if (count == 0)
         return work_failed("devices", TUTTI_NO_PLATFORM,
-            "no OpenCL device was found; install a driver, on Debian pocl-opencl-icd for the CPU, and see that "
-            "/etc/OpenCL/vendors (or OCL_ICD_VENDORS) holds its .icd file");
+            "no OpenCL device was found: install a driver (on Debian, pocl-opencl-icd for the CPU), and check that "
+            "/etc/OpenCL/vendors or OCL_ICD_VENDORS has its .icd file");
     int result = print_devices(&settings, list, count);
     tutti_devices_free(list);
     return result;

@@ -10,10 +10,10 @@ static enum parsed parse(struct saved_options *s, int argc, char **argv)
 {
     const struct option options[] = {
         SAVED_OPTIONS(*s),
-        { "json", OPTION_FLAG, &s->json, NULL, "the result as a JSON object" },
+        { "json", OPTION_FLAG, &s->json, NULL, "print the result as a JSON object" },
     };
     const struct usage usage = { .command = "eval",
-        .summary = "Measures loss and accuracy of saved weights",
+        .summary = "Measures the loss and accuracy of saved weights",
         .argument = "MODEL",
         .arguments = session_models(),
         .options = options,

@@ -17,12 +17,12 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
 {
     const struct option options[] = {
         SAVED_OPTIONS(s->saved),
-        { "first", OPTION_INTEGER, &s->first, "N", "number of the first sample, from 0", 0, 1e15 },
-        { "count", OPTION_INTEGER, &s->count, "N", "how many samples (all that follow if not given)", 1, 1e15 },
-        { "json", OPTION_FLAG, &s->saved.json, NULL, "a JSON object per sample" },
+        { "first", OPTION_INTEGER, &s->first, "N", "index of the first sample, from 0", 0, 1e15 },
+        { "count", OPTION_INTEGER, &s->count, "N", "number of samples (default all that follow)", 1, 1e15 },
+        { "json", OPTION_FLAG, &s->saved.json, NULL, "print a JSON object per sample" },
     };
     const struct usage usage = { .command = "infer",
-        .summary = "Predicts the class of each sample with saved weights: its number, the class, the probability",
+        .summary = "Predicts the class of each sample with saved weights, and prints its index, class and probability",
         .argument = "MODEL",
         .arguments = session_models(),
         .options = options,
@@ -83,8 +83,8 @@ static tutti_status infer_samples(
         int64_t count = end - first < s->saved.batch ? end - first : s->saved.batch;
         for (int64_t i = 0; i < count; i++) b->indices[i] = first + i;
         if (samples->source.read(samples->source.user, b->indices, count, b->inputs, b->targets))
-            return fail(
-                TUTTI_INTERNAL, "samples %lld and %lld more cannot be read", (long long)first, (long long)count - 1);
+            return fail(TUTTI_INTERNAL, "cannot read sample %lld and the %lld that follow", (long long)first,
+                (long long)count - 1);
         tutti_status status = tutti_infer(session->trainer, b->inputs, count, b->outputs);
         if (status != TUTTI_OK) return fail(status, "%s", tutti_message(session->runtime));
         for (int64_t i = 0; i < count && status == TUTTI_OK; i++)
@@ -101,7 +101,8 @@ static tutti_status allocate_and_infer(
     size_t batch = (size_t)s->saved.batch, inputs, outputs;
     struct buffers b = { 0 };
     if (!size_multiply(batch, (size_t)size, &inputs) || !size_multiply(batch, (size_t)classes, &outputs))
-        FAIL(TUTTI_INVALID, "--batch %lld is too large", (long long)s->saved.batch);
+        FAIL(
+            TUTTI_INVALID, "--batch %lld does not fit the memory of this machine: lower it", (long long)s->saved.batch);
     b.inputs = memory_new(inputs, sizeof(float));
     b.outputs = memory_new(outputs, sizeof(float));
     b.indices = memory_new(batch, sizeof(int64_t));
@@ -121,8 +122,8 @@ static int infer(struct settings *s, struct session *session, struct data *data)
     int result = saved_open("infer", &s->saved, false, session, data, &part);
     if (result != EXIT_DONE) return result;
     if (s->first >= part->count)
-        return wrong_use("infer", "--first %lld is past the last sample: %s has %lld", (long long)s->first,
-            s->saved.data, (long long)part->count);
+        return wrong_use("infer", "--first %lld is past the last sample: %s has %lld samples, counted from 0",
+            (long long)s->first, s->saved.data, (long long)part->count);
     tutti_shape shape = data_shape(data);
     int64_t classes = session->model->loss == TUTTI_MSE ? 1 : data->classes, size = 1;
     for (int i = 0; i < shape.rank; i++) size *= shape.sizes[i];

@@ -10,13 +10,13 @@ static const struct {
     const char *name, *summary;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    { "devices", "lists the OpenCL devices, and checks them", command_devices },
+    { "devices", "lists the OpenCL devices and checks them", command_devices },
     { "train", "trains a network", command_train },
-    { "eval", "measures loss and accuracy of saved weights", command_eval },
+    { "eval", "measures the loss and accuracy of saved weights", command_eval },
     { "infer", "predicts classes with saved weights", command_infer },
     { "bench", "measures the time of a step", command_bench },
     { "tune", "finds the fastest kernels of a network on each device", command_tune },
-    { "show", "prints a network's layers, and what each device would run", command_show },
+    { "show", "prints a network's layers, its memory, and the kernels of each device", command_show },
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
@@ -27,15 +27,15 @@ static void print_help(FILE *stream)
         "Trains one neural network on every OpenCL device of this machine.\n\nCommands:\n");
     for (int i = 0; i < COMMANDS; i++) fprintf(stream, "  %-10s %s\n", commands[i].name, commands[i].summary);
     fprintf(stream,
-        "\ntutti COMMAND --help tells more on one of them. With --json, a command writes one JSON object per\n"
-        "line to standard output, and what is for people to standard error.\n\n"
-        "Environment: TUTTI_DEVICES (as --devices), TUTTI_LOG (error, warn, info, debug), TUTTI_CACHE_DIR,\n"
-        "TUTTI_TUNING (as --tuning).\n");
+        "\ntutti COMMAND --help describes a command and its options. With --json, a command writes one JSON\n"
+        "object per line to standard output, and text for people to standard error.\n\n"
+        "Environment variables: TUTTI_DEVICES (as --devices), TUTTI_LOG (error, warn, info, debug),\n"
+        "TUTTI_CACHE_DIR (folder of compiled kernels), TUTTI_TUNING (as --tuning).\n");
 }
 
 static int unknown_command(const char *name)
 {
-    fprintf(stderr, "tutti: unknown command \"%s\"; the commands are ", name);
+    fprintf(stderr, "tutti: unknown command \"%s\"; use one of ", name);
     for (int i = 0; i < COMMANDS; i++) fprintf(stderr, "%s%s", i ? ", " : "", commands[i].name);
     fputc('\n', stderr);
     return EXIT_WRONG_USE;
@@ -45,7 +45,7 @@ static int unknown_command(const char *name)
 static int flush_output(int status)
 {
     if (fflush(stdout) == 0 && !ferror(stdout)) return status;
-    fprintf(stderr, "tutti: standard output cannot be written\n");
+    fprintf(stderr, "tutti: cannot write to standard output\n");
     return status == EXIT_DONE ? EXIT_WORK_FAILED : status;
 }
 

@@ -70,9 +70,9 @@ static void print_help(const struct usage *usage)
         if (option->choices) printf(": %s", join_names(option->choices, names, sizeof(names)));
         printf("%s\n", initial);
     }
-    printf("  %-*s %s\n", HELP_COLUMN, "--help", "this text");
+    printf("  %-*s %s\n", HELP_COLUMN, "--help", "print this text");
     if (usage->details) printf("\n%s\n", usage->details);
-    printf("\nExit status: 0 done, 1 the work failed, 2 wrong use.\n");
+    printf("\nExit status: 0 success, 1 the work failed, 2 wrong arguments.\n");
 }
 
 static int unknown_option(const struct usage *usage, const char *given)
@@ -83,7 +83,7 @@ static int unknown_option(const struct usage *usage, const char *given)
         int wrote = snprintf(names + used, sizeof(names) - used, "--%s, ", usage->options[i].name);
         used += (size_t)(wrote > 0 ? wrote : 0);
     }
-    return wrong_use(usage->command, "unknown option %s; the options are %s--help", given, names);
+    return wrong_use(usage->command, "unknown option %s; use one of %s--help", given, names);
 }
 
 static bool in_range(const struct option *option, double value)
@@ -95,11 +95,11 @@ static int bad_number(const struct usage *usage, const struct option *option, co
 {
     const char *kind = option->kind == OPTION_INTEGER ? "a whole number" : "a number";
     if (option->low == option->high)
-        return wrong_use(usage->command, "--%s takes %s, not \"%s\"", option->name, kind, text);
+        return wrong_use(usage->command, "--%s needs %s, not \"%s\"", option->name, kind, text);
     if (option->high >= 9e15)
         return wrong_use(
-            usage->command, "--%s takes %s of at least %.15g, not \"%s\"", option->name, kind, option->low, text);
-    return wrong_use(usage->command, "--%s takes %s from %.15g to %.15g, not \"%s\"", option->name, kind, option->low,
+            usage->command, "--%s needs %s of at least %.15g, not \"%s\"", option->name, kind, option->low, text);
+    return wrong_use(usage->command, "--%s needs %s from %.15g to %.15g, not \"%s\"", option->name, kind, option->low,
         option->high, text);
 }
 
@@ -110,9 +110,9 @@ static int set_value(const struct usage *usage, const struct option *option, con
     errno = 0;
     if (option->kind == OPTION_TEXT) {
         if (option->choices && !is_one_of(text, option->choices))
-            return wrong_use(usage->command, "--%s: \"%s\" is unknown; it is one of %s", option->name, text,
+            return wrong_use(usage->command, "--%s: \"%s\" is unknown; use one of %s", option->name, text,
                 join_names(option->choices, names, sizeof(names)));
-        if (!*text) return wrong_use(usage->command, "--%s takes %s, not an empty text", option->name, option->noun);
+        if (!*text) return wrong_use(usage->command, "--%s needs %s, not an empty value", option->name, option->noun);
         *(const char **)option->value = text;
     } else if (option->kind == OPTION_INTEGER) {
         long long value = strtoll(text, &end, 10);
@@ -144,7 +144,7 @@ static int parse_option(const struct usage *usage, int argc, char **argv, int *p
     if (!option) return unknown_option(usage, word);
     if (option->given) *option->given = true;
     if (option->kind == OPTION_FLAG) {
-        if (equals) return wrong_use(usage->command, "--%s takes no value", option->name);
+        if (equals) return wrong_use(usage->command, "--%s does not accept a value", option->name);
         *(bool *)option->value = true;
         return EXIT_DONE;
     }
@@ -158,11 +158,11 @@ static int check_argument(const struct usage *usage, const char *argument)
     char names[NAMES_BYTES];
     if (!usage->argument) return EXIT_DONE;
     if (!argument && usage->arguments)
-        return wrong_use(usage->command, "%s is missing; it is one of %s", usage->argument,
+        return wrong_use(usage->command, "%s is missing; use one of %s", usage->argument,
             join_names(usage->arguments, names, sizeof(names)));
     if (!argument) return wrong_use(usage->command, "%s is missing (see --help)", usage->argument);
     if (usage->arguments && !is_one_of(argument, usage->arguments))
-        return wrong_use(usage->command, "unknown %s \"%s\"; it is one of %s", usage->argument, argument,
+        return wrong_use(usage->command, "unknown %s \"%s\"; use one of %s", usage->argument, argument,
             join_names(usage->arguments, names, sizeof(names)));
     return EXIT_DONE;
 }

@@ -132,7 +132,7 @@ void progress_line(struct progress *progress, const char *text)
 void progress_building(struct progress *progress, int built, int total)
 {
     char text[64];
-    snprintf(text, sizeof(text), "building kernels: %d of %d programs", built, total);
+    snprintf(text, sizeof(text), "compiling kernels: %d of %d programs", built, total);
     if (built == total)
         progress_clear(progress);
     else

@@ -127,5 +127,5 @@ void results_text(const struct session *session, const struct results *results)
     if (results->saved)
         fprintf(stderr, "saved %s.safetensors and %s.state.safetensors\n", results->saved, results->saved);
     else
-        fprintf(stderr, "not saved: --save NAME would have kept the model\n");
+        fprintf(stderr, "the model was not saved: use --save NAME to save it\n");
 }

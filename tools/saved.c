@@ -11,7 +11,7 @@ int saved_open(const char *command, struct saved_options *options, bool with_los
 {
     const struct model *model = model_find(options->model);
     bool numbers = model->loss == TUTTI_MSE;
-    if (!options->weights) return wrong_use(command, "--weights is missing: the safetensors file to use");
+    if (!options->weights) return wrong_use(command, "--weights is missing: name the safetensors file to use");
     if (!options->data) options->data = numbers ? "line" : "digits";
     tutti_status status = data_load(data, options->data, numbers);
     if (status != TUTTI_OK) return work_failed(command, status, status_message());

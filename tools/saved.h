@@ -19,11 +19,12 @@ struct saved_options {
 extern const char *const saved_parts[];
 
 /* Lines of a table of options. */
-#define SAVED_OPTIONS(s)                                                                             \
-    { "weights", OPTION_TEXT, &(s).weights, "FILE", "safetensors file, as train --save writes it" }, \
-        { "data", OPTION_TEXT, &(s).data, "DIR", "folder of the data, or digits, or line" },         \
-        { "part", OPTION_TEXT, &(s).part, "PART", "of the data", .choices = saved_parts },           \
-        { "batch", OPTION_INTEGER, &(s).batch, "N", "samples at once, over all devices", 1, 1e9 },   \
+#define SAVED_OPTIONS(s)                                                                                            \
+    { "weights", OPTION_TEXT, &(s).weights, "FILE", "safetensors file with the weights, written by train --save" }, \
+        { "data", OPTION_TEXT, &(s).data, "DIR",                                                                    \
+            "folder of the data, digits or line (default digits; for linear: line)" },                              \
+        { "part", OPTION_TEXT, &(s).part, "PART", "part of the data", .choices = saved_parts },                     \
+        { "batch", OPTION_INTEGER, &(s).batch, "N", "samples computed at once, over all devices", 1, 1e9 },         \
         SESSION_OPTIONS((s).session)
 
 /* Loads the data, opens the devices, builds and compiles the model and loads its weights; with_loss: as for training.

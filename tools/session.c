@@ -49,13 +49,13 @@ static int parse_shares(struct session *session, const char *text)
         double share = number_read(rest, &end);
         if (end == rest || (*end && *end != ',') || !(share >= 0 && share < 1e12))
             return wrong_use(
-                session->command, "--shares takes auto, equal, or numbers separated by commas, not \"%s\"", text);
+                session->command, "--shares needs auto, equal, or numbers separated by commas, not \"%s\"", text);
         session->shares[count++] = share;
         if (!*end) break;
         rest = end + 1;
     }
     if (count != devices)
-        return wrong_use(session->command, "--shares has %d numbers (%s) for %d devices; give one for each device",
+        return wrong_use(session->command, "--shares has %d numbers (%s) for %d devices; it needs one for each device",
             count, text, devices);
     session->shares_given = true;
     return EXIT_DONE;
@@ -173,7 +173,7 @@ int parse_shape(const char *command, const char *text, tutti_shape *shape)
         }
         rest = end + 1;
     }
-    return wrong_use(command, "--input takes CxHxW, as 3x224x224, or one number of features, not \"%s\"", text);
+    return wrong_use(command, "--input needs CxHxW, such as 3x224x224, or one number of features, not \"%s\"", text);
 }
 
 const char *format_shape(const tutti_shape *shape, char *buffer, size_t size)

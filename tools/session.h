@@ -19,71 +19,73 @@ struct session_options {
 };
 
 /* Lines of a table of options. */
-#define DEVICE_OPTION(s)                                                               \
-    {                                                                                  \
-        .name = "devices", .kind = OPTION_TEXT, .value = &(s).devices, .noun = "LIST", \
-        .help = "indexes or parts of names separated by commas, all, gpu or cpu"       \
+#define DEVICE_OPTION(s)                                                                         \
+    {                                                                                            \
+        .name = "devices", .kind = OPTION_TEXT, .value = &(s).devices, .noun = "LIST",           \
+        .help = "devices to use: indexes or parts of names separated by commas, all, gpu or cpu" \
     }
-#define SESSION_OPTIONS(s)                                                                                     \
-    DEVICE_OPTION(s),                                                                                          \
-        { .name = "shares",                                                                                    \
-            .kind = OPTION_TEXT,                                                                               \
-            .value = &(s).shares,                                                                              \
-            .noun = "LIST",                                                                                    \
-            .help = "auto (by speed; if not given), equal, or parts for each device, as 2,1" },                \
-        { .name = "micro-batch",                                                                               \
-            .kind = OPTION_INTEGER,                                                                            \
-            .value = &(s).micro_batch,                                                                         \
-            .noun = "N",                                                                                       \
-            .low = 1,                                                                                          \
-            .high = 1e9,                                                                                       \
-            .help = "most samples that a device takes at once (as many as fit if not given)" },                \
-        { .name = "memory-limit",                                                                              \
-            .kind = OPTION_INTEGER,                                                                            \
-            .value = &(s).memory_mib,                                                                          \
-            .noun = "MIB",                                                                                     \
-            .low = 1,                                                                                          \
-            .high = 1e9,                                                                                       \
-            .help = "MiB of each device's memory that may be used" },                                          \
-        { .name = "exact",                                                                                     \
-            .kind = OPTION_FLAG,                                                                               \
-            .value = &(s).exact,                                                                               \
-            .help = "no algorithm that rounds more than the plain sum (no Winograd)" },                        \
-        { .name = "precision",                                                                                 \
-            .kind = OPTION_TEXT,                                                                               \
-            .value = &(s).precision,                                                                           \
-            .noun = "TYPE",                                                                                    \
-            .choices = session_precisions,                                                                     \
-            .help = "what layers' results are stored as and products computed in, fp32 if not given" },        \
-        { .name = "tune",                                                                                      \
-            .kind = OPTION_FLAG,                                                                               \
-            .value = &(s).tune,                                                                                \
-            .help = "measure kernels never measured before, and keep what is found for later runs" },          \
-        { .name = "tuning",                                                                                    \
-            .kind = OPTION_TEXT,                                                                               \
-            .value = &(s).tuning,                                                                              \
-            .noun = "FILE",                                                                                    \
-            .help = "choose kernels by this table of tutti tune, or off: by the shipped ones" },               \
-    {                                                                                                          \
-        .name = "threads", .kind = OPTION_INTEGER, .value = &(s).threads, .noun = "N", .low = 1, .high = 4096, \
-        .help = "host threads (one per processor if not given)"                                                \
+#define SESSION_OPTIONS(s)                                                                                             \
+    DEVICE_OPTION(s),                                                                                                  \
+        { .name = "shares",                                                                                            \
+            .kind = OPTION_TEXT,                                                                                       \
+            .value = &(s).shares,                                                                                      \
+            .noun = "LIST",                                                                                            \
+            .help =                                                                                                    \
+                "parts of the batch: auto (by speed, the default), equal, or a number for each device, such as 2,1" }, \
+        { .name = "micro-batch",                                                                                       \
+            .kind = OPTION_INTEGER,                                                                                    \
+            .value = &(s).micro_batch,                                                                                 \
+            .noun = "N",                                                                                               \
+            .low = 1,                                                                                                  \
+            .high = 1e9,                                                                                               \
+            .help = "largest number of samples that a device computes at once (default as many as fit)" },             \
+        { .name = "memory-limit",                                                                                      \
+            .kind = OPTION_INTEGER,                                                                                    \
+            .value = &(s).memory_mib,                                                                                  \
+            .noun = "MIB",                                                                                             \
+            .low = 1,                                                                                                  \
+            .high = 1e9,                                                                                               \
+            .help = "MiB to use of each device's memory (default all)" },                                              \
+        { .name = "exact",                                                                                             \
+            .kind = OPTION_FLAG,                                                                                       \
+            .value = &(s).exact,                                                                                       \
+            .help = "exclude algorithms that round more than a plain sum, such as Winograd's" },                       \
+        { .name = "precision",                                                                                         \
+            .kind = OPTION_TEXT,                                                                                       \
+            .value = &(s).precision,                                                                                   \
+            .noun = "TYPE",                                                                                            \
+            .choices = session_precisions,                                                                             \
+            .help = "precision of stored activations and of products (default fp32)" },                                \
+        { .name = "tune",                                                                                              \
+            .kind = OPTION_FLAG,                                                                                       \
+            .value = &(s).tune,                                                                                        \
+            .help = "measure kernels not measured before, and keep the times for later runs" },                        \
+        { .name = "tuning",                                                                                            \
+            .kind = OPTION_TEXT,                                                                                       \
+            .value = &(s).tuning,                                                                                      \
+            .noun = "FILE",                                                                                            \
+            .help =                                                                                                    \
+                "choose kernels by this table, written by tutti tune; off: only by the tables shipped with tutti" },   \
+    {                                                                                                                  \
+        .name = "threads", .kind = OPTION_INTEGER, .value = &(s).threads, .noun = "N", .low = 1, .high = 4096,         \
+        .help = "host threads (default one per processor)"                                                             \
     }
 
 /* Of commands that train, behind the others. */
-#define EXCHANGE_OPTIONS(s)                                                                    \
-    { .name = "sync-batchnorm",                                                                \
-        .kind = OPTION_FLAG,                                                                   \
-        .value = &(s).sync_batchnorm,                                                          \
-        .help = "batch normalisation over the whole batch, not over each device's part" },     \
-        { .name = "wire",                                                                      \
-            .kind = OPTION_TEXT,                                                               \
-            .value = &(s).wire,                                                                \
-            .noun = "TYPE",                                                                    \
-            .choices = session_wires,                                                          \
-            .help = "how gradients travel to the host and between hosts, fp32 if not given" }, \
-    {                                                                                          \
-        .name = "check-replicas", .kind = OPTION_FLAG, .value = &(s).check_replicas,           \
-        .help = "compare each device's parameters with the master copy in every step"          \
+#define EXCHANGE_OPTIONS(s)                                                                           \
+    { .name = "sync-batchnorm",                                                                       \
+        .kind = OPTION_FLAG,                                                                          \
+        .value = &(s).sync_batchnorm,                                                                 \
+        .help = "normalise over the whole batch, not over each device's part of it" },                \
+        { .name = "wire",                                                                             \
+            .kind = OPTION_TEXT,                                                                      \
+            .value = &(s).wire,                                                                       \
+            .noun = "TYPE",                                                                           \
+            .choices = session_wires,                                                                 \
+            .help = "precision of gradients sent to the host and between hosts (default fp32)" },     \
+    {                                                                                                 \
+        .name = "check-replicas", .kind = OPTION_FLAG, .value = &(s).check_replicas,                  \
+        .help = "compare a checksum of each device's parameters with the master copy's in every step" \
     }
 
 struct session {

@@ -18,20 +18,21 @@ static const char *const modes[] = { "train", "infer", NULL };
 static enum parsed parse(struct settings *s, int argc, char **argv)
 {
     const struct option options[] = {
-        { "input", OPTION_TEXT, &s->input, "CxHxW", "shape of a sample (the model's if not given)" },
-        { "classes", OPTION_INTEGER, &s->classes, "N", "outputs (the model's if not given)", 1, 1e6 },
-        { "batch", OPTION_INTEGER, &s->batch, "N", "samples of a step (the model's if not given)", 1, 1e9 },
-        { "mode", OPTION_TEXT, &s->mode, "MODE", "what memory and kernels are for", .choices = modes },
-        { "why", OPTION_FLAG, &s->why, NULL, "for each device and layer: the kernel chosen, and why others were not" },
-        { "passes", OPTION_FLAG, &s->passes, NULL, "the graph after each pass" },
-        { "json", OPTION_FLAG, &s->json, NULL, "a JSON object per layer, and one for the whole" },
+        { "input", OPTION_TEXT, &s->input, "CxHxW", "shape of a sample (default the model's)" },
+        { "classes", OPTION_INTEGER, &s->classes, "N", "number of outputs (default the model's)", 1, 1e6 },
+        { "batch", OPTION_INTEGER, &s->batch, "N", "samples of a step (default the model's)", 1, 1e9 },
+        { "mode", OPTION_TEXT, &s->mode, "MODE", "kind of step", .choices = modes },
+        { "why", OPTION_FLAG, &s->why, NULL,
+            "print for each device and layer the chosen kernel, and why each other one was refused" },
+        { "passes", OPTION_FLAG, &s->passes, NULL, "print the graph after each pass" },
+        { "json", OPTION_FLAG, &s->json, NULL, "print a JSON object per layer, and one for the network" },
         SESSION_OPTIONS(s->session),
     };
     const struct usage usage = { .command = "show",
-        .summary = "Prints the layers of MODEL, and its memory on each device",
+        .summary = "Prints the layers of MODEL and the memory it needs on each device",
         .argument = "MODEL",
         .arguments = session_models(),
-        .details = "FLOPs are those of the forward pass of one sample, two for a multiplication with addition.",
+        .details = "FLOPs are those of the forward pass of one sample; a multiply-add counts as two.",
         .options = options,
         .count = sizeof(options) / sizeof(options[0]) };
     return options_parse(&usage, argc, argv, &s->model);

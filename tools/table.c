@@ -42,7 +42,7 @@ tutti_status table_update(const char *path, const char *device, const struct fin
     bool ours = false, said = false;
     if (!head || (data && !text)) status = TUTTI_NO_MEMORY;
     if (status == TUTTI_OK && !text)
-        text_append(table, "# Kernels that `tutti tune` found to be the fastest, for `tutti --tuning FILE`.\n");
+        text_append(table, "# The fastest kernels, found by `tutti tune`, for `tutti --tuning FILE`.\n");
     char *rest = text;
     for (char *line; status == TUTTI_OK && rest && (line = strsep(&rest, "\n"));) {
         if (*line == '[') ours = !strcmp(line, head);

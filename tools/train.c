@@ -51,45 +51,48 @@ static void interrupt(int number)
 }
 
 static const char *const details =
-    "DIR holds MNIST's or Fashion-MNIST's IDX files (plain or .gz), or the binary files of CIFAR-10 or CIFAR-100; of "
-    "a\n"
-    "t10k pair alone, the last 2,000 are the test. \"digits\" are drawn by the program; \"line\" are points of\n"
-    "y = 3 x + 2 for the linear model. Optimizer, rate, momentum, weight decay and batch are the model's if not "
-    "given.\n"
-    "NAME.safetensors (weights) and NAME.state.safetensors (the rest) are written after each epoch and at the end, "
-    "and\n"
-    "--resume goes on saving there unless --save says otherwise. Ctrl-C saves and ends with status 130.\n"
-    "SIGTERM does the same with 143; a second signal ends at once.\n"
+    "DIR holds the IDX files of MNIST or Fashion-MNIST (plain or .gz), or the binary files of CIFAR-10 or\n"
+    "CIFAR-100. If it has only the t10k pair of IDX files, its last 2,000 samples are the test data. \"digits\" are\n"
+    "digits drawn by the program; \"line\" are points of y = 3 x + 2, for the linear model. With another\n"
+    "optimizer than the model's, learning rate, momentum and weight decay default to those of the library.\n"
+    "\n"
+    "After each epoch and at the end, --save writes NAME.safetensors (weights) and NAME.state.safetensors (the\n"
+    "rest). --resume saves to the same NAME unless --save is given. Ctrl-C saves and exits with status 130, SIGTERM\n"
+    "saves and exits with 143; a second signal ends the program at once.\n"
     "\n"
     "mpirun -np N tutti train ... trains on the devices of N processes, on one host or several (docs/hosts.md).";
 
 static enum parsed parse(struct settings *s, int argc, char **argv)
 {
     const struct option options[] = {
-        { "data", OPTION_TEXT, &s->data, "DIR", "folder of the data, or digits, or line" },
-        { "epochs", OPTION_INTEGER, &s->epochs, "N", "epochs, resumed ones included", 1, 1e9,
+        { "data", OPTION_TEXT, &s->data, "DIR",
+            "folder of the data, digits or line (default digits; for linear: line)" },
+        { "epochs", OPTION_INTEGER, &s->epochs, "N",
+            "epochs, including those done before --resume (default 5; without limit if --steps is given)", 1, 1e9,
             .given = &s->epochs_given },
         { "steps", OPTION_INTEGER, &s->steps, "N", "stop after this many steps", 1, 1e12 },
-        { "batch", OPTION_INTEGER, &s->batch, "N", "samples of a step, over all devices", 1, 1e9,
+        { "batch", OPTION_INTEGER, &s->batch, "N", "samples of a step, over all devices (default the model's)", 1, 1e9,
             .given = &s->batch_given },
-        { "no-shuffle", OPTION_FLAG, &s->no_shuffle, NULL, "take the samples in their order in every epoch" },
-        { "optimizer", OPTION_TEXT, &s->optimizer, "NAME", "one of", .choices = optimizers },
-        { "lr", OPTION_NUMBER, &s->rate, "X", "learning rate", 1e-30, 1e30, .given = &s->rate_given },
-        { "momentum", OPTION_NUMBER, &s->momentum, "X", "momentum of sgd", 0, 1, .given = &s->momentum_given },
-        { "nesterov", OPTION_FLAG, &s->nesterov, NULL, "Nesterov's momentum" },
-        { "weight-decay", OPTION_NUMBER, &s->weight_decay, "X", "weight decay", 0, 1e30,
+        { "no-shuffle", OPTION_FLAG, &s->no_shuffle, NULL, "use the samples in the order of the data in every epoch" },
+        { "optimizer", OPTION_TEXT, &s->optimizer, "NAME", "optimizer (default the model's)", .choices = optimizers },
+        { "lr", OPTION_NUMBER, &s->rate, "X", "learning rate (default the model's)", 1e-30, 1e30,
+            .given = &s->rate_given },
+        { "momentum", OPTION_NUMBER, &s->momentum, "X", "momentum, for sgd (default the model's)", 0, 1,
+            .given = &s->momentum_given },
+        { "nesterov", OPTION_FLAG, &s->nesterov, NULL, "use Nesterov's momentum, for sgd" },
+        { "weight-decay", OPTION_NUMBER, &s->weight_decay, "X", "weight decay (default the model's)", 0, 1e30,
             .given = &s->weight_decay_given },
-        { "seed", OPTION_INTEGER, &s->seed, "N", "seed of weights, shuffling and dropout", 0, 9e15 },
-        { "save", OPTION_TEXT, &s->save, "NAME", "write NAME.safetensors and NAME.state.safetensors" },
+        { "seed", OPTION_INTEGER, &s->seed, "N", "seed of initial weights, shuffling and dropout", 0, 9e15 },
+        { "save", OPTION_TEXT, &s->save, "NAME", "save to NAME.safetensors and NAME.state.safetensors" },
         { "resume", OPTION_TEXT, &s->resume, "NAME", "continue from these two files" },
         { "average-every", OPTION_INTEGER, &s->average_every, "K",
-            "under mpirun: average parameters every K steps instead of summing gradients in each", 1, 1e9 },
-        { "json", OPTION_FLAG, &s->json, NULL, "a JSON object per epoch, and one at the end" },
+            "under mpirun: average parameters every K steps instead of summing gradients in every step", 1, 1e9 },
+        { "json", OPTION_FLAG, &s->json, NULL, "print a JSON object per epoch, and one at the end" },
         SESSION_OPTIONS(s->session),
         EXCHANGE_OPTIONS(s->session),
     };
     const struct usage usage = { .command = "train",
-        .summary = "Trains MODEL on every chosen device",
+        .summary = "Trains MODEL on all chosen devices together",
         .argument = "MODEL",
         .arguments = session_models(),
         .details = details,
@@ -162,7 +165,7 @@ static int prepare_data(struct training *training, struct settings *s, const str
     int64_t samples = training->data.train.count;
     if (s->batch_given && s->batch > samples)
         return wrong_use("train",
-            "--batch %lld is larger than the training data: %s has %lld samples; give at most that",
+            "--batch %lld is larger than the training data: %s has %lld samples; use at most that many",
             (long long)s->batch, s->data, (long long)samples);
     if (!s->batch_given) s->batch = model->batch < samples ? model->batch : samples;
     if (!s->epochs_given) s->epochs = s->steps ? PROGRESS_ENDLESS : DEFAULT_EPOCHS;
@@ -234,13 +237,13 @@ static int report_results(struct training *training)
         return EXIT_DONE;
     }
     if (!training->last.epoch)
-        fprintf(stderr, "tutti train: nothing was left to train: %s has done its %lld epochs; raise --epochs\n",
+        fprintf(stderr, "tutti train: nothing was left to train: %s has completed its %lld epochs; raise --epochs\n",
             training->settings->resume, (long long)training->settings->epochs);
     results_text(&training->session, results);
     if (training->settings->json && training->output == TUTTI_OK)
         training->output = results_json(&training->session, results);
     return training->output == TUTTI_OK ? EXIT_DONE
-                                        : work_failed("train", training->output, "standard output cannot be written");
+                                        : work_failed("train", training->output, "cannot write to standard output");
 }
 
 static int compile(struct training *training, tutti_training *choice)

@@ -66,27 +66,27 @@ static void interrupt(int signal_number)
 static enum parsed parse(struct settings *s, int argc, char **argv)
 {
     const struct option options[] = {
-        { "batch", OPTION_INTEGER, &s->batch, "N", "samples of a step (the model's if not given)", 1, 1e9 },
-        { "time-limit", OPTION_NUMBER, &s->limit_s, "S", "seconds after which a candidate is taken to hang", 1, 1e6 },
-        { "mode", OPTION_TEXT, &s->mode, "MODE", "what the kernels are for", .choices = modes },
-        { "input", OPTION_TEXT, &s->input, "CxHxW", "shape of a sample (the model's if not given)" },
-        { "classes", OPTION_INTEGER, &s->classes, "N", "outputs (the model's if not given)", 1, 1e6 },
-        { "output", OPTION_TEXT, &s->output, "FILE", "table to write (the one that every run reads if not given)" },
-        { "json", OPTION_FLAG, &s->json, NULL, "a JSON object per candidate" },
+        { "batch", OPTION_INTEGER, &s->batch, "N", "samples of a step (default the model's)", 1, 1e9 },
+        { "time-limit", OPTION_NUMBER, &s->limit_s, "S", "seconds after which a candidate counts as hanging", 1, 1e6 },
+        { "mode", OPTION_TEXT, &s->mode, "MODE", "kind of step", .choices = modes },
+        { "input", OPTION_TEXT, &s->input, "CxHxW", "shape of a sample (default the model's)" },
+        { "classes", OPTION_INTEGER, &s->classes, "N", "number of outputs (default the model's)", 1, 1e6 },
+        { "output", OPTION_TEXT, &s->output, "FILE", "table to write (default the one that every run reads)" },
+        { "json", OPTION_FLAG, &s->json, NULL, "print a JSON object per candidate" },
         DEVICE_OPTION(s->session),
-        { "exact", OPTION_FLAG, &s->session.exact, NULL, "for runs with --exact" },
-        { "precision", OPTION_TEXT, &s->session.precision, "TYPE", "for runs with this --precision",
-            .choices = session_precisions },
+        { "exact", OPTION_FLAG, &s->session.exact, NULL, "find kernels for runs with --exact" },
+        { "precision", OPTION_TEXT, &s->session.precision, "TYPE",
+            "find kernels for runs with this --precision (default fp32)", .choices = session_precisions },
     };
     const struct usage usage = { .command = "tune",
         .summary = "Finds the fastest kernels of MODEL on each device",
         .argument = "MODEL",
         .arguments = session_models(),
-        .details =
-            "Each candidate is compared with the plain kernel, and timed in turns with the shipped choice, in a\n"
-            "process of its own: one that hangs or crashes is noted as refused. What is faster by more than\n"
-            "chance is kept in one small text file, if the whole step is not slower with it. Tables of several\n"
-            "models, batches and devices add up in one file.",
+        .details = "Each candidate runs in a process of its own. Its results are compared with those of the plain\n"
+                   "kernel, and its time with that of the kernel chosen by the shipped tables, in turns. A candidate\n"
+                   "that hangs, crashes or is wrong is recorded as refused. One that is faster by more than the noise\n"
+                   "is written to a small text file, unless the whole step is slower with it. One file can hold the\n"
+                   "results of several models, batches and devices.",
         .options = options,
         .count = sizeof(options) / sizeof(options[0]) };
     return options_parse(&usage, argc, argv, &s->model);
@@ -122,11 +122,11 @@ static tutti_status start(struct tuning *t, struct worker *worker, enum worker_k
     char why[128];
     const bool again = t->count > 0;
     if (worker->process) return TUTTI_OK;
-    if (!worker_start(worker, kind, &t->task)) return fail(TUTTI_INTERNAL, "no process can be started");
+    if (!worker_start(worker, kind, &t->task)) return fail(TUTTI_INTERNAL, "cannot start a process");
     for (;;) {
         const char *gone = worker_answer(worker, LIMITS_TO_START * t->settings->limit_s, why, sizeof(why));
         t->start_status = worker->status;
-        if (gone) return fail(TUTTI_INTERNAL, "the kernels cannot be measured: %s", gone);
+        if (gone) return fail(TUTTI_INTERNAL, "cannot measure the kernels: %s", gone);
         if (answers(worker, "ready")) return TUTTI_OK;
         if (answers(worker, "device")) {
             snprintf(t->device, sizeof(t->device), "%s", worker->fields[1]);
@@ -200,7 +200,7 @@ static void judge(struct tuning *t, struct found *found, struct found *present)
     number_print(verdict, sizeof(verdict), "%.3f ms, %s %.3f ms: %.0f %% %s%s", 1e3 * v[1], present->kernel, 1e3 * v[3],
         100 * fabs(found->gain), found->gain > 0 ? "faster" : "slower",
         better                ? ""
-            : found->gain > 0 ? ", which is within chance"
+            : found->gain > 0 ? ", which is within the noise"
                               : "");
     tell(t, found, verdict, noise);
     if (!better) found->gain = 0;
@@ -218,7 +218,8 @@ static tutti_status try_candidate(struct tuning *t, size_t i, size_t present, bo
         const char *gone = worker_answer(&t->worker, t->settings->limit_s, why, sizeof(why));
         *referred = !gone && answers(&t->worker, "ok");
         if (!*referred) {
-            char *verdict = memory_format("left out, the plain kernel fails: %s", gone ? gone : t->worker.fields[1]);
+            char *verdict =
+                memory_format("not measured, because the plain kernel fails: %s", gone ? gone : t->worker.fields[1]);
             if (verdict) tell(t, found, verdict, 0);
             free(verdict);
             return TUTTI_OK;
@@ -350,7 +351,7 @@ static tutti_status check_steps(struct tuning *t)
     double least[2], median[2];
     char path[] = "/tmp/tutti-tuning-XXXXXX";
     const int file = mkstemp(path);
-    if (file < 0) return fail(TUTTI_FILE, "no file can be made in /tmp");
+    if (file < 0) return fail(TUTTI_FILE, "cannot create a file in /tmp");
     close(file);
     progress_line(&t->progress, "comparing whole steps");
     TRY(make_table(t, "", &table));
@@ -364,7 +365,7 @@ static tutti_status check_steps(struct tuning *t)
     if (status != TUTTI_OK) goto done;
     const bool kept = least[1] <= least[0] && median[1] <= median[0];
     fprintf(t->settings->json ? stderr : stdout,
-        "step: %.3f ms (min), %.3f ms (median) by the shipped choice; %.3f, %.3f by what was found, which is %s\n",
+        "step: %.3f ms (min), %.3f ms (median) with the shipped choice; %.3f, %.3f with the kernels found: %s\n",
         least[0], median[0], least[1], median[1], kept ? "kept" : "not kept");
     if (!kept) drop_choices(t);
 done:
@@ -401,13 +402,13 @@ static tutti_status tune_device(struct tuning *t)
     fprintf(people, "device %d  %s, driver %s: %zu candidates\n", t->task.device, t->device, t->driver, t->count);
     TRY(try_all(t));
     if (choices(t) > 0 && check_steps(t) != TUTTI_OK) {
-        fprintf(people, "whole steps cannot be compared, so nothing of it is kept: %s\n", status_message());
+        fprintf(
+            people, "the kernels found are not kept, because whole steps cannot be compared: %s\n", status_message());
         drop_choices(t);
     }
     TRY(make_table(t, t->path, &table));
     TRY(table_write(t->path, &table));
-    fprintf(
-        people, "device %d  %zu of its problems have a faster kernel, in %s\n", t->task.device, choices(t), t->path);
+    fprintf(people, "device %d  faster kernels for %zu problems, in %s\n", t->task.device, choices(t), t->path);
 done:
     worker_end(&t->worker);
     text_free(&table);
@@ -428,7 +429,8 @@ static int tune(struct tuning *t, struct settings *s)
     const int result = s->input ? parse_shape("tune", s->input, &t->task.shape) : EXIT_DONE;
     if (result != EXIT_DONE) return result;
     t->path = s->output ? memory_copy_text(s->output) : table_default_path();
-    if (!t->path) return wrong_use("tune", "there is no folder for settings: give --output FILE");
+    if (!t->path)
+        return wrong_use("tune", "no folder for settings is known, because HOME is not set: use --output FILE");
     sigaction(SIGINT, &(struct sigaction) { .sa_handler = interrupt }, NULL);
     signal(SIGPIPE, SIG_IGN); /* a process that died is noticed by what it does not answer */
     progress_begin(&t->progress, 0);

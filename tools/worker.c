@@ -212,9 +212,9 @@ static const char *obituary(struct worker *worker, bool late, double limit_s, ch
     if (late)
         number_print(why, size, "no result within %g s", limit_s);
     else if (WIFSIGNALED(status))
-        snprintf(why, size, "the process that tried it died: %s", strsignal(WTERMSIG(status)));
+        snprintf(why, size, "its process died: %s", strsignal(WTERMSIG(status)));
     else
-        snprintf(why, size, "the process that tried it ended with status %d", WEXITSTATUS(status));
+        snprintf(why, size, "its process ended with status %d", WEXITSTATUS(status));
     worker_end(worker);
     worker->status = !late && WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     return why;
@@ -225,7 +225,7 @@ const char *worker_answer(struct worker *worker, double limit_s, char *why, size
     const double until = clock_seconds() + limit_s;
     for (;;) {
         char *end = worker->size ? memchr(worker->line, '\n', worker->size) : NULL;
-        if (end) return take_line(worker, end) ? NULL : "the host has no memory left";
+        if (end) return take_line(worker, end) ? NULL : "the host is out of memory";
         const double left = until - clock_seconds();
         struct pollfd ready = { .fd = worker->from, .events = POLLIN };
         const int polled = left > 0 ? poll(&ready, 1, (int)ceil(1000 * fmin(left, 1e6))) : 0;
@@ -233,7 +233,7 @@ const char *worker_answer(struct worker *worker, double limit_s, char *why, size
         if (polled <= 0) return obituary(worker, true, limit_s, why, size);
         void *array = worker->line;
         if (memory_grow(&array, &worker->capacity, worker->size + 4097, 1) != TUTTI_OK)
-            return "the host has no memory left";
+            return "the host is out of memory";
         worker->line = array;
         const ssize_t got = read(worker->from, worker->line + worker->size, 4096);
         if (got < 0 && errno == EINTR) continue;
