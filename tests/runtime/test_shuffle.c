@@ -75,7 +75,10 @@ START_TEST(test_proven)
     tutti_runtime *runtime = open_gpu();
     const char *proven = getenv("PROVEN");
     for (int d = 0; d < runtime->count; d++) {
-        if (proven) ck_assert_int_eq(runtime->devices[d].can.shuffle, SHUFFLE_KHR);
+        const struct capabilities *can = &runtime->devices[d].can;
+        if (proven)
+            ck_assert_msg(can->shuffle == SHUFFLE_KHR, "device %d, '%s' (%s), has the shuffles of form %d", d,
+                can->name, can->platform, can->shuffle);
         expect_same_bits(&runtime->devices[d]);
     }
     tutti_close(runtime);
