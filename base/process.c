@@ -19,7 +19,7 @@ static void describe_host(char host[HOST])
 }
 
 /* In clock ticks since the system's start: the 22nd word, the second being a name in brackets. 0 where it cannot be
- * told. */
+ * told, and for a process that has ended and that its parent has not waited for (the third word). */
 static unsigned long long started(long process)
 {
     char path[64], line[1024];
@@ -29,6 +29,7 @@ static unsigned long long started(long process)
     if (!file) return 0;
     const char *at = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
     fclose(file);
+    if (at && (!strncmp(at, ") Z", 3) || !strncmp(at, ") X", 3))) return 0;
     for (int word = 2; at && word < 22; word++) at = strchr(at + 1, ' ');
     return at && sscanf(at, "%llu", &ticks) == 1 ? ticks : 0;
 }

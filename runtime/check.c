@@ -186,22 +186,31 @@ void check_passed(struct device *device, const char *implementation)
     if (!verdict || strcmp(verdict, passed)) note(device, implementation, passed, "");
 }
 
+/* A verdict or a marker of another process stays: a verdict is worth more than a marker, and one marker is enough. */
 void check_trial_begins(struct device *device, const char *name)
 {
     char process[PROCESS_TEXT], text[PROCESS_TEXT + 32];
     process_describe(process);
-    snprintf(text, sizeof(text), "%lld %s", (long long)time(NULL), process);
-    note(device, name, trying, text);
+    snprintf(text, sizeof(text), "%s%lld %s", trying, (long long)time(NULL), process);
+    store_offer(device, STORE_CHECKS, name, text);
+    store_save(device, STORE_CHECKS);
 }
 
+/* Removes the marker of this process. */
 static void forget(struct device *device, const char *name)
 {
+    char process[PROCESS_TEXT];
+    process_describe(process);
+    store_reload(device, STORE_CHECKS);
+    const char *text = store_get(device, STORE_CHECKS, name);
+    if (!text || !begins(text, trying) || !strstr(text, process)) return;
     store_set(device, STORE_CHECKS, name, NULL);
     store_save(device, STORE_CHECKS);
 }
 
 const char *check_trial(struct device *device, const char *name, trial_function *try, const void *context)
 {
+    if (!check_is_decided(device, name)) store_reload(device, STORE_CHECKS); /* another process may have tried it */
     if (!check_is_decided(device, name)) {
         const double patience = wait_patience(TRIAL_SECONDS);
         const tutti_status status = try(device, name, context);

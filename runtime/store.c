@@ -33,6 +33,7 @@ struct word {
 struct entry {
     const char *key, *value; /* value NULL: removed */
     bool changed;            /* here, since the last save */
+    bool offered;            /* and to be kept only if there is none on disk */
     bool on_disk;            /* as read last */
 };
 
@@ -107,7 +108,7 @@ static void load(struct store *store)
         struct entry *entry = find_or_add(store, key);
         if (!entry) continue;
         entry->on_disk = true;
-        if (!entry->changed) change(store, entry, value ? value : "");
+        if (!entry->changed || entry->offered) change(store, entry, value ? value : "");
     }
     for (size_t i = 0; i < store->count; i++)
         if (text && !store->entries[i].on_disk && !store->entries[i].changed) store->entries[i].value = NULL;
@@ -161,7 +162,7 @@ static tutti_status save(struct store *store, const struct device *device)
     if (file < 0) FAIL(TUTTI_FILE, "cannot lock the folder '%s'", folder);
     load(store);
     TRY(write_entries(store, device));
-    for (size_t i = 0; i < store->count; i++) store->entries[i].changed = false;
+    for (size_t i = 0; i < store->count; i++) store->entries[i].changed = store->entries[i].offered = false;
 done:
     if (file >= 0) close(file);
     return status;
@@ -195,7 +196,7 @@ const char *store_get(struct device *device, enum store_kind kind, const char *k
     return value;
 }
 
-void store_set(struct device *device, enum store_kind kind, const char *key, const char *value)
+static void set(struct device *device, enum store_kind kind, const char *key, const char *value, bool offered)
 {
     pthread_mutex_lock(&lock);
     struct store *store = store_of(device, kind);
@@ -203,8 +204,19 @@ void store_set(struct device *device, enum store_kind kind, const char *key, con
     if (entry) {
         change(store, entry, value);
         entry->changed = true;
+        entry->offered = offered;
     }
     pthread_mutex_unlock(&lock);
+}
+
+void store_set(struct device *device, enum store_kind kind, const char *key, const char *value)
+{
+    set(device, kind, key, value, false);
+}
+
+void store_offer(struct device *device, enum store_kind kind, const char *key, const char *value)
+{
+    set(device, kind, key, value, true);
 }
 
 void store_save(struct device *device, enum store_kind kind)

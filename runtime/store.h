@@ -14,6 +14,8 @@ const char *store_get(struct device *device, enum store_kind kind, const char *k
 /* Sets a key, a word that does not begin with # or [, to a text; NULL removes it. Other threads see it at once, the
  * disk at the next store_save(). */
 void store_set(struct device *device, enum store_kind kind, const char *key, const char *value);
+/* Sets a key likewise, but the next store_save() prefers a text that another process has saved, if there is one. */
+void store_offer(struct device *device, enum store_kind kind, const char *key, const char *value);
 void store_save(struct device *device, enum store_kind kind);
 /* Reads what others have saved meanwhile. */
 void store_reload(struct device *device, enum store_kind kind);

@@ -144,6 +144,107 @@ START_TEST(trials_count_when_their_process_has_ended)
 }
 END_TEST
 
+/* The parent waits for it only after the next process has asked. */
+START_TEST(trials_count_although_nobody_has_waited_for_their_process)
+{
+    siginfo_t info;
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        check_trial_begins(device_begin(), "matrix/trial");
+        _exit(1);
+    }
+    ck_assert_int_eq(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+    struct device *device = device_begin();
+    const char *reason = blacklist_reason(device, "matrix/trial");
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    ck_assert_ptr_nonnull(reason);
+    ck_assert_str_eq(reason, "its trial was begun and did not end");
+    device_end(device);
+}
+END_TEST
+
+static tutti_status succeed(struct device *device, const char *name, const void *unused)
+{
+    (void)unused;
+    check_trial_begins(device, name);
+    return TUTTI_OK;
+}
+
+/* A process begins a trial that another one has passed meanwhile, and ends within it. */
+START_TEST(verdicts_are_worth_more_than_trials)
+{
+    int go[2];
+    char byte = 0;
+    ck_assert_int_eq(pipe(go), 0);
+    struct device *device = device_begin();
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        const bool decided = check_is_decided(device, "matrix/trial"); /* reads the file */
+        if (read(go[0], &byte, 1) == 1) check_trial_begins(device, "matrix/trial");
+        _exit(decided);
+    }
+    ck_assert_ptr_null(check_trial(device, "matrix/trial", succeed, NULL));
+    device_end(device);
+    ck_assert_int_eq(write(go[1], "g", 1), 1);
+    int state = 1;
+    ck_assert_int_eq(waitpid(child, &state, 0), child);
+    ck_assert_int_eq(state, 0);
+    device = device_begin();
+    ck_assert(check_is_decided(device, "matrix/trial"));
+    ck_assert_ptr_null(blacklist_reason(device, "matrix/trial"));
+    device_end(device);
+}
+END_TEST
+
+enum { STARTED = 6, TRIALS = 12 };
+
+/* Some are long, so that other processes meet their markers. */
+static tutti_status take_time(struct device *device, const char *name, const void *process)
+{
+    check_trial_begins(device, name);
+    const long ms = (name[strlen(name) - 1] + 3 * *(const int *)process) % 5;
+    nanosleep(&(struct timespec) { .tv_nsec = 1000000 * ms }, NULL);
+    return TUTTI_OK;
+}
+
+/* Returns how many trials were refused. */
+static int refused_trials(int process)
+{
+    int refused = 0;
+    char name[32];
+    struct device *device = device_begin();
+    for (int i = 0; i < TRIALS; i++) {
+        snprintf(name, sizeof(name), "matrix/trial/%d", i);
+        refused += check_trial(device, name, take_time, &process) != NULL;
+    }
+    device_end(device);
+    return refused;
+}
+
+START_TEST(processes_that_start_together_pass_their_trials)
+{
+    pid_t children[STARTED];
+    int go[2], state = 1;
+    char byte;
+    ck_assert_int_eq(pipe(go), 0);
+    for (int p = 0; p < STARTED; p++) {
+        children[p] = fork();
+        ck_assert_int_ge(children[p], 0);
+        if (children[p]) continue;
+        close(go[1]);
+        _exit(read(go[0], &byte, 1) == 0 ? refused_trials(p) : 255); /* the pipe's end: all are there */
+    }
+    close(go[1]);
+    for (int p = 0; p < STARTED; p++) {
+        ck_assert_int_eq(waitpid(children[p], &state, 0), children[p]);
+        ck_assert_msg(state == 0, "process %d of %d ends with state %d", p, STARTED, state);
+    }
+    ck_assert_int_eq(refused_trials(0), 0);
+}
+END_TEST
+
 static tutti_status without_memory(struct device *device, const char *name, const void *unused)
 {
     (void)unused;
@@ -241,6 +342,9 @@ Suite *store_suite(void)
     tcase_add_test(tests, entries_written_at_one_time_are_all_kept);
     tcase_add_test(tests, later_changes_win);
     tcase_add_test(tests, trials_count_when_their_process_has_ended);
+    tcase_add_test(tests, trials_count_although_nobody_has_waited_for_their_process);
+    tcase_add_test(tests, verdicts_are_worth_more_than_trials);
+    tcase_add_test(tests, processes_that_start_together_pass_their_trials);
     tcase_add_test(tests, trials_without_memory_are_made_again);
     tcase_add_test(tests, trials_on_other_hosts_count_after_a_time);
     tcase_add_test(tests, folders_that_others_can_write_to_are_not_used);
