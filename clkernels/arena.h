@@ -1,5 +1,5 @@
 /* Kernels that go through arenas, ranges of floats whose numbers stand for themselves: CPU class, one task per `floats`
- * floats (a multiple of 16); GPU class, one work-item per 4 neighbouring floats, in groups of 256.
+ * floats (a multiple of 16); GPU class, one work-item per 4 neighbouring floats, in groups of GROUP (256 if not defined).
  *
  * KERNEL         begins such a kernel
  * FOR_RANGE(i)   the vectors of this work-item, of the arguments n (a multiple of 16) and floats */
@@ -8,7 +8,10 @@
 #if TUTTI_GPU
 #undef V
 #define V 4
-#define KERNEL __attribute__((reqd_work_group_size(256, 1, 1))) kernel
+#ifndef GROUP
+#define GROUP 256
+#endif
+#define KERNEL __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel
 #else
 #define KERNEL TASK
 #endif

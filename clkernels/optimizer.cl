@@ -72,7 +72,7 @@ KERNEL void adam(global float *restrict p, global const float *restrict g, globa
     }
 }
 
-/* p = (1 - momentum) p + momentum g over each row of the table. One row for each task (CPU class) or group of 256. */
+/* p = (1 - momentum) p + momentum g over each row of the table. One row for each task (CPU class) or group. */
 typedef struct {
     long first, count;
     float momentum;

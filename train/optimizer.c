@@ -205,7 +205,8 @@ tutti_status optimizer_statistics(const tutti_network *network, struct statistic
 }
 
 /* Work-items of the streaming kernels: CPU class, tasks of equal size and at most RANGE floats; GPU class, groups of
- * 256 items with four neighbouring floats each. Returns the floats of an item, which the kernel is told. */
+ * 256 items, or as many as the device has, with four neighbouring floats each. Returns the floats of an item, which the
+ * kernel is told. */
 enum { GPU_GROUP = 256, GPU_FLOATS = 4, TASKS_PER_UNIT = 8, CACHE_LINE = 16 };
 
 static int64_t floats_of_item(const struct device *device, int64_t floats)
@@ -216,13 +217,26 @@ static int64_t floats_of_item(const struct device *device, int64_t floats)
     return divide_up(divide_up(floats, tasks), CACHE_LINE) * CACHE_LINE;
 }
 
+static size_t group_of(const struct device *device)
+{
+    return device->can.group_max < GPU_GROUP ? device->can.group_max : GPU_GROUP;
+}
+
+/* Kernels as clkernels/arena.h has them. */
+static struct launch *launch_new(struct launch_list *list, const char *source, const char *kernel)
+{
+    const size_t group = group_of(list->device);
+    if (list->device->can.class == DEVICE_CPU || group == GPU_GROUP) return launch_add(list, source, kernel, "%s", "");
+    return launch_add(list, source, kernel, "-DGROUP=%zu", group);
+}
+
 static void launch_stream(struct launch *launch, const struct device *device, int64_t floats)
 {
-    const size_t items = (size_t)divide_up(floats, floats_of_item(device, floats));
+    const size_t items = (size_t)divide_up(floats, floats_of_item(device, floats)), group = group_of(device);
     if (device->can.class == DEVICE_CPU)
         launch_tasks(launch, items, 1, 1);
     else
-        launch_grid(launch, 1, size_round_up(items, GPU_GROUP), 1, 1, GPU_GROUP, 1, 1);
+        launch_grid(launch, 1, size_round_up(items, group), 1, 1, group, 1, 1);
 }
 
 static void emit_trained(
@@ -230,7 +244,7 @@ static void emit_trained(
 {
     static const char *const kernels[] = { "sgd", "sgd_momentum", "adam" };
     const int states = optimizer_states(o);
-    struct launch *launch = launch_add(list, "optimizer", kernels[states], "%s", "");
+    struct launch *launch = launch_new(list, "optimizer", kernels[states]);
     launch_buffer(launch, buffers->parameters);
     launch_buffer(launch, buffers->gradients);
     for (int i = 0; i < states; i++) launch_buffer(launch, buffers->states[i]);
@@ -259,7 +273,8 @@ void optimizer_emit(const struct optimizer *optimizer, const tutti_network *netw
     if (network->trained_floats > 0) emit_trained(optimizer, network->trained_floats, buffers, list);
     if (statistics == 0) return;
     const bool cpu = list->device->can.class == DEVICE_CPU;
-    struct launch *launch = launch_add(list, "optimizer", "running_statistics", "%s", "");
+    const size_t group = group_of(list->device);
+    struct launch *launch = launch_new(list, "optimizer", "running_statistics");
     launch_buffer(launch, buffers->parameters);
     launch_buffer(launch, buffers->gradients);
     launch_buffer(launch, buffers->statistics);
@@ -268,14 +283,14 @@ void optimizer_emit(const struct optimizer *optimizer, const tutti_network *netw
     if (cpu)
         launch_tasks(launch, (size_t)statistics, 1, 1);
     else
-        launch_grid(launch, 1, (size_t)statistics * GPU_GROUP, 1, 1, GPU_GROUP, 1, 1);
+        launch_grid(launch, 1, (size_t)statistics * group, 1, 1, group, 1, 1);
     const double floats = (double)(network->total_floats - network->trained_floats);
     launch_work(launch, 3 * floats, 12 * floats);
 }
 
 void optimizer_emit_check(const tutti_network *network, cl_mem gradients, cl_mem constants, struct launch_list *list)
 {
-    struct launch *launch = launch_add(list, "optimizer", "gradients_check", "%s", "");
+    struct launch *launch = launch_new(list, "optimizer", "gradients_check");
     launch_buffer(launch, gradients);
     launch_buffer(launch, constants);
     launch_long(launch, network->total_floats);
@@ -286,7 +301,7 @@ void optimizer_emit_check(const tutti_network *network, cl_mem gradients, cl_mem
 
 void optimizer_emit_add(const tutti_network *network, cl_mem sum, cl_mem gradients, struct launch_list *list)
 {
-    struct launch *launch = launch_add(list, "optimizer", "gradients_add", "%s", "");
+    struct launch *launch = launch_new(list, "optimizer", "gradients_add");
     launch_buffer(launch, sum);
     launch_buffer(launch, gradients);
     launch_long(launch, network->total_floats);
@@ -297,7 +312,7 @@ void optimizer_emit_add(const tutti_network *network, cl_mem sum, cl_mem gradien
 
 void optimizer_emit_wire(cl_mem gradients, cl_mem wire, int64_t first, int64_t count, struct launch_list *list)
 {
-    struct launch *launch = launch_add(list, "wire", "gradients_to_bf16", "%s", "");
+    struct launch *launch = launch_new(list, "wire", "gradients_to_bf16");
     launch_buffer(launch, gradients);
     launch_buffer(launch, wire);
     launch_long(launch, first);

@@ -1,9 +1,11 @@
 /* A layer between a program and its OpenCL drivers with which devices have matrix instructions: it names the extension
  * that goes with them and puts emulated.cl into the kernels that use them. Told by the environment, which is looked at
  * in each call: EMULATED_MATRIX is the form (enum matrix_form), EMULATED_FAULT "build" or "result". Shuffles are not
- * emulated: kernels with some do not build, or EMULATED_SHUFFLE is "result", and they have wrong results. */
+ * emulated: kernels with some do not build, or EMULATED_SHUFFLE is "result", and they have wrong results.
+ * EMULATED_GROUP is the most work-items that devices have in a group; larger groups are refused. */
 #include "tests/opencl_layer.h" /* first: it says which OpenCL */
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,9 +36,42 @@ static int fault_wanted(void)
     return !fault ? 0 : !strcmp(fault, "build") ? 1 : 2;
 }
 
+/* SIZE_MAX: as many as there are. */
+static size_t group_wanted(void)
+{
+    const char *group = getenv("EMULATED_GROUP");
+    return group ? strtoul(group, NULL, 10) : SIZE_MAX;
+}
+
+static cl_int lower_to_group(cl_int error, void *value)
+{
+    const size_t most = group_wanted();
+    if (error == CL_SUCCESS && value && *(size_t *)value > most) *(size_t *)value = most;
+    return error;
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL get_kernel_work_group_info(
+    cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info name, size_t size, void *value, size_t *size_ret)
+{
+    const cl_int error = next->clGetKernelWorkGroupInfo(kernel, device, name, size, value, size_ret);
+    return name == CL_KERNEL_WORK_GROUP_SIZE ? lower_to_group(error, value) : error;
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
+    const size_t *offset, const size_t *global, const size_t *local, cl_uint count, const cl_event *waits,
+    cl_event *event)
+{
+    size_t group = 1;
+    for (cl_uint i = 0; local && i < dimensions; i++) group *= local[i];
+    if (group > group_wanted()) return CL_INVALID_WORK_GROUP_SIZE;
+    return next->clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, count, waits, event);
+}
+
 static CL_API_ENTRY cl_int CL_API_CALL get_device_info(
     cl_device_id device, cl_device_info name, size_t size, void *value, size_t *size_ret)
 {
+    if (name == CL_DEVICE_MAX_WORK_GROUP_SIZE)
+        return lower_to_group(next->clGetDeviceInfo(device, name, size, value, size_ret), value);
     const char *extension = getenv("EMULATED_SHUFFLE") ? SHUFFLE_EXTENSION : extensions[form_wanted()];
     size_t length = 0;
     if (name != CL_DEVICE_EXTENSIONS || !extension) return next->clGetDeviceInfo(device, name, size, value, size_ret);
@@ -106,5 +141,7 @@ static CL_API_ENTRY cl_program CL_API_CALL create_program_with_source(
 static void layer_start(void)
 {
     mine.clGetDeviceInfo = get_device_info;
+    mine.clGetKernelWorkGroupInfo = get_kernel_work_group_info;
+    mine.clEnqueueNDRangeKernel = enqueue_kernel;
     mine.clCreateProgramWithSource = create_program_with_source;
 }
