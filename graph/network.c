@@ -260,6 +260,30 @@ tutti_status network_layout(tutti_network *network)
     return TUTTI_OK;
 }
 
+bool *network_reaches(const tutti_network *network, tutti_tensor output)
+{
+    const struct graph *graph = &network->graph;
+    bool *values = memory_new(graph->value_count + 1, sizeof(*values));
+    bool *parameters = memory_new(network->parameter_count + 1, sizeof(*parameters));
+    if (!values || !parameters) {
+        free(values);
+        free(parameters);
+        return NULL;
+    }
+    values[output.id] = true;
+    for (size_t n = graph->node_count; n-- > 0;) {
+        const struct node *node = &graph->nodes[n];
+        bool wanted = false;
+        for (int i = 0; i < node->output_count; i++) wanted |= node->outputs[i] != NO_VALUE && values[node->outputs[i]];
+        for (int i = 0; wanted && i < node->input_count; i++)
+            if (node->inputs[i] != NO_VALUE) values[node->inputs[i]] = true;
+    }
+    for (size_t v = 0; v < graph->value_count; v++)
+        if (values[v] && graph->values[v].parameter >= 0) parameters[graph->values[v].parameter] = true;
+    free(values);
+    return parameters;
+}
+
 const struct parameter *network_find(const tutti_network *network, const char *name)
 {
     for (size_t i = 0; i < network->parameter_count; i++)

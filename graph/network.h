@@ -64,6 +64,8 @@ const struct value *network_value(tutti_network *network, tutti_tensor tensor);
 tutti_status network_layout(tutti_network *network);
 /* Initial values of every parameter into the arena (host memory, total_floats). */
 tutti_status network_initialise(const tutti_network *network, uint64_t seed, float *arena);
+/* For each parameter, whether this output depends on it; freed by free(). NULL without memory. */
+bool *network_reaches(const tutti_network *network, tutti_tensor output);
 const struct parameter *network_find(const tutti_network *network, const char *name);
 
 #endif

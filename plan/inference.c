@@ -47,11 +47,23 @@ static tutti_status scale_and_shift(struct graph *graph, size_t norm)
     return TUTTI_OK;
 }
 
+/* The output may be any tensor of the network. Nodes behind it must not be folded into the node that makes it. */
+static tutti_status drop_behind_output(struct plan *plan)
+{
+    const int output = plan->output;
+    const bool kept = plan->graph.values[output].output;
+    plan->graph.values[output].output = true;
+    const tutti_status status = pass_sweep(plan);
+    plan->graph.values[output].output = kept;
+    return status;
+}
+
 tutti_status pass_inference(struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
     struct graph *graph = &plan->graph;
     if (plan->options.mode == PLAN_TRAIN) return TUTTI_OK;
+    TRY(drop_behind_output(plan));
     for (size_t n = 0; n < graph->node_count; n++) {
         struct node *node = &graph->nodes[n];
         if (node->operation == &operation_dropout) {

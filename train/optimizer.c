@@ -112,6 +112,11 @@ static void update_adam(const struct optimizer_step *u, int64_t n, const float *
     }
 }
 
+static bool is_updated_statistic(const struct optimizer *optimizer, const tutti_network *network, size_t parameter)
+{
+    return !network->parameters[parameter].trained && (!optimizer->reached || optimizer->reached[parameter]);
+}
+
 /* Of the range that begins at `first`, where p and g are. */
 static void update_statistics(
     const struct optimizer_step *u, int64_t first, int64_t count, const float *p, const float *g, float *new_p)
@@ -120,7 +125,7 @@ static void update_statistics(
     const float unscale = u->constants->unscale;
     for (size_t i = 0; i < network->parameter_count; i++) {
         const struct parameter *parameter = &network->parameters[i];
-        if (parameter->trained) continue;
+        if (!is_updated_statistic(u->optimizer, network, i)) continue;
         const int64_t begin = parameter->offset > first ? parameter->offset : first, rest = first + count;
         const int64_t end =
             parameter->offset + parameter->elements < rest ? parameter->offset + parameter->elements : rest;
@@ -189,14 +194,15 @@ void optimizer_update(const struct optimizer_step *step, struct thread_pool *poo
     thread_pool_run(pool, (int)divide_up(step->network->total_floats, RANGE), update_task, &update);
 }
 
-tutti_status optimizer_statistics(const tutti_network *network, struct statistic_row **rows, int *count)
+tutti_status optimizer_statistics(
+    const struct optimizer *optimizer, const tutti_network *network, struct statistic_row **rows, int *count)
 {
     *count = 0;
     *rows = memory_new(network->parameter_count, sizeof(**rows));
     if (!*rows) return TUTTI_NO_MEMORY;
     for (size_t i = 0; i < network->parameter_count; i++) {
         const struct parameter *parameter = &network->parameters[i];
-        if (parameter->trained) continue;
+        if (!is_updated_statistic(optimizer, network, i)) continue;
         (*rows)[(*count)++] = (struct statistic_row) {
             .first = parameter->offset, .count = parameter->elements, .momentum = parameter->momentum
         };

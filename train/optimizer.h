@@ -21,6 +21,9 @@ struct optimizer {
     tutti_optimizer kind;
     float learning_rate, momentum, weight_decay, beta1, beta2, epsilon;
     bool nesterov;
+    /* For each parameter, whether the output depends on it: running statistics on which it does not stay as they are.
+     * NULL: it depends on all. */
+    const bool *reached;
 };
 
 /* Fills in the defaults; refuses what is out of range. */
@@ -66,7 +69,8 @@ struct statistic_row {
     float momentum;
     int32_t reserved;
 };
-tutti_status optimizer_statistics(const tutti_network *network, struct statistic_row **rows, int *count);
+tutti_status optimizer_statistics(
+    const struct optimizer *optimizer, const tutti_network *network, struct statistic_row **rows, int *count);
 void optimizer_emit(const struct optimizer *optimizer, const tutti_network *network,
     const struct optimizer_buffers *buffers, int statistics, struct launch_list *list);
 /* In front of it: constants->not_finite, by which it then updates nothing, is set where gradients are not finite. */

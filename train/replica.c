@@ -23,7 +23,8 @@ static tutti_status make_statistics(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
     struct statistic_row *rows = NULL;
-    TRY(optimizer_statistics(replica->trainer->network, &rows, &replica->statistic_count));
+    TRY(optimizer_statistics(
+        &replica->trainer->optimizer, replica->trainer->network, &rows, &replica->statistic_count));
     if (replica->statistic_count == 0) goto done;
     const size_t bytes = (size_t)replica->statistic_count * sizeof(*rows);
     TRY(buffer_new(replica->device, bytes, &replica->statistics));

@@ -160,6 +160,8 @@ static tutti_status plan_training(tutti_trainer *trainer, const tutti_training *
     TRY(read_options(trainer, training));
     TRY(measure_samples(trainer));
     TRY(network_layout(trainer->network));
+    trainer->optimizer.reached = network_reaches(trainer->network, trainer->output);
+    if (!trainer->optimizer.reached) return TUTTI_NO_MEMORY;
     if (trainer->loss != TUTTI_LOSS_NONE && trainer->network->trained_floats == 0)
         FAIL(TUTTI_INVALID, "the network has no parameters to train: compile it with TUTTI_LOSS_NONE to infer");
     TRY(shares_divide(trainer->shares, trainer->count, trainer->batch, trainer->parts)); /* they can be divided by */
@@ -229,6 +231,7 @@ void tutti_trainer_free(tutti_trainer *trainer)
     free(trainer->works);
     free(trainer->shares);
     free(trainer->parts);
+    free((bool *)trainer->optimizer.reached);
     meetings_close(trainer);
     pthread_cond_destroy(&trainer->changed);
     pthread_mutex_destroy(&trainer->lock);

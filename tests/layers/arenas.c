@@ -49,7 +49,7 @@ static tutti_status new_buffers(struct buffers *b, int *statistics)
     tutti_status status = TUTTI_OK;
     struct statistic_row *rows = NULL;
     const float losses[2] = { 1.5f, 1 };
-    TRY(optimizer_statistics(&network, &rows, statistics));
+    TRY(optimizer_statistics(&(struct optimizer) { 0 }, &network, &rows, statistics));
     TRY(upload(&b->o.statistics, rows, (size_t)*statistics * sizeof *rows));
     TRY(upload(&b->o.parameters, given[0], sizeof given[0]));
     TRY(upload(&b->o.gradients, given[1], sizeof given[1]));

@@ -283,7 +283,7 @@ END_TEST
 static const tutti_training rules[] = {
     { .optimizer = TUTTI_SGD },
     { .optimizer = TUTTI_SGD, .momentum = 0.9f, .nesterov = true, .weight_decay = 0.01f },
-    { .optimizer = TUTTI_ADAM, .learning_rate = 0.01f, .weight_decay = 0.01f, .epsilon = 1e-3f },
+    { .optimizer = TUTTI_ADAM, .learning_rate = 0.01f, .epsilon = 1e-3f },
     { .optimizer = TUTTI_ADAMW, .learning_rate = 0.01f, .weight_decay = 0.1f, .epsilon = 1e-3f },
 };
 
@@ -638,6 +638,65 @@ START_TEST(image_outputs)
 }
 END_TEST
 
+/* The output is the second convolution, alone or with layers behind it: a batch normalisation, which could be folded
+ * into that convolution, directly (0) or behind dropout (1), and the rest of a network. */
+static void open_inner(struct session *session, const char *devices, bool behind, int form)
+{
+    session->runtime = tutti_open(&(tutti_runtime_options) { .devices = devices });
+    tutti_network *network = session->network = tutti_network_new(session->runtime);
+    tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(2, 7, 7));
+    x = tutti_conv2d(network, x, 6, 3, &(tutti_conv2d_options) { .name = "first", .padding = 1 });
+    x = tutti_relu(network, tutti_batch_norm(network, x, &(tutti_batch_norm_options) { .name = "norm" }));
+    x = tutti_conv2d(network, x, 2, 3, &(tutti_conv2d_options) { .name = "output", .padding = 1 });
+    if (form == 1) x = tutti_dropout(network, x, 0.5f);
+    const tutti_tensor output = x;
+    if (behind) {
+        x = tutti_batch_norm(network, x, &(tutti_batch_norm_options) { .name = "behind" });
+        x = tutti_flatten(network, tutti_relu(network, x));
+        (void)tutti_dense(network, x, CLASSES, &(tutti_dense_options) { .name = "last" });
+    }
+    session->trainer = tutti_compile(network, output,
+        &(tutti_training) { .loss = TUTTI_MSE,
+            .learning_rate = 0.1f,
+            .momentum = 0.9f,
+
+            .batch = STEP_SAMPLES,
+            .seed = 7 });
+    ck_assert_msg(session->trainer, "%s", tutti_message(NULL));
+}
+
+static void run_inner(struct session *session, float *outputs, tutti_metrics *metrics)
+{
+    for (int step = 0; step < 3; step++)
+        ASSERT_OK(tutti_train_step(session->trainer, images, images, STEP_SAMPLES, NULL));
+    ASSERT_OK(tutti_infer(session->trainer, images, STEP_SAMPLES, outputs));
+    ASSERT_OK(tutti_evaluate(session->trainer, images, images, STEP_SAMPLES, metrics));
+}
+
+START_TEST(outputs_within_a_network)
+{
+    static const char *const names[] = { "behind.running_var", "behind.weight", "behind.bias", "behind.running_mean" };
+    static const float initial[] = { 1, 1, 0, 0 };
+    static float alone_outputs[STEP_SAMPLES * PIXELS], inner_outputs[STEP_SAMPLES * PIXELS];
+    const char *devices = _i / 2 ? "0,1" : "0";
+    struct session alone, inner;
+    tutti_metrics alone_metrics, inner_metrics;
+    open_inner(&alone, devices, false, _i % 2);
+    open_inner(&inner, devices, true, _i % 2);
+    run_inner(&alone, alone_outputs, &alone_metrics);
+    run_inner(&inner, inner_outputs, &inner_metrics);
+    ck_assert(memcmp(alone_outputs, inner_outputs, sizeof(alone_outputs)) == 0);
+    ck_assert_double_eq(alone_metrics.loss, inner_metrics.loss);
+    for (int i = 0; i < 4; i++) { /* nothing has trained them */
+        float numbers[2];
+        ASSERT_OK(tutti_get_parameter(inner.trainer, names[i], numbers, 2));
+        ck_assert_msg(numbers[0] == initial[i] && numbers[1] == initial[i], "%s is %g", names[i], (double)numbers[0]);
+    }
+    session_close(&inner);
+    session_close(&alone);
+}
+END_TEST
+
 START_TEST(bad_targets)
 {
     struct session session;
@@ -746,6 +805,7 @@ int main(void)
     add_cases(cases, inference_follows_the_parameters, 2);
     tcase_add_test(cases, only_inference);
     tcase_add_test(cases, image_outputs);
+    tcase_add_loop_test(cases, outputs_within_a_network, 0, 4);
     tcase_add_test(cases, bad_targets);
     tcase_add_test(cases, no_parameters);
     tcase_add_test(cases, bad_calls);
