@@ -250,20 +250,27 @@ tutti_status plan_prepare(struct plan *plan)
     return launch_list_enqueue(&plan->prepare, 0, plan->prepare.count, NULL);
 }
 
-bool plan_read_input_from(struct plan *plan, cl_mem buffer)
+tutti_status plan_read_input_from(struct plan *plan, cl_mem buffer)
 {
+    tutti_status status = TUTTI_OK;
     const cl_mem own = plan->buffers[plan->input];
+    if (!buffer && !plan->redirected) return TUTTI_OK;
     for (size_t i = 0; i < plan->step.count; i++)
-        if (plan->step.launches[i].call) return false;
+        if (plan->step.launches[i].call)
+            FAIL(TUTTI_UNSUPPORTED, "'%s' takes its input from the plan's memory only",
+                plan->step.launches[i].kernel_name);
+    plan->redirected = true;
     for (size_t i = 0; i < plan->step.count; i++) {
         struct launch *launch = &plan->step.launches[i];
         for (int k = 0; k < launch->count; k++) {
             const struct launch_argument *argument = &launch->arguments[k];
             if (argument->kind != ARGUMENT_BUFFER || argument->value.buffer != own) continue;
-            if (launch_redirect(launch, k, buffer) != TUTTI_OK) return false;
+            TRY(launch_redirect(launch, k, buffer));
         }
     }
-    return true;
+    plan->redirected = buffer != NULL;
+done:
+    return status;
 }
 
 cl_mem plan_buffer(const struct plan *plan, int value)

@@ -66,6 +66,7 @@ struct plan {
     cl_mem *prepared; /* per node; NULL where it has none */
     size_t prepared_count;
     cl_mem workspace;
+    bool redirected;    /* launches may read the input from another buffer than its own */
     size_t arena_bytes; /* needed, also when the arena is larger */
     /* Values of interest, NO_VALUE where absent. metrics: float[2], the sum of the losses of the plan's samples and the
      * number of correct ones. seed, input gradients: tests. */

@@ -201,6 +201,7 @@ done:
 static tutti_status lend_inputs(
     struct run *run, struct plan *plan, const unsigned char *inputs, int64_t samples, cl_mem *borrowed)
 {
+    tutti_status status = TUTTI_OK;
     const struct device *device = run->replica->device;
     const size_t bytes = (size_t)samples * run->trainer->input_bytes;
     cl_int error = CL_SUCCESS;
@@ -210,11 +211,15 @@ static tutti_status lend_inputs(
     *borrowed = clCreateBuffer(
         device->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes, (void *)(uintptr_t)inputs, &error);
     if (error != CL_SUCCESS) *borrowed = NULL;
-    if (*borrowed && plan_read_input_from(plan, *borrowed)) return TUTTI_OK;
+    if (*borrowed && plan_read_input_from(plan, *borrowed) == TUTTI_OK) return TUTTI_OK;
+    TRY(plan_read_input_from(plan, NULL));
 copy:
-    return enqueue_write(run->replica, plan->buffers[plan->input], inputs, bytes);
+    TRY(enqueue_write(run->replica, plan->buffers[plan->input], inputs, bytes));
+done:
+    return status;
 }
 
+/* Where that fails, it is tried again before the plan's next run. */
 static void take_inputs_back(struct plan *plan, cl_mem *borrowed)
 {
     if (!*borrowed) return;
@@ -245,6 +250,7 @@ static tutti_status upload_samples(
     *constants = run->work->constants;
     constants->first_sample = (uint32_t)(run->work->before + run->work->first + done_samples);
     constants->runs = (uint32_t)run->runs;
+    TRY(plan_read_input_from(plan, NULL));
     if (run->prefetched)
         TRY(prefetch_take(
             replica, plan->buffers[plan->input], plan_buffer(plan, plan->targets), done_samples, samples));

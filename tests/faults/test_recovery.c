@@ -228,6 +228,45 @@ static void try_losing(void)
     session_close(&session);
 }
 
+/* A launch cannot be told where the samples are, or `forever`, not even where they were; and in the next step there is
+ * no buffer to lend them in, so that they are copied. Where the step fails, it is tried again. */
+static const char *lending_fails(bool forever)
+{
+    static char text[256];
+    struct session session = { 0 };
+    struct outcome outcome = { 0 };
+    tutti_status status = TUTTI_OK;
+    layer->give(NULL);
+    TRY(session_open(&session, "0", NULL));
+    TRY(build(&session, NULL, &outcome));
+    for (int step = 0; step < STEPS; step++) {
+        struct layer_order order = { .kind = LAYER_ARGUMENT, .at = 2, .action = forever ? LAYER_REFUSE : LAYER_FAIL };
+        if (step == BROKEN_STEP + 1)
+            order = (struct layer_order) { .kind = LAYER_ALLOCATE, .at = 1, .action = LAYER_FAIL };
+        if (step == BROKEN_STEP || step == BROKEN_STEP + 1) layer->give(&order);
+        status = session_step(&session, step, &outcome.losses[step]);
+        outcome.broken += layer->broken();
+        layer->give(NULL);
+        if (status != TUTTI_OK && step == BROKEN_STEP) status = session_step(&session, step, &outcome.losses[step]);
+        TRY(status);
+    }
+    TRY(session_parameters(&session, &outcome));
+    if (outcome.broken < 2) FAIL(TUTTI_INTERNAL, "%ld calls were broken, so this test shows nothing", outcome.broken);
+done:
+    session_close(&session);
+    snprintf(text, sizeof(text), "%s", status == TUTTI_OK ? "" : status_message());
+    const char *different = status == TUTTI_OK ? difference(&outcome, &reference) : text;
+    free(outcome.parameters);
+    return different;
+}
+
+static void try_lending(void)
+{
+    expect("a run on one device", reference_make() == TUTTI_OK ? NULL : status_message());
+    expect("samples cannot be lent", lending_fails(false));
+    expect("samples can neither be lent nor taken back", lending_fails(true));
+}
+
 int main(void)
 {
     if (!tests_begin()) return 1;
@@ -237,5 +276,6 @@ int main(void)
     expect("a plan of a lost device hangs", lost_with_its_plan());
     expect("a probe hangs at the end", hanging_probe());
     try_losing();
+    try_lending();
     return tests_end();
 }
