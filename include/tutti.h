@@ -634,8 +634,9 @@ TUTTI_API tutti_status tutti_report_times(const tutti_trainer *trainer, int posi
 TUTTI_API char *tutti_explain(tutti_trainer *trainer, int position, bool passes);
 /* Returns a text about the times of the last plan that ran on a device: by operation, by kernel and by launch, with the
  * rates that the least possible FLOPs and bytes imply, and their share of the device's measured peak. It runs the plan
- * a few times but updates nothing. `trace` names a file to write for chrome://tracing, or is NULL. Free the text with
- * free(). Returns NULL on failure, also before the first step, evaluation or inference. */
+ * a few times; parameters and the last step's gradients stay as they are. `trace` names a file to write for
+ * chrome://tracing, or is NULL. Free the text with free(). Returns NULL on failure, also before the first step,
+ * evaluation or inference. */
 TUTTI_API char *tutti_profile(tutti_trainer *trainer, int position, const char *trace);
 
 #ifdef __cplusplus

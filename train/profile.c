@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "runtime/memory.h"
 #include "train/trainer.h"
 
 #include <math.h>
@@ -156,6 +157,25 @@ static tutti_status write_trace(const struct profile *profile, const struct plan
     return status;
 }
 
+/* A training plan overwrites the gradients of the last step, which tutti_get_gradient() reads. */
+static tutti_status run_and_keep_gradients(struct replica *replica, struct plan *plan)
+{
+    tutti_status status = TUTTI_OK;
+    const bool keep = plan->options.mode == PLAN_TRAIN && replica->has_gradient && !replica->sum_is_gradient;
+    const size_t bytes = (size_t)replica->trainer->network->total_floats * sizeof(float);
+    void *gradients = keep ? memory_new(bytes, 1) : NULL;
+    if (keep && !gradients) return TUTTI_NO_MEMORY;
+    if (keep) TRY(buffer_read(replica->device, replica->gradients, 0, gradients, bytes));
+    status = profile_fastest(&plan->step, REPEATS);
+    if (keep) {
+        const tutti_status restored = buffer_write(replica->device, replica->gradients, 0, gradients, bytes);
+        if (status == TUTTI_OK) status = restored;
+    }
+done:
+    free(gradients);
+    return status;
+}
+
 static tutti_status run(struct replica *replica, void *argument)
 {
     tutti_status status = TUTTI_OK;
@@ -165,7 +185,7 @@ static tutti_status run(struct replica *replica, void *argument)
         if (replica->plans[i].plan && (!latest || replica->plans[i].used > latest->used)) latest = &replica->plans[i];
     if (!latest) return fail(TUTTI_INVALID, "no plan has run yet on this device: train or infer first");
     TRY(replica_release(replica));
-    TRY(profile_fastest(&latest->plan->step, REPEATS));
+    TRY(run_and_keep_gradients(replica, latest->plan));
     TRY(peak_measure(replica->device, &profile->peak));
     text_append(&profile->text,
         "peak %.0f GFLOP/s, %.1f GB/s (measured); last column: shortest time possible at that peak / time\n",
