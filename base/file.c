@@ -2,11 +2,13 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/threads.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -259,6 +261,61 @@ tutti_status folder_check_own(const char *path)
     tutti_status status = check_own(descriptor, path);
     close(descriptor);
     return status;
+}
+
+struct file_lock {
+    char *path;
+    int descriptor;
+};
+
+/* Sets the descriptor, or leaves it at -1 where another holder has the lock. */
+static tutti_status try_lock(struct file_lock *lock)
+{
+    struct stat info;
+    lock->descriptor = open(lock->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (lock->descriptor < 0)
+        return fail(TUTTI_FILE, "cannot write '%s': %s: choose a folder that exists and may be written to", lock->path,
+            strerror(errno));
+    const bool held = flock(lock->descriptor, LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR);
+    if (!held && (fstat(lock->descriptor, &info) != 0 || info.st_nlink > 0)) return TUTTI_OK;
+    close(lock->descriptor); /* or the holder before has removed the file since it was opened here */
+    lock->descriptor = -1;
+    return TUTTI_OK;
+}
+
+tutti_status file_lock_take(struct file_lock **made, const char *path, double seconds)
+{
+    enum { STEP_MS = 5 };
+    tutti_status status = TUTTI_NO_MEMORY;
+    struct file_lock *lock = memory_new(1, sizeof(*lock));
+    if (!lock) return status;
+    lock->descriptor = -1;
+    lock->path = memory_copy_text(path);
+    if (!lock->path) goto done;
+    const double start = clock_seconds();
+    while (true) {
+        TRY(try_lock(lock));
+        if (lock->descriptor >= 0) break;
+        if (clock_seconds() - start > seconds)
+            FAIL(TUTTI_FILE, "another process has held '%s' for %g seconds: let it end, or choose another name", path,
+                seconds);
+        poll(NULL, 0, STEP_MS);
+    }
+    *made = lock;
+    return TUTTI_OK;
+done:
+    free(lock->path);
+    free(lock);
+    return status;
+}
+
+void file_lock_release(struct file_lock *lock)
+{
+    if (!lock) return;
+    unlink(lock->path); /* while it is held: nobody else has locked this file */
+    close(lock->descriptor);
+    free(lock->path);
+    free(lock);
 }
 
 tutti_status file_rename(const char *from, const char *to)

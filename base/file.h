@@ -21,6 +21,12 @@ void atomic_file_sweep(const char *path);
 tutti_status file_write(const char *path, const void *data, size_t size);
 /* The whole file, freed by free(). Larger than limit: TUTTI_FORMAT. */
 tutti_status file_read(const char *path, size_t limit, unsigned char **data, size_t *size);
+/* A lock that one holder at a time has, by a file that is there meanwhile. It ends with its process. */
+struct file_lock;
+/* Waits for the holder before; TUTTI_FILE after so many seconds. Where the file system has no locks, all may hold it.
+ */
+tutti_status file_lock_take(struct file_lock **lock, const char *path, double seconds);
+void file_lock_release(struct file_lock *lock); /* takes NULL */
 /* Renames, replacing what is there, and flushes the folder. */
 tutti_status file_rename(const char *from, const char *to);
 /* Makes the folder and those above it, for this user alone. */

@@ -6,13 +6,9 @@
 #include "base/threads.h"
 #include "runtime/program_cache.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 static const struct kind {
@@ -116,27 +112,6 @@ static void load(struct store *store)
     free(data);
 }
 
-/* One lock for the folder's files; it goes with the descriptor, at the latest with the process. -1: a process keeps it.
- * Some file systems of clusters have no locks: what two processes save at once may be lost there, and is found out
- * again. */
-static int take_file_lock(const char *folder)
-{
-    enum { STEP_MS = 5, MOST_MS = 5000 };
-    char *path = memory_format("%s/lock", folder);
-    int file = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
-    free(path);
-    for (int waited = 0; file >= 0 && flock(file, LOCK_EX | LOCK_NB) != 0; waited += STEP_MS) {
-        if (errno != EWOULDBLOCK && errno != EINTR) break;
-        if (waited < MOST_MS) {
-            poll(NULL, 0, STEP_MS);
-            continue;
-        }
-        close(file);
-        return -1;
-    }
-    return file;
-}
-
 static tutti_status write_entries(const struct store *store, const struct device *device)
 {
     struct text text = { 0 };
@@ -151,20 +126,26 @@ static tutti_status write_entries(const struct store *store, const struct device
     return status;
 }
 
+/* One lock for the folder's files. Some file systems of clusters have no locks: what two processes save at once may be
+ * lost there, and is found out again. */
 static tutti_status save(struct store *store, const struct device *device)
 {
+    enum { LOCK_SECONDS = 5 };
     tutti_status status = TUTTI_OK;
     const char *folder = device->runtime->cache_folder;
-    int file = -1;
+    char *path = NULL;
+    struct file_lock *file = NULL;
     TRY(folder_make(folder));
     TRY(folder_check_own(folder));
-    file = take_file_lock(folder);
-    if (file < 0) FAIL(TUTTI_FILE, "cannot lock the folder '%s'", folder);
+    path = memory_format("%s/lock", folder);
+    if (!path) FAIL(TUTTI_NO_MEMORY, "no memory to lock '%s'", folder);
+    TRY(file_lock_take(&file, path, LOCK_SECONDS));
     load(store);
     TRY(write_entries(store, device));
     for (size_t i = 0; i < store->count; i++) store->entries[i].changed = store->entries[i].offered = false;
 done:
-    if (file >= 0) close(file);
+    file_lock_release(file);
+    free(path);
     return status;
 }
 

@@ -10,6 +10,8 @@
  * before it overwrites the .new. At every moment NAME.safetensors, if it was there, is a whole file of weights for
  * others to read, and no array is stored twice.
  *
+ * Two processes that save to one NAME do so one after the other: NAME.lock is there during a save.
+ *
  * The hash covers names and contents of the tensors, whatever their order: a file that another program has read and
  * written again unchanged still belongs to its state. */
 #include "train/checkpoint.h"
@@ -32,7 +34,7 @@
 #define STATE_KIND "tutti training state 1"
 
 struct names {
-    char *weights, *pending, *state;
+    char *weights, *pending, *state, *lock;
 };
 
 static tutti_status names_make(struct names *names, const char *name)
@@ -40,7 +42,8 @@ static tutti_status names_make(struct names *names, const char *name)
     names->weights = memory_format("%s.safetensors", name);
     names->pending = memory_format("%s.safetensors.new", name);
     names->state = memory_format("%s.state.safetensors", name);
-    return names->weights && names->pending && names->state ? TUTTI_OK : TUTTI_NO_MEMORY;
+    names->lock = memory_format("%s.lock", name);
+    return names->weights && names->pending && names->state && names->lock ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
 static void names_free(struct names *names)
@@ -48,6 +51,7 @@ static void names_free(struct names *names)
     free(names->weights);
     free(names->pending);
     free(names->state);
+    free(names->lock);
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -257,8 +261,10 @@ static tutti_status settle(const struct names *names)
 
 tutti_status checkpoint_save(const struct checkpoint *checkpoint, const char *name)
 {
+    enum { LOCK_SECONDS = 60 };
     tutti_status status;
     struct names names = { 0 };
+    struct file_lock *lock = NULL;
     struct list weights = { 0 }, states = { 0 };
     struct description description = { .count = 0 };
     bool undo = false;
@@ -267,6 +273,7 @@ tutti_status checkpoint_save(const struct checkpoint *checkpoint, const char *na
     TRY(list_states(checkpoint, &states));
     describe_state(&description, checkpoint, hash_of_list(&weights));
     describe_loss_scale(&description, &checkpoint->loss_scale);
+    TRY(file_lock_take(&lock, names.lock, LOCK_SECONDS));
     TRY(settle(&names));
     TRY(write_weights(names.pending, &weights));
     undo = true;
@@ -275,6 +282,7 @@ tutti_status checkpoint_save(const struct checkpoint *checkpoint, const char *na
     TRY(file_rename(names.pending, names.weights));
 done:
     if (undo) unlink(names.pending); /* gives its room back to a full disk */
+    file_lock_release(lock);
     names_free(&names);
     list_free(&weights);
     list_free(&states);

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* With AddressSanitizer: an allocation that is far too large gives NULL, as it does without. */
@@ -415,6 +416,36 @@ START_TEST(temporary_files_belong_to_who_locks_them)
 }
 END_TEST
 
+/* Threads and processes alike; a holder that is killed lets go. */
+START_TEST(locks_have_one_holder)
+{
+    struct file_lock *lock, *second;
+    int ready[2], state;
+    char byte;
+    ck_assert_int_eq(file_lock_take(&lock, in_folder("lock"), 0), TUTTI_OK);
+    expect_message(file_lock_take(&second, in_folder("lock"), 0.02), TUTTI_FILE, in_folder("lock"));
+    file_lock_release(lock);
+    file_lock_release(NULL);
+    ck_assert_int_eq(files_in_folder(), 0);
+    ck_assert_int_eq(pipe(ready), 0);
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        if (file_lock_take(&lock, in_folder("lock"), 0) == TUTTI_OK && write(ready[1], "r", 1) == 1) pause();
+        _exit(1);
+    }
+    ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+    ck_assert_int_eq(file_lock_take(&lock, in_folder("lock"), 0), TUTTI_FILE);
+    ck_assert_int_eq(kill(child, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(child, &state, 0), child);
+    ck_assert_int_eq(file_lock_take(&lock, in_folder("lock"), 0), TUTTI_OK);
+    file_lock_release(lock);
+    ck_assert_int_eq(symlink("target", in_folder("lock")), 0);
+    ck_assert_int_eq(file_lock_take(&lock, in_folder("lock"), 0), TUTTI_FILE); /* not followed */
+    expect_message(file_lock_take(&lock, in_folder("no/lock"), 0), TUTTI_FILE, in_folder("no/lock"));
+}
+END_TEST
+
 START_TEST(abandoned_files_leave_nothing)
 {
     struct atomic_file *file;
@@ -529,6 +560,7 @@ static TCase *files(void)
     tcase_add_test(tests, files_appear_whole);
     tcase_add_test(tests, temporary_files_belong_to_who_locks_them);
     tcase_add_test(tests, abandoned_files_leave_nothing);
+    tcase_add_test(tests, locks_have_one_holder);
     tcase_add_test(tests, a_full_disk_keeps_the_older_file);
     tcase_add_test(tests, a_read_only_folder_is_refused);
     tcase_add_test(tests, paths_that_do_not_exist_are_refused);

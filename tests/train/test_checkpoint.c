@@ -302,6 +302,35 @@ START_TEST(killed_at_every_system_call)
 }
 END_TEST
 
+/* Two processes save to one name, both at once: what is there then is of one of them. */
+START_TEST(two_processes_save_to_one_name)
+{
+    enum { ROUNDS = 20 };
+    char name[128];
+    snprintf(name, sizeof(name), "%s", in_folder("a"));
+    for (int round = 0; round < ROUNDS; round++) {
+        const int first = 2 * round + 1;
+        const pid_t child = fork();
+        ck_assert_int_ge(child, 0);
+        if (child == 0) {
+            struct training training;
+            training_make(&training, &adam, first);
+            _exit(checkpoint_save(&training.checkpoint, name) == TUTTI_OK ? 0 : 8);
+        }
+        struct training training;
+        int state;
+        training_make(&training, &adam, first + 1);
+        const tutti_status status = checkpoint_save(&training.checkpoint, name);
+        ck_assert_int_eq(waitpid(child, &state, 0), child);
+        ck_assert_msg(status == TUTTI_OK, "%s", status_message());
+        ck_assert_int_eq(state, 0);
+        const int found = loaded_generation(name);
+        ck_assert_msg(found == first || found == first + 1, "%d in round %d", found, round);
+        ck_assert_int_eq(files_in_folder(), 2);
+    }
+}
+END_TEST
+
 /* A disk that is full after so many bytes: the older pair stays whole, and nothing is left behind. */
 START_TEST(full_disk)
 {
@@ -382,6 +411,7 @@ Suite *suite_checkpoint(void)
     tcase_add_test(cases, files_that_do_not_belong_together);
     tcase_add_test(cases, between_the_renames);
     tcase_add_test(cases, killed_at_every_system_call);
+    tcase_add_test(cases, two_processes_save_to_one_name);
     tcase_add_test(cases, full_disk);
     tcase_add_test(cases, scale_of_losses);
     tcase_add_test(cases, folder_that_cannot_be_written);
