@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks the arrows between the rooms: a file may include its own room, the rooms below it and include/tutti.h.
-Checks, too, that the build knows every text of a kernel, and that numbers become text and back through base/numbers.h, which
+Checks, too, that the build knows every text of a kernel, that the functions which the header's comments name exist, and that numbers become text and back through base/numbers.h, which
 does not depend on the program's locale.
 
     arrows.py ROOT
@@ -51,6 +51,15 @@ def kernel_faults(root):
             yield f"clkernels/meson.build: lacks '{path.name}'"
 
 
+def name_faults(root):
+    """A comment of the header names a function that the library does not have."""
+    exported = set((root / "tests/install/exported-symbols.txt").read_text().split())
+    for number, line in enumerate((root / "include/tutti.h").read_text().splitlines(), 1):
+        for name in re.findall(r"\b(tutti_\w+)\(", line):
+            if name not in exported:
+                yield f"include/tutti.h:{number}: there is no function {name}()"
+
+
 # The command sets no locale, so what it prints to its streams has a point; all else goes through base/numbers.h.
 NUMBER_ROOMS = ("base", "formats", "runtime", "graph", "layers", "plan", "train", "models", "tools")
 READERS = re.compile(r"\b(strtod|strtof|strtold|atof|setlocale|vsn?printf)\s*\(")
@@ -72,7 +81,7 @@ def locale_faults(root):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    found = [*faults(root), *kernel_faults(root), *locale_faults(root)]
+    found = [*faults(root), *kernel_faults(root), *name_faults(root), *locale_faults(root)]
     print("\n".join(found))
     rooms = [room for room in ALLOWED if (root / room).is_dir()]
     print(f"{len(rooms) if not found else 0} passed, {len(found)} failed")

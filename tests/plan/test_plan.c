@@ -495,6 +495,44 @@ START_TEST(every_parameter_has_one_gradient)
 }
 END_TEST
 
+/* An operation whose gradient by its second input, a parameter, has the shape of its first. */
+static tutti_status faulty_infer(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    outputs[0] = *graph_at(graph, node->inputs[0]);
+    node->output_count = 1;
+    return TUTTI_OK;
+}
+
+static tutti_status faulty_gradient(
+    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+{
+    (void)graph;
+    (void)node;
+    if (wanted[1]) input_gradients[1] = output_gradients[0];
+    return TUTTI_OK;
+}
+
+static const struct operation faulty = { .name = "faulty", .infer = faulty_infer, .gradient = faulty_gradient };
+
+START_TEST(gradients_of_other_shapes_are_refused)
+{
+    make_device(DEVICE_CPU, (size_t)1 << 30);
+    tutti_network *network = tutti_network_new(&runtime);
+    int inputs[2] = { tutti_input(network, "x", TUTTI_SHAPE(3)).id };
+    const int layer = network_layer_begin(network, NULL, "faulty");
+    inputs[1] = network_parameter(network, layer, "weight", TUTTI_SHAPE(3), &(struct parameter) { .trained = true });
+    const tutti_tensor output =
+        network_append(network, layer, &faulty, &(struct attributes) { .epsilon = 1 }, inputs, 2);
+    struct plan_options options = { .mode = PLAN_TRAIN, .loss = TUTTI_MSE, .samples = 2, .output = output };
+    size_t bytes;
+    ck_assert_msg(tutti_network_status(network) == TUTTI_OK, "%s", tutti_message(NULL));
+    ck_assert_int_eq(network_layout(network), TUTTI_OK);
+    ck_assert_int_eq(plan_measure(&device, network, &options, &bytes), TUTTI_INTERNAL);
+    ck_assert_msg(strstr(tutti_message(NULL), "faulty_0.weight"), "%s", tutti_message(NULL));
+    tutti_network_free(network);
+}
+END_TEST
+
 START_TEST(inference_folds)
 {
     make_device(DEVICE_CPU, (size_t)1 << 30);
@@ -713,6 +751,7 @@ int main(void)
     tcase_add_test(cases, values_between_kernels_that_can_are_bf16);
     tcase_add_test(cases, kernels_that_cannot_keep_floats);
     tcase_add_test(cases, every_parameter_has_one_gradient);
+    tcase_add_test(cases, gradients_of_other_shapes_are_refused);
     tcase_add_test(cases, inference_folds);
     tcase_add_test(cases, cross_entropy_wants_logits);
     tcase_add_test(cases, channels_are_last_where_that_pays);

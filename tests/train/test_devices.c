@@ -627,6 +627,8 @@ START_TEST(bad_calls)
     ck_assert_int_eq(tutti_get_parameter(t, "fc.bias", values, 4), TUTTI_INVALID);
     ck_assert_int_eq(tutti_report(t, 1, &(tutti_device_report) { 0 }), TUTTI_INVALID);
     ck_assert_ptr_null(tutti_explain(t, 1, false));
+    ck_assert_ptr_null(tutti_tuner_new(NULL, (tutti_tensor) { 0 }, &(tutti_training) { 0 }, 0));
+    ck_assert_ptr_null(tutti_tuner_new(session.network, (tutti_tensor) { 0 }, NULL, 0));
     session_close(&session);
     const double none[1] = { 0 };
     session_try(
