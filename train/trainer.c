@@ -221,11 +221,11 @@ void tutti_trainer_free(tutti_trainer *trainer)
         stuck |= trainer->replicas[i].abandoned; /* its device may still read samples */
         stuck |= !replica_free(&trainer->replicas[i]);
     }
-    if (stuck) return; /* a thread that hangs in a driver may come back and use the rest */
+    thread_pool_free(trainer->pool); /* the caller's thread alone gives it work */
+    if (stuck) return;               /* a thread that hangs in a driver may come back and use the rest */
     adapt_close(trainer);
     world_close(trainer);
     journal_free(trainer);
-    thread_pool_free(trainer->pool);
     trainer_free_arenas(trainer);
     free(trainer->replicas);
     free(trainer->works);
