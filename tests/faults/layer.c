@@ -14,16 +14,24 @@
 #include <strings.h>
 #include <time.h>
 
-enum { DEVICES = 16, STALLS = 64 };
+enum { DEVICES = 16, STALLS = 64, ORDERS = 8 };
 
 /* ------------------------------------------------------------------------------------------------- steering ---- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static struct layer_order order;
+/* An order and its state. */
+static struct slot {
+    struct layer_order order;
+    long calls[LAYER_KIND_COUNT + 1]; /* on its device, since it was given */
+    bool lost, refused, slow;
+    double busy_since;     /* a slow device's first command since the last wait; 0: none */
+    cl_ulong last_end;     /* when the device really completed what was last waited for; 0: not known, */
+    double last_completed; /* and when its caller heard of it */
+} slots[ORDERS];
+static int slot_count;
 static int ordered_device = -1; /* of the environment: its number */
-static long calls[LAYER_KIND_COUNT + 1], broken, all_calls, all_broken;
-static bool lost, refused, slow;
+static long broken, all_calls, all_broken;
 static cl_program not_built; /* the last one whose build was failed */
 static unsigned long let_go_count;
 static cl_event stalls[STALLS]; /* user events that commands wait for */
@@ -53,19 +61,29 @@ static void give(const struct layer_order *given)
 {
     pthread_mutex_lock(&lock);
     let_go_locked();
-    order = given ? *given : (struct layer_order) { .action = LAYER_NONE };
+    memset(slots, 0, sizeof(slots));
+    slots[0].order = given ? *given : (struct layer_order) { .action = LAYER_NONE };
+    slot_count = 1;
     ordered_device = -1;
-    lost = refused = slow = false;
     not_built = NULL;
     broken = 0;
-    memset(calls, 0, sizeof(calls));
+    pthread_mutex_unlock(&lock);
+}
+
+static void add(const struct layer_order *given)
+{
+    pthread_mutex_lock(&lock);
+    if (slot_count < ORDERS)
+        slots[slot_count++] = (struct slot) { .order = *given };
+    else
+        fprintf(stderr, "layer: no room for more than %d orders\n", ORDERS);
     pthread_mutex_unlock(&lock);
 }
 
 static long calls_of(enum layer_kind kind)
 {
     pthread_mutex_lock(&lock);
-    const long count = calls[kind];
+    const long count = slots[0].calls[kind];
     pthread_mutex_unlock(&lock);
     return count;
 }
@@ -78,7 +96,8 @@ static long broken_count(void)
     return count;
 }
 
-__attribute__((visibility("default"))) const struct fault_layer fault_layer = { give, let_go, calls_of, broken_count };
+__attribute__((visibility("default")))
+const struct fault_layer fault_layer = { give, add, let_go, calls_of, broken_count };
 
 static void note_broken(void)
 {
@@ -88,39 +107,47 @@ static void note_broken(void)
     pthread_mutex_unlock(&lock);
 }
 
-static bool is_ordered(cl_device_id device)
+static bool is_ordered(const struct slot *slot, cl_device_id device)
 {
     if (ordered_device >= 0) return ordered_device < device_count && devices[ordered_device] == device;
-    return !order.device || order.device == device;
+    return !slot->order.device || slot->order.device == device;
 }
 
-/* What is to be done with a call of this kind on this device. FAIL and LOSE have been noted as broken. */
-static enum layer_action judge(cl_device_id device, enum layer_kind kind)
+/* What an order wants done with this call of its device. */
+static enum layer_action judge_by(struct slot *slot, enum layer_kind kind)
+{
+    const struct layer_order *order = &slot->order;
+    const long count = ++slot->calls[kind], any = ++slot->calls[LAYER_ANY];
+    const bool now =
+        order->at == (order->kind == LAYER_ANY ? any : count) && (order->kind == kind || order->kind == LAYER_ANY);
+    const enum layer_action action = now ? order->action : LAYER_NONE;
+    slot->lost |= action == LAYER_LOSE;
+    slot->refused |= action == LAYER_REFUSE;
+    slot->slow |= action == LAYER_SLOW;
+    return slot->lost || (slot->refused && order->kind == kind) ? LAYER_FAIL : action;
+}
+
+/* What is to be done with a call of this kind on this device; *error: of a call that fails. FAIL and LOSE have been
+ * noted as broken. Of several orders for one call the first holds. */
+static enum layer_action judge(cl_device_id device, enum layer_kind kind, cl_int *error)
 {
     enum layer_action action = LAYER_NONE;
     pthread_mutex_lock(&lock);
     all_calls++;
-    if (is_ordered(device)) {
-        const long count = ++calls[kind], any = ++calls[LAYER_ANY];
-        const bool now =
-            order.at == (order.kind == LAYER_ANY ? any : count) && (order.kind == kind || order.kind == LAYER_ANY);
-        if (now) action = order.action;
-        lost |= action == LAYER_LOSE;
-        refused |= action == LAYER_REFUSE;
-        slow |= action == LAYER_SLOW;
-        if (lost || (refused && order.kind == kind)) action = LAYER_FAIL;
-        if (action == LAYER_FAIL) {
-            broken++;
-            all_broken++;
-        }
+    *error = CL_SUCCESS;
+    for (int i = 0; i < slot_count; i++) {
+        if (!is_ordered(&slots[i], device)) continue;
+        const enum layer_action wanted = judge_by(&slots[i], kind);
+        if (action != LAYER_NONE) continue;
+        action = wanted;
+        if (wanted == LAYER_FAIL) *error = slots[i].order.code ? slots[i].order.code : CL_OUT_OF_RESOURCES;
+    }
+    if (action == LAYER_FAIL) {
+        broken++;
+        all_broken++;
     }
     pthread_mutex_unlock(&lock);
     return action;
-}
-
-static cl_int code(void)
-{
-    return order.code ? order.code : CL_OUT_OF_RESOURCES;
 }
 
 /* Does not return until it is let go. */
@@ -281,16 +308,14 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static double busy_since;     /* the first command since the last wait; 0: none */
-static cl_ulong last_end;     /* when the device really completed what was last waited for; 0: not known, */
-static double last_completed; /* and when its caller heard of it */
-
 static void begin_work(cl_device_id device)
 {
     pthread_mutex_lock(&lock);
-    if (slow && is_ordered(device) && busy_since == 0) {
-        busy_since = seconds();
-        last_end = 0;
+    for (int i = 0; i < slot_count; i++) {
+        struct slot *slot = &slots[i];
+        if (!slot->slow || !is_ordered(slot, device) || slot->busy_since != 0) continue;
+        slot->busy_since = seconds();
+        slot->last_end = 0;
     }
     pthread_mutex_unlock(&lock);
 }
@@ -302,23 +327,29 @@ static cl_ulong end_of(cl_event event)
     return end;
 }
 
-/* After the first wait for work that was enqueued together, others are for what has been done meanwhile: by the times
- * that the device itself tells. */
+/* When the caller of a slow device may hear of the end. After the first wait for work that was enqueued together,
+ * others are for what has been done meanwhile: by the times that the device itself tells. */
+static double completion(struct slot *slot, double now, cl_ulong end)
+{
+    double completed = now;
+    if (slot->busy_since > 0)
+        completed = now + (slot->order.factor - 1) * (now - slot->busy_since);
+    else if (slot->last_end > 0 && end > slot->last_end)
+        completed = slot->last_completed + slot->order.factor * 1e-9 * (double)(end - slot->last_end);
+    slot->busy_since = 0;
+    slot->last_end = end;
+    slot->last_completed = completed;
+    return completed;
+}
+
 static void end_work(cl_device_id device, cl_event event)
 {
     pthread_mutex_lock(&lock);
     const double now = seconds();
     double completed = now;
-    if (slow && is_ordered(device)) {
-        const cl_ulong end = end_of(event);
-        if (busy_since > 0)
-            completed = now + (order.factor - 1) * (now - busy_since);
-        else if (last_end > 0 && end > last_end)
-            completed = last_completed + order.factor * 1e-9 * (double)(end - last_end);
-        busy_since = 0;
-        last_end = end;
-        last_completed = completed;
-    }
+    for (int i = 0; i < slot_count; i++)
+        if (slots[i].slow && is_ordered(&slots[i], device))
+            completed = fmax(completed, completion(&slots[i], now, end_of(event)));
     pthread_mutex_unlock(&lock);
     const double wait = completed - now;
     if (wait > 0) nanosleep(&(struct timespec) { (time_t)wait, (long)(1e9 * (wait - floor(wait))) }, NULL);
@@ -326,12 +357,14 @@ static void end_work(cl_device_id device, cl_event event)
 
 /* ------------------------------------------------------------------------------------ calls that make things ---- */
 
-/* Of a call that gives its error by pointer. True where it is to fail. */
-static bool fails(enum layer_action action, cl_int *error)
+/* Of a call that is no command of a queue. True where it is to fail; *error: that of the call, where it has one. */
+static bool fails(cl_device_id device, enum layer_kind kind, cl_int *error)
 {
+    cl_int code;
+    const enum layer_action action = judge(device, kind, &code);
     if (action == LAYER_HANG_CALL) hang();
     if (action != LAYER_FAIL) return false;
-    if (error) *error = code();
+    if (error) *error = code;
     return true;
 }
 
@@ -344,28 +377,28 @@ static cl_context CL_API_CALL create_context(const cl_context_properties *proper
     for (int i = 0; i < device_count; i++) known |= devices[i] == ids[0];
     if (!known) devices[device_count++] = ids[0];
     pthread_mutex_unlock(&lock);
-    if (fails(judge(ids[0], LAYER_OPEN), error)) return NULL;
+    if (fails(ids[0], LAYER_OPEN, error)) return NULL;
     return next->clCreateContext(properties, count, ids, notify, user, error);
 }
 
 static cl_command_queue CL_API_CALL create_queue(
     cl_context context, cl_device_id device, cl_command_queue_properties properties, cl_int *error)
 {
-    if (fails(judge(device, LAYER_OPEN), error)) return NULL;
+    if (fails(device, LAYER_OPEN, error)) return NULL;
     return next->clCreateCommandQueue(context, device, properties, error);
 }
 
 static cl_program CL_API_CALL create_program(
     cl_context context, cl_uint count, const char **strings, const size_t *lengths, cl_int *error)
 {
-    if (fails(judge(device_of_context(context), LAYER_PROGRAM), error)) return NULL;
+    if (fails(device_of_context(context), LAYER_PROGRAM, error)) return NULL;
     return next->clCreateProgramWithSource(context, count, strings, lengths, error);
 }
 
 static cl_program CL_API_CALL create_binary(cl_context context, cl_uint count, const cl_device_id *ids,
     const size_t *lengths, const unsigned char **binaries, cl_int *states, cl_int *error)
 {
-    if (fails(judge(device_of_context(context), LAYER_PROGRAM), error)) return NULL;
+    if (fails(device_of_context(context), LAYER_PROGRAM, error)) return NULL;
     return next->clCreateProgramWithBinary(context, count, ids, lengths, binaries, states, error);
 }
 
@@ -373,7 +406,7 @@ static cl_int CL_API_CALL build_program(cl_program program, cl_uint count, const
     void(CL_CALLBACK *notify)(cl_program, void *), void *user)
 {
     cl_int error;
-    if (fails(judge(device_of_program(program), LAYER_BUILD), &error)) {
+    if (fails(device_of_program(program), LAYER_BUILD, &error)) {
         pthread_mutex_lock(&lock);
         not_built = program;
         pthread_mutex_unlock(&lock);
@@ -386,7 +419,7 @@ static cl_int CL_API_CALL program_info(
     cl_program program, cl_program_info what, size_t size, void *value, size_t *size_ret)
 {
     cl_int error;
-    if (fails(judge(device_of_program(program), LAYER_QUERY), &error)) return error;
+    if (fails(device_of_program(program), LAYER_QUERY, &error)) return error;
     return next->clGetProgramInfo(program, what, size, value, size_ret);
 }
 
@@ -395,7 +428,7 @@ static cl_int CL_API_CALL build_info(
 {
     static const char log[] = "1 warning generated.\n\n" LAYER_LOG "\n  kernel void f()\n  ^\n";
     cl_int error;
-    if (fails(judge(device, LAYER_QUERY), &error)) return error;
+    if (fails(device, LAYER_QUERY, &error)) return error;
     pthread_mutex_lock(&lock);
     const bool mine_to_tell = program == not_built && what == CL_PROGRAM_BUILD_LOG;
     pthread_mutex_unlock(&lock);
@@ -408,7 +441,7 @@ static cl_int CL_API_CALL build_info(
 
 static cl_kernel CL_API_CALL create_kernel(cl_program program, const char *name, cl_int *error)
 {
-    if (fails(judge(device_of_program(program), LAYER_KERNEL), error)) return NULL;
+    if (fails(device_of_program(program), LAYER_KERNEL, error)) return NULL;
     cl_kernel kernel = next->clCreateKernel(program, name, error);
     if (kernel) forget_kernel(kernel); /* another one was at this address */
     return kernel;
@@ -417,7 +450,7 @@ static cl_kernel CL_API_CALL create_kernel(cl_program program, const char *name,
 static cl_int CL_API_CALL set_argument(cl_kernel kernel, cl_uint index, size_t size, const void *value)
 {
     cl_int error;
-    if (fails(judge(device_of_kernel(kernel), LAYER_ARGUMENT), &error)) return error;
+    if (fails(device_of_kernel(kernel), LAYER_ARGUMENT, &error)) return error;
     note_argument(kernel, index, size, value);
     return next->clSetKernelArg(kernel, index, size, value);
 }
@@ -425,7 +458,7 @@ static cl_int CL_API_CALL set_argument(cl_kernel kernel, cl_uint index, size_t s
 static cl_int CL_API_CALL kernel_info(cl_kernel kernel, cl_kernel_info what, size_t size, void *value, size_t *size_ret)
 {
     cl_int error;
-    if (fails(judge(device_of_kernel(kernel), LAYER_QUERY), &error)) return error;
+    if (fails(device_of_kernel(kernel), LAYER_QUERY, &error)) return error;
     return next->clGetKernelInfo(kernel, what, size, value, size_ret);
 }
 
@@ -433,13 +466,13 @@ static cl_int CL_API_CALL group_info(
     cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info what, size_t size, void *value, size_t *size_ret)
 {
     cl_int error;
-    if (fails(judge(device_of_kernel(kernel), LAYER_QUERY), &error)) return error;
+    if (fails(device_of_kernel(kernel), LAYER_QUERY, &error)) return error;
     return next->clGetKernelWorkGroupInfo(kernel, device, what, size, value, size_ret);
 }
 
 static cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, size_t bytes, void *host, cl_int *error)
 {
-    if (fails(judge(device_of_context(context), LAYER_ALLOCATE), error)) return NULL;
+    if (fails(device_of_context(context), LAYER_ALLOCATE, error)) return NULL;
     cl_mem buffer = next->clCreateBuffer(context, flags, bytes, host, error);
     note_buffer(buffer);
     return buffer;
@@ -448,7 +481,7 @@ static cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, 
 static cl_mem CL_API_CALL create_sub_buffer(
     cl_mem parent, cl_mem_flags flags, cl_buffer_create_type type, const void *region, cl_int *error)
 {
-    if (fails(judge(device_of_buffer(parent), LAYER_CUT), error)) return NULL;
+    if (fails(device_of_buffer(parent), LAYER_CUT, error)) return NULL;
     cl_mem buffer = next->clCreateSubBuffer(parent, flags, type, region, error);
     note_buffer(buffer);
     return buffer;
@@ -495,8 +528,10 @@ static bool begin(
     struct command *command, cl_command_queue queue, enum layer_kind kind, cl_uint count, const cl_event *waits)
 {
     cl_device_id device = device_of_queue(queue);
-    *command = (struct command) { .action = judge(device, kind), .wait_count = count };
-    if (fails(command->action, &command->error)) return false;
+    *command = (struct command) { .wait_count = count };
+    command->action = judge(device, kind, &command->error);
+    if (command->action == LAYER_HANG_CALL) hang();
+    if (command->action == LAYER_FAIL) return false;
     command->waits = calloc(count + 1, sizeof(cl_event));
     if (!command->waits) abort();
     if (count) memcpy(command->waits, waits, count * sizeof(cl_event));
@@ -633,14 +668,14 @@ static cl_int CL_API_CALL marker(cl_command_queue queue, cl_uint count, const cl
 static cl_int CL_API_CALL flush(cl_command_queue queue)
 {
     cl_int error;
-    if (fails(judge(device_of_queue(queue), LAYER_FLUSH), &error)) return error;
+    if (fails(device_of_queue(queue), LAYER_FLUSH, &error)) return error;
     return next->clFlush(queue);
 }
 
 static cl_int CL_API_CALL finish(cl_command_queue queue)
 {
     cl_int error;
-    if (fails(judge(device_of_queue(queue), LAYER_FLUSH), &error)) return error;
+    if (fails(device_of_queue(queue), LAYER_FLUSH, &error)) return error;
     error = next->clFinish(queue);
     end_work(device_of_queue(queue), NULL);
     return error;
@@ -650,7 +685,7 @@ static cl_int CL_API_CALL wait_for(cl_uint count, const cl_event *events)
 {
     cl_int error;
     cl_device_id device = count ? device_of_event(events[0]) : NULL;
-    if (fails(judge(device, LAYER_WAIT), &error)) return error;
+    if (fails(device, LAYER_WAIT, &error)) return error;
     error = next->clWaitForEvents(count, events);
     end_work(device, count ? events[count - 1] : NULL);
     return error;
@@ -683,7 +718,8 @@ static void read_environment(void)
     const int action = number_of("LAYER_ACTION", actions, LAYER_ACTION_COUNT);
     if (action == LAYER_ACTION_COUNT) return;
     ordered_device = device ? atoi(device) : -1;
-    order = (struct layer_order) { .kind = (enum layer_kind)number_of("LAYER_KIND", kinds, LAYER_KIND_COUNT),
+    slot_count = 1;
+    slots[0].order = (struct layer_order) { .kind = (enum layer_kind)number_of("LAYER_KIND", kinds, LAYER_KIND_COUNT),
         .at = at ? atol(at) : 1,
         .action = (enum layer_action)action,
         .code = error ? atoi(error) : 0,

@@ -80,9 +80,11 @@ struct layer_order {
 struct fault_layer {
     /* The order replaces the last one and lets its hung calls go. NULL: none. */
     void (*give)(const struct layer_order *order);
-    /* Lets hung calls and devices go; the order stays done. */
+    /* Another order beside those that were given, up to 8 in all; its calls are counted from now on. */
+    void (*add)(const struct layer_order *order);
+    /* Lets hung calls and devices go; the orders stay done. */
     void (*let_go)(void);
-    long (*calls)(enum layer_kind kind); /* on the ordered device since the order was given */
+    long (*calls)(enum layer_kind kind); /* on the device of give()'s order, since then */
     /* Calls that were broken. A wrong number where there was none to make wrong does not count. */
     long (*broken)(void);
 };

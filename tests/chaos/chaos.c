@@ -1,0 +1,365 @@
+/* The chaos test: tiny networks train on three devices of two makers while calls of OpenCL fail, hang, are slow or
+ * write NaN, shares change and plans are made. Each run ends like the undisturbed run on one device, or with a status
+ * that docs/faults.md tells of and a checkpoint from which another device gets there.
+ *
+ *   chaos [--runs N] [--from S] [--seconds T] [--jobs J]   runs with the seeds S .. S + N - 1, in J processes
+ *   chaos --seed S                                         one run, with its warnings
+ *   chaos --known                                          the runs that once failed
+ *   chaos --list ...                                       tells what the runs are
+ *
+ * Needs three devices (tests/makers/two-makers, POCL_DEVICES="pthread pthread") and the layer (OPENCL_LAYERS). Runs are
+ * done by child processes, many in each because drivers take time to start; one that crashes or does not end is a
+ * failed run, and the others go on. */
+#include "tests/chaos/run.h"
+
+#include "base/threads.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#ifdef __GLIBC__
+#include <execinfo.h>
+#endif
+
+enum { MOST_JOBS = 16, CHUNK = 40 };
+/* Beside what a run may take: drivers that start, kernels that are compiled at the first run on a machine. */
+#define SILENCE_S (RUN_LIMIT_S + 60)
+#define WARM_UP_S 1200.0
+
+/* Seeds of runs that failed once. What a seed stands for is decided by case.c: a change there makes them others. */
+static const uint64_t known[] = { 1 };
+
+struct options {
+    uint64_t first, count;
+    double seconds;
+    int jobs;
+    bool one, known, list;
+};
+static struct options options = { .first = 1, .count = 100, .jobs = 1 };
+static char root[] = "/tmp/tutti-chaos-XXXXXX";
+static long passed, failed;
+
+static uint64_t seed_at(uint64_t index)
+{
+    return options.known ? known[index] : options.first + index;
+}
+
+/* ---------------------------------------------------------------------------------------------- in the child ---- */
+
+static int report_pipe;
+
+__attribute__((format(printf, 1, 2))) static void report(const char *format, ...)
+{
+    char line[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(line, sizeof(line) - 1, format, arguments);
+    va_end(arguments);
+    if (length >= (int)sizeof(line) - 1) length = (int)sizeof(line) - 2;
+    for (int i = 0; i < length; i++)
+        if (line[i] == '\n') line[i] = ' ';
+    line[length++] = '\n';
+    if (write(report_pipe, line, (size_t)length) != length) _exit(3);
+}
+
+static void tell_stack(int number)
+{
+#ifdef __GLIBC__
+    void *frames[64];
+    backtrace_symbols_fd(frames, backtrace(frames, 64), STDERR_FILENO);
+#endif
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void watch_signals(void)
+{
+    static const int numbers[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE };
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) signal(numbers[i], tell_stack);
+#ifdef __GLIBC__
+    void *frame[1];
+    (void)backtrace(frame, 1); /* loads what it needs now */
+#endif
+}
+
+static void serve(uint64_t begin, uint64_t end)
+{
+    const char *text = runs_begin(root);
+    if (text) {
+        report("none %s", text);
+        return;
+    }
+    for (uint64_t i = begin; i < end; i++) {
+        const struct chaos_case it = case_of(seed_at(i));
+        report("begin %llu", (unsigned long long)i);
+        text = run_case(&it);
+        if (options.one || text) fprintf(stderr, "%s", run_log());
+        report("%s %s", text ? "bad" : "good", text ? text : "");
+    }
+    runs_end();
+}
+
+static void warm_up(void)
+{
+    const char *text = runs_begin(root);
+    if (!text) text = runs_warm_up();
+    if (text) fprintf(stderr, "%s", run_log());
+    if (text) report("none without faults, %s", text);
+    runs_end();
+}
+
+/* --------------------------------------------------------------------------------------------- in the parent ---- */
+
+struct job {
+    pid_t child; /* 0: none */
+    int pipe;
+    uint64_t next, end; /* runs of its chunk that have not begun */
+    bool running;       /* the one in front of `next` */
+    double heard, limit_s;
+    char text[2048];
+    size_t length;
+};
+
+static void judge(uint64_t index, const char *text)
+{
+    char what[1024];
+    const struct chaos_case it = case_of(seed_at(index));
+    *(text ? &failed : &passed) += 1;
+    if (!text) return;
+    case_describe(&it, what, sizeof(what));
+    const char *folder = getenv("TUTTI_BUILD");
+    printf("FAILED seed %llu: %s: %s\n  again: meson test -C %s chaos -v --test-args='--seed %llu'\n",
+        (unsigned long long)it.seed, what, text, folder ? folder : "FOLDER", (unsigned long long)it.seed);
+}
+
+static bool start(struct job *job, void (*work)(uint64_t begin, uint64_t end), double limit_s)
+{
+    int ends[2];
+    if (pipe(ends)) return false;
+    fflush(NULL);
+    job->child = fork();
+    if (job->child < 0) return false;
+    if (job->child == 0) {
+        close(ends[0]);
+        report_pipe = ends[1];
+        watch_signals();
+        work(job->next, job->end);
+        fflush(NULL);
+        _exit(0); /* what hangs in a driver is not waited for */
+    }
+    close(ends[1]);
+    job->pipe = ends[0];
+    job->heard = clock_seconds();
+    job->limit_s = limit_s;
+    job->length = 0;
+    job->running = false;
+    return true;
+}
+
+static void hear_line(struct job *job, const char *line)
+{
+    job->heard = clock_seconds();
+    if (!strncmp(line, "begin ", 6)) {
+        job->next = strtoull(line + 6, NULL, 10) + 1;
+        job->running = true;
+    } else if (!strncmp(line, "none ", 5)) {
+        printf("FAILED: %s\n", line + 5);
+        failed++;
+        job->next = job->end;
+    } else {
+        judge(job->next - 1, strncmp(line, "bad ", 4) ? NULL : line + 4);
+        job->running = false;
+    }
+}
+
+/* False at the end of what the child says. */
+static bool hear(struct job *job)
+{
+    const ssize_t count = read(job->pipe, job->text + job->length, sizeof(job->text) - 1 - job->length);
+    if (count < 0 && errno == EINTR) return true;
+    if (count <= 0) return false;
+    job->length += (size_t)count;
+    job->text[job->length] = '\0';
+    char *line = job->text;
+    for (char *end; (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        hear_line(job, line);
+    }
+    job->length = strlen(line);
+    memmove(job->text, line, job->length + 1);
+    return true;
+}
+
+static void end(struct job *job, bool late)
+{
+    int status = 0;
+    char text[128];
+    if (late) kill(job->child, SIGABRT); /* it tells where it is */
+    for (int i = 0; i < 100 && waitpid(job->child, &status, WNOHANG) == 0; i++) {
+        if (late && i == 50) kill(job->child, SIGKILL);
+        poll(NULL, 0, 20);
+        if (i == 99) kill(job->child, SIGKILL);
+    }
+    close(job->pipe);
+    job->child = 0;
+    snprintf(text, sizeof(text), "%s", late ? "it does not end" : "the process ended early");
+    if (!late && WIFSIGNALED(status)) snprintf(text, sizeof(text), "it crashed: %s", strsignal(WTERMSIG(status)));
+    if (job->running)
+        judge(job->next - 1, text);
+    else if (late || WIFSIGNALED(status) || WEXITSTATUS(status)) {
+        printf("FAILED: between two runs, before run %llu of %llu: %s\n", (unsigned long long)job->next,
+            (unsigned long long)options.count, text);
+        failed++;
+    }
+    job->running = false;
+}
+
+/* Hears all children for a moment. */
+static void attend(struct job *jobs, int count)
+{
+    struct pollfd polls[MOST_JOBS];
+    for (int i = 0; i < count; i++)
+        polls[i] = (struct pollfd) { .fd = jobs[i].child ? jobs[i].pipe : -1, .events = POLLIN };
+    poll(polls, (nfds_t)count, 100);
+    for (int i = 0; i < count; i++) {
+        if (!jobs[i].child) continue;
+        const bool silent = polls[i].revents && !hear(&jobs[i]);
+        const bool late = clock_seconds() - jobs[i].heard > jobs[i].limit_s;
+        if (silent || late) end(&jobs[i], late);
+    }
+}
+
+static void warm_up_child(uint64_t begin, uint64_t end)
+{
+    (void)begin, (void)end;
+    warm_up();
+}
+
+/* What faults leave in Tutti's cache, such as verdicts about kernels, is for no other test and no other run. */
+static bool copy_cache(void)
+{
+    char command[1024];
+    const char *cache = getenv("TUTTI_CACHE_DIR");
+    if (!cache) return true;
+    snprintf(command, sizeof(command), "mkdir -p '%s' && cp -r '%s' '%s/cache'", cache, cache, root);
+    if (system(command)) return false;
+    snprintf(command, sizeof(command), "%s/cache", root);
+    return setenv("TUTTI_CACHE_DIR", command, 1) == 0;
+}
+
+static void run_all(void)
+{
+    struct job jobs[MOST_JOBS] = { 0 };
+    uint64_t given = 0;
+    const double begun = clock_seconds();
+    bool busy = true;
+    while (busy) {
+        busy = false;
+        for (int i = 0; i < options.jobs; i++) {
+            struct job *job = &jobs[i];
+            const bool over = options.seconds > 0 && clock_seconds() - begun > options.seconds;
+            if (!job->child && job->next == job->end && given < options.count && !over) {
+                job->next = given;
+                job->end = given = given + CHUNK < options.count ? given + CHUNK : options.count;
+            }
+            if (!job->child && job->next < job->end && !over && !start(job, serve, SILENCE_S)) {
+                printf("FAILED: no process: %s\n", strerror(errno));
+                failed++;
+                return;
+            }
+            busy |= job->child != 0;
+        }
+        if (busy) attend(jobs, options.jobs);
+    }
+}
+
+static void list(void)
+{
+    char text[1024];
+    for (uint64_t i = 0; i < options.count; i++) {
+        const struct chaos_case it = case_of(seed_at(i));
+        case_describe(&it, text, sizeof(text));
+        printf("%llu: %s\n", (unsigned long long)it.seed, text);
+    }
+}
+
+/* -------------------------------------------------------------------------------------------------- options ---- */
+
+static bool read_number(const char *text, uint64_t *number)
+{
+    char *end;
+    errno = 0;
+    *number = text ? strtoull(text, &end, 10) : 0;
+    return text && end != text && !*end && !errno;
+}
+
+static bool read_options(char **words)
+{
+    for (; *words; words++) {
+        const char *word = *words;
+        uint64_t number = 0;
+        if (!strcmp(word, "--known")) {
+            options.known = true;
+            options.count = sizeof(known) / sizeof(*known);
+            continue;
+        }
+        if (!strcmp(word, "--list")) {
+            options.list = true;
+            continue;
+        }
+        if (!read_number(*++words, &number)) {
+            fprintf(stderr, "chaos: '%s' is no option, or has no number behind it\n", word);
+            return false;
+        }
+        if (!strcmp(word, "--runs"))
+            options.count = number;
+        else if (!strcmp(word, "--from"))
+            options.first = number;
+        else if (!strcmp(word, "--seconds"))
+            options.seconds = (double)number;
+        else if (!strcmp(word, "--jobs") && number >= 1 && number <= MOST_JOBS)
+            options.jobs = (int)number;
+        else if (!strcmp(word, "--seed")) {
+            options.first = number;
+            options.count = 1;
+            options.one = true;
+        } else {
+            fprintf(stderr, "chaos: there is no option '%s' with the number %llu\n", word, (unsigned long long)number);
+            return false;
+        }
+    }
+    return true;
+}
+
+int main(int count, char **words)
+{
+    char command[64];
+    const double begun = clock_seconds();
+    (void)count;
+    if (!read_options(words + 1)) return 2;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (options.list) {
+        list();
+        return 0;
+    }
+    if (!mkdtemp(root)) return 2;
+    struct job first = { 0 };
+    if (!start(&first, warm_up_child, WARM_UP_S)) return 2;
+    while (first.child) attend(&first, 1);
+    printf("warm after %.0f s\n", clock_seconds() - begun);
+    if (!copy_cache()) {
+        printf("FAILED: the cache cannot be copied\n");
+        failed++;
+    }
+    if (failed == 0) run_all();
+    snprintf(command, sizeof(command), "rm -rf '%s'", root);
+    if (system(command)) printf("cannot remove %s\n", root);
+    printf("%.0f s\n%ld passed, %ld failed\n", clock_seconds() - begun, passed, failed);
+    return failed || passed == 0 ? 1 : 0;
+}
