@@ -268,10 +268,13 @@ static void note_argument(cl_kernel kernel, cl_uint index, size_t size, const vo
     struct argument argument = { kernel, index, NULL };
     if (size == sizeof(cl_mem) && value) memcpy(&argument.buffer, value, sizeof(cl_mem));
     pthread_mutex_lock(&lock);
-    struct argument *grown = realloc(arguments, (argument_count + 1) * sizeof(*arguments));
+    size_t i = 0;
+    while (i < argument_count && (arguments[i].kernel != kernel || arguments[i].index != index)) i++;
+    struct argument *grown = i < argument_count ? arguments : realloc(arguments, (i + 1) * sizeof(*arguments));
     if (grown) {
         arguments = grown;
-        arguments[argument_count++] = argument;
+        arguments[i] = argument; /* not the buffer before it, which may be freed */
+        if (i == argument_count) argument_count++;
     }
     pthread_mutex_unlock(&lock);
 }
