@@ -239,7 +239,10 @@ struct argument {
     cl_uint index;
     cl_mem buffer;
 };
-static cl_mem *buffers;
+static struct known_buffer {
+    cl_mem buffer;
+    int references; /* the program's own; a driver has some, too, while commands use the buffer */
+} * buffers;
 static struct argument *arguments;
 static size_t buffer_count, argument_count;
 
@@ -247,19 +250,23 @@ static void note_buffer(cl_mem buffer)
 {
     if (!buffer) return;
     pthread_mutex_lock(&lock);
-    cl_mem *grown = realloc(buffers, (buffer_count + 1) * sizeof(*buffers));
+    struct known_buffer *grown = realloc(buffers, (buffer_count + 1) * sizeof(*buffers));
     if (grown) {
         buffers = grown;
-        buffers[buffer_count++] = buffer;
+        buffers[buffer_count++] = (struct known_buffer) { buffer, 1 };
     }
     pthread_mutex_unlock(&lock);
 }
 
-static void forget_buffer(cl_mem buffer)
+/* A buffer that the program has released for the last time is forgotten. */
+static void count_references(cl_mem buffer, int more)
 {
     pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < buffer_count; i++)
-        if (buffers[i] == buffer) buffers[i--] = buffers[--buffer_count];
+    for (size_t i = 0; i < buffer_count; i++) {
+        if (buffers[i].buffer != buffer) continue;
+        buffers[i].references += more;
+        if (buffers[i].references == 0) buffers[i--] = buffers[--buffer_count];
+    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -294,7 +301,7 @@ static int buffers_of(cl_kernel kernel, cl_mem *found, int most)
     for (size_t i = 0; i < argument_count; i++) {
         if (arguments[i].kernel != kernel) continue;
         bool known = false;
-        for (size_t j = 0; j < buffer_count; j++) known |= buffers[j] == arguments[i].buffer;
+        for (size_t j = 0; j < buffer_count; j++) known |= buffers[j].buffer == arguments[i].buffer;
         for (int j = 0; j < count; j++) known &= found[j] != arguments[i].buffer;
         if (known && count < most) found[count++] = arguments[i].buffer;
     }
@@ -490,11 +497,15 @@ static cl_mem CL_API_CALL create_sub_buffer(
     return buffer;
 }
 
+static cl_int CL_API_CALL retain_buffer(cl_mem buffer)
+{
+    count_references(buffer, 1);
+    return next->clRetainMemObject(buffer);
+}
+
 static cl_int CL_API_CALL release_buffer(cl_mem buffer)
 {
-    cl_uint references = 0;
-    next->clGetMemObjectInfo(buffer, CL_MEM_REFERENCE_COUNT, sizeof(references), &references, NULL);
-    if (references == 1) forget_buffer(buffer);
+    count_references(buffer, -1);
     return next->clReleaseMemObject(buffer);
 }
 
@@ -744,6 +755,7 @@ static void replace_entries(void)
     mine.clGetKernelWorkGroupInfo = group_info;
     mine.clCreateBuffer = create_buffer;
     mine.clCreateSubBuffer = create_sub_buffer;
+    mine.clRetainMemObject = retain_buffer;
     mine.clReleaseMemObject = release_buffer;
     mine.clEnqueueFillBuffer = fill;
     mine.clEnqueueCopyBuffer = copy;
