@@ -267,35 +267,11 @@ bool replica_is_stuck(struct replica *replica)
     return stuck;
 }
 
-/* False where it, or the one that made a plan, is stuck in the driver. */
-static bool end_threads(struct replica *replica)
+/* A job: all that is freed by calls of the driver, which may hang. */
+static tutti_status free_objects(struct replica *replica, void *unused)
 {
-    if (!replica->threaded) return true;
-    pthread_mutex_lock(&replica->trainer->lock);
-    while (replica->busy && !replica->abandoned) watch_wait(replica->trainer); /* a probe, which may hang */
-    replica->stop = true;
-    const bool stuck = replica->abandoned && replica->busy;
-    pthread_cond_signal(&replica->given);
-    pthread_mutex_unlock(&replica->trainer->lock);
-    if (stuck) {
-        pthread_detach(replica->thread);
-    } else {
-        pthread_join(replica->thread, NULL);
-        pthread_cond_destroy(&replica->given);
-    }
-    return !stuck && !replica->background.hangs;
-}
-
-bool replica_free(struct replica *replica)
-{
-    if (!end_threads(replica)) {
-        replica->device->abandoned = replica->trainer->network->held = true;
-        return false;
-    }
-    if (!replica->device) return true;
-    replica->abandoned = false;
-    pthread_mutex_destroy(&replica->making);
-    replica_forget(replica);
+    (void)unused;
+    replica_allow(replica, watch_step_limit(replica, replica->trainer->batch));
     (void)replica_release(replica); /* nobody is left who could use a failure */
     for (int i = 0; i < REPLICA_PLANS; i++) plan_free(replica->plans[i].plan);
     free_update(replica);
@@ -311,6 +287,50 @@ bool replica_free(struct replica *replica)
     prefetch_free(replica);
     if (replica->upload.buffer) staging_free(&replica->upload);
     if (replica->download.buffer) staging_free(&replica->download);
+    (void)device_wait(replica->device); /* else tutti_close() would wait for it, without a limit */
+    return TUTTI_OK;
+}
+
+/* False where the thread of the replica is stuck in the driver. */
+static bool end_thread(struct replica *replica)
+{
+    if (!replica->threaded) return true;
+    pthread_mutex_lock(&replica->trainer->lock);
+    replica->stop = true;
+    const bool stuck = replica->abandoned && replica->busy;
+    pthread_cond_signal(&replica->given);
+    pthread_mutex_unlock(&replica->trainer->lock);
+    if (stuck) {
+        pthread_detach(replica->thread);
+    } else {
+        pthread_join(replica->thread, NULL);
+        pthread_cond_destroy(&replica->given);
+    }
+    return !stuck;
+}
+
+/* False where the device hangs, now or before. */
+static bool end_device(struct replica *replica)
+{
+    const bool hung = replica->abandoned || replica->background.hangs;
+    if (hung) return false;
+    replica_start(replica, free_objects, NULL); /* behind a probe */
+    (void)replica_wait(replica);
+    if (!replica->abandoned) return true;
+    log_warn(&replica->trainer->runtime->log, "nothing of a device is freed: %s", replica->message);
+    return false;
+}
+
+bool replica_free(struct replica *replica)
+{
+    if (!replica->device) return true;
+    const bool freed = end_device(replica);
+    if (!end_thread(replica) || !freed) {
+        replica->device->abandoned = replica->trainer->network->held = true;
+        return false;
+    }
+    pthread_mutex_destroy(&replica->making);
+    replica_forget(replica);
     free(replica->run_constants);
     free(replica->run_losses);
     free(replica->numbers);

@@ -218,7 +218,6 @@ void tutti_trainer_free(tutti_trainer *trainer)
     if (!trainer) return;
     for (int i = 0; trainer->replicas && i < trainer->count; i++) {
         if (!replica_is_stuck(&trainer->replicas[i])) background_free(&trainer->replicas[i]);
-        stuck |= trainer->replicas[i].abandoned; /* its device may still read samples */
         stuck |= !replica_free(&trainer->replicas[i]);
     }
     thread_pool_free(trainer->pool); /* the caller's thread alone gives it work */
