@@ -133,14 +133,24 @@ static void give_up_change(tutti_trainer *trainer)
     trainer->adaption->changing = false;
 }
 
+/* What the device takes from now on: less, if it is lost, or its memory was full and there are no micro-batches. */
+static int64_t limit_of(const tutti_trainer *trainer, int device)
+{
+    const struct replica *replica = &trainer->replicas[device];
+    const int64_t limit = trainer->balance.devices[device].limit;
+    if (replica->lost) return 0;
+    return trainer->whole_batch && replica->capacity < limit ? replica->capacity : limit;
+}
+
 tutti_status adapt_lost(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
     if (!trainer->adaption) return TUTTI_OK; /* not all replicas are made yet, or shares are given */
     for (int i = 0; i < trainer->count; i++) {
-        if (!trainer->replicas[i].lost || trainer->balance.devices[i].limit == 0) continue;
+        const int64_t limit = limit_of(trainer, i);
+        if (limit == trainer->balance.devices[i].limit) continue;
         give_up_change(trainer);
-        TRY(balance_limit(&trainer->balance, i, 0));
+        TRY(balance_limit(&trainer->balance, i, limit));
         set_shares(trainer);
     }
 done:

@@ -7,10 +7,8 @@
 
 /* Without micro-batches, where statistics are to be over the whole batch. */
 static tutti_status divide_by_limits(
-    const tutti_trainer *trainer, enum plan_mode mode, struct share *shares, int64_t samples, int64_t *parts)
+    const tutti_trainer *trainer, const struct share *shares, int64_t samples, int64_t *parts)
 {
-    const bool whole = mode == PLAN_TRAIN && trainer->whole_batch;
-    for (int i = 0; whole && i < trainer->count; i++) shares[i].limit = trainer->replicas[i].capacity;
     const tutti_status status = shares_divide(shares, trainer->count, samples, parts);
     if (status != TUTTI_DEVICE_MEMORY) return status;
     return status_context(status,
@@ -18,24 +16,33 @@ static tutti_status divide_by_limits(
         "without micro-batches");
 }
 
-/* Devices without a share step in when no other is left. */
+/* Devices without a share step in when no other is left, or the others cannot take the batch. */
+static void let_all_step_in(const tutti_trainer *trainer, struct share *shares, int64_t samples)
+{
+    double room = 0;
+    for (int i = 0; i < trainer->count; i++)
+        if (shares[i].weight > 0) room += (double)shares[i].limit;
+    if (room >= (double)samples && room > 0) return;
+    for (int i = 0; i < trainer->count; i++)
+        if (shares[i].weight == 0) shares[i].weight = !trainer->replicas[i].lost && !trainer->replicas[i].suspect;
+}
+
 tutti_status trainer_divide(const tutti_trainer *trainer, enum plan_mode mode, int64_t samples, int64_t *parts)
 {
-    double sum = 0;
+    const bool whole = mode == PLAN_TRAIN && trainer->whole_batch;
     int left = 0;
     struct share *shares = memory_new((size_t)trainer->count, sizeof(*shares));
     if (!shares) return TUTTI_NO_MEMORY;
     for (int i = 0; i < trainer->count; i++) {
+        const struct replica *replica = &trainer->replicas[i];
         shares[i] = trainer->shares[i];
-        if (trainer->replicas[i].lost || trainer->replicas[i].suspect) shares[i].weight = 0;
-        sum += shares[i].weight;
+        if (replica->lost || replica->suspect) shares[i].weight = 0;
+        if (whole) shares[i].limit = replica->capacity;
+        left += !replica->lost;
     }
-    for (int i = 0; i < trainer->count && sum == 0; i++) {
-        shares[i].weight = !trainer->replicas[i].lost && !trainer->replicas[i].suspect;
-        left += !trainer->replicas[i].lost;
-    }
-    const tutti_status status = sum > 0 || left > 0
-        ? divide_by_limits(trainer, mode, shares, samples, parts)
+    let_all_step_in(trainer, shares, samples);
+    const tutti_status status = left > 0
+        ? divide_by_limits(trainer, shares, samples, parts)
         : fail(TUTTI_DEVICE_LOST, "no device is left: see the system's log, then 'tutti devices --check'");
     free(shares);
     return status;
