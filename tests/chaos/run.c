@@ -52,8 +52,9 @@ static void sleep_s(double seconds)
 
 /* ------------------------------------------------------------------------------------------------- the log ---- */
 
-static int lost_lines;
+static int late; /* devices that took too long */
 static bool nonsense;
+static double patience;
 
 static void listen(void *user, tutti_log_level level, const char *line)
 {
@@ -61,7 +62,7 @@ static void listen(void *user, tutti_log_level level, const char *line)
     (void)user;
     if (level > TUTTI_LOG_WARN) return;
     for (size_t i = 0; i < sizeof(never) / sizeof(*never); i++) nonsense |= strstr(line, never[i]) != NULL;
-    lost_lines += strstr(line, "is lost, ") != NULL;
+    late += strstr(line, "did not finish") != NULL;
     const size_t length = strlen(told);
     snprintf(told + length, sizeof(told) - length, "    %s\n", line);
 }
@@ -113,13 +114,11 @@ static tutti_status compile(struct session *session, tutti_runtime *runtime)
         .sync_batchnorm = it->network == NORM,
         .check_replicas = it->check_replicas,
         .wire = it->bf16 ? TUTTI_BF16 : TUTTI_FP32,
-        .step_limit_s = hangs ? HANG_STEP_S : NO_HANG_S,
-        .build_limit_s = hangs ? HANG_BUILD_S : NO_HANG_S };
+        .step_limit_s = hangs ? patience * HANG_STEP_S : NO_HANG_S,
+        .build_limit_s = hangs ? patience * HANG_BUILD_S : NO_HANG_S };
     session->network = tutti_network_new(runtime);
     session->trainer = tutti_compile(session->network, network_make(session->network, it->network), &training);
     if (!session->trainer) return TUTTI_DEVICE;
-    for (int i = 0; i < session->trainer->count; i++)
-        session->trainer->replicas[i].pace_s = 1e-3; /* else its first steps may take as long as a plan */
     return TUTTI_OK;
 }
 
@@ -441,12 +440,13 @@ static const char *judge(struct session *session, const struct reference *refere
     return text;
 }
 
-const char *run_case(const struct chaos_case *it)
+const char *run_case(const struct chaos_case *it, double factor)
 {
     struct session session = { .it = it };
+    patience = factor;
     told[0] = '\0';
     nonsense = false;
-    lost_lines = 0;
+    late = 0;
     const struct reference *reference = reference_of(it);
     if (!reference) return say("no undisturbed run: %s", status_message());
     if (open_devices(it->memory) != TUTTI_OK) return say("three devices are needed: %s", status_message());
@@ -461,8 +461,13 @@ const char *run_case(const struct chaos_case *it)
     if (!text && checkpoint_exists())
         text = judge_checkpoint(it, reference, it->bf16 ? BF16_TOLERANCE : tolerance(TOLERANCE_DIVISION, 0));
     const double seconds = clock_seconds() - start;
-    if (!text && seconds > RUN_LIMIT_S) text = say("it took %.0f s", seconds);
+    if (!text && seconds > patience * RUN_LIMIT_S) text = say("it took %.0f s", seconds);
     return text;
+}
+
+bool run_may_be_late(const struct chaos_case *it)
+{
+    return late > 0 && case_count(it, LAYER_HANG_CALL) + case_count(it, LAYER_HANG_DEVICE) > 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ beginning ---- */
@@ -500,7 +505,7 @@ static const char *run_without_faults(const struct chaos_case *it)
 {
     static char text[1600];
     char what[1024];
-    const char *found = run_case(it);
+    const char *found = run_case(it, 1);
     if (!found) return NULL;
     case_describe(it, what, sizeof(what));
     snprintf(text, sizeof(text), "%s: %s", what, found);
@@ -516,6 +521,7 @@ static const char *warm_up(struct chaos_case it)
     const char *text = NULL;
     const int count = it.memory == SHARED && !it.adam ? (int)(sizeof(parts) / sizeof(*parts)) : DEVICES;
     it.mode = AUTO;
+    it.evaluates = true;
     for (int i = 0; i < count && !text; i += it.change_count) {
         it.change_count = count - i < MOST_CHANGES ? count - i : MOST_CHANGES;
         for (int j = 0; j < it.change_count; j++) {

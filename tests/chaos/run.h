@@ -4,7 +4,7 @@
 
 #include "tests/chaos/case.h"
 
-/* A run that has not ended by then, whatever hangs in it, is a failure. */
+/* A run that has not ended by then, whatever hangs in it, is a failure; times the run's patience. */
 #define RUN_LIMIT_S 60.0
 
 /* Finds the layer and three devices, and makes the data; `folder`: for checkpoints. NULL, or what is missing. */
@@ -12,8 +12,11 @@ const char *runs_begin(const char *folder);
 /* Makes every plan that a run may need, without a fault, so that later runs compile and check nothing. NULL, or what
  * failed. */
 const char *runs_warm_up(void);
-/* NULL, or what was expected and found; the text is valid until the next run. */
-const char *run_case(const struct chaos_case *it);
+/* NULL, or what was expected and found; the text is valid until the next run. Where something hangs, devices may take
+ * `patience` times the usual, short, limits. */
+const char *run_case(const struct chaos_case *it, double patience);
+/* Whether the last run was one in which devices that do not hang may have been too slow for the limits. */
+bool run_may_be_late(const struct chaos_case *it);
 /* The warnings of the last run, a line each. */
 const char *run_log(void);
 void runs_end(void);
