@@ -159,7 +159,7 @@ START_TEST(trials_count_although_nobody_has_waited_for_their_process)
     const char *reason = blacklist_reason(device, "matrix/trial");
     ck_assert_int_eq(waitpid(child, NULL, 0), child);
     ck_assert_ptr_nonnull(reason);
-    ck_assert_str_eq(reason, "its trial was begun and did not end");
+    ck_assert_str_eq(reason, "its check was started and did not end");
     device_end(device);
 }
 END_TEST
