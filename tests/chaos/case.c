@@ -113,10 +113,17 @@ static void choose_changes(struct dice *dice, struct chaos_case *it)
     it->changes[0].wait_ms = 500;
 }
 
-struct chaos_case case_of(uint64_t seed)
+/* No rank has a device that trains alone: gradients are summed over all of them. */
+static void spread_over_ranks(struct dice *dice, struct chaos_case *it)
+{
+    it->mode = it->mode > AUTO ? AUTO : it->mode;
+    for (int i = 0; i < it->fault_count; i++) it->faults[i].rank = below(dice, RANKS);
+}
+
+struct chaos_case case_of(uint64_t seed, int ranks)
 {
     struct dice dice = { .seed = seed };
-    struct chaos_case it = { .seed = seed };
+    struct chaos_case it = { .seed = seed, .ranks = ranks };
     it.network = (enum network)below(&dice, NETWORKS);
     it.mode = (enum mode)below(&dice, MODES);
     it.memory = (enum memory_kind)below(&dice, MEMORY_KINDS);
@@ -132,17 +139,25 @@ struct chaos_case case_of(uint64_t seed)
     const int faults = below(&dice, 100);
     it.fault_count = faults < 8 ? 0 : faults < 50 ? 1 : faults < 80 ? 2 : 3;
     for (int i = 0; i < it.fault_count; i++) it.faults[i] = choose_fault(&dice);
+    if (ranks > 1) spread_over_ranks(&dice, &it);
     return it;
 }
 
-unsigned case_victims(const struct chaos_case *it)
+unsigned case_victims(const struct chaos_case *it, int rank)
 {
     unsigned victims = 0;
     for (int i = 0; i < it->fault_count; i++) {
-        if (it->faults[i].order.action == LAYER_SLOW) continue;
+        if (it->faults[i].order.action == LAYER_SLOW || it->faults[i].rank != rank) continue;
         victims |= it->faults[i].victim == ALL_DEVICES ? (1u << DEVICES) - 1 : 1u << it->faults[i].victim;
     }
     return victims;
+}
+
+bool case_may_fail(const struct chaos_case *it)
+{
+    for (int rank = 0; rank < it->ranks; rank++)
+        if (case_victims(it, rank) == (1u << DEVICES) - 1) return true;
+    return false;
 }
 
 int case_count(const struct chaos_case *it, enum layer_action action)
@@ -169,7 +184,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct writer *writer, con
     if (writer->length >= writer->size) writer->length = writer->size - 1;
 }
 
-static void say_fault(struct writer *writer, const struct fault *fault)
+static void say_fault(struct writer *writer, const struct fault *fault, bool ranks)
 {
     const struct layer_order *order = &fault->order;
     say(writer, "; %s", actions[order->action]);
@@ -180,6 +195,7 @@ static void say_fault(struct writer *writer, const struct fault *fault)
         say(writer, " of all devices");
     else
         say(writer, " of device %d", fault->victim);
+    if (ranks) say(writer, " of rank %d", fault->rank);
     if (fault->step == BUILDING)
         say(writer, " while building");
     else
@@ -189,6 +205,7 @@ static void say_fault(struct writer *writer, const struct fault *fault)
 void case_describe(const struct chaos_case *it, char *text, size_t size)
 {
     struct writer writer = { text, size, 0 };
+    if (it->ranks > 1) say(&writer, "%d ranks, ", it->ranks);
     say(&writer, "%s, %s, %s, %s", networks[it->network], it->adam ? "Adam" : "SGD", modes[it->mode],
         runtimes[it->memory]);
     if (it->mode == GIVEN) say(&writer, " (%.0f:%.0f:%.0f)", it->shares[0], it->shares[1], it->shares[2]);
@@ -201,5 +218,5 @@ void case_describe(const struct chaos_case *it, char *text, size_t size)
         say(&writer, "; shares %d:%d:%d after step %d (%d ms)", (int)it->changes[i].weights[0],
             (int)it->changes[i].weights[1], (int)it->changes[i].weights[2], it->changes[i].step,
             it->changes[i].wait_ms);
-    for (int i = 0; i < it->fault_count; i++) say_fault(&writer, &it->faults[i]);
+    for (int i = 0; i < it->fault_count; i++) say_fault(&writer, &it->faults[i], it->ranks > 1);
 }

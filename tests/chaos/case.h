@@ -17,6 +17,7 @@ enum {
     STEP_SAMPLES = 8,
     EPOCHS = 3,
     STEPS = EPOCHS * ((SAMPLES + STEP_SAMPLES - 1) / STEP_SAMPLES),
+    RANKS = 2, /* each with these devices, where there are several */
     ALL_DEVICES = -1,
     BUILDING = -1, /* the step of a fault that is there before the trainer is compiled */
     MOST_FAULTS = 3,
@@ -50,6 +51,7 @@ enum memory_kind { CHAOS_MEMORY(CHAOS_ENUM) MEMORY_KINDS };
 
 struct fault {
     int step;   /* after how many steps the order is given; or BUILDING */
+    int rank;   /* of the victim */
     int victim; /* or ALL_DEVICES */
     struct layer_order order;
 };
@@ -63,6 +65,7 @@ struct change {
 
 struct chaos_case {
     uint64_t seed;
+    int ranks; /* 1 or RANKS */
     enum network network;
     enum mode mode;
     enum memory_kind memory;
@@ -74,11 +77,13 @@ struct chaos_case {
     struct fault faults[MOST_FAULTS];
 };
 
-struct chaos_case case_of(uint64_t seed);
+struct chaos_case case_of(uint64_t seed, int ranks);
 /* One line, for people. */
 void case_describe(const struct chaos_case *it, char *text, size_t size);
-/* The devices that a fault makes fail or compute wrong numbers, as bits. A slow device is none of them. */
-unsigned case_victims(const struct chaos_case *it);
+/* The devices of a rank that a fault makes fail or compute wrong numbers, as bits. A slow device is none of them. */
+unsigned case_victims(const struct chaos_case *it, int rank);
+/* Whether a rank may be left without a device. */
+bool case_may_fail(const struct chaos_case *it);
 int case_count(const struct chaos_case *it, enum layer_action action);
 
 #endif

@@ -6,6 +6,7 @@
  *   chaos --seed S                                         one run, with its warnings
  *   chaos --known                                          the runs that once failed
  *   chaos --list ...                                       tells what the runs are
+ *   chaos --ranks ...                                      runs of two ranks, started by mpirun
  *
  * Needs three devices (tests/makers/two-makers, POCL_DEVICES="pthread pthread") and the layer (OPENCL_LAYERS). Runs are
  * done by child processes, many in each because drivers take time to start; one that crashes or does not end is a
@@ -33,6 +34,7 @@ enum { MOST_JOBS = 16, CHUNK = 40 };
 #define SILENCE_S (RUN_LIMIT_S + 60)
 /* For a run in which a device that does not hang was too slow for the limits. */
 #define PATIENCE 12.0
+#define RANKS_PATIENCE 4.0
 
 /* Seeds of runs that failed once. What a seed stands for is decided by case.c: a change there makes them others. */
 static const uint64_t known[] = { 29, 1050, 1117, 1354 };
@@ -42,9 +44,12 @@ struct options {
     double seconds;
     int jobs;
     bool one, known, list;
+    int ranks;
 };
-static struct options options = { .first = 1, .count = 100, .jobs = 1 };
+static struct options options = { .first = 1, .count = 100, .jobs = 1, .ranks = 1 };
 static char root[] = "/tmp/tutti-chaos-XXXXXX";
+static char *program;
+static uint64_t rank_begin, rank_end; /* of a process that mpirun has started: its runs */
 static long passed, failed;
 
 static uint64_t seed_at(uint64_t index)
@@ -54,7 +59,7 @@ static uint64_t seed_at(uint64_t index)
 
 /* ---------------------------------------------------------------------------------------------- in the child ---- */
 
-static int report_pipe;
+static int report_pipe = STDOUT_FILENO;
 
 __attribute__((format(printf, 1, 2))) static void report(const char *format, ...)
 {
@@ -90,15 +95,22 @@ static void watch_signals(void)
 #endif
 }
 
+static const char *begin_runs(uint64_t begin, int ranks)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "%s/saved-%llu", root, (unsigned long long)begin);
+    return runs_begin(name, ranks);
+}
+
 static void serve(uint64_t begin, uint64_t end)
 {
-    const char *text = runs_begin(root);
+    const char *text = begin_runs(begin, 1);
     if (text) {
         report("none %s", text);
         return;
     }
     for (uint64_t i = begin; i < end; i++) {
-        const struct chaos_case it = case_of(seed_at(i));
+        const struct chaos_case it = case_of(seed_at(i), options.ranks);
         report("begin %llu", (unsigned long long)i);
         text = run_case(&it, 1);
         if (text && run_may_be_late(&it)) {
@@ -112,9 +124,76 @@ static void serve(uint64_t begin, uint64_t end)
     runs_end();
 }
 
+/* Tells the other rank how this one's run ended, and hears of it. False: the other one does not end. */
+static bool exchange(uint64_t index, const char *text, bool *go_on, char *other, size_t size)
+{
+    char path[128], part[140];
+    const int rank = run_rank();
+    snprintf(path, sizeof(path), "%s/verdict-%llu-%d", root, (unsigned long long)index, rank);
+    snprintf(part, sizeof(part), "%s.part", path);
+    FILE *file = fopen(part, "w");
+    if (!file) return false;
+    fprintf(file, "%d%s%s", *go_on, text ? "rank " : "", text ? text : "");
+    if (fclose(file) || rename(part, path)) return false;
+    snprintf(path, sizeof(path), "%s/verdict-%llu-%d", root, (unsigned long long)index, 1 - rank);
+    for (int i = 0; i < 6000 && !(file = fopen(path, "r")); i++) poll(NULL, 0, 10);
+    if (!file) return false;
+    other[fread(other, 1, size - 1, file)] = '\0';
+    fclose(file);
+    *go_on &= other[0] == '1';
+    return true;
+}
+
+/* As serve(), in each of the processes that mpirun starts. After a failure the ranks cannot agree on anything more. */
+static void serve_ranks(uint64_t begin, uint64_t end)
+{
+    char other[1024];
+    const char *text = begin_runs(begin, RANKS);
+    if (text) report("none %s", text);
+    bool go_on = !text;
+    for (uint64_t i = begin; i < end && go_on; i++) {
+        const struct chaos_case it = case_of(seed_at(i), RANKS);
+        if (run_rank() == 0) report("begin %llu", (unsigned long long)i);
+        text = run_case(&it, RANKS_PATIENCE);
+        if (options.one || text) fprintf(stderr, "rank %d:\n%s", run_rank(), run_log());
+        go_on = runs_go_on();
+        if (!exchange(i, text, &go_on, other, sizeof(other)))
+            go_on = false, strcpy(other, "0the other rank does not end");
+        if (!text && other[1]) text = other + 1;
+        if (run_rank() == 0) report("%s %s", text ? "bad" : "good", text ? text : "");
+    }
+    fflush(NULL);
+    if (!go_on) _exit(0);
+    runs_end();
+}
+
+/* The child becomes mpirun, whose ranks speak by the pipe. */
+static void start_ranks(uint64_t begin, uint64_t end)
+{
+    char first[32], last[32];
+    snprintf(first, sizeof(first), "%llu", (unsigned long long)begin);
+    snprintf(last, sizeof(last), "%llu", (unsigned long long)end);
+    char *words[32] = { "mpirun", "-quiet", "--oversubscribe", "--bind-to", "none", "-np", "2", program, "--ranks",
+        "--rank-of", root, first, last };
+    int count = 13;
+    char from[32];
+    snprintf(from, sizeof(from), "%llu", (unsigned long long)options.first);
+    if (options.known) {
+        words[count++] = "--known";
+    } else {
+        words[count++] = options.one ? "--seed" : "--from";
+        words[count++] = from;
+    }
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    dup2(report_pipe, STDOUT_FILENO);
+    execvp(words[0], words);
+    report("none mpirun cannot be started: %s", strerror(errno));
+}
+
 static void warm_up(void)
 {
-    const char *text = runs_begin(root);
+    const char *text = begin_runs(0, 1);
     if (!text) text = runs_warm_up();
     if (text) fprintf(stderr, "%s", run_log());
     if (text) report("none without faults, %s", text);
@@ -136,13 +215,14 @@ struct job {
 static void judge(uint64_t index, const char *text)
 {
     char what[1024];
-    const struct chaos_case it = case_of(seed_at(index));
+    const struct chaos_case it = case_of(seed_at(index), options.ranks);
     *(text ? &failed : &passed) += 1;
     if (!text) return;
     case_describe(&it, what, sizeof(what));
     const char *folder = getenv("TUTTI_BUILD");
-    printf("FAILED seed %llu: %s: %s\n  again: meson test -C %s chaos -v --test-args='--seed %llu'\n",
-        (unsigned long long)it.seed, what, text, folder ? folder : "FOLDER", (unsigned long long)it.seed);
+    printf("FAILED seed %llu: %s: %s\n  again: meson test -C %s '%s' -v --test-args='--seed %llu'\n",
+        (unsigned long long)it.seed, what, text, folder ? folder : "FOLDER",
+        options.ranks > 1 ? "chaos ranks" : "chaos", (unsigned long long)it.seed);
 }
 
 static bool start(struct job *job, void (*work)(uint64_t begin, uint64_t end), double limit_s)
@@ -210,7 +290,7 @@ static void end(struct job *job, bool late)
 {
     int status = 0;
     char text[128];
-    if (late) kill(job->child, SIGABRT); /* it tells where it is */
+    if (late) kill(job->child, options.ranks > 1 ? SIGTERM : SIGABRT); /* it tells where it is */
     for (int i = 0; i < 100 && waitpid(job->child, &status, WNOHANG) == 0; i++) {
         if (late && i == 50) kill(job->child, SIGKILL);
         poll(NULL, 0, 20);
@@ -222,7 +302,7 @@ static void end(struct job *job, bool late)
     if (!late && WIFSIGNALED(status)) snprintf(text, sizeof(text), "it crashed: %s", strsignal(WTERMSIG(status)));
     if (job->running)
         judge(job->next - 1, text);
-    else if (late || WIFSIGNALED(status) || WEXITSTATUS(status)) {
+    else if (late || (options.ranks == 1 && (WIFSIGNALED(status) || WEXITSTATUS(status)))) {
         printf("FAILED: between two runs, before run %llu of %llu: %s\n", (unsigned long long)job->next,
             (unsigned long long)options.count, text);
         failed++;
@@ -278,7 +358,8 @@ static void run_all(void)
                 job->next = given;
                 job->end = given = given + CHUNK < options.count ? given + CHUNK : options.count;
             }
-            if (!job->child && job->next < job->end && !over && !start(job, serve, SILENCE_S)) {
+            if (!job->child && job->next < job->end && !over &&
+                !start(job, options.ranks > 1 ? start_ranks : serve, SILENCE_S)) {
                 printf("FAILED: no process: %s\n", strerror(errno));
                 failed++;
                 return;
@@ -293,7 +374,7 @@ static void list(void)
 {
     char text[1024];
     for (uint64_t i = 0; i < options.count; i++) {
-        const struct chaos_case it = case_of(seed_at(i));
+        const struct chaos_case it = case_of(seed_at(i), options.ranks);
         case_describe(&it, text, sizeof(text));
         printf("%llu: %s\n", (unsigned long long)it.seed, text);
     }
@@ -317,6 +398,16 @@ static bool read_options(char **words)
         if (!strcmp(word, "--known")) {
             options.known = true;
             options.count = sizeof(known) / sizeof(*known);
+            continue;
+        }
+        if (!strcmp(word, "--ranks")) {
+            options.ranks = RANKS;
+            continue;
+        }
+        if (!strcmp(word, "--rank-of") && words[1] && strlen(words[1]) < sizeof(root) &&
+            read_number(words[2], &rank_begin) && read_number(words[3], &rank_end)) {
+            strcpy(root, words[1]);
+            words += 3;
             continue;
         }
         if (!strcmp(word, "--list")) {
@@ -352,10 +443,16 @@ int main(int count, char **words)
     char command[64];
     const double begun = clock_seconds();
     (void)count;
+    program = words[0];
     if (!read_options(words + 1)) return 2;
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (options.list) {
         list();
+        return 0;
+    }
+    if (rank_end > 0) {
+        watch_signals();
+        serve_ranks(rank_begin, rank_end);
         return 0;
     }
     if (!mkdtemp(root)) return 2;

@@ -7,8 +7,9 @@
 /* A run that has not ended by then, whatever hangs in it, is a failure; times the run's patience. */
 #define RUN_LIMIT_S 60.0
 
-/* Finds the layer and three devices, and makes the data; `folder`: for checkpoints. NULL, or what is missing. */
-const char *runs_begin(const char *folder);
+/* Finds the layer and three devices, and makes the data; `checkpoint`: a path, the same for all ranks. NULL, or what is
+ * missing. */
+const char *runs_begin(const char *checkpoint, int ranks);
 /* Makes every plan that a run may need, without a fault, so that later runs compile and check nothing. NULL, or what
  * failed. */
 const char *runs_warm_up(void);
@@ -17,6 +18,10 @@ const char *runs_warm_up(void);
 const char *run_case(const struct chaos_case *it, double patience);
 /* Whether the last run was one in which devices that do not hang may have been too slow for the limits. */
 bool run_may_be_late(const struct chaos_case *it);
+/* This process among those that mpirun has started; 0 where it is alone. */
+int run_rank(void);
+/* Whether the ranks, if there are several, can agree on another run: the last one has not failed. */
+bool runs_go_on(void);
 /* The warnings of the last run, a line each. */
 const char *run_log(void);
 void runs_end(void);
