@@ -125,12 +125,18 @@ static void tell(const tutti_trainer *trainer)
     }
 }
 
-/* A plan for a lost device is not waited for: tutti_trainer_free() frees it. */
-static void give_up_change(tutti_trainer *trainer)
+/* A plan for a lost device is not waited for: tutti_trainer_free() frees it. A device whose plan hangs is lost. */
+static tutti_status give_up_change(tutti_trainer *trainer)
 {
-    for (int i = 0; i < trainer->count; i++)
-        if (!trainer->replicas[i].lost) background_free(&trainer->replicas[i]);
+    tutti_status status = TUTTI_OK;
     trainer->adaption->changing = false;
+    for (int i = 0; i < trainer->count; i++) {
+        struct replica *replica = &trainer->replicas[i];
+        if (replica->lost) continue;
+        const tutti_status made = background_free(replica);
+        if (replica->background.hangs && status == TUTTI_OK) status = trainer_lose(trainer, replica, made);
+    }
+    return status;
 }
 
 /* What the device takes from now on: less, if it is lost, or its memory was full and there are no micro-batches. */
@@ -149,7 +155,7 @@ tutti_status adapt_lost(tutti_trainer *trainer)
     for (int i = 0; i < trainer->count; i++) {
         const int64_t limit = limit_of(trainer, i);
         if (limit == trainer->balance.devices[i].limit) continue;
-        give_up_change(trainer);
+        TRY(give_up_change(trainer));
         TRY(balance_limit(&trainer->balance, i, limit));
         set_shares(trainer);
     }
@@ -205,8 +211,8 @@ static tutti_status adopt(tutti_trainer *trainer)
     if (status == TUTTI_OK && ready) status = background_adopt_all(trainer, balance->wanted, &failed);
     if (failed) status = trainer_shrink_or_lose(trainer, failed, status);
     if (status != TUTTI_OK || !ready || failed) {
-        give_up_change(trainer);
-        return status;
+        const tutti_status given_up = give_up_change(trainer);
+        return status == TUTTI_OK ? given_up : status;
     }
     trainer->adaption->changing = false;
     balance_adopt(balance);
@@ -330,7 +336,7 @@ static tutti_status follow_batch(tutti_trainer *trainer, int64_t samples)
     adaption->odd_steps = adaption->odd == samples ? adaption->odd_steps + 1 : 1;
     adaption->odd = samples;
     if (adaption->odd_steps < ODD_STEPS) return TUTTI_OK;
-    give_up_change(trainer);
+    TRY(give_up_change(trainer));
     TRY(balance_resize(&trainer->balance, samples));
     set_shares(trainer);
     tell(trainer);

@@ -137,13 +137,14 @@ done:
     return status;
 }
 
-void background_free(struct replica *replica)
+tutti_status background_free(struct replica *replica)
 {
     struct background *background = &replica->background;
-    (void)background_wait(replica);
-    if (background->hangs) return;
+    const tutti_status status = background_wait(replica);
+    if (background->hangs) return status;
     plan_free(background->plan);
     background->plan = NULL;
+    return TUTTI_OK;
 }
 
 /* --------------------------------------------------------------------------------------------- all devices ---- */

@@ -209,7 +209,8 @@ bool background_is_done(struct replica *replica);
 tutti_status background_wait(struct replica *replica);
 /* A job: takes what was made into use. */
 tutti_status background_adopt(struct replica *replica, void *unused);
-void background_free(struct replica *replica);
+/* Waits likewise and frees what was made, unless that hangs: why not. */
+tutti_status background_free(struct replica *replica);
 /* The same on all devices that have a part; a failure to start is the status of its background_wait(). *failed: the
  * first device that could not take what was made into use, or NULL. */
 void background_start_all(struct tutti_trainer *trainer, const int64_t *parts, bool alone);

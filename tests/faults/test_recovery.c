@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { EPOCHS = 2, LOST_STEP = 6 };
+enum { EPOCHS = 2, LOST_STEP = 6, SMALL = 4 };
 
 static void sleep_s(double seconds)
 {
@@ -105,6 +105,7 @@ static tutti_status begin_hanging_plan(struct session *session)
     *session = (struct session) { 0 };
     TRY(session_open(session, "0,1", NULL));
     TRY(build(session, &fault, NULL));
+    TRY(tutti_train_step(session->trainer, images, labels, SMALL, NULL)); /* makes plans for that size */
     session->trainer->balance.wanted[0] = SAMPLES / 4;
     session->trainer->balance.wanted[1] = SAMPLES - SAMPLES / 4;
     give(session, &fault);
@@ -171,6 +172,23 @@ static const char *lost_with_its_plan(void)
     if (status != TUTTI_OK) return status_message();
     if (step_s > 10) return "the step waited for the plan of a lost device";
     return closed_s < 10 ? NULL : "tutti_trainer_free() waited for the plan of a lost device";
+}
+
+/* Steps of another size end the change of shares while its plan hangs. */
+static const char *change_given_up(void)
+{
+    struct session session;
+    if (begin_hanging_plan(&session) != TUTTI_OK) return status_message();
+    tutti_trainer *trainer = session.trainer;
+    trainer->build_limit_s = 3;
+    tutti_status status = TUTTI_OK;
+    for (int step = 0; step < 3 && status == TUTTI_OK; step++)
+        status = tutti_train_step(trainer, images, labels, SMALL, NULL);
+    const bool lost = trainer->replicas[1].lost;
+    session_close(&session);
+    layer->give(NULL);
+    if (status != TUTTI_OK) return status_message();
+    return lost && told.lost == 1 ? NULL : "the device whose plan hangs was not lost";
 }
 
 static tutti_status hang(struct replica *replica, void *seconds)
@@ -274,6 +292,7 @@ int main(void)
     expect("a step waits for a plan in the background", during_hanging_plan(step_of_another_size));
     expect("shrinking while a plan hangs", during_hanging_plan(shrinking));
     expect("a plan of a lost device hangs", lost_with_its_plan());
+    expect("a change of shares is given up while a plan hangs", change_given_up());
     expect("a probe hangs at the end", hanging_probe());
     try_losing();
     try_lending();
