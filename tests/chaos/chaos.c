@@ -4,7 +4,7 @@
  *
  *   chaos [--runs N] [--from S] [--seconds T] [--jobs J]   runs with the seeds S .. S + N - 1, in J processes
  *   chaos --seed S                                         one run, with its warnings
- *   chaos --known                                          the runs that once failed
+ *   chaos --known ...                                      before these, the runs that once failed
  *   chaos --list ...                                       tells what the runs are
  *   chaos --ranks ...                                      runs of two ranks, started by mpirun
  *
@@ -52,9 +52,12 @@ static char *program;
 static uint64_t rank_begin, rank_end; /* of a process that mpirun has started: its runs */
 static long passed, failed;
 
+enum { KNOWN = sizeof(known) / sizeof(*known) };
+
 static uint64_t seed_at(uint64_t index)
 {
-    return options.known ? known[index] : options.first + index;
+    if (options.known && index < KNOWN) return known[index];
+    return options.first + index - (options.known ? KNOWN : 0);
 }
 
 /* ---------------------------------------------------------------------------------------------- in the child ---- */
@@ -178,12 +181,9 @@ static void start_ranks(uint64_t begin, uint64_t end)
     int count = 13;
     char from[32];
     snprintf(from, sizeof(from), "%llu", (unsigned long long)options.first);
-    if (options.known) {
-        words[count++] = "--known";
-    } else {
-        words[count++] = options.one ? "--seed" : "--from";
-        words[count++] = from;
-    }
+    words[count++] = options.one ? "--seed" : "--from";
+    words[count++] = from;
+    if (options.known) words[count++] = "--known";
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     dup2(report_pipe, STDOUT_FILENO);
@@ -397,7 +397,6 @@ static bool read_options(char **words)
         uint64_t number = 0;
         if (!strcmp(word, "--known")) {
             options.known = true;
-            options.count = sizeof(known) / sizeof(*known);
             continue;
         }
         if (!strcmp(word, "--ranks")) {
@@ -445,6 +444,7 @@ int main(int count, char **words)
     (void)count;
     program = words[0];
     if (!read_options(words + 1)) return 2;
+    if (options.known) options.count += KNOWN;
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (options.list) {
         list();

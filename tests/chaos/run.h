@@ -7,9 +7,9 @@
 /* A run that has not ended by then, whatever hangs in it, is a failure; times the run's patience. */
 #define RUN_LIMIT_S 60.0
 
-/* Finds the layer and three devices, and makes the data; `checkpoint`: a path, the same for all ranks. NULL, or what is
- * missing. */
-const char *runs_begin(const char *checkpoint, int ranks);
+/* Finds the layer and three devices, and makes the data; `name`: of the checkpoint, the same for all ranks. NULL, or
+ * what is missing. */
+const char *runs_begin(const char *name, int ranks);
 /* Makes every plan that a run may need, without a fault, so that later runs compile and check nothing. NULL, or what
  * failed. */
 const char *runs_warm_up(void);
