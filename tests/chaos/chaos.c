@@ -222,7 +222,7 @@ static void judge(uint64_t index, const char *text)
     const char *folder = getenv("TUTTI_BUILD");
     printf("FAILED seed %llu: %s: %s\n  again: meson test -C %s '%s' -v --test-args='--seed %llu'\n",
         (unsigned long long)it.seed, what, text, folder ? folder : "FOLDER",
-        options.ranks > 1 ? "chaos ranks" : "chaos", (unsigned long long)it.seed);
+        options.ranks > 1 ? "chaos of ranks, few" : "chaos, few", (unsigned long long)it.seed);
 }
 
 static bool start(struct job *job, void (*work)(uint64_t begin, uint64_t end), double limit_s)
@@ -444,6 +444,7 @@ int main(int count, char **words)
     (void)count;
     program = words[0];
     if (!read_options(words + 1)) return 2;
+    if (options.one) options.known = false;
     if (options.known) options.count += KNOWN;
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (options.list) {
