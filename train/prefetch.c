@@ -16,8 +16,8 @@ bool prefetch_has(const struct replica *replica, uint64_t number, int64_t first,
 
 static bool wanted(const struct replica *replica, const struct replica_work *work)
 {
-    return work->next && work->next->number > 0 && !replica->device->can.unified &&
-        work->samples <= replica->capacity && !prefetch_has(replica, work->next->number, work->first, work->samples);
+    return work->next.number > 0 && !replica->device->can.unified && work->samples <= replica->capacity &&
+        !prefetch_has(replica, work->next.number, work->first, work->samples);
 }
 
 static size_t input_bytes(const struct replica *replica, const struct replica_work *work)
@@ -78,8 +78,8 @@ static tutti_status send(struct replica *replica, const struct replica_work *wor
     const size_t inputs = input_bytes(replica, work), targets = target_bytes(replica, work);
     unsigned char *staging = replica->upload.pointer;
     if (!replica_guard(replica)) FAIL(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
-    memcpy(staging, (const unsigned char *)work->next->inputs + (size_t)work->first * trainer->input_bytes, inputs);
-    memcpy(staging + inputs, (const unsigned char *)work->next->targets + (size_t)work->first * trainer->target_bytes,
+    memcpy(staging, (const unsigned char *)work->next.inputs + (size_t)work->first * trainer->input_bytes, inputs);
+    memcpy(staging + inputs, (const unsigned char *)work->next.targets + (size_t)work->first * trainer->target_bytes,
         targets);
     replica_unguard(replica);
     TRY(replica_write(
@@ -102,7 +102,7 @@ void prefetch_wait(struct replica *replica, const struct replica_work *work)
 {
     struct prefetch *prefetch = &replica->prefetch;
     if (!prefetch->sent || event_wait(replica->device, prefetch->sent) != TUTTI_OK) return;
-    prefetch->number = work->next->number;
+    prefetch->number = work->next.number;
     prefetch->first = work->first;
     prefetch->samples = work->samples;
 }

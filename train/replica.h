@@ -4,6 +4,7 @@
 #define TRAIN_REPLICA_H
 
 #include "plan/plan.h"
+#include "train/batches.h"
 #include "train/optimizer.h"
 
 #include <pthread.h>
@@ -11,7 +12,6 @@
 
 #define REPLICA_PLANS 8
 
-struct batch;
 struct tutti_trainer;
 
 /* What was copied in one direction between host and device, and for how long, as the driver measures it; how much of
@@ -30,13 +30,17 @@ struct replica_work {
     int64_t whole, before;  /* samples of the whole step, and those of them that precede the batch, on other hosts */
     struct step_constants constants; /* first_sample and runs are set for each launch */
     uint64_t number;                 /* of the batch, as in struct batch */
-    const struct batch *next;        /* the batch that may come next, divided in the same way; or NULL */
-    uint64_t version;                /* of the trainer's parameters: the device takes them over if it has others */
-    bool update;                     /* training: the device updates its parameters itself, nothing is exchanged */
-    bool kept;                       /* inputs and targets are the trainer's memory, not the caller's */
-    bool meets;                      /* others have parts of the batch, and statistics are over all of it */
-    bool check;                      /* the device's parameters must be those of the master copy at the end */
-    bool probe;                      /* for its time alone: old parameters do, and results are thrown away */
+    struct batch next;               /* the batch that may come next, divided in the same way; number 0: none */
+    /* The master copy, of which the device takes over the parameters if it has another version; NULL: it has the newest
+     * ones. Not read from the trainer, which may change it while a device that was given up comes back. */
+    const float *parameters, *states[OPTIMIZER_STATES];
+    uint64_t version, checksum;
+    bool exposes; /* the exchange writes new parameters where devices share the host's memory */
+    bool update;  /* training: the device updates its parameters itself, nothing is exchanged */
+    bool kept;    /* inputs and targets are the trainer's memory, not the caller's */
+    bool meets;   /* others have parts of the batch, and statistics are over all of it */
+    bool check;   /* the device's parameters must be those of the master copy at the end */
+    bool probe;   /* for its time alone: old parameters do, and results are thrown away */
     /* Results: sums over the part; the time of it, with that of what moved to the device and from it. */
     double loss, correct;
     bool not_finite; /* the gradients, where the device has looked at them; it has updated nothing then */

@@ -119,7 +119,7 @@ static tutti_status send_pieces(struct run *run, const struct plan *plan)
     for (size_t i = 0; i < plan->need_count; i++) {
         const struct plan_need *need = &plan->needs[i];
         TRY(replica_write(replica, replica->device->transfers, replica->parameters, (size_t)need->first * sizeof(float),
-            run->trainer->parameters + need->first, (size_t)need->count * sizeof(float), NULL));
+            run->work->parameters + need->first, (size_t)need->count * sizeof(float), NULL));
     }
     CL_TRY(clFlush(replica->device->transfers), "sending parameters to '%s'", replica->device->can.name);
     run->parameter_writes = replica->write_count;
@@ -146,17 +146,17 @@ static tutti_status upload_parameters(struct run *run)
     struct replica *replica = run->replica;
     const struct tutti_trainer *trainer = run->trainer;
     const struct replica_work *work = run->work;
-    if (work->probe || trainer->newest == replica || !trainer->parameters) return TUTTI_OK;
+    if (work->probe || !work->parameters) return TUTTI_OK;
     if (replica->version != work->version) {
         replica->generation++;
         run->pieces = replica->device->transfers && work->mode == PLAN_TRAIN;
         if (!run->pieces)
-            TRY(enqueue_write(replica, replica->parameters, trainer->parameters,
+            TRY(enqueue_write(replica, replica->parameters, work->parameters,
                 (size_t)trainer->network->total_floats * sizeof(float)));
     }
     for (int i = 0; i < OPTIMIZER_STATES && work->update && replica->states_version != work->version; i++)
-        if (replica->states[i] && trainer->states[i])
-            TRY(enqueue_write(replica, replica->states[i], trainer->states[i],
+        if (replica->states[i] && work->states[i])
+            TRY(enqueue_write(replica, replica->states[i], work->states[i],
                 (size_t)trainer->network->trained_floats * sizeof(float)));
     run->parameter_writes = replica->write_count;
 done:
@@ -420,7 +420,7 @@ static tutti_status map_range(struct run *run, int64_t first, int64_t count)
     const cl_mem gradients = run->runs > 1 ? replica->sum : replica->gradients;
     struct arrival arrival = { .first = first, .count = count };
     float *data = NULL;
-    if (!run->work->probe && run->trainer->next_parameters) {
+    if (!run->work->probe && run->work->exposes) {
         replica->exposed = true;
         TRY(map(replica, replica->parameters, CL_MAP_WRITE_INVALIDATE_REGION, first, count, NULL, &arrival.parameters));
     }
@@ -660,7 +660,7 @@ uint64_t parameters_checksum(const tutti_network *network, const float *paramete
 }
 
 /* What the device has computed with is what it was given, to the bit. */
-static tutti_status check_parameters(struct replica *replica)
+static tutti_status check_parameters(struct replica *replica, uint64_t wanted)
 {
     tutti_status status = TUTTI_OK;
     const tutti_trainer *trainer = replica->trainer;
@@ -674,10 +674,10 @@ static tutti_status check_parameters(struct replica *replica)
     const uint64_t found = status == TUTTI_OK ? parameters_checksum(trainer->network, mapped) : 0;
     CL_TRY(clEnqueueUnmapMemObject(replica->device->queue, replica->parameters, mapped, 0, NULL, NULL),
         "unmapping parameters of '%s'", replica->device->can.name);
-    if (status == TUTTI_OK && found != trainer->checksum)
+    if (status == TUTTI_OK && found != wanted)
         FAIL(TUTTI_WRONG_RESULT,
             "its parameters have the checksum %016llx, but the master copy has %016llx: see 'tutti devices --check'",
-            (unsigned long long)found, (unsigned long long)trainer->checksum);
+            (unsigned long long)found, (unsigned long long)wanted);
 done:
     if (event) clReleaseEvent(event);
     return status;
@@ -715,7 +715,7 @@ tutti_status replica_run(struct replica *replica, void *argument)
     for (int64_t number = 0; number < run.runs; number++) TRY(enqueue_micro_batch(&run, number));
     if (run.work->update) TRY(enqueue_update(&run));
     TRY(mark(&run, &run.ended));
-    if (run.work->check) TRY(check_parameters(replica));
+    if (run.work->check) TRY(check_parameters(replica, run.work->checksum));
     if (training && !run.work->update && replica->arrival_count == 0)
         TRY(replica->device->can.unified ? map_range(&run, 0, run.trainer->network->total_floats) : sum_leaves(&run));
     CL_TRY(clFlush(replica->device->queue), "sending work to '%s'", replica->device->can.name);

@@ -47,6 +47,16 @@ done:
     return status;
 }
 
+static void give_parameters(tutti_trainer *trainer, int device)
+{
+    struct replica_work *work = &trainer->works[device];
+    work->version = trainer->version;
+    work->exposes = trainer->next_parameters != NULL;
+    if (trainer->newest == &trainer->replicas[device]) return;
+    work->parameters = trainer->parameters;
+    for (int i = 0; i < OPTIMIZER_STATES; i++) work->states[i] = trainer->states[i];
+}
+
 /* One try at running `work` on all replicas. *again: one was lost, and others are left to do it all again. */
 static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *work, bool *again)
 {
@@ -59,17 +69,17 @@ static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *
     const bool check = trainer->check_replicas && work->mode == PLAN_TRAIN && !alone;
     /* One of as many samples is divided in the same way, unless shares change. */
     const bool same_size = work->mode == PLAN_TRAIN && trainer->next.samples == work->samples;
-    const struct batch *next = same_size ? &trainer->next : NULL;
-    if (check) trainer->checksum = parameters_checksum(trainer->network, trainer->parameters);
+    const uint64_t checksum = check ? parameters_checksum(trainer->network, trainer->parameters) : 0;
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->parts[i] == 0) continue;
         trainer->works[i] = *work;
+        give_parameters(trainer, i);
         trainer->works[i].check = check;
+        trainer->works[i].checksum = checksum;
         trainer->works[i].first = first;
         trainer->works[i].samples = trainer->parts[i];
-        trainer->works[i].version = trainer->version;
         trainer->works[i].update = alone != NULL;
-        trainer->works[i].next = next;
+        if (same_size) trainer->works[i].next = trainer->next;
         trainer->replicas[i].not_finite = false;
         trainer->works[i].meets = trainer->whole_batch && trainer->parts[i] < work->whole;
         first += trainer->parts[i];

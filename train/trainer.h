@@ -45,7 +45,6 @@ struct tutti_trainer {
      * micro-batches, and those that share a batch meet. */
     bool whole_batch;
     bool check_replicas; /* each step's parameters, by their checksum */
-    uint64_t checksum;   /* of the master copy, while a step runs */
     struct meetings meetings;
     struct balance balance;
     struct adaption *adaption;
