@@ -107,6 +107,10 @@ static tutti_status realise(struct launch *launch, struct device *device)
     TRY(arguments_set(launch, device));
     TRY(kernel_check(launch, device));
 done:
+    if (status != TUTTI_OK && launch->kernel) { /* else the next try would run it without its arguments */
+        clReleaseKernel(launch->kernel);
+        launch->kernel = NULL;
+    }
     return status;
 }
 
