@@ -208,9 +208,20 @@ static void forget(struct device *device, const char *name)
     store_save(device, STORE_CHECKS);
 }
 
+/* Another process may have tried it since the store was read. Of a process that has ended, what it saved last counts,
+ * so the store is read again after its end was seen. */
+static void learn_of_others(struct device *device, const char *name)
+{
+    const char *verdict = store_get(device, STORE_CHECKS, name);
+    if (!verdict || begins(verdict, trying)) store_reload(device, STORE_CHECKS);
+    verdict = store_get(device, STORE_CHECKS, name);
+    if (verdict && begins(verdict, trying) && !trial_goes_on(verdict + strlen(trying)))
+        store_reload(device, STORE_CHECKS);
+}
+
 const char *check_trial(struct device *device, const char *name, trial_function *try, const void *context)
 {
-    if (!check_is_decided(device, name)) store_reload(device, STORE_CHECKS); /* another process may have tried it */
+    learn_of_others(device, name);
     if (!check_is_decided(device, name)) {
         const double patience = wait_patience(TRIAL_SECONDS);
         const tutti_status status = try(device, name, context);
