@@ -20,8 +20,11 @@ static void two_devices_are_there(void)
     tutti_close(runtime);
 }
 
+static int warnings;
+
 static void setup(void)
 {
+    warnings = 0;
     data_make();
     two_devices_are_there();
 }
@@ -151,12 +154,14 @@ START_TEST(no_room_for_the_next_step)
     session_open_apart(&plain, "0", KIND_NORM, NULL);
     session_open_apart(&apart, "0", KIND_NORM, NULL);
     struct replica *replica = &apart.trainer->replicas[0];
+    const size_t memory = apart.runtime->devices[0].can.memory_bytes;
     apart.runtime->devices[0].can.memory_bytes = (size_t)replica_memory(replica);
     session_steps(&plain, 2);
     announced_step(&apart, 0);
     announced_step(&apart, 1);
     ck_assert_ptr_null(replica->prefetch.buffer);
     same_bytes(&plain, &apart);
+    apart.runtime->devices[0].can.memory_bytes = memory;
     session_close(&plain);
     session_close(&apart);
 }
@@ -469,7 +474,6 @@ static void break_device(struct session *session, int position)
     }
 }
 
-static int warnings;
 static void count_warnings(void *user, tutti_log_level level, const char *line)
 {
     (void)user;
@@ -869,10 +873,16 @@ int main(void)
     } suites[] = { { "devices", suite_devices }, { "adapt", suite_adapt }, { "fit", suite_fit }, { "fp16", suite_fp16 },
         { "sync", suite_sync } };
     SRunner *runner = srunner_create(NULL);
+    const char *tier = getenv("TUTTI_TESTS");
+    if (tier && !strcmp(tier, "few")) { /* one process */
+        srunner_set_fork_status(runner, CK_NOFORK);
+        sessions_share_runtimes();
+    }
     for (size_t i = 0; i < sizeof(suites) / sizeof(*suites); i++)
         if (is_wanted(suites[i].name)) srunner_add_suite(runner, suites[i].make());
     srunner_run_all(runner, CK_ENV);
     const int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
+    sessions_end();
     return failed ? 1 : 0;
 }

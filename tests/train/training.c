@@ -141,21 +141,68 @@ void session_compile(struct session *session, enum kind kind, const tutti_traini
     if (session->trainer && kind == KIND_RESIDUAL) shift_from_kinks(session);
 }
 
+static tutti_runtime *runtime_open(const tutti_runtime_options *options)
+{
+    tutti_runtime *runtime = tutti_open(options);
+    ck_assert_msg(runtime, "%s", tutti_message(NULL));
+    for (int i = 0; apart && i < runtime->count; i++) {
+        runtime->devices[i].can.unified = false;
+        runtime->devices[i].host_memory = false; /* or a plan reads samples from staging, not from a copy */
+    }
+    return runtime;
+}
+
 void session_try(
     struct session *session, const tutti_runtime_options *options, enum kind kind, const tutti_training *training)
 {
-    session->runtime = tutti_open(options);
-    ck_assert_msg(session->runtime, "%s", tutti_message(NULL));
-    for (int i = 0; apart && i < session->runtime->count; i++) {
-        session->runtime->devices[i].can.unified = false;
-        session->runtime->devices[i].host_memory = false; /* or a plan reads samples from staging, not from a copy */
-    }
+    session->runtime = runtime_open(options);
     session_compile(session, kind, training);
+}
+
+/* -------------------------------------------------------------------------------------------- shared runtimes ---- */
+
+static struct {
+    const char *devices;
+    bool apart;
+    tutti_runtime *runtime;
+} shared[8];
+static int shared_count;
+static bool sharing;
+
+void sessions_share_runtimes(void)
+{
+    sharing = true;
+}
+
+void sessions_end(void)
+{
+    while (shared_count > 0) tutti_close(shared[--shared_count].runtime);
+}
+
+static bool is_shared(const tutti_runtime *runtime)
+{
+    for (int i = 0; i < shared_count; i++)
+        if (shared[i].runtime == runtime) return true;
+    return false;
+}
+
+static tutti_runtime *runtime_on(const char *devices)
+{
+    for (int i = 0; i < shared_count; i++)
+        if (shared[i].apart == apart && !strcmp(shared[i].devices, devices)) return shared[i].runtime;
+    tutti_runtime *runtime = runtime_open(&(tutti_runtime_options) { .devices = devices });
+    if (!sharing) return runtime;
+    ck_assert_int_lt(shared_count, (int)(sizeof(shared) / sizeof(*shared)));
+    shared[shared_count].devices = devices;
+    shared[shared_count].apart = apart;
+    shared[shared_count++].runtime = runtime;
+    return runtime;
 }
 
 void session_open(struct session *session, const char *devices, enum kind kind, const tutti_training *training)
 {
-    session_try(session, &(tutti_runtime_options) { .devices = devices }, kind, training);
+    session->runtime = runtime_on(devices);
+    session_compile(session, kind, training);
     ck_assert_msg(session->trainer, "%s", tutti_message(NULL));
 }
 
@@ -186,7 +233,7 @@ void session_close(struct session *session)
 {
     tutti_trainer_free(session->trainer);
     tutti_network_free(session->network);
-    tutti_close(session->runtime);
+    if (!is_shared(session->runtime)) tutti_close(session->runtime);
 }
 
 void session_steps(struct session *session, int steps)

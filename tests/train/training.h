@@ -25,6 +25,11 @@ enum kind {
     KIND_APART, /* depthwise and pointwise convolutions with batch normalisation, a shortcut, the mean of the image */
 };
 
+/* From now on, session_open() and its kind open the runtime of the same devices once, so that programs are built once
+ * for all tests; sessions_end() closes these runtimes. `devices` are string literals. */
+void sessions_share_runtimes(void);
+void sessions_end(void);
+
 /* A runtime on some devices, a network, a trainer. */
 struct session {
     tutti_runtime *runtime;
