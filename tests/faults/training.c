@@ -229,10 +229,15 @@ tutti_status build(struct session *session, const struct fault *fault, struct ou
     return status;
 }
 
-void try_all(void (*try)(const struct fault *), struct fault fault, long most)
+bool tests_are_few(void)
 {
     const char *tier = getenv("TUTTI_TESTS");
-    if (tier && !strcmp(tier, "few") && most > FEW) most = FEW;
+    return tier && !strcmp(tier, "few");
+}
+
+void try_all(void (*try)(const struct fault *), struct fault fault, long most)
+{
+    if (tests_are_few() && most > FEW) most = FEW;
     const struct layer_order order = fault.order;
     long calls[LAYER_KIND_COUNT];
     fault.order = (struct layer_order) { .kind = LAYER_ANY };

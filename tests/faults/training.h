@@ -118,6 +118,8 @@ const char *difference(const struct outcome *found, const struct outcome *wanted
 void judge(const struct fault *fault, const struct outcome *outcome, const char *text);
 /* A check besides the table's. */
 void expect(const char *what, const char *text);
+/* TUTTI_TESTS=few: chosen cases. */
+bool tests_are_few(void);
 /* Each call of each kind in turn; of more than `most` calls of a kind, so many that lie evenly. */
 void try_all(void (*try)(const struct fault *), struct fault fault, long most);
 void print_table(enum phase phase);

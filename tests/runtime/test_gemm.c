@@ -319,8 +319,8 @@ END_TEST
 START_TEST(test_gpu)
 {
     run_all("gpu", "4", "plain", odd_sizes, SIZES);
-    if (few) /* one of each transposition: CLBlast's kernels compile slowly */
-        run_all("gpu", "4", "clblast", odd_sizes + SIZES - 6, 4);
+    if (few) /* two transpositions: CLBlast's kernels compile slowly */
+        run_all("gpu", "4", "clblast", odd_sizes + SIZES - 6, 2);
     else
         run_all("gpu", "4", "clblast", odd_sizes, SIZES);
 }
