@@ -183,7 +183,7 @@ void tutti_close(tutti_runtime *runtime)
         if (!runtime->devices[i].abandoned) close_one(&runtime->devices[i]);
     }
     if (held) { /* a thread that is stuck in a driver may come back to what is left, but not to the caller's log */
-        runtime->log.level = TUTTI_LOG_DEFAULT;
+        log_silence(&runtime->log);
         return;
     }
     free(runtime->devices);

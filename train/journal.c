@@ -22,15 +22,19 @@ struct entry {
     uint64_t number; /* of the announced batch that was copied ahead of its step; 0: none */
 };
 
+/* Host memory for one copy of the network's arenas. A device that hangs while it writes there keeps it for good. */
+struct copy {
+    float *parameters, *states[OPTIMIZER_STATES];
+};
+
 struct journal {
     /* The steps that lead from the host's parameters to the newest ones; the first `done` of them have been done. */
     struct entry *entries; /* all but `count` of the `room` are spare */
     size_t count, room, done, bytes;
     size_t missing; /* steps behind those that must be done before the parameters are those of the trainer's position */
     double copy_s;  /* what the last copy took */
-    double passed_s; /* since then */
-    /* The next copy goes there: that of the host stays whole until it is complete. */
-    float *parameters, *states[OPTIMIZER_STATES];
+    double passed_s;   /* since then */
+    struct copy *copy; /* receives the next copy: that of the host stays whole until it is complete; NULL: not yet */
 };
 
 tutti_status journal_open(tutti_trainer *trainer)
@@ -39,14 +43,21 @@ tutti_status journal_open(tutti_trainer *trainer)
     return trainer->journal ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
+static void copy_free(struct copy *copy)
+{
+    if (!copy) return;
+    free(copy->parameters);
+    for (int i = 0; i < OPTIMIZER_STATES; i++) free(copy->states[i]);
+    free(copy);
+}
+
 void journal_free(tutti_trainer *trainer)
 {
     struct journal *journal = trainer->journal;
     if (!journal) return;
     for (size_t i = 0; i < journal->room; i++) free(journal->entries[i].samples);
     free(journal->entries);
-    free(journal->parameters);
-    for (int i = 0; i < OPTIMIZER_STATES; i++) free(journal->states[i]);
+    copy_free(journal->copy);
     free(journal);
     trainer->journal = NULL;
 }
@@ -123,31 +134,34 @@ void journal_take_ahead(tutti_trainer *trainer)
 
 /* -------------------------------------------------------------------------------------------------- copies ---- */
 
-static tutti_status make_room(tutti_trainer *trainer)
+/* NULL: the host has no memory left. */
+static struct copy *copy_new(const tutti_trainer *trainer)
 {
-    struct journal *journal = trainer->journal;
-    const tutti_network *network = trainer->network;
-    if (!journal->parameters) journal->parameters = memory_new((size_t)network->total_floats, sizeof(float));
-    if (!journal->parameters) return TUTTI_NO_MEMORY;
-    for (int i = 0; i < optimizer_states(&trainer->optimizer); i++) {
-        if (!journal->states[i]) journal->states[i] = memory_new((size_t)network->trained_floats, sizeof(float));
-        if (!journal->states[i]) return TUTTI_NO_MEMORY;
+    struct copy *copy = memory_new(1, sizeof(*copy));
+    if (!copy) return NULL;
+    copy->parameters = memory_new((size_t)trainer->network->total_floats, sizeof(float));
+    bool made = copy->parameters != NULL;
+    for (int i = 0; made && i < optimizer_states(&trainer->optimizer); i++) {
+        copy->states[i] = memory_new((size_t)trainer->network->trained_floats, sizeof(float));
+        made = copy->states[i] != NULL;
     }
-    return TUTTI_OK;
+    if (made) return copy;
+    copy_free(copy);
+    return NULL;
 }
 
 /* A job of the replica. */
 static tutti_status read_all(struct replica *replica, void *argument)
 {
     tutti_status status = TUTTI_OK;
-    const struct journal *journal = argument;
+    const struct copy *copy = argument;
     const size_t total = (size_t)replica->trainer->network->total_floats;
     const size_t trained = (size_t)replica->trainer->network->trained_floats;
     replica_allow(replica, watch_step_limit(replica, replica->trainer->batch));
-    TRY(buffer_read(replica->device, replica->parameters, 0, journal->parameters, total * sizeof(float)));
+    TRY(buffer_read(replica->device, replica->parameters, 0, copy->parameters, total * sizeof(float)));
     for (int i = 0; i < OPTIMIZER_STATES; i++)
-        if (journal->states[i])
-            TRY(buffer_read(replica->device, replica->states[i], 0, journal->states[i], trained * sizeof(float)));
+        if (copy->states[i])
+            TRY(buffer_read(replica->device, replica->states[i], 0, copy->states[i], trained * sizeof(float)));
 done:
     return status;
 }
@@ -155,11 +169,11 @@ done:
 /* A device updates its parameters from finite gradients only: others prove that it is faulty. */
 static tutti_status check_copy(const tutti_trainer *trainer, const struct replica *replica)
 {
-    const struct journal *journal = trainer->journal;
+    const struct copy *copy = trainer->journal->copy;
     const tutti_network *network = trainer->network;
-    bool bad = exchange_not_finite(journal->parameters, network->total_floats);
+    bool bad = exchange_not_finite(copy->parameters, network->total_floats);
     for (int i = 0; i < OPTIMIZER_STATES; i++)
-        bad |= journal->states[i] && exchange_not_finite(journal->states[i], network->trained_floats);
+        bad |= copy->states[i] && exchange_not_finite(copy->states[i], network->trained_floats);
     if (!bad) return TUTTI_OK;
     return fail(TUTTI_WRONG_RESULT,
         "the parameters or optimizer states of device %d, '%s', are not finite, although its losses and gradients "
@@ -179,19 +193,17 @@ tutti_status journal_copy(tutti_trainer *trainer)
     struct journal *journal = trainer->journal;
     struct replica *replica = trainer->newest;
     const double start = clock_seconds();
-    const bool touched = journal->parameters != NULL; /* else the copy takes longer than those to come */
-    tutti_status status = make_room(trainer);
-    if (status != TUTTI_OK) return status;
-    replica_start(replica, read_all, journal);
-    status = replica_wait(replica);
-    if (replica->abandoned) { /* it may still write there */
-        journal->parameters = NULL;
-        memset(journal->states, 0, sizeof(journal->states));
-    }
+    const bool touched = journal->copy != NULL; /* else the copy takes longer than those to come */
+    if (!touched) journal->copy = copy_new(trainer);
+    struct copy *copy = journal->copy;
+    if (!copy) return TUTTI_NO_MEMORY;
+    replica_start(replica, read_all, copy);
+    tutti_status status = replica_wait(replica);
+    if (replica->abandoned) journal->copy = NULL; /* it may still write there */
     if (status == TUTTI_OK) status = check_copy(trainer, replica);
     if (status != TUTTI_OK) return status;
-    exchange_pointers(&trainer->parameters, &journal->parameters);
-    for (int i = 0; i < OPTIMIZER_STATES; i++) exchange_pointers(&trainer->states[i], &journal->states[i]);
+    exchange_pointers(&trainer->parameters, &copy->parameters);
+    for (int i = 0; i < OPTIMIZER_STATES; i++) exchange_pointers(&trainer->states[i], &copy->states[i]);
     drop(journal, journal->count);
     journal->copy_s = touched ? clock_seconds() - start : 0;
     journal->passed_s = 0;

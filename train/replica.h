@@ -98,11 +98,9 @@ struct replica {
     struct tutti_trainer *trainer;
     struct device *device;
     bool lost;        /* failed: gets no work any more */
-    bool torn;        /* failed while it updated its parameters: they may be of this step or of the last one */
     bool not_finite;  /* some gradients of its last step */
     bool spoiled;     /* numbers of its last step that others were given, see meeting.h */
     bool suspect;     /* left out of this try: its numbers were not finite */
-    bool doubted;     /* see replica_doubt() */
     int64_t capacity; /* samples that fit at once; a larger part is run as micro-batches */
     cl_mem parameters, gradients, states[OPTIMIZER_STATES];
     cl_mem sum;               /* gradients of all micro-batches; NULL until there is more than one */
@@ -130,6 +128,10 @@ struct replica {
     struct step_constants *run_constants; /* host memory that uploads read until the work is done */
     unsigned char *outputs;               /* what a device with a thread gives, before it is the caller's */
     size_t output_capacity;
+    /* Set by its thread, and read when that has ended its job: kept apart from the flags above, which are the
+     * trainer's. */
+    bool torn;    /* failed while it updated its parameters: they may be of this step or of the last one */
+    bool doubted; /* see replica_doubt() */
     float *run_losses;
     float *numbers; /* of a meeting, on their way */
     size_t number_capacity;
