@@ -14,6 +14,8 @@
 #define NO_HANG_S 300.0
 /* A rank may do an undisturbed run, or end one whose devices hang, while the other one waits. */
 #define HOST_LIMIT_S 90.0
+/* Where gradients are rounded: parameters move so little that a rounding error changes hardly any later gradient. */
+#define SMALL_RATE 2e-4f
 
 float images[SAMPLES * PIXELS];
 int32_t labels[SAMPLES];
@@ -23,7 +25,8 @@ double patience = 1;
 struct told told;
 
 static tutti_runtime *single, *runtimes[MEMORY_KINDS];
-static struct reference references[NETWORKS][2];
+/* By network and optimizer; the last kind for runs whose gradients are rounded. */
+static struct reference references[NETWORKS][3];
 
 /* ------------------------------------------------------------------------------------------------- devices ---- */
 
@@ -134,7 +137,9 @@ tutti_status session_compile(struct session *session, tutti_runtime *runtime)
 {
     const struct chaos_case *it = session->it;
     tutti_training training = { .momentum = 0.9f,
-        .learning_rate = it->adam ? 0.01f : 0.05f,
+        .learning_rate = it->adam ? 0.01f
+            : it->bf16            ? SMALL_RATE
+                                  : 0.05f,
         .optimizer = it->adam ? TUTTI_ADAM : TUTTI_SGD,
         .epsilon = it->adam ? 1e-2f : 0, /* else gradients that are nearly 0 decide by their sign */
         .batch = STEP_SAMPLES,
@@ -164,30 +169,35 @@ tutti_status parameters_get(const struct session *session, struct parameters *pa
 {
     const char *name;
     tutti_shape shape;
+    bool trained;
     parameters->count = 0;
-    for (int i = 0; tutti_parameter_info(session->network, i, &name, &shape, NULL) == TUTTI_OK; i++) {
+    for (int i = 0; tutti_parameter_info(session->network, i, &name, &shape, &trained) == TUTTI_OK; i++) {
         int64_t elements = 1;
         for (int j = 0; j < shape.rank; j++) elements *= shape.sizes[j];
         if (parameters->count + elements > MOST_PARAMETERS) return fail(TUTTI_INTERNAL, "too many parameters");
         const tutti_status status =
             tutti_get_parameter(session->trainer, name, parameters->values + parameters->count, elements);
         if (status != TUTTI_OK) return status;
+        for (int64_t j = 0; j < elements; j++) parameters->trained[parameters->count + j] = trained;
         parameters->count += elements;
     }
     return TUTTI_OK;
 }
 
-const char *parameters_compare(const struct parameters *found, const struct parameters *wanted, double limit)
+const char *parameters_compare(
+    const struct parameters *found, const struct parameters *wanted, const struct parameters *from, double limit)
 {
     static char text[160];
     double largest = 0;
     if (found->count != wanted->count) return "the number of parameters is another one";
-    for (int64_t i = 0; i < wanted->count; i++) largest = fmax(largest, fabs((double)wanted->values[i]));
+    for (int64_t i = 0; i < wanted->count; i++)
+        if (!from || from->trained[i])
+            largest = fmax(largest, fabs((double)wanted->values[i] - (from ? from->values[i] : 0)));
     for (int64_t i = 0; i < wanted->count; i++) {
         const double off = fabs((double)found->values[i] - wanted->values[i]);
         if (off <= limit * largest) continue;
-        snprintf(text, sizeof(text), "parameter %lld is %.9g, not %.9g (off by %.1e of the largest)", (long long)i,
-            found->values[i], wanted->values[i], off / largest);
+        snprintf(text, sizeof(text), "parameter %lld is %.9g, not %.9g (off by %.1e of the largest%s)", (long long)i,
+            found->values[i], wanted->values[i], off / largest, from ? " change" : "");
         return text;
     }
     return NULL;
@@ -200,13 +210,15 @@ static void progress_alone(void *user, const tutti_progress *progress)
     session_note(user, progress);
 }
 
-static tutti_status train_alone(
-    const struct chaos_case *it, int64_t epochs, const char *resume, double *losses, struct parameters *parameters)
+/* losses and start: of the epochs, and the parameters before the first one; or NULL. */
+static tutti_status train_alone(const struct chaos_case *it, int64_t epochs, const char *resume, double *losses,
+    struct parameters *start, struct parameters *parameters)
 {
     tutti_status status = TUTTI_OK;
     struct session session = { .it = it };
     const tutti_fitting fitting = { .epochs = epochs, .resume = resume, .progress = progress_alone, .user = &session };
     TRY(session_compile(&session, NULL));
+    if (start) TRY(parameters_get(&session, start));
     TRY(tutti_fit(session.trainer, images, labels, SAMPLES, &fitting));
     TRY(parameters_get(&session, parameters));
     if (losses) memcpy(losses, session.losses, sizeof(session.losses));
@@ -217,16 +229,17 @@ done:
 
 const struct reference *session_reference(const struct chaos_case *it)
 {
-    struct reference *reference = &references[it->network][it->adam];
+    struct reference *reference = &references[it->network][it->adam ? 1 : it->bf16 ? 2 : 0];
     if (reference->made) return reference;
-    reference->made = train_alone(it, EPOCHS, NULL, reference->losses, &reference->end) == TUTTI_OK &&
-        train_alone(it, EPOCHS + 1, NULL, NULL, &reference->epoch_later) == TUTTI_OK;
+    reference->made =
+        train_alone(it, EPOCHS, NULL, reference->losses, &reference->start, &reference->end) == TUTTI_OK &&
+        train_alone(it, EPOCHS + 1, NULL, NULL, NULL, &reference->epoch_later) == TUTTI_OK;
     return reference->made ? reference : NULL;
 }
 
 tutti_status session_resume(const struct chaos_case *it, struct parameters *parameters)
 {
-    return train_alone(it, EPOCHS + 1, checkpoint, NULL, parameters);
+    return train_alone(it, EPOCHS + 1, checkpoint, NULL, NULL, parameters);
 }
 
 void checkpoint_remove(void)

@@ -33,13 +33,14 @@ struct session {
 struct parameters {
     int64_t count;
     float values[MOST_PARAMETERS];
+    bool trained[MOST_PARAMETERS]; /* or a running statistic */
 };
 
-/* Of the first device alone: at the end, and after one epoch more. */
+/* Of the first device alone: before the first step, at the end, and after one epoch more. */
 struct reference {
     bool made;
     double losses[EPOCHS + 1];
-    struct parameters end, epoch_later;
+    struct parameters start, end, epoch_later;
 };
 
 /* NULL, or what is missing. */
@@ -58,8 +59,10 @@ void session_note(struct session *session, const tutti_progress *progress);
 tutti_source session_source(void);
 
 tutti_status parameters_get(const struct session *session, struct parameters *parameters);
-/* NULL, or the first difference; the text is valid until the next call. */
-const char *parameters_compare(const struct parameters *found, const struct parameters *wanted, double limit);
+/* NULL, or the first difference that is larger than `limit` times the largest parameter; or, where `from` is not NULL,
+ * times the largest change of a trained parameter since then. The text is valid until the next call. */
+const char *parameters_compare(
+    const struct parameters *found, const struct parameters *wanted, const struct parameters *from, double limit);
 
 /* NULL on failure. */
 const struct reference *session_reference(const struct chaos_case *it);

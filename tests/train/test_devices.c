@@ -821,28 +821,45 @@ static bool is_wanted(const char *suite)
     return !wanted || strstr(wanted, suite);
 }
 
+static TCase *cases_new(Suite *suite, const char *name)
+{
+    TCase *cases = tcase_create(name);
+    tcase_add_checked_fixture(cases, setup, NULL);
+    tcase_set_timeout(cases, 600); /* kernels are compiled on the way */
+    suite_add_tcase(suite, cases);
+    return cases;
+}
+
+/* What two devices do together. */
 static Suite *suite_devices(void)
 {
     Suite *suite = suite_create("devices");
-    TCase *cases = tcase_create("devices");
-    tcase_add_checked_fixture(cases, setup, NULL);
-    tcase_set_timeout(cases, 600); /* kernels are compiled on the way */
-    tcase_add_test(cases, measured_choices_are_kept);
+    TCase *cases = cases_new(suite, "devices");
     add_cases(cases, two_devices_equal_one, 2 * (int)(sizeof(shares) / sizeof(*shares)));
     add_cases(cases, memory_of_their_own, 4);
     tcase_add_test(cases, ranges_of_parameters);
     add_cases(cases, half_precision_on_the_wire, 3);
     tcase_add_test(cases, half_precision_trains_alike);
-    add_cases(cases, update_on_device_equals_host, (int)(sizeof(rules) / sizeof(*rules)));
     tcase_add_test(cases, gradient_is_the_mean_over_the_batch);
-    add_cases(cases, profiles_change_nothing, 2);
-    add_cases(cases, same_again_gives_same_bytes, 4);
     add_cases(cases, micro_batches_equal_the_whole, 6);
-    tcase_add_test(cases, memory_limit);
     add_cases(cases, not_a_number_updates_nothing, 4);
     add_cases(cases, lost_device_is_made_up_for, 2);
     tcase_add_test(cases, no_device_left);
     tcase_add_test(cases, any_number_of_samples);
+    add_cases(cases, samples_of_the_next_step, 4);
+    add_cases(cases_new(suite, "threads"), two_trainers_on_one_runtime, 2);
+    return suite;
+}
+
+static Suite *suite_alone(void)
+{
+    Suite *suite = suite_create("alone");
+    TCase *cases = cases_new(suite, "alone");
+    tcase_add_test(cases, measured_choices_are_kept);
+    add_cases(cases, update_on_device_equals_host, (int)(sizeof(rules) / sizeof(*rules)));
+    add_cases(cases, profiles_change_nothing, 2);
+    add_cases(cases, same_again_gives_same_bytes, 4);
+    tcase_add_test(cases, memory_limit);
     add_cases(cases, inference_follows_the_parameters, 2);
     tcase_add_test(cases, only_inference);
     tcase_add_test(cases, image_outputs);
@@ -850,18 +867,7 @@ static Suite *suite_devices(void)
     tcase_add_test(cases, bad_targets);
     tcase_add_test(cases, no_parameters);
     tcase_add_test(cases, bad_calls);
-    suite_add_tcase(suite, cases);
-    cases = tcase_create("prefetch");
-    tcase_add_checked_fixture(cases, setup, NULL);
-    tcase_set_timeout(cases, 600);
-    add_cases(cases, samples_of_the_next_step, 4);
     tcase_add_test(cases, no_room_for_the_next_step);
-    suite_add_tcase(suite, cases);
-    cases = tcase_create("threads");
-    tcase_add_checked_fixture(cases, setup, NULL);
-    tcase_set_timeout(cases, 600);
-    add_cases(cases, two_trainers_on_one_runtime, 2);
-    suite_add_tcase(suite, cases);
     return suite;
 }
 
@@ -870,8 +876,8 @@ int main(void)
     static const struct {
         const char *name;
         Suite *(*make)(void);
-    } suites[] = { { "devices", suite_devices }, { "adapt", suite_adapt }, { "fit", suite_fit }, { "fp16", suite_fp16 },
-        { "sync", suite_sync } };
+    } suites[] = { { "devices", suite_devices }, { "alone", suite_alone }, { "adapt", suite_adapt },
+        { "fit", suite_fit }, { "fp16", suite_fp16 }, { "sync", suite_sync } };
     SRunner *runner = srunner_create(NULL);
     const char *tier = getenv("TUTTI_TESTS");
     if (tier && !strcmp(tier, "few")) { /* one process */
