@@ -879,11 +879,8 @@ int main(void)
     } suites[] = { { "devices", suite_devices }, { "alone", suite_alone }, { "adapt", suite_adapt },
         { "fit", suite_fit }, { "fp16", suite_fp16 }, { "sync", suite_sync } };
     SRunner *runner = srunner_create(NULL);
-    const char *tier = getenv("TUTTI_TESTS");
-    if (tier && !strcmp(tier, "few")) { /* one process */
-        srunner_set_fork_status(runner, CK_NOFORK);
-        sessions_share_runtimes();
-    }
+    srunner_set_fork_status(runner, CK_NOFORK);
+    sessions_share_runtimes();
     for (size_t i = 0; i < sizeof(suites) / sizeof(*suites); i++)
         if (is_wanted(suites[i].name)) srunner_add_suite(runner, suites[i].make());
     srunner_run_all(runner, CK_ENV);
