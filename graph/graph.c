@@ -192,6 +192,13 @@ size_t value_type_bytes(enum value_type type)
     return bytes[type];
 }
 
+size_t value_sample_bytes(const struct value *value)
+{
+    int64_t elements = 1;
+    for (int i = 1; i < value->shape.rank; i++) elements *= value->shape.sizes[i];
+    return (size_t)elements * value_type_bytes(value->type);
+}
+
 bool value_has_channels_last(const struct value *value)
 {
     return value->shape.rank == 4 && value->role != ROLE_PARAMETER &&

@@ -15,17 +15,19 @@ tutti_status pass_loss(struct plan *plan)
         return TUTTI_OK;
     const struct operation *loss =
         plan->options.loss == TUTTI_MSE ? &operation_mean_squared_error : &operation_cross_entropy;
+    int targets;
     if (loss == &operation_cross_entropy) {
         if (output->shape.rank != 2)
             return fail(TUTTI_SHAPE,
                 "cross-entropy needs logits [classes] for each sample, but the output has %d dimensions: flatten it",
                 output->shape.rank - 1);
-        plan->targets =
+        targets =
             graph_value(graph, ROLE_INPUT, TYPE_I32, (tutti_shape) { 1, { output->shape.sizes[0] } }, true, "targets");
     } else {
-        plan->targets = graph_value(graph, ROLE_INPUT, TYPE_F32, output->shape, true, "targets");
+        targets = graph_value(graph, ROLE_INPUT, TYPE_F32, output->shape, true, "targets");
     }
-    int inputs[3] = { plan->output, plan->targets, graph_constants(graph) };
+    plan->feeds[plan->feed_count++] = targets;
+    int inputs[3] = { plan->output, targets, graph_constants(graph) };
     plan->metrics = graph_append(graph, loss, NULL, inputs, 3, -1);
     if (plan->metrics == NO_VALUE) return graph->status;
     graph_at(graph, plan->metrics)->output = true;
@@ -99,7 +101,7 @@ static void mark_needed(const struct plan *plan, bool *needed, size_t values)
 {
     const struct graph *graph = &plan->graph;
     for (size_t i = 0; i < values; i++) needed[i] = graph->values[i].role == ROLE_PARAMETER;
-    if (plan->options.seeded) needed[plan->input] = true;
+    if (plan->options.seeded) needed[plan->feeds[0]] = true;
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct node *node = &graph->nodes[n];
         bool any = false;
@@ -134,8 +136,8 @@ tutti_status pass_gradient(struct plan *plan)
     }
     for (size_t n = nodes; n-- > 0;) TRY(visit(&g, n));
     TRY(bind_parameters(&g, values));
-    if (plan->options.seeded && g.of[plan->input] != NO_VALUE) {
-        plan->input_gradient = g.of[plan->input];
+    if (plan->options.seeded && g.of[plan->feeds[0]] != NO_VALUE) {
+        plan->input_gradient = g.of[plan->feeds[0]];
         graph_at(graph, plan->input_gradient)->output = true;
     }
 done:

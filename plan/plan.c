@@ -250,16 +250,17 @@ tutti_status plan_prepare(struct plan *plan)
     return launch_list_enqueue(&plan->prepare, 0, plan->prepare.count, NULL);
 }
 
-tutti_status plan_read_input_from(struct plan *plan, cl_mem buffer)
+tutti_status plan_read_feed_from(struct plan *plan, int feed, cl_mem buffer)
 {
     tutti_status status = TUTTI_OK;
-    const cl_mem own = plan->buffers[plan->input];
-    if (!buffer && !plan->redirected) return TUTTI_OK;
+    const cl_mem own = plan->buffers[plan->feeds[feed]];
+    const unsigned bit = 1u << feed;
+    if (!buffer && !(plan->redirected & bit)) return TUTTI_OK;
     for (size_t i = 0; i < plan->step.count; i++)
         if (plan->step.launches[i].call)
             FAIL(TUTTI_UNSUPPORTED, "'%s' takes its input from the plan's memory only",
                 plan->step.launches[i].kernel_name);
-    plan->redirected = true;
+    plan->redirected |= bit;
     for (size_t i = 0; i < plan->step.count; i++) {
         struct launch *launch = &plan->step.launches[i];
         for (int k = 0; k < launch->count; k++) {
@@ -268,7 +269,7 @@ tutti_status plan_read_input_from(struct plan *plan, cl_mem buffer)
             TRY(launch_redirect(launch, k, buffer));
         }
     }
-    plan->redirected = buffer != NULL;
+    if (!buffer) plan->redirected &= ~bit;
 done:
     return status;
 }

@@ -25,10 +25,10 @@ struct plan_stops {
 };
 /* Enqueues the step (not the uploads); does not wait. stops: NULL, or what is done on the way. */
 tutti_status plan_enqueue(struct plan *plan, const struct plan_stops *stops, void *user);
-/* The launches that read the input read `buffer` from now on; NULL: the plan's own buffer again. After a failure,
- * including TUTTI_UNSUPPORTED where a launch cannot be told, some may still read the other buffer: NULL has to succeed
- * before the plan runs. What was enqueued before stays as it is. */
-tutti_status plan_read_input_from(struct plan *plan, cl_mem buffer);
+/* The launches that read a feed (its number in plan->feeds) read `buffer` from now on; NULL: the plan's own buffer
+ * again. After a failure, including TUTTI_UNSUPPORTED where a launch cannot be told, some may still read the other
+ * buffer: NULL has to succeed before the plan runs. What was enqueued before stays as it is. */
+tutti_status plan_read_feed_from(struct plan *plan, int feed, cl_mem buffer);
 /* Where a value lies (those of interest have memory of their own); NULL for NO_VALUE. */
 cl_mem plan_buffer(const struct plan *plan, int value);
 /* Tests: fills the arena with NaN; before the uploads. And whether the guards still hold it. */

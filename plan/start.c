@@ -29,7 +29,7 @@ static tutti_status check_options(const struct plan *plan)
     if (!output)
         return fail(
             TUTTI_INVALID, "the output is not a tensor of the network: pass one that the network's functions returned");
-    if (plan->input == NO_VALUE) return fail(TUTTI_INVALID, "the network has no input: add one with tutti_input()");
+    if (plan->input_count == 0) return fail(TUTTI_INVALID, "the network has no input: add one with tutti_input()");
     if (!output->batched)
         return fail(TUTTI_INVALID, "the output does not depend on the network's input: pass another tensor");
     return TUTTI_OK;
@@ -41,8 +41,9 @@ static tutti_status run_passes(struct plan *plan)
     struct text text = { 0 };
     TRY(graph_bind(&plan->network->graph, plan->options.samples, &plan->graph));
     plan->output = plan->options.output.id;
-    for (size_t v = 0; v < plan->graph.value_count && plan->input == NO_VALUE; v++)
-        if (plan->graph.values[v].role == ROLE_INPUT) plan->input = (int)v;
+    for (size_t v = 0; v < plan->graph.value_count && plan->feed_count < PLAN_MAX_FEEDS - 1; v++)
+        if (plan->graph.values[v].role == ROLE_INPUT) plan->feeds[plan->feed_count++] = (int)v;
+    plan->input_count = plan->feed_count;
     TRY(check_options(plan));
     if (plan->options.mode == PLAN_INFER || plan->options.seeded) plan->graph.values[plan->output].output = true;
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
@@ -87,8 +88,8 @@ void plan_restart(struct plan *plan)
     free(plan->explanation);
     free(plan->passes);
     plan->explanation = plan->passes = NULL;
-    plan->input = plan->targets = plan->constants = plan->output = plan->metrics = NO_VALUE;
-    plan->seed = plan->input_gradient = NO_VALUE;
+    plan->constants = plan->output = plan->metrics = plan->seed = plan->input_gradient = NO_VALUE;
+    plan->feed_count = plan->input_count = 0;
 }
 
 struct plan *plan_start(struct device *device, const tutti_network *network, const struct plan_options *options)

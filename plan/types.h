@@ -52,6 +52,8 @@ struct plan_need {
     size_t before;        /* index of a launch */
 };
 
+enum { PLAN_MAX_FEEDS = 16 };
+
 struct plan {
     struct device *device;
     const tutti_network *network;
@@ -66,11 +68,14 @@ struct plan {
     cl_mem *prepared; /* per node; NULL where it has none */
     size_t prepared_count;
     cl_mem workspace;
-    bool redirected;    /* launches may read the input from another buffer than its own */
-    size_t arena_bytes; /* needed, also when the arena is larger */
+    unsigned redirected; /* feeds, as bits, that launches may read from another buffer than their own */
+    size_t arena_bytes;  /* needed, also when the arena is larger */
     /* Values of interest, NO_VALUE where absent. metrics: float[2], the sum of the losses of the plan's samples and the
      * number of correct ones. seed, input gradients: tests. */
-    int input, targets, constants, output, metrics, seed, input_gradient;
+    int constants, output, metrics, seed, input_gradient;
+    int feeds[PLAN_MAX_FEEDS]; /* what is uploaded before the step: the network's inputs, in their order, then targets
+                                */
+    int feed_count, input_count;
     struct plan_bucket *buckets;
     size_t bucket_count;
     struct plan_need *needs; /* training, as are the buckets */

@@ -267,19 +267,16 @@ static int64_t probe_samples(tutti_trainer *trainer, int device)
 
 static tutti_status copy_samples(const tutti_trainer *trainer, struct probe *probe, const struct replica_work *work)
 {
-    const size_t inputs = (size_t)probe->work.samples * trainer->input_bytes;
-    const size_t targets = (size_t)probe->work.samples * trainer->target_bytes;
-    if (probe->bytes < inputs + targets) {
+    const size_t bytes = feeds_bytes(&trainer->feeds, probe->work.samples);
+    if (probe->bytes < bytes) {
         if (!trainer_may_be_read(trainer)) free(probe->samples);
         probe->bytes = 0;
-        probe->samples = memory_new(inputs + targets, 1);
+        probe->samples = memory_new(bytes, 1);
         if (!probe->samples) return TUTTI_NO_MEMORY;
-        probe->bytes = inputs + targets;
+        probe->bytes = bytes;
     }
-    memcpy(probe->samples, work->inputs, inputs);
-    memcpy((unsigned char *)probe->samples + inputs, work->targets, targets);
-    probe->work.inputs = probe->samples;
-    probe->work.targets = (unsigned char *)probe->samples + inputs;
+    feeds_copy(&trainer->feeds, &work->feeds, probe->work.samples, probe->samples);
+    probe->work.feeds = feeds_at(&trainer->feeds, probe->samples, probe->work.samples);
     return TUTTI_OK;
 }
 

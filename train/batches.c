@@ -11,8 +11,8 @@
 enum { BUFFERS = BATCHES_AHEAD + 1 };
 
 struct buffer {
-    float *inputs;
-    unsigned char *targets;
+    void *memory;       /* of all feeds */
+    struct feeds feeds; /* in it */
     int64_t samples, first, whole;
     bool full;
 };
@@ -63,8 +63,8 @@ static tutti_status read_batch(struct batches *batches, int64_t position, int64_
     const tutti_status status = place_batch(batches, position, number, buffer);
     if (status != TUTTI_OK || buffer->samples == 0) return status;
     const int64_t first = position + buffer->first;
-    const int result = batches->source->read(
-        batches->source->user, batches->order + first, buffer->samples, buffer->inputs, buffer->targets);
+    const int result = batches->source->read(batches->source->user, batches->order + first, buffer->samples,
+        (void *)(uintptr_t)buffer->feeds.arrays[0], (void *)(uintptr_t)buffer->feeds.arrays[1]);
     if (result != 0)
         return fail(TUTTI_FILE, "the data source returned error %d for samples %lld to %lld of the epoch", result,
             (long long)first, (long long)(first + buffer->samples - 1));
@@ -109,9 +109,10 @@ static tutti_status allocate(struct batches *batches)
     else
         for (int64_t i = 0; i < samples; i++) batches->order[i] = i;
     for (int i = 0; i < BUFFERS; i++) {
-        batches->buffers[i].inputs = memory_new((size_t)options->batch, options->input_bytes);
-        batches->buffers[i].targets = memory_new((size_t)options->batch, options->target_bytes);
-        if (!batches->buffers[i].inputs || !batches->buffers[i].targets) return TUTTI_NO_MEMORY;
+        struct buffer *buffer = &batches->buffers[i];
+        buffer->memory = memory_new(feeds_bytes(options->feeds, options->batch), 1);
+        if (!buffer->memory) return TUTTI_NO_MEMORY;
+        buffer->feeds = feeds_at(options->feeds, buffer->memory, options->batch);
     }
     return TUTTI_OK;
 }
@@ -140,11 +141,9 @@ done:
 
 static struct batch batch_in(const struct buffer *buffer)
 {
-    return (struct batch) { .inputs = buffer->inputs,
-        .targets = buffer->targets,
-        .samples = buffer->samples,
-        .first = buffer->first,
-        .whole = buffer->whole };
+    return (struct batch) {
+        .feeds = buffer->feeds, .samples = buffer->samples, .first = buffer->first, .whole = buffer->whole
+    };
 }
 
 tutti_status batches_next(struct batches *batches, struct batch *batch)
@@ -191,10 +190,7 @@ void batches_close(struct batches *batches)
         pthread_mutex_unlock(&batches->lock);
         pthread_join(batches->reader, NULL);
     }
-    for (int i = 0; i < BUFFERS; i++) {
-        free(batches->buffers[i].inputs);
-        free(batches->buffers[i].targets);
-    }
+    for (int i = 0; i < BUFFERS; i++) free(batches->buffers[i].memory);
     free(batches->order);
     pthread_cond_destroy(&batches->changed);
     pthread_mutex_destroy(&batches->lock);

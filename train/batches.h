@@ -2,7 +2,7 @@
 #ifndef TRAIN_BATCHES_H
 #define TRAIN_BATCHES_H
 
-#include "base/status.h"
+#include "train/feeds.h"
 
 struct batches;
 struct world;
@@ -12,8 +12,8 @@ struct world;
 enum { BATCHES_AHEAD = 2 };
 
 struct batches_options {
-    int64_t batch;                    /* samples; the last one of the epoch has what is left */
-    size_t input_bytes, target_bytes; /* of one sample */
+    int64_t batch;                 /* samples; the last one of the epoch has what is left */
+    const struct feed_list *feeds; /* an input, and targets */
     bool shuffle;
     uint64_t seed, epoch; /* the order depends on these two alone */
     int64_t position;     /* samples of the epoch that are already done: resuming */
@@ -25,8 +25,7 @@ struct batches_options {
 };
 
 struct batch {
-    const float *inputs;
-    const void *targets;
+    struct feeds feeds;
     int64_t samples;
     int64_t first, whole; /* where these begin among the samples of the whole batch, and how many it has; 0: no batch */
     uint64_t number;      /* of one that was announced (trainer_announce); else 0 */

@@ -30,6 +30,13 @@ static tutti_status check_source(const tutti_source *source, const char *what)
     return TUTTI_OK;
 }
 
+/* tutti_source.read() fills one array of inputs. */
+static tutti_status check_feeds(const tutti_trainer *trainer)
+{
+    if (trainer->feeds.inputs == 1) return TUTTI_OK;
+    return fail(TUTTI_INVALID, "the network has %d inputs, but a source gives one", trainer->feeds.inputs);
+}
+
 static tutti_status check(struct fit *fit)
 {
     tutti_status status = TUTTI_OK;
@@ -37,6 +44,7 @@ static tutti_status check(struct fit *fit)
     const tutti_trainer *trainer = fit->trainer;
     if (trainer->loss == TUTTI_LOSS_NONE)
         FAIL(TUTTI_INVALID, "this trainer has no loss and can only infer: set tutti_training.loss");
+    TRY(check_feeds(trainer));
     TRY(check_source(fit->source, "training"));
     if (fitting->test) TRY(check_source(fitting->test, "test"));
     if (fitting->epochs < 0 || fitting->steps < 0 || fitting->batch < 0)
@@ -127,10 +135,7 @@ static bool enough(const struct fit *fit)
 
 static struct batches_options batches_of(const tutti_trainer *trainer, int64_t batch)
 {
-    return (struct batches_options) { .batch = batch,
-        .input_bytes = trainer->input_bytes,
-        .target_bytes = trainer->target_bytes,
-        .world = trainer->world };
+    return (struct batches_options) { .batch = batch, .feeds = &trainer->feeds, .world = trainer->world };
 }
 
 /* The steps that are left of the epoch, or fewer: cancelled, or enough steps done. */
@@ -197,7 +202,7 @@ static tutti_status evaluate_part(
         TRY(batches_next(batches, &batch));
         *whole = batch.samples == 0;
         if (*whole) break;
-        TRY(trainer_forward(trainer, PLAN_EVALUATE, batch.inputs, batch.targets, batch.samples, sums, NULL));
+        TRY(trainer_forward(trainer, PLAN_EVALUATE, &batch.feeds, batch.samples, sums, NULL));
         *samples += batch.samples;
     }
 done:
@@ -330,20 +335,22 @@ done:
 /* -------------------------------------------------------------------------------------------------- arrays ---- */
 
 struct arrays {
-    const unsigned char *inputs, *targets;
-    size_t input_bytes, target_bytes;
+    const struct feed_list *list;
+    struct feeds feeds;
 };
+
+static void gather(const struct arrays *arrays, int feed, const int64_t *indices, int64_t count, void *to)
+{
+    const size_t bytes = arrays->list->bytes[feed];
+    const unsigned char *from = arrays->feeds.arrays[feed];
+    for (int64_t i = 0; i < count; i++)
+        memcpy((unsigned char *)to + (size_t)i * bytes, from + (size_t)indices[i] * bytes, bytes);
+}
 
 static int read_arrays(void *user, const int64_t *indices, int64_t count, float *inputs, void *targets)
 {
-    const struct arrays *arrays = user;
-    for (int64_t i = 0; i < count; i++) {
-        const size_t from = (size_t)indices[i], to = (size_t)i;
-        memcpy((unsigned char *)inputs + to * arrays->input_bytes, arrays->inputs + from * arrays->input_bytes,
-            arrays->input_bytes);
-        memcpy((unsigned char *)targets + to * arrays->target_bytes, arrays->targets + from * arrays->target_bytes,
-            arrays->target_bytes);
-    }
+    gather(user, 0, indices, count, inputs);
+    gather(user, 1, indices, count, targets);
     return 0;
 }
 
@@ -352,10 +359,7 @@ tutti_status tutti_fit(
 {
     if (!trainer || !inputs || !targets)
         return fail(TUTTI_INVALID, "the trainer, the inputs or the targets are NULL: pass all");
-    struct arrays arrays = { .inputs = (const unsigned char *)inputs,
-        .targets = targets,
-        .input_bytes = trainer->input_bytes,
-        .target_bytes = trainer->target_bytes };
+    struct arrays arrays = { .list = &trainer->feeds, .feeds = { { inputs, targets } } };
     const tutti_source source = { .samples = samples, .read = read_arrays, .user = &arrays };
     return tutti_fit_source(trainer, &source, fitting);
 }
@@ -368,6 +372,7 @@ tutti_status tutti_evaluate_source(tutti_trainer *trainer, const tutti_source *s
     if (!trainer || !source) FAIL(TUTTI_INVALID, "the trainer or the source is NULL: pass both");
     if (trainer->loss == TUTTI_LOSS_NONE)
         FAIL(TUTTI_INVALID, "this trainer has no loss and can only infer: set tutti_training.loss");
+    TRY(check_feeds(trainer));
     TRY(check_source(source, "test"));
     trainer_run_begin(trainer);
     status = evaluate(trainer, source, metrics ? metrics : &unused, &whole);

@@ -78,27 +78,24 @@ static void drop(struct journal *journal, size_t count)
 }
 
 /* Of the entry with this index. */
-static tutti_status copy_samples(
-    tutti_trainer *trainer, size_t index, const void *inputs, const void *targets, int64_t samples)
+static tutti_status copy_samples(tutti_trainer *trainer, size_t index, const struct feeds *feeds, int64_t samples)
 {
     tutti_status status = TUTTI_OK;
     struct journal *journal = trainer->journal;
-    const size_t input_bytes = (size_t)samples * trainer->input_bytes;
-    const size_t target_bytes = (size_t)samples * trainer->target_bytes;
+    const size_t bytes = feeds_bytes(&trainer->feeds, samples);
     void *array = journal->entries;
     TRY(memory_grow(&array, &journal->room, index + 1, sizeof(*journal->entries)));
     journal->entries = array;
     struct entry *entry = &journal->entries[index];
     entry->number = 0;
-    if (entry->capacity < input_bytes + target_bytes) {
-        void *larger = memory_new(input_bytes + target_bytes, 1);
+    if (entry->capacity < bytes) {
+        void *larger = memory_new(bytes, 1);
         if (!larger) return TUTTI_NO_MEMORY;
         if (!trainer_may_be_read(trainer)) free(entry->samples);
         entry->samples = larger;
-        entry->capacity = input_bytes + target_bytes;
+        entry->capacity = bytes;
     }
-    memcpy(entry->samples, inputs, input_bytes);
-    memcpy((unsigned char *)entry->samples + input_bytes, targets, target_bytes);
+    feeds_copy(&trainer->feeds, feeds, samples, entry->samples);
 done:
     return status;
 }
@@ -110,11 +107,10 @@ tutti_status journal_take(tutti_trainer *trainer, struct replica_work *work)
     struct journal *journal = trainer->journal;
     const size_t index = journal->count;
     const bool ahead = work->number > 0 && index < journal->room && journal->entries[index].number == work->number;
-    if (!ahead) TRY(copy_samples(trainer, index, work->inputs, work->targets, work->samples));
+    if (!ahead) TRY(copy_samples(trainer, index, &work->feeds, work->samples));
     struct entry *entry = &journal->entries[index];
     entry->number = 0;
-    work->inputs = entry->samples;
-    work->targets = (unsigned char *)entry->samples + (size_t)work->samples * trainer->input_bytes;
+    work->feeds = feeds_at(&trainer->feeds, entry->samples, work->samples);
     work->kept = true;
     entry->work = *work;
 done:
@@ -128,7 +124,7 @@ void journal_take_ahead(tutti_trainer *trainer)
     const size_t index = journal->count + 1; /* behind that of the step at hand */
     if (next->number == 0 || next->samples == 0) return;
     if (index < journal->room && journal->entries[index].number == next->number) return;
-    if (copy_samples(trainer, index, next->inputs, next->targets, next->samples) == TUTTI_OK)
+    if (copy_samples(trainer, index, &next->feeds, next->samples) == TUTTI_OK)
         journal->entries[index].number = next->number;
 }
 

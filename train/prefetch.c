@@ -20,16 +20,6 @@ static bool wanted(const struct replica *replica, const struct replica_work *wor
         !prefetch_has(replica, work->next.number, work->first, work->samples);
 }
 
-static size_t input_bytes(const struct replica *replica, const struct replica_work *work)
-{
-    return (size_t)work->samples * replica->trainer->input_bytes;
-}
-
-static size_t target_bytes(const struct replica *replica, const struct replica_work *work)
-{
-    return (size_t)work->samples * replica->trainer->target_bytes;
-}
-
 static tutti_status make_room(struct replica *replica, size_t bytes)
 {
     tutti_status status = TUTTI_OK;
@@ -48,24 +38,22 @@ done:
 void prefetch_prepare(struct replica *replica, const struct replica_work *work)
 {
     if (!wanted(replica, work)) return;
-    if (make_room(replica, input_bytes(replica, work) + target_bytes(replica, work)) != TUTTI_OK)
-        prefetch_free(replica);
+    if (make_room(replica, feeds_bytes(&replica->trainer->feeds, work->samples)) != TUTTI_OK) prefetch_free(replica);
 }
 
-tutti_status prefetch_take(struct replica *replica, cl_mem inputs, cl_mem targets, int64_t first, int64_t samples)
+tutti_status prefetch_take(struct replica *replica, const struct plan *plan, int64_t first, int64_t samples)
 {
     tutti_status status = TUTTI_OK;
-    const struct tutti_trainer *trainer = replica->trainer;
+    const struct feed_list *list = &replica->trainer->feeds;
     const struct prefetch *prefetch = &replica->prefetch;
-    const size_t skip = (size_t)prefetch->samples * trainer->input_bytes;
-    CL_TRY(clEnqueueCopyBuffer(replica->device->queue, prefetch->buffer, inputs, (size_t)first * trainer->input_bytes,
-               0, (size_t)samples * trainer->input_bytes, 0, NULL, NULL),
-        "copying samples on '%s'", replica->device->can.name);
-    if (targets)
-        CL_TRY(clEnqueueCopyBuffer(replica->device->queue, prefetch->buffer, targets,
-                   skip + (size_t)first * trainer->target_bytes, 0, (size_t)samples * trainer->target_bytes, 0, NULL,
-                   NULL),
-            "copying targets on '%s'", replica->device->can.name);
+    for (int i = 0; i < plan->feed_count; i++) {
+        const cl_mem buffer = plan_buffer(plan, plan->feeds[i]);
+        const size_t from = feeds_offset(list, i, prefetch->samples) + (size_t)first * list->bytes[i];
+        if (!buffer) continue;
+        CL_TRY(clEnqueueCopyBuffer(replica->device->queue, prefetch->buffer, buffer, from, 0,
+                   (size_t)samples * list->bytes[i], 0, NULL, NULL),
+            "copying samples on '%s'", replica->device->can.name);
+    }
 done:
     return status;
 }
@@ -74,16 +62,14 @@ static tutti_status send(struct replica *replica, const struct replica_work *wor
 {
     tutti_status status = TUTTI_OK;
     struct prefetch *prefetch = &replica->prefetch;
-    const struct tutti_trainer *trainer = replica->trainer;
-    const size_t inputs = input_bytes(replica, work), targets = target_bytes(replica, work);
+    const struct feed_list *list = &replica->trainer->feeds;
     unsigned char *staging = replica->upload.pointer;
     if (!replica_guard(replica)) FAIL(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
-    memcpy(staging, (const unsigned char *)work->next.inputs + (size_t)work->first * trainer->input_bytes, inputs);
-    memcpy(staging + inputs, (const unsigned char *)work->next.targets + (size_t)work->first * trainer->target_bytes,
-        targets);
+    const struct feeds next = feeds_from(list, &work->next.feeds, work->first);
+    feeds_copy(list, &next, work->samples, staging);
     replica_unguard(replica);
-    TRY(replica_write(
-        replica, replica->device->uploads, prefetch->buffer, 0, staging, inputs + targets, &prefetch->sent));
+    TRY(replica_write(replica, replica->device->uploads, prefetch->buffer, 0, staging, feeds_bytes(list, work->samples),
+        &prefetch->sent));
     CL_TRY(clFlush(replica->device->uploads), "sending samples to '%s'", replica->device->can.name);
 done:
     return status;

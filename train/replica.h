@@ -23,9 +23,8 @@ struct traffic {
 /* What a replica does with its part of a batch. */
 struct replica_work {
     enum plan_mode mode;
-    const float *inputs; /* of the whole batch, as are the next two; NULL where the mode has none */
-    const void *targets;
-    float *outputs;
+    struct feeds feeds;     /* of the whole batch, as are the outputs */
+    float *outputs;         /* NULL where the mode has none */
     int64_t first, samples; /* this replica's part of it */
     int64_t whole, before;  /* samples of the whole step, and those of them that precede the batch, on other hosts */
     struct step_constants constants; /* first_sample and runs are set for each launch */
@@ -37,7 +36,7 @@ struct replica_work {
     uint64_t version, checksum;
     bool exposes; /* the exchange writes new parameters where devices share the host's memory */
     bool update;  /* training: the device updates its parameters itself, nothing is exchanged */
-    bool kept;    /* inputs and targets are the trainer's memory, not the caller's */
+    bool kept;    /* the feeds are the trainer's memory, not the caller's */
     bool meets;   /* others have parts of the batch, and statistics are over all of it */
     bool check;   /* the device's parameters must be those of the master copy at the end */
     bool probe;   /* for its time alone: old parameters do, and results are thrown away */
@@ -65,7 +64,7 @@ struct mapping {
 
 /* A device's part of the next batch. */
 struct prefetch {
-    cl_mem buffer;       /* inputs, and behind them targets */
+    cl_mem buffer;       /* all feeds, as feeds_copy() places them */
     atomic_size_t bytes; /* read by whoever asks for replica_memory() */
     uint64_t number;     /* of the batch whose part is there; 0: none */
     int64_t first, samples;
@@ -243,7 +242,7 @@ void prefetch_send(struct replica *replica, const struct replica_work *work, cl_
 void prefetch_wait(struct replica *replica, const struct replica_work *work);
 /* In the next step: whether its samples are there, and enqueues their copies to where the plan reads them. */
 bool prefetch_has(const struct replica *replica, uint64_t number, int64_t first, int64_t samples);
-tutti_status prefetch_take(struct replica *replica, cl_mem inputs, cl_mem targets, int64_t first, int64_t samples);
+tutti_status prefetch_take(struct replica *replica, const struct plan *plan, int64_t first, int64_t samples);
 void prefetch_free(struct replica *replica);
 
 /* Forgets the gradients that arrived; between two runs, by the trainer's thread, which never calls a driver that may

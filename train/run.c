@@ -14,11 +14,12 @@ struct run {
     struct replica *replica;
     struct tutti_trainer *trainer;
     struct replica_work *work;
-    int64_t runs, part;                    /* micro-batches, and the samples of all but the last */
-    const unsigned char *inputs, *targets; /* of this part: the caller's memory or staging */
-    unsigned char *outputs;                /* likewise */
-    struct plan *plan;                     /* whose buckets leave */
-    size_t parameter_writes;               /* of the writes, the first ones */
+    int64_t runs, part;              /* micro-batches, and the samples of all but the last */
+    struct feeds feeds;              /* of this part: the caller's memory or staging */
+    unsigned char *outputs;          /* likewise */
+    cl_mem borrowed[PLAN_MAX_FEEDS]; /* feeds that the micro-batch's launches read where they lie; else NULL */
+    struct plan *plan;               /* whose buckets leave */
+    size_t parameter_writes;         /* of the writes, the first ones */
     size_t first_piece; /* of the writes, where parameters travel in ranges (pieces), beside launches that do not need
                            them yet */
     bool pieces;
@@ -171,15 +172,11 @@ static tutti_status stage_samples(struct run *run)
     struct replica *replica = run->replica;
     const struct tutti_trainer *trainer = run->trainer;
     const struct replica_work *work = run->work;
-    const size_t samples = (size_t)work->samples;
-    run->inputs = (const unsigned char *)work->inputs + (size_t)work->first * trainer->input_bytes;
-    run->targets =
-        work->targets ? (const unsigned char *)work->targets + (size_t)work->first * trainer->target_bytes : NULL;
+    run->feeds = feeds_from(&trainer->feeds, &work->feeds, work->first);
     if (replica->device->can.unified && (!trainer->threaded || work->kept)) return TUTTI_OK;
     run->prefetched = prefetch_has(replica, work->number, work->first, work->samples);
     if (run->prefetched) return TUTTI_OK;
-    const size_t inputs = samples * trainer->input_bytes;
-    const size_t bytes = inputs + samples * trainer->target_bytes;
+    const size_t bytes = feeds_bytes(&trainer->feeds, work->samples);
     if (replica->upload.bytes < bytes) {
         if (replica->upload.buffer) staging_free(&replica->upload);
         memset(&replica->upload, 0, sizeof(replica->upload));
@@ -187,62 +184,60 @@ static tutti_status stage_samples(struct run *run)
     }
     unsigned char *staging = replica->upload.pointer;
     if (!replica_guard(replica)) FAIL(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
-    memcpy(staging, run->inputs, inputs);
-    if (run->targets) memcpy(staging + inputs, run->targets, samples * trainer->target_bytes);
+    feeds_copy(&trainer->feeds, &run->feeds, work->samples, staging);
     replica_unguard(replica);
-    run->inputs = staging;
-    if (run->targets) run->targets = staging + inputs;
+    run->feeds = feeds_at(&trainer->feeds, staging, work->samples);
 done:
     return status;
 }
 
 /* Where host and device share memory, samples are read where the caller holds them; else, and where the plan is for
- * more samples than there are, they are copied. `borrowed` is theirs until the plan's launches are enqueued. */
-static tutti_status lend_inputs(
-    struct run *run, struct plan *plan, const unsigned char *inputs, int64_t samples, cl_mem *borrowed)
+ * more samples than there are, they are copied. The buffer is theirs until the plan's launches are enqueued. */
+static tutti_status send_feed(struct run *run, struct plan *plan, int feed, const void *data, int64_t samples)
 {
     tutti_status status = TUTTI_OK;
     const struct device *device = run->replica->device;
-    const size_t bytes = (size_t)samples * run->trainer->input_bytes;
+    const size_t bytes = (size_t)samples * run->trainer->feeds.bytes[feed];
+    cl_mem *borrowed = &run->borrowed[feed];
     cl_int error = CL_SUCCESS;
     const bool stays = run->work->kept || !run->trainer->threaded; /* also if the device hangs */
     if (!device->host_memory || !stays || samples != plan->options.samples) goto copy;
     /* The kernels that get it only read it: plan/memory.c puts nothing into an input's memory. */
-    *borrowed = clCreateBuffer(
-        device->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes, (void *)(uintptr_t)inputs, &error);
+    *borrowed =
+        clCreateBuffer(device->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes, (void *)(uintptr_t)data, &error);
     if (error != CL_SUCCESS) *borrowed = NULL;
-    if (*borrowed && plan_read_input_from(plan, *borrowed) == TUTTI_OK) return TUTTI_OK;
-    TRY(plan_read_input_from(plan, NULL));
+    if (*borrowed && plan_read_feed_from(plan, feed, *borrowed) == TUTTI_OK) return TUTTI_OK;
+    TRY(plan_read_feed_from(plan, feed, NULL));
 copy:
-    TRY(enqueue_write(run->replica, plan->buffers[plan->input], inputs, bytes));
+    TRY(enqueue_write(run->replica, plan->buffers[plan->feeds[feed]], data, bytes));
 done:
     return status;
 }
 
 /* Where that fails, it is tried again before the plan's next run. */
-static void take_inputs_back(struct plan *plan, cl_mem *borrowed)
+static void take_feeds_back(struct run *run, struct plan *plan)
 {
-    if (!*borrowed) return;
-    (void)plan_read_input_from(plan, NULL);
-    clReleaseMemObject(*borrowed); /* it lives until the launches that read it have ended */
-    *borrowed = NULL;
+    for (int i = 0; i < plan->feed_count; i++) {
+        if (!run->borrowed[i]) continue;
+        (void)plan_read_feed_from(plan, i, NULL);
+        clReleaseMemObject(run->borrowed[i]); /* it lives until the launches that read it have ended */
+        run->borrowed[i] = NULL;
+    }
 }
 
-static tutti_status send_samples(
-    struct run *run, struct plan *plan, int64_t done_samples, int64_t samples, cl_mem *borrowed)
+static tutti_status send_samples(struct run *run, struct plan *plan, int64_t done_samples, int64_t samples)
 {
     tutti_status status = TUTTI_OK;
-    const struct tutti_trainer *trainer = run->trainer;
-    TRY(lend_inputs(run, plan, run->inputs + (size_t)done_samples * trainer->input_bytes, samples, borrowed));
-    if (plan_buffer(plan, plan->targets))
-        TRY(enqueue_write(run->replica, plan->buffers[plan->targets],
-            run->targets + (size_t)done_samples * trainer->target_bytes, (size_t)samples * trainer->target_bytes));
+    const struct feeds feeds = feeds_from(&run->trainer->feeds, &run->feeds, done_samples);
+    for (int i = 0; i < plan->feed_count; i++)
+        if (plan_buffer(plan, plan->feeds[i])) /* else nobody reads it */
+            TRY(send_feed(run, plan, i, feeds.arrays[i], samples));
 done:
     return status;
 }
 
 static tutti_status upload_samples(
-    struct run *run, struct plan *plan, int64_t done_samples, int64_t samples, int64_t number, cl_mem *borrowed)
+    struct run *run, struct plan *plan, int64_t done_samples, int64_t samples, int64_t number)
 {
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
@@ -250,12 +245,11 @@ static tutti_status upload_samples(
     *constants = run->work->constants;
     constants->first_sample = (uint32_t)(run->work->before + run->work->first + done_samples);
     constants->runs = (uint32_t)run->runs;
-    TRY(plan_read_input_from(plan, NULL));
+    for (int i = 0; i < plan->feed_count; i++) TRY(plan_read_feed_from(plan, i, NULL));
     if (run->prefetched)
-        TRY(prefetch_take(
-            replica, plan->buffers[plan->input], plan_buffer(plan, plan->targets), done_samples, samples));
+        TRY(prefetch_take(replica, plan, done_samples, samples));
     else
-        TRY(send_samples(run, plan, done_samples, samples, borrowed));
+        TRY(send_samples(run, plan, done_samples, samples));
     if (plan_buffer(plan, plan->constants)) /* inference has no use for them */
         TRY(enqueue_write(replica, plan->buffers[plan->constants], constants, sizeof(*constants)));
 done:
@@ -547,7 +541,6 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     const bool leave = buckets && replica->device->transfers;
     const bool stay = buckets && replica->device->can.unified && !work->check; /* which comes before any update */
     struct cached_plan *cached;
-    cl_mem borrowed = NULL;
     TRY(replica_plan(replica, work->mode, plan_samples(run, samples), &cached));
     run->plan = cached->plan;
     const bool pieces = run->pieces && number == 0;
@@ -561,10 +554,10 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     if (work->meets) TRY(make_numbers(replica, cached->plan));
     TRY(prepare(replica, cached));
     if (pieces) TRY(send_pieces(run, cached->plan));
-    status = upload_samples(run, cached->plan, done_samples, samples, number, &borrowed);
+    status = upload_samples(run, cached->plan, done_samples, samples, number);
     if (status == TUTTI_OK && !pieces) status = mark(run, &run->begun);
     if (status == TUTTI_OK) status = plan_enqueue(cached->plan, &stops, run);
-    take_inputs_back(cached->plan, &borrowed);
+    take_feeds_back(run, cached->plan);
     if (status != TUTTI_OK) goto done;
     replica->last = cached->plan;
     TRY(download_results(run, cached->plan, done_samples, samples, number));

@@ -287,10 +287,10 @@ static void note_times(tutti_trainer *trainer, double seconds)
 }
 
 /* Class numbers are checked here, where the sample can still be named. */
-static tutti_status check_targets(const tutti_trainer *trainer, const void *targets, int64_t samples)
+static tutti_status check_targets(const tutti_trainer *trainer, const struct feeds *feeds, int64_t samples)
 {
     if (trainer->loss != TUTTI_CROSS_ENTROPY) return TUTTI_OK;
-    const int32_t *labels = targets;
+    const int32_t *labels = feeds->arrays[trainer->feeds.inputs];
     const int64_t classes = (int64_t)(trainer->output_bytes / sizeof(float));
     for (int64_t i = 0; i < samples; i++)
         if (labels[i] >= classes)
@@ -308,7 +308,7 @@ static int64_t samples_of(const tutti_trainer *trainer, const struct batch *batc
 
 static bool batch_is_same(const struct batch *a, const struct batch *b)
 {
-    return a->inputs == b->inputs && a->targets == b->targets && a->samples == b->samples;
+    return a->samples == b->samples && feeds_equal(&a->feeds, &b->feeds);
 }
 
 void trainer_announce(tutti_trainer *trainer, const struct batch *next)
@@ -337,15 +337,14 @@ static tutti_status run_step(tutti_trainer *trainer, tutti_status status, const 
     const struct step_constants *constants, struct replica_work *sums)
 {
     struct replica_work work = { .mode = PLAN_TRAIN,
-        .inputs = batch->inputs,
-        .targets = batch->targets,
+        .feeds = batch->feeds,
         .samples = batch->samples,
         .whole = samples_of(trainer, batch),
         .before = batch->first,
         .number = batch_is_same(batch, &trainer->expected) ? trainer->expected.number : 0,
         .constants = *constants };
     bool updated = false;
-    if (status == TUTTI_OK) status = check_targets(trainer, batch->targets, batch->samples);
+    if (status == TUTTI_OK) status = check_targets(trainer, &batch->feeds, batch->samples);
     if (status == TUTTI_OK && trainer->world) status = coming_go_on(trainer, adapt_is_changing(trainer));
     if (status == TUTTI_OK && trainer->automatic) status = adapt_before(trainer, batch->samples);
     const double start = clock_seconds();
@@ -411,18 +410,16 @@ tutti_status trainer_step(
     return status;
 }
 
-tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const float *inputs, const void *targets,
-    int64_t samples, struct replica_work *sums, float *outputs)
+tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const struct feeds *feeds, int64_t samples,
+    struct replica_work *sums, float *outputs)
 {
     tutti_status status = TUTTI_OK;
-    if (targets) TRY(check_targets(trainer, targets, samples));
+    if (mode != PLAN_INFER) TRY(check_targets(trainer, feeds, samples));
     for (int64_t done_samples = 0; done_samples < samples;) {
         const int64_t left = samples - done_samples;
         struct replica_work work = { .mode = mode, .samples = left < trainer->part ? left : trainer->part };
-        const size_t skip = (size_t)done_samples;
-        work.inputs = (const float *)((const unsigned char *)inputs + skip * trainer->input_bytes);
-        if (targets) work.targets = (const unsigned char *)targets + skip * trainer->target_bytes;
-        if (outputs) work.outputs = (float *)((unsigned char *)outputs + skip * trainer->output_bytes);
+        work.feeds = feeds_from(&trainer->feeds, feeds, done_samples);
+        if (outputs) work.outputs = (float *)((unsigned char *)outputs + (size_t)done_samples * trainer->output_bytes);
         work.constants.loss_scale = (float)(1.0 / (double)work.samples);
         TRY(run_all(trainer, &work, sums));
         done_samples += work.samples;

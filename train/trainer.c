@@ -10,33 +10,12 @@
 
 /* ------------------------------------------------------------------------------------------------- compile ---- */
 
-static int64_t elements_of_sample(const struct value *value)
-{
-    int64_t elements = 1;
-    for (int i = 1; i < value->shape.rank; i++) elements *= value->shape.sizes[i];
-    return elements;
-}
-
 static tutti_status measure_samples(tutti_trainer *trainer)
 {
-    const struct graph *graph = &trainer->network->graph;
     const struct value *output = network_value(trainer->network, trainer->output);
-    const struct value *input = NULL;
-    int inputs = 0;
-    for (size_t i = 0; i < graph->value_count; i++)
-        if (graph->values[i].role == ROLE_INPUT) {
-            input = &graph->values[i];
-            inputs++;
-        }
     if (!output) return trainer->network->status;
-    if (inputs != 1)
-        return fail(TUTTI_INVALID, "the network has %d inputs: a trainer needs exactly one tutti_input()", inputs);
-    trainer->input_bytes = (size_t)elements_of_sample(input) * sizeof(float);
-    trainer->output_bytes = (size_t)elements_of_sample(output) * sizeof(float);
-    trainer->target_bytes = 0;
-    if (trainer->loss == TUTTI_MSE) trainer->target_bytes = trainer->output_bytes;
-    if (trainer->loss == TUTTI_CROSS_ENTROPY) trainer->target_bytes = sizeof(int32_t);
-    return TUTTI_OK;
+    trainer->output_bytes = value_sample_bytes(output);
+    return feed_list_init(&trainer->feeds, trainer->network, trainer->output, trainer->loss);
 }
 
 static tutti_status read_options(tutti_trainer *trainer, const tutti_training *training)
@@ -245,13 +224,20 @@ void metrics_set(const tutti_trainer *trainer, double loss, double correct, int6
 
 /* -------------------------------------------------------------------------------------------------- public ---- */
 
+static tutti_status check_samples(const tutti_trainer *trainer, int64_t samples)
+{
+    if (trainer->feeds.inputs != 1)
+        return fail(TUTTI_INVALID, "the network has %d inputs, but the call passes one", trainer->feeds.inputs);
+    if (samples < 1)
+        return fail(TUTTI_INVALID, "the number of samples is %lld: it must be at least 1", (long long)samples);
+    return TUTTI_OK;
+}
+
 static tutti_status check_call(const tutti_trainer *trainer, const void *inputs, const void *others, int64_t samples)
 {
     if (!trainer || !inputs || !others)
         return fail(TUTTI_INVALID, "the trainer, the inputs, or the targets or outputs are NULL: pass all");
-    if (samples < 1)
-        return fail(TUTTI_INVALID, "the number of samples is %lld: it must be at least 1", (long long)samples);
-    return TUTTI_OK;
+    return check_samples(trainer, samples);
 }
 
 static tutti_status check_loss(const tutti_trainer *trainer)
@@ -265,7 +251,7 @@ tutti_status tutti_train_step(
 {
     tutti_status status;
     struct replica_work sums;
-    struct batch batch = { .inputs = inputs, .targets = targets, .samples = samples };
+    struct batch batch = { .feeds = { { inputs, targets } }, .samples = samples };
     TRY(check_call(trainer, inputs, targets, samples));
     TRY(check_loss(trainer));
     TRY(world_place(trainer, TUTTI_OK, &batch));
@@ -284,7 +270,7 @@ tutti_status tutti_train_prefetch(tutti_trainer *trainer, const float *inputs, c
 {
     const tutti_status status = check_call(trainer, inputs, targets, samples);
     if (status != TUTTI_OK) return status;
-    trainer_announce(trainer, &(struct batch) { .inputs = inputs, .targets = targets, .samples = samples });
+    trainer_announce(trainer, &(struct batch) { .feeds = { { inputs, targets } }, .samples = samples });
     return TUTTI_OK;
 }
 
@@ -294,11 +280,12 @@ tutti_status tutti_evaluate(
     tutti_status status;
     bool whole = true;
     struct replica_work sums = { 0 };
+    const struct feeds feeds = { { inputs, targets } };
     TRY(check_call(trainer, inputs, targets, samples));
     TRY(check_loss(trainer));
     TRY(trainer_settle(trainer, &sums));
     sums = (struct replica_work) { 0 };
-    status = trainer_forward(trainer, PLAN_EVALUATE, inputs, targets, samples, &sums, NULL);
+    status = trainer_forward(trainer, PLAN_EVALUATE, &feeds, samples, &sums, NULL);
     TRY(world_total(trainer, status, &sums, &samples, &whole));
     if (metrics) metrics_set(trainer, sums.loss, sums.correct, samples, metrics);
 done:
@@ -309,8 +296,9 @@ tutti_status tutti_infer(tutti_trainer *trainer, const float *inputs, int64_t sa
 {
     tutti_status status;
     struct replica_work sums = { 0 };
+    const struct feeds feeds = { { inputs } };
     TRY(check_call(trainer, inputs, outputs, samples));
-    TRY(trainer_forward(trainer, PLAN_INFER, inputs, NULL, samples, &sums, outputs));
+    TRY(trainer_forward(trainer, PLAN_INFER, &feeds, samples, &sums, outputs));
 done:
     return status;
 }

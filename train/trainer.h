@@ -25,10 +25,11 @@ struct tutti_trainer {
     void (*building)(void *user, int built, int total); /* of struct tutti_training */
     void *building_user;
     uint64_t seed;
-    int64_t batch, micro_batch;                     /* micro_batch 0: no limit but memory */
-    bool batch_given;                               /* by the caller, not the default */
-    int64_t part;                                   /* of the batch, on this host at first */
-    size_t input_bytes, target_bytes, output_bytes; /* of one sample */
+    int64_t batch, micro_batch; /* micro_batch 0: no limit but memory */
+    bool batch_given;           /* by the caller, not the default */
+    int64_t part;               /* of the batch, on this host at first */
+    struct feed_list feeds;     /* what a step reads */
+    size_t output_bytes;        /* of one sample */
 
     struct replica *replicas;
     struct replica_work *works; /* one for each replica */
@@ -115,8 +116,8 @@ bool trainer_writes(const tutti_trainer *trainer); /* rank 0 has the files */
 /* The optimizer's states on the host, which has none before the first step, and never without a loss. */
 tutti_status trainer_make_states(tutti_trainer *trainer);
 /* Evaluation or inference of any number of samples. */
-tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const float *inputs, const void *targets,
-    int64_t samples, struct replica_work *sums, float *outputs);
+tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const struct feeds *feeds, int64_t samples,
+    struct replica_work *sums, float *outputs);
 void metrics_set(const tutti_trainer *trainer, double loss, double correct, int64_t samples, tutti_metrics *metrics);
 
 /* adapt.c: automatic shares. After the replicas are made; before a step, when a division whose plans are ready is taken

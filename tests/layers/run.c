@@ -82,13 +82,14 @@ static tutti_status upload(struct bench *b)
     TRY(buffer_fill(b->device, b->parameters, 0, b->arena_bytes, POISON));
     TRY(buffer_write(b->device, b->parameters, 0, e->parameters, (size_t)e->network->total_floats * sizeof(float)));
     TRY(buffer_write(
-        b->device, plan_buffer(plan, plan->input), 0, e->input, (size_t)e->input_elements * sizeof(float)));
+        b->device, plan_buffer(plan, plan->feeds[0]), 0, e->input, (size_t)e->input_elements * sizeof(float)));
     if (plan->seed != NO_VALUE)
         TRY(buffer_write(
             b->device, plan_buffer(plan, plan->seed), 0, e->seed, (size_t)e->output_elements * sizeof(float)));
-    if (plan->targets != NO_VALUE) {
-        const struct value *targets = graph_at(&plan->graph, plan->targets);
-        TRY(buffer_write(b->device, plan_buffer(plan, plan->targets), 0, e->targets, value_bytes(targets, 1)));
+    if (plan->feed_count > plan->input_count) {
+        const struct value *targets = graph_at(&plan->graph, plan->feeds[plan->input_count]);
+        TRY(buffer_write(
+            b->device, plan_buffer(plan, plan->feeds[plan->input_count]), 0, e->targets, value_bytes(targets, 1)));
     }
     if (plan->constants != NO_VALUE && plan_buffer(plan, plan->constants))
         TRY(buffer_write(b->device, plan_buffer(plan, plan->constants), 0, &e->c.constants, sizeof e->c.constants));
@@ -126,7 +127,7 @@ static tutti_status check_untouched(struct bench *b)
     const struct expectation *e = b->e;
     const tutti_network *network = e->network;
     TRY(plan_check_guards(b->plan));
-    TRY(read_value(b, b->plan->input, b->results, e->input_elements));
+    TRY(read_value(b, b->plan->feeds[0], b->results, e->input_elements));
     check_same(b, "the input was overwritten", b->results, e->input, e->input_elements);
     TRY(buffer_read(b->device, b->parameters, 0, b->again, b->arena_bytes));
     check_same(b, "the parameters were overwritten", b->again, e->parameters, network->total_floats);

@@ -83,11 +83,12 @@ static void make(struct made *made, enum plan_mode mode, tutti_tensor (*build)(t
     plan->options = (struct plan_options) {
         .mode = mode, .samples = 5, .output = output, .precision = bf16 ? TUTTI_BF16 : TUTTI_FP32
     };
-    plan->input = plan->targets = plan->constants = plan->metrics = plan->seed = plan->input_gradient = NO_VALUE;
+    plan->constants = plan->metrics = plan->seed = plan->input_gradient = NO_VALUE;
     plan->output = output.id;
     ck_assert_int_eq(graph_bind(&made->network->graph, 5, &plan->graph), TUTTI_OK);
-    for (size_t v = 0; v < plan->graph.value_count && plan->input == NO_VALUE; v++)
-        if (plan->graph.values[v].role == ROLE_INPUT) plan->input = (int)v;
+    for (size_t v = 0; v < plan->graph.value_count; v++)
+        if (plan->graph.values[v].role == ROLE_INPUT) plan->feeds[plan->feed_count++] = (int)v;
+    plan->input_count = plan->feed_count;
     tutti_status (*const passes[])(struct plan *) = { pass_inference, pass_loss, pass_gradient, pass_sweep,
         pass_rewrite, pass_choose, pass_storage };
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES = 103, BATCH = 10 };
+enum { SAMPLES = 103, BATCH_SAMPLES = 10 };
 
 /* A source whose sample i is the number i; fails at one sample if asked to. */
 struct numbers {
@@ -27,11 +27,17 @@ static int read_numbers(void *user, const int64_t *indices, int64_t count, float
     return 0;
 }
 
+static const struct feed_list list = { .count = 2, .inputs = 1, .bytes = { sizeof(float), sizeof(int32_t) } };
+
+static const float *inputs_of(const struct batch *batch)
+{
+    return batch->feeds.arrays[0];
+}
+
 static struct batches_options options_of(uint64_t seed, uint64_t epoch, int64_t position)
 {
-    return (struct batches_options) { .batch = BATCH,
-        .input_bytes = sizeof(float),
-        .target_bytes = sizeof(int32_t),
+    return (struct batches_options) { .batch = BATCH_SAMPLES,
+        .feeds = &list,
         .shuffle = true,
         .seed = seed,
         .epoch = epoch,
@@ -50,10 +56,11 @@ static int64_t read_epoch(uint64_t seed, uint64_t epoch, int64_t position, int64
     int64_t count = 0;
     ck_assert_int_eq(batches_open(&batches, &source, &options), TUTTI_OK);
     while (batches_next(batches, &batch) == TUTTI_OK && batch.samples > 0) {
-        ck_assert(batch.samples == BATCH || position + count + batch.samples == SAMPLES);
+        ck_assert(batch.samples == BATCH_SAMPLES || position + count + batch.samples == SAMPLES);
         for (int64_t i = 0; i < batch.samples; i++) {
-            ck_assert(batch.inputs[i] == (float)((const int32_t *)batch.targets)[i]);
-            order[count++] = (int64_t)batch.inputs[i];
+            const float input = inputs_of(&batch)[i];
+            ck_assert(input == (float)((const int32_t *)batch.feeds.arrays[1])[i]);
+            order[count++] = (int64_t)input;
         }
     }
     batches_close(batches);
@@ -120,7 +127,7 @@ START_TEST(source_fails)
     ck_assert_int_eq(batches_open(&batches, &source, &options), TUTTI_OK);
     ck_assert_int_eq(batches_next(batches, &batch), TUTTI_OK);
     ck_assert_int_eq(batches_next(batches, &batch), TUTTI_OK);
-    ck_assert_int_eq(batch.inputs[0], 10);
+    ck_assert_int_eq(inputs_of(&batch)[0], 10);
     ck_assert_int_eq(batches_next(batches, &batch), TUTTI_FILE); /* after the batches before it */
     ck_assert_int_eq(batch.samples, 0);
     batches_close(batches);
@@ -139,11 +146,11 @@ START_TEST(next_batch_is_seen)
     ck_assert_int_eq(batches_open(&batches, &source, &options), TUTTI_OK);
     for (int64_t done = 0; done < SAMPLES; done += batch.samples) {
         ck_assert_int_eq(batches_next(batches, &batch), TUTTI_OK);
-        if (done > 0) ck_assert(batch.inputs == next.inputs && batch.targets == next.targets);
-        if (done > 0) ck_assert(batch.samples == next.samples && batch.inputs[0] == next.inputs[0]);
+        if (done > 0) ck_assert(feeds_equal(&batch.feeds, &next.feeds));
+        if (done > 0) ck_assert(batch.samples == next.samples && inputs_of(&batch)[0] == inputs_of(&next)[0]);
         const bool last = done + batch.samples == SAMPLES;
         while (!last && !batches_peek(batches, &next)) sched_yield();
-        ck_assert(next.inputs != batch.inputs || last);
+        ck_assert(inputs_of(&next) != inputs_of(&batch) || last);
         ck_assert(!last || !batches_peek(batches, &next));
     }
     batches_close(batches);

@@ -810,6 +810,7 @@ START_TEST(two_trainers_on_one_runtime)
 END_TEST
 
 Suite *suite_adapt(void);
+Suite *suite_feeds(void);
 Suite *suite_fit(void);
 Suite *suite_fp16(void);
 Suite *suite_sync(void);
@@ -877,7 +878,7 @@ int main(void)
         const char *name;
         Suite *(*make)(void);
     } suites[] = { { "devices", suite_devices }, { "alone", suite_alone }, { "adapt", suite_adapt },
-        { "fit", suite_fit }, { "fp16", suite_fp16 }, { "sync", suite_sync } };
+        { "feeds", suite_feeds }, { "fit", suite_fit }, { "fp16", suite_fp16 }, { "sync", suite_sync } };
     SRunner *runner = srunner_create(NULL);
     srunner_set_fork_status(runner, CK_NOFORK);
     sessions_share_runtimes();
