@@ -162,4 +162,14 @@ extern const struct operation operation_softmax, operation_softmax_gradient;
  * mean_squared_error). Gradients are multiplied by constants.loss_scale. */
 extern const struct operation operation_cross_entropy, operation_mean_squared_error;
 
+/* A loss of struct tutti_training. */
+struct loss {
+    const struct operation *operation;
+    bool classes; /* targets are a class number for each sample, else floats of the predictions' shape */
+};
+/* NULL for TUTTI_LOSS_NONE and for numbers that are no loss. */
+const struct loss *loss_find(tutti_loss loss);
+/* The value that holds the targets of these predictions, which are batched: type, shape, batched. */
+struct value loss_targets(const struct loss *loss, const struct value *predictions);
+
 #endif

@@ -126,3 +126,20 @@ const struct operation operation_mean_squared_error = {
     .infer = infer_mean_squared_error,
     .implementations = implementations,
 };
+
+const struct loss *loss_find(tutti_loss loss)
+{
+    static const struct loss losses[] = { [TUTTI_CROSS_ENTROPY] = { &operation_cross_entropy, true },
+        [TUTTI_MSE] = { &operation_mean_squared_error, false } };
+    const size_t count = sizeof losses / sizeof *losses;
+    return (size_t)loss < count && losses[loss].operation ? &losses[loss] : NULL;
+}
+
+struct value loss_targets(const struct loss *loss, const struct value *predictions)
+{
+    struct value targets = { .type = TYPE_F32, .shape = predictions->shape, .batched = true };
+    if (!loss->classes) return targets;
+    targets.type = TYPE_I32;
+    targets.shape = (tutti_shape) { 1, { predictions->shape.sizes[0] } };
+    return targets;
+}

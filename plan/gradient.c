@@ -10,25 +10,13 @@
 tutti_status pass_loss(struct plan *plan)
 {
     struct graph *graph = &plan->graph;
-    const struct value *output = graph_at(graph, plan->output);
-    if (plan->options.loss == TUTTI_LOSS_NONE || plan->options.mode == PLAN_INFER || plan->options.seeded)
-        return TUTTI_OK;
-    const struct operation *loss =
-        plan->options.loss == TUTTI_MSE ? &operation_mean_squared_error : &operation_cross_entropy;
-    int targets;
-    if (loss == &operation_cross_entropy) {
-        if (output->shape.rank != 2)
-            return fail(TUTTI_SHAPE,
-                "cross-entropy needs logits [classes] for each sample, but the output has %d dimensions: flatten it",
-                output->shape.rank - 1);
-        targets =
-            graph_value(graph, ROLE_INPUT, TYPE_I32, (tutti_shape) { 1, { output->shape.sizes[0] } }, true, "targets");
-    } else {
-        targets = graph_value(graph, ROLE_INPUT, TYPE_F32, output->shape, true, "targets");
-    }
+    const struct loss *loss = loss_find(plan->options.loss);
+    if (!loss || plan->options.mode == PLAN_INFER || plan->options.seeded) return TUTTI_OK;
+    const struct value wanted = loss_targets(loss, graph_at(graph, plan->output));
+    const int targets = graph_value(graph, ROLE_INPUT, wanted.type, wanted.shape, wanted.batched, "targets");
     plan->feeds[plan->feed_count++] = targets;
     int inputs[3] = { plan->output, targets, graph_constants(graph) };
-    plan->metrics = graph_append(graph, loss, NULL, inputs, 3, -1);
+    plan->metrics = graph_append(graph, loss->operation, NULL, inputs, 3, -1);
     if (plan->metrics == NO_VALUE) return graph->status;
     graph_at(graph, plan->metrics)->output = true;
     return TUTTI_OK;

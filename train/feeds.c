@@ -1,13 +1,15 @@
 #include "train/feeds.h"
 
 #include "base/memory.h"
+#include "layers/layers.h"
 
 #include <string.h>
 
 /* Arrays begin at multiples of it: a device may read them where they lie. */
 #define FEED_ALIGNMENT 64
 
-tutti_status feed_list_init(struct feed_list *list, const tutti_network *network, tutti_tensor output, tutti_loss loss)
+tutti_status feed_list_init(
+    struct feed_list *list, const tutti_network *network, tutti_tensor output, const struct loss *loss)
 {
     const struct graph *graph = &network->graph;
     *list = (struct feed_list) { 0 };
@@ -20,8 +22,9 @@ tutti_status feed_list_init(struct feed_list *list, const tutti_network *network
     }
     list->inputs = list->count;
     if (list->inputs == 0) return fail(TUTTI_INVALID, "the network has no input: add one with tutti_input()");
-    if (loss == TUTTI_CROSS_ENTROPY) list->bytes[list->count++] = sizeof(int32_t);
-    if (loss == TUTTI_MSE) list->bytes[list->count++] = value_sample_bytes(graph_at(graph, output.id));
+    if (!loss) return TUTTI_OK;
+    const struct value targets = loss_targets(loss, graph_at(graph, output.id));
+    list->bytes[list->count++] = value_sample_bytes(&targets);
     return TUTTI_OK;
 }
 

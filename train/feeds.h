@@ -6,6 +6,8 @@
 #include "graph/network.h"
 #include "plan/types.h"
 
+struct loss;
+
 /* Which arrays there are. */
 struct feed_list {
     int count, inputs;            /* the first `inputs` of them are the network's */
@@ -18,9 +20,10 @@ struct feeds {
     const void *arrays[PLAN_MAX_FEEDS];
 };
 
-/* Fills the list for training with a loss, or for inference (TUTTI_LOSS_NONE). Errors: TUTTI_INVALID if the network has
- * no input, or too many. */
-tutti_status feed_list_init(struct feed_list *list, const tutti_network *network, tutti_tensor output, tutti_loss loss);
+/* Fills the list for training with a loss; NULL: for inference. Errors: TUTTI_INVALID if the network has no input, or
+ * too many. */
+tutti_status feed_list_init(
+    struct feed_list *list, const tutti_network *network, tutti_tensor output, const struct loss *loss);
 /* Bytes of `samples` samples of all arrays, as feeds_copy() places them. */
 size_t feeds_bytes(const struct feed_list *list, int64_t samples);
 /* Where array `feed` begins there. */

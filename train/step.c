@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "layers/layers.h"
 #include "train/rounds.h"
 
 #include <float.h>
@@ -289,7 +290,8 @@ static void note_times(tutti_trainer *trainer, double seconds)
 /* Class numbers are checked here, where the sample can still be named. */
 static tutti_status check_targets(const tutti_trainer *trainer, const struct feeds *feeds, int64_t samples)
 {
-    if (trainer->loss != TUTTI_CROSS_ENTROPY) return TUTTI_OK;
+    const struct loss *loss = loss_find(trainer->loss);
+    if (!loss || !loss->classes) return TUTTI_OK;
     const int32_t *labels = feeds->arrays[trainer->feeds.inputs];
     const int64_t classes = (int64_t)(trainer->output_bytes / sizeof(float));
     for (int64_t i = 0; i < samples; i++)

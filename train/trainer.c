@@ -3,6 +3,7 @@
 #include "train/trainer.h"
 
 #include "base/memory.h"
+#include "layers/layers.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@ static tutti_status measure_samples(tutti_trainer *trainer)
     const struct value *output = network_value(trainer->network, trainer->output);
     if (!output) return trainer->network->status;
     trainer->output_bytes = value_sample_bytes(output);
-    return feed_list_init(&trainer->feeds, trainer->network, trainer->output, trainer->loss);
+    return feed_list_init(&trainer->feeds, trainer->network, trainer->output, loss_find(trainer->loss));
 }
 
 static tutti_status read_options(tutti_trainer *trainer, const tutti_training *training)
@@ -23,7 +24,7 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
     static const tutti_training defaults;
     if (!training) training = &defaults;
     trainer->loss = training->loss;
-    if (trainer->loss != TUTTI_CROSS_ENTROPY && trainer->loss != TUTTI_MSE && trainer->loss != TUTTI_LOSS_NONE)
+    if (trainer->loss != TUTTI_LOSS_NONE && !loss_find(trainer->loss))
         return fail(TUTTI_INVALID, "loss %d does not exist: pass one of tutti_loss", (int)training->loss);
     if (training->batch < 0 || training->batch > INT32_MAX)
         return fail(TUTTI_INVALID, "the batch is %lld: it must be from 1 to 2147483647", (long long)training->batch);
@@ -219,7 +220,8 @@ void tutti_trainer_free(tutti_trainer *trainer)
 void metrics_set(const tutti_trainer *trainer, double loss, double correct, int64_t samples, tutti_metrics *metrics)
 {
     *metrics = (tutti_metrics) { .loss = samples ? loss / (double)samples : 0, .accuracy = NAN, .samples = samples };
-    if (trainer->loss == TUTTI_CROSS_ENTROPY) metrics->accuracy = samples ? correct / (double)samples : 0;
+    const struct loss *rule = loss_find(trainer->loss);
+    if (rule && rule->classes) metrics->accuracy = samples ? correct / (double)samples : 0;
 }
 
 /* -------------------------------------------------------------------------------------------------- public ---- */
