@@ -4,11 +4,10 @@
     choose.py --renew RECORD... CHOSEN      writes CHOSEN anew, to be looked at and committed
     choose.py --check RECORD... CHOSEN      fails where CHOSEN leaves out a kernel that the whole sweep launches
 
-RECORDs are written by `operations --record`. A run is a case on one kind of device (its class and width of vectors) with one
-choice of implementations. Covered are
-    each kernel of each implementation of each operation, for each kind of device,
-    each value of each build option, for each class (sizes above 1 count as one value where an option has many).
-      Runs with the widest vectors, which only some CPUs have, count for those that narrower ones do not have.
+RECORDs are written by `operations --record`. A run is a case on one class of device with one choice of implementations; on a
+CPU, with the vectors that it has. Covered are, for GPUs and for CPUs of each width of vectors,
+    each kernel of each implementation of each operation,
+    each value of each build option (sizes above 1 count as one value where an option has many).
 The choice is greedy: the run with the most that is new for each second of compiling comes next (Chvatal 1979).
 tests/layers/renew runs the sweep and calls this.
 """
@@ -19,23 +18,32 @@ import sys
 HEAD = """\
 # The runs of the operations' cases that `tests/run` does: together they launch every kernel, with
 # every value of every build option.
-# Written by tests/layers/renew; choose.py says how. Below each case: the kind of device (gpu, or the width of a CPU's vectors)
-# and the implementations that are forced, none for the plan's own choice.
+# Written by tests/layers/renew; choose.py says how. Below each case: the class of device (gpu; or cpu, with vectors as wide as
+# it has them) and the implementations that are forced, none for the plan's own choice.
 """
 OPTION = re.compile(r"-D(\w+)(?:=(\S+))?")
 FEW_VALUES = 6
-WIDEST = "16"
+KERNEL_FIELDS = 5       # of an item: device, operation, implementation, source, kernel
 RUN_COST, KERNEL_COST = 0.05, 0.25      # seconds
 
 
 class Run:
-    def __init__(self, case, device, force):
-        self.case, self.device, self.force = case, device, force
-        self.launches, self.items, self.kernels = set(), set(), set()
+    def __init__(self, case, device_class, force):
+        self.case, self.device_class, self.force = case, device_class, force
+        self.launches = set()           # with the device in front: "gpu", or the width of a CPU's vectors
+        self.items, self.kernels = set(), set()
 
     @property
     def key(self):
-        return self.case, self.device, self.force
+        return self.case, self.device_class, self.force
+
+    @property
+    def devices(self):
+        return len({launch[0] for launch in self.launches})
+
+
+def class_of(device):
+    return "gpu" if device == "gpu" else "cpu"
 
 
 def read_records(paths):
@@ -45,9 +53,11 @@ def read_records(paths):
             for line in file:
                 kind, *fields = line.rstrip("\n").split("\t")
                 if kind == "run":
-                    run = runs.setdefault(tuple(fields), Run(*fields))
+                    case, device, force = fields
+                    key = case, class_of(device), force
+                    run = runs.setdefault(key, Run(*key))
                 else:
-                    run.launches.add(tuple(fields))
+                    run.launches.add((device, *fields))
     return list(runs.values())
 
 
@@ -55,28 +65,23 @@ def find_items(runs):
     values = collections.defaultdict(set)
     for run in runs:
         for launch in run.launches:
-            for name, value in OPTION.findall(launch[4]):
+            for name, value in OPTION.findall(launch[5]):
                 values[name].add(value)
 
     def group(name, value):
         return "more" if len(values[name]) > FEW_VALUES and value.isdigit() and int(value) > 1 else value
 
     for run in runs:
-        of_class = "gpu" if run.device == "gpu" else "cpu"
-        for operation, implementation, source, kernel, options, group_size, large in run.launches:
-            run.items.add((run.device, operation, implementation, source, kernel))
-            run.items |= {(of_class, name, group(name, value)) for name, value in OPTION.findall(options)}
-            run.kernels.add((run.device, source, kernel, options, group_size, large))
-    narrower = set().union(*(run.items for run in runs if run.device != WIDEST))
-    for run in runs:
-        if run.device == WIDEST:
-            run.items -= {item for item in narrower if item[0] == "cpu"}
+        for device, operation, implementation, source, kernel, options, group_size, large in run.launches:
+            run.items.add((device, operation, implementation, source, kernel))
+            run.items |= {(device, name, group(name, value)) for name, value in OPTION.findall(options)}
+            run.kernels.add((device, source, kernel, options, group_size, large))
 
 
 def choose(runs):
     have, built, chosen, left = set(), set(), [], runs
     while left := [run for run in left if not run.items <= have]:
-        best = max(left, key=lambda run: len(run.items - have) / (RUN_COST + KERNEL_COST * len(run.kernels - built)))
+        best = max(left, key=lambda run: len(run.items - have) / (RUN_COST + KERNEL_COST * len(run.kernels - built) / run.devices))
         chosen.append(best)
         have |= best.items
         built |= best.kernels
@@ -92,7 +97,7 @@ def write_chosen(path, chosen, order):
         for case in sorted(cases, key=order.index):
             file.write(case + "\n")
             for run in sorted(cases[case], key=lambda run: run.key):
-                file.write(f"    {run.device} {run.force}".rstrip() + "\n")
+                file.write(f"    {run.device_class} {run.force}".rstrip() + "\n")
 
 
 def read_chosen(path):
@@ -100,8 +105,8 @@ def read_chosen(path):
     with open(path, encoding="utf-8") as file:
         for line in file:
             if line.startswith(" "):
-                device, _, force = line.strip().partition(" ")
-                keys.add((case, device, force))
+                device_class, _, force = line.strip().partition(" ")
+                keys.add((case, device_class, force))
             elif not line.startswith("#"):
                 case = line.rstrip("\n")
     return keys
@@ -112,7 +117,7 @@ def check(runs, path):
     keys = read_chosen(path)
     wanted, have = set(), set()
     for run in runs:
-        kernels = {item for item in run.items if item[0] == run.device}
+        kernels = {item for item in run.items if len(item) == KERNEL_FIELDS}
         wanted |= kernels
         if run.key in keys:
             have |= kernels

@@ -70,7 +70,7 @@ struct entry {
 enum { ENTRIES = 1024, CHOSEN_RUNS = 4096 };
 static struct entry entries[ENTRIES];
 static int entry_count;
-/* "gpu", or the width of a CPU-class device's vectors; behind a space the implementations to force, if any. */
+/* "gpu" or "cpu"; behind a space the implementations to force, if any. */
 static const char *chosen_runs[CHOSEN_RUNS];
 static int chosen_run_count;
 static enum mode mode = MODE_GRADIENT;
@@ -127,17 +127,13 @@ static bool repeats(const struct setting *setting, int d)
     return false;
 }
 
-/* The kernels of one width are those of every device with that width: the first such device runs them. A device whose
- * own vectors are narrower has none of the width. */
+/* A CPU-class device with the vectors that it has, or the first one as a GPU. */
 static struct device *device_for(const char *run)
 {
-    const bool gpu = !strncmp(run, "gpu", 3);
+    const enum device_class wanted = !strncmp(run, "gpu", 3) ? DEVICE_GPU : DEVICE_CPU;
     for (const struct setting *s = settings; s < settings + SETTINGS && s->runtime; s++)
-        for (int d = 0; d < s->runtime->count; d++) {
-            const struct capabilities *can = &s->runtime->devices[d].can;
-            if (gpu ? can->class == DEVICE_GPU : can->class == DEVICE_CPU && can->vector_width == atoi(run))
-                return &s->runtime->devices[d];
-        }
+        for (int d = 0; d < s->runtime->count; d++)
+            if (s->runtime->devices[d].can.class == wanted) return &s->runtime->devices[d];
     return NULL;
 }
 
