@@ -208,7 +208,7 @@ typedef enum tutti_initialiser {
 } tutti_initialiser;
 
 /* Adds an input of float32 samples. The shape has one to five sizes of at least 1. The name may be NULL.
- * A trainer requires a network with exactly one input. */
+ * The functions that train, evaluate and infer take one array of inputs: they refuse a network with several inputs. */
 TUTTI_API tutti_tensor tutti_input(tutti_network *network, const char *name, tutti_shape shape_of_a_sample);
 
 typedef struct tutti_dense_options {
