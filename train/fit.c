@@ -30,13 +30,6 @@ static tutti_status check_source(const tutti_source *source, const char *what)
     return TUTTI_OK;
 }
 
-/* tutti_source.read() fills one array of inputs. */
-static tutti_status check_feeds(const tutti_trainer *trainer)
-{
-    if (trainer->feeds.inputs == 1) return TUTTI_OK;
-    return fail(TUTTI_INVALID, "the network has %d inputs, but a source gives one", trainer->feeds.inputs);
-}
-
 static tutti_status check(struct fit *fit)
 {
     tutti_status status = TUTTI_OK;
@@ -44,7 +37,7 @@ static tutti_status check(struct fit *fit)
     const tutti_trainer *trainer = fit->trainer;
     if (trainer->loss == TUTTI_LOSS_NONE)
         FAIL(TUTTI_INVALID, "this trainer has no loss and can only infer: set tutti_training.loss");
-    TRY(check_feeds(trainer));
+    TRY(trainer_takes_one_input(trainer));
     TRY(check_source(fit->source, "training"));
     if (fitting->test) TRY(check_source(fitting->test, "test"));
     if (fitting->epochs < 0 || fitting->steps < 0 || fitting->batch < 0)
@@ -372,7 +365,7 @@ tutti_status tutti_evaluate_source(tutti_trainer *trainer, const tutti_source *s
     if (!trainer || !source) FAIL(TUTTI_INVALID, "the trainer or the source is NULL: pass both");
     if (trainer->loss == TUTTI_LOSS_NONE)
         FAIL(TUTTI_INVALID, "this trainer has no loss and can only infer: set tutti_training.loss");
-    TRY(check_feeds(trainer));
+    TRY(trainer_takes_one_input(trainer));
     TRY(check_source(source, "test"));
     trainer_run_begin(trainer);
     status = evaluate(trainer, source, metrics ? metrics : &unused, &whole);

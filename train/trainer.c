@@ -226,20 +226,21 @@ void metrics_set(const tutti_trainer *trainer, double loss, double correct, int6
 
 /* -------------------------------------------------------------------------------------------------- public ---- */
 
-static tutti_status check_samples(const tutti_trainer *trainer, int64_t samples)
+tutti_status trainer_takes_one_input(const tutti_trainer *trainer)
 {
-    if (trainer->feeds.inputs != 1)
-        return fail(TUTTI_INVALID, "the network has %d inputs, but the call passes one", trainer->feeds.inputs);
-    if (samples < 1)
-        return fail(TUTTI_INVALID, "the number of samples is %lld: it must be at least 1", (long long)samples);
-    return TUTTI_OK;
+    if (trainer->feeds.inputs == 1) return TUTTI_OK;
+    return fail(TUTTI_INVALID,
+        "the network has %d inputs, but this call passes one array: make one input that holds all of them",
+        trainer->feeds.inputs);
 }
 
 static tutti_status check_call(const tutti_trainer *trainer, const void *inputs, const void *others, int64_t samples)
 {
     if (!trainer || !inputs || !others)
         return fail(TUTTI_INVALID, "the trainer, the inputs, or the targets or outputs are NULL: pass all");
-    return check_samples(trainer, samples);
+    if (samples < 1)
+        return fail(TUTTI_INVALID, "the number of samples is %lld: it must be at least 1", (long long)samples);
+    return trainer_takes_one_input(trainer);
 }
 
 static tutti_status check_loss(const tutti_trainer *trainer)

@@ -90,6 +90,9 @@ bool trainer_is_cancelled(const tutti_trainer *trainer);
 void trainer_run_begin(tutti_trainer *trainer);
 void trainer_run_end(tutti_trainer *trainer);
 
+/* The public calls and tutti_source pass one array of inputs. Errors: TUTTI_INVALID if the network has several. */
+tutti_status trainer_takes_one_input(const tutti_trainer *trainer);
+
 /* Makes the host's arenas the newest. */
 tutti_status trainer_fetch(tutti_trainer *trainer);
 /* arenas.c: the host's arenas, as a training begins, with `ranks` or without; where the only device has the newest

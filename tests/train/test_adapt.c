@@ -201,18 +201,11 @@ Suite *suite_adapt(void);
 Suite *suite_adapt(void)
 {
     Suite *suite = suite_create("adapt");
-    TCase *cases = tcase_create("adapt");
-    tcase_add_checked_fixture(cases, data_make, NULL);
-    tcase_set_timeout(cases, 600); /* kernels are compiled on the way */
+    TCase *cases = cases_new(suite, "adapt", data_make, NULL);
     tcase_add_test(cases, any_divisions_equal_one_device);
     tcase_add_test(cases, plans_are_made_beside_steps);
     tcase_add_test(cases, by_measured_times);
     tcase_add_test(cases, other_batches);
-    suite_add_tcase(suite, cases);
-    cases = tcase_create("lost");
-    tcase_add_checked_fixture(cases, data_make, NULL);
-    tcase_set_timeout(cases, 600);
-    add_cases(cases, lost_devices, 4);
-    suite_add_tcase(suite, cases);
+    add_cases(cases_new(suite, "lost", data_make, NULL), lost_devices, 4);
     return suite;
 }

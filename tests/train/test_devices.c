@@ -822,20 +822,11 @@ static bool is_wanted(const char *suite)
     return !wanted || strstr(wanted, suite);
 }
 
-static TCase *cases_new(Suite *suite, const char *name)
-{
-    TCase *cases = tcase_create(name);
-    tcase_add_checked_fixture(cases, setup, NULL);
-    tcase_set_timeout(cases, 600); /* kernels are compiled on the way */
-    suite_add_tcase(suite, cases);
-    return cases;
-}
-
 /* What two devices do together. */
 static Suite *suite_devices(void)
 {
     Suite *suite = suite_create("devices");
-    TCase *cases = cases_new(suite, "devices");
+    TCase *cases = cases_new(suite, "devices", setup, NULL);
     add_cases(cases, two_devices_equal_one, 2 * (int)(sizeof(shares) / sizeof(*shares)));
     add_cases(cases, memory_of_their_own, 4);
     tcase_add_test(cases, ranges_of_parameters);
@@ -848,14 +839,14 @@ static Suite *suite_devices(void)
     tcase_add_test(cases, no_device_left);
     tcase_add_test(cases, any_number_of_samples);
     add_cases(cases, samples_of_the_next_step, 4);
-    add_cases(cases_new(suite, "threads"), two_trainers_on_one_runtime, 2);
+    add_cases(cases_new(suite, "threads", setup, NULL), two_trainers_on_one_runtime, 2);
     return suite;
 }
 
 static Suite *suite_alone(void)
 {
     Suite *suite = suite_create("alone");
-    TCase *cases = cases_new(suite, "alone");
+    TCase *cases = cases_new(suite, "alone", setup, NULL);
     tcase_add_test(cases, measured_choices_are_kept);
     add_cases(cases, update_on_device_equals_host, (int)(sizeof(rules) / sizeof(*rules)));
     add_cases(cases, profiles_change_nothing, 2);

@@ -65,20 +65,12 @@ static const struct way {
     { "0,1", false, { .sharing = TUTTI_SHARES_AUTO } },
 };
 
-static struct session session_on(const struct way *way)
-{
-    struct session session = { .runtime = tutti_open(&(tutti_runtime_options) { .devices = way->devices }) };
-    ck_assert_msg(session.runtime, "%s", tutti_message(NULL));
-    for (int i = 0; way->apart && i < session.runtime->count; i++)
-        session.runtime->devices[i].can.unified = session.runtime->devices[i].host_memory = false;
-    return session;
-}
-
 /* Each step's samples are announced before, so that devices with memory of their own have them sent ahead. */
 START_TEST(two_inputs_learn_as_one)
 {
     const struct way *way = &ways[_i];
-    struct session one = session_on(&ways[0]), two = session_on(way);
+    struct session one = { .runtime = session_runtime("0", false) };
+    struct session two = { .runtime = session_runtime(way->devices, way->apart) };
     compile(&one, one_input, ways[0].training);
     compile(&two, two_inputs, way->training);
     for (int step = 0; step < STEPS; step++) {
@@ -104,7 +96,7 @@ END_TEST
 
 START_TEST(one_array_is_not_enough)
 {
-    struct session two = session_on(&ways[0]);
+    struct session two = { .runtime = session_runtime("0", false) };
     const tutti_source source = { .samples = SAMPLES };
     compile(&two, two_inputs, ways[0].training);
     ck_assert_int_eq(tutti_train_step(two.trainer, images, labels, 1, NULL), TUTTI_INVALID);
@@ -119,11 +111,8 @@ Suite *suite_feeds(void);
 Suite *suite_feeds(void)
 {
     Suite *suite = suite_create("feeds");
-    TCase *cases = tcase_create("feeds");
-    tcase_add_checked_fixture(cases, setup, NULL);
-    tcase_set_timeout(cases, 600); /* kernels are compiled on the way */
+    TCase *cases = cases_new(suite, "feeds", setup, NULL);
     add_cases(cases, two_inputs_learn_as_one, (int)(sizeof(ways) / sizeof(*ways)));
     tcase_add_test(cases, one_array_is_not_enough);
-    suite_add_tcase(suite, cases);
     return suite;
 }

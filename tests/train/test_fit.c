@@ -390,9 +390,7 @@ Suite *suite_fit(void);
 Suite *suite_fit(void)
 {
     Suite *suite = suite_create("fit");
-    TCase *cases = tcase_create("fit");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_set_timeout(cases, 600); /* kernels are compiled on the way */
+    TCase *cases = cases_new(suite, "fit", setup, teardown);
     add_cases(cases, resumed_equals_never_stopped, 6);
     tcase_add_test(cases, nowhere_to_save);
     add_cases(cases, saves_that_fail, 2);
@@ -405,16 +403,7 @@ Suite *suite_fit(void)
     add_cases(cases, not_a_number_keeps_the_checkpoint, 2);
     tcase_add_test(cases, checkpoint_of_another_network);
     tcase_add_test(cases, bad_fittings);
-    suite_add_tcase(suite, cases);
-    cases = tcase_create("prefetch");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_set_timeout(cases, 600);
     tcase_add_test(cases, batches_are_announced);
-    suite_add_tcase(suite, cases);
-    TCase *precision = tcase_create("precision");
-    tcase_add_checked_fixture(precision, setup, teardown);
-    tcase_set_timeout(precision, 600);
-    tcase_add_test(precision, learns_as_well_in_bf16);
-    suite_add_tcase(suite, precision);
+    tcase_add_test(cases, learns_as_well_in_bf16);
     return suite;
 }

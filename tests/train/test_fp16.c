@@ -216,13 +216,10 @@ Suite *suite_fp16(void);
 Suite *suite_fp16(void)
 {
     Suite *suite = suite_create("fp16");
-    TCase *cases = tcase_create("fp16");
-    tcase_add_checked_fixture(cases, setup, NULL);
-    tcase_set_timeout(cases, 600); /* kernels are compiled on the way */
+    TCase *cases = cases_new(suite, "fp16", setup, NULL);
     tcase_add_test(cases, small_gradients_are_not_lost);
     add_cases(cases, overflow_costs_a_step, (int)(sizeof(ways) / sizeof(*ways)));
     tcase_add_test(cases, devices_of_both_classes);
     add_cases(cases, overflow_without_scale_ends, 2);
-    suite_add_tcase(suite, cases);
     return suite;
 }

@@ -274,13 +274,9 @@ Suite *suite_sync(void);
 Suite *suite_sync(void)
 {
     Suite *suite = suite_create("sync");
-    TCase *divisions = tcase_create("sync divisions"), *cases = tcase_create("sync");
-    tcase_add_checked_fixture(divisions, data_make, NULL);
-    tcase_add_checked_fixture(cases, data_make, NULL);
-    tcase_set_timeout(divisions, 600); /* kernels are compiled on the way */
-    tcase_set_timeout(cases, 600);
-    add_cases(divisions, any_division_equals_one_device, KINDS * DIVISIONS);
-    add_cases(divisions, statistics_of_parts_differ, KINDS);
+    TCase *cases = cases_new(suite, "sync", data_make, NULL);
+    add_cases(cases, any_division_equals_one_device, KINDS * DIVISIONS);
+    add_cases(cases, statistics_of_parts_differ, KINDS);
     tcase_add_test(cases, one_device_is_not_changed);
     tcase_add_test(cases, same_bytes_with_buckets);
     tcase_add_test(cases, bfloat16_too);
@@ -290,7 +286,5 @@ Suite *suite_sync(void)
     add_cases(cases, who_makes_nan_is_found, 2);
     tcase_add_test(cases, bad_data_blame_nobody);
     tcase_add_test(cases, automatic_shares);
-    suite_add_tcase(suite, divisions);
-    suite_add_tcase(suite, cases);
     return suite;
 }

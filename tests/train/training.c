@@ -17,6 +17,14 @@ void add_cases(TCase *cases, const TTest *test, int count)
         if (!few || i % 3 == 0 || i == count - 1) tcase_add_loop_test(cases, test, i, i + 1);
 }
 
+TCase *cases_new(Suite *suite, const char *name, void (*setup)(void), void (*teardown)(void))
+{
+    TCase *cases = tcase_create(name);
+    tcase_add_checked_fixture(cases, setup, teardown);
+    suite_add_tcase(suite, cases);
+    return cases;
+}
+
 /* Each class has a pattern of its own, so that there is something to learn. */
 void data_make(void)
 {
@@ -124,42 +132,7 @@ static tutti_tensor network_make(tutti_network *network, enum kind kind)
     return tutti_dense(network, x, CLASSES, &(tutti_dense_options) { .name = "fc" });
 }
 
-static bool automatic;
-static bool apart; /* devices are taken for ones with memory of their own */
-
-void session_compile(struct session *session, enum kind kind, const tutti_training *training)
-{
-    tutti_training filled = training ? *training : (tutti_training) { .momentum = 0.9f };
-    if (filled.learning_rate == 0) filled.learning_rate = 0.05f;
-    if (filled.batch == 0) filled.batch = STEP_SAMPLES;
-    if (filled.seed == 0) filled.seed = 7;
-    filled.sharing = automatic ? TUTTI_SHARES_AUTO : TUTTI_SHARES_EQUAL;
-    session->network = tutti_network_new(session->runtime);
-    ck_assert_ptr_nonnull(session->network);
-    const tutti_tensor output = network_make(session->network, kind);
-    session->trainer = tutti_compile(session->network, output, &filled);
-    if (session->trainer && kind == KIND_RESIDUAL) shift_from_kinks(session);
-}
-
-static tutti_runtime *runtime_open(const tutti_runtime_options *options)
-{
-    tutti_runtime *runtime = tutti_open(options);
-    ck_assert_msg(runtime, "%s", tutti_message(NULL));
-    for (int i = 0; apart && i < runtime->count; i++) {
-        runtime->devices[i].can.unified = false;
-        runtime->devices[i].host_memory = false; /* or a plan reads samples from staging, not from a copy */
-    }
-    return runtime;
-}
-
-void session_try(
-    struct session *session, const tutti_runtime_options *options, enum kind kind, const tutti_training *training)
-{
-    session->runtime = runtime_open(options);
-    session_compile(session, kind, training);
-}
-
-/* -------------------------------------------------------------------------------------------- shared runtimes ---- */
+/* ------------------------------------------------------------------------------------------------ runtimes ---- */
 
 static struct {
     const char *devices;
@@ -186,11 +159,22 @@ static bool is_shared(const tutti_runtime *runtime)
     return false;
 }
 
-static tutti_runtime *runtime_on(const char *devices)
+static tutti_runtime *runtime_open(const char *devices, bool apart)
+{
+    tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .devices = devices });
+    ck_assert_msg(runtime, "%s", tutti_message(NULL));
+    for (int i = 0; apart && i < runtime->count; i++) {
+        runtime->devices[i].can.unified = false;
+        runtime->devices[i].host_memory = false; /* or a plan reads samples from staging, not from a copy */
+    }
+    return runtime;
+}
+
+tutti_runtime *session_runtime(const char *devices, bool apart)
 {
     for (int i = 0; i < shared_count; i++)
         if (shared[i].apart == apart && !strcmp(shared[i].devices, devices)) return shared[i].runtime;
-    tutti_runtime *runtime = runtime_open(&(tutti_runtime_options) { .devices = devices });
+    tutti_runtime *runtime = runtime_open(devices, apart);
     if (!sharing) return runtime;
     ck_assert_int_lt(shared_count, (int)(sizeof(shared) / sizeof(*shared)));
     shared[shared_count].devices = devices;
@@ -199,34 +183,63 @@ static tutti_runtime *runtime_on(const char *devices)
     return runtime;
 }
 
+/* ------------------------------------------------------------------------------------------------ sessions ---- */
+
+static void compile(struct session *session, enum kind kind, const tutti_training *training, tutti_sharing shares)
+{
+    tutti_training filled = training ? *training : (tutti_training) { .momentum = 0.9f };
+    if (filled.learning_rate == 0) filled.learning_rate = 0.05f;
+    if (filled.batch == 0) filled.batch = STEP_SAMPLES;
+    if (filled.seed == 0) filled.seed = 7;
+    filled.sharing = shares;
+    session->network = tutti_network_new(session->runtime);
+    ck_assert_ptr_nonnull(session->network);
+    const tutti_tensor output = network_make(session->network, kind);
+    session->trainer = tutti_compile(session->network, output, &filled);
+    if (session->trainer && kind == KIND_RESIDUAL) shift_from_kinks(session);
+}
+
+void session_compile(struct session *session, enum kind kind, const tutti_training *training)
+{
+    compile(session, kind, training, TUTTI_SHARES_EQUAL);
+}
+
+void session_try(
+    struct session *session, const tutti_runtime_options *options, enum kind kind, const tutti_training *training)
+{
+    session->runtime = tutti_open(options);
+    ck_assert_msg(session->runtime, "%s", tutti_message(NULL));
+    session_compile(session, kind, training);
+}
+
+static void open_on(struct session *session, tutti_runtime *runtime, enum kind kind, const tutti_training *training,
+    tutti_sharing shares)
+{
+    session->runtime = runtime;
+    compile(session, kind, training, shares);
+    ck_assert_msg(session->trainer, "%s", tutti_message(NULL));
+}
+
 void session_open(struct session *session, const char *devices, enum kind kind, const tutti_training *training)
 {
-    session->runtime = runtime_on(devices);
-    session_compile(session, kind, training);
-    ck_assert_msg(session->trainer, "%s", tutti_message(NULL));
+    open_on(session, session_runtime(devices, false), kind, training, TUTTI_SHARES_EQUAL);
 }
 
 void session_open_apart(struct session *session, const char *devices, enum kind kind, const tutti_training *training)
 {
-    apart = true;
-    session_open(session, devices, kind, training);
-    apart = false;
+    open_on(session, session_runtime(devices, true), kind, training, TUTTI_SHARES_EQUAL);
 }
 
 void session_open_automatic(
     struct session *session, const char *devices, enum kind kind, const tutti_training *training)
 {
-    automatic = true;
-    session_open(session, devices, kind, training);
-    automatic = false;
+    open_on(session, session_runtime(devices, false), kind, training, TUTTI_SHARES_AUTO);
 }
 
 void session_open_automatic_apart(
     struct session *session, const char *devices, enum kind kind, const tutti_training *training)
 {
-    apart = true;
-    session_open_automatic(session, devices, kind, training);
-    apart = false;
+    open_on(session, session_runtime(devices, true), kind, training, TUTTI_SHARES_AUTO);
 }
 
 void session_close(struct session *session)

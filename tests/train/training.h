@@ -12,6 +12,8 @@ enum { SAMPLES = 70, CLASSES = 5, PIXELS = 2 * 7 * 7, STEP_SAMPLES = 16 };
 extern float images[SAMPLES * PIXELS];
 extern int32_t labels[SAMPLES];
 void data_make(void);
+/* Cases of the suite, each between the two functions, which may be NULL. No time limit but the whole program's. */
+TCase *cases_new(Suite *suite, const char *name, void (*setup)(void), void (*teardown)(void));
 /* Every case of a loop test; where the environment has TUTTI_TESTS=few, each third and the last. */
 void add_cases(TCase *cases, const TTest *test, int count);
 
@@ -25,8 +27,11 @@ enum kind {
     KIND_APART, /* depthwise and pointwise convolutions with batch normalisation, a shortcut, the mean of the image */
 };
 
-/* From now on, session_open() and its kind open the runtime of the same devices once, so that programs are built once
- * for all tests; sessions_end() closes these runtimes. `devices` are string literals. */
+/* A runtime on these devices (a string literal); `apart`: they are taken for ones with memory of their own, so that
+ * samples are staged and gradients leave in buckets. session_close() closes it. */
+tutti_runtime *session_runtime(const char *devices, bool apart);
+/* From now on there is one such runtime for all sessions on the same devices, so that programs are built once;
+ * sessions_end() closes it. */
 void sessions_share_runtimes(void);
 void sessions_end(void);
 
@@ -44,8 +49,7 @@ void session_try(
     struct session *session, const tutti_runtime_options *options, enum kind kind, const tutti_training *training);
 /* The part behind opening: the session's runtime is there. */
 void session_compile(struct session *session, enum kind kind, const tutti_training *training);
-/* The same on devices that are taken for ones with memory of their own: staging, and gradients that leave in buckets.
- */
+/* The same on devices that are taken for ones with memory of their own. */
 void session_open_apart(struct session *session, const char *devices, enum kind kind, const tutti_training *training);
 /* The same with automatic shares; with all others, shares that are not given are equal. */
 void session_open_automatic(
