@@ -23,13 +23,25 @@ static const struct pass passes[] = {
     { "storage", pass_storage },
 };
 
+tutti_status plan_find_inputs(const struct graph *graph, int *inputs, int *count)
+{
+    const int most = PLAN_MAX_FEEDS - 1; /* one is for targets */
+    *count = 0;
+    for (size_t v = 0; v < graph->value_count; v++) {
+        if (graph->values[v].role != ROLE_INPUT) continue;
+        if (*count == most)
+            return fail(TUTTI_INVALID, "the network has more than %d inputs: make one input that holds several", most);
+        inputs[(*count)++] = (int)v;
+    }
+    return *count > 0 ? TUTTI_OK : fail(TUTTI_INVALID, "the network has no input: add one with tutti_input()");
+}
+
 static tutti_status check_options(const struct plan *plan)
 {
     const struct value *output = graph_at(&plan->graph, plan->output);
     if (!output)
         return fail(
             TUTTI_INVALID, "the output is not a tensor of the network: pass one that the network's functions returned");
-    if (plan->input_count == 0) return fail(TUTTI_INVALID, "the network has no input: add one with tutti_input()");
     if (!output->batched)
         return fail(TUTTI_INVALID, "the output does not depend on the network's input: pass another tensor");
     return TUTTI_OK;
@@ -41,9 +53,8 @@ static tutti_status run_passes(struct plan *plan)
     struct text text = { 0 };
     TRY(graph_bind(&plan->network->graph, plan->options.samples, &plan->graph));
     plan->output = plan->options.output.id;
-    for (size_t v = 0; v < plan->graph.value_count && plan->feed_count < PLAN_MAX_FEEDS - 1; v++)
-        if (plan->graph.values[v].role == ROLE_INPUT) plan->feeds[plan->feed_count++] = (int)v;
-    plan->input_count = plan->feed_count;
+    TRY(plan_find_inputs(&plan->graph, plan->feeds, &plan->input_count));
+    plan->feed_count = plan->input_count;
     TRY(check_options(plan));
     if (plan->options.mode == PLAN_INFER || plan->options.seeded) plan->graph.values[plan->output].output = true;
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {

@@ -4,6 +4,9 @@
 
 #include "plan/types.h"
 
+/* The inputs of a network in their order, at most PLAN_MAX_FEEDS - 1 values: what plans call feeds. Errors:
+ * TUTTI_INVALID if there is none, or too many. */
+tutti_status plan_find_inputs(const struct graph *graph, int *inputs, int *count);
 /* A plan without launches: the network bound to the options' samples once plan_run_passes() has run. */
 struct plan *plan_start(struct device *device, const tutti_network *network, const struct plan_options *options);
 tutti_status plan_run_passes(struct plan *plan);

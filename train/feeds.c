@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "layers/layers.h"
+#include "plan/start.h"
 
 #include <string.h>
 
@@ -11,21 +12,18 @@
 tutti_status feed_list_init(
     struct feed_list *list, const tutti_network *network, tutti_tensor output, const struct loss *loss)
 {
+    tutti_status status = TUTTI_OK;
     const struct graph *graph = &network->graph;
+    int inputs[PLAN_MAX_FEEDS];
     *list = (struct feed_list) { 0 };
-    for (size_t i = 0; i < graph->value_count; i++) {
-        if (graph->values[i].role != ROLE_INPUT) continue;
-        if (list->count + 1 == PLAN_MAX_FEEDS) /* one is for targets */
-            return fail(TUTTI_INVALID, "the network has more than %d inputs: join some with tutti_concat()",
-                PLAN_MAX_FEEDS - 1);
-        list->bytes[list->count++] = value_sample_bytes(&graph->values[i]);
-    }
-    list->inputs = list->count;
-    if (list->inputs == 0) return fail(TUTTI_INVALID, "the network has no input: add one with tutti_input()");
-    if (!loss) return TUTTI_OK;
+    TRY(plan_find_inputs(graph, inputs, &list->inputs));
+    for (int i = 0; i < list->inputs; i++) list->bytes[i] = value_sample_bytes(graph_at(graph, inputs[i]));
+    list->count = list->inputs;
+    if (!loss) goto done;
     const struct value targets = loss_targets(loss, graph_at(graph, output.id));
     list->bytes[list->count++] = value_sample_bytes(&targets);
-    return TUTTI_OK;
+done:
+    return status;
 }
 
 size_t feeds_offset(const struct feed_list *list, int feed, int64_t samples)

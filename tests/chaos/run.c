@@ -125,16 +125,20 @@ static const char *judge_status(const struct session *session, tutti_status stat
     return NULL;
 }
 
+static double limit_of(const struct chaos_case *it)
+{
+    return it->bf16 ? BF16_TOLERANCE : tolerance(TOLERANCE_DIVISION, 0);
+}
+
 static const char *compare(const struct chaos_case *it, const struct parameters *found, const struct parameters *wanted,
     const struct reference *reference)
 {
-    if (it->bf16) return parameters_compare(found, wanted, &reference->start, BF16_TOLERANCE);
-    return parameters_compare(found, wanted, NULL, tolerance(TOLERANCE_DIVISION, 0));
+    return parameters_compare(found, wanted, it->bf16 ? &reference->start : NULL, limit_of(it));
 }
 
 static const char *judge_end(struct session *session, const struct reference *reference)
 {
-    const double limit = session->it->bf16 ? BF16_TOLERANCE : tolerance(TOLERANCE_DIVISION, 0);
+    const double limit = limit_of(session->it);
     static struct parameters found;
     if (parameters_get(session, &found) != TUTTI_OK) return say("no parameters at the end: %s", status_message());
     for (int i = 0; i < EPOCHS; i++)

@@ -86,9 +86,8 @@ static void make(struct made *made, enum plan_mode mode, tutti_tensor (*build)(t
     plan->constants = plan->metrics = plan->seed = plan->input_gradient = NO_VALUE;
     plan->output = output.id;
     ck_assert_int_eq(graph_bind(&made->network->graph, 5, &plan->graph), TUTTI_OK);
-    for (size_t v = 0; v < plan->graph.value_count; v++)
-        if (plan->graph.values[v].role == ROLE_INPUT) plan->feeds[plan->feed_count++] = (int)v;
-    plan->input_count = plan->feed_count;
+    ck_assert_int_eq(plan_find_inputs(&plan->graph, plan->feeds, &plan->input_count), TUTTI_OK);
+    plan->feed_count = plan->input_count;
     tutti_status (*const passes[])(struct plan *) = { pass_inference, pass_loss, pass_gradient, pass_sweep,
         pass_rewrite, pass_choose, pass_storage };
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
