@@ -242,6 +242,7 @@ void replica_forget(struct replica *replica)
     for (size_t i = 0; i < replica->arrival_count; i++)
         if (replica->arrivals[i].event) clReleaseEvent(replica->arrivals[i].event);
     replica->arrival_count = replica->arrived = 0;
+    if (replica->exposed) replica->version = 0; /* the exchange may have written there, and the step come to nothing */
 }
 
 tutti_status replica_release(struct replica *replica)

@@ -245,8 +245,9 @@ bool prefetch_has(const struct replica *replica, uint64_t number, int64_t first,
 tutti_status prefetch_take(struct replica *replica, const struct plan *plan, int64_t first, int64_t samples);
 void prefetch_free(struct replica *replica);
 
-/* Forgets the gradients that arrived; between two runs, by the trainer's thread, which never calls a driver that may
- * hang. */
+/* Forgets the gradients that arrived, and which version of the parameters a device has where the exchange may have
+ * written it; between two runs, by the trainer's thread, which never calls a driver that may hang. Nothing of a device
+ * that was given up is touched. */
 void replica_forget(struct replica *replica);
 /* Gives mapped gradients and parameters back to the device; by the replica's thread, before its next work. */
 tutti_status replica_release(struct replica *replica);

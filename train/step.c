@@ -94,7 +94,6 @@ static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *
         if (trainer->parts[i] == 0) continue;
         const tutti_status one = replica_wait(&trainer->replicas[i]);
         replica_forget(&trainer->replicas[i]);
-        if (trainer->replicas[i].exposed) trainer->replicas[i].version = 0; /* the step may still come to nothing */
         if (one == TUTTI_OK) {
             trainer->not_finite |= trainer->works[i].not_finite;
             continue;
