@@ -51,7 +51,8 @@ static tutti_status step(struct run *run, int64_t *share)
 {
     tutti_device_report report;
     tutti_metrics metrics;
-    tutti_status status = tutti_train_step(run->trainer, run->inputs, run->targets, run->batch, &metrics);
+    const tutti_feed feeds[] = { { "x", TUTTI_DTYPE_F32, run->inputs }, { "targets", TUTTI_DTYPE_I32, run->targets } };
+    tutti_status status = tutti_train_step(run->trainer, feeds, 2, run->batch, &metrics);
     if (status == TUTTI_OK) status = tutti_report(run->trainer, run->position, &report);
     if (status != TUTTI_OK) return fail(status, "%s", tutti_message(run->runtime));
     *share = report.share;

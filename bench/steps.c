@@ -61,8 +61,9 @@ static tutti_status train(struct run *run)
             memcpy(run->batch_inputs + (size_t)i * run->sample_bytes, input, run->sample_bytes);
             memcpy(&run->batch_targets[i], target, sizeof(int32_t));
         }
-        tutti_status status = tutti_train_step(
-            run->trainer, (const float *)(const void *)run->batch_inputs, run->batch_targets, count, &metrics);
+        const tutti_feed feeds[] = { { "x", TUTTI_DTYPE_F32, run->batch_inputs },
+            { "targets", TUTTI_DTYPE_I32, run->batch_targets } };
+        tutti_status status = tutti_train_step(run->trainer, feeds, 2, count, &metrics);
         if (status != TUTTI_OK) return fail(status, "%s", tutti_message(run->runtime));
         printf("%.9g\n", metrics.loss);
     }

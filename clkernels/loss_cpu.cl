@@ -1,16 +1,32 @@
-/* Losses of each sample and their gradients, on CPU-class devices; launched by layers/loss.c with ceil(rows / each) tasks
- * of `each` rows (samples). results [rows][2], each the loss and 1 or 0 for correct, go to loss_sum (loss_sum.cl).
- * GRADIENT 1: dx is wanted.
- *   cross_entropy       x logits [rows][width], label l:  loss = log(sum over i of exp(x[i] - max x)) + max x - x[l];
- *                       dx[i] = (softmax(x)[i] - (i == l)) * loss_scale;  correct: l is the first of the largest logits.
- *                       l < 0: loss 0, gradient 0, not correct. l >= width: loss NaN, so that the step is refused.
- *   mean_squared_error  loss = sum over i of (x[i] - t[i])^2 / width;  dx[i] = 2 (x[i] - t[i]) / width * loss_scale */
+/* Losses by class number and their gradients, on CPU-class devices; launched by layers/loss_classes.c. Logits x are
+ * [samples][width][inner]; labels are [samples][inner]. Each position of labels has a loss:
+ *
+ *   l          its label;  m = (1 - smoothing) x[l] + smoothing * mean of x
+ *   loss       log(sum over i of exp(x[i])) - m;  LOG_PROBABILITIES 1: -m
+ *   dx[i]      (softmax(x)[i] - (1 - smoothing) (i == l) - smoothing / width) * weight * loss_scale
+ *              LOG_PROBABILITIES 1: the same without softmax(x)[i]
+ *   correct    l is the first of the largest x
+ *   excluded   l < 0 or l == IGNORED: loss 0, gradient 0, not correct
+ *   l >= width loss NaN, so that the step is refused
+ *
+ * results [positions][2], each the loss and 1 or 0 for correct, go to loss_sum (loss_sum.cl). GRADIENT 1: dx is wanted.
+ * SMOOTHING 0: smoothing is 0. */
 #include "vector.h"
 #include "exponential.h"
 #include "step.h"
 
+/* Of a position: `mean` is that of x, `log_sum` the logarithm of the sum of exp(x - most). */
+INLINE float loss_of(float most, float log_sum, float labelled, float mean, float smoothing)
+{
+#if SMOOTHING
+    labelled += smoothing * (mean - labelled);
+#endif
+    return LOG_PROBABILITIES ? -labelled : log_sum + (most - labelled);
+}
+
+/* inner is 1: ceil(rows / each) tasks of `each` rows. */
 TASK void cross_entropy(global const float *x, global const int *labels, global const step_constants *constants,
-    global float *dx, global float *results, int rows, int width, int each)
+    global float *dx, global float *results, float weight, float smoothing, int rows, int width, int each)
 {
     const int first = get_group_id(0) * each, end = min(first + each, rows), whole = width / V * V;
     for (int row = first; row < end; row++) {
@@ -25,7 +41,7 @@ TASK void cross_entropy(global const float *x, global const int *labels, global 
         }
         for (int i = whole; i < width; i++) most = fmax(most, from[i]);
         VF sums = (VF)(0.0f);
-        float sum = 0.0f;
+        float sum = 0.0f, mean = 0.0f;
         for (int i = 0; i < whole; i += V) {
             const VF e = vector_exp(VLOAD(0, from + i) - most);
 #if GRADIENT
@@ -41,22 +57,27 @@ TASK void cross_entropy(global const float *x, global const int *labels, global 
             sum += e;
         }
         sum += vector_sum(sums);
-        const bool live = label >= 0, known = label < width;
+#if SMOOTHING
+        for (int i = 0; i < width; i++) mean += from[i];
+        mean /= (float)width;
+#endif
+        const bool live = label >= 0 && label != IGNORED, known = label < width;
         if (live && known) {
             bool hit = from[label] == most && !isnan(sum);
             for (int i = 0; hit && i < label; i++) hit = from[i] < most;
-            results[2 * row] = log(sum) + (most - from[label]);
+            results[2 * row] = loss_of(most, log(sum), from[label], mean, smoothing);
             results[2 * row + 1] = hit;
         } else {
             results[2 * row] = live ? NAN : 0.0f;
             results[2 * row + 1] = 0.0f;
         }
 #if GRADIENT
-        const float scale = constants->loss_scale, factor = scale / sum;
+        const float scale = weight * constants->loss_scale, factor = LOG_PROBABILITIES ? 0.0f : scale / sum;
+        const float even = SMOOTHING ? scale * smoothing / (float)width : 0.0f;
         if (live) {
-            for (int i = 0; i < whole; i += V) VSTORE(VLOAD(0, to + i) * factor, 0, to + i);
-            for (int i = whole; i < width; i++) to[i] *= factor;
-            if (known) to[label] -= scale;
+            for (int i = 0; i < whole; i += V) VSTORE(VLOAD(0, to + i) * factor - even, 0, to + i);
+            for (int i = whole; i < width; i++) to[i] = to[i] * factor - even;
+            if (known) to[label] -= SMOOTHING ? scale * (1.0f - smoothing) : scale;
         } else {
             for (int i = 0; i < width; i++) to[i] = 0.0f;
         }
@@ -64,31 +85,59 @@ TASK void cross_entropy(global const float *x, global const int *labels, global 
     }
 }
 
-TASK void mean_squared_error(global const float *x, global const float *targets,
-    global const step_constants *constants, global float *dx, global float *results, int rows,
-    int width, int each)
+/* `count` positions of a sample from `p` on, of neighbouring addresses. */
+INLINE void positions(global const float *x, global const int *labels, float scale, global float *dx,
+    global float *results, float smoothing, int width, int inner, size_t sample, int p, const int count)
 {
-    const int first = get_group_id(0) * each, end = min(first + each, rows), whole = width / V * V;
-    const float factor = 2.0f / (float)width * constants->loss_scale;
-    for (int row = first; row < end; row++) {
-        const size_t start = (size_t)row * width;
-        VF sums = (VF)(0.0f);
-        float sum = 0.0f;
-        for (int i = 0; i < whole; i += V) {
-            const VF d = VLOAD(0, x + start + i) - VLOAD(0, targets + start + i);
-            sums = fma(d, d, sums);
-#if GRADIENT
-            VSTORE(d * factor, 0, dx + start + i);
-#endif
-        }
-        for (int i = whole; i < width; i++) {
-            const float d = x[start + i] - targets[start + i];
-            sum = fma(d, d, sum);
-#if GRADIENT
-            dx[start + i] = d * factor;
-#endif
-        }
-        results[2 * row] = (sum + vector_sum(sums)) / (float)width;
-        results[2 * row + 1] = 0.0f;
+    float most[V], sum[V], mean[V], labelled[V];
+    int label[V], earlier[V];
+    global const float *from = x + sample * width * inner + p;
+    for (int k = 0; k < count; k++) {
+        most[k] = -INFINITY;
+        sum[k] = mean[k] = 0.0f;
+        label[k] = labels[sample * inner + p + k];
+        earlier[k] = 0;
+        labelled[k] = NAN;
     }
+    for (int c = 0; c < width; c++)
+        for (int k = 0; k < count; k++) most[k] = fmax(most[k], from[(size_t)c * inner + k]);
+    for (int c = 0; c < width; c++)
+        for (int k = 0; k < count; k++) {
+            const float v = from[(size_t)c * inner + k];
+            sum[k] += scalar_exp(v - most[k]);
+            mean[k] += v;
+            labelled[k] = c == label[k] ? v : labelled[k];
+            earlier[k] |= c < label[k] && v == most[k];
+        }
+    for (int k = 0; k < count; k++) {
+        const bool live = label[k] >= 0 && label[k] != IGNORED;
+        const size_t row = sample * inner + p + k;
+        results[2 * row] =
+            live ? loss_of(most[k], log(sum[k]), labelled[k], mean[k] / (float)width, smoothing) : 0.0f;
+        results[2 * row + 1] = live && labelled[k] == most[k] && !earlier[k] && !isnan(sum[k]);
+        label[k] = live ? label[k] : -1;
+    }
+#if GRADIENT
+    global float *to = dx + sample * width * inner + p;
+    for (int c = 0; c < width; c++)
+        for (int k = 0; k < count; k++) {
+            const float share = LOG_PROBABILITIES ? 0.0f : scalar_exp(from[(size_t)c * inner + k] - most[k]) / sum[k];
+            const float wanted = (c == label[k] ? 1.0f - smoothing : 0.0f) + smoothing / (float)width;
+            to[(size_t)c * inner + k] = label[k] >= 0 ? (share - wanted) * scale : 0.0f;
+        }
+#endif
+}
+
+/* inner > 1: `pieces` tasks for each sample, each of `each` positions. */
+TASK void cross_entropy_positions(global const float *x, global const int *labels,
+    global const step_constants *constants, global float *dx, global float *results, float weight, float smoothing,
+    int width, int inner, int pieces, int each)
+{
+    const size_t sample = get_group_id(0) / pieces;
+    int p = (int)(get_group_id(0) % pieces) * each;
+    const int end = min(p + each, inner);
+    const float scale = weight * constants->loss_scale;
+    for (; p + V <= end; p += V)
+        positions(x, labels, scale, dx, results, smoothing, width, inner, sample, p, V);
+    if (p < end) positions(x, labels, scale, dx, results, smoothing, width, inner, sample, p, end - p);
 }

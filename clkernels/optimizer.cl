@@ -2,11 +2,11 @@
  * gradients and states are one contiguous arena each; and the running statistics behind them in another.
  * The rules are those of train/optimizer.h, which also has their form for the host.
  *
- * Arguments: p, g and the states m, v: arenas of n floats, n a multiple of 16. constants: of this step. losses: the sum of
- * the losses and the number of correct samples for each of constants->runs micro-batches: where a loss is not a finite
- * number nothing is updated, so that the host learns of it and the parameters are still those before the step. Where
- * losses are scaled, gradients_check has looked at the gradients before. Gradients are multiplied by constants->unscale,
- * a power of two, and 1 where losses are not scaled.
+ * Arguments: p, g and the states m, v: arenas of n floats, n a multiple of 16. constants: of this step. losses: for each
+ * of constants->runs micro-batches the sum of its losses, loss_floats apart. Where a loss is not a finite number nothing
+ * is updated, so that the host learns of it and the parameters are still those before the step. Where losses are scaled,
+ * gradients_check has looked at the gradients before. Gradients are multiplied by constants->unscale, a power of two, and
+ * 1 where losses are not scaled.
  * Launched by train/optimizer.c at the end of a step, as arena.h has it. */
 #include "step.h"
 #include "arena.h"
@@ -18,8 +18,9 @@
 static bool update_wanted(global const step_constants *constants, global const float *losses)
 {
     bool finite = constants->not_finite == 0;
+    const uint stride = max(constants->loss_floats, 2u);
     for (uint run = 0; run < constants->runs; run++)
-        finite = finite && (as_uint(losses[2 * run]) & 0x7f800000u) != 0x7f800000u;
+        finite = finite && (as_uint(losses[stride * run]) & 0x7f800000u) != 0x7f800000u;
     return finite;
 }
 

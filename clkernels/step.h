@@ -9,5 +9,6 @@ typedef struct {
     uint runs;
     float unscale;
     uint not_finite;
-    uint reserved[4];
+    uint loss_floats;
+    uint reserved[3];
 } step_constants;

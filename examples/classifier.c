@@ -61,7 +61,8 @@ static tutti_status train(tutti_runtime *runtime, const float *points, const int
     if (trainer) {
         tutti_fitting fitting = { 40 /* epochs */ };
         fitting.progress = show_progress;
-        status = tutti_fit(trainer, points, labels, SAMPLES, &fitting);
+        const tutti_feed feeds[] = { { "point", TUTTI_DTYPE_F32, points }, { "targets", TUTTI_DTYPE_I32, labels } };
+        status = tutti_fit(trainer, feeds, 2, SAMPLES, &fitting);
         if (status == TUTTI_OK) status = tutti_save_weights(trainer, file);
     }
     tutti_trainer_free(trainer);
@@ -75,10 +76,13 @@ static tutti_status use(tutti_runtime *runtime, const float *points, const int32
     tutti_status status = TUTTI_INVALID;
     tutti_network *network = tutti_network_new(runtime);
     tutti_training inference = { TUTTI_LOSS_NONE };
-    tutti_trainer *trainer = tutti_compile(network, build(network), &inference);
+    const tutti_tensor output = build(network);
+    tutti_trainer *trainer = tutti_compile(network, output, &inference);
     if (trainer) {
         status = tutti_load_weights(trainer, file);
-        if (status == TUTTI_OK) status = tutti_infer(trainer, points, SAMPLES, logits[0]);
+        const tutti_feed feed = { "point", TUTTI_DTYPE_F32, points };
+        const tutti_fetch fetch = { output, TUTTI_DTYPE_F32, logits[0] };
+        if (status == TUTTI_OK) status = tutti_infer(trainer, &feed, 1, SAMPLES, &fetch, 1);
     }
     if (status == TUTTI_OK) {
         int correct = 0;

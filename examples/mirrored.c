@@ -17,9 +17,10 @@ int main(void)
     tutti_training training = { TUTTI_MSE, TUTTI_SGD, 0.2f };
     tutti_fitting fitting = { 10 /* epochs */ };
     tutti_metrics metrics;
+    tutti_feed feeds[] = { { "x", TUTTI_DTYPE_F32, ones }, { "targets", TUTTI_DTYPE_F32, ones } };
     tutti_trainer *trainer = tutti_compile(network, y, &training);
-    bool good = trainer && tutti_fit(trainer, ones, ones, 100, &fitting) == TUTTI_OK &&
-        tutti_evaluate(trainer, ones, ones, 100, &metrics) == TUTTI_OK;
+    bool good = trainer && tutti_fit(trainer, feeds, 2, 100, &fitting) == TUTTI_OK &&
+        tutti_evaluate(trainer, feeds, 2, 100, &metrics) == TUTTI_OK;
     if (good)
         printf("loss %g\n", metrics.loss);
     else

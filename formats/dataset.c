@@ -62,11 +62,9 @@ tutti_status dataset_hold_out(struct dataset *dataset, int64_t count, struct dat
     return TUTTI_OK;
 }
 
-int dataset_read(void *user, const int64_t *indices, int64_t count, float *inputs, void *targets)
+int dataset_read(const struct dataset *dataset, const int64_t *indices, int64_t count, float *inputs, int32_t *labels)
 {
-    const struct dataset *dataset = user;
     size_t unit = sample_bytes(dataset);
-    int32_t *labels = targets;
     for (int64_t i = 0; i < count; i++) {
         if (indices[i] < 0 || indices[i] >= dataset->samples) {
             fail(TUTTI_INVALID, "%s: sample %" PRId64 " of %" PRId64, dataset->name, indices[i], dataset->samples);

@@ -20,8 +20,8 @@ void dataset_free(struct dataset *dataset);
 /* Moves the last `count` samples of `dataset` into `held`. */
 tutti_status dataset_hold_out(struct dataset *dataset, int64_t count, struct dataset *held);
 
-/* Pixels / 255 as floats [count][C][H][W], and labels, of the samples with the given numbers. The signature is that of
- * tutti_source's read(), `user` being the dataset. Non-zero: an index is out of range. */
-int dataset_read(void *user, const int64_t *indices, int64_t count, float *inputs, void *targets);
+/* Pixels / 255 as floats [count][C][H][W], and labels, of the samples with the given numbers. Non-zero: an index is out
+ * of range. */
+int dataset_read(const struct dataset *dataset, const int64_t *indices, int64_t count, float *inputs, int32_t *labels);
 
 #endif

@@ -140,6 +140,19 @@ int graph_constants(struct graph *graph)
     return graph->constants;
 }
 
+/* Kernels read floats where their operation does not say otherwise. */
+static tutti_status check_types(const struct graph *graph, const struct node *node)
+{
+    for (int i = 0; i < node->input_count; i++) {
+        const struct value *value = graph_at(graph, node->inputs[i]);
+        if (!value || value->type == TYPE_F32 || value->type == TYPE_BF16 || value->role == ROLE_CONSTANTS) continue;
+        if (!(node->operation->other_types >> i & 1))
+            return fail(
+                TUTTI_INVALID, "%s: input %d is not float32: convert it with tutti_cast()", node->operation->name, i);
+    }
+    return TUTTI_OK;
+}
+
 int graph_append(struct graph *graph, const struct operation *operation, const struct attributes *attributes,
     const int *inputs, int input_count, int layer)
 {
@@ -158,7 +171,8 @@ int graph_append(struct graph *graph, const struct operation *operation, const s
     for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++) node.outputs[i] = NO_VALUE;
     struct value outputs[GRAPH_MAX_OUTPUTS];
     memset(outputs, 0, sizeof outputs);
-    tutti_status status = operation->infer(graph, &node, outputs);
+    tutti_status status = check_types(graph, &node);
+    if (status == TUTTI_OK) status = operation->infer(graph, &node, outputs);
     for (int i = 0; status == TUTTI_OK && i < node.output_count; i++)
         if (!is_countable(&outputs[i].shape)) status = too_large(operation->name, &outputs[i].shape);
     if (status == TUTTI_OK)
@@ -188,7 +202,13 @@ int64_t value_elements(const struct value *value)
 
 size_t value_type_bytes(enum value_type type)
 {
-    static const size_t bytes[] = { [TYPE_F32] = 4, [TYPE_I32] = 4, [TYPE_U8] = 1, [TYPE_BF16] = 2 };
+    static const size_t bytes[] = { [TYPE_F32] = 4,
+        [TYPE_I32] = 4,
+        [TYPE_U8] = 1,
+        [TYPE_BF16] = 2,
+        [TYPE_F16] = 2,
+        [TYPE_BF16_INPUT] = 2,
+        [TYPE_BOOL] = 1 };
     return bytes[type];
 }
 

@@ -11,8 +11,9 @@
 #define BATCH (-1) /* stands for the number of samples until graph_bind() */
 #define NO_VALUE (-1)
 
-/* BF16: an F32 that is stored as the upper half of a float, where the plan chose so (plan/storage.c). */
-enum value_type { TYPE_F32, TYPE_I32, TYPE_U8, TYPE_BF16 };
+/* BF16: an F32 that is stored as the upper half of a float, where the plan chose so (plan/storage.c). Inputs alone are
+ * F16, BF16_INPUT or BOOL, and only `convert` reads these. */
+enum value_type { TYPE_F32, TYPE_I32, TYPE_U8, TYPE_BF16, TYPE_F16, TYPE_BF16_INPUT, TYPE_BOOL };
 
 /* PLAIN: row-major as the shape says (N, C, H, W). BLOCKED: [N][C/V][H][W][V] for rank 4, with V the device's vector
  * width; channels past C exist and are zero in every value, forward and backward. CHANNELS_LAST: [N][H][W][C] for rank
@@ -59,6 +60,25 @@ struct epilogue {
     int add;         /* value or NO_VALUE */
 };
 
+/* Of losses. Zero is the default of each. */
+struct loss_attributes {
+    float weight;    /* of the gradient; 0: 1 */
+    float smoothing; /* of labels, 0 to 1 */
+    float delta;     /* huber */
+    bool ignores;    /* the label `ignored` is excluded, as negative ones are */
+    int32_t ignored;
+    float weights[8]; /* loss_total: of its inputs, and which of them counts what is correct; -1: none */
+    int counted;
+};
+
+/* convert: y = scale[c] x + shift[c] for channel c of x; 0 channels: y = x. */
+enum { CONVERT_CHANNELS = 16 };
+struct convert_attributes {
+    int channels;
+    float scale[CONVERT_CHANNELS], shift[CONVERT_CHANNELS];
+    enum value_type type; /* of y */
+};
+
 /* Attributes of every operation: one struct, so that copying a node is an assignment. */
 struct attributes {
     int64_t kernel[2], stride[2], padding[2], dilation[2]; /* height, width */
@@ -76,6 +96,8 @@ struct attributes {
     tutti_shape
         shape; /* reshape's target; the input's shape in gradient nodes that need it. Batch dimension included */
     tutti_shape statistics; /* of those that a convolution gives (operation.h); rank 0: none */
+    struct loss_attributes loss;
+    struct convert_attributes convert;
 };
 
 struct operation;

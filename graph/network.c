@@ -221,26 +221,6 @@ const struct value *network_value(tutti_network *network, tutti_tensor tensor)
     return value;
 }
 
-tutti_tensor tutti_input(tutti_network *network, const char *name, tutti_shape shape)
-{
-    if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
-    if (shape.rank < 1 || shape.rank >= TUTTI_MAX_RANK)
-        return network_fail(network,
-            fail(TUTTI_SHAPE, "input %s has %d dimensions: 1 to %d are possible", name ? name : "", shape.rank,
-                TUTTI_MAX_RANK - 1));
-    tutti_shape batched = { .rank = shape.rank + 1, .sizes = { BATCH } };
-    for (int i = 0; i < shape.rank; i++) {
-        if (shape.sizes[i] < 1)
-            return network_fail(network,
-                fail(TUTTI_SHAPE, "input %s has size %" PRId64 " in dimension %d: it must be at least 1",
-                    name ? name : "", shape.sizes[i], i));
-        batched.sizes[i + 1] = shape.sizes[i];
-    }
-    int value = graph_value(&network->graph, ROLE_INPUT, TYPE_F32, batched, true, name ? name : "input");
-    if (value == NO_VALUE) return network_fail(network, network->graph.status);
-    return (tutti_tensor) { value };
-}
-
 tutti_status network_layout(tutti_network *network)
 {
     int64_t offset = 0;
@@ -260,17 +240,12 @@ tutti_status network_layout(tutti_network *network)
     return TUTTI_OK;
 }
 
-bool *network_reaches(const tutti_network *network, tutti_tensor output)
+bool *network_reaches(const tutti_network *network, const int *from, int count)
 {
     const struct graph *graph = &network->graph;
     bool *values = memory_new(graph->value_count + 1, sizeof(*values));
-    bool *parameters = memory_new(network->parameter_count + 1, sizeof(*parameters));
-    if (!values || !parameters) {
-        free(values);
-        free(parameters);
-        return NULL;
-    }
-    values[output.id] = true;
+    if (!values) return NULL;
+    for (int i = 0; i < count; i++) values[from[i]] = true;
     for (size_t n = graph->node_count; n-- > 0;) {
         const struct node *node = &graph->nodes[n];
         bool wanted = false;
@@ -278,7 +253,15 @@ bool *network_reaches(const tutti_network *network, tutti_tensor output)
         for (int i = 0; wanted && i < node->input_count; i++)
             if (node->inputs[i] != NO_VALUE) values[node->inputs[i]] = true;
     }
-    for (size_t v = 0; v < graph->value_count; v++)
+    return values;
+}
+
+bool *network_trains(const tutti_network *network, const int *from, int count)
+{
+    const struct graph *graph = &network->graph;
+    bool *values = network_reaches(network, from, count);
+    bool *parameters = values ? memory_new(network->parameter_count + 1, sizeof(*parameters)) : NULL;
+    for (size_t v = 0; parameters && v < graph->value_count; v++)
         if (values[v] && graph->values[v].parameter >= 0) parameters[graph->values[v].parameter] = true;
     free(values);
     return parameters;

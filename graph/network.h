@@ -40,7 +40,7 @@ struct tutti_network {
     char *scope;        /* "layer1.0." or NULL */
     size_t *scope_ends; /* length of the scope before each push */
     size_t scope_depth, scope_capacity;
-    int dropout_count;
+    int dropout_count, input_count;
     tutti_status status; /* the first failure */
     char *message;
 };
@@ -58,14 +58,19 @@ int network_parameter(
 /* Appends the node and closes the layer. */
 tutti_tensor network_append(tutti_network *network, int layer, const struct operation *operation,
     const struct attributes *attributes, const int *inputs, int input_count);
+/* How arrays for an input of this type are passed. */
+tutti_dtype input_dtype(enum value_type type);
 /* The value behind a tensor, checked; NULL after a failure, which is then kept. */
 const struct value *network_value(tutti_network *network, tutti_tensor tensor);
 /* Offsets of the parameters in the arena; called by tutti_compile. */
 tutti_status network_layout(tutti_network *network);
 /* Initial values of every parameter into the arena (host memory, total_floats). */
 tutti_status network_initialise(const tutti_network *network, uint64_t seed, float *arena);
-/* For each parameter, whether this output depends on it; freed by free(). NULL without memory. */
-bool *network_reaches(const tutti_network *network, tutti_tensor output);
+/* For each value of the graph, whether some of `count` values depend on it, or is one of them; freed by free(). NULL
+ * without memory. */
+bool *network_reaches(const tutti_network *network, const int *values, int count);
+/* The same for each parameter. */
+bool *network_trains(const tutti_network *network, const int *values, int count);
 const struct parameter *network_find(const tutti_network *network, const char *name);
 
 #endif

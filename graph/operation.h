@@ -18,9 +18,10 @@ struct step_constants {
     float bias_correction1, bias_correction2; /* Adam: 1 - beta^t */
     uint32_t
         runs; /* micro-batches of this step, each with its own sum of losses: what the optimizer's launch looks at */
-    float unscale;       /* what the update multiplies gradients by: --precision fp16 scales losses (loss_scale.h) */
-    uint32_t not_finite; /* 0; a launch in front of the optimizer's sets it where gradients are not finite */
-    uint32_t reserved[4];
+    float unscale;        /* what the update multiplies gradients by: --precision fp16 scales losses (loss_scale.h) */
+    uint32_t not_finite;  /* 0; a launch in front of the optimizer's sets it where gradients are not finite */
+    uint32_t loss_floats; /* from one run's losses to the next one's; 0: 2 */
+    uint32_t reserved[3];
 };
 
 /* One node with its values resolved, on one device: what implementations look at. */
@@ -136,6 +137,11 @@ struct operation {
     double (*bytes)(const struct problem *problem);
     /* In training, each sample's result depends on the others of the batch. */
     bool whole_batch;
+    unsigned other_types; /* inputs, as bits, that may be of another type than floats: infer() checks which */
+    /* A loss: inputs are predictions, targets and constants, outputs are metrics and the predictions' gradient. */
+    bool is_loss;
+    bool counts_correct; /* a loss's: the second of its metrics means something */
+    bool takes_classes;  /* a loss's: targets are class numbers */
     /* Inputs (bits) that are 0 where made-up numbers try an implementation: what it normalises then stays positive, and
      * a gate that looks at it open. */
     unsigned zero_in_trials;

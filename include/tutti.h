@@ -14,7 +14,8 @@
  *
  * Options
  *   Options are structs passed by pointer. NULL selects every default; a zero member selects the default in its
- *   comment. Set all members that you do not use, `reserved` included, to zero.
+ *   comment. Set all members that you do not use, `reserved` included, to zero. Where the first member is `size`, set
+ * it to sizeof of the struct: a library and a program built with different versions of this header then still agree.
  *
  * Errors
  *   Functions return a tutti_status, or an object that is NULL on failure. tutti_message() explains the last failure
@@ -46,7 +47,7 @@ extern "C" {
 #endif
 
 #define TUTTI_VERSION_MAJOR 0
-#define TUTTI_VERSION_MINOR 1
+#define TUTTI_VERSION_MINOR 2
 #define TUTTI_VERSION_PATCH 0
 
 /* ------------------------------------------------------------------------------------------------ statuses ---- */
@@ -84,7 +85,7 @@ typedef enum tutti_status {
 TUTTI_API const char *tutti_status_name(tutti_status status);
 TUTTI_API const char *tutti_status_text(tutti_status status);
 
-/* Returns "0.1.0", a static string. */
+/* Returns "0.2.0", a static string. */
 TUTTI_API const char *tutti_version(void);
 
 /* ------------------------------------------------------------------------------------------ runtime, devices ---- */
@@ -182,6 +183,19 @@ typedef struct tutti_shape {
     int64_t sizes[TUTTI_MAX_RANK];
 } tutti_shape;
 
+/* Types of elements, with their size in bytes. */
+typedef enum tutti_dtype {
+    TUTTI_DTYPE_F32,  /* 4: float */
+    TUTTI_DTYPE_F16,  /* 2: IEEE 754 half precision */
+    TUTTI_DTYPE_BF16, /* 2: bfloat16, the upper half of a float */
+    TUTTI_DTYPE_I32,  /* 4 */
+    TUTTI_DTYPE_I64,  /* 8: only in arrays of the host; devices get int32 */
+    TUTTI_DTYPE_U8,   /* 1 */
+    TUTTI_DTYPE_BOOL  /* 1: 0 is false, anything else is true */
+} tutti_dtype;
+/* Returns the size of an element in bytes; 0 for numbers that are no type. */
+TUTTI_API size_t tutti_dtype_bytes(tutti_dtype dtype);
+
 /* Creates an empty network. Returns NULL on failure, also if the runtime is NULL: the message of tutti_open()
  * is kept then. */
 TUTTI_API tutti_network *tutti_network_new(tutti_runtime *runtime);
@@ -207,9 +221,30 @@ typedef enum tutti_initialiser {
     TUTTI_INIT_ZEROS,
 } tutti_initialiser;
 
-/* Adds an input of float32 samples. The shape has one to five sizes of at least 1. The name may be NULL.
- * The functions that train, evaluate and infer take one array of inputs: they refuse a network with several inputs. */
+/* Adds an input of float32 samples. The shape has one to five sizes of at least 1. A network has at most 15 inputs,
+ * which are fed by their names (tutti_feed): a name belongs to one input. NULL: "input" for the first one, else
+ * "input_1" and so on. */
 TUTTI_API tutti_tensor tutti_input(tutti_network *network, const char *name, tutti_shape shape_of_a_sample);
+/* Adds an input of samples of any type: `sizes` has `rank` sizes, 0 to 5; with rank 0 a sample is one number, as
+ * targets of tutti_cross_entropy() are. TUTTI_DTYPE_I64 makes an input of int32 that can be fed with int64 arrays: a
+ * number that does not fit int32 fails the call that feeds it. Layers compute with float32: tutti_cast() and
+ * tutti_normalise() make it from other types on the device. */
+TUTTI_API tutti_tensor tutti_input_typed(
+    tutti_network *network, const char *name, tutti_dtype dtype, const int64_t *sizes, int rank);
+/* Converts an input to float32, or U8 and BOOL to int32. BOOL becomes 0 or 1. */
+TUTTI_API tutti_tensor tutti_cast(tutti_network *network, tutti_tensor x, tutti_dtype dtype);
+
+typedef struct tutti_normalise_options {
+    size_t size; /* sizeof(tutti_normalise_options) */
+    const char *name;
+    float scale; /* 0: 1. For bytes and statistics of pixels from 0 to 1: 1.0 / 255 */
+    /* One for each of `channels` channels, at most 16; NULL: 0 and 1. */
+    const float *mean, *std;
+    int channels;
+} tutti_normalise_options;
+/* y = (scale x - mean[c]) / std[c] as float32, for an input x [C, ...] of any type: images travel as bytes and become
+ * floats on the device. */
+TUTTI_API tutti_tensor tutti_normalise(tutti_network *network, tutti_tensor x, const tutti_normalise_options *options);
 
 typedef struct tutti_dense_options {
     const char *name;
@@ -304,6 +339,43 @@ TUTTI_API tutti_tensor tutti_dropout(tutti_network *network, tutti_tensor x, flo
 /* exp(x) / sum(exp(x)) over the last dimension. The loss TUTTI_CROSS_ENTROPY needs logits, not the output of this. */
 TUTTI_API tutti_tensor tutti_softmax(tutti_network *network, tutti_tensor x);
 
+/* Losses. Each returns a tensor for tutti_training.losses: the mean of its formula over the labels or elements of a
+ * sample, and over the samples. Gradients go to the predictions only, not to the targets. */
+typedef struct tutti_loss_options {
+    size_t size; /* sizeof(tutti_loss_options) */
+    const char *name;
+    /* tutti_cross_entropy(), tutti_nll(). Axis of a sample that has the classes: 0 as in PyTorch, -1 for the last one.
+     */
+    int class_axis;
+    /* The target of a label is 1 - label_smoothing for its class and label_smoothing / classes for all (Szegedy et al.
+     * 2016). */
+    float label_smoothing;
+    /* Labels below 0 are excluded: their loss is 0, and they count among the samples. So is the label `ignored`. */
+    bool has_ignored;
+    int32_t ignored;
+    float delta; /* tutti_huber(); 0: 1 */
+} tutti_loss_options;
+/* -log(softmax(logits)[label]). Logits have any shape; targets are int32, one for each position: logits [classes] take
+ * targets [], [classes, H, W] take [H, W], and with class_axis -1 [T, classes] take [T]. Accuracy: the share of labels
+ * whose class has the largest logit. */
+TUTTI_API tutti_tensor tutti_cross_entropy(
+    tutti_network *network, tutti_tensor logits, tutti_tensor targets, const tutti_loss_options *options);
+/* -x[label] for logarithms of probabilities; targets as for tutti_cross_entropy(). */
+TUTTI_API tutti_tensor tutti_nll(
+    tutti_network *network, tutti_tensor log_probabilities, tutti_tensor targets, const tutti_loss_options *options);
+/* -t log(sigmoid(x)) - (1 - t) log(1 - sigmoid(x)) for targets t from 0 to 1 of the logits' shape. Accuracy: the share
+ * of elements where x > 0 if and only if t > 0.5. */
+TUTTI_API tutti_tensor tutti_bce_with_logits(
+    tutti_network *network, tutti_tensor logits, tutti_tensor targets, const tutti_loss_options *options);
+/* (x - t)^2; |x - t|; and (x - t)^2 / 2 where |x - t| <= delta, else delta (|x - t| - delta / 2) (Huber 1964). Targets
+ * are floats of x's shape. */
+TUTTI_API tutti_tensor tutti_mse(
+    tutti_network *network, tutti_tensor x, tutti_tensor targets, const tutti_loss_options *options);
+TUTTI_API tutti_tensor tutti_l1(
+    tutti_network *network, tutti_tensor x, tutti_tensor targets, const tutti_loss_options *options);
+TUTTI_API tutti_tensor tutti_huber(
+    tutti_network *network, tutti_tensor x, tutti_tensor targets, const tutti_loss_options *options);
+
 /* One layer, as `tutti show` prints it. */
 typedef struct tutti_layer_info {
     const char *name, *operation; /* valid until the network is freed */
@@ -325,6 +397,8 @@ TUTTI_API tutti_status tutti_shape_of(const tutti_network *network, tutti_tensor
 
 typedef struct tutti_trainer tutti_trainer;
 
+/* A loss of the first output, with targets that are fed as "targets". The short form of one of tutti_training.losses.
+ */
 typedef enum tutti_loss {
     /* Mean cross-entropy of softmax. The output is logits [classes]. Targets are int32_t, one class number per sample,
      * from 0; a negative number excludes the sample from the loss. */
@@ -444,15 +518,25 @@ typedef struct tutti_training {
      * float32. Gradients in memory shared by host and device are not transferred and not rounded. Running statistics,
      * parameters and optimizer states stay float32. */
     tutti_precision wire;
+    /* What is trained instead of `loss`: the sum of loss_weights[i] * losses[i] over at most 8 tensors that functions
+     * such as tutti_cross_entropy() returned. loss_weights NULL: all are 1. A loss with weight 0 is not trained, only
+     * told: a metric. */
+    const tutti_tensor *losses;
+    const float *loss_weights;
+    int loss_count;
+    /* What can be fetched beside `output`, at most 15 tensors. */
+    const tutti_tensor *outputs;
+    int output_count;
+    bool fetch_in_training; /* tutti_train_fetch() gives outputs: they are then kept in every step */
     uint64_t reserved[4];
 } tutti_training;
 
 /* Creates a trainer: initialises the parameters and builds a plan and a replica of the network on every opened device,
- * which takes up to minutes while kernels compile. `output` is the tensor that the loss and tutti_infer() use; it may
- * be any tensor of the network. Layers on which it does not depend are not computed: their gradients are zero, so that
- * only weight decay changes their parameters, and their running statistics stay as they are. `training` may be NULL:
- * cross-entropy, SGD and the other defaults. The network must outlive the trainer. Returns NULL on failure, also if
- * adding a layer failed before. */
+ * which takes up to minutes while kernels compile. `output` is the tensor that tutti_training.loss and tutti_infer()
+ * use; it may be any tensor of the network. Layers on which it does not depend are not computed: their gradients are
+ * zero, so that only weight decay changes their parameters, and their running statistics stay as they are. `training`
+ * may be NULL: cross-entropy, SGD and the other defaults. The network must outlive the trainer. Returns NULL on
+ * failure, also if adding a layer failed before. */
 TUTTI_API tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const tutti_training *training);
 TUTTI_API void tutti_trainer_free(tutti_trainer *trainer);
 
@@ -492,37 +576,75 @@ TUTTI_API tutti_status tutti_tuner_try(tutti_tuner *tuner, int index, tutti_tria
 TUTTI_API void tutti_tuner_free(tutti_tuner *tuner);
 
 typedef struct tutti_metrics {
-    double loss;     /* mean over the samples; excluded samples count with loss 0 */
-    double accuracy; /* share of samples whose class is predicted correctly, 0 to 1; NaN for TUTTI_MSE */
+    double loss; /* mean over the samples; excluded samples count with loss 0. Several losses: their weighted sum */
+    /* Share of samples whose class is predicted correctly, 0 to 1; of the first loss that counts them; NaN if none
+     * does. */
+    double accuracy;
     int64_t samples;
 } tutti_metrics;
 
-/* Trains one step on at least 1 sample and at most tutti_training.batch samples over all ranks. inputs: [samples][shape
- * of a sample]; targets: as the loss requires. `metrics` may be NULL. Errors: TUTTI_NOT_FINITE if the loss or a
- * gradient is NaN or infinite; nothing was updated then. With TUTTI_FP16, a step whose gradients overflow returns
- * TUTTI_OK but updates nothing, while the scale of the loss can still be lowered. */
+/* An array of samples for one input of the network. Pass one for each input that the call needs, in any order; others
+ * are checked and not read. Inference needs the inputs on which the fetched outputs depend; training and evaluation
+ * need those of the losses. */
+typedef struct tutti_feed {
+    /* Of the input. The targets of tutti_training.loss are called "targets". NULL: the input with the feed's own
+     * position; inputs count in the order in which they were added, and "targets" come last. */
+    const char *name;
+    tutti_dtype dtype; /* that of the input; TUTTI_DTYPE_I64 also feeds one of TUTTI_DTYPE_I32 */
+    const void *data;  /* [samples][shape of a sample] */
+} tutti_feed;
+/* An array for an output of the trainer. */
+typedef struct tutti_fetch {
+    tutti_tensor tensor; /* as it was passed to tutti_compile() */
+    tutti_dtype dtype;   /* F32; F16 and BF16: values are rounded to it */
+    void *data;          /* [samples][shape of a sample] */
+} tutti_fetch;
+
+/* Trains one step on at least 1 sample and at most tutti_training.batch samples over all ranks. `metrics` may be NULL.
+ * Errors: TUTTI_INVALID if an input is missing or has another type; TUTTI_NOT_FINITE if the loss or a gradient is NaN
+ * or infinite; nothing was updated then. With TUTTI_FP16, a step whose gradients overflow returns TUTTI_OK but updates
+ * nothing, while the scale of the loss can still be lowered. */
 TUTTI_API tutti_status tutti_train_step(
-    tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, tutti_metrics *metrics);
+    tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples, tutti_metrics *metrics);
+/* The same, and gives outputs of the forward pass of this step: before its update, with dropout and the batch's
+ * statistics. Errors: TUTTI_INVALID without tutti_training.fetch_in_training. */
+TUTTI_API tutti_status tutti_train_fetch(tutti_trainer *trainer, const tutti_feed *feeds, int feed_count,
+    int64_t samples, const tutti_fetch *fetches, int fetch_count, tutti_metrics *metrics);
+/* Gives the metrics of one of tutti_training.losses in the last tutti_train_step() or tutti_evaluate(), without its
+ * weight. Errors: TUTTI_INVALID if there is no such loss, or no such call before. */
+TUTTI_API tutti_status tutti_loss_metrics(const tutti_trainer *trainer, tutti_tensor loss, tutti_metrics *metrics);
+/* Sets the learning rate of the steps that follow, on every rank to the same. Errors: TUTTI_INVALID if it is negative
+ * or not finite. */
+TUTTI_API tutti_status tutti_set_learning_rate(tutti_trainer *trainer, float learning_rate);
 /* Announces the samples of the step after the next one; call it before tutti_train_step(). If both steps have equally
  * many samples, devices with their own memory copy the announced samples while they compute. If automatic shares use
- * one device only, the host copies them meanwhile. Otherwise the call has no effect. Do not modify the arrays until
- * the announced step, or a different one in its place, has returned. */
+ * one device only, the host copies them meanwhile. Otherwise the call has no effect, nor has it with int64 arrays.
+ * Do not modify the arrays until the announced step, or a different one in its place, has returned. */
 TUTTI_API tutti_status tutti_train_prefetch(
-    tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples);
+    tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples);
 /* Computes loss and accuracy in inference mode, for any number of samples. `metrics` may be NULL. */
 TUTTI_API tutti_status tutti_evaluate(
-    tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, tutti_metrics *metrics);
-/* Computes outputs [samples][shape of the output] in inference mode, for any number of samples. With several ranks,
- * each rank computes its own samples. */
-TUTTI_API tutti_status tutti_infer(tutti_trainer *trainer, const float *inputs, int64_t samples, float *outputs);
+    tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples, tutti_metrics *metrics);
+/* Computes outputs in inference mode, for any number of samples. With several ranks, each rank computes its own
+ * samples. */
+TUTTI_API tutti_status tutti_infer(tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples,
+    const tutti_fetch *fetches, int fetch_count);
 
-/* A source of samples that need not be in memory as floats. */
+/* Room for samples of one input, which a source fills. */
+typedef struct tutti_buffer {
+    const char *name;  /* of the input, or "targets" */
+    tutti_dtype dtype; /* of the input; int32 for one that was added with TUTTI_DTYPE_I64 */
+    void *data;        /* [count][shape of a sample] */
+    size_t bytes;      /* of one sample */
+} tutti_buffer;
+/* A source of samples that need not be in memory. */
 typedef struct tutti_source {
     int64_t samples;
-    /* Writes the `count` samples with these indices, each 0 to samples - 1, into inputs [count][shape of a sample] and
-     * their targets. A background thread calls it, one call at a time. Returns 0, or any other number on failure: the
-     * training then fails with TUTTI_FILE and a message with this number. */
-    int (*read)(void *user, const int64_t *indices, int64_t count, float *inputs, void *targets);
+    /* Writes the `count` samples with these indices, each 0 to samples - 1, into a buffer for each input that training
+     * needs, in the order in which the inputs were added; "targets" come last. A background thread calls it, one call
+     * at a time. Returns 0, or any other number on failure: the training then fails with TUTTI_FILE and a message with
+     * this number. */
+    int (*read)(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count);
     void *user;
 } tutti_source;
 
@@ -553,12 +675,11 @@ typedef struct tutti_fitting {
     uint64_t reserved[8];
 } tutti_fitting;
 
-/* Trains for several epochs over arrays: inputs [samples][shape of a sample], targets as the loss requires. `fitting`
- * may be NULL. If no device is left, or a rank is lost, it saves the last complete step if `save` is set and the step
- * can be read; tutti_message() says how to resume. Errors: TUTTI_CANCELLED after tutti_cancel(), TUTTI_NOT_FINITE as
- * tutti_train_step(). */
+/* Trains for several epochs over arrays. `fitting` may be NULL. If no device is left, or a rank is lost, it saves the
+ * last complete step if `save` is set and the step can be read; tutti_message() says how to resume. Errors:
+ * TUTTI_CANCELLED after tutti_cancel(), TUTTI_NOT_FINITE as tutti_train_step(). */
 TUTTI_API tutti_status tutti_fit(
-    tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, const tutti_fitting *fitting);
+    tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples, const tutti_fitting *fitting);
 /* Trains as tutti_fit() does, over a source, which the call uses until it returns. */
 TUTTI_API tutti_status tutti_fit_source(
     tutti_trainer *trainer, const tutti_source *source, const tutti_fitting *fitting);

@@ -98,6 +98,13 @@ extern const struct operation operation_activation, operation_activation_gradien
  * copy: x -> x */
 extern const struct operation operation_add, operation_mul, operation_copy;
 
+/* convert.c; attributes.convert
+ *
+ * convert
+ *   x of any type -> y f32, or i32 for x of u8, bool or i32
+ *       y = scale[c] x + shift[c]. Inputs have no gradient, so it has none. */
+extern const struct operation operation_convert;
+
 /* concat.c; attributes.axis counts the batch dimension as 0
  *
  * concat
@@ -149,27 +156,34 @@ extern const struct operation operation_dropout;
  *   y, dy -> dx */
 extern const struct operation operation_softmax, operation_softmax_gradient;
 
-/* loss.c
+/* loss_classes.c; attributes.axis: of the classes; 0: the last one
  *
- * cross_entropy
- *   logits [N, classes], labels i32 [N], constants -> metrics f32 [2], dlogits
- *       Labels below 0 are excluded.
+ * cross_entropy, nll
+ *   x [N, ..., classes, ...], labels i32 of x's shape without the classes, constants -> metrics f32 [2], dx
+ *       x are logits, or for nll logarithms of probabilities. Labels below 0 are excluded.
  *
- * mean_squared_error
- *   y, targets of y's shape, constants -> metrics f32 [2], dy
+ * loss_elements.c
  *
- * metrics are the sum of the samples' losses, without loss_scale, and the number of correct samples (0 for
- * mean_squared_error). Gradients are multiplied by constants.loss_scale. */
-extern const struct operation operation_cross_entropy, operation_mean_squared_error;
+ * mean_squared_error, l1, huber, bce_with_logits
+ *   x, targets of x's shape, constants -> metrics f32 [2], dx
+ *
+ * metrics are sums over the samples, without loss_scale and weight: of the losses, each the mean over a sample's labels
+ * or elements, and of the shares that are correct (0 where the operation does not count them). dx is multiplied by
+ * constants.loss_scale and attributes.loss.weight. */
+extern const struct operation operation_cross_entropy, operation_nll;
+extern const struct operation operation_mean_squared_error, operation_l1, operation_huber, operation_bce_with_logits;
 
-/* A loss of struct tutti_training. */
-struct loss {
-    const struct operation *operation;
-    bool classes; /* targets are a class number for each sample, else floats of the predictions' shape */
-};
-/* NULL for TUTTI_LOSS_NONE and for numbers that are no loss. */
-const struct loss *loss_find(tutti_loss loss);
+/* loss_total.c; attributes.loss.weights and counted
+ *
+ * loss_total
+ *   1 to 8 metrics -> metrics f32 [2 + 2 * inputs]
+ *       The weighted sum of the losses and what `counted` says to be correct, then each input. An input whose weight is
+ * 0 is not in the sum, whatever it is. */
+extern const struct operation operation_loss_total;
+
+/* loss.c: the operation of tutti_training.loss; NULL for TUTTI_LOSS_NONE and for numbers that are no loss. */
+const struct operation *loss_find(tutti_loss loss);
 /* The value that holds the targets of these predictions, which are batched: type, shape, batched. */
-struct value loss_targets(const struct loss *loss, const struct value *predictions);
+struct value loss_targets(const struct operation *loss, const struct value *predictions);
 
 #endif

@@ -1,144 +1,112 @@
-/* The losses: cross_entropy (softmax included) and mean_squared_error. Each gives the metrics of its samples and the
- * gradient of its first input. */
+/* The losses' common part, and those of tutti_training.loss. */
+#include "layers/loss.h"
+
 #include "base/memory.h"
+#include "base/options.h"
 #include "layers/elementwise.h"
 #include "layers/layers.h"
 
-/* inputs: predictions, targets, constants; outputs: metrics [2], the predictions' gradient. */
-static void outputs_of(const struct value *predictions, struct node *node, struct value *outputs)
+void loss_outputs(const struct value *x, struct node *node, struct value *outputs)
 {
-    outputs[0] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(2) };
-    outputs[1] = (struct value) { .type = TYPE_F32, .batched = predictions->batched, .shape = predictions->shape };
+    outputs[LOSS_METRICS] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(2) };
+    outputs[LOSS_GRADIENT] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape };
     node->output_count = 2;
 }
 
-static tutti_status infer_cross_entropy(const struct graph *graph, struct node *node, struct value *outputs)
+int64_t loss_positions(const struct problem *problem, int input)
 {
-    const struct value *x = graph_at(graph, node->inputs[0]), *labels = graph_at(graph, node->inputs[1]);
-    if (x->shape.rank != 2)
-        return fail(TUTTI_SHAPE,
-            "cross_entropy: the output must be logits [classes], but it has %d dimensions: flatten it",
-            x->shape.rank - 1);
-    if (labels->type != TYPE_I32 || labels->shape.rank != 1 || labels->shape.sizes[0] != x->shape.sizes[0])
-        return fail(TUTTI_SHAPE, "cross_entropy: the targets must be one class number for each sample");
-    outputs_of(x, node, outputs);
-    return TUTTI_OK;
+    return value_elements(problem->inputs[input]) / problem->inputs[input]->shape.sizes[0];
 }
 
-static tutti_status infer_mean_squared_error(const struct graph *graph, struct node *node, struct value *outputs)
+double loss_factor(const struct problem *problem, int64_t positions)
 {
-    const struct value *x = graph_at(graph, node->inputs[0]), *targets = graph_at(graph, node->inputs[1]);
-    if (targets->type != TYPE_F32 || !shape_equal(x->shape, targets->shape))
-        return fail(TUTTI_SHAPE, "mean_squared_error: the targets must be floats of the output's shape");
-    outputs_of(x, node, outputs);
-    return TUTTI_OK;
+    const float weight = problem->node->attributes.loss.weight;
+    return (weight != 0 ? (double)weight : 1) / (double)positions;
 }
 
-/* ------------------------------------------------------------------------------------------- implementations ---- */
-
-static int64_t rows_of(const struct problem *problem)
+void loss_buffers(struct launch *launch, const struct operands *operands)
 {
-    return problem->inputs[0]->shape.sizes[0];
-}
-
-static int64_t width_of(const struct problem *problem)
-{
-    return value_elements(problem->inputs[0]) / rows_of(problem);
-}
-
-/* A sample's loss, and 1 or 0 for correct. */
-static size_t workspace(const struct problem *problem)
-{
-    return 2 * sizeof(float) * (size_t)rows_of(problem);
-}
-
-/* The launch over the samples, but for its sizes. */
-static struct launch *add(const struct problem *problem, const struct operands *operands, struct launch_list *list,
-    const char *source, int group)
-{
-    const bool wanted = operands->outputs[1] != NULL, classes = problem->node->operation == &operation_cross_entropy;
-    struct launch *launch = launch_add(
-        list, source, classes ? "cross_entropy" : "mean_squared_error", "-DGRADIENT=%d -DGROUP=%d", wanted, group);
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->inputs[1]);
-    launch_buffer(launch, operands->inputs[2]);
-    launch_buffer(launch, wanted ? operands->outputs[1] : operands->workspace); /* an argument must be something */
+    launch_buffer(launch, operands->inputs[LOSS_X]);
+    launch_buffer(launch, operands->inputs[LOSS_TARGETS]);
+    launch_buffer(launch, operands->inputs[LOSS_CONSTANTS]);
+    /* An argument must be something. */
+    launch_buffer(launch, operands->outputs[LOSS_GRADIENT] ? operands->outputs[LOSS_GRADIENT] : operands->workspace);
     launch_buffer(launch, operands->workspace);
-    const double elements = (double)value_elements(problem->inputs[0]);
-    launch_work(launch, (classes ? 10 : 4) * elements, 4 * ((wanted ? 2 : 1) + (classes ? 0 : 1)) * elements);
-    return launch;
 }
 
-static void add_sum(
-    const struct problem *problem, const struct operands *operands, struct launch_list *list, size_t group)
+void loss_sum(const struct problem *problem, const struct operands *operands, struct launch_list *list, int64_t rows,
+    double factor)
 {
+    const size_t group = problem->device->class == DEVICE_GPU ? group_size(problem->device, 256) : 1;
     struct launch *launch = launch_add(list, "loss_sum", "loss_sum", "-DGROUP=%d", (int)group);
     launch_buffer(launch, operands->workspace);
-    launch_buffer(launch, operands->outputs[0]);
-    launch_int(launch, rows_of(problem));
-    launch_grid(launch, 1, group, 1, 1, group, 1, 1);
-    launch_work(launch, 2 * (double)rows_of(problem), 8 * (double)rows_of(problem));
-}
-
-static void emit_rows(const struct problem *problem, const struct operands *operands, struct launch_list *list)
-{
-    const int64_t rows = rows_of(problem), width = width_of(problem);
-    const int64_t each = divide_up(2048, width); /* floats that are worth a task */
-    struct launch *launch = add(problem, operands, list, "loss_cpu", 1);
+    launch_buffer(launch, operands->outputs[LOSS_METRICS]);
+    launch_float(launch, factor);
     launch_int(launch, rows);
-    launch_int(launch, width);
-    launch_int(launch, each);
-    launch_tasks(launch, (size_t)divide_up(rows, each), 1, 1);
-    add_sum(problem, operands, list, 1);
+    launch_grid(launch, 1, group, 1, 1, group, 1, 1);
+    launch_work(launch, 2 * (double)rows, 8 * (double)rows);
 }
 
-static void emit_groups(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+/* -------------------------------------------------------------------------------------------------- builder ---- */
+
+/* The axis of the classes, the batch included. */
+static tutti_status find_axis(const struct value *x, int class_axis, int *axis)
 {
-    const int64_t rows = rows_of(problem), width = width_of(problem);
-    const size_t group = group_size(problem->device, width > 64 ? 256 : 64);
-    struct launch *launch = add(problem, operands, list, "loss_gpu", (int)group);
-    launch_int(launch, width);
-    launch_grid(launch, 1, (size_t)rows * group, 1, 1, group, 1, 1);
-    add_sum(problem, operands, list, group_size(problem->device, 256));
+    *axis = class_axis < 0 ? x->shape.rank + class_axis : class_axis + 1;
+    if (*axis >= 1 && *axis < x->shape.rank) return TUTTI_OK;
+    return fail(TUTTI_INVALID,
+        "class_axis is %d, but a sample of the predictions has %d axes: it counts them from 0, or "
+        "from the last one as -1",
+        class_axis, x->shape.rank - 1);
 }
 
-static const struct implementation rows = {
-    .name = "rows",
-    .fits = fits_cpu_class,
-    .workspace = workspace,
-    .emit = emit_rows,
-};
-static const struct implementation groups = {
-    .name = "groups",
-    .fits = fits_everything,
-    .workspace = workspace,
-    .emit = emit_groups,
-};
-static const struct implementation *const implementations[] = { &rows, &groups, NULL };
-
-const struct operation operation_cross_entropy = {
-    .name = "cross_entropy",
-    .infer = infer_cross_entropy,
-    .implementations = implementations,
-};
-const struct operation operation_mean_squared_error = {
-    .name = "mean_squared_error",
-    .infer = infer_mean_squared_error,
-    .implementations = implementations,
-};
-
-const struct loss *loss_find(tutti_loss loss)
+static tutti_status read_options(
+    const struct operation *operation, const struct value *x, const tutti_loss_options *options, struct attributes *to)
 {
-    static const struct loss losses[] = { [TUTTI_CROSS_ENTROPY] = { &operation_cross_entropy, true },
-        [TUTTI_MSE] = { &operation_mean_squared_error, false } };
-    const size_t count = sizeof losses / sizeof *losses;
-    return (size_t)loss < count && losses[loss].operation ? &losses[loss] : NULL;
+    tutti_status status = TUTTI_OK;
+    to->loss = (struct loss_attributes) { .smoothing = options->label_smoothing,
+        .delta = options->delta != 0 ? options->delta : 1,
+        .ignores = options->has_ignored,
+        .ignored = options->ignored };
+    if (!(to->loss.smoothing >= 0 && to->loss.smoothing <= 1))
+        FAIL(TUTTI_INVALID, "label_smoothing is %g: it must be from 0 to 1", (double)to->loss.smoothing);
+    if (!(to->loss.delta > 0 && to->loss.delta <= 1e30f))
+        FAIL(TUTTI_INVALID, "delta is %g: it must be positive and finite", (double)to->loss.delta);
+    if (operation->takes_classes) TRY(find_axis(x, options->class_axis, &to->axis));
+done:
+    return status;
 }
 
-struct value loss_targets(const struct loss *loss, const struct value *predictions)
+tutti_tensor loss_build(tutti_network *network, const struct operation *operation, tutti_tensor x, tutti_tensor targets,
+    const tutti_loss_options *given)
+{
+    tutti_loss_options options;
+    struct attributes attributes = { 0 };
+    const struct value *predictions = network_value(network, x);
+    if (!predictions || !network_value(network, targets)) return (tutti_tensor) { NO_VALUE };
+    tutti_status status = OPTIONS_READ(&options, given, tutti_loss_options);
+    const int layer = network_layer_begin(network, status == TUTTI_OK ? options.name : NULL, operation->name);
+    if (status == TUTTI_OK) status = read_options(operation, predictions, &options, &attributes);
+    if (status != TUTTI_OK) return network_fail(network, status);
+    const int inputs[] = { x.id, targets.id, graph_constants(&network->graph) };
+    return network_append(network, layer, operation, &attributes, inputs, 3);
+}
+
+/* ------------------------------------------------------------------------------------- tutti_training.loss ---- */
+
+const struct operation *loss_find(tutti_loss loss)
+{
+    switch (loss) {
+    case TUTTI_CROSS_ENTROPY: return &operation_cross_entropy;
+    case TUTTI_MSE: return &operation_mean_squared_error;
+    default: return NULL;
+    }
+}
+
+struct value loss_targets(const struct operation *loss, const struct value *predictions)
 {
     struct value targets = { .type = TYPE_F32, .shape = predictions->shape, .batched = true };
-    if (!loss->classes) return targets;
+    if (!loss->takes_classes) return targets;
     targets.type = TYPE_I32;
     targets.shape = (tutti_shape) { 1, { predictions->shape.sizes[0] } };
     return targets;

@@ -152,6 +152,7 @@ const struct operation operation_max_pool = {
 };
 const struct operation operation_max_pool_gradient = {
     .name = "max_pool_gradient",
+    .other_types = 1 << 1,
     .infer = pool_infer_gradient,
     .implementations = gradient_implementations,
     .flops = pool_flops,

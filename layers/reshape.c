@@ -37,6 +37,7 @@ static const struct implementation *const implementations[] = { NULL };
 
 const struct operation operation_reshape = {
     .name = "reshape",
+    .other_types = 1,
     .infer = infer,
     .gradient = gradient,
     .implementations = implementations,

@@ -237,6 +237,20 @@ static tutti_status plain_output(struct chooser *c, int *value)
     return TUTTI_OK;
 }
 
+/* Two outputs may be one value. */
+static tutti_status plain_outputs(struct chooser *c)
+{
+    int *outputs = c->plan->outputs;
+    for (int i = 0; i < c->plan->options.objective.output_count; i++) {
+        const int before = outputs[i];
+        const tutti_status status = plain_output(c, &outputs[i]);
+        if (status != TUTTI_OK) return status;
+        for (int j = i + 1; j < c->plan->options.objective.output_count; j++)
+            if (outputs[j] == before) outputs[j] = outputs[i];
+    }
+    return TUTTI_OK;
+}
+
 /* Reorders that in_layout() put in have no implementation yet. */
 static tutti_status choose_reorders(struct plan *plan)
 {
@@ -353,7 +367,7 @@ tutti_status pass_choose(struct plan *plan)
         (void **)&chooser.twins, &chooser.twin_capacity, plan->graph.value_count + 1, sizeof *chooser.twins));
     for (size_t i = 0; i < chooser.twin_capacity; i++) chooser.twins[i] = NO_VALUE;
     for (size_t n = 0; n < plan->graph.node_count; n++) TRY(choose_node(&chooser, &n));
-    TRY(plain_output(&chooser, &plan->output));
+    TRY(plain_outputs(&chooser));
     TRY(plain_output(&chooser, &plan->input_gradient));
     TRY(choose_reorders(plan));
     if (plan->options.explain) explain(plan);

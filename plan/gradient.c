@@ -6,20 +6,66 @@
 #include "base/memory.h"
 #include "layers/layers.h"
 #include "plan/passes.h"
+#include "plan/start.h"
+
+static struct node *loss_node(const struct plan *plan, int i)
+{
+    const struct graph *graph = &plan->graph;
+    return &graph->nodes[graph_at(graph, plan->options.objective.losses[i])->producer];
+}
+
+/* tutti_training.loss: targets, and the loss of the first output. */
+static tutti_status append_loss(struct plan *plan)
+{
+    struct graph *graph = &plan->graph;
+    struct objective *objective = &plan->options.objective;
+    const struct value wanted = loss_targets(objective->loss, graph_at(graph, plan->outputs[0]));
+    const int targets = graph_value(graph, ROLE_INPUT, wanted.type, wanted.shape, wanted.batched, "targets");
+    plan->feeds[plan->feed_count++] = targets;
+    const int inputs[3] = { plan->outputs[0], targets, graph_constants(graph) };
+    const int metrics = graph_append(graph, objective->loss, NULL, inputs, 3, -1);
+    if (metrics == NO_VALUE) return graph->status;
+    objective->losses[0] = metrics;
+    objective->weights[0] = 1;
+    objective->loss_count = 1;
+    return TUTTI_OK;
+}
+
+/* Their sum, and each of them. */
+static tutti_status append_total(struct plan *plan)
+{
+    struct graph *graph = &plan->graph;
+    const struct objective *objective = &plan->options.objective;
+    struct attributes attributes = { .loss.counted = -1 };
+    for (int i = 0; i < objective->loss_count; i++) {
+        attributes.loss.weights[i] = objective->weights[i];
+        if (attributes.loss.counted < 0 && loss_node(plan, i)->operation->counts_correct) attributes.loss.counted = i;
+    }
+    plan->metrics =
+        graph_append(graph, &operation_loss_total, &attributes, objective->losses, objective->loss_count, -1);
+    return graph->status;
+}
+
+int objective_pairs(const struct objective *objective)
+{
+    const bool alone = objective->loss || (objective->loss_count == 1 && objective->weights[0] == 1);
+    return alone || objective->loss_count == 0 ? 1 : 1 + objective->loss_count;
+}
 
 tutti_status pass_loss(struct plan *plan)
 {
-    struct graph *graph = &plan->graph;
-    const struct loss *loss = loss_find(plan->options.loss);
-    if (!loss || plan->options.mode == PLAN_INFER || plan->options.seeded) return TUTTI_OK;
-    const struct value wanted = loss_targets(loss, graph_at(graph, plan->output));
-    const int targets = graph_value(graph, ROLE_INPUT, wanted.type, wanted.shape, wanted.batched, "targets");
-    plan->feeds[plan->feed_count++] = targets;
-    int inputs[3] = { plan->output, targets, graph_constants(graph) };
-    plan->metrics = graph_append(graph, loss->operation, NULL, inputs, 3, -1);
-    if (plan->metrics == NO_VALUE) return graph->status;
-    graph_at(graph, plan->metrics)->output = true;
-    return TUTTI_OK;
+    tutti_status status = TUTTI_OK;
+    struct objective *objective = &plan->options.objective;
+    if (plan->options.mode == PLAN_INFER || plan->options.seeded) return TUTTI_OK;
+    if (objective->loss && objective->loss_count == 0) TRY(append_loss(plan));
+    for (int i = 0; i < objective->loss_count; i++) loss_node(plan, i)->attributes.loss.weight = objective->weights[i];
+    if (objective_pairs(objective) > 1)
+        TRY(append_total(plan));
+    else if (objective->loss_count > 0)
+        plan->metrics = objective->losses[0];
+    if (plan->metrics != NO_VALUE) graph_at(&plan->graph, plan->metrics)->output = true;
+done:
+    return status;
 }
 
 struct gradients {
@@ -65,6 +111,19 @@ static tutti_status visit(struct gradients *g, size_t n)
     return status;
 }
 
+/* Losses make the gradients of their predictions themselves. */
+static tutti_status begin_at_losses(const struct plan *plan, struct gradients *g)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < plan->options.objective.loss_count; i++) {
+        if (plan->options.objective.weights[i] == 0) continue;
+        const struct node loss = *loss_node(plan, i); /* a copy: appending moves the array */
+        TRY(accumulate(g, loss.inputs[0], loss.outputs[1]));
+    }
+done:
+    return status;
+}
+
 /* What the gradient of every parameter is, each in memory of its own: one that is also something else is copied. */
 static tutti_status bind_parameters(struct gradients *g, size_t forward_values)
 {
@@ -105,7 +164,7 @@ tutti_status pass_gradient(struct plan *plan)
     struct graph *graph = &plan->graph;
     if (plan->options.mode != PLAN_TRAIN) return TUTTI_OK;
     if (plan->options.seeded)
-        plan->seed = graph_value(graph, ROLE_INPUT, TYPE_F32, graph_at(graph, plan->output)->shape, true, "seed");
+        plan->seed = graph_value(graph, ROLE_INPUT, TYPE_F32, graph_at(graph, plan->outputs[0])->shape, true, "seed");
     size_t values = graph->value_count, nodes = graph->node_count;
     struct gradients g = { graph, memory_new(values, sizeof *g.of), memory_new(values, sizeof *g.needed) };
     if (!g.of || !g.needed) {
@@ -115,10 +174,9 @@ tutti_status pass_gradient(struct plan *plan)
     for (size_t i = 0; i < values; i++) g.of[i] = NO_VALUE;
     mark_needed(plan, g.needed, values);
     if (plan->options.seeded) {
-        g.of[plan->output] = plan->seed;
+        g.of[plan->outputs[0]] = plan->seed;
     } else if (plan->metrics != NO_VALUE) {
-        const struct node *loss = &graph->nodes[graph_at(graph, plan->metrics)->producer];
-        g.of[plan->output] = loss->outputs[1]; /* losses make their gradient in the same pass */
+        TRY(begin_at_losses(plan, &g));
     } else {
         FAIL(TUTTI_INVALID, "tutti_training.loss is TUTTI_LOSS_NONE: training needs another loss");
     }

@@ -3,6 +3,7 @@
 #include "layers/layers.h"
 #include "plan/edit.h"
 #include "plan/passes.h"
+#include "plan/start.h"
 
 /* Whether the batch normalisation at n can move into the weights of the node that makes its input. */
 static int foldable(const struct graph *graph, const struct node *norm)
@@ -47,15 +48,25 @@ static tutti_status scale_and_shift(struct graph *graph, size_t norm)
     return TUTTI_OK;
 }
 
-/* The output may be any tensor of the network. Nodes behind it must not be folded into the node that makes it. */
-static tutti_status drop_behind_output(struct plan *plan)
+/* An output may be any tensor of the network. Nodes behind it must not be folded into the node that makes it. */
+static tutti_status drop_behind_outputs(struct plan *plan)
 {
-    const int output = plan->output;
-    const bool kept = plan->graph.values[output].output;
-    plan->graph.values[output].output = true;
+    const struct objective *objective = &plan->options.objective;
+    const bool evaluates = plan->options.mode == PLAN_EVALUATE;
+    if (!evaluates || objective->loss) plan_keep_outputs(plan, true);
+    for (int i = 0; evaluates && i < objective->loss_count; i++)
+        graph_at(&plan->graph, objective->losses[i])->output = true;
     const tutti_status status = pass_sweep(plan);
-    plan->graph.values[output].output = kept;
+    plan_keep_outputs(plan, plan->options.mode == PLAN_INFER || plan->options.seeded);
+    for (int i = 0; evaluates && i < objective->loss_count; i++)
+        graph_at(&plan->graph, objective->losses[i])->output = false;
     return status;
+}
+
+static void rename_outputs(struct plan *plan, int from, int to)
+{
+    for (int i = 0; i < plan->options.objective.output_count; i++)
+        if (plan->outputs[i] == from) plan->outputs[i] = to;
 }
 
 tutti_status pass_inference(struct plan *plan)
@@ -63,11 +74,11 @@ tutti_status pass_inference(struct plan *plan)
     tutti_status status = TUTTI_OK;
     struct graph *graph = &plan->graph;
     if (plan->options.mode == PLAN_TRAIN) return TUTTI_OK;
-    TRY(drop_behind_output(plan));
+    TRY(drop_behind_outputs(plan));
     for (size_t n = 0; n < graph->node_count; n++) {
         struct node *node = &graph->nodes[n];
         if (node->operation == &operation_dropout) {
-            if (plan->output == node->outputs[0]) plan->output = node->inputs[0];
+            rename_outputs(plan, node->outputs[0], node->inputs[0]);
             edit_replace(graph, node->outputs[0], node->inputs[0], n + 1);
             node->operation = NULL;
         } else if (node->operation == &operation_batch_norm) {

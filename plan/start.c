@@ -1,10 +1,12 @@
 #include "plan/start.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "layers/layers.h"
 #include "plan/node.h"
 #include "plan/passes.h"
 
@@ -36,15 +38,41 @@ tutti_status plan_find_inputs(const struct graph *graph, int *inputs, int *count
     return *count > 0 ? TUTTI_OK : fail(TUTTI_INVALID, "the network has no input: add one with tutti_input()");
 }
 
-static tutti_status check_options(const struct plan *plan)
+struct objective objective_of(tutti_tensor output, tutti_loss loss)
 {
-    const struct value *output = graph_at(&plan->graph, plan->output);
-    if (!output)
-        return fail(
-            TUTTI_INVALID, "the output is not a tensor of the network: pass one that the network's functions returned");
-    if (!output->batched)
-        return fail(TUTTI_INVALID, "the output does not depend on the network's input: pass another tensor");
+    return (struct objective) { .outputs = { output.id }, .output_count = 1, .loss = loss_find(loss) };
+}
+
+static tutti_status check_objective(const struct plan *plan)
+{
+    const struct objective *objective = &plan->options.objective;
+    for (int i = 0; i < objective->output_count; i++) {
+        const struct value *output = graph_at(&plan->graph, objective->outputs[i]);
+        if (!output)
+            return fail(TUTTI_INVALID,
+                "output %d is not a tensor of the network: pass one that the network's functions returned", i);
+        if (!output->batched)
+            return fail(TUTTI_INVALID, "output %d does not depend on the network's input: pass another tensor", i);
+    }
+    for (int i = 0; i < objective->loss_count; i++) {
+        const struct value *loss = graph_at(&plan->graph, objective->losses[i]);
+        if (!loss || loss->producer < 0 || !plan->graph.nodes[loss->producer].operation->is_loss)
+            return fail(
+                TUTTI_INVALID, "loss %d is not a loss of the network: pass a tensor that a loss function returned", i);
+    }
     return TUTTI_OK;
+}
+
+void plan_keep_outputs(struct plan *plan, bool kept)
+{
+    for (int i = 0; i < plan->options.objective.output_count; i++) plan->graph.values[plan->outputs[i]].output = kept;
+}
+
+/* Whether the host, or a test's seed, needs the outputs themselves. */
+static bool wants_outputs(const struct plan_options *options)
+{
+    return options->mode == PLAN_INFER || options->seeded ||
+        (options->mode == PLAN_TRAIN && options->objective.keeps_outputs);
 }
 
 static tutti_status run_passes(struct plan *plan)
@@ -52,14 +80,15 @@ static tutti_status run_passes(struct plan *plan)
     tutti_status status = TUTTI_OK;
     struct text text = { 0 };
     TRY(graph_bind(&plan->network->graph, plan->options.samples, &plan->graph));
-    plan->output = plan->options.output.id;
+    if (plan->options.objective.loss) plan->options.objective.loss_count = 0; /* a second run appends it again */
+    memcpy(plan->outputs, plan->options.objective.outputs, sizeof plan->outputs);
     TRY(plan_find_inputs(&plan->graph, plan->feeds, &plan->input_count));
     plan->feed_count = plan->input_count;
-    TRY(check_options(plan));
-    if (plan->options.mode == PLAN_INFER || plan->options.seeded) plan->graph.values[plan->output].output = true;
+    TRY(check_objective(plan));
+    if (wants_outputs(&plan->options)) plan_keep_outputs(plan, true);
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
         TRY(passes[i].run(plan));
-        if (plan->options.mode == PLAN_INFER) plan->graph.values[plan->output].output = true;
+        if (plan->options.mode == PLAN_INFER) plan_keep_outputs(plan, true);
         if (plan->options.guards || TUTTI_IS_DEBUG) {
             status = graph_validate(&plan->graph);
             if (status != TUTTI_OK) {
@@ -99,7 +128,7 @@ void plan_restart(struct plan *plan)
     free(plan->explanation);
     free(plan->passes);
     plan->explanation = plan->passes = NULL;
-    plan->constants = plan->output = plan->metrics = plan->seed = plan->input_gradient = NO_VALUE;
+    plan->constants = plan->metrics = plan->seed = plan->input_gradient = NO_VALUE;
     plan->feed_count = plan->input_count = 0;
 }
 

@@ -7,6 +7,12 @@
 /* The inputs of a network in their order, at most PLAN_MAX_FEEDS - 1 values: what plans call feeds. Errors:
  * TUTTI_INVALID if there is none, or too many. */
 tutti_status plan_find_inputs(const struct graph *graph, int *inputs, int *count);
+/* That of a network with one output and a loss of struct tutti_training. */
+struct objective objective_of(tutti_tensor output, tutti_loss loss);
+/* Pairs of floats in plan->metrics. */
+int objective_pairs(const struct objective *objective);
+/* Whether the host reads the outputs: passes then keep them. */
+void plan_keep_outputs(struct plan *plan, bool kept);
 /* A plan without launches: the network bound to the options' samples once plan_run_passes() has run. */
 struct plan *plan_start(struct device *device, const tutti_network *network, const struct plan_options *options);
 tutti_status plan_run_passes(struct plan *plan);

@@ -81,7 +81,7 @@ static tutti_status add(struct tutti_tuner *tuner, const struct candidate *candi
 static bool can_be_tried(const struct problem *problem)
 {
     for (int i = 0; i < problem->node->input_count; i++)
-        if (problem->inputs[i] && problem->inputs[i]->type == TYPE_U8) return false;
+        if (problem->inputs[i] && value_type_bytes(problem->inputs[i]->type) == 1) return false;
     return true;
 }
 
@@ -344,8 +344,7 @@ tutti_tuner *tutti_tuner_new(tutti_network *network, tutti_tensor output, const 
     const struct tutti_runtime *runtime = network->runtime;
     const struct plan_options options = { .mode = training->loss == TUTTI_LOSS_NONE ? PLAN_INFER : PLAN_TRAIN,
         .samples = training->batch ? training->batch : 32,
-        .output = output,
-        .loss = training->loss,
+        .objective = objective_of(output, training->loss),
         .exact = training->exact,
         .precision = training->precision };
     tutti_status status = network->status;

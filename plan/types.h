@@ -12,11 +12,24 @@
 
 enum plan_mode { PLAN_TRAIN, PLAN_EVALUATE, PLAN_INFER };
 
+enum { PLAN_MAX_FEEDS = 16, PLAN_MAX_LOSSES = 8, PLAN_MAX_OUTPUTS = 16 };
+
+/* What a network is run for: values of its graph. */
+struct objective {
+    /* What inference gives; training too, where `keeps_outputs`. At least one. */
+    int outputs[PLAN_MAX_OUTPUTS], output_count;
+    bool keeps_outputs;
+    /* Metrics of nodes that are losses. Their sum by these weights is trained; a weight of 0: it is only told. */
+    int losses[PLAN_MAX_LOSSES], loss_count;
+    float weights[PLAN_MAX_LOSSES];
+    /* Without such nodes: a loss of the first output and an input "targets", which the plan appends; or NULL. */
+    const struct operation *loss;
+};
+
 struct plan_options {
     enum plan_mode mode;
     int64_t samples;
-    tutti_tensor output;
-    tutti_loss loss;
+    struct objective objective;
     bool exact;
     bool meets; /* training: other devices have the rest of the batch, whose statistics count too (launch_meeting) */
     /* FP32 and TF32: values are stored as floats. BF16: temporary ones as bfloat16 where every kernel that touches them
@@ -52,8 +65,6 @@ struct plan_need {
     size_t before;        /* index of a launch */
 };
 
-enum { PLAN_MAX_FEEDS = 16 };
-
 struct plan {
     struct device *device;
     const tutti_network *network;
@@ -70,9 +81,11 @@ struct plan {
     cl_mem workspace;
     unsigned redirected; /* feeds, as bits, that launches may read from another buffer than their own */
     size_t arena_bytes;  /* needed, also when the arena is larger */
-    /* Values of interest, NO_VALUE where absent. metrics: float[2], the sum of the losses of the plan's samples and the
-     * number of correct ones. seed, input gradients: tests. */
-    int constants, output, metrics, seed, input_gradient;
+    /* Values of interest, NO_VALUE where absent. metrics: pairs of floats, each the sum of a loss over the plan's
+     * samples and the number of correct ones; the first pair is what is trained, and if there are several losses, a
+     * pair for each follows. seed, input gradients: tests. */
+    int constants, metrics, seed, input_gradient;
+    int outputs[PLAN_MAX_OUTPUTS]; /* of the objective */
     int feeds[PLAN_MAX_FEEDS]; /* what is uploaded before the step: the network's inputs, in their order, then targets
                                 */
     int feed_count, input_count;

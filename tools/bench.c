@@ -101,15 +101,17 @@ static tutti_status train_step(const struct bench *bench, int64_t batch)
 {
     tutti_metrics metrics;
     tutti_trainer *trainer = bench->session.trainer;
-    const tutti_status status = tutti_train_prefetch(trainer, bench->inputs, bench->targets, batch);
-    return status == TUTTI_OK ? tutti_train_step(trainer, bench->inputs, bench->targets, batch, &metrics) : status;
+    const struct session_arrays arrays = session_arrays(&bench->session, bench->inputs, bench->targets, NULL);
+    const tutti_status status = tutti_train_prefetch(trainer, arrays.feeds, 2, batch);
+    return status == TUTTI_OK ? tutti_train_step(trainer, arrays.feeds, 2, batch, &metrics) : status;
 }
 
 static tutti_status run_step(struct bench *bench, int64_t batch)
 {
+    const struct session_arrays arrays = session_arrays(&bench->session, bench->inputs, NULL, bench->results);
     const tutti_status status = bench->train
         ? train_step(bench, batch)
-        : tutti_infer(bench->session.trainer, bench->inputs, batch, bench->results);
+        : tutti_infer(bench->session.trainer, arrays.feeds, 1, batch, &arrays.fetch, 1);
     return status == TUTTI_OK ? status : fail(status, "%s", tutti_message(bench->session.runtime));
 }
 

@@ -9,10 +9,11 @@
 enum { LINE_TRAINING = 1000, LINE_TEST = 200, LINE_STRIDE = 7919 };
 
 /* Points spread over 0 <= x < 1: the golden ratio's multiples, whose fractions are never crowded. */
-static int read_line(void *user, const int64_t *indices, int64_t count, float *inputs, void *targets)
+static int read_line(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count)
 {
     const struct samples *samples = user;
-    float *values = targets;
+    float *inputs = buffers[0].data, *values = buffers[1].data;
+    (void)buffer_count;
     for (int64_t i = 0; i < count; i++) {
         if (indices[i] < 0 || indices[i] >= samples->count) return 1;
         double turns = (double)(samples->first + indices[i]) * 0.6180339887498949;
@@ -22,10 +23,12 @@ static int read_line(void *user, const int64_t *indices, int64_t count, float *i
     return 0;
 }
 
-static int read_images(void *user, const int64_t *indices, int64_t count, float *inputs, void *targets)
+static int read_images(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count)
 {
     struct samples *samples = user;
-    int failed = dataset_read(&samples->images, indices, count, inputs, targets);
+    void *targets = buffers[1].data;
+    (void)buffer_count;
+    const int failed = dataset_read(&samples->images, indices, count, buffers[0].data, targets);
     if (failed || !samples->numbers) return failed;
     for (int64_t i = 0; i < count; i++) { /* the labels become floats in their own place */
         int32_t label;

@@ -82,10 +82,12 @@ static tutti_status infer_samples(
     for (int64_t first = s->first; first < end; first += s->saved.batch) {
         int64_t count = end - first < s->saved.batch ? end - first : s->saved.batch;
         for (int64_t i = 0; i < count; i++) b->indices[i] = first + i;
-        if (samples->source.read(samples->source.user, b->indices, count, b->inputs, b->targets))
+        const struct session_arrays arrays = session_arrays(session, b->inputs, NULL, b->outputs);
+        const tutti_buffer buffers[] = { { .data = b->inputs }, { .data = b->targets } };
+        if (samples->source.read(samples->source.user, b->indices, count, buffers, 2))
             return fail(TUTTI_INTERNAL, "cannot read sample %lld and the %lld that follow", (long long)first,
                 (long long)count - 1);
-        tutti_status status = tutti_infer(session->trainer, b->inputs, count, b->outputs);
+        tutti_status status = tutti_infer(session->trainer, arrays.feeds, 1, count, &arrays.fetch, 1);
         if (status != TUTTI_OK) return fail(status, "%s", tutti_message(session->runtime));
         for (int64_t i = 0; i < count && status == TUTTI_OK; i++)
             status = print_sample(s, number, first + i, b->outputs + i * classes, classes, b->targets[i]);

@@ -184,3 +184,11 @@ const char *format_shape(const tutti_shape *shape, char *buffer, size_t size)
     if (used < size) snprintf(buffer + used, size - used, "]");
     return buffer;
 }
+
+struct session_arrays session_arrays(
+    const struct session *session, const float *inputs, const void *targets, float *outputs)
+{
+    const tutti_dtype dtype = session->model->loss == TUTTI_MSE ? TUTTI_DTYPE_F32 : TUTTI_DTYPE_I32;
+    return (struct session_arrays) { .feeds = { { "input", TUTTI_DTYPE_F32, inputs }, { "targets", dtype, targets } },
+        .fetch = { session->output, TUTTI_DTYPE_F32, outputs } };
+}

@@ -122,4 +122,13 @@ int parse_shape(const char *command, const char *text, tutti_shape *shape);
 /* [3, 224, 224] */
 const char *format_shape(const tutti_shape *shape, char *buffer, size_t size);
 
+/* Arrays of the session's network as arguments of the public calls: what it reads, [batch][...] and their targets,
+ * which are floats or class numbers as its model's loss says; and its output. */
+struct session_arrays {
+    tutti_feed feeds[2];
+    tutti_fetch fetch;
+};
+struct session_arrays session_arrays(
+    const struct session *session, const float *inputs, const void *targets, float *outputs);
+
 #endif

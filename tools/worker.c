@@ -106,12 +106,13 @@ static int serve_steps(FILE *in, FILE *out, struct session *session, const struc
     float *targets = memory_new(outputs, sizeof(float)), *results = memory_new(outputs, sizeof(float));
     int result = inputs && targets && results ? session_compile(session, &training) : EXIT_WORK_FAILED;
     if (result == EXIT_DONE) list_candidates(out, session, NULL, task->device);
+    const struct session_arrays arrays = session_arrays(session, inputs, targets, results);
     while (result == EXIT_DONE && fgets(line, sizeof(line), in)) {
         tutti_metrics metrics;
         const double start = clock_seconds();
         const tutti_status status = task->train
-            ? tutti_train_step(session->trainer, inputs, targets, task->batch, &metrics)
-            : tutti_infer(session->trainer, inputs, task->batch, results);
+            ? tutti_train_step(session->trainer, arrays.feeds, 2, task->batch, &metrics)
+            : tutti_infer(session->trainer, arrays.feeds, 1, task->batch, &arrays.fetch, 1);
         if (status == TUTTI_OK)
             fprintf(out, "ms\t%.9g\n", 1000 * (clock_seconds() - start));
         else

@@ -267,7 +267,7 @@ static int64_t probe_samples(tutti_trainer *trainer, int device)
 
 static tutti_status copy_samples(const tutti_trainer *trainer, struct probe *probe, const struct replica_work *work)
 {
-    const size_t bytes = feeds_bytes(&trainer->feeds, probe->work.samples);
+    const size_t bytes = arrays_bytes(&trainer->feeds.arrays, probe->work.samples);
     if (probe->bytes < bytes) {
         if (!trainer_may_be_read(trainer)) free(probe->samples);
         probe->bytes = 0;
@@ -275,8 +275,7 @@ static tutti_status copy_samples(const tutti_trainer *trainer, struct probe *pro
         if (!probe->samples) return TUTTI_NO_MEMORY;
         probe->bytes = bytes;
     }
-    feeds_copy(&trainer->feeds, &work->feeds, probe->work.samples, probe->samples);
-    probe->work.feeds = feeds_at(&trainer->feeds, probe->samples, probe->work.samples);
+    probe->work.feeds = arrays_pack(&trainer->feeds.arrays, &work->feeds, probe->work.samples, probe->samples);
     return TUTTI_OK;
 }
 
@@ -286,6 +285,7 @@ static tutti_status start_probe(tutti_trainer *trainer, int device, int64_t samp
     probe->work = *work;
     probe->work.samples = samples;
     probe->work.probe = true;
+    probe->work.gives_outputs = false;
     probe->last = device;
     const tutti_status status = copy_samples(trainer, probe, work);
     if (status != TUTTI_OK) return status;

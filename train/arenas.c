@@ -17,7 +17,7 @@ tutti_status trainer_make_arenas(tutti_trainer *trainer, bool ranks)
     const int64_t total = trainer->network->total_floats, trained = trainer->network->trained_floats;
     TRY(make_arena(&trainer->parameters, total));
     trainer->version = 1;
-    if (!trainer->exchange || trainer->loss == TUTTI_LOSS_NONE) return TUTTI_OK;
+    if (!trainer->exchange || !trainer->trains) return TUTTI_OK;
     TRY(make_arena(ranks ? &trainer->gradients : &trainer->next_parameters, total));
     for (int i = 0; i < optimizer_states(&trainer->optimizer); i++) {
         TRY(make_arena(&trainer->states[i], trained));

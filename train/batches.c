@@ -11,8 +11,8 @@
 enum { BUFFERS = BATCHES_AHEAD + 1 };
 
 struct buffer {
-    void *memory;       /* of all feeds */
-    struct feeds feeds; /* in it */
+    void *memory;        /* of all feeds */
+    struct arrays feeds; /* in it */
     int64_t samples, first, whole;
     bool full;
 };
@@ -63,8 +63,9 @@ static tutti_status read_batch(struct batches *batches, int64_t position, int64_
     const tutti_status status = place_batch(batches, position, number, buffer);
     if (status != TUTTI_OK || buffer->samples == 0) return status;
     const int64_t first = position + buffer->first;
-    const int result = batches->source->read(batches->source->user, batches->order + first, buffer->samples,
-        (void *)(uintptr_t)buffer->feeds.arrays[0], (void *)(uintptr_t)buffer->feeds.arrays[1]);
+    tutti_buffer buffers[PLAN_MAX_FEEDS];
+    const int result = batches->source->read(batches->source->user, batches->order + first, buffer->samples, buffers,
+        feeds_buffers(batches->options.feeds, &buffer->feeds, buffers));
     if (result != 0)
         return fail(TUTTI_FILE, "the data source returned error %d for samples %lld to %lld of the epoch", result,
             (long long)first, (long long)(first + buffer->samples - 1));
@@ -110,9 +111,9 @@ static tutti_status allocate(struct batches *batches)
         for (int64_t i = 0; i < samples; i++) batches->order[i] = i;
     for (int i = 0; i < BUFFERS; i++) {
         struct buffer *buffer = &batches->buffers[i];
-        buffer->memory = memory_new(feeds_bytes(options->feeds, options->batch), 1);
+        buffer->memory = memory_new(arrays_bytes(&options->feeds->arrays, options->batch), 1);
         if (!buffer->memory) return TUTTI_NO_MEMORY;
-        buffer->feeds = feeds_at(options->feeds, buffer->memory, options->batch);
+        buffer->feeds = arrays_at(&options->feeds->arrays, buffer->memory, options->batch);
     }
     return TUTTI_OK;
 }

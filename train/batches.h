@@ -13,7 +13,7 @@ enum { BATCHES_AHEAD = 2 };
 
 struct batches_options {
     int64_t batch;                 /* samples; the last one of the epoch has what is left */
-    const struct feed_list *feeds; /* an input, and targets */
+    const struct feed_list *feeds; /* of which those that training needs are read */
     bool shuffle;
     uint64_t seed, epoch; /* the order depends on these two alone */
     int64_t position;     /* samples of the epoch that are already done: resuming */
@@ -25,10 +25,11 @@ struct batches_options {
 };
 
 struct batch {
-    struct feeds feeds;
+    struct arrays feeds;
     int64_t samples;
     int64_t first, whole; /* where these begin among the samples of the whole batch, and how many it has; 0: no batch */
     uint64_t number;      /* of one that was announced (trainer_announce); else 0 */
+    const struct arrays *outputs; /* where its outputs go; NULL: nobody wants them */
 };
 
 /* Starts reading at once. The source must outlive it. */

@@ -98,7 +98,7 @@ tutti_status trainer_lose(tutti_trainer *trainer, struct replica *replica, tutti
 static bool only_scaled_too_much(const tutti_trainer *trainer)
 {
     bool finite = true;
-    for (int i = 0; i < trainer->count; i++) finite &= trainer->parts[i] == 0 || isfinite(trainer->works[i].loss);
+    for (int i = 0; i < trainer->count; i++) finite &= trainer->parts[i] == 0 || isfinite(trainer->works[i].tally.loss);
     return finite && loss_scale_can_fall(&trainer->loss_scale);
 }
 
@@ -107,7 +107,7 @@ static bool is_bad(const tutti_trainer *trainer, int i)
     const struct replica *replica = &trainer->replicas[i];
     if (trainer->parts[i] == 0 || only_scaled_too_much(trainer)) return false;
     if (trainer->meetings.judged) return replica->spoiled; /* the others have their numbers from it */
-    return replica->not_finite || trainer->works[i].not_finite || !isfinite(trainer->works[i].loss);
+    return replica->not_finite || trainer->works[i].not_finite || !isfinite(trainer->works[i].tally.loss);
 }
 
 /* The others' numbers were finite where those of the suspects were not. */

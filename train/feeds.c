@@ -1,71 +1,210 @@
 #include "train/feeds.h"
 
+#include "base/dtype.h"
 #include "base/memory.h"
+#include "graph/operation.h"
 #include "layers/layers.h"
 #include "plan/start.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Arrays begin at multiples of it: a device may read them where they lie. */
-#define FEED_ALIGNMENT 64
+/* -------------------------------------------------------------------------------------------- what is needed ---- */
 
-tutti_status feed_list_init(
-    struct feed_list *list, const tutti_network *network, tutti_tensor output, const struct loss *loss)
+/* Marks the feeds on which some of these values depend. */
+static tutti_status mark_needed(
+    struct feed_list *list, const tutti_network *network, const int *inputs, const int *values, int count, bool trains)
+{
+    bool *reached = network_reaches(network, values, count);
+    if (!reached) return TUTTI_NO_MEMORY;
+    for (int i = 0; i < list->arrays.count; i++) {
+        if (!reached[inputs[i]]) continue;
+        if (trains) list->feeds[i].trains = true;
+        if (!trains) list->feeds[i].infers = true;
+    }
+    free(reached);
+    return TUTTI_OK;
+}
+
+static void note_classes(struct feed *feed, const struct node *loss, const struct value *predictions)
+{
+    const int axis = loss->attributes.axis ? loss->attributes.axis : predictions->shape.rank - 1;
+    const int64_t classes = predictions->shape.sizes[axis];
+    if (feed->classes == 0 || classes < feed->classes) feed->classes = classes;
+    feed->ignores = loss->attributes.loss.ignores;
+    feed->ignored = loss->attributes.loss.ignored;
+}
+
+/* Targets that are read by a loss as class numbers. */
+static void find_classes(
+    struct feed_list *list, const struct graph *graph, const int *inputs, const struct objective *objective)
+{
+    for (int l = 0; l < objective->loss_count; l++) {
+        const struct node *node = &graph->nodes[graph_at(graph, objective->losses[l])->producer];
+        for (int i = 0; i < list->arrays.count && node->operation->takes_classes; i++)
+            if (inputs[i] == node->inputs[1]) note_classes(&list->feeds[i], node, graph_at(graph, node->inputs[0]));
+    }
+}
+
+static tutti_status add(struct feed_list *list, const char *name, const struct value *value)
+{
+    const int number = list->arrays.count++;
+    struct feed *feed = &list->feeds[number];
+    feed->name = memory_copy_text(name);
+    feed->type = value->type;
+    feed->elements = (int64_t)(value_sample_bytes(value) / value_type_bytes(value->type));
+    list->arrays.bytes[number] = value_sample_bytes(value);
+    return feed->name ? TUTTI_OK : TUTTI_NO_MEMORY;
+}
+
+static tutti_status add_targets(struct feed_list *list, const struct graph *graph, const struct objective *objective)
+{
+    const struct value *predictions = graph_at(graph, objective->outputs[0]);
+    const struct value targets = loss_targets(objective->loss, predictions);
+    for (int i = 0; i < list->arrays.count; i++)
+        if (!strcmp(list->feeds[i].name, "targets"))
+            return fail(TUTTI_INVALID,
+                "the network has an input \"targets\", as those of tutti_training.loss are called: rename it, or use "
+                "tutti_training.losses");
+    const tutti_status status = add(list, "targets", &targets);
+    struct feed *feed = &list->feeds[list->arrays.count - 1];
+    feed->trains = true;
+    if (objective->loss->takes_classes) feed->classes = predictions->shape.sizes[predictions->shape.rank - 1];
+    return status;
+}
+
+tutti_status feeds_init(struct feed_list *list, const tutti_network *network, const struct objective *objective)
 {
     tutti_status status = TUTTI_OK;
     const struct graph *graph = &network->graph;
-    int inputs[PLAN_MAX_FEEDS];
-    *list = (struct feed_list) { 0 };
-    TRY(plan_find_inputs(graph, inputs, &list->inputs));
-    for (int i = 0; i < list->inputs; i++) list->bytes[i] = value_sample_bytes(graph_at(graph, inputs[i]));
-    list->count = list->inputs;
-    if (!loss) goto done;
-    const struct value targets = loss_targets(loss, graph_at(graph, output.id));
-    list->bytes[list->count++] = value_sample_bytes(&targets);
+    int inputs[PLAN_MAX_FEEDS], count;
+    memset(list, 0, sizeof(*list));
+    TRY(plan_find_inputs(graph, inputs, &count));
+    for (int i = 0; i < count; i++) TRY(add(list, graph_at(graph, inputs[i])->name, graph_at(graph, inputs[i])));
+    TRY(mark_needed(list, network, inputs, objective->outputs, objective->output_count, false));
+    TRY(mark_needed(list, network, inputs, objective->losses, objective->loss_count, true));
+    if (objective->loss || objective->keeps_outputs)
+        TRY(mark_needed(
+            list, network, inputs, objective->outputs, objective->keeps_outputs ? objective->output_count : 1, true));
+    find_classes(list, graph, inputs, objective);
+    if (objective->loss) TRY(add_targets(list, graph, objective));
 done:
     return status;
 }
 
-size_t feeds_offset(const struct feed_list *list, int feed, int64_t samples)
+void feeds_free(struct feed_list *list)
 {
-    size_t offset = 0;
-    for (int i = 0; i < feed; i++) offset += size_round_up((size_t)samples * list->bytes[i], FEED_ALIGNMENT);
-    return offset;
+    for (int i = 0; i < PLAN_MAX_FEEDS; i++) {
+        free(list->feeds[i].name);
+        free(list->narrowed[i]);
+    }
 }
 
-size_t feeds_bytes(const struct feed_list *list, int64_t samples)
+/* ------------------------------------------------------------------------------------------------- reading ---- */
+
+static tutti_status find(const struct feed_list *list, const tutti_feed *feed, int position, int *number)
 {
-    return feeds_offset(list, list->count, samples);
+    *number = position;
+    if (!feed->name && position < list->arrays.count) return TUTTI_OK;
+    for (*number = 0; feed->name && *number < list->arrays.count; ++*number)
+        if (!strcmp(list->feeds[*number].name, feed->name)) return TUTTI_OK;
+    return fail(TUTTI_INVALID, "feed %d is for input %s%s%s, but the network has %d inputs, the first of them \"%s\"",
+        position, feed->name ? "\"" : "", feed->name ? feed->name : "number ", feed->name ? "\"" : "of its position",
+        list->arrays.count, list->feeds[0].name);
 }
 
-struct feeds feeds_from(const struct feed_list *list, const struct feeds *feeds, int64_t first)
+/* Room for `samples` samples as int32. */
+static tutti_status make_room(struct feed_list *list, int number, int64_t samples)
 {
-    struct feeds moved = { 0 };
-    for (int i = 0; i < list->count; i++)
-        if (feeds->arrays[i])
-            moved.arrays[i] = (const unsigned char *)feeds->arrays[i] + (size_t)first * list->bytes[i];
-    return moved;
+    size_t needed;
+    if (!size_multiply((size_t)samples, (size_t)list->feeds[number].elements, &needed))
+        return fail(
+            TUTTI_NO_MEMORY, "%" PRId64 " samples of \"%s\" do not fit into memory", samples, list->feeds[number].name);
+    void *array = list->narrowed[number];
+    const tutti_status status = memory_grow(&array, &list->room[number], needed, sizeof(int32_t));
+    list->narrowed[number] = array;
+    return status;
 }
 
-struct feeds feeds_at(const struct feed_list *list, const void *memory, int64_t samples)
+static tutti_status narrow(struct feed_list *list, int number, const int64_t *from, int64_t samples, void **array)
 {
-    struct feeds feeds = { 0 };
-    for (int i = 0; i < list->count; i++)
-        feeds.arrays[i] = (const unsigned char *)memory + feeds_offset(list, i, samples);
-    return feeds;
+    const struct feed *feed = &list->feeds[number];
+    const tutti_status status = make_room(list, number, samples);
+    if (status != TUTTI_OK) return status;
+    int32_t *to = list->narrowed[number];
+    for (int64_t i = 0; i < samples * feed->elements; i++) {
+        if (from[i] < INT32_MIN || from[i] > INT32_MAX)
+            return fail(TUTTI_INVALID, "sample %" PRId64 " of \"%s\" has the number %" PRId64 ": devices take int32",
+                i / feed->elements, feed->name, from[i]);
+        to[i] = (int32_t)from[i];
+    }
+    *array = to;
+    return TUTTI_OK;
 }
 
-void feeds_copy(const struct feed_list *list, const struct feeds *from, int64_t samples, void *memory)
+static tutti_status take(struct feed_list *list, const tutti_feed *given, int position, int64_t samples,
+    struct arrays *arrays, bool *borrowed)
 {
-    for (int i = 0; i < list->count; i++)
-        if (from->arrays[i])
-            memcpy((unsigned char *)memory + feeds_offset(list, i, samples), from->arrays[i],
-                (size_t)samples * list->bytes[i]);
+    tutti_status status = TUTTI_OK;
+    int number;
+    TRY(find(list, given, position, &number));
+    const struct feed *feed = &list->feeds[number];
+    const tutti_dtype wanted = input_dtype(feed->type);
+    const bool wide = given->dtype == TUTTI_DTYPE_I64 && wanted == TUTTI_DTYPE_I32;
+    if (!given->data) FAIL(TUTTI_INVALID, "the data of feed \"%s\" are NULL", feed->name);
+    if (arrays->at[number]) FAIL(TUTTI_INVALID, "input \"%s\" is fed twice", feed->name);
+    if (given->dtype != wanted && !wide)
+        FAIL(TUTTI_INVALID, "feed \"%s\" has type %s, but the input has type %s", feed->name, dtype_name(given->dtype),
+            dtype_name(wanted));
+    arrays->at[number] = (void *)(uintptr_t)given->data;
+    if (wide) *borrowed = false;
+    if (wide) TRY(narrow(list, number, given->data, samples, &arrays->at[number]));
+done:
+    return status;
 }
 
-bool feeds_equal(const struct feeds *a, const struct feeds *b)
+tutti_status feeds_read(struct feed_list *list, const tutti_feed *feeds, int count, bool trains, int64_t samples,
+    struct arrays *arrays, bool *borrowed)
 {
-    for (int i = 0; i < PLAN_MAX_FEEDS; i++)
-        if (a->arrays[i] != b->arrays[i]) return false;
-    return true;
+    tutti_status status = TUTTI_OK;
+    *arrays = (struct arrays) { 0 };
+    *borrowed = true;
+    if (!feeds || count < 1)
+        FAIL(TUTTI_INVALID, "no array is fed: pass one for each input, the first of them \"%s\"", list->feeds[0].name);
+    for (int i = 0; i < count; i++) TRY(take(list, &feeds[i], i, samples, arrays, borrowed));
+    for (int i = 0; i < list->arrays.count; i++)
+        if (!arrays->at[i] && (trains ? list->feeds[i].trains : list->feeds[i].infers))
+            FAIL(TUTTI_INVALID, "input \"%s\" is not fed: %s needs it", list->feeds[i].name,
+                trains ? "training" : "inference");
+done:
+    return status;
+}
+
+tutti_status feeds_check(const struct feed_list *list, const struct arrays *arrays, int64_t samples)
+{
+    for (int i = 0; i < list->arrays.count; i++) {
+        const struct feed *feed = &list->feeds[i];
+        const int32_t *labels = arrays->at[i];
+        if (feed->classes == 0 || !labels) continue;
+        for (int64_t j = 0; j < samples * feed->elements; j++)
+            if (labels[j] >= feed->classes && !(feed->ignores && labels[j] == feed->ignored))
+                return fail(TUTTI_INVALID,
+                    "the target of sample %lld of the batch is class %d, but the network has %lld classes, counted "
+                    "from 0",
+                    (long long)(j / feed->elements), labels[j], (long long)feed->classes);
+    }
+    return TUTTI_OK;
+}
+
+int feeds_buffers(const struct feed_list *list, const struct arrays *arrays, tutti_buffer *buffers)
+{
+    int count = 0;
+    for (int i = 0; i < list->arrays.count; i++)
+        if (list->feeds[i].trains)
+            buffers[count++] = (tutti_buffer) { .name = list->feeds[i].name,
+                .dtype = input_dtype(list->feeds[i].type),
+                .data = arrays->at[i],
+                .bytes = list->arrays.bytes[i] };
+    return count;
 }

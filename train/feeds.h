@@ -1,39 +1,52 @@
-/* The arrays of samples that a step reads: the network's inputs, in the order in which they were added to it, and
- * behind them the targets of the loss. */
+/* The arrays that programs pass, by name and type, as the arrays that the engine reads: a number for each input of the
+ * network, in the order in which they were added, and the targets of tutti_training.loss last. */
 #ifndef TRAIN_FEEDS_H
 #define TRAIN_FEEDS_H
 
 #include "graph/network.h"
-#include "plan/types.h"
+#include "train/arrays.h"
 
-struct loss;
+struct feed {
+    char *name;
+    enum value_type type;
+    int64_t elements; /* of a sample */
+    int64_t classes;  /* a loss reads class numbers below this; 0: none does */
+    int32_t ignored;  /* by that loss, which `ignores` it; negative ones always are */
+    bool ignores;
+    bool trains, infers; /* training and evaluation read it; inference does */
+};
 
-/* Which arrays there are. */
 struct feed_list {
-    int count, inputs;            /* the first `inputs` of them are the network's */
-    size_t bytes[PLAN_MAX_FEEDS]; /* of one sample */
+    struct feed feeds[PLAN_MAX_FEEDS];
+    struct array_list arrays;
+    /* Arrays of int32 for callers that pass int64, valid during a call. */
+    int32_t *narrowed[PLAN_MAX_FEEDS];
+    size_t room[PLAN_MAX_FEEDS]; /* of each, in numbers */
 };
 
-/* Where they lie: an array [samples][a sample] for each of the list. NULL: the step does not read it, as inference does
- * not read targets. */
-struct feeds {
-    const void *arrays[PLAN_MAX_FEEDS];
-};
+/* Errors: TUTTI_INVALID if the network has no input, or too many. */
+tutti_status feeds_init(struct feed_list *list, const tutti_network *network, const struct objective *objective);
+void feeds_free(struct feed_list *list);
+/* The caller's feeds as arrays. `trains`: all that training reads must be there, else all that inference reads.
+ * *borrowed: none is a copy that lives no longer than the next call. Errors: TUTTI_INVALID with the feed's name. */
+tutti_status feeds_read(struct feed_list *list, const tutti_feed *feeds, int count, bool trains, int64_t samples,
+    struct arrays *arrays, bool *borrowed);
+/* Class numbers are checked here, where the sample can still be named. */
+tutti_status feeds_check(const struct feed_list *list, const struct arrays *arrays, int64_t samples);
+/* The buffers of those that training reads, at most PLAN_MAX_FEEDS; their number. */
+int feeds_buffers(const struct feed_list *list, const struct arrays *arrays, tutti_buffer *buffers);
 
-/* Fills the list for training with a loss; NULL: for inference. Errors: TUTTI_INVALID if the network has no input, or
- * too many. */
-tutti_status feed_list_init(
-    struct feed_list *list, const tutti_network *network, tutti_tensor output, const struct loss *loss);
-/* Bytes of `samples` samples of all arrays, as feeds_copy() places them. */
-size_t feeds_bytes(const struct feed_list *list, int64_t samples);
-/* Where array `feed` begins there. */
-size_t feeds_offset(const struct feed_list *list, int feed, int64_t samples);
-/* The same arrays from sample `first` on. */
-struct feeds feeds_from(const struct feed_list *list, const struct feeds *feeds, int64_t first);
-/* The arrays at `memory`, one behind the other. */
-struct feeds feeds_at(const struct feed_list *list, const void *memory, int64_t samples);
-/* Copies `samples` samples there; arrays that are NULL are left out. */
-void feeds_copy(const struct feed_list *list, const struct feeds *from, int64_t samples, void *memory);
-bool feeds_equal(const struct feeds *a, const struct feeds *b);
+/* fetches.c: where the trainer's outputs go. */
+struct fetched {
+    struct arrays arrays;
+    float *rounded[PLAN_MAX_OUTPUTS]; /* floats of those that the caller wants as another type; else NULL */
+};
+/* Errors: TUTTI_INVALID if a tensor is none of the objective's outputs, is named twice, or has a type that is not
+ * possible. To be ended by fetches_end(), also after a failure. */
+tutti_status fetches_begin(struct fetched *fetched, const struct objective *objective, const struct array_list *outputs,
+    const tutti_fetch *fetches, int count, int64_t samples);
+/* Writes what is rounded, if `status` is TUTTI_OK, and frees what fetches_begin() allocated; returns the status. */
+tutti_status fetches_end(struct fetched *fetched, tutti_status status, const struct objective *objective,
+    const struct array_list *outputs, const tutti_fetch *fetches, int count, int64_t samples);
 
 #endif

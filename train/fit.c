@@ -35,9 +35,7 @@ static tutti_status check(struct fit *fit)
     tutti_status status = TUTTI_OK;
     const tutti_fitting *fitting = fit->fitting;
     const tutti_trainer *trainer = fit->trainer;
-    if (trainer->loss == TUTTI_LOSS_NONE)
-        FAIL(TUTTI_INVALID, "this trainer has no loss and can only infer: set tutti_training.loss");
-    TRY(trainer_takes_one_input(trainer));
+    TRY(trainer_check(trainer, true, 1));
     TRY(check_source(fit->source, "training"));
     if (fitting->test) TRY(check_source(fitting->test, "test"));
     if (fitting->epochs < 0 || fitting->steps < 0 || fitting->batch < 0)
@@ -162,13 +160,13 @@ static tutti_status train_epoch(struct fit *fit)
         fit->steps++;
         fit->samples += batch.whole;
         position->samples += batch.whole;
-        position->loss += sums.loss;
-        position->correct += sums.correct;
+        position->loss += sums.tally.loss;
+        position->correct += sums.tally.correct;
         report_progress(fit, NULL);
     }
     TRY(trainer_settle(trainer, &sums));
-    position->loss += sums.loss;
-    position->correct += sums.correct;
+    position->loss += sums.tally.loss;
+    position->correct += sums.tally.correct;
 done:
     trainer->expected = trainer->next = (struct batch) { 0 };
     batches_close(batches);
@@ -214,7 +212,7 @@ static tutti_status evaluate(tutti_trainer *trainer, const tutti_source *source,
     *whole = false;
     status = evaluate_part(trainer, source, &sums, &samples, whole);
     TRY(world_total(trainer, status, &sums, &samples, whole));
-    metrics_set(trainer, sums.loss, sums.correct, samples, metrics);
+    metrics_tell(trainer, &sums.tally, samples, metrics);
 done:
     return status;
 }
@@ -327,34 +325,39 @@ done:
 
 /* -------------------------------------------------------------------------------------------------- arrays ---- */
 
-struct arrays {
+/* What tutti_fit() was given. */
+struct held {
     const struct feed_list *list;
-    struct feeds feeds;
+    struct arrays arrays;
 };
 
-static void gather(const struct arrays *arrays, int feed, const int64_t *indices, int64_t count, void *to)
+static int read_arrays(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count)
 {
-    const size_t bytes = arrays->list->bytes[feed];
-    const unsigned char *from = arrays->feeds.arrays[feed];
-    for (int64_t i = 0; i < count; i++)
-        memcpy((unsigned char *)to + (size_t)i * bytes, from + (size_t)indices[i] * bytes, bytes);
-}
-
-static int read_arrays(void *user, const int64_t *indices, int64_t count, float *inputs, void *targets)
-{
-    gather(user, 0, indices, count, inputs);
-    gather(user, 1, indices, count, targets);
+    const struct held *held = user;
+    int number = -1;
+    for (int b = 0; b < buffer_count; b++) {
+        while (!held->list->feeds[++number].trains) continue;
+        const size_t bytes = buffers[b].bytes;
+        const unsigned char *from = held->arrays.at[number];
+        unsigned char *to = buffers[b].data;
+        for (int64_t i = 0; i < count; i++) memcpy(to + (size_t)i * bytes, from + (size_t)indices[i] * bytes, bytes);
+    }
     return 0;
 }
 
 tutti_status tutti_fit(
-    tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, const tutti_fitting *fitting)
+    tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples, const tutti_fitting *fitting)
 {
-    if (!trainer || !inputs || !targets)
-        return fail(TUTTI_INVALID, "the trainer, the inputs or the targets are NULL: pass all");
-    struct arrays arrays = { .list = &trainer->feeds, .feeds = { { inputs, targets } } };
-    const tutti_source source = { .samples = samples, .read = read_arrays, .user = &arrays };
+    tutti_status status = TUTTI_OK;
+    bool borrowed;
+    struct held held = { 0 };
+    TRY(trainer_check(trainer, true, samples));
+    held.list = &trainer->feeds;
+    TRY(feeds_read(&trainer->feeds, feeds, feed_count, true, samples, &held.arrays, &borrowed));
+    const tutti_source source = { .samples = samples, .read = read_arrays, .user = &held };
     return tutti_fit_source(trainer, &source, fitting);
+done:
+    return status;
 }
 
 tutti_status tutti_evaluate_source(tutti_trainer *trainer, const tutti_source *source, tutti_metrics *metrics)
@@ -363,9 +366,7 @@ tutti_status tutti_evaluate_source(tutti_trainer *trainer, const tutti_source *s
     bool whole;
     tutti_metrics unused;
     if (!trainer || !source) FAIL(TUTTI_INVALID, "the trainer or the source is NULL: pass both");
-    if (trainer->loss == TUTTI_LOSS_NONE)
-        FAIL(TUTTI_INVALID, "this trainer has no loss and can only infer: set tutti_training.loss");
-    TRY(trainer_takes_one_input(trainer));
+    TRY(trainer_check(trainer, true, 1));
     TRY(check_source(source, "test"));
     trainer_run_begin(trainer);
     status = evaluate(trainer, source, metrics ? metrics : &unused, &whole);

@@ -78,11 +78,11 @@ static void drop(struct journal *journal, size_t count)
 }
 
 /* Of the entry with this index. */
-static tutti_status copy_samples(tutti_trainer *trainer, size_t index, const struct feeds *feeds, int64_t samples)
+static tutti_status copy_samples(tutti_trainer *trainer, size_t index, const struct arrays *feeds, int64_t samples)
 {
     tutti_status status = TUTTI_OK;
     struct journal *journal = trainer->journal;
-    const size_t bytes = feeds_bytes(&trainer->feeds, samples);
+    const size_t bytes = arrays_bytes(&trainer->feeds.arrays, samples);
     void *array = journal->entries;
     TRY(memory_grow(&array, &journal->room, index + 1, sizeof(*journal->entries)));
     journal->entries = array;
@@ -95,7 +95,7 @@ static tutti_status copy_samples(tutti_trainer *trainer, size_t index, const str
         entry->samples = larger;
         entry->capacity = bytes;
     }
-    feeds_copy(&trainer->feeds, feeds, samples, entry->samples);
+    (void)arrays_pack(&trainer->feeds.arrays, feeds, samples, entry->samples);
 done:
     return status;
 }
@@ -110,9 +110,10 @@ tutti_status journal_take(tutti_trainer *trainer, struct replica_work *work)
     if (!ahead) TRY(copy_samples(trainer, index, &work->feeds, work->samples));
     struct entry *entry = &journal->entries[index];
     entry->number = 0;
-    work->feeds = feeds_at(&trainer->feeds, entry->samples, work->samples);
+    work->feeds = arrays_at(&trainer->feeds.arrays, entry->samples, work->samples);
     work->kept = true;
     entry->work = *work;
+    entry->work.gives_outputs = false; /* where they went may be gone when the step is repeated */
 done:
     return status;
 }

@@ -150,7 +150,7 @@ tutti_status tutti_save(tutti_trainer *trainer, const char *name)
     tutti_status status;
     struct replica_work sums;
     if (!trainer || !name) FAIL(TUTTI_INVALID, "the trainer or the name of the checkpoint is NULL: pass both");
-    if (trainer->loss == TUTTI_LOSS_NONE)
+    if (!trainer->trains)
         FAIL(TUTTI_INVALID, "this trainer has no loss, so no training to save: use tutti_save_weights()");
     TRY(trainer_settle(trainer, &sums));
     TRY(world_agree(trainer, trainer_save(trainer, name)));
@@ -174,7 +174,7 @@ tutti_status tutti_resume(tutti_trainer *trainer, const char *name)
     tutti_status status;
     struct checkpoint checkpoint;
     if (!trainer || !name) FAIL(TUTTI_INVALID, "the trainer or the name of the checkpoint is NULL: pass both");
-    if (trainer->loss == TUTTI_LOSS_NONE)
+    if (!trainer->trains)
         FAIL(TUTTI_INVALID, "this trainer has no loss, so no training to resume: use tutti_load_weights()");
     TRY(world_agree(trainer, load(trainer, name, &checkpoint)));
     TRY(world_share_arenas(trainer));

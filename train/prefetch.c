@@ -38,17 +38,18 @@ done:
 void prefetch_prepare(struct replica *replica, const struct replica_work *work)
 {
     if (!wanted(replica, work)) return;
-    if (make_room(replica, feeds_bytes(&replica->trainer->feeds, work->samples)) != TUTTI_OK) prefetch_free(replica);
+    if (make_room(replica, arrays_bytes(&replica->trainer->feeds.arrays, work->samples)) != TUTTI_OK)
+        prefetch_free(replica);
 }
 
 tutti_status prefetch_take(struct replica *replica, const struct plan *plan, int64_t first, int64_t samples)
 {
     tutti_status status = TUTTI_OK;
-    const struct feed_list *list = &replica->trainer->feeds;
+    const struct array_list *list = &replica->trainer->feeds.arrays;
     const struct prefetch *prefetch = &replica->prefetch;
     for (int i = 0; i < plan->feed_count; i++) {
         const cl_mem buffer = plan_buffer(plan, plan->feeds[i]);
-        const size_t from = feeds_offset(list, i, prefetch->samples) + (size_t)first * list->bytes[i];
+        const size_t from = arrays_offset(list, i, prefetch->samples) + (size_t)first * list->bytes[i];
         if (!buffer) continue;
         CL_TRY(clEnqueueCopyBuffer(replica->device->queue, prefetch->buffer, buffer, from, 0,
                    (size_t)samples * list->bytes[i], 0, NULL, NULL),
@@ -62,14 +63,14 @@ static tutti_status send(struct replica *replica, const struct replica_work *wor
 {
     tutti_status status = TUTTI_OK;
     struct prefetch *prefetch = &replica->prefetch;
-    const struct feed_list *list = &replica->trainer->feeds;
+    const struct array_list *list = &replica->trainer->feeds.arrays;
     unsigned char *staging = replica->upload.pointer;
     if (!replica_guard(replica)) FAIL(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
-    const struct feeds next = feeds_from(list, &work->next.feeds, work->first);
-    feeds_copy(list, &next, work->samples, staging);
+    const struct arrays next = arrays_from(list, &work->next.feeds, work->first);
+    (void)arrays_pack(list, &next, work->samples, staging);
     replica_unguard(replica);
-    TRY(replica_write(replica, replica->device->uploads, prefetch->buffer, 0, staging, feeds_bytes(list, work->samples),
-        &prefetch->sent));
+    TRY(replica_write(replica, replica->device->uploads, prefetch->buffer, 0, staging,
+        arrays_bytes(list, work->samples), &prefetch->sent));
     CL_TRY(clFlush(replica->device->uploads), "sending samples to '%s'", replica->device->can.name);
 done:
     return status;

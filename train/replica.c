@@ -16,7 +16,7 @@
 
 static bool trains(const struct replica *replica)
 {
-    return replica->trainer->loss != TUTTI_LOSS_NONE;
+    return replica->trainer->trains;
 }
 
 static tutti_status make_statistics(struct replica *replica)
@@ -192,13 +192,14 @@ tutti_status replica_init(struct replica *replica)
     const struct tutti_trainer *trainer = replica->trainer;
     const size_t bytes = (size_t)trainer->network->total_floats * sizeof(float);
     const size_t runs = (size_t)trainer->batch; /* micro-batches of a step, at most */
+    const size_t metrics = 2 * (size_t)objective_pairs(&trainer->objective);
     tell_precision(replica);
     replica->generation = 1;
     replica->run_constants = memory_new(runs, sizeof(*replica->run_constants));
-    replica->run_losses = memory_new(2 * runs, sizeof(float));
+    replica->run_losses = memory_new(metrics * runs, sizeof(float));
     if (!replica->run_constants || !replica->run_losses) return TUTTI_NO_MEMORY;
     TRY(buffer_new(replica->device, bytes, &replica->parameters));
-    TRY(buffer_new(replica->device, 2 * runs * sizeof(float), &replica->losses));
+    TRY(buffer_new(replica->device, metrics * runs * sizeof(float), &replica->losses));
     if (!trains(replica)) goto done;
     TRY(buffer_new(replica->device, bytes, &replica->gradients));
     if (trainer->exchange && !replica->device->can.unified)
@@ -388,8 +389,7 @@ struct plan_options replica_options(struct replica *replica, enum plan_mode mode
 {
     struct plan_options options = { .mode = mode,
         .samples = samples,
-        .output = replica->trainer->output,
-        .loss = replica->trainer->loss,
+        .objective = replica->trainer->objective,
         .exact = replica->trainer->exact,
         .meets = replica->trainer->whole_batch && replica->trainer->exchange && samples < replica->trainer->batch,
         .precision = replica->trainer->precision,

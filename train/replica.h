@@ -6,6 +6,7 @@
 #include "plan/plan.h"
 #include "train/batches.h"
 #include "train/optimizer.h"
+#include "train/tally.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -23,10 +24,10 @@ struct traffic {
 /* What a replica does with its part of a batch. */
 struct replica_work {
     enum plan_mode mode;
-    struct feeds feeds;     /* of the whole batch, as are the outputs */
-    float *outputs;         /* NULL where the mode has none */
-    int64_t first, samples; /* this replica's part of it */
-    int64_t whole, before;  /* samples of the whole step, and those of them that precede the batch, on other hosts */
+    struct arrays feeds, outputs; /* of the whole batch */
+    bool gives_outputs;           /* some are wanted */
+    int64_t first, samples;       /* this replica's part of it */
+    int64_t whole, before; /* samples of the whole step, and those of them that precede the batch, on other hosts */
     struct step_constants constants; /* first_sample and runs are set for each launch */
     uint64_t number;                 /* of the batch, as in struct batch */
     struct batch next;               /* the batch that may come next, divided in the same way; number 0: none */
@@ -41,7 +42,7 @@ struct replica_work {
     bool check;   /* the device's parameters must be those of the master copy at the end */
     bool probe;   /* for its time alone: old parameters do, and results are thrown away */
     /* Results: sums over the part; the time of it, with that of what moved to the device and from it. */
-    double loss, correct;
+    struct tally tally;
     bool not_finite; /* the gradients, where the device has looked at them; it has updated nothing then */
     double seconds;
     struct traffic sent, received;
@@ -64,7 +65,7 @@ struct mapping {
 
 /* A device's part of the next batch. */
 struct prefetch {
-    cl_mem buffer;       /* all feeds, as feeds_copy() places them */
+    cl_mem buffer;       /* all feeds, as arrays_copy() places them */
     atomic_size_t bytes; /* read by whoever asks for replica_memory() */
     uint64_t number;     /* of the batch whose part is there; 0: none */
     int64_t first, samples;

@@ -84,7 +84,7 @@ struct explanation {
 static tutti_status explain(struct replica *replica, void *argument)
 {
     struct explanation *explanation = argument;
-    const enum plan_mode mode = replica->trainer->loss == TUTTI_LOSS_NONE ? PLAN_INFER : PLAN_TRAIN;
+    const enum plan_mode mode = !replica->trainer->trains ? PLAN_INFER : PLAN_TRAIN;
     struct plan *plan = NULL;
     const tutti_status status = replica_explain(replica, mode, explanation->samples, &plan);
     if (status != TUTTI_OK) return status;

@@ -15,8 +15,8 @@ struct run {
     struct tutti_trainer *trainer;
     struct replica_work *work;
     int64_t runs, part;              /* micro-batches, and the samples of all but the last */
-    struct feeds feeds;              /* of this part: the caller's memory or staging */
-    unsigned char *outputs;          /* likewise */
+    struct arrays feeds;             /* of this part: the caller's memory or staging */
+    struct arrays outputs;           /* likewise, or the replica's own memory */
     cl_mem borrowed[PLAN_MAX_FEEDS]; /* feeds that the micro-batch's launches read where they lie; else NULL */
     struct plan *plan;               /* whose buckets leave */
     size_t parameter_writes;         /* of the writes, the first ones */
@@ -172,11 +172,11 @@ static tutti_status stage_samples(struct run *run)
     struct replica *replica = run->replica;
     const struct tutti_trainer *trainer = run->trainer;
     const struct replica_work *work = run->work;
-    run->feeds = feeds_from(&trainer->feeds, &work->feeds, work->first);
+    run->feeds = arrays_from(&trainer->feeds.arrays, &work->feeds, work->first);
     if (replica->device->can.unified && (!trainer->threaded || work->kept)) return TUTTI_OK;
     run->prefetched = prefetch_has(replica, work->number, work->first, work->samples);
     if (run->prefetched) return TUTTI_OK;
-    const size_t bytes = feeds_bytes(&trainer->feeds, work->samples);
+    const size_t bytes = arrays_bytes(&trainer->feeds.arrays, work->samples);
     if (replica->upload.bytes < bytes) {
         if (replica->upload.buffer) staging_free(&replica->upload);
         memset(&replica->upload, 0, sizeof(replica->upload));
@@ -184,9 +184,8 @@ static tutti_status stage_samples(struct run *run)
     }
     unsigned char *staging = replica->upload.pointer;
     if (!replica_guard(replica)) FAIL(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
-    feeds_copy(&trainer->feeds, &run->feeds, work->samples, staging);
+    run->feeds = arrays_pack(&trainer->feeds.arrays, &run->feeds, work->samples, staging);
     replica_unguard(replica);
-    run->feeds = feeds_at(&trainer->feeds, staging, work->samples);
 done:
     return status;
 }
@@ -197,7 +196,7 @@ static tutti_status send_feed(struct run *run, struct plan *plan, int feed, cons
 {
     tutti_status status = TUTTI_OK;
     const struct device *device = run->replica->device;
-    const size_t bytes = (size_t)samples * run->trainer->feeds.bytes[feed];
+    const size_t bytes = (size_t)samples * run->trainer->feeds.arrays.bytes[feed];
     cl_mem *borrowed = &run->borrowed[feed];
     cl_int error = CL_SUCCESS;
     const bool stays = run->work->kept || !run->trainer->threaded; /* also if the device hangs */
@@ -228,10 +227,10 @@ static void take_feeds_back(struct run *run, struct plan *plan)
 static tutti_status send_samples(struct run *run, struct plan *plan, int64_t done_samples, int64_t samples)
 {
     tutti_status status = TUTTI_OK;
-    const struct feeds feeds = feeds_from(&run->trainer->feeds, &run->feeds, done_samples);
+    const struct arrays feeds = arrays_from(&run->trainer->feeds.arrays, &run->feeds, done_samples);
     for (int i = 0; i < plan->feed_count; i++)
         if (plan_buffer(plan, plan->feeds[i])) /* else nobody reads it */
-            TRY(send_feed(run, plan, i, feeds.arrays[i], samples));
+            TRY(send_feed(run, plan, i, feeds.at[i], samples));
 done:
     return status;
 }
@@ -245,6 +244,7 @@ static tutti_status upload_samples(
     *constants = run->work->constants;
     constants->first_sample = (uint32_t)(run->work->before + run->work->first + done_samples);
     constants->runs = (uint32_t)run->runs;
+    constants->loss_floats = 2 * (uint32_t)objective_pairs(&run->trainer->objective);
     for (int i = 0; i < plan->feed_count; i++) TRY(plan_read_feed_from(plan, i, NULL));
     if (run->prefetched)
         TRY(prefetch_take(replica, plan, done_samples, samples));
@@ -262,24 +262,26 @@ done:
 static tutti_status stage_outputs(struct run *run)
 {
     struct replica *replica = run->replica;
-    const size_t bytes = (size_t)run->work->samples * run->trainer->output_bytes;
-    if (!run->work->outputs) return TUTTI_OK;
-    run->outputs = (unsigned char *)run->work->outputs + (size_t)run->work->first * run->trainer->output_bytes;
-    if (!run->trainer->threaded) return TUTTI_OK;
+    const struct replica_work *work = run->work;
+    const struct array_list *list = &run->trainer->outputs;
+    run->outputs = arrays_from(list, &work->outputs, work->first);
+    if (!work->gives_outputs || !run->trainer->threaded) return TUTTI_OK;
     void *array = replica->outputs;
-    const tutti_status status = memory_grow(&array, &replica->output_capacity, bytes, 1);
-    replica->outputs = run->outputs = array;
+    const tutti_status status = memory_grow(&array, &replica->output_capacity, arrays_bytes(list, work->samples), 1);
+    replica->outputs = array;
+    if (status == TUTTI_OK) run->outputs = arrays_at(list, replica->outputs, work->samples);
     return status;
 }
 
 static tutti_status deliver_outputs(struct run *run)
 {
     const struct replica_work *work = run->work;
-    const size_t bytes = (size_t)work->samples * run->trainer->output_bytes;
-    if (!work->outputs || !run->trainer->threaded) return TUTTI_OK;
+    const struct array_list *list = &run->trainer->outputs;
+    if (!work->gives_outputs || !run->trainer->threaded) return TUTTI_OK;
     if (!replica_guard(run->replica))
         return fail(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
-    memcpy((unsigned char *)work->outputs + (size_t)work->first * run->trainer->output_bytes, run->outputs, bytes);
+    const struct arrays to = arrays_from(list, &work->outputs, work->first);
+    arrays_copy(list, &run->outputs, work->samples, &to);
     replica_unguard(run->replica);
     return TUTTI_OK;
 }
@@ -504,17 +506,19 @@ static tutti_status download_results(
 {
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
-    const struct tutti_trainer *trainer = run->trainer;
+    const struct array_list *list = &run->trainer->outputs;
+    const size_t metrics = 2 * sizeof(float) * (size_t)objective_pairs(&run->trainer->objective);
     if (plan->metrics != NO_VALUE)
         CL_TRY(clEnqueueCopyBuffer(replica->device->queue, plan->buffers[plan->metrics], replica->losses, 0,
-                   (size_t)number * 2 * sizeof(float), 2 * sizeof(float), 0, NULL, NULL),
+                   (size_t)number * metrics, metrics, 0, NULL, NULL),
             "copying losses on '%s'", replica->device->can.name);
-    if (run->work->outputs) {
-        unsigned char *to = run->outputs + (size_t)done_samples * trainer->output_bytes;
-        CL_TRY(clEnqueueReadBuffer(replica->device->queue, plan->buffers[plan->output], CL_FALSE, 0,
-                   (size_t)samples * trainer->output_bytes, to, 0, NULL, NULL),
-            "reading outputs from '%s'", replica->device->can.name);
-    }
+    if (!run->work->gives_outputs) return TUTTI_OK;
+    const struct arrays to = arrays_from(list, &run->outputs, done_samples);
+    for (int i = 0; i < list->count; i++)
+        if (run->work->outputs.at[i])
+            CL_TRY(clEnqueueReadBuffer(replica->device->queue, plan->buffers[plan->outputs[i]], CL_FALSE, 0,
+                       (size_t)samples * list->bytes[i], to.at[i], 0, NULL, NULL),
+                "reading outputs from '%s'", replica->device->can.name);
 done:
     return status;
 }
@@ -629,16 +633,16 @@ static tutti_status await_results(struct run *run)
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
     struct replica_work *work = run->work;
-    work->loss = work->correct = 0;
+    work->tally = (struct tally) { 0 };
     if (work->mode == PLAN_INFER) {
         TRY(device_wait(replica->device));
         return deliver_outputs(run);
     }
-    TRY(buffer_read(replica->device, replica->losses, 0, replica->run_losses, 2 * (size_t)run->runs * sizeof(float)));
-    for (int64_t i = 0; i < run->runs; i++) {
-        work->loss += replica->run_losses[2 * i];
-        work->correct += replica->run_losses[2 * i + 1];
-    }
+    const int pairs = objective_pairs(&run->trainer->objective);
+    TRY(buffer_read(replica->device, replica->losses, 0, replica->run_losses,
+        2 * (size_t)pairs * (size_t)run->runs * sizeof(float)));
+    for (int64_t i = 0; i < run->runs; i++) tally_add_metrics(&work->tally, replica->run_losses + 2 * pairs * i, pairs);
+    TRY(deliver_outputs(run));
     if (!work->update || !trainer_checks_gradients(run->trainer)) return TUTTI_OK;
     struct step_constants constants;
     TRY(buffer_read(replica->device, replica->constants, 0, &constants, sizeof(constants)));

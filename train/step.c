@@ -111,8 +111,7 @@ static void add_results(const tutti_trainer *trainer, struct replica_work *sums)
 {
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->parts[i] == 0) continue;
-        sums->loss += trainer->works[i].loss;
-        sums->correct += trainer->works[i].correct;
+        tally_add(&sums->tally, &trainer->works[i].tally);
     }
 }
 
@@ -197,7 +196,7 @@ static tutti_status redo_next(tutti_trainer *trainer)
     status = run_all(trainer, &work, &sums);
     trainer->repeats = repeats;
     TRY(status);
-    if (!isfinite(sums.loss) || trainer->not_finite)
+    if (!isfinite(sums.tally.loss) || trainer->not_finite)
         FAIL(TUTTI_NOT_FINITE,
             "a step was finite on a device that is now lost, but is not on the others: see 'tutti devices --check'");
     update(trainer, &work.constants);
@@ -286,21 +285,6 @@ static void note_times(tutti_trainer *trainer, double seconds)
     }
 }
 
-/* Class numbers are checked here, where the sample can still be named. */
-static tutti_status check_targets(const tutti_trainer *trainer, const struct feeds *feeds, int64_t samples)
-{
-    const struct loss *loss = loss_find(trainer->loss);
-    if (!loss || !loss->classes) return TUTTI_OK;
-    const int32_t *labels = feeds->arrays[trainer->feeds.inputs];
-    const int64_t classes = (int64_t)(trainer->output_bytes / sizeof(float));
-    for (int64_t i = 0; i < samples; i++)
-        if (labels[i] >= classes)
-            return fail(TUTTI_INVALID,
-                "the target of sample %lld of the batch is class %d, but the network has %lld classes, counted from 0",
-                (long long)i, labels[i], (long long)classes);
-    return TUTTI_OK;
-}
-
 /* Of the step, on all ranks that sum their gradients. */
 static int64_t samples_of(const tutti_trainer *trainer, const struct batch *batch)
 {
@@ -309,7 +293,7 @@ static int64_t samples_of(const tutti_trainer *trainer, const struct batch *batc
 
 static bool batch_is_same(const struct batch *a, const struct batch *b)
 {
-    return a->samples == b->samples && feeds_equal(&a->feeds, &b->feeds);
+    return a->samples == b->samples && arrays_equal(&a->feeds, &b->feeds);
 }
 
 void trainer_announce(tutti_trainer *trainer, const struct batch *next)
@@ -344,8 +328,10 @@ static tutti_status run_step(tutti_trainer *trainer, tutti_status status, const 
         .before = batch->first,
         .number = batch_is_same(batch, &trainer->expected) ? trainer->expected.number : 0,
         .constants = *constants };
+    if (batch->outputs) work.outputs = *batch->outputs;
+    work.gives_outputs = batch->outputs != NULL;
     bool updated = false;
-    if (status == TUTTI_OK) status = check_targets(trainer, &batch->feeds, batch->samples);
+    if (status == TUTTI_OK) status = feeds_check(&trainer->feeds, &batch->feeds, batch->samples);
     if (status == TUTTI_OK && trainer->world) status = coming_go_on(trainer, adapt_is_changing(trainer));
     if (status == TUTTI_OK && trainer->automatic) status = adapt_before(trainer, batch->samples);
     const double start = clock_seconds();
@@ -358,14 +344,14 @@ static tutti_status run_step(tutti_trainer *trainer, tutti_status status, const 
     else if (status == TUTTI_OK)
         trainer->position.steps++; /* no sample for this rank, which averages with the others later */
     if (status != TUTTI_OK || (batch->samples == 0 && world_averages(trainer))) return status;
-    if (!isfinite(sums->loss) || (trainer->not_finite && !loss_scale_can_fall(&trainer->loss_scale)))
+    if (!isfinite(sums->tally.loss) || (trainer->not_finite && !loss_scale_can_fall(&trainer->loss_scale)))
         FAIL(TUTTI_NOT_FINITE,
             "the %s %s at step %lld: nothing was updated; lower the learning rate (%g) or look for "
             "NaN in the data",
-            isfinite(sums->loss) ? "gradients are" : "loss is",
-            isnan(sums->loss)          ? "NaN"
-                : isfinite(sums->loss) ? "not finite"
-                                       : "infinite",
+            isfinite(sums->tally.loss) ? "gradients are" : "loss is",
+            isnan(sums->tally.loss)          ? "NaN"
+                : isfinite(sums->tally.loss) ? "not finite"
+                                             : "infinite",
             (long long)trainer->position.steps + 1, trainer->optimizer.learning_rate);
     update(trainer, constants);
     updated = true;
@@ -411,16 +397,17 @@ tutti_status trainer_step(
     return status;
 }
 
-tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const struct feeds *feeds, int64_t samples,
-    struct replica_work *sums, float *outputs)
+tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const struct arrays *feeds, int64_t samples,
+    struct replica_work *sums, const struct arrays *outputs)
 {
     tutti_status status = TUTTI_OK;
-    if (mode != PLAN_INFER) TRY(check_targets(trainer, feeds, samples));
+    if (mode != PLAN_INFER) TRY(feeds_check(&trainer->feeds, feeds, samples));
     for (int64_t done_samples = 0; done_samples < samples;) {
         const int64_t left = samples - done_samples;
         struct replica_work work = { .mode = mode, .samples = left < trainer->part ? left : trainer->part };
-        work.feeds = feeds_from(&trainer->feeds, feeds, done_samples);
-        if (outputs) work.outputs = (float *)((unsigned char *)outputs + (size_t)done_samples * trainer->output_bytes);
+        work.feeds = arrays_from(&trainer->feeds.arrays, feeds, done_samples);
+        if (outputs) work.outputs = arrays_from(&trainer->outputs, outputs, done_samples);
+        work.gives_outputs = outputs != NULL;
         work.constants.loss_scale = (float)(1.0 / (double)work.samples);
         TRY(run_all(trainer, &work, sums));
         done_samples += work.samples;

@@ -11,21 +11,8 @@
 
 /* ------------------------------------------------------------------------------------------------- compile ---- */
 
-static tutti_status measure_samples(tutti_trainer *trainer)
-{
-    const struct value *output = network_value(trainer->network, trainer->output);
-    if (!output) return trainer->network->status;
-    trainer->output_bytes = value_sample_bytes(output);
-    return feed_list_init(&trainer->feeds, trainer->network, trainer->output, loss_find(trainer->loss));
-}
-
 static tutti_status read_options(tutti_trainer *trainer, const tutti_training *training)
 {
-    static const tutti_training defaults;
-    if (!training) training = &defaults;
-    trainer->loss = training->loss;
-    if (trainer->loss != TUTTI_LOSS_NONE && !loss_find(trainer->loss))
-        return fail(TUTTI_INVALID, "loss %d does not exist: pass one of tutti_loss", (int)training->loss);
     if (training->batch < 0 || training->batch > INT32_MAX)
         return fail(TUTTI_INVALID, "the batch is %lld: it must be from 1 to 2147483647", (long long)training->batch);
     if (!(training->step_limit_s >= 0) || !(training->build_limit_s >= 0))
@@ -43,8 +30,7 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
     trainer->precision = training->precision;
     loss_scale_init(&trainer->loss_scale, training->precision == TUTTI_FP16);
     trainer->wire = training->wire;
-    trainer->whole_batch =
-        training->sync_batchnorm && trainer->loss != TUTTI_LOSS_NONE && plan_wants_whole_batch(trainer->network);
+    trainer->whole_batch = training->sync_batchnorm && trainer->trains && plan_wants_whole_batch(trainer->network);
     trainer->tune = training->tune;
     trainer->check_replicas = training->check_replicas;
     trainer->building = training->building;
@@ -57,8 +43,8 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
             (struct share) { .weight = training->shares ? training->shares[i] : 1, .limit = INT64_MAX };
     if (training->sharing != TUTTI_SHARES_AUTO && training->sharing != TUTTI_SHARES_EQUAL)
         return fail(TUTTI_INVALID, "sharing %d does not exist: pass one of tutti_sharing", (int)training->sharing);
-    trainer->automatic = trainer->count > 1 && trainer->loss != TUTTI_LOSS_NONE && !training->shares &&
-        training->sharing == TUTTI_SHARES_AUTO;
+    trainer->automatic =
+        trainer->count > 1 && trainer->trains && !training->shares && training->sharing == TUTTI_SHARES_AUTO;
     if (training->average_every < 0)
         return fail(TUTTI_INVALID, "average_every is %lld: it must be at least 1, or 0 to sum gradients in each step",
             (long long)training->average_every);
@@ -128,7 +114,7 @@ static tutti_status make_values_and_replicas(tutti_trainer *trainer)
 }
 
 /* What is asked for; nothing is made yet. */
-static tutti_status plan_training(tutti_trainer *trainer, const tutti_training *training)
+static tutti_status plan_training(tutti_trainer *trainer, tutti_tensor output, const tutti_training *training)
 {
     tutti_status status = TUTTI_OK;
     trainer->count = trainer->runtime->count;
@@ -137,12 +123,12 @@ static tutti_status plan_training(tutti_trainer *trainer, const tutti_training *
     trainer->shares = memory_new((size_t)trainer->count, sizeof(*trainer->shares));
     trainer->parts = memory_new((size_t)trainer->count, sizeof(*trainer->parts));
     if (!trainer->replicas || !trainer->works || !trainer->shares || !trainer->parts) return TUTTI_NO_MEMORY;
+    TRY(trainer_read_objective(trainer, output, training));
     TRY(read_options(trainer, training));
-    TRY(measure_samples(trainer));
     TRY(network_layout(trainer->network));
-    trainer->optimizer.reached = network_reaches(trainer->network, trainer->output);
+    trainer->optimizer.reached = trainer_trained(trainer);
     if (!trainer->optimizer.reached) return TUTTI_NO_MEMORY;
-    if (trainer->loss != TUTTI_LOSS_NONE && trainer->network->trained_floats == 0)
+    if (trainer->trains && trainer->network->trained_floats == 0)
         FAIL(TUTTI_INVALID, "the network has no parameters to train: compile it with TUTTI_LOSS_NONE to infer");
     TRY(shares_divide(trainer->shares, trainer->count, trainer->batch, trainer->parts)); /* they can be divided by */
 done:
@@ -167,8 +153,10 @@ done:
 tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const tutti_training *training)
 {
     tutti_status status = TUTTI_OK;
+    static const tutti_training defaults;
     tutti_trainer *trainer = NULL;
     pthread_condattr_t attributes;
+    if (!training) training = &defaults;
     if (!network)
         FAIL(TUTTI_INVALID, "tutti_compile() got a network that is NULL: create one with tutti_network_new()");
     TRY(tutti_network_status(network));
@@ -176,15 +164,14 @@ tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const 
     if (!trainer) return NULL;
     trainer->network = network;
     trainer->runtime = network->runtime;
-    trainer->output = output;
     pthread_mutex_init(&trainer->lock, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC); /* watch_wait() */
     pthread_cond_init(&trainer->changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    TRY(world_open(trainer, training, plan_training(trainer, training)));
+    TRY(world_open(trainer, training, plan_training(trainer, output, training)));
     trainer->exchange = trainer->count > 1 || world_sums(trainer);
-    trainer->threaded = trainer->exchange || (training && training->step_limit_s > 0);
+    trainer->threaded = trainer->exchange || training->step_limit_s > 0;
     TRY(world_begin(trainer, make_all(trainer)));
     return trainer;
 done:
@@ -205,6 +192,7 @@ void tutti_trainer_free(tutti_trainer *trainer)
     adapt_close(trainer);
     world_close(trainer);
     journal_free(trainer);
+    feeds_free(&trainer->feeds);
     trainer_free_arenas(trainer);
     free(trainer->replicas);
     free(trainer->works);
@@ -217,93 +205,113 @@ void tutti_trainer_free(tutti_trainer *trainer)
     free(trainer);
 }
 
-void metrics_set(const tutti_trainer *trainer, double loss, double correct, int64_t samples, tutti_metrics *metrics)
-{
-    *metrics = (tutti_metrics) { .loss = samples ? loss / (double)samples : 0, .accuracy = NAN, .samples = samples };
-    const struct loss *rule = loss_find(trainer->loss);
-    if (rule && rule->classes) metrics->accuracy = samples ? correct / (double)samples : 0;
-}
-
 /* -------------------------------------------------------------------------------------------------- public ---- */
 
-tutti_status trainer_takes_one_input(const tutti_trainer *trainer)
+tutti_status trainer_check(const tutti_trainer *trainer, bool trains, int64_t samples)
 {
-    if (trainer->feeds.inputs == 1) return TUTTI_OK;
-    return fail(TUTTI_INVALID,
-        "the network has %d inputs, but this call passes one array: make one input that holds all of them",
-        trainer->feeds.inputs);
-}
-
-static tutti_status check_call(const tutti_trainer *trainer, const void *inputs, const void *others, int64_t samples)
-{
-    if (!trainer || !inputs || !others)
-        return fail(TUTTI_INVALID, "the trainer, the inputs, or the targets or outputs are NULL: pass all");
+    if (!trainer) return fail(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
     if (samples < 1)
         return fail(TUTTI_INVALID, "the number of samples is %lld: it must be at least 1", (long long)samples);
-    return trainer_takes_one_input(trainer);
+    if (trains && !trainer->trains)
+        return fail(TUTTI_INVALID, "this trainer has no loss and can only infer: set tutti_training.loss");
+    return TUTTI_OK;
 }
 
-static tutti_status check_loss(const tutti_trainer *trainer)
-{
-    if (trainer->loss != TUTTI_LOSS_NONE) return TUTTI_OK;
-    return fail(TUTTI_INVALID, "this trainer has no loss and can only infer: set tutti_training.loss");
-}
-
-tutti_status tutti_train_step(
-    tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, tutti_metrics *metrics)
+/* outputs: NULL, or where the batch's go. */
+static tutti_status train_step(tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples,
+    const struct arrays *outputs, tutti_metrics *metrics)
 {
     tutti_status status;
+    bool borrowed;
     struct replica_work sums;
-    struct batch batch = { .feeds = { { inputs, targets } }, .samples = samples };
-    TRY(check_call(trainer, inputs, targets, samples));
-    TRY(check_loss(trainer));
+    struct batch batch = { .samples = samples };
+    TRY(trainer_check(trainer, true, samples));
+    TRY(feeds_read(&trainer->feeds, feeds, feed_count, true, samples, &batch.feeds, &borrowed));
     TRY(world_place(trainer, TUTTI_OK, &batch));
     if (batch.whole > trainer->batch)
         FAIL(TUTTI_INVALID,
             "the step has %lld samples, but tutti_training.batch is %lld: pass fewer samples or compile with a larger "
             "batch",
             (long long)batch.whole, (long long)trainer->batch);
+    batch.outputs = outputs;
     TRY(trainer_step(trainer, TUTTI_OK, &batch, &sums));
-    if (metrics) metrics_set(trainer, sums.loss, sums.correct, batch.whole, metrics);
+    metrics_tell(trainer, &sums.tally, batch.whole, metrics);
 done:
     return status;
 }
 
-tutti_status tutti_train_prefetch(tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples)
+tutti_status tutti_train_step(
+    tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples, tutti_metrics *metrics)
 {
-    const tutti_status status = check_call(trainer, inputs, targets, samples);
+    return train_step(trainer, feeds, feed_count, samples, NULL, metrics);
+}
+
+tutti_status tutti_train_fetch(tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples,
+    const tutti_fetch *fetches, int fetch_count, tutti_metrics *metrics)
+{
+    struct fetched fetched;
+    tutti_status status = trainer_check(trainer, true, samples);
     if (status != TUTTI_OK) return status;
-    trainer_announce(trainer, &(struct batch) { .feeds = { { inputs, targets } }, .samples = samples });
+    if (!trainer->objective.keeps_outputs)
+        return fail(TUTTI_INVALID, "this trainer keeps no outputs of its steps: set tutti_training.fetch_in_training");
+    status = fetches_begin(&fetched, &trainer->objective, &trainer->outputs, fetches, fetch_count, samples);
+    if (status == TUTTI_OK) status = train_step(trainer, feeds, feed_count, samples, &fetched.arrays, metrics);
+    return fetches_end(&fetched, status, &trainer->objective, &trainer->outputs, fetches, fetch_count, samples);
+}
+
+tutti_status tutti_train_prefetch(tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples)
+{
+    tutti_status status;
+    bool borrowed;
+    struct batch next = { .samples = samples };
+    TRY(trainer_check(trainer, true, samples));
+    TRY(feeds_read(&trainer->feeds, feeds, feed_count, true, samples, &next.feeds, &borrowed));
+    if (borrowed) trainer_announce(trainer, &next);
+done:
+    return status;
+}
+
+tutti_status tutti_set_learning_rate(tutti_trainer *trainer, float learning_rate)
+{
+    if (!trainer) return fail(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
+    if (!(learning_rate >= 0) || !isfinite(learning_rate))
+        return fail(
+            TUTTI_INVALID, "the learning rate is %g: it must be finite and not negative", (double)learning_rate);
+    trainer->optimizer.learning_rate = learning_rate;
     return TUTTI_OK;
 }
 
 tutti_status tutti_evaluate(
-    tutti_trainer *trainer, const float *inputs, const void *targets, int64_t samples, tutti_metrics *metrics)
+    tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples, tutti_metrics *metrics)
 {
     tutti_status status;
-    bool whole = true;
+    bool whole = true, borrowed;
     struct replica_work sums = { 0 };
-    const struct feeds feeds = { { inputs, targets } };
-    TRY(check_call(trainer, inputs, targets, samples));
-    TRY(check_loss(trainer));
+    struct arrays arrays;
+    TRY(trainer_check(trainer, true, samples));
+    TRY(feeds_read(&trainer->feeds, feeds, feed_count, true, samples, &arrays, &borrowed));
     TRY(trainer_settle(trainer, &sums));
     sums = (struct replica_work) { 0 };
-    status = trainer_forward(trainer, PLAN_EVALUATE, &feeds, samples, &sums, NULL);
+    status = trainer_forward(trainer, PLAN_EVALUATE, &arrays, samples, &sums, NULL);
     TRY(world_total(trainer, status, &sums, &samples, &whole));
-    if (metrics) metrics_set(trainer, sums.loss, sums.correct, samples, metrics);
+    metrics_tell(trainer, &sums.tally, samples, metrics);
 done:
     return status;
 }
 
-tutti_status tutti_infer(tutti_trainer *trainer, const float *inputs, int64_t samples, float *outputs)
+tutti_status tutti_infer(tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples,
+    const tutti_fetch *fetches, int fetch_count)
 {
-    tutti_status status;
+    bool borrowed;
     struct replica_work sums = { 0 };
-    const struct feeds feeds = { { inputs } };
-    TRY(check_call(trainer, inputs, outputs, samples));
-    TRY(trainer_forward(trainer, PLAN_INFER, &feeds, samples, &sums, outputs));
-done:
-    return status;
+    struct arrays arrays;
+    struct fetched fetched;
+    tutti_status status = trainer_check(trainer, false, samples);
+    if (status != TUTTI_OK) return status;
+    status = fetches_begin(&fetched, &trainer->objective, &trainer->outputs, fetches, fetch_count, samples);
+    if (status == TUTTI_OK) status = feeds_read(&trainer->feeds, feeds, feed_count, false, samples, &arrays, &borrowed);
+    if (status == TUTTI_OK) status = trainer_forward(trainer, PLAN_INFER, &arrays, samples, &sums, &fetched.arrays);
+    return fetches_end(&fetched, status, &trainer->objective, &trainer->outputs, fetches, fetch_count, samples);
 }
 
 void tutti_cancel(tutti_trainer *trainer)

@@ -17,8 +17,8 @@
 struct tutti_trainer {
     tutti_network *network;
     struct tutti_runtime *runtime;
-    tutti_tensor output;
-    tutti_loss loss;
+    struct objective objective;
+    bool trains; /* it has a loss */
     struct optimizer optimizer;
     bool exact, tune;
     tutti_precision precision, wire;
@@ -29,7 +29,9 @@ struct tutti_trainer {
     bool batch_given;           /* by the caller, not the default */
     int64_t part;               /* of the batch, on this host at first */
     struct feed_list feeds;     /* what a step reads */
-    size_t output_bytes;        /* of one sample */
+    struct array_list outputs;  /* what the caller can fetch */
+    struct tally told;          /* of the last step or evaluation, of `told_samples`; 0: there was none */
+    int64_t told_samples;
 
     struct replica *replicas;
     struct replica_work *works; /* one for each replica */
@@ -90,8 +92,12 @@ bool trainer_is_cancelled(const tutti_trainer *trainer);
 void trainer_run_begin(tutti_trainer *trainer);
 void trainer_run_end(tutti_trainer *trainer);
 
-/* The public calls and tutti_source pass one array of inputs. Errors: TUTTI_INVALID if the network has several. */
-tutti_status trainer_takes_one_input(const tutti_trainer *trainer);
+/* For public calls: there is a trainer, which has a loss if `trains`, and at least one sample. */
+tutti_status trainer_check(const tutti_trainer *trainer, bool trains, int64_t samples);
+
+/* objective.c: reads outputs and losses; what of the parameters is trained, freed by free(), NULL without memory. */
+tutti_status trainer_read_objective(tutti_trainer *trainer, tutti_tensor output, const tutti_training *training);
+bool *trainer_trained(const tutti_trainer *trainer);
 
 /* Makes the host's arenas the newest. */
 tutti_status trainer_fetch(tutti_trainer *trainer);
@@ -119,9 +125,11 @@ bool trainer_writes(const tutti_trainer *trainer); /* rank 0 has the files */
 /* The optimizer's states on the host, which has none before the first step, and never without a loss. */
 tutti_status trainer_make_states(tutti_trainer *trainer);
 /* Evaluation or inference of any number of samples. */
-tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const struct feeds *feeds, int64_t samples,
-    struct replica_work *sums, float *outputs);
+tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const struct arrays *feeds, int64_t samples,
+    struct replica_work *sums, const struct arrays *outputs);
+/* Means from sums. *metrics may be NULL; `tally` is kept for tutti_loss_metrics(). */
 void metrics_set(const tutti_trainer *trainer, double loss, double correct, int64_t samples, tutti_metrics *metrics);
+void metrics_tell(tutti_trainer *trainer, const struct tally *tally, int64_t samples, tutti_metrics *metrics);
 
 /* adapt.c: automatic shares. After the replicas are made; before a step, when a division whose plans are ready is taken
  * into use; after one that took `seconds`; before a batch is divided, since replicas may be lost. */

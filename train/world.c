@@ -73,8 +73,7 @@ static void add_notes(const struct world *world, struct world_note *total)
     *total = (struct world_note) { 0 };
     for (int i = 0; i < world->hosts->count; i++) {
         total->samples += world->notes[i].samples;
-        total->loss += world->notes[i].loss;
-        total->correct += world->notes[i].correct;
+        tally_add(&total->tally, &world->notes[i].tally);
         total->not_finite |= world->notes[i].not_finite;
         total->again |= world->notes[i].again;
         total->partial |= world->notes[i].partial;
@@ -88,15 +87,13 @@ tutti_status world_total(
     struct world *world = trainer->world;
     struct world_note total;
     if (!world) return status;
-    world->mine.loss = sums->loss;
-    world->mine.correct = sums->correct;
+    world->mine.tally = sums->tally;
     world->mine.samples = *samples;
     world->mine.partial = !*whole;
     status = exchange_notes(trainer, status);
     if (status != TUTTI_OK) return status;
     add_notes(world, &total);
-    sums->loss = total.loss;
-    sums->correct = total.correct;
+    sums->tally = total.tally;
     *samples = total.samples;
     *whole = !total.partial;
     return TUTTI_OK;
@@ -127,10 +124,13 @@ static uint64_t hash_of(const struct tutti_trainer *trainer, const struct world 
 {
     const tutti_network *network = trainer->network;
     const struct optimizer *o = &trainer->optimizer;
-    const double numbers[] = { trainer->loss, o->kind, o->learning_rate, o->momentum, o->weight_decay, o->beta1,
-        o->beta2, o->epsilon, o->nesterov, trainer->wire, (double)trainer->batch, (double)world->average_every,
-        world->automatic, trainer->whole_batch, trainer->loss_scale.on };
+    const struct operation *loss = trainer->objective.loss;
+    const double numbers[] = { trainer->objective.loss_count, loss ? 1 + loss->takes_classes : 0, o->kind,
+        o->learning_rate, o->momentum, o->weight_decay, o->beta1, o->beta2, o->epsilon, o->nesterov, trainer->wire,
+        (double)trainer->batch, (double)world->average_every, world->automatic, trainer->whole_batch,
+        trainer->loss_scale.on };
     uint64_t hash = XXH3_64bits_withSeed(numbers, sizeof(numbers), trainer->seed);
+    hash = XXH3_64bits_withSeed(trainer->objective.weights, sizeof(trainer->objective.weights), hash);
     for (size_t i = 0; i < network->parameter_count; i++) {
         const struct parameter *parameter = &network->parameters[i];
         hash = XXH3_64bits_withSeed(parameter->name, strlen(parameter->name), hash);
@@ -180,7 +180,7 @@ tutti_status world_open(struct tutti_trainer *trainer, const tutti_training *tra
     tutti_hosts *hosts = training ? training->hosts : NULL;
     int64_t first;
     trainer->part = trainer->batch;
-    if (!hosts || hosts->count == 1 || trainer->loss == TUTTI_LOSS_NONE) return status;
+    if (!hosts || hosts->count == 1 || !trainer->trains) return status;
     struct world *world = memory_new(1, sizeof(*world));
     if (!world) return TUTTI_NO_MEMORY;
     trainer->world = world;
@@ -486,8 +486,7 @@ tutti_status world_vote(struct tutti_trainer *trainer, tutti_status status, bool
     world->mine.not_finite = trainer->not_finite;
     world->mine.largest = trainer->largest;
     world->mine.samples = sums->samples;
-    world->mine.loss = sums->loss;
-    world->mine.correct = sums->correct;
+    world->mine.tally = sums->tally;
     world->mine.seconds = world->seconds;
     world->mine.divides = world->wanted;
     world->mine.coming = (int32_t)world->coming.state;
@@ -497,8 +496,7 @@ tutti_status world_vote(struct tutti_trainer *trainer, tutti_status status, bool
     if (*again) return TUTTI_OK; /* the division that was told is told again */
     trainer->not_finite = total.not_finite;
     trainer->largest = (float)fmin(total.largest, FLT_MAX);
-    sums->loss = total.loss;
-    sums->correct = total.correct;
+    sums->tally = total.tally;
     if (world->automatic) TRY(take_division(trainer));
     world->wanted = false;
 done:
@@ -552,8 +550,9 @@ static void tell_rest(struct world *world, struct replica_work *sums)
 {
     struct world_note total;
     add_notes(world, &total);
-    sums->loss = total.loss - world->told.loss;
-    sums->correct = total.correct - world->told.correct;
+    tally_scale(&world->told.tally, -1);
+    sums->tally = total.tally;
+    tally_add(&sums->tally, &world->told.tally);
     world->told = world->since = (struct world_note) { 0 };
     world->steps = world->whole = 0;
 }
@@ -587,16 +586,13 @@ void world_local_step(struct tutti_trainer *trainer, const struct batch *batch, 
     world->steps++;
     world->whole += batch->whole;
     world->since.samples += batch->samples;
-    world->since.loss += sums->loss;
-    world->since.correct += sums->correct;
+    tally_add(&world->since.tally, &sums->tally);
     world->since.seconds += world->seconds;
     if (world->steps >= world->average_every) return;
     /* Until then the others' samples are taken to be like this rank's. */
     const double others = batch->samples > 0 ? (double)batch->whole / (double)batch->samples : 0;
-    sums->loss *= others;
-    sums->correct *= others;
-    world->told.loss += sums->loss;
-    world->told.correct += sums->correct;
+    tally_scale(&sums->tally, others);
+    tally_add(&world->told.tally, &sums->tally);
 }
 
 /* ---------------------------------------------------------------------------------------------------- public ---- */

@@ -21,8 +21,8 @@ struct world_note {
     int32_t coming;  /* enum coming_state, of the division that was told last */
     int32_t partial; /* did not go through all of its samples */
     uint64_t hash;   /* of what must be the same everywhere */
-    int64_t samples; /* its own, of which the next three are sums */
-    double loss, correct;
+    int64_t samples; /* its own, of which the tally has the sums */
+    struct tally tally;
     double seconds; /* what they took it, without waiting for others */
     double weight;
     int64_t capacity; /* samples that it takes at most */

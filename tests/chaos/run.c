@@ -1,4 +1,5 @@
 #include "tests/chaos/run.h"
+#include "tests/feeds.h"
 
 #include "tests/chaos/session.h"
 #include "train/coming.h"
@@ -210,7 +211,7 @@ static tutti_status train(struct session *session, tutti_runtime *runtime)
     tutti_status status = TUTTI_OK;
     give_faults(session, runtime, BUILDING);
     TRY(session_compile(session, runtime));
-    TRY(tutti_fit(session->trainer, images, labels, SAMPLES, &fitting));
+    TRY(tutti_fit(session->trainer, FEED_PAIR(images, labels), SAMPLES, &fitting));
 done:
     return status;
 }

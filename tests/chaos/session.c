@@ -1,4 +1,5 @@
 #include "tests/chaos/session.h"
+#include "tests/feeds.h"
 
 #include "base/random.h"
 
@@ -62,12 +63,15 @@ static void data_make(void)
     }
 }
 
-static int read_samples(void *user, const int64_t *indices, int64_t count, float *inputs, void *targets)
+static int read_samples(
+    void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count)
 {
-    (void)user;
+    float *inputs = buffers[0].data;
+    int32_t *targets = buffers[1].data;
+    (void)user, (void)buffer_count;
     for (int64_t i = 0; i < count; i++) {
         memcpy(inputs + i * PIXELS, images + indices[i] * PIXELS, PIXELS * sizeof(float));
-        memcpy((int32_t *)targets + i, labels + indices[i], sizeof(int32_t));
+        targets[i] = labels[indices[i]];
     }
     return 0;
 }
@@ -225,7 +229,7 @@ static tutti_status train_alone(const struct chaos_case *it, int64_t epochs, con
     const tutti_fitting fitting = { .epochs = epochs, .resume = resume, .progress = progress_alone, .user = &session };
     TRY(session_compile(&session, NULL));
     if (start) TRY(parameters_get(&session, start));
-    TRY(tutti_fit(session.trainer, images, labels, SAMPLES, &fitting));
+    TRY(tutti_fit(session.trainer, FEED_PAIR(images, labels), SAMPLES, &fitting));
     TRY(parameters_get(&session, parameters));
     if (losses) memcpy(losses, session.losses, sizeof(session.losses));
 done:

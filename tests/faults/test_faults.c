@@ -1,6 +1,7 @@
 /* Breaks one of two devices at every call that it makes in a step of a training, and expects what a run gives that
  * never had that device; prints a table of what was tried. test_builds.c does the same while a training is built. */
 #include "tests/faults/training.h"
+#include "tests/feeds.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -255,7 +256,7 @@ static tutti_status save_and_resume(const char *name, struct outcome *outcome)
     struct session later = { 0 };
     tutti_fitting fitting = { .no_shuffle = true, .save = name, .progress = lose_all };
     snapshot_restore(&stages[PHASE_STEP].before, &stages[PHASE_STEP].session);
-    status = tutti_fit(stages[PHASE_STEP].session.trainer, images, labels, STEPS * SAMPLES, &fitting);
+    status = tutti_fit(stages[PHASE_STEP].session.trainer, FEED_PAIR(images, labels), STEPS * SAMPLES, &fitting);
     layer->give(NULL);
     if (!is_device_fault(status)) FAIL(TUTTI_INTERNAL, "the run without devices ended with status %d", status);
     if (!strstr(status_message(), ", saved after step 1:"))
@@ -263,7 +264,7 @@ static tutti_status save_and_resume(const char *name, struct outcome *outcome)
     fitting = (tutti_fitting) { .no_shuffle = true, .resume = name };
     TRY(session_open(&later, "0", NULL));
     TRY(build(&later, NULL, outcome));
-    TRY(tutti_fit(later.trainer, images, labels, STEPS * SAMPLES, &fitting));
+    TRY(tutti_fit(later.trainer, FEED_PAIR(images, labels), STEPS * SAMPLES, &fitting));
     memcpy(outcome->losses, reference.losses, sizeof(outcome->losses)); /* tutti_fit gives their mean alone */
     TRY(session_parameters(&later, outcome));
 done:

@@ -1,6 +1,7 @@
 /* What a trainer does with devices that are suspect, lost or late: it waits no longer than it may, forgets no
  * suspicion, and saves nothing that claims steps which it does not have. */
 #include "tests/faults/training.h"
+#include "tests/feeds.h"
 
 #include "base/threads.h"
 
@@ -40,7 +41,7 @@ static tutti_status finish(const char *resume, struct outcome *outcome)
     const tutti_fitting fitting = { .no_shuffle = true, .epochs = EPOCHS, .resume = resume };
     TRY(session_open(&session, "0", NULL));
     TRY(build(&session, NULL, outcome));
-    TRY(tutti_fit(session.trainer, images, labels, STEPS * SAMPLES, &fitting));
+    TRY(tutti_fit(session.trainer, FEED_PAIR(images, labels), STEPS * SAMPLES, &fitting));
     TRY(session_parameters(&session, outcome));
 done:
     session_close(&session);
@@ -61,7 +62,7 @@ static tutti_status fail_while_repeating(const char *name)
     leave_alone(&session, 0);
     observed.trainer = session.trainer;
     fitting.user = &observed;
-    status = tutti_fit(session.trainer, images, labels, STEPS * SAMPLES, &fitting);
+    status = tutti_fit(session.trainer, FEED_PAIR(images, labels), STEPS * SAMPLES, &fitting);
     layer->give(NULL);
     if (!is_device_fault(status)) FAIL(TUTTI_INTERNAL, "the run without devices ended with status %d", status);
     if (!observed.alone) FAIL(TUTTI_INTERNAL, "no device trained alone, so this test shows nothing");
@@ -105,7 +106,7 @@ static tutti_status begin_hanging_plan(struct session *session)
     *session = (struct session) { 0 };
     TRY(session_open(session, "0,1", NULL));
     TRY(build(session, &fault, NULL));
-    TRY(tutti_train_step(session->trainer, images, labels, SMALL, NULL)); /* makes plans for that size */
+    TRY(tutti_train_step(session->trainer, FEED_PAIR(images, labels), SMALL, NULL)); /* makes plans for that size */
     session->trainer->balance.wanted[0] = SAMPLES / 4;
     session->trainer->balance.wanted[1] = SAMPLES - SAMPLES / 4;
     give(session, &fault);
@@ -144,7 +145,7 @@ static const char *step_of_another_size(struct session *session)
     trainer->step_limit_s = HANG_LIMIT_S;
     trainer->build_limit_s = 30;
     trainer->replicas[1].pace_s = HANG_LIMIT_S; /* else its first step may take as long as a plan */
-    if (tutti_train_step(trainer, images, labels, SAMPLES - 2, NULL) != TUTTI_OK) return status_message();
+    if (tutti_train_step(trainer, FEED_PAIR(images, labels), SAMPLES - 2, NULL) != TUTTI_OK) return status_message();
     return told.lost ? told.last : NULL;
 }
 
@@ -183,7 +184,7 @@ static const char *change_given_up(void)
     trainer->build_limit_s = 3;
     tutti_status status = TUTTI_OK;
     for (int step = 0; step < 3 && status == TUTTI_OK; step++)
-        status = tutti_train_step(trainer, images, labels, SMALL, NULL);
+        status = tutti_train_step(trainer, FEED_PAIR(images, labels), SMALL, NULL);
     const bool lost = trainer->replicas[1].lost;
     session_close(&session);
     layer->give(NULL);

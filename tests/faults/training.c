@@ -1,4 +1,5 @@
 #include "tests/faults/training.h"
+#include "tests/feeds.h"
 
 #include "base/random.h"
 #include "base/threads.h"
@@ -101,9 +102,10 @@ tutti_status session_step(struct session *session, int step, double *loss)
     const int first = step * SAMPLES, next = first + SAMPLES;
     tutti_status status = TUTTI_OK;
     if (session->ahead && step + 1 < STEPS)
-        status = tutti_train_prefetch(session->trainer, images + next * PIXELS, labels + next, SAMPLES);
+        status = tutti_train_prefetch(session->trainer, FEED_PAIR(images + next * PIXELS, labels + next), SAMPLES);
     if (status == TUTTI_OK)
-        status = tutti_train_step(session->trainer, images + first * PIXELS, labels + first, SAMPLES, &metrics);
+        status =
+            tutti_train_step(session->trainer, FEED_PAIR(images + first * PIXELS, labels + first), SAMPLES, &metrics);
     *loss = metrics.loss;
     return status == TUTTI_OK && metrics.samples != SAMPLES ? TUTTI_INTERNAL : status;
 }

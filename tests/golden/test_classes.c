@@ -2,6 +2,7 @@
  * from the same seed: the losses are the same up to rounding. With "layouts" as its argument, on a device with matrix
  * instructions: a residual network and one of depthwise convolutions with products rounded to bfloat16 and TF32, in the
  * plain layout, then with channels last. */
+#include "tests/feeds.h"
 #include <check.h>
 #undef fail
 
@@ -92,7 +93,7 @@ static void train(const struct run *run, const char *class, tutti_precision prec
     if (run->normalised) keep_from_kinks(network, trainer);
     for (int step = 0; step < STEPS; step++) {
         tutti_metrics metrics;
-        GOOD(tutti_train_step(trainer, inputs, targets, BATCH, &metrics));
+        GOOD(tutti_train_step(trainer, FEED_PAIR(inputs, targets), BATCH, &metrics));
         losses[step] = metrics.loss;
     }
     tutti_trainer_free(trainer);

@@ -1,5 +1,6 @@
 /* One training step of whole networks against PyTorch's in double precision: the loss, every gradient, the running
  * statistics, and the updated parameters. make.py recorded the files, and says what stands in them. */
+#include "tests/feeds.h"
 #include <check.h>
 #undef fail
 
@@ -185,7 +186,7 @@ static tutti_metrics train(const struct step *step, const struct golden *golden)
     tutti_metrics metrics;
     for (int64_t i = 0; i < count; i++) inputs[i] = (float)uniform(name_hash("", golden->inputs), i);
     for (int i = 0; i < BATCH; i++) targets[i] = (int32_t)(golden_bits(name_hash("", "target"), i) % CLASSES);
-    GOOD(tutti_train_step(step->trainer, inputs, targets, BATCH, &metrics));
+    GOOD(tutti_train_step(step->trainer, FEED_PAIR(inputs, targets), BATCH, &metrics));
     free(inputs);
     return metrics;
 }

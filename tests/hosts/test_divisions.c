@@ -5,6 +5,7 @@
  *   test_divisions refuse    rank 1 has no room for a larger part: all keep what they have
  *   test_divisions hang      a plan is never finished, first of one of rank 0's two devices, then of rank 1's only one
  */
+#include "tests/feeds.h"
 #include "tests/hosts/ranks.h"
 
 #include <stdlib.h>
@@ -25,7 +26,7 @@ static void pause_briefly(void *user, const tutti_progress *progress)
 static void steps(struct session *session, int count)
 {
     const tutti_fitting fitting = { .epochs = EPOCHS, .steps = count, .no_shuffle = true, .progress = pause_briefly };
-    ASSERT_OK(tutti_fit(session->trainer, images, labels, FITTED, &fitting));
+    ASSERT_OK(tutti_fit(session->trainer, FEED_PAIR(images, labels), FITTED, &fitting));
 }
 
 /* Whatever the times say, divisions change by order alone. */

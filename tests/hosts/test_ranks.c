@@ -1,4 +1,5 @@
 /* Run by mpirun with two processes: what needs gradients that no data set gives. */
+#include "tests/feeds.h"
 #include "tutti.h"
 
 #include <math.h>
@@ -27,7 +28,7 @@ static tutti_status step(tutti_trainer *trainer, double gradient, float *weight)
 {
     const float x = (float)(gradient / 1e10), t = -1e10f;
     tutti_metrics metrics;
-    const tutti_status status = tutti_train_step(trainer, &x, &t, 1, &metrics);
+    const tutti_status status = tutti_train_step(trainer, FEED_PAIR(&x, &t), 1, &metrics);
     const tutti_status read = tutti_get_parameter(trainer, "fc.weight", weight, 1);
     return status == TUTTI_OK ? read : status;
 }

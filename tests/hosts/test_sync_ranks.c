@@ -4,6 +4,7 @@
  *   test_sync_ranks faults   a device of rank 0 fails, hangs or computes wrong between two meetings; data are bad;
  *                            rank 1 loses its only device
  *   test_sync_ranks silent   rank 1 does not come to a meeting */
+#include "tests/feeds.h"
 #include "tests/hosts/ranks.h"
 
 #include "base/threads.h"
@@ -40,8 +41,8 @@ static void equal(void)
         struct session one, ranks;
         session_open(&one, "0", kinds[i], NULL);
         open_ranks(&ranks, kinds[i], divisions[division[i]], 0);
-        ASSERT_OK(tutti_fit(one.trainer, images, labels, FITTED, &fitting));
-        ASSERT_OK(tutti_fit(ranks.trainer, images, labels, FITTED, &fitting));
+        ASSERT_OK(tutti_fit(one.trainer, FEED_PAIR(images, labels), FITTED, &fitting));
+        ASSERT_OK(tutti_fit(ranks.trainer, FEED_PAIR(images, labels), FITTED, &fitting));
         close_to(&one, &ranks, ROUNDING);
         same_on_ranks(&ranks);
         session_close(&one);
@@ -94,8 +95,8 @@ static void break_before_meeting(struct session *session, int device, size_t num
 static tutti_status rank_step(struct session *session, int step, const float *samples)
 {
     const int first = step * STEP_SAMPLES + hosts->rank * STEP_SAMPLES / 2;
-    return tutti_train_step(
-        session->trainer, samples + first * PIXELS, labels + first, STEP_SAMPLES / 2, &(tutti_metrics) { 0 });
+    return tutti_train_step(session->trainer, FEED_PAIR(samples + first * PIXELS, labels + first), STEP_SAMPLES / 2,
+        &(tutti_metrics) { 0 });
 }
 
 /* The rank's other device does its part, and rank 1's, which has waited for it, its own again. */

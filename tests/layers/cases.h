@@ -52,6 +52,8 @@ struct operation_test {
         double *expected);
     /* A loss instead of a seed: TUTTI_CROSS_ENTROPY or TUTTI_MSE + 1, and its targets (int32_t or float). */
     int loss_plus_1;
+    /* The same, for a loss that the network has: adds it and its input of targets, behind the network's own. */
+    tutti_tensor (*loss)(tutti_network *network, tutti_tensor output, const struct test_case *c);
     void (*targets)(const struct test_case *c, void *targets, int64_t count);
 };
 

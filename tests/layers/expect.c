@@ -28,7 +28,7 @@ static void evaluate(const struct expectation *e, double *y)
 /* L's change between two results, divided by the distance. */
 static double slope(const struct expectation *e, const double *up, const double *down, double step)
 {
-    if (e->test->loss_plus_1) return (double)e->c.constants.loss_scale * (up[0] - down[0]) / (2 * step);
+    if (e->has_loss) return (double)e->c.constants.loss_scale * (up[0] - down[0]) / (2 * step);
     double sum = 0;
     for (int64_t i = 0; i < e->output_elements; i++) sum += (double)e->seed[i] * (up[i] - down[i]);
     return sum / (2 * step);
@@ -102,7 +102,7 @@ static void expect_gradients(struct expectation *e, struct text *problems)
     double *up = memory_new((size_t)floats, sizeof *up), *down = memory_new((size_t)floats, sizeof *down);
     for (int t = 0; t < e->tensors; t++) {
         if (t > 0 && !e->network->parameters[t - 1].trained) continue;
-        if (t == 0 && e->test->loss_plus_1) continue; /* a plan with a loss has no gradient of its input */
+        if (t == 0 && e->has_loss) continue; /* a plan with a loss has no gradient of its input */
         e->gradients[t].known = true;
         at_positions(e, t, up, down);
         along_directions(e, t, up, down);
@@ -148,6 +148,13 @@ static bool build(struct expectation *e, struct tutti_runtime *runtime, struct t
 {
     e->network = tutti_network_new(runtime);
     e->output = e->test->build(e->network, &e->c);
+    e->has_loss = e->test->loss_plus_1 || e->test->loss;
+    e->objective =
+        objective_of(e->output, e->test->loss_plus_1 ? (tutti_loss)(e->test->loss_plus_1 - 1) : TUTTI_LOSS_NONE);
+    if (e->test->loss) {
+        e->objective.losses[e->objective.loss_count] = e->test->loss(e->network, e->output, &e->c).id;
+        e->objective.weights[e->objective.loss_count++] = 1;
+    }
     if (tutti_network_status(e->network) != TUTTI_OK || network_layout(e->network) != TUTTI_OK) {
         text_append(problems, "  building the network: %s\n", tutti_message(NULL));
         return false;
@@ -210,7 +217,7 @@ bool expectation_make(struct expectation *e, struct tutti_runtime *runtime, cons
     if (test->targets) test->targets(&e->c, e->targets, e->output_elements);
     evaluate(e, e->y);
     memcpy(e->loss, e->y, sizeof e->loss);
-    distrust_zeros("y", e->y, test->loss_plus_1 ? 1 : e->output_elements, problems);
+    distrust_zeros("y", e->y, e->has_loss ? 1 : e->output_elements, problems);
     if (gradients && !test->no_gradient) expect_gradients(e, problems);
     if (test->inference) {
         e->y_inference = memory_new((size_t)e->output_elements + 2, sizeof(double));

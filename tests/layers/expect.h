@@ -3,6 +3,7 @@
 #define TESTS_LAYERS_EXPECT_H
 
 #include "base/text.h"
+#include "plan/start.h"
 #include "tests/layers/cases.h"
 
 enum { MAX_TENSORS = 1 + 64 }; /* the input, then the parameters */
@@ -21,6 +22,8 @@ struct expectation {
     struct test_case c;
     tutti_network *network;
     tutti_tensor output;
+    struct objective objective;
+    bool has_loss;
     int64_t samples, input_elements, output_elements, length;
     enum tolerance_class class;
     /* TUTTI_BF16: CPU-class devices store values so where kernels can. But for TUTTI_FP32 input and seed are such

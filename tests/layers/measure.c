@@ -18,9 +18,8 @@ static tutti_status open_plan(const struct expectation *e, struct device *device
     TRY(buffer_new(device, bytes, gradients));
     struct plan_options options = { .mode = PLAN_TRAIN,
         .samples = e->samples,
-        .output = e->output,
-        .loss = e->test->loss_plus_1 ? (tutti_loss)(e->test->loss_plus_1 - 1) : TUTTI_LOSS_NONE,
-        .seeded = !e->test->loss_plus_1,
+        .objective = e->objective,
+        .seeded = !e->has_loss,
         .force = force,
         .explain = explain,
         .parameters = *parameters,

@@ -58,9 +58,8 @@ static tutti_status open_plan(struct bench *b, enum plan_mode mode, const char *
     if (!b->gradients) TRY(buffer_new(b->device, b->arena_bytes, &b->gradients));
     struct plan_options options = { .mode = mode,
         .samples = e->samples,
-        .output = e->output,
-        .loss = e->test->loss_plus_1 ? (tutti_loss)(e->test->loss_plus_1 - 1) : TUTTI_LOSS_NONE,
-        .seeded = !e->test->loss_plus_1 && mode == PLAN_TRAIN,
+        .objective = e->objective,
+        .seeded = !e->has_loss && mode == PLAN_TRAIN,
         .force = force,
         .precision = e->precision,
         .guards = true,
@@ -86,10 +85,11 @@ static tutti_status upload(struct bench *b)
     if (plan->seed != NO_VALUE)
         TRY(buffer_write(
             b->device, plan_buffer(plan, plan->seed), 0, e->seed, (size_t)e->output_elements * sizeof(float)));
-    if (plan->feed_count > plan->input_count) {
-        const struct value *targets = graph_at(&plan->graph, plan->feeds[plan->input_count]);
-        TRY(buffer_write(
-            b->device, plan_buffer(plan, plan->feeds[plan->input_count]), 0, e->targets, value_bytes(targets, 1)));
+    if (plan->feed_count > 1) {
+        const int feed = plan->feeds[plan->feed_count - 1];
+        const struct value *targets = graph_at(&plan->graph, feed);
+        if (plan_buffer(plan, feed))
+            TRY(buffer_write(b->device, plan_buffer(plan, feed), 0, e->targets, value_bytes(targets, 1)));
     }
     if (plan->constants != NO_VALUE && plan_buffer(plan, plan->constants))
         TRY(buffer_write(b->device, plan_buffer(plan, plan->constants), 0, &e->c.constants, sizeof e->c.constants));
@@ -151,10 +151,10 @@ static tutti_status compare_forward(struct bench *b, const double *want, double 
     if (b->plan->metrics != NO_VALUE) {
         TRY(read_value(b, b->plan->metrics, b->results, 2));
         compare_array("loss", b->results, e->loss, 1, limit, b->problems);
-        compare_array("correct", b->results + 1, e->loss + 1, 1, 0, b->problems);
+        compare_array("correct", b->results + 1, e->loss + 1, 1, e->test->loss ? limit : 0, b->problems);
         return TUTTI_OK;
     }
-    TRY(read_value(b, b->plan->output, b->results, e->output_elements));
+    TRY(read_value(b, b->plan->outputs[0], b->results, e->output_elements));
     compare_array("y", b->results, want, e->output_elements, limit, b->problems);
 done:
     return status;
@@ -226,7 +226,7 @@ static tutti_status infer(struct bench *b, const char *force)
 {
     tutti_status status = TUTTI_OK;
     const struct expectation *e = b->e;
-    if (e->test->loss_plus_1) return TUTTI_OK;
+    if (e->has_loss) return TUTTI_OK;
     TRY(open_plan(b, PLAN_INFER, force));
     TRY(upload(b));
     TRY(plan_prepare(b->plan));

@@ -195,8 +195,7 @@ static tutti_status ask_plans(const struct model *model, const tutti_network *ne
                 const bool usual = modes[m] == PLAN_TRAIN && b == 0 && !meets && device.can.units > devices[0].units;
                 const struct plan_options options = { .mode = modes[m],
                     .samples = batches[b],
-                    .output = output,
-                    .loss = modes[m] == PLAN_INFER ? TUTTI_LOSS_NONE : model->loss,
+                    .objective = objective_of(output, modes[m] == PLAN_INFER ? TUTTI_LOSS_NONE : model->loss),
                     .meets = meets };
                 TRY(ask_plan(network, &options, usual ? model->name : NULL));
             }
@@ -220,8 +219,7 @@ static tutti_status ask_rounded(
     for (size_t r = 0; r < count && status == TUTTI_OK; r++) {
         const struct plan_options options = { .mode = PLAN_TRAIN,
             .samples = model->batch,
-            .output = output,
-            .loss = model->loss,
+            .objective = objective_of(output, model->loss),
             .precision = roundings[r].precision };
         have_matrix(roundings[r].form);
         status = ask_plan(network, &options, model->name);
@@ -255,7 +253,7 @@ static tutti_status ask_shuffled(const struct model *model, const tutti_network 
 {
     tutti_status status = TUTTI_OK;
     const struct plan_options options = {
-        .mode = PLAN_TRAIN, .samples = model->batch, .output = output, .loss = model->loss
+        .mode = PLAN_TRAIN, .samples = model->batch, .objective = objective_of(output, model->loss)
     };
     for (enum shuffle_form form = SHUFFLE_NONE + 1; form < SHUFFLE_FORMS && status == TUTTI_OK; form++) {
         device.can.shuffle = form;
@@ -301,6 +299,48 @@ static tutti_tensor build_others(tutti_network *network, tutti_tensor x, int cla
 static const struct model others = {
     .name = "others", .input = { 3, { 6, 17, 19 } }, .classes = 10, .loss = TUTTI_MSE, .batch = 8, .build = build_others
 };
+
+/* A network that only has what losses need: bytes that become floats, and every loss. */
+static tutti_status ask_losses(void)
+{
+    tutti_status status = TUTTI_OK;
+    static const int64_t image[] = { 3, 5, 7 };
+    tutti_network *network = tutti_network_new(&runtime);
+    if (!network) return TUTTI_NO_MEMORY;
+    tutti_tensor inputs[7];
+    for (int dtype = TUTTI_DTYPE_F32; dtype <= TUTTI_DTYPE_BOOL; dtype++) {
+        const tutti_tensor input = tutti_input_typed(network, NULL, (tutti_dtype)dtype, image, 3);
+        inputs[dtype] = tutti_cast(network, input, TUTTI_DTYPE_F32);
+    }
+    const tutti_tensor labels = tutti_input_typed(network, "labels", TUTTI_DTYPE_U8, image + 1, 2),
+                       targets = inputs[TUTTI_DTYPE_U8], classes = tutti_cast(network, labels, TUTTI_DTYPE_I32),
+                       output = tutti_conv2d(network, inputs[TUTTI_DTYPE_F32], 3, 1, NULL);
+    for (int i = TUTTI_DTYPE_F16; i <= TUTTI_DTYPE_BOOL; i++) inputs[0] = tutti_add(network, inputs[0], inputs[i]);
+    const tutti_tensor losses[] = {
+        tutti_cross_entropy(network, output, classes, NULL),
+        tutti_nll(network, output, classes, NULL),
+        tutti_bce_with_logits(network, output, targets, NULL),
+        tutti_mse(network, output, inputs[0], NULL),
+        tutti_l1(network, output, targets, NULL),
+        tutti_huber(network, output, targets, NULL),
+    };
+    struct plan_options options = {
+        .mode = PLAN_TRAIN, .samples = 4, .objective = objective_of(output, TUTTI_LOSS_NONE)
+    };
+    struct objective *objective = &options.objective;
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+        objective->weights[i] = 0.5f;
+        objective->losses[objective->loss_count++] = losses[i].id;
+    }
+    TRY(tutti_network_status(network));
+    TRY(network_layout(network));
+    TRY(ask_plan(network, &options, NULL));
+    options.mode = PLAN_EVALUATE;
+    TRY(ask_plan(network, &options, NULL));
+done:
+    tutti_network_free(network);
+    return status;
+}
 
 /* What no plan of these asks for: the probes of a device; reorders, which resnet18 needs none of. */
 static tutti_status ask_probes(void)
@@ -420,6 +460,7 @@ int main(int argc, char **argv)
         runtime = (struct tutti_runtime) { .devices = &device, .count = 1, .threads = 1 };
         for (int m = 0; model_at(m) && status == TUTTI_OK; m++) status = ask_model(model_at(m));
         if (status == TUTTI_OK) status = ask_model(&others);
+        if (status == TUTTI_OK) status = ask_losses();
         if (status == TUTTI_OK) status = ask_probes();
         stores_free(&device);
     }

@@ -80,11 +80,12 @@ static void make(struct made *made, enum plan_mode mode, tutti_tensor (*build)(t
     struct plan *plan = &made->plan;
     plan->device = &device;
     plan->network = made->network;
-    plan->options = (struct plan_options) {
-        .mode = mode, .samples = 5, .output = output, .precision = bf16 ? TUTTI_BF16 : TUTTI_FP32
-    };
+    plan->options = (struct plan_options) { .mode = mode,
+        .samples = 5,
+        .objective = objective_of(output, TUTTI_CROSS_ENTROPY),
+        .precision = bf16 ? TUTTI_BF16 : TUTTI_FP32 };
     plan->constants = plan->metrics = plan->seed = plan->input_gradient = NO_VALUE;
-    plan->output = output.id;
+    plan->outputs[0] = output.id;
     ck_assert_int_eq(graph_bind(&made->network->graph, 5, &plan->graph), TUTTI_OK);
     ck_assert_int_eq(plan_find_inputs(&plan->graph, plan->feeds, &plan->input_count), TUTTI_OK);
     plan->feed_count = plan->input_count;
@@ -92,7 +93,7 @@ static void make(struct made *made, enum plan_mode mode, tutti_tensor (*build)(t
         pass_rewrite, pass_choose, pass_storage };
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
         ck_assert_msg(passes[i](plan) == TUTTI_OK, "pass %zu: %s", i, tutti_message(NULL));
-        if (mode == PLAN_INFER) plan->graph.values[plan->output].output = true;
+        if (mode == PLAN_INFER) plan->graph.values[plan->outputs[0]].output = true;
         ck_assert_msg(graph_validate(&plan->graph) == TUTTI_OK, "after pass %zu: %s", i, tutti_message(NULL));
     }
     ck_assert_msg(pass_memory(plan, &made->memory) == TUTTI_OK, "%s", tutti_message(NULL));
@@ -523,7 +524,7 @@ START_TEST(gradients_of_other_shapes_are_refused)
     inputs[1] = network_parameter(network, layer, "weight", TUTTI_SHAPE(3), &(struct parameter) { .trained = true });
     const tutti_tensor output =
         network_append(network, layer, &faulty, &(struct attributes) { .epsilon = 1 }, inputs, 2);
-    struct plan_options options = { .mode = PLAN_TRAIN, .loss = TUTTI_MSE, .samples = 2, .output = output };
+    struct plan_options options = { .mode = PLAN_TRAIN, .samples = 2, .objective = objective_of(output, TUTTI_MSE) };
     size_t bytes;
     ck_assert_msg(tutti_network_status(network) == TUTTI_OK, "%s", tutti_message(NULL));
     ck_assert_int_eq(network_layout(network), TUTTI_OK);
@@ -563,7 +564,9 @@ START_TEST(cross_entropy_wants_logits)
     make_device(DEVICE_CPU, (size_t)1 << 30);
     tutti_network *network = tutti_network_new(&runtime);
     tutti_tensor output = three_dimensions(network);
-    struct plan_options options = { .mode = PLAN_TRAIN, .samples = 2, .output = output };
+    struct plan_options options = {
+        .mode = PLAN_TRAIN, .samples = 2, .objective = objective_of(output, TUTTI_CROSS_ENTROPY)
+    };
     size_t bytes;
     ck_assert_int_eq(network_layout(network), TUTTI_OK);
     ck_assert_int_eq(plan_measure(&device, network, &options, &bytes), TUTTI_SHAPE);
@@ -577,7 +580,10 @@ START_TEST(a_forced_implementation_that_refuses_is_an_error)
     make_device(DEVICE_GPU, (size_t)1 << 30);
     tutti_network *network = tutti_network_new(&runtime);
     tutti_tensor output = residual(network);
-    struct plan_options options = { .mode = PLAN_TRAIN, .samples = 2, .output = output, .force = "conv2d=winograd" };
+    struct plan_options options = { .mode = PLAN_TRAIN,
+        .samples = 2,
+        .objective = objective_of(output, TUTTI_CROSS_ENTROPY),
+        .force = "conv2d=winograd" };
     size_t bytes;
     ck_assert_int_eq(network_layout(network), TUTTI_OK);
     ck_assert_int_eq(plan_measure(&device, network, &options, &bytes), TUTTI_UNSUPPORTED);
@@ -614,9 +620,11 @@ static int count_chosen(tutti_tensor (*build)(tutti_network *), tutti_precision 
     tutti_network *network = tutti_network_new(&runtime);
     const tutti_tensor output = build(network);
     ck_assert_int_eq(network_layout(network), TUTTI_OK);
-    const struct plan_options options = {
-        .mode = PLAN_TRAIN, .samples = 5, .output = output, .precision = precision, .guards = true
-    };
+    const struct plan_options options = { .mode = PLAN_TRAIN,
+        .samples = 5,
+        .objective = objective_of(output, TUTTI_CROSS_ENTROPY),
+        .precision = precision,
+        .guards = true };
     struct plan *plan = plan_start(&device, network, &options);
     ck_assert_ptr_nonnull(plan);
     ck_assert_msg(plan_run_passes(plan) == TUTTI_OK, "%s", tutti_message(NULL));

@@ -279,7 +279,7 @@ END_TEST
 
 START_TEST(statuses_have_names_and_sentences)
 {
-    ck_assert_str_eq(tutti_version(), "0.1.0");
+    ck_assert_str_eq(tutti_version(), "0.2.0");
     ck_assert_str_eq(tutti_status_name(TUTTI_DEVICE_LOST), "TUTTI_DEVICE_LOST");
     ck_assert_str_eq(tutti_status_text(TUTTI_OK), "success");
     for (int i = 0; i <= TUTTI_INTERNAL; i++) ck_assert_str_ne(tutti_status_name((tutti_status)i), "TUTTI_UNKNOWN");

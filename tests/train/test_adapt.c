@@ -1,4 +1,5 @@
 /* Divisions that change while the training goes on: plans made in the background, a device alone and back. */
+#include "tests/feeds.h"
 #include "tests/train/training.h"
 
 #include <math.h>
@@ -28,8 +29,8 @@ static void next_step(struct session *session, int *step)
     fill(*step);
     if (*step % 3 != 2)
         ASSERT_OK(tutti_train_prefetch(
-            session->trainer, ring_images[other], ring_labels[other], STEP_SAMPLES - (*step % 3 == 1)));
-    ASSERT_OK(tutti_train_step(session->trainer, ring_images[now], ring_labels[now], STEP_SAMPLES, NULL));
+            session->trainer, FEED_PAIR(ring_images[other], ring_labels[other]), STEP_SAMPLES - (*step % 3 == 1)));
+    ASSERT_OK(tutti_train_step(session->trainer, FEED_PAIR(ring_images[now], ring_labels[now]), STEP_SAMPLES, NULL));
     memset(ring_images[now], 0, sizeof(ring_images[now])); /* nobody may need them any more */
     memset(ring_labels[now], 0, sizeof(ring_labels[now]));
     ++*step;
@@ -66,7 +67,9 @@ START_TEST(any_divisions_equal_one_device)
         divide(&two, divisions[i], &step);
         ASSERT_OK(tutti_get_gradient(two.trainer, "fc.bias", right, CLASSES));
         if (i % 3 == 1) ASSERT_OK(tutti_get_parameter(two.trainer, "fc.bias", left, CLASSES));
-        if (i % 3 == 2) ASSERT_OK(tutti_infer(two.trainer, images, 3, (float[3 * CLASSES]) { 0 }));
+        if (i % 3 == 2)
+            ASSERT_OK(
+                tutti_infer(two.trainer, FEED_ONE(images), 3, FETCH_FIRST(two.trainer, (float[3 * CLASSES]) { 0 })));
         tutti_device_report report;
         ASSERT_OK(tutti_report(two.trainer, 0, &report));
     }
@@ -144,11 +147,11 @@ START_TEST(other_batches)
     struct session session;
     session_open_automatic(&session, "0,1", KIND_PLAIN, NULL);
     for (int i = 0; i < 6; i++) {
-        ASSERT_OK(tutti_train_step(session.trainer, images, labels, STEP_SAMPLES, NULL));
-        ASSERT_OK(tutti_train_step(session.trainer, images, labels, 5, NULL));
+        ASSERT_OK(tutti_train_step(session.trainer, FEED_PAIR(images, labels), STEP_SAMPLES, NULL));
+        ASSERT_OK(tutti_train_step(session.trainer, FEED_PAIR(images, labels), 5, NULL));
         ck_assert_int_eq(session.trainer->balance.batch, STEP_SAMPLES);
     }
-    for (int i = 0; i < 6; i++) ASSERT_OK(tutti_train_step(session.trainer, images, labels, 10, NULL));
+    for (int i = 0; i < 6; i++) ASSERT_OK(tutti_train_step(session.trainer, FEED_PAIR(images, labels), 10, NULL));
     ck_assert_int_eq(session.trainer->balance.batch, 10);
     session_close(&session);
 }

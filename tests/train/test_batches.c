@@ -15,23 +15,29 @@ struct numbers {
     atomic_int reads;
 };
 
-static int read_numbers(void *user, const int64_t *indices, int64_t count, float *inputs, void *targets)
+static int read_numbers(
+    void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count)
 {
+    float *inputs = buffers[0].data;
+    int32_t *targets = buffers[1].data;
     struct numbers *numbers = user;
     atomic_fetch_add(&numbers->reads, 1);
+    if (buffer_count != 2 || buffers[1].bytes != sizeof(*targets)) return 6;
     for (int64_t i = 0; i < count; i++) {
         if (indices[i] == numbers->fail_at) return 5;
         inputs[i] = (float)indices[i];
-        ((int32_t *)targets)[i] = (int32_t)indices[i];
+        targets[i] = (int32_t)indices[i];
     }
     return 0;
 }
 
-static const struct feed_list list = { .count = 2, .inputs = 1, .bytes = { sizeof(float), sizeof(int32_t) } };
+static const struct feed_list list = { .feeds = { { .name = "x", .trains = true },
+                                           { .name = "targets", .trains = true } },
+    .arrays = { .count = 2, .bytes = { sizeof(float), sizeof(int32_t) } } };
 
 static const float *inputs_of(const struct batch *batch)
 {
-    return batch->feeds.arrays[0];
+    return batch->feeds.at[0];
 }
 
 static struct batches_options options_of(uint64_t seed, uint64_t epoch, int64_t position)
@@ -59,7 +65,7 @@ static int64_t read_epoch(uint64_t seed, uint64_t epoch, int64_t position, int64
         ck_assert(batch.samples == BATCH_SAMPLES || position + count + batch.samples == SAMPLES);
         for (int64_t i = 0; i < batch.samples; i++) {
             const float input = inputs_of(&batch)[i];
-            ck_assert(input == (float)((const int32_t *)batch.feeds.arrays[1])[i]);
+            ck_assert(input == (float)((const int32_t *)batch.feeds.at[1])[i]);
             order[count++] = (int64_t)input;
         }
     }
@@ -146,7 +152,7 @@ START_TEST(next_batch_is_seen)
     ck_assert_int_eq(batches_open(&batches, &source, &options), TUTTI_OK);
     for (int64_t done = 0; done < SAMPLES; done += batch.samples) {
         ck_assert_int_eq(batches_next(batches, &batch), TUTTI_OK);
-        if (done > 0) ck_assert(feeds_equal(&batch.feeds, &next.feeds));
+        if (done > 0) ck_assert(arrays_equal(&batch.feeds, &next.feeds));
         if (done > 0) ck_assert(batch.samples == next.samples && inputs_of(&batch)[0] == inputs_of(&next)[0]);
         const bool last = done + batch.samples == SAMPLES;
         while (!last && !batches_peek(batches, &next)) sched_yield();

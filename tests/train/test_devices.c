@@ -1,4 +1,5 @@
 /* Training on one and on two devices: run with two POCL devices (POCL_DEVICES="pthread pthread"). */
+#include "tests/feeds.h"
 #include "tests/train/training.h"
 
 #include "base/bf16.h"
@@ -58,7 +59,8 @@ START_TEST(measured_choices_are_kept)
     struct session *const all[] = { &rule, &tuned, &later };
     for (int i = 0; i < 3; i++)
         for (int step = 0; step < 3; step++)
-            ASSERT_OK(tutti_train_step(all[i]->trainer, images + 8 * step * PIXELS, labels + 8 * step, 8, NULL));
+            ASSERT_OK(
+                tutti_train_step(all[i]->trainer, FEED_PAIR(images + 8 * step * PIXELS, labels + 8 * step), 8, NULL));
     close_to(&rule, &tuned, ROUNDING);
     same_bytes(&tuned, &later);
     for (int i = 0; i < 3; i++) session_close(all[i]);
@@ -98,8 +100,8 @@ START_TEST(memory_of_their_own)
     session_steps(&apart, 4);
     same_bytes(&shared, &apart);
     tutti_metrics left, right;
-    ASSERT_OK(tutti_evaluate(shared.trainer, images, labels, SAMPLES, &left));
-    ASSERT_OK(tutti_evaluate(apart.trainer, images, labels, SAMPLES, &right));
+    ASSERT_OK(tutti_evaluate(shared.trainer, FEED_PAIR(images, labels), SAMPLES, &left));
+    ASSERT_OK(tutti_evaluate(apart.trainer, FEED_PAIR(images, labels), SAMPLES, &right));
     ck_assert(left.loss == right.loss && left.accuracy == right.accuracy);
     session_close(&shared);
     session_close(&apart);
@@ -110,8 +112,9 @@ END_TEST
 static void announced_step(struct session *session, int step)
 {
     const int first = step * STEP_SAMPLES, next = first + STEP_SAMPLES;
-    ASSERT_OK(tutti_train_prefetch(session->trainer, images + next * PIXELS, labels + next, STEP_SAMPLES));
-    ASSERT_OK(tutti_train_step(session->trainer, images + first * PIXELS, labels + first, STEP_SAMPLES, NULL));
+    ASSERT_OK(tutti_train_prefetch(session->trainer, FEED_PAIR(images + next * PIXELS, labels + next), STEP_SAMPLES));
+    ASSERT_OK(
+        tutti_train_step(session->trainer, FEED_PAIR(images + first * PIXELS, labels + first), STEP_SAMPLES, NULL));
 }
 
 /* Samples that travel beside the step before change no byte; what comes of them is what was there when they were
@@ -134,7 +137,7 @@ START_TEST(samples_of_the_next_step)
     announced_step(&apart, 1);
     memcpy(images + STEP_SAMPLES * PIXELS, held, sizeof(held));
     tutti_metrics metrics;
-    ASSERT_OK(tutti_evaluate(apart.trainer, images, labels, SAMPLES, &metrics)); /* in between */
+    ASSERT_OK(tutti_evaluate(apart.trainer, FEED_PAIR(images, labels), SAMPLES, &metrics)); /* in between */
     announced_step(&apart, 2);
     tutti_device_times times;
     ASSERT_OK(tutti_report_times(apart.trainer, 0, &times));
@@ -443,7 +446,7 @@ START_TEST(not_a_number_updates_nothing)
     memcpy(bad, images, sizeof(bad));
     bad[PIXELS + 3] = NAN; /* in the first micro-batch, not in the last */
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(tutti_train_step(a.trainer, bad, labels, STEP_SAMPLES, NULL), TUTTI_NOT_FINITE);
+        ck_assert_int_eq(tutti_train_step(a.trainer, FEED_PAIR(bad, labels), STEP_SAMPLES, NULL), TUTTI_NOT_FINITE);
         ck_assert_msg(strstr(tutti_message(NULL), "NaN at step 4"), "%s", tutti_message(NULL));
     }
     same_bytes(&a, &b);
@@ -492,13 +495,14 @@ START_TEST(lost_device_is_made_up_for)
     break_device(&two, _i);
     for (int step = 2; step < 6; step++) {
         const int first = step * STEP_SAMPLES % (SAMPLES - STEP_SAMPLES);
-        ASSERT_OK(tutti_train_step(two.trainer, images + first * PIXELS, labels + first, STEP_SAMPLES, NULL));
+        ASSERT_OK(
+            tutti_train_step(two.trainer, FEED_PAIR(images + first * PIXELS, labels + first), STEP_SAMPLES, NULL));
     }
     ck_assert_int_eq(warnings, 1);
     close_to(&one, &two, ROUNDING);
     tutti_metrics left, right;
-    ASSERT_OK(tutti_evaluate(one.trainer, images, labels, SAMPLES, &left));
-    ASSERT_OK(tutti_evaluate(two.trainer, images, labels, SAMPLES, &right));
+    ASSERT_OK(tutti_evaluate(one.trainer, FEED_PAIR(images, labels), SAMPLES, &left));
+    ASSERT_OK(tutti_evaluate(two.trainer, FEED_PAIR(images, labels), SAMPLES, &right));
     ck_assert_double_eq_tol(left.loss, right.loss, 1e-4);
     tutti_device_report report;
     ASSERT_OK(tutti_report(two.trainer, _i, &report));
@@ -518,7 +522,7 @@ START_TEST(no_device_left)
     float *before = session_parameters(&session, &count);
     break_device(&session, 0);
     break_device(&session, 1);
-    ck_assert_int_eq(tutti_train_step(session.trainer, images, labels, STEP_SAMPLES, NULL), TUTTI_DEVICE);
+    ck_assert_int_eq(tutti_train_step(session.trainer, FEED_PAIR(images, labels), STEP_SAMPLES, NULL), TUTTI_DEVICE);
     ck_assert_msg(strstr(tutti_message(NULL), "the test broke"), "%s", tutti_message(NULL));
     float *after = session_parameters(&session, &count); /* still there to be saved */
     ck_assert_int_eq(memcmp(before, after, (size_t)count * sizeof(float)), 0);
@@ -551,15 +555,15 @@ START_TEST(any_number_of_samples)
     ASSERT_OK(tutti_get_parameter(one.trainer, "bn.bias", shift, 6));
     ASSERT_OK(tutti_set_parameter(two.trainer, "bn.bias", shift, 6));
     static float all[SAMPLES * CLASSES], some[SAMPLES * CLASSES];
-    ASSERT_OK(tutti_infer(one.trainer, images, SAMPLES, all));
+    ASSERT_OK(tutti_infer(one.trainer, FEED_ONE(images), SAMPLES, FETCH_FIRST(one.trainer, all)));
     double loss = 0, correct = 0;
     for (int64_t samples = 1; samples <= SAMPLES; samples += samples < 20 ? 1 : 25) {
         tutti_metrics metrics;
         memset(some, 0xff, sizeof(some)); /* NaN */
-        ASSERT_OK(tutti_infer(two.trainer, images, samples, some));
+        ASSERT_OK(tutti_infer(two.trainer, FEED_ONE(images), samples, FETCH_FIRST(two.trainer, some)));
         for (int64_t i = 0; i < samples * CLASSES; i++) ck_assert_float_eq_tol(some[i], all[i], 1e-4f);
         ck_assert(isnan(some[SAMPLES * CLASSES - 1]) || samples == SAMPLES);
-        ASSERT_OK(tutti_evaluate(two.trainer, images, labels, samples, &metrics));
+        ASSERT_OK(tutti_evaluate(two.trainer, FEED_PAIR(images, labels), samples, &metrics));
         loss = correct = 0;
         for (int64_t i = 0; i < samples; i++) {
             const float *logits = all + i * CLASSES;
@@ -588,14 +592,14 @@ START_TEST(inference_follows_the_parameters)
     float before[CLASSES], after[CLASSES], last[CLASSES];
     const float bias[CLASSES] = { 100, 100, 100, 100, 100 };
     session_open(&session, _i ? "0,1" : "0", KIND_NORM, NULL);
-    ASSERT_OK(tutti_infer(session.trainer, images, 1, before));
+    ASSERT_OK(tutti_infer(session.trainer, FEED_ONE(images), 1, FETCH_FIRST(session.trainer, before)));
     session_steps(&session, 2);
-    ASSERT_OK(tutti_infer(session.trainer, images, 1, after));
+    ASSERT_OK(tutti_infer(session.trainer, FEED_ONE(images), 1, FETCH_FIRST(session.trainer, after)));
     ck_assert(memcmp(before, after, sizeof(before)) != 0);
     ASSERT_OK(tutti_set_parameter(session.trainer, "fc.bias", bias, CLASSES));
-    ASSERT_OK(tutti_infer(session.trainer, images, 1, last));
+    ASSERT_OK(tutti_infer(session.trainer, FEED_ONE(images), 1, FETCH_FIRST(session.trainer, last)));
     for (int i = 0; i < CLASSES; i++) ck_assert_float_gt(last[i], 50);
-    ASSERT_OK(tutti_infer(session.trainer, images, 1, before));
+    ASSERT_OK(tutti_infer(session.trainer, FEED_ONE(images), 1, FETCH_FIRST(session.trainer, before)));
     ck_assert(memcmp(before, last, sizeof(before)) == 0);
     session_close(&session);
 }
@@ -606,10 +610,10 @@ START_TEST(only_inference)
     struct session session;
     float output[CLASSES];
     session_open(&session, "0", KIND_NORM, &(tutti_training) { .loss = TUTTI_LOSS_NONE });
-    ASSERT_OK(tutti_infer(session.trainer, images, 1, output));
-    ck_assert_int_eq(tutti_train_step(session.trainer, images, labels, 1, NULL), TUTTI_INVALID);
-    ck_assert_int_eq(tutti_evaluate(session.trainer, images, labels, 1, NULL), TUTTI_INVALID);
-    ck_assert_int_eq(tutti_fit(session.trainer, images, labels, SAMPLES, NULL), TUTTI_INVALID);
+    ASSERT_OK(tutti_infer(session.trainer, FEED_ONE(images), 1, FETCH_FIRST(session.trainer, output)));
+    ck_assert_int_eq(tutti_train_step(session.trainer, FEED_PAIR(images, labels), 1, NULL), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_evaluate(session.trainer, FEED_PAIR(images, labels), 1, NULL), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_fit(session.trainer, FEED_PAIR(images, labels), SAMPLES, NULL), TUTTI_INVALID);
     char *text = tutti_explain(session.trainer, 0, true);
     ck_assert_msg(text && strlen(text) > 0, "%s", tutti_message(NULL));
     free(text);
@@ -623,11 +627,11 @@ START_TEST(bad_calls)
     float values[4];
     session_open(&session, "0", KIND_PLAIN, NULL);
     tutti_trainer *t = session.trainer;
-    ck_assert_int_eq(tutti_train_step(t, images, labels, STEP_SAMPLES + 1, NULL), TUTTI_INVALID);
-    ck_assert_int_eq(tutti_train_step(t, images, labels, 0, NULL), TUTTI_INVALID);
-    ck_assert_int_eq(tutti_train_step(t, NULL, labels, 1, NULL), TUTTI_INVALID);
-    ck_assert_int_eq(tutti_evaluate(t, images, labels, -1, NULL), TUTTI_INVALID);
-    ck_assert_int_eq(tutti_infer(t, images, 1, NULL), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_train_step(t, FEED_PAIR(images, labels), STEP_SAMPLES + 1, NULL), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_train_step(t, FEED_PAIR(images, labels), 0, NULL), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_train_step(t, FEED_PAIR(NULL, labels), 1, NULL), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_evaluate(t, FEED_PAIR(images, labels), -1, NULL), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_infer(t, FEED_ONE(images), 1, FETCH_FIRST(t, NULL)), TUTTI_INVALID);
     ck_assert_int_eq(tutti_get_parameter(t, "fc.bias", values, 4), TUTTI_INVALID);
     ck_assert_int_eq(tutti_report(t, 1, &(tutti_device_report) { 0 }), TUTTI_INVALID);
     ck_assert_ptr_null(tutti_explain(t, 1, false));
@@ -661,10 +665,10 @@ START_TEST(image_outputs)
     ASSERT_OK(tutti_set_parameter(session.trainer, "copy.weight", identity, 4));
     ASSERT_OK(tutti_set_parameter(session.trainer, "copy.bias", zero, 2));
     static float outputs[SAMPLES * PIXELS];
-    ASSERT_OK(tutti_infer(session.trainer, images, SAMPLES, outputs));
+    ASSERT_OK(tutti_infer(session.trainer, FEED_ONE(images), SAMPLES, FETCH_FIRST(session.trainer, outputs)));
     for (int i = 0; i < SAMPLES * PIXELS; i++) ck_assert_float_eq(outputs[i], images[i]);
     tutti_metrics metrics;
-    ASSERT_OK(tutti_train_step(session.trainer, images, images, 8, &metrics));
+    ASSERT_OK(tutti_train_step(session.trainer, FEED_PAIR(images, images), 8, &metrics));
     ck_assert_double_eq(metrics.loss, 0);
     ck_assert(isnan(metrics.accuracy));
     session_close(&session);
@@ -701,9 +705,9 @@ static void open_inner(struct session *session, const char *devices, bool behind
 static void run_inner(struct session *session, float *outputs, tutti_metrics *metrics)
 {
     for (int step = 0; step < 3; step++)
-        ASSERT_OK(tutti_train_step(session->trainer, images, images, STEP_SAMPLES, NULL));
-    ASSERT_OK(tutti_infer(session->trainer, images, STEP_SAMPLES, outputs));
-    ASSERT_OK(tutti_evaluate(session->trainer, images, images, STEP_SAMPLES, metrics));
+        ASSERT_OK(tutti_train_step(session->trainer, FEED_PAIR(images, images), STEP_SAMPLES, NULL));
+    ASSERT_OK(tutti_infer(session->trainer, FEED_ONE(images), STEP_SAMPLES, FETCH_FIRST(session->trainer, outputs)));
+    ASSERT_OK(tutti_evaluate(session->trainer, FEED_PAIR(images, images), STEP_SAMPLES, metrics));
 }
 
 START_TEST(outputs_within_a_network)
@@ -737,9 +741,9 @@ START_TEST(bad_targets)
     memcpy(wrong, labels, sizeof(wrong));
     wrong[3] = CLASSES;
     session_open(&session, "0", KIND_PLAIN, NULL);
-    ck_assert_int_eq(tutti_train_step(session.trainer, images, wrong, STEP_SAMPLES, NULL), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_train_step(session.trainer, FEED_PAIR(images, wrong), STEP_SAMPLES, NULL), TUTTI_INVALID);
     ck_assert_msg(strstr(tutti_message(NULL), "sample 3"), "%s", tutti_message(NULL));
-    ck_assert_int_eq(tutti_evaluate(session.trainer, images, wrong, STEP_SAMPLES, NULL), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_evaluate(session.trainer, FEED_PAIR(images, wrong), STEP_SAMPLES, NULL), TUTTI_INVALID);
     session_close(&session);
 }
 END_TEST
@@ -755,7 +759,7 @@ START_TEST(no_parameters)
     ck_assert_ptr_null(tutti_compile(network, y, &(tutti_training) { .loss = TUTTI_MSE }));
     tutti_trainer *trainer = tutti_compile(network, y, &(tutti_training) { .loss = TUTTI_LOSS_NONE });
     ck_assert_msg(trainer, "%s", tutti_message(NULL));
-    ASSERT_OK(tutti_infer(trainer, input, 1, output));
+    ASSERT_OK(tutti_infer(trainer, FEED_ONE(input), 1, FETCH_FIRST(trainer, output)));
     ck_assert(output[0] == 0 && output[1] == 2 && output[2] == 0);
     tutti_trainer_free(trainer);
     tutti_network_free(network);

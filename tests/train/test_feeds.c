@@ -1,4 +1,5 @@
 /* A network with two inputs learns what the same network learns from one input that holds both. */
+#include "tests/feeds.h"
 #include "tests/train/training.h"
 
 #include <string.h>
@@ -45,12 +46,13 @@ static void compile(struct session *session, tutti_tensor (*inputs)(tutti_networ
     ck_assert_msg(session->trainer, "%s", tutti_message(NULL));
 }
 
-static struct batch batch_at(int step)
+/* The feeds of a step, in another order than the inputs'. */
+static void feed(tutti_feed *feeds, int step)
 {
     const int first = step * STEP_SAMPLES;
-    return (struct batch) { .feeds = { { images + first * PIXELS, tables + first * TABLE, labels + first } },
-        .samples = STEP_SAMPLES,
-        .whole = STEP_SAMPLES };
+    feeds[0] = (tutti_feed) { "targets", TUTTI_DTYPE_I32, labels + first };
+    feeds[1] = (tutti_feed) { "table", TUTTI_DTYPE_F32, tables + first * TABLE };
+    feeds[2] = (tutti_feed) { "images", TUTTI_DTYPE_F32, images + first * PIXELS };
 }
 
 static const struct way {
@@ -73,36 +75,68 @@ START_TEST(two_inputs_learn_as_one)
     struct session two = { .runtime = session_runtime(way->devices, way->apart) };
     compile(&one, one_input, ways[0].training);
     compile(&two, two_inputs, way->training);
+    tutti_feed feeds[3];
     for (int step = 0; step < STEPS; step++) {
-        const struct batch batch = batch_at(step), next = batch_at((step + 1) % STEPS);
-        struct replica_work sums;
-        tutti_metrics metrics;
-        trainer_announce(two.trainer, &next);
-        ASSERT_OK(trainer_step(two.trainer, TUTTI_OK, &batch, &sums));
-        ASSERT_OK(tutti_train_step(
-            one.trainer, both + step * STEP_SAMPLES * BOTH, labels + step * STEP_SAMPLES, STEP_SAMPLES, &metrics));
-        ck_assert_double_eq_tol(sums.loss / STEP_SAMPLES, metrics.loss, 1e-4);
+        const int first = step * STEP_SAMPLES;
+        tutti_metrics left, right;
+        feed(feeds, (step + 1) % STEPS);
+        ASSERT_OK(tutti_train_prefetch(two.trainer, feeds, 3, STEP_SAMPLES));
+        feed(feeds, step);
+        ASSERT_OK(tutti_train_step(two.trainer, feeds, 3, STEP_SAMPLES, &right));
+        ASSERT_OK(tutti_train_step(one.trainer, FEED_PAIR(both + first * BOTH, labels + first), STEP_SAMPLES, &left));
+        ck_assert_double_eq_tol(right.loss, left.loss, 1e-5);
     }
     close_to(&one, &two, ROUNDING);
     float left[SAMPLES * CLASSES], right[SAMPLES * CLASSES];
-    const struct feeds feeds = batch_at(0).feeds;
-    ASSERT_OK(tutti_infer(one.trainer, both, SAMPLES, left));
-    ASSERT_OK(trainer_forward(two.trainer, PLAN_INFER, &feeds, SAMPLES, &(struct replica_work) { 0 }, right));
+    feed(feeds, 0);
+    ASSERT_OK(tutti_infer(one.trainer, FEED_ONE(both), SAMPLES, FETCH_FIRST(one.trainer, left)));
+    ASSERT_OK(tutti_infer(two.trainer, feeds + 1, 2, SAMPLES, FETCH_FIRST(two.trainer, right)));
     for (int i = 0; i < SAMPLES * CLASSES; i++) ck_assert_float_eq_tol(left[i], right[i], 1e-4f);
     session_close(&one);
     session_close(&two);
 }
 END_TEST
 
-START_TEST(one_array_is_not_enough)
+/* Whole epochs over arrays are the same steps. */
+START_TEST(fit_takes_any_number_of_inputs)
 {
+    struct session steps = { .runtime = session_runtime("0", false) }, fitted = { .runtime = steps.runtime };
+    compile(&steps, two_inputs, ways[0].training);
+    compile(&fitted, two_inputs, ways[0].training);
+    tutti_feed feeds[3];
+    for (int step = 0; step < STEPS; step++) {
+        feed(feeds, step);
+        ASSERT_OK(tutti_train_step(steps.trainer, feeds, 3, STEP_SAMPLES, NULL));
+    }
+    feed(feeds, 0);
+    ASSERT_OK(tutti_fit(fitted.trainer, feeds, 3, STEPS * STEP_SAMPLES, &(tutti_fitting) { .no_shuffle = true }));
+    same_bytes(&steps, &fitted);
+    session_close(&fitted);
+    session_close(&steps);
+}
+END_TEST
+
+static const struct wrong {
+    tutti_feed feeds[3];
+    int count;
+    const char *said;
+} wrongs[] = {
+    { { { "images", TUTTI_DTYPE_F32, images }, { "table", TUTTI_DTYPE_F32, tables } }, 2, "\"targets\" is not fed" },
+    { { { "images", TUTTI_DTYPE_F32, images }, { "images", TUTTI_DTYPE_F32, images } }, 2, "fed twice" },
+    { { { "image", TUTTI_DTYPE_F32, images } }, 1, "input \"image\"" },
+    { { { "images", TUTTI_DTYPE_U8, images } }, 1, "has type u8, but the input has type f32" },
+    { { { "images", (tutti_dtype)99, images } }, 1, "does not exist" },
+    { { { "images", TUTTI_DTYPE_F32, NULL } }, 1, "NULL" },
+    { { { 0 } }, 0, "no array is fed" },
+};
+
+START_TEST(feeds_are_checked)
+{
+    const struct wrong *wrong = &wrongs[_i];
     struct session two = { .runtime = session_runtime("0", false) };
-    const tutti_source source = { .samples = SAMPLES };
     compile(&two, two_inputs, ways[0].training);
-    ck_assert_int_eq(tutti_train_step(two.trainer, images, labels, 1, NULL), TUTTI_INVALID);
-    ck_assert_msg(strstr(tutti_message(NULL), "2 inputs"), "%s", tutti_message(NULL));
-    ck_assert_int_eq(tutti_fit_source(two.trainer, &source, NULL), TUTTI_INVALID);
-    ck_assert_msg(strstr(tutti_message(NULL), "2 inputs"), "%s", tutti_message(NULL));
+    ck_assert_int_eq(tutti_train_step(two.trainer, wrong->feeds, wrong->count, 1, NULL), TUTTI_INVALID);
+    ck_assert_msg(strstr(tutti_message(NULL), wrong->said), "%s", tutti_message(NULL));
     session_close(&two);
 }
 END_TEST
@@ -113,6 +147,7 @@ Suite *suite_feeds(void)
     Suite *suite = suite_create("feeds");
     TCase *cases = cases_new(suite, "feeds", setup, NULL);
     add_cases(cases, two_inputs_learn_as_one, (int)(sizeof(ways) / sizeof(*ways)));
-    tcase_add_test(cases, one_array_is_not_enough);
+    tcase_add_test(cases, fit_takes_any_number_of_inputs);
+    add_cases(cases, feeds_are_checked, (int)(sizeof(wrongs) / sizeof(*wrongs)));
     return suite;
 }

@@ -1,4 +1,5 @@
 /* The loop over epochs: resuming, cancelling, the last small batch, sources that fail. */
+#include "tests/feeds.h"
 #include "tests/train/training.h"
 
 #include <math.h>
@@ -44,7 +45,7 @@ static bool same_file(const char *a, const char *b)
 
 static tutti_status fit(struct session *session, tutti_fitting fitting)
 {
-    return tutti_fit(session->trainer, images, labels, SAMPLES, &fitting);
+    return tutti_fit(session->trainer, FEED_PAIR(images, labels), SAMPLES, &fitting);
 }
 
 static const tutti_training adam = { .optimizer = TUTTI_ADAM, .learning_rate = 0.01f };
@@ -229,7 +230,8 @@ START_TEST(epoch_is_its_steps)
     for (int first = 0; first < SAMPLES; first += STEP_SAMPLES) {
         const int64_t samples = SAMPLES - first < STEP_SAMPLES ? SAMPLES - first : STEP_SAMPLES;
         tutti_metrics metrics;
-        ASSERT_OK(tutti_train_step(stepped.trainer, images + first * PIXELS, labels + first, samples, &metrics));
+        ASSERT_OK(
+            tutti_train_step(stepped.trainer, FEED_PAIR(images + first * PIXELS, labels + first), samples, &metrics));
         loss += metrics.loss * (double)samples;
         correct += metrics.accuracy * (double)samples;
     }
@@ -265,13 +267,16 @@ START_TEST(batches_are_announced)
 }
 END_TEST
 
-static int read_images(void *user, const int64_t *indices, int64_t count, float *inputs, void *targets)
+static int read_images(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count)
 {
     const int64_t *fail_at = user;
+    float *inputs = buffers[0].data;
+    int32_t *targets = buffers[1].data;
+    if (buffer_count != 2) return 4;
     for (int64_t i = 0; i < count; i++) {
         if (fail_at && indices[i] == *fail_at) return 3;
         memcpy(inputs + i * PIXELS, images + indices[i] * PIXELS, PIXELS * sizeof(float));
-        ((int32_t *)targets)[i] = labels[indices[i]];
+        targets[i] = labels[indices[i]];
     }
     return 0;
 }
@@ -289,7 +294,7 @@ START_TEST(learns_and_tests)
     tutti_metrics metrics;
     ASSERT_OK(tutti_evaluate_source(session.trainer, &source, &metrics));
     ck_assert_double_eq(metrics.loss, heard.end.test.loss);
-    ASSERT_OK(tutti_evaluate(session.trainer, images, labels, SAMPLES, &metrics));
+    ASSERT_OK(tutti_evaluate(session.trainer, FEED_PAIR(images, labels), SAMPLES, &metrics));
     ck_assert_double_eq_tol(metrics.loss, heard.end.test.loss, 1e-9);
     session_close(&session);
 }
@@ -306,7 +311,7 @@ START_TEST(learns_as_well_in_bf16)
         session_open(
             &sessions[i], "0", KIND_APART, &(tutti_training) { .momentum = 0.9f, .precision = (tutti_precision)i });
         ASSERT_OK(fit(&sessions[i], (tutti_fitting) { .epochs = 15, .save = in_folder(i ? "bf16" : "fp32") }));
-        ASSERT_OK(tutti_evaluate(sessions[i].trainer, images, labels, SAMPLES, &metrics[i]));
+        ASSERT_OK(tutti_evaluate(sessions[i].trainer, FEED_PAIR(images, labels), SAMPLES, &metrics[i]));
         ck_assert_double_gt(metrics[i].accuracy, 0.9);
         bytes[i] = sessions[i].trainer->replicas[0].plans[0].plan->arena_bytes;
     }
@@ -315,7 +320,7 @@ START_TEST(learns_as_well_in_bf16)
     ck_assert(!same_file(in_folder("fp32.safetensors"), in_folder("bf16.safetensors")));
     ASSERT_OK(tutti_resume(sessions[0].trainer, in_folder("bf16")));
     same_bytes(&sessions[0], &sessions[1]);
-    ASSERT_OK(tutti_evaluate(sessions[0].trainer, images, labels, SAMPLES, &loaded));
+    ASSERT_OK(tutti_evaluate(sessions[0].trainer, FEED_PAIR(images, labels), SAMPLES, &loaded));
     ck_assert_double_eq_tol(loaded.loss, metrics[1].loss, 0.02);
     ASSERT_OK(tutti_save(sessions[0].trainer, in_folder("again")));
     ck_assert(same_file(in_folder("again.safetensors"), in_folder("bf16.safetensors")));
@@ -378,9 +383,10 @@ START_TEST(bad_fittings)
     session_open(&session, "0", KIND_PLAIN, NULL);
     ck_assert_int_eq(fit(&session, (tutti_fitting) { .batch = STEP_SAMPLES + 1 }), TUTTI_INVALID);
     ck_assert_int_eq(fit(&session, (tutti_fitting) { .epochs = -1 }), TUTTI_INVALID);
-    ck_assert_int_eq(tutti_fit(session.trainer, images, labels, 5, NULL), TUTTI_INVALID); /* fewer than a batch */
+    ck_assert_int_eq(
+        tutti_fit(session.trainer, FEED_PAIR(images, labels), 5, NULL), TUTTI_INVALID); /* fewer than a batch */
     ck_assert_msg(strstr(tutti_message(NULL), "larger than the data"), "%s", tutti_message(NULL));
-    ck_assert_int_eq(tutti_fit(session.trainer, images, labels, 0, NULL), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_fit(session.trainer, FEED_PAIR(images, labels), 0, NULL), TUTTI_INVALID);
     ck_assert_int_eq(fit(&session, (tutti_fitting) { .resume = in_folder("nothing") }), TUTTI_FILE);
     session_close(&session);
 }

@@ -1,6 +1,7 @@
 /* --precision fp16: gradients that half-precision numbers lose are found by a scale of the loss, and a scale that is
  * too large costs steps and nothing else. GPU-class devices round to half; others compute in floats, which overflow
  * too. */
+#include "tests/feeds.h"
 #include "tests/train/training.h"
 
 #include <math.h>
@@ -62,7 +63,7 @@ static void open_linear(struct session *session, const char *devices, bool apart
 static void step(struct session *session, double *loss)
 {
     tutti_metrics metrics;
-    ASSERT_OK(tutti_train_step(session->trainer, inputs, targets, STEP_SAMPLES, &metrics));
+    ASSERT_OK(tutti_train_step(session->trainer, FEED_PAIR(inputs, targets), STEP_SAMPLES, &metrics));
     if (loss) *loss = metrics.loss;
 }
 
@@ -194,7 +195,8 @@ START_TEST(overflow_without_scale_ends)
     session.trainer->loss_scale.scale = 2;
     step(&session, NULL);
     ck_assert_int_eq(warnings, 1);
-    ck_assert_int_eq(tutti_train_step(session.trainer, inputs, targets, STEP_SAMPLES, NULL), TUTTI_NOT_FINITE);
+    ck_assert_int_eq(
+        tutti_train_step(session.trainer, FEED_PAIR(inputs, targets), STEP_SAMPLES, NULL), TUTTI_NOT_FINITE);
     ck_assert_msg(strstr(tutti_message(NULL), "gradients are not finite at step 2"), "%s", tutti_message(NULL));
     ck_assert(is_zero(&session));
     ck_assert_int_eq(session.trainer->loss_scale.skipped, 1);

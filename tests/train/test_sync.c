@@ -1,4 +1,5 @@
 /* Batch normalisation over the whole batch: two devices train as one does, whatever their shares. */
+#include "tests/feeds.h"
 #include "tests/train/training.h"
 
 #include <math.h>
@@ -39,7 +40,8 @@ static void train_steps(struct session *session, int step, int end, double *loss
     tutti_metrics metrics;
     for (; step < end; step++) {
         const int first = step * STEP_SAMPLES, samples = step == STEPS - 1 ? STEP_SAMPLES - 3 : STEP_SAMPLES;
-        ASSERT_OK(tutti_train_step(session->trainer, images + first * PIXELS, labels + first, samples, &metrics));
+        ASSERT_OK(
+            tutti_train_step(session->trainer, FEED_PAIR(images + first * PIXELS, labels + first), samples, &metrics));
         losses[step] = metrics.loss;
     }
 }
@@ -187,7 +189,8 @@ START_TEST(others_do_not_wait_for_the_lost)
     plan->step.launches[plan->step.count * (_i / 2 ? 3 : 1) / 4].call = break_down;
     for (int step = 1; step < 3; step++) {
         const int first = step * STEP_SAMPLES;
-        ASSERT_OK(tutti_train_step(two.trainer, images + first * PIXELS, labels + first, STEP_SAMPLES, NULL));
+        ASSERT_OK(
+            tutti_train_step(two.trainer, FEED_PAIR(images + first * PIXELS, labels + first), STEP_SAMPLES, NULL));
     }
     ck_assert(replica->lost && !two.trainer->replicas[1 - _i % 2].lost);
     ck_assert_double_lt(difference(&one, &two), ROUNDING);
@@ -222,7 +225,8 @@ START_TEST(who_makes_nan_is_found)
     memcpy(before->state, &buffer, sizeof(buffer));
     for (int step = 1; step < 3; step++) {
         const int first = step * STEP_SAMPLES;
-        ASSERT_OK(tutti_train_step(two.trainer, images + first * PIXELS, labels + first, STEP_SAMPLES, NULL));
+        ASSERT_OK(
+            tutti_train_step(two.trainer, FEED_PAIR(images + first * PIXELS, labels + first), STEP_SAMPLES, NULL));
     }
     ck_assert(replica->lost && !two.trainer->replicas[1 - _i].lost);
     ck_assert_double_lt(difference(&one, &two), ROUNDING);
@@ -243,7 +247,7 @@ START_TEST(bad_data_blame_nobody)
     session_steps(&b, 2);
     memcpy(bad, images, sizeof(bad));
     bad[PIXELS + 3] = NAN;
-    ck_assert_int_eq(tutti_train_step(a.trainer, bad, labels, STEP_SAMPLES, NULL), TUTTI_NOT_FINITE);
+    ck_assert_int_eq(tutti_train_step(a.trainer, FEED_PAIR(bad, labels), STEP_SAMPLES, NULL), TUTTI_NOT_FINITE);
     for (int i = 0; i < 2; i++) ck_assert(!a.trainer->replicas[i].lost);
     session_steps(&a, 1);
     session_steps(&b, 1);

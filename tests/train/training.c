@@ -1,4 +1,5 @@
 #include "tests/train/training.h"
+#include "tests/feeds.h"
 
 #include "base/random.h"
 
@@ -253,7 +254,8 @@ void session_steps(struct session *session, int steps)
 {
     for (int step = 0; step < steps; step++) {
         const int first = step * STEP_SAMPLES % (SAMPLES - STEP_SAMPLES);
-        ASSERT_OK(tutti_train_step(session->trainer, images + first * PIXELS, labels + first, STEP_SAMPLES, NULL));
+        ASSERT_OK(
+            tutti_train_step(session->trainer, FEED_PAIR(images + first * PIXELS, labels + first), STEP_SAMPLES, NULL));
     }
 }
 

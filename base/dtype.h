@@ -1,0 +1,10 @@
+/* Types of elements in arrays of the host. */
+#ifndef BASE_DTYPE_H
+#define BASE_DTYPE_H
+
+#include "tutti.h"
+
+/* "f32"; numbers that are no type have a name, too. */
+const char *dtype_name(tutti_dtype dtype);
+
+#endif

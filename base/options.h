@@ -1,0 +1,15 @@
+/* Reading option structs whose first member is `size_t size`: programs built with an older or a newer header than the
+ * library pass structs of another size. */
+#ifndef BASE_OPTIONS_H
+#define BASE_OPTIONS_H
+
+#include "base/status.h"
+
+/* Copies the struct at `from` into `to`, which has `known` bytes; members that `from` lacks become zero. NULL: all are
+ * zero, but for the size. `type` is its name for messages.
+ * Errors: TUTTI_INVALID if the size is 0, or if it is larger than `known` and a byte beyond that is not zero: the
+ * program asks for something that this library does not have. */
+tutti_status options_read(void *to, size_t known, const void *from, const char *type);
+#define OPTIONS_READ(to, from, type) options_read((to), sizeof(type), (from), #type)
+
+#endif

@@ -1,0 +1,103 @@
+/* Losses of elements x and targets t of one shape, and their gradients; launched by layers/loss_elements.c, which
+ * chooses a formula:
+ *
+ *   LOSS_mean_squared_error  (x - t)^2
+ *   LOSS_l1                  |x - t|
+ *   LOSS_huber               (x - t)^2 / 2 where |x - t| <= delta, else delta (|x - t| - delta / 2)
+ *   LOSS_bce_with_logits     max(x, 0) - x t + log(1 + exp(-|x|)); correct: x > 0 where t > 0.5, and only there
+ *
+ * dx = the loss's derivative * weight * loss_scale. Each task (CPU class) or group of GROUP work-items works on `each`
+ * of n elements; results [pieces][2], the sum of losses and the number of correct elements, go to loss_sum
+ * (loss_sum.cl). The sums carry their rounding error along (Knuth's TwoSum). GRADIENT 1: dx is wanted. */
+#include "vector.h"
+#include "step.h"
+
+#if defined(LOSS_mean_squared_error)
+#define LOSS(x, t) (((x) - (t)) * ((x) - (t)))
+#define DERIVATIVE(x, t) (2.0f * ((x) - (t)))
+#elif defined(LOSS_l1)
+#define LOSS(x, t) fabs((x) - (t))
+#define DERIVATIVE(x, t) sign((x) - (t))
+#elif defined(LOSS_huber)
+#define WITHIN(d) fmin(fmax(d, -delta), delta)
+#define LOSS(x, t) (WITHIN((x) - (t)) * ((x) - (t) - 0.5f * WITHIN((x) - (t))))
+#define DERIVATIVE(x, t) WITHIN((x) - (t))
+#elif defined(LOSS_bce_with_logits)
+#define LOSS(x, t) (fmax(x, 0.0f) - (x) * (t) + log1p(exp(-fabs(x))))
+#define DERIVATIVE(x, t) (1.0f / (1.0f + exp(-(x))) - (t))
+#define CORRECT(x, t) ((x) > 0.0f == (t) > 0.5f)
+#endif
+#ifdef CORRECT
+#define COUNT(x, t) (CORRECT(x, t) ? 1.0f : 0.0f)
+/* A vector's comparison gives -1 where it holds. */
+#define COUNT_VECTOR(x, t) (-CONCATENATE(convert_float, V)(((x) > 0.0f) == ((t) > 0.5f)))
+#else
+#define COUNT(x, t) 0.0f
+#define COUNT_VECTOR(x, t) (VF)(0.0f)
+#endif
+
+/* sum += value, exactly, but for what `error` loses. An infinite sum has no error, see total(). */
+#define ADD(type, sum, error, value)                                     \
+    do {                                                                 \
+        const type added = (value), before = (sum), shift = before + added - before; \
+        sum = before + added;                                            \
+        error += (before - (sum - shift)) + (added - shift);             \
+    } while (0)
+static float total(float sum, float error) { return isinf(sum) ? sum : sum + error; }
+
+#if TUTTI_GPU
+#include "group.h"
+
+__attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void loss_elements(global const float *x,
+    global const float *targets, global const step_constants *constants, global float *dx, global float *results,
+    float weight, float delta, long n, int each)
+{
+    local float scratch[GROUP];
+    const size_t piece = get_group_id(0), first = piece * each, end = min(first + each, (size_t)n);
+    const float factor = weight * constants->loss_scale;
+    float sum = 0.0f, error = 0.0f, hits = 0.0f;
+    for (size_t i = first + get_local_id(0); i < end; i += GROUP) {
+        const float v = x[i], t = targets[i];
+        ADD(float, sum, error, LOSS(v, t));
+        hits += COUNT(v, t);
+#if GRADIENT
+        dx[i] = DERIVATIVE(v, t) * factor;
+#endif
+    }
+    sum = group_sum(total(sum, error), scratch);
+    hits = group_sum(hits, scratch);
+    if (get_local_id(0) == 0) {
+        results[2 * piece] = sum;
+        results[2 * piece + 1] = hits;
+    }
+}
+#else
+TASK void loss_elements(global const float *x, global const float *targets, global const step_constants *constants,
+    global float *dx, global float *results, float weight, float delta, long n, int each)
+{
+    const size_t piece = get_group_id(0), first = piece * each, end = min(first + each, (size_t)n);
+    const float factor = weight * constants->loss_scale;
+    VF sums = (VF)(0.0f), errors = (VF)(0.0f), hits = (VF)(0.0f);
+    float sum = 0.0f, error = 0.0f, hit = 0.0f;
+    size_t i = first;
+    for (; i + V <= end; i += V) {
+        const VF v = VLOAD(0, x + i), t = VLOAD(0, targets + i);
+        ADD(VF, sums, errors, LOSS(v, t));
+        hits += COUNT_VECTOR(v, t);
+#if GRADIENT
+        VSTORE(DERIVATIVE(v, t) * factor, 0, dx + i);
+#endif
+    }
+    for (; i < end; i++) {
+        const float v = x[i], t = targets[i];
+        ADD(float, sum, error, LOSS(v, t));
+        hit += COUNT(v, t);
+#if GRADIENT
+        dx[i] = DERIVATIVE(v, t) * factor;
+#endif
+    }
+    ADD(float, sum, error, vector_sum(sums));
+    results[2 * piece] = total(sum, error + vector_sum(errors));
+    results[2 * piece + 1] = hit + vector_sum(hits);
+}
+#endif

@@ -1,0 +1,27 @@
+/* What the losses share: their outputs, their last launch, and their builder. */
+#ifndef LAYERS_LOSS_H
+#define LAYERS_LOSS_H
+
+#include "graph/network.h"
+#include "graph/operation.h"
+
+enum { LOSS_X, LOSS_TARGETS, LOSS_CONSTANTS }; /* inputs */
+enum { LOSS_METRICS, LOSS_GRADIENT };          /* outputs */
+
+/* For infer(): both outputs. */
+void loss_outputs(const struct value *x, struct node *node, struct value *outputs);
+/* Labels, or elements, of a sample: each loss is their mean. */
+int64_t loss_positions(const struct problem *problem, int input);
+/* The buffers that every first launch of a loss takes first; results go to the workspace. */
+void loss_buffers(struct launch *launch, const struct operands *operands);
+/* The factor of the gradient: the weight, over the positions of a sample. */
+double loss_factor(const struct problem *problem, int64_t positions);
+/* The last launch: metrics are `factor` times the sums over `rows` results in the workspace. */
+void loss_sum(const struct problem *problem, const struct operands *operands, struct launch_list *list, int64_t rows,
+    double factor);
+
+/* Appends a loss to the network. The tensor is the loss's metrics. */
+tutti_tensor loss_build(tutti_network *network, const struct operation *operation, tutti_tensor x, tutti_tensor targets,
+    const tutti_loss_options *options);
+
+#endif

@@ -1,0 +1,177 @@
+/* Losses by class number: cross_entropy (softmax included) and nll. */
+#include "base/memory.h"
+#include "layers/elementwise.h"
+#include "layers/layers.h"
+#include "layers/loss.h"
+
+static int class_axis(const struct node *node, const struct value *x)
+{
+    return node->attributes.axis ? node->attributes.axis : x->shape.rank - 1;
+}
+
+static tutti_shape label_shape(const tutti_shape *shape, int axis)
+{
+    tutti_shape labels = { 0 };
+    for (int i = 0; i < shape->rank; i++)
+        if (i != axis) labels.sizes[labels.rank++] = shape->sizes[i];
+    return labels;
+}
+
+static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *x = graph_at(graph, node->inputs[LOSS_X]),
+                       *labels = graph_at(graph, node->inputs[LOSS_TARGETS]);
+    const char *name = node->operation->name;
+    if (x->type != TYPE_F32 || labels->type != TYPE_I32)
+        return fail(TUTTI_SHAPE, "%s: the predictions must be floats and the targets class numbers (int32)", name);
+    if (x->shape.rank < 2) return fail(TUTTI_SHAPE, "%s: the predictions have no axis of classes", name);
+    const int axis = class_axis(node, x);
+    const tutti_shape wanted = label_shape(&x->shape, axis);
+    if (!shape_equal(wanted, labels->shape)) {
+        if (labels->shape.rank == 1)
+            return fail(TUTTI_SHAPE,
+                "%s: with one class number for each sample, the predictions must be [classes], but they have %d "
+                "dimensions: flatten them",
+                name, x->shape.rank - 1);
+        return fail(TUTTI_SHAPE,
+            "%s: the targets must have the predictions' shape without axis %d, that of the classes: set class_axis if "
+            "it is another one",
+            name, axis - 1);
+    }
+    loss_outputs(x, node, outputs);
+    return TUTTI_OK;
+}
+
+tutti_tensor tutti_cross_entropy(
+    tutti_network *network, tutti_tensor logits, tutti_tensor targets, const tutti_loss_options *options)
+{
+    return loss_build(network, &operation_cross_entropy, logits, targets, options);
+}
+
+tutti_tensor tutti_nll(
+    tutti_network *network, tutti_tensor log_probabilities, tutti_tensor targets, const tutti_loss_options *options)
+{
+    return loss_build(network, &operation_nll, log_probabilities, targets, options);
+}
+
+/* ------------------------------------------------------------------------------------------- implementations ---- */
+
+static int64_t width_of(const struct problem *problem)
+{
+    const struct value *x = problem->inputs[LOSS_X];
+    return x->shape.sizes[class_axis(problem->node, x)];
+}
+
+/* Elements of x from one class to the next. */
+static int64_t inner_of(const struct problem *problem)
+{
+    const struct value *x = problem->inputs[LOSS_X];
+    int64_t inner = 1;
+    for (int i = class_axis(problem->node, x) + 1; i < x->shape.rank; i++) inner *= x->shape.sizes[i];
+    return inner;
+}
+
+static int64_t labels_of(const struct problem *problem)
+{
+    return value_elements(problem->inputs[LOSS_TARGETS]);
+}
+
+/* Of each label, its loss, and 1 or 0 for correct. */
+static size_t workspace(const struct problem *problem)
+{
+    return 2 * sizeof(float) * (size_t)labels_of(problem);
+}
+
+/* The launch over the labels, but for its sizes. */
+static struct launch *add(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    const char *source, int group)
+{
+    const bool wanted = operands->outputs[LOSS_GRADIENT] != NULL;
+    const struct loss_attributes *a = &problem->node->attributes.loss;
+    struct launch *launch =
+        launch_add(list, source, inner_of(problem) > 1 ? "cross_entropy_positions" : "cross_entropy",
+            "-DGRADIENT=%d -DLOG_PROBABILITIES=%d -DSMOOTHING=%d -DIGNORED=%d -DGROUP=%d", wanted,
+            problem->node->operation == &operation_nll, a->smoothing > 0, a->ignores ? (int)a->ignored : -1, group);
+    loss_buffers(launch, operands);
+    launch_float(launch, loss_factor(problem, loss_positions(problem, LOSS_TARGETS)));
+    launch_float(launch, (double)a->smoothing);
+    const double elements = (double)value_elements(problem->inputs[LOSS_X]);
+    launch_work(launch, 10 * elements, 4 * (wanted ? 2 : 1) * elements);
+    return launch;
+}
+
+static void finish(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    loss_sum(problem, operands, list, labels_of(problem), 1 / (double)loss_positions(problem, LOSS_TARGETS));
+}
+
+static void emit_rows(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const int64_t width = width_of(problem), inner = inner_of(problem), labels = labels_of(problem);
+    int64_t each = divide_up(2048, width); /* floats that are worth a task */
+    struct launch *launch = add(problem, operands, list, "loss_cpu", 1);
+    if (inner == 1) {
+        launch_int(launch, labels);
+        launch_int(launch, width);
+        launch_int(launch, each);
+        launch_tasks(launch, (size_t)divide_up(labels, each), 1, 1);
+    } else {
+        each = (int64_t)size_round_up((size_t)each, (size_t)problem->device->vector_width);
+        const int64_t pieces = divide_up(inner, each);
+        launch_int(launch, width);
+        launch_int(launch, inner);
+        launch_int(launch, pieces);
+        launch_int(launch, each);
+        launch_tasks(launch, (size_t)(labels / inner * pieces), 1, 1);
+    }
+    finish(problem, operands, list);
+}
+
+static void emit_groups(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const int64_t width = width_of(problem), inner = inner_of(problem), labels = labels_of(problem);
+    const size_t group = group_size(problem->device, inner == 1 && width > 64 ? 256 : 64);
+    struct launch *launch = add(problem, operands, list, "loss_gpu", (int)group);
+    launch_int(launch, width);
+    if (inner == 1) {
+        launch_grid(launch, 1, (size_t)labels * group, 1, 1, group, 1, 1);
+    } else {
+        launch_int(launch, inner);
+        launch_long(launch, labels);
+        launch_grid(launch, 1, size_round_up((size_t)labels, group), 1, 1, group, 1, 1);
+    }
+    finish(problem, operands, list);
+}
+
+static const struct implementation rows = {
+    .name = "rows",
+    .fits = fits_cpu_class,
+    .workspace = workspace,
+    .emit = emit_rows,
+};
+static const struct implementation groups = {
+    .name = "groups",
+    .fits = fits_everything,
+    .workspace = workspace,
+    .emit = emit_groups,
+};
+static const struct implementation *const implementations[] = { &rows, &groups, NULL };
+
+const struct operation operation_cross_entropy = {
+    .name = "cross_entropy",
+    .infer = infer,
+    .implementations = implementations,
+    .other_types = 1 << LOSS_TARGETS,
+    .is_loss = true,
+    .counts_correct = true,
+    .takes_classes = true,
+};
+const struct operation operation_nll = {
+    .name = "nll",
+    .infer = infer,
+    .implementations = implementations,
+    .other_types = 1 << LOSS_TARGETS,
+    .is_loss = true,
+    .counts_correct = true,
+    .takes_classes = true,
+};

@@ -1,0 +1,128 @@
+/* What a trainer is made for: its outputs, its losses, and the arrays that these need. */
+#include "train/trainer.h"
+
+#include "layers/layers.h"
+
+#include <math.h>
+
+static tutti_status add_output(tutti_trainer *trainer, tutti_tensor tensor)
+{
+    struct objective *objective = &trainer->objective;
+    const struct value *value = graph_at(&trainer->network->graph, tensor.id);
+    if (!value)
+        return fail(TUTTI_INVALID,
+            "output %d is tensor %d, which is not of this network: pass one that the network's functions returned",
+            objective->output_count, tensor.id);
+    if (objective->output_count == PLAN_MAX_OUTPUTS)
+        return fail(TUTTI_INVALID, "a trainer has at most %d outputs", PLAN_MAX_OUTPUTS);
+    if (value->type != TYPE_F32)
+        return fail(TUTTI_INVALID, "output %d is not float32: convert it with tutti_cast()", objective->output_count);
+    trainer->outputs.bytes[trainer->outputs.count++] = value_sample_bytes(value);
+    objective->outputs[objective->output_count++] = tensor.id;
+    return TUTTI_OK;
+}
+
+static tutti_status add_losses(struct objective *objective, const struct graph *graph, const tutti_training *training)
+{
+    bool any = false;
+    if (training->loss_count < 1 || training->loss_count > PLAN_MAX_LOSSES)
+        return fail(TUTTI_INVALID, "loss_count is %d: it must be from 1 to %d", training->loss_count, PLAN_MAX_LOSSES);
+    for (int i = 0; i < training->loss_count; i++) {
+        const struct value *value = graph_at(graph, training->losses[i].id);
+        const float weight = training->loss_weights ? training->loss_weights[i] : 1;
+        if (!value || value->producer < 0 || !graph->nodes[value->producer].operation->is_loss)
+            return fail(TUTTI_INVALID,
+                "losses[%d] is no loss: pass a tensor that tutti_cross_entropy() or another returned", i);
+        if (!isfinite(weight)) return fail(TUTTI_INVALID, "loss_weights[%d] is not a finite number", i);
+        objective->losses[i] = training->losses[i].id;
+        objective->weights[i] = weight;
+        any |= weight != 0;
+    }
+    objective->loss_count = training->loss_count;
+    return any ? TUTTI_OK : fail(TUTTI_INVALID, "all loss_weights are 0: nothing would be trained");
+}
+
+tutti_status trainer_read_objective(tutti_trainer *trainer, tutti_tensor output, const tutti_training *training)
+{
+    tutti_status status = TUTTI_OK;
+    struct objective *objective = &trainer->objective;
+    TRY(add_output(trainer, output));
+    for (int i = 0; i < training->output_count; i++) TRY(add_output(trainer, training->outputs[i]));
+    objective->keeps_outputs = training->fetch_in_training;
+    if (training->losses) {
+        TRY(add_losses(objective, &trainer->network->graph, training));
+    } else {
+        objective->loss = loss_find(training->loss);
+        if (training->loss != TUTTI_LOSS_NONE && !objective->loss)
+            FAIL(TUTTI_INVALID, "loss %d does not exist: pass one of tutti_loss", (int)training->loss);
+    }
+    trainer->trains = objective->loss || objective->loss_count > 0;
+    TRY(feeds_init(&trainer->feeds, trainer->network, objective));
+done:
+    return status;
+}
+
+bool *trainer_trained(const tutti_trainer *trainer)
+{
+    const struct objective *objective = &trainer->objective;
+    if (objective->loss_count == 0) return network_trains(trainer->network, objective->outputs, 1);
+    int losses[PLAN_MAX_LOSSES], count = 0;
+    for (int i = 0; i < objective->loss_count; i++)
+        if (objective->weights[i] != 0) losses[count++] = objective->losses[i];
+    return network_trains(trainer->network, losses, count);
+}
+
+/* ------------------------------------------------------------------------------------------------- metrics ---- */
+
+/* Whether the `correct` of the sum over all losses means something. */
+static bool counts_correct(const tutti_trainer *trainer)
+{
+    const struct objective *objective = &trainer->objective;
+    bool counts = objective->loss && objective->loss->counts_correct;
+    for (int i = 0; i < objective->loss_count; i++) {
+        const struct graph *graph = &trainer->network->graph;
+        counts |= graph->nodes[graph_at(graph, objective->losses[i])->producer].operation->counts_correct;
+    }
+    return counts;
+}
+
+static tutti_metrics means(double loss, double correct, int64_t samples, bool counts)
+{
+    const double n = (double)samples;
+    return (tutti_metrics) { .loss = samples ? loss / n : 0,
+        .accuracy = !counts ? NAN
+            : samples       ? correct / n
+                            : 0,
+        .samples = samples };
+}
+
+void metrics_set(const tutti_trainer *trainer, double loss, double correct, int64_t samples, tutti_metrics *metrics)
+{
+    *metrics = means(loss, correct, samples, counts_correct(trainer));
+}
+
+void metrics_tell(tutti_trainer *trainer, const struct tally *tally, int64_t samples, tutti_metrics *metrics)
+{
+    trainer->told = *tally;
+    trainer->told_samples = samples;
+    if (metrics) metrics_set(trainer, tally->loss, tally->correct, samples, metrics);
+}
+
+tutti_status tutti_loss_metrics(const tutti_trainer *trainer, tutti_tensor loss, tutti_metrics *metrics)
+{
+    if (!trainer || !metrics) return fail(TUTTI_INVALID, "the trainer or the metrics are NULL: pass both");
+    const struct objective *objective = &trainer->objective;
+    const struct graph *graph = &trainer->network->graph;
+    if (trainer->told_samples == 0)
+        return fail(TUTTI_INVALID, "there are no metrics before the first step or evaluation");
+    for (int i = 0; i < objective->loss_count; i++) {
+        if (objective->losses[i] != loss.id) continue;
+        const struct operation *operation = graph->nodes[graph_at(graph, loss.id)->producer].operation;
+        const bool alone = objective_pairs(objective) == 1;
+        const struct tally *told = &trainer->told;
+        *metrics = means(alone ? told->loss : told->each[2 * i], alone ? told->correct : told->each[2 * i + 1],
+            trainer->told_samples, operation->counts_correct);
+        return TUTTI_OK;
+    }
+    return fail(TUTTI_INVALID, "tensor %d is none of tutti_training.losses", loss.id);
+}
