@@ -15,6 +15,7 @@
 #include <time.h>
 
 enum { DEVICES = 16, STALLS = 64, ORDERS = 8 };
+#define LONGEST_GAP_S 0.05
 
 /* ------------------------------------------------------------------------------------------------- steering ---- */
 
@@ -25,7 +26,9 @@ static struct slot {
     struct layer_order order;
     long calls[LAYER_KIND_COUNT + 1]; /* on its device, since it was given */
     bool lost, refused, slow;
-    double busy_since;     /* a slow device's first command since the last wait; 0: none */
+    double busy_since;     /* a slow device's first command since it last rested; 0: none that was not waited for */
+    cl_event latest;       /* a marker behind its latest command, */
+    double latest_at;      /* and when that was given */
     cl_ulong last_end;     /* when the device really completed what was last waited for; 0: not known, */
     double last_completed; /* and when its caller heard of it */
 } slots[ORDERS];
@@ -61,6 +64,8 @@ static void give(const struct layer_order *given)
 {
     pthread_mutex_lock(&lock);
     let_go_locked();
+    for (int i = 0; i < slot_count; i++)
+        if (slots[i].latest) next->clReleaseEvent(slots[i].latest);
     memset(slots, 0, sizeof(slots));
     slots[0].order = given ? *given : (struct layer_order) { .action = LAYER_NONE };
     slot_count = 1;
@@ -318,14 +323,43 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+static bool is_complete(cl_event event)
+{
+    cl_int state = CL_QUEUED;
+    return !next->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(state), &state, NULL) &&
+        state <= CL_COMPLETE;
+}
+
+/* A device that has nothing to do for longer than a host takes between two commands of one step. Work that nobody
+ * waited for, as the filling of a new buffer, does not go on while the device rests. */
+static bool rests(const struct slot *slot)
+{
+    return slot->busy_since == 0 ||
+        (slot->latest && seconds() - slot->latest_at > LONGEST_GAP_S && is_complete(slot->latest));
+}
+
 static void begin_work(cl_device_id device)
 {
     pthread_mutex_lock(&lock);
     for (int i = 0; i < slot_count; i++) {
         struct slot *slot = &slots[i];
-        if (!slot->slow || !is_ordered(slot, device) || slot->busy_since != 0) continue;
+        if (!slot->slow || !is_ordered(slot, device) || !rests(slot)) continue;
         slot->busy_since = seconds();
         slot->last_end = 0;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void note_latest(cl_command_queue queue)
+{
+    cl_device_id device = device_of_queue(queue);
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < slot_count; i++) {
+        struct slot *slot = &slots[i];
+        if (!slot->slow || !is_ordered(slot, device)) continue;
+        if (slot->latest) next->clReleaseEvent(slot->latest);
+        if (next->clEnqueueMarkerWithWaitList(queue, 0, NULL, &slot->latest)) slot->latest = NULL;
+        slot->latest_at = seconds();
     }
     pthread_mutex_unlock(&lock);
 }
@@ -513,6 +547,7 @@ static cl_int CL_API_CALL release_buffer(cl_mem buffer)
 
 /* A command's call: what is to be done with it, and what it has to wait for. */
 struct command {
+    cl_command_queue queue;
     enum layer_action action;
     cl_int error;
     cl_uint wait_count;
@@ -542,7 +577,7 @@ static bool begin(
     struct command *command, cl_command_queue queue, enum layer_kind kind, cl_uint count, const cl_event *waits)
 {
     cl_device_id device = device_of_queue(queue);
-    *command = (struct command) { .wait_count = count };
+    *command = (struct command) { .queue = queue, .wait_count = count };
     command->action = judge(device, kind, &command->error);
     if (command->action == LAYER_HANG_CALL) hang();
     if (command->action == LAYER_FAIL) return false;
@@ -550,7 +585,7 @@ static bool begin(
     if (!command->waits) abort();
     if (count) memcpy(command->waits, waits, count * sizeof(cl_event));
     if (command->action == LAYER_HANG_DEVICE) stall(command, queue);
-    if (kind != LAYER_UNMAP) begin_work(device); /* which nobody waits for, and before a long rest */
+    begin_work(device);
     return true;
 }
 
@@ -561,6 +596,7 @@ static const cl_event *waits_of(const struct command *command)
 
 static cl_int end(struct command *command, cl_int error)
 {
+    note_latest(command->queue);
     free(command->waits);
     return error;
 }
