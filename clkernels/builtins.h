@@ -24,6 +24,10 @@ int PURE isnan(float);
     float##N PURE fma(float##N, float##N, float##N);                                                                   \
     float##N PURE fmax(float##N, float##N);                                                                            \
     float##N PURE fmin(float##N, float##N);                                                                            \
+    float##N PURE fmax(float##N, float);                                                                               \
+    float##N PURE fmin(float##N, float);                                                                               \
+    float##N PURE log1p(float##N);                                                                                     \
+    float##N PURE sign(float##N);                                                                                      \
     float##N PURE select(float##N, float##N, int##N);                                                                  \
     float##N PURE select(float##N, float##N, uint##N);                                                                 \
     float##N PURE convert_float##N(int##N);                                                                            \
@@ -50,6 +54,7 @@ INTEGERS(int)
 INTEGERS(uint)
 INTEGERS(long)
 INTEGERS(ulong)
+float __attribute__((overloadable)) vload_half(size_t, const global half *);
 uint __attribute__((overloadable)) atomic_or(volatile global uint *, uint);
 #undef PURE
 #undef WIDTHS
