@@ -33,6 +33,11 @@ extern const struct operation_test test_softmax;
 extern const struct operation_test test_dropout;
 extern const struct operation_test test_cross_entropy;
 extern const struct operation_test test_mean_squared_error;
+extern const struct operation_test test_cross_entropy_node;
+extern const struct operation_test test_nll;
+extern const struct operation_test test_l1;
+extern const struct operation_test test_huber;
+extern const struct operation_test test_bce_with_logits;
 extern const struct operation_test test_batch_norm;
 extern const struct operation_test test_elementwise;
 extern const struct operation_test test_reshape;
@@ -49,6 +54,11 @@ static const struct operation_test *const tests[] = {
     &test_dropout,
     &test_cross_entropy,
     &test_mean_squared_error,
+    &test_cross_entropy_node,
+    &test_nll,
+    &test_l1,
+    &test_huber,
+    &test_bce_with_logits,
     &test_batch_norm,
     &test_elementwise,
     &test_reshape,

@@ -1,0 +1,284 @@
+/* Losses that are nodes of the network. The predictions are a dense layer's of k features, reshaped to [c] or, with h
+ * and w, to [c, h, w], or with axis-1 to [h, w, c].
+ *
+ * cross_entropy_node, nll n c [k h w axis smoothing ignored]: every fourth label is negative, or `ignored`
+ * l1, huber, bce_with_logits n c [k h w delta] */
+#include <math.h>
+#include <string.h>
+
+#include "tests/layers/cases.h"
+
+static bool has_positions(const struct test_case *c)
+{
+    return case_get(c, "h", 0) > 0;
+}
+
+static int64_t positions_of(const struct test_case *c)
+{
+    return case_get(c, "h", 1) * case_get(c, "w", 1);
+}
+
+static tutti_tensor build(tutti_network *network, const struct test_case *c)
+{
+    const int64_t classes = case_get(c, "c", 1), h = case_get(c, "h", 1), w = case_get(c, "w", 1);
+    const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(case_get(c, "k", 4))),
+                       y = tutti_dense(network, x, classes * h * w, NULL);
+    if (!has_positions(c)) return y;
+    return tutti_reshape(
+        network, y, case_get(c, "axis", 0) < 0 ? TUTTI_SHAPE(h, w, classes) : TUTTI_SHAPE(classes, h, w));
+}
+
+/* The dense layer's output number `unit` for a sample. */
+static double predict(
+    const struct test_case *c, const double *x, const double *const *parameters, int64_t n, int64_t unit)
+{
+    const int64_t k = case_get(c, "k", 4);
+    double sum = parameters[1][unit];
+    for (int64_t i = 0; i < k; i++) sum += x[n * k + i] * parameters[0][unit * k + i];
+    return sum;
+}
+
+static tutti_loss_options options_of(const struct test_case *c)
+{
+    return (tutti_loss_options) { .size = sizeof(tutti_loss_options),
+        .class_axis = (int)case_get(c, "axis", 0),
+        .label_smoothing = (float)case_get_real(c, "smoothing", 0),
+        .has_ignored = case_get(c, "ignored", -1) >= 0,
+        .ignored = (int32_t)case_get(c, "ignored", 0),
+        .delta = (float)case_get_real(c, "delta", 0) };
+}
+
+/* --------------------------------------------------------------------------------------------------- classes ---- */
+
+static int32_t label_of(const struct test_case *c, int64_t i)
+{
+    const int64_t classes = case_get(c, "c", 1), ignored = case_get(c, "ignored", -1);
+    if (i % 4 == 3) return ignored >= 0 ? (int32_t)ignored : -1 - (int32_t)(i % 100);
+    return (int32_t)((i * 7 + 3) % classes);
+}
+
+static void labels(const struct test_case *c, void *targets, int64_t count)
+{
+    const int64_t each = count / case_get(c, "c", 1);
+    for (int64_t i = 0; i < each; i++) ((int32_t *)targets)[i] = label_of(c, i);
+}
+
+static tutti_tensor label_input(tutti_network *network, const struct test_case *c)
+{
+    const int64_t sizes[] = { case_get(c, "h", 1), case_get(c, "w", 1) };
+    return tutti_input_typed(network, "labels", TUTTI_DTYPE_I64, sizes, has_positions(c) ? 2 : 0);
+}
+
+static tutti_tensor cross_entropy_loss(tutti_network *network, tutti_tensor output, const struct test_case *c)
+{
+    const tutti_loss_options options = options_of(c);
+    return tutti_cross_entropy(network, output, label_input(network, c), &options);
+}
+
+static tutti_tensor nll_loss(tutti_network *network, tutti_tensor output, const struct test_case *c)
+{
+    const tutti_loss_options options = options_of(c);
+    return tutti_nll(network, output, label_input(network, c), &options);
+}
+
+/* Adds the loss of one label, and 1 if the class is predicted. x: the classes' predictions. */
+static void add_label(const struct test_case *c, const double *x, int32_t label, bool softmax, double scale, double *y)
+{
+    const int64_t classes = case_get(c, "c", 1);
+    const double smoothing = case_get_real(c, "smoothing", 0);
+    double sum = 0, all = 0, largest = x[0];
+    int64_t best = 0;
+    for (int64_t u = 0; u < classes; u++) {
+        if (x[u] > largest) best = u, largest = x[u];
+        all += x[u];
+        sum += exp(x[u]);
+    }
+    const double norm = softmax ? log(sum) : 0;
+    y[0] += scale * ((1 - smoothing) * (norm - x[label]) + smoothing * (norm - all / (double)classes));
+    y[1] += best == label ? scale : 0;
+}
+
+static void sum_labels(
+    const struct test_case *c, const double *x, const double *const *parameters, bool softmax, double *y)
+{
+    enum { CLASSES = 1024 };
+    double row[CLASSES];
+    const int64_t classes = case_get(c, "c", 1), positions = positions_of(c);
+    const bool last = case_get(c, "axis", 0) < 0;
+    y[0] = y[1] = 0;
+    for (int64_t i = 0; i < case_get(c, "n", 1) * positions; i++) {
+        const int32_t label = label_of(c, i);
+        const int64_t n = i / positions, p = i % positions;
+        if (label < 0 || label == case_get(c, "ignored", -1)) continue;
+        for (int64_t u = 0; u < classes; u++)
+            row[u] = predict(c, x, parameters, n, last ? p * classes + u : u * positions + p);
+        add_label(c, row, label, softmax, 1 / (double)positions, y);
+    }
+}
+
+static void cross_entropy(
+    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
+{
+    sum_labels(c, inputs[0], parameters, true, y);
+}
+
+static void nll(const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
+{
+    sum_labels(c, inputs[0], parameters, false, y);
+}
+
+static const char *const cross_entropy_cases[] = {
+    "cross_entropy_node n3 c5",
+    "cross_entropy_node n5 c3 h3 w7 k2",
+    "cross_entropy_node n3 c19 h1 w33 k2",
+    "cross_entropy_node n2 c7 h5 w3 k2 axis-1",
+    "cross_entropy_node n9 c10 smoothing0.1",
+    "cross_entropy_node n2 c21 h4 w5 k2 smoothing0.25",
+    "cross_entropy_node n6 c65 smoothing0.1 ignored2",
+    "cross_entropy_node n2 c4 h9 w5 k2 ignored1",
+    "cross_entropy_node n2 c3 h41 w53 k2",
+    NULL,
+};
+const struct operation_test test_cross_entropy_node = {
+    .name = "cross_entropy_node",
+    .build = build,
+    .reference = cross_entropy,
+    .cases = cross_entropy_cases,
+    .tolerance = TOLERANCE_FUNCTION,
+    .loss = cross_entropy_loss,
+    .targets = labels,
+};
+
+static const char *const nll_cases[] = {
+    "nll n3 c5",
+    "nll n5 c33 k3",
+    "nll n2 c300 k2 smoothing0.1",
+    "nll n3 c6 h5 w7 k2",
+    "nll n3 c6 h3 w5 k2 smoothing0.3 ignored4",
+    NULL,
+};
+const struct operation_test test_nll = {
+    .name = "nll",
+    .build = build,
+    .reference = nll,
+    .cases = nll_cases,
+    .tolerance = TOLERANCE_SUM,
+    .loss = nll_loss,
+    .targets = labels,
+};
+
+/* -------------------------------------------------------------------------------------------------- elements ---- */
+
+static double target_of(const struct test_case *c, int64_t i)
+{
+    const double real = (double)test_real(77, i);
+    return strncmp(c->line, "bce", 3) ? real : (double)(float)(0.5 * real + 0.5);
+}
+
+static void floats(const struct test_case *c, void *targets, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) ((float *)targets)[i] = (float)target_of(c, i);
+}
+
+static tutti_tensor element_input(tutti_network *network, const struct test_case *c)
+{
+    const int64_t sizes[] = { case_get(c, "c", 1), case_get(c, "h", 1), case_get(c, "w", 1) };
+    return tutti_input_typed(network, "targets", TUTTI_DTYPE_F32, sizes, has_positions(c) ? 3 : 1);
+}
+
+static tutti_tensor l1_loss(tutti_network *network, tutti_tensor output, const struct test_case *c)
+{
+    return tutti_l1(network, output, element_input(network, c), NULL);
+}
+
+static tutti_tensor huber_loss(tutti_network *network, tutti_tensor output, const struct test_case *c)
+{
+    const tutti_loss_options options = options_of(c);
+    return tutti_huber(network, output, element_input(network, c), &options);
+}
+
+static tutti_tensor bce_loss(tutti_network *network, tutti_tensor output, const struct test_case *c)
+{
+    return tutti_bce_with_logits(network, output, element_input(network, c), NULL);
+}
+
+static void sum_elements(const struct test_case *c, const double *x, const double *const *parameters,
+    double (*loss)(double x, double t, double delta), bool counts, double *y)
+{
+    const int64_t each = case_get(c, "c", 1) * positions_of(c);
+    const double delta = case_get_real(c, "delta", 1);
+    y[0] = y[1] = 0;
+    for (int64_t i = 0; i < case_get(c, "n", 1) * each; i++) {
+        const double v = predict(c, x, parameters, i / each, i % each), t = target_of(c, i);
+        y[0] += loss(v, t, delta) / (double)each;
+        if (counts && (v > 0) == (t > 0.5)) y[1] += 1 / (double)each;
+    }
+}
+
+static double l1_of(double x, double t, double delta)
+{
+    (void)delta;
+    return fabs(x - t);
+}
+
+static double huber_of(double x, double t, double delta)
+{
+    const double d = fabs(x - t);
+    return d <= delta ? d * d / 2 : delta * (d - delta / 2);
+}
+
+static double bce_of(double x, double t, double delta)
+{
+    (void)delta;
+    return t * log(1 + exp(-x)) + (1 - t) * log(1 + exp(x));
+}
+
+static void l1(const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
+{
+    sum_elements(c, inputs[0], parameters, l1_of, false, y);
+}
+
+static void huber(const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
+{
+    sum_elements(c, inputs[0], parameters, huber_of, false, y);
+}
+
+static void bce(const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
+{
+    sum_elements(c, inputs[0], parameters, bce_of, true, y);
+}
+
+static const char *const l1_cases[] = { "l1 n3 c5", "l1 n33 c1", "l1 n2 c3 h5 w7 k2", "l1 n700 c7 k2", NULL };
+const struct operation_test test_l1 = {
+    .name = "l1",
+    .build = build,
+    .reference = l1,
+    .cases = l1_cases,
+    .tolerance = TOLERANCE_SUM,
+    .loss = l1_loss,
+    .targets = floats,
+};
+
+static const char *const huber_cases[] = { "huber n3 c5", "huber n7 c37 delta0.5", "huber n2 c3 h5 w7 k2 delta0.25",
+    NULL };
+const struct operation_test test_huber = {
+    .name = "huber",
+    .build = build,
+    .reference = huber,
+    .cases = huber_cases,
+    .tolerance = TOLERANCE_SUM,
+    .loss = huber_loss,
+    .targets = floats,
+};
+
+static const char *const bce_cases[] = { "bce_with_logits n3 c5", "bce_with_logits n33 c1",
+    "bce_with_logits n2 c3 h5 w7 k2", "bce_with_logits n700 c7 k2", NULL };
+const struct operation_test test_bce_with_logits = {
+    .name = "bce_with_logits",
+    .build = build,
+    .reference = bce,
+    .cases = bce_cases,
+    .tolerance = TOLERANCE_FUNCTION,
+    .loss = bce_loss,
+    .targets = floats,
+};
