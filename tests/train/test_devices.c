@@ -817,6 +817,7 @@ Suite *suite_adapt(void);
 Suite *suite_feeds(void);
 Suite *suite_fit(void);
 Suite *suite_fp16(void);
+Suite *suite_objective(void);
 Suite *suite_sync(void);
 
 /* TUTTI_SUITES names the suites to run; without it all of them run. */
@@ -873,7 +874,8 @@ int main(void)
         const char *name;
         Suite *(*make)(void);
     } suites[] = { { "devices", suite_devices }, { "alone", suite_alone }, { "adapt", suite_adapt },
-        { "feeds", suite_feeds }, { "fit", suite_fit }, { "fp16", suite_fp16 }, { "sync", suite_sync } };
+        { "feeds", suite_feeds }, { "fit", suite_fit }, { "fp16", suite_fp16 }, { "objective", suite_objective },
+        { "sync", suite_sync } };
     SRunner *runner = srunner_create(NULL);
     srunner_set_fork_status(runner, CK_NOFORK);
     sessions_share_runtimes();

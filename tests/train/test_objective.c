@@ -1,0 +1,343 @@
+/* Sums of losses that are nodes, metrics beside them, what a step gives back, and samples that are no floats. */
+#include "tests/feeds.h"
+#include "tests/train/training.h"
+
+#include "base/half.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { TABLE = 5, STEPS = 3, CHANNEL = 7 * 7 };
+#define ROUNDING 2e-5
+#define HUBER_WEIGHT 0.5f
+
+static uint8_t bytes[SAMPLES * PIXELS];
+static float floats[SAMPLES * PIXELS], tables[SAMPLES * TABLE];
+static int64_t wide_labels[SAMPLES];
+static const float mean[] = { 0.4f, 0.5f }, deviation[] = { 0.2f, 0.3f };
+
+static void setup(void)
+{
+    data_make();
+    for (int i = 0; i < SAMPLES * PIXELS; i++) {
+        const int channel = i / CHANNEL % 2;
+        bytes[i] = (uint8_t)(127 + 40 * fmaxf(-3, fminf(3, images[i])));
+        floats[i] = ((float)bytes[i] / 255 - mean[channel]) / deviation[channel];
+    }
+    for (int i = 0; i < SAMPLES; i++) {
+        wide_labels[i] = labels[i];
+        for (int j = 0; j < TABLE; j++) tables[i * TABLE + j] = images[i * PIXELS + j];
+    }
+}
+
+/* A trainer with two heads: classes, and a table. */
+struct heads {
+    struct session session;
+    tutti_tensor classes, table, cross_entropy, huber, l1;
+};
+
+static tutti_tensor input(tutti_network *network, tutti_dtype dtype)
+{
+    const tutti_tensor x = tutti_input_typed(network, "images", dtype, (int64_t[]) { 2, 7, 7 }, 3);
+    if (dtype == TUTTI_DTYPE_F32) return x;
+    return tutti_normalise(network, x,
+        &(tutti_normalise_options) {
+            .size = sizeof(tutti_normalise_options),
+            .scale = 1.0f / 255,
+            .mean = mean,
+            .std = deviation,
+            .channels = 2,
+        });
+}
+
+static void add_heads(struct heads *heads, tutti_dtype dtype, tutti_dtype label_dtype)
+{
+    tutti_network *network = heads->session.network = tutti_network_new(heads->session.runtime);
+    tutti_tensor x = tutti_flatten(network, input(network, dtype));
+    x = tutti_tanh(network, tutti_dense(network, x, 12, &(tutti_dense_options) { .name = "hidden" }));
+    heads->classes = tutti_dense(network, x, CLASSES, &(tutti_dense_options) { .name = "classes" });
+    heads->table = tutti_dense(network, x, TABLE, &(tutti_dense_options) { .name = "table" });
+    const tutti_tensor label = tutti_input_typed(network, "label", label_dtype, NULL, 0);
+    const tutti_tensor wanted = tutti_input(network, "wanted", TUTTI_SHAPE(TABLE));
+    tutti_input(network, "unused", TUTTI_SHAPE(3));
+    heads->cross_entropy = tutti_cross_entropy(network, heads->classes, label, NULL);
+    heads->huber = tutti_huber(network, heads->table, wanted, NULL);
+    heads->l1 = tutti_l1(network, heads->table, wanted, NULL);
+}
+
+static void compile(struct heads *heads, const char *devices, bool apart, tutti_training training, tutti_dtype dtype,
+    tutti_dtype label_dtype)
+{
+    heads->session = (struct session) { .runtime = session_runtime(devices, apart) };
+    add_heads(heads, dtype, label_dtype);
+    if (training.momentum == 0) training.momentum = 0.9f;
+    if (training.learning_rate == 0) training.learning_rate = 0.05f;
+    training.batch = STEP_SAMPLES;
+    training.seed = 7;
+    training.losses = (tutti_tensor[]) { heads->cross_entropy, heads->huber, heads->l1 };
+    training.loss_weights = (float[]) { 1, HUBER_WEIGHT, 0 };
+    training.loss_count = 3;
+    training.outputs = &heads->table;
+    training.output_count = 1;
+    heads->session.trainer = tutti_compile(heads->session.network, heads->classes, &training);
+    ck_assert_msg(heads->session.trainer, "%s", tutti_message(NULL));
+}
+
+enum { FEEDS = 3 };
+
+static void feed(tutti_feed *feeds, tutti_dtype dtype, tutti_dtype label_dtype, int step)
+{
+    const int first = step * STEP_SAMPLES;
+    const bool wide = label_dtype == TUTTI_DTYPE_I64;
+    const void *x = dtype == TUTTI_DTYPE_U8 ? (const void *)(bytes + first * PIXELS) : floats + first * PIXELS;
+    feeds[0] = (tutti_feed) { "images", dtype, x };
+    feeds[1] = (tutti_feed) { "label", label_dtype,
+        wide ? (const void *)(wide_labels + first) : (const void *)(labels + first) };
+    feeds[2] = (tutti_feed) { "wanted", TUTTI_DTYPE_F32, tables + first * TABLE };
+}
+
+static void step_with(struct heads *heads, tutti_dtype dtype, tutti_dtype label_dtype, int step, tutti_metrics *metrics)
+{
+    tutti_feed feeds[FEEDS];
+    feed(feeds, dtype, label_dtype, step);
+    ASSERT_OK(tutti_train_step(heads->session.trainer, feeds, FEEDS, STEP_SAMPLES, metrics));
+}
+
+static const struct way {
+    const char *devices;
+    bool apart;
+    tutti_training training;
+} ways[] = {
+    { "0", false, { .sharing = TUTTI_SHARES_EQUAL } },
+    { "0,1", false, { .sharing = TUTTI_SHARES_EQUAL } },
+    { "0", true, { .sharing = TUTTI_SHARES_EQUAL, .micro_batch = 5 } },
+    { "0,1", true, { .sharing = TUTTI_SHARES_EQUAL, .micro_batch = 3 } },
+    { "0,1", false, { .sharing = TUTTI_SHARES_AUTO } },
+};
+
+/* The losses and the number of right classes of one step, from what it gave, in double precision. */
+static void expect_metrics(
+    const struct heads *heads, const tutti_metrics *all, const float *classes, const float *table, int step)
+{
+    double cross_entropy = 0, huber = 0, l1 = 0, right = 0;
+    for (int n = 0; n < STEP_SAMPLES; n++) {
+        const float *row = classes + n * CLASSES;
+        const int label = labels[step * STEP_SAMPLES + n];
+        double sum = 0;
+        int best = 0;
+        for (int i = 0; i < CLASSES; i++) {
+            sum += exp(row[i]);
+            if (row[i] > row[best]) best = i;
+        }
+        cross_entropy += (log(sum) - row[label]) / STEP_SAMPLES;
+        right += best == label;
+        for (int i = 0; i < TABLE; i++) {
+            const double off = fabs((double)table[n * TABLE + i] - tables[(step * STEP_SAMPLES + n) * TABLE + i]);
+            l1 += off / (STEP_SAMPLES * TABLE);
+            huber += (off <= 1 ? off * off / 2 : off - 0.5) / (STEP_SAMPLES * TABLE);
+        }
+    }
+    const struct {
+        tutti_tensor loss;
+        double value;
+    } losses[] = { { heads->cross_entropy, cross_entropy }, { heads->huber, huber }, { heads->l1, l1 } };
+    for (int i = 0; i < 3; i++) {
+        tutti_metrics metrics;
+        ASSERT_OK(tutti_loss_metrics(heads->session.trainer, losses[i].loss, &metrics));
+        ck_assert_double_eq_tol(metrics.loss, losses[i].value, 1e-5 * losses[i].value);
+        ck_assert_int_eq(metrics.samples, STEP_SAMPLES);
+        ck_assert(i == 0 ? metrics.accuracy == right / STEP_SAMPLES : isnan(metrics.accuracy) != 0);
+    }
+    ck_assert_double_eq_tol(all->loss, cross_entropy + HUBER_WEIGHT * huber, 1e-5 * all->loss);
+    ck_assert_double_eq(all->accuracy, right / STEP_SAMPLES);
+}
+
+/* On any devices, in any parts, the same parameters; each step tells each loss and gives both outputs. */
+START_TEST(sum_of_losses_trains)
+{
+    struct heads one, other;
+    tutti_training training = ways[_i].training;
+    training.fetch_in_training = true;
+    compile(&one, "0", false, ways[0].training, TUTTI_DTYPE_F32, TUTTI_DTYPE_I32);
+    compile(&other, ways[_i].devices, ways[_i].apart, training, TUTTI_DTYPE_F32, TUTTI_DTYPE_I32);
+    for (int step = 0; step < STEPS; step++) {
+        float classes[STEP_SAMPLES * CLASSES], table[STEP_SAMPLES * TABLE];
+        tutti_metrics metrics;
+        tutti_feed feeds[FEEDS];
+        const tutti_fetch fetches[] = { { other.table, TUTTI_DTYPE_F32, table },
+            { other.classes, TUTTI_DTYPE_F32, classes } };
+        memset(classes, 0xff, sizeof(classes));
+        memset(table, 0xff, sizeof(table));
+        feed(feeds, TUTTI_DTYPE_F32, TUTTI_DTYPE_I32, step);
+        ASSERT_OK(tutti_train_fetch(other.session.trainer, feeds, FEEDS, STEP_SAMPLES, fetches, 2, &metrics));
+        expect_metrics(&other, &metrics, classes, table, step);
+        step_with(&one, TUTTI_DTYPE_F32, TUTTI_DTYPE_I32, step, NULL);
+    }
+    close_to(&one.session, &other.session, ROUNDING);
+    session_close(&one.session);
+    session_close(&other.session);
+}
+END_TEST
+
+/* Images that travel as bytes, and labels as int64, train as floats and int32 do. */
+START_TEST(bytes_train_as_floats)
+{
+    struct heads one, other;
+    compile(&one, "0", false, ways[0].training, TUTTI_DTYPE_F32, TUTTI_DTYPE_I32);
+    compile(&other, ways[_i].devices, ways[_i].apart, ways[_i].training, TUTTI_DTYPE_U8, TUTTI_DTYPE_I64);
+    for (int step = 0; step < STEPS; step++) {
+        step_with(&one, TUTTI_DTYPE_F32, TUTTI_DTYPE_I32, step, NULL);
+        step_with(&other, TUTTI_DTYPE_U8, step % 2 ? TUTTI_DTYPE_I32 : TUTTI_DTYPE_I64, step, NULL);
+    }
+    close_to(&one.session, &other.session, ROUNDING);
+    session_close(&one.session);
+    session_close(&other.session);
+}
+END_TEST
+
+/* Inference needs the images alone, gives any outputs, and rounds them to a narrower type. */
+START_TEST(inference_gives_outputs)
+{
+    static float classes[SAMPLES * CLASSES], table[SAMPLES * TABLE];
+    static uint16_t halves[SAMPLES * TABLE], brains[SAMPLES * CLASSES];
+    struct heads heads;
+    compile(&heads, ways[_i].devices, ways[_i].apart, ways[_i].training, TUTTI_DTYPE_U8, TUTTI_DTYPE_I64);
+    const tutti_feed x = { "images", TUTTI_DTYPE_U8, bytes };
+    ASSERT_OK(tutti_infer(heads.session.trainer, &x, 1, SAMPLES,
+        (tutti_fetch[]) { { heads.classes, TUTTI_DTYPE_F32, classes }, { heads.table, TUTTI_DTYPE_F32, table } }, 2));
+    ASSERT_OK(tutti_infer(heads.session.trainer, &x, 1, SAMPLES,
+        (tutti_fetch[]) { { heads.table, TUTTI_DTYPE_F16, halves }, { heads.classes, TUTTI_DTYPE_BF16, brains } }, 2));
+    for (int i = 0; i < SAMPLES * TABLE; i++)
+        ck_assert_float_eq_tol(half_to_float(halves[i]), table[i], 1e-3f * fabsf(table[i]) + 1e-6f);
+    for (int i = 0; i < SAMPLES * CLASSES; i++) {
+        const uint32_t bits = (uint32_t)brains[i] << 16;
+        float value;
+        memcpy(&value, &bits, sizeof(value));
+        ck_assert_float_eq_tol(value, classes[i], 8e-3f * fabsf(classes[i]) + 1e-6f);
+    }
+    session_close(&heads.session);
+}
+END_TEST
+
+START_TEST(learning_rate_is_set)
+{
+    struct heads set, wanted;
+    tutti_training fast = ways[0].training;
+    fast.learning_rate = 0.2f;
+    compile(&set, "0", false, ways[0].training, TUTTI_DTYPE_F32, TUTTI_DTYPE_I32);
+    compile(&wanted, "0", false, fast, TUTTI_DTYPE_F32, TUTTI_DTYPE_I32);
+    ck_assert_int_eq(tutti_set_learning_rate(set.session.trainer, -1), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_set_learning_rate(set.session.trainer, NAN), TUTTI_INVALID);
+    ASSERT_OK(tutti_set_learning_rate(set.session.trainer, 0.2f));
+    for (int step = 0; step < STEPS; step++) {
+        step_with(&set, TUTTI_DTYPE_F32, TUTTI_DTYPE_I32, step, NULL);
+        step_with(&wanted, TUTTI_DTYPE_F32, TUTTI_DTYPE_I32, step, NULL);
+    }
+    same_bytes(&set.session, &wanted.session);
+    session_close(&set.session);
+    session_close(&wanted.session);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------ types of inputs ---- */
+
+enum { PLANE = 5 * 7, ELEMENTS = 3 * PLANE, IMAGES = 9, COUNT = IMAGES * ELEMENTS };
+
+static const tutti_dtype dtypes[] = { TUTTI_DTYPE_U8, TUTTI_DTYPE_BOOL, TUTTI_DTYPE_I32, TUTTI_DTYPE_I64,
+    TUTTI_DTYPE_F16, TUTTI_DTYPE_BF16, TUTTI_DTYPE_F32 };
+
+/* Writes element i of some data of a type, and returns its value. */
+static double write_element(tutti_dtype dtype, void *data, int i)
+{
+    const int number = (int)(images[i % (SAMPLES * PIXELS)] * 50);
+    const float real = (float)number / 64; /* exact in every type of floats */
+    const uint16_t half = half_from_float(real);
+    uint32_t bits;
+    memcpy(&bits, &real, sizeof(bits));
+    switch (dtype) {
+    case TUTTI_DTYPE_U8: return ((uint8_t *)data)[i] = (uint8_t)number;
+    case TUTTI_DTYPE_BOOL: return (((uint8_t *)data)[i] = (uint8_t)(number % 3)) != 0;
+    case TUTTI_DTYPE_I32: return ((int32_t *)data)[i] = 1000 * number;
+    case TUTTI_DTYPE_I64: return (double)(((int64_t *)data)[i] = -1000 * number);
+    case TUTTI_DTYPE_F16: ((uint16_t *)data)[i] = half; return real;
+    case TUTTI_DTYPE_BF16: ((uint16_t *)data)[i] = (uint16_t)(bits >> 16); return real;
+    default: return ((float *)data)[i] = real;
+    }
+}
+
+/* With statistics of each channel or of none, on every type. */
+START_TEST(types_become_floats)
+{
+    static const float means[] = { 0.5f, -2, 3 }, deviations[] = { 0.25f, 3, 1.5f };
+    static int64_t data[COUNT];
+    static double wanted[COUNT];
+    static float found[COUNT];
+    const tutti_dtype dtype = dtypes[_i / 2];
+    const bool statistics = _i % 2;
+    struct session session = { .runtime = session_runtime("0,1", false) };
+    session.network = tutti_network_new(session.runtime);
+    const tutti_normalise_options options = { .size = sizeof(options),
+        .scale = 0.125f,
+        .mean = statistics ? means : NULL,
+        .std = statistics ? deviations : NULL,
+        .channels = statistics ? 3 : 0 };
+    const tutti_tensor x = tutti_input_typed(session.network, "x", dtype, (int64_t[]) { 3, 5, 7 }, 3),
+                       y = tutti_normalise(session.network, x, &options);
+    session.trainer = tutti_compile(session.network, y, &(tutti_training) { .loss = TUTTI_LOSS_NONE });
+    ck_assert_msg(session.trainer, "%s", tutti_message(NULL));
+    for (int i = 0; i < COUNT; i++) {
+        const int channel = i / PLANE % 3;
+        wanted[i] = 0.125 * write_element(dtype, data, i);
+        if (statistics) wanted[i] = (wanted[i] - means[channel]) / deviations[channel];
+    }
+    memset(found, 0xff, sizeof(found));
+    const tutti_feed feeds[] = { { "x", dtype, data } };
+    ASSERT_OK(tutti_infer(session.trainer, feeds, 1, IMAGES, FETCH_ONE(y, found)));
+    for (int i = 0; i < COUNT; i++) ck_assert_double_eq_tol(found[i], wanted[i], 1e-6 * (3 + fabs(wanted[i])));
+    session_close(&session);
+}
+END_TEST
+
+static void expect_invalid(tutti_status status, const char *said)
+{
+    ck_assert_int_eq(status, TUTTI_INVALID);
+    ck_assert_msg(strstr(tutti_message(NULL), said), "\"%s\" is not in: %s", said, tutti_message(NULL));
+}
+
+START_TEST(wrong_calls_are_told)
+{
+    struct heads heads;
+    tutti_metrics metrics;
+    tutti_feed feeds[FEEDS];
+    float table[STEP_SAMPLES * TABLE];
+    compile(&heads, "0", false, ways[0].training, TUTTI_DTYPE_F32, TUTTI_DTYPE_I64);
+    tutti_trainer *trainer = heads.session.trainer;
+    const tutti_fetch fetch = { heads.table, TUTTI_DTYPE_F32, table };
+    feed(feeds, TUTTI_DTYPE_F32, TUTTI_DTYPE_I64, 0);
+    expect_invalid(tutti_loss_metrics(trainer, heads.huber, &metrics), "before the first step");
+    expect_invalid(tutti_train_fetch(trainer, feeds, FEEDS, STEP_SAMPLES, &fetch, 1, NULL), "fetch_in_training");
+    wide_labels[3] = (int64_t)1 << 40;
+    const tutti_status status = tutti_train_step(trainer, feeds, FEEDS, STEP_SAMPLES, NULL);
+    wide_labels[3] = labels[3];
+    expect_invalid(status, "sample 3 of \"label\" has the number 1099511627776");
+    expect_invalid(tutti_train_step(trainer, feeds, 2, STEP_SAMPLES, NULL), "\"wanted\" is not fed");
+    ASSERT_OK(tutti_train_step(trainer, feeds, FEEDS, STEP_SAMPLES, NULL));
+    expect_invalid(tutti_loss_metrics(trainer, heads.table, &metrics), "none of tutti_training.losses");
+    session_close(&heads.session);
+}
+END_TEST
+
+Suite *suite_objective(void);
+Suite *suite_objective(void)
+{
+    enum { WAYS = sizeof(ways) / sizeof(*ways) };
+    Suite *suite = suite_create("objective");
+    TCase *cases = cases_new(suite, "objective", setup, NULL);
+    add_cases(cases, sum_of_losses_trains, WAYS);
+    add_cases(cases, bytes_train_as_floats, WAYS);
+    add_cases(cases, inference_gives_outputs, WAYS);
+    add_cases(cases, types_become_floats, 2 * (int)(sizeof(dtypes) / sizeof(*dtypes)));
+    tcase_add_test(cases, learning_rate_is_set);
+    tcase_add_test(cases, wrong_calls_are_told);
+    return suite;
+}
