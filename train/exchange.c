@@ -98,7 +98,8 @@ static void find_not_finite(const tutti_trainer *trainer)
 {
     for (int r = 0; r < trainer->count; r++) {
         struct replica *replica = &trainer->replicas[r];
-        for (size_t i = 0; i < replica->arrival_count && trainer->parts[r] > 0; i++) {
+        if (trainer->parts[r] == 0) continue;
+        for (size_t i = 0; i < replica->arrival_count; i++) {
             const struct arrival *arrival = &replica->arrivals[i];
             if (arrival->data) replica->not_finite |= exchange_not_finite(arrival->data, arrival->count);
             for (int64_t j = 0; arrival->half && j < arrival->count; j++)
@@ -172,7 +173,8 @@ static void put_on_devices(const struct exchange *exchange, int64_t begin, int64
     const tutti_trainer *trainer = exchange->trainer;
     for (int r = 0; r < trainer->count; r++) {
         const struct replica *replica = &trainer->replicas[r];
-        for (size_t i = 0; i < replica->arrival_count && trainer->parts[r] > 0; i++) {
+        if (trainer->parts[r] == 0) continue; /* it may have been given up, and its thread come back */
+        for (size_t i = 0; i < replica->arrival_count; i++) {
             int64_t first;
             const struct arrival *arrival = &replica->arrivals[i];
             const int64_t here = overlap(arrival, begin, begin + count, &first);
