@@ -16,4 +16,7 @@ void text_free(struct text *text);
 /* The string, which the caller frees; NULL if an allocation failed. The text is empty afterwards. */
 char *text_take(struct text *text);
 
+/* Whether a string is UTF-8 (RFC 3629), as names in files are. */
+bool text_is_utf8(const char *text);
+
 #endif

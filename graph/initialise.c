@@ -1,5 +1,6 @@
 /* Initial values of parameters. A value depends on the seed, the parameter's number and its own position only. */
 #include <math.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/random.h"
@@ -30,7 +31,7 @@ static void distribution(const struct parameter *p, bool *normal, double *scale)
 struct work {
     const tutti_network *network;
     uint64_t seed;
-    float *arena;
+    const struct parameter_arenas *arenas;
 };
 
 /* Floats of the arena that one task fills: VGG-16 has 138 million of them. */
@@ -40,11 +41,15 @@ enum { CHUNK = 1 << 18 };
 static void fill_parameter(const struct work *work, size_t n, int64_t first, int64_t last)
 {
     const struct parameter *p = &work->network->parameters[n];
-    float *values = work->arena + p->offset;
+    float *values = parameter_in(p, work->arenas);
     bool normal;
     double scale;
     distribution(p, &normal, &scale);
-    uint32_t stream = (uint32_t)RANDOM_WEIGHTS + (uint32_t)n;
+    const uint32_t stream = (uint32_t)RANDOM_WEIGHTS + (uint32_t)n;
+    if (p->values) {
+        memcpy(values + first, p->values + first, (size_t)(last - first) * sizeof(float));
+        return;
+    }
     if (normal) random_normals(work->seed, stream, (uint64_t)first, (size_t)(last - first), values + first);
     for (int64_t i = first; i < last; i++) {
         if (p->init == TUTTI_INIT_ZEROS)
@@ -56,26 +61,41 @@ static void fill_parameter(const struct work *work, size_t n, int64_t first, int
     }
 }
 
-static void fill_chunk(void *argument, int task)
+/* Of one arena. */
+static void fill_range(const struct work *work, bool frozen, int64_t start)
 {
-    const struct work *work = argument;
-    int64_t start = (int64_t)task * CHUNK, end = start + CHUNK;
-    for (int64_t i = start; i < end && i < work->network->total_floats; i++) work->arena[i] = 0;
+    float *arena = frozen ? work->arenas->frozen : work->arenas->parameters;
+    const int64_t floats = frozen ? work->network->frozen_floats : work->network->total_floats, end = start + CHUNK;
+    for (int64_t i = start; i < end && i < floats; i++) arena[i] = 0;
     for (size_t n = 0; n < work->network->parameter_count; n++) {
         const struct parameter *p = &work->network->parameters[n];
-        int64_t first = start > p->offset ? start - p->offset : 0;
-        int64_t last = end - p->offset < p->elements ? end - p->offset : p->elements;
+        if ((p->kind == PARAMETER_FROZEN) != frozen) continue;
+        const int64_t first = start > p->offset ? start - p->offset : 0;
+        const int64_t last = end - p->offset < p->elements ? end - p->offset : p->elements;
         if (first < last) fill_parameter(work, n, first, last);
     }
 }
 
-tutti_status network_initialise(const tutti_network *network, uint64_t seed, float *arena)
+static void fill_chunk(void *argument, int task)
+{
+    const struct work *work = argument;
+    const int chunks = (int)divide_up(work->network->total_floats, CHUNK);
+    fill_range(work, task >= chunks, (int64_t)(task < chunks ? task : task - chunks) * CHUNK);
+}
+
+tutti_status network_initialise(const tutti_network *network, uint64_t seed, const struct parameter_arenas *arenas)
 {
     struct thread_pool *pool = NULL;
     tutti_status status = thread_pool_new(&pool, network->runtime->threads);
     if (status != TUTTI_OK) return status;
-    struct work work = { network, seed, arena };
-    thread_pool_run(pool, (int)divide_up(network->total_floats, CHUNK), fill_chunk, &work);
+    struct work work = { network, seed, arenas };
+    const int64_t chunks = divide_up(network->total_floats, CHUNK) + divide_up(network->frozen_floats, CHUNK);
+    thread_pool_run(pool, (int)chunks, fill_chunk, &work);
     thread_pool_free(pool);
     return TUTTI_OK;
+}
+
+float *parameter_in(const struct parameter *parameter, const struct parameter_arenas *arenas)
+{
+    return (parameter->kind == PARAMETER_FROZEN ? arenas->frozen : arenas->parameters) + parameter->offset;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "graph/operation.h"
 
 tutti_network *tutti_network_new(tutti_runtime *runtime)
@@ -25,7 +26,10 @@ void tutti_network_free(tutti_network *network)
 {
     if (!network || network->held) return;
     graph_free(&network->graph);
-    for (size_t i = 0; i < network->parameter_count; i++) free(network->parameters[i].name);
+    for (size_t i = 0; i < network->parameter_count; i++) {
+        free(network->parameters[i].name);
+        free(network->parameters[i].values);
+    }
     for (size_t i = 0; i < network->layer_count; i++) {
         free(network->layers[i].name);
         free(network->layers[i].operation);
@@ -61,33 +65,10 @@ tutti_tensor network_fail(tutti_network *network, tutti_status status)
     return (tutti_tensor) { NO_VALUE };
 }
 
-/* Names are written to files that hold UTF-8 (RFC 3629). */
-static bool is_utf8(const char *text)
-{
-    for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        const int more = *at < 0x80     ? 0
-            : *at >= 0xc2 && *at < 0xe0 ? 1
-            : (*at & 0xf0) == 0xe0      ? 2
-            : *at >= 0xf0 && *at < 0xf5 ? 3
-                                        : -1;
-        if (more < 0) return false;
-        uint32_t code = more ? *at & (0x3fu >> more) : *at;
-        for (int i = 1; i <= more; i++) {
-            if ((at[i] & 0xc0) != 0x80) return false;
-            code = code << 6 | (at[i] & 0x3fu);
-        }
-        if ((more == 2 && (code < 0x800 || (code >= 0xd800 && code < 0xe000))) ||
-            (more == 3 && (code < 0x10000 || code > 0x10ffff)))
-            return false;
-        at += 1 + more;
-    }
-    return true;
-}
-
 void tutti_scope_push(tutti_network *network, const char *prefix)
 {
     if (!network_ok(network)) return;
-    if (!prefix || !is_utf8(prefix)) {
+    if (!prefix || !text_is_utf8(prefix)) {
         network_fail(network,
             fail(TUTTI_INVALID, "tutti_scope_push() got a prefix that is NULL or not UTF-8: pass valid UTF-8"));
         return;
@@ -125,7 +106,7 @@ int network_layer_begin(tutti_network *network, const char *name, const char *op
         network_fail(network, TUTTI_NO_MEMORY);
         return -1;
     }
-    if (name && !is_utf8(name)) {
+    if (name && !text_is_utf8(name)) {
         network_fail(network,
             fail(TUTTI_INVALID, "layer %zu (%s) has a name that is not UTF-8: files of weights need UTF-8 names",
                 network->layer_count, operation));
@@ -144,59 +125,6 @@ int network_layer_begin(tutti_network *network, const char *name, const char *op
         return -1;
     }
     return (int)network->layer_count - 1;
-}
-
-int network_parameter(
-    tutti_network *network, int layer, const char *suffix, tutti_shape shape, const struct parameter *how)
-{
-    if (!network_ok(network) || layer < 0) return NO_VALUE;
-    struct layer *l = &network->layers[layer];
-    struct parameter parameter = *how;
-    if ((unsigned)how->init > TUTTI_INIT_ZEROS) {
-        network_fail(network,
-            fail(TUTTI_INVALID,
-                "%s.%s: initialiser %d does not exist: use TUTTI_INIT_DEFAULT (0) to TUTTI_INIT_ZEROS (%d)", l->name,
-                suffix, (int)how->init, (int)TUTTI_INIT_ZEROS));
-        return NO_VALUE;
-    }
-    parameter.shape = shape;
-    parameter.elements = 1;
-    for (int i = 0; i < shape.rank; i++) {
-        size_t product;
-        if (shape.sizes[i] < 1 || !size_multiply((size_t)parameter.elements, (size_t)shape.sizes[i], &product) ||
-            product > INT64_MAX / 64) {
-            network_fail(network,
-                fail(TUTTI_SHAPE,
-                    "%s.%s would have size %" PRId64
-                    " in dimension %d: it must be positive, and the parameter must fit into memory",
-                    l->name, suffix, shape.sizes[i], i));
-            return NO_VALUE;
-        }
-        parameter.elements = (int64_t)product;
-    }
-    parameter.name = memory_format("%s.%s", l->name, suffix);
-    if (!parameter.name ||
-        memory_grow((void **)&network->parameters, &network->parameter_capacity, network->parameter_count + 1,
-            sizeof *network->parameters) != TUTTI_OK) {
-        free(parameter.name);
-        network_fail(network, TUTTI_NO_MEMORY);
-        return NO_VALUE;
-    }
-    if (network_find(network, parameter.name)) {
-        network_fail(network,
-            fail(TUTTI_INVALID, "two parameters have the name %s: give the layers different names", parameter.name));
-        free(parameter.name);
-        return NO_VALUE;
-    }
-    parameter.value = graph_value(&network->graph, ROLE_PARAMETER, TYPE_F32, shape, false, parameter.name);
-    network->parameters[network->parameter_count] = parameter;
-    if (parameter.value != NO_VALUE)
-        graph_at(&network->graph, parameter.value)->parameter = (int)network->parameter_count;
-    else
-        network_fail(network, network->graph.status);
-    network->parameter_count++;
-    if (parameter.trained) l->parameters += parameter.elements;
-    return parameter.value;
 }
 
 tutti_tensor network_append(tutti_network *network, int layer, const struct operation *operation,
@@ -218,26 +146,11 @@ const struct value *network_value(tutti_network *network, tutti_tensor tensor)
             fail(TUTTI_INVALID,
                 "a layer got tensor %d, which is not of this network: pass a tensor that this network returned",
                 tensor.id));
-    return value;
-}
-
-tutti_status network_layout(tutti_network *network)
-{
-    int64_t offset = 0;
-    for (int trained = 1; trained >= 0; trained--) {
-        for (size_t i = 0; i < network->parameter_count; i++) {
-            struct parameter *p = &network->parameters[i];
-            if (p->trained != (bool)trained) continue;
-            p->offset = offset;
-            if (p->elements > INT64_MAX / 8 - offset)
-                return fail(
-                    TUTTI_SHAPE, "the network has more parameters than can be counted: make its layers smaller");
-            offset += divide_up(p->elements, PARAMETER_ALIGNMENT) * PARAMETER_ALIGNMENT;
-        }
-        if (trained) network->trained_floats = offset;
-    }
-    network->total_floats = offset;
-    return TUTTI_OK;
+    if (!value || value->role != ROLE_PARAMETER) return value;
+    network_fail(network,
+        fail(TUTTI_INVALID, "a layer got the parameter '%s' as its input: pass it as the layer's weight or bias",
+            value->name));
+    return NULL;
 }
 
 bool *network_reaches(const tutti_network *network, const int *from, int count)
@@ -265,13 +178,6 @@ bool *network_trains(const tutti_network *network, const int *from, int count)
         if (values[v] && graph->values[v].parameter >= 0) parameters[graph->values[v].parameter] = true;
     free(values);
     return parameters;
-}
-
-const struct parameter *network_find(const tutti_network *network, const char *name)
-{
-    for (size_t i = 0; i < network->parameter_count; i++)
-        if (!strcmp(network->parameters[i].name, name)) return &network->parameters[i];
-    return NULL;
 }
 
 /* ---------------------------------------------------------------------------------------- what is in a network ---- */
@@ -318,18 +224,12 @@ tutti_status tutti_network_layer(const tutti_network *network, int position, tut
     memset(info, 0, sizeof *info);
     info->name = layer->name;
     info->operation = layer->operation;
-    info->parameters = layer->parameters;
+    for (size_t i = 0; i < network->parameter_count; i++)
+        if (network->parameters[i].layer == position && network->parameters[i].kind == PARAMETER_TRAINED)
+            info->parameters += network->parameters[i].elements;
     const struct value *value = graph_at(&network->graph, layer->value);
     if (value) info->shape = without_batch(value);
     return layer_flops(network, position, &info->flops);
-}
-
-int64_t tutti_network_parameters(const tutti_network *network)
-{
-    int64_t count = 0;
-    for (size_t i = 0; i < network->parameter_count; i++)
-        if (network->parameters[i].trained) count += network->parameters[i].elements;
-    return count;
 }
 
 tutti_status tutti_shape_of(const tutti_network *network, tutti_tensor tensor, tutti_shape *shape)
@@ -337,18 +237,5 @@ tutti_status tutti_shape_of(const tutti_network *network, tutti_tensor tensor, t
     const struct value *value = graph_at(&network->graph, tensor.id);
     if (!value) return fail(TUTTI_INVALID, "tensor %d is not of this network", tensor.id);
     *shape = without_batch(value);
-    return TUTTI_OK;
-}
-
-tutti_status tutti_parameter_info(
-    const tutti_network *network, int position, const char **name, tutti_shape *shape, bool *trained)
-{
-    if (position < 0 || (size_t)position >= network->parameter_count)
-        return fail(TUTTI_INVALID, "parameter %d does not exist: the network has %zu parameters, counted from 0",
-            position, network->parameter_count);
-    const struct parameter *parameter = &network->parameters[position];
-    if (name) *name = parameter->name;
-    if (shape) *shape = parameter->shape;
-    if (trained) *trained = parameter->trained;
     return TUTTI_OK;
 }

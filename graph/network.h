@@ -4,27 +4,34 @@
 
 #include "graph/graph.h"
 
+#include <stdatomic.h>
+
 /* Floats: 1 KiB, no smaller than any device's alignment of sub-buffers that is known. */
 #define PARAMETER_ALIGNMENT 256
 
+/* STATISTIC: updated as p = (1 - momentum) p + momentum g where g, in the gradient arena, is the batch's statistic
+ * weighted by its part of the whole batch. FROZEN: has no gradient, and lies in an arena of its own, which a device is
+ * given once. */
+enum parameter_kind { PARAMETER_TRAINED, PARAMETER_STATISTIC, PARAMETER_FROZEN };
+
 struct parameter {
     char *name;        /* "layer1.0.conv1.weight" */
+    int layer;         /* that made it; -1: the caller did */
     tutti_shape shape; /* PyTorch's */
     int64_t elements;
-    int64_t offset; /* floats from the start of the parameter arena; multiples of PARAMETER_ALIGNMENT */
-    bool trained;   /* false: a running statistic, updated as p = (1 - momentum) p + momentum g where g, in the gradient
-                       arena, is the batch's statistic weighted by its part of the whole batch */
-    float momentum; /* of a running statistic */
+    enum parameter_kind kind;
+    int64_t offset; /* floats from the start of its arena; multiples of PARAMETER_ALIGNMENT */
+    float momentum; /* of a statistic */
     int value;      /* in the network's graph */
     tutti_initialiser init;
     float init_scale, init_constant; /* TUTTI_INIT_ZEROS: filled with init_constant */
     int64_t fan_in, fan_out;
+    float *values; /* the initial ones, instead of `init`; or NULL */
 };
 
 struct layer {
     char *name, *operation;
     int value; /* first output */
-    int64_t parameters;
 };
 
 struct tutti_network {
@@ -33,14 +40,16 @@ struct tutti_network {
     struct graph graph;
     struct parameter *parameters; /* in the order of the builder's calls */
     size_t parameter_count, parameter_capacity;
-    /* The arena: trained parameters first, in order, then running statistics. Floats, set by network_layout(). */
-    int64_t trained_floats, total_floats;
+    /* Floats of the arenas, set by network_layout(): of parameters, the trained ones first, in order, then statistics;
+     * and of frozen ones. */
+    int64_t trained_floats, total_floats, frozen_floats;
     struct layer *layers;
     size_t layer_count, layer_capacity;
     char *scope;        /* "layer1.0." or NULL */
     size_t *scope_ends; /* length of the scope before each push */
     size_t scope_depth, scope_capacity;
     int dropout_count, input_count;
+    atomic_int trainers; /* that use it now */
     tutti_status status; /* the first failure */
     char *message;
 };
@@ -55,17 +64,26 @@ int network_layer_begin(tutti_network *network, const char *name, const char *op
 /* Adds a parameter "layer.suffix"; returns its value in the graph. */
 int network_parameter(
     tutti_network *network, int layer, const char *suffix, tutti_shape shape, const struct parameter *how);
+/* The same, unless the layer was `given` a parameter that others use as well: checks its shape and returns its value.
+ */
+int network_weight(tutti_network *network, int layer, const tutti_tensor *given, const char *suffix, tutti_shape shape,
+    const struct parameter *how);
 /* Appends the node and closes the layer. */
 tutti_tensor network_append(tutti_network *network, int layer, const struct operation *operation,
     const struct attributes *attributes, const int *inputs, int input_count);
 /* How arrays for an input of this type are passed. */
 tutti_dtype input_dtype(enum value_type type);
-/* The value behind a tensor, checked; NULL after a failure, which is then kept. */
+/* The value behind a tensor, checked: no parameter. NULL after a failure, which is then kept. */
 const struct value *network_value(tutti_network *network, tutti_tensor tensor);
 /* Offsets of the parameters in the arena; called by tutti_compile. */
 tutti_status network_layout(tutti_network *network);
-/* Initial values of every parameter into the arena (host memory, total_floats). */
-tutti_status network_initialise(const tutti_network *network, uint64_t seed, float *arena);
+/* Host memory: the arena of parameters, and of frozen ones, which may be NULL if there are none. */
+struct parameter_arenas {
+    float *parameters, *frozen;
+};
+float *parameter_in(const struct parameter *parameter, const struct parameter_arenas *arenas);
+/* Writes the initial values of every parameter. */
+tutti_status network_initialise(const tutti_network *network, uint64_t seed, const struct parameter_arenas *arenas);
 /* For each value of the graph, whether some of `count` values depend on it, or is one of them; freed by free(). NULL
  * without memory. */
 bool *network_reaches(const tutti_network *network, const int *values, int count);

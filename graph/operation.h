@@ -137,6 +137,7 @@ struct operation {
     double (*bytes)(const struct problem *problem);
     /* In training, each sample's result depends on the others of the batch. */
     bool whole_batch;
+    unsigned own_outputs; /* outputs, as bits, that the launches read themselves: they stay where nobody else does */
     unsigned other_types; /* inputs, as bits, that may be of another type than floats: infer() checks which */
     /* A loss: inputs are predictions, targets and constants, outputs are metrics and the predictions' gradient. */
     bool is_loss;

@@ -246,13 +246,41 @@ typedef struct tutti_normalise_options {
  * floats on the device. */
 TUTTI_API tutti_tensor tutti_normalise(tutti_network *network, tutti_tensor x, const tutti_normalise_options *options);
 
+/* Parameters. Layers make their own, named LAYER.weight and LAYER.bias; several layers can also share one. */
+typedef struct tutti_parameter_options {
+    size_t size; /* sizeof(tutti_parameter_options) */
+    tutti_initialiser init;
+    float init_scale;        /* standard deviation for TUTTI_INIT_NORMAL; 0: 0.01 */
+    int64_t fan_in, fan_out; /* what the initialiser divides by; 0: 1 */
+    const float *values;     /* initial values instead, which are copied */
+    bool frozen;             /* as tutti_freeze() makes it */
+} tutti_parameter_options;
+/* Adds a parameter, for the `weight` or `bias` of layers. Files of weights have it by its name, behind the scope. */
+TUTTI_API tutti_tensor tutti_parameter(
+    tutti_network *network, const char *name, tutti_shape shape, const tutti_parameter_options *options);
+/* Returns the parameter with a full name, as that of a layer which another one shall share. A gradient is then the sum
+ * over all uses, and the optimizer updates the parameter once. */
+TUTTI_API tutti_tensor tutti_find_parameter(tutti_network *network, const char *name);
+/* Sets the initial values of a parameter or running statistic, before tutti_compile(): `count` floats, which are
+ * copied. Errors: TUTTI_INVALID if there is no such name, `count` is not its number of elements, or a trainer uses the
+ * network. */
+TUTTI_API tutti_status tutti_set_initial(tutti_network *network, const char *name, const float *values, int64_t count);
+/* Freezes every parameter whose name matches a pattern, as "backbone.*": `*` stands for any text, `?` for a character.
+ * A frozen parameter keeps its values: it has no gradient, no optimizer state and no weight decay, and devices receive
+ * it once. Running statistics are no such parameters and are still updated. Errors: TUTTI_INVALID if no parameter
+ * matches, or a trainer uses the network. */
+TUTTI_API tutti_status tutti_freeze(tutti_network *network, const char *pattern);
+TUTTI_API tutti_status tutti_unfreeze(tutti_network *network, const char *pattern);
+
 typedef struct tutti_dense_options {
     const char *name;
     bool no_bias;
     /* Of weights and biases. Default of bias_init: PyTorch's uniform if init is TUTTI_INIT_DEFAULT, else zeros. */
     tutti_initialiser init, bias_init;
     float init_scale; /* standard deviation for TUTTI_INIT_NORMAL; 0: 0.01 */
-    uint64_t reserved[4];
+    /* A parameter that this layer shares with others, instead of its own; NULL: its own. */
+    const tutti_tensor *weight, *bias;
+    uint64_t reserved[2];
 } tutti_dense_options;
 /* y = x W^T + b over the last dimension: x [..., features] -> y [..., units].
  * Parameters: weight W [units, features], bias b [units]. */
@@ -268,7 +296,9 @@ typedef struct tutti_conv2d_options {
     /* Of weights and biases. Default of bias_init: PyTorch's uniform if init is TUTTI_INIT_DEFAULT, else zeros. */
     tutti_initialiser init, bias_init;
     float init_scale; /* standard deviation for TUTTI_INIT_NORMAL; 0: 0.01 */
-    uint64_t reserved[4];
+    /* A parameter that this layer shares with others, instead of its own; NULL: its own. */
+    const tutti_tensor *weight, *bias;
+    uint64_t reserved[2];
 } tutti_conv2d_options;
 /* Cross-correlation with zero padding, as PyTorch's Conv2d: x [C, H, W] -> y [channels, OH, OW], where
  *   OH = floor((H + 2 padding - dilation (kernel - 1) - 1) / stride) + 1, and OW likewise with the horizontal values.
@@ -710,7 +740,8 @@ TUTTI_API tutti_status tutti_set_parameter(
 /* Reads the gradient of the last training step for a parameter: the mean over the whole batch. Meant for tests. */
 TUTTI_API tutti_status tutti_get_gradient(tutti_trainer *trainer, const char *name, float *values, int64_t count);
 /* Describes the parameter or running statistic at `position`, from 0, in the order in which the layers were added. The
- * name is valid until the network is freed. name, shape and trained may be NULL. Errors: TUTTI_INVALID past the end. */
+ * name is valid until the network is freed. *trained is false for running statistics and frozen parameters. name, shape
+ * and trained may be NULL. Errors: TUTTI_INVALID past the end. */
 TUTTI_API tutti_status tutti_parameter_info(
     const tutti_network *network, int position, const char **name, tutti_shape *shape, bool *trained);
 

@@ -211,6 +211,7 @@ static const struct implementation *const fold_implementations[] = { &fold_plain
 const struct operation operation_batch_norm = {
     .name = "batch_norm",
     .whole_batch = true,
+    .own_outputs = 1 << NORM_SAVED_MEAN | 1 << NORM_SAVED_RSTD,
     .infer = infer,
     .gradient = gradient,
     .implementations = forward_implementations,
@@ -258,10 +259,12 @@ tutti_tensor tutti_batch_norm(tutti_network *network, tutti_tensor tensor, const
     if (status != TUTTI_OK) return network_fail(network, status);
 
     tutti_shape shape = TUTTI_SHAPE(x->shape.sizes[1]);
-    struct parameter weight = { .trained = true, .init = TUTTI_INIT_ZEROS, .init_constant = 1 };
-    struct parameter bias = { .trained = true, .init = TUTTI_INIT_ZEROS };
-    struct parameter mean = { .momentum = attributes.momentum, .init = TUTTI_INIT_ZEROS };
-    struct parameter var = { .momentum = attributes.momentum, .init = TUTTI_INIT_ZEROS, .init_constant = 1 };
+    struct parameter weight = { .init = TUTTI_INIT_ZEROS, .init_constant = 1 };
+    struct parameter bias = { .init = TUTTI_INIT_ZEROS };
+    struct parameter mean = { .kind = PARAMETER_STATISTIC, .momentum = attributes.momentum, .init = TUTTI_INIT_ZEROS };
+    struct parameter var = {
+        .kind = PARAMETER_STATISTIC, .momentum = attributes.momentum, .init = TUTTI_INIT_ZEROS, .init_constant = 1
+    };
     int layer = network_layer_begin(network, o->name, "batch_norm");
     int inputs[6] = { tensor.id };
     inputs[NORM_GAMMA] = network_parameter(network, layer, "weight", shape, &weight);

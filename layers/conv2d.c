@@ -218,16 +218,14 @@ tutti_tensor tutti_conv2d(
     int64_t c_group = x->shape.sizes[1] / attributes.groups;
     int64_t taps = attributes.kernel[0] * attributes.kernel[1];
     tutti_shape shape = { 4, { channels, c_group, attributes.kernel[0], attributes.kernel[1] } };
-    struct parameter how = { .trained = true,
-        .init = o->init,
-        .init_scale = o->init_scale,
-        .fan_in = c_group * taps,
-        .fan_out = channels * taps };
-    int inputs[3] = { tensor.id, network_parameter(network, layer, "weight", shape, &how), NO_VALUE };
+    struct parameter how = {
+        .init = o->init, .init_scale = o->init_scale, .fan_in = c_group * taps, .fan_out = channels * taps
+    };
+    int inputs[3] = { tensor.id, network_weight(network, layer, o->weight, "weight", shape, &how), NO_VALUE };
     if (!o->no_bias) {
         how.init = o->bias_init;
         if (o->bias_init == TUTTI_INIT_DEFAULT && o->init != TUTTI_INIT_DEFAULT) how.init = TUTTI_INIT_ZEROS;
-        inputs[2] = network_parameter(network, layer, "bias", TUTTI_SHAPE(channels), &how);
+        inputs[2] = network_weight(network, layer, o->bias, "bias", TUTTI_SHAPE(channels), &how);
     }
     return network_append(network, layer, &operation_conv2d, &attributes, inputs, o->no_bias ? 2 : 3);
 }

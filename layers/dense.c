@@ -101,16 +101,14 @@ tutti_tensor tutti_dense(tutti_network *network, tutti_tensor tensor, int64_t un
         return network_fail(network, fail(TUTTI_SHAPE, "dense: the input has no dimensions: it needs [..., features]"));
 
     const int64_t features = last_of(x);
-    struct parameter how = {
-        .trained = true, .init = o->init, .init_scale = o->init_scale, .fan_in = features, .fan_out = units
-    };
+    struct parameter how = { .init = o->init, .init_scale = o->init_scale, .fan_in = features, .fan_out = units };
     const int layer = network_layer_begin(network, o->name, "dense");
-    int inputs[3] = { tensor.id, network_parameter(network, layer, "weight", TUTTI_SHAPE(units, features), &how),
-        NO_VALUE };
+    int inputs[3] = { tensor.id,
+        network_weight(network, layer, o->weight, "weight", TUTTI_SHAPE(units, features), &how), NO_VALUE };
     if (!o->no_bias) {
         how.init = o->bias_init;
         if (o->bias_init == TUTTI_INIT_DEFAULT && o->init != TUTTI_INIT_DEFAULT) how.init = TUTTI_INIT_ZEROS;
-        inputs[2] = network_parameter(network, layer, "bias", TUTTI_SHAPE(units), &how);
+        inputs[2] = network_weight(network, layer, o->bias, "bias", TUTTI_SHAPE(units), &how);
     }
     return network_append(
         network, layer, &operation_dense, &(struct attributes) { .units = units }, inputs, o->no_bias ? 2 : 3);

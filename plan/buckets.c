@@ -110,7 +110,7 @@ tutti_status buckets_find(struct plan *plan)
         struct plan_bucket *open = NULL;
         for (size_t i = network->parameter_count; i-- > 0;) {
             const struct parameter *p = &network->parameters[i];
-            if (p->trained != (bool)trained) continue;
+            if (p->kind != (trained ? PARAMETER_TRAINED : PARAMETER_STATISTIC)) continue;
             if (!open || open->count >= RANGE_FLOATS) open = &plan->buckets[plan->bucket_count++];
             open->first = p->offset;
             open->count += end - p->offset;
@@ -142,7 +142,7 @@ tutti_status needs_find(struct plan *plan)
         size_t latest = 0; /* use of the range at hand: what the same node reads as well travels with it */
         for (size_t i = 0; i < network->parameter_count; i++) {
             const struct parameter *p = &network->parameters[i];
-            if (p->trained != (bool)trained) continue;
+            if (p->kind != (trained ? PARAMETER_TRAINED : PARAMETER_STATISTIC)) continue;
             const size_t use = uses[i].first;
             if (!open || (p->offset - open->first >= RANGE_FLOATS && use > latest)) {
                 if (open) open->count = p->offset - open->first;

@@ -68,10 +68,13 @@ done:
     return status;
 }
 
+/* Per value of the forward graph. */
 struct gradients {
+    const struct plan *plan;
     struct graph *graph;
-    int *of;      /* per value of the forward graph: its gradient so far, or NO_VALUE */
-    bool *needed; /* per value: a parameter (or, in tests, the input) depends on it */
+    int *of;       /* its gradient so far, or NO_VALUE */
+    bool *needed;  /* it depends on a trained parameter (or, in tests, on the input) */
+    bool *reached; /* a loss depends on it */
 };
 
 static tutti_status accumulate(struct gradients *g, int value, int gradient)
@@ -86,22 +89,43 @@ static tutti_status accumulate(struct gradients *g, int value, int gradient)
     return g->graph->status;
 }
 
+static bool is_kind(const struct plan *plan, int value, enum parameter_kind kind)
+{
+    const struct value *v = graph_at(&plan->graph, value);
+    return v->role == ROLE_PARAMETER && plan->network->parameters[v->parameter].kind == kind;
+}
+
+/* Marks the inputs of a node that a loss reaches. */
+static bool reach(struct gradients *g, const struct node *node)
+{
+    bool reached = false;
+    for (int i = 0; i < node->output_count; i++)
+        reached |= node->outputs[i] != NO_VALUE && g->reached[node->outputs[i]];
+    for (int i = 0; reached && i < node->input_count; i++)
+        if (node->inputs[i] != NO_VALUE) g->reached[node->inputs[i]] = true;
+    return reached;
+}
+
+/* Statistics are updated from what forward gives, whether or not a gradient comes to their node. */
 static tutti_status visit(struct gradients *g, size_t n)
 {
     struct node node = g->graph->nodes[n]; /* a copy: appending moves the array */
-    if (!node.operation->gradient) return TUTTI_OK;
+    if (!reach(g, &node) || !node.operation->gradient) return TUTTI_OK;
     int output_gradients[GRAPH_MAX_OUTPUTS], input_gradients[GRAPH_MAX_INPUTS];
-    bool wanted[GRAPH_MAX_INPUTS], any_output = false, any_input = false;
+    bool wanted[GRAPH_MAX_INPUTS], any_output = false, any_input = false, any_statistic = false;
     for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++) {
         output_gradients[i] = i < node.output_count && node.outputs[i] != NO_VALUE ? g->of[node.outputs[i]] : NO_VALUE;
         any_output |= output_gradients[i] != NO_VALUE;
     }
     for (int i = 0; i < GRAPH_MAX_INPUTS; i++) {
+        const int input = i < node.input_count ? node.inputs[i] : NO_VALUE;
+        const bool statistic = input != NO_VALUE && is_kind(g->plan, input, PARAMETER_STATISTIC);
         input_gradients[i] = NO_VALUE;
-        wanted[i] = i < node.input_count && node.inputs[i] != NO_VALUE && g->needed[node.inputs[i]];
+        wanted[i] = statistic || (input != NO_VALUE && g->needed[input]);
         any_input |= wanted[i];
+        any_statistic |= statistic;
     }
-    if (!any_output || !any_input) return TUTTI_OK;
+    if (!any_input || !(any_output || any_statistic)) return TUTTI_OK;
     size_t before = g->graph->node_count;
     tutti_status status = node.operation->gradient(g->graph, &node, output_gradients, wanted, input_gradients);
     if (status == TUTTI_OK) status = g->graph->status;
@@ -118,6 +142,7 @@ static tutti_status begin_at_losses(const struct plan *plan, struct gradients *g
     for (int i = 0; i < plan->options.objective.loss_count; i++) {
         if (plan->options.objective.weights[i] == 0) continue;
         const struct node loss = *loss_node(plan, i); /* a copy: appending moves the array */
+        g->reached[loss.inputs[0]] = true;
         TRY(accumulate(g, loss.inputs[0], loss.outputs[1]));
     }
 done:
@@ -147,7 +172,7 @@ static tutti_status bind_parameters(struct gradients *g, size_t forward_values)
 static void mark_needed(const struct plan *plan, bool *needed, size_t values)
 {
     const struct graph *graph = &plan->graph;
-    for (size_t i = 0; i < values; i++) needed[i] = graph->values[i].role == ROLE_PARAMETER;
+    for (size_t i = 0; i < values; i++) needed[i] = is_kind(plan, (int)i, PARAMETER_TRAINED);
     if (plan->options.seeded) needed[plan->feeds[0]] = true;
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct node *node = &graph->nodes[n];
@@ -166,8 +191,9 @@ tutti_status pass_gradient(struct plan *plan)
     if (plan->options.seeded)
         plan->seed = graph_value(graph, ROLE_INPUT, TYPE_F32, graph_at(graph, plan->outputs[0])->shape, true, "seed");
     size_t values = graph->value_count, nodes = graph->node_count;
-    struct gradients g = { graph, memory_new(values, sizeof *g.of), memory_new(values, sizeof *g.needed) };
-    if (!g.of || !g.needed) {
+    struct gradients g = { plan, graph, memory_new(values, sizeof *g.of), memory_new(values, sizeof *g.needed),
+        memory_new(values, sizeof *g.reached) };
+    if (!g.of || !g.needed || !g.reached) {
         status = TUTTI_NO_MEMORY;
         goto done;
     }
@@ -175,6 +201,7 @@ tutti_status pass_gradient(struct plan *plan)
     mark_needed(plan, g.needed, values);
     if (plan->options.seeded) {
         g.of[plan->outputs[0]] = plan->seed;
+        g.reached[plan->outputs[0]] = true;
     } else if (plan->metrics != NO_VALUE) {
         TRY(begin_at_losses(plan, &g));
     } else {
@@ -189,5 +216,6 @@ tutti_status pass_gradient(struct plan *plan)
 done:
     free(g.of);
     free(g.needed);
+    free(g.reached);
     return status;
 }

@@ -40,8 +40,8 @@ static tutti_status make_buffer(struct plan *plan, const struct memory_plan *mem
     case SLOT_ARENA: return arena_cut(plan->arena, slot->place, slot->bytes, &plan->buffers[value]);
     case SLOT_PARAMETER:
         p = &plan->network->parameters[v->parameter];
-        return buffer_cut(plan->device, plan->options.parameters, (size_t)p->offset * sizeof(float), slot->bytes,
-            &plan->buffers[value]);
+        return buffer_cut(plan->device, p->kind == PARAMETER_FROZEN ? plan->options.frozen : plan->options.parameters,
+            (size_t)p->offset * sizeof(float), slot->bytes, &plan->buffers[value]);
     case SLOT_GRADIENT:
         p = &plan->network->parameters[v->gradient_of];
         return buffer_cut(plan->device, plan->options.gradients, (size_t)p->offset * sizeof(float), slot->bytes,

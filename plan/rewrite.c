@@ -409,8 +409,8 @@ tutti_status pass_sweep(struct plan *plan)
         bool wanted = false;
         for (int i = 0; i < node->output_count; i++) {
             if (node->outputs[i] == NO_VALUE) continue;
-            bool used = edit_is_kept(graph, node->outputs[i]) || edit_uses(graph, node->outputs[i]) > 0;
-            if (!used) node->outputs[i] = NO_VALUE;
+            const bool used = edit_is_kept(graph, node->outputs[i]) || edit_uses(graph, node->outputs[i]) > 0;
+            if (!used && !(node->operation->own_outputs >> i & 1)) node->outputs[i] = NO_VALUE;
             wanted |= used;
         }
         if (!wanted) node->operation = NULL;

@@ -43,8 +43,9 @@ struct plan_options {
     /* Tests: every value has memory of its own, followed by PLAN_GUARD_BYTES of poison that plan_check_guards() looks
      * at. */
     bool guards;
-    /* Device buffers that the plan's launches use; the replica owns them. gradients is NULL unless training. */
-    cl_mem parameters, gradients;
+    /* Device buffers that the plan's launches use; the replica owns them. gradients is NULL unless training,
+     * and frozen where the network has no frozen parameters. */
+    cl_mem parameters, gradients, frozen;
     struct arena *arena; /* shared with other plans if it is large enough; NULL: an own one is made */
     bool explain;        /* keep texts for plan_explain */
     bool cold;           /* leave the warm-up, which writes to all buffers, to plan_warm_up() */

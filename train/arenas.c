@@ -16,7 +16,8 @@ tutti_status trainer_make_arenas(tutti_trainer *trainer, bool ranks)
     tutti_status status = TUTTI_OK;
     const int64_t total = trainer->network->total_floats, trained = trainer->network->trained_floats;
     TRY(make_arena(&trainer->parameters, total));
-    trainer->version = 1;
+    if (trainer->network->frozen_floats > 0) TRY(make_arena(&trainer->frozen, trainer->network->frozen_floats));
+    trainer->version = trainer->frozen_version = 1;
     if (!trainer->exchange || !trainer->trains) return TUTTI_OK;
     TRY(make_arena(ranks ? &trainer->gradients : &trainer->next_parameters, total));
     for (int i = 0; i < optimizer_states(&trainer->optimizer); i++) {
@@ -68,4 +69,5 @@ done:
 void trainer_changed(tutti_trainer *trainer)
 {
     trainer->version++;
+    trainer->frozen_version++;
 }

@@ -81,12 +81,12 @@ static tutti_status list_add(struct list *list, const struct safetensors_tensor 
     return TUTTI_OK;
 }
 
-static struct safetensors_tensor tensor_of(const struct parameter *parameter, char *name, const float *arena)
+static struct safetensors_tensor tensor_of(const struct parameter *parameter, char *name, const float *values)
 {
     struct safetensors_tensor tensor = { .name = name,
         .type = SAFETENSORS_F32,
         .rank = parameter->shape.rank,
-        .data = arena + parameter->offset,
+        .data = values,
         .bytes = (size_t)parameter->elements * sizeof(float) };
     for (int i = 0; i < parameter->shape.rank; i++) tensor.sizes[i] = parameter->shape.sizes[i];
     return tensor;
@@ -113,9 +113,9 @@ static tutti_status list_weights(const struct checkpoint *checkpoint, struct lis
     for (size_t i = 0; i < checkpoint->count; i++) {
         const struct parameter *parameter = &checkpoint->parameters[i];
         const struct safetensors_tensor tensor =
-            tensor_of(parameter, memory_copy_text(parameter->name), checkpoint->weights);
+            tensor_of(parameter, memory_copy_text(parameter->name), parameter_in(parameter, &checkpoint->weights));
         TRY(list_add(list, &tensor));
-        if (!parameter->trained && ends_with(parameter->name, statistic_end))
+        if (parameter->kind == PARAMETER_STATISTIC && ends_with(parameter->name, statistic_end))
             TRY(add_counter(list, parameter->name, &checkpoint->position.steps));
     }
 done:
@@ -131,9 +131,10 @@ static tutti_status list_states(const struct checkpoint *checkpoint, struct list
     for (int s = 0; s < optimizer_states(optimizer); s++)
         for (size_t i = 0; i < checkpoint->count; i++) {
             const struct parameter *parameter = &checkpoint->parameters[i];
-            if (!parameter->trained) continue;
-            const struct safetensors_tensor tensor = tensor_of(parameter,
-                memory_format("%s.%s", optimizer_state_name(optimizer, s), parameter->name), checkpoint->states[s]);
+            if (parameter->kind != PARAMETER_TRAINED) continue;
+            const struct safetensors_tensor tensor =
+                tensor_of(parameter, memory_format("%s.%s", optimizer_state_name(optimizer, s), parameter->name),
+                    checkpoint->states[s] + parameter->offset);
             TRY(list_add(list, &tensor));
         }
 done:
@@ -359,7 +360,7 @@ static void copy_weights(const struct checkpoint *checkpoint, const struct safet
     for (size_t i = 0; i < checkpoint->count; i++) {
         const struct parameter *parameter = &checkpoint->parameters[i];
         const struct safetensors_tensor *tensor = safetensors_find(file, parameter->name);
-        memcpy(checkpoint->weights + parameter->offset, tensor->data, tensor->bytes);
+        memcpy(parameter_in(parameter, &checkpoint->weights), tensor->data, tensor->bytes);
     }
 }
 
@@ -386,7 +387,7 @@ static tutti_status walk_states(
     for (int s = 0; s < optimizer_states(optimizer); s++)
         for (size_t i = 0; i < checkpoint->count; i++) {
             const struct parameter *parameter = &checkpoint->parameters[i];
-            if (!parameter->trained) continue;
+            if (parameter->kind != PARAMETER_TRAINED) continue;
             free(name);
             name = memory_format("%s.%s", optimizer_state_name(optimizer, s), parameter->name);
             if (!name) return TUTTI_NO_MEMORY;

@@ -19,7 +19,7 @@ struct position {
 struct checkpoint {
     const struct parameter *parameters;
     size_t count;
-    float *weights;                  /* the arena of the parameters */
+    struct parameter_arenas weights;
     float *states[OPTIMIZER_STATES]; /* the optimizer's, trained parameters only */
     const struct optimizer *optimizer;
     struct position position;

@@ -114,7 +114,8 @@ static void update_adam(const struct optimizer_step *u, int64_t n, const float *
 
 static bool is_updated_statistic(const struct optimizer *optimizer, const tutti_network *network, size_t parameter)
 {
-    return !network->parameters[parameter].trained && (!optimizer->reached || optimizer->reached[parameter]);
+    return network->parameters[parameter].kind == PARAMETER_STATISTIC &&
+        (!optimizer->reached || optimizer->reached[parameter]);
 }
 
 /* Of the range that begins at `first`, where p and g are. */

@@ -21,13 +21,18 @@ static tutti_status find(
     return TUTTI_OK;
 }
 
+static float *values_of(const tutti_trainer *trainer, const struct parameter *parameter)
+{
+    return parameter_in(parameter, &(struct parameter_arenas) { trainer->parameters, trainer->frozen });
+}
+
 tutti_status tutti_get_parameter(tutti_trainer *trainer, const char *name, float *values, int64_t count)
 {
     tutti_status status;
     const struct parameter *parameter = NULL;
     TRY(find(trainer, name, values, count, &parameter));
     TRY(trainer_fetch(trainer));
-    memcpy(values, trainer->parameters + parameter->offset, (size_t)count * sizeof(float));
+    memcpy(values, values_of(trainer, parameter), (size_t)count * sizeof(float));
 done:
     return status;
 }
@@ -38,7 +43,7 @@ tutti_status tutti_set_parameter(tutti_trainer *trainer, const char *name, const
     const struct parameter *parameter = NULL;
     TRY(find(trainer, name, values, count, &parameter));
     TRY(trainer_fetch(trainer));
-    memcpy(trainer->parameters + parameter->offset, values, (size_t)count * sizeof(float));
+    memcpy(values_of(trainer, parameter), values, (size_t)count * sizeof(float));
     trainer_changed(trainer);
 done:
     return status;
@@ -72,7 +77,9 @@ tutti_status tutti_get_gradient(tutti_trainer *trainer, const char *name, float 
     tutti_status status;
     const struct parameter *parameter = NULL;
     TRY(find(trainer, name, values, count, &parameter));
-    if (!parameter->trained) FAIL(TUTTI_INVALID, "'%s' is a running statistic: it has no gradient", name);
+    if (parameter->kind != PARAMETER_TRAINED)
+        FAIL(TUTTI_INVALID, "'%s' is %s: it has no gradient", name,
+            parameter->kind == PARAMETER_FROZEN ? "frozen" : "a running statistic");
     if (!trainer->stepped) FAIL(TUTTI_INVALID, "'%s' has no gradient before the first training step", name);
     if (world_sums(trainer))
         memcpy(values, trainer->gradients + parameter->offset, (size_t)count * sizeof(float));
@@ -91,7 +98,7 @@ static tutti_status checkpoint_of(tutti_trainer *trainer, struct checkpoint *che
     const tutti_status status = trainer_fetch(trainer);
     *checkpoint = (struct checkpoint) { .parameters = trainer->network->parameters,
         .count = trainer->network->parameter_count,
-        .weights = trainer->parameters,
+        .weights = { trainer->parameters, trainer->frozen },
         .optimizer = &trainer->optimizer,
         .position = trainer->position,
         .loss_scale = trainer->loss_scale,

@@ -191,6 +191,7 @@ tutti_status replica_init(struct replica *replica)
     tutti_status status = TUTTI_OK;
     const struct tutti_trainer *trainer = replica->trainer;
     const size_t bytes = (size_t)trainer->network->total_floats * sizeof(float);
+    const size_t frozen = (size_t)trainer->network->frozen_floats * sizeof(float);
     const size_t runs = (size_t)trainer->batch; /* micro-batches of a step, at most */
     const size_t metrics = 2 * (size_t)objective_pairs(&trainer->objective);
     tell_precision(replica);
@@ -199,6 +200,7 @@ tutti_status replica_init(struct replica *replica)
     replica->run_losses = memory_new(metrics * runs, sizeof(float));
     if (!replica->run_constants || !replica->run_losses) return TUTTI_NO_MEMORY;
     TRY(buffer_new(replica->device, bytes, &replica->parameters));
+    if (frozen > 0) TRY(buffer_new(replica->device, frozen, &replica->frozen));
     TRY(buffer_new(replica->device, metrics * runs * sizeof(float), &replica->losses));
     if (!trains(replica)) goto done;
     TRY(buffer_new(replica->device, bytes, &replica->gradients));
@@ -283,6 +285,7 @@ static tutti_status free_objects(struct replica *replica, void *unused)
     launch_list_free(&replica->sum_to_wire);
     buffer_free(&replica->wire);
     buffer_free(&replica->parameters);
+    buffer_free(&replica->frozen);
     buffer_free(&replica->gradients);
     buffer_free(&replica->sum);
     buffer_free(&replica->losses);
@@ -349,7 +352,8 @@ static size_t fixed_bytes(const struct replica *replica, bool micro_batches)
     const struct tutti_trainer *trainer = replica->trainer;
     size_t arenas = 1;
     if (trains(replica)) arenas += 1 + micro_batches;
-    size_t bytes = arenas * (size_t)trainer->network->total_floats * sizeof(float);
+    size_t bytes =
+        (arenas * (size_t)trainer->network->total_floats + (size_t)trainer->network->frozen_floats) * sizeof(float);
     if (rounds(replica)) bytes += (size_t)trainer->network->trained_floats * sizeof(uint16_t);
     if (trains(replica) && (!trainer->exchange || trainer->automatic)) /* it may train alone */
         bytes +=
@@ -394,6 +398,7 @@ struct plan_options replica_options(struct replica *replica, enum plan_mode mode
         .meets = replica->trainer->whole_batch && replica->trainer->exchange && samples < replica->trainer->batch,
         .precision = replica->trainer->precision,
         .parameters = replica->parameters,
+        .frozen = replica->frozen,
         .gradients = mode == PLAN_TRAIN ? replica->gradients : NULL,
         .progress = replica->trainer->building ? report_building : NULL,
         .user = replica };

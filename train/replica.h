@@ -35,6 +35,8 @@ struct replica_work {
      * ones. Not read from the trainer, which may change it while a device that was given up comes back. */
     const float *parameters, *states[OPTIMIZER_STATES];
     uint64_t version, checksum;
+    const float *frozen; /* always the master copy */
+    uint64_t frozen_version;
     bool exposes; /* the exchange writes new parameters where devices share the host's memory */
     bool update;  /* training: the device updates its parameters itself, nothing is exchanged */
     bool kept;    /* the feeds are the trainer's memory, not the caller's */
@@ -102,7 +104,7 @@ struct replica {
     bool spoiled;     /* numbers of its last step that others were given, see meeting.h */
     bool suspect;     /* left out of this try: its numbers were not finite */
     int64_t capacity; /* samples that fit at once; a larger part is run as micro-batches */
-    cl_mem parameters, gradients, states[OPTIMIZER_STATES];
+    cl_mem parameters, gradients, frozen, states[OPTIMIZER_STATES];
     cl_mem sum;               /* gradients of all micro-batches; NULL until there is more than one */
     cl_mem constants, losses; /* for the optimizer's launch: of the step, and float[2] per micro-batch */
     cl_mem statistics;        /* the optimizer's table */
@@ -120,6 +122,7 @@ struct replica {
     uint64_t generation;     /* counts changes of the parameters on the device */
     uint64_t version;        /* the trainer's version of the parameters that the device has */
     uint64_t states_version; /* likewise of the optimizer's states */
+    uint64_t frozen_version; /* and of the frozen parameters */
     struct prefetch prefetch;
     struct staging upload, download; /* page-locked, of devices that do not share the host's memory */
     cl_event *writes;                /* to the device, of the work at hand: for their times */

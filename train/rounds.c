@@ -37,7 +37,7 @@ static size_t most_numbers(const tutti_network *network)
 {
     int64_t most = 0;
     for (size_t i = 0; i < network->parameter_count; i++)
-        if (!network->parameters[i].trained && network->parameters[i].elements > most)
+        if (network->parameters[i].kind == PARAMETER_STATISTIC && network->parameters[i].elements > most)
             most = network->parameters[i].elements;
     return MEETING_ROWS * (size_t)most;
 }

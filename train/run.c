@@ -141,13 +141,30 @@ done:
     return status;
 }
 
+/* Once, and again where the caller has changed them. */
+static tutti_status upload_frozen(struct run *run)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *replica = run->replica;
+    const struct replica_work *work = run->work;
+    if (!replica->frozen || replica->frozen_version == work->frozen_version) return TUTTI_OK;
+    TRY(enqueue_write(
+        replica, replica->frozen, work->frozen, (size_t)run->trainer->network->frozen_floats * sizeof(float)));
+    replica->frozen_version = work->frozen_version;
+    replica->generation++;
+done:
+    return status;
+}
+
 static tutti_status upload_parameters(struct run *run)
 {
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
     const struct tutti_trainer *trainer = run->trainer;
     const struct replica_work *work = run->work;
-    if (work->probe || !work->parameters) return TUTTI_OK;
+    if (work->probe) return TUTTI_OK;
+    TRY(upload_frozen(run));
+    if (!work->parameters) return TUTTI_OK;
     if (replica->version != work->version) {
         replica->generation++;
         run->pieces = replica->device->transfers && work->mode == PLAN_TRAIN;
@@ -743,7 +760,7 @@ done:
         message[sizeof(message) - 1] = '\0';
         if (!replica->abandoned) device_wait(replica->device);
         status_set_message(message);
-        replica->version = replica->states_version = 0; /* they may be half written */
+        replica->version = replica->states_version = replica->frozen_version = 0; /* they may be half written */
         replica->last = NULL;
     }
     return run.first ? replica_doubt(replica, status) : status;

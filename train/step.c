@@ -52,6 +52,8 @@ static void give_parameters(tutti_trainer *trainer, int device)
 {
     struct replica_work *work = &trainer->works[device];
     work->version = trainer->version;
+    work->frozen = trainer->frozen;
+    work->frozen_version = trainer->frozen_version;
     work->exposes = trainer->next_parameters != NULL;
     if (trainer->newest == &trainer->replicas[device]) return;
     work->parameters = trainer->parameters;

@@ -96,7 +96,8 @@ static void *make_values(void *argument)
 {
     struct values *values = argument;
     const tutti_trainer *trainer = values->trainer;
-    values->status = network_initialise(trainer->network, trainer->seed, trainer->parameters);
+    values->status = network_initialise(
+        trainer->network, trainer->seed, &(struct parameter_arenas) { trainer->parameters, trainer->frozen });
     if (values->status != TUTTI_OK) snprintf(values->message, sizeof(values->message), "%s", status_message());
     return NULL;
 }
@@ -163,6 +164,7 @@ tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const 
     trainer = memory_new(1, sizeof(*trainer));
     if (!trainer) return NULL;
     trainer->network = network;
+    network->trainers++;
     trainer->runtime = network->runtime;
     pthread_mutex_init(&trainer->lock, NULL);
     pthread_condattr_init(&attributes);
@@ -189,11 +191,13 @@ void tutti_trainer_free(tutti_trainer *trainer)
     }
     thread_pool_free(trainer->pool); /* the caller's thread alone gives it work */
     if (stuck) return;               /* a thread that hangs in a driver may come back and use the rest */
+    trainer->network->trainers--;
     adapt_close(trainer);
     world_close(trainer);
     journal_free(trainer);
     feeds_free(&trainer->feeds);
     trainer_free_arenas(trainer);
+    free(trainer->frozen);
     free(trainer->replicas);
     free(trainer->works);
     free(trainer->shares);

@@ -67,6 +67,9 @@ struct tutti_trainer {
     bool learnt_lost;                                       /* they are lost with it, see journal.c */
     bool repeats;                                           /* a step at hand is one of the journal's */
     uint64_t version;
+    /* Frozen parameters, of which the host always has the newest; changed by the caller alone. */
+    float *frozen;
+    uint64_t frozen_version;
     /* For the report, of all steps since it was reset. */
     int64_t timed_steps;
     double step_s;

@@ -110,6 +110,7 @@ tutti_status world_share_arenas(struct tutti_trainer *trainer)
     const tutti_network *network = trainer->network;
     if (!trainer->world) return TUTTI_OK;
     TRY(world_broadcast(trainer, trainer->parameters, (size_t)network->total_floats * sizeof(float)));
+    if (trainer->frozen) TRY(world_broadcast(trainer, trainer->frozen, (size_t)network->frozen_floats * sizeof(float)));
     for (int i = 0; i < optimizer_states(&trainer->optimizer); i++)
         if (trainer->states[i])
             TRY(world_broadcast(trainer, trainer->states[i], (size_t)network->trained_floats * sizeof(float)));
@@ -133,7 +134,7 @@ static uint64_t hash_of(const struct tutti_trainer *trainer, const struct world 
     hash = XXH3_64bits_withSeed(trainer->objective.weights, sizeof(trainer->objective.weights), hash);
     for (size_t i = 0; i < network->parameter_count; i++) {
         const struct parameter *parameter = &network->parameters[i];
-        hash = XXH3_64bits_withSeed(parameter->name, strlen(parameter->name), hash);
+        hash = XXH3_64bits_withSeed(parameter->name, strlen(parameter->name), hash + parameter->kind);
         hash = XXH3_64bits_withSeed(
             parameter->shape.sizes, (size_t)parameter->shape.rank * sizeof(parameter->shape.sizes[0]), hash);
     }

@@ -74,11 +74,11 @@ END_TEST
 START_TEST(checkpoints_have_points)
 {
     static const struct optimizer sgd = { .kind = TUTTI_SGD, .learning_rate = 0.125f };
-    struct parameter parameter = { .name = "w", .shape = { 1, { 2 } }, .elements = 2, .offset = 0, .trained = true };
+    struct parameter parameter = { .name = "w", .shape = { 1, { 2 } }, .elements = 2, .offset = 0 };
     float weights[64] = { 1, 2 };
     struct checkpoint checkpoint = { .parameters = &parameter,
         .count = 1,
-        .weights = weights,
+        .weights = { weights, NULL },
         .optimizer = &sgd,
         .position = { .steps = 3, .epoch_samples = 9, .samples = 6, .loss = 0.1, .correct = 1.5 } };
     struct safetensors *state;

@@ -15,9 +15,9 @@
 enum { TRAINED = 1104, TOTAL = TRAINED + 112, STEPS = 3, LIMIT_ULP = 16 }; /* multiples of 16, of whole vectors */
 
 static struct parameter parameters[] = {
-    { .name = "weight", .elements = TRAINED - 5, .offset = 0, .trained = true },
-    { .name = "mean", .elements = 19, .offset = TRAINED, .momentum = 0.1f },
-    { .name = "variance", .elements = 33, .offset = TRAINED + 64, .momentum = 0.3f },
+    { .name = "weight", .elements = TRAINED - 5, .offset = 0 },
+    { .name = "mean", .elements = 19, .offset = TRAINED, .kind = PARAMETER_STATISTIC, .momentum = 0.1f },
+    { .name = "variance", .elements = 33, .offset = TRAINED + 64, .kind = PARAMETER_STATISTIC, .momentum = 0.3f },
 };
 static const tutti_network network = {
     .parameters = parameters, .parameter_count = 3, .trained_floats = TRAINED, .total_floats = TOTAL

@@ -101,7 +101,7 @@ static void expect_gradients(struct expectation *e, struct text *problems)
     int64_t floats = e->output_elements > 2 ? e->output_elements : 2;
     double *up = memory_new((size_t)floats, sizeof *up), *down = memory_new((size_t)floats, sizeof *down);
     for (int t = 0; t < e->tensors; t++) {
-        if (t > 0 && !e->network->parameters[t - 1].trained) continue;
+        if (t > 0 && e->network->parameters[t - 1].kind != PARAMETER_TRAINED) continue;
         if (t == 0 && e->has_loss) continue; /* a plan with a loss has no gradient of its input */
         e->gradients[t].known = true;
         at_positions(e, t, up, down);
@@ -129,7 +129,7 @@ static void fill_data(struct expectation *e, bool of_products)
         for (int64_t i = 0; i < how->elements; i++) {
             to[i] = integers ? test_integer(10 + (uint32_t)p, i, 2) : test_real(10 + (uint32_t)p, i);
             if (integers && how->shape.rank == 1) to[i] += 0.5f;
-            if (!how->trained) to[i] = fabsf(to[i]) + 0.25f;
+            if (how->kind == PARAMETER_STATISTIC) to[i] = fabsf(to[i]) + 0.25f;
             if (bf16 && of_products) to[i] = test_bf16(to[i]);
             e->doubles[1 + p][i] = (double)to[i];
         }

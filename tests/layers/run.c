@@ -178,7 +178,7 @@ static tutti_status compare_backward(struct bench *b, double limit)
         char what[160];
         snprintf(what, sizeof what, "gradient of %s", how->name);
         if (e->gradients[t].known) compare_gradient(what, t, got, &e->gradients[t], limit, b->problems);
-        if (how->trained || !e->test->statistic) continue;
+        if (how->kind != PARAMETER_STATISTIC || !e->test->statistic) continue;
         double *expected = memory_new((size_t)how->elements, sizeof *expected);
         if (!expected) return TUTTI_NO_MEMORY;
         e->test->statistic(&e->c, &input, parameters, t - 1, expected);

@@ -56,7 +56,7 @@ START_TEST(numbers_of_parameters)
     tutti_network *network = must_build(model->name, model->input, model->classes);
     ck_assert_int_eq(tutti_network_parameters(network), sizes[_i].numbers);
     int tensors = 0;
-    for (size_t i = 0; i < network->parameter_count; i++) tensors += network->parameters[i].trained;
+    for (size_t i = 0; i < network->parameter_count; i++) tensors += network->parameters[i].kind == PARAMETER_TRAINED;
     ck_assert_int_eq(tensors, sizes[_i].tensors);
     tutti_network_free(network);
 }
@@ -107,10 +107,10 @@ static const struct {
 static const struct parameter *trained_at(const tutti_network *network, int position)
 {
     int count = 0, seen = 0;
-    for (size_t i = 0; i < network->parameter_count; i++) count += network->parameters[i].trained;
+    for (size_t i = 0; i < network->parameter_count; i++) count += network->parameters[i].kind == PARAMETER_TRAINED;
     if (position < 0) position += count;
     for (size_t i = 0; i < network->parameter_count; i++) {
-        if (network->parameters[i].trained && seen++ == position) return &network->parameters[i];
+        if (network->parameters[i].kind == PARAMETER_TRAINED && seen++ == position) return &network->parameters[i];
     }
     return NULL;
 }
@@ -147,7 +147,7 @@ START_TEST(initial_values_are_torchvisions)
     tutti_network *network = must_build(model->name, model->input, model->classes);
     ck_assert_int_eq(network_layout(network), TUTTI_OK);
     float *arena = calloc((size_t)network->total_floats, sizeof(*arena));
-    ck_assert_int_eq(network_initialise(network, 3, arena), TUTTI_OK);
+    ck_assert_int_eq(network_initialise(network, 3, &(struct parameter_arenas) { arena, NULL }), TUTTI_OK);
     for (size_t i = 0; i < sizeof(torchvision) / sizeof(torchvision[0]); i++) {
         if (strcmp(torchvision[i].model, names[_i]) != 0) continue;
         const struct parameter *parameter = network_find(network, torchvision[i].name);

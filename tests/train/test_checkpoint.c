@@ -21,10 +21,10 @@
 enum { TRAINED = 128, TOTAL = 256 };
 
 static struct parameter parameters[] = {
-    { .name = "fc.weight", .shape = { 2, { 10, 6 } }, .elements = 60, .offset = 0, .trained = true },
-    { .name = "fc.bias", .shape = { 1, { 10 } }, .elements = 10, .offset = 64, .trained = true },
-    { .name = "bn.running_mean", .shape = { 1, { 3 } }, .elements = 3, .offset = 128 },
-    { .name = "bn.running_var", .shape = { 1, { 3 } }, .elements = 3, .offset = 192 },
+    { .name = "fc.weight", .shape = { 2, { 10, 6 } }, .elements = 60, .offset = 0 },
+    { .name = "fc.bias", .shape = { 1, { 10 } }, .elements = 10, .offset = 64 },
+    { .name = "bn.running_mean", .shape = { 1, { 3 } }, .elements = 3, .offset = 128, .kind = PARAMETER_STATISTIC },
+    { .name = "bn.running_var", .shape = { 1, { 3 } }, .elements = 3, .offset = 192, .kind = PARAMETER_STATISTIC },
 };
 enum { PARAMETERS = sizeof(parameters) / sizeof(*parameters) };
 static const struct optimizer adam = { .kind = TUTTI_ADAM, .learning_rate = 0.1f, .beta1 = 0.9f };
@@ -43,7 +43,7 @@ static void training_make(struct training *training, const struct optimizer *opt
     for (int i = 0; i < TRAINED; i++) training->second[i] = (float)(3000 * generation + i);
     training->checkpoint = (struct checkpoint) { .parameters = parameters,
         .count = PARAMETERS,
-        .weights = training->weights,
+        .weights = { training->weights, NULL },
         .states = { training->first, training->second },
         .optimizer = optimizer,
         .seed = 0xfedcba9876543210u + (uint64_t)generation,
@@ -88,7 +88,7 @@ static int loaded_generation(const char *name)
     for (int i = 0; i < PARAMETERS; i++) {
         const size_t at = (size_t)parameters[i].offset, bytes = (size_t)parameters[i].elements * sizeof(float);
         ck_assert(memcmp(read.weights + at, wanted.weights + at, bytes) == 0);
-        if (!parameters[i].trained) continue;
+        if (parameters[i].kind != PARAMETER_TRAINED) continue;
         ck_assert(memcmp(read.first + at, wanted.first + at, bytes) == 0);
         ck_assert(memcmp(read.second + at, wanted.second + at, bytes) == 0);
     }

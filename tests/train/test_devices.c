@@ -251,7 +251,8 @@ START_TEST(half_precision_on_the_wire)
         const struct parameter *p = &network->parameters[k];
         for (int64_t i = p->offset; i < p->offset + p->elements; i++) {
             const float sum = a[i] + b[i];
-            wanted[i] = p->trained ? wanted[i] - 0.05f * sum : (1 - p->momentum) * wanted[i] + p->momentum * sum;
+            wanted[i] = p->kind == PARAMETER_TRAINED ? wanted[i] - 0.05f * sum
+                                                     : (1 - p->momentum) * wanted[i] + p->momentum * sum;
             ck_assert_msg(wanted[i] == session.trainer->parameters[i], "%s, element %lld: %.9g, not %.9g", p->name,
                 (long long)(i - p->offset), session.trainer->parameters[i], wanted[i]);
         }
@@ -818,6 +819,7 @@ Suite *suite_feeds(void);
 Suite *suite_fit(void);
 Suite *suite_fp16(void);
 Suite *suite_objective(void);
+Suite *suite_parameters(void);
 Suite *suite_sync(void);
 
 /* TUTTI_SUITES names the suites to run; without it all of them run. */
@@ -875,7 +877,7 @@ int main(void)
         Suite *(*make)(void);
     } suites[] = { { "devices", suite_devices }, { "alone", suite_alone }, { "adapt", suite_adapt },
         { "feeds", suite_feeds }, { "fit", suite_fit }, { "fp16", suite_fp16 }, { "objective", suite_objective },
-        { "sync", suite_sync } };
+        { "parameters", suite_parameters }, { "sync", suite_sync } };
     SRunner *runner = srunner_create(NULL);
     srunner_set_fork_status(runner, CK_NOFORK);
     sessions_share_runtimes();

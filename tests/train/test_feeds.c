@@ -55,25 +55,13 @@ static void feed(tutti_feed *feeds, int step)
     feeds[2] = (tutti_feed) { "images", TUTTI_DTYPE_F32, images + first * PIXELS };
 }
 
-static const struct way {
-    const char *devices;
-    bool apart;
-    tutti_training training;
-} ways[] = {
-    { "0", false, { .sharing = TUTTI_SHARES_EQUAL } },
-    { "0,1", false, { .sharing = TUTTI_SHARES_EQUAL } },
-    { "0", true, { .sharing = TUTTI_SHARES_EQUAL } },
-    { "0,1", true, { .sharing = TUTTI_SHARES_EQUAL, .micro_batch = 3 } },
-    { "0,1", false, { .sharing = TUTTI_SHARES_AUTO } },
-};
-
 /* Each step's samples are announced before, so that devices with memory of their own have them sent ahead. */
 START_TEST(two_inputs_learn_as_one)
 {
-    const struct way *way = &ways[_i];
+    const struct way *way = &training_ways[_i];
     struct session one = { .runtime = session_runtime("0", false) };
     struct session two = { .runtime = session_runtime(way->devices, way->apart) };
-    compile(&one, one_input, ways[0].training);
+    compile(&one, one_input, training_ways[0].training);
     compile(&two, two_inputs, way->training);
     tutti_feed feeds[3];
     for (int step = 0; step < STEPS; step++) {
@@ -101,8 +89,8 @@ END_TEST
 START_TEST(fit_takes_any_number_of_inputs)
 {
     struct session steps = { .runtime = session_runtime("0", false) }, fitted = { .runtime = steps.runtime };
-    compile(&steps, two_inputs, ways[0].training);
-    compile(&fitted, two_inputs, ways[0].training);
+    compile(&steps, two_inputs, training_ways[0].training);
+    compile(&fitted, two_inputs, training_ways[0].training);
     tutti_feed feeds[3];
     for (int step = 0; step < STEPS; step++) {
         feed(feeds, step);
@@ -134,7 +122,7 @@ START_TEST(feeds_are_checked)
 {
     const struct wrong *wrong = &wrongs[_i];
     struct session two = { .runtime = session_runtime("0", false) };
-    compile(&two, two_inputs, ways[0].training);
+    compile(&two, two_inputs, training_ways[0].training);
     ck_assert_int_eq(tutti_train_step(two.trainer, wrong->feeds, wrong->count, 1, NULL), TUTTI_INVALID);
     ck_assert_msg(strstr(tutti_message(NULL), wrong->said), "%s", tutti_message(NULL));
     session_close(&two);
@@ -146,7 +134,7 @@ Suite *suite_feeds(void)
 {
     Suite *suite = suite_create("feeds");
     TCase *cases = cases_new(suite, "feeds", setup, NULL);
-    add_cases(cases, two_inputs_learn_as_one, (int)(sizeof(ways) / sizeof(*ways)));
+    add_cases(cases, two_inputs_learn_as_one, WAYS);
     tcase_add_test(cases, fit_takes_any_number_of_inputs);
     add_cases(cases, feeds_are_checked, (int)(sizeof(wrongs) / sizeof(*wrongs)));
     return suite;

@@ -103,18 +103,6 @@ static void step_with(struct heads *heads, tutti_dtype dtype, tutti_dtype label_
     ASSERT_OK(tutti_train_step(heads->session.trainer, feeds, FEEDS, STEP_SAMPLES, metrics));
 }
 
-static const struct way {
-    const char *devices;
-    bool apart;
-    tutti_training training;
-} ways[] = {
-    { "0", false, { .sharing = TUTTI_SHARES_EQUAL } },
-    { "0,1", false, { .sharing = TUTTI_SHARES_EQUAL } },
-    { "0", true, { .sharing = TUTTI_SHARES_EQUAL, .micro_batch = 5 } },
-    { "0,1", true, { .sharing = TUTTI_SHARES_EQUAL, .micro_batch = 3 } },
-    { "0,1", false, { .sharing = TUTTI_SHARES_AUTO } },
-};
-
 /* The losses and the number of right classes of one step, from what it gave, in double precision. */
 static void expect_metrics(
     const struct heads *heads, const tutti_metrics *all, const float *classes, const float *table, int step)
@@ -156,10 +144,10 @@ static void expect_metrics(
 START_TEST(sum_of_losses_trains)
 {
     struct heads one, other;
-    tutti_training training = ways[_i].training;
+    tutti_training training = training_ways[_i].training;
     training.fetch_in_training = true;
-    compile(&one, "0", false, ways[0].training, TUTTI_DTYPE_F32, TUTTI_DTYPE_I32);
-    compile(&other, ways[_i].devices, ways[_i].apart, training, TUTTI_DTYPE_F32, TUTTI_DTYPE_I32);
+    compile(&one, "0", false, training_ways[0].training, TUTTI_DTYPE_F32, TUTTI_DTYPE_I32);
+    compile(&other, training_ways[_i].devices, training_ways[_i].apart, training, TUTTI_DTYPE_F32, TUTTI_DTYPE_I32);
     for (int step = 0; step < STEPS; step++) {
         float classes[STEP_SAMPLES * CLASSES], table[STEP_SAMPLES * TABLE];
         tutti_metrics metrics;
@@ -183,8 +171,9 @@ END_TEST
 START_TEST(bytes_train_as_floats)
 {
     struct heads one, other;
-    compile(&one, "0", false, ways[0].training, TUTTI_DTYPE_F32, TUTTI_DTYPE_I32);
-    compile(&other, ways[_i].devices, ways[_i].apart, ways[_i].training, TUTTI_DTYPE_U8, TUTTI_DTYPE_I64);
+    compile(&one, "0", false, training_ways[0].training, TUTTI_DTYPE_F32, TUTTI_DTYPE_I32);
+    compile(&other, training_ways[_i].devices, training_ways[_i].apart, training_ways[_i].training, TUTTI_DTYPE_U8,
+        TUTTI_DTYPE_I64);
     for (int step = 0; step < STEPS; step++) {
         step_with(&one, TUTTI_DTYPE_F32, TUTTI_DTYPE_I32, step, NULL);
         step_with(&other, TUTTI_DTYPE_U8, step % 2 ? TUTTI_DTYPE_I32 : TUTTI_DTYPE_I64, step, NULL);
@@ -201,7 +190,8 @@ START_TEST(inference_gives_outputs)
     static float classes[SAMPLES * CLASSES], table[SAMPLES * TABLE];
     static uint16_t halves[SAMPLES * TABLE], brains[SAMPLES * CLASSES];
     struct heads heads;
-    compile(&heads, ways[_i].devices, ways[_i].apart, ways[_i].training, TUTTI_DTYPE_U8, TUTTI_DTYPE_I64);
+    compile(&heads, training_ways[_i].devices, training_ways[_i].apart, training_ways[_i].training, TUTTI_DTYPE_U8,
+        TUTTI_DTYPE_I64);
     const tutti_feed x = { "images", TUTTI_DTYPE_U8, bytes };
     ASSERT_OK(tutti_infer(heads.session.trainer, &x, 1, SAMPLES,
         (tutti_fetch[]) { { heads.classes, TUTTI_DTYPE_F32, classes }, { heads.table, TUTTI_DTYPE_F32, table } }, 2));
@@ -222,9 +212,9 @@ END_TEST
 START_TEST(learning_rate_is_set)
 {
     struct heads set, wanted;
-    tutti_training fast = ways[0].training;
+    tutti_training fast = training_ways[0].training;
     fast.learning_rate = 0.2f;
-    compile(&set, "0", false, ways[0].training, TUTTI_DTYPE_F32, TUTTI_DTYPE_I32);
+    compile(&set, "0", false, training_ways[0].training, TUTTI_DTYPE_F32, TUTTI_DTYPE_I32);
     compile(&wanted, "0", false, fast, TUTTI_DTYPE_F32, TUTTI_DTYPE_I32);
     ck_assert_int_eq(tutti_set_learning_rate(set.session.trainer, -1), TUTTI_INVALID);
     ck_assert_int_eq(tutti_set_learning_rate(set.session.trainer, NAN), TUTTI_INVALID);
@@ -310,7 +300,7 @@ START_TEST(wrong_calls_are_told)
     tutti_metrics metrics;
     tutti_feed feeds[FEEDS];
     float table[STEP_SAMPLES * TABLE];
-    compile(&heads, "0", false, ways[0].training, TUTTI_DTYPE_F32, TUTTI_DTYPE_I64);
+    compile(&heads, "0", false, training_ways[0].training, TUTTI_DTYPE_F32, TUTTI_DTYPE_I64);
     tutti_trainer *trainer = heads.session.trainer;
     const tutti_fetch fetch = { heads.table, TUTTI_DTYPE_F32, table };
     feed(feeds, TUTTI_DTYPE_F32, TUTTI_DTYPE_I64, 0);
@@ -330,7 +320,6 @@ END_TEST
 Suite *suite_objective(void);
 Suite *suite_objective(void)
 {
-    enum { WAYS = sizeof(ways) / sizeof(*ways) };
     Suite *suite = suite_create("objective");
     TCase *cases = cases_new(suite, "objective", setup, NULL);
     add_cases(cases, sum_of_losses_trains, WAYS);

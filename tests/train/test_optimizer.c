@@ -11,9 +11,9 @@
 enum { TRAINED = 150016, STATISTICS = 192, TOTAL = TRAINED + STATISTICS, STEPS = 5 };
 
 static struct parameter parameters[3] = {
-    { .name = "weight", .elements = TRAINED, .offset = 0, .trained = true },
-    { .name = "mean", .elements = 100, .offset = TRAINED, .momentum = 0.1f },
-    { .name = "variance", .elements = 60, .offset = TRAINED + 128, .momentum = 0.3f },
+    { .name = "weight", .elements = TRAINED, .offset = 0 },
+    { .name = "mean", .elements = 100, .offset = TRAINED, .kind = PARAMETER_STATISTIC, .momentum = 0.1f },
+    { .name = "variance", .elements = 60, .offset = TRAINED + 128, .kind = PARAMETER_STATISTIC, .momentum = 0.3f },
 };
 static const tutti_network network = {
     .parameters = parameters, .parameter_count = 3, .trained_floats = TRAINED, .total_floats = TOTAL

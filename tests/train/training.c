@@ -7,6 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+const struct way training_ways[WAYS] = {
+    { "0", false, { .sharing = TUTTI_SHARES_EQUAL } },
+    { "0,1", false, { .sharing = TUTTI_SHARES_EQUAL } },
+    { "0", true, { .sharing = TUTTI_SHARES_EQUAL, .micro_batch = 5 } },
+    { "0,1", true, { .sharing = TUTTI_SHARES_EQUAL, .micro_batch = 3 } },
+    { "0,1", false, { .sharing = TUTTI_SHARES_AUTO } },
+};
+
 float images[SAMPLES * PIXELS];
 int32_t labels[SAMPLES];
 

@@ -17,6 +17,14 @@ TCase *cases_new(Suite *suite, const char *name, void (*setup)(void), void (*tea
 /* Every case of a loop test; where the environment has TUTTI_TESTS=few, each third and the last. */
 void add_cases(TCase *cases, const TTest *test, int count);
 
+/* Devices and divisions with which every training comes to the same end, up to rounding. */
+enum { WAYS = 5 };
+extern const struct way {
+    const char *devices;
+    bool apart;
+    tutti_training training;
+} training_ways[WAYS];
+
 enum kind {
     KIND_PLAIN,    /* convolution, pooling, dense: any division of the batch gives the same gradient */
     KIND_DROPOUT,  /* the same with dropout */

@@ -1,0 +1,269 @@
+/* Parameters of a network: their names, where they lie, and what the caller decides about them. */
+#include "graph/network.h"
+
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/text.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --------------------------------------------------------------------------------------------------- making ---- */
+
+static tutti_status count_elements(struct parameter *parameter)
+{
+    parameter->elements = 1;
+    for (int i = 0; i < parameter->shape.rank; i++) {
+        size_t product;
+        const int64_t size = parameter->shape.sizes[i];
+        if (size < 1 || !size_multiply((size_t)parameter->elements, (size_t)size, &product) || product > INT64_MAX / 64)
+            return fail(TUTTI_SHAPE,
+                "%s would have size %" PRId64
+                " in dimension %d: it must be positive, and the parameter must fit into memory",
+                parameter->name, size, i);
+        parameter->elements = (int64_t)product;
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status check_parameter(const tutti_network *network, const struct parameter *parameter)
+{
+    if ((unsigned)parameter->init > TUTTI_INIT_ZEROS)
+        return fail(TUTTI_INVALID,
+            "%s: initialiser %d does not exist: use TUTTI_INIT_DEFAULT (0) to TUTTI_INIT_ZEROS (%d)", parameter->name,
+            (int)parameter->init, (int)TUTTI_INIT_ZEROS);
+    if (network_find(network, parameter->name))
+        return fail(TUTTI_INVALID, "two parameters have the name %s: give the layers different names", parameter->name);
+    return TUTTI_OK;
+}
+
+/* Takes the parameter's name. */
+static int add_parameter(tutti_network *network, struct parameter parameter)
+{
+    tutti_status status = TUTTI_OK;
+    if (!parameter.name) FAIL(TUTTI_NO_MEMORY, "there is no memory for the name of a parameter");
+    TRY(count_elements(&parameter));
+    TRY(check_parameter(network, &parameter));
+    TRY(memory_grow((void **)&network->parameters, &network->parameter_capacity, network->parameter_count + 1,
+        sizeof *network->parameters));
+    parameter.value = graph_value(&network->graph, ROLE_PARAMETER, TYPE_F32, parameter.shape, false, parameter.name);
+    TRY(network->graph.status);
+    graph_at(&network->graph, parameter.value)->parameter = (int)network->parameter_count;
+    network->parameters[network->parameter_count++] = parameter;
+    return parameter.value;
+done:
+    free(parameter.name);
+    network_fail(network, status);
+    return NO_VALUE;
+}
+
+int network_parameter(
+    tutti_network *network, int layer, const char *suffix, tutti_shape shape, const struct parameter *how)
+{
+    if (!network_ok(network) || layer < 0) return NO_VALUE;
+    struct parameter parameter = *how;
+    parameter.layer = layer;
+    parameter.shape = shape;
+    parameter.name = memory_format("%s.%s", network->layers[layer].name, suffix);
+    return add_parameter(network, parameter);
+}
+
+static tutti_status check_shared(
+    const tutti_network *network, tutti_tensor given, const char *suffix, tutti_shape shape)
+{
+    const struct value *value = graph_at(&network->graph, given.id);
+    if (!value || value->role != ROLE_PARAMETER)
+        return fail(TUTTI_INVALID,
+            "%s is tensor %d, which is no parameter of this network: pass what tutti_parameter() or "
+            "tutti_find_parameter() returned",
+            suffix, given.id);
+    if (shape_equal(value->shape, shape)) return TUTTI_OK;
+    return fail(TUTTI_SHAPE, "the parameter '%s' has another shape than this layer's %s", value->name, suffix);
+}
+
+int network_weight(tutti_network *network, int layer, const tutti_tensor *given, const char *suffix, tutti_shape shape,
+    const struct parameter *how)
+{
+    if (!given) return network_parameter(network, layer, suffix, shape, how);
+    if (!network_ok(network)) return NO_VALUE;
+    const tutti_status status = check_shared(network, *given, suffix, shape);
+    if (status == TUTTI_OK) return given->id;
+    network_fail(network, status);
+    return NO_VALUE;
+}
+
+static tutti_status check_name(const char *name)
+{
+    if (name && *name) return TUTTI_OK;
+    return fail(TUTTI_INVALID, "a parameter has no name: pass the name that files of weights shall have");
+}
+
+tutti_tensor tutti_parameter(
+    tutti_network *network, const char *name, tutti_shape shape, const tutti_parameter_options *given)
+{
+    tutti_status status = TUTTI_OK;
+    tutti_parameter_options options;
+    if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
+    TRY(check_name(name));
+    if (!text_is_utf8(name)) FAIL(TUTTI_INVALID, "a parameter has a name that is not UTF-8: files of weights need it");
+    if (shape.rank < 1 || shape.rank > TUTTI_MAX_RANK)
+        FAIL(TUTTI_SHAPE, "parameter %s has %d dimensions: 1 to %d are possible", name, shape.rank, TUTTI_MAX_RANK);
+    TRY(OPTIONS_READ(&options, given, tutti_parameter_options));
+    const int value = add_parameter(network,
+        (struct parameter) { .name = memory_format("%s%s", network->scope ? network->scope : "", name),
+            .layer = -1,
+            .shape = shape,
+            .kind = options.frozen ? PARAMETER_FROZEN : PARAMETER_TRAINED,
+            .init = options.init,
+            .init_scale = options.init_scale,
+            .fan_in = options.fan_in,
+            .fan_out = options.fan_out });
+    if (value == NO_VALUE) return (tutti_tensor) { NO_VALUE };
+    if (options.values) {
+        const struct parameter *made = &network->parameters[network->parameter_count - 1];
+        TRY(tutti_set_initial(network, made->name, options.values, made->elements));
+    }
+    return (tutti_tensor) { value };
+done:
+    return network_fail(network, status);
+}
+
+/* --------------------------------------------------------------------------------------------------- finding ---- */
+
+const struct parameter *network_find(const tutti_network *network, const char *name)
+{
+    for (size_t i = 0; i < network->parameter_count; i++)
+        if (!strcmp(network->parameters[i].name, name)) return &network->parameters[i];
+    return NULL;
+}
+
+/* Between the first and the last tutti_compile() of a network its parameters stay where they are. */
+static tutti_status check_idle(const tutti_network *network)
+{
+    if (!network) return fail(TUTTI_INVALID, "the network is NULL: make one with tutti_network_new()");
+    if (network->status != TUTTI_OK) return tutti_network_status(network);
+    if (network->trainers == 0) return TUTTI_OK;
+    return fail(TUTTI_INVALID, "a trainer uses this network: call this before tutti_compile(), or free the trainer");
+}
+
+static tutti_status find_parameter(const tutti_network *network, const char *name, struct parameter **parameter)
+{
+    tutti_status status = TUTTI_OK;
+    TRY(check_name(name));
+    *parameter = (struct parameter *)network_find(network, name);
+    if (!*parameter) FAIL(TUTTI_INVALID, "the network has no parameter '%s': tutti_parameter_info() lists them", name);
+done:
+    return status;
+}
+
+tutti_tensor tutti_find_parameter(tutti_network *network, const char *name)
+{
+    struct parameter *parameter = NULL;
+    if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
+    const tutti_status status = find_parameter(network, name, &parameter);
+    return status == TUTTI_OK ? (tutti_tensor) { parameter->value } : network_fail(network, status);
+}
+
+/* ------------------------------------------------------------------------------------- what the caller sets ---- */
+
+tutti_status tutti_set_initial(tutti_network *network, const char *name, const float *values, int64_t count)
+{
+    tutti_status status = TUTTI_OK;
+    struct parameter *parameter = NULL;
+    TRY(check_idle(network));
+    TRY(find_parameter(network, name, &parameter));
+    if (!values) FAIL(TUTTI_INVALID, "the initial values of '%s' are NULL", name);
+    if (count != parameter->elements)
+        FAIL(TUTTI_INVALID,
+            "'%s' has %" PRId64 " elements, but the array has %" PRId64 ": pass an array of the parameter's size", name,
+            parameter->elements, count);
+    float *copy = memory_new((size_t)count, sizeof *copy);
+    if (!copy) return TUTTI_NO_MEMORY;
+    memcpy(copy, values, (size_t)count * sizeof *copy);
+    free(parameter->values);
+    parameter->values = copy;
+done:
+    return status;
+}
+
+static tutti_status set_kind(
+    tutti_network *network, const char *pattern, enum parameter_kind from, enum parameter_kind to)
+{
+    tutti_status status = TUTTI_OK;
+    int found = 0;
+    TRY(check_idle(network));
+    TRY(check_name(pattern));
+    for (size_t i = 0; i < network->parameter_count; i++) {
+        struct parameter *parameter = &network->parameters[i];
+        if (parameter->kind == PARAMETER_STATISTIC || fnmatch(pattern, parameter->name, 0) != 0) continue;
+        found++;
+        if (parameter->kind == from) parameter->kind = to;
+    }
+    if (found == 0)
+        FAIL(TUTTI_INVALID, "no parameter has a name like '%s': tutti_parameter_info() lists them", pattern);
+done:
+    return status;
+}
+
+tutti_status tutti_freeze(tutti_network *network, const char *pattern)
+{
+    return set_kind(network, pattern, PARAMETER_TRAINED, PARAMETER_FROZEN);
+}
+
+tutti_status tutti_unfreeze(tutti_network *network, const char *pattern)
+{
+    return set_kind(network, pattern, PARAMETER_FROZEN, PARAMETER_TRAINED);
+}
+
+/* ----------------------------------------------------------------------------------------------------- places ---- */
+
+/* Behind *floats, which grows. */
+static tutti_status place_kind(tutti_network *network, enum parameter_kind kind, int64_t *floats)
+{
+    for (size_t i = 0; i < network->parameter_count; i++) {
+        struct parameter *p = &network->parameters[i];
+        if (p->kind != kind) continue;
+        if (p->elements > INT64_MAX / 8 - *floats)
+            return fail(TUTTI_SHAPE, "the network has more parameters than can be counted: make its layers smaller");
+        p->offset = *floats;
+        *floats += divide_up(p->elements, PARAMETER_ALIGNMENT) * PARAMETER_ALIGNMENT;
+    }
+    return TUTTI_OK;
+}
+
+tutti_status network_layout(tutti_network *network)
+{
+    tutti_status status = TUTTI_OK;
+    network->trained_floats = network->frozen_floats = 0;
+    TRY(place_kind(network, PARAMETER_TRAINED, &network->trained_floats));
+    network->total_floats = network->trained_floats;
+    TRY(place_kind(network, PARAMETER_STATISTIC, &network->total_floats));
+    TRY(place_kind(network, PARAMETER_FROZEN, &network->frozen_floats));
+done:
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------- what is in a network ---- */
+
+int64_t tutti_network_parameters(const tutti_network *network)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < network->parameter_count; i++)
+        if (network->parameters[i].kind == PARAMETER_TRAINED) count += network->parameters[i].elements;
+    return count;
+}
+
+tutti_status tutti_parameter_info(
+    const tutti_network *network, int position, const char **name, tutti_shape *shape, bool *trained)
+{
+    if (position < 0 || (size_t)position >= network->parameter_count)
+        return fail(TUTTI_INVALID, "parameter %d does not exist: the network has %zu parameters, counted from 0",
+            position, network->parameter_count);
+    const struct parameter *parameter = &network->parameters[position];
+    if (name) *name = parameter->name;
+    if (shape) *shape = parameter->shape;
+    if (trained) *trained = parameter->kind == PARAMETER_TRAINED;
+    return TUTTI_OK;
+}

@@ -1,0 +1,308 @@
+/* Frozen parameters, parameters that layers share, and initial values that the caller gives. */
+#include "tests/feeds.h"
+#include "tests/train/training.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STEPS = 3, WIDTH = 12, MOST = 1024 };
+#define ROUNDING 2e-5
+
+static void setup(void)
+{
+    data_make();
+}
+
+/* Batch normalisation lies between frozen layers, so that its statistics alone are updated there; micro-batches change
+ * them. */
+static tutti_tensor build(tutti_network *network, bool normalises)
+{
+    tutti_tensor x = tutti_input(network, "images", TUTTI_SHAPE(2, 7, 7));
+    x = tutti_conv2d(network, x, 4, 3, &(tutti_conv2d_options) { .name = "backbone.conv", .padding = 1 });
+    if (normalises) x = tutti_batch_norm(network, x, &(tutti_batch_norm_options) { .name = "backbone.norm" });
+    x = tutti_relu(network, x);
+    x = tutti_dense(network, tutti_flatten(network, x), WIDTH, &(tutti_dense_options) { .name = "backbone.hidden" });
+    x = tutti_dense(network, tutti_tanh(network, x), WIDTH, &(tutti_dense_options) { .name = "neck" });
+    return tutti_dense(network, tutti_tanh(network, x), CLASSES, &(tutti_dense_options) { .name = "fc" });
+}
+
+static const char *const frozen[] = { "backbone.conv.weight", "backbone.conv.bias", "backbone.hidden.weight",
+    "backbone.hidden.bias", "fc.bias", "backbone.norm.weight", "backbone.norm.bias" };
+enum { FROZEN = sizeof(frozen) / sizeof(*frozen) };
+
+static void compile(struct session *session, tutti_tensor output, tutti_training training)
+{
+    training.learning_rate = 0.05f;
+    training.weight_decay = 0.01f;
+    training.batch = STEP_SAMPLES;
+    training.seed = 7;
+    session->trainer = tutti_compile(session->network, output, &training);
+    ck_assert_msg(session->trainer, "%s", tutti_message(NULL));
+}
+
+static void open_network(struct session *session, const struct way *way, bool freezes)
+{
+    *session = (struct session) { .runtime = session_runtime(way->devices, way->apart) };
+    session->network = tutti_network_new(session->runtime);
+    const tutti_tensor output = build(session->network, way->training.micro_batch == 0);
+    if (freezes) {
+        ASSERT_OK(tutti_freeze(session->network, "*"));
+        ASSERT_OK(tutti_unfreeze(session->network, "neck.*"));
+        ASSERT_OK(tutti_unfreeze(session->network, "fc.weigh?"));
+    }
+    tutti_training training = way->training;
+    training.sync_batchnorm = way->training.micro_batch == 0;
+    training.momentum = 0.9f;
+    compile(session, output, training);
+}
+
+static int64_t elements_of(const tutti_network *network, const char *name)
+{
+    return network_find(network, name)->elements;
+}
+
+static void get(const struct session *session, const char *name, float *values)
+{
+    ASSERT_OK(tutti_get_parameter(session->trainer, name, values, elements_of(session->network, name)));
+}
+
+static void step(struct session *session, int number)
+{
+    const int first = number * STEP_SAMPLES;
+    ASSERT_OK(
+        tutti_train_step(session->trainer, FEED_PAIR(images + first * PIXELS, labels + first), STEP_SAMPLES, NULL));
+}
+
+/* As a training in which the caller writes their values back after each step. */
+START_TEST(frozen_parameters_stay)
+{
+    static float first[FROZEN][8 * MOST], now[8 * MOST];
+    struct session one, other;
+    const struct way *way = &training_ways[_i];
+    const int count = way->training.micro_batch == 0 ? FROZEN : FROZEN - 2;
+    open_network(&one, &(struct way) { "0", false, way->training }, false);
+    open_network(&other, way, true);
+    for (int i = 0; i < count; i++) get(&other, frozen[i], first[i]);
+    for (int number = 0; number < STEPS; number++) {
+        for (int i = 0; i < count; i++)
+            ASSERT_OK(tutti_set_parameter(one.trainer, frozen[i], first[i], elements_of(one.network, frozen[i])));
+        step(&one, number);
+        step(&other, number);
+    }
+    for (int i = 0; i < count; i++) {
+        const size_t bytes = (size_t)elements_of(one.network, frozen[i]) * sizeof(float);
+        ASSERT_OK(tutti_set_parameter(one.trainer, frozen[i], first[i], elements_of(one.network, frozen[i])));
+        get(&other, frozen[i], now);
+        ck_assert(memcmp(now, first[i], bytes) == 0);
+        ck_assert_int_eq(
+            tutti_get_gradient(other.trainer, frozen[i], now, elements_of(one.network, frozen[i])), TUTTI_INVALID);
+    }
+    close_to(&one, &other, ROUNDING);
+    session_close(&one);
+    session_close(&other);
+}
+END_TEST
+
+/* Devices receive them once: new values have to reach all. */
+START_TEST(frozen_parameters_can_be_set)
+{
+    enum { BIASES = CLASSES };
+    static float before[SAMPLES * CLASSES], after[SAMPLES * CLASSES];
+    const float shift[BIASES] = { 1, -2, 3, -4, 5 };
+    float bias[BIASES];
+    struct session session;
+    open_network(&session, &training_ways[_i], true);
+    step(&session, 0);
+    ASSERT_OK(tutti_infer(session.trainer, FEED_ONE(images), SAMPLES, FETCH_FIRST(session.trainer, before)));
+    get(&session, "fc.bias", bias);
+    for (int i = 0; i < BIASES; i++) bias[i] += shift[i];
+    ASSERT_OK(tutti_set_parameter(session.trainer, "fc.bias", bias, BIASES));
+    ASSERT_OK(tutti_infer(session.trainer, FEED_ONE(images), SAMPLES, FETCH_FIRST(session.trainer, after)));
+    for (int i = 0; i < SAMPLES * CLASSES; i++) ck_assert_float_eq_tol(after[i], before[i] + shift[i % BIASES], 1e-4f);
+    session_close(&session);
+}
+END_TEST
+
+START_TEST(frozen_parameters_are_saved)
+{
+    char folder[] = "/tmp/tutti-frozen-XXXXXX", name[64], command[96];
+    struct session one, other;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(name, sizeof(name), "%s/saved", folder);
+    open_network(&one, &training_ways[1], true);
+    open_network(&other, &training_ways[0], true);
+    step(&one, 0);
+    static float bias[CLASSES] = { 1, 2, 3, 4, 5 };
+    ASSERT_OK(tutti_set_parameter(one.trainer, "fc.bias", bias, CLASSES));
+    ASSERT_OK(tutti_save(one.trainer, name));
+    ASSERT_OK(tutti_resume(other.trainer, name));
+    same_bytes(&one, &other);
+    step(&one, 1);
+    step(&other, 1);
+    close_to(&one, &other, ROUNDING);
+    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+    ck_assert_int_eq(system(command), 0);
+    session_close(&one);
+    session_close(&other);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------------------------------------- sharing ---- */
+
+/* Two layers of one shape; `shared`: they have one weight, and one bias. */
+static void open_pair(struct session *session, const struct way *way, bool shared)
+{
+    *session = (struct session) { .runtime = session_runtime(way->devices, way->apart) };
+    tutti_network *network = session->network = tutti_network_new(session->runtime);
+    tutti_tensor x = tutti_flatten(network, tutti_input(network, "images", TUTTI_SHAPE(2, 7, 7)));
+    x = tutti_tanh(network, tutti_dense(network, x, WIDTH, &(tutti_dense_options) { .name = "in" }));
+    x = tutti_tanh(network, tutti_dense(network, x, WIDTH, &(tutti_dense_options) { .name = "a" }));
+    const tutti_tensor weight = tutti_find_parameter(network, "a.weight"),
+                       bias = tutti_find_parameter(network, "a.bias");
+    tutti_dense_options again = { .name = "b" };
+    if (shared) again.weight = &weight, again.bias = &bias;
+    x = tutti_tanh(network, tutti_dense(network, x, WIDTH, &again));
+    x = tutti_dense(network, x, CLASSES, &(tutti_dense_options) { .name = "fc" });
+    static float values[WIDTH * WIDTH];
+    for (int i = 0; i < WIDTH * WIDTH; i++) values[i] = 0.3f * (images[i] - 0.1f);
+    static const char *const given[] = { "a.weight", "a.bias", "fc.weight", "fc.bias", "b.weight", "b.bias" };
+    for (int i = 0; i < (shared ? 4 : 6); i++)
+        ASSERT_OK(tutti_set_initial(network, given[i], values, elements_of(network, given[i])));
+    compile(session, x, way->training);
+    float found[WIDTH * WIDTH];
+    get(session, "a.weight", found);
+    ck_assert(memcmp(found, values, sizeof(found)) == 0);
+}
+
+static void gradient(const struct session *session, const char *name, float *values)
+{
+    ASSERT_OK(tutti_get_gradient(session->trainer, name, values, elements_of(session->network, name)));
+}
+
+START_TEST(shared_parameters_sum_their_gradients)
+{
+    static const char *const ends[] = { "weight", "bias" };
+    struct session apart, shared;
+    open_pair(&apart, &training_ways[0], false);
+    open_pair(&shared, &training_ways[_i], true);
+    ck_assert_ptr_null(network_find(shared.network, "b.weight"));
+    ck_assert_int_eq(
+        tutti_network_parameters(apart.network) - tutti_network_parameters(shared.network), WIDTH * WIDTH + WIDTH);
+    step(&apart, 0);
+    step(&shared, 0);
+    for (int end = 0; end < 2; end++) {
+        float a[WIDTH * WIDTH], b[WIDTH * WIDTH], both[WIDTH * WIDTH];
+        char name[2][16];
+        for (int i = 0; i < 2; i++) snprintf(name[i], sizeof(name[i]), "%c.%s", 'a' + i, ends[end]);
+        gradient(&apart, name[0], a);
+        gradient(&apart, name[1], b);
+        gradient(&shared, name[0], both);
+        for (int i = 0; i < elements_of(shared.network, name[0]); i++)
+            ck_assert_float_eq_tol(both[i], a[i] + b[i], 1e-6f);
+    }
+    session_close(&apart);
+    session_close(&shared);
+}
+END_TEST
+
+/* On any devices the same training. */
+START_TEST(shared_parameters_train)
+{
+    struct session one, other;
+    open_pair(&one, &training_ways[0], true);
+    open_pair(&other, &training_ways[_i], true);
+    for (int number = 0; number < STEPS; number++) {
+        step(&one, number);
+        step(&other, number);
+    }
+    close_to(&one, &other, ROUNDING);
+    session_close(&one);
+    session_close(&other);
+}
+END_TEST
+
+/* ----------------------------------------------------------------------------------------------------- errors ---- */
+
+static void expect(tutti_status status, tutti_status wanted, const char *said)
+{
+    ck_assert_int_eq(status, wanted);
+    ck_assert_msg(strstr(tutti_message(NULL), said), "\"%s\" is not in: %s", said, tutti_message(NULL));
+}
+
+START_TEST(wrong_calls_are_told)
+{
+    struct session session;
+    float values[CLASSES] = { 0 };
+    open_network(&session, &training_ways[0], false);
+    tutti_network *network = session.network;
+    expect(tutti_freeze(network, "fc.*"), TUTTI_INVALID, "a trainer uses this network");
+    expect(tutti_set_initial(network, "fc.bias", values, CLASSES), TUTTI_INVALID, "a trainer uses this network");
+    tutti_trainer_free(session.trainer);
+    session.trainer = NULL;
+    expect(tutti_freeze(network, "head.*"), TUTTI_INVALID, "'head.*'");
+    expect(tutti_freeze(network, NULL), TUTTI_INVALID, "no name");
+    expect(tutti_set_initial(network, "fc.bias", values, 3), TUTTI_INVALID, "'fc.bias' has 5 elements");
+    expect(tutti_set_initial(network, "fc.bias", NULL, CLASSES), TUTTI_INVALID, "NULL");
+    expect(tutti_set_initial(network, "fc.b", values, CLASSES), TUTTI_INVALID, "'fc.b'");
+    const tutti_tensor weight = tutti_find_parameter(network, "fc.weight");
+    expect(tutti_compile(network, weight, NULL) ? TUTTI_OK : TUTTI_INVALID, TUTTI_INVALID, "is a parameter");
+    ASSERT_OK(tutti_freeze(network, "*"));
+    expect(tutti_compile(network, (tutti_tensor) { 0 }, NULL) ? TUTTI_OK : TUTTI_INVALID, TUTTI_INVALID,
+        "no parameters to train");
+    session_close(&session);
+}
+END_TEST
+
+/* What a builder refuses. */
+static const struct wrong {
+    tutti_status status;
+    const char *said;
+} wrongs[] = {
+    { TUTTI_INVALID, "as its input" },
+    { TUTTI_SHAPE, "another shape than this layer's weight" },
+    { TUTTI_INVALID, "no parameter of this network" },
+    { TUTTI_INVALID, "'nothing'" },
+    { TUTTI_INVALID, "two parameters have the name w" },
+    { TUTTI_SHAPE, "0 dimensions" },
+};
+
+static void build_wrong(tutti_network *network, int number)
+{
+    const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(4)),
+                       w = tutti_parameter(network, "w", TUTTI_SHAPE(3, 4), NULL);
+    switch (number) {
+    case 0: tutti_relu(network, w); break;
+    case 1: tutti_dense(network, x, 4, &(tutti_dense_options) { .weight = &w }); break;
+    case 2: tutti_dense(network, x, 3, &(tutti_dense_options) { .weight = &x }); break;
+    case 3: tutti_find_parameter(network, "nothing"); break;
+    case 4: tutti_parameter(network, "w", TUTTI_SHAPE(1), NULL); break;
+    default: tutti_parameter(network, "v", (tutti_shape) { 0 }, NULL); break;
+    }
+}
+
+START_TEST(wrong_parameters_are_told)
+{
+    tutti_runtime *runtime = session_runtime("0", false);
+    tutti_network *network = tutti_network_new(runtime);
+    build_wrong(network, _i);
+    expect(tutti_network_status(network), wrongs[_i].status, wrongs[_i].said);
+    tutti_network_free(network);
+}
+END_TEST
+
+Suite *suite_parameters(void);
+Suite *suite_parameters(void)
+{
+    Suite *suite = suite_create("parameters");
+    TCase *cases = cases_new(suite, "parameters", setup, NULL);
+    add_cases(cases, frozen_parameters_stay, WAYS);
+    add_cases(cases, frozen_parameters_can_be_set, WAYS);
+    tcase_add_test(cases, frozen_parameters_are_saved);
+    add_cases(cases, shared_parameters_sum_their_gradients, WAYS);
+    add_cases(cases, shared_parameters_train, WAYS);
+    tcase_add_test(cases, wrong_calls_are_told);
+    tcase_add_loop_test(cases, wrong_parameters_are_told, 0, (int)(sizeof(wrongs) / sizeof(*wrongs)));
+    return suite;
+}
