@@ -243,6 +243,21 @@ bool shape_equal(tutti_shape a, tutti_shape b)
     return true;
 }
 
+bool *graph_reaches(const struct graph *graph, const int *from, int count)
+{
+    bool *values = memory_new(graph->value_count + 1, sizeof(*values));
+    if (!values) return NULL;
+    for (int i = 0; i < count; i++) values[from[i]] = true;
+    for (size_t n = graph->node_count; n-- > 0;) {
+        const struct node *node = &graph->nodes[n];
+        bool wanted = false;
+        for (int i = 0; i < node->output_count; i++) wanted |= node->outputs[i] != NO_VALUE && values[node->outputs[i]];
+        for (int i = 0; wanted && i < node->input_count; i++)
+            if (node->inputs[i] != NO_VALUE) values[node->inputs[i]] = true;
+    }
+    return values;
+}
+
 static tutti_status validate_input(const struct graph *graph, size_t n, int value, bool optional)
 {
     const struct node *node = &graph->nodes[n];

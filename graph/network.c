@@ -153,26 +153,10 @@ const struct value *network_value(tutti_network *network, tutti_tensor tensor)
     return NULL;
 }
 
-bool *network_reaches(const tutti_network *network, const int *from, int count)
-{
-    const struct graph *graph = &network->graph;
-    bool *values = memory_new(graph->value_count + 1, sizeof(*values));
-    if (!values) return NULL;
-    for (int i = 0; i < count; i++) values[from[i]] = true;
-    for (size_t n = graph->node_count; n-- > 0;) {
-        const struct node *node = &graph->nodes[n];
-        bool wanted = false;
-        for (int i = 0; i < node->output_count; i++) wanted |= node->outputs[i] != NO_VALUE && values[node->outputs[i]];
-        for (int i = 0; wanted && i < node->input_count; i++)
-            if (node->inputs[i] != NO_VALUE) values[node->inputs[i]] = true;
-    }
-    return values;
-}
-
 bool *network_trains(const tutti_network *network, const int *from, int count)
 {
     const struct graph *graph = &network->graph;
-    bool *values = network_reaches(network, from, count);
+    bool *values = graph_reaches(graph, from, count);
     bool *parameters = values ? memory_new(network->parameter_count + 1, sizeof(*parameters)) : NULL;
     for (size_t v = 0; parameters && v < graph->value_count; v++)
         if (values[v] && graph->values[v].parameter >= 0) parameters[graph->values[v].parameter] = true;

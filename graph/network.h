@@ -84,10 +84,7 @@ struct parameter_arenas {
 float *parameter_in(const struct parameter *parameter, const struct parameter_arenas *arenas);
 /* Writes the initial values of every parameter. */
 tutti_status network_initialise(const tutti_network *network, uint64_t seed, const struct parameter_arenas *arenas);
-/* For each value of the graph, whether some of `count` values depend on it, or is one of them; freed by free(). NULL
- * without memory. */
-bool *network_reaches(const tutti_network *network, const int *values, int count);
-/* The same for each parameter. */
+/* For each parameter, as graph_reaches() for each value. */
 bool *network_trains(const tutti_network *network, const int *values, int count);
 const struct parameter *network_find(const tutti_network *network, const char *name);
 

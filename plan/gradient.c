@@ -95,22 +95,11 @@ static bool is_kind(const struct plan *plan, int value, enum parameter_kind kind
     return v->role == ROLE_PARAMETER && plan->network->parameters[v->parameter].kind == kind;
 }
 
-/* Marks the inputs of a node that a loss reaches. */
-static bool reach(struct gradients *g, const struct node *node)
-{
-    bool reached = false;
-    for (int i = 0; i < node->output_count; i++)
-        reached |= node->outputs[i] != NO_VALUE && g->reached[node->outputs[i]];
-    for (int i = 0; reached && i < node->input_count; i++)
-        if (node->inputs[i] != NO_VALUE) g->reached[node->inputs[i]] = true;
-    return reached;
-}
-
 /* Statistics are updated from what forward gives, whether or not a gradient comes to their node. */
 static tutti_status visit(struct gradients *g, size_t n)
 {
     struct node node = g->graph->nodes[n]; /* a copy: appending moves the array */
-    if (!reach(g, &node) || !node.operation->gradient) return TUTTI_OK;
+    if (!node.operation->gradient) return TUTTI_OK;
     int output_gradients[GRAPH_MAX_OUTPUTS], input_gradients[GRAPH_MAX_INPUTS];
     bool wanted[GRAPH_MAX_INPUTS], any_output = false, any_input = false, any_statistic = false;
     for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++) {
@@ -119,7 +108,7 @@ static tutti_status visit(struct gradients *g, size_t n)
     }
     for (int i = 0; i < GRAPH_MAX_INPUTS; i++) {
         const int input = i < node.input_count ? node.inputs[i] : NO_VALUE;
-        const bool statistic = input != NO_VALUE && is_kind(g->plan, input, PARAMETER_STATISTIC);
+        const bool statistic = input != NO_VALUE && g->reached[input] && is_kind(g->plan, input, PARAMETER_STATISTIC);
         input_gradients[i] = NO_VALUE;
         wanted[i] = statistic || (input != NO_VALUE && g->needed[input]);
         any_input |= wanted[i];
@@ -142,7 +131,6 @@ static tutti_status begin_at_losses(const struct plan *plan, struct gradients *g
     for (int i = 0; i < plan->options.objective.loss_count; i++) {
         if (plan->options.objective.weights[i] == 0) continue;
         const struct node loss = *loss_node(plan, i); /* a copy: appending moves the array */
-        g->reached[loss.inputs[0]] = true;
         TRY(accumulate(g, loss.inputs[0], loss.outputs[1]));
     }
 done:
@@ -169,6 +157,16 @@ static tutti_status bind_parameters(struct gradients *g, size_t forward_values)
     return TUTTI_OK;
 }
 
+/* Of the forward graph: on which a loss that is trained depends. NULL without memory. */
+static bool *reached_values(const struct plan *plan)
+{
+    const struct objective *objective = &plan->options.objective;
+    int from[PLAN_MAX_LOSSES] = { plan->outputs[0] }, count = plan->options.seeded;
+    for (int i = 0; !plan->options.seeded && i < objective->loss_count; i++)
+        if (objective->weights[i] != 0) from[count++] = loss_node(plan, i)->inputs[0];
+    return graph_reaches(&plan->graph, from, count);
+}
+
 static void mark_needed(const struct plan *plan, bool *needed, size_t values)
 {
     const struct graph *graph = &plan->graph;
@@ -192,7 +190,7 @@ tutti_status pass_gradient(struct plan *plan)
         plan->seed = graph_value(graph, ROLE_INPUT, TYPE_F32, graph_at(graph, plan->outputs[0])->shape, true, "seed");
     size_t values = graph->value_count, nodes = graph->node_count;
     struct gradients g = { plan, graph, memory_new(values, sizeof *g.of), memory_new(values, sizeof *g.needed),
-        memory_new(values, sizeof *g.reached) };
+        reached_values(plan) };
     if (!g.of || !g.needed || !g.reached) {
         status = TUTTI_NO_MEMORY;
         goto done;
@@ -201,7 +199,6 @@ tutti_status pass_gradient(struct plan *plan)
     mark_needed(plan, g.needed, values);
     if (plan->options.seeded) {
         g.of[plan->outputs[0]] = plan->seed;
-        g.reached[plan->outputs[0]] = true;
     } else if (plan->metrics != NO_VALUE) {
         TRY(begin_at_losses(plan, &g));
     } else {

@@ -16,7 +16,7 @@
 static tutti_status mark_needed(
     struct feed_list *list, const tutti_network *network, const int *inputs, const int *values, int count, bool trains)
 {
-    bool *reached = network_reaches(network, values, count);
+    bool *reached = graph_reaches(&network->graph, values, count);
     if (!reached) return TUTTI_NO_MEMORY;
     for (int i = 0; i < list->arrays.count; i++) {
         if (!reached[inputs[i]]) continue;
