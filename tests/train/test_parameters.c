@@ -225,31 +225,25 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------------- errors ---- */
 
-static void expect(tutti_status status, tutti_status wanted, const char *said)
-{
-    ck_assert_int_eq(status, wanted);
-    ck_assert_msg(strstr(tutti_message(NULL), said), "\"%s\" is not in: %s", said, tutti_message(NULL));
-}
-
 START_TEST(wrong_calls_are_told)
 {
     struct session session;
     float values[CLASSES] = { 0 };
     open_network(&session, &training_ways[0], false);
     tutti_network *network = session.network;
-    expect(tutti_freeze(network, "fc.*"), TUTTI_INVALID, "a trainer uses this network");
-    expect(tutti_set_initial(network, "fc.bias", values, CLASSES), TUTTI_INVALID, "a trainer uses this network");
+    fails_with(tutti_freeze(network, "fc.*"), TUTTI_INVALID, "a trainer uses this network");
+    fails_with(tutti_set_initial(network, "fc.bias", values, CLASSES), TUTTI_INVALID, "a trainer uses this network");
     tutti_trainer_free(session.trainer);
     session.trainer = NULL;
-    expect(tutti_freeze(network, "head.*"), TUTTI_INVALID, "'head.*'");
-    expect(tutti_freeze(network, NULL), TUTTI_INVALID, "no name");
-    expect(tutti_set_initial(network, "fc.bias", values, 3), TUTTI_INVALID, "'fc.bias' has 5 elements");
-    expect(tutti_set_initial(network, "fc.bias", NULL, CLASSES), TUTTI_INVALID, "NULL");
-    expect(tutti_set_initial(network, "fc.b", values, CLASSES), TUTTI_INVALID, "'fc.b'");
+    fails_with(tutti_freeze(network, "head.*"), TUTTI_INVALID, "'head.*'");
+    fails_with(tutti_freeze(network, NULL), TUTTI_INVALID, "no name");
+    fails_with(tutti_set_initial(network, "fc.bias", values, 3), TUTTI_INVALID, "'fc.bias' has 5 elements");
+    fails_with(tutti_set_initial(network, "fc.bias", NULL, CLASSES), TUTTI_INVALID, "NULL");
+    fails_with(tutti_set_initial(network, "fc.b", values, CLASSES), TUTTI_INVALID, "'fc.b'");
     const tutti_tensor weight = tutti_find_parameter(network, "fc.weight");
-    expect(tutti_compile(network, weight, NULL) ? TUTTI_OK : TUTTI_INVALID, TUTTI_INVALID, "is a parameter");
+    fails_with(tutti_compile(network, weight, NULL) ? TUTTI_OK : TUTTI_INVALID, TUTTI_INVALID, "is a parameter");
     ASSERT_OK(tutti_freeze(network, "*"));
-    expect(tutti_compile(network, (tutti_tensor) { 0 }, NULL) ? TUTTI_OK : TUTTI_INVALID, TUTTI_INVALID,
+    fails_with(tutti_compile(network, (tutti_tensor) { 0 }, NULL) ? TUTTI_OK : TUTTI_INVALID, TUTTI_INVALID,
         "no parameters to train");
     session_close(&session);
 }
@@ -287,7 +281,7 @@ START_TEST(wrong_parameters_are_told)
     tutti_runtime *runtime = session_runtime("0", false);
     tutti_network *network = tutti_network_new(runtime);
     build_wrong(network, _i);
-    expect(tutti_network_status(network), wrongs[_i].status, wrongs[_i].said);
+    fails_with(tutti_network_status(network), wrongs[_i].status, wrongs[_i].said);
     tutti_network_free(network);
 }
 END_TEST

@@ -310,3 +310,9 @@ void close_to(struct session *a, struct session *b, double tolerance)
     free(left);
     free(right);
 }
+
+void fails_with(tutti_status status, tutti_status wanted, const char *said)
+{
+    ck_assert_int_eq(status, wanted);
+    ck_assert_msg(strstr(tutti_message(NULL), said), "\"%s\" is not in: %s", said, tutti_message(NULL));
+}

@@ -50,6 +50,8 @@ struct session {
     tutti_trainer *trainer;
 };
 #define ASSERT_OK(call) ck_assert_msg((call) == TUTTI_OK, "%s", tutti_message(NULL))
+/* Fails unless a call's status is the wanted one and its message has `said`. */
+void fails_with(tutti_status status, tutti_status wanted, const char *said);
 /* training gives what differs from SGD with momentum 0.9, rate 0.05, batch STEP_SAMPLES, seed 7. */
 void session_open(struct session *session, const char *devices, enum kind kind, const tutti_training *training);
 /* With a limit of memory; the trainer is NULL where compiling failed. */
