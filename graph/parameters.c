@@ -139,7 +139,7 @@ const struct parameter *network_find(const tutti_network *network, const char *n
     return NULL;
 }
 
-/* Between the first and the last tutti_compile() of a network its parameters stay where they are. */
+/* While a trainer uses the network, its parameters stay where they are. */
 static tutti_status check_idle(const tutti_network *network)
 {
     if (!network) return fail(TUTTI_INVALID, "the network is NULL: make one with tutti_network_new()");

@@ -267,8 +267,8 @@ TUTTI_API tutti_tensor tutti_find_parameter(tutti_network *network, const char *
 TUTTI_API tutti_status tutti_set_initial(tutti_network *network, const char *name, const float *values, int64_t count);
 /* Freezes every parameter whose name matches a pattern, as "backbone.*": `*` stands for any text, `?` for a character.
  * A frozen parameter keeps its values: it has no gradient, no optimizer state and no weight decay, and devices receive
- * it once. Running statistics are no such parameters and are still updated. Errors: TUTTI_INVALID if no parameter
- * matches, or a trainer uses the network. */
+ * it once. Running statistics are no such parameters and are still updated. tutti_unfreeze() lets parameters train
+ * again. Errors: TUTTI_INVALID if no parameter matches, or a trainer uses the network. */
 TUTTI_API tutti_status tutti_freeze(tutti_network *network, const char *pattern);
 TUTTI_API tutti_status tutti_unfreeze(tutti_network *network, const char *pattern);
 
@@ -541,7 +541,7 @@ typedef struct tutti_training {
      * not possible: a part of the batch that does not fit the memory of its devices fails with TUTTI_DEVICE_MEMORY. */
     bool sync_batchnorm;
     /* Several devices: before each update, compare a checksum of each device's parameters with the master copy's. A
-     * device whose parameters differ is lost, and the others repeat the step. */
+     * device whose parameters differ is lost, and the others repeat the step. Frozen parameters are not compared. */
     bool check_replicas;
     /* Several devices or ranks: precision of gradients in transfer, TUTTI_FP32 or TUTTI_BF16. TUTTI_BF16 rounds them to
      * bfloat16, half the bytes, between ranks and from devices with their own memory to the host; the host sums in
