@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "base/threads.h"
 #include "runtime/program.h"
+#include "runtime/source.h"
 #include "runtime/store.h"
 
 #include <dlfcn.h>
@@ -63,13 +64,13 @@ struct forms {
 static void hash_form(struct device *device, const struct launch *launch, struct form *form)
 {
     const struct program_request request = { launch->source, launch->options };
-    const char *source = program_source(launch->source);
+    const struct kernel_text *source = source_find(launch->source);
     char *options = program_options(device, &request);
     struct text text = { 0 };
     *form = (struct form) { .launch = launch };
     if (!source || !options) goto done;
-    form->text = strlen(source);
-    form->program = XXH3_64bits(source, form->text) ^ XXH3_64bits(options, strlen(options));
+    form->text = strlen(source->text);
+    form->program = XXH3_64bits(source->text, form->text) ^ XXH3_64bits(options, strlen(options));
     text_append(&text, "%llx %s", (unsigned long long)form->program, launch->kernel_name);
     for (int i = 0; i < 3; i++) text_append(&text, " %zu", launch->local[i]);
     text_append(&text, " %d", launch_is_large(launch));
@@ -320,7 +321,7 @@ static bool send_unit(const struct helpers *helpers, const struct helper *helper
     const struct form *forms = helpers->forms->list;
     const struct launch *any = forms[helper->first].launch;
     const struct program_request request = { any->source, any->options };
-    const char *source = program_source(request.source);
+    const char *source = source_find(request.source)->text;
     char *options = program_options(helpers->device, &request);
     struct builder_launch wire;
     bool good = options != NULL;

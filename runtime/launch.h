@@ -21,7 +21,7 @@ struct launch_argument {
 };
 
 struct launch {
-    const char *source, *kernel_name; /* static strings: file in clkernels/ and function in it */
+    const char *source, *kernel_name; /* static strings: a text (runtime/source.h) and a function in it */
     char *options;
     int count;
     struct launch_argument arguments[LAUNCH_ARGUMENTS];

@@ -2,8 +2,8 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
-#include "runtime/kernels_text.h"
 #include "runtime/program_cache.h"
+#include "runtime/source.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 /* One program that was built, or is to be. */
 struct program {
-    const char *source; /* the embedded text's own name: static */
+    const char *source; /* the text's own name: static */
     char *options;
     cl_program program;
     double seconds; /* that building took */
@@ -35,19 +35,6 @@ struct programs {
     struct ahead ahead;
     pthread_cond_t loaded; /* ahead.next has changed */
 };
-
-static const struct kernel_text *text_of(const char *name)
-{
-    const struct kernel_text *text = kernel_texts;
-    while (text->name && strcmp(text->name, name)) text++;
-    return text->name ? text : NULL;
-}
-
-const char *program_source(const char *name)
-{
-    const struct kernel_text *text = text_of(name);
-    return text ? text->text : NULL;
-}
 
 tutti_status programs_new(struct device *device)
 {
@@ -145,7 +132,7 @@ static bool keeps_loops(const struct device *device)
 
 static char *options_of(const struct device *device, const struct program_request *request, const char *more)
 {
-    const struct kernel_text *text = text_of(request->source);
+    const struct kernel_text *text = source_find(request->source);
     const bool keep_order = text && text->width && (device->quirks & QUIRK_LOADS_AHEAD);
     char width[24] = "", class[24] = "", shuffle[24] = "";
     if (text && text->width) snprintf(width, sizeof(width), " -DV=%d", device->can.vector_width);
@@ -199,7 +186,7 @@ static tutti_status build(struct device *device, const struct program_request *r
 {
     tutti_status status = TUTTI_OK;
     char *options = NULL;
-    const struct kernel_text *text = text_of(request->source);
+    const struct kernel_text *text = source_find(request->source);
     *made = (struct program) { 0 };
     if (!text) FAIL(TUTTI_INTERNAL, "the library has no kernels '%s'", request->source);
     made->source = text->name;
@@ -423,7 +410,7 @@ void programs_save(struct device *device)
         if (program->from_cache || program->saved) continue;
         const struct program_request request = { program->source, program->options };
         char *options = program_options(device, &request);
-        if (options) program_cache_save(device, program_source(program->source), options, program->program);
+        if (options) program_cache_save(device, source_find(program->source)->text, options, program->program);
         free(options);
         program->saved = true;
     }

@@ -4,12 +4,8 @@
 
 #include "runtime/device.h"
 
-/* The embedded text of clkernels/<name>.cl, with every `#include "x.h"` of that folder replaced; NULL: there is none.
- */
-const char *program_source(const char *name);
-
 struct program_request {
-    const char *source;  /* name of a file in clkernels/, without ".cl" */
+    const char *source;  /* name of a text (runtime/source.h) */
     const char *options; /* "-DR=3 -DSTRIDE=1"; -cl-std=CL1.2 is added, and -DV=<vector width>, -DTUTTI_GPU=0/1 where
                           * the text looks at them */
 };

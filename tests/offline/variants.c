@@ -26,6 +26,7 @@
 #include "runtime/matrix.h"
 #include "runtime/program.h"
 #include "runtime/shuffle.h"
+#include "runtime/source.h"
 #include "runtime/store.h"
 #include "runtime/tile.h"
 #include "train/optimizer.h"
@@ -428,7 +429,7 @@ static bool write_text(const char *folder, const char *name)
 {
     FILE *file = create(folder, name, ".cl");
     if (!file) return false;
-    bool good = fputs(program_source(name), file) >= 0;
+    bool good = fputs(source_find(name)->text, file) >= 0;
     good &= fclose(file) == 0;
     return good;
 }

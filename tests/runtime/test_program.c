@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "runtime/check.h"
 #include "runtime/program.h"
+#include "runtime/source.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +14,11 @@
 
 START_TEST(texts_are_embedded)
 {
-    const char *text = program_source("check");
+    const char *text = source_find("check")->text;
     ck_assert_ptr_nonnull(text);
     ck_assert_ptr_nonnull(strstr(text, "check_copy"));
     ck_assert_ptr_null(strstr(text, "#include"));
-    ck_assert_ptr_null(program_source("none"));
+    ck_assert_ptr_null(source_find("none"));
 }
 END_TEST
 
