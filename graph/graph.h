@@ -79,6 +79,7 @@ struct convert_attributes {
     enum value_type type; /* of y */
 };
 
+struct pointwise;
 /* Attributes of every operation: one struct, so that copying a node is an assignment. */
 struct attributes {
     int64_t kernel[2], stride[2], padding[2], dilation[2]; /* height, width */
@@ -95,7 +96,10 @@ struct attributes {
     bool transpose_a, transpose_b;
     tutti_shape
         shape; /* reshape's target; the input's shape in gradient nodes that need it. Batch dimension included */
-    tutti_shape statistics; /* of those that a convolution gives (operation.h); rank 0: none */
+    tutti_shape statistics;            /* of those that a convolution gives (operation.h); rank 0: none */
+    unsigned axes;                     /* of reductions: those that are joined, as bits. Batch dimension included */
+    int order[TUTTI_MAX_RANK];         /* of transpose */
+    const struct pointwise *pointwise; /* of pointwise_gradient (layers/pointwise.h) */
     struct loss_attributes loss;
     struct convert_attributes convert;
 };

@@ -137,7 +137,7 @@ tutti_tensor network_append(tutti_network *network, int layer, const struct oper
     return (tutti_tensor) { value };
 }
 
-const struct value *network_value(tutti_network *network, tutti_tensor tensor)
+const struct value *network_operand(tutti_network *network, tutti_tensor tensor)
 {
     if (!network_ok(network)) return NULL;
     const struct value *value = graph_at(&network->graph, tensor.id);
@@ -146,6 +146,12 @@ const struct value *network_value(tutti_network *network, tutti_tensor tensor)
             fail(TUTTI_INVALID,
                 "a layer got tensor %d, which is not of this network: pass a tensor that this network returned",
                 tensor.id));
+    return value;
+}
+
+const struct value *network_value(tutti_network *network, tutti_tensor tensor)
+{
+    const struct value *value = network_operand(network, tensor);
     if (!value || value->role != ROLE_PARAMETER) return value;
     network_fail(network,
         fail(TUTTI_INVALID, "a layer got the parameter '%s' as its input: pass it as the layer's weight or bias",

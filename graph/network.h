@@ -73,7 +73,9 @@ tutti_tensor network_append(tutti_network *network, int layer, const struct oper
     const struct attributes *attributes, const int *inputs, int input_count);
 /* How arrays for an input of this type are passed. */
 tutti_dtype input_dtype(enum value_type type);
-/* The value behind a tensor, checked: no parameter. NULL after a failure, which is then kept. */
+/* The value behind a tensor, checked. NULL after a failure, which is then kept. */
+const struct value *network_operand(tutti_network *network, tutti_tensor tensor);
+/* The same, but for parameters, which only some layers take as an input. */
 const struct value *network_value(tutti_network *network, tutti_tensor tensor);
 /* Offsets of the parameters in the arena; called by tutti_compile. */
 tutti_status network_layout(tutti_network *network);

@@ -56,7 +56,8 @@ enum {
     IN_PLAIN = 1 << LAYOUT_PLAIN,
     IN_BLOCKED = 1 << LAYOUT_BLOCKED,
     IN_CHANNELS_LAST = 1 << LAYOUT_CHANNELS_LAST,
-    IN_ANY_LAYOUT = IN_PLAIN | IN_BLOCKED | IN_CHANNELS_LAST
+    IN_ANY_LAYOUT = IN_PLAIN | IN_BLOCKED | IN_CHANNELS_LAST,
+    WHERE_SHAPES_ARE_EQUAL = 1 << 8 /* else plain: all values of the node have one shape */
 };
 
 /* Where a node gives the statistics of its first output, and where batch_norm and its gradient read them. */
@@ -120,7 +121,8 @@ struct implementation {
 };
 
 struct operation {
-    const char *name; /* ONNX's in lower case where there is one */
+    const char *name;                  /* ONNX's in lower case where there is one */
+    const struct pointwise *pointwise; /* of work on each element by itself (layers/pointwise.h); else NULL */
     /* Sets the shape, type and batched of outputs[0 .. output_count-1] from the inputs and attributes (which it may
      * complete), and the node's output_count; or fails with a message that names the attribute and its value. */
     tutti_status (*infer)(const struct graph *graph, struct node *node, struct value *outputs);

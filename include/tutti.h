@@ -353,8 +353,10 @@ TUTTI_API tutti_tensor tutti_clip(tutti_network *network, tutti_tensor x, float 
 TUTTI_API tutti_tensor tutti_leaky_relu(tutti_network *network, tutti_tensor x, float slope);
 TUTTI_API tutti_tensor tutti_sigmoid(tutti_network *network, tutti_tensor x); /* 1 / (1 + exp(-x)) */
 TUTTI_API tutti_tensor tutti_tanh(tutti_network *network, tutti_tensor x);
-TUTTI_API tutti_tensor tutti_add(tutti_network *network, tutti_tensor a, tutti_tensor b); /* equal shapes */
-TUTTI_API tutti_tensor tutti_mul(tutti_network *network, tutti_tensor a, tutti_tensor b); /* equal shapes */
+/* Shapes of samples are broadcast as numpy does: sizes are compared from the last axis on, and a size of 1, or an axis
+ * that is missing, is repeated. Parameters and constants can be inputs. */
+TUTTI_API tutti_tensor tutti_add(tutti_network *network, tutti_tensor a, tutti_tensor b);
+TUTTI_API tutti_tensor tutti_mul(tutti_network *network, tutti_tensor a, tutti_tensor b);
 
 /* Joins 1 to 8 inputs along a dimension of the sample: 0 is the channels of [C, H, W]. All other sizes must agree. */
 TUTTI_API tutti_tensor tutti_concat(tutti_network *network, const tutti_tensor *inputs, int count, int dimension);
@@ -368,6 +370,13 @@ TUTTI_API tutti_tensor tutti_flatten(tutti_network *network, tutti_tensor x);
 TUTTI_API tutti_tensor tutti_dropout(tutti_network *network, tutti_tensor x, float probability);
 /* exp(x) / sum(exp(x)) over the last dimension. The loss TUTTI_CROSS_ENTROPY needs logits, not the output of this. */
 TUTTI_API tutti_tensor tutti_softmax(tutti_network *network, tutti_tensor x);
+
+/* Adds any operation by its name, which is ONNX's in lower case; docs/operations.md lists them with their inputs and
+ * attributes. Inputs can be parameters: tutti_op(network, "dense", { x, weight, bias }, 3, NULL). `attributes` is a
+ * text such as "axes=-1 keepdims=0 name=mean" or NULL: axes are those of a sample, negative ones count from the last.
+ * Errors: TUTTI_UNSUPPORTED if there is no such operation; TUTTI_INVALID for an attribute that it does not have. */
+TUTTI_API tutti_tensor tutti_op(
+    tutti_network *network, const char *operation, const tutti_tensor *inputs, int input_count, const char *attributes);
 
 /* Losses. Each returns a tensor for tutti_training.losses: the mean of its formula over the labels or elements of a
  * sample, and over the samples. Gradients go to the predictions only, not to the targets. */

@@ -1,24 +1,22 @@
 /* relu, clip, leaky relu, sigmoid, tanh. Every gradient is a function of the output, so that a fused activation needs
  * no memory of its input. */
 #include <math.h>
-#include <stdio.h>
 
 #include "graph/network.h"
-#include "layers/elementwise.h"
-#include "layers/epilogue.h"
 #include "layers/layers.h"
+#include "layers/pointwise.h"
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *x = graph_at(graph, node->inputs[0]);
     const struct attributes *a = &node->attributes;
-    if (x->type != TYPE_F32) return fail(TUTTI_SHAPE, "activation: the input must be float32");
     if (a->activation == ACTIVATION_CLIP && !(a->low < a->high))
         return fail(
             TUTTI_INVALID, "clip: low is %g and high is %g: low must be below high", (double)a->low, (double)a->high);
     if (a->activation == ACTIVATION_LEAKY_RELU && !(a->low > 0 && isfinite(a->low)))
         return fail(TUTTI_INVALID, "leaky_relu: slope is %g: it must be positive and finite", (double)a->low);
     outputs[0] = *x;
+    outputs[0].type = TYPE_F32;
     node->output_count = 1;
     return TUTTI_OK;
 }
@@ -30,6 +28,7 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
     if (!shape_equal(y->shape, dy->shape))
         return fail(TUTTI_SHAPE, "activation_gradient: the output and its gradient must have the same shape");
     outputs[0] = *dy;
+    outputs[0].type = TYPE_F32;
     node->output_count = 1;
     return TUTTI_OK;
 }
@@ -44,71 +43,6 @@ static tutti_status gradient(
     return graph->status;
 }
 
-static bool in_place(const struct problem *problem, int input)
-{
-    (void)problem;
-    return input == 0;
-}
-
-static bool in_place_gradient(const struct problem *problem, int input)
-{
-    (void)problem;
-    return input < 2;
-}
-
-/* The activation itself is the kernel's epilogue: it stands where no other can. */
-static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
-{
-    const struct attributes *a = &problem->node->attributes;
-    struct epilogue what = { .activation = a->activation, .low = a->low, .high = a->high, .add = NO_VALUE };
-    char options[EPILOGUE_OPTIONS];
-    epilogue_options(&what, options, sizeof options);
-    const struct value *y = problem->outputs[0];
-    cl_mem buffers[2] = { operands->inputs[0], operands->outputs[0] };
-    elementwise_emit(list, "elementwise_sum", options, buffers, 2, elementwise_floats(y, problem->device), 1);
-    if (!epilogue_keeps_zero(&what)) elementwise_clear_padding(list, y, operands->outputs[0]);
-}
-
-static unsigned epilogues_gradient(const struct problem *problem)
-{
-    (void)problem;
-    return EPILOGUE_ADD;
-}
-
-static void emit_gradient(const struct problem *problem, const struct operands *operands, struct launch_list *list)
-{
-    const struct attributes *a = &problem->node->attributes;
-    const struct epilogue *epilogue = &problem->node->epilogue;
-    struct epilogue bounds = { .activation = a->activation, .low = a->low, .high = a->high, .add = epilogue->add };
-    char options[EPILOGUE_OPTIONS], all[EPILOGUE_OPTIONS + 32];
-    epilogue_options(&bounds, options, sizeof options);
-    snprintf(all, sizeof all, "%s -DMASK=%d", options, (int)a->activation);
-    cl_mem buffers[4] = { operands->inputs[0], operands->inputs[1] };
-    int count = 2;
-    if (epilogue->add != NO_VALUE) buffers[count++] = operands->add;
-    buffers[count++] = operands->outputs[0];
-    int64_t floats = elementwise_floats(problem->outputs[0], problem->device);
-    elementwise_emit(list, "activation_gradient", all, buffers, count, floats, 2);
-}
-
-static const struct implementation forward_elementwise = {
-    .name = "elementwise",
-    .fits = fits_everything,
-    .any_layout = IN_ANY_LAYOUT,
-    .in_place = in_place,
-    .emit = emit,
-};
-static const struct implementation gradient_elementwise = {
-    .name = "elementwise",
-    .fits = fits_everything,
-    .any_layout = IN_ANY_LAYOUT,
-    .epilogues = epilogues_gradient,
-    .in_place = in_place_gradient,
-    .emit = emit_gradient,
-};
-static const struct implementation *const forward_implementations[] = { &forward_elementwise, NULL };
-static const struct implementation *const gradient_implementations[] = { &gradient_elementwise, NULL };
-
 static double flops(const struct problem *problem)
 {
     return (double)value_elements(problem->outputs[0]);
@@ -118,13 +52,13 @@ const struct operation operation_activation = {
     .name = "activation",
     .infer = infer,
     .gradient = gradient,
-    .implementations = forward_implementations,
+    .implementations = pointwise_implementations,
     .flops = flops,
 };
 const struct operation operation_activation_gradient = {
     .name = "activation_gradient",
     .infer = infer_gradient,
-    .implementations = gradient_implementations,
+    .implementations = pointwise_implementations,
     .flops = flops,
 };
 

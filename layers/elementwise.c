@@ -4,7 +4,7 @@
 
 /* A task of a CPU-class device takes at least this many floats (about 2 us); and there are at most TASKS for each of
  * its units, so that all finish together. */
-enum { TASK_FLOATS = 4096, TASKS = 8, GROUP = 256 };
+enum { TASK_FLOATS = 4096, TASKS = 8 };
 
 const char *fits_everything(const struct problem *problem)
 {
@@ -42,31 +42,13 @@ int64_t elementwise_task_floats(const struct capabilities *device, int64_t n)
     return (int64_t)size_round_up((size_t)divide_up(n, tasks), 16);
 }
 
-void elementwise_emit(struct launch_list *list, const char *kernel, const char *options, const cl_mem *buffers,
-    int count, int64_t n, double flops_per_float)
-{
-    const struct capabilities *device = &list->device->can;
-    int stream = device->class == DEVICE_CPU && (size_t)n * sizeof(float) > STREAM_BYTES;
-    int64_t chunk = device->class == DEVICE_CPU ? elementwise_task_floats(device, n) : 1;
-    struct launch *launch = launch_add(list, "elementwise", kernel, "-DSTREAM=%d %s", stream, options);
-    for (int i = 0; i < count; i++) launch_buffer(launch, buffers[i]);
-    launch_long(launch, n);
-    launch_long(launch, chunk);
-    if (device->class == DEVICE_CPU) {
-        launch_tasks(launch, (size_t)divide_up(n, chunk), 1, 1);
-    } else {
-        size_t group = group_size(device, GROUP);
-        launch_grid(launch, 1, size_round_up((size_t)n, group), 1, 1, group, 1, 1);
-    }
-    launch_work(launch, flops_per_float * (double)n, 4.0 * count * (double)n);
-}
-
 void elementwise_clear_padding(struct launch_list *list, const struct value *value, cl_mem buffer)
 {
     int64_t width = list->device->can.vector_width;
     const int64_t *sizes = value->shape.sizes;
     if (value->layout != LAYOUT_BLOCKED || value->shape.rank != 4 || sizes[1] % width == 0) return;
-    struct launch *launch = launch_add(list, "elementwise", "clear_padding", "-DADD=0");
+    struct launch *launch = launch_add(
+        list, "clear_padding", "clear_padding", "-DCLEARED=%s", value->type == TYPE_BF16 ? "ushort" : "float");
     launch_buffer(launch, buffer);
     launch_int(launch, divide_up(sizes[1], width));
     launch_int(launch, sizes[2] * sizes[3]);

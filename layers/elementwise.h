@@ -1,4 +1,4 @@
-/* Launches over floats one by one: what activations, sums, epilogues, joins and cuts share. */
+/* What kernels that work on each element by itself share. */
 #ifndef LAYERS_ELEMENTWISE_H
 #define LAYERS_ELEMENTWISE_H
 
@@ -7,10 +7,6 @@
 /* Outputs above this bypass the caches (bytes): they would not stay in one until they are read again. */
 #define STREAM_BYTES ((size_t)24 << 20)
 
-/* A kernel of elementwise.cl over n floats. buffers: its arguments up to `out`, the output's last. options end up in
- * the program's, "" for none. */
-void elementwise_emit(struct launch_list *list, const char *kernel, const char *options, const cl_mem *buffers,
-    int count, int64_t n, double flops_per_float);
 /* Floats that the value takes in its layout. */
 int64_t elementwise_floats(const struct value *value, const struct capabilities *device);
 /* Of n, for a task of a CPU-class device: a multiple of the vector width. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "layers/elementwise.h"
+#include "layers/loop.h"
 
 /* Appends " -DNAME=value". */
 static void append_number(char *buffer, size_t size, const char *name, float value)
@@ -50,12 +51,10 @@ void epilogue_emit(
     struct epilogue what = *epilogue;
     if (!add) what.add = NO_VALUE;
     if (what.add == NO_VALUE && what.activation == ACTIVATION_NONE) return;
-    char options[EPILOGUE_OPTIONS];
-    epilogue_options(&what, options, sizeof options);
-    cl_mem buffers[3] = { out_buffer };
-    int count = 1;
-    if (what.add != NO_VALUE) buffers[count++] = add;
-    buffers[count++] = out_buffer;
-    elementwise_emit(list, "elementwise_sum", options, buffers, count, elementwise_floats(out, &list->device->can), 2);
+    const int64_t n = elementwise_floats(out, &list->device->can);
+    const struct loop_operand operand = { .buffer = out_buffer, .type = TYPE_F32, .strides = { 1 } };
+    struct loop loop = { .rank = 1, .sizes = { n }, .operands = { operand }, .operand_count = 1, .out = operand };
+    loop_add_epilogue(&loop, &what, add, TYPE_F32);
+    loop_emit(&loop, NULL, list);
     if (!epilogue_keeps_zero(&what)) elementwise_clear_padding(list, out, out_buffer);
 }

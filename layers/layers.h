@@ -14,6 +14,8 @@
 #define LAYERS_LAYERS_H
 
 #include "graph/operation.h"
+#include "layers/pointwise.h"
+#include "layers/reduce.h"
 
 /* conv2d.c
  *
@@ -90,13 +92,6 @@ extern const struct operation operation_batch_norm, operation_batch_norm_gradien
  *   y, dy -> dx
  *       The derivative of every activation is computed from its output. */
 extern const struct operation operation_activation, operation_activation_gradient;
-
-/* arithmetic.c
- *
- * add:  a, b -> a + b
- * mul:  a, b -> a * b
- * copy: x -> x */
-extern const struct operation operation_add, operation_mul, operation_copy;
 
 /* convert.c; attributes.convert
  *

@@ -1,6 +1,8 @@
 /* The table of all operations. */
 #include "layers/layers.h"
 
+#define ADDRESS(name, ...) &operation_##name,
+
 const struct operation *const operations[] = {
     &operation_conv2d,
     &operation_conv2d_data_gradient,
@@ -12,9 +14,13 @@ const struct operation *const operations[] = {
     &operation_fold_batch_norm,
     &operation_activation,
     &operation_activation_gradient,
-    &operation_add,
-    &operation_mul,
-    &operation_copy,
+    POINTWISE_TABLE(ADDRESS) /* layers/pointwise.h */
+        & operation_pointwise_gradient,
+    &operation_reduce_sum,
+    &operation_reduce_mean,
+    &operation_reduce_max,
+    &operation_expand,
+    &operation_transpose,
     &operation_convert,
     &operation_concat,
     &operation_slice,

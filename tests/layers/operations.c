@@ -40,6 +40,11 @@ extern const struct operation_test test_huber;
 extern const struct operation_test test_bce_with_logits;
 extern const struct operation_test test_batch_norm;
 extern const struct operation_test test_elementwise;
+extern const struct operation_test test_pointwise;
+extern const struct operation_test test_comparison;
+extern const struct operation_test test_reduce;
+extern const struct operation_test test_transpose;
+extern const struct operation_test test_expand;
 extern const struct operation_test test_reshape;
 extern const struct operation_test test_concat;
 extern const struct operation_test test_max_pool;
@@ -61,6 +66,11 @@ static const struct operation_test *const tests[] = {
     &test_bce_with_logits,
     &test_batch_norm,
     &test_elementwise,
+    &test_pointwise,
+    &test_comparison,
+    &test_reduce,
+    &test_transpose,
+    &test_expand,
     &test_reshape,
     &test_concat,
     &test_max_pool,

@@ -76,8 +76,16 @@ static const char *const cases[] = {
     NULL,
 };
 
+static const char *const bf16_cases[] = {
+    "elementwise n2 c33 h5 w3 kind3 act4 blocked1",
+    "elementwise n2 c20 h5 w3 kind2 act1 blocked1",
+    "elementwise n3 c11 kind3 act5",
+    NULL,
+};
+
 const struct operation_test test_elementwise = {
     .name = "elementwise",
+    .bf16_cases = bf16_cases,
     .build = build,
     .reference = reference,
     .cases = cases,

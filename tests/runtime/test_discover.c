@@ -208,7 +208,7 @@ START_TEST(class_and_width_can_be_forced)
     ck_assert_int_eq(runtime->devices[0].can.class, DEVICE_GPU);
     ck_assert_int_eq(runtime->devices[0].can.vector_width, 8);
     expect_ok(tutti_device_check(runtime, 0));
-    expect_options(&runtime->devices[0], "elementwise", "-DV=8 -DTUTTI_GPU=1");
+    expect_options(&runtime->devices[0], "generated", "-DV=8 -DTUTTI_GPU=1");
     expect_options(&runtime->devices[0], "pool_cpu", "-DV=8");
     expect_options(&runtime->devices[0], "pool_plain", NULL);
     tutti_close(runtime);

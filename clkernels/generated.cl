@@ -1,0 +1,96 @@
+/* What the kernels are made of that layers/loop.c writes; their text follows this one.
+ *
+ * An expression (layers/pointwise.h) is compiled as it stands for a number and for a vector of V numbers: T is its type,
+ * and MATH says which functions it calls, scalar_exp() or vector_exp(). They are plain arithmetic: it vectorises
+ * everywhere, while the library's functions of vectors may be a call for each lane. */
+#include "element.h"
+#if TUTTI_GPU
+#include "group.h"
+#endif
+
+/* S. Moshier: Cephes, expf: x = n log 2 + r with |r| <= log(2) / 2, then a polynomial of degree 6. 2 units in the last
+ * place; inf from 88.72 on, 0 below -87.33. */
+#define EXP(name, T, TI, AS_T, TO_TI)                                                                                  \
+    INLINE T name(T x)                                                                                                 \
+    {                                                                                                                  \
+        const T n = floor(fma(x, (T)(1.44269504f), (T)(0.5f)));                                                        \
+        const T r = fma(n, (T)(2.12194440e-4f), fma(n, (T)(-0.693359375f), x));                                        \
+        T p = (T)(1.9875691500e-4f);                                                                                   \
+        p = fma(p, r, (T)(1.3981999507e-3f));                                                                          \
+        p = fma(p, r, (T)(8.3334519073e-3f));                                                                          \
+        p = fma(p, r, (T)(4.1665795894e-2f));                                                                          \
+        p = fma(p, r, (T)(1.6666665459e-1f));                                                                          \
+        p = fma(p, r, (T)(5.0000001201e-1f));                                                                          \
+        p = fma(p, r * r, r + 1.0f);                                                                                   \
+        const TI whole = TO_TI(fmin(fmax(n, (T)(-126.0f)), (T)(128.0f)));                                              \
+        const TI half_of_it = whole >> 1; /* 2^128 is no float */                                                      \
+        p = p * AS_T((half_of_it + 127) << 23) * AS_T((whole - half_of_it + 127) << 23);                               \
+        return x < -87.33f ? (T)(0.0f) : x > 88.73f ? (T)(INFINITY) : p;                                               \
+    }
+/* N. Juffa (stackoverflow.com/a/35148199): 1 unit in the last place. EXP: of numbers that are not positive. */
+#define ERF(name, T, EXP)                                                                                              \
+    INLINE T name(T x)                                                                                                 \
+    {                                                                                                                  \
+        const T t = fabs(x), s = x * x;                                                                                \
+        T large = fma((T)(-1.72853470e-5f), t, (T)(3.83197126e-4f));                                                   \
+        large = fma(large, s, fma((T)(-3.88396438e-3f), t, (T)(2.42546219e-2f)));                                      \
+        large = fma(large, t, (T)(-1.06777877e-1f));                                                                   \
+        large = fma(large, t, (T)(-6.34846687e-1f));                                                                   \
+        large = fma(large, t, (T)(-1.28717512e-1f));                                                                   \
+        large = 1.0f - EXP(fma(large, t, -t));                                                                         \
+        large = t > 9.0f ? (T)(1.0f) : large;                                                                          \
+        T small = (T)(-5.96761703e-4f);                                                                                \
+        small = fma(small, s, (T)(4.99119423e-3f));                                                                    \
+        small = fma(small, s, (T)(-2.67681349e-2f));                                                                   \
+        small = fma(small, s, (T)(1.12819925e-1f));                                                                    \
+        small = fma(small, s, (T)(-3.76125336e-1f));                                                                   \
+        small = fma(small, s, (T)(1.28379166e-1f));                                                                    \
+        return t > 0.927734375f ? (x < 0.0f ? -large : large) : fma(small, x, x);                                      \
+    }
+/* S. Moshier: Cephes, tanhf. */
+#define TANH(name, T, EXP)                                                                                             \
+    INLINE T name(T x)                                                                                                 \
+    {                                                                                                                  \
+        const T t = fabs(x), s = x * x, large = 1.0f - 2.0f / (EXP(2.0f * t) + 1.0f);                                  \
+        T small = (T)(-5.70498872745e-3f);                                                                             \
+        small = fma(small, s, (T)(2.06390887954e-2f));                                                                 \
+        small = fma(small, s, (T)(-5.37397155531e-2f));                                                                \
+        small = fma(small, s, (T)(1.33314422036e-1f));                                                                 \
+        small = fma(small, s, (T)(-3.33332819422e-1f));                                                                \
+        return t > 0.625f ? (x < 0.0f ? -large : large) : fma(small * s, x, x);                                        \
+    }
+#define SIGMOID(name, T, EXP)                                                                                          \
+    INLINE T name(T x)                                                                                                 \
+    {                                                                                                                  \
+        return 1.0f / (1.0f + EXP(-x));                                                                                \
+    }
+#define FUNCTIONS(NAME, T, TI, AS_T, TO_TI)                                                                            \
+    EXP(NAME##_exp, T, TI, AS_T, TO_TI)                                                                                \
+    ERF(NAME##_erf, T, NAME##_exp)                                                                                     \
+    TANH(NAME##_tanh, T, NAME##_exp)                                                                                   \
+    SIGMOID(NAME##_sigmoid, T, NAME##_exp)
+FUNCTIONS(scalar, float, int, as_float, convert_int)
+#if !TUTTI_GPU
+#define TO_VI CONCATENATE(convert_, VI)
+FUNCTIONS(vector, VF, VI, AS_VF, TO_VI)
+#endif
+#define exp(x) CONCATENATE(MATH, _exp)(x)
+#define erf(x) CONCATENATE(MATH, _erf)(x)
+#define tanh(x) CONCATENATE(MATH, _tanh)(x)
+#define sigmoid(x) CONCATENATE(MATH, _sigmoid)(x)
+/* Both numbers are made. */
+#define where(condition, x, y) ((condition) ? (T)(x) : (T)(y))
+/* NaN wins, where fmax() and fmin() hide it. */
+#define larger(x, y) where((x) != (x) || (x) > (y), x, y)
+#define smaller(x, y) where((x) != (x) || (x) < (y), x, y)
+
+/* Numbers that are stored as `type`. */
+#define GET_VECTOR(type, p) LOAD_AS(type, 0, p)
+#define GET(type, p) CONCATENATE(from_, type)(*(p))
+#define PUT_VECTOR(type, v, p) STORE_AS(type, v, 0, p)
+#define PUT(type, x, p) (*(p) = CONCATENATE(to_, type)(x))
+#ifdef STREAM /* around the caches: `p` is aligned to a vector */
+#define PUT_STREAM(type, v, p) STREAM_AS(type, v, 0, p)
+#else
+#define PUT_STREAM(type, v, p) STORE_AS(type, v, 0, p)
+#endif

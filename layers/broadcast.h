@@ -1,0 +1,14 @@
+/* Shapes of operations on values of different shapes, by numpy's rules: axes of samples are counted from the last one,
+ * and a size of 1, or an axis that is missing, goes with any size. The batch's axis goes with the batch's only. */
+#ifndef LAYERS_BROADCAST_H
+#define LAYERS_BROADCAST_H
+
+#include "graph/graph.h"
+
+/* Sets the output of a node whose inputs are broadcast: float32. Errors: TUTTI_SHAPE. */
+tutti_status broadcast_infer(const struct graph *graph, struct node *node, struct value *output);
+/* Appends what makes the gradient of `value` from the gradient of what it was broadcast to: sums over the axes that it
+ * lacks. Returns the value; that of `gradient` where nothing is to be done. */
+int broadcast_gradient(struct graph *graph, int gradient, int value, int layer);
+
+#endif

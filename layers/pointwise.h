@@ -1,0 +1,78 @@
+/* Operations on each element by itself: a line of the table below is the operation, its gradient and its kernels. */
+#ifndef LAYERS_POINTWISE_H
+#define LAYERS_POINTWISE_H
+
+#include "graph/operation.h"
+
+/* X(name, inputs, y, derivatives by a, b and c)
+ *
+ * a, b and c are the inputs, y is the output and g its gradient; low and high are attributes. The text is compiled as
+ * OpenCL C, for a number and for a vector of them, and as C, in double precision, for references: so it is arithmetic
+ * and functions that both have, and these:
+ *   where(condition, x, y), larger(x, y), smaller(x, y), sigmoid(x)
+ * Constants have no suffix. Shapes are broadcast as numpy does. */
+/* clang-format off */
+#define POINTWISE_TABLE(X)                                                                                             \
+    X(add, 2, a + b, g, g, )                                                                                           \
+    X(mul, 2, a * b, g * b, g * a, )                                                                                   \
+    X(copy, 1, a, g, , )                                                                                               \
+    X(sub, 2, a - b, g, -g, )                                                                                          \
+    X(div, 2, a / b, g / b, -g * y / b, )                                                                              \
+    X(max, 2, larger(a, b), where(a >= b, g, 0), where(a >= b, 0, g), )                                                \
+    X(min, 2, smaller(a, b), where(a <= b, g, 0), where(a <= b, 0, g), )                                               \
+    X(equal, 2, where(a == b, 1, 0), , , )                                                                             \
+    X(greater, 2, where(a > b, 1, 0), , , )                                                                            \
+    X(less, 2, where(a < b, 1, 0), , , )                                                                               \
+    X(where, 3, where(a != 0, b, c), , where(a != 0, g, 0), where(a != 0, 0, g))                                       \
+    X(neg, 1, -a, -g, , )                                                                                              \
+    X(abs, 1, fabs(a), where(a > 0, g, where(a < 0, -g, 0)), , )                                                       \
+    X(square, 1, a * a, 2 * a * g, , )                                                                                 \
+    X(sqrt, 1, sqrt(a), 0.5 * g / y, , )                                                                               \
+    X(reciprocal, 1, 1 / a, -g * y * y, , )                                                                            \
+    X(exp, 1, exp(a), g * y, , )                                                                                       \
+    X(log, 1, log(a), g / a, , )                                                                                       \
+    X(erf, 1, erf(a), g * 1.1283791670955126 * exp(-a * a), , )                                                        \
+    X(softplus, 1, larger(a, 0) + log1p(exp(-fabs(a))), g * sigmoid(a), , )                                            \
+    X(silu, 1, a * sigmoid(a), g * sigmoid(a) * (1 + a * (1 - sigmoid(a))), , )                                        \
+    X(elu, 1, where(a > 0, a, low * (exp(a) - 1)), where(a > 0, g, g * (y + low)), , )                                 \
+    X(hard_sigmoid, 1, larger(smaller(a / 6 + 0.5, 1), 0), where(fabs(a) < 3, g / 6, 0), , )                           \
+    X(hard_swish, 1, a * larger(smaller(a / 6 + 0.5, 1), 0), where(a <= -3, 0, where(a >= 3, g, g * (a / 3 + 0.5))), , )
+
+/* The activations, of operation_activation: derivatives are functions of y, so that a fused activation needs no memory
+ * of its input. They are in the order of enum activation, from ACTIVATION_RELU on. */
+#define ACTIVATION_TABLE(X)                                                                                            \
+    X(relu, 1, where(a < 0, 0, a), where(y <= 0, 0, g), , )                                                            \
+    X(clip, 1, where(a < low, low, where(a > high, high, a)), where(y <= low, 0, where(y >= high, 0, g)), , )          \
+    X(leaky_relu, 1, where(a < 0, low * a, a), where(y <= 0, low * g, g), , )                                          \
+    X(sigmoid, 1, sigmoid(a), g * y * (1 - y), , )                                                                     \
+    X(tanh, 1, tanh(a), g * (1 - y * y), , )
+
+/* clang-format on */
+
+enum { POINTWISE_INPUTS = 3, POINTWISE_VARIABLES = 5 };
+/* What an expression may name: the output's gradient, inputs, the output. */
+enum pointwise_variable { VARIABLE_G, VARIABLE_A, VARIABLE_B, VARIABLE_C, VARIABLE_Y };
+
+/* Variables in the order of the enumeration. */
+typedef double pointwise_function(const double *variables, double low, double high);
+/* A text, and what it is in double precision. Text "": there is none, a derivative is 0. */
+struct expression {
+    const char *text;
+    pointwise_function *function;
+};
+struct pointwise {
+    const char *name;
+    int inputs;
+    struct expression y, derivatives[POINTWISE_INPUTS];
+};
+extern const struct pointwise activations[]; /* by enum activation; the first one is empty */
+
+#define POINTWISE_DECLARE(name, ...) extern const struct operation operation_##name;
+POINTWISE_TABLE(POINTWISE_DECLARE)
+/* g, [a], [b], [c], [y] -> the gradient of one input, in the output's shape; those that its expression does not name
+ * are absent. attributes.pointwise, and attributes.axis: the input's number. */
+extern const struct operation operation_pointwise_gradient;
+/* Of the above, and of activations and their gradients. */
+extern const struct implementation *const pointwise_implementations[];
+
+#endif

@@ -1,0 +1,144 @@
+#include "layers/reduce.h"
+
+#include "graph/network.h"
+#include "layers/elementwise.h"
+#include "layers/layers.h"
+#include "layers/loop.h"
+#include "layers/pointwise.h"
+
+#include <string.h>
+
+static bool is_joined(const struct node *node, int axis)
+{
+    return node->attributes.axes >> axis & 1;
+}
+
+/* The shape of x with 1 for the axes that are joined. */
+static tutti_shape kept_shape(const struct node *node, const struct value *x)
+{
+    tutti_shape shape = x->shape;
+    for (int i = 0; i < shape.rank; i++)
+        if (is_joined(node, i)) shape.sizes[i] = 1;
+    return shape;
+}
+
+/* Elements that one becomes; the batch counts as 1 before it is known. */
+static int64_t count(const tutti_shape *shape)
+{
+    int64_t elements = 1;
+    for (int i = 0; i < shape->rank; i++) elements *= shape->sizes[i] == BATCH ? 1 : shape->sizes[i];
+    return elements;
+}
+
+static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *x = graph_at(graph, node->inputs[0]);
+    const tutti_shape kept = kept_shape(node, x);
+    if (node->attributes.axes >> x->shape.rank)
+        return fail(TUTTI_INVALID, "%s: an axis does not exist: the input has %d, the batch's included",
+            node->operation->name, x->shape.rank);
+    if (node->attributes.shape.rank == 0) node->attributes.shape = kept;
+    if (count(&kept) != count(&node->attributes.shape))
+        return fail(TUTTI_SHAPE, "%s: the result has %lld elements, but the shape asked for has %lld",
+            node->operation->name, (long long)count(&kept), (long long)count(&node->attributes.shape));
+    outputs[0] = (struct value) {
+        .type = TYPE_F32, .batched = x->batched && !is_joined(node, 0), .shape = node->attributes.shape
+    };
+    node->output_count = 1;
+    return TUTTI_OK;
+}
+
+/* x's gradient of a sum is the sum's, repeated. */
+static int repeat(struct graph *graph, const struct node *node, int dy, float scale)
+{
+    const struct value x = *graph_at(graph, node->inputs[0]);
+    struct attributes attributes = { .shape = kept_shape(node, &x) };
+    int gradient = graph_append(graph, &operation_reshape, &attributes, &dy, 1, node->layer);
+    attributes = (struct attributes) { .shape = x.shape, .low = scale };
+    return graph_append(graph, &operation_expand, &attributes, &gradient, 1, node->layer);
+}
+
+/* The largest elements share the gradient evenly, as PyTorch's amax. */
+static int gradient_of_max(struct graph *graph, const struct node *node, int dy)
+{
+    const int layer = node->layer, y = repeat(graph, node, node->outputs[0], 1), g = repeat(graph, node, dy, 1);
+    const int equal = graph_append(graph, &operation_equal, NULL, (int[]) { node->inputs[0], y }, 2, layer);
+    const struct attributes axes = { .axes = node->attributes.axes };
+    const int number = graph_append(graph, &operation_reduce_sum, &axes, &equal, 1, layer);
+    const int share = graph_append(graph, &operation_div, NULL, (int[]) { equal, number }, 2, layer);
+    return graph_append(graph, &operation_mul, NULL, (int[]) { share, g }, 2, layer);
+}
+
+static tutti_status gradient(
+    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+{
+    const tutti_shape whole = graph_at(graph, node->inputs[0])->shape,
+                      kept = kept_shape(node, graph_at(graph, node->inputs[0]));
+    if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
+    if (node->operation == &operation_reduce_max)
+        input_gradients[0] = gradient_of_max(graph, node, output_gradients[0]);
+    else if (node->operation == &operation_reduce_mean)
+        input_gradients[0] = repeat(graph, node, output_gradients[0], (float)count(&kept) / (float)count(&whole));
+    else
+        input_gradients[0] = repeat(graph, node, output_gradients[0], 1);
+    return graph->status;
+}
+
+/* ------------------------------------------------------------------------------------------- implementations ---- */
+
+static void loop_of(const struct problem *problem, const struct operands *operands, struct loop *loop)
+{
+    const struct node *node = problem->node;
+    const struct value *x = problem->inputs[0];
+    struct value y = *problem->outputs[0];
+    y.shape = kept_shape(node, x);
+    *loop = (struct loop) { .rank = x->shape.rank,
+        .operand_count = 1,
+        .joined = node->attributes.axes,
+        .join = node->operation == &operation_reduce_max ? JOIN_MAX : JOIN_SUM,
+        .scale = 1 };
+    if (node->operation == &operation_reduce_mean) loop->scale = (double)value_elements(&y) / (double)value_elements(x);
+    memcpy(loop->sizes, x->shape.sizes, sizeof loop->sizes);
+    loop->operands[0] = loop_operand(x, operands->inputs[0], &x->shape, x->batched);
+    loop->out = loop_operand(&y, operands->outputs[0], &x->shape, x->batched);
+}
+
+static size_t workspace(const struct problem *problem)
+{
+    struct loop loop;
+    loop_of(problem, &(struct operands) { 0 }, &loop);
+    return loop_workspace(&loop, problem->device);
+}
+
+static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct loop loop;
+    loop_of(problem, operands, &loop);
+    loop_emit(&loop, operands->workspace, list);
+}
+
+static const struct implementation generated = {
+    .name = "generated",
+    .fits = fits_everything,
+    .workspace = workspace,
+    .emit = emit,
+    .bf16_inputs = 1,
+};
+static const struct implementation *const implementations[] = { &generated, NULL };
+
+static double flops(const struct problem *problem)
+{
+    return (double)value_elements(problem->inputs[0]);
+}
+
+#define REDUCE(name_)                            \
+    const struct operation operation_##name_ = { \
+        .name = #name_,                          \
+        .infer = infer,                          \
+        .gradient = gradient,                    \
+        .implementations = implementations,      \
+        .flops = flops,                          \
+    };
+REDUCE(reduce_sum)
+REDUCE(reduce_mean)
+REDUCE(reduce_max)

@@ -1,0 +1,316 @@
+/* Operations that are generated.
+ *
+ * pointwise OPERATION1 n c [h w low high positive] a [b c_is] is
+ *   Every line of the tables of layers/pointwise.h. The inputs are x and the mean of x over its last axis [.., 1];
+ * those of where are x > mean, x, and a parameter of that axis's size. For the inputs a, b and c_is the result is `is`,
+ * by PyTorch's definitions in Python's math: what kernels are compared with is compiled from the table's line as well.
+ *
+ * comparison: the same for those without a gradient.
+ *
+ * reduce KIND1 n c [h w axes keep]
+ *   KIND is sum, mean or max; axes are those of a sample, from 1 on, as digits.
+ *
+ * transpose n c h w order: the axes of a sample, from 1 on, as digits.
+ *
+ * expand n c h w */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "layers/layers.h"
+#include "tests/layers/cases.h"
+
+/* The table's line that a case names. */
+static const struct pointwise *pointwise_of(const struct test_case *c)
+{
+#define POINTWISE_ENTRY(name, ...) operation_##name.pointwise,
+    const struct pointwise *const all[] = { POINTWISE_TABLE(POINTWISE_ENTRY) & activations[ACTIVATION_RELU],
+        &activations[ACTIVATION_CLIP], &activations[ACTIVATION_LEAKY_RELU], &activations[ACTIVATION_SIGMOID],
+        &activations[ACTIVATION_TANH] };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (case_get(c, all[i]->name, 0)) return all[i];
+    return NULL;
+}
+
+static double evaluate(const struct pointwise *pointwise, double a, double b, double c, const struct test_case *at)
+{
+    const double variables[POINTWISE_VARIABLES] = { [VARIABLE_A] = a, [VARIABLE_B] = b, [VARIABLE_C] = c };
+    return pointwise->y.function(variables, case_get_real(at, "low", 0), case_get_real(at, "high", 0));
+}
+
+static int64_t width_of(const struct test_case *c)
+{
+    return case_get(c, "h", 0) ? case_get(c, "w", 1) : case_get(c, "c", 1);
+}
+
+static int64_t elements_of(const struct test_case *c)
+{
+    return case_get(c, "n", 1) * case_get(c, "c", 1) * case_get(c, "h", 1) * case_get(c, "w", 1);
+}
+
+static tutti_tensor input(tutti_network *network, const struct test_case *c)
+{
+    const int64_t channels = case_get(c, "c", 1), h = case_get(c, "h", 0), w = case_get(c, "w", 1);
+    return tutti_input(network, "x", h ? TUTTI_SHAPE(channels, h, w) : TUTTI_SHAPE(channels));
+}
+
+static tutti_tensor build(tutti_network *network, const struct test_case *c)
+{
+    const struct pointwise *pointwise = pointwise_of(c);
+    char attributes[64] = "";
+    if (pointwise == operation_elu.pointwise || pointwise == &activations[ACTIVATION_LEAKY_RELU])
+        snprintf(attributes, sizeof attributes, "alpha=%g", case_get_real(c, "low", 0));
+    if (pointwise == &activations[ACTIVATION_CLIP])
+        snprintf(
+            attributes, sizeof attributes, "min=%g max=%g", case_get_real(c, "low", 0), case_get_real(c, "high", 0));
+    const tutti_tensor x = input(network, c);
+    tutti_tensor inputs[POINTWISE_INPUTS] = { x };
+    if (pointwise->inputs > 1) inputs[1] = tutti_op(network, "reduce_mean", &x, 1, "axes=-1");
+    if (pointwise->inputs > 2) { /* where */
+        inputs[0] = tutti_op(network, "greater", inputs, 2, NULL);
+        inputs[1] = x;
+        inputs[2] = tutti_parameter(network, "weight", TUTTI_SHAPE(width_of(c)), NULL);
+    }
+    return tutti_op(network, pointwise->name, inputs, pointwise->inputs, attributes);
+}
+
+static void reference(
+    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
+{
+    const struct pointwise *pointwise = pointwise_of(c);
+    const int64_t width = width_of(c);
+    const double b = case_get_real(c, "b", 0), is = case_get_real(c, "is", NAN);
+    const double got = evaluate(pointwise, case_get_real(c, "a", 0), b, case_get_real(c, "c_is", 0), c);
+    if (!(fabs(got - is) < 1e-8)) fprintf(stderr, "%s: the table's line gives %.9g\n", c->line, got);
+    for (int64_t i = 0; i < elements_of(c); i++) {
+        double mean = 0;
+        for (int64_t k = 0; k < width; k++) mean += inputs[0][i / width * width + k] / (double)width;
+        const double x = inputs[0][i], first = pointwise->inputs > 2 ? x > mean : x;
+        const double third = pointwise->inputs > 2 ? parameters[0][i % width] : 0;
+        const bool right = fabs(got - is) < 1e-8;
+        y[i] = right ? evaluate(pointwise, first, pointwise->inputs > 2 ? x : mean, third, c) : NAN;
+    }
+}
+
+static void fill(const struct test_case *c, float *input, int64_t count)
+{
+    const bool positive = case_get(c, "positive", 0);
+    for (int64_t i = 0; i < count; i++) input[i] = positive ? 1.25f + test_real(1, i) : 3 * test_real(1, i);
+}
+
+static const char *const cases[] = {
+    /* One for each line of the tables with a gradient ... */
+    "pointwise add1 n3 c7 a1.5 b-0.25 is1.25",
+    "pointwise mul1 n3 c7 a1.5 b-0.25 is-0.375",
+    "pointwise copy1 n3 c7 a1.5 is1.5",
+    "pointwise sub1 n3 c7 a1.5 b-0.25 is1.75",
+    "pointwise div1 n3 c7 positive1 a1.5 b-0.25 is-6",
+    "pointwise max1 n3 c7 a1.5 b-0.25 is1.5",
+    "pointwise min1 n3 c7 a1.5 b-0.25 is-0.25",
+    "pointwise where1 n3 c7 a1 b-0.25 is-0.25",
+    "pointwise neg1 n3 c7 a1.5 is-1.5",
+    "pointwise abs1 n3 c7 a-1.5 is1.5",
+    "pointwise square1 n3 c7 a-1.5 is2.25",
+    "pointwise sqrt1 n3 c7 positive1 a2.25 is1.5",
+    "pointwise reciprocal1 n3 c7 positive1 a-0.8 is-1.25",
+    "pointwise exp1 n3 c37 a-0.7 is0.496585304",
+    "pointwise log1 n3 c7 positive1 a0.7 is-0.356674944",
+    "pointwise erf1 n3 c37 a0.7 is0.677801194",
+    "pointwise softplus1 n3 c37 a-0.7 is0.403186049",
+    "pointwise silu1 n3 c37 a-0.7 is-0.232268559",
+    "pointwise elu1 n3 c37 low0.75 a-0.7 is-0.377561022",
+    "pointwise hard_sigmoid1 n3 c37 a-0.7 is0.383333333",
+    "pointwise hard_swish1 n3 c37 a-0.7 is-0.268333333",
+    "pointwise relu1 n3 c7 a-0.7 is0",
+    "pointwise clip1 n3 c37 low-0.5 high2 a-0.7 is-0.5",
+    "pointwise leaky_relu1 n3 c7 low0.25 a-0.7 is-0.175",
+    "pointwise sigmoid1 n3 c37 a-0.7 is0.331812228",
+    "pointwise tanh1 n3 c37 a-0.7 is-0.604367777",
+    /* ... and shapes that are broadcast along every axis. */
+    "pointwise mul1 n2 c5 h3 w19 a2 b3 is6",
+    "pointwise div1 n2 c16 h5 w33 positive1 a6 b3 is2",
+    "pointwise where1 n2 c3 h4 w17 a0 b3 c_is4 is4",
+    "pointwise sub1 n70 c130 a3 b2 is1",
+    "pointwise mul1 n1 c1 a2 b3 is6",
+    "pointwise silu1 n2 c16 h5 w33 a0 is0",
+    NULL,
+};
+
+const struct operation_test test_pointwise = {
+    .name = "pointwise",
+    .build = build,
+    .reference = reference,
+    .cases = cases,
+    .tolerance = TOLERANCE_FUNCTION,
+    .fill = fill,
+};
+
+static const char *const comparisons[] = {
+    "comparison equal1 n200 c2 a1.5 b1.5 is1",
+    "comparison greater1 n2 c3 h2 w16 a1.5 b1.5 is0",
+    "comparison less1 n3 c8 a1.5 b2 is1",
+    NULL,
+};
+const struct operation_test test_comparison = {
+    .name = "comparison",
+    .build = build,
+    .reference = reference,
+    .cases = comparisons,
+    .no_gradient = true,
+};
+
+/* ---------------------------------------------------------------------------------------------------- reduce ---- */
+
+static bool is_joined(const struct test_case *c, int axis)
+{
+    for (int64_t axes = case_get(c, "axes", 0); axes; axes /= 10)
+        if (axes % 10 == axis + 1) return true;
+    return case_get(c, "axes", 0) == 0;
+}
+
+static const char *kind_of(const struct test_case *c)
+{
+    return case_get(c, "sum", 0) ? "reduce_sum" : case_get(c, "max", 0) ? "reduce_max" : "reduce_mean";
+}
+
+static tutti_tensor build_reduce(tutti_network *network, const struct test_case *c)
+{
+    const tutti_tensor x = input(network, c);
+    char text[64] = "";
+    const int rank = case_get(c, "h", 0) ? 3 : 1;
+    for (int i = 0; i < rank; i++)
+        if (is_joined(c, i) && case_get(c, "axes", 0))
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d", *text ? "," : "axes=", i - rank);
+    snprintf(text + strlen(text), sizeof text - strlen(text), " keepdims=%d", (int)case_get(c, "keep", 1));
+    return tutti_op(network, kind_of(c), &x, 1, text);
+}
+
+static void reference_reduce(
+    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
+{
+    (void)parameters;
+    const int64_t sizes[] = { case_get(c, "n", 1), case_get(c, "c", 1), case_get(c, "h", 1), case_get(c, "w", 1) };
+    const bool max = case_get(c, "max", 0), mean = case_get(c, "mean", 0);
+    int64_t strides[4] = { 0 }, kept = 1;
+    for (int i = 3; i >= 0; i--) {
+        if (i > 0 && is_joined(c, i - 1)) continue;
+        strides[i] = kept;
+        kept *= sizes[i];
+    }
+    for (int64_t i = 0; i < kept; i++) y[i] = max ? -INFINITY : 0;
+    for (int64_t i = 0; i < elements_of(c); i++) {
+        int64_t at = 0, rest = i;
+        for (int k = 3; k >= 0; k--) at += rest % sizes[k] * strides[k], rest /= sizes[k];
+        y[at] = max ? fmax(y[at], inputs[0][i]) : y[at] + inputs[0][i];
+    }
+    for (int64_t i = 0; i < kept && mean; i++) y[i] *= (double)kept / (double)elements_of(c);
+}
+
+static void fill_reals(const struct test_case *c, float *input, int64_t count)
+{
+    (void)c;
+    for (int64_t i = 0; i < count; i++) input[i] = test_real(1, i);
+}
+
+static const char *const reductions[] = {
+    "reduce sum1 n3 c7",
+    "reduce mean1 n2 c5 h3 w19 axes3 keep0",
+    "reduce max1 n2 c5 h3 w19 axes3",
+    "reduce sum1 n2 c5 h3 w19 axes1",
+    "reduce mean1 n2 c5 h6 w40 axes2 keep0",
+    "reduce sum1 n2 c5 h3 w19 axes13",
+    "reduce max1 n2 c5 h3 w2 axes23 keep0",
+    "reduce mean1 n2 c6 h70 w90",
+    "reduce sum1 n1 c3 h700 w20 axes2",
+    "reduce max1 n2 c3 h2 w70 axes1",
+    "reduce sum1 n1 c1",
+    NULL,
+};
+const struct operation_test test_reduce = {
+    .name = "reduce",
+    .build = build_reduce,
+    .reference = reference_reduce,
+    .cases = reductions,
+    .tolerance = TOLERANCE_SUM,
+    .fill = fill_reals,
+};
+
+/* -------------------------------------------------------------------------------------------------- movement ---- */
+
+static tutti_tensor build_transpose(tutti_network *network, const struct test_case *c)
+{
+    const tutti_tensor x = input(network, c);
+    const int64_t order = case_get(c, "order", 321);
+    char text[64];
+    snprintf(
+        text, sizeof text, "perm=%d,%d,%d", (int)(order / 100) - 1, (int)(order / 10 % 10) - 1, (int)(order % 10) - 1);
+    return tutti_op(network, "transpose", &x, 1, text);
+}
+
+static void reference_transpose(
+    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
+{
+    (void)parameters;
+    const int64_t sizes[] = { case_get(c, "c", 1), case_get(c, "h", 1), case_get(c, "w", 1) };
+    const int64_t strides[] = { sizes[1] * sizes[2], sizes[2], 1 }, order = case_get(c, "order", 321);
+    const int64_t axes[] = { order / 100 - 1, order / 10 % 10 - 1, order % 10 - 1 };
+    const int64_t each = sizes[0] * sizes[1] * sizes[2];
+    for (int64_t n = 0; n < case_get(c, "n", 1); n++)
+        for (int64_t i = 0; i < sizes[axes[0]]; i++)
+            for (int64_t j = 0; j < sizes[axes[1]]; j++)
+                for (int64_t k = 0; k < sizes[axes[2]]; k++)
+                    *y++ = inputs[0][n * each + i * strides[axes[0]] + j * strides[axes[1]] + k * strides[axes[2]]];
+}
+
+static int64_t length(const struct test_case *c)
+{
+    (void)c;
+    return 1;
+}
+
+static const char *const transposes[] = {
+    "transpose n2 c3 h4 w5 order321",
+    "transpose n2 c3 h4 w37 order213",
+    "transpose n1 c18 h5 w3 order132",
+    "transpose n2 c3 h4 w5 order312",
+    "transpose n2 c3 h4 w5 order123",
+    "transpose n3 c33 h1 w40 order321",
+    NULL,
+};
+const struct operation_test test_transpose = {
+    .name = "transpose",
+    .build = build_transpose,
+    .reference = reference_transpose,
+    .cases = transposes,
+    .length = length,
+};
+
+static tutti_tensor build_expand(tutti_network *network, const struct test_case *c)
+{
+    const int64_t h = case_get(c, "h", 1), w = case_get(c, "w", 1);
+    const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(case_get(c, "c", 1), 1));
+    char text[64];
+    snprintf(text, sizeof text, "shape=%d,%d,%d", (int)h, (int)case_get(c, "c", 1), (int)w);
+    return tutti_op(network, "expand", &x, 1, text);
+}
+
+static void reference_expand(
+    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
+{
+    (void)parameters;
+    const int64_t channels = case_get(c, "c", 1), h = case_get(c, "h", 1), w = case_get(c, "w", 1);
+    for (int64_t i = 0; i < elements_of(c); i++) y[i] = inputs[0][i / w / channels / h * channels + i / w % channels];
+}
+
+static const char *const expansions[] = {
+    "expand n2 c5 h3 w19",
+    "expand n3 c40 h2 w1",
+    NULL,
+};
+const struct operation_test test_expand = {
+    .name = "expand",
+    .build = build_expand,
+    .reference = reference_expand,
+    .cases = expansions,
+    .length = length,
+};
