@@ -57,7 +57,7 @@ enum {
     IN_BLOCKED = 1 << LAYOUT_BLOCKED,
     IN_CHANNELS_LAST = 1 << LAYOUT_CHANNELS_LAST,
     IN_ANY_LAYOUT = IN_PLAIN | IN_BLOCKED | IN_CHANNELS_LAST,
-    WHERE_SHAPES_ARE_EQUAL = 1 << 8 /* else plain: all values of the node have one shape */
+    WHERE_FLAT = 1 << 8 /* only for loops that read all values as they lie (loop_is_flat); else plain */
 };
 
 /* Where a node gives the statistics of its first output, and where batch_norm and its gradient read them. */
@@ -131,6 +131,8 @@ struct operation {
      * gradient nodes). */
     tutti_status (*gradient)(struct graph *graph, const struct node *node, const int *output_gradients,
         const bool *wanted, int *input_gradients);
+    /* Describes the node as a loop over values in the plain layout (layers/loop.h). NULL: it is none. */
+    void (*loop)(const struct problem *problem, struct loop *loop);
     /* Ends with NULL; the last one fits every problem on every device. */
     const struct implementation *const *implementations;
     /* Least possible, for the node as it is (its shapes have the number of samples). NULL: flops 0, bytes of all

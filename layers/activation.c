@@ -4,6 +4,7 @@
 
 #include "graph/network.h"
 #include "layers/layers.h"
+#include "layers/loop.h"
 #include "layers/pointwise.h"
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
@@ -43,23 +44,20 @@ static tutti_status gradient(
     return graph->status;
 }
 
-static double flops(const struct problem *problem)
-{
-    return (double)value_elements(problem->outputs[0]);
-}
-
 const struct operation operation_activation = {
     .name = "activation",
     .infer = infer,
     .gradient = gradient,
-    .implementations = pointwise_implementations,
-    .flops = flops,
+    .loop = pointwise_loop,
+    .implementations = loop_implementations,
+    .flops = loop_flops,
 };
 const struct operation operation_activation_gradient = {
     .name = "activation_gradient",
     .infer = infer_gradient,
-    .implementations = pointwise_implementations,
-    .flops = flops,
+    .loop = pointwise_loop,
+    .implementations = loop_implementations,
+    .flops = loop_flops,
 };
 
 /* -------------------------------------------------------------------------------------------------- builders ---- */

@@ -54,7 +54,8 @@ void epilogue_emit(
     const int64_t n = elementwise_floats(out, &list->device->can);
     const struct loop_operand operand = { .buffer = out_buffer, .type = TYPE_F32, .strides = { 1 } };
     struct loop loop = { .rank = 1, .sizes = { n }, .operands = { operand }, .operand_count = 1, .out = operand };
-    loop_add_epilogue(&loop, &what, add, TYPE_F32);
+    loop_add_epilogue(&loop, &what);
+    if (add) loop.operands[1].buffer = add;
     loop_emit(&loop, NULL, list);
     if (!epilogue_keeps_zero(&what)) elementwise_clear_padding(list, out, out_buffer);
 }

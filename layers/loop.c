@@ -11,9 +11,16 @@
 #include <stdio.h>
 #include <string.h>
 
-struct loop_operand loop_operand(const struct value *value, cl_mem buffer, const tutti_shape *shape, bool batched)
+void loop_begin(struct loop *loop, const struct value *over)
 {
-    struct loop_operand operand = { .buffer = buffer, .type = value->type };
+    *loop = (struct loop) { .rank = over->shape.rank, .scale = 1 };
+    memcpy(loop->sizes, over->shape.sizes, sizeof loop->sizes);
+    loop->out = loop_operand(over, &over->shape, over->batched);
+}
+
+struct loop_operand loop_operand(const struct value *value, const tutti_shape *shape, bool batched)
+{
+    struct loop_operand operand = { .type = TYPE_F32 };
     int64_t stride = 1;
     for (int i = value->shape.rank - 1; i >= 0; i--) {
         const bool batch = value->batched && i == 0;
@@ -24,37 +31,50 @@ struct loop_operand loop_operand(const struct value *value, cl_mem buffer, const
     return operand;
 }
 
-struct loop_step loop_step(const char *expression, float low, float high)
+int loop_add_operand(struct loop *loop, const struct problem *problem, int input)
 {
-    struct loop_step step = { .expression = expression, .low = low, .high = high };
-    for (int i = 0; i < POINTWISE_VARIABLES; i++) step.variables[i] = LOOP_UNUSED;
+    const tutti_shape shape = { .rank = loop->rank };
+    loop->operands[loop->operand_count] = loop_operand(problem->inputs[input], &shape, problem->outputs[0]->batched);
+    loop->operands[loop->operand_count].input = input;
+    return loop->operand_count++;
+}
+
+struct loop_step *loop_add_step(struct loop *loop, const struct expression *expression, float low, float high)
+{
+    struct loop_step *step = &loop->steps[loop->step_count++];
+    *step = (struct loop_step) { .expression = expression, .low = low, .high = high };
+    for (int i = 0; i < POINTWISE_VARIABLES; i++) step->variables[i] = LOOP_UNUSED;
     return step;
 }
 
-void loop_add_epilogue(struct loop *loop, const struct epilogue *epilogue, cl_mem add, enum value_type add_type)
+int loop_result(const struct loop *loop)
 {
-    const int last = loop->step_count ? LOOP_STEP + loop->step_count - 1 : 0;
+    return loop->step_count ? LOOP_STEP + loop->step_count - 1 : 0;
+}
+
+void loop_add_epilogue(struct loop *loop, const struct epilogue *epilogue)
+{
     if (epilogue->add != NO_VALUE) {
-        struct loop_operand *operand = &loop->operands[loop->operand_count];
-        *operand = loop->out;
-        operand->buffer = add;
-        operand->type = add_type;
-        struct loop_step *step = &loop->steps[loop->step_count++];
-        *step = loop_step("a + b", 0, 0);
+        const int last = loop_result(loop);
+        struct loop_step *step = loop_add_step(loop, &operation_add.pointwise->y, 0, 0);
         step->variables[VARIABLE_A] = last;
-        step->variables[VARIABLE_B] = loop->operand_count++;
+        step->variables[VARIABLE_B] = loop->operand_count;
+        loop->operands[loop->operand_count] = loop->out;
+        loop->operands[loop->operand_count++].input = LOOP_ADDED;
     }
     if (epilogue->activation) {
-        struct loop_step *step = &loop->steps[loop->step_count];
-        *step = loop_step(activations[epilogue->activation].y.text, epilogue->low, epilogue->high);
-        step->variables[VARIABLE_A] = loop->step_count ? LOOP_STEP + loop->step_count - 1 : 0;
-        loop->step_count++;
+        const int last = loop_result(loop);
+        loop_add_step(loop, &activations[epilogue->activation].y, epilogue->low, epilogue->high)
+            ->variables[VARIABLE_A] = last;
     }
 }
 
-void loop_add_epilogue_of(struct loop *loop, const struct problem *problem, cl_mem add)
+bool loop_of(const struct problem *problem, struct loop *loop)
 {
-    loop_add_epilogue(loop, &problem->node->epilogue, add, problem->add ? problem->add->type : TYPE_F32);
+    if (!problem->node->operation->loop) return false;
+    problem->node->operation->loop(problem, loop);
+    if (!loop->join) loop_add_epilogue(loop, &problem->node->epilogue);
+    return true;
 }
 
 /* ---------------------------------------------------------------------------------------------------- design ---- */
@@ -207,7 +227,7 @@ static void print_element(struct text *text, const struct loop *loop, const char
                 text_append(text, "    const T %s = v%d;\n", names[i], step->variables[i]);
         print_number(text, "low", step->low);
         print_number(text, "high", step->high);
-        text_append(text, "    v%d = %s;\n    }\n", LOOP_STEP + s, step->expression);
+        text_append(text, "    v%d = %s;\n    }\n", LOOP_STEP + s, step->expression->text);
     }
     text_append(
         text, "    return v%d;\n}\n#undef MATH\n#undef T\n", loop->step_count ? LOOP_STEP + loop->step_count - 1 : 0);
@@ -322,10 +342,10 @@ static void print_cpu_columns(struct text *text, const struct loop *loop, int ve
     for (int v = 0; v < (vectors ? vectors : 1); v++) {
         snprintf(at, sizeof at, vectors ? "i + %d * V" : "i", v);
         if (vectors)
-            text_append(text, "    PUT_VECTOR(float, s%d * scale, to + %s);\n", v, at);
+            text_append(text, "    PUT_VECTOR(%s, s%d * scale, to + %s);\n", type_name(loop->out.type), v, at);
         else
-            text_append(
-                text, "    PUT(float, s%d * scale, to + i * %" PRId64 ");\n", v, loop->out.strides[loop->rank - 1]);
+            text_append(text, "    PUT(%s, s%d * scale, to + i * %" PRId64 ");\n", type_name(loop->out.type), v,
+                loop->out.strides[loop->rank - 1]);
     }
     text_append(text, "    }\n");
 }
@@ -349,7 +369,7 @@ static void print_cpu_rows(struct text *text, const struct loop *loop)
     text_append(text, ");\n    }\n");
     if (vectors)
         text_append(text, "    for (int i = 0; i < V; i++) sum = scalar_join(sum, ((const float *)&sums)[i]);\n");
-    text_append(text, "    PUT(float, sum * scale, to);\n");
+    text_append(text, "    PUT(%s, sum * scale, to);\n", type_name(loop->out.type));
 }
 
 /* get_group_id(0): a piece of the innermost axis, (1): some rows, (2): a part of what is joined. */
@@ -568,3 +588,142 @@ void loop_emit(struct loop *loop, cl_mem workspace, struct launch_list *list)
         loop_emit(&last, NULL, list);
     }
 }
+
+/* ---------------------------------------------------------------------------------------------------- nodes ---- */
+
+/* Every operand, and the output, lies one after another in the loop's order. */
+static bool is_flat(const struct loop *loop)
+{
+    if (loop->join || loop->out.offset) return false;
+    for (int i = 0; i < loop->operand_count; i++)
+        if (loop->operands[i].offset || memcmp(loop->operands[i].strides, loop->out.strides, sizeof loop->out.strides))
+            return false;
+    return true;
+}
+
+bool loop_is_flat(const struct problem *problem)
+{
+    struct loop loop;
+    for (int i = 0; i < problem->node->input_count; i++) {
+        const struct value *input = problem->inputs[i];
+        if (input && (input->role == ROLE_PARAMETER || !shape_equal(input->shape, problem->outputs[0]->shape)))
+            return false;
+    }
+    return loop_of(problem, &loop) && is_flat(&loop);
+}
+
+/* One axis, with what the layout pads. */
+static void make_flat(const struct problem *problem, struct loop *loop)
+{
+    const struct value *y = problem->outputs[0];
+    loop->rank = 1;
+    loop->sizes[0] = (int64_t)(value_bytes(y, problem->device->vector_width) / value_type_bytes(y->type));
+    for (int i = 0; i < loop->operand_count; i++) loop->operands[i].strides[0] = 1;
+    loop->out.strides[0] = 1;
+}
+
+/* Whether channels of padding, which are 0, become 0. */
+static bool keeps_zero(const struct loop *loop)
+{
+    double results[LOOP_STEP + LOOP_STEPS] = { 0 };
+    for (int s = 0; s < loop->step_count; s++) {
+        const struct loop_step *step = &loop->steps[s];
+        double variables[POINTWISE_VARIABLES] = { 0 };
+        for (int i = 0; i < POINTWISE_VARIABLES; i++)
+            if (step->variables[i] != LOOP_UNUSED) variables[i] = results[step->variables[i]];
+        results[LOOP_STEP + s] = step->expression->function(variables, (double)step->low, (double)step->high);
+    }
+    return results[loop_result(loop)] == 0;
+}
+
+static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct loop loop;
+    loop_of(problem, &loop);
+    for (int i = 0; i < loop.operand_count; i++) {
+        struct loop_operand *operand = &loop.operands[i];
+        const bool added = operand->input == LOOP_ADDED;
+        operand->buffer = added ? operands->add : operands->inputs[operand->input];
+        operand->type = (added ? problem->add : problem->inputs[operand->input])->type;
+    }
+    loop.out.buffer = operands->outputs[0];
+    loop.out.type = problem->outputs[0]->type;
+    const bool clear = problem->outputs[0]->layout == LAYOUT_BLOCKED && !keeps_zero(&loop);
+    if (is_flat(&loop)) make_flat(problem, &loop);
+    loop_emit(&loop, operands->workspace, list);
+    if (clear) elementwise_clear_padding(list, problem->outputs[0], operands->outputs[0]);
+}
+
+static size_t workspace(const struct problem *problem)
+{
+    struct loop loop;
+    return loop_of(problem, &loop) ? loop_workspace(&loop, problem->device) : 0;
+}
+
+static unsigned epilogues(const struct problem *problem)
+{
+    struct loop loop;
+    problem->node->operation->loop(problem, &loop);
+    const bool room = loop.operand_count < LOOP_OPERANDS && loop.step_count + 2 <= LOOP_STEPS;
+    return loop.join || !room ? 0 : EPILOGUE_ACTIVATION | EPILOGUE_ADD;
+}
+
+/* Where every reader of an input's element writes to that element only. A copy has memory of its own: that is what it
+ * is for. */
+static bool in_place(const struct problem *problem, int input)
+{
+    struct loop loop;
+    if (!loop_of(problem, &loop) || loop.join || problem->node->operation == &operation_copy) return false;
+    for (int i = 0; i < loop.operand_count; i++) {
+        const struct loop_operand *o = &loop.operands[i];
+        if (o->input == input && (o->offset || memcmp(o->strides, loop.out.strides, sizeof o->strides))) return false;
+    }
+    return shape_equal(problem->inputs[input]->shape, problem->outputs[0]->shape);
+}
+
+static const struct implementation generated = {
+    .name = "generated",
+    .fits = fits_everything,
+    .any_layout = IN_ANY_LAYOUT | WHERE_FLAT,
+    .epilogues = epilogues,
+    .workspace = workspace,
+    .in_place = in_place,
+    .emit = emit,
+    .bf16_inputs = (1 << GRAPH_MAX_INPUTS) - 1,
+    .bf16_outputs = 1,
+};
+const struct implementation *const loop_implementations[] = { &generated, NULL };
+
+double loop_flops(const struct problem *problem)
+{
+    struct loop loop;
+    double elements = 1;
+    if (!loop_of(problem, &loop)) return 0;
+    for (int i = 0; i < loop.rank; i++) elements *= (double)loop.sizes[i];
+    return elements * (loop.join ? loop.step_count + 1 : loop.step_count);
+}
+
+static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    bool batched = false;
+    for (int i = 0; i < node->input_count; i++) batched |= graph_at(graph, node->inputs[i])->batched;
+    const struct loop *loop = node->attributes.loop;
+    outputs[0] = (struct value) {
+        .type = TYPE_F32, .batched = batched && !(loop->join && loop->joined & 1), .shape = node->attributes.shape
+    };
+    node->output_count = 1;
+    return TUTTI_OK;
+}
+
+static void copy_loop(const struct problem *problem, struct loop *loop)
+{
+    *loop = *problem->node->attributes.loop;
+}
+
+const struct operation operation_loop = {
+    .name = "loop",
+    .infer = infer,
+    .loop = copy_loop,
+    .implementations = loop_implementations,
+    .flops = loop_flops,
+};

@@ -5,18 +5,21 @@
 
 #include "layers/pointwise.h"
 
-enum { LOOP_OPERANDS = 8, LOOP_STEPS = 8 };
+enum { LOOP_OPERANDS = 8, LOOP_STEPS = 12 };
 /* What a step's variable is: an operand, by its number; or the result of an earlier step; or nothing. */
 enum { LOOP_STEP = LOOP_OPERANDS, LOOP_UNUSED = -1 };
+enum { LOOP_ADDED = -1 }; /* the operand is what the node's epilogue adds */
 
 struct loop_operand {
-    cl_mem buffer;
-    enum value_type type;                    /* F32 or BF16 */
+    int input;                               /* of the node; or LOOP_ADDED */
     int64_t offset, strides[TUTTI_MAX_RANK]; /* elements; stride 0: the same element all along the axis */
+    /* Set when launches are made. */
+    cl_mem buffer;
+    enum value_type type; /* F32 or BF16 */
 };
 
 struct loop_step {
-    const char *expression;
+    const struct expression *expression;
     float low, high;
     int variables[POINTWISE_VARIABLES]; /* 2: operand 2; LOOP_STEP + 1: the result of step 1 */
 };
@@ -37,19 +40,32 @@ struct loop {
     double scale;
 };
 
-/* An operand in the plain layout that a loop of this shape reads by numpy's rules: axes are counted from the last one,
- * and those that the value lacks, or where its size is 1, have stride 0. The batch's axis goes with that of the loop.
- */
-struct loop_operand loop_operand(const struct value *value, cl_mem buffer, const tutti_shape *shape, bool batched);
-/* A step of which no variable is set. */
-struct loop_step loop_step(const char *expression, float low, float high);
+/* For operations that describe themselves as loops (struct operation). loop_begin(): over the axes of a value, which is
+ * also the output. The others return the operand's number, or the step, whose variables are unused yet. */
+void loop_begin(struct loop *loop, const struct value *over);
+int loop_add_operand(struct loop *loop, const struct problem *problem, int input);
+struct loop_step *loop_add_step(struct loop *loop, const struct expression *expression, float low, float high);
+/* An operand that a loop of this shape reads by numpy's rules: axes are counted from the last one, and those that the
+ * value lacks, or where its size is 1, have stride 0. The batch's axis goes with that of the loop. */
+struct loop_operand loop_operand(const struct value *value, const tutti_shape *shape, bool batched);
 /* Appends an epilogue's addition, of values that lie as the output does, and its activation as further steps. */
-void loop_add_epilogue(struct loop *loop, const struct epilogue *epilogue, cl_mem add, enum value_type add_type);
-/* That of the problem's node. */
-void loop_add_epilogue_of(struct loop *loop, const struct problem *problem, cl_mem add);
-/* Bytes of scratch that the launches need. */
-size_t loop_workspace(const struct loop *loop, const struct capabilities *device);
-/* Appends the launches. */
+void loop_add_epilogue(struct loop *loop, const struct epilogue *epilogue);
+/* The result of the last step, as a variable of another. */
+int loop_result(const struct loop *loop);
+/* The node as a loop, with its epilogue. False: it is none. */
+bool loop_of(const struct problem *problem, struct loop *loop);
+/* Whether the node is a loop whose values are all read as they lie, whatever the layout is. */
+bool loop_is_flat(const struct problem *problem);
+
+/* Appends the launches; loop_workspace(): bytes of scratch that they need. */
 void loop_emit(struct loop *loop, cl_mem workspace, struct launch_list *list);
+size_t loop_workspace(const struct loop *loop, const struct capabilities *device);
+
+/* Of every operation that is a loop. */
+extern const struct implementation *const loop_implementations[];
+double loop_flops(const struct problem *problem);
+
+/* Several loops in one (plan/fuse_loops.c); attributes.loop, attributes.shape: of the output. */
+extern const struct operation operation_loop;
 
 #endif

@@ -27,10 +27,9 @@ static tutti_status gradient_of_expand(
 {
     if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
     input_gradients[0] = broadcast_gradient(graph, output_gradients[0], node->inputs[0], node->layer);
-    const struct attributes attributes = { .shape = graph_at(graph, node->inputs[0])->shape,
-        .low = node->attributes.low };
-    if (node->attributes.low != 1)
-        input_gradients[0] = graph_append(graph, &operation_expand, &attributes, input_gradients, 1, node->layer);
+    const struct attributes scale = { .low = node->attributes.low };
+    if (scale.low != 1)
+        input_gradients[0] = graph_append(graph, &operation_scale, &scale, input_gradients, 1, node->layer);
     return graph->status;
 }
 
@@ -62,44 +61,32 @@ static tutti_status gradient_of_transpose(
     return graph->status;
 }
 
-static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+static void describe(const struct problem *problem, struct loop *loop)
 {
     const struct node *node = problem->node;
     const struct value *x = problem->inputs[0], *y = problem->outputs[0];
-    struct loop loop = { .rank = y->shape.rank, .operand_count = 1 };
-    memcpy(loop.sizes, y->shape.sizes, sizeof loop.sizes);
-    loop.operands[0] = loop_operand(x, operands->inputs[0], &y->shape, y->batched);
-    loop.out = loop_operand(y, operands->outputs[0], &y->shape, y->batched);
+    loop_begin(loop, y);
+    const int operand = loop_add_operand(loop, problem, 0);
     if (node->operation == &operation_transpose) {
-        const struct loop_operand plain = loop_operand(x, operands->inputs[0], &x->shape, x->batched);
-        for (int i = 0; i < y->shape.rank; i++) loop.operands[0].strides[i] = plain.strides[node->attributes.order[i]];
+        const struct loop_operand plain = loop_operand(x, &x->shape, x->batched);
+        for (int i = 0; i < y->shape.rank; i++)
+            loop->operands[operand].strides[i] = plain.strides[node->attributes.order[i]];
     } else if (node->attributes.low != 1) {
-        loop.steps[0] = loop_step("a * low", node->attributes.low, 0);
-        loop.steps[loop.step_count++].variables[VARIABLE_A] = 0;
+        loop_add_step(loop, &operation_scale.pointwise->y, node->attributes.low, 0)->variables[VARIABLE_A] = operand;
     }
-    loop_add_epilogue_of(&loop, problem, operands->add);
-    loop_emit(&loop, NULL, list);
 }
-
-static const struct implementation generated = {
-    .name = "generated",
-    .fits = fits_everything,
-    .epilogues = epilogues_all,
-    .emit = emit,
-    .bf16_inputs = 1,
-    .bf16_outputs = 1,
-};
-static const struct implementation *const implementations[] = { &generated, NULL };
 
 const struct operation operation_expand = {
     .name = "expand",
     .infer = infer_expand,
     .gradient = gradient_of_expand,
-    .implementations = implementations,
+    .loop = describe,
+    .implementations = loop_implementations,
 };
 const struct operation operation_transpose = {
     .name = "transpose",
     .infer = infer_transpose,
     .gradient = gradient_of_transpose,
-    .implementations = implementations,
+    .loop = describe,
+    .implementations = loop_implementations,
 };

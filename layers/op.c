@@ -92,6 +92,7 @@ static tutti_status complete_reshape(const struct value *x, struct given *given)
 /* The first one of a name counts. */
 static const struct recipe recipes[] = {
     { "elu", &operation_elu, 1, 1, { { "alpha", NUMBER, AT(attributes.low), 1 } } },
+    { "scale", &operation_scale, 1, 1, { { "factor", NUMBER, AT(attributes.low), 1 } } },
     { "relu", &operation_activation, 1, 1, .activation = ACTIVATION_RELU },
     { "sigmoid", &operation_activation, 1, 1, .activation = ACTIVATION_SIGMOID },
     { "tanh", &operation_activation, 1, 1, .activation = ACTIVATION_TANH },

@@ -2,8 +2,6 @@
 
 #include "graph/network.h"
 #include "layers/broadcast.h"
-#include "layers/elementwise.h"
-#include "layers/epilogue.h"
 #include "layers/layers.h"
 #include "layers/loop.h"
 
@@ -122,96 +120,33 @@ static enum pointwise_variable variable_of(const struct node *node, int input)
     return (enum pointwise_variable)(first + input);
 }
 
-static bool has_output_shape(const struct problem *problem, int input)
-{
-    return shape_equal(problem->inputs[input]->shape, problem->outputs[0]->shape);
-}
-
-static bool shapes_are_equal(const struct problem *problem)
-{
-    for (int i = 0; i < problem->node->input_count; i++)
-        if (problem->inputs[i] && !has_output_shape(problem, i)) return false;
-    return true;
-}
-
-/* Values of one shape lie in one layout, and are read as they lie. */
-static void make_flat(const struct problem *problem, struct loop *loop)
-{
-    loop->rank = 1;
-    loop->sizes[0] = (int64_t)(value_bytes(problem->outputs[0], problem->device->vector_width) /
-        value_type_bytes(problem->outputs[0]->type));
-    for (int i = 0; i < loop->operand_count; i++) loop->operands[i].strides[0] = 1;
-    loop->out.strides[0] = 1;
-}
-
-/* Whether the channels of padding, which are 0, become 0. */
-static bool keeps_zero(const struct node *node)
-{
-    const double zeros[POINTWISE_VARIABLES] = { 0 };
-    return expression_of(node)->function(zeros, (double)node->attributes.low, (double)node->attributes.high) == 0 &&
-        epilogue_keeps_zero(&node->epilogue);
-}
-
-static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+void pointwise_loop(const struct problem *problem, struct loop *loop)
 {
     const struct node *node = problem->node;
-    const struct value *y = problem->outputs[0];
-    struct loop loop = { .rank = y->shape.rank, .step_count = 1 };
-    struct loop_step *step = &loop.steps[0];
-    *step = loop_step(expression_of(node)->text, node->attributes.low, node->attributes.high);
-    memcpy(loop.sizes, y->shape.sizes, sizeof loop.sizes);
-    for (int i = 0; i < node->input_count; i++) {
-        if (!problem->inputs[i]) continue;
-        step->variables[variable_of(node, i)] = loop.operand_count;
-        loop.operands[loop.operand_count++] =
-            loop_operand(problem->inputs[i], operands->inputs[i], &y->shape, y->batched);
-    }
-    loop.out = loop_operand(y, operands->outputs[0], &y->shape, y->batched);
-    if (shapes_are_equal(problem)) make_flat(problem, &loop);
-    loop_add_epilogue_of(&loop, problem, operands->add);
-    loop_emit(&loop, NULL, list);
-    if (!keeps_zero(node)) elementwise_clear_padding(list, y, operands->outputs[0]);
+    loop_begin(loop, problem->outputs[0]);
+    struct loop_step *step = loop_add_step(loop, expression_of(node), node->attributes.low, node->attributes.high);
+    for (int i = 0; i < node->input_count; i++)
+        if (problem->inputs[i]) step->variables[variable_of(node, i)] = loop_add_operand(loop, problem, i);
 }
 
-/* A copy has memory of its own: that is what it is for. */
-static bool in_place(const struct problem *problem, int input)
-{
-    return problem->inputs[input] && has_output_shape(problem, input) && problem->node->operation != &operation_copy;
-}
-
-static const struct implementation generated = {
-    .name = "generated",
-    .fits = fits_everything,
-    .any_layout = IN_ANY_LAYOUT | WHERE_SHAPES_ARE_EQUAL,
-    .epilogues = epilogues_all,
-    .in_place = in_place,
-    .emit = emit,
-    .bf16_inputs = (1 << POINTWISE_VARIABLES) - 1,
-    .bf16_outputs = 1,
-};
-const struct implementation *const pointwise_implementations[] = { &generated, NULL };
-
-static double flops(const struct problem *problem)
-{
-    return (double)value_elements(problem->outputs[0]);
-}
-
-#define OPERATION(name_, ...)                         \
-    const struct operation operation_##name_ = {      \
-        .name = #name_,                               \
-        .infer = infer,                               \
-        .gradient = gradient,                         \
-        .implementations = pointwise_implementations, \
-        .flops = flops,                               \
-        .pointwise = &table[POSITION_##name_],        \
+#define OPERATION(name_, ...)                    \
+    const struct operation operation_##name_ = { \
+        .name = #name_,                          \
+        .infer = infer,                          \
+        .gradient = gradient,                    \
+        .loop = pointwise_loop,                  \
+        .implementations = loop_implementations, \
+        .flops = loop_flops,                     \
+        .pointwise = &table[POSITION_##name_],   \
     };
 POINTWISE_TABLE(OPERATION)
 
 const struct operation operation_pointwise_gradient = {
     .name = "pointwise_gradient",
     .infer = infer_gradient,
-    .implementations = pointwise_implementations,
-    .flops = flops,
+    .loop = pointwise_loop,
+    .implementations = loop_implementations,
+    .flops = loop_flops,
 };
 
 /* -------------------------------------------------------------------------------------------------- builders ---- */

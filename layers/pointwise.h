@@ -16,6 +16,7 @@
     X(add, 2, a + b, g, g, )                                                                                           \
     X(mul, 2, a * b, g * b, g * a, )                                                                                   \
     X(copy, 1, a, g, , )                                                                                               \
+    X(scale, 1, low * a, low * g, , )                                                                                  \
     X(sub, 2, a - b, g, -g, )                                                                                          \
     X(div, 2, a / b, g / b, -g * y / b, )                                                                              \
     X(max, 2, larger(a, b), where(a >= b, g, 0), where(a >= b, 0, g), )                                                \
@@ -72,7 +73,7 @@ POINTWISE_TABLE(POINTWISE_DECLARE)
 /* g, [a], [b], [c], [y] -> the gradient of one input, in the output's shape; those that its expression does not name
  * are absent. attributes.pointwise, and attributes.axis: the input's number. */
 extern const struct operation operation_pointwise_gradient;
-/* Of the above, and of activations and their gradients. */
-extern const struct implementation *const pointwise_implementations[];
+/* What operation_activation and its gradient do. */
+void pointwise_loop(const struct problem *problem, struct loop *loop);
 
 #endif

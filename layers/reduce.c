@@ -86,49 +86,19 @@ static tutti_status gradient(
 
 /* ------------------------------------------------------------------------------------------- implementations ---- */
 
-static void loop_of(const struct problem *problem, const struct operands *operands, struct loop *loop)
+static void describe(const struct problem *problem, struct loop *loop)
 {
     const struct node *node = problem->node;
     const struct value *x = problem->inputs[0];
-    struct value y = *problem->outputs[0];
-    y.shape = kept_shape(node, x);
-    *loop = (struct loop) { .rank = x->shape.rank,
-        .operand_count = 1,
-        .joined = node->attributes.axes,
-        .join = node->operation == &operation_reduce_max ? JOIN_MAX : JOIN_SUM,
-        .scale = 1 };
-    if (node->operation == &operation_reduce_mean) loop->scale = (double)value_elements(&y) / (double)value_elements(x);
-    memcpy(loop->sizes, x->shape.sizes, sizeof loop->sizes);
-    loop->operands[0] = loop_operand(x, operands->inputs[0], &x->shape, x->batched);
-    loop->out = loop_operand(&y, operands->outputs[0], &x->shape, x->batched);
-}
-
-static size_t workspace(const struct problem *problem)
-{
-    struct loop loop;
-    loop_of(problem, &(struct operands) { 0 }, &loop);
-    return loop_workspace(&loop, problem->device);
-}
-
-static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
-{
-    struct loop loop;
-    loop_of(problem, operands, &loop);
-    loop_emit(&loop, operands->workspace, list);
-}
-
-static const struct implementation generated = {
-    .name = "generated",
-    .fits = fits_everything,
-    .workspace = workspace,
-    .emit = emit,
-    .bf16_inputs = 1,
-};
-static const struct implementation *const implementations[] = { &generated, NULL };
-
-static double flops(const struct problem *problem)
-{
-    return (double)value_elements(problem->inputs[0]);
+    struct value kept = *problem->outputs[0];
+    kept.shape = kept_shape(node, x);
+    loop_begin(loop, x);
+    loop_add_operand(loop, problem, 0);
+    loop->out = loop_operand(&kept, &x->shape, x->batched);
+    loop->joined = node->attributes.axes;
+    loop->join = node->operation == &operation_reduce_max ? JOIN_MAX : JOIN_SUM;
+    if (node->operation == &operation_reduce_mean)
+        loop->scale = (double)value_elements(&kept) / (double)value_elements(x);
 }
 
 #define REDUCE(name_)                            \
@@ -136,8 +106,9 @@ static double flops(const struct problem *problem)
         .name = #name_,                          \
         .infer = infer,                          \
         .gradient = gradient,                    \
-        .implementations = implementations,      \
-        .flops = flops,                          \
+        .loop = describe,                        \
+        .implementations = loop_implementations, \
+        .flops = loop_flops,                     \
     };
 REDUCE(reduce_sum)
 REDUCE(reduce_mean)

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "layers/layers.h"
+#include "layers/loop.h"
 #include "plan/edit.h"
 #include "plan/node.h"
 #include "runtime/check.h"
@@ -118,17 +119,10 @@ static bool has_layouts(const struct value *value)
     return value && value->shape.rank == 4 && value->role != ROLE_PARAMETER;
 }
 
-static bool shapes_are_equal(const struct problem *problem)
-{
-    for (int i = 0; i < problem->node->input_count; i++)
-        if (problem->inputs[i] && !shape_equal(problem->inputs[i]->shape, problem->outputs[0]->shape)) return false;
-    return true;
-}
-
 /* Elementwise nodes follow their inputs: the first layout of these that is not plain and that the node takes. */
 static enum value_layout common_layout(const struct problem *problem, unsigned taken)
 {
-    if (taken & WHERE_SHAPES_ARE_EQUAL && !shapes_are_equal(problem)) return LAYOUT_PLAIN;
+    if (taken & WHERE_FLAT && !loop_is_flat(problem)) return LAYOUT_PLAIN;
     for (int i = 0; i < problem->node->input_count; i++) {
         if (!has_layouts(problem->inputs[i])) continue;
         const enum value_layout layout = problem->inputs[i]->layout;

@@ -60,6 +60,8 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
     char attributes[64] = "";
     if (pointwise == operation_elu.pointwise || pointwise == &activations[ACTIVATION_LEAKY_RELU])
         snprintf(attributes, sizeof attributes, "alpha=%g", case_get_real(c, "low", 0));
+    if (pointwise == operation_scale.pointwise)
+        snprintf(attributes, sizeof attributes, "factor=%g", case_get_real(c, "low", 0));
     if (pointwise == &activations[ACTIVATION_CLIP])
         snprintf(
             attributes, sizeof attributes, "min=%g max=%g", case_get_real(c, "low", 0), case_get_real(c, "high", 0));
@@ -103,6 +105,7 @@ static const char *const cases[] = {
     "pointwise add1 n3 c7 a1.5 b-0.25 is1.25",
     "pointwise mul1 n3 c7 a1.5 b-0.25 is-0.375",
     "pointwise copy1 n3 c7 a1.5 is1.5",
+    "pointwise scale1 n3 c7 low-1.5 a2 is-3",
     "pointwise sub1 n3 c7 a1.5 b-0.25 is1.75",
     "pointwise div1 n3 c7 positive1 a1.5 b-0.25 is-6",
     "pointwise max1 n3 c7 a1.5 b-0.25 is1.5",
