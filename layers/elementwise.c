@@ -48,7 +48,7 @@ void elementwise_clear_padding(struct launch_list *list, const struct value *val
     const int64_t *sizes = value->shape.sizes;
     if (value->layout != LAYOUT_BLOCKED || value->shape.rank != 4 || sizes[1] % width == 0) return;
     struct launch *launch = launch_add(
-        list, "clear_padding", "clear_padding", "-DCLEARED=%s", value->type == TYPE_BF16 ? "ushort" : "float");
+        list, "clear_padding_cpu", "clear_padding", "-DCLEARED=%s", value->type == TYPE_BF16 ? "ushort" : "float");
     launch_buffer(launch, buffer);
     launch_int(launch, divide_up(sizes[1], width));
     launch_int(launch, sizes[2] * sizes[3]);

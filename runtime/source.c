@@ -63,8 +63,7 @@ const char *source_make(const char *base, const char *body)
 {
     char name[40];
     const XXH128_hash_t hash = XXH3_128bits(body, strlen(body));
-    snprintf(
-        name, sizeof name, "%.6s%016llx%016llx", base, (unsigned long long)hash.high64, (unsigned long long)hash.low64);
+    snprintf(name, sizeof name, "%.16s-%016llx", base, (unsigned long long)(hash.low64 ^ hash.high64));
     pthread_mutex_lock(&lock);
     struct made_source *made = find_made(name);
     if (!made && (made = make(find_embedded(base), name, body))) {

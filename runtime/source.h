@@ -6,8 +6,8 @@
 
 /* The text with this name; NULL: there is none. Of an embedded one, every `#include "x.h"` is replaced. */
 const struct kernel_text *source_find(const char *name);
-/* Adds a text: that of the embedded `base`, then `body`. Returns its name, which is the same for the same text and
- * stays valid. Any thread may call it. NULL with a message without memory. */
+/* Adds a text: that of the embedded `base`, then `body`. Returns its name, "base-" and a hash, which stays valid. Any
+ * thread may call it. NULL with a message without memory. */
 const char *source_make(const char *base, const char *body);
 
 #endif

@@ -37,9 +37,11 @@ static void record_launches(const struct plan *plan, const struct launch_list *l
         const struct launch *launch = &list->launches[i];
         const struct node *node = launch->node < 0 ? NULL : &plan->graph.nodes[launch->node];
         if (launch->call) continue; /* a library's */
-        fprintf(record, "launch\t%s\t%s\t%s\t%s\t%s\t%zu\t%d\n", node ? node->operation->name : "",
+        /* All texts that are made from one are one kernel here: the operation tells what it computes. */
+        const int source = (int)strcspn(launch->source, "-");
+        fprintf(record, "launch\t%s\t%s\t%.*s\t%s\t%s\t%zu\t%d\n", node ? node->operation->name : "",
             node && node->implementation >= 0 ? node->operation->implementations[node->implementation]->name : "",
-            launch->source, launch->kernel_name, launch->options,
+            source, launch->source, launch->kernel_name, launch->options,
             launch->local[0] * launch->local[1] * launch->local[2], launch_is_large(launch));
     }
 }

@@ -40,7 +40,7 @@ CHANNELS_LAST = ["conv2d n1 c4 h3 k4 r2", "conv2d n1 c3 h4 k8 r3 pad1", "conv2d 
 CHANNELS_LAST_TEXTS = set("""channel_sum conv2d_channels_last conv2d_channels_last_weights conv2d_depthwise_channels_last
     reorder_gpu""".split())
 TEXTS = set("""batch_norm_plain channel_sum conv2d_depthwise_gpu conv2d_implicit_gemm conv2d_implicit_gemm_weights conv2d_pack_gpu
-    conv2d_plain conv2d_winograd_gpu dropout elementwise gemm_finish gemm_plain gemm_tiled loss_gpu loss_sum optimizer pool_plain rows softmax_gpu
+    conv2d_plain conv2d_winograd_gpu dropout gemm_finish gemm_plain gemm_tiled generated loss_gpu loss_sum optimizer pool_plain rows softmax_gpu
     wire""".split())     # that both have to run
 
 
@@ -91,7 +91,7 @@ def check(command, watch):
     problems = [f"{what}: {part.strip()}" for part in log.split("\n\n\n") if FINDING.search(part)]
     if not good:
         problems.append(f"{what} failed:\n" + "\n".join(l for l in output.splitlines() if "[debug]" not in l)[-2000:])
-    return problems, set(re.findall(r"built '(\w+)'", output))
+    return problems, set(re.findall(r"built '(\w+)", output))
 
 
 def timed(function, *arguments):
