@@ -443,9 +443,10 @@ static void print_gpu_kernel(struct text *text, const struct loop *loop)
     else if (groups)
         text_append(text,
             "));\n    }\n    sum = group_joined(sum, scratch);\n"
-            "    if (get_local_id(0) == 0) *out = sum * scale;\n}\n");
+            "    if (get_local_id(0) == 0) PUT(%s, sum * scale, out);\n}\n",
+            type_name(loop->out.type));
     else
-        text_append(text, "));\n    }\n    *out = sum * scale;\n}\n");
+        text_append(text, "));\n    }\n    PUT(%s, sum * scale, out);\n}\n", type_name(loop->out.type));
 }
 
 static const char *make_source(const struct loop *loop, const struct capabilities *device)

@@ -139,8 +139,16 @@ static const char *const cases[] = {
     NULL,
 };
 
+/* The mean is stored so. */
+static const char *const bf16_cases[] = {
+    "pointwise sub1 n2 c5 h3 w19 a3 b2 is1",
+    "pointwise mul1 n70 c130 a2 b3 is6",
+    NULL,
+};
+
 const struct operation_test test_pointwise = {
     .name = "pointwise",
+    .bf16_cases = bf16_cases,
     .build = build,
     .reference = reference,
     .cases = cases,
