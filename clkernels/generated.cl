@@ -1,32 +1,14 @@
-/* What the kernels are made of that layers/loop.c writes; their text follows this one.
+/* What the kernels are made of that layers/loop_source.c writes; their text follows this one.
  *
- * An expression (layers/pointwise.h) is compiled as it stands for a number and for a vector of V numbers: T is its type,
- * and MATH says which functions it calls, scalar_exp() or vector_exp(). They are plain arithmetic: it vectorises
- * everywhere, while the library's functions of vectors may be a call for each lane. */
+ * An expression (layers/pointwise.h) is compiled as it stands for a number and for a vector of V numbers: T is its
+ * type, and MATH says which functions it calls, scalar_tanh() or vector_tanh(). They are plain arithmetic, as those of
+ * exponential.h are. */
 #include "element.h"
+#include "exponential.h"
 #if TUTTI_GPU
 #include "group.h"
 #endif
 
-/* S. Moshier: Cephes, expf: x = n log 2 + r with |r| <= log(2) / 2, then a polynomial of degree 6. 2 units in the last
- * place; inf from 88.72 on, 0 below -87.33. */
-#define EXP(name, T, TI, AS_T, TO_TI)                                                                                  \
-    INLINE T name(T x)                                                                                                 \
-    {                                                                                                                  \
-        const T n = floor(fma(x, (T)(1.44269504f), (T)(0.5f)));                                                        \
-        const T r = fma(n, (T)(2.12194440e-4f), fma(n, (T)(-0.693359375f), x));                                        \
-        T p = (T)(1.9875691500e-4f);                                                                                   \
-        p = fma(p, r, (T)(1.3981999507e-3f));                                                                          \
-        p = fma(p, r, (T)(8.3334519073e-3f));                                                                          \
-        p = fma(p, r, (T)(4.1665795894e-2f));                                                                          \
-        p = fma(p, r, (T)(1.6666665459e-1f));                                                                          \
-        p = fma(p, r, (T)(5.0000001201e-1f));                                                                          \
-        p = fma(p, r * r, r + 1.0f);                                                                                   \
-        const TI whole = TO_TI(fmin(fmax(n, (T)(-126.0f)), (T)(128.0f)));                                              \
-        const TI half_of_it = whole >> 1; /* 2^128 is no float */                                                      \
-        p = p * AS_T((half_of_it + 127) << 23) * AS_T((whole - half_of_it + 127) << 23);                               \
-        return x < -87.33f ? (T)(0.0f) : x > 88.73f ? (T)(INFINITY) : p;                                               \
-    }
 /* N. Juffa (stackoverflow.com/a/35148199): 1 unit in the last place. EXP: of numbers that are not positive. */
 #define ERF(name, T, EXP)                                                                                              \
     INLINE T name(T x)                                                                                                 \
@@ -65,16 +47,15 @@
         return 1.0f / (1.0f + EXP(-x));                                                                                \
     }
 #define FUNCTIONS(NAME, T, TI, AS_T, TO_TI)                                                                            \
-    EXP(NAME##_exp, T, TI, AS_T, TO_TI)                                                                                \
-    ERF(NAME##_erf, T, NAME##_exp)                                                                                     \
-    TANH(NAME##_tanh, T, NAME##_exp)                                                                                   \
-    SIGMOID(NAME##_sigmoid, T, NAME##_exp)
+    EXPONENTIAL_OF_ANY(NAME##_any_exp, T, TI, AS_T, TO_TI)                                                             \
+    ERF(NAME##_erf, T, NAME##_any_exp)                                                                                 \
+    TANH(NAME##_tanh, T, NAME##_any_exp)                                                                               \
+    SIGMOID(NAME##_sigmoid, T, NAME##_any_exp)
 FUNCTIONS(scalar, float, int, as_float, convert_int)
 #if !TUTTI_GPU
-#define TO_VI CONCATENATE(convert_, VI)
 FUNCTIONS(vector, VF, VI, AS_VF, TO_VI)
 #endif
-#define exp(x) CONCATENATE(MATH, _exp)(x)
+#define exp(x) CONCATENATE(MATH, _any_exp)(x)
 #define erf(x) CONCATENATE(MATH, _erf)(x)
 #define tanh(x) CONCATENATE(MATH, _tanh)(x)
 #define sigmoid(x) CONCATENATE(MATH, _sigmoid)(x)
