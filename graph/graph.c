@@ -18,8 +18,6 @@ void graph_init(struct graph *graph)
 void graph_free(struct graph *graph)
 {
     for (size_t i = 0; i < graph->value_count; i++) free(graph->values[i].name);
-    for (size_t i = 0; i < graph->owned_count; i++) free(graph->owned[i]);
-    free(graph->owned);
     free(graph->values);
     free(graph->nodes);
     graph_init(graph);
@@ -104,18 +102,6 @@ static int failed(struct graph *graph, tutti_status status)
 {
     if (graph->status == TUTTI_OK) graph->status = status;
     return NO_VALUE;
-}
-
-void *graph_own(struct graph *graph, size_t bytes)
-{
-    tutti_status status =
-        memory_grow((void **)&graph->owned, &graph->owned_capacity, graph->owned_count + 1, sizeof *graph->owned);
-    void *memory = status == TUTTI_OK ? memory_new(1, bytes) : NULL;
-    if (!memory) {
-        failed(graph, TUTTI_NO_MEMORY);
-        return NULL;
-    }
-    return graph->owned[graph->owned_count++] = memory;
 }
 
 static int add_value(struct graph *graph, const struct value *value)

@@ -79,7 +79,6 @@ struct convert_attributes {
     enum value_type type; /* of y */
 };
 
-struct loop;
 struct pointwise;
 /* Attributes of every operation: one struct, so that copying a node is an assignment. */
 struct attributes {
@@ -101,7 +100,6 @@ struct attributes {
     unsigned axes;                     /* of reductions: those that are joined, as bits. Batch dimension included */
     int order[TUTTI_MAX_RANK];         /* of transpose */
     const struct pointwise *pointwise; /* of pointwise_gradient (layers/pointwise.h) */
-    const struct loop *loop;           /* of loop nodes (layers/loop.h): the graph's own */
     struct loss_attributes loss;
     struct convert_attributes convert;
 };
@@ -123,8 +121,6 @@ struct graph {
     struct value *values;
     struct node *nodes;
     size_t value_count, value_capacity, node_count, node_capacity;
-    void **owned; /* what attributes point to */
-    size_t owned_count, owned_capacity;
     int constants;       /* the value with ROLE_CONSTANTS, or NO_VALUE until graph_constants() */
     tutti_status status; /* the first failure while appending; later appends give NO_VALUE */
 };
@@ -134,8 +130,6 @@ void graph_free(struct graph *graph);
 /* A copy in which BATCH is `samples`. */
 tutti_status graph_bind(const struct graph *from, int64_t samples, struct graph *to);
 
-/* Zeroed memory that lives as long as the graph. NULL without any, which is a failure of the graph. */
-void *graph_own(struct graph *graph, size_t bytes);
 /* Appends a value without producer. name may be NULL. */
 int graph_value(
     struct graph *graph, enum value_role role, enum value_type type, tutti_shape shape, bool batched, const char *name);

@@ -120,6 +120,7 @@ struct implementation {
     void (*emit)(const struct problem *problem, const struct operands *operands, struct launch_list *list);
 };
 
+struct loop;
 struct operation {
     const char *name;                  /* ONNX's in lower case where there is one */
     const struct pointwise *pointwise; /* of work on each element by itself (layers/pointwise.h); else NULL */

@@ -57,15 +57,21 @@ bool loop_of(const struct problem *problem, struct loop *loop);
 /* Whether the node is a loop whose values are all read as they lie, whatever the layout is. */
 bool loop_is_flat(const struct problem *problem);
 
+/* Whether elements along this axis become one. */
+static inline bool loop_joins(const struct loop *loop, int axis)
+{
+    return loop->joined >> axis & 1;
+}
+
 /* Appends the launches; loop_workspace(): bytes of scratch that they need. */
 void loop_emit(struct loop *loop, cl_mem workspace, struct launch_list *list);
 size_t loop_workspace(const struct loop *loop, const struct capabilities *device);
+/* For loop_launch.c: the name of the text with the kernel run() of a loop as it stands; NULL without memory. */
+const char *loop_source(const struct loop *loop, const struct capabilities *device);
+enum { LOOP_VECTORS = 4 }; /* of a row at a time, where CPU-class devices join columns */
 
 /* Of every operation that is a loop. */
 extern const struct implementation *const loop_implementations[];
 double loop_flops(const struct problem *problem);
-
-/* Several loops in one (plan/fuse_loops.c); attributes.loop, attributes.shape: of the output. */
-extern const struct operation operation_loop;
 
 #endif

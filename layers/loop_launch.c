@@ -1,0 +1,233 @@
+/* How a loop is divided over a device's work-items, and its launches. */
+#include "layers/loop.h"
+
+#include "base/memory.h"
+#include "layers/elementwise.h"
+
+/* Whether `axis` and the next one are one axis of all operands. */
+static bool can_merge(const struct loop *loop, int axis)
+{
+    if (loop_joins(loop, axis) != loop_joins(loop, axis + 1)) return false;
+    for (int i = 0; i <= loop->operand_count; i++) {
+        const struct loop_operand *o = i < loop->operand_count ? &loop->operands[i] : &loop->out;
+        if (o->strides[axis] != o->strides[axis + 1] * loop->sizes[axis + 1]) return false;
+    }
+    return true;
+}
+
+/* Drops an axis, whose strides go with it. */
+static void drop_axis(struct loop *loop, int axis)
+{
+    const unsigned below = loop->joined & ((1u << axis) - 1);
+    loop->joined = below | (loop->joined >> (axis + 1) << axis);
+    loop->rank--;
+    for (int k = axis; k < loop->rank; k++) loop->sizes[k] = loop->sizes[k + 1];
+    for (int i = 0; i <= loop->operand_count; i++) {
+        struct loop_operand *o = i < loop->operand_count ? &loop->operands[i] : &loop->out;
+        for (int k = axis; k < loop->rank; k++) o->strides[k] = o->strides[k + 1];
+    }
+}
+
+/* As few axes as say the same; at least one. */
+static void simplify(struct loop *loop)
+{
+    for (int axis = loop->rank - 1; axis >= 0; axis--)
+        if (loop->sizes[axis] == 1 && loop->rank > 1) drop_axis(loop, axis);
+    for (int axis = loop->rank - 2; axis >= 0; axis--) {
+        if (!can_merge(loop, axis)) continue;
+        loop->sizes[axis + 1] *= loop->sizes[axis];
+        drop_axis(loop, axis);
+    }
+    if (loop->rank == 1 && loop->sizes[0] == 1 && loop->join) loop->joined = 1;
+}
+
+/* How a loop is divided. Its axes are those that are kept and those that are joined, each in their order; the innermost
+ * axis of all is the one along which CPU-class devices have vectors. */
+struct division {
+    int64_t kept, joined;       /* elements of all axes of a kind */
+    int64_t rows, width, count; /* kept elements without the innermost axis; that axis; joined elements without it */
+    bool inner_joined;
+    int64_t parts;       /* of the joined axes, which a second launch joins */
+    int64_t each, piece; /* CPU class: rows and elements of the innermost axis of a task */
+    size_t group;        /* GPU class */
+};
+
+enum { GROUP = 64 };
+
+static int64_t at_least(int64_t value, int64_t least)
+{
+    return value > least ? value : least;
+}
+static int64_t at_most(int64_t value, int64_t most)
+{
+    return value < most ? value : most;
+}
+
+/* A CPU's tasks: pieces of rows, then rows, then parts of what is joined, until there are enough of them. */
+static void divide_for_cpu(struct division *d, const struct capabilities *device)
+{
+    const int64_t n = d->kept * d->joined, unit = (int64_t)LOOP_VECTORS * device->vector_width;
+    const int64_t task = elementwise_task_floats(device, n), tasks = divide_up(n, task);
+    if (d->inner_joined) {
+        d->piece = d->width;
+        d->each = at_least(task / (d->joined ? d->joined : 1), 1);
+    } else {
+        const int64_t of_kept = at_least(task / d->joined, 1);
+        d->piece = at_most(d->width, (int64_t)size_round_up((size_t)of_kept, (size_t)unit));
+        d->each = at_least(of_kept / d->piece, 1);
+    }
+    d->each = at_most(d->each, d->rows);
+    const int64_t have = divide_up(d->rows, d->each) * divide_up(d->width, d->piece);
+    if (d->joined > 1 && !(d->inner_joined && d->count < 2))
+        d->parts = at_least(at_most(tasks / have, d->count / 8), 1);
+}
+
+/* A GPU's: a group for each number that is made where neighbours are joined, else a work-item. */
+static void divide_for_gpu(struct division *d, const struct capabilities *device)
+{
+    enum { ENOUGH_ITEMS = 16384, LEAST = 32 };
+    d->group = group_size(device, d->inner_joined && d->joined > 4 * GROUP ? 4 * GROUP : GROUP);
+    const int64_t items = d->kept * (d->inner_joined ? (int64_t)d->group : 1);
+    const int64_t least = LEAST * (d->inner_joined ? (int64_t)d->group : 1);
+    if (d->joined > 1) d->parts = at_least(at_most(ENOUGH_ITEMS / items, d->joined / least), 1);
+}
+
+/* Of a loop that was simplified. */
+static struct division divide(const struct loop *loop, const struct capabilities *device)
+{
+    struct division d = { .kept = 1, .joined = 1, .parts = 1, .width = loop->sizes[loop->rank - 1] };
+    for (int axis = 0; axis < loop->rank; axis++) *(loop_joins(loop, axis) ? &d.joined : &d.kept) *= loop->sizes[axis];
+    d.inner_joined = loop_joins(loop, loop->rank - 1);
+    d.rows = d.inner_joined ? d.kept : d.kept / d.width;
+    d.count = d.inner_joined ? d.joined / d.width : d.joined;
+    if (device->class == DEVICE_CPU)
+        divide_for_cpu(&d, device);
+    else
+        divide_for_gpu(&d, device);
+    return d;
+}
+
+size_t loop_workspace(const struct loop *given, const struct capabilities *device)
+{
+    struct loop loop = *given;
+    simplify(&loop);
+    const struct division d = divide(&loop, device);
+    return d.parts > 1 ? (size_t)d.parts * (size_t)d.kept * sizeof(float) : 0;
+}
+
+/* The operand has the kept axes, one behind another, and nothing else. */
+static void set_kept_strides(const struct loop *loop, struct loop_operand *operand)
+{
+    int64_t stride = 1;
+    for (int i = loop->rank - 1; i >= 0; i--) {
+        operand->strides[i] = loop_joins(loop, i) ? 0 : stride;
+        if (!loop_joins(loop, i)) stride *= loop->sizes[i];
+    }
+}
+
+/* The loop that joins what the parts gave: the parts, then the kept axes. */
+static struct loop finish_of(const struct loop *loop, const struct division *d, cl_mem workspace)
+{
+    struct loop finish = { .rank = 1,
+        .sizes = { d->parts },
+        .operand_count = 1,
+        .operands = { { .buffer = workspace } },
+        .out = { .buffer = loop->out.buffer, .type = loop->out.type, .offset = loop->out.offset },
+        .join = loop->join,
+        .joined = 1,
+        .scale = loop->scale };
+    finish.operands[0].strides[0] = d->kept;
+    for (int i = 0; i < loop->rank; i++) {
+        if (loop_joins(loop, i)) continue;
+        finish.sizes[finish.rank] = loop->sizes[i];
+        finish.out.strides[finish.rank++] = loop->out.strides[i];
+    }
+    int64_t stride = 1;
+    for (int i = finish.rank - 1; i > 0; i--) {
+        finish.operands[0].strides[i] = stride;
+        stride *= finish.sizes[i];
+    }
+    return finish;
+}
+
+/* Whether every place fits a 32-bit number. */
+static bool is_short(const struct loop *loop)
+{
+    int64_t most = 1;
+    for (int i = 0; i < loop->rank; i++) most *= loop->sizes[i];
+    for (int i = 0; i <= loop->operand_count; i++) {
+        const struct loop_operand *o = i < loop->operand_count ? &loop->operands[i] : &loop->out;
+        int64_t end = o->offset + 1;
+        for (int k = 0; k < loop->rank; k++) end += o->strides[k] * (loop->sizes[k] - 1);
+        most = at_least(most, end);
+    }
+    return most < (int64_t)1 << 30;
+}
+
+static void set_arguments(
+    struct launch *launch, const struct loop *loop, const struct division *d, const struct capabilities *device)
+{
+    const int64_t part = divide_up(device->class == DEVICE_CPU ? d->count : d->joined, d->parts);
+    const double scale = d->parts > 1 || !loop->join ? 1 : loop->scale;
+    if (device->class == DEVICE_CPU) {
+        launch_long(launch, d->rows);
+        launch_long(launch, d->each);
+        launch_long(launch, d->width);
+        launch_long(launch, d->piece);
+        launch_long(launch, d->count);
+        launch_long(launch, part);
+        launch_long(launch, d->kept);
+        launch_float(launch, scale);
+        launch_tasks(
+            launch, (size_t)divide_up(d->width, d->piece), (size_t)divide_up(d->rows, d->each), (size_t)d->parts);
+        return;
+    }
+    launch_long(launch, d->kept);
+    launch_long(launch, d->joined);
+    launch_long(launch, part);
+    launch_float(launch, scale);
+    const size_t items = d->inner_joined ? (size_t)d->kept * d->group : size_round_up((size_t)d->kept, d->group);
+    launch_grid(launch, 2, items, (size_t)d->parts, 1, d->group, 1, 1);
+}
+
+/* Bytes that the operands have. */
+static double bytes_of(const struct loop *loop)
+{
+    double bytes = 0;
+    for (int i = 0; i <= loop->operand_count; i++) {
+        const struct loop_operand *o = i < loop->operand_count ? &loop->operands[i] : &loop->out;
+        double elements = 1;
+        for (int k = 0; k < loop->rank; k++) elements *= o->strides[k] ? (double)loop->sizes[k] : 1;
+        bytes += elements * (double)value_type_bytes(o->type);
+    }
+    return bytes;
+}
+
+void loop_emit(struct loop *loop, cl_mem workspace, struct launch_list *list)
+{
+    const struct capabilities *device = &list->device->can;
+    simplify(loop);
+    const struct division d = divide(loop, device);
+    const struct loop finish = finish_of(loop, &d, workspace);
+    if (d.parts > 1) {
+        loop->out = (struct loop_operand) { .buffer = workspace };
+        set_kept_strides(loop, &loop->out);
+    }
+    const char *source = loop_source(loop, device);
+    if (!source) {
+        if (list->status == TUTTI_OK) list->status = TUTTI_NO_MEMORY;
+        return;
+    }
+    const bool stream = loop->rank == 1 && !loop->join && loop->out.offset == 0 &&
+        (size_t)d.kept * value_type_bytes(loop->out.type) > STREAM_BYTES;
+    struct launch *launch = launch_add(list, source, "run", "-cl-single-precision-constant -DINDEX=%s%s -DGROUP=%zu",
+        is_short(loop) ? "uint" : "long", stream ? " -DSTREAM" : "", d.group ? d.group : 1);
+    for (int i = 0; i < loop->operand_count; i++) launch_buffer(launch, loop->operands[i].buffer);
+    launch_buffer(launch, loop->out.buffer);
+    set_arguments(launch, loop, &d, device);
+    launch_work(launch, (double)loop->step_count * (double)d.kept * (double)d.joined, bytes_of(loop));
+    if (d.parts > 1) {
+        struct loop last = finish;
+        loop_emit(&last, NULL, list);
+    }
+}

@@ -1,0 +1,283 @@
+/* The OpenCL C of a loop's kernel; clkernels/generated.cl stands in front of it. */
+#include "layers/loop.h"
+
+#include "base/numbers.h"
+#include "base/text.h"
+#include "runtime/source.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+static const char *type_name(enum value_type type)
+{
+    return type == TYPE_BF16 ? "bf16" : "float";
+}
+
+static void print_number(struct text *text, const char *name, float value)
+{
+    char number[48];
+    if (isinf(value))
+        snprintf(number, sizeof number, "%sINFINITY", value < 0 ? "-" : "");
+    else
+        number_print(number, sizeof number, "%.9ef", (double)value);
+    text_append(text, "    const float %s = %s;\n", name, number);
+}
+
+/* "T vector_element(T v0, T v1)": an element of what the operands have there. */
+static void print_element(struct text *text, const struct loop *loop, const char *math, const char *type)
+{
+    static const char *const names[POINTWISE_VARIABLES] = { "g", "a", "b", "c", "y" };
+    text_append(text, "#define MATH %s\n#define T %s\nINLINE T %s_element(", math, type, math);
+    for (int i = 0; i < loop->operand_count; i++) text_append(text, "%sT v%d", i ? ", " : "", i);
+    text_append(text, ")\n{\n");
+    for (int s = 0; s < loop->step_count; s++) {
+        const struct loop_step *step = &loop->steps[s];
+        text_append(text, "    T v%d;\n    {\n", LOOP_STEP + s);
+        for (int i = 0; i < POINTWISE_VARIABLES; i++)
+            if (step->variables[i] != LOOP_UNUSED)
+                text_append(text, "    const T %s = v%d;\n", names[i], step->variables[i]);
+        print_number(text, "low", step->low);
+        print_number(text, "high", step->high);
+        text_append(text, "    v%d = %s;\n    }\n", LOOP_STEP + s, step->expression->text);
+    }
+    text_append(text, "    return v%d;\n}\n#undef MATH\n#undef T\n", loop_result(loop));
+}
+
+/* Declares x<axis> for the axes of a kind, outer ones first, from the position `from` among their elements. `skip`: the
+ * innermost axis of all is not counted. */
+static void print_coordinates(struct text *text, const struct loop *loop, bool joined, bool skip, const char *from)
+{
+    const int last = skip ? loop->rank - 2 : loop->rank - 1;
+    int outermost = 0;
+    while (outermost <= last && loop_joins(loop, outermost) != joined) outermost++;
+    if (outermost > last) return;
+    text_append(text, "    INDEX r%d = %s;\n", joined, from);
+    for (int axis = last; axis > outermost; axis--) {
+        if (loop_joins(loop, axis) != joined) continue;
+        text_append(text, "    const INDEX x%d = r%d %% %" PRId64 ";\n    r%d /= %" PRId64 ";\n", axis, joined,
+            loop->sizes[axis], joined, loop->sizes[axis]);
+    }
+    text_append(text, "    const INDEX x%d = r%d;\n", outermost, joined);
+}
+
+/* " + x0 * 12 + x1" for the axes of a kind. */
+static void print_place(
+    struct text *text, const struct loop *loop, const struct loop_operand *o, bool joined, bool skip)
+{
+    for (int axis = 0; axis < loop->rank - skip; axis++)
+        if (loop_joins(loop, axis) == joined && o->strides[axis] != 0)
+            text_append(text, " + x%d * %" PRId64, axis, o->strides[axis]);
+}
+
+static void print_parameters(struct text *text, const struct loop *loop)
+{
+    for (int i = 0; i < loop->operand_count; i++)
+        text_append(text, "global const element_%s *p%d, ", type_name(loop->operands[i].type), i);
+    text_append(text, "global element_%s *out, ", type_name(loop->out.type));
+}
+
+/* "scalar_element(GET(float, q0 + i), ...)": the operands at `i` along the innermost axis. */
+static void print_call(struct text *text, const struct loop *loop, bool vector, const char *pointer, const char *at)
+{
+    text_append(text, "%s_element(", vector ? "vector" : "scalar");
+    for (int k = 0; k < loop->operand_count; k++) {
+        const struct loop_operand *o = &loop->operands[k];
+        const int64_t stride = o->strides[loop->rank - 1];
+        const char *type = type_name(o->type);
+        text_append(text, "%s", k ? ", " : "");
+        if (stride == 0)
+            text_append(text, vector ? "(VF)(GET(%s, %s%d))" : "GET(%s, %s%d)", type, pointer, k);
+        else if (vector)
+            text_append(text, "GET_VECTOR(%s, %s%d + %s)", type, pointer, k, at);
+        else
+            text_append(text, "GET(%s, %s%d + (%s) * %" PRId64 ")", type, pointer, k, at, stride);
+    }
+    text_append(text, ")");
+}
+
+static bool has_vectors(const struct loop *loop)
+{
+    const int inner = loop->rank - 1;
+    for (int i = 0; i < loop->operand_count; i++)
+        if (loop->operands[i].strides[inner] > 1 || loop->operands[i].strides[inner] < 0) return false;
+    return loop_joins(loop, inner) || loop->out.strides[inner] == 1;
+}
+
+/* Pointers to the operands at x<axis> of a kind: from those named `from`. */
+static void print_pointers(
+    struct text *text, const struct loop *loop, const char *from, const char *to, bool joined, bool skip, bool offset)
+{
+    for (int i = 0; i < loop->operand_count; i++) {
+        const struct loop_operand *o = &loop->operands[i];
+        text_append(text, "    global const element_%s *%s%d = %s%d", type_name(o->type), to, i, from, i);
+        if (offset && o->offset) text_append(text, " + %" PRId64, o->offset);
+        print_place(text, loop, o, joined, skip);
+        text_append(text, ";\n");
+    }
+}
+
+/* Elements one by one. */
+static void print_cpu_elements(struct text *text, const struct loop *loop)
+{
+    const char *type = type_name(loop->out.type);
+    if (has_vectors(loop)) {
+        text_append(
+            text, "    for (; i + V <= end; i += V) %s(%s, ", loop->rank == 1 ? "PUT_STREAM" : "PUT_VECTOR", type);
+        print_call(text, loop, true, "q", "i");
+        text_append(text, ", to + i);\n");
+    }
+    text_append(text, "    for (; i < end; i++) PUT(%s, ", type);
+    print_call(text, loop, false, "q", "i");
+    text_append(text, ", to + i * %" PRId64 ");\n", loop->out.strides[loop->rank - 1]);
+}
+
+/* Numbers side by side, each the join of a column: `vectors` vectors of them at a time; 0: one number. */
+static void print_cpu_columns(struct text *text, const struct loop *loop, int vectors)
+{
+    const char *type = vectors ? "VF" : "float", *math = vectors ? "vector" : "scalar";
+    char step[32] = "1", at[48];
+    if (vectors) snprintf(step, sizeof step, "%d * V", vectors);
+    text_append(text, "    for (; i + %s <= end; i += %s) {\n", step, step);
+    for (int v = 0; v < (vectors ? vectors : 1); v++) text_append(text, "    %s s%d = (%s)(START);\n", type, v, type);
+    text_append(text, "    for (INDEX k = from; k < until; k++) {\n");
+    print_coordinates(text, loop, true, true, "k");
+    print_pointers(text, loop, "q", "j", true, true, false);
+    for (int v = 0; v < (vectors ? vectors : 1); v++) {
+        snprintf(at, sizeof at, vectors ? "i + %d * V" : "i", v);
+        text_append(text, "    s%d = %s_join(s%d, ", v, math, v);
+        print_call(text, loop, vectors > 0, "j", at);
+        text_append(text, ");\n");
+    }
+    text_append(text, "    }\n");
+    for (int v = 0; v < (vectors ? vectors : 1); v++) {
+        snprintf(at, sizeof at, vectors ? "i + %d * V" : "i", v);
+        if (vectors)
+            text_append(text, "    PUT_VECTOR(%s, s%d * scale, to + %s);\n", type_name(loop->out.type), v, at);
+        else
+            text_append(text, "    PUT(%s, s%d * scale, to + i * %" PRId64 ");\n", type_name(loop->out.type), v,
+                loop->out.strides[loop->rank - 1]);
+    }
+    text_append(text, "    }\n");
+}
+
+/* One number, the join of rows. */
+static void print_cpu_rows(struct text *text, const struct loop *loop)
+{
+    const bool vectors = has_vectors(loop);
+    if (vectors) text_append(text, "    VF sums = (VF)(START);\n");
+    text_append(text, "    float sum = START;\n    for (INDEX k = from; k < until; k++) {\n");
+    print_coordinates(text, loop, true, true, "k");
+    print_pointers(text, loop, "q", "j", true, true, false);
+    text_append(text, "    INDEX i = 0;\n");
+    if (vectors) {
+        text_append(text, "    for (; i + V <= width; i += V) sums = vector_join(sums, ");
+        print_call(text, loop, true, "j", "i");
+        text_append(text, ");\n");
+    }
+    text_append(text, "    for (; i < width; i++) sum = scalar_join(sum, ");
+    print_call(text, loop, false, "j", "i");
+    text_append(text, ");\n    }\n");
+    if (vectors)
+        text_append(text, "    for (int i = 0; i < V; i++) sum = scalar_join(sum, ((const float *)&sums)[i]);\n");
+    text_append(text, "    PUT(%s, sum * scale, to);\n", type_name(loop->out.type));
+}
+
+/* get_group_id(0): a piece of the innermost axis, (1): some rows, (2): a part of what is joined. */
+static void print_cpu_kernel(struct text *text, const struct loop *loop)
+{
+    const bool inner_joined = loop_joins(loop, loop->rank - 1);
+    text_append(text, "TASK void run(");
+    print_parameters(text, loop);
+    text_append(text,
+        "long rows, long each, long width, long piece, long count, long part, long made, float scale)\n{\n"
+        "    const INDEX first = (INDEX)get_group_id(1) * each, last = min(first + (INDEX)each, (INDEX)rows);\n"
+        "    const INDEX begin = (INDEX)get_group_id(0) * piece, end = min(begin + (INDEX)piece, (INDEX)width);\n"
+        "    const INDEX from = (INDEX)get_group_id(2) * part, until = min(from + (INDEX)part, (INDEX)count);\n"
+        "    out += (size_t)get_group_id(2) * made;\n"
+        "    for (INDEX row = first; row < last; row++) {\n");
+    print_coordinates(text, loop, false, !inner_joined, "row");
+    print_pointers(text, loop, "p", "q", false, !inner_joined, true);
+    text_append(text, "    global element_%s *to = out + %" PRId64, type_name(loop->out.type), loop->out.offset);
+    print_place(text, loop, &loop->out, false, !inner_joined);
+    text_append(text, ";\n    INDEX i = begin;\n");
+    if (!loop->join) {
+        print_cpu_elements(text, loop);
+    } else if (inner_joined) {
+        print_cpu_rows(text, loop);
+    } else {
+        if (has_vectors(loop)) print_cpu_columns(text, loop, LOOP_VECTORS);
+        if (has_vectors(loop)) print_cpu_columns(text, loop, 1);
+        print_cpu_columns(text, loop, 0);
+    }
+    text_append(text, "    }\n}\n");
+}
+
+/* A work-item, or where neighbours are joined a group, for each number that is made. get_global_id(1): a part. */
+static void print_gpu_kernel(struct text *text, const struct loop *loop)
+{
+    const bool groups = loop_joins(loop, loop->rank - 1);
+    if (groups)
+        text_append(text,
+            "static float group_joined(float value, local float *scratch)\n{\n"
+            "    GROUP_JOIN(value, scratch, scalar_join)\n}\n"
+            "__attribute__((reqd_work_group_size(GROUP, 1, 1))) ");
+    text_append(text, "kernel void run(");
+    print_parameters(text, loop);
+    text_append(text, "long n, long count, long part, float scale)\n{\n");
+    if (groups) text_append(text, "    local float scratch[GROUP];\n");
+    text_append(text, "    const INDEX at = %s;\n    if (at >= (INDEX)n) return;\n",
+        groups ? "get_group_id(0)" : "get_global_id(0)");
+    print_coordinates(text, loop, false, false, "at");
+    print_pointers(text, loop, "p", "q", false, false, true);
+    text_append(text, "    out += (size_t)get_group_id(1) * n + %" PRId64, loop->out.offset);
+    print_place(text, loop, &loop->out, false, false);
+    text_append(text, ";\n");
+    if (loop->join) {
+        text_append(text,
+            "    const INDEX from = (INDEX)get_group_id(1) * part, until = min(from + (INDEX)part, (INDEX)count);\n"
+            "    float sum = START;\n    for (INDEX k = from%s; k < until; k += %s) {\n",
+            groups ? " + (INDEX)get_local_id(0)" : "", groups ? "GROUP" : "1");
+        print_coordinates(text, loop, true, false, "k");
+        print_pointers(text, loop, "q", "j", true, false, false);
+        text_append(text, "    sum = scalar_join(sum, ");
+    } else {
+        text_append(text, "    PUT(%s, ", type_name(loop->out.type));
+    }
+    /* The innermost axis is in the pointers. */
+    text_append(text, "scalar_element(");
+    for (int k = 0; k < loop->operand_count; k++)
+        text_append(
+            text, "%sGET(%s, %s%d)", k ? ", " : "", type_name(loop->operands[k].type), loop->join ? "j" : "q", k);
+    if (!loop->join)
+        text_append(text, "), out);\n}\n");
+    else if (groups)
+        text_append(text,
+            "));\n    }\n    sum = group_joined(sum, scratch);\n"
+            "    if (get_local_id(0) == 0) PUT(%s, sum * scale, out);\n}\n",
+            type_name(loop->out.type));
+    else
+        text_append(text, "));\n    }\n    PUT(%s, sum * scale, out);\n}\n", type_name(loop->out.type));
+}
+
+const char *loop_source(const struct loop *loop, const struct capabilities *device)
+{
+    struct text text = { 0 };
+    const bool cpu = device->class == DEVICE_CPU;
+    if (loop->join == JOIN_SUM) text_append(&text, "#define START 0.0f\n#define JOIN(x, y) ((x) + (y))\n");
+    if (loop->join == JOIN_MAX) text_append(&text, "#define START -INFINITY\n#define JOIN(x, y) larger(x, y)\n");
+    for (int vector = 0; vector <= cpu; vector++) {
+        const char *math = vector ? "vector" : "scalar", *type = vector ? "VF" : "float";
+        print_element(&text, loop, math, type);
+        if (loop->join)
+            text_append(&text, "#define T %s\nINLINE T %s_join(T x, T y)\n{\n    return JOIN(x, y);\n}\n#undef T\n",
+                type, math);
+    }
+    if (cpu)
+        print_cpu_kernel(&text, loop);
+    else
+        print_gpu_kernel(&text, loop);
+    const char *name = text.failed ? NULL : source_make("generated", text.data);
+    text_free(&text);
+    return name;
+}
