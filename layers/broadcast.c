@@ -1,8 +1,6 @@
 #include "layers/broadcast.h"
 
 #include "layers/layers.h"
-#include "layers/reduce.h"
-
 #include <stdio.h>
 #include <string.h>
 

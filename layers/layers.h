@@ -15,7 +15,6 @@
 
 #include "graph/operation.h"
 #include "layers/pointwise.h"
-#include "layers/reduce.h"
 
 /* conv2d.c
  *
@@ -110,9 +109,27 @@ extern const struct operation operation_convert;
  *       The part of x with attributes.shape that begins at attributes.offset along the axis. */
 extern const struct operation operation_concat, operation_slice;
 
+/* reduce.c; attributes.axes: those of x, as bits, that become one number
+ *
+ * reduce_sum, reduce_mean, reduce_max
+ *   x -> y of attributes.shape, whose sizes are those of x without these axes, or with 1 there, or with other axes of
+ *        size 1. It has no batch if the batch's axis is one of these. */
+extern const struct operation operation_reduce_sum, operation_reduce_mean, operation_reduce_max;
+
+/* movement.c
+ *
+ * expand; attributes.shape, attributes.low
+ *   x -> low x, repeated along the axes where x has size 1 or none
+ *
+ * transpose; attributes.order: y's axis i is x's axis order[i]
+ *   x -> y */
+extern const struct operation operation_expand, operation_transpose;
+
 /* reshape: x -> y of attributes.shape. An alias of the same memory; no launches.       (reshape.c)
  * reorder: x -> y, the same values in the layout attributes.axis; one of both is plain. (reorder.c) */
 extern const struct operation operation_reshape, operation_reorder;
+/* Checks a shape asked for, which has the batch in front if x has, and sets the one size that may be -1. */
+tutti_status reshape_resolve(const struct value *x, tutti_shape *shape);
 
 /* pool.c, pool_max.c, pool_average.c
  *

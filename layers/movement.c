@@ -1,9 +1,7 @@
 /* expand and transpose: the same numbers elsewhere. */
 #include "layers/broadcast.h"
-#include "layers/elementwise.h"
 #include "layers/layers.h"
 #include "layers/loop.h"
-#include "layers/reduce.h"
 
 #include <string.h>
 

@@ -18,7 +18,7 @@ struct given {
 };
 
 /* AXIS and AXES: of a sample, counted from the last one if negative. SHAPE: of a sample. */
-enum kind { NUMBER, FLAG, INTEGER, AXIS, AXES, ORDER, SHAPE };
+enum kind { NUMBER, FLAG, AXIS, AXES, ORDER, SHAPE };
 
 struct attribute {
     const char *name;
@@ -27,11 +27,12 @@ struct attribute {
     double otherwise;
 };
 
+enum { MOST_ATTRIBUTES = 3 };
 struct recipe {
     const char *name;
     const struct operation *operation;
     int least, most; /* inputs */
-    struct attribute attributes[3];
+    struct attribute attributes[MOST_ATTRIBUTES];
     enum activation activation;
     bool random; /* takes the step's constants, and a stream of random numbers */
     /* What the attributes alone do not say; x is the first input. May be NULL. */
@@ -69,25 +70,19 @@ static tutti_status complete_expand(const struct value *x, struct given *given)
     return TUTTI_OK;
 }
 
-/* One size may be -1. */
 static tutti_status complete_reshape(const struct value *x, struct given *given)
 {
-    tutti_shape *shape = &given->attributes.shape;
-    int64_t have = 1, known = 1;
-    int open = -1;
-    for (int i = x->batched; i < x->shape.rank; i++) have *= x->shape.sizes[i];
-    for (int i = x->batched; i < shape->rank; i++) {
-        if (shape->sizes[i] == -1 && open < 0)
-            open = i;
-        else if (shape->sizes[i] < 1 || shape->sizes[i] > have || (known *= shape->sizes[i]) > have)
-            return fail(TUTTI_SHAPE, "reshape: size %lld does not fit an input of %lld elements",
-                (long long)shape->sizes[i], (long long)have);
-    }
-    if (open >= 0 && have % known == 0) shape->sizes[open] = have / known;
-    return TUTTI_OK;
+    return reshape_resolve(x, &given->attributes.shape);
 }
 
 #define POINTWISE_RECIPE(name_, inputs, ...) { #name_, &operation_##name_, inputs, inputs },
+
+#define REDUCTION(name_)                                                                         \
+    {                                                                                            \
+#name_, &operation_##name_, 1, 1,                                                        \
+            { { "axes", AXES, AT(attributes.axes), 0 }, { "keepdims", FLAG, AT(keepdims), 1 } }, \
+                .complete = complete_reduction                                                   \
+    }
 
 /* The first one of a name counts. */
 static const struct recipe recipes[] = {
@@ -101,15 +96,7 @@ static const struct recipe recipes[] = {
     { "clip", &operation_activation, 1, 1,
         { { "min", NUMBER, AT(attributes.low), -INFINITY }, { "max", NUMBER, AT(attributes.high), INFINITY } },
         .activation = ACTIVATION_CLIP },
-    { "reduce_sum", &operation_reduce_sum, 1, 1,
-        { { "axes", AXES, AT(attributes.axes), 0 }, { "keepdims", FLAG, AT(keepdims), 1 } },
-        .complete = complete_reduction },
-    { "reduce_mean", &operation_reduce_mean, 1, 1,
-        { { "axes", AXES, AT(attributes.axes), 0 }, { "keepdims", FLAG, AT(keepdims), 1 } },
-        .complete = complete_reduction },
-    { "reduce_max", &operation_reduce_max, 1, 1,
-        { { "axes", AXES, AT(attributes.axes), 0 }, { "keepdims", FLAG, AT(keepdims), 1 } },
-        .complete = complete_reduction },
+    REDUCTION(reduce_sum), REDUCTION(reduce_mean), REDUCTION(reduce_max),
     { "expand", &operation_expand, 1, 1, { { "shape", SHAPE, AT(attributes.shape), 0 } }, .complete = complete_expand },
     { "transpose", &operation_transpose, 1, 1, { { "perm", ORDER, AT(attributes.order), 0 } },
         .complete = complete_transpose },
@@ -194,7 +181,6 @@ static bool set_attribute(
     switch (attribute->kind) {
     case NUMBER: *(float *)to = (float)numbers[0]; return count == 1;
     case FLAG: *(bool *)to = numbers[0] != 0; return count == 1 && (numbers[0] == 0 || numbers[0] == 1);
-    case INTEGER: *(int64_t *)to = (int64_t)numbers[0]; return count == 1 && numbers[0] == floor(numbers[0]);
     case AXIS:
     case AXES:
     case ORDER: return set_axes(x, attribute, numbers, count, to);
@@ -206,8 +192,7 @@ static bool set_attribute(
 static tutti_status unknown_attribute(const struct recipe *recipe, const char *name, size_t length)
 {
     char known[160] = "name";
-    for (int i = 0; i < (int)(sizeof recipe->attributes / sizeof *recipe->attributes) && recipe->attributes[i].name;
-         i++)
+    for (int i = 0; i < MOST_ATTRIBUTES && recipe->attributes[i].name; i++)
         snprintf(known + strlen(known), sizeof known - strlen(known), ", %s", recipe->attributes[i].name);
     return fail(TUTTI_INVALID, "%s: there is no attribute '%.*s': it has %s", recipe->name, (int)length, name, known);
 }
@@ -224,7 +209,7 @@ static tutti_status read_word(
         given->name = memory_format("%.*s", (int)length, equals + 1);
         return given->name ? TUTTI_OK : TUTTI_NO_MEMORY;
     }
-    for (int i = 0; i < (int)(sizeof recipe->attributes / sizeof *recipe->attributes); i++) {
+    for (int i = 0; i < MOST_ATTRIBUTES; i++) {
         const struct attribute *attribute = &recipe->attributes[i];
         if (!attribute->name || strlen(attribute->name) != key || memcmp(attribute->name, word, key)) continue;
         const int count = equals ? read_numbers(equals + 1, length, numbers) : 0;
@@ -238,7 +223,7 @@ static tutti_status read_word(
 static tutti_status read_text(const struct recipe *recipe, const struct value *x, const char *text, struct given *given)
 {
     tutti_status status = TUTTI_OK;
-    for (int i = 0; i < (int)(sizeof recipe->attributes / sizeof *recipe->attributes); i++) {
+    for (int i = 0; i < MOST_ATTRIBUTES; i++) {
         const struct attribute *attribute = &recipe->attributes[i];
         const double otherwise = attribute->otherwise;
         if (attribute->name && (attribute->kind == NUMBER || attribute->kind == FLAG || attribute->kind == AXIS))
@@ -246,6 +231,9 @@ static tutti_status read_text(const struct recipe *recipe, const struct value *x
     }
     for (const char *at = text ? text : ""; *(at += strspn(at, " ")) != '\0'; at += strcspn(at, " "))
         TRY(read_word(recipe, x, at, strcspn(at, " "), given));
+    for (int i = 0; i < MOST_ATTRIBUTES; i++)
+        if (recipe->attributes[i].name && recipe->attributes[i].kind == SHAPE && given->attributes.shape.rank == 0)
+            FAIL(TUTTI_INVALID, "%s: it needs the attribute '%s'", recipe->name, recipe->attributes[i].name);
     given->attributes.activation = recipe->activation;
     if (recipe->complete) status = recipe->complete(x, given);
 done:

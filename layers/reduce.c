@@ -1,7 +1,5 @@
-#include "layers/reduce.h"
-
+/* Joining along axes: sums, means and maxima. */
 #include "graph/network.h"
-#include "layers/elementwise.h"
 #include "layers/layers.h"
 #include "layers/loop.h"
 #include "layers/pointwise.h"

@@ -46,31 +46,31 @@ const struct operation operation_reshape = {
 
 /* -------------------------------------------------------------------------------------------------- builders ---- */
 
-/* The shape asked for with its -1 replaced and the batch in front. */
-static tutti_status resolve(const struct value *x, tutti_shape asked, tutti_shape *shape)
+tutti_status reshape_resolve(const struct value *x, tutti_shape *shape)
 {
-    if (asked.rank < 1 || asked.rank >= TUTTI_MAX_RANK)
-        return fail(
-            TUTTI_SHAPE, "reshape: the shape has %d dimensions: 1 to %d are possible", asked.rank, TUTTI_MAX_RANK - 1);
-    int64_t have = elements(x->shape), known = 1;
+    const int first = x->batched;
+    const int64_t have = elements(x->shape);
+    int64_t known = 1;
     int open = -1;
-    for (int i = 0; i < asked.rank; i++) {
-        int64_t size = asked.sizes[i];
+    if (shape->rank <= first || shape->rank > TUTTI_MAX_RANK)
+        return fail(TUTTI_SHAPE, "reshape: the shape has %d dimensions: 1 to %d are possible", shape->rank - first,
+            TUTTI_MAX_RANK - first);
+    for (int i = first; i < shape->rank; i++) {
+        const int64_t size = shape->sizes[i];
         if (size == -1 && open < 0) {
             open = i;
             continue;
         }
         if (size < 1 || size > have)
             return fail(TUTTI_SHAPE, "reshape: size %lld in dimension %d does not fit an input of %lld elements%s",
-                (long long)size, i, (long long)have, size == -1 ? "; only one size may be -1" : "");
+                (long long)size, i - first, (long long)have, size == -1 ? "; only one size may be -1" : "");
         known = known > have / size ? have + 1 : known * size;
     }
     if (open >= 0 ? have % known : have != known)
         return fail(TUTTI_SHAPE,
             "reshape: the input has %lld elements: the sizes of the shape do not multiply to this number",
             (long long)have);
-    *shape = (tutti_shape) { .rank = asked.rank + 1, .sizes = { BATCH } };
-    for (int i = 0; i < asked.rank; i++) shape->sizes[i + 1] = i == open ? have / known : asked.sizes[i];
+    if (open >= 0) shape->sizes[open] = have / known;
     return TUTTI_OK;
 }
 
@@ -78,8 +78,10 @@ static tutti_tensor append(tutti_network *network, tutti_tensor x, const char *n
 {
     const struct value *value = network_value(network, x);
     if (!value) return (tutti_tensor) { NO_VALUE };
-    struct attributes attributes = { 0 };
-    tutti_status status = resolve(value, asked, &attributes.shape);
+    struct attributes attributes = { .shape = { .rank = asked.rank + value->batched, .sizes = { BATCH } } };
+    for (int i = 0; i < asked.rank && i + value->batched < TUTTI_MAX_RANK; i++)
+        attributes.shape.sizes[i + value->batched] = asked.sizes[i];
+    tutti_status status = reshape_resolve(value, &attributes.shape);
     if (status != TUTTI_OK) return network_fail(network, status);
     int layer = network_layer_begin(network, NULL, name);
     return network_append(network, layer, &operation_reshape, &attributes, &x.id, 1);

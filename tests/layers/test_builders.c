@@ -227,12 +227,70 @@ START_TEST(test_shapes)
 }
 END_TEST
 
+/* tutti_op() on the image [6, 5, 7], and on `other` [6, 4, 7] where it takes two inputs. */
+static const struct {
+    const char *operation, *attributes;
+    int inputs;
+    tutti_status status;
+    const char *says;
+    int rank; /* of what is made; 0: nothing */
+} operations[] = {
+    { "gelu_of_tomorrow", NULL, 1, TUTTI_UNSUPPORTED, "gelu_of_tomorrow", 0 },
+    { NULL, NULL, 1, TUTTI_UNSUPPORTED, "(NULL)", 0 },
+    { "exp", NULL, 2, TUTTI_INVALID, "it got 2 inputs: it takes 1", 0 },
+    { "exp", NULL, 0, TUTTI_INVALID, "it got 0 inputs", 0 },
+    { "exp", "alpha=2", 1, TUTTI_INVALID, "no attribute 'alpha'", 0 },
+    { "add", NULL, 2, TUTTI_SHAPE, "[6, 5, 7] and [6, 4, 7]", 0 },
+    { "reduce_sum", "axes=3", 1, TUTTI_INVALID, "'axes=3'", 0 },
+    { "reduce_sum", "axes=-4", 1, TUTTI_INVALID, "'axes=-4'", 0 },
+    { "reduce_sum", "axes=1,1", 1, TUTTI_INVALID, "'axes=1,1'", 0 },
+    { "reduce_sum", "axes=1,", 1, TUTTI_INVALID, "'axes=1,'", 0 },
+    { "reduce_sum", "axes=0,1,2,0,1,2,0,1", 1, TUTTI_INVALID, "axes", 0 },
+    { "reduce_sum", "axes", 1, TUTTI_INVALID, "'axes'", 0 },
+    { "reduce_sum", "keepdims=2", 1, TUTTI_INVALID, "'keepdims=2'", 0 },
+    { "transpose", "perm=0,1", 1, TUTTI_INVALID, "'perm=0,1'", 0 },
+    { "expand", "shape=6,5,8", 1, TUTTI_SHAPE, "size 7 of axis 2 cannot become 8", 0 },
+    { "expand", NULL, 1, TUTTI_INVALID, "needs the attribute 'shape'", 0 },
+    { "reshape", NULL, 1, TUTTI_INVALID, "needs the attribute 'shape'", 0 },
+    { "reshape", "shape=7,-1,-1", 1, TUTTI_SHAPE, "only one size may be -1", 0 },
+    { "reshape", "shape=200,200", 1, TUTTI_SHAPE, "do not multiply", 0 },
+    { "reshape", "shape=7,2.5", 1, TUTTI_INVALID, "'shape=7,2.5'", 0 },
+    { "reshape", "shape=1e300", 1, TUTTI_INVALID, "'shape=1e300'", 0 },
+    { "leaky_relu", "alpha=-1", 1, TUTTI_INVALID, "slope is -1", 0 },
+    { "exp", "name=\xff", 1, TUTTI_INVALID, "not UTF-8", 0 },
+    { "reduce_mean", "  axes=-1,0   keepdims=0 name=mean ", 1, TUTTI_OK, NULL, 1 },
+    { "reduce_max", NULL, 1, TUTTI_OK, NULL, 3 },
+    { "reshape", "shape=7,-1", 1, TUTTI_OK, NULL, 2 },
+    { "expand", "shape=2,6,5,7", 1, TUTTI_OK, NULL, 4 },
+    { "concat", "axis=1", 2, TUTTI_OK, NULL, 3 },
+};
+
+START_TEST(test_operations_by_name)
+{
+    struct tutti_runtime runtime = { 0 };
+    struct inputs in = inputs_new(&runtime);
+    const tutti_tensor inputs[] = { in.image, in.other };
+    const tutti_tensor y =
+        tutti_op(in.network, operations[_i].operation, inputs, operations[_i].inputs, operations[_i].attributes);
+    ck_assert_msg(tutti_network_status(in.network) == operations[_i].status, "status %d: '%s'",
+        (int)tutti_network_status(in.network), tutti_message(NULL));
+    if (operations[_i].says)
+        ck_assert_msg(strstr(tutti_message(NULL), operations[_i].says) != NULL, "'%s' does not say '%s'",
+            tutti_message(NULL), operations[_i].says);
+    tutti_shape shape = { 0 };
+    if (operations[_i].rank) ck_assert_int_eq(tutti_shape_of(in.network, y, &shape), TUTTI_OK);
+    ck_assert_int_eq(shape.rank, operations[_i].rank);
+    tutti_network_free(in.network);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("builders");
     TCase *tcase = tcase_create("builders");
     tcase_add_loop_test(tcase, test_builders_say_what_is_wrong, 0, sizeof wrong / sizeof *wrong);
     tcase_add_test(tcase, test_shapes);
+    tcase_add_loop_test(tcase, test_operations_by_name, 0, sizeof operations / sizeof *operations);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
