@@ -29,11 +29,6 @@ size_t group_size(const struct capabilities *device, size_t wanted)
     return wanted;
 }
 
-int64_t elementwise_floats(const struct value *value, const struct capabilities *device)
-{
-    return (int64_t)(value_bytes(value, device->vector_width) / sizeof(float));
-}
-
 int64_t elementwise_task_floats(const struct capabilities *device, int64_t n)
 {
     int64_t most = (int64_t)TASKS * (device->units > 2 ? device->units : 2);

@@ -7,8 +7,6 @@
 /* Outputs above this bypass the caches (bytes): they would not stay in one until they are read again. */
 #define STREAM_BYTES ((size_t)24 << 20)
 
-/* Floats that the value takes in its layout. */
-int64_t elementwise_floats(const struct value *value, const struct capabilities *device);
 /* Of n, for a task of a CPU-class device: a multiple of the vector width. */
 int64_t elementwise_task_floats(const struct capabilities *device, int64_t n);
 /* Zeroes the lanes past the channels of a blocked value; nothing where there are none. */

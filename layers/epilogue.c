@@ -6,9 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "layers/elementwise.h"
-#include "layers/loop.h"
-
 /* Appends " -DNAME=value". */
 static void append_number(char *buffer, size_t size, const char *name, float value)
 {
@@ -43,19 +40,4 @@ bool epilogue_keeps_zero(const struct epilogue *epilogue)
 {
     if (epilogue->activation == ACTIVATION_CLIP) return epilogue->low <= 0 && epilogue->high >= 0;
     return epilogue->activation != ACTIVATION_SIGMOID;
-}
-
-void epilogue_emit(
-    const struct epilogue *epilogue, const struct value *out, cl_mem out_buffer, cl_mem add, struct launch_list *list)
-{
-    struct epilogue what = *epilogue;
-    if (!add) what.add = NO_VALUE;
-    if (what.add == NO_VALUE && what.activation == ACTIVATION_NONE) return;
-    const int64_t n = elementwise_floats(out, &list->device->can);
-    const struct loop_operand operand = { .buffer = out_buffer, .type = TYPE_F32, .strides = { 1 } };
-    struct loop loop = { .rank = 1, .sizes = { n }, .operands = { operand }, .operand_count = 1, .out = operand };
-    loop_add_epilogue(&loop, &what);
-    if (add) loop.operands[1].buffer = add;
-    loop_emit(&loop, NULL, list);
-    if (!epilogue_keeps_zero(&what)) elementwise_clear_padding(list, out, out_buffer);
 }

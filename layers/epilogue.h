@@ -1,4 +1,4 @@
-/* Epilogues as launches of their own, for implementations that do not apply them themselves. */
+/* Epilogues in words, as build options of the kernels that apply them. */
 #ifndef LAYERS_EPILOGUE_H
 #define LAYERS_EPILOGUE_H
 
@@ -6,9 +6,6 @@
 
 enum { EPILOGUE_OPTIONS = 128 }; /* bytes that epilogue_options() needs */
 
-/* out = activation(out + add) in place; padding lanes of a blocked value stay zero. add is NULL where there is none. */
-void epilogue_emit(
-    const struct epilogue *epilogue, const struct value *out, cl_mem out_buffer, cl_mem add, struct launch_list *list);
 /* Those of the activation alone, for kernels that look at run time whether something is to be added. */
 const char *activation_options(const struct epilogue *epilogue, char *buffer, size_t size);
 /* Whether the activation of 0 is 0, so that padding lanes need no care. */

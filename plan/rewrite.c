@@ -67,12 +67,10 @@ static bool fuse_add(struct plan *plan, size_t n)
     struct node *node = &graph->nodes[n];
     if (node->operation != &operation_add || node->epilogue.activation || node->inputs[0] == node->inputs[1])
         return false;
+    if (!shape_equal(graph_at(graph, node->inputs[0])->shape, graph_at(graph, node->inputs[1])->shape)) return false;
     for (int side = 0; side < 2; side++) {
         int before = sole_producer(graph, node->inputs[side]), other = node->inputs[1 - side];
         if (before < 0 || graph_at(graph, other)->producer >= before) continue;
-        if (!shape_equal(graph_at(graph, other)->shape, graph_at(graph, node->outputs[0])->shape)) continue;
-        if (!shape_equal(graph_at(graph, node->inputs[side])->shape, graph_at(graph, node->outputs[0])->shape))
-            continue;
         struct node saved = graph->nodes[before], *target = &graph->nodes[before];
         if (target->epilogue.activation || target->epilogue.add != NO_VALUE) continue;
         target->epilogue.add = other;

@@ -62,8 +62,7 @@ static struct made_source *make(const struct kernel_text *base, const char *name
 const char *source_make(const char *base, const char *body)
 {
     char name[40];
-    const XXH128_hash_t hash = XXH3_128bits(body, strlen(body));
-    snprintf(name, sizeof name, "%.16s-%016llx", base, (unsigned long long)(hash.low64 ^ hash.high64));
+    snprintf(name, sizeof name, "%.16s-%016llx", base, (unsigned long long)XXH3_64bits(body, strlen(body)));
     pthread_mutex_lock(&lock);
     struct made_source *made = find_made(name);
     if (!made && (made = make(find_embedded(base), name, body))) {
