@@ -20,6 +20,8 @@ void graph_free(struct graph *graph)
     for (size_t i = 0; i < graph->value_count; i++) free(graph->values[i].name);
     free(graph->values);
     free(graph->nodes);
+    for (size_t i = 0; i < graph->owned_count; i++) free(graph->owned[i]);
+    free(graph->owned);
     graph_init(graph);
 }
 
@@ -90,6 +92,16 @@ done:
 struct value *graph_at(const struct graph *graph, int value)
 {
     return value < 0 || (size_t)value >= graph->value_count ? NULL : &graph->values[value];
+}
+
+void *graph_new(struct graph *graph, size_t bytes)
+{
+    const size_t count = graph->owned_count + 1;
+    if (memory_grow((void **)&graph->owned, &graph->owned_capacity, count, sizeof *graph->owned) != TUTTI_OK)
+        return NULL;
+    void *memory = memory_new(1, bytes);
+    if (memory) graph->owned[graph->owned_count++] = memory;
+    return memory;
 }
 
 struct node *graph_last(struct graph *graph)

@@ -80,6 +80,7 @@ struct convert_attributes {
 };
 
 struct pointwise;
+struct loop;
 /* Attributes of every operation: one struct, so that copying a node is an assignment. */
 struct attributes {
     int64_t kernel[2], stride[2], padding[2], dilation[2]; /* height, width */
@@ -100,6 +101,7 @@ struct attributes {
     unsigned axes;                     /* of reductions: those that are joined, as bits. Batch dimension included */
     int order[TUTTI_MAX_RANK];         /* of transpose */
     const struct pointwise *pointwise; /* of pointwise_gradient (layers/pointwise.h) */
+    const struct loop *loop;           /* of loop (layers/loop.h); the graph's memory */
     struct loss_attributes loss;
     struct convert_attributes convert;
 };
@@ -121,6 +123,8 @@ struct graph {
     struct value *values;
     struct node *nodes;
     size_t value_count, value_capacity, node_count, node_capacity;
+    void **owned; /* memory that attributes point to */
+    size_t owned_count, owned_capacity;
     int constants;       /* the value with ROLE_CONSTANTS, or NO_VALUE until graph_constants() */
     tutti_status status; /* the first failure while appending; later appends give NO_VALUE */
 };
@@ -137,6 +141,9 @@ int graph_value(
  * a failure. Further outputs follow it: node_of(...)->outputs[i]. */
 int graph_append(struct graph *graph, const struct operation *operation, const struct attributes *attributes,
     const int *inputs, int input_count, int layer);
+/* Zeroed memory that lives as long as the graph; NULL without. Copies of the graph share it with nobody: only plans,
+ * which are not copied, have such attributes. */
+void *graph_new(struct graph *graph, size_t bytes);
 /* The last appended node; valid until the next append. */
 struct node *graph_last(struct graph *graph);
 int graph_constants(struct graph *graph);

@@ -70,6 +70,21 @@ bool loop_of(const struct problem *problem, struct loop *loop)
     return true;
 }
 
+/* The output is what the loop makes, whose value exists already. */
+static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *made = graph_at(graph, node->outputs[0]);
+    if (!made) return fail(TUTTI_INTERNAL, "a loop is made of nodes that exist, not appended");
+    outputs[0] = *made;
+    node->output_count = 1;
+    return TUTTI_OK;
+}
+
+static void copy(const struct problem *problem, struct loop *loop)
+{
+    *loop = *problem->node->attributes.loop;
+}
+
 /* --------------------------------------------------------------------------------------------- implementation ---- */
 
 /* Every operand, and the output, lies one after another in the loop's order. */
@@ -183,3 +198,11 @@ double loop_flops(const struct problem *problem)
     for (int i = 0; i < loop.rank; i++) elements *= (double)loop.sizes[i];
     return elements * (loop.join ? loop.step_count + 1 : loop.step_count);
 }
+
+const struct operation operation_loop = {
+    .name = "loop",
+    .infer = infer,
+    .loop = copy,
+    .implementations = loop_implementations,
+    .flops = loop_flops,
+};

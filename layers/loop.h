@@ -11,7 +11,7 @@ enum { LOOP_STEP = LOOP_OPERANDS, LOOP_UNUSED = -1 };
 enum { LOOP_ADDED = -1 }; /* the operand is what the node's epilogue adds */
 
 struct loop_operand {
-    int input;                               /* of the node; or LOOP_ADDED */
+    int input;                               /* of the node; or LOOP_ADDED. While loops are composed: the value */
     int64_t offset, strides[TUTTI_MAX_RANK]; /* elements; stride 0: the same element all along the axis */
     /* Set when launches are made. */
     cl_mem buffer;
@@ -63,6 +63,14 @@ static inline bool loop_joins(const struct loop *loop, int axis)
     return loop->joined >> axis & 1;
 }
 
+/* As few axes as say the same; at least one. */
+void loop_simplify(struct loop *loop);
+/* `made` is the consumer with operand `read`, which is what the producer makes, computed where it is read. False: it
+ * cannot be: the producer joins, elements are read that are no regular part of what it makes, or there is no room. */
+bool loop_compose(const struct loop *consumer, int read, const struct loop *producer, struct loop *made);
+/* Whether CPU-class devices have vectors along the innermost axis. */
+bool loop_has_vectors(const struct loop *loop);
+
 /* Appends the launches; loop_workspace(): bytes of scratch that they need. */
 void loop_emit(struct loop *loop, cl_mem workspace, struct launch_list *list);
 size_t loop_workspace(const struct loop *loop, const struct capabilities *device);
@@ -70,6 +78,8 @@ size_t loop_workspace(const struct loop *loop, const struct capabilities *device
 const char *loop_source(const struct loop *loop, const struct capabilities *device);
 enum { LOOP_VECTORS = 4 }; /* of a row at a time, where CPU-class devices join columns */
 
+/* A node that is a loop as its attributes say, which passes make of several nodes. */
+extern const struct operation operation_loop;
 /* Of every operation that is a loop. */
 extern const struct implementation *const loop_implementations[];
 double loop_flops(const struct problem *problem);

@@ -28,8 +28,7 @@ static void drop_axis(struct loop *loop, int axis)
     }
 }
 
-/* As few axes as say the same; at least one. */
-static void simplify(struct loop *loop)
+void loop_simplify(struct loop *loop)
 {
     for (int axis = loop->rank - 1; axis >= 0; axis--)
         if (loop->sizes[axis] == 1 && loop->rank > 1) drop_axis(loop, axis);
@@ -110,7 +109,7 @@ static struct division divide(const struct loop *loop, const struct capabilities
 size_t loop_workspace(const struct loop *given, const struct capabilities *device)
 {
     struct loop loop = *given;
-    simplify(&loop);
+    loop_simplify(&loop);
     const struct division d = divide(&loop, device);
     return d.parts > 1 ? (size_t)d.parts * (size_t)d.kept * sizeof(float) : 0;
 }
@@ -206,7 +205,7 @@ static double bytes_of(const struct loop *loop)
 void loop_emit(struct loop *loop, cl_mem workspace, struct launch_list *list)
 {
     const struct capabilities *device = &list->device->can;
-    simplify(loop);
+    loop_simplify(loop);
     const struct division d = divide(loop, device);
     const struct loop finish = finish_of(loop, &d, workspace);
     if (d.parts > 1) {

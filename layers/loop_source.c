@@ -96,7 +96,7 @@ static void print_call(struct text *text, const struct loop *loop, bool vector, 
     text_append(text, ")");
 }
 
-static bool has_vectors(const struct loop *loop)
+bool loop_has_vectors(const struct loop *loop)
 {
     const int inner = loop->rank - 1;
     for (int i = 0; i < loop->operand_count; i++)
@@ -121,7 +121,7 @@ static void print_pointers(
 static void print_cpu_elements(struct text *text, const struct loop *loop)
 {
     const char *type = type_name(loop->out.type);
-    if (has_vectors(loop)) {
+    if (loop_has_vectors(loop)) {
         text_append(
             text, "    for (; i + V <= end; i += V) %s(%s, ", loop->rank == 1 ? "PUT_STREAM" : "PUT_VECTOR", type);
         print_call(text, loop, true, "q", "i");
@@ -164,7 +164,7 @@ static void print_cpu_columns(struct text *text, const struct loop *loop, int ve
 /* One number, the join of rows. */
 static void print_cpu_rows(struct text *text, const struct loop *loop)
 {
-    const bool vectors = has_vectors(loop);
+    const bool vectors = loop_has_vectors(loop);
     if (vectors) text_append(text, "    VF sums = (VF)(START);\n");
     text_append(text, "    float sum = START;\n    for (INDEX k = from; k < until; k++) {\n");
     print_coordinates(text, loop, true, true, "k");
@@ -206,8 +206,8 @@ static void print_cpu_kernel(struct text *text, const struct loop *loop)
     } else if (inner_joined) {
         print_cpu_rows(text, loop);
     } else {
-        if (has_vectors(loop)) print_cpu_columns(text, loop, LOOP_VECTORS);
-        if (has_vectors(loop)) print_cpu_columns(text, loop, 1);
+        if (loop_has_vectors(loop)) print_cpu_columns(text, loop, LOOP_VECTORS);
+        if (loop_has_vectors(loop)) print_cpu_columns(text, loop, 1);
         print_cpu_columns(text, loop, 0);
     }
     text_append(text, "    }\n}\n");

@@ -18,6 +18,8 @@ tutti_status pass_sweep(struct plan *plan);
 tutti_status pass_choose(struct plan *plan);
 /* Whether a graph behind pass_choose with values whose channels are last is worth its reorders. */
 bool channels_last_pays(const struct plan *plan);
+/* Chains of generated kernels become one kernel each. */
+tutti_status pass_compose(struct plan *plan);
 /* Which values are stored as bfloat16, where the options ask for it. */
 tutti_status pass_storage(struct plan *plan);
 

@@ -22,6 +22,8 @@ static const struct pass passes[] = {
     { "sweep", pass_sweep },
     { "rewrite", pass_rewrite },
     { "layout", pass_choose },
+    { "compose", pass_compose },
+    { "sweep", pass_sweep },
     { "storage", pass_storage },
 };
 

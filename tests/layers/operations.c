@@ -45,6 +45,7 @@ extern const struct operation_test test_comparison;
 extern const struct operation_test test_reduce;
 extern const struct operation_test test_transpose;
 extern const struct operation_test test_expand;
+extern const struct operation_test test_chain;
 extern const struct operation_test test_reshape;
 extern const struct operation_test test_concat;
 extern const struct operation_test test_max_pool;
@@ -71,6 +72,7 @@ static const struct operation_test *const tests[] = {
     &test_reduce,
     &test_transpose,
     &test_expand,
+    &test_chain,
     &test_reshape,
     &test_concat,
     &test_max_pool,

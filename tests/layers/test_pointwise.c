@@ -12,7 +12,12 @@
  *
  * transpose n c h w order: the axes of a sample, from 1 on, as digits.
  *
- * expand n c h w */
+ * expand n c h w
+ *
+ * chain KIND1 n c h w: operations whose kernels become one.
+ *   normal      (x - mean) / sqrt(softplus(mean of (x - mean)^2)), means over the last axis
+ *   moved       x * transpose(tanh(2 transpose(x)))
+ *   reshaped    mean over c of erf(reshape(x) - mean over h and w of x) */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -324,4 +329,110 @@ const struct operation_test test_expand = {
     .reference = reference_expand,
     .cases = expansions,
     .length = length,
+};
+
+/* ----------------------------------------------------------------------------------------------------- chain ---- */
+
+static tutti_tensor build_normal(tutti_network *network, tutti_tensor x)
+{
+    const tutti_tensor mean = tutti_op(network, "reduce_mean", &x, 1, "axes=-1");
+    const tutti_tensor difference = tutti_op(network, "sub", (tutti_tensor[]) { x, mean }, 2, NULL);
+    const tutti_tensor square = tutti_op(network, "square", &difference, 1, NULL);
+    tutti_tensor deviation = tutti_op(network, "reduce_mean", &square, 1, "axes=-1");
+    deviation = tutti_op(network, "softplus", &deviation, 1, NULL);
+    deviation = tutti_op(network, "sqrt", &deviation, 1, NULL);
+    return tutti_op(network, "div", (tutti_tensor[]) { difference, deviation }, 2, NULL);
+}
+
+static tutti_tensor build_moved(tutti_network *network, tutti_tensor x)
+{
+    tutti_tensor y = tutti_op(network, "transpose", &x, 1, "perm=2,0,1");
+    y = tutti_op(network, "scale", &y, 1, "factor=2");
+    y = tutti_op(network, "tanh", &y, 1, NULL);
+    y = tutti_op(network, "transpose", &y, 1, "perm=1,2,0");
+    return tutti_op(network, "mul", (tutti_tensor[]) { x, y }, 2, NULL);
+}
+
+static tutti_tensor build_reshaped(tutti_network *network, tutti_tensor x, const struct test_case *c)
+{
+    const int channels = (int)case_get(c, "c", 1), pixels = (int)(case_get(c, "h", 1) * case_get(c, "w", 1));
+    char shape[64];
+    snprintf(shape, sizeof shape, "shape=%d,%d", channels, pixels);
+    const tutti_tensor rows = tutti_op(network, "reshape", &x, 1, shape);
+    tutti_tensor mean = tutti_op(network, "reduce_mean", &x, 1, "axes=1,2 keepdims=0");
+    snprintf(shape, sizeof shape, "shape=%d,1", channels);
+    mean = tutti_op(network, "reshape", &mean, 1, shape);
+    tutti_tensor y = tutti_op(network, "sub", (tutti_tensor[]) { rows, mean }, 2, NULL);
+    y = tutti_op(network, "erf", &y, 1, NULL);
+    return tutti_op(network, "reduce_mean", &y, 1, "axes=0");
+}
+
+static tutti_tensor build_chain(tutti_network *network, const struct test_case *c)
+{
+    const tutti_tensor x = input(network, c);
+    if (case_get(c, "normal", 0)) return build_normal(network, x);
+    return case_get(c, "moved", 0) ? build_moved(network, x) : build_reshaped(network, x, c);
+}
+
+static double mean_of(const double *x, int64_t count)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++) sum += x[i];
+    return sum / (double)count;
+}
+
+static void reference_normal(const struct test_case *c, const double *x, double *y)
+{
+    const int64_t width = width_of(c);
+    for (int64_t row = 0; row < elements_of(c) / width; row++, x += width, y += width) {
+        const double mean = mean_of(x, width);
+        double squares = 0;
+        for (int64_t i = 0; i < width; i++) squares += (x[i] - mean) * (x[i] - mean);
+        for (int64_t i = 0; i < width; i++) y[i] = (x[i] - mean) / sqrt(log1p(exp(squares / (double)width)));
+    }
+}
+
+static void reference_reshaped(const struct test_case *c, const double *x, double *y)
+{
+    const int64_t channels = case_get(c, "c", 1), pixels = case_get(c, "h", 1) * case_get(c, "w", 1);
+    memset(y, 0, (size_t)(case_get(c, "n", 1) * pixels) * sizeof *y);
+    for (int64_t n = 0; n < case_get(c, "n", 1); n++, y += pixels)
+        for (int64_t k = 0; k < channels; k++, x += pixels) {
+            const double mean = mean_of(x, pixels);
+            for (int64_t i = 0; i < pixels; i++) y[i] += erf(x[i] - mean) / (double)channels;
+        }
+}
+
+static void reference_chain(
+    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
+{
+    (void)parameters;
+    const double *x = inputs[0];
+    if (case_get(c, "normal", 0)) {
+        reference_normal(c, x, y);
+    } else if (case_get(c, "moved", 0)) {
+        for (int64_t i = 0; i < elements_of(c); i++) y[i] = x[i] * tanh(2 * x[i]);
+    } else {
+        reference_reshaped(c, x, y);
+    }
+}
+
+static const char *const chains[] = {
+    "chain normal1 n3 c5 h3 w37",
+    "chain normal1 n70 c130",
+    "chain moved1 n2 c3 h5 w19",
+    "chain moved1 n2 c16 h4 w4",
+    "chain reshaped1 n3 c5 h3 w13",
+    "chain reshaped1 n2 c33 h1 w70",
+    NULL,
+};
+static const char *const bf16_chains[] = { "chain normal1 n3 c5 h3 w37", "chain moved1 n2 c3 h5 w19", NULL };
+const struct operation_test test_chain = {
+    .name = "chain",
+    .bf16_cases = bf16_chains,
+    .build = build_chain,
+    .reference = reference_chain,
+    .cases = chains,
+    .tolerance = TOLERANCE_FUNCTION,
+    .fill = fill,
 };

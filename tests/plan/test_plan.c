@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "layers/layers.h"
+#include "layers/loop.h"
 #include "plan/buckets.h"
 #include "plan/node.h"
 #include "plan/plan.h"
@@ -90,7 +91,7 @@ static void make(struct made *made, enum plan_mode mode, tutti_tensor (*build)(t
     ck_assert_int_eq(plan_find_inputs(&plan->graph, plan->feeds, &plan->input_count), TUTTI_OK);
     plan->feed_count = plan->input_count;
     tutti_status (*const passes[])(struct plan *) = { pass_inference, pass_loss, pass_gradient, pass_sweep,
-        pass_rewrite, pass_choose, pass_storage };
+        pass_rewrite, pass_choose, pass_compose, pass_sweep, pass_storage };
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
         ck_assert_msg(passes[i](plan) == TUTTI_OK, "pass %zu: %s", i, tutti_message(NULL));
         if (mode == PLAN_INFER) plan->graph.values[plan->outputs[0]].output = true;
@@ -263,6 +264,35 @@ START_TEST(products_take_what_surrounds_them)
     make(&made, PLAN_TRAIN, perceptron);
     ck_assert_int_eq(count(&made.plan.graph, &operation_channel_sum), 3);
     ck_assert_int_eq(count(&made.plan.graph, &operation_activation_gradient), 0);
+    drop(&made);
+}
+END_TEST
+
+static tutti_tensor normalised(tutti_network *net)
+{
+    const tutti_tensor x = tutti_input(net, "x", TUTTI_SHAPE(8, 24));
+    const tutti_tensor mean = tutti_op(net, "reduce_mean", &x, 1, "axes=-1");
+    const tutti_tensor difference = tutti_op(net, "sub", (tutti_tensor[]) { x, mean }, 2, NULL);
+    tutti_tensor y = tutti_op(net, "square", &difference, 1, NULL);
+    y = tutti_op(net, "reduce_mean", &y, 1, "axes=-1");
+    y = tutti_op(net, "sqrt", &y, 1, NULL);
+    y = tutti_op(net, "div", (tutti_tensor[]) { difference, y }, 2, NULL);
+    y = tutti_op(net, "transpose", &y, 1, "perm=1,0");
+    return tutti_flatten(net, tutti_relu(net, y));
+}
+
+/* The difference is stored, since two kernels read it; squares are summed as they are made, and what is a number for
+ * each row stays one. */
+START_TEST(chains_are_one_kernel)
+{
+    struct made made;
+    make_device(DEVICE_GPU, (size_t)1 << 30);
+    make(&made, PLAN_INFER, normalised);
+    const struct graph *graph = &made.plan.graph;
+    ck_assert_int_eq(count(graph, &operation_square), 0);
+    ck_assert_int_eq(count(graph, &operation_transpose), 0);
+    ck_assert_int_eq(count(graph, &operation_loop), 2);
+    ck_assert_int_eq(graph->node_count, 6);
     drop(&made);
 }
 END_TEST
@@ -752,6 +782,7 @@ int main(void)
     tcase_add_loop_test(cases, memory_is_nobody_elses, 0, (int)(sizeof memory_cases / sizeof *memory_cases));
     tcase_add_test(cases, memory_too_large_is_refused);
     tcase_add_test(cases, training_fuses);
+    tcase_add_test(cases, chains_are_one_kernel);
     tcase_add_test(cases, products_take_what_surrounds_them);
     tcase_add_test(cases, gradients_of_activations_come_before_pooling);
     tcase_add_test(cases, depthwise_convolutions_normalise_what_they_load);
