@@ -65,9 +65,32 @@ FUNCTIONS(vector, VF, VI, AS_VF, TO_VI)
 #define larger(x, y) where((x) != (x) || (x) > (y), x, y)
 #define smaller(x, y) where((x) != (x) || (x) < (y), x, y)
 
+/* Inputs of the network, which are only read. */
+#define element_i32 int
+#define element_u8 uchar
+#define element_bool uchar
+#define element_f16 half
+#if defined(__clang__)
+#define TO_VF(v) __builtin_convertvector(v, VF)
+#else
+#define TO_VF(v) CONCATENATE(convert_, VF)(v)
+#endif
+typedef CONCATENATE(uchar, V) VB;
+typedef VB VB_unaligned __attribute__((aligned(1)));
+typedef VI VI_unaligned __attribute__((aligned(4)));
+#define load_i32(i, p) TO_VF(*(const global VI_unaligned *)((p) + (size_t)(i) * V))
+#define load_u8(i, p) TO_VF(*(const global VB_unaligned *)((p) + (size_t)(i) * V))
+#define load_bool(i, p) TO_VF(-(*(const global VB_unaligned *)((p) + (size_t)(i) * V) != (VB)(0)))
+
 /* Numbers that are stored as `type`. */
 #define GET_VECTOR(type, p) LOAD_AS(type, 0, p)
-#define GET(type, p) CONCATENATE(from_, type)(*(p))
+#define GET(type, p) CONCATENATE(get_, type)(p)
+#define get_float(p) (*(p))
+#define get_bf16(p) from_bf16(*(p))
+#define get_i32(p) (float)*(p)
+#define get_u8(p) (float)*(p)
+#define get_bool(p) (*(p) != 0 ? 1.0f : 0.0f)
+#define get_f16(p) vload_half(0, p)
 #define PUT_VECTOR(type, v, p) STORE_AS(type, v, 0, p)
 #define PUT(type, x, p) (*(p) = CONCATENATE(to_, type)(x))
 #ifdef STREAM /* around the caches: `p` is aligned to a vector */

@@ -92,7 +92,6 @@ struct attributes {
     float probability;
     int stream; /* dropout: its number in the network, for the random numbers */
     int axis;
-    int64_t offset; /* slice: first index along axis */
     int64_t units;
     bool transpose_a, transpose_b;
     tutti_shape
@@ -100,6 +99,7 @@ struct attributes {
     tutti_shape statistics;            /* of those that a convolution gives (operation.h); rank 0: none */
     unsigned axes;                     /* of reductions: those that are joined, as bits. Batch dimension included */
     int order[TUTTI_MAX_RANK];         /* of transpose */
+    int64_t begins[TUTTI_MAX_RANK];    /* of window; batch dimension included */
     const struct pointwise *pointwise; /* of pointwise_gradient (layers/pointwise.h) */
     const struct loop *loop;           /* of loop (layers/loop.h); the graph's memory */
     struct loss_attributes loss;

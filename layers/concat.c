@@ -1,12 +1,13 @@
-/* concat joins values along one dimension, slice cuts a part out: each the gradient of the other. Both are copies of
+/* concat joins values along one dimension, and window, which cuts parts out and pads, is its gradient. Joining copies
  * rows: a value is [outer][size along the axis][inner], and joining along the axis puts the [size][inner] behind one
- * another. The blocked layout is the same along the channels when all are multiples of the vector width; with channels
- * last, these are a row, and multiples of 4 there. */
+ * another. A window along the channels is a copy of rows, too. The blocked layout is the same along the channels when
+ * all are multiples of the vector width; with channels last, these are a row, and multiples of 4 there. */
 #include "base/memory.h"
 #include "graph/network.h"
 #include "layers/elementwise.h"
 #include "layers/epilogue.h"
 #include "layers/layers.h"
+#include "layers/loop.h"
 
 static tutti_status infer_concat(const struct graph *graph, struct node *node, struct value *outputs)
 {
@@ -30,57 +31,80 @@ static tutti_status infer_concat(const struct graph *graph, struct node *node, s
     return TUTTI_OK;
 }
 
-static tutti_status infer_slice(const struct graph *graph, struct node *node, struct value *outputs)
+static tutti_status infer_window(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *x = graph_at(graph, node->inputs[0]);
     const struct attributes *a = &node->attributes;
-    tutti_shape rest = a->shape;
-    if (a->axis < 0 || a->axis >= x->shape.rank || rest.rank != x->shape.rank)
-        return fail(TUTTI_INVALID, "slice: dimension %d does not exist: the input has %d, counted from 0", a->axis,
-            x->shape.rank);
-    rest.sizes[a->axis] = x->shape.sizes[a->axis];
-    if (!shape_equal(rest, x->shape) || a->offset < 0 || a->offset + a->shape.sizes[a->axis] > x->shape.sizes[a->axis])
-        return fail(TUTTI_SHAPE, "slice: offset %lld plus size %lld exceeds the input's size %lld",
-            (long long)a->offset, (long long)a->shape.sizes[a->axis], (long long)x->shape.sizes[a->axis]);
-    outputs[0] = *x;
-    outputs[0].shape = a->shape;
+    if (a->shape.rank != x->shape.rank || (x->batched && (a->begins[0] || a->shape.sizes[0] != x->shape.sizes[0])))
+        return fail(TUTTI_SHAPE, "window: its shape and the input's differ in their axes or their batch");
+    for (int i = x->batched; i < x->shape.rank; i++)
+        if (a->shape.sizes[i] < 1 || a->begins[i] >= x->shape.sizes[i] || a->begins[i] + a->shape.sizes[i] <= 0)
+            return fail(TUTTI_SHAPE, "window: along axis %d it has elements %lld to %lld, all outside the input's %lld",
+                i - x->batched, (long long)a->begins[i], (long long)(a->begins[i] + a->shape.sizes[i] - 1),
+                (long long)x->shape.sizes[i]);
+    outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = a->shape };
     node->output_count = 1;
     return TUTTI_OK;
 }
 
-static tutti_status gradient(
+/* The input seen through a window of the window. */
+static tutti_status gradient_of_window(
+    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+{
+    struct attributes attributes = { .shape = graph_at(graph, node->inputs[0])->shape };
+    if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
+    for (int i = 0; i < attributes.shape.rank; i++) attributes.begins[i] = -node->attributes.begins[i];
+    input_gradients[0] = graph_append(graph, &operation_window, &attributes, output_gradients, 1, node->layer);
+    return graph->status;
+}
+
+static tutti_status gradient_of_concat(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {
     struct node forward = *node; /* appending may move the nodes */
-    struct attributes attributes = { .axis = forward.attributes.axis };
+    const int axis = forward.attributes.axis;
+    struct attributes attributes = { 0 };
     if (output_gradients[0] == NO_VALUE) return TUTTI_OK;
     for (int i = 0; i < forward.input_count; i++) {
         attributes.shape = graph_at(graph, forward.inputs[i])->shape;
         if (wanted[i])
-            input_gradients[i] = graph_append(graph, &operation_slice, &attributes, output_gradients, 1, forward.layer);
-        attributes.offset += attributes.shape.sizes[attributes.axis];
+            input_gradients[i] =
+                graph_append(graph, &operation_window, &attributes, output_gradients, 1, forward.layer);
+        attributes.begins[axis] += attributes.shape.sizes[axis];
     }
     return graph->status;
 }
 
 /* ------------------------------------------------------------------------------------------- implementations ---- */
 
-static bool channels_aligned(const struct problem *problem, int width)
-{
-    if (problem->node->attributes.axis != 1 || problem->outputs[0]->shape.rank != 4 ||
-        problem->node->attributes.offset % width)
-        return false;
-    for (int i = 0; i < problem->node->input_count; i++)
-        if (problem->inputs[i]->shape.sizes[1] % width) return false;
-    return problem->outputs[0]->shape.sizes[1] % width == 0;
-}
-
-static const char *fits_any(const struct problem *problem)
+/* `begin`: the first channel of a window. */
+static const char *fits_channels(const struct problem *problem, bool along_channels, int64_t begin)
 {
     const bool gpu = problem->device->class == DEVICE_GPU;
-    if (channels_aligned(problem, gpu ? CHANNELS_LAST_MULTIPLE : problem->device->vector_width)) return NULL;
+    const int width = gpu ? CHANNELS_LAST_MULTIPLE : problem->device->vector_width;
+    bool aligned = along_channels && problem->outputs[0]->shape.rank == 4 && begin % width == 0 &&
+        problem->outputs[0]->shape.sizes[1] % width == 0;
+    for (int i = 0; i < problem->node->input_count && aligned; i++)
+        aligned = problem->inputs[i]->shape.sizes[1] % width == 0;
+    if (aligned) return NULL;
     return gpu ? "the axis is not the channels, or their numbers are not all multiples of 4"
                : "the axis is not the channels, or their numbers are not all multiples of the vector width";
+}
+
+static const char *concat_fits(const struct problem *problem)
+{
+    return fits_channels(problem, problem->node->attributes.axis == 1, 0);
+}
+
+/* What concat's gradient is. */
+static const char *window_fits(const struct problem *problem)
+{
+    const struct value *x = problem->inputs[0], *y = problem->outputs[0];
+    const int64_t begin = problem->node->attributes.begins[1], size = y->shape.sizes[1];
+    bool along = y->batched && begin >= 0 && begin + size <= x->shape.sizes[1];
+    for (int i = 2; i < y->shape.rank; i++)
+        along &= problem->node->attributes.begins[i] == 0 && x->shape.sizes[i] == y->shape.sizes[i];
+    return fits_channels(problem, along, begin);
 }
 
 /* Floats from the axis on: of one index of the dimensions before it; and the number of those. */
@@ -145,55 +169,64 @@ static void emit_concat(const struct problem *problem, const struct operands *op
     }
 }
 
-static void emit_slice(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+static void emit_window(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct attributes *a = &problem->node->attributes;
     const struct value *x = problem->inputs[0], *y = problem->outputs[0];
-    int64_t width = row_width(y, a->axis);
+    int64_t width = row_width(y, 1);
     struct row_copy copy = { .width = width,
         .out_stride = width,
         .rows = value_elements(y) / width,
-        .in_stride = row_width(x, a->axis),
-        .in_first = a->offset * (width / y->shape.sizes[a->axis]) };
+        .in_stride = row_width(x, 1),
+        .in_first = problem->node->attributes.begins[1] * (width / y->shape.sizes[1]) };
     rows_emit(list, &copy, &problem->node->epilogue, operands->inputs[0], operands->add, operands->outputs[0]);
 }
 
-static unsigned epilogues_of_slice(const struct problem *problem)
+/* An element that the input lacks is attributes.low. */
+static void describe_window(const struct problem *problem, struct loop *loop)
+{
+    const struct value *x = problem->inputs[0], *y = problem->outputs[0];
+    loop_begin(loop, y);
+    struct loop_operand *operand = &loop->operands[loop_add_operand(loop, problem, 0)];
+    operand->outside = problem->node->attributes.low;
+    for (int i = 0; i < y->shape.rank; i++) {
+        const int64_t begin = problem->node->attributes.begins[i], size = x->shape.sizes[i];
+        operand->offset += begin * operand->strides[i];
+        loop_guard(operand, i, -begin, size - begin, y->shape.sizes[i]);
+    }
+}
+
+static unsigned epilogues_of_window(const struct problem *problem)
 {
     (void)problem;
     return EPILOGUE_ADD;
 }
 
 static const struct implementation concat_any = {
-    .name = "rows", .fits = fits_any, .any_layout = IN_ANY_LAYOUT, .emit = emit_concat
+    .name = "rows", .fits = concat_fits, .any_layout = IN_ANY_LAYOUT, .emit = emit_concat
 };
 static const struct implementation concat_plain = { .name = "plain", .fits = fits_everything, .emit = emit_concat };
-static const struct implementation slice_any = {
+static const struct implementation window_rows = {
     .name = "rows",
-    .fits = fits_any,
+    .fits = window_fits,
     .any_layout = IN_ANY_LAYOUT,
-    .epilogues = epilogues_of_slice,
-    .emit = emit_slice,
-};
-static const struct implementation slice_plain = {
-    .name = "plain",
-    .fits = fits_everything,
-    .epilogues = epilogues_of_slice,
-    .emit = emit_slice,
+    .epilogues = epilogues_of_window,
+    .emit = emit_window,
 };
 static const struct implementation *const concat_implementations[] = { &concat_any, &concat_plain, NULL };
-static const struct implementation *const slice_implementations[] = { &slice_any, &slice_plain, NULL };
+static const struct implementation *const window_implementations[] = { &window_rows, &loop_generated, NULL };
 
 const struct operation operation_concat = {
     .name = "concat",
     .infer = infer_concat,
-    .gradient = gradient,
+    .gradient = gradient_of_concat,
     .implementations = concat_implementations,
 };
-const struct operation operation_slice = {
-    .name = "slice",
-    .infer = infer_slice,
-    .implementations = slice_implementations,
+const struct operation operation_window = {
+    .name = "window",
+    .infer = infer_window,
+    .gradient = gradient_of_window,
+    .loop = describe_window,
+    .implementations = window_implementations,
 };
 
 /* --------------------------------------------------------------------------------------------------- builder ---- */

@@ -1,9 +1,10 @@
-/* convert: inputs of any type as floats, or bytes as int32. */
+/* cast: inputs of any type as floats. convert: the same with scale and shift for each channel, or as int32. */
 #include "base/memory.h"
 #include "base/options.h"
 #include "graph/network.h"
 #include "layers/elementwise.h"
 #include "layers/layers.h"
+#include "layers/loop.h"
 
 #include <math.h>
 
@@ -11,11 +12,17 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
 {
     const struct value *x = graph_at(graph, node->inputs[0]);
     const enum value_type type = node->attributes.convert.type;
-    const bool bytes = x->type == TYPE_U8 || x->type == TYPE_BOOL || x->type == TYPE_I32;
-    if (type != TYPE_F32 && !(type == TYPE_I32 && bytes))
-        return fail(
-            TUTTI_INVALID, "convert: any type becomes f32, and u8 or bool becomes i32; nothing else is possible");
+    const bool whole = x->type == TYPE_U8 || x->type == TYPE_BOOL || x->type == TYPE_I32;
+    if (type == TYPE_I32 && !whole) return fail(TUTTI_INVALID, "convert: only u8, bool and i32 become i32");
     outputs[0] = (struct value) { .type = type, .batched = x->batched, .shape = x->shape };
+    node->output_count = 1;
+    return TUTTI_OK;
+}
+
+static tutti_status infer_cast(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *x = graph_at(graph, node->inputs[0]);
+    outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape };
     node->output_count = 1;
     return TUTTI_OK;
 }
@@ -29,7 +36,8 @@ tutti_tensor tutti_cast(tutti_network *network, tutti_tensor x, tutti_dtype dtyp
     const int layer = network_layer_begin(network, NULL, "convert");
     if (dtype != TUTTI_DTYPE_F32 && dtype != TUTTI_DTYPE_I32)
         return network_fail(network, fail(TUTTI_INVALID, "tutti_cast() converts to f32 or i32 only"));
-    const struct attributes attributes = { .convert.type = dtype == TUTTI_DTYPE_F32 ? TYPE_F32 : TYPE_I32 };
+    const struct attributes attributes = { .convert.type = TYPE_I32 };
+    if (dtype == TUTTI_DTYPE_F32) return network_append(network, layer, &operation_cast, NULL, &x.id, 1);
     return network_append(network, layer, &operation_convert, &attributes, &x.id, 1);
 }
 
@@ -122,4 +130,18 @@ const struct operation operation_convert = {
     .infer = infer,
     .other_types = 1,
     .implementations = implementations,
+};
+
+static void describe_cast(const struct problem *problem, struct loop *loop)
+{
+    loop_begin(loop, problem->outputs[0]);
+    loop_add_operand(loop, problem, 0);
+}
+
+const struct operation operation_cast = {
+    .name = "cast",
+    .infer = infer_cast,
+    .other_types = 1,
+    .loop = describe_cast,
+    .implementations = loop_implementations,
 };

@@ -96,18 +96,21 @@ extern const struct operation operation_activation, operation_activation_gradien
  *
  * convert
  *   x of any type -> y f32, or i32 for x of u8, bool or i32
- *       y = scale[c] x + shift[c]. Inputs have no gradient, so it has none. */
-extern const struct operation operation_convert;
+ *       y = scale[c] x + shift[c]. Inputs have no gradient, so it has none.
+ *
+ * cast
+ *   x of any type -> y f32 */
+extern const struct operation operation_convert, operation_cast;
 
 /* concat.c; attributes.axis counts the batch dimension as 0
  *
  * concat
  *   1 to 8 inputs -> y, joined along the axis
  *
- * slice
+ * window
  *   x -> y
- *       The part of x with attributes.shape that begins at attributes.offset along the axis. */
-extern const struct operation operation_concat, operation_slice;
+ *       What x has from attributes.begins on, of attributes.shape; attributes.low where x has nothing. */
+extern const struct operation operation_concat, operation_window;
 
 /* reduce.c; attributes.axes: those of x, as bits, that become one number
  *

@@ -32,6 +32,14 @@ int loop_add_operand(struct loop *loop, const struct problem *problem, int input
     return loop->operand_count++;
 }
 
+void loop_guard(struct loop_operand *operand, int axis, int64_t low, int64_t high, int64_t size)
+{
+    if (low <= 0 && high >= size) return;
+    operand->guarded |= 1u << axis;
+    operand->low[axis] = low > 0 ? low : 0;
+    operand->high[axis] = high < size ? high : size;
+}
+
 struct loop_step *loop_add_step(struct loop *loop, const struct expression *expression, float low, float high)
 {
     struct loop_step *step = &loop->steps[loop->step_count++];
@@ -92,7 +100,8 @@ static bool is_flat(const struct loop *loop)
 {
     if (loop->join || loop->out.offset) return false;
     for (int i = 0; i < loop->operand_count; i++)
-        if (loop->operands[i].offset || memcmp(loop->operands[i].strides, loop->out.strides, sizeof loop->out.strides))
+        if (loop->operands[i].offset || loop->operands[i].guarded ||
+            memcmp(loop->operands[i].strides, loop->out.strides, sizeof loop->out.strides))
             return false;
     return true;
 }
@@ -177,7 +186,7 @@ static bool in_place(const struct problem *problem, int input)
     return shape_equal(problem->inputs[input]->shape, problem->outputs[0]->shape);
 }
 
-static const struct implementation generated = {
+const struct implementation loop_generated = {
     .name = "generated",
     .fits = fits_everything,
     .any_layout = IN_ANY_LAYOUT | WHERE_FLAT,
@@ -188,7 +197,7 @@ static const struct implementation generated = {
     .bf16_inputs = (1 << GRAPH_MAX_INPUTS) - 1,
     .bf16_outputs = 1,
 };
-const struct implementation *const loop_implementations[] = { &generated, NULL };
+const struct implementation *const loop_implementations[] = { &loop_generated, NULL };
 
 double loop_flops(const struct problem *problem)
 {

@@ -13,9 +13,13 @@ enum { LOOP_ADDED = -1 }; /* the operand is what the node's epilogue adds */
 struct loop_operand {
     int input;                               /* of the node; or LOOP_ADDED. While loops are composed: the value */
     int64_t offset, strides[TUTTI_MAX_RANK]; /* elements; stride 0: the same element all along the axis */
+    /* Axes (bits) along which the operand exists from `low` to below `high` only; elsewhere it is `outside`. */
+    unsigned guarded;
+    int64_t low[TUTTI_MAX_RANK], high[TUTTI_MAX_RANK];
+    float outside;
     /* Set when launches are made. */
     cl_mem buffer;
-    enum value_type type; /* F32 or BF16 */
+    enum value_type type;
 };
 
 struct loop_step {
@@ -44,6 +48,8 @@ struct loop {
  * also the output. The others return the operand's number, or the step, whose variables are unused yet. */
 void loop_begin(struct loop *loop, const struct value *over);
 int loop_add_operand(struct loop *loop, const struct problem *problem, int input);
+/* The operand exists from `low` to below `high` along an axis with `size` elements: both are cut to these. */
+void loop_guard(struct loop_operand *operand, int axis, int64_t low, int64_t high, int64_t size);
 struct loop_step *loop_add_step(struct loop *loop, const struct expression *expression, float low, float high);
 /* An operand that a loop of this shape reads by numpy's rules: axes are counted from the last one, and those that the
  * value lacks, or where its size is 1, have stride 0. The batch's axis goes with that of the loop. */
@@ -56,6 +62,11 @@ int loop_result(const struct loop *loop);
 bool loop_of(const struct problem *problem, struct loop *loop);
 /* Whether the node is a loop whose values are all read as they lie, whatever the layout is. */
 bool loop_is_flat(const struct problem *problem);
+
+static inline bool operand_is_guarded(const struct loop_operand *operand, int axis)
+{
+    return operand->guarded >> axis & 1;
+}
 
 /* Whether elements along this axis become one. */
 static inline bool loop_joins(const struct loop *loop, int axis)
@@ -80,7 +91,8 @@ enum { LOOP_VECTORS = 4 }; /* of a row at a time, where CPU-class devices join c
 
 /* A node that is a loop as its attributes say, which passes make of several nodes. */
 extern const struct operation operation_loop;
-/* Of every operation that is a loop. */
+/* Of every operation that is a loop; and a list that has nothing else. */
+extern const struct implementation loop_generated;
 extern const struct implementation *const loop_implementations[];
 double loop_flops(const struct problem *problem);
 

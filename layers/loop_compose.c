@@ -20,15 +20,24 @@ static bool place_of(const struct loop *producer, int64_t position, struct place
     return position == 0;
 }
 
-/* What an operand reads of the producer's output: the place of its first element, and how far a step along each axis of
- * the consumer goes. False: some element's place is not the sum of these, because an axis carries into the next one. */
+/* Elements of an axis that the operand has. */
+static int64_t extent(const struct loop *loop, const struct loop_operand *operand, int axis)
+{
+    return operand_is_guarded(operand, axis) ? operand->high[axis] - operand->low[axis] : loop->sizes[axis];
+}
+
+/* What an operand reads of the producer's output: the place of the first element that it has, and how far a step along
+ * each axis of the consumer goes. False: some element's place is not the sum of these, because an axis carries into the
+ * next one. */
 static bool map_axes(const struct loop *consumer, const struct loop_operand *read, const struct loop *producer,
     struct place *first, struct place *steps)
 {
-    if (!place_of(producer, read->offset, first)) return false;
+    int64_t begin = read->offset;
+    for (int axis = 0; axis < consumer->rank; axis++) begin += read->low[axis] * read->strides[axis];
+    if (!place_of(producer, begin, first)) return false;
     struct place last = *first;
     for (int axis = 0; axis < consumer->rank; axis++) {
-        const int64_t most = consumer->sizes[axis] - 1;
+        const int64_t most = extent(consumer, read, axis) - 1;
         if (!place_of(producer, most > 0 ? read->strides[axis] : 0, &steps[axis])) return false;
         for (int i = 0; i < producer->rank; i++) last.at[i] += steps[axis].at[i] * most;
     }
@@ -37,15 +46,69 @@ static bool map_axes(const struct loop *consumer, const struct loop_operand *rea
     return true;
 }
 
+enum { NO_AXIS = -1, SEVERAL_AXES = -2 };
+
+/* The axis of the consumer along which this one of the producer goes, element by element. */
+static int axis_along(const struct loop *consumer, const struct place *steps, int p)
+{
+    int along = NO_AXIS;
+    for (int axis = 0; axis < consumer->rank; axis++) {
+        if (steps[axis].at[p] == 0) continue;
+        if (steps[axis].at[p] != 1 || along != NO_AXIS) return SEVERAL_AXES;
+        along = axis;
+    }
+    return along;
+}
+
+/* Where the operand of the producer exists, along the consumer's axes. */
+static bool map_guards(const struct loop *consumer, const struct loop_operand *given, const struct loop *producer,
+    const struct place *first, const struct place *steps, struct loop_operand *operand)
+{
+    for (int p = 0; p < producer->rank; p++) {
+        if (!operand_is_guarded(given, p)) continue;
+        const int axis = axis_along(consumer, steps, p);
+        const int64_t low = given->low[p] - first->at[p], high = given->high[p] - first->at[p];
+        if (axis == SEVERAL_AXES || low >= (axis == NO_AXIS ? 1 : consumer->sizes[axis]) || high <= 0) return false;
+        if (axis != NO_AXIS) loop_guard(operand, axis, low, high, consumer->sizes[axis]);
+    }
+    return true;
+}
+
+/* An operand of the producer as the consumer reads it. False: where one of them is padded, the other does more than to
+ * move elements. */
+static bool map_operand(const struct loop *consumer, const struct loop_operand *read, const struct loop *producer,
+    const struct loop_operand *given, struct loop_operand *operand)
+{
+    struct place first = { 0 }, steps[TUTTI_MAX_RANK] = { 0 };
+    if (read->guarded && (producer->step_count || given->guarded)) return false;
+    if (!map_axes(consumer, read, producer, &first, steps)) return false;
+    *operand = *read;
+    operand->input = given->input;
+    operand->offset = given->offset;
+    memset(operand->strides, 0, sizeof operand->strides);
+    for (int p = 0; p < producer->rank; p++) {
+        operand->offset += first.at[p] * given->strides[p];
+        for (int axis = 0; axis < consumer->rank; axis++)
+            operand->strides[axis] += steps[axis].at[p] * given->strides[p];
+    }
+    for (int axis = 0; axis < consumer->rank; axis++) operand->offset -= read->low[axis] * operand->strides[axis];
+    if (read->guarded) return true;
+    operand->outside = given->outside;
+    return map_guards(consumer, given, producer, &first, steps, operand);
+}
+
+static bool operand_equal(const struct loop_operand *a, const struct loop_operand *b)
+{
+    return a->input == b->input && a->offset == b->offset && !memcmp(a->strides, b->strides, sizeof a->strides) &&
+        a->guarded == b->guarded && a->outside == b->outside && !memcmp(a->low, b->low, sizeof a->low) &&
+        !memcmp(a->high, b->high, sizeof a->high);
+}
+
 /* The operand of the loop that is equal to this one, which is appended where there is none. */
 static int add_operand(struct loop *loop, const struct loop_operand *operand)
 {
-    for (int i = 0; i < loop->operand_count; i++) {
-        const struct loop_operand *o = &loop->operands[i];
-        if (o->input == operand->input && o->offset == operand->offset &&
-            !memcmp(o->strides, operand->strides, sizeof o->strides))
-            return i;
-    }
+    for (int i = 0; i < loop->operand_count && i < LOOP_OPERANDS; i++)
+        if (operand_equal(&loop->operands[i], operand)) return i;
     if (loop->operand_count < LOOP_OPERANDS) loop->operands[loop->operand_count] = *operand;
     return loop->operand_count++; /* too many are noticed in the end */
 }
@@ -79,21 +142,14 @@ enum { NAMES = LOOP_STEP + LOOP_STEPS };
 bool loop_compose(const struct loop *consumer, int read, const struct loop *given, struct loop *made)
 {
     struct loop producer = *given;
-    struct place first = { 0 }, steps[TUTTI_MAX_RANK] = { 0 };
     int names[NAMES];
     if (producer.join || producer.out.offset) return false;
     loop_simplify(&producer);
-    if (!map_axes(consumer, &consumer->operands[read], &producer, &first, steps)) return false;
     *made = *consumer;
     made->operand_count = made->step_count = 0;
     for (int i = 0; i < producer.operand_count; i++) {
-        struct loop_operand operand = producer.operands[i];
-        memset(operand.strides, 0, sizeof operand.strides);
-        for (int p = 0; p < producer.rank; p++) {
-            operand.offset += first.at[p] * producer.operands[i].strides[p];
-            for (int axis = 0; axis < consumer->rank; axis++)
-                operand.strides[axis] += steps[axis].at[p] * producer.operands[i].strides[p];
-        }
+        struct loop_operand operand;
+        if (!map_operand(consumer, &consumer->operands[read], &producer, &producer.operands[i], &operand)) return false;
         names[i] = add_operand(made, &operand);
     }
     if (!add_steps(made, &producer, names)) return false;

@@ -10,28 +10,46 @@ static bool can_merge(const struct loop *loop, int axis)
     if (loop_joins(loop, axis) != loop_joins(loop, axis + 1)) return false;
     for (int i = 0; i <= loop->operand_count; i++) {
         const struct loop_operand *o = i < loop->operand_count ? &loop->operands[i] : &loop->out;
+        if (operand_is_guarded(o, axis) || operand_is_guarded(o, axis + 1)) return false;
         if (o->strides[axis] != o->strides[axis + 1] * loop->sizes[axis + 1]) return false;
     }
     return true;
 }
 
+/* Bits of axes without one of them. */
+static unsigned without(unsigned axes, int axis)
+{
+    return (axes & ((1u << axis) - 1)) | (axes >> (axis + 1) << axis);
+}
+
 /* Drops an axis, whose strides go with it. */
 static void drop_axis(struct loop *loop, int axis)
 {
-    const unsigned below = loop->joined & ((1u << axis) - 1);
-    loop->joined = below | (loop->joined >> (axis + 1) << axis);
+    loop->joined = without(loop->joined, axis);
     loop->rank--;
     for (int k = axis; k < loop->rank; k++) loop->sizes[k] = loop->sizes[k + 1];
     for (int i = 0; i <= loop->operand_count; i++) {
         struct loop_operand *o = i < loop->operand_count ? &loop->operands[i] : &loop->out;
-        for (int k = axis; k < loop->rank; k++) o->strides[k] = o->strides[k + 1];
+        o->guarded = without(o->guarded, axis);
+        for (int k = axis; k < loop->rank; k++) {
+            o->strides[k] = o->strides[k + 1];
+            o->low[k] = o->low[k + 1];
+            o->high[k] = o->high[k + 1];
+        }
     }
+}
+
+static bool is_guarded(const struct loop *loop, int axis)
+{
+    bool guarded = false;
+    for (int i = 0; i < loop->operand_count; i++) guarded |= operand_is_guarded(&loop->operands[i], axis);
+    return guarded;
 }
 
 void loop_simplify(struct loop *loop)
 {
     for (int axis = loop->rank - 1; axis >= 0; axis--)
-        if (loop->sizes[axis] == 1 && loop->rank > 1) drop_axis(loop, axis);
+        if (loop->sizes[axis] == 1 && loop->rank > 1 && !is_guarded(loop, axis)) drop_axis(loop, axis);
     for (int axis = loop->rank - 2; axis >= 0; axis--) {
         if (!can_merge(loop, axis)) continue;
         loop->sizes[axis + 1] *= loop->sizes[axis];

@@ -11,17 +11,25 @@
 
 static const char *type_name(enum value_type type)
 {
-    return type == TYPE_BF16 ? "bf16" : "float";
+    static const char *const names[] = { "float", "i32", "u8", "bf16", "f16", "bf16", "bool" };
+    return names[type];
 }
 
-static void print_number(struct text *text, const char *name, float value)
+static void print_number(struct text *text, float value)
 {
     char number[48];
     if (isinf(value))
         snprintf(number, sizeof number, "%sINFINITY", value < 0 ? "-" : "");
     else
         number_print(number, sizeof number, "%.9ef", (double)value);
-    text_append(text, "    const float %s = %s;\n", name, number);
+    text_append(text, "%s", number);
+}
+
+static void print_attribute(struct text *text, const char *name, float value)
+{
+    text_append(text, "    const float %s = ", name);
+    print_number(text, value);
+    text_append(text, ";\n");
 }
 
 /* "T vector_element(T v0, T v1)": an element of what the operands have there. */
@@ -37,8 +45,8 @@ static void print_element(struct text *text, const struct loop *loop, const char
         for (int i = 0; i < POINTWISE_VARIABLES; i++)
             if (step->variables[i] != LOOP_UNUSED)
                 text_append(text, "    const T %s = v%d;\n", names[i], step->variables[i]);
-        print_number(text, "low", step->low);
-        print_number(text, "high", step->high);
+        print_attribute(text, "low", step->low);
+        print_attribute(text, "high", step->high);
         text_append(text, "    v%d = %s;\n    }\n", LOOP_STEP + s, step->expression->text);
     }
     text_append(text, "    return v%d;\n}\n#undef MATH\n#undef T\n", loop_result(loop));
@@ -77,21 +85,52 @@ static void print_parameters(struct text *text, const struct loop *loop)
     text_append(text, "global element_%s *out, ", type_name(loop->out.type));
 }
 
-/* "scalar_element(GET(float, q0 + i), ...)": the operands at `i` along the innermost axis. */
+/* " && x >= 3 && x < 7" where the operand is guarded along the axis. */
+static void print_guard(struct text *text, const struct loop_operand *o, int axis, int64_t size, const char *x)
+{
+    if (!operand_is_guarded(o, axis)) return;
+    if (o->low[axis] > 0) text_append(text, " && %s >= %" PRId64, x, o->low[axis]);
+    if (o->high[axis] < size) text_append(text, " && %s < %" PRId64, x, o->high[axis]);
+}
+
+/* The operand at its pointer, or at `at` elements of the innermost axis from there on; what is outside, where it has
+ * none. */
+static void print_operand(
+    struct text *text, const struct loop *loop, int k, bool vector, const char *pointer, const char *at)
+{
+    const struct loop_operand *o = &loop->operands[k];
+    const int inner = loop->rank - 1;
+    const int64_t stride = at ? o->strides[inner] : 0;
+    const char *type = type_name(o->type);
+    if (o->guarded) {
+        text_append(text, "(is_%s%d", pointer, k);
+        if (at) print_guard(text, o, inner, loop->sizes[inner], at);
+        text_append(text, " ? ");
+    }
+    if (vector && stride == 0)
+        text_append(text, "(VF)(GET(%s, %s%d))", type, pointer, k);
+    else if (vector)
+        text_append(text, "GET_VECTOR(%s, %s%d + %s)", type, pointer, k, at);
+    else if (stride == 0)
+        text_append(text, "GET(%s, %s%d)", type, pointer, k);
+    else
+        text_append(text, "GET(%s, %s%d + (%s) * %" PRId64 ")", type, pointer, k, at, stride);
+    if (o->guarded) {
+        text_append(text, vector ? " : (VF)(" : " : (");
+        print_number(text, o->outside);
+        text_append(text, "))");
+    }
+}
+
+/* "scalar_element(GET(float, q0 + i), ...)": the operands at `at` along the innermost axis; NULL: it is in the
+ * pointers.
+ */
 static void print_call(struct text *text, const struct loop *loop, bool vector, const char *pointer, const char *at)
 {
     text_append(text, "%s_element(", vector ? "vector" : "scalar");
     for (int k = 0; k < loop->operand_count; k++) {
-        const struct loop_operand *o = &loop->operands[k];
-        const int64_t stride = o->strides[loop->rank - 1];
-        const char *type = type_name(o->type);
         text_append(text, "%s", k ? ", " : "");
-        if (stride == 0)
-            text_append(text, vector ? "(VF)(GET(%s, %s%d))" : "GET(%s, %s%d)", type, pointer, k);
-        else if (vector)
-            text_append(text, "GET_VECTOR(%s, %s%d + %s)", type, pointer, k, at);
-        else
-            text_append(text, "GET(%s, %s%d + (%s) * %" PRId64 ")", type, pointer, k, at, stride);
+        print_operand(text, loop, k, vector, pointer, at);
     }
     text_append(text, ")");
 }
@@ -100,19 +139,30 @@ bool loop_has_vectors(const struct loop *loop)
 {
     const int inner = loop->rank - 1;
     for (int i = 0; i < loop->operand_count; i++)
-        if (loop->operands[i].strides[inner] > 1 || loop->operands[i].strides[inner] < 0) return false;
+        if (loop->operands[i].strides[inner] > 1 || operand_is_guarded(&loop->operands[i], inner) ||
+            loop->operands[i].type == TYPE_F16)
+            return false;
     return loop_joins(loop, inner) || loop->out.strides[inner] == 1;
 }
 
-/* Pointers to the operands at x<axis> of a kind: from those named `from`. */
+/* Pointers to the operands at x<axis> of a kind, from those named `from`; is_<pointer>: whether there is an element. */
 static void print_pointers(
     struct text *text, const struct loop *loop, const char *from, const char *to, bool joined, bool skip, bool offset)
 {
     for (int i = 0; i < loop->operand_count; i++) {
         const struct loop_operand *o = &loop->operands[i];
+        char x[16];
         text_append(text, "    global const element_%s *%s%d = %s%d", type_name(o->type), to, i, from, i);
         if (offset && o->offset) text_append(text, " + %" PRId64, o->offset);
         print_place(text, loop, o, joined, skip);
+        text_append(text, ";\n");
+        if (!o->guarded) continue;
+        text_append(text, "    const bool is_%s%d = ", to, i);
+        text_append(text, offset ? "true" : "is_%s%d", from, i);
+        for (int axis = 0; axis < loop->rank - skip; axis++) {
+            snprintf(x, sizeof x, "x%d", axis);
+            if (loop_joins(loop, axis) == joined) print_guard(text, o, axis, loop->sizes[axis], x);
+        }
         text_append(text, ";\n");
     }
 }
@@ -244,20 +294,16 @@ static void print_gpu_kernel(struct text *text, const struct loop *loop)
     } else {
         text_append(text, "    PUT(%s, ", type_name(loop->out.type));
     }
-    /* The innermost axis is in the pointers. */
-    text_append(text, "scalar_element(");
-    for (int k = 0; k < loop->operand_count; k++)
-        text_append(
-            text, "%sGET(%s, %s%d)", k ? ", " : "", type_name(loop->operands[k].type), loop->join ? "j" : "q", k);
+    print_call(text, loop, false, loop->join ? "j" : "q", NULL);
     if (!loop->join)
-        text_append(text, "), out);\n}\n");
+        text_append(text, ", out);\n}\n");
     else if (groups)
         text_append(text,
-            "));\n    }\n    sum = group_joined(sum, scratch);\n"
+            ");\n    }\n    sum = group_joined(sum, scratch);\n"
             "    if (get_local_id(0) == 0) PUT(%s, sum * scale, out);\n}\n",
             type_name(loop->out.type));
     else
-        text_append(text, "));\n    }\n    PUT(%s, sum * scale, out);\n}\n", type_name(loop->out.type));
+        text_append(text, ");\n    }\n    PUT(%s, sum * scale, out);\n}\n", type_name(loop->out.type));
 }
 
 const char *loop_source(const struct loop *loop, const struct capabilities *device)

@@ -10,15 +10,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Whole numbers in the order in which they are given. */
+struct list {
+    int count;
+    int64_t numbers[TUTTI_MAX_RANK];
+};
+
 /* What tutti_op()'s text becomes. */
 struct given {
     struct attributes attributes;
     bool keepdims;
+    struct list axes, starts, ends;
     char *name; /* of the layer */
 };
 
-/* AXIS and AXES: of a sample, counted from the last one if negative. SHAPE: of a sample. */
-enum kind { NUMBER, FLAG, AXIS, AXES, ORDER, SHAPE };
+/* AXIS and AXES: of a sample, counted from the last one if negative. SHAPE: of a sample. LIST: whole numbers. */
+enum kind { NUMBER, FLAG, AXIS, AXES, ORDER, SHAPE, LIST };
 
 struct attribute {
     const char *name;
@@ -75,6 +82,56 @@ static tutti_status complete_reshape(const struct value *x, struct given *given)
     return reshape_resolve(x, &given->attributes.shape);
 }
 
+/* For each axis of a sample, how many elements come before and behind it. */
+static tutti_status complete_pad(const struct value *x, struct given *given)
+{
+    struct attributes *a = &given->attributes;
+    const int rank = x->shape.rank - x->batched;
+    const struct list *before = &given->starts, *behind = &given->ends;
+    if ((before->count && before->count != rank) || (behind->count && behind->count != rank))
+        return fail(TUTTI_INVALID, "pad: before and behind need a number for each of the %d axes", rank);
+    a->shape = x->shape;
+    for (int i = 0; i < rank; i++) {
+        a->begins[i + x->batched] = -before->numbers[i];
+        a->shape.sizes[i + x->batched] += before->numbers[i] + behind->numbers[i];
+    }
+    return TUTTI_OK;
+}
+
+/* From `start` on up to before `end`, both counted from the end if negative, and cut to the axis. */
+static tutti_status slice_axis(const struct value *x, int axis, int64_t start, int64_t end, struct attributes *a)
+{
+    const int64_t size = x->shape.sizes[axis];
+    start = start < 0 ? start + size : start;
+    end = end < 0 ? end + size : end > size ? size : end;
+    if (start < 0 || start >= end)
+        return fail(TUTTI_INVALID, "slice: nothing lies from %lld to %lld: axis %d has %lld elements", (long long)start,
+            (long long)end, axis - x->batched, (long long)size);
+    a->begins[axis] = start;
+    a->shape.sizes[axis] = end - start;
+    return TUTTI_OK;
+}
+
+/* The first axes, where none are said. */
+static tutti_status complete_slice(const struct value *x, struct given *given)
+{
+    tutti_status status = TUTTI_OK;
+    const struct list *axes = &given->axes, *starts = &given->starts, *ends = &given->ends;
+    const int rank = x->shape.rank - x->batched;
+    if (starts->count == 0 || starts->count != ends->count || (axes->count && axes->count != starts->count) ||
+        starts->count > rank)
+        return fail(TUTTI_INVALID, "slice: it needs as many ends as starts, one for each axis");
+    given->attributes.shape = x->shape;
+    for (int i = 0; i < starts->count; i++) {
+        const int64_t number = axes->count ? axes->numbers[i] : i, axis = number < 0 ? number + rank : number;
+        if (axis < 0 || axis >= rank)
+            FAIL(TUTTI_INVALID, "slice: axis %lld does not exist: the input has %d", (long long)number, rank);
+        TRY(slice_axis(x, (int)axis + x->batched, starts->numbers[i], ends->numbers[i], &given->attributes));
+    }
+done:
+    return status;
+}
+
 #define POINTWISE_RECIPE(name_, inputs, ...) { #name_, &operation_##name_, inputs, inputs },
 
 #define REDUCTION(name_)                                                                         \
@@ -100,6 +157,14 @@ static const struct recipe recipes[] = {
     { "expand", &operation_expand, 1, 1, { { "shape", SHAPE, AT(attributes.shape), 0 } }, .complete = complete_expand },
     { "transpose", &operation_transpose, 1, 1, { { "perm", ORDER, AT(attributes.order), 0 } },
         .complete = complete_transpose },
+    { "slice", &operation_window, 1, 1,
+        { { "axes", LIST, AT(axes), 0 }, { "starts", LIST, AT(starts), 0 }, { "ends", LIST, AT(ends), 0 } },
+        .complete = complete_slice },
+    { "pad", &operation_window, 1, 1,
+        { { "before", LIST, AT(starts), 0 }, { "behind", LIST, AT(ends), 0 },
+            { "value", NUMBER, AT(attributes.low), 0 } },
+        .complete = complete_pad },
+    { "cast", &operation_cast, 1, 1 },
     { "reshape", &operation_reshape, 1, 1, { { "shape", SHAPE, AT(attributes.shape), 0 } },
         .complete = complete_reshape },
     { "concat", &operation_concat, 1, 8, { { "axis", AXIS, AT(attributes.axis), 0 } } },
@@ -173,6 +238,17 @@ static bool set_shape(const struct value *x, const double *numbers, int count, t
     return true;
 }
 
+static bool set_list(const double *numbers, int count, struct list *list)
+{
+    if (count > TUTTI_MAX_RANK) return false;
+    list->count = count;
+    for (int i = 0; i < count; i++) {
+        if (numbers[i] != floor(numbers[i]) || fabs(numbers[i]) > 1e15) return false;
+        list->numbers[i] = (int64_t)numbers[i];
+    }
+    return true;
+}
+
 /* False: the numbers are not what the attribute takes. */
 static bool set_attribute(
     const struct value *x, const struct attribute *attribute, const double *numbers, int count, struct given *given)
@@ -185,6 +261,7 @@ static bool set_attribute(
     case AXES:
     case ORDER: return set_axes(x, attribute, numbers, count, to);
     case SHAPE: return set_shape(x, numbers, count, (tutti_shape *)to);
+    case LIST: return set_list(numbers, count, (struct list *)to);
     }
     return false;
 }

@@ -10,7 +10,7 @@ static bool loop_of_node(const struct plan *plan, const struct node *node, struc
 {
     struct problem problem;
     if (node->operation->alias || !node->operation->loop || node->implementation < 0) return false;
-    if (node->operation->implementations[node->implementation] != loop_implementations[0]) return false;
+    if (node->operation->implementations[node->implementation] != &loop_generated) return false;
     problem_of(plan, node, &problem);
     if (!loop_of(&problem, loop)) return false;
     for (int i = 0; i < loop->operand_count; i++) {
@@ -98,6 +98,7 @@ static tutti_status set_loop(struct graph *graph, struct node *node, const struc
     }
     for (int i = node->input_count; i < GRAPH_MAX_INPUTS; i++) node->inputs[i] = NO_VALUE;
     node->operation = &operation_loop;
+    node->implementation = 0;
     node->attributes = (struct attributes) { .loop = kept };
     node->epilogue = (struct epilogue) { .add = NO_VALUE };
     return TUTTI_OK;

@@ -46,6 +46,7 @@ extern const struct operation_test test_reduce;
 extern const struct operation_test test_transpose;
 extern const struct operation_test test_expand;
 extern const struct operation_test test_chain;
+extern const struct operation_test test_window;
 extern const struct operation_test test_reshape;
 extern const struct operation_test test_concat;
 extern const struct operation_test test_max_pool;
@@ -73,6 +74,7 @@ static const struct operation_test *const tests[] = {
     &test_transpose,
     &test_expand,
     &test_chain,
+    &test_window,
     &test_reshape,
     &test_concat,
     &test_max_pool,

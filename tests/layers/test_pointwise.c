@@ -10,10 +10,6 @@
  * reduce KIND1 n c [h w axes keep]
  *   KIND is sum, mean or max; axes are those of a sample, from 1 on, as digits.
  *
- * transpose n c h w order: the axes of a sample, from 1 on, as digits.
- *
- * expand n c h w
- *
  * chain KIND1 n c h w: operations whose kernels become one.
  *   normal      (x - mean) / sqrt(softplus(mean of (x - mean)^2)), means over the last axis
  *   moved       x * transpose(tanh(2 transpose(x)))
@@ -249,86 +245,6 @@ const struct operation_test test_reduce = {
     .cases = reductions,
     .tolerance = TOLERANCE_SUM,
     .fill = fill_reals,
-};
-
-/* -------------------------------------------------------------------------------------------------- movement ---- */
-
-static tutti_tensor build_transpose(tutti_network *network, const struct test_case *c)
-{
-    const tutti_tensor x = input(network, c);
-    const int64_t order = case_get(c, "order", 321);
-    char text[64];
-    snprintf(
-        text, sizeof text, "perm=%d,%d,%d", (int)(order / 100) - 1, (int)(order / 10 % 10) - 1, (int)(order % 10) - 1);
-    return tutti_op(network, "transpose", &x, 1, text);
-}
-
-static void reference_transpose(
-    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
-{
-    (void)parameters;
-    const int64_t sizes[] = { case_get(c, "c", 1), case_get(c, "h", 1), case_get(c, "w", 1) };
-    const int64_t strides[] = { sizes[1] * sizes[2], sizes[2], 1 }, order = case_get(c, "order", 321);
-    const int64_t axes[] = { order / 100 - 1, order / 10 % 10 - 1, order % 10 - 1 };
-    const int64_t each = sizes[0] * sizes[1] * sizes[2];
-    for (int64_t n = 0; n < case_get(c, "n", 1); n++)
-        for (int64_t i = 0; i < sizes[axes[0]]; i++)
-            for (int64_t j = 0; j < sizes[axes[1]]; j++)
-                for (int64_t k = 0; k < sizes[axes[2]]; k++)
-                    *y++ = inputs[0][n * each + i * strides[axes[0]] + j * strides[axes[1]] + k * strides[axes[2]]];
-}
-
-static int64_t length(const struct test_case *c)
-{
-    (void)c;
-    return 1;
-}
-
-static const char *const transposes[] = {
-    "transpose n2 c3 h4 w5 order321",
-    "transpose n2 c3 h4 w37 order213",
-    "transpose n1 c18 h5 w3 order132",
-    "transpose n2 c3 h4 w5 order312",
-    "transpose n2 c3 h4 w5 order123",
-    "transpose n3 c33 h1 w40 order321",
-    NULL,
-};
-const struct operation_test test_transpose = {
-    .name = "transpose",
-    .build = build_transpose,
-    .reference = reference_transpose,
-    .cases = transposes,
-    .length = length,
-};
-
-static tutti_tensor build_expand(tutti_network *network, const struct test_case *c)
-{
-    const int64_t h = case_get(c, "h", 1), w = case_get(c, "w", 1);
-    const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(case_get(c, "c", 1), 1));
-    char text[64];
-    snprintf(text, sizeof text, "shape=%d,%d,%d", (int)h, (int)case_get(c, "c", 1), (int)w);
-    return tutti_op(network, "expand", &x, 1, text);
-}
-
-static void reference_expand(
-    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
-{
-    (void)parameters;
-    const int64_t channels = case_get(c, "c", 1), h = case_get(c, "h", 1), w = case_get(c, "w", 1);
-    for (int64_t i = 0; i < elements_of(c); i++) y[i] = inputs[0][i / w / channels / h * channels + i / w % channels];
-}
-
-static const char *const expansions[] = {
-    "expand n2 c5 h3 w19",
-    "expand n3 c40 h2 w1",
-    NULL,
-};
-const struct operation_test test_expand = {
-    .name = "expand",
-    .build = build_expand,
-    .reference = reference_expand,
-    .cases = expansions,
-    .length = length,
 };
 
 /* ----------------------------------------------------------------------------------------------------- chain ---- */
