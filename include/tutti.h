@@ -357,6 +357,12 @@ TUTTI_API tutti_tensor tutti_tanh(tutti_network *network, tutti_tensor x);
  * that is missing, is repeated. Parameters and constants can be inputs. */
 TUTTI_API tutti_tensor tutti_add(tutti_network *network, tutti_tensor a, tutti_tensor b);
 TUTTI_API tutti_tensor tutti_mul(tutti_network *network, tutti_tensor a, tutti_tensor b);
+/* Products of the matrices in the last two dimensions: a [..., m, k], b [..., k, n] -> y [..., m, n]. With transpose_a,
+ * a is [..., k, m]; with transpose_b, b is [..., n, k]. The dimensions in front, the batch included, must be equal, or
+ * one input has none and is used with every matrix of the other. Parameters and constants can be inputs. name: NULL or
+ * the layer's. */
+TUTTI_API tutti_tensor tutti_matmul(
+    tutti_network *network, const char *name, tutti_tensor a, tutti_tensor b, bool transpose_a, bool transpose_b);
 
 /* Joins 1 to 8 inputs along a dimension of the sample: 0 is the channels of [C, H, W]. All other sizes must agree. */
 TUTTI_API tutti_tensor tutti_concat(tutti_network *network, const tutti_tensor *inputs, int count, int dimension);

@@ -1,12 +1,8 @@
-/* dense: y = x W^T + b over the last dimension, its gradients, and their implementations, which are those of the matrix
- * product (runtime/gemm.h) under the same names. */
-#include <stdio.h>
-
+/* dense: y = x W^T + b over the last dimension, and its gradients. */
 #include "base/memory.h"
 #include "graph/network.h"
-#include "layers/epilogue.h"
 #include "layers/layers.h"
-#include "runtime/gemm.h"
+#include "layers/product.h"
 
 static int64_t last_of(const struct value *value)
 {
@@ -114,150 +110,27 @@ tutti_tensor tutti_dense(tutti_network *network, tutti_tensor tensor, int64_t un
         network, layer, &operation_dense, &(struct attributes) { .units = units }, inputs, o->no_bias ? 2 : 3);
 }
 
-/* -------------------------------------------------------------------------------------------- matrix product ---- */
-
-/* The product of a node, without its epilogue:
- *   y [rows, units] = x [rows, features] W^T;  dx = dy W;  dW [units, features] = dy^T x */
-static struct gemm sizes_of(const struct problem *problem)
-{
-    const struct operation *operation = problem->node->operation;
-    const struct value *in0 = problem->inputs[0], *in1 = problem->inputs[1], *out = problem->outputs[0];
-    if (operation == &operation_dense)
-        return (struct gemm) { .m = value_elements(in0) / last_of(in0),
-            .n = last_of(out),
-            .k = last_of(in0),
-            .batch = 1,
-            .transpose_b = true,
-            .bias = problem->inputs[2] != NULL };
-    if (operation == &operation_dense_data_gradient)
-        return (
-            struct gemm) { .m = value_elements(in0) / last_of(in0), .n = last_of(out), .k = last_of(in0), .batch = 1 };
-    return (struct gemm) {
-        .m = last_of(in1), .n = last_of(in0), .k = value_elements(in0) / last_of(in0), .batch = 1, .transpose_a = true
-    };
-}
-
-static struct gemm product_of(const struct problem *problem)
-{
-    struct gemm gemm = sizes_of(problem);
-    gemm.compute = problem->compute;
-    return gemm;
-}
-
-static double flops(const struct problem *problem)
-{
-    const struct gemm gemm = product_of(problem);
-    return 2.0 * (double)gemm.m * (double)gemm.n * (double)gemm.k;
-}
-
-static double bytes(const struct problem *problem)
-{
-    const struct gemm gemm = product_of(problem);
-    const double m = (double)gemm.m, n = (double)gemm.n, k = (double)gemm.k;
-    return 4.0 * (m * k + k * n + m * n);
-}
-
-static unsigned epilogues(const struct problem *problem)
-{
-    (void)problem;
-    return EPILOGUE_ACTIVATION | EPILOGUE_ADD;
-}
-
-/* The options of clkernels/derivative.h for the activation behind which a data gradient goes. */
-static const char *masking_options(const struct attributes *a, char *buffer, size_t size)
-{
-    snprintf(buffer, size, "-DMASK=%d", (int)a->activation);
-    epilogue_append_bounds(buffer, size, a->activation, a->low, a->high);
-    return buffer;
-}
-
-static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list, int choice)
-{
-    struct gemm gemm = product_of(problem);
-    struct epilogue epilogue = problem->node->epilogue;
-    char options[EPILOGUE_OPTIONS], masking[EPILOGUE_OPTIONS];
-    if (operands->add) {
-        gemm.accumulate = true;
-        gemm.add = operands->add;
-    }
-    epilogue.add = NO_VALUE; /* the product adds by its own means */
-    if (epilogue.activation != ACTIVATION_NONE) gemm.activation = epilogue_options(&epilogue, options, sizeof options);
-    cl_mem a = operands->inputs[0], b = operands->inputs[1];
-    if (gemm.transpose_a) {
-        a = operands->inputs[1];
-        b = operands->inputs[0];
-        gemm.sums = operands->outputs[SUM_OUTPUT];
-    } else if (!gemm.transpose_b) {
-        gemm.mask = operands->inputs[MASK_INPUT];
-        gemm.masking = masking_options(&problem->node->attributes, masking, sizeof masking);
-    }
-    gemm_emit(
-        choice, &gemm, a, b, operands->outputs[0], gemm.bias ? operands->inputs[2] : NULL, operands->workspace, list);
-}
-
-/* An implementation for each of the matrix product's; of those that do more, a form for each operation. */
-#define FUNCTIONS(choice, label)                                                                                       \
-    static const char *fits_##label(const struct problem *problem)                                                     \
-    {                                                                                                                  \
-        const struct gemm gemm = product_of(problem);                                                                  \
-        return gemm_refusal(choice, &gemm, problem->device);                                                           \
-    }                                                                                                                  \
-    static size_t workspace_##label(const struct problem *problem)                                                     \
-    {                                                                                                                  \
-        const struct gemm gemm = product_of(problem);                                                                  \
-        return gemm_workspace(choice, &gemm, problem->device);                                                         \
-    }                                                                                                                  \
-    static void emit_##label(const struct problem *problem, const struct operands *operands, struct launch_list *list) \
-    {                                                                                                                  \
-        emit(problem, operands, list, choice);                                                                         \
-    }
-#define IMPLEMENTATION(label) \
-    .name = #label, .fits = fits_##label, .epilogues = epilogues, .workspace = workspace_##label, .emit = emit_##label
-
-FUNCTIONS(GEMM_SKINNY, skinny)
-FUNCTIONS(GEMM_PACKED, packed)
-FUNCTIONS(GEMM_MATRIX, matrix)
-FUNCTIONS(GEMM_TILED, tiled)
-FUNCTIONS(GEMM_CLBLAST, clblast)
-FUNCTIONS(GEMM_PLAIN, plain)
-
-static const struct implementation skinny = { IMPLEMENTATION(skinny) }, clblast = { IMPLEMENTATION(clblast) },
-                                   plain = { IMPLEMENTATION(plain) }, packed_forward = { IMPLEMENTATION(packed) },
-                                   packed_data = { IMPLEMENTATION(packed), .takes_mask = true },
-                                   packed_weights = { IMPLEMENTATION(packed), .gives_sum = true },
-                                   matrix = { IMPLEMENTATION(matrix) },
-                                   matrix_data = { IMPLEMENTATION(matrix), .takes_mask = true },
-                                   tiled = { IMPLEMENTATION(tiled) },
-                                   tiled_data = { IMPLEMENTATION(tiled), .takes_mask = true };
-
-#define IMPLEMENTATIONS(packed, matrix, tiled)                          \
-    {                                                                   \
-        &skinny, &(packed), &(matrix), &(tiled), &clblast, &plain, NULL \
-    }
-static const struct implementation *const forward[] = IMPLEMENTATIONS(packed_forward, matrix, tiled),
-                                          *const data_gradient[] =
-                                              IMPLEMENTATIONS(packed_data, matrix_data, tiled_data),
-                                          *const weight_gradient[] = IMPLEMENTATIONS(packed_weights, matrix, tiled);
+/* ------------------------------------------------------------------------------------------------ operations ---- */
 
 const struct operation operation_dense = {
     .name = "dense",
     .infer = infer_forward,
     .gradient = gradient,
-    .implementations = forward,
-    .flops = flops,
-    .bytes = bytes,
+    .implementations = product_forward,
+    .flops = product_flops,
+    .bytes = product_bytes,
 };
 const struct operation operation_dense_data_gradient = {
     .name = "dense_data_gradient",
     .infer = infer_data_gradient,
-    .implementations = data_gradient,
-    .flops = flops,
-    .bytes = bytes,
+    .implementations = product_data_gradient,
+    .flops = product_flops,
+    .bytes = product_bytes,
 };
 const struct operation operation_dense_weight_gradient = {
     .name = "dense_weight_gradient",
     .infer = infer_weight_gradient,
-    .implementations = weight_gradient,
-    .flops = flops,
-    .bytes = bytes,
+    .implementations = product_weight_gradient,
+    .flops = product_flops,
+    .bytes = product_bytes,
 };

@@ -162,6 +162,13 @@ extern const struct operation operation_max_pool, operation_max_pool_gradient, o
  *       Its gradient is dropout of dy with the same mask. */
 extern const struct operation operation_dropout;
 
+/* matmul.c; attributes.transpose_a, transpose_b: of the last two dimensions, before the product
+ *
+ * matmul
+ *   a [..., m, k], b [..., k, n] -> y [..., m, n]
+ *       The dimensions in front are equal, or one input has none. */
+extern const struct operation operation_matmul;
+
 /* softmax.c, over the last dimension
  *
  * softmax

@@ -170,6 +170,9 @@ static const struct recipe recipes[] = {
     { "concat", &operation_concat, 1, 8, { { "axis", AXIS, AT(attributes.axis), 0 } } },
     { "softmax", &operation_softmax, 1, 1 },
     { "dropout", &operation_dropout, 1, 1, { { "ratio", NUMBER, AT(attributes.probability), 0.5 } }, .random = true },
+    { "matmul", &operation_matmul, 2, 2,
+        { { "transpose_a", FLAG, AT(attributes.transpose_a), 0 },
+            { "transpose_b", FLAG, AT(attributes.transpose_b), 0 } } },
     { "dense", &operation_dense, 2, 3 }, POINTWISE_TABLE(POINTWISE_RECIPE) /* layers/pointwise.h */
 };
 

@@ -30,6 +30,7 @@ const struct operation *const operations[] = {
     &operation_dense,
     &operation_dense_data_gradient,
     &operation_dense_weight_gradient,
+    &operation_matmul,
     &operation_softmax,
     &operation_softmax_gradient,
     &operation_dropout,

@@ -272,6 +272,11 @@ static const struct {
     { "reshape", "shape=7,-1", 1, TUTTI_OK, NULL, 2 },
     { "expand", "shape=2,6,5,7", 1, TUTTI_OK, NULL, 4 },
     { "concat", "axis=1", 2, TUTTI_OK, NULL, 3 },
+    { "matmul", NULL, 2, TUTTI_SHAPE, "[6, 5, 7] and [6, 4, 7] cannot be multiplied: 7 is not 4", 0 },
+    { "matmul", "transpose_a=1", 2, TUTTI_SHAPE, "[6, 5, 7], transposed, and [6, 4, 7]", 0 },
+    { "matmul", "transpose_b=2", 2, TUTTI_INVALID, "'transpose_b=2'", 0 },
+    { "matmul", NULL, 1, TUTTI_INVALID, "it got 1 inputs: it takes 2", 0 },
+    { "matmul", "transpose_b=1", 2, TUTTI_OK, NULL, 3 },
 };
 
 START_TEST(test_operations_by_name)

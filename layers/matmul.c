@@ -1,0 +1,128 @@
+/* matmul: products of matrices in the last two dimensions, for each index of the others. Its gradients are such
+ * products, too, or those of dense where a matrix is used for all indices. */
+#include <stdio.h>
+
+#include "graph/network.h"
+#include "layers/broadcast.h"
+#include "layers/layers.h"
+#include "layers/product.h"
+
+static int64_t size_of(const struct value *value, int from_last)
+{
+    return value->shape.sizes[value->shape.rank - 1 - from_last];
+}
+
+/* Whether the dimensions in front of the matrices, the batch's included, are those of the other value. */
+static bool same_leading(const struct value *a, const struct value *b)
+{
+    bool same = a->shape.rank == b->shape.rank && a->batched == b->batched;
+    for (int i = 0; same && i < a->shape.rank - 2; i++) same = a->shape.sizes[i] == b->shape.sizes[i];
+    return same;
+}
+
+/* Whether it is one matrix, for every index of the other value. */
+static bool is_single(const struct value *value, const struct value *other)
+{
+    bool single = !value->batched && value->shape.rank <= other->shape.rank;
+    for (int i = 0; single && i < value->shape.rank - 2; i++) single = value->shape.sizes[i] == 1;
+    return single;
+}
+
+static void print_sample(const struct value *value, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = value->batched; i < value->shape.rank && used < size; i++)
+        used += (size_t)snprintf(
+            text + used, size - used, "%s%lld", i > value->batched ? ", " : "", (long long)value->shape.sizes[i]);
+}
+
+static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *a = graph_at(graph, node->inputs[0]), *b = graph_at(graph, node->inputs[1]);
+    const bool ta = node->attributes.transpose_a, tb = node->attributes.transpose_b;
+    char one[128], other[128];
+    print_sample(a, one, sizeof one);
+    print_sample(b, other, sizeof other);
+    if (a->shape.rank - a->batched < 2 || b->shape.rank - b->batched < 2)
+        return fail(TUTTI_SHAPE,
+            "matmul: the inputs have the shapes [%s] and [%s]: each needs at least 2 dimensions beside the batch's",
+            one, other);
+    if (size_of(a, ta) != size_of(b, !tb))
+        return fail(TUTTI_SHAPE, "matmul: the inputs [%s]%s and [%s]%s cannot be multiplied: %lld is not %lld", one,
+            ta ? ", transposed," : "", other, tb ? ", transposed," : "", (long long)size_of(a, ta),
+            (long long)size_of(b, !tb));
+    if (!same_leading(a, b) && !is_single(a, b) && !is_single(b, a))
+        return fail(TUTTI_SHAPE,
+            "matmul: the inputs have the shapes [%s]%s and [%s]%s: the dimensions in front of the last two, and the "
+            "batch, must be equal, or one input must have none; `expand` repeats a tensor",
+            one, a->batched ? " for each sample" : "", other, b->batched ? " for each sample" : "");
+    const struct value *leading = is_single(a, b) ? b : a;
+    outputs[0] = (struct value) { .type = TYPE_F32, .batched = leading->batched, .shape = leading->shape };
+    outputs[0].shape.sizes[leading->shape.rank - 2] = size_of(a, !ta);
+    outputs[0].shape.sizes[leading->shape.rank - 1] = size_of(b, tb);
+    node->output_count = 1;
+    return TUTTI_OK;
+}
+
+/* -------------------------------------------------------------------------------------------------- gradient ---- */
+
+static int product(struct graph *graph, int a, bool transpose_a, int b, bool transpose_b, int layer)
+{
+    const struct attributes attributes = { .transpose_a = transpose_a, .transpose_b = transpose_b };
+    return graph_append(graph, &operation_matmul, &attributes, (int[]) { a, b }, 2, layer);
+}
+
+/* Of b, one matrix for all rows of a: the sum over them is one product. */
+static int gradient_of_single(struct graph *graph, const struct node *node, int dy)
+{
+    const int a = node->inputs[0], layer = node->layer;
+    const struct attributes none = { 0 }, shape = { .shape = graph_at(graph, node->inputs[1])->shape };
+    const int inputs[] = { node->attributes.transpose_b ? a : dy, node->attributes.transpose_b ? dy : a };
+    const int gradient = graph_append(graph, &operation_dense_weight_gradient, &none, inputs, 2, layer);
+    return shape.shape.rank == 2 ? gradient : graph_append(graph, &operation_reshape, &shape, &gradient, 1, layer);
+}
+
+static tutti_status gradient(
+    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+{
+    const struct node forward = *node; /* appending may move the nodes */
+    const int dy = output_gradients[0], a = forward.inputs[0], b = forward.inputs[1], layer = forward.layer;
+    const bool ta = forward.attributes.transpose_a, tb = forward.attributes.transpose_b;
+    if (dy == NO_VALUE) return TUTTI_OK;
+    if (wanted[1]) {
+        const bool single = !same_leading(graph_at(graph, a), graph_at(graph, b)) && !ta &&
+            is_single(graph_at(graph, b), graph_at(graph, a));
+        if (single) {
+            input_gradients[1] = gradient_of_single(graph, &forward, dy);
+        } else {
+            const int each = tb ? product(graph, dy, true, a, ta, layer) : product(graph, a, !ta, dy, false, layer);
+            input_gradients[1] = broadcast_gradient(graph, each, b, layer);
+        }
+    }
+    if (wanted[0]) {
+        const int each = ta ? product(graph, b, tb, dy, true, layer) : product(graph, dy, false, b, !tb, layer);
+        input_gradients[0] = broadcast_gradient(graph, each, a, layer);
+    }
+    return graph->status;
+}
+
+const struct operation operation_matmul = {
+    .name = "matmul",
+    .infer = infer,
+    .gradient = gradient,
+    .implementations = product_forward,
+    .flops = product_flops,
+    .bytes = product_bytes,
+};
+
+/* --------------------------------------------------------------------------------------------------- builder ---- */
+
+tutti_tensor tutti_matmul(
+    tutti_network *network, const char *name, tutti_tensor a, tutti_tensor b, bool transpose_a, bool transpose_b)
+{
+    if (!network_operand(network, a) || !network_operand(network, b)) return (tutti_tensor) { NO_VALUE };
+    const struct attributes attributes = { .transpose_a = transpose_a, .transpose_b = transpose_b };
+    const int layer = network_layer_begin(network, name, "matmul");
+    return network_append(network, layer, &operation_matmul, &attributes, (int[]) { a.id, b.id }, 2);
+}

@@ -1,0 +1,158 @@
+#include "layers/product.h"
+
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "layers/epilogue.h"
+#include "layers/layers.h"
+#include "runtime/gemm.h"
+
+/* A size, counted from the last one. */
+static int64_t size_of(const struct value *value, int from_last)
+{
+    return value->shape.sizes[value->shape.rank - 1 - from_last];
+}
+
+/* y [rows, units] = x [rows, features] W^T;  dx = dy W;  dW [units, features] = dy^T x */
+static struct gemm dense_sizes(const struct problem *problem)
+{
+    const struct operation *operation = problem->node->operation;
+    const struct value *in0 = problem->inputs[0], *in1 = problem->inputs[1];
+    const int64_t rows = value_elements(in0) / size_of(in0, 0);
+    struct gemm gemm = { .m = rows, .n = size_of(problem->outputs[0], 0), .k = size_of(in0, 0), .batch = 1 };
+    if (operation == &operation_dense) {
+        gemm.transpose_b = true;
+        gemm.bias = problem->inputs[2] != NULL;
+    } else if (operation == &operation_dense_weight_gradient) {
+        gemm = (struct gemm) { .m = size_of(in1, 0), .n = size_of(in0, 0), .k = rows, .batch = 1, .transpose_a = true };
+    }
+    return gemm;
+}
+
+/* One product where b is the same for all and the rows of a's matrices lie below each other. */
+static struct gemm matmul_sizes(const struct problem *problem)
+{
+    const struct attributes *attributes = &problem->node->attributes;
+    const struct value *a = problem->inputs[0], *b = problem->inputs[1], *y = problem->outputs[0];
+    struct gemm gemm = {
+        .m = size_of(y, 1),
+        .n = size_of(y, 0),
+        .k = size_of(a, attributes->transpose_a),
+        .transpose_a = attributes->transpose_a,
+        .transpose_b = attributes->transpose_b,
+    };
+    const int64_t of_a = gemm.m * gemm.k, of_b = gemm.k * gemm.n, of_y = gemm.m * gemm.n;
+    gemm.batch = value_elements(y) / of_y;
+    if (value_elements(b) == of_b && !gemm.transpose_a) {
+        gemm.m *= gemm.batch;
+        gemm.batch = 1;
+    } else if (gemm.batch > 1) {
+        gemm.stride_a = value_elements(a) == of_a ? 0 : of_a;
+        gemm.stride_b = value_elements(b) == of_b ? 0 : of_b;
+        gemm.stride_c = of_y;
+    }
+    return gemm;
+}
+
+/* Without the epilogue. */
+static struct gemm product_of(const struct problem *problem)
+{
+    struct gemm gemm = problem->node->operation == &operation_matmul ? matmul_sizes(problem) : dense_sizes(problem);
+    gemm.compute = problem->compute;
+    return gemm;
+}
+
+double product_flops(const struct problem *problem)
+{
+    const struct gemm gemm = product_of(problem);
+    return 2.0 * (double)gemm.m * (double)gemm.n * (double)gemm.k * (double)gemm.batch;
+}
+
+double product_bytes(const struct problem *problem)
+{
+    double elements = (double)value_elements(problem->outputs[0]);
+    for (int i = 0; i < 2; i++) elements += (double)value_elements(problem->inputs[i]);
+    return 4.0 * elements;
+}
+
+static unsigned epilogues(const struct problem *problem)
+{
+    (void)problem;
+    return EPILOGUE_ACTIVATION | EPILOGUE_ADD;
+}
+
+/* The options of clkernels/derivative.h for the activation behind which a data gradient goes. */
+static const char *masking_options(const struct attributes *a, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "-DMASK=%d", (int)a->activation);
+    epilogue_append_bounds(buffer, size, a->activation, a->low, a->high);
+    return buffer;
+}
+
+static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list, int choice)
+{
+    const struct operation *operation = problem->node->operation;
+    struct gemm gemm = product_of(problem);
+    struct epilogue epilogue = problem->node->epilogue;
+    char options[EPILOGUE_OPTIONS], masking[EPILOGUE_OPTIONS];
+    if (operands->add) {
+        gemm.accumulate = true;
+        gemm.add = operands->add;
+    }
+    epilogue.add = NO_VALUE; /* the product adds by its own means */
+    if (epilogue.activation != ACTIVATION_NONE) gemm.activation = epilogue_options(&epilogue, options, sizeof options);
+    cl_mem a = operands->inputs[0], b = operands->inputs[1];
+    if (operation == &operation_dense_weight_gradient) {
+        a = operands->inputs[1];
+        b = operands->inputs[0];
+        gemm.sums = operands->outputs[SUM_OUTPUT];
+    } else if (operation == &operation_dense_data_gradient) {
+        gemm.mask = operands->inputs[MASK_INPUT];
+        gemm.masking = masking_options(&problem->node->attributes, masking, sizeof masking);
+    }
+    gemm_emit(
+        choice, &gemm, a, b, operands->outputs[0], gemm.bias ? operands->inputs[2] : NULL, operands->workspace, list);
+}
+
+/* An implementation for each of the matrix product's; of those that do more, a form for each operation. */
+#define FUNCTIONS(choice, label)                                                                                       \
+    static const char *fits_##label(const struct problem *problem)                                                     \
+    {                                                                                                                  \
+        const struct gemm gemm = product_of(problem);                                                                  \
+        return gemm_refusal(choice, &gemm, problem->device);                                                           \
+    }                                                                                                                  \
+    static size_t workspace_##label(const struct problem *problem)                                                     \
+    {                                                                                                                  \
+        const struct gemm gemm = product_of(problem);                                                                  \
+        return gemm_workspace(choice, &gemm, problem->device);                                                         \
+    }                                                                                                                  \
+    static void emit_##label(const struct problem *problem, const struct operands *operands, struct launch_list *list) \
+    {                                                                                                                  \
+        emit(problem, operands, list, choice);                                                                         \
+    }
+#define IMPLEMENTATION(label) \
+    .name = #label, .fits = fits_##label, .epilogues = epilogues, .workspace = workspace_##label, .emit = emit_##label
+
+FUNCTIONS(GEMM_SKINNY, skinny)
+FUNCTIONS(GEMM_PACKED, packed)
+FUNCTIONS(GEMM_MATRIX, matrix)
+FUNCTIONS(GEMM_TILED, tiled)
+FUNCTIONS(GEMM_CLBLAST, clblast)
+FUNCTIONS(GEMM_PLAIN, plain)
+
+static const struct implementation skinny = { IMPLEMENTATION(skinny) }, clblast = { IMPLEMENTATION(clblast) },
+                                   plain = { IMPLEMENTATION(plain) }, packed_forward = { IMPLEMENTATION(packed) },
+                                   packed_data = { IMPLEMENTATION(packed), .takes_mask = true },
+                                   packed_weights = { IMPLEMENTATION(packed), .gives_sum = true },
+                                   matrix = { IMPLEMENTATION(matrix) },
+                                   matrix_data = { IMPLEMENTATION(matrix), .takes_mask = true },
+                                   tiled = { IMPLEMENTATION(tiled) },
+                                   tiled_data = { IMPLEMENTATION(tiled), .takes_mask = true };
+
+#define IMPLEMENTATIONS(packed, matrix, tiled)                          \
+    {                                                                   \
+        &skinny, &(packed), &(matrix), &(tiled), &clblast, &plain, NULL \
+    }
+const struct implementation *const product_forward[] = IMPLEMENTATIONS(packed_forward, matrix, tiled);
+const struct implementation *const product_data_gradient[] = IMPLEMENTATIONS(packed_data, matrix_data, tiled_data);
+const struct implementation *const product_weight_gradient[] = IMPLEMENTATIONS(packed_weights, matrix, tiled);
