@@ -343,6 +343,10 @@ typedef struct tutti_batch_norm_options {
  * Parameters [C]: weight, bias; running statistics [C]: running_mean, running_var. */
 TUTTI_API tutti_tensor tutti_batch_norm(
     tutti_network *network, tutti_tensor x, const tutti_batch_norm_options *options);
+/* Layer normalisation (Ba, Kiros and Hinton 2016): y = (x - mean) / sqrt(variance + epsilon) * weight + bias, with mean
+ * and variance over the last dimension, in training and inference. epsilon 0: 1e-5. name: NULL or the layer's.
+ * Parameters [last dimension]: weight, bias. */
+TUTTI_API tutti_tensor tutti_layer_norm(tutti_network *network, const char *name, tutti_tensor x, float epsilon);
 
 /* Activations and arithmetic work element by element; the output has the shape of the input. */
 TUTTI_API tutti_tensor tutti_relu(tutti_network *network, tutti_tensor x);  /* max(x, 0) */

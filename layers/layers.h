@@ -162,6 +162,16 @@ extern const struct operation operation_max_pool, operation_max_pool_gradient, o
  *       Its gradient is dropout of dy with the same mask. */
 extern const struct operation operation_dropout;
 
+/* layer_norm.c; attributes.axis, the last one, and attributes.epsilon
+ *
+ * layer_norm
+ *   x, gamma, beta -> y, mean, rstd
+ *       mean and rstd are those of each row, for the gradient.
+ *
+ * layer_norm_gradient
+ *   x, dy, gamma, mean, rstd -> dx, dgamma, dbeta */
+extern const struct operation operation_layer_norm, operation_layer_norm_gradient;
+
 /* matmul.c; attributes.transpose_a, transpose_b: of the last two dimensions, before the product
  *
  * matmul

@@ -31,6 +31,8 @@ const struct operation *const operations[] = {
     &operation_dense_data_gradient,
     &operation_dense_weight_gradient,
     &operation_matmul,
+    &operation_layer_norm,
+    &operation_layer_norm_gradient,
     &operation_softmax,
     &operation_softmax_gradient,
     &operation_dropout,

@@ -277,13 +277,16 @@ static const struct {
     { "matmul", "transpose_b=2", 2, TUTTI_INVALID, "'transpose_b=2'", 0 },
     { "matmul", NULL, 1, TUTTI_INVALID, "it got 1 inputs: it takes 2", 0 },
     { "matmul", "transpose_b=1", 2, TUTTI_OK, NULL, 3 },
+    { "layer_norm", NULL, 2, TUTTI_INVALID, "it got 2 inputs: it takes 3", 0 },
+    { "layer_norm", NULL, 3, TUTTI_SHAPE, "gamma and beta must have the shape [7]", 0 },
+    { "layer_norm", "axis=1", 3, TUTTI_UNSUPPORTED, "the axis is 1 of 3: only the last one", 0 },
 };
 
 START_TEST(test_operations_by_name)
 {
     struct tutti_runtime runtime = { 0 };
     struct inputs in = inputs_new(&runtime);
-    const tutti_tensor inputs[] = { in.image, in.other };
+    const tutti_tensor inputs[] = { in.image, in.other, in.other };
     const tutti_tensor y =
         tutti_op(in.network, operations[_i].operation, inputs, operations[_i].inputs, operations[_i].attributes);
     ck_assert_msg(tutti_network_status(in.network) == operations[_i].status, "status %d: '%s'",

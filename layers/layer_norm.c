@@ -1,0 +1,304 @@
+/* Layer normalisation over the last dimension (Ba, Kiros and Hinton 2016), and its gradient. */
+#include "base/memory.h"
+#include "graph/network.h"
+#include "layers/elementwise.h"
+#include "layers/layers.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* Outputs of the forward node and of its gradient. */
+enum { OUTPUT_Y, OUTPUT_MEAN, OUTPUT_RSTD };
+enum { OUTPUT_DX, OUTPUT_DGAMMA, OUTPUT_DBETA };
+
+static int64_t width_of(const struct value *value)
+{
+    return value->shape.sizes[value->shape.rank - 1];
+}
+
+static bool is_vector(const struct value *value, int64_t width)
+{
+    return value->shape.rank == 1 && !value->batched && value->shape.sizes[0] == width;
+}
+
+static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *x = graph_at(graph, node->inputs[0]);
+    const struct value *gamma = graph_at(graph, node->inputs[1]), *beta = graph_at(graph, node->inputs[2]);
+    const float epsilon = node->attributes.epsilon;
+    const int rank = x->shape.rank;
+    if (rank - x->batched < 1) return fail(TUTTI_SHAPE, "layer_norm: the input has no dimension to normalise over");
+    if (node->attributes.axis != rank - 1)
+        return fail(TUTTI_UNSUPPORTED,
+            "layer_norm: the axis is %d of %d: only the last one, -1, is possible: `transpose` moves an axis there",
+            node->attributes.axis - x->batched, rank - x->batched);
+    if (!is_vector(gamma, width_of(x)) || !is_vector(beta, width_of(x)))
+        return fail(TUTTI_SHAPE, "layer_norm: gamma and beta must have the shape [%lld], as the input's last dimension",
+            (long long)width_of(x));
+    if (!(epsilon > 0) || isinf(epsilon))
+        return fail(TUTTI_INVALID, "layer_norm: epsilon is %g: it must be positive and finite", (double)epsilon);
+    outputs[OUTPUT_Y] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape };
+    outputs[OUTPUT_MEAN] = outputs[OUTPUT_Y];
+    outputs[OUTPUT_MEAN].shape.sizes[rank - 1] = 1;
+    outputs[OUTPUT_RSTD] = outputs[OUTPUT_MEAN];
+    node->output_count = 3;
+    return TUTTI_OK;
+}
+
+/* Inputs: x, dy, gamma, mean, rstd. */
+static tutti_status infer_gradient(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *x = graph_at(graph, node->inputs[0]), *dy = graph_at(graph, node->inputs[1]);
+    if (!shape_equal(x->shape, dy->shape))
+        return fail(TUTTI_SHAPE, "layer_norm_gradient: the input and the gradient must have the same shape");
+    outputs[OUTPUT_DX] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape };
+    outputs[OUTPUT_DGAMMA] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(width_of(x)) };
+    outputs[OUTPUT_DBETA] = outputs[OUTPUT_DGAMMA];
+    node->output_count = 3;
+    return TUTTI_OK;
+}
+
+static tutti_status gradient(
+    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+{
+    if (output_gradients[OUTPUT_Y] == NO_VALUE) return TUTTI_OK;
+    const int inputs[] = { node->inputs[0], output_gradients[OUTPUT_Y], node->inputs[1], node->outputs[OUTPUT_MEAN],
+        node->outputs[OUTPUT_RSTD] };
+    if (graph_append(graph, &operation_layer_norm_gradient, NULL, inputs, 5, node->layer) == NO_VALUE)
+        return graph->status;
+    for (int i = 0; i < 3; i++)
+        if (wanted[i]) input_gradients[i] = graph_last(graph)->outputs[i];
+    return TUTTI_OK;
+}
+
+/* --------------------------------------------------------------------------------------------------- builder ---- */
+
+tutti_tensor tutti_layer_norm(tutti_network *network, const char *name, tutti_tensor x, float epsilon)
+{
+    const struct value *value = network_value(network, x);
+    if (!value) return (tutti_tensor) { NO_VALUE };
+    const int layer = network_layer_begin(network, name, "layer_norm");
+    if (value->shape.rank - value->batched < 1)
+        return network_fail(network, fail(TUTTI_SHAPE, "layer_norm: the input has no dimension to normalise over"));
+    const struct attributes attributes = { .epsilon = epsilon != 0 ? epsilon : 1e-5f, .axis = value->shape.rank - 1 };
+    const tutti_shape shape = TUTTI_SHAPE(width_of(value));
+    const struct parameter weight = { .init = TUTTI_INIT_ZEROS, .init_constant = 1 },
+                           bias = { .init = TUTTI_INIT_ZEROS };
+    int inputs[] = { x.id, NO_VALUE, NO_VALUE };
+    inputs[1] = network_parameter(network, layer, "weight", shape, &weight);
+    inputs[2] = network_parameter(network, layer, "bias", shape, &bias);
+    return network_append(network, layer, &operation_layer_norm, &attributes, inputs, 3);
+}
+
+/* ------------------------------------------------------------------------------------------- implementations ---- */
+
+enum { TASK_FLOATS = 2048, TASKS = 4, PART_ROWS = 16, COLUMNS = 64 };
+
+struct sizes {
+    int64_t rows, width;
+    int64_t each; /* rows of a task, or of a part of the sums */
+};
+
+/* `across`: tasks or groups for each part of the rows. */
+static struct sizes sizes_of(const struct problem *problem, int64_t least, int64_t across)
+{
+    const int64_t width = width_of(problem->inputs[0]), rows = value_elements(problem->inputs[0]) / width;
+    const int64_t units = problem->device->units > 0 ? problem->device->units : 1;
+    const int64_t each = divide_up(rows, divide_up(TASKS * units, across));
+    return (struct sizes) { rows, width, each > least ? each : least };
+}
+
+static struct sizes sizes_of_rows(const struct problem *problem)
+{
+    return sizes_of(problem, divide_up(TASK_FLOATS, width_of(problem->inputs[0])), 1);
+}
+
+static struct sizes sizes_of_groups(const struct problem *problem)
+{
+    return sizes_of(problem, PART_ROWS, divide_up(width_of(problem->inputs[0]), COLUMNS));
+}
+
+static bool wants_sums(const struct problem *problem)
+{
+    return problem->outputs[OUTPUT_DGAMMA] || problem->outputs[OUTPUT_DBETA];
+}
+
+static size_t workspace(const struct problem *problem, const struct sizes *sizes)
+{
+    return wants_sums(problem) ? (size_t)(divide_up(sizes->rows, sizes->each) * 2 * sizes->width) * sizeof(float) : 0;
+}
+
+static size_t workspace_rows(const struct problem *problem)
+{
+    const struct sizes sizes = sizes_of_rows(problem);
+    return workspace(problem, &sizes);
+}
+
+static size_t workspace_groups(const struct problem *problem)
+{
+    const struct sizes sizes = sizes_of_groups(problem);
+    return workspace(problem, &sizes);
+}
+
+/* A normalised row is written when all of it was read. */
+static bool in_place_forward(const struct problem *problem, int input)
+{
+    (void)problem;
+    return input == 0;
+}
+
+static bool in_place_gradient(const struct problem *problem, int input)
+{
+    (void)problem;
+    return input == 0 || input == 1;
+}
+
+static void emit_finish(const struct problem *problem, const struct operands *operands, const struct sizes *sizes,
+    const char *options, struct launch_list *list)
+{
+    const size_t group = group_size(problem->device, COLUMNS);
+    const int64_t parts = divide_up(sizes->rows, sizes->each);
+    struct launch *launch = launch_add(list, "layer_norm", "layer_norm_finish", "%s", options);
+    launch_buffer(launch, operands->workspace);
+    launch_buffer(launch, operands->outputs[OUTPUT_DGAMMA]);
+    launch_buffer(launch, operands->outputs[OUTPUT_DBETA]);
+    launch_int(launch, parts);
+    launch_int(launch, sizes->width);
+    launch_grid(launch, 1, size_round_up((size_t)sizes->width, group), 1, 1, group, 1, 1);
+    launch_work(launch, 0, 8 * (double)(sizes->width * (parts + 1)));
+}
+
+/* The launch with its first buffers, all inputs and the first output. */
+static struct launch *add(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list, const char *options)
+{
+    const bool backward = problem->node->operation == &operation_layer_norm_gradient;
+    const double elements = (double)value_elements(problem->inputs[0]);
+    struct launch *launch =
+        launch_add(list, "layer_norm", backward ? "layer_norm_gradient" : "layer_norm", "%s", options);
+    for (int i = 0; i < problem->node->input_count; i++) launch_buffer(launch, operands->inputs[i]);
+    launch_buffer(launch, operands->outputs[0]);
+    launch_work(launch, (backward ? 12 : 8) * elements, 4 * (backward ? 3 : 2) * elements);
+    return launch;
+}
+
+static void emit_rows(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const struct sizes sizes = sizes_of_rows(problem);
+    struct launch *launch = add(problem, operands, list, "-DROWS=1 -DDX=0 -DSUMS=0");
+    launch_buffer(launch, operands->outputs[OUTPUT_MEAN]);
+    launch_buffer(launch, operands->outputs[OUTPUT_RSTD]);
+    launch_int(launch, sizes.rows);
+    launch_int(launch, sizes.width);
+    launch_int(launch, sizes.each);
+    launch_float(launch, (double)problem->node->attributes.epsilon);
+    launch_tasks(launch, (size_t)divide_up(sizes.rows, sizes.each), 1, 1);
+}
+
+static void emit_rows_gradient(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const struct sizes sizes = sizes_of_rows(problem);
+    char options[64];
+    snprintf(options, sizeof options, "-DROWS=1 -DDX=%d -DSUMS=%d", problem->outputs[OUTPUT_DX] != NULL,
+        wants_sums(problem));
+    struct launch *launch = add(problem, operands, list, options);
+    launch_buffer(launch, operands->workspace);
+    launch_int(launch, sizes.rows);
+    launch_int(launch, sizes.width);
+    launch_int(launch, sizes.each);
+    launch_tasks(launch, (size_t)divide_up(sizes.rows, sizes.each), 1, 1);
+    if (wants_sums(problem)) emit_finish(problem, operands, &sizes, options, list);
+}
+
+static size_t row_group(const struct problem *problem, char *options, size_t size)
+{
+    const size_t group = group_size(problem->device, width_of(problem->inputs[0]) > 64 ? 256 : 64);
+    snprintf(options, size, "-DROWS=0 -DGROUP=%zu", group);
+    return group;
+}
+
+static void emit_groups(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    char options[64];
+    const size_t group = row_group(problem, options, sizeof options);
+    const struct sizes sizes = sizes_of_groups(problem);
+    struct launch *launch = add(problem, operands, list, options);
+    launch_buffer(launch, operands->outputs[OUTPUT_MEAN]);
+    launch_buffer(launch, operands->outputs[OUTPUT_RSTD]);
+    launch_int(launch, sizes.width);
+    launch_float(launch, (double)problem->node->attributes.epsilon);
+    launch_grid(launch, 1, (size_t)sizes.rows * group, 1, 1, group, 1, 1);
+}
+
+static void emit_sums(
+    const struct problem *problem, const struct operands *operands, const char *options, struct launch_list *list)
+{
+    static const int inputs[] = { 0, 1, 3, 4 };
+    const struct sizes sizes = sizes_of_groups(problem);
+    const size_t group = group_size(problem->device, COLUMNS);
+    struct launch *launch = launch_add(list, "layer_norm", "layer_norm_sums", "%s", options);
+    for (int i = 0; i < 4; i++) launch_buffer(launch, operands->inputs[inputs[i]]);
+    launch_buffer(launch, operands->workspace);
+    launch_int(launch, sizes.rows);
+    launch_int(launch, sizes.width);
+    launch_int(launch, sizes.each);
+    launch_grid(launch, 2, size_round_up((size_t)sizes.width, group), (size_t)divide_up(sizes.rows, sizes.each), 1,
+        group, 1, 1);
+    launch_work(launch, 5 * (double)(sizes.rows * sizes.width), 8 * (double)(sizes.rows * sizes.width));
+    emit_finish(problem, operands, &sizes, options, list);
+}
+
+/* The sums first: dx may be where x or dy is. */
+static void emit_groups_gradient(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    char options[64];
+    const size_t group = row_group(problem, options, sizeof options);
+    const struct sizes sizes = sizes_of_groups(problem);
+    if (wants_sums(problem)) emit_sums(problem, operands, options, list);
+    if (!problem->outputs[OUTPUT_DX]) return;
+    struct launch *launch = add(problem, operands, list, options);
+    launch_int(launch, sizes.width);
+    launch_grid(launch, 1, (size_t)sizes.rows * group, 1, 1, group, 1, 1);
+}
+
+static const struct implementation rows = {
+    .name = "rows",
+    .fits = fits_cpu_class,
+    .in_place = in_place_forward,
+    .emit = emit_rows,
+};
+static const struct implementation groups = {
+    .name = "groups",
+    .fits = fits_everything,
+    .in_place = in_place_forward,
+    .emit = emit_groups,
+};
+static const struct implementation rows_gradient = {
+    .name = "rows",
+    .fits = fits_cpu_class,
+    .in_place = in_place_gradient,
+    .workspace = workspace_rows,
+    .emit = emit_rows_gradient,
+};
+static const struct implementation groups_gradient = {
+    .name = "groups",
+    .fits = fits_everything,
+    .in_place = in_place_gradient,
+    .workspace = workspace_groups,
+    .emit = emit_groups_gradient,
+};
+static const struct implementation *const forward[] = { &rows, &groups, NULL },
+                                          *const backward[] = { &rows_gradient, &groups_gradient, NULL };
+
+const struct operation operation_layer_norm = {
+    .name = "layer_norm",
+    .infer = infer,
+    .gradient = gradient,
+    .implementations = forward,
+};
+const struct operation operation_layer_norm_gradient = {
+    .name = "layer_norm_gradient",
+    .infer = infer_gradient,
+    .implementations = backward,
+};
