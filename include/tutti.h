@@ -367,6 +367,11 @@ TUTTI_API tutti_tensor tutti_mul(tutti_network *network, tutti_tensor a, tutti_t
  * the layer's. */
 TUTTI_API tutti_tensor tutti_matmul(
     tutti_network *network, const char *name, tutti_tensor a, tutti_tensor b, bool transpose_a, bool transpose_b);
+/* Rows of a table: ids [...] of int32 -> y [..., width], y[p] = weight[ids[p]]. A number below 0, or of `rows` or more,
+ * gives a row of zeros and has no gradient. name: NULL or the layer's.
+ * Parameter: weight [rows, width]; its initial values are normal with deviation 1, as PyTorch's. */
+TUTTI_API tutti_tensor tutti_embedding(
+    tutti_network *network, const char *name, tutti_tensor ids, int64_t rows, int64_t width);
 
 /* Joins 1 to 8 inputs along a dimension of the sample: 0 is the channels of [C, H, W]. All other sizes must agree. */
 TUTTI_API tutti_tensor tutti_concat(tutti_network *network, const tutti_tensor *inputs, int count, int dimension);

@@ -172,6 +172,16 @@ extern const struct operation operation_dropout;
  *   x, dy, gamma, mean, rstd -> dx, dgamma, dbeta */
 extern const struct operation operation_layer_norm, operation_layer_norm_gradient;
 
+/* embedding.c
+ *
+ * embedding
+ *   ids i32 [...], table [rows, width] -> y [..., width]
+ *       Numbers that are not of a row give zeros.
+ *
+ * embedding_gradient, attributes.shape: the shape of the table
+ *   ids, dy -> dtable */
+extern const struct operation operation_embedding, operation_embedding_gradient;
+
 /* matmul.c; attributes.transpose_a, transpose_b: of the last two dimensions, before the product
  *
  * matmul

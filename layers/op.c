@@ -172,6 +172,7 @@ static const struct recipe recipes[] = {
     { "dropout", &operation_dropout, 1, 1, { { "ratio", NUMBER, AT(attributes.probability), 0.5 } }, .random = true },
     { "layer_norm", &operation_layer_norm, 3, 3,
         { { "axis", AXIS, AT(attributes.axis), -1 }, { "epsilon", NUMBER, AT(attributes.epsilon), 1e-5 } } },
+    { "embedding", &operation_embedding, 2, 2 },
     { "matmul", &operation_matmul, 2, 2,
         { { "transpose_a", FLAG, AT(attributes.transpose_a), 0 },
             { "transpose_b", FLAG, AT(attributes.transpose_b), 0 } } },

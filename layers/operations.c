@@ -30,6 +30,8 @@ const struct operation *const operations[] = {
     &operation_dense,
     &operation_dense_data_gradient,
     &operation_dense_weight_gradient,
+    &operation_embedding,
+    &operation_embedding_gradient,
     &operation_matmul,
     &operation_layer_norm,
     &operation_layer_norm_gradient,

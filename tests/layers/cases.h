@@ -45,7 +45,8 @@ struct operation_test {
     bool reals;                                  /* real data although the results are exact (a maximum, a copy) */
     bool inference;                              /* inference mode is another formula: tested too, forward only */
     bool no_gradient;                            /* the gradient is not that of the reference (tested elsewhere) */
-    /* Fills the input by itself: values that a kink, a logarithm or a class number wants. */
+    /* Fills the input by itself: values that a kink, a logarithm or a class number wants. Whole numbers where it is of
+     * int32; it then has no gradient. */
     void (*fill)(const struct test_case *c, float *input, int64_t count);
     /* What must be in the gradient arena for a running statistic (parameter number p). */
     void (*statistic)(const struct test_case *c, const double *const *inputs, const double *const *parameters, int p,

@@ -102,7 +102,7 @@ static void expect_gradients(struct expectation *e, struct text *problems)
     double *up = memory_new((size_t)floats, sizeof *up), *down = memory_new((size_t)floats, sizeof *down);
     for (int t = 0; t < e->tensors; t++) {
         if (t > 0 && e->network->parameters[t - 1].kind != PARAMETER_TRAINED) continue;
-        if (t == 0 && e->has_loss) continue; /* a plan with a loss has no gradient of its input */
+        if (t == 0 && (e->has_loss || e->whole_numbers)) continue; /* a plan with a loss has no gradient of its input */
         e->gradients[t].known = true;
         at_positions(e, t, up, down);
         along_directions(e, t, up, down);
@@ -134,7 +134,11 @@ static void fill_data(struct expectation *e, bool of_products)
             e->doubles[1 + p][i] = (double)to[i];
         }
     }
-    for (int64_t i = 0; i < e->input_elements; i++) e->doubles[0][i] = (double)e->input[i];
+    for (int64_t i = 0; i < e->input_elements; i++) {
+        e->doubles[0][i] = (double)e->input[i];
+        const int32_t whole = e->whole_numbers ? (int32_t)e->input[i] : 0;
+        if (e->whole_numbers) memcpy(&e->input[i], &whole, sizeof whole);
+    }
 }
 
 static int64_t elements_of(tutti_shape shape)
@@ -168,6 +172,7 @@ static bool build(struct expectation *e, struct tutti_runtime *runtime, struct t
         text_append(problems, "  the network has no input, no output or more than %d parameters\n", MAX_TENSORS - 1);
         return false;
     }
+    e->whole_numbers = e->network->graph.values[input].type == TYPE_I32;
     e->samples = case_get(&e->c, "n", 1);
     e->input_elements = e->samples * elements_of(in);
     e->output_elements = e->samples * elements_of(out);

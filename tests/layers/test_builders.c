@@ -134,6 +134,31 @@ static tutti_tensor adaptive(struct inputs *in)
 {
     return tutti_adaptive_average_pool(in->network, in->image, 0, 2);
 }
+static tutti_tensor matmul_of_features(struct inputs *in)
+{
+    return tutti_matmul(in->network, "product", in->features, in->image, false, false);
+}
+static tutti_tensor matmul_leading(struct inputs *in)
+{
+    const tutti_tensor rows = tutti_reshape(in->network, in->image, TUTTI_SHAPE(30, 7));
+    return tutti_matmul(in->network, NULL, in->image, rows, false, true);
+}
+static tutti_tensor norm_epsilon(struct inputs *in)
+{
+    return tutti_layer_norm(in->network, "norm", in->image, -1);
+}
+static tutti_tensor norm_of_nothing(struct inputs *in)
+{
+    return tutti_layer_norm(in->network, NULL, tutti_input_typed(in->network, "one", TUTTI_DTYPE_F32, NULL, 0), 0);
+}
+static tutti_tensor embedding_of_floats(struct inputs *in)
+{
+    return tutti_embedding(in->network, "words", in->features, 5, 3);
+}
+static tutti_tensor embedding_of_no_rows(struct inputs *in)
+{
+    return tutti_embedding(in->network, "words", in->features, 0, 3);
+}
 
 static const struct {
     tutti_tensor (*build)(struct inputs *in);
@@ -169,6 +194,12 @@ static const struct {
     { pool_padding, TUTTI_INVALID, { "padding is 2", "half the kernel, 1" } },
     { pool_of_features, TUTTI_SHAPE, { "must be an image", "1 dimensions" } },
     { adaptive, TUTTI_INVALID, { "output size is 0 x 2", NULL } },
+    { matmul_of_features, TUTTI_SHAPE, { "product", "[12] and [6, 5, 7]: each needs at least 2 dimensions" } },
+    { matmul_leading, TUTTI_SHAPE, { "[6, 5, 7] for each sample and [30, 7] for each sample", "must be equal" } },
+    { norm_epsilon, TUTTI_INVALID, { "norm", "epsilon is -1" } },
+    { norm_of_nothing, TUTTI_SHAPE, { "no dimension to normalise over", NULL } },
+    { embedding_of_floats, TUTTI_INVALID, { "words", "must be of int32" } },
+    { embedding_of_no_rows, TUTTI_INVALID, { "words", "the table is 0 x 3" } },
 };
 
 static struct inputs inputs_new(struct tutti_runtime *runtime)
@@ -277,6 +308,7 @@ static const struct {
     { "matmul", "transpose_b=2", 2, TUTTI_INVALID, "'transpose_b=2'", 0 },
     { "matmul", NULL, 1, TUTTI_INVALID, "it got 1 inputs: it takes 2", 0 },
     { "matmul", "transpose_b=1", 2, TUTTI_OK, NULL, 3 },
+    { "embedding", NULL, 2, TUTTI_INVALID, "must be of int32", 0 },
     { "layer_norm", NULL, 2, TUTTI_INVALID, "it got 2 inputs: it takes 3", 0 },
     { "layer_norm", NULL, 3, TUTTI_SHAPE, "gamma and beta must have the shape [7]", 0 },
     { "layer_norm", "axis=1", 3, TUTTI_UNSUPPORTED, "the axis is 1 of 3: only the last one", 0 },

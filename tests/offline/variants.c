@@ -306,7 +306,8 @@ static const struct model others = {
     .name = "others", .input = { 3, { 6, 17, 19 } }, .classes = 10, .loss = TUTTI_MSE, .batch = 8, .build = build_others
 };
 
-/* A network that only has what losses need: bytes that become floats, and every loss. */
+/* A network that only has what losses and other operations on integers need: bytes that become floats, and every loss.
+ */
 static tutti_status ask_losses(void)
 {
     tutti_status status = TUTTI_OK;
@@ -320,7 +321,9 @@ static tutti_status ask_losses(void)
     }
     const tutti_tensor labels = tutti_input_typed(network, "labels", TUTTI_DTYPE_U8, image + 1, 2),
                        targets = inputs[TUTTI_DTYPE_U8], classes = tutti_cast(network, labels, TUTTI_DTYPE_I32),
-                       output = tutti_conv2d(network, inputs[TUTTI_DTYPE_F32], 3, 1, NULL);
+                       rows = tutti_embedding(network, NULL, classes, 9, 7),
+                       table = tutti_op(network, "reduce_mean", &rows, 1, "axes=-1 keepdims=0"),
+                       output = tutti_add(network, tutti_conv2d(network, inputs[TUTTI_DTYPE_F32], 3, 1, NULL), table);
     for (int i = TUTTI_DTYPE_F16; i <= TUTTI_DTYPE_BOOL; i++) inputs[0] = tutti_add(network, inputs[0], inputs[i]);
     const tutti_tensor losses[] = {
         tutti_cross_entropy(network, output, classes, NULL),

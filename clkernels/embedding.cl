@@ -1,0 +1,79 @@
+/* Rows of a table by their numbers, and the gradient of the table; launched by layers/embedding.c. ids [count], table
+ * [rows][width], y and dy [count][width]. A number below 0, or of no row, stands for a row of zeros, and its gradient goes
+ * nowhere.
+ *   embedding            y[p] = table[ids[p]]
+ *   embedding_gradient   dtable[r] = sum of dy[p] over all p where ids[p] is r, in their order; 0 where there is none
+ *
+ * ROWS 1, CPU class: one task for `each` numbers; of the gradient, for a block of `columns` x `each` rows of dtable, to which
+ * it adds one p after the other. ROWS 0, any device: one work-item for each float of y. embedding_clear fills dtable with
+ * zeros, one work-item for each float; then embedding_gradient has a group of GROUP work-items for each p: the first p of a
+ * row sums for all of them. No float is added by two work-items, so that the order is fixed. */
+#if ROWS
+#include "vector.h"
+
+TASK void embedding(
+    global const int *ids, global const float *table, global float *y, int count, int rows, int width, int each)
+{
+    const int first = get_group_id(0) * each, end = min(first + each, count), whole = width / V * V;
+    for (int p = first; p < end; p++) {
+        const int id = ids[p];
+        const bool exists = id >= 0 && id < rows;
+        global const float *from = table + (size_t)(exists ? id : 0) * width;
+        global float *to = y + (size_t)p * width;
+        for (int i = 0; i < whole; i += V) VSTORE(exists ? VLOAD(0, from + i) : (VF)(0.0f), 0, to + i);
+        for (int i = whole; i < width; i++) to[i] = exists ? from[i] : 0.0f;
+    }
+}
+
+TASK void embedding_gradient(global const int *ids, global const float *dy, global float *dtable, int count, int rows,
+    int width, int columns, int each)
+{
+    const int column = get_group_id(0) * columns, length = min(columns, width - column), whole = length / V * V;
+    const int first = get_group_id(1) * each, end = min(first + each, rows);
+    for (int row = first; row < end; row++) {
+        global float *to = dtable + (size_t)row * width + column;
+        for (int i = 0; i < length; i++) to[i] = 0.0f;
+    }
+    for (int p = 0; p < count; p++) {
+        const int id = ids[p];
+        if (id < first || id >= end) continue;
+        global const float *from = dy + (size_t)p * width + column;
+        global float *to = dtable + (size_t)id * width + column;
+        for (int i = 0; i < whole; i += V) VSTORE(VLOAD(0, to + i) + VLOAD(0, from + i), 0, to + i);
+        for (int i = whole; i < length; i++) to[i] += from[i];
+    }
+}
+
+#else
+#include "group.h"
+
+kernel void embedding(global const int *ids, global const float *table, global float *y, long floats, int rows, int width)
+{
+    const size_t i = get_global_id(0);
+    if ((long)i >= floats) return;
+    const int id = ids[i / width];
+    y[i] = id >= 0 && id < rows ? table[(size_t)id * width + i % width] : 0.0f;
+}
+
+kernel void embedding_clear(global float *dtable, long floats)
+{
+    const size_t i = get_global_id(0);
+    if ((long)i < floats) dtable[i] = 0.0f;
+}
+
+__attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void embedding_gradient(
+    global const int *ids, global const float *dy, global float *dtable, int count, int rows, int width)
+{
+    local float scratch[GROUP];
+    const int item = get_local_id(0), p = get_group_id(0), id = ids[p];
+    float earlier = 0.0f;
+    for (int i = item; i < p; i += GROUP) earlier = ids[i] == id ? 1.0f : earlier;
+    const bool first = group_max(earlier, scratch) == 0.0f && id >= 0 && id < rows;
+    for (int i = item; first && i < width; i += GROUP) {
+        float sum = 0.0f;
+        for (int q = p; q < count; q++)
+            if (ids[q] == id) sum += dy[(size_t)q * width + i];
+        dtable[(size_t)id * width + i] = sum;
+    }
+}
+#endif

@@ -1,0 +1,182 @@
+/* embedding: rows of a table by their numbers, and the gradient of the table. */
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "graph/network.h"
+#include "layers/elementwise.h"
+#include "layers/layers.h"
+
+static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *ids = graph_at(graph, node->inputs[0]), *table = graph_at(graph, node->inputs[1]);
+    if (ids->type != TYPE_I32)
+        return fail(TUTTI_INVALID,
+            "embedding: the first input must be of int32, the rows' numbers: tutti_input_typed() makes such an input, "
+            "and tutti_cast() makes it from bytes");
+    if (table->batched || table->shape.rank != 2)
+        return fail(TUTTI_SHAPE, "embedding: the table has %d dimensions%s: it must be [rows, width] for all samples",
+            table->shape.rank - table->batched, table->batched ? " for each sample" : "");
+    if (ids->shape.rank == TUTTI_MAX_RANK)
+        return fail(TUTTI_SHAPE, "embedding: the result would have %d dimensions beside the batch's: %d are possible",
+            TUTTI_MAX_RANK + 1 - ids->batched, TUTTI_MAX_RANK - ids->batched);
+    outputs[0] = (struct value) { .type = TYPE_F32, .batched = ids->batched, .shape = ids->shape };
+    outputs[0].shape.sizes[outputs[0].shape.rank++] = table->shape.sizes[1];
+    node->output_count = 1;
+    return TUTTI_OK;
+}
+
+/* Inputs: ids, dy. attributes.shape: the table's. */
+static tutti_status infer_gradient(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *ids = graph_at(graph, node->inputs[0]), *dy = graph_at(graph, node->inputs[1]);
+    const tutti_shape table = node->attributes.shape;
+    if (table.rank != 2 || dy->shape.rank != ids->shape.rank + 1 ||
+        dy->shape.sizes[dy->shape.rank - 1] != table.sizes[1])
+        return fail(TUTTI_SHAPE, "embedding_gradient: the gradient, of %d dimensions, does not match the table",
+            dy->shape.rank);
+    outputs[0] = (struct value) { .type = TYPE_F32, .shape = table };
+    node->output_count = 1;
+    return TUTTI_OK;
+}
+
+static tutti_status gradient(
+    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+{
+    if (output_gradients[0] == NO_VALUE || !wanted[1]) return TUTTI_OK;
+    const struct attributes attributes = { .shape = graph_at(graph, node->inputs[1])->shape };
+    const int inputs[] = { node->inputs[0], output_gradients[0] };
+    input_gradients[1] = graph_append(graph, &operation_embedding_gradient, &attributes, inputs, 2, node->layer);
+    return graph->status;
+}
+
+/* --------------------------------------------------------------------------------------------------- builder ---- */
+
+tutti_tensor tutti_embedding(tutti_network *network, const char *name, tutti_tensor ids, int64_t rows, int64_t width)
+{
+    if (!network_value(network, ids)) return (tutti_tensor) { NO_VALUE };
+    const int layer = network_layer_begin(network, name, "embedding");
+    if (rows < 1 || rows > INT32_MAX || width < 1 || width > INT32_MAX)
+        return network_fail(network,
+            fail(TUTTI_INVALID, "embedding: the table is %lld x %lld: both must be at least 1 and less than 2^31",
+                (long long)rows, (long long)width));
+    const struct parameter how = { .init = TUTTI_INIT_NORMAL, .init_scale = 1 };
+    int inputs[] = { ids.id, NO_VALUE };
+    inputs[1] = network_parameter(network, layer, "weight", TUTTI_SHAPE(rows, width), &how);
+    return network_append(network, layer, &operation_embedding, &(struct attributes) { 0 }, inputs, 2);
+}
+
+/* ------------------------------------------------------------------------------------------- implementations ---- */
+
+/* Of a task, at least; a cache line; per unit. */
+enum { TASK_FLOATS = 4096, LINE = 16, TASKS = 4, GROUP = 64 };
+
+struct sizes {
+    int64_t count, rows, width;
+};
+
+static struct sizes sizes_of(const struct problem *problem)
+{
+    const bool backward = problem->node->operation == &operation_embedding_gradient;
+    const int64_t *table = backward ? problem->outputs[0]->shape.sizes : problem->inputs[1]->shape.sizes;
+    return (struct sizes) { value_elements(problem->inputs[0]), table[0], table[1] };
+}
+
+/* The launch with its buffers: ids, table, y or ids, dy, dtable. */
+static struct launch *add(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    const char *kernel, const char *options)
+{
+    const struct sizes s = sizes_of(problem);
+    const double moved = (double)(s.count * s.width);
+    struct launch *launch = launch_add(list, "embedding", kernel, "%s", options);
+    for (int i = 0; i < 2; i++) launch_buffer(launch, operands->inputs[i]);
+    launch_buffer(launch, operands->outputs[0]);
+    launch_work(launch, 0, 8 * moved);
+    return launch;
+}
+
+static void emit_rows(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const struct sizes s = sizes_of(problem);
+    const int64_t each = divide_up(TASK_FLOATS, s.width);
+    struct launch *launch = add(problem, operands, list, "embedding", "-DROWS=1");
+    launch_int(launch, s.count);
+    launch_int(launch, s.rows);
+    launch_int(launch, s.width);
+    launch_int(launch, each);
+    launch_tasks(launch, (size_t)divide_up(s.count, each), 1, 1);
+}
+
+/* Blocks of columns are of one size, whatever the numbers are; rows are divided only where there are too few of them,
+ * since each task looks at all numbers. */
+static void emit_blocks(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const struct sizes s = sizes_of(problem);
+    const int64_t units = problem->device->units > 0 ? problem->device->units : 1;
+    const int64_t columns = (int64_t)size_round_up((size_t)divide_up(s.width, TASKS * units), LINE);
+    const int64_t blocks = divide_up(s.width, columns);
+    const int64_t each = blocks >= units ? s.rows : divide_up(s.rows, divide_up(TASKS * units, blocks));
+    struct launch *launch = add(problem, operands, list, "embedding_gradient", "-DROWS=1");
+    launch_int(launch, s.count);
+    launch_int(launch, s.rows);
+    launch_int(launch, s.width);
+    launch_int(launch, columns);
+    launch_int(launch, each);
+    launch_tasks(launch, (size_t)blocks, (size_t)divide_up(s.rows, each), 1);
+}
+
+static size_t options_of(const struct problem *problem, char *options, size_t size)
+{
+    const size_t group = group_size(problem->device, GROUP);
+    snprintf(options, size, "-DROWS=0 -DGROUP=%zu", group);
+    return group;
+}
+
+static void emit_items(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    char options[64];
+    const size_t group = options_of(problem, options, sizeof options);
+    const struct sizes s = sizes_of(problem);
+    struct launch *launch = add(problem, operands, list, "embedding", options);
+    launch_long(launch, s.count * s.width);
+    launch_int(launch, s.rows);
+    launch_int(launch, s.width);
+    launch_grid(launch, 1, size_round_up((size_t)(s.count * s.width), group), 1, 1, group, 1, 1);
+}
+
+static void emit_groups(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    char options[64];
+    const size_t group = options_of(problem, options, sizeof options);
+    const struct sizes s = sizes_of(problem);
+    struct launch *launch = launch_add(list, "embedding", "embedding_clear", "%s", options);
+    launch_buffer(launch, operands->outputs[0]);
+    launch_long(launch, s.rows * s.width);
+    launch_grid(launch, 1, size_round_up((size_t)(s.rows * s.width), group), 1, 1, group, 1, 1);
+    launch_work(launch, 0, 4 * (double)(s.rows * s.width));
+    launch = add(problem, operands, list, "embedding_gradient", options);
+    launch_int(launch, s.count);
+    launch_int(launch, s.rows);
+    launch_int(launch, s.width);
+    launch_grid(launch, 1, (size_t)s.count * group, 1, 1, group, 1, 1);
+}
+
+static const struct implementation rows = { .name = "rows", .fits = fits_cpu_class, .emit = emit_rows },
+                                   items = { .name = "items", .fits = fits_everything, .emit = emit_items },
+                                   blocks = { .name = "blocks", .fits = fits_cpu_class, .emit = emit_blocks },
+                                   groups = { .name = "groups", .fits = fits_everything, .emit = emit_groups };
+static const struct implementation *const forward[] = { &rows, &items, NULL },
+                                          *const backward[] = { &blocks, &groups, NULL };
+
+const struct operation operation_embedding = {
+    .name = "embedding",
+    .other_types = 1,
+    .infer = infer,
+    .gradient = gradient,
+    .implementations = forward,
+};
+const struct operation operation_embedding_gradient = {
+    .name = "embedding_gradient",
+    .other_types = 1,
+    .infer = infer_gradient,
+    .implementations = backward,
+};

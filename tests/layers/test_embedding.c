@@ -1,0 +1,74 @@
+/* embedding n rows c [length tied]: rows of c numbers by the numbers of a sample [length], of which some are of no row.
+ *   tied     the table is the weight of the output layer, too: its gradient is the sum of both */
+#include <stdlib.h>
+
+#include "tests/layers/cases.h"
+
+static tutti_tensor build(tutti_network *network, const struct test_case *c)
+{
+    const int64_t length = case_get(c, "length", 0), rows = case_get(c, "rows", 1);
+    const tutti_tensor ids = tutti_input_typed(network, "ids", TUTTI_DTYPE_I64, &length, length > 0);
+    const tutti_tensor y = tutti_embedding(network, "embedding", ids, rows, case_get(c, "c", 1));
+    const tutti_tensor table = tutti_find_parameter(network, "embedding.weight");
+    if (!case_get(c, "tied", 0)) return y;
+    if (length) return tutti_matmul(network, "output", y, table, false, true);
+    const tutti_tensor operands[] = { y, table };
+    return tutti_op(network, "dense", operands, 2, "name=output");
+}
+
+static void reference(
+    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
+{
+    const int64_t count = case_get(c, "n", 1) * case_get(c, "length", 1), width = case_get(c, "c", 1);
+    const int64_t rows = case_get(c, "rows", 1);
+    const double *table = parameters[0];
+    for (int64_t p = 0; p < count; p++) {
+        const int64_t id = (int64_t)inputs[0][p];
+        const double *row = id >= 0 && id < rows ? table + id * width : NULL;
+        if (!case_get(c, "tied", 0)) {
+            for (int64_t i = 0; i < width; i++) *y++ = row ? row[i] : 0;
+            continue;
+        }
+        for (int64_t r = 0; r < rows; r++, y++) {
+            *y = 0;
+            for (int64_t i = 0; row && i < width; i++) *y += row[i] * table[r * width + i];
+        }
+    }
+}
+
+/* Numbers of all rows, once in a while of none, and far from any. */
+static void fill(const struct test_case *c, float *input, int64_t count)
+{
+    const int64_t rows = case_get(c, "rows", 1);
+    for (int64_t i = 0; i < count; i++) {
+        input[i] = (float)((i * i + 3 * i) % rows);
+        if (i % 7 == 3) input[i] = (float)(i % 2 ? rows : -1);
+        if (i % 29 == 13) input[i] = i % 2 ? 0x1p30f : -0x1p31f;
+    }
+}
+
+static int64_t length(const struct test_case *c)
+{
+    return case_get(c, "n", 1) * case_get(c, "length", 1) + case_get(c, "rows", 1);
+}
+
+static const char *const cases[] = {
+    "embedding n3 rows2 c5",
+    "embedding n1 rows4 c16 length2",
+    "embedding n2 rows7 c35 length9",
+    "embedding n5 rows3 c130 length17",
+    "embedding n2 rows20 c33 length3",
+    "embedding n3 rows70 c1 length64",
+    "embedding n3 rows5 c7 length6 tied1",
+    "embedding n9 rows6 c20 tied1",
+    NULL,
+};
+
+const struct operation_test test_embedding = {
+    .name = "embedding",
+    .build = build,
+    .reference = reference,
+    .cases = cases,
+    .fill = fill,
+    .length = length,
+};
