@@ -183,4 +183,5 @@ def main():
                   f"the worst array by {off:.1e}", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

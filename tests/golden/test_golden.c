@@ -5,6 +5,7 @@
 #undef fail
 
 #include "models/models.h"
+#include "tests/golden/numbers.h"
 #include "tests/tolerance.h"
 #include "tutti.h"
 
@@ -50,30 +51,8 @@ static const struct golden cases[] = {
 };
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };
 
-/* ------------------------------------------------------------------------------- numbers, as make.py has them ---- */
-
-static uint32_t name_hash(const char *prefix, const char *name)
-{
-    uint32_t value = 2166136261u;
-    for (; *prefix; prefix++) value = (value ^ (unsigned char)*prefix) * 16777619u;
-    for (; *name; name++) value = (value ^ (unsigned char)*name) * 16777619u;
-    return value;
-}
-
-static uint32_t golden_bits(uint32_t hash, int64_t index)
-{
-    uint32_t value = (uint32_t)index * 0x9E3779B1u + hash;
-    value ^= value >> 16;
-    value *= 0x7FEB352Du;
-    value ^= value >> 15;
-    value *= 0x846CA68Bu;
-    return value ^ value >> 16;
-}
-
-static double uniform(uint32_t hash, int64_t index)
-{
-    return (golden_bits(hash, index) >> 16) / 32768.0 - 1;
-}
+/* --------------------------------------------------------------------------- initial values, as make.py has them ----
+ */
 
 static bool ends_with(const char *text, const char *end)
 {
