@@ -1,4 +1,5 @@
-/* Initial values of parameters. A value depends on the seed, the parameter's number and its own position only. */
+/* Initial values of parameters. A value depends on the seed, the parameter's number and its own position only;
+ * constants are not counted. */
 #include <math.h>
 #include <string.h>
 
@@ -37,15 +38,15 @@ struct work {
 /* Floats of the arena that one task fills: VGG-16 has 138 million of them. */
 enum { CHUNK = 1 << 18 };
 
-/* Elements first .. last - 1 of parameter n. */
-static void fill_parameter(const struct work *work, size_t n, int64_t first, int64_t last)
+/* Elements first .. last - 1 of a parameter. */
+static void fill_parameter(
+    const struct work *work, const struct parameter *p, uint32_t number, int64_t first, int64_t last)
 {
-    const struct parameter *p = &work->network->parameters[n];
     float *values = parameter_in(p, work->arenas);
     bool normal;
     double scale;
     distribution(p, &normal, &scale);
-    const uint32_t stream = (uint32_t)RANDOM_WEIGHTS + (uint32_t)n;
+    const uint32_t stream = (uint32_t)RANDOM_WEIGHTS + number;
     if (p->values) {
         memcpy(values + first, p->values + first, (size_t)(last - first) * sizeof(float));
         return;
@@ -67,12 +68,15 @@ static void fill_range(const struct work *work, bool frozen, int64_t start)
     float *arena = frozen ? work->arenas->frozen : work->arenas->parameters;
     const int64_t floats = frozen ? work->network->frozen_floats : work->network->total_floats, end = start + CHUNK;
     for (int64_t i = start; i < end && i < floats; i++) arena[i] = 0;
+    uint32_t number = 0;
     for (size_t n = 0; n < work->network->parameter_count; n++) {
         const struct parameter *p = &work->network->parameters[n];
-        if ((p->kind == PARAMETER_FROZEN) != frozen) continue;
+        const uint32_t own = number;
+        number += p->kind != PARAMETER_CONSTANT;
+        if (parameter_is_fixed(p) != frozen) continue;
         const int64_t first = start > p->offset ? start - p->offset : 0;
         const int64_t last = end - p->offset < p->elements ? end - p->offset : p->elements;
-        if (first < last) fill_parameter(work, n, first, last);
+        if (first < last) fill_parameter(work, p, own, first, last);
     }
 }
 
@@ -97,5 +101,5 @@ tutti_status network_initialise(const tutti_network *network, uint64_t seed, con
 
 float *parameter_in(const struct parameter *parameter, const struct parameter_arenas *arenas)
 {
-    return (parameter->kind == PARAMETER_FROZEN ? arenas->frozen : arenas->parameters) + parameter->offset;
+    return (parameter_is_fixed(parameter) ? arenas->frozen : arenas->parameters) + parameter->offset;
 }

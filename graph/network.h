@@ -11,8 +11,8 @@
 
 /* STATISTIC: updated as p = (1 - momentum) p + momentum g where g, in the gradient arena, is the batch's statistic
  * weighted by its part of the whole batch. FROZEN: has no gradient, and lies in an arena of its own, which a device is
- * given once. */
-enum parameter_kind { PARAMETER_TRAINED, PARAMETER_STATISTIC, PARAMETER_FROZEN };
+ * given once. CONSTANT: lies there too, but no caller sees it as a parameter, and no file has it. */
+enum parameter_kind { PARAMETER_TRAINED, PARAMETER_STATISTIC, PARAMETER_FROZEN, PARAMETER_CONSTANT };
 
 struct parameter {
     char *name;        /* "layer1.0.conv1.weight" */
@@ -20,13 +20,14 @@ struct parameter {
     tutti_shape shape; /* PyTorch's */
     int64_t elements;
     enum parameter_kind kind;
-    int64_t offset; /* floats from the start of its arena; multiples of PARAMETER_ALIGNMENT */
-    float momentum; /* of a statistic */
-    int value;      /* in the network's graph */
+    enum value_type type; /* F32; a constant can also be I32 */
+    int64_t offset;       /* floats from the start of its arena; multiples of PARAMETER_ALIGNMENT */
+    float momentum;       /* of a statistic */
+    int value;            /* in the network's graph */
     tutti_initialiser init;
     float init_scale, init_constant; /* TUTTI_INIT_ZEROS: filled with init_constant */
     int64_t fan_in, fan_out;
-    float *values; /* the initial ones, instead of `init`; or NULL */
+    float *values; /* the initial ones, instead of `init`; or NULL. Of a constant: the bits of its type */
 };
 
 struct layer {
@@ -41,7 +42,7 @@ struct tutti_network {
     struct parameter *parameters; /* in the order of the builder's calls */
     size_t parameter_count, parameter_capacity;
     /* Floats of the arenas, set by network_layout(): of parameters, the trained ones first, in order, then statistics;
-     * and of frozen ones. */
+     * and of fixed ones, which are frozen or constant. */
     int64_t trained_floats, total_floats, frozen_floats;
     struct layer *layers;
     size_t layer_count, layer_capacity;
@@ -61,6 +62,16 @@ tutti_tensor network_fail(tutti_network *network, tutti_status status);
 /* Begins a layer, before anything of it is checked, so that failures name it: its full name from the scope, and `name`
  * or operation + number. Returns its number. */
 int network_layer_begin(tutti_network *network, const char *name, const char *operation);
+static inline bool parameter_is_fixed(const struct parameter *parameter)
+{
+    return parameter->kind == PARAMETER_FROZEN || parameter->kind == PARAMETER_CONSTANT;
+}
+
+/* Adds a parameter, whose name it takes, also on failure; returns its value in the graph. values: copied; or NULL. */
+int network_add_parameter(tutti_network *network, struct parameter parameter, const void *values);
+/* Adds a constant, of which the name and the values are copied; returns its value in the graph. */
+int network_constant(
+    tutti_network *network, const char *name, enum value_type type, tutti_shape shape, const void *values);
 /* Adds a parameter "layer.suffix"; returns its value in the graph. */
 int network_parameter(
     tutti_network *network, int layer, const char *suffix, tutti_shape shape, const struct parameter *how);
@@ -75,7 +86,7 @@ tutti_tensor network_append(tutti_network *network, int layer, const struct oper
 tutti_dtype input_dtype(enum value_type type);
 /* The value behind a tensor, checked. NULL after a failure, which is then kept. */
 const struct value *network_operand(tutti_network *network, tutti_tensor tensor);
-/* The same, but for parameters, which only some layers take as an input. */
+/* The same, but for parameters and constants, which only some layers take as an input. */
 const struct value *network_value(tutti_network *network, tutti_tensor tensor);
 /* Offsets of the parameters in the arena; called by tutti_compile. */
 tutti_status network_layout(tutti_network *network);
@@ -88,6 +99,7 @@ float *parameter_in(const struct parameter *parameter, const struct parameter_ar
 tutti_status network_initialise(const tutti_network *network, uint64_t seed, const struct parameter_arenas *arenas);
 /* For each parameter, as graph_reaches() for each value. */
 bool *network_trains(const tutti_network *network, const int *values, int count);
+/* Not a constant. */
 const struct parameter *network_find(const tutti_network *network, const char *name);
 
 #endif

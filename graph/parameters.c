@@ -21,7 +21,7 @@ static tutti_status count_elements(struct parameter *parameter)
         if (size < 1 || !size_multiply((size_t)parameter->elements, (size_t)size, &product) || product > INT64_MAX / 64)
             return fail(TUTTI_SHAPE,
                 "%s would have size %" PRId64
-                " in dimension %d: it must be positive, and the parameter must fit into memory",
+                " in dimension %d: it must be positive, and the values must fit into memory",
                 parameter->name, size, i);
         parameter->elements = (int64_t)product;
     }
@@ -34,27 +34,38 @@ static tutti_status check_parameter(const tutti_network *network, const struct p
         return fail(TUTTI_INVALID,
             "%s: initialiser %d does not exist: use TUTTI_INIT_DEFAULT (0) to TUTTI_INIT_ZEROS (%d)", parameter->name,
             (int)parameter->init, (int)TUTTI_INIT_ZEROS);
-    if (network_find(network, parameter->name))
+    if (parameter->kind != PARAMETER_CONSTANT && network_find(network, parameter->name))
         return fail(TUTTI_INVALID, "two parameters have the name %s: give the layers different names", parameter->name);
     return TUTTI_OK;
 }
 
-/* Takes the parameter's name. */
-static int add_parameter(tutti_network *network, struct parameter parameter)
+static tutti_status copy_values(struct parameter *parameter, const void *values)
+{
+    if (!values) return TUTTI_OK;
+    parameter->values = memory_new((size_t)parameter->elements, sizeof *parameter->values);
+    if (!parameter->values) return TUTTI_NO_MEMORY;
+    memcpy(parameter->values, values, (size_t)parameter->elements * sizeof *parameter->values);
+    return TUTTI_OK;
+}
+
+int network_add_parameter(tutti_network *network, struct parameter parameter, const void *values)
 {
     tutti_status status = TUTTI_OK;
     if (!parameter.name) FAIL(TUTTI_NO_MEMORY, "there is no memory for the name of a parameter");
     TRY(count_elements(&parameter));
     TRY(check_parameter(network, &parameter));
+    TRY(copy_values(&parameter, values));
     TRY(memory_grow((void **)&network->parameters, &network->parameter_capacity, network->parameter_count + 1,
         sizeof *network->parameters));
-    parameter.value = graph_value(&network->graph, ROLE_PARAMETER, TYPE_F32, parameter.shape, false, parameter.name);
+    parameter.value =
+        graph_value(&network->graph, ROLE_PARAMETER, parameter.type, parameter.shape, false, parameter.name);
     TRY(network->graph.status);
     graph_at(&network->graph, parameter.value)->parameter = (int)network->parameter_count;
     network->parameters[network->parameter_count++] = parameter;
     return parameter.value;
 done:
     free(parameter.name);
+    free(parameter.values);
     network_fail(network, status);
     return NO_VALUE;
 }
@@ -67,14 +78,14 @@ int network_parameter(
     parameter.layer = layer;
     parameter.shape = shape;
     parameter.name = memory_format("%s.%s", network->layers[layer].name, suffix);
-    return add_parameter(network, parameter);
+    return network_add_parameter(network, parameter, NULL);
 }
 
 static tutti_status check_shared(
     const tutti_network *network, tutti_tensor given, const char *suffix, tutti_shape shape)
 {
     const struct value *value = graph_at(&network->graph, given.id);
-    if (!value || value->role != ROLE_PARAMETER)
+    if (!value || value->role != ROLE_PARAMETER || value->type != TYPE_F32)
         return fail(TUTTI_INVALID,
             "%s is tensor %d, which is no parameter of this network: pass what tutti_parameter() or "
             "tutti_find_parameter() returned",
@@ -111,7 +122,7 @@ tutti_tensor tutti_parameter(
     if (shape.rank < 1 || shape.rank > TUTTI_MAX_RANK)
         FAIL(TUTTI_SHAPE, "parameter %s has %d dimensions: 1 to %d are possible", name, shape.rank, TUTTI_MAX_RANK);
     TRY(OPTIONS_READ(&options, given, tutti_parameter_options));
-    const int value = add_parameter(network,
+    const int value = network_add_parameter(network,
         (struct parameter) { .name = memory_format("%s%s", network->scope ? network->scope : "", name),
             .layer = -1,
             .shape = shape,
@@ -119,12 +130,8 @@ tutti_tensor tutti_parameter(
             .init = options.init,
             .init_scale = options.init_scale,
             .fan_in = options.fan_in,
-            .fan_out = options.fan_out });
-    if (value == NO_VALUE) return (tutti_tensor) { NO_VALUE };
-    if (options.values) {
-        const struct parameter *made = &network->parameters[network->parameter_count - 1];
-        TRY(tutti_set_initial(network, made->name, options.values, made->elements));
-    }
+            .fan_out = options.fan_out },
+        options.values);
     return (tutti_tensor) { value };
 done:
     return network_fail(network, status);
@@ -135,7 +142,8 @@ done:
 const struct parameter *network_find(const tutti_network *network, const char *name)
 {
     for (size_t i = 0; i < network->parameter_count; i++)
-        if (!strcmp(network->parameters[i].name, name)) return &network->parameters[i];
+        if (network->parameters[i].kind != PARAMETER_CONSTANT && !strcmp(network->parameters[i].name, name))
+            return &network->parameters[i];
     return NULL;
 }
 
@@ -179,11 +187,9 @@ tutti_status tutti_set_initial(tutti_network *network, const char *name, const f
         FAIL(TUTTI_INVALID,
             "'%s' has %" PRId64 " elements, but the array has %" PRId64 ": pass an array of the parameter's size", name,
             parameter->elements, count);
-    float *copy = memory_new((size_t)count, sizeof *copy);
-    if (!copy) return TUTTI_NO_MEMORY;
-    memcpy(copy, values, (size_t)count * sizeof *copy);
-    free(parameter->values);
-    parameter->values = copy;
+    float *const before = parameter->values;
+    TRY(copy_values(parameter, values));
+    free(before);
 done:
     return status;
 }
@@ -197,7 +203,8 @@ static tutti_status set_kind(
     TRY(check_name(pattern));
     for (size_t i = 0; i < network->parameter_count; i++) {
         struct parameter *parameter = &network->parameters[i];
-        if (parameter->kind == PARAMETER_STATISTIC || fnmatch(pattern, parameter->name, 0) != 0) continue;
+        if (parameter->kind == PARAMETER_STATISTIC || parameter->kind == PARAMETER_CONSTANT) continue;
+        if (fnmatch(pattern, parameter->name, 0) != 0) continue;
         found++;
         if (parameter->kind == from) parameter->kind = to;
     }
@@ -241,6 +248,7 @@ tutti_status network_layout(tutti_network *network)
     network->total_floats = network->trained_floats;
     TRY(place_kind(network, PARAMETER_STATISTIC, &network->total_floats));
     TRY(place_kind(network, PARAMETER_FROZEN, &network->frozen_floats));
+    TRY(place_kind(network, PARAMETER_CONSTANT, &network->frozen_floats));
 done:
     return status;
 }
@@ -258,10 +266,15 @@ int64_t tutti_network_parameters(const tutti_network *network)
 tutti_status tutti_parameter_info(
     const tutti_network *network, int position, const char **name, tutti_shape *shape, bool *trained)
 {
-    if (position < 0 || (size_t)position >= network->parameter_count)
-        return fail(TUTTI_INVALID, "parameter %d does not exist: the network has %zu parameters, counted from 0",
-            position, network->parameter_count);
-    const struct parameter *parameter = &network->parameters[position];
+    const struct parameter *parameter = NULL;
+    int count = 0;
+    for (size_t i = 0; i < network->parameter_count; i++) {
+        if (network->parameters[i].kind == PARAMETER_CONSTANT) continue;
+        if (count++ == position) parameter = &network->parameters[i];
+    }
+    if (!parameter)
+        return fail(TUTTI_INVALID, "parameter %d does not exist: the network has %d parameters, counted from 0",
+            position, count);
     if (name) *name = parameter->name;
     if (shape) *shape = parameter->shape;
     if (trained) *trained = parameter->kind == PARAMETER_TRAINED;

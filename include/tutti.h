@@ -231,7 +231,7 @@ TUTTI_API tutti_tensor tutti_input(tutti_network *network, const char *name, tut
  * tutti_normalise() make it from other types on the device. */
 TUTTI_API tutti_tensor tutti_input_typed(
     tutti_network *network, const char *name, tutti_dtype dtype, const int64_t *sizes, int rank);
-/* Converts an input to float32, or U8 and BOOL to int32. BOOL becomes 0 or 1. */
+/* Converts an input or a constant to float32, or U8 and BOOL to int32. BOOL becomes 0 or 1. */
 TUTTI_API tutti_tensor tutti_cast(tutti_network *network, tutti_tensor x, tutti_dtype dtype);
 
 typedef struct tutti_normalise_options {
@@ -271,6 +271,14 @@ TUTTI_API tutti_status tutti_set_initial(tutti_network *network, const char *nam
  * again. Errors: TUTTI_INVALID if no parameter matches, or a trainer uses the network. */
 TUTTI_API tutti_status tutti_freeze(tutti_network *network, const char *pattern);
 TUTTI_API tutti_status tutti_unfreeze(tutti_network *network, const char *pattern);
+/* Adds a tensor of fixed float32 values, which are copied, in row-major order. It can be an input where parameters can:
+ * of tutti_add(), tutti_mul() and tutti_op(), or a layer's weight or bias. It has no gradient, devices receive it once,
+ * and it is no parameter: it is in no file, and no function that takes a parameter's name finds it. The name serves
+ * texts alone; NULL: "constant". */
+TUTTI_API tutti_tensor tutti_constant(tutti_network *network, const char *name, tutti_shape shape, const float *values);
+/* The same for TUTTI_DTYPE_F32 and TUTTI_DTYPE_I32, with one to six sizes. tutti_cast() makes floats of int32. */
+TUTTI_API tutti_tensor tutti_constant_typed(
+    tutti_network *network, const char *name, tutti_dtype dtype, const int64_t *sizes, int rank, const void *values);
 
 typedef struct tutti_dense_options {
     const char *name;

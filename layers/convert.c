@@ -30,7 +30,7 @@ static tutti_status infer_cast(const struct graph *graph, struct node *node, str
 /* Floats stay as they are, with their gradient. */
 tutti_tensor tutti_cast(tutti_network *network, tutti_tensor x, tutti_dtype dtype)
 {
-    const struct value *value = network_value(network, x);
+    const struct value *value = network_operand(network, x);
     if (!value) return (tutti_tensor) { NO_VALUE };
     if (value->type == TYPE_F32 && dtype == TUTTI_DTYPE_F32) return x;
     const int layer = network_layer_begin(network, NULL, "convert");

@@ -40,7 +40,7 @@ static tutti_status make_buffer(struct plan *plan, const struct memory_plan *mem
     case SLOT_ARENA: return arena_cut(plan->arena, slot->place, slot->bytes, &plan->buffers[value]);
     case SLOT_PARAMETER:
         p = &plan->network->parameters[v->parameter];
-        return buffer_cut(plan->device, p->kind == PARAMETER_FROZEN ? plan->options.frozen : plan->options.parameters,
+        return buffer_cut(plan->device, parameter_is_fixed(p) ? plan->options.frozen : plan->options.parameters,
             (size_t)p->offset * sizeof(float), slot->bytes, &plan->buffers[value]);
     case SLOT_GRADIENT:
         p = &plan->network->parameters[v->gradient_of];

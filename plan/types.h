@@ -44,7 +44,7 @@ struct plan_options {
      * at. */
     bool guards;
     /* Device buffers that the plan's launches use; the replica owns them. gradients is NULL unless training,
-     * and frozen where the network has no frozen parameters. */
+     * and frozen where the network has no frozen parameters and no constants. */
     cl_mem parameters, gradients, frozen;
     struct arena *arena; /* shared with other plans if it is large enough; NULL: an own one is made */
     bool explain;        /* keep texts for plan_explain */

@@ -112,6 +112,7 @@ static tutti_status list_weights(const struct checkpoint *checkpoint, struct lis
     if (!list->tensors) return TUTTI_NO_MEMORY;
     for (size_t i = 0; i < checkpoint->count; i++) {
         const struct parameter *parameter = &checkpoint->parameters[i];
+        if (parameter->kind == PARAMETER_CONSTANT) continue;
         const struct safetensors_tensor tensor =
             tensor_of(parameter, memory_copy_text(parameter->name), parameter_in(parameter, &checkpoint->weights));
         TRY(list_add(list, &tensor));
@@ -338,7 +339,8 @@ static bool is_known(const struct checkpoint *checkpoint, const char *name)
 {
     if (ends_with(name, counter_end)) return true;
     for (size_t i = 0; i < checkpoint->count; i++)
-        if (strcmp(checkpoint->parameters[i].name, name) == 0) return true;
+        if (checkpoint->parameters[i].kind != PARAMETER_CONSTANT && !strcmp(checkpoint->parameters[i].name, name))
+            return true;
     return false;
 }
 
@@ -346,7 +348,8 @@ static tutti_status check_weights(const struct checkpoint *checkpoint, const str
 {
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < checkpoint->count; i++)
-        TRY(check_tensor(file, path, checkpoint->parameters[i].name, &checkpoint->parameters[i]));
+        if (checkpoint->parameters[i].kind != PARAMETER_CONSTANT)
+            TRY(check_tensor(file, path, checkpoint->parameters[i].name, &checkpoint->parameters[i]));
     for (int i = 0; i < safetensors_count(file); i++)
         if (!is_known(checkpoint, safetensors_at(file, i)->name))
             FAIL(TUTTI_MISMATCH, "'%s' has '%s', which this network lacks: use a file of this network", path,
@@ -359,6 +362,7 @@ static void copy_weights(const struct checkpoint *checkpoint, const struct safet
 {
     for (size_t i = 0; i < checkpoint->count; i++) {
         const struct parameter *parameter = &checkpoint->parameters[i];
+        if (parameter->kind == PARAMETER_CONSTANT) continue;
         const struct safetensors_tensor *tensor = safetensors_find(file, parameter->name);
         memcpy(parameter_in(parameter, &checkpoint->weights), tensor->data, tensor->bytes);
     }

@@ -14,8 +14,10 @@ static tutti_status add_output(tutti_trainer *trainer, tutti_tensor tensor)
             "output %d is tensor %d, which is not of this network: pass one that the network's functions returned",
             objective->output_count, tensor.id);
     if (!value->batched)
-        return fail(
-            TUTTI_INVALID, "output %d is a parameter: read it with tutti_get_parameter()", objective->output_count);
+        return fail(TUTTI_INVALID,
+            "output %d is a parameter or a constant: it does not depend on an input; parameters are read "
+            "with tutti_get_parameter()",
+            objective->output_count);
     if (objective->output_count == PLAN_MAX_OUTPUTS)
         return fail(TUTTI_INVALID, "a trainer has at most %d outputs", PLAN_MAX_OUTPUTS);
     if (value->type != TYPE_F32)

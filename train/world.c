@@ -137,6 +137,8 @@ static uint64_t hash_of(const struct tutti_trainer *trainer, const struct world 
         hash = XXH3_64bits_withSeed(parameter->name, strlen(parameter->name), hash + parameter->kind);
         hash = XXH3_64bits_withSeed(
             parameter->shape.sizes, (size_t)parameter->shape.rank * sizeof(parameter->shape.sizes[0]), hash);
+        if (parameter->kind == PARAMETER_CONSTANT)
+            hash = XXH3_64bits_withSeed(parameter->values, (size_t)parameter->elements * sizeof(float), hash);
     }
     return hash;
 }

@@ -1,4 +1,4 @@
-/* Frozen parameters, parameters that layers share, and initial values that the caller gives. */
+/* Frozen parameters, parameters that layers share, constants, and initial values that the caller gives. */
 #include "tests/feeds.h"
 #include "tests/train/training.h"
 
@@ -223,6 +223,89 @@ START_TEST(shared_parameters_train)
 }
 END_TEST
 
+/* -------------------------------------------------------------------------------------------------- constants ---- */
+
+static const float slopes[2] = { 0.5f, -2 };
+static int32_t whole_shifts[7] = { -3, 2, 0, 1, -1, 4, -2 };
+
+/* Images become slope[channel] (x + shift[column]) by constants; or the images that are fed are such ones. */
+static void open_constant(struct session *session, const struct way *way, bool constants)
+{
+    *session = (struct session) { .runtime = session_runtime(way->devices, way->apart) };
+    tutti_network *network = session->network = tutti_network_new(session->runtime);
+    tutti_tensor x = tutti_input(network, "images", TUTTI_SHAPE(2, 7, 7));
+    if (constants) {
+        float copied[2] = { slopes[0], slopes[1] };
+        const int64_t columns[] = { 7 };
+        const tutti_tensor slope = tutti_constant(network, "fc.weight", TUTTI_SHAPE(2, 1, 1), copied),
+                           whole = tutti_constant_typed(network, NULL, TUTTI_DTYPE_I32, columns, 1, whole_shifts),
+                           shift = tutti_cast(network, whole, TUTTI_DTYPE_F32);
+        copied[0] = 77;
+        x = tutti_mul(network,
+            tutti_op(network, "sub", (tutti_tensor[]) { x, tutti_op(network, "neg", &shift, 1, NULL) }, 2, NULL),
+            slope);
+    }
+    x = tutti_dense(network, tutti_flatten(network, x), WIDTH, &(tutti_dense_options) { .name = "in" });
+    x = tutti_tanh(network, x);
+    x = tutti_dense(network, x, CLASSES, &(tutti_dense_options) { .name = "fc" });
+    ASSERT_OK(tutti_freeze(network, "in.bias"));
+    tutti_training training = way->training;
+    training.momentum = 0.9f;
+    compile(session, x, training);
+}
+
+static void shift_images(void)
+{
+    for (int i = 0; i < SAMPLES * PIXELS; i++)
+        images[i] = slopes[i / 49 % 2] * (images[i] + (float)whole_shifts[i % 7]);
+}
+
+/* The first way trains on shifted images without constants; and a resumed training needs none in its files. */
+START_TEST(constants_are_inputs)
+{
+    char folder[] = "/tmp/tutti-constant-XXXXXX", name[64], command[96];
+    struct session one, other, resumed;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(name, sizeof(name), "%s/saved", folder);
+    open_constant(&other, &training_ways[_i], true);
+    open_constant(&resumed, &training_ways[_i], true);
+    for (int number = 0; number < STEPS; number++) step(&other, number);
+    ASSERT_OK(tutti_save(other.trainer, name));
+    ASSERT_OK(tutti_resume(resumed.trainer, name));
+    same_bytes(&other, &resumed);
+    step(&other, 0);
+    step(&resumed, 0);
+    close_to(&other, &resumed, ROUNDING);
+    session_close(&resumed);
+    shift_images();
+    open_constant(&one, &training_ways[0], false);
+    for (int number = 0; number <= STEPS; number++) step(&one, number % STEPS);
+    close_to(&one, &other, ROUNDING);
+    ASSERT_OK(tutti_load_weights(one.trainer, strcat(name, ".safetensors")));
+    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+    ck_assert_int_eq(system(command), 0);
+    session_close(&one);
+    session_close(&other);
+}
+END_TEST
+
+START_TEST(constants_are_no_parameters)
+{
+    struct session session;
+    float values[2];
+    const char *name;
+    open_constant(&session, &training_ways[0], true);
+    for (int i = 0; i < 4; i++) {
+        ASSERT_OK(tutti_parameter_info(session.network, i, &name, NULL, NULL));
+        ck_assert_str_ne(name, "constant");
+    }
+    fails_with(tutti_parameter_info(session.network, 4, NULL, NULL, NULL), TUTTI_INVALID, "has 4 parameters");
+    fails_with(tutti_get_parameter(session.trainer, "constant", values, 2), TUTTI_INVALID, "'constant'");
+    ck_assert_int_eq(elements_of(session.network, "fc.weight"), WIDTH * CLASSES);
+    session_close(&session);
+}
+END_TEST
+
 /* ----------------------------------------------------------------------------------------------------- errors ---- */
 
 START_TEST(wrong_calls_are_told)
@@ -260,10 +343,17 @@ static const struct wrong {
     { TUTTI_INVALID, "'nothing'" },
     { TUTTI_INVALID, "two parameters have the name w" },
     { TUTTI_SHAPE, "0 dimensions" },
+    { TUTTI_SHAPE, "constant k has 0 dimensions" },
+    { TUTTI_INVALID, "values of constant k are NULL" },
+    { TUTTI_INVALID, "constant k has type 5" },
+    { TUTTI_SHAPE, "constant would have size 0 in dimension 1" },
+    { TUTTI_INVALID, "no parameter of this network" },
 };
 
 static void build_wrong(tutti_network *network, int number)
 {
+    const float values[4] = { 0 };
+    tutti_tensor k;
     const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(4)),
                        w = tutti_parameter(network, "w", TUTTI_SHAPE(3, 4), NULL);
     switch (number) {
@@ -272,7 +362,14 @@ static void build_wrong(tutti_network *network, int number)
     case 2: tutti_dense(network, x, 3, &(tutti_dense_options) { .weight = &x }); break;
     case 3: tutti_find_parameter(network, "nothing"); break;
     case 4: tutti_parameter(network, "w", TUTTI_SHAPE(1), NULL); break;
-    default: tutti_parameter(network, "v", (tutti_shape) { 0 }, NULL); break;
+    case 5: tutti_parameter(network, "v", (tutti_shape) { 0 }, NULL); break;
+    case 6: tutti_constant(network, "k", (tutti_shape) { 0 }, values); break;
+    case 7: tutti_constant(network, "k", TUTTI_SHAPE(4), NULL); break;
+    case 8: tutti_constant_typed(network, "k", TUTTI_DTYPE_U8, (int64_t[]) { 4 }, 1, values); break;
+    case 9: tutti_constant(network, NULL, TUTTI_SHAPE(4, 0), values); break;
+    default:
+        k = tutti_constant_typed(network, "k", TUTTI_DTYPE_I32, (int64_t[]) { 1, 4 }, 2, values);
+        tutti_dense(network, x, 1, &(tutti_dense_options) { .weight = &k });
     }
 }
 
@@ -296,6 +393,8 @@ Suite *suite_parameters(void)
     tcase_add_test(cases, frozen_parameters_are_saved);
     add_cases(cases, shared_parameters_sum_their_gradients, WAYS);
     add_cases(cases, shared_parameters_train, WAYS);
+    add_cases(cases, constants_are_inputs, WAYS);
+    tcase_add_test(cases, constants_are_no_parameters);
     tcase_add_test(cases, wrong_calls_are_told);
     tcase_add_loop_test(cases, wrong_parameters_are_told, 0, (int)(sizeof(wrongs) / sizeof(*wrongs)));
     return suite;
