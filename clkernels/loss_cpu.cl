@@ -2,7 +2,7 @@
  * [samples][width][inner]; labels are [samples][inner]. Each position of labels has a loss:
  *
  *   l          its label;  m = (1 - smoothing) x[l] + smoothing * mean of x
- *   loss       log(sum over i of exp(x[i])) - m;  LOG_PROBABILITIES 1: -m
+ *   loss       log(sum over i of exp(x[i])) - m;  LOG_PROBABILITIES 1: -m;  class weights: loss_classes.h
  *   dx[i]      (softmax(x)[i] - (1 - smoothing) (i == l) - smoothing / width) * weight * loss_scale
  *              LOG_PROBABILITIES 1: the same without softmax(x)[i]
  *   correct    l is the first of the largest x
@@ -14,19 +14,18 @@
 #include "vector.h"
 #include "exponential.h"
 #include "step.h"
+#include "loss_classes.h"
 
-/* Of a position: `mean` is that of x, `log_sum` the logarithm of the sum of exp(x - most). */
-INLINE float loss_of(float most, float log_sum, float labelled, float mean, float smoothing)
-{
-#if SMOOTHING
-    labelled += smoothing * (mean - labelled);
+#if CLASS_WEIGHTS
+#define CLASS_WEIGHT_VECTOR(i) VLOAD(0, class_weights + i)
+#else
+#define CLASS_WEIGHT_VECTOR(i) 1.0f
 #endif
-    return LOG_PROBABILITIES ? -labelled : log_sum + (most - labelled);
-}
 
 /* inner is 1: ceil(rows / each) tasks of `each` rows. */
 TASK void cross_entropy(global const float *x, global const int *labels, global const step_constants *constants,
-    global float *dx, global float *results, float weight, float smoothing, int rows, int width, int each)
+    global float *dx, global float *results, float weight, float smoothing, int rows, int width, int each
+    CLASS_WEIGHT_PARAMETERS)
 {
     const int first = get_group_id(0) * each, end = min(first + each, rows), whole = width / V * V;
     for (int row = first; row < end; row++) {
@@ -58,26 +57,28 @@ TASK void cross_entropy(global const float *x, global const int *labels, global 
         }
         sum += vector_sum(sums);
 #if SMOOTHING
-        for (int i = 0; i < width; i++) mean += from[i];
+        for (int i = 0; i < width; i++) mean += SMOOTHED(i, from[i], most);
         mean /= (float)width;
 #endif
         const bool live = label >= 0 && label != IGNORED, known = label < width;
+        const float own = live && known ? CLASS_WEIGHT(label) : 1.0f;
         if (live && known) {
             bool hit = from[label] == most && !isnan(sum);
             for (int i = 0; hit && i < label; i++) hit = from[i] < most;
-            results[2 * row] = loss_of(most, log(sum), from[label], mean, smoothing);
+            results[2 * row] = loss_of(most, log(sum), from[label], mean, smoothing, own, MEAN_WEIGHT);
             results[2 * row + 1] = hit;
         } else {
             results[2 * row] = live ? NAN : 0.0f;
             results[2 * row + 1] = 0.0f;
         }
 #if GRADIENT
-        const float scale = weight * constants->loss_scale, factor = LOG_PROBABILITIES ? 0.0f : scale / sum;
+        const float scale = weight * constants->loss_scale, factor = LOG_PROBABILITIES ? 0.0f : scale * PULL(own) / sum;
         const float even = SMOOTHING ? scale * smoothing / (float)width : 0.0f;
         if (live) {
-            for (int i = 0; i < whole; i += V) VSTORE(VLOAD(0, to + i) * factor - even, 0, to + i);
-            for (int i = whole; i < width; i++) to[i] = to[i] * factor - even;
-            if (known) to[label] -= SMOOTHING ? scale * (1.0f - smoothing) : scale;
+            for (int i = 0; i < whole; i += V)
+                VSTORE(VLOAD(0, to + i) * factor - even * CLASS_WEIGHT_VECTOR(i), 0, to + i);
+            for (int i = whole; i < width; i++) to[i] = to[i] * factor - even * CLASS_WEIGHT(i);
+            if (known) to[label] -= own * (SMOOTHING ? scale * (1.0f - smoothing) : scale);
         } else {
             for (int i = 0; i < width; i++) to[i] = 0.0f;
         }
@@ -87,9 +88,10 @@ TASK void cross_entropy(global const float *x, global const int *labels, global 
 
 /* `count` positions of a sample from `p` on, of neighbouring addresses. */
 INLINE void positions(global const float *x, global const int *labels, float scale, global float *dx,
-    global float *results, float smoothing, int width, int inner, size_t sample, int p, const int count)
+    global float *results, float smoothing, int width, int inner, size_t sample, int p, const int count
+    CLASS_WEIGHT_PARAMETERS)
 {
-    float most[V], sum[V], mean[V], labelled[V];
+    float most[V], sum[V], mean[V], labelled[V], own[V];
     int label[V], earlier[V];
     global const float *from = x + sample * width * inner + p;
     for (int k = 0; k < count; k++) {
@@ -98,6 +100,7 @@ INLINE void positions(global const float *x, global const int *labels, float sca
         label[k] = labels[sample * inner + p + k];
         earlier[k] = 0;
         labelled[k] = NAN;
+        own[k] = label[k] >= 0 && label[k] < width ? CLASS_WEIGHT(label[k]) : 1.0f;
     }
     for (int c = 0; c < width; c++)
         for (int k = 0; k < count; k++) most[k] = fmax(most[k], from[(size_t)c * inner + k]);
@@ -105,7 +108,7 @@ INLINE void positions(global const float *x, global const int *labels, float sca
         for (int k = 0; k < count; k++) {
             const float v = from[(size_t)c * inner + k];
             sum[k] += scalar_exp(v - most[k]);
-            mean[k] += v;
+            mean[k] += SMOOTHED(c, v, most[k]);
             labelled[k] = c == label[k] ? v : labelled[k];
             earlier[k] |= c < label[k] && v == most[k];
         }
@@ -113,7 +116,8 @@ INLINE void positions(global const float *x, global const int *labels, float sca
         const bool live = label[k] >= 0 && label[k] != IGNORED;
         const size_t row = sample * inner + p + k;
         results[2 * row] =
-            live ? loss_of(most[k], log(sum[k]), labelled[k], mean[k] / (float)width, smoothing) : 0.0f;
+            live ? loss_of(most[k], log(sum[k]), labelled[k], mean[k] / (float)width, smoothing, own[k], MEAN_WEIGHT)
+                 : 0.0f;
         results[2 * row + 1] = live && labelled[k] == most[k] && !earlier[k] && !isnan(sum[k]);
         label[k] = live ? label[k] : -1;
     }
@@ -122,8 +126,9 @@ INLINE void positions(global const float *x, global const int *labels, float sca
     for (int c = 0; c < width; c++)
         for (int k = 0; k < count; k++) {
             const float share = LOG_PROBABILITIES ? 0.0f : scalar_exp(from[(size_t)c * inner + k] - most[k]) / sum[k];
-            const float wanted = (c == label[k] ? 1.0f - smoothing : 0.0f) + smoothing / (float)width;
-            to[(size_t)c * inner + k] = label[k] >= 0 ? (share - wanted) * scale : 0.0f;
+            const float wanted =
+                (c == label[k] ? own[k] * (1.0f - smoothing) : 0.0f) + CLASS_WEIGHT(c) * (smoothing / (float)width);
+            to[(size_t)c * inner + k] = label[k] >= 0 ? (share * PULL(own[k]) - wanted) * scale : 0.0f;
         }
 #endif
 }
@@ -131,13 +136,14 @@ INLINE void positions(global const float *x, global const int *labels, float sca
 /* inner > 1: `pieces` tasks for each sample, each of `each` positions. */
 TASK void cross_entropy_positions(global const float *x, global const int *labels,
     global const step_constants *constants, global float *dx, global float *results, float weight, float smoothing,
-    int width, int inner, int pieces, int each)
+    int width, int inner, int pieces, int each CLASS_WEIGHT_PARAMETERS)
 {
     const size_t sample = get_group_id(0) / pieces;
     int p = (int)(get_group_id(0) % pieces) * each;
     const int end = min(p + each, inner);
     const float scale = weight * constants->loss_scale;
     for (; p + V <= end; p += V)
-        positions(x, labels, scale, dx, results, smoothing, width, inner, sample, p, V);
-    if (p < end) positions(x, labels, scale, dx, results, smoothing, width, inner, sample, p, end - p);
+        positions(x, labels, scale, dx, results, smoothing, width, inner, sample, p, V CLASS_WEIGHT_ARGUMENTS);
+    if (p < end)
+        positions(x, labels, scale, dx, results, smoothing, width, inner, sample, p, end - p CLASS_WEIGHT_ARGUMENTS);
 }

@@ -2,23 +2,17 @@
  * options are those of loss_cpu.cl. results [positions][2] go to loss_sum (loss_sum.cl). */
 #include "group.h"
 #include "step.h"
-
-static float loss_of(float most, float sum, float labelled, float mean, float smoothing)
-{
-#if SMOOTHING
-    labelled += smoothing * (mean - labelled);
-#endif
-    return LOG_PROBABILITIES ? -labelled : log(sum) + (most - labelled);
-}
+#include "loss_classes.h"
 
 /* inner is 1: one group of GROUP work-items for each row. */
 __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void cross_entropy(global const float *x,
     global const int *labels, global const step_constants *constants, global float *dx, global float *results,
-    float weight, float smoothing, int width)
+    float weight, float smoothing, int width CLASS_WEIGHT_PARAMETERS)
 {
     local float scratch[GROUP];
     const int item = get_local_id(0), row = get_group_id(0), label = labels[row];
     const bool live = label >= 0 && label != IGNORED, known = label < width;
+    const float own = live && known ? CLASS_WEIGHT(label) : 1.0f;
     x += (size_t)row * width;
     float most = -INFINITY, sum = 0.0f, earlier = 0.0f, mean = 0.0f;
     for (int i = item; i < width; i += GROUP) most = fmax(most, x[i]);
@@ -27,7 +21,7 @@ __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void cross_entropy(glo
         sum += exp(x[i] - most);
         earlier += i < label && x[i] == most;
 #if SMOOTHING
-        mean += x[i];
+        mean += SMOOTHED(i, x[i], most);
 #endif
     }
     sum = group_sum(sum, scratch);
@@ -36,28 +30,31 @@ __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void cross_entropy(glo
     mean = group_sum(mean, scratch) / (float)width;
 #endif
     if (item == 0) {
-        results[2 * row] = live && known ? loss_of(most, sum, x[label], mean, smoothing) : live ? NAN : 0.0f;
+        results[2 * row] = live && known ? loss_of(most, log(sum), x[label], mean, smoothing, own, MEAN_WEIGHT)
+            : live                       ? NAN
+                                         : 0.0f;
         results[2 * row + 1] = live && known && x[label] == most && earlier == 0.0f && !isnan(sum);
     }
 #if GRADIENT
-    const float scale = weight * constants->loss_scale, factor = LOG_PROBABILITIES ? 0.0f : scale / sum;
+    const float scale = weight * constants->loss_scale, factor = LOG_PROBABILITIES ? 0.0f : scale * PULL(own) / sum;
     const float even = SMOOTHING ? scale * smoothing / (float)width : 0.0f;
-    const float most_wanted = SMOOTHING ? scale * (1.0f - smoothing) : scale;
+    const float most_wanted = own * (SMOOTHING ? scale * (1.0f - smoothing) : scale);
     dx += (size_t)row * width;
     for (int i = item; i < width; i += GROUP)
-        dx[i] = live ? exp(x[i] - most) * factor - even - (i == label ? most_wanted : 0.0f) : 0.0f;
+        dx[i] = live ? exp(x[i] - most) * factor - even * CLASS_WEIGHT(i) - (i == label ? most_wanted : 0.0f) : 0.0f;
 #endif
 }
 
 /* inner > 1: one work-item for each of `total` positions. */
 kernel void cross_entropy_positions(global const float *x, global const int *labels,
     global const step_constants *constants, global float *dx, global float *results, float weight, float smoothing,
-    int width, int inner, long total)
+    int width, int inner, long total CLASS_WEIGHT_PARAMETERS)
 {
     const size_t row = get_global_id(0);
     if (row >= (size_t)total) return;
     const int label = labels[row];
     const bool live = label >= 0 && label != IGNORED;
+    const float own = live && label < width ? CLASS_WEIGHT(label) : 1.0f;
     const size_t first = row / inner * width * inner + row % inner;
     float most = -INFINITY, sum = 0.0f, mean = 0.0f, labelled = NAN;
     bool earlier = false;
@@ -65,19 +62,21 @@ kernel void cross_entropy_positions(global const float *x, global const int *lab
     for (int c = 0; c < width; c++) {
         const float v = x[first + (size_t)c * inner];
         sum += exp(v - most);
-        mean += v;
+        mean += SMOOTHED(c, v, most);
         if (c == label) labelled = v;
         earlier = earlier || (c < label && v == most);
     }
-    results[2 * row] = live ? loss_of(most, sum, labelled, mean / (float)width, smoothing) : 0.0f;
+    results[2 * row] =
+        live ? loss_of(most, log(sum), labelled, mean / (float)width, smoothing, own, MEAN_WEIGHT) : 0.0f;
     results[2 * row + 1] = live && labelled == most && !earlier && !isnan(sum);
 #if GRADIENT
     const float scale = weight * constants->loss_scale;
     for (int c = 0; c < width; c++) {
         const size_t i = first + (size_t)c * inner;
         const float share = LOG_PROBABILITIES ? 0.0f : exp(x[i] - most) / sum;
-        const float wanted = (c == label ? 1.0f - smoothing : 0.0f) + smoothing / (float)width;
-        dx[i] = live ? (share - wanted) * scale : 0.0f;
+        const float wanted =
+            (c == label ? own * (1.0f - smoothing) : 0.0f) + CLASS_WEIGHT(c) * (smoothing / (float)width);
+        dx[i] = live ? (share * PULL(own) - wanted) * scale : 0.0f;
     }
 #endif
 }

@@ -62,10 +62,11 @@ struct epilogue {
 
 /* Of losses. Zero is the default of each. */
 struct loss_attributes {
-    float weight;    /* of the gradient; 0: 1 */
-    float smoothing; /* of labels, 0 to 1 */
-    float delta;     /* huber */
-    bool ignores;    /* the label `ignored` is excluded, as negative ones are */
+    float weight;      /* of the gradient; 0: 1 */
+    float smoothing;   /* of labels, 0 to 1 */
+    float delta;       /* huber */
+    float mean_weight; /* of the class weights, where it has some */
+    bool ignores;      /* the label `ignored` is excluded, as negative ones are */
     int32_t ignored;
     float weights[8]; /* loss_total: of its inputs, and which of them counts what is correct; -1: none */
     int counted;

@@ -416,6 +416,14 @@ typedef struct tutti_loss_options {
     bool has_ignored;
     int32_t ignored;
     float delta; /* tutti_huber(); 0: 1 */
+    /* tutti_cross_entropy(), tutti_nll(). A weight of at least 0 for each class: the loss of a label is multiplied by
+     * its class's; with label_smoothing, each class's part of the loss by that of this class. They are copied. The
+     * loss stays the mean over all labels and samples, as PyTorch's `weight` with reduction="none" and a mean() behind
+     * it: PyTorch's reduction="mean" divides by the sum of the labels' weights instead, which differs from batch to
+     * batch. So any division of a batch over devices and hosts trains the same. Weights whose mean over the labels of
+     * all samples is 1 keep the scale of the loss. NULL and 0: no weights. */
+    const float *class_weights;
+    int class_weight_count; /* that of the classes */
 } tutti_loss_options;
 /* -log(softmax(logits)[label]). Logits have any shape; targets are int32, one for each position: logits [classes] take
  * targets [], [classes, H, W] take [H, W], and with class_axis -1 [T, classes] take [T]. Accuracy: the share of labels

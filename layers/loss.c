@@ -6,6 +6,9 @@
 #include "layers/elementwise.h"
 #include "layers/layers.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
+
 void loss_outputs(const struct value *x, struct node *node, struct value *outputs)
 {
     outputs[LOSS_METRICS] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(2) };
@@ -60,6 +63,39 @@ static tutti_status find_axis(const struct value *x, int class_axis, int *axis)
         class_axis, x->shape.rank - 1);
 }
 
+static tutti_status check_class_weights(
+    const struct operation *operation, const struct value *x, const tutti_loss_options *options, struct attributes *to)
+{
+    double sum = 0;
+    if (!options->class_weights && options->class_weight_count == 0) return TUTTI_OK;
+    if (!operation->takes_classes)
+        return fail(TUTTI_INVALID, "class_weights are for tutti_cross_entropy() and tutti_nll() only");
+    if (!options->class_weights || options->class_weight_count != x->shape.sizes[to->axis])
+        return fail(TUTTI_INVALID,
+            "%d class weights are given, and the predictions have %" PRId64 " classes: pass a weight for each class",
+            options->class_weights ? options->class_weight_count : 0, x->shape.sizes[to->axis]);
+    for (int i = 0; i < options->class_weight_count; i++) {
+        const float weight = options->class_weights[i];
+        if (!(weight >= 0 && weight <= 1e30f))
+            return fail(TUTTI_INVALID, "class_weights[%d] is %g: it must be at least 0 and finite", i, (double)weight);
+        sum += (double)weight;
+    }
+    to->loss.mean_weight = (float)(sum / options->class_weight_count);
+    return TUTTI_OK;
+}
+
+/* A constant of the network; NO_VALUE where there are none, or after a failure. */
+static int add_class_weights(tutti_network *network, int layer, const tutti_loss_options *options)
+{
+    if (!options->class_weights) return NO_VALUE;
+    char *name = memory_format("%s.class_weights", network->layers[layer].name);
+    const tutti_shape shape = TUTTI_SHAPE(options->class_weight_count);
+    const int value = name ? network_constant(network, name, TYPE_F32, shape, options->class_weights) : NO_VALUE;
+    if (!name) network_fail(network, TUTTI_NO_MEMORY);
+    free(name);
+    return value;
+}
+
 static tutti_status read_options(
     const struct operation *operation, const struct value *x, const tutti_loss_options *options, struct attributes *to)
 {
@@ -73,6 +109,7 @@ static tutti_status read_options(
     if (!(to->loss.delta > 0 && to->loss.delta <= 1e30f))
         FAIL(TUTTI_INVALID, "delta is %g: it must be positive and finite", (double)to->loss.delta);
     if (operation->takes_classes) TRY(find_axis(x, options->class_axis, &to->axis));
+    TRY(check_class_weights(operation, x, options, to));
 done:
     return status;
 }
@@ -88,8 +125,9 @@ tutti_tensor loss_build(tutti_network *network, const struct operation *operatio
     const int layer = network_layer_begin(network, status == TUTTI_OK ? options.name : NULL, operation->name);
     if (status == TUTTI_OK) status = read_options(operation, predictions, &options, &attributes);
     if (status != TUTTI_OK) return network_fail(network, status);
-    const int inputs[] = { x.id, targets.id, graph_constants(&network->graph) };
-    return network_append(network, layer, operation, &attributes, inputs, 3);
+    const int weights = add_class_weights(network, layer, &options);
+    const int inputs[] = { x.id, targets.id, graph_constants(&network->graph), weights };
+    return network_append(network, layer, operation, &attributes, inputs, weights == NO_VALUE ? 3 : 4);
 }
 
 /* ------------------------------------------------------------------------------------- tutti_training.loss ---- */

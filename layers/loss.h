@@ -5,8 +5,9 @@
 #include "graph/network.h"
 #include "graph/operation.h"
 
-enum { LOSS_X, LOSS_TARGETS, LOSS_CONSTANTS }; /* inputs */
-enum { LOSS_METRICS, LOSS_GRADIENT };          /* outputs */
+/* Inputs. Class weights: a constant, or absent. */
+enum { LOSS_X, LOSS_TARGETS, LOSS_CONSTANTS, LOSS_CLASS_WEIGHTS };
+enum { LOSS_METRICS, LOSS_GRADIENT }; /* outputs */
 
 /* For infer(): both outputs. */
 void loss_outputs(const struct value *x, struct node *node, struct value *outputs);

@@ -20,7 +20,10 @@ static tutti_shape label_shape(const tutti_shape *shape, int axis)
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *x = graph_at(graph, node->inputs[LOSS_X]),
-                       *labels = graph_at(graph, node->inputs[LOSS_TARGETS]);
+                       *labels = graph_at(graph, node->inputs[LOSS_TARGETS]),
+                       *weights = node->input_count > LOSS_CLASS_WEIGHTS
+        ? graph_at(graph, node->inputs[LOSS_CLASS_WEIGHTS])
+        : NULL;
     const char *name = node->operation->name;
     if (x->type != TYPE_F32 || labels->type != TYPE_I32)
         return fail(TUTTI_SHAPE, "%s: the predictions must be floats and the targets class numbers (int32)", name);
@@ -38,6 +41,8 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
             "it is another one",
             name, axis - 1);
     }
+    if (weights && !shape_equal(weights->shape, TUTTI_SHAPE(x->shape.sizes[axis])))
+        return fail(TUTTI_SHAPE, "%s: there must be as many class weights as classes", name);
     loss_outputs(x, node, outputs);
     return TUTTI_OK;
 }
@@ -90,8 +95,9 @@ static struct launch *add(const struct problem *problem, const struct operands *
     const struct loss_attributes *a = &problem->node->attributes.loss;
     struct launch *launch =
         launch_add(list, source, inner_of(problem) > 1 ? "cross_entropy_positions" : "cross_entropy",
-            "-DGRADIENT=%d -DLOG_PROBABILITIES=%d -DSMOOTHING=%d -DIGNORED=%d -DGROUP=%d", wanted,
-            problem->node->operation == &operation_nll, a->smoothing > 0, a->ignores ? (int)a->ignored : -1, group);
+            "-DGRADIENT=%d -DLOG_PROBABILITIES=%d -DSMOOTHING=%d -DIGNORED=%d -DGROUP=%d%s", wanted,
+            problem->node->operation == &operation_nll, a->smoothing > 0, a->ignores ? (int)a->ignored : -1, group,
+            problem->inputs[LOSS_CLASS_WEIGHTS] ? " -DCLASS_WEIGHTS=1" : "");
     loss_buffers(launch, operands);
     launch_float(launch, loss_factor(problem, loss_positions(problem, LOSS_TARGETS)));
     launch_float(launch, (double)a->smoothing);
@@ -100,8 +106,14 @@ static struct launch *add(const struct problem *problem, const struct operands *
     return launch;
 }
 
-static void finish(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+/* The last arguments of the launch over the labels, and the launch that sums. */
+static void finish(
+    const struct problem *problem, const struct operands *operands, struct launch *launch, struct launch_list *list)
 {
+    if (problem->inputs[LOSS_CLASS_WEIGHTS]) {
+        launch_buffer(launch, operands->inputs[LOSS_CLASS_WEIGHTS]);
+        launch_float(launch, (double)problem->node->attributes.loss.mean_weight);
+    }
     loss_sum(problem, operands, list, labels_of(problem), 1 / (double)loss_positions(problem, LOSS_TARGETS));
 }
 
@@ -124,7 +136,7 @@ static void emit_rows(const struct problem *problem, const struct operands *oper
         launch_int(launch, each);
         launch_tasks(launch, (size_t)(labels / inner * pieces), 1, 1);
     }
-    finish(problem, operands, list);
+    finish(problem, operands, launch, list);
 }
 
 static void emit_groups(const struct problem *problem, const struct operands *operands, struct launch_list *list)
@@ -140,7 +152,7 @@ static void emit_groups(const struct problem *problem, const struct operands *op
         launch_long(launch, labels);
         launch_grid(launch, 1, size_round_up((size_t)labels, group), 1, 1, group, 1, 1);
     }
-    finish(problem, operands, list);
+    finish(problem, operands, launch, list);
 }
 
 static const struct implementation rows = {

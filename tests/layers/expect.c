@@ -124,7 +124,11 @@ static void fill_data(struct expectation *e, bool of_products)
     for (int64_t i = 0; bf16 && i < e->output_elements; i++) e->seed[i] = test_bf16(e->seed[i]);
     for (size_t p = 0; p < e->network->parameter_count; p++) {
         const struct parameter *how = &e->network->parameters[p];
-        float *to = e->parameters + how->offset;
+        float *to = parameter_in(how, &(struct parameter_arenas) { e->parameters, e->frozen });
+        if (how->kind == PARAMETER_CONSTANT) {
+            memcpy(to, how->values, (size_t)how->elements * sizeof *to);
+            continue;
+        }
         /* Biases of halves keep sums of integers off the kinks of activations; running variances are positive. */
         for (int64_t i = 0; i < how->elements; i++) {
             to[i] = integers ? test_integer(10 + (uint32_t)p, i, 2) : test_real(10 + (uint32_t)p, i);
@@ -188,7 +192,8 @@ static bool allocate(struct expectation *e)
     e->targets = memory_new(output, sizeof(float));
     e->parameters = memory_new((size_t)e->network->total_floats, sizeof(float));
     e->y = memory_new(output + 2, sizeof(double));
-    bool good = e->input && e->seed && e->targets && e->parameters && e->y;
+    e->frozen = memory_new((size_t)e->network->frozen_floats, sizeof(float));
+    bool good = e->input && e->seed && e->targets && e->parameters && e->frozen && e->y;
     for (int t = 0; t < e->tensors; t++) {
         e->gradients[t].elements = t ? e->network->parameters[t - 1].elements : e->input_elements;
         e->doubles[t] = memory_new((size_t)e->gradients[t].elements, sizeof(double));
@@ -255,6 +260,7 @@ void expectation_free(struct expectation *e)
     free(e->seed);
     free(e->targets);
     free(e->parameters);
+    free(e->frozen);
     free(e->y);
     free(e->y_inference);
     tutti_network_free(e->network);

@@ -29,10 +29,10 @@ struct expectation {
     /* TUTTI_BF16: CPU-class devices store values so where kernels can. But for TUTTI_FP32 input and seed are such
      * numbers; for GPU-class devices, which round what they multiply, parameters are too. */
     tutti_precision precision;
-    bool whole_numbers;               /* the input is of int32, whose bits `input` holds */
-    float *input, *seed, *parameters; /* parameters: the whole arena */
-    void *targets;                    /* of a loss */
-    double *doubles[MAX_TENSORS];     /* the input and each parameter */
+    bool whole_numbers;                        /* the input is of int32, whose bits `input` holds */
+    float *input, *seed, *parameters, *frozen; /* parameters, frozen: the whole arenas */
+    void *targets;                             /* of a loss */
+    double *doubles[MAX_TENSORS];              /* the input and each parameter */
     int tensors;
     double *y, *y_inference; /* y_inference: NULL where it is y */
     double loss[2];          /* of a loss: sum over the samples, number of correct ones */

@@ -10,12 +10,13 @@
 #include "tests/layers/expect.h"
 
 static tutti_status open_plan(const struct expectation *e, struct device *device, const char *force, bool explain,
-    cl_mem *parameters, cl_mem *gradients, struct plan **plan)
+    cl_mem *parameters, cl_mem *gradients, cl_mem *frozen, struct plan **plan)
 {
     tutti_status status = TUTTI_OK;
     size_t bytes = ((size_t)e->network->total_floats + 1) * sizeof(float);
     TRY(buffer_new(device, bytes, parameters));
     TRY(buffer_new(device, bytes, gradients));
+    TRY(buffer_new(device, ((size_t)e->network->frozen_floats + 1) * sizeof(float), frozen));
     struct plan_options options = { .mode = PLAN_TRAIN,
         .samples = e->samples,
         .objective = e->objective,
@@ -23,17 +24,19 @@ static tutti_status open_plan(const struct expectation *e, struct device *device
         .force = force,
         .explain = explain,
         .parameters = *parameters,
+        .frozen = *frozen,
         .gradients = *gradients };
     TRY(plan_new(device, e->network, &options, plan));
 done:
     return status;
 }
 
-static void close_plan(cl_mem *parameters, cl_mem *gradients, struct plan *plan)
+static void close_plan(cl_mem *parameters, cl_mem *gradients, cl_mem *frozen, struct plan *plan)
 {
     plan_free(plan);
     buffer_free(parameters);
     buffer_free(gradients);
+    buffer_free(frozen);
 }
 
 /* The n-th implementation that takes the node beside the plan's choice, counted from 0; NULL if there are not so many.
@@ -106,9 +109,9 @@ static tutti_status fastest_run(struct plan *plan)
 
 bool measure_speed(const struct expectation *e, struct device *device, const char *force)
 {
-    cl_mem parameters = NULL, gradients = NULL;
+    cl_mem parameters = NULL, gradients = NULL, frozen = NULL;
     struct plan *plan = NULL;
-    tutti_status status = open_plan(e, device, force, false, &parameters, &gradients, &plan);
+    tutti_status status = open_plan(e, device, force, false, &parameters, &gradients, &frozen, &plan);
     if (status == TUTTI_OK) status = fastest_run(plan);
     if (status == TUTTI_OK) {
         printf("%s  (%s)\n", e->c.line, device->can.name);
@@ -117,19 +120,19 @@ bool measure_speed(const struct expectation *e, struct device *device, const cha
     } else {
         fprintf(stderr, "%s: %s\n", e->c.line, tutti_message(NULL));
     }
-    close_plan(&parameters, &gradients, plan);
+    close_plan(&parameters, &gradients, &frozen, plan);
     return status == TUTTI_OK;
 }
 
 bool print_support(const struct expectation *e, struct device *device)
 {
-    cl_mem parameters = NULL, gradients = NULL;
+    cl_mem parameters = NULL, gradients = NULL, frozen = NULL;
     struct plan *plan = NULL;
-    tutti_status status = open_plan(e, device, NULL, true, &parameters, &gradients, &plan);
+    tutti_status status = open_plan(e, device, NULL, true, &parameters, &gradients, &frozen, &plan);
     if (status == TUTTI_OK)
         printf("%s  (%s)\n%s", e->c.line, device->can.name, plan->explanation ? plan->explanation : "");
     else
         fprintf(stderr, "%s: %s\n", e->c.line, tutti_message(NULL));
-    close_plan(&parameters, &gradients, plan);
+    close_plan(&parameters, &gradients, &frozen, plan);
     return status == TUTTI_OK;
 }

@@ -17,7 +17,7 @@ struct bench {
     struct device *device;
     struct text *problems;
     struct plan *plan;
-    cl_mem parameters, gradients;
+    cl_mem parameters, gradients, frozen;
     size_t arena_bytes; /* of parameters and of gradients, tail included */
     float *results, *gradient_arena, *again;
 };
@@ -53,9 +53,11 @@ static tutti_status open_plan(struct bench *b, enum plan_mode mode, const char *
 {
     tutti_status status = TUTTI_OK;
     const struct expectation *e = b->e;
+    const size_t frozen = (size_t)e->network->frozen_floats * sizeof(float);
     b->arena_bytes = ((size_t)e->network->total_floats + TAIL) * sizeof(float);
     if (!b->parameters) TRY(buffer_new(b->device, b->arena_bytes, &b->parameters));
     if (!b->gradients) TRY(buffer_new(b->device, b->arena_bytes, &b->gradients));
+    if (!b->frozen && frozen > 0) TRY(buffer_new(b->device, frozen, &b->frozen));
     struct plan_options options = { .mode = mode,
         .samples = e->samples,
         .objective = e->objective,
@@ -64,6 +66,7 @@ static tutti_status open_plan(struct bench *b, enum plan_mode mode, const char *
         .precision = e->precision,
         .guards = true,
         .parameters = b->parameters,
+        .frozen = b->frozen,
         .gradients = mode == PLAN_TRAIN ? b->gradients : NULL };
     TRY(plan_new(b->device, e->network, &options, &b->plan));
     record_plan(b->plan);
@@ -80,6 +83,8 @@ static tutti_status upload(struct bench *b)
     TRY(buffer_fill(b->device, b->gradients, 0, b->arena_bytes, POISON));
     TRY(buffer_fill(b->device, b->parameters, 0, b->arena_bytes, POISON));
     TRY(buffer_write(b->device, b->parameters, 0, e->parameters, (size_t)e->network->total_floats * sizeof(float)));
+    if (b->frozen)
+        TRY(buffer_write(b->device, b->frozen, 0, e->frozen, (size_t)e->network->frozen_floats * sizeof(float)));
     TRY(buffer_write(
         b->device, plan_buffer(plan, plan->feeds[0]), 0, e->input, (size_t)e->input_elements * sizeof(float)));
     if (plan->seed != NO_VALUE)
@@ -136,6 +141,7 @@ static tutti_status check_untouched(struct bench *b)
     for (size_t p = 0; p < network->parameter_count; p++) {
         const struct parameter *how = &network->parameters[p];
         int64_t end = how->offset + how->elements;
+        if (parameter_is_fixed(how)) continue;
         check_poison(b, how->name, b->gradient_arena, end,
             (end + PARAMETER_ALIGNMENT - 1) / PARAMETER_ALIGNMENT * PARAMETER_ALIGNMENT);
     }
@@ -255,6 +261,7 @@ void run_case(const struct expectation *e, struct device *device, const char *fo
     if (status != TUTTI_OK) text_append(problems, "  inference: %s\n", tutti_message(NULL));
     buffer_free(&b.parameters);
     buffer_free(&b.gradients);
+    buffer_free(&b.frozen);
     free(b.results);
     free(b.gradient_arena);
     free(b.again);

@@ -1,7 +1,8 @@
 /* Losses that are nodes of the network. The predictions are a dense layer's of k features, reshaped to [c] or, with h
  * and w, to [c, h, w], or with axis-1 to [h, w, c].
  *
- * cross_entropy_node, nll n c [k h w axis smoothing ignored]: every fourth label is negative, or `ignored`
+ * cross_entropy_node, nll n c [k h w axis smoothing ignored weights]: every fourth label is negative, or `ignored`;
+ *   weights1: classes have weights
  * l1, huber, bce_with_logits n c [k h w delta] */
 #include <math.h>
 #include <string.h>
@@ -38,6 +39,21 @@ static double predict(
     return sum;
 }
 
+enum { CLASSES = 1024 };
+
+/* Class 2 has none. */
+static double weight_of(const struct test_case *c, int64_t u)
+{
+    return case_get(c, "weights", 0) ? (double)(u * 5 % 7 * 3 % 9) / 4 + (u != 2) * 0.25 : 1;
+}
+
+static const float *class_weights(const struct test_case *c)
+{
+    static float weights[CLASSES];
+    for (int64_t u = 0; u < case_get(c, "c", 1); u++) weights[u] = (float)weight_of(c, u);
+    return case_get(c, "weights", 0) ? weights : NULL;
+}
+
 static tutti_loss_options options_of(const struct test_case *c)
 {
     return (tutti_loss_options) { .size = sizeof(tutti_loss_options),
@@ -45,7 +61,9 @@ static tutti_loss_options options_of(const struct test_case *c)
         .label_smoothing = (float)case_get_real(c, "smoothing", 0),
         .has_ignored = case_get(c, "ignored", -1) >= 0,
         .ignored = (int32_t)case_get(c, "ignored", 0),
-        .delta = (float)case_get_real(c, "delta", 0) };
+        .delta = (float)case_get_real(c, "delta", 0),
+        .class_weights = class_weights(c),
+        .class_weight_count = case_get(c, "weights", 0) ? (int)case_get(c, "c", 1) : 0 };
 }
 
 /* --------------------------------------------------------------------------------------------------- classes ---- */
@@ -90,18 +108,17 @@ static void add_label(const struct test_case *c, const double *x, int32_t label,
     int64_t best = 0;
     for (int64_t u = 0; u < classes; u++) {
         if (x[u] > largest) best = u, largest = x[u];
-        all += x[u];
         sum += exp(x[u]);
     }
     const double norm = softmax ? log(sum) : 0;
-    y[0] += scale * ((1 - smoothing) * (norm - x[label]) + smoothing * (norm - all / (double)classes));
+    for (int64_t u = 0; u < classes; u++) all += weight_of(c, u) * (norm - x[u]);
+    y[0] += scale * ((1 - smoothing) * weight_of(c, label) * (norm - x[label]) + smoothing * all / (double)classes);
     y[1] += best == label ? scale : 0;
 }
 
 static void sum_labels(
     const struct test_case *c, const double *x, const double *const *parameters, bool softmax, double *y)
 {
-    enum { CLASSES = 1024 };
     double row[CLASSES];
     const int64_t classes = case_get(c, "c", 1), positions = positions_of(c);
     const bool last = case_get(c, "axis", 0) < 0;
@@ -137,6 +154,11 @@ static const char *const cross_entropy_cases[] = {
     "cross_entropy_node n6 c65 smoothing0.1 ignored2",
     "cross_entropy_node n2 c4 h9 w5 k2 ignored1",
     "cross_entropy_node n2 c3 h41 w53 k2",
+    "cross_entropy_node n3 c5 weights1",
+    "cross_entropy_node n5 c3 h3 w7 k2 weights1",
+    "cross_entropy_node n9 c67 smoothing0.1 weights1",
+    "cross_entropy_node n2 c19 h3 w11 k2 smoothing0.25 ignored2 weights1",
+    "cross_entropy_node n2 c7 h5 w3 k2 axis-1 smoothing0.5 weights1",
     NULL,
 };
 const struct operation_test test_cross_entropy_node = {
@@ -155,6 +177,10 @@ static const char *const nll_cases[] = {
     "nll n2 c300 k2 smoothing0.1",
     "nll n3 c6 h5 w7 k2",
     "nll n3 c6 h3 w5 k2 smoothing0.3 ignored4",
+    "nll n3 c5 weights1",
+    "nll n5 c33 k3 smoothing0.2 weights1",
+    "nll n3 c6 h5 w7 k2 weights1",
+    "nll n2 c6 h3 w5 k2 smoothing0.3 ignored4 weights1",
     NULL,
 };
 const struct operation_test test_nll = {

@@ -321,13 +321,22 @@ static tutti_status ask_losses(void)
     }
     const tutti_tensor labels = tutti_input_typed(network, "labels", TUTTI_DTYPE_U8, image + 1, 2),
                        targets = inputs[TUTTI_DTYPE_U8], classes = tutti_cast(network, labels, TUTTI_DTYPE_I32),
+                       class_rows = tutti_input_typed(network, "rows", TUTTI_DTYPE_I32, image, 2),
                        rows = tutti_embedding(network, NULL, classes, 9, 7),
                        table = tutti_op(network, "reduce_mean", &rows, 1, "axes=-1 keepdims=0"),
                        output = tutti_add(network, tutti_conv2d(network, inputs[TUTTI_DTYPE_F32], 3, 1, NULL), table);
     for (int i = TUTTI_DTYPE_F16; i <= TUTTI_DTYPE_BOOL; i++) inputs[0] = tutti_add(network, inputs[0], inputs[i]);
+    const float weights[7] = { 1, 2, 3, 4, 5, 6, 7 };
+    const tutti_loss_options weighted = { .size = sizeof weighted, .class_weights = weights, .class_weight_count = 3 },
+                             weighted_rows = { .size = sizeof weighted_rows,
+                                 .class_axis = -1,
+                                 .class_weights = weights,
+                                 .class_weight_count = 7 };
     const tutti_tensor losses[] = {
         tutti_cross_entropy(network, output, classes, NULL),
         tutti_nll(network, output, classes, NULL),
+        tutti_cross_entropy(network, output, classes, &weighted),
+        tutti_cross_entropy(network, output, class_rows, &weighted_rows),
         tutti_bce_with_logits(network, output, targets, NULL),
         tutti_mse(network, output, inputs[0], NULL),
         tutti_l1(network, output, targets, NULL),

@@ -167,6 +167,104 @@ START_TEST(sum_of_losses_trains)
 }
 END_TEST
 
+/* ---------------------------------------------------------------------------------------------- class weights ---- */
+
+static const float class_weights[CLASSES] = { 0.25f, 2, 0, 1, 1.5f };
+
+static void open_weighted(struct heads *heads, const struct way *way)
+{
+    heads->session = (struct session) { .runtime = session_runtime(way->devices, way->apart) };
+    tutti_network *network = heads->session.network = tutti_network_new(heads->session.runtime);
+    tutti_tensor x = tutti_flatten(network, tutti_input(network, "images", TUTTI_SHAPE(2, 7, 7)));
+    x = tutti_tanh(network, tutti_dense(network, x, 12, &(tutti_dense_options) { .name = "hidden" }));
+    heads->classes = tutti_dense(network, x, CLASSES, &(tutti_dense_options) { .name = "classes" });
+    heads->cross_entropy =
+        tutti_cross_entropy(network, heads->classes, tutti_input_typed(network, "label", TUTTI_DTYPE_I32, NULL, 0),
+            &(tutti_loss_options) { .size = sizeof(tutti_loss_options),
+                .label_smoothing = 0.2f,
+                .class_weights = class_weights,
+                .class_weight_count = CLASSES });
+    tutti_training training = way->training;
+    training.momentum = 0.9f;
+    training.learning_rate = 0.05f;
+    training.batch = STEP_SAMPLES;
+    training.seed = 7;
+    training.losses = &heads->cross_entropy;
+    training.loss_count = 1;
+    training.fetch_in_training = true;
+    heads->session.trainer = tutti_compile(network, heads->classes, &training);
+    ck_assert_msg(heads->session.trainer, "%s", tutti_message(NULL));
+}
+
+static double weighted_loss(const float *logits, int label)
+{
+    double sum = 0, all = 0;
+    for (int i = 0; i < CLASSES; i++) sum += exp(logits[i]);
+    for (int i = 0; i < CLASSES; i++) all += class_weights[i] * (log(sum) - logits[i]) / CLASSES;
+    return 0.8 * class_weights[label] * (log(sum) - logits[label]) + 0.2 * all;
+}
+
+static void weighted_step(struct heads *heads, int step, float *logits, tutti_metrics *metrics)
+{
+    const int first = step * STEP_SAMPLES;
+    const tutti_feed feeds[] = { { "images", TUTTI_DTYPE_F32, floats + first * PIXELS },
+        { "label", TUTTI_DTYPE_I32, labels + first } };
+    const tutti_fetch fetch = { heads->classes, TUTTI_DTYPE_F32, logits };
+    ASSERT_OK(tutti_train_fetch(heads->session.trainer, feeds, 2, STEP_SAMPLES, &fetch, 1, metrics));
+}
+
+/* However a batch is divided, the loss and the parameters are the same: no part divides by its own labels' weights. */
+START_TEST(class_weights_train)
+{
+    struct heads one, other;
+    open_weighted(&one, &training_ways[0]);
+    open_weighted(&other, &training_ways[_i]);
+    for (int step = 0; step < STEPS; step++) {
+        float logits[STEP_SAMPLES * CLASSES];
+        double loss = 0;
+        tutti_metrics metrics;
+        weighted_step(&one, step, logits, NULL);
+        weighted_step(&other, step, logits, &metrics);
+        for (int i = 0; i < STEP_SAMPLES; i++)
+            loss += weighted_loss(logits + i * CLASSES, labels[step * STEP_SAMPLES + i]) / STEP_SAMPLES;
+        ck_assert_double_eq_tol(metrics.loss, loss, 1e-5 * loss);
+    }
+    close_to(&one.session, &other.session, ROUNDING);
+    session_close(&one.session);
+    session_close(&other.session);
+}
+END_TEST
+
+static const struct {
+    tutti_loss_options options;
+    const char *said;
+} wrong_weights[] = {
+    { { .class_weights = class_weights, .class_weight_count = 4 }, "4 class weights are given" },
+    { { .class_weight_count = CLASSES }, "0 class weights are given, and the predictions have 5 classes" },
+    { { .class_weights = (const float[]) { 1, 2, -1, 4, 5 }, .class_weight_count = CLASSES },
+        "class_weights[2] is -1" },
+    { { .class_weights = (const float[]) { 1, 2, 3, 4, NAN }, .class_weight_count = CLASSES }, "class_weights[4] is" },
+    { { .class_weights = class_weights, .class_weight_count = CLASSES }, "for tutti_cross_entropy() and tutti_nll()" },
+};
+
+START_TEST(wrong_class_weights_are_told)
+{
+    tutti_loss_options options = wrong_weights[_i].options;
+    options.size = sizeof(options);
+    tutti_runtime *runtime = session_runtime("0", false);
+    tutti_network *network = tutti_network_new(runtime);
+    const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(CLASSES));
+    if (_i == 4)
+        tutti_mse(network, x, x, &options);
+    else
+        tutti_nll(network, x, tutti_input_typed(network, "label", TUTTI_DTYPE_I32, NULL, 0), &options);
+    fails_with(tutti_network_status(network), TUTTI_INVALID, wrong_weights[_i].said);
+    tutti_network_free(network);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------- types, outputs, errors ---- */
+
 /* Images that travel as bytes, and labels as int64, train as floats and int32 do. */
 START_TEST(bytes_train_as_floats)
 {
@@ -318,6 +416,8 @@ Suite *suite_objective(void)
     Suite *suite = suite_create("objective");
     TCase *cases = cases_new(suite, "objective", setup, NULL);
     add_cases(cases, sum_of_losses_trains, WAYS);
+    add_cases(cases, class_weights_train, WAYS);
+    tcase_add_loop_test(cases, wrong_class_weights_are_told, 0, (int)(sizeof(wrong_weights) / sizeof(*wrong_weights)));
     add_cases(cases, bytes_train_as_floats, WAYS);
     add_cases(cases, inference_gives_outputs, WAYS);
     add_cases(cases, types_become_floats, 2 * (int)(sizeof(dtypes) / sizeof(*dtypes)));
