@@ -7,12 +7,21 @@
  * is updated, so that the host learns of it and the parameters are still those before the step. Where losses are scaled,
  * gradients_check has looked at the gradients before. Gradients are multiplied by constants->unscale, a power of two, and
  * 1 where losses are not scaled.
+ * GROUPED 1: groups has a factor of the rate, and a decay instead of the argument's, for each 256 floats of the arenas.
  * Launched by train/optimizer.c at the end of a step, as arena.h has it. */
 #include "step.h"
 #include "arena.h"
 #define LOAD(p) VLOAD(0, p)
 #define STORE(p, value) VSTORE(value, 0, p)
 #define AS_VI CONCATENATE(as_int, V)
+
+#if GROUPED
+#define GROUPS , global const float2 *restrict groups
+#define RULE(i, rate, decay) ((float2)(groups[(i) / 256].x * (rate), groups[(i) / 256].y))
+#else
+#define GROUPS
+#define RULE(i, rate, decay) ((float2)(rate, decay)) /* of the floats from i on */
+#endif
 
 /* By its bits: a build with finite-math options would fold isfinite() away. */
 static bool update_wanted(global const step_constants *constants, global const float *losses)
@@ -25,44 +34,47 @@ static bool update_wanted(global const step_constants *constants, global const f
 }
 
 KERNEL void sgd(global float *restrict p, global const float *restrict g, global const step_constants *constants,
-    global const float *losses, long n, int floats, float decay)
+    global const float *losses, long n, int floats, float decay GROUPS)
 {
     if (!update_wanted(constants, losses)) return;
     const float rate = constants->learning_rate, unscale = constants->unscale;
     FOR_RANGE(i)
     {
+        const float2 rule = RULE(i, rate, decay);
         const VF value = LOAD(p + i), gradient = unscale * LOAD(g + i);
-        STORE(p + i, value - rate * (gradient + decay * value));
+        STORE(p + i, value - rule.x * (gradient + rule.y * value));
     }
 }
 
 KERNEL void sgd_momentum(global float *restrict p, global const float *restrict g, global float *restrict v,
     global const step_constants *constants, global const float *losses, long n, int floats, float decay,
-    float momentum, int nesterov)
+    float momentum, int nesterov GROUPS)
 {
     if (!update_wanted(constants, losses)) return;
     const float rate = constants->learning_rate, unscale = constants->unscale;
     FOR_RANGE(i)
     {
+        const float2 rule = RULE(i, rate, decay);
         const VF value = LOAD(p + i), raw = unscale * LOAD(g + i);
-        const VF gradient = raw + decay * value;
+        const VF gradient = raw + rule.y * value;
         const VF velocity = momentum * LOAD(v + i) + gradient;
         STORE(v + i, velocity);
-        STORE(p + i, value - rate * (nesterov ? gradient + momentum * velocity : velocity));
+        STORE(p + i, value - rule.x * (nesterov ? gradient + momentum * velocity : velocity));
     }
 }
 
 KERNEL void adam(global float *restrict p, global const float *restrict g, global float *restrict m,
     global float *restrict v, global const step_constants *constants, global const float *losses, long n,
-    int floats, float decay, float beta1, float beta2, float epsilon, int decoupled)
+    int floats, float decay, float beta1, float beta2, float epsilon, int decoupled GROUPS)
 {
     if (!update_wanted(constants, losses)) return;
-    const float rate = constants->learning_rate / constants->bias_correction1;
-    const float root = sqrt(constants->bias_correction2);
-    const float keep = decoupled ? 1.0f - constants->learning_rate * decay : 1.0f;
-    const float coupled = decoupled ? 0.0f : decay, unscale = constants->unscale;
+    const float learning_rate = constants->learning_rate, correction = constants->bias_correction1;
+    const float root = sqrt(constants->bias_correction2), unscale = constants->unscale;
     FOR_RANGE(i)
     {
+        const float2 rule = RULE(i, learning_rate, decay);
+        const float rate = rule.x / correction, keep = decoupled ? 1.0f - rule.x * rule.y : 1.0f;
+        const float coupled = decoupled ? 0.0f : rule.y;
         const VF value = LOAD(p + i), raw = unscale * LOAD(g + i);
         const VF gradient = raw + coupled * value;
         const VF first = LOAD(m + i) + (1.0f - beta1) * (gradient - LOAD(m + i));

@@ -23,7 +23,10 @@ struct parameter {
     enum value_type type; /* F32; a constant can also be I32 */
     int64_t offset;       /* floats from the start of its arena; multiples of PARAMETER_ALIGNMENT */
     float momentum;       /* of a statistic */
-    int value;            /* in the network's graph */
+    /* What tutti_group() set: of the learning rate, 0: 1; and instead of tutti_training.weight_decay. */
+    float rate_factor, weight_decay;
+    bool has_weight_decay;
+    int value; /* in the network's graph */
     tutti_initialiser init;
     float init_scale, init_constant; /* TUTTI_INIT_ZEROS: filled with init_constant */
     int64_t fan_in, fan_out;

@@ -194,6 +194,18 @@ done:
     return status;
 }
 
+static bool matches(const struct parameter *parameter, const char *pattern)
+{
+    const bool is_one = parameter->kind == PARAMETER_TRAINED || parameter->kind == PARAMETER_FROZEN;
+    return is_one && fnmatch(pattern, parameter->name, 0) == 0;
+}
+
+static tutti_status check_found(int found, const char *pattern)
+{
+    if (found > 0) return TUTTI_OK;
+    return fail(TUTTI_INVALID, "no parameter has a name like '%s': tutti_parameter_info() lists them", pattern);
+}
+
 static tutti_status set_kind(
     tutti_network *network, const char *pattern, enum parameter_kind from, enum parameter_kind to)
 {
@@ -203,13 +215,11 @@ static tutti_status set_kind(
     TRY(check_name(pattern));
     for (size_t i = 0; i < network->parameter_count; i++) {
         struct parameter *parameter = &network->parameters[i];
-        if (parameter->kind == PARAMETER_STATISTIC || parameter->kind == PARAMETER_CONSTANT) continue;
-        if (fnmatch(pattern, parameter->name, 0) != 0) continue;
+        if (!matches(parameter, pattern)) continue;
         found++;
         if (parameter->kind == from) parameter->kind = to;
     }
-    if (found == 0)
-        FAIL(TUTTI_INVALID, "no parameter has a name like '%s': tutti_parameter_info() lists them", pattern);
+    TRY(check_found(found, pattern));
 done:
     return status;
 }
@@ -222,6 +232,42 @@ tutti_status tutti_freeze(tutti_network *network, const char *pattern)
 tutti_status tutti_unfreeze(tutti_network *network, const char *pattern)
 {
     return set_kind(network, pattern, PARAMETER_FROZEN, PARAMETER_TRAINED);
+}
+
+static tutti_status check_group(const tutti_group_options *options)
+{
+    if (!(options->rate_factor >= 0 && options->rate_factor <= 1e30f))
+        return fail(TUTTI_INVALID, "rate_factor is %g: it must be positive and finite, or 0 for 1",
+            (double)options->rate_factor);
+    if (!(options->weight_decay >= 0 && options->weight_decay <= 1e30f))
+        return fail(
+            TUTTI_INVALID, "weight_decay is %g: it must be at least 0 and finite", (double)options->weight_decay);
+    if (options->weight_decay > 0 && !options->has_weight_decay)
+        return fail(TUTTI_INVALID, "weight_decay is %g, but has_weight_decay is false: set both",
+            (double)options->weight_decay);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_group(tutti_network *network, const char *pattern, const tutti_group_options *given)
+{
+    tutti_status status = TUTTI_OK;
+    tutti_group_options options;
+    int found = 0;
+    TRY(check_idle(network));
+    TRY(check_name(pattern));
+    TRY(OPTIONS_READ(&options, given, tutti_group_options));
+    TRY(check_group(&options));
+    for (size_t i = 0; i < network->parameter_count; i++) {
+        struct parameter *parameter = &network->parameters[i];
+        if (!matches(parameter, pattern)) continue;
+        found++;
+        parameter->rate_factor = options.rate_factor;
+        parameter->has_weight_decay = options.has_weight_decay;
+        parameter->weight_decay = options.weight_decay;
+    }
+    TRY(check_found(found, pattern));
+done:
+    return status;
 }
 
 /* ----------------------------------------------------------------------------------------------------- places ---- */

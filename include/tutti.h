@@ -271,6 +271,17 @@ TUTTI_API tutti_status tutti_set_initial(tutti_network *network, const char *nam
  * again. Errors: TUTTI_INVALID if no parameter matches, or a trainer uses the network. */
 TUTTI_API tutti_status tutti_freeze(tutti_network *network, const char *pattern);
 TUTTI_API tutti_status tutti_unfreeze(tutti_network *network, const char *pattern);
+typedef struct tutti_group_options {
+    size_t size;           /* sizeof(tutti_group_options) */
+    float rate_factor;     /* multiplies the learning rate of every step; 0: 1 */
+    bool has_weight_decay; /* weight_decay replaces tutti_training.weight_decay */
+    float weight_decay;
+} tutti_group_options;
+/* Gives every parameter whose name matches a pattern, as for tutti_freeze(), its own rate and decay in any optimizer: a
+ * group, as PyTorch's parameter groups. Of several calls for one parameter the last one counts; NULL: as without a
+ * group. Files do not have groups: a program that resumes sets them again. Errors: TUTTI_INVALID if no parameter
+ * matches, or a trainer uses the network. */
+TUTTI_API tutti_status tutti_group(tutti_network *network, const char *pattern, const tutti_group_options *options);
 /* Adds a tensor of fixed float32 values, which are copied, in row-major order. It can be an input where parameters can:
  * of tutti_add(), tutti_mul() and tutti_op(), or a layer's weight or bias. It has no gradient, devices receive it once,
  * and it is no parameter: it is in no file, and no function that takes a parameter's name finds it. The name serves

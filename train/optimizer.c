@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdalign.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool in_range(float value, float low, float high)
@@ -68,18 +69,52 @@ void optimizer_constants(const struct optimizer *optimizer, int64_t step, struct
     constants->unscale = 1;
 }
 
-static void update_sgd(
-    const struct optimizer_step *u, int64_t n, const float *restrict p, const float *restrict g, float *restrict new_p)
+tutti_status optimizer_groups(
+    const struct optimizer *optimizer, const tutti_network *network, struct optimizer_group **groups, size_t *count)
 {
-    const float rate = u->constants->learning_rate, decay = u->optimizer->weight_decay, unscale = u->constants->unscale;
+    bool any = false;
+    *groups = NULL;
+    *count = (size_t)divide_up(network->trained_floats, PARAMETER_ALIGNMENT);
+    struct optimizer_group *table = memory_new(*count, sizeof(*table));
+    if (!table) return TUTTI_NO_MEMORY;
+    for (size_t i = 0; i < network->parameter_count; i++) {
+        const struct parameter *p = &network->parameters[i];
+        if (p->kind != PARAMETER_TRAINED) continue;
+        const struct optimizer_group group = { p->rate_factor != 0 ? p->rate_factor : 1,
+            p->has_weight_decay ? p->weight_decay : optimizer->weight_decay };
+        any |= group.rate_factor != 1 || group.weight_decay != optimizer->weight_decay;
+        for (int64_t at = 0; at < p->elements; at += PARAMETER_ALIGNMENT)
+            table[(p->offset + at) / PARAMETER_ALIGNMENT] = group;
+    }
+    if (any) {
+        *groups = table;
+    } else {
+        free(table);
+        *count = 0;
+    }
+    return TUTTI_OK;
+}
+
+/* A range of parameters of one group. */
+struct range {
+    float rate, decay;
+    int64_t count;
+};
+
+static void update_sgd(const struct optimizer_step *u, const struct range *range, const float *restrict p,
+    const float *restrict g, float *restrict new_p)
+{
+    const int64_t n = range->count;
+    const float rate = range->rate, decay = range->decay, unscale = u->constants->unscale;
     for (int64_t i = 0; i < n; i++) new_p[i] = p[i] - rate * (unscale * g[i] + decay * p[i]);
 }
 
-static void update_momentum(const struct optimizer_step *u, int64_t n, const float *restrict p, const float *restrict g,
-    const float *restrict v, float *restrict new_p, float *restrict new_v)
+static void update_momentum(const struct optimizer_step *u, const struct range *range, const float *restrict p,
+    const float *restrict g, const float *restrict v, float *restrict new_p, float *restrict new_v)
 {
-    const float rate = u->constants->learning_rate, decay = u->optimizer->weight_decay,
-                momentum = u->optimizer->momentum, unscale = u->constants->unscale;
+    const int64_t n = range->count;
+    const float rate = range->rate, decay = range->decay, momentum = u->optimizer->momentum,
+                unscale = u->constants->unscale;
     if (!u->optimizer->nesterov)
         for (int64_t i = 0; i < n; i++) {
             new_v[i] = momentum * v[i] + (unscale * g[i] + decay * p[i]);
@@ -93,17 +128,18 @@ static void update_momentum(const struct optimizer_step *u, int64_t n, const flo
         }
 }
 
-static void update_adam(const struct optimizer_step *u, int64_t n, const float *restrict p, const float *restrict g,
-    const float *restrict m, const float *restrict v, float *restrict new_p, float *restrict new_m,
-    float *restrict new_v)
+static void update_adam(const struct optimizer_step *u, const struct range *range, const float *restrict p,
+    const float *restrict g, const float *restrict m, const float *restrict v, float *restrict new_p,
+    float *restrict new_m, float *restrict new_v)
 {
     const struct optimizer *o = u->optimizer;
-    const float rate = u->constants->learning_rate / u->constants->bias_correction1;
+    const int64_t n = range->count;
+    const float rate = range->rate / u->constants->bias_correction1;
     const float root = sqrtf(u->constants->bias_correction2);
     const float rest1 = 1 - o->beta1, rest2 = 1 - o->beta2, beta2 = o->beta2, epsilon = o->epsilon,
                 unscale = u->constants->unscale;
-    const float keep = o->kind == TUTTI_ADAMW ? 1 - u->constants->learning_rate * o->weight_decay : 1;
-    const float decay = o->kind == TUTTI_ADAMW ? 0 : o->weight_decay;
+    const float keep = o->kind == TUTTI_ADAMW ? 1 - range->rate * range->decay : 1;
+    const float decay = o->kind == TUTTI_ADAMW ? 0 : range->decay;
     for (int64_t i = 0; i < n; i++) {
         const float gradient = unscale * g[i] + decay * p[i];
         new_m[i] = m[i] + rest1 * (gradient - m[i]);
@@ -136,20 +172,53 @@ static void update_statistics(
     }
 }
 
+/* The parameters from `first` on, at most `most`, that have one rate and decay. */
+static struct range range_at(const struct optimizer_step *step, int64_t first, int64_t most)
+{
+    const struct optimizer_group all = { 1, step->optimizer->weight_decay }, *groups = step->optimizer->groups;
+    const struct optimizer_group *group = groups ? &groups[first / PARAMETER_ALIGNMENT] : &all;
+    struct range range = { group->rate_factor * step->constants->learning_rate, group->weight_decay, most };
+    if (!groups) return range;
+    int64_t end = (first / PARAMETER_ALIGNMENT + 1) * PARAMETER_ALIGNMENT;
+    for (; end < first + most; end += PARAMETER_ALIGNMENT) {
+        const struct optimizer_group *next = &groups[end / PARAMETER_ALIGNMENT];
+        if (next->rate_factor != group->rate_factor || next->weight_decay != group->weight_decay) break;
+    }
+    if (end - first < most) range.count = end - first;
+    return range;
+}
+
+/* A range whose arrays begin at `at`. */
+static void update_trained(const struct optimizer_step *step, const struct range *range, int64_t at,
+    const struct optimizer_arrays *old, const float *gradients, const struct optimizer_arrays *updated)
+{
+    const int kept = optimizer_states(step->optimizer);
+    const float *p = old->parameters + at, *g = gradients + at;
+    float *new_p = updated->parameters + at, *s[OPTIMIZER_STATES] = { 0 }, *new_s[OPTIMIZER_STATES] = { 0 };
+    for (int i = 0; i < kept; i++) {
+        s[i] = old->states[i] + at;
+        new_s[i] = updated->states[i] + at;
+    }
+    if (kept == 0)
+        update_sgd(step, range, p, g, new_p);
+    else if (kept == 1)
+        update_momentum(step, range, p, g, s[0], new_p, new_s[0]);
+    else
+        update_adam(step, range, p, g, s[0], s[1], new_p, new_s[0], new_s[1]);
+}
+
 void optimizer_update_range(const struct optimizer_step *step, int64_t first, int64_t count,
     const struct optimizer_arrays *old, const float *gradients, const struct optimizer_arrays *updated)
 {
     const int64_t left = step->network->trained_floats - first;
     const int64_t trained = left < 0 ? 0 : left < count ? left : count;
-    const int kept = optimizer_states(step->optimizer);
     const float *const p = old->parameters;
-    float *const new_p = updated->parameters, *const *const s = old->states, *const *const new_s = updated->states;
-    if (kept == 0)
-        update_sgd(step, trained, p, gradients, new_p);
-    else if (kept == 1)
-        update_momentum(step, trained, p, gradients, s[0], new_p, new_s[0]);
-    else
-        update_adam(step, trained, p, gradients, s[0], s[1], new_p, new_s[0], new_s[1]);
+    float *const new_p = updated->parameters;
+    for (int64_t done = 0; done < trained;) {
+        const struct range range = range_at(step, first + done, trained - done);
+        update_trained(step, &range, done, old, gradients, updated);
+        done += range.count;
+    }
     if (trained == count) return;
     memcpy(new_p + trained, p + trained, (size_t)(count - trained) * sizeof(float)); /* nobody's, between statistics */
     update_statistics(step, first + trained, count - trained, p + trained, gradients + trained, new_p + trained);
@@ -230,11 +299,17 @@ static size_t group_of(const struct device *device)
 }
 
 /* Kernels as clkernels/arena.h has them. */
-static struct launch *launch_new(struct launch_list *list, const char *source, const char *kernel)
+static struct launch *launch_with(struct launch_list *list, const char *source, const char *kernel, const char *options)
 {
     const size_t group = group_of(list->device);
-    if (list->device->can.class == DEVICE_CPU || group == GPU_GROUP) return launch_add(list, source, kernel, "%s", "");
-    return launch_add(list, source, kernel, "-DGROUP=%zu", group);
+    if (list->device->can.class == DEVICE_CPU || group == GPU_GROUP)
+        return launch_add(list, source, kernel, "%s", options);
+    return launch_add(list, source, kernel, *options ? "-DGROUP=%zu %s" : "-DGROUP=%zu%s", group, options);
+}
+
+static struct launch *launch_new(struct launch_list *list, const char *source, const char *kernel)
+{
+    return launch_with(list, source, kernel, "");
 }
 
 static void launch_stream(struct launch *launch, const struct device *device, int64_t floats)
@@ -251,7 +326,7 @@ static void emit_trained(
 {
     static const char *const kernels[] = { "sgd", "sgd_momentum", "adam" };
     const int states = optimizer_states(o);
-    struct launch *launch = launch_new(list, "optimizer", kernels[states]);
+    struct launch *launch = launch_with(list, "optimizer", kernels[states], o->groups ? "-DGROUPED=1" : "");
     launch_buffer(launch, buffers->parameters);
     launch_buffer(launch, buffers->gradients);
     for (int i = 0; i < states; i++) launch_buffer(launch, buffers->states[i]);
@@ -270,6 +345,7 @@ static void emit_trained(
         launch_float(launch, o->epsilon);
         launch_int(launch, o->kind == TUTTI_ADAMW);
     }
+    if (o->groups) launch_buffer(launch, buffers->groups);
     launch_stream(launch, list->device, floats);
     launch_work(launch, (double)floats * (2 + 6 * states), (double)floats * 4 * (3 + 2 * states));
 }

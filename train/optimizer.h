@@ -5,6 +5,7 @@
  *          p -= rate / (1 - beta1^t) m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
  *   AdamW  p -= rate decay p, then as Adam without g += decay p
  *
+ * where parameters of a group have a factor of the rate and a decay of their own;
  * and running statistics, which lie behind the trained parameters: p = (1 - momentum) p + momentum g.
  * There are two forms of each rule, equal up to rounding: loops on the host's threads (several devices share one master
  * copy), and launches at the end of the list of a single device. */
@@ -17,6 +18,11 @@
 
 #define OPTIMIZER_STATES 2
 
+/* Of tutti_group(); a kernel reads it as a float2. */
+struct optimizer_group {
+    float rate_factor, weight_decay;
+};
+
 struct optimizer {
     tutti_optimizer kind;
     float learning_rate, momentum, weight_decay, beta1, beta2, epsilon;
@@ -24,11 +30,17 @@ struct optimizer {
     /* For each parameter, whether the output depends on it: running statistics on which it does not stay as they are.
      * NULL: it depends on all. */
     const bool *reached;
+    /* For each PARAMETER_ALIGNMENT floats of the trained parameters, none of which belong to two. NULL: all have the
+     * learning rate and the weight decay above. */
+    const struct optimizer_group *groups;
 };
 
 /* Fills in the defaults; refuses what is out of range. */
 tutti_status optimizer_init(struct optimizer *optimizer, const tutti_training *training);
 const char *optimizer_name(tutti_optimizer kind); /* "sgd", "adam", "adamw" */
+/* The table of the groups and its length; NULL and 0 where the network has none. The caller frees it. */
+tutti_status optimizer_groups(
+    const struct optimizer *optimizer, const tutti_network *network, struct optimizer_group **groups, size_t *count);
 /* Arrays as long as the trained parameters that the rule keeps from step to step, and their names as PyTorch's. */
 int optimizer_states(const struct optimizer *optimizer);
 const char *optimizer_state_name(const struct optimizer *optimizer, int state);
@@ -62,6 +74,7 @@ struct optimizer_buffers {
     cl_mem constants;  /* struct step_constants */
     cl_mem losses;     /* float[2] per run: nothing is updated where the first of one of them is not finite */
     cl_mem statistics; /* the table below; NULL where the network has no running statistics */
+    cl_mem groups;     /* optimizer->groups; NULL where that is */
 };
 /* Contents of the table that the launch over running statistics reads: a row for each of them. */
 struct statistic_row {

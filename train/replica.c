@@ -34,6 +34,18 @@ done:
     return status;
 }
 
+static tutti_status make_groups(struct replica *replica)
+{
+    tutti_status status = TUTTI_OK;
+    const struct optimizer_group *groups = replica->trainer->optimizer.groups;
+    const size_t bytes = replica->trainer->group_count * sizeof(*groups);
+    if (!groups) return TUTTI_OK;
+    TRY(buffer_new(replica->device, bytes, &replica->groups));
+    TRY(buffer_write(replica->device, replica->groups, 0, groups, bytes));
+done:
+    return status;
+}
+
 /* The launches of the update. */
 static tutti_status make_update(struct replica *replica, cl_mem gradients, struct launch_list *list)
 {
@@ -43,7 +55,8 @@ static tutti_status make_update(struct replica *replica, cl_mem gradients, struc
         .states = { replica->states[0], replica->states[1] },
         .constants = replica->constants,
         .losses = replica->losses,
-        .statistics = replica->statistics };
+        .statistics = replica->statistics,
+        .groups = replica->groups };
     const struct tutti_trainer *trainer = replica->trainer;
     launch_list_init(list, replica->device);
     if (trainer_checks_gradients(trainer)) optimizer_emit_check(trainer->network, gradients, replica->constants, list);
@@ -147,6 +160,7 @@ static void free_update(struct replica *replica)
     launch_list_free(&replica->update);
     buffer_free(&replica->constants);
     buffer_free(&replica->statistics);
+    buffer_free(&replica->groups);
 }
 
 tutti_status replica_make_update(struct replica *replica)
@@ -159,6 +173,7 @@ tutti_status replica_make_update(struct replica *replica)
         TRY(buffer_new(replica->device, state_bytes, &replica->states[i]));
     TRY(buffer_new(replica->device, sizeof(struct step_constants), &replica->constants));
     TRY(make_statistics(replica));
+    TRY(make_groups(replica));
     TRY(make_update(replica, replica->gradients, &replica->update));
     builder_prepare(&replica->update, NULL, NULL);
 done:
@@ -357,7 +372,8 @@ static size_t fixed_bytes(const struct replica *replica, bool micro_batches)
     if (rounds(replica)) bytes += (size_t)trainer->network->trained_floats * sizeof(uint16_t);
     if (trains(replica) && (!trainer->exchange || trainer->automatic)) /* it may train alone */
         bytes +=
-            (size_t)optimizer_states(&trainer->optimizer) * (size_t)trainer->network->trained_floats * sizeof(float);
+            (size_t)optimizer_states(&trainer->optimizer) * (size_t)trainer->network->trained_floats * sizeof(float) +
+            trainer->group_count * sizeof(struct optimizer_group);
     return bytes;
 }
 

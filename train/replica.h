@@ -105,9 +105,9 @@ struct replica {
     bool suspect;     /* left out of this try: its numbers were not finite */
     int64_t capacity; /* samples that fit at once; a larger part is run as micro-batches */
     cl_mem parameters, gradients, frozen, states[OPTIMIZER_STATES];
-    cl_mem sum;               /* gradients of all micro-batches; NULL until there is more than one */
-    cl_mem constants, losses; /* for the optimizer's launch: of the step, and float[2] per micro-batch */
-    cl_mem statistics;        /* the optimizer's table */
+    cl_mem sum;                /* gradients of all micro-batches; NULL until there is more than one */
+    cl_mem constants, losses;  /* for the optimizer's launch: of the step, and float[2] per micro-batch */
+    cl_mem statistics, groups; /* the optimizer's tables */
     int statistic_count;
     struct launch_list update, update_sum, add;
     bool sum_made, update_made;

@@ -114,6 +114,14 @@ static tutti_status make_values_and_replicas(tutti_trainer *trainer)
     return status == TUTTI_OK && values.status != TUTTI_OK ? fail(values.status, "%s", values.message) : status;
 }
 
+static tutti_status make_groups(tutti_trainer *trainer)
+{
+    struct optimizer_group *groups;
+    const tutti_status status = optimizer_groups(&trainer->optimizer, trainer->network, &groups, &trainer->group_count);
+    trainer->optimizer.groups = groups;
+    return status;
+}
+
 /* What is asked for; nothing is made yet. */
 static tutti_status plan_training(tutti_trainer *trainer, tutti_tensor output, const tutti_training *training)
 {
@@ -129,6 +137,7 @@ static tutti_status plan_training(tutti_trainer *trainer, tutti_tensor output, c
     TRY(network_layout(trainer->network));
     trainer->optimizer.reached = trainer_trained(trainer);
     if (!trainer->optimizer.reached) return TUTTI_NO_MEMORY;
+    if (trainer->trains) TRY(make_groups(trainer));
     if (trainer->trains && trainer->network->trained_floats == 0)
         FAIL(TUTTI_INVALID, "the network has no parameters to train: compile it with TUTTI_LOSS_NONE to infer");
     TRY(shares_divide(trainer->shares, trainer->count, trainer->batch, trainer->parts)); /* they can be divided by */
@@ -203,6 +212,7 @@ void tutti_trainer_free(tutti_trainer *trainer)
     free(trainer->shares);
     free(trainer->parts);
     free((bool *)trainer->optimizer.reached);
+    free((struct optimizer_group *)trainer->optimizer.groups);
     meetings_close(trainer);
     pthread_cond_destroy(&trainer->changed);
     pthread_mutex_destroy(&trainer->lock);

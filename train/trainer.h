@@ -20,6 +20,7 @@ struct tutti_trainer {
     struct objective objective;
     bool trains; /* it has a loss */
     struct optimizer optimizer;
+    size_t group_count; /* length of optimizer.groups */
     bool exact, tune;
     tutti_precision precision, wire;
     void (*building)(void *user, int built, int total); /* of struct tutti_training */

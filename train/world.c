@@ -134,7 +134,9 @@ static uint64_t hash_of(const struct tutti_trainer *trainer, const struct world 
     hash = XXH3_64bits_withSeed(trainer->objective.weights, sizeof(trainer->objective.weights), hash);
     for (size_t i = 0; i < network->parameter_count; i++) {
         const struct parameter *parameter = &network->parameters[i];
+        const float group[] = { parameter->rate_factor, parameter->weight_decay, parameter->has_weight_decay };
         hash = XXH3_64bits_withSeed(parameter->name, strlen(parameter->name), hash + parameter->kind);
+        hash = XXH3_64bits_withSeed(group, sizeof(group), hash);
         hash = XXH3_64bits_withSeed(
             parameter->shape.sizes, (size_t)parameter->shape.rank * sizeof(parameter->shape.sizes[0]), hash);
         if (parameter->kind == PARAMETER_CONSTANT)

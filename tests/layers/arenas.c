@@ -22,6 +22,10 @@ static struct parameter parameters[] = {
 static const tutti_network network = {
     .parameters = parameters, .parameter_count = 3, .trained_floats = TRAINED, .total_floats = TOTAL
 };
+/* The last block is not whole. */
+enum { GROUPS = (TRAINED + PARAMETER_ALIGNMENT - 1) / PARAMETER_ALIGNMENT };
+static const struct optimizer_group groups[GROUPS] = { { 1, 0.1f }, { 0.25f, 0.1f }, { 0.25f, 0.1f }, { 3, 0 },
+    { 0.5f, 1.5f } };
 static struct device *device;
 static float given[2][TOTAL]; /* parameters and gradients */
 
@@ -40,7 +44,7 @@ static tutti_status upload(cl_mem *buffer, const void *data, size_t bytes)
 static void free_buffers(struct buffers *b)
 {
     cl_mem *const all[] = { &b->o.parameters, &b->o.gradients, &b->o.states[0], &b->o.states[1], &b->o.constants,
-        &b->o.losses, &b->o.statistics, &b->wire };
+        &b->o.losses, &b->o.statistics, &b->o.groups, &b->wire };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) buffer_free(all[i]);
 }
 
@@ -55,6 +59,7 @@ static tutti_status new_buffers(struct buffers *b, int *statistics)
     TRY(upload(&b->o.gradients, given[1], sizeof given[1]));
     for (int i = 0; i < OPTIMIZER_STATES; i++) TRY(upload(&b->o.states[i], NULL, sizeof given[0]));
     TRY(upload(&b->o.losses, losses, sizeof losses));
+    TRY(upload(&b->o.groups, groups, sizeof groups));
     TRY(upload(&b->o.constants, NULL, sizeof(struct step_constants)));
     TRY(upload(&b->wire, NULL, TOTAL * sizeof(uint16_t)));
 done:
@@ -119,11 +124,12 @@ done:
     return status;
 }
 
-static bool check_rule(const tutti_training *training)
+static bool check_rule(const tutti_training *training, bool grouped)
 {
     float want[TOTAL], got[TOTAL];
     struct optimizer optimizer;
     tutti_status status = optimizer_init(&optimizer, training);
+    if (grouped) optimizer.groups = groups;
     if (status == TUTTI_OK) status = on_the_host(&optimizer, want);
     if (status == TUTTI_OK) status = on_the_device(&optimizer, got);
     if (status != TUTTI_OK) return printf("%s: %s\n", optimizer_name(training->optimizer), tutti_message(NULL)), false;
@@ -218,11 +224,11 @@ int main(void)
     device = &runtime->devices[0];
     for (int i = 0; i < TOTAL; i++)
         for (int kind = 0; kind < 2; kind++) given[kind][i] = random_normal(5, (uint32_t)kind, (uint64_t)i);
-    for (int i = 0; i < RULES; i++) failed += !check_rule(&rules[i]);
+    for (int i = 0; i < 2 * RULES; i++) failed += !check_rule(&rules[i / 2], i % 2);
     failed += !check_gradients();
     failed += !check_finite();
     tutti_close(runtime);
     failed += undeclared;
-    printf("%d passed, %d failed\n", RULES + 3 - failed, failed);
+    printf("%d passed, %d failed\n", 2 * RULES + 3 - failed, failed);
     return failed != 0;
 }

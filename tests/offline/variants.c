@@ -234,12 +234,14 @@ static tutti_status ask_optimizers(const tutti_network *network, const char *nam
     tutti_status status = TUTTI_OK;
     const tutti_training trainings[] = { { .optimizer = TUTTI_SGD }, { .optimizer = TUTTI_SGD, .momentum = 0.9f },
         { .optimizer = TUTTI_ADAM } };
-    for (size_t i = 0; i < sizeof trainings / sizeof *trainings; i++) {
+    const struct optimizer_group group = { 1, 0 };
+    for (size_t i = 0; i < 2 * sizeof trainings / sizeof *trainings; i++) {
         struct optimizer optimizer;
         struct launch_list list;
         const struct optimizer_buffers none = { 0 };
         launch_list_init(&list, &device);
-        TRY(optimizer_init(&optimizer, &trainings[i]));
+        TRY(optimizer_init(&optimizer, &trainings[i / 2]));
+        if (i % 2) optimizer.groups = &group;
         optimizer_emit(&optimizer, network, &none, 1, &list);
         if (i == 0) optimizer_emit_check(network, NULL, NULL, &list);
         if (i == 0) optimizer_emit_add(network, NULL, NULL, &list);

@@ -6,6 +6,7 @@
 #include "train/optimizer.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { TRAINED = 150016, STATISTICS = 192, TOTAL = TRAINED + STATISTICS, STEPS = 5 };
@@ -30,16 +31,25 @@ static const tutti_training rules[] = {
 };
 enum { RULES = sizeof(rules) / sizeof(*rules) };
 
+/* Of the floats from i on; neighbours are of one group now and then. */
+static struct optimizer_group group_at(const tutti_training *t, size_t i)
+{
+    static const struct optimizer_group groups[] = { { 0.5f, 0.03f }, { 0.5f, 0.03f }, { 2, 0 } };
+    const size_t block = i / PARAMETER_ALIGNMENT;
+    return block % 5 < 3 ? groups[block % 5] : (struct optimizer_group) { 1, t->weight_decay };
+}
+
 static float gradient_at(int step, size_t i)
 {
     return random_normal(5, (uint32_t)step, i);
 }
 
 /* One element after all steps. */
-static double expected(const tutti_training *t, size_t i, double p)
+static double expected(const tutti_training *t, size_t i, double p, bool grouped)
 {
     double v = 0, m = 0;
-    const double rate = t->learning_rate, decay = t->weight_decay;
+    const struct optimizer_group group = grouped ? group_at(t, i) : (struct optimizer_group) { 1, t->weight_decay };
+    const double rate = (double)group.rate_factor * t->learning_rate, decay = group.weight_decay;
     const double beta1 = t->beta1 != 0 ? t->beta1 : 0.9f, beta2 = 0.999f,
                  epsilon = t->epsilon != 0 ? t->epsilon : 1e-8f;
     for (int step = 1; step <= STEPS; step++) {
@@ -60,14 +70,17 @@ static double expected(const tutti_training *t, size_t i, double p)
     return p;
 }
 
-static void train(const tutti_training *training, int threads, float *p)
+static void train(const tutti_training *training, int threads, float *p, bool grouped)
 {
+    static struct optimizer_group groups[TRAINED / PARAMETER_ALIGNMENT];
     struct thread_pool *pool;
     struct optimizer optimizer;
     float *states[2] = { memory_new(TRAINED, sizeof(float)), memory_new(TRAINED, sizeof(float)) };
     float *g = memory_new(TOTAL, sizeof(float));
     ck_assert(g && states[0] && states[1]);
     ck_assert_int_eq(optimizer_init(&optimizer, training), TUTTI_OK);
+    for (size_t i = 0; i < TRAINED; i += PARAMETER_ALIGNMENT) groups[i / PARAMETER_ALIGNMENT] = group_at(training, i);
+    if (grouped) optimizer.groups = groups;
     ck_assert_int_eq(thread_pool_new(&pool, threads), TUTTI_OK);
     for (int step = 1; step <= STEPS; step++) {
         struct step_constants constants = { 0 };
@@ -85,14 +98,15 @@ static void train(const tutti_training *training, int threads, float *p)
 
 START_TEST(rule_as_defined)
 {
-    const tutti_training *training = &rules[_i];
+    const tutti_training *training = &rules[_i % RULES];
+    const bool grouped = _i >= RULES;
     float *p = memory_new(TOTAL, sizeof(float)), *again = memory_new(TOTAL, sizeof(float));
     for (size_t i = 0; i < TOTAL; i++) p[i] = again[i] = random_normal(5, 0, i);
-    train(training, 1, p);
-    train(training, 3, again);
+    train(training, 1, p, grouped);
+    train(training, 3, again, grouped);
     ck_assert_msg(memcmp(p, again, TOTAL * sizeof(float)) == 0, "the number of threads changes the result");
     for (size_t i = 0; i < TRAINED; i++) {
-        const double wanted = expected(training, i, random_normal(5, 0, i));
+        const double wanted = expected(training, i, random_normal(5, 0, i), grouped);
         /* Each step rounds a few times at the size of a parameter, at most about 5 here. */
         ck_assert_msg(
             fabs(p[i] - wanted) < STEPS * 8e-7 * 5, "rule %d, element %zu: %.9g, not %.9g", _i, i, p[i], wanted);
@@ -106,7 +120,7 @@ START_TEST(running_statistics)
 {
     float *p = memory_new(TOTAL, sizeof(float));
     for (size_t i = 0; i < TOTAL; i++) p[i] = random_normal(5, 0, i);
-    train(&rules[0], 2, p);
+    train(&rules[0], 2, p, true);
     for (int which = 1; which < 3; which++)
         for (int64_t j = 0; j < parameters[which].elements; j++) {
             const size_t i = (size_t)(parameters[which].offset + j);
@@ -117,6 +131,32 @@ START_TEST(running_statistics)
         }
     ck_assert_msg(p[TRAINED + 110] == random_normal(5, 0, TRAINED + 110), "something between parameters was changed");
     free(p);
+}
+END_TEST
+
+/* A table where some parameter has a rate or a decay of its own, and none where all settings are the training's. */
+START_TEST(groups_become_a_table)
+{
+    struct parameter some[] = {
+        { .elements = 300, .offset = 0, .rate_factor = 0.5f },
+        { .elements = 5, .offset = 512, .has_weight_decay = true, .weight_decay = 0.25f },
+        { .elements = 256, .offset = 0, .kind = PARAMETER_FROZEN, .rate_factor = 3 },
+        { .elements = 257, .offset = 768 },
+    };
+    static const struct optimizer_group wanted[] = { { 0.5f, 0.125f }, { 0.5f, 0.125f }, { 1, 0.25f }, { 1, 0.125f },
+        { 1, 0.125f } };
+    tutti_network has = { .parameters = some, .parameter_count = 4, .trained_floats = 1280, .total_floats = 1280 };
+    const struct optimizer optimizer = { .weight_decay = 0.125f };
+    struct optimizer_group *groups;
+    size_t count;
+    ck_assert_int_eq(optimizer_groups(&optimizer, &has, &groups, &count), TUTTI_OK);
+    ck_assert_uint_eq(count, 5);
+    ck_assert(memcmp(groups, wanted, sizeof(wanted)) == 0);
+    free(groups);
+    some[0].rate_factor = 1;
+    some[1].weight_decay = 0.125f;
+    ck_assert_int_eq(optimizer_groups(&optimizer, &has, &groups, &count), TUTTI_OK);
+    ck_assert(!groups && count == 0);
 }
 END_TEST
 
@@ -136,7 +176,8 @@ Suite *suite_optimizer(void)
 {
     Suite *suite = suite_create("optimizer");
     TCase *cases = tcase_create("optimizer");
-    tcase_add_loop_test(cases, rule_as_defined, 0, RULES);
+    tcase_add_loop_test(cases, rule_as_defined, 0, 2 * RULES);
+    tcase_add_test(cases, groups_become_a_table);
     tcase_add_test(cases, running_statistics);
     tcase_add_test(cases, bad_options);
     suite_add_tcase(suite, cases);

@@ -1,7 +1,8 @@
-/* Frozen parameters, parameters that layers share, constants, and initial values that the caller gives. */
+/* Frozen parameters, groups, parameters that layers share, constants, and initial values that the caller gives. */
 #include "tests/feeds.h"
 #include "tests/train/training.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,6 +143,136 @@ START_TEST(frozen_parameters_are_saved)
     step(&one, 1);
     step(&other, 1);
     close_to(&one, &other, ROUNDING);
+    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+    ck_assert_int_eq(system(command), 0);
+    session_close(&one);
+    session_close(&other);
+}
+END_TEST
+
+/* ----------------------------------------------------------------------------------------------------- groups ---- */
+
+enum { RULES = 4, TENSORS = 4 };
+
+static const tutti_training rules[RULES] = {
+    { .optimizer = TUTTI_SGD },
+    { .optimizer = TUTTI_SGD, .momentum = 0.9f, .nesterov = true },
+    { .optimizer = TUTTI_ADAM, .epsilon = 1e-3f },
+    { .optimizer = TUTTI_ADAMW, .epsilon = 1e-3f },
+};
+
+/* What each parameter has; weight decay is 0.01 where no group says another one. */
+static const struct {
+    const char *name;
+    double factor, decay;
+} tensors[TENSORS] = { { "in.weight", 0.5, 0.01 }, { "in.bias", 0.5, 0 }, { "fc.weight", 1, 0.01 },
+    { "fc.bias", 3, 0.2 } };
+
+static void open_groups(struct session *session, const struct way *way, const tutti_training *rule)
+{
+    *session = (struct session) { .runtime = session_runtime(way->devices, way->apart) };
+    tutti_network *network = session->network = tutti_network_new(session->runtime);
+    tutti_tensor x = tutti_flatten(network, tutti_input(network, "images", TUTTI_SHAPE(2, 7, 7)));
+    x = tutti_tanh(network, tutti_dense(network, x, WIDTH, &(tutti_dense_options) { .name = "in" }));
+    x = tutti_dense(network, x, CLASSES, &(tutti_dense_options) { .name = "fc" });
+    tutti_group_options slow = { .size = sizeof(slow), .rate_factor = 0.5f },
+                        free_of_decay = { .size = sizeof(slow), .rate_factor = 0.5f, .has_weight_decay = true },
+                        fast = {
+                            .size = sizeof(slow), .rate_factor = 3, .has_weight_decay = true, .weight_decay = 0.2f
+                        };
+    ASSERT_OK(tutti_group(network, "*", &fast));
+    ASSERT_OK(tutti_group(network, "fc.weight", NULL));
+    ASSERT_OK(tutti_group(network, "in.*", &slow));
+    ASSERT_OK(tutti_group(network, "in.b*", &free_of_decay));
+    tutti_training training = way->training;
+    training.optimizer = rule->optimizer;
+    training.momentum = rule->momentum;
+    training.nesterov = rule->nesterov;
+    training.epsilon = rule->epsilon;
+    compile(session, x, training);
+}
+
+/* What the optimizer keeps of a parameter, in double precision. */
+struct kept {
+    double p[MOST * 2], m[MOST * 2], v[MOST * 2];
+};
+
+static void expect_step(struct kept *kept, const tutti_training *rule, int tensor, const float *gradients,
+    int64_t count, double rate, int t)
+{
+    const double decay = tensors[tensor].decay, beta1 = 0.9f, beta2 = 0.999f;
+    rate *= tensors[tensor].factor;
+    for (int64_t i = 0; i < count; i++) {
+        double *p = &kept->p[i], *m = &kept->m[i], *v = &kept->v[i], g = gradients[i];
+        if (rule->optimizer == TUTTI_ADAMW)
+            *p -= rate * decay * *p;
+        else
+            g += decay * *p;
+        if (rule->optimizer == TUTTI_SGD) {
+            *v = rule->momentum * *v + g;
+            *p -= rate * (rule->nesterov ? g + rule->momentum * *v : *v);
+            continue;
+        }
+        *m = beta1 * *m + (1 - beta1) * g;
+        *v = beta2 * *v + (1 - beta2) * g * g;
+        *p -= rate / (1 - pow(beta1, t)) * *m / (sqrt(*v / (1 - pow(beta2, t))) + rule->epsilon);
+    }
+}
+
+/* Every optimizer, in every way, against double precision from the steps' own gradients; the rate changes on the way.
+ */
+START_TEST(groups_have_rates_and_decays)
+{
+    static struct kept kept[TENSORS];
+    static float values[2 * MOST];
+    const tutti_training *rule = &rules[_i % RULES];
+    struct session session;
+    open_groups(&session, &training_ways[_i / RULES], rule);
+    memset(kept, 0, sizeof(kept));
+    for (int k = 0; k < TENSORS; k++) {
+        get(&session, tensors[k].name, values);
+        for (int64_t i = 0; i < elements_of(session.network, tensors[k].name); i++) kept[k].p[i] = values[i];
+    }
+    for (int number = 0; number < STEPS; number++) {
+        const float rate = number == 0 ? 0.05f : 0.02f;
+        if (number == 1) ASSERT_OK(tutti_set_learning_rate(session.trainer, rate));
+        step(&session, number);
+        for (int k = 0; k < TENSORS; k++) {
+            const int64_t count = elements_of(session.network, tensors[k].name);
+            ASSERT_OK(tutti_get_gradient(session.trainer, tensors[k].name, values, count));
+            expect_step(&kept[k], rule, k, values, count, (double)rate, number + 1);
+            get(&session, tensors[k].name, values);
+            for (int64_t i = 0; i < count; i++)
+                ck_assert_msg(fabs(values[i] - kept[k].p[i]) < 2e-6 * (1 + fabs(kept[k].p[i])),
+                    "step %d, %s[%d] is %.9g, and must be %.9g", number, tensors[k].name, (int)i, (double)values[i],
+                    kept[k].p[i]);
+        }
+    }
+    session_close(&session);
+}
+END_TEST
+
+/* The same bytes as without the interruption, where shares are fixed. */
+START_TEST(groups_are_resumed)
+{
+    char folder[] = "/tmp/tutti-groups-XXXXXX", name[64], command[96];
+    struct session one, other;
+    const bool automatic = training_ways[_i].training.sharing == TUTTI_SHARES_AUTO;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(name, sizeof(name), "%s/saved", folder);
+    open_groups(&one, &training_ways[_i], &rules[3]);
+    open_groups(&other, &training_ways[_i], &rules[3]);
+    step(&one, 0);
+    ASSERT_OK(tutti_save(one.trainer, name));
+    ASSERT_OK(tutti_resume(other.trainer, name));
+    for (int number = 1; number < STEPS; number++) {
+        step(&one, number);
+        step(&other, number);
+    }
+    if (automatic)
+        close_to(&one, &other, ROUNDING);
+    else
+        same_bytes(&one, &other);
     snprintf(command, sizeof(command), "rm -rf '%s'", folder);
     ck_assert_int_eq(system(command), 0);
     session_close(&one);
@@ -316,10 +447,18 @@ START_TEST(wrong_calls_are_told)
     tutti_network *network = session.network;
     fails_with(tutti_freeze(network, "fc.*"), TUTTI_INVALID, "a trainer uses this network");
     fails_with(tutti_set_initial(network, "fc.bias", values, CLASSES), TUTTI_INVALID, "a trainer uses this network");
+    fails_with(tutti_group(network, "fc.bias", NULL), TUTTI_INVALID, "a trainer uses this network");
     tutti_trainer_free(session.trainer);
     session.trainer = NULL;
     fails_with(tutti_freeze(network, "head.*"), TUTTI_INVALID, "'head.*'");
     fails_with(tutti_freeze(network, NULL), TUTTI_INVALID, "no name");
+    fails_with(tutti_group(network, "head.*", NULL), TUTTI_INVALID, "'head.*'");
+    tutti_group_options group = { .size = sizeof(group), .rate_factor = -1 };
+    fails_with(tutti_group(network, "*", &group), TUTTI_INVALID, "rate_factor is -1");
+    group = (tutti_group_options) { .size = sizeof(group), .weight_decay = 0.1f };
+    fails_with(tutti_group(network, "*", &group), TUTTI_INVALID, "has_weight_decay is false");
+    group = (tutti_group_options) { .size = sizeof(group), .has_weight_decay = true, .weight_decay = NAN };
+    fails_with(tutti_group(network, "*", &group), TUTTI_INVALID, "weight_decay is nan");
     fails_with(tutti_set_initial(network, "fc.bias", values, 3), TUTTI_INVALID, "'fc.bias' has 5 elements");
     fails_with(tutti_set_initial(network, "fc.bias", NULL, CLASSES), TUTTI_INVALID, "NULL");
     fails_with(tutti_set_initial(network, "fc.b", values, CLASSES), TUTTI_INVALID, "'fc.b'");
@@ -393,6 +532,8 @@ Suite *suite_parameters(void)
     tcase_add_test(cases, frozen_parameters_are_saved);
     add_cases(cases, shared_parameters_sum_their_gradients, WAYS);
     add_cases(cases, shared_parameters_train, WAYS);
+    add_cases(cases, groups_have_rates_and_decays, WAYS * RULES);
+    add_cases(cases, groups_are_resumed, WAYS);
     add_cases(cases, constants_are_inputs, WAYS);
     tcase_add_test(cases, constants_are_no_parameters);
     tcase_add_test(cases, wrong_calls_are_told);
