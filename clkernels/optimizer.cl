@@ -3,9 +3,9 @@
  * The rules are those of train/optimizer.h, which also has their form for the host.
  *
  * Arguments: p, g and the states m, v: arenas of n floats, n a multiple of 16. constants: of this step. losses: for each
- * of constants->runs micro-batches the sum of its losses, loss_floats apart. Where a loss is not a finite number nothing
- * is updated, so that the host learns of it and the parameters are still those before the step. Where losses are scaled,
- * gradients_check has looked at the gradients before. Gradients are multiplied by constants->unscale, a power of two, and
+ * of constants->runs micro-batches the sum of its losses, loss_floats apart. If a loss or a gradient is not
+ * finite, nothing is updated, so that the host learns of it and the parameters are still those before the step:
+ * gradients_check has read all gradients before. Gradients are multiplied by constants->unscale, a power of two, and
  * 1 where losses are not scaled.
  * GROUPED 1: groups has a factor of the rate, and a decay instead of the argument's, for each 256 floats of the arenas.
  * Launched by train/optimizer.c at the end of a step, as arena.h has it. */
@@ -104,8 +104,8 @@ KERNEL void running_statistics(global float *restrict p, global const float *res
     }
 }
 
-/* Where losses are scaled: the launches behind it update nothing if some gradient is not finite. Those who find one
- * write the same, in any order. */
+/* If a gradient is not finite, the launches after this one update nothing. All work-items that find one write the same
+ * value. */
 KERNEL void gradients_check(
     global const float *restrict g, global step_constants *restrict constants, long n, int floats)
 {

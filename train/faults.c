@@ -65,11 +65,6 @@ static void forget_newest(tutti_trainer *trainer, const struct replica *replica)
     trainer_changed(trainer);
 }
 
-bool trainer_checks_gradients(const tutti_trainer *trainer)
-{
-    return trainer->loss_scale.on || trainer->exchange;
-}
-
 bool trainer_may_be_read(const tutti_trainer *trainer)
 {
     for (int i = 0; i < trainer->count; i++)

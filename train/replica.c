@@ -59,7 +59,7 @@ static tutti_status make_update(struct replica *replica, cl_mem gradients, struc
         .groups = replica->groups };
     const struct tutti_trainer *trainer = replica->trainer;
     launch_list_init(list, replica->device);
-    if (trainer_checks_gradients(trainer)) optimizer_emit_check(trainer->network, gradients, replica->constants, list);
+    optimizer_emit_check(trainer->network, gradients, replica->constants, list);
     optimizer_emit(&trainer->optimizer, trainer->network, &buffers, replica->statistic_count, list);
     TRY(launch_list_realise(list, NULL, NULL));
 done:

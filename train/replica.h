@@ -136,6 +136,7 @@ struct replica {
     bool torn;    /* failed while it updated its parameters: they may be of this step or of the last one */
     bool doubted; /* see replica_doubt() */
     float *run_losses;
+    uint32_t check; /* of the gradients, read after an update: 0 if all are finite */
     float *numbers; /* of a meeting, on their way */
     size_t number_capacity;
     /* Gradients on the host, in the order of their arrival; `arrived` of them, guarded by the trainer's lock. */

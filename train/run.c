@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "train/trainer.h"
 
+#include <stddef.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -645,26 +646,39 @@ done:
     return status;
 }
 
+/* The device's check of its gradients: whether the update was skipped. */
+static tutti_status read_check(struct replica *replica, cl_event *event)
+{
+    tutti_status status = TUTTI_OK;
+    CL_TRY(clEnqueueReadBuffer(replica->device->queue, replica->constants, CL_FALSE,
+               offsetof(struct step_constants, not_finite), sizeof(replica->check), &replica->check, 0, NULL, event),
+        "reading the check of gradients from '%s'", replica->device->can.name);
+done:
+    return status;
+}
+
 static tutti_status await_results(struct run *run)
 {
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
     struct replica_work *work = run->work;
+    cl_event checked = NULL;
     work->tally = (struct tally) { 0 };
     if (work->mode == PLAN_INFER) {
         TRY(device_wait(replica->device));
         return deliver_outputs(run);
     }
+    if (work->update) TRY(read_check(replica, &checked)); /* arrives with the losses */
     const int pairs = objective_pairs(&run->trainer->objective);
     TRY(buffer_read(replica->device, replica->losses, 0, replica->run_losses,
         2 * (size_t)pairs * (size_t)run->runs * sizeof(float)));
     for (int64_t i = 0; i < run->runs; i++) tally_add_metrics(&work->tally, replica->run_losses + 2 * pairs * i, pairs);
     TRY(deliver_outputs(run));
-    if (!work->update || !trainer_checks_gradients(run->trainer)) return TUTTI_OK;
-    struct step_constants constants;
-    TRY(buffer_read(replica->device, replica->constants, 0, &constants, sizeof(constants)));
-    work->not_finite = constants.not_finite != 0;
+    if (!checked) goto done;
+    TRY(event_wait(replica->device, checked));
+    work->not_finite = replica->check != 0;
 done:
+    if (checked) clReleaseEvent(checked);
     return status;
 }
 

@@ -179,9 +179,6 @@ bool is_device_fault(tutti_status status);
 tutti_status faults_check(tutti_trainer *trainer, bool *again);
 /* The step has ended: no device is under suspicion. */
 void faults_forget(tutti_trainer *trainer);
-/* Whether a device that updates its own parameters looks at its gradients first: others could repeat its step, or
- * losses are scaled. */
-bool trainer_checks_gradients(const tutti_trainer *trainer);
 /* Whether a device that hangs may still read samples: they are never freed then. */
 bool trainer_may_be_read(const tutti_trainer *trainer);
 

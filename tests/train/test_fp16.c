@@ -208,6 +208,30 @@ START_TEST(overflow_without_scale_ends)
 }
 END_TEST
 
+/* Without a loss scale: a finite loss whose gradients overflow updates nothing on a device that trains alone. */
+START_TEST(overflow_updates_nothing)
+{
+    static const tutti_training trainings[] = { { 0 }, { .momentum = 0.9f, .micro_batch = 5 },
+        { .optimizer = TUTTI_ADAM } };
+    struct session session;
+    tutti_metrics metrics;
+    open_linear(&session, "0", false, trainings[_i]);
+    fill(0x1p77f, 0x1p58f);
+    ck_assert_int_eq(
+        tutti_train_step(session.trainer, FEED_PAIR(inputs, targets), STEP_SAMPLES, &metrics), TUTTI_NOT_FINITE);
+    ck_assert_msg(strstr(tutti_message(NULL), "gradients are not finite at step 1"), "%s", tutti_message(NULL));
+    ck_assert(is_zero(&session));
+    fill(1, 1);
+    step(&session, NULL);
+    ck_assert(!is_zero(&session));
+    int64_t count;
+    float *values = session_parameters(&session, &count);
+    for (int64_t i = 0; i < count; i++) ck_assert(isfinite(values[i]));
+    free(values);
+    session_close(&session);
+}
+END_TEST
+
 static void setup(void)
 {
     data_make();
@@ -223,5 +247,6 @@ Suite *suite_fp16(void)
     add_cases(cases, overflow_costs_a_step, (int)(sizeof(ways) / sizeof(*ways)));
     tcase_add_test(cases, devices_of_both_classes);
     add_cases(cases, overflow_without_scale_ends, 2);
+    add_cases(cases, overflow_updates_nothing, 3);
     return suite;
 }
