@@ -27,13 +27,19 @@
 /* Steps in a row of another size, after which the division is for that size: not the last batch of an epoch. */
 enum { ODD_STEPS = 2 };
 
+/* What the thread of a device reads during a probe. Each device has its own, because a thread that hangs may read it
+ * later. */
 struct probe {
-    struct replica *replica; /* NULL: none is running */
     struct replica_work work;
     void *samples; /* copies */
     size_t bytes;
-    int last;    /* device that was probed last */
-    double next; /* when, by clock_seconds() */
+};
+
+struct probing {
+    struct replica *replica; /* NULL: none is running */
+    struct probe *probes;    /* one for each device */
+    int last;                /* device that was probed last */
+    double next;             /* when, by clock_seconds() */
 };
 
 struct adaption {
@@ -41,7 +47,7 @@ struct adaption {
     bool refused;  /* what a device needs to update itself could not be made: exchange with oneself does, too */
     int64_t odd;   /* another size that the last steps had, */
     int odd_steps; /* and how many */
-    struct probe probe;
+    struct probing probing;
     double passed_s; /* that the training has taken so far, */
     double again_s;  /* and when devices are tried again */
     int untold;      /* steps with this division whose times balance.c has not been told, */
@@ -74,7 +80,8 @@ tutti_status adapt_open(tutti_trainer *trainer)
     }
     trainer->adaption->again_s = FIRST_AGAIN;
     trainer->adaption->seconds = memory_new((size_t)trainer->count, sizeof(double));
-    if (!trainer->adaption->seconds) {
+    trainer->adaption->probing.probes = memory_new((size_t)trainer->count, sizeof(struct probe));
+    if (!trainer->adaption->seconds || !trainer->adaption->probing.probes) {
         status = TUTTI_NO_MEMORY;
         goto done;
     }
@@ -89,8 +96,10 @@ done:
 void adapt_close(tutti_trainer *trainer)
 {
     if (!trainer->adaption) return;
+    struct probe *probes = trainer->adaption->probing.probes;
     balance_free(&trainer->balance);
-    free(trainer->adaption->probe.samples);
+    for (int i = 0; probes && i < trainer->count; i++) free(probes[i].samples);
+    free(probes);
     free(trainer->adaption->seconds);
     free(trainer->adaption);
     trainer->adaption = NULL;
@@ -219,7 +228,7 @@ static tutti_status adopt(tutti_trainer *trainer)
     set_shares(trainer);
     struct replica *alone = adapt_alone(trainer);
     if (alone && trainer->newest != alone) alone->version = 0; /* the optimizer's states are on the host */
-    trainer->adaption->probe.next = 0;
+    trainer->adaption->probing.next = 0;
     tell(trainer);
     return TUTTI_OK;
 }
@@ -237,17 +246,19 @@ static tutti_status run_probe(struct replica *replica, void *argument)
 
 static tutti_status end_probe(tutti_trainer *trainer)
 {
-    struct probe *probe = &trainer->adaption->probe;
-    struct replica *replica = probe->replica;
+    struct probing *probing = &trainer->adaption->probing;
+    struct replica *replica = probing->replica;
     if (!replica || replica_is_busy(replica)) return TUTTI_OK;
-    probe->replica = NULL;
+    probing->replica = NULL;
     if (replica->lost) return TUTTI_OK;
     replica->version = 0;
     const tutti_status status = replica_wait(replica);
     if (status != TUTTI_OK) return trainer_lose(trainer, replica, status);
-    const double seconds = probe->work.seconds + replica->parameters_s;
-    balance_probed(&trainer->balance, (int)(replica - trainer->replicas), probe->work.samples, seconds);
-    probe->next = clock_seconds() + fmax(PROBE_EARLIEST, PROBE_REST * seconds);
+    const int device = (int)(replica - trainer->replicas);
+    const struct replica_work *work = &probing->probes[device].work;
+    const double seconds = work->seconds + replica->parameters_s;
+    balance_probed(&trainer->balance, device, work->samples, seconds);
+    probing->next = clock_seconds() + fmax(PROBE_EARLIEST, PROBE_REST * seconds);
     return TUTTI_OK;
 }
 
@@ -269,7 +280,7 @@ static tutti_status copy_samples(const tutti_trainer *trainer, struct probe *pro
 {
     const size_t bytes = arrays_bytes(&trainer->feeds.arrays, probe->work.samples);
     if (probe->bytes < bytes) {
-        if (!trainer_may_be_read(trainer)) free(probe->samples);
+        free(probe->samples);
         probe->bytes = 0;
         probe->samples = memory_new(bytes, 1);
         if (!probe->samples) return TUTTI_NO_MEMORY;
@@ -281,33 +292,34 @@ static tutti_status copy_samples(const tutti_trainer *trainer, struct probe *pro
 
 static tutti_status start_probe(tutti_trainer *trainer, int device, int64_t samples, const struct replica_work *work)
 {
-    struct probe *probe = &trainer->adaption->probe;
+    struct probing *probing = &trainer->adaption->probing;
+    struct probe *probe = &probing->probes[device];
     probe->work = *work;
     probe->work.samples = samples;
     probe->work.probe = true;
     probe->work.gives_outputs = false;
-    probe->last = device;
+    probing->last = device;
     const tutti_status status = copy_samples(trainer, probe, work);
     if (status != TUTTI_OK) return status;
-    probe->replica = &trainer->replicas[device];
-    replica_start(probe->replica, run_probe, &probe->work);
+    probing->replica = &trainer->replicas[device];
+    replica_start(probing->replica, run_probe, &probe->work);
     return TUTTI_OK;
 }
 
 /* The next of those that are left out, in turns. */
 static tutti_status probe_next(tutti_trainer *trainer, const struct replica_work *work)
 {
-    struct probe *probe = &trainer->adaption->probe;
+    struct probing *probing = &trainer->adaption->probing;
     const struct balance *balance = &trainer->balance;
-    if (probe->replica || !balance->settled || clock_seconds() < probe->next) return TUTTI_OK;
+    if (probing->replica || !balance->settled || clock_seconds() < probing->next) return TUTTI_OK;
     for (int i = 1; i <= trainer->count; i++) {
-        const int device = (probe->last + i) % trainer->count;
+        const int device = (probing->last + i) % trainer->count;
         if (balance->parts[device] > 0 || trainer->replicas[device].lost) continue;
         const int64_t samples = probe_samples(trainer, device);
         if (samples == 0 || samples > work->samples) continue;
         const double expected = speed_time(&balance->devices[device].speed, SPEED_TOGETHER, samples);
-        if (probe->next > 0) return start_probe(trainer, device, samples, work);
-        probe->next = clock_seconds() + fmax(PROBE_EARLIEST, PROBE_REST * expected); /* the first rests, too */
+        if (probing->next > 0) return start_probe(trainer, device, samples, work);
+        probing->next = clock_seconds() + fmax(PROBE_EARLIEST, PROBE_REST * expected); /* the first rests, too */
         break;
     }
     return TUTTI_OK;

@@ -213,6 +213,61 @@ static const char *hanging_probe(void)
     return clock_seconds() - start < seconds / 2 ? NULL : "tutti_trainer_free() waited for the probe";
 }
 
+/* What the device's probe reads; NULL while none was begun. */
+static const struct replica_work *probe_of(const struct session *session, int device)
+{
+    const tutti_trainer *trainer = session->trainer;
+    const struct replica_work *work = trainer->replicas[device].argument;
+    return work && work != &trainer->works[device] && work->probe ? work : NULL;
+}
+
+/* Steps of device 0 alone, until another device is probed and, if its probe hangs, given up. */
+static tutti_status step_until_probed(struct session *session, int device, bool hangs)
+{
+    tutti_status status = TUTTI_OK;
+    tutti_trainer *trainer = session->trainer;
+    double loss;
+    for (int step = 0; step < 1000; step++) {
+        for (int i = 0; i < trainer->count; i++) trainer->balance.devices[i].tried = true;
+        trainer->balance.settled = true;
+        TRY(session_step(session, step % STEPS, &loss));
+        if (probe_of(session, device) && (!hangs || trainer->replicas[device].lost)) return TUTTI_OK;
+        sleep_s(0.01);
+    }
+    FAIL(TUTTI_INTERNAL, "device %d was not probed, so this test shows nothing", device);
+done:
+    return status;
+}
+
+/* A device hangs before it reads the samples of its probe, and reads them after another one was probed and all was
+ * closed. */
+static const char *probe_reads_late(void)
+{
+    const struct fault fault = {
+        .phase = PHASE_ALONE, .victim = 1, .order = { .kind = LAYER_WRITE, .at = 1, .action = LAYER_HANG_DEVICE }
+    };
+    struct session session = { 0 };
+    double loss;
+    tutti_status status = session_open(&session, "0,1,2", NULL);
+    if (status != TUTTI_OK) return status_message();
+    session.runtime->devices[1].host_memory = false; /* the driver copies samples, which AddressSanitizer sees */
+    status = build(&session, &(struct fault) { .phase = PHASE_ALONE }, NULL);
+    for (int step = 0; step < STEPS && status == TUTTI_OK; step++) status = session_step(&session, step, &loss);
+    if (status != TUTTI_OK) return status_message();
+    leave_alone(&session, 0);
+    session.trainer->step_limit_s = HANG_LIMIT_S;
+    give(&session, &fault);
+    status = step_until_probed(&session, 1, true);
+    if (status == TUTTI_OK) status = step_until_probed(&session, 2, false);
+    if (status != TUTTI_OK) return status_message();
+    const struct replica_work *late = probe_of(&session, 1), *now = probe_of(&session, 2);
+    const bool shared = late == now || late->feeds.at[0] == now->feeds.at[0];
+    session_close(&session);
+    layer->give(NULL);
+    sleep_s(0.5);
+    return shared ? "the next probe changes what the hanging device reads" : NULL;
+}
+
 /* ------------------------------------------------------------------------------------------------ losing them ---- */
 
 /* The device that repeats the step of a suspect is lost itself. */
@@ -297,6 +352,7 @@ int main(void)
     expect("a plan of a lost device hangs", lost_with_its_plan());
     expect("a change of shares is given up while a plan hangs", change_given_up());
     expect("a probe hangs at the end", hanging_probe());
+    expect("a probe hangs and reads its samples late", probe_reads_late());
     try_losing();
     try_lending();
     return tests_end();
