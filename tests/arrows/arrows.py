@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks the arrows between the rooms: a file may include its own room, the rooms below it and include/tutti.h.
-Checks, too, that the build knows every text of a kernel, that the functions which the header's comments name exist, and that numbers become text and back through base/numbers.h, which
-does not depend on the program's locale.
+Checks, too, that the build knows every text of a kernel, that the header and the documentation name only functions
+and types that exist, that every function has a caller, and that numbers become text and back through base/numbers.h,
+which does not depend on the program's locale.
 
     arrows.py ROOT
 """
@@ -51,24 +52,58 @@ def kernel_faults(root):
             yield f"clkernels/meson.build: lacks '{path.name}'"
 
 
+def code_of(path):
+    """Without comments and strings."""
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", path.read_text(), flags=re.S)
+    return re.sub(r'"(?:\\.|[^"\\\n])*"', '""', text)
+
+
+TYPE = re.compile(
+    r"\b(?:struct|enum|union)\s+(tutti_\w+)|\}\s*(tutti_\w+)\s*;|\btypedef\b[^;{]*?\b(tutti_\w+)\s*;")
+
+
+def exported(root):
+    return set((root / "tests/install/exported-symbols.txt").read_text().split())
+
+
 def name_faults(root):
-    """A comment of the header names a function that the library does not have."""
-    exported = set((root / "tests/install/exported-symbols.txt").read_text().split())
-    for number, line in enumerate((root / "include/tutti.h").read_text().splitlines(), 1):
-        for name in re.findall(r"\b(tutti_\w+)\(", line):
-            if name not in exported:
-                yield f"include/tutti.h:{number}: there is no function {name}()"
+    """The header or a page names a function or type that the library does not have."""
+    header = root / "include/tutti.h"
+    known = exported(root) | {name for found in TYPE.findall(code_of(header)) for name in found}
+    pages = [root / "CONTRIBUTING.md", *root.glob("docs/*.md"), *root.glob("README.md"), *root.glob("*/README.md")]
+    for path in (header, *sorted(set(pages))):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            for name in re.findall(r"\b(tutti_\w+)", line):
+                if name not in known:
+                    yield f"{path.relative_to(root)}:{number}: there is no {name}"
+
+
+LIBRARY = ("base", "formats", "runtime", "graph", "layers", "plan", "train", "models", "tools")
+CODE = (*LIBRARY, "tests", "bench", "examples")
+# Of a function at the beginning of a line: its declaration or definition, and not a call, which is indented.
+DECLARATION = re.compile(r"^(?!typedef\b|static\b)[a-z][\w *]*?[ *](\w+)\(", re.M)
+
+
+def caller_faults(root):
+    """A function of a header that no file uses. The compiler warns of static functions."""
+    declared, used = {}, set()
+    for path in (path for room in CODE for path in sorted((root / room).rglob("*.[ch]"))):
+        code = code_of(path)
+        if path.suffix == ".h":
+            declared |= {name: path.relative_to(root) for name in DECLARATION.findall(code)}
+        used.update(re.findall(r"\w+", DECLARATION.sub("", code)))
+    for name in sorted(set(declared) - used - exported(root)):
+        yield f"{declared[name]}: nothing calls {name}()"
 
 
 # The command sets no locale, so what it prints to its streams has a point; all else goes through base/numbers.h.
-NUMBER_ROOMS = ("base", "formats", "runtime", "graph", "layers", "plan", "train", "models", "tools")
 READERS = re.compile(r"\b(strtod|strtof|strtold|atof|setlocale|vsn?printf)\s*\(")
 WRITERS = re.compile(r"\b(sn?printf|asprintf|dprintf|sscanf|fscanf)\s*\([^;]*?%[-+ #0-9.*]*l?[aefgAEFG](?![A-Za-z])[^;]*;")
 STREAMS = re.compile(r"\b(f?printf)\s*\([^;]*?%[-+ #0-9.*]*l?[aefgAEFG](?![A-Za-z])[^;]*;")
 
 
 def locale_faults(root):
-    for room in NUMBER_ROOMS:
+    for room in LIBRARY:
         for path in sorted((root / room).rglob("*.[ch]")):
             if path.parent == root / "base" and path.stem == "numbers":
                 continue
@@ -81,7 +116,7 @@ def locale_faults(root):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    found = [*faults(root), *kernel_faults(root), *name_faults(root), *locale_faults(root)]
+    found = [*faults(root), *kernel_faults(root), *name_faults(root), *caller_faults(root), *locale_faults(root)]
     print("\n".join(found))
     rooms = [room for room in ALLOWED if (root / room).is_dir()]
     print(f"{len(rooms) if not found else 0} passed, {len(found)} failed")
