@@ -381,7 +381,7 @@ uint64_t replica_memory(const struct replica *replica)
 {
     const struct arena *seen[REPLICA_PLANS];
     int count = 0;
-    uint64_t bytes = fixed_bytes(replica, replica->sum != NULL) + replica->prefetch.bytes;
+    uint64_t bytes = fixed_bytes(replica, replica->sum_made) + replica->prefetch.bytes;
     for (int i = 0; i < REPLICA_PLANS; i++) {
         if (!replica->plans[i].plan) continue;
         const struct arena *arena = replica->plans[i].plan->arena;

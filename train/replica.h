@@ -110,7 +110,8 @@ struct replica {
     cl_mem statistics, groups; /* the optimizer's tables */
     int statistic_count;
     struct launch_list update, update_sum, add;
-    bool sum_made, update_made;
+    bool update_made;
+    atomic_bool sum_made; /* read by whoever asks for replica_memory() */
     /* Gradients as bfloat16, and the launches that round them: a bucket each, in the order of the arena; the sum's. */
     cl_mem wire;
     struct launch_list to_wire, sum_to_wire;

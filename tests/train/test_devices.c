@@ -850,6 +850,71 @@ static Suite *suite_devices(void)
     return suite;
 }
 
+/* ------------------------------------------------------------------------------------------------- threads ---- */
+
+enum { USES = 100000 };
+
+static void *use_arena(void *arena)
+{
+    for (int i = 0; i < USES; i++) {
+        ((struct arena *)arena)->users++;
+        arena_free(arena);
+    }
+    return NULL;
+}
+
+/* A plan that is made in the background takes and drops the arena of plans in use. */
+START_TEST(arena_has_users_in_several_threads)
+{
+    struct session session;
+    pthread_t threads[2];
+    session_open(&session, "0", KIND_PLAIN, NULL);
+    struct arena *arena = session.trainer->replicas[0].plans[0].plan->arena;
+    const int users = arena->users;
+    for (int i = 0; i < 2; i++) ck_assert_int_eq(pthread_create(&threads[i], NULL, use_arena, arena), 0);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    ck_assert_int_eq(arena->users, users);
+    session_steps(&session, 1);
+    session_close(&session);
+}
+END_TEST
+
+struct asking {
+    struct replica *replica;
+    atomic_bool ends;
+};
+
+static void *ask_memory(void *argument)
+{
+    struct asking *asking = argument;
+    while (!asking->ends) {
+        pthread_mutex_lock(&asking->replica->making);
+        (void)replica_memory(asking->replica);
+        pthread_mutex_unlock(&asking->replica->making);
+    }
+    return NULL;
+}
+
+/* As the maker of a plan in the background does, while a step of the device is divided for the first time. */
+START_TEST(memory_is_asked_for_during_a_step)
+{
+    struct session session;
+    pthread_t thread;
+    session_open(&session, "0,1", KIND_PLAIN, NULL);
+    struct replica *replica = &session.trainer->replicas[1];
+    struct asking asking = { .replica = replica };
+    const uint64_t before = replica_memory(replica);
+    ck_assert_int_eq(pthread_create(&thread, NULL, ask_memory, &asking), 0);
+    replica->capacity = 3; /* of 8 samples */
+    session_steps(&session, 2);
+    asking.ends = true;
+    pthread_join(thread, NULL);
+    const size_t sums = (size_t)session.network->total_floats * sizeof(float);
+    ck_assert_uint_ge(replica_memory(replica), before + sums);
+    session_close(&session);
+}
+END_TEST
+
 static Suite *suite_alone(void)
 {
     Suite *suite = suite_create("alone");
@@ -867,6 +932,8 @@ static Suite *suite_alone(void)
     tcase_add_test(cases, no_parameters);
     tcase_add_test(cases, bad_calls);
     tcase_add_test(cases, no_room_for_the_next_step);
+    tcase_add_test(cases, arena_has_users_in_several_threads);
+    tcase_add_test(cases, memory_is_asked_for_during_a_step);
     return suite;
 }
 
