@@ -760,6 +760,24 @@ START_TEST(builder_errors_name_the_layer)
 }
 END_TEST
 
+/* Sizes that fit with one sample, and not with all. */
+START_TEST(batches_that_overflow_are_refused)
+{
+    struct graph graph;
+    make_device(DEVICE_CPU, (size_t)1 << 30);
+    tutti_network *network = tutti_network_new(&runtime);
+    tutti_relu(network, tutti_input(network, "x", TUTTI_SHAPE(1 << 20, 1 << 20)));
+    ck_assert_int_eq(tutti_network_status(network), TUTTI_OK);
+    ck_assert_int_eq(graph_bind(&network->graph, 256, &graph), TUTTI_OK);
+    graph_free(&graph);
+    ck_assert_int_eq(graph_bind(&network->graph, 257, &graph), TUTTI_SHAPE);
+    ck_assert_ptr_nonnull(strstr(tutti_message(NULL), "with this batch, a value would have the shape [257, 1048576, "));
+    ck_assert_int_eq(graph_bind(&network->graph, INT64_MAX, &graph), TUTTI_SHAPE);
+    ck_assert_int_eq(graph_bind(&network->graph, 0, &graph), TUTTI_INVALID);
+    tutti_network_free(network);
+}
+END_TEST
+
 START_TEST(printing_names_nodes)
 {
     make_device(DEVICE_CPU, (size_t)1 << 30);
@@ -798,6 +816,7 @@ int main(void)
     tcase_add_test(cases, what_was_measured_decides);
     tcase_add_test(cases, what_the_rule_passes_over_a_table_may_choose);
     tcase_add_test(cases, builder_errors_name_the_layer);
+    tcase_add_test(cases, batches_that_overflow_are_refused);
     tcase_add_test(cases, printing_names_nodes);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
