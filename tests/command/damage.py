@@ -1,4 +1,5 @@
 """Bad input: each gets one clear line that names the file, a status other than 0, and loses nothing."""
+import ctypes
 import gzip
 import json
 import os
@@ -122,6 +123,12 @@ def no_large_files():
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
 
+def without_override():
+    """The permissions of files bind root, too."""
+    drop_from_bounding_set, override = 24, 1        # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
+    ctypes.CDLL(None).prctl(drop_from_bounding_set, override, 0, 0, 0)
+
+
 class Saving(harness.CommandTest):
     def setUp(self):
         super().setUp()
@@ -137,10 +144,14 @@ class Saving(harness.CommandTest):
         self.assertEqual(sorted(os.listdir(self.folder)), files)
 
     def test_folders_that_cannot_be_written(self):
+        """This is noticed before the training."""
         (self.folder / "file").write_text("a file")
-        for name in ("file/model", "/sys/kernel/model"):
+        (self.folder / "closed").mkdir(0o555)
+        for name in ("file/model", "missing/model", "closed/model", "/sys/kernel/model"):
             with self.subTest(name):
-                self.refused(1, name, "train", "mlp", "--data", self.data, "--epochs", "1", "--save", name)
+                outcome = self.refused(1, name, "train", "mlp", "--data", self.data, "--epochs", "1", "--save", name,
+                                       before=without_override)
+                self.assertNotIn("epoch", outcome.output + outcome.errors)
 
     def test_not_a_number(self):
         self.good("train", "mlp", "--data", self.data, "--epochs", "1", "--save", "m")
