@@ -64,10 +64,25 @@ class Kernel:
         self.label = f"{self.source} {self.name}{by}"
 
 
+def computed_by(text):
+    """What a generated kernel computes of an element, as formulas."""
+    element = re.search(r"^INLINE T scalar_element\(.*?^}", text, re.M | re.S)
+    formulas = re.findall(r"^ *v\d+ = (.*);", element[0], re.M) if element else []
+    computed = "`" + "; ".join(formulas) + "`" if formulas else ""
+    if "group_joined(" in text[text.index("kernel void run("):]:
+        return "reduction of " + computed if computed else "reduction"
+    return computed or "copy"
+
+
 def ask(variants, folder):
     subprocess.run([variants, folder], check=True)
     with open(os.path.join(folder, "variants"), encoding="utf-8") as file:
-        return [Kernel(line) for line in file]
+        kernels = [Kernel(line) for line in file]
+    for kernel in kernels:
+        if kernel.source.startswith("generated-"):
+            with open(os.path.join(folder, kernel.source + ".cl"), encoding="utf-8") as file:
+                kernel.label = "generated: " + computed_by(file.read())
+    return kernels
 
 
 # ---- the table ----
