@@ -419,7 +419,7 @@ struct plan_options replica_options(struct replica *replica, enum plan_mode mode
         .progress = replica->trainer->building ? report_building : NULL,
         .user = replica };
     /* The largest arena serves all plans: only one of them runs at a time. */
-    for (int i = 0; i < REPLICA_PLANS; i++) {
+    for (int i = 0; i < REPLICA_PLANS && !replica->crowded; i++) {
         const struct plan *plan = replica->plans[i].plan;
         if (plan && (!options.arena || arena_bytes(plan->arena) > arena_bytes(options.arena)))
             options.arena = plan->arena;
@@ -588,6 +588,7 @@ tutti_status replica_plan_first(struct replica *replica, int64_t samples)
     struct cached_plan *cached;
     if (samples == 0) goto done; /* a plan is made if it ever gets work */
     do {                         /* the device may have less memory than it says */
+        replica_make_room(replica);
         const int64_t runs = divide_up(samples, replica->capacity);
         status = replica_plan(replica, trains(replica) ? PLAN_TRAIN : PLAN_INFER, divide_up(samples, runs), &cached);
         if (status == TUTTI_OK && runs > 1 && trains(replica)) status = replica_make_sum(replica);
@@ -608,13 +609,18 @@ bool replica_shrink(struct replica *replica)
 {
     if (replica->capacity <= 1 || replica->abandoned) return false;
     replica->capacity /= 2;
-    prefetch_free(replica);
-    /* The caller's thread does not wait for a plan in the background, which may hang: the next plan drops the present
-     * ones where memory is short. */
-    if (pthread_mutex_trylock(&replica->making) != 0) return true;
-    for (int i = 0; i < REPLICA_PLANS; i++) drop_plan(replica, &replica->plans[i]);
-    pthread_mutex_unlock(&replica->making);
+    replica->crowded = true;
     return true;
+}
+
+void replica_make_room(struct replica *replica)
+{
+    /* A plan in the background may hang: then the next plan drops the present ones where memory is short. */
+    if (!replica->crowded || pthread_mutex_trylock(&replica->making) != 0) return;
+    prefetch_free(replica);
+    for (int i = 0; i < REPLICA_PLANS; i++) drop_plan(replica, &replica->plans[i]);
+    replica->crowded = false;
+    pthread_mutex_unlock(&replica->making);
 }
 
 /* -------------------------------------------------------------------------------------------------- thread ---- */

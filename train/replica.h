@@ -99,11 +99,12 @@ struct background {
 struct replica {
     struct tutti_trainer *trainer;
     struct device *device;
-    bool lost;        /* failed: gets no work any more */
-    bool not_finite;  /* some gradients of its last step */
-    bool spoiled;     /* numbers of its last step that others were given, see meeting.h */
-    bool suspect;     /* left out of this try: its numbers were not finite */
-    int64_t capacity; /* samples that fit at once; a larger part is run as micro-batches */
+    bool lost;           /* failed: gets no work any more */
+    bool not_finite;     /* some gradients of its last step */
+    bool spoiled;        /* numbers of its last step that others were given, see meeting.h */
+    bool suspect;        /* left out of this try: its numbers were not finite */
+    int64_t capacity;    /* samples that fit at once; a larger part is run as micro-batches */
+    atomic_bool crowded; /* its memory was full: present plans are to be freed */
     cl_mem parameters, gradients, frozen, states[OPTIMIZER_STATES];
     cl_mem sum;                /* gradients of all micro-batches; NULL until there is more than one */
     cl_mem constants, losses;  /* for the optimizer's launch: of the step, and float[2] per micro-batch */
@@ -184,8 +185,10 @@ tutti_status replica_thread(struct replica *replica);
 bool replica_is_stuck(struct replica *replica); /* its thread is, in the driver */
 /* After background_free(). False where a thread is stuck in the driver: then nothing is freed, ever. */
 bool replica_free(struct replica *replica);
-/* After the device had no memory left: it takes half as many samples at once from now on. False where that is none. */
+/* After the device had no memory left: it takes half as many samples at once from now on. False where that is none. It
+ * calls no driver, which may hang: the replica's thread frees the present plans by replica_make_room(). */
 bool replica_shrink(struct replica *replica);
+void replica_make_room(struct replica *replica);
 /* CL_OUT_OF_RESOURCES is what drivers say of a kernel that crashed or was stopped, and of memory that they allocate as
  * late as at the first launch. While a plan has not run yet, it is taken for a lack of memory, once for each replica.
  */

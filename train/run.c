@@ -610,6 +610,7 @@ static tutti_status divide(struct run *run)
     struct replica *replica = run->replica;
     const int64_t samples = run->work->samples;
     struct cached_plan *cached;
+    replica_make_room(replica);
     while (true) {
         run->runs = divide_up(samples, replica->capacity);
         run->part = divide_up(samples, run->runs);

@@ -158,6 +158,32 @@ static const char *shrinking(struct session *session)
     return clock_seconds() - start < 0.5 ? NULL : "the caller waited for the plan";
 }
 
+static int plans_of_more(const struct replica *replica, int64_t samples)
+{
+    int count = 0;
+    for (int i = 0; i < REPLICA_PLANS; i++)
+        count += replica->plans[i].plan && replica->plans[i].plan->options.samples > samples;
+    return count;
+}
+
+/* The device's own thread frees plans that have become too large, because a driver may hang in it. */
+static const char *shrinking_frees_later(void)
+{
+    struct session session = { 0 };
+    double loss;
+    if (session_open(&session, "0,1", NULL) || build(&session, NULL, NULL)) return status_message();
+    struct replica *replica = &session.trainer->replicas[1];
+    tutti_status status = session_step(&session, 0, &loss);
+    if (!replica_shrink(replica)) return "it could not shrink";
+    replica->capacity = 1;
+    const int before = plans_of_more(replica, 1);
+    if (status == TUTTI_OK) status = session_step(&session, 1, &loss);
+    const int after = plans_of_more(replica, 1);
+    session_close(&session);
+    if (status != TUTTI_OK) return status_message();
+    return before == 0 ? "the caller's thread freed a plan" : after > 0 ? "a plan that is too large was kept" : NULL;
+}
+
 /* Neither the step nor the end wait for the plan of a device that is lost. */
 static const char *lost_with_its_plan(void)
 {
@@ -352,6 +378,7 @@ int main(void)
     try_checkpoint();
     expect("a step waits for a plan in the background", during_hanging_plan(step_of_another_size));
     expect("shrinking while a plan hangs", during_hanging_plan(shrinking));
+    expect("plans are freed after shrinking", shrinking_frees_later());
     expect("a plan of a lost device hangs", lost_with_its_plan());
     expect("a change of shares is given up while a plan hangs", change_given_up());
     expect("a probe hangs at the end", hanging_probe());
