@@ -45,7 +45,7 @@ struct replica_work {
     bool probe;   /* for its time alone: old parameters do, and results are thrown away */
     /* Results: sums over the part; the time of it, with that of what moved to the device and from it. */
     struct tally tally;
-    bool not_finite; /* the gradients, where the device has looked at them; it has updated nothing then */
+    bool not_finite; /* some gradient of a device that updates itself, which has updated nothing then */
     double seconds;
     struct traffic sent, received;
 };
