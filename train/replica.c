@@ -615,7 +615,7 @@ bool replica_shrink(struct replica *replica)
 
 void replica_make_room(struct replica *replica)
 {
-    /* A plan in the background may hang: then the next plan drops the present ones where memory is short. */
+    /* Not while a plan is made in the background, which may hang: then it is tried again before the next work. */
     if (!replica->crowded || pthread_mutex_trylock(&replica->making) != 0) return;
     prefetch_free(replica);
     for (int i = 0; i < REPLICA_PLANS; i++) drop_plan(replica, &replica->plans[i]);
