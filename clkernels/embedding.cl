@@ -1,13 +1,14 @@
 /* Rows of a table by their numbers, and the gradient of the table; launched by layers/embedding.c. ids [count], table
- * [rows][width], y and dy [count][width]. A number below 0, or of no row, stands for a row of zeros, and its gradient goes
- * nowhere.
+ * [rows][width], y and dy [count][width]. A number below 0, or of no row, stands for a row of zeros, and its gradient
+ * goes nowhere.
  *   embedding            y[p] = table[ids[p]]
- *   embedding_gradient   dtable[r] = sum of dy[p] over all p where ids[p] is r, in their order; 0 where there is none
+ *   embedding_gradient   dtable[r] = added[r] + sum of dy[p] over all p where ids[p] is r, in their order
+ * added [rows][width] is read where ADD is 1, and is 0 else; it may be dtable, where gradients of a table are added up.
  *
- * ROWS 1, CPU class: one task for `each` numbers; of the gradient, for a block of `columns` x `each` rows of dtable, to which
- * it adds one p after the other. ROWS 0, any device: one work-item for each float of y. embedding_clear fills dtable with
- * zeros, one work-item for each float; then embedding_gradient has a group of GROUP work-items for each p: the first p of a
- * row sums for all of them. No float is added by two work-items, so that the order is fixed. */
+ * ROWS 1, CPU class: one task for `each` numbers; of the gradient, for a block of `columns` x `each` rows of dtable, to
+ * which it adds one p after the other. ROWS 0, any device: one work-item for each float of y. embedding_begin fills
+ * dtable with what is added, one work-item for each float; then embedding_gradient has a group of GROUP work-items for
+ * each p: the first p of a row sums for all of them. No float is added by two work-items, so that the order is fixed. */
 #if ROWS
 #include "vector.h"
 
@@ -25,14 +26,14 @@ TASK void embedding(
     }
 }
 
-TASK void embedding_gradient(global const int *ids, global const float *dy, global float *dtable, int count, int rows,
-    int width, int columns, int each)
+TASK void embedding_gradient(global const int *ids, global const float *dy, global float *dtable,
+    global const float *added, int count, int rows, int width, int columns, int each)
 {
     const int column = get_group_id(0) * columns, length = min(columns, width - column), whole = length / V * V;
     const int first = get_group_id(1) * each, end = min(first + each, rows);
-    for (int row = first; row < end; row++) {
-        global float *to = dtable + (size_t)row * width + column;
-        for (int i = 0; i < length; i++) to[i] = 0.0f;
+    for (int row = first; row < end && !(ADD && added == dtable); row++) {
+        const size_t at = (size_t)row * width + column;
+        for (int i = 0; i < length; i++) dtable[at + i] = ADD ? added[at + i] : 0.0f;
     }
     for (int p = 0; p < count; p++) {
         const int id = ids[p];
@@ -47,7 +48,8 @@ TASK void embedding_gradient(global const int *ids, global const float *dy, glob
 #else
 #include "group.h"
 
-kernel void embedding(global const int *ids, global const float *table, global float *y, long floats, int rows, int width)
+kernel void embedding(
+    global const int *ids, global const float *table, global float *y, long floats, int rows, int width)
 {
     const size_t i = get_global_id(0);
     if ((long)i >= floats) return;
@@ -55,10 +57,10 @@ kernel void embedding(global const int *ids, global const float *table, global f
     y[i] = id >= 0 && id < rows ? table[(size_t)id * width + i % width] : 0.0f;
 }
 
-kernel void embedding_clear(global float *dtable, long floats)
+kernel void embedding_begin(global float *dtable, global const float *added, long floats)
 {
     const size_t i = get_global_id(0);
-    if ((long)i < floats) dtable[i] = 0.0f;
+    if ((long)i < floats && !(ADD && added == dtable)) dtable[i] = ADD ? added[i] : 0.0f;
 }
 
 __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void embedding_gradient(
@@ -73,7 +75,7 @@ __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void embedding_gradien
         float sum = 0.0f;
         for (int q = p; q < count; q++)
             if (ids[q] == id) sum += dy[(size_t)q * width + i];
-        dtable[(size_t)id * width + i] = sum;
+        dtable[(size_t)id * width + i] += sum;
     }
 }
 #endif

@@ -81,6 +81,18 @@ static struct sizes sizes_of(const struct problem *problem)
     return (struct sizes) { value_elements(problem->inputs[0]), table[0], table[1] };
 }
 
+static unsigned epilogues_gradient(const struct problem *problem)
+{
+    (void)problem;
+    return EPILOGUE_ADD;
+}
+
+/* What is added, or, as an argument must be something, the output. */
+static cl_mem added(const struct operands *operands)
+{
+    return operands->add ? operands->add : operands->outputs[0];
+}
+
 /* The launch with its buffers: ids, table, y or ids, dy, dtable. */
 static struct launch *add(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const char *kernel, const char *options)
@@ -98,7 +110,7 @@ static void emit_rows(const struct problem *problem, const struct operands *oper
 {
     const struct sizes s = sizes_of(problem);
     const int64_t each = divide_up(TASK_FLOATS, s.width);
-    struct launch *launch = add(problem, operands, list, "embedding", "-DROWS=1");
+    struct launch *launch = add(problem, operands, list, "embedding", "-DROWS=1 -DADD=0");
     launch_int(launch, s.count);
     launch_int(launch, s.rows);
     launch_int(launch, s.width);
@@ -115,7 +127,9 @@ static void emit_blocks(const struct problem *problem, const struct operands *op
     const int64_t columns = (int64_t)size_round_up((size_t)divide_up(s.width, TASKS * units), LINE);
     const int64_t blocks = divide_up(s.width, columns);
     const int64_t each = blocks >= units ? s.rows : divide_up(s.rows, divide_up(TASKS * units, blocks));
-    struct launch *launch = add(problem, operands, list, "embedding_gradient", "-DROWS=1");
+    struct launch *launch =
+        add(problem, operands, list, "embedding_gradient", operands->add ? "-DROWS=1 -DADD=1" : "-DROWS=1 -DADD=0");
+    launch_buffer(launch, added(operands));
     launch_int(launch, s.count);
     launch_int(launch, s.rows);
     launch_int(launch, s.width);
@@ -124,17 +138,17 @@ static void emit_blocks(const struct problem *problem, const struct operands *op
     launch_tasks(launch, (size_t)blocks, (size_t)divide_up(s.rows, each), 1);
 }
 
-static size_t options_of(const struct problem *problem, char *options, size_t size)
+static size_t options_of(const struct problem *problem, const struct operands *operands, char *options, size_t size)
 {
     const size_t group = group_size(problem->device, GROUP);
-    snprintf(options, size, "-DROWS=0 -DGROUP=%zu", group);
+    snprintf(options, size, "-DROWS=0 -DADD=%d -DGROUP=%zu", operands->add != NULL, group);
     return group;
 }
 
 static void emit_items(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     char options[64];
-    const size_t group = options_of(problem, options, sizeof options);
+    const size_t group = options_of(problem, operands, options, sizeof options);
     const struct sizes s = sizes_of(problem);
     struct launch *launch = add(problem, operands, list, "embedding", options);
     launch_long(launch, s.count * s.width);
@@ -146,10 +160,11 @@ static void emit_items(const struct problem *problem, const struct operands *ope
 static void emit_groups(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     char options[64];
-    const size_t group = options_of(problem, options, sizeof options);
+    const size_t group = options_of(problem, operands, options, sizeof options);
     const struct sizes s = sizes_of(problem);
-    struct launch *launch = launch_add(list, "embedding", "embedding_clear", "%s", options);
+    struct launch *launch = launch_add(list, "embedding", "embedding_begin", "%s", options);
     launch_buffer(launch, operands->outputs[0]);
+    launch_buffer(launch, added(operands));
     launch_long(launch, s.rows * s.width);
     launch_grid(launch, 1, size_round_up((size_t)(s.rows * s.width), group), 1, 1, group, 1, 1);
     launch_work(launch, 0, 4 * (double)(s.rows * s.width));
@@ -160,10 +175,11 @@ static void emit_groups(const struct problem *problem, const struct operands *op
     launch_grid(launch, 1, (size_t)s.count * group, 1, 1, group, 1, 1);
 }
 
-static const struct implementation rows = { .name = "rows", .fits = fits_cpu_class, .emit = emit_rows },
-                                   items = { .name = "items", .fits = fits_everything, .emit = emit_items },
-                                   blocks = { .name = "blocks", .fits = fits_cpu_class, .emit = emit_blocks },
-                                   groups = { .name = "groups", .fits = fits_everything, .emit = emit_groups };
+static const struct implementation
+    rows = { .name = "rows", .fits = fits_cpu_class, .emit = emit_rows },
+    items = { .name = "items", .fits = fits_everything, .emit = emit_items },
+    blocks = { .name = "blocks", .fits = fits_cpu_class, .epilogues = epilogues_gradient, .emit = emit_blocks },
+    groups = { .name = "groups", .fits = fits_everything, .epilogues = epilogues_gradient, .emit = emit_groups };
 static const struct implementation *const forward[] = { &rows, &items, NULL },
                                           *const backward[] = { &blocks, &groups, NULL };
 
