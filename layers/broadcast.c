@@ -11,7 +11,7 @@ static int64_t sample_size(const struct value *value, int from_last)
     return from_last < rank ? value->shape.sizes[value->shape.rank - 1 - from_last] : 1;
 }
 
-static void print_sample(const struct value *value, char *text, size_t size)
+void broadcast_print(const struct value *value, char *text, size_t size)
 {
     size_t used = 0;
     text[0] = '\0';
@@ -31,8 +31,8 @@ static tutti_status join(const char *name, const struct value *input, struct val
         joined.shape.sizes[joined.shape.rank - 1 - i] = a == 1 ? b : a;
         if (a == b || a == 1 || b == 1) continue;
         char one[128], other[128];
-        print_sample(output, one, sizeof one);
-        print_sample(input, other, sizeof other);
+        broadcast_print(output, one, sizeof one);
+        broadcast_print(input, other, sizeof other);
         return fail(TUTTI_SHAPE,
             "%s: the inputs have the shapes [%s] and [%s]: sizes must be equal, or one of them 1, from the last axis "
             "on",

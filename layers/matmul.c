@@ -1,7 +1,5 @@
 /* matmul: products of matrices in the last two dimensions, for each index of the others. Its gradients are such
  * products, too, or those of dense where a matrix is used for all indices. */
-#include <stdio.h>
-
 #include "graph/network.h"
 #include "layers/broadcast.h"
 #include "layers/layers.h"
@@ -28,22 +26,13 @@ static bool is_single(const struct value *value, const struct value *other)
     return single;
 }
 
-static void print_sample(const struct value *value, char *text, size_t size)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (int i = value->batched; i < value->shape.rank && used < size; i++)
-        used += (size_t)snprintf(
-            text + used, size - used, "%s%lld", i > value->batched ? ", " : "", (long long)value->shape.sizes[i]);
-}
-
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *a = graph_at(graph, node->inputs[0]), *b = graph_at(graph, node->inputs[1]);
     const bool ta = node->attributes.transpose_a, tb = node->attributes.transpose_b;
     char one[128], other[128];
-    print_sample(a, one, sizeof one);
-    print_sample(b, other, sizeof other);
+    broadcast_print(a, one, sizeof one);
+    broadcast_print(b, other, sizeof other);
     if (a->shape.rank - a->batched < 2 || b->shape.rank - b->batched < 2)
         return fail(TUTTI_SHAPE,
             "matmul: the inputs have the shapes [%s] and [%s]: each needs at least 2 dimensions beside the batch's",
@@ -55,7 +44,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     if (!same_leading(a, b) && !is_single(a, b) && !is_single(b, a))
         return fail(TUTTI_SHAPE,
             "matmul: the inputs have the shapes [%s]%s and [%s]%s: the dimensions in front of the last two, and the "
-            "batch, must be equal, or one input must have none; `expand` repeats a tensor",
+            "batch, must be equal, or one input must have none",
             one, a->batched ? " for each sample" : "", other, b->batched ? " for each sample" : "");
     const struct value *leading = is_single(a, b) ? b : a;
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = leading->batched, .shape = leading->shape };

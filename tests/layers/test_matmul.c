@@ -1,9 +1,10 @@
-/* matmul n m k u [h ta tb left both act]: y [m][u] = op(x) op(p), of a sample x [m][k] and a parameter p [k][u].
+/* matmul n m k u [h ta tb left both one act]: y [m][u] = op(x) op(p), of a sample x [m][k] and a parameter p [k][u].
  *   h         samples have h matrices
  *   ta, tb    the first and the second input are stored transposed
  *   left      the parameter is the first input: y = op(p) op(x) of p [m][k] and x [k][u]
  *   both      the parameter's matrix is multiplied by the sum of each matrix of x before, so that both inputs have
  *             leading axes
+ *   one       the parameter has an axis of size 1 in front
  *   act       an activation follows (enum activation), which plans fuse */
 #include <stdlib.h>
 
@@ -23,7 +24,9 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
     tutti_shape sample = left ? b : a;
     if (h) sample = TUTTI_SHAPE(h, sample.sizes[0], sample.sizes[1]);
     const tutti_tensor x = tutti_input(network, "x", sample);
-    tutti_tensor p = tutti_parameter(network, "p", left ? a : b, NULL);
+    tutti_shape of_p = left ? a : b;
+    if (case_get(c, "one", 0)) of_p = TUTTI_SHAPE(1, of_p.sizes[0], of_p.sizes[1]);
+    tutti_tensor p = tutti_parameter(network, "p", of_p, NULL);
     if (case_get(c, "both", 0)) p = tutti_mul(network, tutti_op(network, "reduce_sum", &x, 1, "axes=-1,-2"), p);
     return test_activation(network, c, tutti_matmul(network, "product", left ? p : x, left ? x : p, ta, tb));
 }
@@ -68,6 +71,8 @@ static const char *const cases[] = {
     "matmul n2 h3 m6 k19 u33",
     "matmul n2 h3 m6 k19 u33 ta1 tb1",
     "matmul n2 h3 m6 k19 u33 tb1 act5",
+    "matmul n2 h3 m4 k6 u5 one1",
+    "matmul n2 m4 k6 u5 left1 one1",
     "matmul n3 m5 k7 u4 left1",
     "matmul n3 h2 m21 k6 u17 left1 ta1",
     "matmul n3 h2 m21 k6 u17 left1 tb1",
