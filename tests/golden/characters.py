@@ -4,8 +4,10 @@ text in shakespeare.txt (the beginning of Coriolanus), as test_characters.c buil
 
     .dev/torch/bin/python tests/golden/characters.py tests/golden        (make.py says what has to be installed)
 
-Each line of characters.txt is the loss of a step and how far PyTorch itself is off in single precision, relative to it.
+Each line of characters.txt is the loss of a step and how far PyTorch itself is off in single precision, relative to it; then
+both with the parameters of FROZEN frozen.
 """
+import fnmatch
 import pathlib
 import sys
 
@@ -17,6 +19,7 @@ from make import uniform
 
 CLASSES, LENGTH, WIDTH, HEADS, HIDDEN, BLOCKS, BATCH, STEPS = 128, 24, 32, 2, 128, 2, 8, 60
 RATE, STRIDE = 0.01, 37
+FROZEN = "characters.weight", "positions", "blocks.0.norm2.weight", "blocks.1.norm*"
 
 
 def initial(name, shape):
@@ -57,12 +60,13 @@ class Characters(nn.Module):
         return self.norm(x) @ self.characters.weight.T
 
 
-def losses(text, dtype):
+def losses(text, dtype, frozen):
     network = Characters().to(dtype)
     with torch.no_grad():
         for name, value in network.named_parameters():
             value.copy_(initial(name, tuple(value.shape)))
-    optimizer, told = torch.optim.Adam(network.parameters(), lr=RATE), []
+            value.requires_grad_(not any(fnmatch.fnmatch(name, pattern) for pattern in frozen))
+    optimizer, told = torch.optim.Adam([p for p in network.parameters() if p.requires_grad], lr=RATE), []
     for step in range(STEPS):
         first = [(step * BATCH + i) * STRIDE % (len(text) - LENGTH - 1) for i in range(BATCH)]
         ids = torch.stack([text[at:at + LENGTH] for at in first])
@@ -79,8 +83,10 @@ def main():
     folder = pathlib.Path(sys.argv[1])
     text = torch.tensor(list((folder / "shakespeare.txt").read_bytes()))
     with open(folder / "characters.txt", "w") as file:
-        for double, single in zip(losses(text, torch.float64), losses(text, torch.float32)):
-            print(f"{double:.9g} {abs(single / double - 1):.1e}", file=file)
+        series = [losses(text, dtype, frozen) for frozen in ((), FROZEN) for dtype in (torch.float64, torch.float32)]
+        for all_double, all_single, double, single in zip(*series):
+            print(f"{all_double:.9g} {abs(all_single / all_double - 1):.1e}",
+                  f"{double:.9g} {abs(single / double - 1):.1e}", file=file)
 
 
 main()

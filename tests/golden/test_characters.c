@@ -16,7 +16,7 @@ enum { CLASSES = 128, LENGTH = 24, WIDTH = 32, HEADS = 2, HIDDEN = 128, BLOCKS =
 enum { STRIDE = 37, TEXT = 4096 };
 #define RATE 0.01f
 
-/* PyTorch itself is off by up to 3.3e-7 in single precision, we by up to 4.6e-7. */
+/* PyTorch itself is off by up to 5.2e-7 in single precision, we by up to 1.1e-6. */
 #define LIMIT 5e-6
 
 #define GOOD(call) ck_assert_msg((call) == TUTTI_OK, "%s", tutti_message(NULL))
@@ -151,9 +151,19 @@ static void make_batch(int step, int64_t *ids, int32_t *targets)
     }
 }
 
+/* Without what would make the input of the first normalisation need a gradient, both parameters of other ones, and one.
+ */
+static void freeze(tutti_network *network)
+{
+    static const char *const frozen[] = { "characters.weight", "positions", "blocks.0.norm2.weight", "blocks.1.norm*" };
+    for (size_t i = 0; i < sizeof frozen / sizeof *frozen; i++) GOOD(tutti_freeze(network, frozen[i]));
+}
+
+/* With every parameter trained, and with some frozen. */
 START_TEST(test_losses)
 {
     static const int64_t length = LENGTH;
+    const bool frozen = _i == 1;
     tutti_runtime *runtime = tutti_open(NULL);
     ck_assert_msg(runtime, "%s", tutti_message(NULL));
     tutti_network *network = tutti_network_new(runtime);
@@ -161,6 +171,7 @@ START_TEST(test_losses)
                        labels = tutti_input_typed(network, "labels", TUTTI_DTYPE_I32, &length, 1);
     const tutti_tensor loss = tutti_cross_entropy(
         network, logits, labels, &(tutti_loss_options) { .size = sizeof(tutti_loss_options), .class_axis = -1 });
+    if (frozen) freeze(network);
     tutti_trainer *trainer = tutti_compile(network, logits,
         &(tutti_training) { .optimizer = TUTTI_ADAM,
             .learning_rate = RATE,
@@ -174,12 +185,13 @@ START_TEST(test_losses)
     for (int step = 0; step < STEPS; step++) {
         int64_t ids[BATCH * LENGTH];
         int32_t targets[BATCH * LENGTH];
-        double wanted, off;
+        double recorded[4];
         tutti_metrics metrics;
         make_batch(step, ids, targets);
         const tutti_feed feeds[] = { { "ids", TUTTI_DTYPE_I64, ids }, { "labels", TUTTI_DTYPE_I32, targets } };
         GOOD(tutti_train_step(trainer, feeds, 2, BATCH, &metrics));
-        ck_assert_int_eq(fscanf(file, "%lf %lf", &wanted, &off), 2);
+        for (int i = 0; i < 4; i++) ck_assert_int_eq(fscanf(file, "%lf", &recorded[i]), 1);
+        const double wanted = recorded[frozen ? 2 : 0];
         ck_assert_msg(
             fabs(metrics.loss - wanted) <= LIMIT * wanted, "step %d: loss %.9g, not %.9g", step, metrics.loss, wanted);
         most = fmax(most, fabs(metrics.loss / wanted - 1));
@@ -188,7 +200,7 @@ START_TEST(test_losses)
     }
     fclose(file);
     printf("losses are off by %.1e at most\n", most);
-    ck_assert_msg(last < 0.7 * first, "nothing was learnt: the loss was %g and is %g", first, last);
+    ck_assert_msg(last < 0.9 * first, "nothing was learnt: the loss was %g and is %g", first, last);
     tutti_trainer_free(trainer);
     tutti_network_free(network);
     tutti_close(runtime);
@@ -200,7 +212,7 @@ int main(void)
     Suite *suite = suite_create("characters");
     TCase *test_case = tcase_create("losses");
     tcase_set_timeout(test_case, 900);
-    tcase_add_test(test_case, test_losses);
+    tcase_add_loop_test(test_case, test_losses, 0, 2);
     suite_add_tcase(suite, test_case);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
