@@ -2,13 +2,15 @@
 
 #include <string.h>
 
-tutti_status options_read(void *to, size_t known, const void *from, const char *type)
+tutti_status options_read(void *to, size_t known, size_t first, const void *from, const char *type)
 {
     size_t size = known;
     memset(to, 0, known);
     if (from) {
         memcpy(&size, from, sizeof size);
-        if (size < sizeof size) return fail(TUTTI_INVALID, "%s.size is %zu: set it to sizeof(%s)", type, size, type);
+        if (size == 0) size = first;
+        if (size < sizeof size)
+            return fail(TUTTI_INVALID, "%s.size is %zu: set it to sizeof(%s) or to 0", type, size, type);
         for (size_t i = known; i < size; i++)
             if (((const unsigned char *)from)[i] != 0)
                 return fail(TUTTI_INVALID,

@@ -54,12 +54,12 @@ static tutti_status train(tutti_runtime *runtime, const float *points, const int
 {
     tutti_status status = TUTTI_INVALID;
     tutti_network *network = tutti_network_new(runtime);
-    tutti_training training = { TUTTI_CROSS_ENTROPY, TUTTI_ADAM, 0.01f };
+    tutti_training training = { sizeof(training), TUTTI_CROSS_ENTROPY, TUTTI_ADAM, 0.01f };
     training.batch = 50;
     training.seed = 7;
     tutti_trainer *trainer = tutti_compile(network, build(network), &training);
     if (trainer) {
-        tutti_fitting fitting = { 40 /* epochs */ };
+        tutti_fitting fitting = { sizeof(fitting), 40 /* epochs */ };
         fitting.progress = show_progress;
         const tutti_feed feeds[] = { { "point", TUTTI_DTYPE_F32, points }, { "targets", TUTTI_DTYPE_I32, labels } };
         status = tutti_fit(trainer, feeds, 2, SAMPLES, &fitting);
@@ -75,7 +75,7 @@ static tutti_status use(tutti_runtime *runtime, const float *points, const int32
     static float logits[SAMPLES][CLASSES];
     tutti_status status = TUTTI_INVALID;
     tutti_network *network = tutti_network_new(runtime);
-    tutti_training inference = { TUTTI_LOSS_NONE };
+    tutti_training inference = { sizeof(inference), TUTTI_LOSS_NONE };
     const tutti_tensor output = build(network);
     tutti_trainer *trainer = tutti_compile(network, output, &inference);
     if (trainer) {

@@ -14,8 +14,8 @@ int main(void)
     }
     tutti_network *network = tutti_network_new(runtime);
     tutti_tensor y = tutti_dense(network, tutti_input(network, "x", TUTTI_SHAPE(1)), 1, NULL);
-    tutti_training training = { TUTTI_MSE, TUTTI_SGD, 0.2f };
-    tutti_fitting fitting = { 10 /* epochs */ };
+    tutti_training training = { sizeof(training), TUTTI_MSE, TUTTI_SGD, 0.2f };
+    tutti_fitting fitting = { sizeof(fitting), 10 /* epochs */ };
     tutti_metrics metrics;
     tutti_feed feeds[] = { { "x", TUTTI_DTYPE_F32, ones }, { "targets", TUTTI_DTYPE_F32, ones } };
     tutti_trainer *trainer = tutti_compile(network, y, &training);

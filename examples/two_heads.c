@@ -54,7 +54,7 @@ static const float edges[FILTERS][9] = {
 static tutti_tensor dense(
     tutti_network *network, tutti_tensor x, int64_t units, const char *name, const tutti_tensor *weight)
 {
-    tutti_dense_options options = { name };
+    tutti_dense_options options = { sizeof(options), name };
     options.weight = weight;
     return tutti_dense(network, x, units, &options);
 }
@@ -69,7 +69,7 @@ static tutti_status build(tutti_network *network, struct heads *heads)
 {
     const int64_t sizes[] = { 1, SIDE, SIDE };
     tutti_normalise_options bytes = { sizeof(bytes) };
-    tutti_conv2d_options eye = { "eye" };
+    tutti_conv2d_options eye = { sizeof(eye), "eye" };
     bytes.scale = 1.0f / 255;
     eye.padding = 1;
     tutti_tensor x = tutti_input_typed(network, "image", TUTTI_DTYPE_U8, sizes, 3);
@@ -115,7 +115,7 @@ static tutti_status train(tutti_runtime *runtime)
     const float weights[] = { 1, 2 };
     tutti_network *network = tutti_network_new(runtime);
     tutti_status status = build(network, &heads);
-    tutti_training training = { TUTTI_LOSS_NONE, TUTTI_ADAM, 0.005f };
+    tutti_training training = { sizeof(training), TUTTI_LOSS_NONE, TUTTI_ADAM, 0.005f };
     training.losses = heads.losses;
     training.loss_weights = weights;
     training.loss_count = 2;
@@ -123,7 +123,7 @@ static tutti_status train(tutti_runtime *runtime)
     training.output_count = 1;
     training.batch = 50;
     tutti_trainer *trainer = status == TUTTI_OK ? tutti_compile(network, heads.direction, &training) : NULL;
-    tutti_fitting fitting = { 15 /* epochs */ };
+    tutti_fitting fitting = { sizeof(fitting), 15 /* epochs */ };
     if (status == TUTTI_OK) status = trainer ? tutti_fit(trainer, feeds, 4, SAMPLES, &fitting) : TUTTI_INVALID;
     if (status == TUTTI_OK) status = show(trainer, &heads, feeds);
     tutti_trainer_free(trainer);

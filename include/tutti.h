@@ -14,8 +14,9 @@
  *
  * Options
  *   Options are structs passed by pointer. NULL selects every default; a zero member selects the default in its
- *   comment. Set all members that you do not use, `reserved` included, to zero. Where the first member is `size`, set
- * it to sizeof of the struct: a library and a program built with different versions of this header then still agree.
+ *   comment. Set all members that you do not use to zero. The first member is `size`: with sizeof of the struct, a
+ *   library and a program built with different versions of this header still agree. 0 stands for the struct of version
+ *   0.2.0: members that later versions add are then not read.
  *
  * Errors
  *   Functions return a tutti_status, or an object that is NULL on failure. tutti_message() explains the last failure
@@ -101,6 +102,7 @@ typedef enum tutti_log_level {
 } tutti_log_level;
 
 typedef struct tutti_runtime_options {
+    size_t size; /* sizeof(tutti_runtime_options), or 0 */
     /* Devices to open, separated by commas: an index ("0,2"), a part of a device's or platform's name, "all", "gpu" or
      * "cpu". NULL: the environment variable TUTTI_DEVICES, else every GPU and accelerator, else the CPU. */
     const char *devices;
@@ -118,7 +120,6 @@ typedef struct tutti_runtime_options {
      * $XDG_CONFIG_HOME/tutti/tuning.txt or ~/.config/tutti/tuning.txt if it exists. "off": only the tables shipped
      * with the library; the times measured on this machine are ignored too. */
     const char *tuning;
-    uint64_t reserved[7];
 } tutti_runtime_options;
 
 /* Opens the chosen devices. A device that fails to open is skipped with a warning. Returns NULL on failure, also if no
@@ -235,7 +236,7 @@ TUTTI_API tutti_tensor tutti_input_typed(
 TUTTI_API tutti_tensor tutti_cast(tutti_network *network, tutti_tensor x, tutti_dtype dtype);
 
 typedef struct tutti_normalise_options {
-    size_t size; /* sizeof(tutti_normalise_options) */
+    size_t size; /* sizeof(tutti_normalise_options), or 0 */
     const char *name;
     float scale; /* 0: 1. For bytes and statistics of pixels from 0 to 1: 1.0 / 255 */
     /* One for each of `channels` channels, at most 16; NULL: 0 and 1. */
@@ -248,7 +249,7 @@ TUTTI_API tutti_tensor tutti_normalise(tutti_network *network, tutti_tensor x, c
 
 /* Parameters. Layers make their own, named LAYER.weight and LAYER.bias; several layers can also share one. */
 typedef struct tutti_parameter_options {
-    size_t size; /* sizeof(tutti_parameter_options) */
+    size_t size; /* sizeof(tutti_parameter_options), or 0 */
     tutti_initialiser init;
     float init_scale;        /* standard deviation for TUTTI_INIT_NORMAL; 0: 0.01 */
     int64_t fan_in, fan_out; /* what the initialiser divides by; 0: 1 */
@@ -272,7 +273,7 @@ TUTTI_API tutti_status tutti_set_initial(tutti_network *network, const char *nam
 TUTTI_API tutti_status tutti_freeze(tutti_network *network, const char *pattern);
 TUTTI_API tutti_status tutti_unfreeze(tutti_network *network, const char *pattern);
 typedef struct tutti_group_options {
-    size_t size;           /* sizeof(tutti_group_options) */
+    size_t size;           /* sizeof(tutti_group_options), or 0 */
     float rate_factor;     /* multiplies the learning rate of every step; 0: 1 */
     bool has_weight_decay; /* weight_decay replaces tutti_training.weight_decay */
     float weight_decay;
@@ -292,6 +293,7 @@ TUTTI_API tutti_tensor tutti_constant_typed(
     tutti_network *network, const char *name, tutti_dtype dtype, const int64_t *sizes, int rank, const void *values);
 
 typedef struct tutti_dense_options {
+    size_t size; /* sizeof(tutti_dense_options), or 0 */
     const char *name;
     bool no_bias;
     /* Of weights and biases. Default of bias_init: PyTorch's uniform if init is TUTTI_INIT_DEFAULT, else zeros. */
@@ -299,7 +301,6 @@ typedef struct tutti_dense_options {
     float init_scale; /* standard deviation for TUTTI_INIT_NORMAL; 0: 0.01 */
     /* A parameter that this layer shares with others, instead of its own; NULL: its own. */
     const tutti_tensor *weight, *bias;
-    uint64_t reserved[2];
 } tutti_dense_options;
 /* y = x W^T + b over the last dimension: x [..., features] -> y [..., units].
  * Parameters: weight W [units, features], bias b [units]. */
@@ -307,6 +308,7 @@ TUTTI_API tutti_tensor tutti_dense(
     tutti_network *network, tutti_tensor x, int64_t units, const tutti_dense_options *options);
 
 typedef struct tutti_conv2d_options {
+    size_t size; /* sizeof(tutti_conv2d_options), or 0 */
     const char *name;
     int64_t stride, padding, dilation, groups; /* of both directions, vertical and horizontal; 0: 1, 0, 1, 1 */
     /* Horizontal values, if they differ from the vertical ones. 0: as vertical. padding_w -1: no padding. */
@@ -317,7 +319,6 @@ typedef struct tutti_conv2d_options {
     float init_scale; /* standard deviation for TUTTI_INIT_NORMAL; 0: 0.01 */
     /* A parameter that this layer shares with others, instead of its own; NULL: its own. */
     const tutti_tensor *weight, *bias;
-    uint64_t reserved[2];
 } tutti_conv2d_options;
 /* Cross-correlation with zero padding, as PyTorch's Conv2d: x [C, H, W] -> y [channels, OH, OW], where
  *   OH = floor((H + 2 padding - dilation (kernel - 1) - 1) / stride) + 1, and OW likewise with the horizontal values.
@@ -327,13 +328,13 @@ TUTTI_API tutti_tensor tutti_conv2d(
     tutti_network *network, tutti_tensor x, int64_t channels, int64_t kernel, const tutti_conv2d_options *options);
 
 typedef struct tutti_pool_options {
+    size_t size; /* sizeof(tutti_pool_options), or 0 */
     const char *name;
     int64_t stride, padding; /* 0: the kernel's size, and no padding; padding is at most half the kernel's size */
     /* Horizontal values, if they differ from the vertical ones. 0: as vertical. padding_w -1: no padding. */
     int64_t kernel_w, stride_w, padding_w;
     bool ceil_mode;       /* round output sizes up, as PyTorch's ceil_mode */
     bool exclude_padding; /* average pooling: divide by the number of pixels inside the image only */
-    uint64_t reserved[4];
 } tutti_pool_options;
 /* x [C, H, W] -> y [C, OH, OW]: the maximum, or the mean, of each window. Without ceil_mode,
  * OH = floor((H + 2 padding - kernel) / stride) + 1. */
@@ -349,12 +350,12 @@ TUTTI_API tutti_tensor tutti_adaptive_average_pool(
     tutti_network *network, tutti_tensor x, int64_t height, int64_t width);
 
 typedef struct tutti_batch_norm_options {
+    size_t size; /* sizeof(tutti_batch_norm_options), or 0 */
     const char *name;
     float epsilon; /* 0: 1e-5 */
     /* Weight of the newest batch in the running statistics, as in PyTorch:
      * running = (1 - momentum) running + momentum batch. 0: 0.1 */
     float momentum;
-    uint64_t reserved[4];
 } tutti_batch_norm_options;
 /* Batch normalisation (Ioffe and Szegedy 2015): y = (x - mean) / sqrt(variance + epsilon) * weight + bias, for each
  * channel of x [C, H, W] or each feature of x [C]. Training uses the statistics of a device's part of the batch, or of
@@ -415,7 +416,7 @@ TUTTI_API tutti_tensor tutti_op(
 /* Losses. Each returns a tensor for tutti_training.losses: the mean of its formula over the labels or elements of a
  * sample, and over the samples. Gradients go to the predictions only, not to the targets. */
 typedef struct tutti_loss_options {
-    size_t size; /* sizeof(tutti_loss_options) */
+    size_t size; /* sizeof(tutti_loss_options), or 0 */
     const char *name;
     /* tutti_cross_entropy(), tutti_nll(). Axis of a sample that has the classes: 0 as in PyTorch, -1 for the last one.
      */
@@ -522,10 +523,10 @@ typedef enum tutti_precision {
  * up to rounding. See docs/hosts.md. */
 typedef struct tutti_hosts tutti_hosts;
 typedef struct tutti_hosts_options {
+    size_t size; /* sizeof(tutti_hosts_options), or 0 */
     /* Seconds without a sign of life after which a rank is lost while others wait for it. 0: TUTTI_HOST_LIMIT, else
      * 45. */
     double limit_s;
-    uint64_t reserved[4];
 } tutti_hosts_options;
 /* Joins the other ranks; returns NULL on failure. A process that was started alone becomes rank 0 of 1 and does not use
  * MPI. Otherwise the function initialises MPI with MPI_THREAD_SERIALIZED, unless the program has initialised it with at
@@ -544,6 +545,7 @@ TUTTI_API int tutti_hosts_count(const tutti_hosts *hosts); /* number of ranks; 1
 TUTTI_API tutti_status tutti_hosts_agree(tutti_hosts *hosts, tutti_status status);
 
 typedef struct tutti_training {
+    size_t size; /* sizeof(tutti_training), or 0 */
     tutti_loss loss;
     tutti_optimizer optimizer;
     float learning_rate; /* 0: 0.01 for SGD, 0.001 for Adam and AdamW */
@@ -609,7 +611,6 @@ typedef struct tutti_training {
     const tutti_tensor *outputs;
     int output_count;
     bool fetch_in_training; /* tutti_train_fetch() gives outputs: they are then kept in every step */
-    uint64_t reserved[4];
 } tutti_training;
 
 /* Creates a trainer: initialises the parameters and builds a plan and a replica of the network on every opened device,
@@ -741,6 +742,7 @@ typedef struct tutti_progress {
 } tutti_progress;
 
 typedef struct tutti_fitting {
+    size_t size;    /* sizeof(tutti_fitting), or 0 */
     int64_t epochs; /* 0: 1. With resume: the total, including the epochs already done */
     int64_t steps;  /* stop after this many steps of this call; 0: no limit */
     int64_t batch;  /* at most the batch of tutti_training; 0: that batch */
@@ -753,7 +755,6 @@ typedef struct tutti_fitting {
     const char *resume; /* NAME: continues from these two files; NULL: begins at epoch 1, unless after tutti_resume() */
     void (*progress)(void *user, const tutti_progress *progress); /* called after each step and each epoch; or NULL */
     void *user;                                                   /* first argument of progress() */
-    uint64_t reserved[8];
 } tutti_fitting;
 
 /* Trains for several epochs over arrays. `fitting` may be NULL. If no device is left, or a rank is lost, it saves the

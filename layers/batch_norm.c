@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "base/options.h"
 #include "graph/network.h"
 #include "layers/elementwise.h"
 #include "layers/epilogue.h"
@@ -249,8 +250,10 @@ static tutti_status check_options(const struct value *x, const struct attributes
 
 tutti_tensor tutti_batch_norm(tutti_network *network, tutti_tensor tensor, const tutti_batch_norm_options *options)
 {
-    const tutti_batch_norm_options none = { 0 };
-    const tutti_batch_norm_options *o = options ? options : &none;
+    tutti_batch_norm_options read;
+    const tutti_batch_norm_options *o = &read;
+    const tutti_status readable = OPTIONS_READ(&read, options, tutti_batch_norm_options);
+    if (readable != TUTTI_OK) return network_fail(network, readable);
     const struct value *x = network_value(network, tensor);
     if (!x) return (tutti_tensor) { NO_VALUE };
     struct attributes attributes = { .epsilon = o->epsilon != 0 ? o->epsilon : 1e-5f,

@@ -1,6 +1,8 @@
 /* conv2d: its builder, shapes, gradient and the lists of implementations, best first. */
 #include "layers/conv2d.h"
 
+#include "base/options.h"
+
 #include "graph/network.h"
 #include "layers/conv2d_cpu.h"
 #include "layers/layers.h"
@@ -205,8 +207,10 @@ static tutti_status check_channels(const struct value *x, int64_t channels, cons
 tutti_tensor tutti_conv2d(
     tutti_network *network, tutti_tensor tensor, int64_t channels, int64_t kernel, const tutti_conv2d_options *options)
 {
-    const tutti_conv2d_options none = { 0 };
-    const tutti_conv2d_options *o = options ? options : &none;
+    tutti_conv2d_options read;
+    const tutti_conv2d_options *o = &read;
+    const tutti_status readable = OPTIONS_READ(&read, options, tutti_conv2d_options);
+    if (readable != TUTTI_OK) return network_fail(network, readable);
     const struct value *x = network_value(network, tensor);
     if (!x) return (tutti_tensor) { NO_VALUE };
     int layer = network_layer_begin(network, o->name, "conv2d");

@@ -1,5 +1,6 @@
 /* dense: y = x W^T + b over the last dimension, and its gradients. */
 #include "base/memory.h"
+#include "base/options.h"
 #include "graph/network.h"
 #include "layers/layers.h"
 #include "layers/product.h"
@@ -86,8 +87,10 @@ static tutti_status gradient(
 
 tutti_tensor tutti_dense(tutti_network *network, tutti_tensor tensor, int64_t units, const tutti_dense_options *options)
 {
-    const tutti_dense_options none = { 0 };
-    const tutti_dense_options *o = options ? options : &none;
+    tutti_dense_options read;
+    const tutti_dense_options *o = &read;
+    const tutti_status readable = OPTIONS_READ(&read, options, tutti_dense_options);
+    if (readable != TUTTI_OK) return network_fail(network, readable);
     const struct value *x = network_value(network, tensor);
     if (!x) return (tutti_tensor) { NO_VALUE };
     if (units < 1 || units > INT32_MAX)

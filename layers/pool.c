@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/options.h"
 #include "graph/network.h"
 #include "layers/element.h"
 #include "layers/elementwise.h"
@@ -183,8 +184,10 @@ static tutti_tensor append(tutti_network *network, tutti_tensor x, const char *n
 static tutti_tensor sliding(tutti_network *network, tutti_tensor x, int64_t kernel, const tutti_pool_options *options,
     const struct operation *operation)
 {
-    const tutti_pool_options none = { 0 };
-    const tutti_pool_options *o = options ? options : &none;
+    tutti_pool_options read;
+    const tutti_pool_options *o = &read;
+    const tutti_status readable = OPTIONS_READ(&read, options, tutti_pool_options);
+    if (readable != TUTTI_OK) return network_fail(network, readable);
     if (!network_value(network, x)) return (tutti_tensor) { NO_VALUE };
     struct attributes a = { .ceil_mode = o->ceil_mode, .exclude_padding = o->exclude_padding };
     a.kernel[0] = kernel;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/text.h"
 #include "base/threads.h"
 #include "plan/node.h"
@@ -333,14 +334,17 @@ done:
 
 /* --------------------------------------------------------------------------------------------- one candidate ---- */
 
-tutti_tuner *tutti_tuner_new(tutti_network *network, tutti_tensor output, const tutti_training *training, int device)
+tutti_tuner *tutti_tuner_new(tutti_network *network, tutti_tensor output, const tutti_training *given, int device)
 {
     struct tutti_tuner *tuner = NULL;
-    if (!network || !training) {
+    tutti_training read;
+    const tutti_training *training = &read;
+    if (!network || !given) {
         if (!network && *status_message()) return NULL; /* why there is no network is what helps */
         (void)fail(TUTTI_INVALID, "tutti_tuner_new() got a network or a training that is NULL: pass both");
         return NULL;
     }
+    if (OPTIONS_READ(&read, given, tutti_training) != TUTTI_OK) return NULL;
     const struct tutti_runtime *runtime = network->runtime;
     const struct plan_options options = { .mode = training->loss == TUTTI_LOSS_NONE ? PLAN_INFER : PLAN_TRAIN,
         .samples = training->batch ? training->batch : 32,

@@ -1,6 +1,7 @@
 /* The public functions of runtimes, devices, statuses and versions. */
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/threads.h"
 #include "runtime/check.h"
 #include "runtime/device.h"
@@ -149,13 +150,14 @@ static tutti_status devices_open(
     return runtime->count > 0 ? TUTTI_OK : failed; /* with its message */
 }
 
-tutti_runtime *tutti_open(const tutti_runtime_options *options)
+tutti_runtime *tutti_open(const tutti_runtime_options *given)
 {
-    static const tutti_runtime_options defaults;
+    tutti_runtime_options read;
+    const tutti_runtime_options *options = &read;
     tutti_status status = TUTTI_OK;
     struct found_device *found = NULL;
     int count = 0;
-    if (!options) options = &defaults;
+    if (OPTIONS_READ(&read, given, tutti_runtime_options) != TUTTI_OK) return NULL;
     struct tutti_runtime *runtime = memory_new(1, sizeof(*runtime));
     if (!runtime) return NULL;
     TRY(options_check(options));
@@ -232,10 +234,12 @@ tutti_status tutti_devices_list(const tutti_runtime_options *options, tutti_devi
         return fail(TUTTI_INVALID, "tutti_devices_list() got NULL for the list or the count: pass pointers to both");
     *list = NULL;
     *count = 0;
+    tutti_runtime_options read;
+    TRY(OPTIONS_READ(&read, options, tutti_runtime_options));
     status = discover(&found, &found_count);
     if (status == TUTTI_NO_PLATFORM) return TUTTI_OK; /* an empty list; the message says why */
     if (status != TUTTI_OK) return status;
-    TRY(discover_choose(found, found_count, options ? options->devices : NULL));
+    TRY(discover_choose(found, found_count, read.devices));
     *list = list_new(found, found_count);
     if (*list)
         *count = found_count;

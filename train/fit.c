@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/options.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -294,12 +295,13 @@ static tutti_status stop_without_hosts(const struct fit *fit, tutti_status statu
         status, "resume from '%s', saved after step %lld", name, (long long)fit->trainer->position.steps);
 }
 
-tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source, const tutti_fitting *fitting)
+tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source, const tutti_fitting *given)
 {
-    static const tutti_fitting defaults;
-    tutti_status status;
-    struct fit fit = { .trainer = trainer, .source = source, .fitting = fitting ? fitting : &defaults };
-    if (!trainer || !source) FAIL(TUTTI_INVALID, "the trainer or the source is NULL: pass both");
+    tutti_fitting fitting;
+    struct fit fit = { .trainer = trainer, .source = source, .fitting = &fitting };
+    tutti_status status = OPTIONS_READ(&fitting, given, tutti_fitting);
+    if (status != TUTTI_OK) return status;
+    if (!trainer || !source) return fail(TUTTI_INVALID, "the trainer or the source is NULL: pass both");
     trainer_run_begin(trainer);
     TRY(begin(&fit, check(&fit)));
     const struct position *position = &trainer->position;

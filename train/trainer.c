@@ -3,6 +3,7 @@
 #include "train/trainer.h"
 
 #include "base/memory.h"
+#include "base/options.h"
 #include "layers/layers.h"
 
 #include <math.h>
@@ -160,13 +161,14 @@ done:
     return status;
 }
 
-tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const tutti_training *training)
+tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const tutti_training *given)
 {
     tutti_status status = TUTTI_OK;
-    static const tutti_training defaults;
+    tutti_training read;
+    const tutti_training *training = &read;
     tutti_trainer *trainer = NULL;
     pthread_condattr_t attributes;
-    if (!training) training = &defaults;
+    TRY(OPTIONS_READ(&read, given, tutti_training));
     if (!network)
         FAIL(TUTTI_INVALID, "tutti_compile() got a network that is NULL: create one with tutti_network_new()");
     TRY(tutti_network_status(network));

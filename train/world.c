@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/numbers.h"
+#include "base/options.h"
 #include "base/text.h"
 #include "train/batches.h"
 #include "train/rounds.h"
@@ -602,10 +603,12 @@ void world_local_step(struct tutti_trainer *trainer, const struct batch *batch, 
 
 /* ---------------------------------------------------------------------------------------------------- public ---- */
 
-tutti_hosts *tutti_hosts_open(const tutti_hosts_options *options)
+tutti_hosts *tutti_hosts_open(const tutti_hosts_options *given)
 {
+    tutti_hosts_options options;
+    if (OPTIONS_READ(&options, given, tutti_hosts_options) != TUTTI_OK) return NULL;
     const char *text = getenv("TUTTI_HOST_LIMIT");
-    const double limit = options && options->limit_s != 0 ? options->limit_s : text ? number_read(text, NULL) : 0;
+    const double limit = options.limit_s != 0 ? options.limit_s : text ? number_read(text, NULL) : 0;
     if (!(limit >= 0) || !isfinite(limit)) {
         (void)fail(TUTTI_INVALID, "the time limit of hosts is %g seconds: it must be finite and not negative", limit);
         return NULL;

@@ -87,6 +87,11 @@ START_TEST(options_of_other_sizes)
     ck_assert_int_eq(OPTIONS_READ(&read, &newer, struct known), TUTTI_INVALID);
     ck_assert_msg(strstr(status_message(), "use a newer library"), "%s", status_message());
     newer.size = 0;
+    ck_assert_int_eq(OPTIONS_READ(&read, &newer, struct known), TUTTI_OK);
+    ck_assert(read.size == sizeof(read) && read.first == 1 && read.second == 2);
+    ck_assert_int_eq(options_read(&read, sizeof(read), sizeof(older), &newer, "struct known"), TUTTI_OK);
+    ck_assert(read.size == sizeof(read) && read.first == 1 && read.second == 0);
+    newer.size = 4;
     ck_assert_int_eq(OPTIONS_READ(&read, &newer, struct known), TUTTI_INVALID);
     ck_assert_msg(strstr(status_message(), "sizeof(struct known)"), "%s", status_message());
 }

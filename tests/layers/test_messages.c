@@ -1,6 +1,7 @@
 /* What builders say to wrong attributes and shapes: the first error stays in the network, with the attribute and its
  * value in the message. Needs no device. */
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 #undef fail /* base/status.h has its own */
 
@@ -13,6 +14,44 @@ struct wrong_conv2d {
     tutti_status status;
     const char *says[2]; /* parts of the message */
 };
+
+/* Options of a size that no version has. */
+static void use_sized(int number, tutti_network *network, tutti_tensor x)
+{
+    tutti_device_info *list;
+    int count;
+    switch (number) {
+    case 0: tutti_dense(network, x, 1, &(tutti_dense_options) { .size = 3 }); break;
+    case 1: tutti_conv2d(network, x, 1, 1, &(tutti_conv2d_options) { .size = 3 }); break;
+    case 2: tutti_max_pool(network, x, 1, &(tutti_pool_options) { .size = 3 }); break;
+    case 3: tutti_batch_norm(network, x, &(tutti_batch_norm_options) { .size = 3 }); break;
+    case 4: ck_assert_ptr_null(tutti_open(&(tutti_runtime_options) { .size = 3 })); break;
+    case 5:
+        ck_assert(tutti_devices_list(&(tutti_runtime_options) { .size = 3 }, &list, &count) == TUTTI_INVALID);
+        break;
+    case 6: ck_assert_ptr_null(tutti_hosts_open(&(tutti_hosts_options) { .size = 3 })); break;
+    case 7: ck_assert_ptr_null(tutti_compile(network, x, &(tutti_training) { .size = 3 })); break;
+    case 8: ck_assert_ptr_null(tutti_tuner_new(network, x, &(tutti_training) { .size = 3 }, 0)); break;
+    default: ck_assert(tutti_fit_source(NULL, NULL, &(tutti_fitting) { .size = 3 }) == TUTTI_INVALID); break;
+    }
+}
+
+static const char *const sized[] = { "tutti_dense_options", "tutti_conv2d_options", "tutti_pool_options",
+    "tutti_batch_norm_options", "tutti_runtime_options", "tutti_runtime_options", "tutti_hosts_options",
+    "tutti_training", "tutti_training", "tutti_fitting" };
+enum { SIZED = sizeof sized / sizeof *sized };
+
+START_TEST(test_options_say_their_size)
+{
+    char wanted[64];
+    struct tutti_runtime runtime = { 0 };
+    tutti_network *network = tutti_network_new(&runtime);
+    use_sized(_i, network, tutti_input(network, "x", TUTTI_SHAPE(6, 5, 7)));
+    snprintf(wanted, sizeof wanted, "%s.size is 3: set it to sizeof(%s)", sized[_i], sized[_i]);
+    ck_assert_msg(strstr(tutti_message(NULL), wanted) != NULL, "'%s' does not say '%s'", tutti_message(NULL), wanted);
+    tutti_network_free(network);
+}
+END_TEST
 
 /* All on an input of 6 channels and 5 x 7 pixels. */
 static const struct wrong_conv2d wrong[] = {
@@ -99,6 +138,7 @@ int main(void)
 {
     Suite *suite = suite_create("messages");
     TCase *tcase = tcase_create("conv2d");
+    tcase_add_loop_test(tcase, test_options_say_their_size, 0, SIZED);
     tcase_add_loop_test(tcase, test_conv2d_says_what_is_wrong, 0, sizeof wrong / sizeof *wrong);
     tcase_add_test(tcase, test_conv2d_wants_an_image);
     tcase_add_test(tcase, test_conv2d_shapes_and_names);
