@@ -8,14 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static tutti_status check(const char *name, tutti_dtype dtype, const int64_t *sizes, int rank, const void *values)
+static tutti_status check(const char *name, tutti_dtype dtype, const void *values)
 {
     if (!text_is_utf8(name)) return fail(TUTTI_INVALID, "a constant has a name that is not UTF-8: pass valid UTF-8");
     if (dtype != TUTTI_DTYPE_F32 && dtype != TUTTI_DTYPE_I32)
         return fail(
             TUTTI_INVALID, "constant %s has type %d: pass TUTTI_DTYPE_F32 or TUTTI_DTYPE_I32", name, (int)dtype);
-    if (!sizes || rank < 1 || rank > TUTTI_MAX_RANK)
-        return fail(TUTTI_SHAPE, "constant %s has %d dimensions: 1 to %d are possible", name, rank, TUTTI_MAX_RANK);
     return values ? TUTTI_OK : fail(TUTTI_INVALID, "the values of constant %s are NULL: pass an array", name);
 }
 
@@ -33,10 +31,12 @@ tutti_tensor tutti_constant_typed(
 {
     if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
     if (!name) name = "constant";
-    const tutti_status status = check(name, dtype, sizes, rank, values);
+    tutti_shape shape;
+    tutti_status status = check(name, dtype, values);
+    if (status == TUTTI_OK && !shape_read(sizes, rank, &shape))
+        status = fail(TUTTI_SHAPE, "constant %s has %d dimensions%s: 1 to %d are possible", name, rank,
+            sizes ? "" : " at NULL", TUTTI_MAX_RANK);
     if (status != TUTTI_OK) return network_fail(network, status);
-    tutti_shape shape = { .rank = rank };
-    memcpy(shape.sizes, sizes, (size_t)rank * sizeof *sizes);
     char *full = memory_format("%s%s", network->scope ? network->scope : "", name);
     if (!full) return network_fail(network, TUTTI_NO_MEMORY);
     const int value = network_constant(network, full, dtype == TUTTI_DTYPE_I32 ? TYPE_I32 : TYPE_F32, shape, values);

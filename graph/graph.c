@@ -255,6 +255,14 @@ bool shape_equal(tutti_shape a, tutti_shape b)
     return true;
 }
 
+bool shape_read(const int64_t *sizes, int rank, tutti_shape *shape)
+{
+    *shape = (tutti_shape) { .rank = rank };
+    if (!sizes || rank < 1 || rank > TUTTI_MAX_RANK) return false;
+    memcpy(shape->sizes, sizes, (size_t)rank * sizeof *sizes);
+    return true;
+}
+
 bool *graph_reaches(const struct graph *graph, const int *from, int count)
 {
     bool *values = memory_new(graph->value_count + 1, sizeof(*values));

@@ -156,6 +156,8 @@ bool value_has_channels_last(const struct value *value); /* whether it can have 
 /* Bytes that it takes in its layout with this vector width. */
 size_t value_bytes(const struct value *value, int vector_width);
 bool shape_equal(tutti_shape a, tutti_shape b);
+/* False: there are no such sizes, or more than a shape has. */
+bool shape_read(const int64_t *sizes, int rank, tutti_shape *shape);
 /* For each value, whether some of `count` values depend on it, or is one of them; freed by free(). NULL without memory.
  */
 bool *graph_reaches(const struct graph *graph, const int *values, int count);

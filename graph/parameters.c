@@ -111,16 +111,18 @@ static tutti_status check_name(const char *name)
     return fail(TUTTI_INVALID, "a parameter has no name: pass the name that files of weights shall have");
 }
 
-tutti_tensor tutti_parameter(
-    tutti_network *network, const char *name, tutti_shape shape, const tutti_parameter_options *given)
+tutti_tensor tutti_parameter_sized(
+    tutti_network *network, const char *name, const int64_t *sizes, int rank, const tutti_parameter_options *given)
 {
+    tutti_shape shape;
     tutti_status status = TUTTI_OK;
     tutti_parameter_options options;
     if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
     TRY(check_name(name));
     if (!text_is_utf8(name)) FAIL(TUTTI_INVALID, "a parameter has a name that is not UTF-8: files of weights need it");
-    if (shape.rank < 1 || shape.rank > TUTTI_MAX_RANK)
-        FAIL(TUTTI_SHAPE, "parameter %s has %d dimensions: 1 to %d are possible", name, shape.rank, TUTTI_MAX_RANK);
+    if (!shape_read(sizes, rank, &shape))
+        FAIL(TUTTI_SHAPE, "parameter %s has %d dimensions%s: 1 to %d are possible", name, rank, sizes ? "" : " at NULL",
+            TUTTI_MAX_RANK);
     TRY(OPTIONS_READ(&options, given, tutti_parameter_options));
     const int value = network_add_parameter(network,
         (struct parameter) { .name = memory_format("%s%s", network->scope ? network->scope : "", name),
@@ -135,6 +137,12 @@ tutti_tensor tutti_parameter(
     return (tutti_tensor) { value };
 done:
     return network_fail(network, status);
+}
+
+tutti_tensor tutti_parameter(
+    tutti_network *network, const char *name, tutti_shape shape, const tutti_parameter_options *options)
+{
+    return tutti_parameter_sized(network, name, shape.sizes, shape.rank, options);
 }
 
 /* --------------------------------------------------------------------------------------------------- finding ---- */

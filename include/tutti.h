@@ -18,6 +18,11 @@
  *   library and a program built with different versions of this header still agree. 0 stands for the struct of version
  *   0.2.0: members that later versions add are then not read.
  *
+ * Other languages
+ *   Beside each function that takes a tutti_shape stands one with a pointer to the sizes and their number. A
+ *   tutti_tensor is passed by value: a struct of one int, as any language can declare it. An option struct may be
+ *   declared up to the last member that is used, with the size of this declaration in `size`.
+ *
  * Errors
  *   Functions return a tutti_status, or an object that is NULL on failure. tutti_message() explains the last failure
  *   of the calling thread. The library never prints (except log lines without a log callback), exits or aborts.
@@ -259,6 +264,9 @@ typedef struct tutti_parameter_options {
 /* Adds a parameter, for the `weight` or `bias` of layers. Files of weights have it by its name, behind the scope. */
 TUTTI_API tutti_tensor tutti_parameter(
     tutti_network *network, const char *name, tutti_shape shape, const tutti_parameter_options *options);
+/* The same with a pointer to one to six sizes, for languages that have no TUTTI_SHAPE(). */
+TUTTI_API tutti_tensor tutti_parameter_sized(
+    tutti_network *network, const char *name, const int64_t *sizes, int rank, const tutti_parameter_options *options);
 /* Returns the parameter with a full name, as that of a layer which another one shall share. A gradient is then the sum
  * over all uses, and the optimizer updates the parameter once. */
 TUTTI_API tutti_tensor tutti_find_parameter(tutti_network *network, const char *name);
@@ -397,6 +405,8 @@ TUTTI_API tutti_tensor tutti_embedding(
 TUTTI_API tutti_tensor tutti_concat(tutti_network *network, const tutti_tensor *inputs, int count, int dimension);
 /* Gives the same elements another shape of one to five sizes. One size may be -1: it is computed from the others. */
 TUTTI_API tutti_tensor tutti_reshape(tutti_network *network, tutti_tensor x, tutti_shape shape);
+/* The same with a pointer to one to five sizes. */
+TUTTI_API tutti_tensor tutti_reshape_sized(tutti_network *network, tutti_tensor x, const int64_t *sizes, int rank);
 /* [...] -> [elements of a sample]. */
 TUTTI_API tutti_tensor tutti_flatten(tutti_network *network, tutti_tensor x);
 /* Dropout (Srivastava et al. 2014). In training, each element becomes 0 with this probability, else it is divided by

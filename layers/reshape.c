@@ -92,6 +92,16 @@ tutti_tensor tutti_reshape(tutti_network *network, tutti_tensor x, tutti_shape s
     return append(network, x, "reshape", shape);
 }
 
+tutti_tensor tutti_reshape_sized(tutti_network *network, tutti_tensor x, const int64_t *sizes, int rank)
+{
+    tutti_shape shape = { 0 };
+    if (network_ok(network) && !shape_read(sizes, rank, &shape))
+        return network_fail(network,
+            fail(TUTTI_SHAPE, "reshape: the shape has %d sizes%s: 1 to %d are possible", rank, sizes ? "" : " at NULL",
+                TUTTI_MAX_RANK - 1));
+    return append(network, x, "reshape", shape);
+}
+
 tutti_tensor tutti_flatten(tutti_network *network, tutti_tensor x)
 {
     return append(network, x, "flatten", TUTTI_SHAPE(-1));
