@@ -237,6 +237,10 @@ class Hosts(harness.CommandTest):
         for name in ("change", "refuse", "hang"):
             self.assertEqual(self.run_ranks(name, program="test_divisions").returncode, 0)
 
+    def test_parameters_over_ranks(self):
+        for name in ("equal", "other"):
+            self.assertEqual(self.run_ranks(name, program="test_parameter_ranks").returncode, 0)
+
     def test_interrupt_is_agreed_on(self):
         program, ranks = self.begin_endless()
         os.kill(ranks[1], signal.SIGTERM)

@@ -1,0 +1,94 @@
+/* Groups of parameters, constants and class weights on two ranks, run by mpirun: rank 0 has two devices, rank 1 one.
+ *
+ *   test_parameter_ranks equal    ends like one device, and both ranks with the same bytes
+ *   test_parameter_ranks other    a rank that has another group, or another constant, is refused */
+#include "tests/feeds.h"
+#include "tests/hosts/ranks.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define ROUNDING 2e-5
+enum { STEPS = 3 };
+
+/* What differs between two networks. */
+struct variant {
+    float rate_factor, constant;
+};
+static const struct variant usual = { 0.5f, 1.5f };
+
+static tutti_tensor build(tutti_network *network, const struct variant *variant, tutti_tensor *loss)
+{
+    static const float class_weights[CLASSES] = { 0.25f, 2, 0, 1, 1.5f };
+    const float scale[] = { variant->constant, 0.5f };
+    tutti_tensor x = tutti_input(network, "images", TUTTI_SHAPE(2, 7, 7));
+    x = tutti_mul(network, x, tutti_constant(network, "scale", TUTTI_SHAPE(2, 1, 1), scale));
+    x = tutti_dense(network, tutti_flatten(network, x), 12, &(tutti_dense_options) { .name = "in" });
+    x = tutti_dense(network, tutti_tanh(network, x), CLASSES, &(tutti_dense_options) { .name = "fc" });
+    ASSERT_OK(tutti_group(network, "in.*", &(tutti_group_options) { .rate_factor = variant->rate_factor }));
+    ASSERT_OK(tutti_group(network, "*.bias", &(tutti_group_options) { .has_weight_decay = true }));
+    *loss = tutti_cross_entropy(network, x, tutti_input_typed(network, "labels", TUTTI_DTYPE_I32, NULL, 0),
+        &(tutti_loss_options) { .class_weights = class_weights, .class_weight_count = CLASSES });
+    return x;
+}
+
+static void open_one(struct session *session, const char *devices, const struct variant *variant, bool with_hosts)
+{
+    static const double shares[][2] = { { 3, 5 }, { 8, 0 } };
+    *session = (struct session) { .runtime = session_runtime(devices, false) };
+    session->network = tutti_network_new(session->runtime);
+    tutti_tensor loss;
+    const tutti_tensor output = build(session->network, variant, &loss);
+    const tutti_training training = { .optimizer = TUTTI_ADAMW,
+        .learning_rate = 0.01f,
+        .weight_decay = 0.1f,
+        .epsilon = 1e-3f,
+        .batch = STEP_SAMPLES,
+        .seed = 7,
+        .losses = &loss,
+        .loss_count = 1,
+        .shares = with_hosts ? shares[hosts->rank] : NULL,
+        .hosts = with_hosts ? hosts : NULL };
+    session->trainer = tutti_compile(session->network, output, &training);
+}
+
+static void step(struct session *session, int number, int first, int samples, tutti_metrics *metrics)
+{
+    first += number * STEP_SAMPLES;
+    const tutti_feed feeds[] = { { "images", TUTTI_DTYPE_F32, images + first * PIXELS },
+        { "labels", TUTTI_DTYPE_I32, labels + first } };
+    if (number == 1) ASSERT_OK(tutti_set_learning_rate(session->trainer, 0.003f));
+    ASSERT_OK(tutti_train_step(session->trainer, feeds, 2, samples, metrics));
+}
+
+static void equal(void)
+{
+    struct session one, ranks;
+    open_one(&one, "0", &usual, false);
+    open_one(&ranks, hosts->rank ? "0" : "0,1", &usual, true);
+    ck_assert_msg(one.trainer && ranks.trainer, "%s", tutti_message(NULL));
+    for (int number = 0; number < STEPS; number++) {
+        tutti_metrics whole, both;
+        step(&one, number, 0, STEP_SAMPLES, &whole);
+        step(&ranks, number, hosts->rank * STEP_SAMPLES / 2, STEP_SAMPLES / 2, &both);
+        ck_assert_double_eq_tol(whole.loss, both.loss, ROUNDING * whole.loss);
+        ck_assert_double_eq(whole.accuracy, both.accuracy);
+    }
+    close_to(&one, &ranks, ROUNDING);
+    same_on_ranks(&ranks);
+    session_close(&one);
+    session_close(&ranks);
+}
+
+static void other(void)
+{
+    const struct variant variants[] = { { 0.25f, 1.5f }, { 0.5f, 2 } };
+    for (int i = 0; i < 2; i++) {
+        struct session ranks;
+        open_one(&ranks, "0", hosts->rank ? &variants[i] : &usual, true);
+        ck_assert_ptr_null(ranks.trainer);
+        session_close(&ranks);
+    }
+}
+
+const struct mode modes[] = { { "equal", equal }, { "other", other }, { NULL } };
