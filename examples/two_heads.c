@@ -1,6 +1,7 @@
 /* A network with two inputs and two losses: from small images (bytes) and a table of two numbers for each, it learns
  * which way the image's bar runs, and a number that depends on the bar's brightness and the table. The filters that see
- * edges are given and frozen; one layer is used twice. */
+ * edges are given and frozen; one layer is used twice; biases are a group with a rate of their own and no weight decay.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <tutti.h>
@@ -87,8 +88,10 @@ static tutti_status build(tutti_network *network, struct heads *heads)
                        wanted = tutti_input(network, "wanted", TUTTI_SHAPE(1));
     heads->losses[0] = tutti_cross_entropy(network, heads->direction, label, NULL);
     heads->losses[1] = tutti_huber(network, heads->number, wanted, NULL);
-    const tutti_status status = tutti_set_initial(network, "eye.weight", edges[0], FILTERS * 9);
-    return status == TUTTI_OK ? tutti_freeze(network, "eye.*") : status;
+    tutti_group_options biases = { sizeof(biases), 2 /* times the learning rate */, true, 0 /* weight decay */ };
+    tutti_status status = tutti_set_initial(network, "eye.weight", edges[0], FILTERS * 9);
+    if (status == TUTTI_OK) status = tutti_freeze(network, "eye.*");
+    return status == TUTTI_OK ? tutti_group(network, "*.bias", &biases) : status;
 }
 
 static tutti_status show(tutti_trainer *trainer, const struct heads *heads, const tutti_feed *feeds)
@@ -122,6 +125,7 @@ static tutti_status train(tutti_runtime *runtime)
     training.outputs = &heads.number;
     training.output_count = 1;
     training.batch = 50;
+    training.weight_decay = 1e-4f;
     tutti_trainer *trainer = status == TUTTI_OK ? tutti_compile(network, heads.direction, &training) : NULL;
     tutti_fitting fitting = { sizeof(fitting), 15 /* epochs */ };
     if (status == TUTTI_OK) status = trainer ? tutti_fit(trainer, feeds, 4, SAMPLES, &fitting) : TUTTI_INVALID;

@@ -14,6 +14,8 @@
 static float ring_images[2][STEP_SAMPLES * PIXELS];
 static int32_t ring_labels[2][STEP_SAMPLES];
 
+static int slower = -1; /* the step from which on the learning rate is lower */
+
 static void fill(int step)
 {
     const int first = step * STEP_SAMPLES % (SAMPLES - STEP_SAMPLES);
@@ -25,6 +27,7 @@ static void fill(int step)
 static void next_step(struct session *session, int *step)
 {
     const int now = *step % 2, other = 1 - now;
+    if (*step == slower) ASSERT_OK(tutti_set_learning_rate(session->trainer, 0.02f));
     if (*step % 3 != 2) fill(*step + 1);
     fill(*step);
     if (*step % 3 != 2)
@@ -169,16 +172,19 @@ static void overflowing_step(struct session *session, int *step)
 }
 
 /* A device is lost: while both train, while it is left out, or while it trains alone and has the newest parameters; the
- * same where one of the steps that others do again has updated nothing. */
+ * same where one of the steps that others do again has updated nothing, or has another learning rate than the one
+ * before it, with groups of parameters. */
 START_TEST(lost_devices)
 {
-    static const int64_t divisions[] = { 8, 0, STEP_SAMPLES, STEP_SAMPLES };
+    static const int64_t divisions[] = { 8, 0, STEP_SAMPLES, STEP_SAMPLES, STEP_SAMPLES };
+    const enum kind kind = _i == 4 ? KIND_GROUPS : KIND_DROPOUT;
     const tutti_training training = { .momentum = 0.9f, .precision = _i == 3 ? TUTTI_FP16 : TUTTI_FP32 };
     struct session one, two;
     int step = 0;
-    session_open(&one, "0", KIND_DROPOUT, &training);
-    session_open_automatic(&two, "0,1", KIND_DROPOUT, &training);
+    session_open(&one, "0", kind, &training);
+    session_open_automatic(&two, "0,1", kind, &training);
     divide(&two, divisions[_i], &step);
+    if (_i == 4) slower = step + 5;
     for (int i = 0; i < 4; i++) next_step(&two, &step); /* the host's copy falls behind a device alone */
     const int overflow = _i == 3 ? step : -1;
     if (_i == 3) overflowing_step(&two, &step);
@@ -196,6 +202,7 @@ START_TEST(lost_devices)
     for (int i = 0; i < step;) (i == overflow ? overflowing_step : next_step)(&one, &i);
     close_to(&one, &two, ROUNDING);
     session_close(&one);
+    slower = -1;
     session_close(&two);
 }
 END_TEST
@@ -209,6 +216,6 @@ Suite *suite_adapt(void)
     tcase_add_test(cases, plans_are_made_beside_steps);
     tcase_add_test(cases, by_measured_times);
     tcase_add_test(cases, other_batches);
-    add_cases(cases_new(suite, "lost", data_make, NULL), lost_devices, 4);
+    add_cases(cases_new(suite, "lost", data_make, NULL), lost_devices, 5);
     return suite;
 }

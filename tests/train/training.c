@@ -137,8 +137,14 @@ static tutti_tensor network_make(tutti_network *network, enum kind kind)
     x = tutti_relu(network, x);
     x = tutti_max_pool(network, x, 2, NULL);
     x = tutti_flatten(network, x);
-    if (kind == KIND_DROPOUT) x = tutti_dropout(network, x, 0.3f);
-    return tutti_dense(network, x, CLASSES, &(tutti_dense_options) { .name = "fc" });
+    if (kind == KIND_DROPOUT || kind == KIND_GROUPS) x = tutti_dropout(network, x, 0.3f);
+    x = tutti_dense(network, x, CLASSES, &(tutti_dense_options) { .name = "fc" });
+    if (kind == KIND_GROUPS) {
+        ASSERT_OK(tutti_group(network, "conv.*", &(tutti_group_options) { .rate_factor = 0.5f }));
+        ASSERT_OK(tutti_group(network, "*.bias",
+            &(tutti_group_options) { .rate_factor = 2, .has_weight_decay = true, .weight_decay = 0.1f }));
+    }
+    return x;
 }
 
 /* ------------------------------------------------------------------------------------------------ runtimes ---- */

@@ -28,6 +28,7 @@ extern const struct way {
 enum kind {
     KIND_PLAIN,    /* convolution, pooling, dense: any division of the batch gives the same gradient */
     KIND_DROPOUT,  /* the same with dropout */
+    KIND_GROUPS,   /* the same with dropout, and groups that have their own rate and decay */
     KIND_NORM,     /* the same with batch normalisation: running statistics; the division matters */
     KIND_RESIDUAL, /* blocks with shortcuts, batch normalisation everywhere, behind a dense layer too. Smooth: no
                       value lies near the kink of an activation */
