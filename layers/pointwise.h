@@ -35,6 +35,7 @@
     X(erf, 1, erf(a), g * 1.1283791670955126 * exp(-a * a), , )                                                        \
     X(softplus, 1, larger(a, 0) + log1p(exp(-fabs(a))), g * sigmoid(a), , )                                            \
     X(silu, 1, a * sigmoid(a), g * sigmoid(a) * (1 + a * (1 - sigmoid(a))), , )                                        \
+    X(gelu, 1, a / 2 * (1 + erf(a * 0.70710678)), g / 2 * (1 + erf(a * 0.70710678) + 0.79788456 * a * exp(-a*a/2)), , )\
     X(elu, 1, where(a > 0, a, low * (exp(a) - 1)), where(a > 0, g, g * (y + low)), , )                                 \
     X(hard_sigmoid, 1, larger(smaller(a / 6 + 0.5, 1), 0), where(fabs(a) < 3, g / 6, 0), , )                           \
     X(hard_swish, 1, a * larger(smaller(a / 6 + 0.5, 1), 0), where(a <= -3, 0, where(a >= 3, g, g * (a / 3 + 0.5))), , )

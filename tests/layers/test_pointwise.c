@@ -122,6 +122,7 @@ static const char *const cases[] = {
     "pointwise erf1 n3 c37 a0.7 is0.677801194",
     "pointwise softplus1 n3 c37 a-0.7 is0.403186049",
     "pointwise silu1 n3 c37 a-0.7 is-0.232268559",
+    "pointwise gelu1 n3 c37 a-0.7 is-0.169374556",
     "pointwise elu1 n3 c37 low0.75 a-0.7 is-0.377561022",
     "pointwise hard_sigmoid1 n3 c37 a-0.7 is0.383333333",
     "pointwise hard_swish1 n3 c37 a-0.7 is-0.268333333",
