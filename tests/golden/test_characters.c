@@ -90,13 +90,6 @@ static tutti_tensor attention(tutti_network *network, tutti_tensor x, tutti_tens
     return linear(network, op1(network, "reshape", x, text), names[3], WIDTH, WIDTH, true);
 }
 
-/* x (1 + erf(x / sqrt(2))) / 2 */
-static tutti_tensor gelu(tutti_network *network, tutti_tensor x)
-{
-    const tutti_tensor half = op1(network, "erf", op1(network, "scale", x, "factor=0.707106781"), NULL);
-    return op1(network, "scale", op2(network, "add", x, op2(network, "mul", x, half, NULL), NULL), "factor=0.5");
-}
-
 static tutti_tensor block(tutti_network *network, tutti_tensor x, tutti_tensor mask, int number)
 {
     static const char *const parts[] = { "query", "key", "value", "project", "norm1", "norm2", "up", "down" };
@@ -109,7 +102,7 @@ static tutti_tensor block(tutti_network *network, tutti_tensor x, tutti_tensor m
     }
     x = op2(network, "add", x, attention(network, norm(network, x, names[4]), mask, names), NULL);
     tutti_tensor y = linear(network, norm(network, x, names[5]), names[6], WIDTH, HIDDEN, true);
-    return op2(network, "add", x, linear(network, gelu(network, y), names[7], HIDDEN, WIDTH, true), NULL);
+    return op2(network, "add", x, linear(network, op1(network, "gelu", y, NULL), names[7], HIDDEN, WIDTH, true), NULL);
 }
 
 /* The table of characters is the weight of the output layer, too. */
