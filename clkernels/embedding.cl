@@ -1,30 +1,14 @@
-/* Rows of a table by their numbers, and the gradient of the table; launched by layers/embedding.c. ids [count], table
- * [rows][width], y and dy [count][width]. A number below 0, or of no row, stands for a row of zeros, and its gradient
- * goes nowhere.
- *   embedding            y[p] = table[ids[p]]
- *   embedding_gradient   dtable[r] = added[r] + sum of dy[p] over all p where ids[p] is r, in their order
+/* The gradient of a table whose rows were read by their numbers; launched by layers/embedding.c. ids [count], table
+ * [rows][width], dy [count][width]. The gradient of a row that does not exist goes nowhere.
+ *   dtable[r] = added[r] + sum of dy[p] over all p where ids[p] is r, in their order
  * added [rows][width] is read where ADD is 1, and is 0 else; it may be dtable, where gradients of a table are added up.
  *
- * ROWS 1, CPU class: one task for `each` numbers; of the gradient, for a block of `columns` x `each` rows of dtable, to
- * which it adds one p after the other. ROWS 0, any device: one work-item for each float of y. embedding_begin fills
- * dtable with what is added, one work-item for each float; then embedding_gradient has a group of GROUP work-items for
- * each p: the first p of a row sums for all of them. No float is added by two work-items, so that the order is fixed. */
+ * ROWS 1, CPU class: one task for a block of `columns` x `each` rows of dtable, to which it adds one p after the other.
+ * ROWS 0, any device: embedding_begin fills dtable with what is added, one work-item for each float; then
+ * embedding_gradient has a group of GROUP work-items for each p: the first p of a row sums for all of them. No float is
+ * added by two work-items, so that the order is fixed. */
 #if ROWS
 #include "vector.h"
-
-TASK void embedding(
-    global const int *ids, global const float *table, global float *y, int count, int rows, int width, int each)
-{
-    const int first = get_group_id(0) * each, end = min(first + each, count), whole = width / V * V;
-    for (int p = first; p < end; p++) {
-        const int id = ids[p];
-        const bool exists = id >= 0 && id < rows;
-        global const float *from = table + (size_t)(exists ? id : 0) * width;
-        global float *to = y + (size_t)p * width;
-        for (int i = 0; i < whole; i += V) VSTORE(exists ? VLOAD(0, from + i) : (VF)(0.0f), 0, to + i);
-        for (int i = whole; i < width; i++) to[i] = exists ? from[i] : 0.0f;
-    }
-}
 
 TASK void embedding_gradient(global const int *ids, global const float *dy, global float *dtable,
     global const float *added, int count, int rows, int width, int columns, int each)
@@ -47,15 +31,6 @@ TASK void embedding_gradient(global const int *ids, global const float *dy, glob
 
 #else
 #include "group.h"
-
-kernel void embedding(
-    global const int *ids, global const float *table, global float *y, long floats, int rows, int width)
-{
-    const size_t i = get_global_id(0);
-    if ((long)i >= floats) return;
-    const int id = ids[i / width];
-    y[i] = id >= 0 && id < rows ? table[(size_t)id * width + i % width] : 0.0f;
-}
 
 kernel void embedding_begin(global float *dtable, global const float *added, long floats)
 {

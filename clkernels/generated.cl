@@ -85,6 +85,9 @@ typedef VI VI_unaligned __attribute__((aligned(4)));
 /* Numbers that are stored as `type`. */
 #define GET_VECTOR(type, p) LOAD_AS(type, 0, p)
 #define GET(type, p) CONCATENATE(get_, type)(p)
+#define GATHER_VECTOR(type, p, i, size, stride)                                                                        \
+    ((i) >= 0 && (i) < (size) ? GET_VECTOR(type, (p) + (size_t)(i) * (stride)) : (VF)(0.0f))
+#define GATHER(type, p, i, size, stride) ((i) >= 0 && (i) < (size) ? GET(type, (p) + (size_t)(i) * (stride)) : 0.0f)
 #define get_float(p) (*(p))
 #define get_bf16(p) from_bf16(*(p))
 #define get_i32(p) (float)*(p)

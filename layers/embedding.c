@@ -5,6 +5,7 @@
 #include "graph/network.h"
 #include "layers/elementwise.h"
 #include "layers/layers.h"
+#include "layers/loop.h"
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
@@ -67,8 +68,8 @@ tutti_tensor tutti_embedding(tutti_network *network, const char *name, tutti_ten
 
 /* ------------------------------------------------------------------------------------------- implementations ---- */
 
-/* Of a task, at least; a cache line; per unit. */
-enum { TASK_FLOATS = 4096, LINE = 16, TASKS = 4, GROUP = 64 };
+/* A cache line; per unit. */
+enum { LINE = 16, TASKS = 4, GROUP = 64 };
 
 struct sizes {
     int64_t count, rows, width;
@@ -76,8 +77,7 @@ struct sizes {
 
 static struct sizes sizes_of(const struct problem *problem)
 {
-    const bool backward = problem->node->operation == &operation_embedding_gradient;
-    const int64_t *table = backward ? problem->outputs[0]->shape.sizes : problem->inputs[1]->shape.sizes;
+    const int64_t *table = problem->outputs[0]->shape.sizes;
     return (struct sizes) { value_elements(problem->inputs[0]), table[0], table[1] };
 }
 
@@ -93,7 +93,7 @@ static cl_mem added(const struct operands *operands)
     return operands->add ? operands->add : operands->outputs[0];
 }
 
-/* The launch with its buffers: ids, table, y or ids, dy, dtable. */
+/* The launch with its buffers: ids, dy, dtable. */
 static struct launch *add(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const char *kernel, const char *options)
 {
@@ -104,18 +104,6 @@ static struct launch *add(const struct problem *problem, const struct operands *
     launch_buffer(launch, operands->outputs[0]);
     launch_work(launch, 0, 8 * moved);
     return launch;
-}
-
-static void emit_rows(const struct problem *problem, const struct operands *operands, struct launch_list *list)
-{
-    const struct sizes s = sizes_of(problem);
-    const int64_t each = divide_up(TASK_FLOATS, s.width);
-    struct launch *launch = add(problem, operands, list, "embedding", "-DROWS=1 -DADD=0");
-    launch_int(launch, s.count);
-    launch_int(launch, s.rows);
-    launch_int(launch, s.width);
-    launch_int(launch, each);
-    launch_tasks(launch, (size_t)divide_up(s.count, each), 1, 1);
 }
 
 /* Blocks of columns are of one size, whatever the numbers are; rows are divided only where there are too few of them,
@@ -145,18 +133,6 @@ static size_t options_of(const struct problem *problem, const struct operands *o
     return group;
 }
 
-static void emit_items(const struct problem *problem, const struct operands *operands, struct launch_list *list)
-{
-    char options[64];
-    const size_t group = options_of(problem, operands, options, sizeof options);
-    const struct sizes s = sizes_of(problem);
-    struct launch *launch = add(problem, operands, list, "embedding", options);
-    launch_long(launch, s.count * s.width);
-    launch_int(launch, s.rows);
-    launch_int(launch, s.width);
-    launch_grid(launch, 1, size_round_up((size_t)(s.count * s.width), group), 1, 1, group, 1, 1);
-}
-
 static void emit_groups(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     char options[64];
@@ -176,19 +152,36 @@ static void emit_groups(const struct problem *problem, const struct operands *op
 }
 
 static const struct implementation
-    rows = { .name = "rows", .fits = fits_cpu_class, .emit = emit_rows },
-    items = { .name = "items", .fits = fits_everything, .emit = emit_items },
     blocks = { .name = "blocks", .fits = fits_cpu_class, .epilogues = epilogues_gradient, .emit = emit_blocks },
     groups = { .name = "groups", .fits = fits_everything, .epilogues = epilogues_gradient, .emit = emit_groups };
-static const struct implementation *const forward[] = { &rows, &items, NULL },
-                                          *const backward[] = { &blocks, &groups, NULL };
+static const struct implementation *const backward[] = { &blocks, &groups, NULL };
+
+/* Operand 0 is the table, 1 are the numbers. */
+static void describe(const struct problem *problem, struct loop *loop)
+{
+    const struct value *ids = problem->inputs[0], *table = problem->inputs[1];
+    struct value numbers = *ids; /* one for each row of the output */
+    numbers.shape.sizes[numbers.shape.rank++] = 1;
+    loop_begin(loop, problem->outputs[0]);
+    struct loop_operand *row = &loop->operands[0], *number = &loop->operands[1];
+    loop->operand_count = 2;
+    row->input = 1;
+    row->strides[loop->rank - 1] = table->shape.sizes[1] == 1 ? 0 : 1;
+    row->indexed = true;
+    row->index = 1;
+    row->index_stride = table->shape.sizes[1];
+    row->index_size = table->shape.sizes[0];
+    *number = loop_operand(&numbers, &problem->outputs[0]->shape, numbers.batched);
+    number->input = 0;
+}
 
 const struct operation operation_embedding = {
     .name = "embedding",
     .other_types = 1,
     .infer = infer,
     .gradient = gradient,
-    .implementations = forward,
+    .loop = describe,
+    .implementations = loop_implementations,
 };
 const struct operation operation_embedding_gradient = {
     .name = "embedding_gradient",

@@ -95,14 +95,18 @@ static void copy(const struct problem *problem, struct loop *loop)
 
 /* --------------------------------------------------------------------------------------------- implementation ---- */
 
+/* Every element lies where that of the output does. */
+static bool lies_as_output(const struct loop *loop, const struct loop_operand *o)
+{
+    return o->offset == 0 && !o->guarded && !o->indexed && !memcmp(o->strides, loop->out.strides, sizeof o->strides);
+}
+
 /* Every operand, and the output, lies one after another in the loop's order. */
 static bool is_flat(const struct loop *loop)
 {
     if (loop->join || loop->out.offset) return false;
     for (int i = 0; i < loop->operand_count; i++)
-        if (loop->operands[i].offset || loop->operands[i].guarded ||
-            memcmp(loop->operands[i].strides, loop->out.strides, sizeof loop->out.strides))
-            return false;
+        if (!lies_as_output(loop, &loop->operands[i])) return false;
     return true;
 }
 
@@ -181,7 +185,7 @@ static bool in_place(const struct problem *problem, int input)
     if (!loop_of(problem, &loop) || loop.join || problem->node->operation == &operation_copy) return false;
     for (int i = 0; i < loop.operand_count; i++) {
         const struct loop_operand *o = &loop.operands[i];
-        if (o->input == input && (o->offset || memcmp(o->strides, loop.out.strides, sizeof o->strides))) return false;
+        if (o->input == input && !lies_as_output(&loop, o)) return false;
     }
     return shape_equal(problem->inputs[input]->shape, problem->outputs[0]->shape);
 }

@@ -17,6 +17,11 @@ struct loop_operand {
     unsigned guarded;
     int64_t low[TUTTI_MAX_RANK], high[TUTTI_MAX_RANK];
     float outside;
+    /* The element lies index_stride times the number that operand `index` has there further on; no number from 0 to
+     * below index_size: it is 0. */
+    bool indexed;
+    int index;
+    int64_t index_stride, index_size;
     /* Set when launches are made. */
     cl_mem buffer;
     enum value_type type;

@@ -80,11 +80,16 @@ static bool map_operand(const struct loop *consumer, const struct loop_operand *
     const struct loop_operand *given, struct loop_operand *operand)
 {
     struct place first = { 0 }, steps[TUTTI_MAX_RANK] = { 0 };
-    if (read->guarded && (producer->step_count || given->guarded)) return false;
+    if (read->guarded && (producer->step_count || given->guarded || given->indexed)) return false;
+    if (read->indexed) return false;
     if (!map_axes(consumer, read, producer, &first, steps)) return false;
     *operand = *read;
     operand->input = given->input;
     operand->offset = given->offset;
+    operand->indexed = given->indexed;
+    operand->index = given->index;
+    operand->index_stride = given->index_stride;
+    operand->index_size = given->index_size;
     memset(operand->strides, 0, sizeof operand->strides);
     for (int p = 0; p < producer->rank; p++) {
         operand->offset += first.at[p] * given->strides[p];
@@ -101,7 +106,8 @@ static bool operand_equal(const struct loop_operand *a, const struct loop_operan
 {
     return a->input == b->input && a->offset == b->offset && !memcmp(a->strides, b->strides, sizeof a->strides) &&
         a->guarded == b->guarded && a->outside == b->outside && !memcmp(a->low, b->low, sizeof a->low) &&
-        !memcmp(a->high, b->high, sizeof a->high);
+        !memcmp(a->high, b->high, sizeof a->high) && a->indexed == b->indexed && a->index == b->index &&
+        a->index_stride == b->index_stride && a->index_size == b->index_size;
 }
 
 /* The operand of the loop that is equal to this one, which is appended where there is none. */
@@ -139,6 +145,28 @@ static bool add_steps(struct loop *loop, const struct loop *from, int *names)
 
 enum { NAMES = LOOP_STEP + LOOP_STEPS };
 
+/* As add_operand(); the operand that it is indexed by has its new name already. */
+static int add_renamed(struct loop *loop, struct loop_operand operand, const int *names)
+{
+    if (operand.indexed) operand.index = names[operand.index];
+    return add_operand(loop, &operand);
+}
+
+/* The producer's operands as the consumer reads them: those that others are indexed by come first. */
+static bool add_producer(
+    const struct loop *consumer, int read, const struct loop *producer, int *names, struct loop *made)
+{
+    for (int i = 0; i < 2 * producer->operand_count; i++) {
+        const int k = i % producer->operand_count;
+        const struct loop_operand *given = &producer->operands[k];
+        struct loop_operand operand;
+        if (given->indexed != (i >= producer->operand_count)) continue;
+        if (!map_operand(consumer, &consumer->operands[read], producer, given, &operand)) return false;
+        names[k] = add_renamed(made, operand, names);
+    }
+    return add_steps(made, producer, names);
+}
+
 bool loop_compose(const struct loop *consumer, int read, const struct loop *given, struct loop *made)
 {
     struct loop producer = *given;
@@ -147,14 +175,12 @@ bool loop_compose(const struct loop *consumer, int read, const struct loop *give
     loop_simplify(&producer);
     *made = *consumer;
     made->operand_count = made->step_count = 0;
-    for (int i = 0; i < producer.operand_count; i++) {
-        struct loop_operand operand;
-        if (!map_operand(consumer, &consumer->operands[read], &producer, &producer.operands[i], &operand)) return false;
-        names[i] = add_operand(made, &operand);
-    }
-    if (!add_steps(made, &producer, names)) return false;
+    if (!add_producer(consumer, read, &producer, names, made)) return false;
     const int result = names[loop_result(&producer)];
-    for (int i = 0; i < consumer->operand_count; i++)
-        names[i] = i == read ? result : add_operand(made, &consumer->operands[i]);
-    return add_steps(made, consumer, names) && made->operand_count <= LOOP_OPERANDS;
+    for (int indexed = 0; indexed < 2; indexed++)
+        for (int i = 0; i < consumer->operand_count; i++)
+            if (consumer->operands[i].indexed == (indexed == 1))
+                names[i] = i == read ? result : add_renamed(made, consumer->operands[i], names);
+    if (!add_steps(made, consumer, names) || made->operand_count > LOOP_OPERANDS) return false;
+    return made->step_count > 0 || names[0] == 0; /* without steps, operand 0 is the element */
 }

@@ -93,6 +93,26 @@ static void print_guard(struct text *text, const struct loop_operand *o, int axi
     if (o->high[axis] < size) text_append(text, " && %s < %" PRId64, x, o->high[axis]);
 }
 
+/* " + (at) * 3" elements of the innermost axis from a pointer on. */
+static void print_inner(struct text *text, const struct loop *loop, const struct loop_operand *o, const char *at)
+{
+    const int64_t stride = at ? o->strides[loop->rank - 1] : 0;
+    if (stride) text_append(text, " + (%s) * %" PRId64, at, stride);
+}
+
+static void print_indexed(
+    struct text *text, const struct loop *loop, int k, bool vector, const char *pointer, const char *at)
+{
+    const struct loop_operand *o = &loop->operands[k];
+    const bool vectors = vector && o->strides[loop->rank - 1] != 0;
+    text_append(text, "%s(GATHER%s(%s, %s%d", vector && !vectors ? "(VF)" : "", vectors ? "_VECTOR" : "",
+        type_name(o->type), pointer, k);
+    print_inner(text, loop, o, at);
+    text_append(text, ", *(%s%d", pointer, o->index);
+    print_inner(text, loop, &loop->operands[o->index], at);
+    text_append(text, "), %" PRId64 ", %" PRId64 "))", o->index_size, o->index_stride);
+}
+
 /* The operand at its pointer, or at `at` elements of the innermost axis from there on; what is outside, where it has
  * none. */
 static void print_operand(
@@ -107,14 +127,17 @@ static void print_operand(
         if (at) print_guard(text, o, inner, loop->sizes[inner], at);
         text_append(text, " ? ");
     }
-    if (vector && stride == 0)
+    if (o->indexed)
+        print_indexed(text, loop, k, vector, pointer, at);
+    else if (vector && stride == 0)
         text_append(text, "(VF)(GET(%s, %s%d))", type, pointer, k);
     else if (vector)
         text_append(text, "GET_VECTOR(%s, %s%d + %s)", type, pointer, k, at);
-    else if (stride == 0)
-        text_append(text, "GET(%s, %s%d)", type, pointer, k);
-    else
-        text_append(text, "GET(%s, %s%d + (%s) * %" PRId64 ")", type, pointer, k, at, stride);
+    else {
+        text_append(text, "GET(%s, %s%d", type, pointer, k);
+        print_inner(text, loop, o, at);
+        text_append(text, ")");
+    }
     if (o->guarded) {
         text_append(text, vector ? " : (VF)(" : " : (");
         print_number(text, o->outside);
@@ -138,10 +161,11 @@ static void print_call(struct text *text, const struct loop *loop, bool vector, 
 bool loop_has_vectors(const struct loop *loop)
 {
     const int inner = loop->rank - 1;
-    for (int i = 0; i < loop->operand_count; i++)
-        if (loop->operands[i].strides[inner] > 1 || operand_is_guarded(&loop->operands[i], inner) ||
-            loop->operands[i].type == TYPE_F16)
-            return false;
+    for (int i = 0; i < loop->operand_count; i++) {
+        const struct loop_operand *o = &loop->operands[i];
+        if (o->strides[inner] > 1 || operand_is_guarded(o, inner) || o->type == TYPE_F16) return false;
+        if (o->indexed && loop->operands[o->index].strides[inner]) return false;
+    }
     return loop_joins(loop, inner) || loop->out.strides[inner] == 1;
 }
 
