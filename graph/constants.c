@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

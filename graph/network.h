@@ -33,6 +33,12 @@ struct parameter {
     float *values; /* the initial ones, instead of `init`; or NULL. Of a constant: the bits of its type */
 };
 
+/* Whether it lies in the arena of frozen ones. */
+static inline bool parameter_is_fixed(const struct parameter *parameter)
+{
+    return parameter->kind == PARAMETER_FROZEN || parameter->kind == PARAMETER_CONSTANT;
+}
+
 struct layer {
     char *name, *operation;
     int value; /* first output */
@@ -65,11 +71,6 @@ tutti_tensor network_fail(tutti_network *network, tutti_status status);
 /* Begins a layer, before anything of it is checked, so that failures name it: its full name from the scope, and `name`
  * or operation + number. Returns its number. */
 int network_layer_begin(tutti_network *network, const char *name, const char *operation);
-static inline bool parameter_is_fixed(const struct parameter *parameter)
-{
-    return parameter->kind == PARAMETER_FROZEN || parameter->kind == PARAMETER_CONSTANT;
-}
-
 /* Adds a parameter, whose name it takes, also on failure; returns its value in the graph. values: copied; or NULL. */
 int network_add_parameter(tutti_network *network, struct parameter parameter, const void *values);
 /* Adds a constant, of which the name and the values are copied; returns its value in the graph. */

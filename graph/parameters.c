@@ -39,12 +39,15 @@ static tutti_status check_parameter(const tutti_network *network, const struct p
     return TUTTI_OK;
 }
 
+/* Instead of those that it has. */
 static tutti_status copy_values(struct parameter *parameter, const void *values)
 {
     if (!values) return TUTTI_OK;
-    parameter->values = memory_new((size_t)parameter->elements, sizeof *parameter->values);
-    if (!parameter->values) return TUTTI_NO_MEMORY;
-    memcpy(parameter->values, values, (size_t)parameter->elements * sizeof *parameter->values);
+    float *copy = memory_new((size_t)parameter->elements, sizeof *copy);
+    if (!copy) return TUTTI_NO_MEMORY;
+    memcpy(copy, values, (size_t)parameter->elements * sizeof *copy);
+    free(parameter->values);
+    parameter->values = copy;
     return TUTTI_OK;
 }
 
@@ -195,9 +198,7 @@ tutti_status tutti_set_initial(tutti_network *network, const char *name, const f
         FAIL(TUTTI_INVALID,
             "'%s' has %" PRId64 " elements, but the array has %" PRId64 ": pass an array of the parameter's size", name,
             parameter->elements, count);
-    float *const before = parameter->values;
     TRY(copy_values(parameter, values));
-    free(before);
 done:
     return status;
 }

@@ -21,7 +21,7 @@
  * Other languages
  *   Beside each function that takes a tutti_shape stands one with a pointer to the sizes and their number. A
  *   tutti_tensor is passed by value: a struct of one int, as any language can declare it. An option struct may be
- *   declared up to the last member that is used, with the size of this declaration in `size`.
+ *   declared up to the last member that is used, with the size of this declaration in `size` and zeros as padding.
  *
  * Errors
  *   Functions return a tutti_status, or an object that is NULL on failure. tutti_message() explains the last failure
@@ -280,6 +280,7 @@ TUTTI_API tutti_status tutti_set_initial(tutti_network *network, const char *nam
  * again. Errors: TUTTI_INVALID if no parameter matches, or a trainer uses the network. */
 TUTTI_API tutti_status tutti_freeze(tutti_network *network, const char *pattern);
 TUTTI_API tutti_status tutti_unfreeze(tutti_network *network, const char *pattern);
+
 typedef struct tutti_group_options {
     size_t size;           /* sizeof(tutti_group_options), or 0 */
     float rate_factor;     /* multiplies the learning rate of every step; 0: 1 */

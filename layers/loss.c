@@ -87,7 +87,7 @@ static tutti_status check_class_weights(
 /* A constant of the network; NO_VALUE where there are none, or after a failure. */
 static int add_class_weights(tutti_network *network, int layer, const tutti_loss_options *options)
 {
-    if (!options->class_weights) return NO_VALUE;
+    if (!options->class_weights || layer < 0) return NO_VALUE;
     char *name = memory_format("%s.class_weights", network->layers[layer].name);
     const tutti_shape shape = TUTTI_SHAPE(options->class_weight_count);
     const int value = name ? network_constant(network, name, TYPE_F32, shape, options->class_weights) : NO_VALUE;

@@ -252,6 +252,36 @@ START_TEST(groups_have_rates_and_decays)
 }
 END_TEST
 
+static uint64_t memory_of(const struct session *session)
+{
+    tutti_device_report report;
+    ASSERT_OK(tutti_report(session->trainer, 0, &report));
+    return report.memory_bytes;
+}
+
+/* A float2 for each 256 floats, which the device's memory is told to hold; and none where nothing is grouped. */
+START_TEST(groups_take_memory)
+{
+    struct session session;
+    uint64_t bytes[2];
+    for (int grouped = 0; grouped < 2; grouped++) {
+        session = (struct session) { .runtime = session_runtime("0", false) };
+        session.network = tutti_network_new(session.runtime);
+        const tutti_tensor output = build(session.network, true);
+        const tutti_group_options options = { .rate_factor = grouped ? 0.5f : 1 };
+        ASSERT_OK(tutti_group(session.network, "fc.*", &options));
+        compile(&session, output, (tutti_training) { .momentum = 0.9f });
+        bytes[grouped] = memory_of(&session);
+        ck_assert(grouped == (session.trainer->optimizer.groups != NULL));
+        if (grouped) {
+            const int64_t blocks = session.network->trained_floats / PARAMETER_ALIGNMENT;
+            ck_assert_uint_eq(bytes[1] - bytes[0], (uint64_t)blocks * 2 * sizeof(float));
+        }
+        session_close(&session);
+    }
+}
+END_TEST
+
 /* The same bytes as without the interruption, where shares are fixed. */
 START_TEST(groups_are_resumed)
 {
@@ -420,6 +450,46 @@ START_TEST(constants_are_inputs)
 }
 END_TEST
 
+static tutti_tensor op(tutti_network *network, const char *name, tutti_tensor a, const char *attributes)
+{
+    return tutti_op(network, name, &a, 1, attributes);
+}
+
+/* What constants become by operations is added to an input of zeros. A dense layer with a constant weight follows, so
+ * that a training learns nothing but a bias. */
+START_TEST(constants_go_through_operations)
+{
+    static const char *const chains[][3] = { { "relu", "reshape", "shape=2,3" },
+        { "transpose", "reshape", "shape=2,3" }, { "softmax", "transpose", "perm=1,0" }, { "exp", "transpose", NULL } };
+    static const float values[6] = { -1, 2, 0.5f, -3, 1, 0.25f };
+    float y[12] = { 0 };
+    const float x[12] = { 0 };
+    struct session session = { .runtime = session_runtime("0", false) };
+    tutti_network *network = session.network = tutti_network_new(session.runtime);
+    const tutti_tensor c = tutti_constant(network, "c", TUTTI_SHAPE(3, 2), values);
+    tutti_tensor out = tutti_input(network, "x", TUTTI_SHAPE(2, 3));
+    tutti_tensor one = op(network, chains[_i][0], c, NULL);
+    one = op(network, chains[_i][1], one, chains[_i][2]);
+    one = tutti_add(network, one, op(network, "reduce_max", c, "axes=0,1 keepdims=0"));
+    out = tutti_flatten(network, tutti_add(network, out, one));
+    const tutti_tensor w = tutti_constant(network, "w", TUTTI_SHAPE(1, 6), values);
+    tutti_tensor z = tutti_op(network, "dense", (tutti_tensor[]) { out, w }, 2, NULL);
+    z = tutti_add(network, z, tutti_parameter(network, "bias", TUTTI_SHAPE(1), NULL));
+    compile(&session, z, (tutti_training) { .loss = TUTTI_MSE, .outputs = &out, .output_count = 1 });
+    ASSERT_OK(tutti_train_step(session.trainer, FEED_PAIR(x, y), 2, NULL));
+    const tutti_fetch fetch = { out, TUTTI_DTYPE_F32, y };
+    for (int again = 0; again < 2; again++) ASSERT_OK(tutti_infer(session.trainer, FEED_ONE(x), 2, &fetch, 1));
+    for (int i = 0; i < 6; i++) {
+        const int r = i / 3, k = i % 3, across = 2 * k + r;
+        const double soft = exp(values[across]) / (exp(values[2 * k]) + exp(values[2 * k + 1]));
+        const double wanted[] = { fmaxf(values[i], 0), values[across], soft, exp(values[across]) };
+        ck_assert_double_eq_tol((double)y[i], wanted[_i] + 2, 1e-6 * (3 + fabs(wanted[_i])));
+        ck_assert(y[i] == y[6 + i]);
+    }
+    session_close(&session);
+}
+END_TEST
+
 START_TEST(constants_are_no_parameters)
 {
     struct session session;
@@ -538,7 +608,9 @@ Suite *suite_parameters(void)
     add_cases(cases, shared_parameters_train, WAYS);
     add_cases(cases, groups_have_rates_and_decays, WAYS * RULES);
     add_cases(cases, groups_are_resumed, WAYS);
+    tcase_add_test(cases, groups_take_memory);
     add_cases(cases, constants_are_inputs, WAYS);
+    tcase_add_loop_test(cases, constants_go_through_operations, 0, 4);
     tcase_add_test(cases, constants_are_no_parameters);
     tcase_add_test(cases, wrong_calls_are_told);
     tcase_add_loop_test(cases, wrong_parameters_are_told, 0, (int)(sizeof(wrongs) / sizeof(*wrongs)));
