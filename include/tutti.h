@@ -555,6 +555,7 @@ TUTTI_API int tutti_hosts_count(const tutti_hosts *hosts); /* number of ranks; 1
  * returns `status`. */
 TUTTI_API tutti_status tutti_hosts_agree(tutti_hosts *hosts, tutti_status status);
 
+typedef struct tutti_expert_options tutti_expert_options;
 typedef struct tutti_training {
     size_t size; /* sizeof(tutti_training), or 0 */
     tutti_loss loss;
@@ -595,23 +596,12 @@ typedef struct tutti_training {
      *   - tutti_train_step() and tutti_evaluate() expect the rank's own samples.
      *   - Metrics are over all ranks. Only rank 0 reads and writes files of weights and checkpoints. */
     tutti_hosts *hosts;
-    /* Several ranks. 0: gradients are summed in every step. K: each rank trains alone, and after every K steps the
-     * parameters and optimizer states are averaged, weighted by samples (McMahan et al. 2017). This is less exact and
-     * meant for slow links. */
-    int64_t average_every;
     /* Several devices: batch normalisation uses the statistics of the whole batch, forward and backward, not those of
      * each device's part. Any division of the batch then trains like one device, up to rounding. Devices wait for each
-     * other at every such layer, over all ranks (with average_every, over the devices of one rank). Micro-batches are
-     * not possible: a part of the batch that does not fit the memory of its devices fails with TUTTI_DEVICE_MEMORY. */
+     * other at every such layer, over all ranks (if these average, see tutti_experts.h, over the devices of one rank).
+     * Micro-batches are not possible: a part of the batch that does not fit the memory of its devices fails with
+     * TUTTI_DEVICE_MEMORY. */
     bool sync_batchnorm;
-    /* Several devices: before each update, compare a checksum of each device's parameters with the master copy's. A
-     * device whose parameters differ is lost, and the others repeat the step. Frozen parameters are not compared. */
-    bool check_replicas;
-    /* Several devices or ranks: precision of gradients in transfer, TUTTI_FP32 or TUTTI_BF16. TUTTI_BF16 rounds them to
-     * bfloat16, half the bytes, between ranks and from devices with their own memory to the host; the host sums in
-     * float32. Gradients in memory shared by host and device are not transferred and not rounded. Running statistics,
-     * parameters and optimizer states stay float32. */
-    tutti_precision wire;
     /* What is trained instead of `loss`: the sum of loss_weights[i] * losses[i] over at most 8 tensors that functions
      * such as tutti_cross_entropy() returned. loss_weights NULL: all are 1. A loss with weight 0 is not trained, only
      * told: a metric. */
@@ -621,7 +611,8 @@ typedef struct tutti_training {
     /* What can be fetched beside `output`, at most 15 tensors. */
     const tutti_tensor *outputs;
     int output_count;
-    bool fetch_in_training; /* tutti_train_fetch() gives outputs: they are then kept in every step */
+    bool fetch_in_training;              /* tutti_train_fetch() gives outputs: they are then kept in every step */
+    const tutti_expert_options *experts; /* tutti_experts.h; NULL: the defaults */
 } tutti_training;
 
 /* Creates a trainer: initialises the parameters and builds a plan and a replica of the network on every opened device,
@@ -632,41 +623,6 @@ typedef struct tutti_training {
  * failure, also if adding a layer failed before. */
 TUTTI_API tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const tutti_training *training);
 TUTTI_API void tutti_trainer_free(tutti_trainer *trainer);
-
-/* Tuning: measures the kernels of a network on one device, one candidate at a time. Kernels may hang or crash; a caller
- * that must survive this calls these functions in a child process, as `tutti tune` does. Results are not kept;
- * docs/tuning.md describes the file of results. */
-typedef struct tutti_tuner tutti_tuner;
-typedef struct tutti_candidate {
-    const char *problem; /* its name in tuning tables; candidates of one problem are adjacent */
-    const char *layer;   /* name of the first layer with this problem, or "" */
-    const char *kernel;
-    const char *refusal; /* why the kernel cannot be tried, else NULL */
-    int uses;            /* number of places in the network with this problem */
-    bool present;        /* the kernel that is used now; it is the first candidate of its problem */
-    uint64_t reserved[4];
-} tutti_candidate;
-typedef struct tutti_trial {
-    double least, median;                 /* shortest and median time of the candidate, in seconds */
-    double present_least, present_median; /* times of the present kernel, measured in turns with the candidate */
-    double noise; /* relative difference between two measurements of the present kernel; at least 0.03 */
-    double gain;  /* relative time saved by the candidate; the smaller of shortest and median */
-} tutti_trial;
-/* Creates a tuner for the opened device at position `device`. Of `training`, which must not be NULL, it reads loss,
- * batch, exact and precision. The network must outlive the tuner. Returns NULL on failure. */
-TUTTI_API tutti_tuner *tutti_tuner_new(
-    tutti_network *network, tutti_tensor output, const tutti_training *training, int device);
-/* Describes candidate `index`, from 0. Its strings are valid until the tuner is freed. Errors: TUTTI_INVALID past the
- * last candidate. */
-TUTTI_API tutti_status tutti_tuner_candidate(const tutti_tuner *tuner, int index, tutti_candidate *candidate);
-/* Computes the candidate's problem with the plain kernel and keeps the results until another problem is computed.
- * tutti_tuner_try() compares candidates of this problem with them. Slow. */
-TUTTI_API tutti_status tutti_tuner_refer(tutti_tuner *tuner, int index);
-/* Measures a candidate in turns with the present kernel. Use the candidate if gain is larger than noise. Errors:
- * TUTTI_WRONG_RESULT if its results differ from those of tutti_tuner_refer(); TUTTI_INVALID if it is the present kernel
- * or has a refusal. */
-TUTTI_API tutti_status tutti_tuner_try(tutti_tuner *tuner, int index, tutti_trial *trial);
-TUTTI_API void tutti_tuner_free(tutti_tuner *tuner);
 
 typedef struct tutti_metrics {
     double loss; /* mean over the samples; excluded samples count with loss 0. Several losses: their weighted sum */

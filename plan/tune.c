@@ -15,6 +15,7 @@
 #include "plan/start.h"
 #include "plan/trial.h"
 #include "runtime/tuning.h"
+#include "tutti_experts.h"
 
 /* Turns: at least, at most, and the seconds after which no further one begins. */
 enum { LEAST_TURNS = 5, MOST_TURNS = 40 };

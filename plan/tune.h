@@ -1,5 +1,5 @@
 /* The measured choice: which implementation is the fastest for a problem. `tutti tune` asks for each by itself
- * (tutti_tuner in tutti.h); plan_tune() measures all of a network at once. */
+ * (tutti_tuner in tutti_experts.h); plan_tune() measures all of a network at once. */
 #ifndef PLAN_TUNE_H
 #define PLAN_TUNE_H
 

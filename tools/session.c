@@ -75,9 +75,9 @@ int session_open(struct session *session, const char *command, const struct sess
         .exact = options->exact,
         .tune = options->tune,
         .sync_batchnorm = options->sync_batchnorm,
-        .check_replicas = options->check_replicas,
+        .experts.check_replicas = options->check_replicas,
         .precision = precision_of(options->precision),
-        .wire = precision_of(options->wire) };
+        .experts.wire = precision_of(options->wire) };
     tutti_runtime_options settings = { .devices = options->devices,
         .memory_limit = (size_t)options->memory_mib << 20,
         .threads = (int)options->threads,
@@ -141,9 +141,8 @@ int session_compile(struct session *session, tutti_training *training)
     training->exact = session->exact;
     training->tune = session->tune;
     training->sync_batchnorm = session->sync_batchnorm;
-    training->check_replicas = session->check_replicas;
     training->precision = session->precision;
-    training->wire = session->wire;
+    training->experts = &session->experts;
     session->trainer = tutti_compile(session->network, session->output, training);
     progress_clear(&building.progress);
     if (session->trainer) return EXIT_DONE;

@@ -5,6 +5,7 @@
 
 #include "models/models.h"
 #include "tools/options.h"
+#include "tutti_experts.h"
 
 #include <stdio.h>
 
@@ -100,8 +101,9 @@ struct session {
     bool shares_given;
     tutti_sharing sharing; /* where they are not */
     int64_t micro_batch;
-    bool exact, tune, sync_batchnorm, check_replicas;
-    tutti_precision precision, wire;
+    bool exact, tune, sync_batchnorm;
+    tutti_precision precision;
+    tutti_expert_options experts;
 };
 
 extern const char *const session_precisions[], *const session_wires[]; /* in tutti_precision's order, ended by NULL */

@@ -108,7 +108,6 @@ static tutti_training choose_training(const struct settings *s, const struct mod
         .optimizer = model->optimizer,
         .nesterov = s->nesterov,
         .seed = (uint64_t)s->seed,
-        .average_every = s->average_every,
         .batch = s->batch };
     for (int i = 0; s->optimizer && optimizers[i]; i++) {
         if (!strcmp(s->optimizer, optimizers[i])) training.optimizer = (tutti_optimizer)i;
@@ -262,6 +261,7 @@ static int prepare(struct training *training, struct settings *s, const struct m
     s->session.rank = tutti_hosts_rank(training->hosts);
     int result = prepare_data(training, s, model);
     if (result != EXIT_DONE || (result = session_open(session, "train", &s->session)) != EXIT_DONE) return result;
+    session->experts.average_every = s->average_every;
     result = session_build(session, model, data_shape(data), model->loss == TUTTI_MSE ? 1 : data->classes);
     if (result != EXIT_DONE || !speaks(training)) return result;
     const int hosts = tutti_hosts_count(training->hosts);

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/threads.h"
+#include "tutti_experts.h"
 
 #include <errno.h>
 #include <math.h>

@@ -83,7 +83,7 @@ done:
 static bool rounds(const struct replica *replica)
 {
     const struct tutti_trainer *trainer = replica->trainer;
-    return trainer->wire == TUTTI_BF16 && trainer->exchange && !replica->device->can.unified && trains(replica);
+    return trainer->experts.wire == TUTTI_BF16 && trainer->exchange && !replica->device->can.unified && trains(replica);
 }
 
 static const struct plan_bucket *bucket_at(const struct plan *plan, int64_t first)

@@ -69,7 +69,7 @@ static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *
     TRY(prepare(trainer, work));
     meetings_begin(trainer, work->whole);
     const struct replica *alone = work->mode == PLAN_TRAIN ? alone_of(trainer) : NULL;
-    const bool check = trainer->check_replicas && work->mode == PLAN_TRAIN && !alone;
+    const bool check = trainer->experts.check_replicas && work->mode == PLAN_TRAIN && !alone;
     /* One of as many samples is divided in the same way, unless shares change. */
     const bool same_size = work->mode == PLAN_TRAIN && trainer->next.samples == work->samples;
     const uint64_t checksum = check ? parameters_checksum(trainer->network, trainer->parameters) : 0;

@@ -12,6 +12,19 @@
 
 /* ------------------------------------------------------------------------------------------------- compile ---- */
 
+static tutti_status read_experts(tutti_expert_options *experts, const tutti_expert_options *given)
+{
+    tutti_status status = OPTIONS_READ(experts, given, tutti_expert_options);
+    if (status != TUTTI_OK) return status;
+    if (experts->wire != TUTTI_FP32 && experts->wire != TUTTI_BF16)
+        return fail(TUTTI_INVALID,
+            "precision %d does not exist for gradients in transfer: pass TUTTI_FP32 or TUTTI_BF16", (int)experts->wire);
+    if (experts->average_every < 0)
+        return fail(TUTTI_INVALID, "average_every is %lld: it must be at least 1, or 0 to sum gradients in each step",
+            (long long)experts->average_every);
+    return TUTTI_OK;
+}
+
 static tutti_status read_options(tutti_trainer *trainer, const tutti_training *training)
 {
     if (training->batch < 0 || training->batch > INT32_MAX)
@@ -24,16 +37,11 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
     trainer->step_limit_s = training->step_limit_s;
     trainer->build_limit_s = training->build_limit_s;
     trainer->seed = training->seed;
-    if (training->wire != TUTTI_FP32 && training->wire != TUTTI_BF16)
-        return fail(TUTTI_INVALID, "precision %d does not exist for tutti_training.wire: pass TUTTI_FP32 or TUTTI_BF16",
-            (int)training->wire);
     trainer->exact = training->exact;
     trainer->precision = training->precision;
     loss_scale_init(&trainer->loss_scale, training->precision == TUTTI_FP16);
-    trainer->wire = training->wire;
     trainer->whole_batch = training->sync_batchnorm && trainer->trains && plan_wants_whole_batch(trainer->network);
     trainer->tune = training->tune;
-    trainer->check_replicas = training->check_replicas;
     trainer->building = training->building;
     trainer->building_user = training->building_user;
     trainer->batch = training->batch ? training->batch : 32;
@@ -46,10 +54,8 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
         return fail(TUTTI_INVALID, "sharing %d does not exist: pass one of tutti_sharing", (int)training->sharing);
     trainer->automatic =
         trainer->count > 1 && trainer->trains && !training->shares && training->sharing == TUTTI_SHARES_AUTO;
-    if (training->average_every < 0)
-        return fail(TUTTI_INVALID, "average_every is %lld: it must be at least 1, or 0 to sum gradients in each step",
-            (long long)training->average_every);
-    return optimizer_init(&trainer->optimizer, training);
+    const tutti_status status = read_experts(&trainer->experts, training->experts);
+    return status == TUTTI_OK ? optimizer_init(&trainer->optimizer, training) : status;
 }
 
 /* A job of one replica: everything of it that is made before the first step. */

@@ -11,6 +11,7 @@
 #include "train/replica.h"
 #include "train/shares.h"
 #include "train/world.h"
+#include "tutti_experts.h"
 
 #include <stdatomic.h>
 
@@ -22,7 +23,8 @@ struct tutti_trainer {
     struct optimizer optimizer;
     size_t group_count; /* length of optimizer.groups */
     bool exact, tune;
-    tutti_precision precision, wire;
+    tutti_precision precision;
+    tutti_expert_options experts;
     void (*building)(void *user, int built, int total); /* of struct tutti_training */
     void *building_user;
     uint64_t seed;
@@ -48,7 +50,6 @@ struct tutti_trainer {
     /* --sync-batchnorm, and there is something in the network that it concerns: no device may take its part in
      * micro-batches, and those that share a batch meet. */
     bool whole_batch;
-    bool check_replicas; /* each step's parameters, by their checksum */
     struct meetings meetings;
     struct balance balance;
     struct adaption *adaption;

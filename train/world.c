@@ -128,9 +128,9 @@ static uint64_t hash_of(const struct tutti_trainer *trainer, const struct world 
     const struct optimizer *o = &trainer->optimizer;
     const struct operation *loss = trainer->objective.loss;
     const double numbers[] = { trainer->objective.loss_count, loss ? 1 + loss->takes_classes : 0, o->kind,
-        o->learning_rate, o->momentum, o->weight_decay, o->beta1, o->beta2, o->epsilon, o->nesterov, trainer->wire,
-        (double)trainer->batch, (double)world->average_every, world->automatic, trainer->whole_batch,
-        trainer->loss_scale.on };
+        o->learning_rate, o->momentum, o->weight_decay, o->beta1, o->beta2, o->epsilon, o->nesterov,
+        trainer->experts.wire, (double)trainer->batch, (double)world->average_every, world->automatic,
+        trainer->whole_batch, trainer->loss_scale.on };
     uint64_t hash = XXH3_64bits_withSeed(numbers, sizeof(numbers), trainer->seed);
     hash = XXH3_64bits_withSeed(trainer->objective.weights, sizeof(trainer->objective.weights), hash);
     for (size_t i = 0; i < network->parameter_count; i++) {
@@ -192,7 +192,7 @@ tutti_status world_open(struct tutti_trainer *trainer, const tutti_training *tra
     trainer->world = world;
     world->hosts = hosts;
     pthread_mutex_init(&world->lock, NULL);
-    world->average_every = training->average_every;
+    world->average_every = trainer->experts.average_every;
     world->automatic = !training->shares && training->sharing == TUTTI_SHARES_AUTO && trainer->batch > 1;
     if (status == TUTTI_OK) status = allocate(trainer, world);
     if (!world->notes) return TUTTI_NO_MEMORY;
@@ -251,7 +251,7 @@ tutti_status world_begin(struct tutti_trainer *trainer, tutti_status status)
         world->own = memory_new((size_t)trainer->network->total_floats, sizeof(float));
         if (!world->own) status = TUTTI_NO_MEMORY;
     }
-    if (status == TUTTI_OK && trainer->wire == TUTTI_BF16 && world_sums(trainer)) {
+    if (status == TUTTI_OK && trainer->experts.wire == TUTTI_BF16 && world_sums(trainer)) {
         world->own_half = memory_new((size_t)trainer->network->trained_floats, sizeof(*world->own_half));
         world->half = memory_new((size_t)trainer->network->trained_floats, sizeof(*world->half));
         if (!world->own_half || !world->half) status = TUTTI_NO_MEMORY;

@@ -36,7 +36,7 @@ def faults(root):
                 continue
             for number, line in enumerate(path.read_text().splitlines(), 1):
                 found = INCLUDE.match(line)
-                if not found or found[1] == "tutti.h":
+                if not found or found[1] in ("tutti.h", "tutti_experts.h"):
                     continue
                 parts = pathlib.PurePosixPath(found[1]).parts
                 target = parts[0] if len(parts) > 1 else room
@@ -68,10 +68,11 @@ def exported(root):
 
 def name_faults(root):
     """The header or a page names a function or type that the library does not have."""
-    header = root / "include/tutti.h"
-    known = exported(root) | {name for found in TYPE.findall(code_of(header)) for name in found}
+    headers = sorted(root.glob("include/*.h"))
+    known = exported(root) | {name for header in headers for found in TYPE.findall(code_of(header)) for name in found}
+    known |= {header.stem for header in headers}
     pages = [root / "CONTRIBUTING.md", *root.glob("docs/*.md"), *root.glob("README.md"), *root.glob("*/README.md")]
-    for path in (header, *sorted(set(pages))):
+    for path in (*headers, *sorted(set(pages))):
         for number, line in enumerate(path.read_text().splitlines(), 1):
             for name in re.findall(r"\b(tutti_\w+)", line):
                 if name not in known:

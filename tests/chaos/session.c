@@ -2,6 +2,7 @@
 #include "tests/feeds.h"
 
 #include "base/random.h"
+#include "tutti_experts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@ char checkpoint[256];
 double patience = 1;
 struct told told;
 
+static tutti_expert_options experts; /* of the training */
 static tutti_runtime *single, *runtimes[MEMORY_KINDS];
 /* By network and optimizer; the last kind for runs whose gradients are rounded. */
 static struct reference references[NETWORKS][3];
@@ -137,8 +139,9 @@ static void add_sharing(const struct chaos_case *it, tutti_training *training)
     training->sharing = it->mode == EQUAL ? TUTTI_SHARES_EQUAL : TUTTI_SHARES_AUTO;
     training->shares = it->mode == GIVEN ? it->shares : NULL;
     training->hosts = hosts;
-    training->check_replicas = it->check_replicas;
-    training->wire = it->bf16 ? TUTTI_BF16 : TUTTI_FP32;
+    experts =
+        (tutti_expert_options) { .check_replicas = it->check_replicas, .wire = it->bf16 ? TUTTI_BF16 : TUTTI_FP32 };
+    training->experts = &experts;
     training->step_limit_s = hangs ? patience * HANG_STEP_S : NO_HANG_S;
     training->build_limit_s = hangs ? patience * HANG_BUILD_S : NO_HANG_S;
 }

@@ -5,6 +5,7 @@
 #include "base/threads.h"
 
 #include "tests/tolerance.h"
+#include "tutti_experts.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -81,7 +82,7 @@ static tutti_status session_compile(struct session *session, tutti_sharing shari
         .batch = SAMPLES,
         .seed = 7,
         .sharing = sharing,
-        .wire = session->wire,
+        .experts = &(tutti_expert_options) { .wire = session->wire },
         .sync_batchnorm = session->norm,
         .build_limit_s = build_limit_s };
     const tutti_tensor output = network_make(session->network, session->norm);

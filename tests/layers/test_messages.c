@@ -7,6 +7,7 @@
 
 #include "runtime/device.h"
 #include "tutti.h"
+#include "tutti_experts.h"
 
 struct wrong_conv2d {
     int64_t channels, kernel;

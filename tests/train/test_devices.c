@@ -4,6 +4,7 @@
 
 #include "base/bf16.h"
 #include "base/memory.h"
+#include "tutti_experts.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -232,6 +233,8 @@ static float *gradients_of(struct replica *replica)
     return gradients;
 }
 
+static const tutti_expert_options bf16_wire = { .wire = TUTTI_BF16 };
+
 /* Each device's gradients are rounded and those of parameters only, their sums are not, whatever leaves the device:
  * buckets, or the sum over micro-batches. To the bit. */
 START_TEST(half_precision_on_the_wire)
@@ -239,7 +242,7 @@ START_TEST(half_precision_on_the_wire)
     const double unequal[2] = { 3, 2 };
     struct session session;
     session_open_apart(&session, "0,1", _i == 2 ? KIND_WIDE : KIND_NORM,
-        &(tutti_training) { .shares = unequal, .micro_batch = _i == 1 ? 5 : 0, .wire = TUTTI_BF16 });
+        &(tutti_training) { .shares = unequal, .micro_batch = _i == 1 ? 5 : 0, .experts = &bf16_wire });
     const tutti_network *network = session.network;
     const size_t bytes = (size_t)network->total_floats * sizeof(float);
     float *wanted = memory_new((size_t)network->total_floats, sizeof(float));
@@ -268,7 +271,7 @@ END_TEST
  * travels. */
 START_TEST(half_precision_trains_alike)
 {
-    const tutti_training plain = { .momentum = 0.9f }, half = { .momentum = 0.9f, .wire = TUTTI_BF16 };
+    const tutti_training plain = { .momentum = 0.9f }, half = { .momentum = 0.9f, .experts = &bf16_wire };
     struct session exact, one, two, shared, shared_half;
     session_open_apart(&exact, "0,1", KIND_NORM, &plain);
     session_open_apart(&one, "0,1", KIND_NORM, &half);

@@ -3,6 +3,7 @@
  * too. */
 #include "tests/feeds.h"
 #include "tests/train/training.h"
+#include "tutti_experts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -117,6 +118,7 @@ static double fill_overflowing(const struct session *session)
     return rounds(session) ? 0x1p11 : 0x1p67;
 }
 
+static const tutti_expert_options bf16 = { .wire = TUTTI_BF16 };
 static const struct {
     const char *devices;
     bool apart;
@@ -125,7 +127,7 @@ static const struct {
     { "0", false, { .optimizer = TUTTI_ADAM } },
     { "0", false, { .optimizer = TUTTI_ADAMW, .micro_batch = 5 } },
     { "0,1", false, { .optimizer = TUTTI_SGD, .learning_rate = 0x1p-80f, .momentum = 0.9f } },
-    { "0,1", true, { .optimizer = TUTTI_ADAM, .wire = TUTTI_BF16 } },
+    { "0,1", true, { .optimizer = TUTTI_ADAM, .experts = &bf16 } },
     { "0,1", true, { .optimizer = TUTTI_ADAM, .micro_batch = 5 } },
 };
 

@@ -3,6 +3,7 @@
 #include "tests/train/training.h"
 
 #include "tests/tolerance.h"
+#include "tutti_experts.h"
 
 #include <stdlib.h>
 
@@ -47,7 +48,8 @@ END_TEST
 
 START_TEST(small_groups_round_gradients)
 {
-    expect_same("0,1", &(tutti_training) { .momentum = 0.9f, .wire = TUTTI_BF16 });
+    expect_same(
+        "0,1", &(tutti_training) { .momentum = 0.9f, .experts = &(tutti_expert_options) { .wire = TUTTI_BF16 } });
 }
 END_TEST
 
