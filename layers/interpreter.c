@@ -1,0 +1,958 @@
+#include "layers/interpreter.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "layers/batch_norm.h"
+#include "layers/conv2d.h"
+#include "layers/layers.h"
+#include "layers/loop.h"
+#include "layers/loss.h"
+#include "layers/pool.h"
+
+static int64_t last_size(const struct value *value)
+{
+    return value->shape.sizes[value->shape.rank - 1];
+}
+
+/* Elements from one index of the axis to the next. */
+static int64_t stride_of(const struct value *value, int axis)
+{
+    int64_t stride = 1;
+    for (int i = axis + 1; i < value->shape.rank; i++) stride *= value->shape.sizes[i];
+    return stride;
+}
+
+static double activate(enum activation activation, float low, float high, double x)
+{
+    const double variables[POINTWISE_VARIABLES] = { [VARIABLE_A] = x };
+    return activation ? activations[activation].y.function(variables, (double)low, (double)high) : x;
+}
+
+/* g times the derivative of the attributes' activation, whose output is y. */
+static double masked(const struct attributes *a, double y, double g)
+{
+    const double variables[POINTWISE_VARIABLES] = { [VARIABLE_Y] = y, [VARIABLE_G] = g };
+    if (!a->activation) return g;
+    return activations[a->activation].derivatives[0].function(variables, (double)a->low, (double)a->high);
+}
+
+/* ----------------------------------------------------------------------------------------------------- loops ---- */
+
+/* The position of an operand's element at these coordinates. */
+static int64_t place_in(const struct loop_operand *operand, const int64_t *at, int rank)
+{
+    int64_t place = operand->offset;
+    for (int i = 0; i < rank; i++) place += at[i] * operand->strides[i];
+    return place;
+}
+
+static double operand_at(const struct problem *problem, const struct arrays *arrays, const struct loop_operand *operand,
+    const int64_t *at, int rank)
+{
+    for (int i = 0; i < rank; i++)
+        if (operand_is_guarded(operand, i) && (at[i] < operand->low[i] || at[i] >= operand->high[i]))
+            return (double)operand->outside;
+    const double number = arrays->inputs[operand->input][place_in(operand, at, rank)];
+    return problem->inputs[operand->input]->type == TYPE_BOOL ? number != 0 : number;
+}
+
+static double loop_element(
+    const struct problem *problem, const struct loop *loop, const struct arrays *arrays, const int64_t *at)
+{
+    double results[LOOP_STEP + LOOP_STEPS] = { 0 };
+    for (int i = 0; i < loop->operand_count; i++)
+        results[i] = operand_at(problem, arrays, &loop->operands[i], at, loop->rank);
+    for (int s = 0; s < loop->step_count; s++) {
+        const struct loop_step *step = &loop->steps[s];
+        double variables[POINTWISE_VARIABLES] = { 0 };
+        for (int i = 0; i < POINTWISE_VARIABLES; i++)
+            if (step->variables[i] != LOOP_UNUSED) variables[i] = results[step->variables[i]];
+        results[LOOP_STEP + s] = step->expression->function(variables, (double)step->low, (double)step->high);
+    }
+    return results[loop_result(loop)];
+}
+
+static void run_loop(const struct problem *problem, const struct loop *loop, const struct arrays *arrays)
+{
+    double *out = arrays->outputs[0];
+    const int64_t outputs = value_elements(problem->outputs[0]);
+    int64_t elements = 1, at[TUTTI_MAX_RANK];
+    for (int i = 0; i < loop->rank; i++) elements *= loop->sizes[i];
+    for (int64_t i = 0; loop->join && i < outputs; i++) out[i] = loop->join == JOIN_MAX ? -INFINITY : 0;
+    for (int64_t e = 0; e < elements; e++) {
+        int64_t rest = e;
+        for (int i = loop->rank - 1; i >= 0; i--) {
+            at[i] = rest % loop->sizes[i];
+            rest /= loop->sizes[i];
+        }
+        const double element = loop_element(problem, loop, arrays, at);
+        double *to = out + place_in(&loop->out, at, loop->rank);
+        if (loop->join == JOIN_SUM)
+            *to += element;
+        else if (loop->join != JOIN_MAX || isnan(element) || element > *to)
+            *to = element;
+    }
+    for (int64_t i = 0; loop->join && i < outputs; i++) out[i] *= loop->scale;
+}
+
+/* --------------------------------------------------------------------------------------- parts of convolutions ---- */
+
+/* The one of y, x and w that is computed from the other two. */
+enum product { PRODUCT_Y, PRODUCT_X, PRODUCT_W };
+
+/* A kernel's tap at (r, s) of channel c and the row oh of output channel k. */
+static void convolve_row(
+    const struct conv2d_sizes *z, enum product wanted, double *image, double *weight, double *row, int64_t s)
+{
+    const int64_t left = s * z->dilation_w - z->padding_w; /* the column that the first output reads */
+    int64_t begin = 0, end = z->ow;
+    while (begin < end && left + begin * z->stride_w < 0) begin++;
+    while (begin < end && left + (end - 1) * z->stride_w >= z->w) end--;
+    if (begin == end) return;
+    image += left + begin * z->stride_w;
+    const double w = *weight;
+    double sum = 0;
+    if (wanted == PRODUCT_Y)
+        for (int64_t i = begin; i < end; i++, image += z->stride_w) row[i] += *image * w;
+    else if (wanted == PRODUCT_X)
+        for (int64_t i = begin; i < end; i++, image += z->stride_w) *image += row[i] * w;
+    else
+        for (int64_t i = begin; i < end; i++, image += z->stride_w) sum += *image * row[i];
+    if (wanted == PRODUCT_W) *weight += sum;
+}
+
+static void convolve(const struct conv2d_sizes *z, enum product wanted, double *x, double *w, double *y)
+{
+    if (wanted == PRODUCT_Y) memset(y, 0, (size_t)(z->n * z->k * z->oh * z->ow) * sizeof *y);
+    if (wanted == PRODUCT_X) memset(x, 0, (size_t)(z->n * z->c * z->h * z->w) * sizeof *x);
+    if (wanted == PRODUCT_W) memset(w, 0, (size_t)(z->k * z->c_group * z->r * z->s) * sizeof *w);
+    for (int64_t i = 0; i < z->n * z->k * z->oh; i++) {
+        const int64_t n = i / z->oh / z->k, k = i / z->oh % z->k, oh = i % z->oh;
+        const int64_t first = n * z->c + k / z->k_group * z->c_group;
+        for (int64_t c = 0; c < z->c_group; c++)
+            for (int64_t r = 0; r < z->r; r++) {
+                const int64_t ih = oh * z->stride_h - z->padding_h + r * z->dilation_h;
+                for (int64_t s = 0; s < z->s && ih >= 0 && ih < z->h; s++)
+                    convolve_row(z, wanted, x + ((first + c) * z->h + ih) * z->w,
+                        w + ((k * z->c_group + c) * z->r + r) * z->s + s, y + i * z->ow, s);
+            }
+    }
+}
+
+/* The coefficients of a batch normalisation, of each channel. */
+struct normalisation {
+    const double *gamma, *beta, *mean, *rstd; /* beta NULL: 0 */
+};
+
+/* The output of an activation behind a batch normalisation. */
+static double normalise(const struct normalisation *by, const struct attributes *a, int64_t channel, double x)
+{
+    const double scaled = (x - by->mean[channel]) * by->rstd[channel] * by->gamma[channel];
+    return activate(a->activation, a->low, a->high, scaled + (by->beta ? by->beta[channel] : 0));
+}
+
+/* x as the convolution sees it: itself, or an array that the caller frees. NULL: there is no memory. */
+static double *convolved_input(
+    const struct problem *problem, const struct arrays *arrays, const struct value *value, double *x)
+{
+    if (problem->node->input_count <= NORMALISED_RSTD || !arrays->inputs[NORMALISED_GAMMA]) return x;
+    const struct normalisation by = { arrays->inputs[NORMALISED_GAMMA], arrays->inputs[NORMALISED_BETA],
+        arrays->inputs[NORMALISED_MEAN], arrays->inputs[NORMALISED_RSTD] };
+    const int64_t count = value_elements(value), pixels = stride_of(value, 1), channels = value->shape.sizes[1];
+    double *normal = memory_new((size_t)count, sizeof *normal);
+    for (int64_t i = 0; normal && i < count; i++)
+        normal[i] = normalise(&by, &problem->node->attributes, i / pixels % channels, x[i]);
+    return normal;
+}
+
+static void add_bias(const double *bias, const struct value *y, int axis, double *to)
+{
+    const int64_t inner = stride_of(y, axis), channels = y->shape.sizes[axis];
+    for (int64_t i = 0; bias && i < value_elements(y); i++) to[i] += bias[i / inner % channels];
+}
+
+static tutti_status conv2d(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    double *x = convolved_input(problem, arrays, problem->inputs[0], arrays->inputs[0]);
+    if (!x) return TUTTI_NO_MEMORY;
+    convolve(&z, PRODUCT_Y, x, arrays->inputs[1], arrays->outputs[0]);
+    add_bias(arrays->inputs[2], problem->outputs[0], 1, arrays->outputs[0]);
+    if (x != arrays->inputs[0]) free(x);
+    return TUTTI_OK;
+}
+
+static tutti_status conv2d_weight_gradient(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    double *x = convolved_input(problem, arrays, problem->inputs[0], arrays->inputs[0]);
+    if (!x) return TUTTI_NO_MEMORY;
+    convolve(&z, PRODUCT_W, x, arrays->outputs[0], arrays->inputs[1]);
+    if (x != arrays->inputs[0]) free(x);
+    return TUTTI_OK;
+}
+
+static tutti_status conv2d_data_gradient(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    convolve(&z, PRODUCT_X, arrays->outputs[0], arrays->inputs[1], arrays->inputs[0]);
+    return TUTTI_OK;
+}
+
+/* Count, mean and sum of squared deviations of y's channels. */
+static tutti_status statistics_of_output(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct value *y = problem->outputs[0];
+    if (!arrays->outputs[STATISTICS_OUTPUT]) return TUTTI_OK;
+    const int64_t count = value_elements(y), pixels = stride_of(y, 1), channels = y->shape.sizes[1];
+    const int64_t stride = last_size(problem->outputs[STATISTICS_OUTPUT]);
+    double *counts = arrays->outputs[STATISTICS_OUTPUT], *means = counts + stride, *squares = means + stride;
+    memset(counts, 0, (size_t)value_elements(problem->outputs[STATISTICS_OUTPUT]) * sizeof *counts);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t c = i / pixels % channels;
+        counts[c]++;
+        means[c] += arrays->outputs[0][i] / ((double)count / (double)channels);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t c = i / pixels % channels;
+        squares[c] += (arrays->outputs[0][i] - means[c]) * (arrays->outputs[0][i] - means[c]);
+    }
+    return TUTTI_OK;
+}
+
+/* Of a data gradient behind a batch normalisation with its activation: the mask, the sums over g, and dw. */
+static tutti_status finish_gate(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct attributes *a = &problem->node->attributes;
+    const struct value *x = problem->inputs[DATA_GRADIENT_X], *statistics = problem->outputs[STATISTICS_OUTPUT];
+    const struct normalisation by = { arrays->inputs[DATA_GRADIENT_GAMMA], arrays->inputs[DATA_GRADIENT_BETA],
+        arrays->inputs[DATA_GRADIENT_MEAN], arrays->inputs[DATA_GRADIENT_RSTD] };
+    const int64_t pixels = stride_of(x, 1), channels = x->shape.sizes[1];
+    double *g = arrays->outputs[0], *sums = arrays->outputs[STATISTICS_OUTPUT], *in = arrays->inputs[DATA_GRADIENT_X];
+    if (sums) memset(sums, 0, (size_t)value_elements(statistics) * sizeof *sums);
+    for (int64_t i = 0; i < value_elements(x); i++) {
+        const int64_t c = i / pixels % channels;
+        const double *y = arrays->inputs[DATA_GRADIENT_Y];
+        g[i] = masked(a, y ? y[i] : normalise(&by, a, c, in[i]), g[i]);
+        if (!sums) continue;
+        sums[c] += g[i];
+        sums[last_size(statistics) + c] += g[i] * (in[i] - by.mean[c]);
+    }
+    if (!arrays->outputs[WEIGHTS_OUTPUT]) return TUTTI_OK;
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    double *normal = convolved_input(problem, arrays, x, in);
+    if (!normal) return TUTTI_NO_MEMORY;
+    convolve(&z, PRODUCT_W, normal, arrays->outputs[WEIGHTS_OUTPUT], arrays->inputs[0]);
+    if (normal != in) free(normal);
+    return TUTTI_OK;
+}
+
+/* A data gradient's result goes behind an activation. */
+static tutti_status finish_data_gradient(const struct problem *problem, const struct arrays *arrays)
+{
+    if (arrays->inputs[DATA_GRADIENT_GAMMA]) return finish_gate(problem, arrays);
+    const double *y = arrays->inputs[MASK_INPUT];
+    double *dx = arrays->outputs[0];
+    for (int64_t i = 0; y && i < value_elements(problem->outputs[0]); i++)
+        dx[i] = masked(&problem->node->attributes, y[i], dx[i]);
+    return TUTTI_OK;
+}
+
+/* ----------------------------------------------------------------------------------------------------- dense ---- */
+
+/* y [rows][units] = x [rows][features] w^T, or one of the others from it. */
+static void multiply(
+    enum product wanted, int64_t rows, int64_t features, int64_t units, double *x, double *w, double *y)
+{
+    if (wanted == PRODUCT_X) memset(x, 0, (size_t)(rows * features) * sizeof *x);
+    if (wanted == PRODUCT_W) memset(w, 0, (size_t)(units * features) * sizeof *w);
+    for (int64_t i = 0; i < rows * units; i++) {
+        double *in = x + i / units * features, *weights = w + i % units * features, sum = 0;
+        if (wanted == PRODUCT_Y) {
+            for (int64_t f = 0; f < features; f++) sum += in[f] * weights[f];
+            y[i] = sum;
+        } else if (wanted == PRODUCT_X) {
+            for (int64_t f = 0; f < features; f++) in[f] += y[i] * weights[f];
+        } else {
+            for (int64_t f = 0; f < features; f++) weights[f] += y[i] * in[f];
+        }
+    }
+}
+
+static tutti_status dense(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct value *x = problem->inputs[0], *y = problem->outputs[0];
+    const int64_t features = last_size(x), rows = value_elements(x) / features;
+    multiply(PRODUCT_Y, rows, features, last_size(y), arrays->inputs[0], arrays->inputs[1], arrays->outputs[0]);
+    add_bias(arrays->inputs[2], y, y->shape.rank - 1, arrays->outputs[0]);
+    return TUTTI_OK;
+}
+
+static tutti_status dense_data_gradient(const struct problem *problem, const struct arrays *arrays)
+{
+    const int64_t units = last_size(problem->inputs[0]), rows = value_elements(problem->inputs[0]) / units;
+    multiply(PRODUCT_X, rows, last_size(problem->outputs[0]), units, arrays->outputs[0], arrays->inputs[1],
+        arrays->inputs[0]);
+    return TUTTI_OK;
+}
+
+/* db: dy summed over all but the channels. */
+static void sum_channels(const struct value *dy, const double *from, double *to)
+{
+    const int axis = dy->shape.rank == 4 ? 1 : dy->shape.rank - 1;
+    const int64_t inner = stride_of(dy, axis), channels = dy->shape.sizes[axis];
+    memset(to, 0, (size_t)channels * sizeof *to);
+    for (int64_t i = 0; i < value_elements(dy); i++) to[i / inner % channels] += from[i];
+}
+
+static tutti_status channel_sum(const struct problem *problem, const struct arrays *arrays)
+{
+    sum_channels(problem->inputs[0], arrays->inputs[0], arrays->outputs[0]);
+    return TUTTI_OK;
+}
+
+static tutti_status dense_weight_gradient(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct value *x = problem->inputs[0], *dy = problem->inputs[1];
+    const int64_t features = last_size(x), rows = value_elements(x) / features;
+    multiply(PRODUCT_W, rows, features, last_size(dy), arrays->inputs[0], arrays->outputs[0], arrays->inputs[1]);
+    if (arrays->outputs[SUM_OUTPUT]) sum_channels(dy, arrays->inputs[1], arrays->outputs[SUM_OUTPUT]);
+    return TUTTI_OK;
+}
+
+/* -------------------------------------------------------------------------------------- matmul, embedding ---- */
+
+/* Elements from one row or column of a matrix to the next. */
+struct matrix {
+    double *first;
+    int64_t row, column;
+};
+
+static struct matrix matrix_of(double *first, bool transposed, int64_t rows, int64_t columns)
+{
+    return transposed ? (struct matrix) { first, 1, rows } : (struct matrix) { first, columns, 1 };
+}
+
+struct product_rows {
+    const struct problem *problem;
+    const struct arrays *arrays;
+    int64_t rows, columns, depth; /* of each product */
+};
+
+/* A row of the result. An input with fewer matrices than the output has a single one. */
+static void multiply_row(void *argument, int number)
+{
+    const struct product_rows *p = argument;
+    const struct attributes *attributes = &p->problem->node->attributes;
+    const int64_t product = number / p->rows, row = number % p->rows;
+    const int64_t first_a = product * p->rows * p->depth % value_elements(p->problem->inputs[0]);
+    const int64_t first_b = product * p->depth * p->columns % value_elements(p->problem->inputs[1]);
+    const struct matrix a = matrix_of(p->arrays->inputs[0] + first_a, attributes->transpose_a, p->rows, p->depth);
+    const struct matrix b = matrix_of(p->arrays->inputs[1] + first_b, attributes->transpose_b, p->depth, p->columns);
+    double *y = p->arrays->outputs[0] + (int64_t)number * p->columns;
+    memset(y, 0, (size_t)p->columns * sizeof *y);
+    for (int64_t k = 0; k < p->depth; k++) {
+        const double of_a = a.first[row * a.row + k * a.column], *of_b = b.first + k * b.row;
+        for (int64_t i = 0; i < p->columns; i++) y[i] += of_a * of_b[i * b.column];
+    }
+}
+
+static tutti_status matmul(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct value *a = problem->inputs[0], *y = problem->outputs[0];
+    struct product_rows rows = { problem, arrays, .rows = y->shape.sizes[y->shape.rank - 2], .columns = last_size(y) };
+    rows.depth = a->shape.sizes[a->shape.rank - (problem->node->attributes.transpose_a ? 2 : 1)];
+    for (int row = 0; row < value_elements(y) / rows.columns; row++) multiply_row(&rows, row);
+    return TUTTI_OK;
+}
+
+static tutti_status embedding(const struct problem *problem, const struct arrays *arrays)
+{
+    const int64_t rows = problem->inputs[1]->shape.sizes[0], width = last_size(problem->outputs[0]);
+    for (int64_t i = 0; i < value_elements(problem->outputs[0]); i++) {
+        const double id = arrays->inputs[0][i / width];
+        arrays->outputs[0][i] = id >= 0 && id < (double)rows ? arrays->inputs[1][(int64_t)id * width + i % width] : 0;
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status embedding_gradient(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct value *table = problem->outputs[0];
+    const int64_t rows = table->shape.sizes[0], width = last_size(table);
+    memset(arrays->outputs[0], 0, (size_t)value_elements(table) * sizeof *arrays->outputs[0]);
+    for (int64_t i = 0; i < value_elements(problem->inputs[1]); i++) {
+        const double id = arrays->inputs[0][i / width];
+        if (id >= 0 && id < (double)rows) arrays->outputs[0][(int64_t)id * width + i % width] += arrays->inputs[1][i];
+    }
+    return TUTTI_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ batch norm ---- */
+
+/* Element `position` of channel c. */
+static int64_t channel_place(const struct batch_norm_sizes *z, int64_t c, int64_t position)
+{
+    return (position / z->pixels * z->c + c) * z->pixels + position % z->pixels;
+}
+
+static void moments(const struct batch_norm_sizes *z, const double *x, int64_t c, double *mean, double *variance)
+{
+    const int64_t count = z->n * z->pixels;
+    double sum = 0, squares = 0;
+    for (int64_t p = 0; p < count; p++) sum += x[channel_place(z, c, p)];
+    *mean = sum / (double)count;
+    for (int64_t p = 0; p < count; p++) {
+        const double d = x[channel_place(z, c, p)] - *mean;
+        squares += d * d;
+    }
+    *variance = squares / (double)count;
+}
+
+static void write_if(double *to, int64_t at, double number)
+{
+    if (to) to[at] = number;
+}
+
+static tutti_status batch_norm(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct batch_norm_sizes z = batch_norm_sizes_of(problem);
+    const bool running = arrays->inference || problem->node->operation == &operation_batch_norm_inference;
+    const double count = (double)(z.n * z.pixels);
+    const double weight = running ? 0 : (double)z.n * (double)arrays->constants->loss_scale;
+    double *const *in = arrays->inputs, *const *out = arrays->outputs;
+    for (int64_t c = 0; c < z.c; c++) {
+        double mean = in[NORM_MEAN][c], variance = in[NORM_VAR][c];
+        if (!running) moments(&z, in[NORM_X], c, &mean, &variance);
+        const double rstd = 1 / sqrt(variance + (double)problem->node->attributes.epsilon);
+        write_if(out[NORM_SAVED_MEAN], c, mean);
+        write_if(out[NORM_SAVED_RSTD], c, rstd);
+        write_if(out[NORM_BATCH_MEAN], c, mean * weight);
+        write_if(out[NORM_BATCH_VAR], c, variance * weight * count / (count > 1 ? count - 1 : 1));
+        for (int64_t p = 0; out[NORM_Y] && p < z.n * z.pixels; p++) {
+            const int64_t i = channel_place(&z, c, p);
+            out[NORM_Y][i] = (in[NORM_X][i] - mean) * rstd * in[NORM_GAMMA][c] + in[NORM_BETA][c];
+        }
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status batch_norm_gradient(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct batch_norm_sizes z = batch_norm_sizes_of(problem);
+    const struct attributes *a = &problem->node->attributes;
+    double *const *in = arrays->inputs, *const *out = arrays->outputs;
+    const struct normalisation by = { in[GRADIENT_GAMMA], in[GRADIENT_BETA], in[GRADIENT_MEAN], in[GRADIENT_RSTD] };
+    const int64_t count = z.n * z.pixels;
+    double *g = memory_new((size_t)count, sizeof *g);
+    if (!g) return TUTTI_NO_MEMORY;
+    for (int64_t c = 0; c < z.c; c++) {
+        double sum = 0, product = 0; /* of g, of g times the normalised x */
+        for (int64_t p = 0; p < count; p++) {
+            const int64_t i = channel_place(&z, c, p);
+            const double y = in[GRADIENT_Y] ? in[GRADIENT_Y][i] : normalise(&by, a, c, in[GRADIENT_X][i]);
+            g[p] = masked(a, y, in[GRADIENT_DY][i]);
+            sum += g[p];
+            product += g[p] * (in[GRADIENT_X][i] - by.mean[c]) * by.rstd[c];
+            write_if(out[GRADIENT_DADD], i, g[p]);
+        }
+        write_if(out[GRADIENT_DGAMMA], c, product);
+        write_if(out[GRADIENT_DBETA], c, sum);
+        for (int64_t p = 0; out[GRADIENT_DX] && p < count; p++) {
+            const int64_t i = channel_place(&z, c, p);
+            const double normal = (in[GRADIENT_X][i] - by.mean[c]) * by.rstd[c];
+            out[GRADIENT_DX][i] = by.gamma[c] * by.rstd[c] * (g[p] - (sum + normal * product) / (double)count);
+        }
+    }
+    free(g);
+    return TUTTI_OK;
+}
+
+static tutti_status fold_batch_norm(const struct problem *problem, const struct arrays *arrays)
+{
+    enum { W, BIAS, GAMMA, BETA, MEAN, VAR };
+    const int64_t inner = stride_of(problem->inputs[W], 0), channels = problem->inputs[W]->shape.sizes[0];
+    double *const *in = arrays->inputs;
+    for (int64_t k = 0; k < channels; k++) {
+        const double scale = in[GAMMA][k] / sqrt(in[VAR][k] + (double)problem->node->attributes.epsilon);
+        for (int64_t i = k * inner; i < (k + 1) * inner; i++) arrays->outputs[0][i] = in[W][i] * scale;
+        arrays->outputs[1][k] = ((in[BIAS] ? in[BIAS][k] : 0) - in[MEAN][k]) * scale + in[BETA][k];
+    }
+    return TUTTI_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ layer norm ---- */
+
+static tutti_status layer_norm(const struct problem *problem, const struct arrays *arrays)
+{
+    const int64_t width = last_size(problem->inputs[0]), rows = value_elements(problem->inputs[0]) / width;
+    for (int64_t row = 0; row < rows; row++) {
+        const double *x = arrays->inputs[0] + row * width;
+        double mean = 0, variance = 0;
+        for (int64_t i = 0; i < width; i++) mean += x[i] / (double)width;
+        for (int64_t i = 0; i < width; i++) variance += (x[i] - mean) * (x[i] - mean) / (double)width;
+        const double rstd = 1 / sqrt(variance + (double)problem->node->attributes.epsilon);
+        for (int64_t i = 0; i < width; i++)
+            write_if(arrays->outputs[0], row * width + i,
+                (x[i] - mean) * rstd * arrays->inputs[1][i] + arrays->inputs[2][i]);
+        write_if(arrays->outputs[1], row, mean);
+        write_if(arrays->outputs[2], row, rstd);
+    }
+    return TUTTI_OK;
+}
+
+/* dx = rstd * (h - mean of h - n * mean of h n), where n is x normalised and h is dy gamma. */
+static tutti_status layer_norm_gradient(const struct problem *problem, const struct arrays *arrays)
+{
+    enum { X, DY, GAMMA, MEAN, RSTD };
+    enum { DX, DGAMMA, DBETA };
+    double *const *in = arrays->inputs, *const *out = arrays->outputs;
+    const int64_t width = last_size(problem->inputs[X]), rows = value_elements(problem->inputs[X]) / width;
+    for (int i = DGAMMA; i <= DBETA; i++)
+        if (out[i]) memset(out[i], 0, (size_t)width * sizeof *out[i]);
+    for (int64_t row = 0; row < rows; row++) {
+        const double *x = in[X] + row * width, *dy = in[DY] + row * width, mean = in[MEAN][row], rstd = in[RSTD][row];
+        double sum = 0, product = 0;
+        for (int64_t i = 0; i < width; i++) {
+            const double normal = (x[i] - mean) * rstd, h = dy[i] * in[GAMMA][i];
+            sum += h / (double)width;
+            product += h * normal / (double)width;
+            if (out[DGAMMA]) out[DGAMMA][i] += dy[i] * normal;
+            if (out[DBETA]) out[DBETA][i] += dy[i];
+        }
+        for (int64_t i = 0; i < width; i++)
+            write_if(out[DX], row * width + i, rstd * (dy[i] * in[GAMMA][i] - sum - (x[i] - mean) * rstd * product));
+    }
+    return TUTTI_OK;
+}
+
+/* --------------------------------------------------------------------------------------------------- pooling ---- */
+
+/* The pixels of window o along an axis (0: rows): first, last + 1, and what they count in an average. */
+struct window {
+    int64_t begin, end, count, start; /* start: where the window begins, perhaps outside */
+};
+
+static struct window window_of(const struct problem *problem, int axis, int64_t o)
+{
+    const struct pool_sizes z = pool_sizes_of(problem);
+    const struct attributes *a = &problem->node->attributes;
+    const int64_t in = axis ? z.w : z.h, out = axis ? z.ow : z.oh;
+    struct window w = { .begin = o * in / out, .end = ((o + 1) * in + out - 1) / out };
+    const bool adaptive = problem->node->operation == &operation_adaptive_average_pool ||
+        problem->node->operation == &operation_adaptive_average_pool_gradient;
+    if (!adaptive) {
+        w.start = o * a->stride[axis] - a->padding[axis];
+        w.begin = w.start < 0 ? 0 : w.start;
+        w.end = w.start + a->kernel[axis] < in ? w.start + a->kernel[axis] : in;
+        const int64_t padded = in + a->padding[axis];
+        w.count = (w.start + a->kernel[axis] < padded ? w.start + a->kernel[axis] : padded) - w.start;
+    }
+    if (adaptive || a->exclude_padding) w.count = w.end - w.begin;
+    return w;
+}
+
+static tutti_status max_pool(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct pool_sizes z = pool_sizes_of(problem);
+    for (int64_t o = 0; o < z.n * z.c * z.oh * z.ow; o++) {
+        const struct window h = window_of(problem, 0, o / z.ow % z.oh), w = window_of(problem, 1, o % z.ow);
+        const double *image = arrays->inputs[0] + o / (z.oh * z.ow) * z.h * z.w;
+        const int64_t width = problem->node->attributes.kernel[1];
+        double most = -INFINITY;
+        int64_t place = (h.begin - h.start) * width + w.begin - w.start;
+        for (int64_t y = h.begin; y < h.end; y++)
+            for (int64_t x = w.begin; x < w.end; x++)
+                if (image[y * z.w + x] > most || isnan(image[y * z.w + x])) {
+                    most = image[y * z.w + x];
+                    place = (y - h.start) * width + x - w.start;
+                }
+        arrays->outputs[0][o] = most;
+        write_if(arrays->outputs[1], o, (double)place);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status max_pool_gradient(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct pool_sizes z = pool_sizes_of(problem);
+    memset(arrays->outputs[0], 0, (size_t)value_elements(problem->outputs[0]) * sizeof(double));
+    for (int64_t o = 0; o < z.n * z.c * z.oh * z.ow; o++) {
+        const struct window h = window_of(problem, 0, o / z.ow % z.oh), w = window_of(problem, 1, o % z.ow);
+        const int64_t place = (int64_t)arrays->inputs[1][o], width = problem->node->attributes.kernel[1];
+        const int64_t y = h.start + place / width, x = w.start + place % width;
+        arrays->outputs[0][(o / (z.oh * z.ow) * z.h + y) * z.w + x] += arrays->inputs[0][o];
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status average_pool(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct pool_sizes z = pool_sizes_of(problem);
+    for (int64_t o = 0; o < z.n * z.c * z.oh * z.ow; o++) {
+        const struct window h = window_of(problem, 0, o / z.ow % z.oh), w = window_of(problem, 1, o % z.ow);
+        const double *image = arrays->inputs[0] + o / (z.oh * z.ow) * z.h * z.w;
+        double sum = 0;
+        for (int64_t y = h.begin; y < h.end; y++)
+            for (int64_t x = w.begin; x < w.end; x++) sum += image[y * z.w + x];
+        arrays->outputs[0][o] = sum / (double)(h.count * w.count);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status average_pool_gradient(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct pool_sizes z = pool_sizes_of(problem);
+    memset(arrays->outputs[0], 0, (size_t)value_elements(problem->outputs[0]) * sizeof(double));
+    for (int64_t o = 0; o < z.n * z.c * z.oh * z.ow; o++) {
+        const struct window h = window_of(problem, 0, o / z.ow % z.oh), w = window_of(problem, 1, o % z.ow);
+        double *image = arrays->outputs[0] + o / (z.oh * z.ow) * z.h * z.w;
+        for (int64_t y = h.begin; y < h.end; y++)
+            for (int64_t x = w.begin; x < w.end; x++)
+                image[y * z.w + x] += arrays->inputs[0][o] / (double)(h.count * w.count);
+    }
+    return TUTTI_OK;
+}
+
+/* ------------------------------------------------------------------------------------------ softmax, dropout ---- */
+
+static tutti_status softmax(const struct problem *problem, const struct arrays *arrays)
+{
+    const int64_t width = last_size(problem->inputs[0]);
+    for (int64_t row = 0; row < value_elements(problem->inputs[0]); row += width) {
+        const double *x = arrays->inputs[0] + row;
+        double most = -INFINITY, sum = 0;
+        for (int64_t i = 0; i < width; i++) most = fmax(most, x[i]);
+        for (int64_t i = 0; i < width; i++) sum += exp(x[i] - most);
+        for (int64_t i = 0; i < width; i++) arrays->outputs[0][row + i] = exp(x[i] - most) / sum;
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status softmax_gradient(const struct problem *problem, const struct arrays *arrays)
+{
+    const int64_t width = last_size(problem->inputs[0]);
+    for (int64_t row = 0; row < value_elements(problem->inputs[0]); row += width) {
+        const double *y = arrays->inputs[0] + row, *dy = arrays->inputs[1] + row;
+        double sum = 0;
+        for (int64_t i = 0; i < width; i++) sum += y[i] * dy[i];
+        for (int64_t i = 0; i < width; i++) arrays->outputs[0][row + i] = y[i] * (dy[i] - sum);
+    }
+    return TUTTI_OK;
+}
+
+/* The random numbers are defined in clkernels/dropout.cl. */
+static tutti_status dropout(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct value *x = problem->inputs[0];
+    const struct step_constants *s = arrays->constants;
+    const int64_t count = value_elements(x), samples = x->batched ? x->shape.sizes[0] : 1;
+    const double probability = (double)problem->node->attributes.probability;
+    const uint32_t key[2] = { s->seed_low, s->seed_high ^ s->step_high }, threshold = (uint32_t)(probability * 0x1p32);
+    const uint32_t stream = (uint32_t)RANDOM_DROPOUT + (uint32_t)problem->node->attributes.stream;
+    for (int64_t i = 0; i < count; i++) {
+        const uint64_t position = (uint64_t)s->first_sample * (uint64_t)(count / samples) + (uint64_t)i;
+        const uint64_t block = position / 64 * 16 + position % 16;
+        const uint32_t counter[4] = { (uint32_t)block, (uint32_t)(block >> 32), s->step_low, stream };
+        uint32_t numbers[4];
+        philox4x32(key, counter, numbers);
+        const bool kept = arrays->inference || numbers[position % 64 / 16] >= threshold;
+        const double scale = arrays->inference ? 1 : (double)(float)(1 / (1 - probability));
+        arrays->outputs[0][i] = kept ? arrays->inputs[0][i] * scale : 0;
+    }
+    return TUTTI_OK;
+}
+
+/* --------------------------------------------------------------------------------------------------- movement ---- */
+
+static tutti_status copy(const struct problem *problem, const struct arrays *arrays)
+{
+    memcpy(arrays->outputs[0], arrays->inputs[0], (size_t)value_elements(problem->outputs[0]) * sizeof(double));
+    return TUTTI_OK;
+}
+
+static tutti_status concat(const struct problem *problem, const struct arrays *arrays)
+{
+    const int axis = problem->node->attributes.axis;
+    const int64_t row = stride_of(problem->outputs[0], axis) * problem->outputs[0]->shape.sizes[axis];
+    int64_t first = 0;
+    for (int i = 0; i < problem->node->input_count; i++) {
+        const struct value *x = problem->inputs[i];
+        const int64_t width = stride_of(x, axis) * x->shape.sizes[axis];
+        for (int64_t k = 0; k < value_elements(x); k++)
+            arrays->outputs[0][k / width * row + first + k % width] = arrays->inputs[i][k];
+        first += width;
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status convert(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct value *x = problem->inputs[0];
+    const struct convert_attributes *a = &problem->node->attributes.convert;
+    const int64_t count = value_elements(x), each = count / x->shape.sizes[0] / (a->channels > 1 ? a->channels : 1);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t c = a->channels > 1 ? i / each % a->channels : 0;
+        const double number = x->type == TYPE_BOOL ? arrays->inputs[0][i] != 0 : arrays->inputs[0][i];
+        arrays->outputs[0][i] = a->channels ? (double)a->scale[c] * number + (double)a->shift[c] : number;
+    }
+    return TUTTI_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------------- losses ---- */
+
+/* The factor of a loss's gradient; `positions` are those of a sample. */
+static double gradient_factor(const struct problem *problem, const struct arrays *arrays, int64_t positions)
+{
+    const float weight = problem->node->attributes.loss.weight;
+    return (weight != 0 ? (double)weight : 1) / (double)positions * (double)arrays->constants->loss_scale;
+}
+
+/* cross_entropy and nll of one label; x and dx are its classes, `inner` elements apart. dx may be NULL; weights: of the
+ * classes, or NULL. Returns the loss, the sum of wanted[i] (norm - x[i]), where norm is log(sum of exp(x)), or 0 of
+ * nll. *correct: whether the label is the first of the largest. The mean of the weights is taken from the attributes,
+ * as kernels do: a trial makes up weights that have another one. */
+static double classify(const struct problem *problem, const double *x, const double *weights, int64_t classes,
+    int64_t inner, int64_t label, double factor, double *dx, bool *correct)
+{
+    const struct loss_attributes *a = &problem->node->attributes.loss;
+    const bool probabilities = problem->node->operation == &operation_nll, known = label < classes;
+    const double smoothing = (double)a->smoothing, own = known ? x[label * inner] : NAN;
+    double pull = 1, most = -INFINITY, sum = 0; /* pull: the sum of wanted */
+    if (weights && known) pull = (1 - smoothing) * weights[label] + smoothing * (double)a->mean_weight;
+    for (int64_t i = 0; i < classes; i++) most = fmax(most, x[i * inner]);
+    for (int64_t i = 0; i < classes; i++) sum += exp(x[i * inner] - most);
+    double loss = probabilities ? 0 : pull * log(sum);
+    *correct = known;
+    for (int64_t i = 0; i < classes; i++) {
+        const double share = probabilities ? 0 : exp(x[i * inner] - most) / sum;
+        const double wanted =
+            ((i == label ? 1 - smoothing : 0) + smoothing / (double)classes) * (weights ? weights[i] : 1);
+        if (x[i * inner] > own || isnan(x[i * inner]) || (x[i * inner] == own && i < label)) *correct = false;
+        if (wanted != 0) loss += wanted * ((probabilities ? 0 : most) - x[i * inner]);
+        if (dx) dx[i * inner] = (pull * share - wanted) * factor;
+    }
+    return known ? loss : NAN;
+}
+
+static tutti_status loss_of_classes(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct value *x = problem->inputs[LOSS_X];
+    const struct attributes *a = &problem->node->attributes;
+    const int axis = a->axis ? a->axis : x->shape.rank - 1;
+    const int64_t classes = x->shape.sizes[axis], inner = stride_of(x, axis);
+    const int64_t labels = value_elements(problem->inputs[LOSS_TARGETS]), positions = labels / x->shape.sizes[0];
+    const double factor = gradient_factor(problem, arrays, positions);
+    const double *weights = arrays->inputs[LOSS_CLASS_WEIGHTS];
+    double *metrics = arrays->outputs[LOSS_METRICS], loss = 0, hits = 0;
+    for (int64_t i = 0; i < labels; i++) {
+        const int64_t label = (int64_t)arrays->inputs[LOSS_TARGETS][i];
+        const int64_t first = i / inner * classes * inner + i % inner;
+        double *dx = arrays->outputs[LOSS_GRADIENT] ? arrays->outputs[LOSS_GRADIENT] + first : NULL;
+        bool correct = false;
+        if (label >= 0 && !(a->loss.ignores && label == a->loss.ignored))
+            loss +=
+                classify(problem, arrays->inputs[LOSS_X] + first, weights, classes, inner, label, factor, dx, &correct);
+        else
+            for (int64_t c = 0; dx && c < classes; c++) dx[c * inner] = 0;
+        hits += correct;
+    }
+    write_if(metrics, 0, loss / (double)positions);
+    write_if(metrics, 1, hits / (double)positions);
+    return TUTTI_OK;
+}
+
+/* The loss of prediction x and target t, and its derivative by x. */
+static double loss_of_element(const struct node *node, double x, double t, double *derivative)
+{
+    const double d = x - t, delta = (double)node->attributes.loss.delta;
+    if (node->operation == &operation_mean_squared_error) {
+        *derivative = 2 * d;
+        return d * d;
+    }
+    if (node->operation == &operation_l1) {
+        *derivative = (d > 0) - (d < 0);
+        return fabs(d);
+    }
+    if (node->operation == &operation_huber) {
+        *derivative = fabs(d) <= delta ? d : copysign(delta, d);
+        return fabs(d) <= delta ? d * d / 2 : delta * (fabs(d) - delta / 2);
+    }
+    *derivative = 1 / (1 + exp(-x)) - t;
+    return fmax(x, 0) - x * t + log1p(exp(-fabs(x)));
+}
+
+static tutti_status loss_of_elements(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct value *x = problem->inputs[LOSS_X];
+    const int64_t count = value_elements(x), positions = count / x->shape.sizes[0];
+    const double factor = gradient_factor(problem, arrays, positions);
+    double loss = 0, hits = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const double v = arrays->inputs[LOSS_X][i], t = arrays->inputs[LOSS_TARGETS][i];
+        double derivative = 0;
+        loss += loss_of_element(problem->node, v, t, &derivative);
+        hits += problem->node->operation == &operation_bce_with_logits && (v > 0) == (t > 0.5);
+        write_if(arrays->outputs[LOSS_GRADIENT], i, derivative * factor);
+    }
+    write_if(arrays->outputs[LOSS_METRICS], 0, loss / (double)positions);
+    write_if(arrays->outputs[LOSS_METRICS], 1, hits / (double)positions);
+    return TUTTI_OK;
+}
+
+static tutti_status loss_total(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct loss_attributes *a = &problem->node->attributes.loss;
+    double *total = arrays->outputs[0];
+    total[0] = total[1] = 0;
+    for (int i = 0; i < problem->node->input_count; i++) {
+        const double *metrics = arrays->inputs[i];
+        if (a->weights[i] != 0) total[0] += (double)a->weights[i] * metrics[0];
+        if (i == a->counted) total[1] = metrics[1];
+        memcpy(total + 2 + 2 * (ptrdiff_t)i, metrics, 2 * sizeof *metrics);
+    }
+    return TUTTI_OK;
+}
+
+/* ----------------------------------------------------------------------------------------------------- table ---- */
+
+/* Operations that are loops (struct operation) need no line. */
+static const struct interpretation {
+    const struct operation *operation;
+    tutti_status (*run)(const struct problem *problem, const struct arrays *arrays);
+    /* What is computed from the first output behind its epilogue, or changes it there; or NULL. */
+    tutti_status (*finish)(const struct problem *problem, const struct arrays *arrays);
+} table[] = {
+    { &operation_conv2d, conv2d, statistics_of_output },
+    { &operation_conv2d_data_gradient, conv2d_data_gradient, finish_data_gradient },
+    { &operation_conv2d_weight_gradient, conv2d_weight_gradient, NULL },
+    { &operation_channel_sum, channel_sum, NULL },
+    { &operation_batch_norm, batch_norm, NULL },
+    { &operation_batch_norm_gradient, batch_norm_gradient, NULL },
+    { &operation_batch_norm_inference, batch_norm, NULL },
+    { &operation_fold_batch_norm, fold_batch_norm, NULL },
+    { &operation_convert, convert, NULL },
+    { &operation_concat, concat, NULL },
+    { &operation_reshape, copy, NULL },
+    { &operation_reorder, copy, NULL },
+    { &operation_dense, dense, NULL },
+    { &operation_dense_data_gradient, dense_data_gradient, finish_data_gradient },
+    { &operation_dense_weight_gradient, dense_weight_gradient, NULL },
+    { &operation_matmul, matmul, NULL },
+    { &operation_embedding, embedding, NULL },
+    { &operation_embedding_gradient, embedding_gradient, NULL },
+    { &operation_layer_norm, layer_norm, NULL },
+    { &operation_layer_norm_gradient, layer_norm_gradient, NULL },
+    { &operation_softmax, softmax, NULL },
+    { &operation_softmax_gradient, softmax_gradient, NULL },
+    { &operation_dropout, dropout, NULL },
+    { &operation_cross_entropy, loss_of_classes, NULL },
+    { &operation_nll, loss_of_classes, NULL },
+    { &operation_mean_squared_error, loss_of_elements, NULL },
+    { &operation_l1, loss_of_elements, NULL },
+    { &operation_huber, loss_of_elements, NULL },
+    { &operation_bce_with_logits, loss_of_elements, NULL },
+    { &operation_loss_total, loss_total, NULL },
+    { &operation_max_pool, max_pool, NULL },
+    { &operation_max_pool_gradient, max_pool_gradient, NULL },
+    { &operation_average_pool, average_pool, NULL },
+    { &operation_average_pool_gradient, average_pool_gradient, NULL },
+    { &operation_adaptive_average_pool, average_pool, NULL },
+    { &operation_adaptive_average_pool_gradient, average_pool_gradient, NULL },
+};
+
+static const struct interpretation *find(const struct operation *operation)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].operation == operation) return &table[i];
+    return NULL;
+}
+
+bool interpreter_knows(const struct operation *operation)
+{
+    return operation->loop || find(operation);
+}
+
+static void apply_epilogue(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct epilogue *epilogue = &problem->node->epilogue;
+    double *y = arrays->outputs[0];
+    if (!y || (epilogue->add == NO_VALUE && !epilogue->activation)) return;
+    for (int64_t i = 0; i < value_elements(problem->outputs[0]); i++) {
+        const double sum = y[i] + (epilogue->add != NO_VALUE ? arrays->add[i] : 0);
+        y[i] = activate(epilogue->activation, epilogue->low, epilogue->high, sum);
+    }
+}
+
+tutti_status interpret_node(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct operation *operation = problem->node->operation;
+    const struct interpretation *found = find(operation);
+    if (!interpreter_knows(operation))
+        return fail(TUTTI_UNSUPPORTED,
+            "the interpreter does not know the operation '%s': add a line to the table in layers/interpreter.c",
+            operation->name);
+    tutti_status status = TUTTI_OK;
+    if (found) {
+        status = found->run(problem, arrays);
+    } else {
+        struct loop loop;
+        operation->loop(problem, &loop);
+        run_loop(problem, &loop, arrays);
+    }
+    if (status == TUTTI_OK) apply_epilogue(problem, arrays);
+    return status == TUTTI_OK && found && found->finish ? found->finish(problem, arrays) : status;
+}
+
+/* ---------------------------------------------------------------------------------------------------- graphs ---- */
+
+tutti_status interpreter_new(const struct graph *graph, struct interpreter *interpreter)
+{
+    *interpreter = (struct interpreter) { .graph = graph };
+    interpreter->values = memory_new(graph->value_count + 1, sizeof *interpreter->values);
+    if (!interpreter->values) return TUTTI_NO_MEMORY;
+    for (size_t v = 0; v < graph->value_count; v++) {
+        interpreter->values[v] = memory_new((size_t)value_elements(&graph->values[v]), sizeof(double));
+        if (!interpreter->values[v]) return TUTTI_NO_MEMORY;
+    }
+    return TUTTI_OK;
+}
+
+static double *array_of(const struct interpreter *interpreter, int value)
+{
+    return value == NO_VALUE ? NULL : interpreter->values[value];
+}
+
+tutti_status interpreter_run(const struct interpreter *interpreter, size_t nodes)
+{
+    tutti_status status = TUTTI_OK;
+    const struct graph *graph = interpreter->graph;
+    for (size_t n = 0; n < nodes && status == TUTTI_OK; n++) {
+        const struct node *node = &graph->nodes[n];
+        struct problem problem = { .node = node, .training = !interpreter->inference };
+        struct arrays arrays = { .constants = &interpreter->constants, .inference = interpreter->inference };
+        for (int i = 0; i < node->input_count; i++) {
+            problem.inputs[i] = graph_at(graph, node->inputs[i]);
+            arrays.inputs[i] = array_of(interpreter, node->inputs[i]);
+        }
+        for (int i = 0; i < node->output_count; i++) {
+            problem.outputs[i] = graph_at(graph, node->outputs[i]);
+            arrays.outputs[i] = array_of(interpreter, node->outputs[i]);
+        }
+        problem.add = graph_at(graph, node->epilogue.add);
+        arrays.add = array_of(interpreter, node->epilogue.add);
+        status = interpret_node(&problem, &arrays);
+    }
+    return status;
+}
+
+void interpreter_free(struct interpreter *interpreter)
+{
+    for (size_t v = 0; interpreter->values && v < interpreter->graph->value_count; v++) free(interpreter->values[v]);
+    free(interpreter->values);
+    *interpreter = (struct interpreter) { 0 };
+}

@@ -1,0 +1,34 @@
+/* Runs a graph on the host, in double precision and by straight loops: the reference that kernels are compared with. It
+ * takes a graph before or after any pass of plan/. */
+#ifndef LAYERS_INTERPRETER_H
+#define LAYERS_INTERPRETER_H
+
+#include "graph/operation.h"
+
+/* The arrays of a node, in the order of struct problem. Each holds the value's elements in the order of its shape,
+ * whatever the layout and the type; NULL: it is absent. */
+struct arrays {
+    double *inputs[GRAPH_MAX_INPUTS], *outputs[GRAPH_MAX_OUTPUTS], *add;
+    const struct step_constants *constants;
+    bool inference; /* dropout copies, batch_norm uses the running statistics */
+};
+
+bool interpreter_knows(const struct operation *operation);
+/* Computes the outputs of one node. problem->device may be NULL. Statistics are stored as one part; the others are 0.
+ * TUTTI_UNSUPPORTED: the interpreter does not know the operation. */
+tutti_status interpret_node(const struct problem *problem, const struct arrays *arrays);
+
+struct interpreter {
+    const struct graph *graph;
+    double **values; /* of each value; the caller writes inputs and parameters */
+    struct step_constants constants;
+    bool inference;
+};
+
+/* Allocates the values, which are 0. The graph is bound (graph_bind()) and stays as it is until interpreter_free(). */
+tutti_status interpreter_new(const struct graph *graph, struct interpreter *interpreter);
+/* Runs the first `nodes` nodes. */
+tutti_status interpreter_run(const struct interpreter *interpreter, size_t nodes);
+void interpreter_free(struct interpreter *interpreter);
+
+#endif

@@ -1,0 +1,76 @@
+#include "tests/interpreted.h"
+
+#include <string.h>
+
+#include "plan/passes.h"
+
+/* As plan_run_passes(), up to the gradients. */
+static tutti_status append_gradients(struct interpreted *made)
+{
+    tutti_status status = TUTTI_OK;
+    struct plan *plan = made->plan;
+    TRY(graph_bind(&plan->network->graph, plan->options.samples, &plan->graph));
+    memcpy(plan->outputs, plan->options.objective.outputs, sizeof plan->outputs);
+    TRY(plan_find_inputs(&plan->graph, plan->feeds, &plan->input_count));
+    plan->feed_count = plan->input_count;
+    plan_keep_outputs(plan, true);
+    TRY(pass_loss(plan));
+    made->forward = plan->graph.node_count;
+    TRY(pass_gradient(plan));
+    TRY(graph_validate(&plan->graph));
+done:
+    return status;
+}
+
+/* The host memory of a constant holds the bits of its type. */
+static void write_constants(const struct interpreted *made)
+{
+    const tutti_network *network = made->plan->network;
+    for (size_t p = 0; p < network->parameter_count; p++) {
+        const struct parameter *how = &network->parameters[p];
+        double *to = interpreted_parameter(made, (int)p);
+        if (how->kind != PARAMETER_CONSTANT || !to) continue;
+        for (int64_t i = 0; i < how->elements; i++) {
+            int32_t whole;
+            memcpy(&whole, &how->values[i], sizeof whole);
+            to[i] = how->type == TYPE_I32 ? (double)whole : (double)how->values[i];
+        }
+    }
+}
+
+tutti_status interpreted_new(struct device *device, const tutti_network *network, const struct plan_options *options,
+    bool fused, struct interpreted *made)
+{
+    tutti_status status = TUTTI_OK;
+    *made = (struct interpreted) { .plan = plan_start(device, network, options) };
+    if (!made->plan) return TUTTI_NO_MEMORY;
+    TRY(fused ? plan_run_passes(made->plan) : append_gradients(made));
+    if (fused) made->forward = made->plan->graph.node_count;
+    TRY(interpreter_new(&made->plan->graph, &made->interpreter));
+    write_constants(made);
+done:
+    return status;
+}
+
+double *interpreted_parameter(const struct interpreted *made, int parameter)
+{
+    const struct graph *graph = &made->plan->graph;
+    for (size_t v = 0; v < graph->value_count; v++)
+        if (graph->values[v].parameter == parameter) return made->interpreter.values[v];
+    return NULL;
+}
+
+double *interpreted_gradient(const struct interpreted *made, int parameter)
+{
+    const struct graph *graph = &made->plan->graph;
+    for (size_t v = 0; v < graph->value_count; v++)
+        if (graph->values[v].gradient_of == parameter) return made->interpreter.values[v];
+    return NULL;
+}
+
+void interpreted_free(struct interpreted *made)
+{
+    if (made->interpreter.graph) interpreter_free(&made->interpreter);
+    plan_free(made->plan);
+    *made = (struct interpreted) { 0 };
+}

@@ -1,0 +1,23 @@
+/* A network that is run by layers/interpreter.h, for tests that compare with it. */
+#ifndef TESTS_INTERPRETED_H
+#define TESTS_INTERPRETED_H
+
+#include "layers/interpreter.h"
+#include "plan/start.h"
+
+struct interpreted {
+    struct plan *plan; /* its graph is run; the plan says which values are inputs, outputs and gradients */
+    struct interpreter interpreter;
+    size_t forward; /* nodes before the gradients */
+};
+
+/* With the loss, and the gradients if the options train, as the passes for these append them. fused: with all passes,
+ * so that nodes are fused as the device wants them. Constants have their values. Free after a failure, too. */
+tutti_status interpreted_new(struct device *device, const tutti_network *network, const struct plan_options *options,
+    bool fused, struct interpreted *made);
+/* The array of a parameter, by its number, and of its gradient; NULL: there is none. */
+double *interpreted_parameter(const struct interpreted *made, int parameter);
+double *interpreted_gradient(const struct interpreted *made, int parameter);
+void interpreted_free(struct interpreted *made);
+
+#endif
