@@ -36,7 +36,6 @@ static bool parse_word(const char *word, size_t size, struct test_case *c)
 bool case_parse(const char *line, struct test_case *c)
 {
     *c = (struct test_case) { .line = line,
-        .training = true,
         .constants = { .seed_low = 7, .seed_high = 11, .step_low = 3, .first_sample = 5, .loss_scale = 0.5f } };
     const char *at = line + strcspn(line, " ");
     while (*at) {

@@ -2,10 +2,11 @@
  *
  * A test is one line in the table of operations.c and one `struct operation_test`. The harness builds the network with
  * the public builder, runs forward and backward on every device with every implementation that fits, and compares with
- * the reference in double precision and with its finite differences. */
+ * the interpreter (layers/interpreter.h), whose gradients are compared with finite differences of its results. */
 #ifndef TESTS_LAYERS_CASES_H
 #define TESTS_LAYERS_CASES_H
 
+#include "base/text.h"
 #include "graph/network.h"
 #include "graph/operation.h"
 #include "tests/tolerance.h"
@@ -13,7 +14,6 @@
 /* A line such as "conv2d n2 c3 h7 w9 k5 r3 s3 pad1 stride2": the operation, then keys with their numbers. */
 struct test_case {
     const char *line;
-    bool training;                   /* false: inference mode; the reference may need to know */
     struct step_constants constants; /* what the device is given: dropout's seed, the loss's scale */
     int count;
     struct {
@@ -32,10 +32,6 @@ struct operation_test {
     const char *name; /* first word of its cases */
     /* The network: one tutti_input(), and the layer(s). Key "n" is the number of samples. */
     tutti_tensor (*build)(tutti_network *network, const struct test_case *c);
-    /* The same in double. inputs[0]: the input with its batch. parameters: in the builder's order, running statistics
-     * included. With `loss`: y[0] is the sum of the samples' losses, y[1] the number of correct ones. */
-    void (*reference)(
-        const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y);
     const char *const *cases; /* ends with NULL */
 
     /* The rest may be left out. */
@@ -44,13 +40,16 @@ struct operation_test {
     int64_t (*length)(const struct test_case *); /* of the longest sum, for the tolerance; NULL: taken from the sizes */
     bool reals;                                  /* real data although the results are exact (a maximum, a copy) */
     bool inference;                              /* inference mode is another formula: tested too, forward only */
-    bool no_gradient;                            /* the gradient is not that of the reference (tested elsewhere) */
+    bool no_gradient;                            /* the gradient is not compared */
     /* Fills the input by itself: values that a kink, a logarithm or a class number wants. Whole numbers where it is of
      * int32; it then has no gradient. */
     void (*fill)(const struct test_case *c, float *input, int64_t count);
-    /* What must be in the gradient arena for a running statistic (parameter number p). */
-    void (*statistic)(const struct test_case *c, const double *const *inputs, const double *const *parameters, int p,
-        double *expected);
+    /* For operations of which the interpreter and the kernels share a description (layers/loop.h, layers/pointwise.h):
+     * compares it with numbers from elsewhere; and the forward result in double, with which the interpreter's is
+     * compared. inputs[0]: the input with its batch. parameters: in the builder's order. */
+    void (*check)(const struct test_case *c, struct text *problems);
+    void (*reference)(
+        const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y);
     /* A loss instead of a seed: TUTTI_CROSS_ENTROPY or TUTTI_MSE + 1, and its targets (int32_t or float). */
     int loss_plus_1;
     /* The same, for a loss that the network has: adds it and its input of targets, behind the network's own. */
@@ -63,15 +62,7 @@ float test_real(uint32_t stream, int64_t i);
 float test_integer(uint32_t stream, int64_t i, int limit);
 /* The nearest number of bfloat16, ties to even; not for NaN. */
 float test_bf16(float x);
-/* The activation of the key "act" (enum activation; "low", "high"), as an operation appended and of numbers in place.
- */
+/* The activation of the key "act" (enum activation; "low", "high"), as an operation appended. */
 tutti_tensor test_activation(tutti_network *network, const struct test_case *c, tutti_tensor x);
-void test_activate(const struct test_case *c, double *y, int64_t count);
-
-/* x [n][c][h][w], w [k][c / groups][r][s], y [n][k][oh][ow]. */
-struct convolution {
-    int64_t n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dil_h, dil_w, groups, oh, ow;
-};
-void test_convolve(const struct convolution *z, const double *x, const double *w, double *y);
 
 #endif

@@ -34,26 +34,3 @@ void compare_array(
     if (bad > MOST_LINES)
         text_append(problems, "  %s: %lld of %lld are wrong\n", what, (long long)bad, (long long)count);
 }
-
-void compare_gradient(const char *what, int tensor, const float *got, const struct expected_gradient *want,
-    double limit, struct text *problems)
-{
-    /* The differences of the reference are themselves only good to this much of the largest. */
-    double scale = root_mean_square(want->values, want->samples), slack = limit > 0 ? 1e-7 : 0;
-    int64_t bad = 0;
-    for (int64_t i = 0; i < want->samples; i++) {
-        double value = (double)got[want->positions[i]], allowed = (limit + slack) * (scale + fabs(want->values[i]));
-        if (!(fabs(value - want->values[i]) <= allowed))
-            wrong(what, want->positions[i], value, want->values[i], allowed, &bad, problems);
-    }
-    if (bad > MOST_LINES)
-        text_append(problems, "  %s: %lld of %lld are wrong\n", what, (long long)bad, (long long)want->samples);
-    for (int d = 0; d < 2; d++) {
-        double sum = 0;
-        for (int64_t i = 0; i < want->elements; i++) sum += (double)got[i] * direction_sign(d, tensor, i);
-        double allowed = (limit + slack) * (4 * scale * sqrt((double)want->elements) + fabs(want->along[d]));
-        if (!(fabs(sum - want->along[d]) <= allowed))
-            text_append(problems, "  %s along direction %d is %.9g, and must be %.9g (+-%.2g)\n", what, d, sum,
-                want->along[d], allowed);
-    }
-}

@@ -1,5 +1,4 @@
 /* Numbers for the tests, and the activations that plans fuse. */
-#include <math.h>
 #include <string.h>
 
 #include "base/random.h"
@@ -38,21 +37,4 @@ tutti_tensor test_activation(tutti_network *network, const struct test_case *c, 
     case ACTIVATION_NONE: break;
     }
     return x;
-}
-
-void test_activate(const struct test_case *c, double *y, int64_t count)
-{
-    const enum activation activation = (enum activation)case_get(c, "act", ACTIVATION_NONE);
-    const double low = case_get_real(c, "low", 0), high = case_get_real(c, "high", 0);
-    for (int64_t i = 0; i < count; i++) {
-        const double x = y[i];
-        switch (activation) {
-        case ACTIVATION_RELU: y[i] = x < 0 ? 0 : x; break;
-        case ACTIVATION_CLIP: y[i] = x < low ? low : x > high ? high : x; break;
-        case ACTIVATION_LEAKY_RELU: y[i] = x < 0 ? low * x : x; break;
-        case ACTIVATION_SIGMOID: y[i] = 1 / (1 + exp(-x)); break;
-        case ACTIVATION_TANH: y[i] = tanh(x); break;
-        case ACTIVATION_NONE: break;
-        }
-    }
 }

@@ -1,4 +1,5 @@
-/* What a case must give: made once, in double, before any device runs. */
+/* What a case must give: computed once by the interpreter, before any device runs. Finite differences of its results
+ * check its gradients. */
 #ifndef TESTS_LAYERS_EXPECT_H
 #define TESTS_LAYERS_EXPECT_H
 
@@ -8,13 +9,10 @@
 
 enum { MAX_TENSORS = 1 + 64 }; /* the input, then the parameters */
 
-/* The gradient of L = sum of seed * y by one tensor: at some positions, and along some directions of +-1. */
+/* The gradient of L = sum of seed * y, or of the loss, by one tensor; what a running statistic is updated with. */
 struct expected_gradient {
-    int64_t elements, samples;
-    int64_t *positions;
-    double *values; /* at the positions */
-    double along[2];
-    bool known; /* false: a running statistic, or an operation without gradient */
+    int64_t elements;
+    double *values; /* NULL: the operation has no gradient, or it is not computed */
 };
 
 struct expectation {
@@ -32,10 +30,9 @@ struct expectation {
     bool whole_numbers;                        /* the input is of int32, whose bits `input` holds */
     float *input, *seed, *parameters, *frozen; /* parameters, frozen: the whole arenas */
     void *targets;                             /* of a loss */
-    double *doubles[MAX_TENSORS];              /* the input and each parameter */
     int tensors;
-    double *y, *y_inference; /* y_inference: NULL where it is y */
-    double loss[2];          /* of a loss: sum over the samples, number of correct ones */
+    /* Of a loss, y is the sum over the samples and the number of correct ones. y_inference: NULL where it is y. */
+    double *y, *y_inference;
     struct expected_gradient gradients[MAX_TENSORS];
 };
 
@@ -46,14 +43,10 @@ bool expectation_make(struct expectation *e, struct tutti_runtime *runtime, cons
 /* Whether input, output and all parameters together have at most so many numbers each. */
 bool case_is_within(struct tutti_runtime *runtime, const struct operation_test *test, const char *line, int64_t most);
 void expectation_free(struct expectation *e);
-/* +1 or -1: the direction-th direction at element i of a tensor. */
-double direction_sign(int direction, int tensor, int64_t i);
 
-/* Compare what a device gave; each difference is appended to `problems`, at most a few for each array. */
+/* Compares what a device gave; each difference is appended to `problems`, at most a few for each array. */
 void compare_array(
     const char *what, const float *got, const double *want, int64_t count, double limit, struct text *problems);
-void compare_gradient(const char *what, int tensor, const float *got, const struct expected_gradient *want,
-    double limit, struct text *problems);
 
 /* Runs the case on one device with one choice of implementations (NULL: the plan's own), and compares. chosen: what the
  * plan took, "conv2d=plain,...". others: NULL, or CHOICES texts for the further choices that the nodes have, empty

@@ -156,8 +156,8 @@ static tutti_status compare_forward(struct bench *b, const double *want, double 
     const struct expectation *e = b->e;
     if (b->plan->metrics != NO_VALUE) {
         TRY(read_value(b, b->plan->metrics, b->results, 2));
-        compare_array("loss", b->results, e->loss, 1, limit, b->problems);
-        compare_array("correct", b->results + 1, e->loss + 1, 1, e->test->loss ? limit : 0, b->problems);
+        compare_array("loss", b->results, e->y, 1, limit, b->problems);
+        compare_array("correct", b->results + 1, e->y + 1, 1, e->test->loss ? limit : 0, b->problems);
         return TUTTI_OK;
     }
     TRY(read_value(b, b->plan->outputs[0], b->results, e->output_elements));
@@ -170,26 +170,20 @@ static tutti_status compare_backward(struct bench *b, double limit)
 {
     tutti_status status = TUTTI_OK;
     const struct expectation *e = b->e;
-    const double *input = e->doubles[0], *parameters[MAX_TENSORS];
-    for (int t = 1; t < e->tensors; t++) parameters[t - 1] = e->doubles[t];
-    if (e->gradients[0].known) {
+    if (e->gradients[0].values) {
         if (b->plan->input_gradient == NO_VALUE)
             return fail(TUTTI_WRONG_RESULT, "the plan has no gradient of the input");
         TRY(read_value(b, b->plan->input_gradient, b->results, e->input_elements));
-        compare_gradient("gradient of the input", 0, b->results, &e->gradients[0], limit, b->problems);
+        compare_array(
+            "gradient of the input", b->results, e->gradients[0].values, e->input_elements, limit, b->problems);
     }
     for (int t = 1; t < e->tensors; t++) {
         const struct parameter *how = &e->network->parameters[t - 1];
-        const float *got = b->gradient_arena + how->offset;
         char what[160];
         snprintf(what, sizeof what, "gradient of %s", how->name);
-        if (e->gradients[t].known) compare_gradient(what, t, got, &e->gradients[t], limit, b->problems);
-        if (how->kind != PARAMETER_STATISTIC || !e->test->statistic) continue;
-        double *expected = memory_new((size_t)how->elements, sizeof *expected);
-        if (!expected) return TUTTI_NO_MEMORY;
-        e->test->statistic(&e->c, &input, parameters, t - 1, expected);
-        compare_array(how->name, got, expected, how->elements, limit, b->problems);
-        free(expected);
+        if (e->gradients[t].values)
+            compare_array(
+                what, b->gradient_arena + how->offset, e->gradients[t].values, how->elements, limit, b->problems);
     }
 done:
     return status;

@@ -13,11 +13,6 @@
  *   offset    added to every input: statistics must not cancel
  *
  * fold_batch_norm: the same, forward only: the gradient of a bias before a normalisation is zero but for rounding */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/memory.h"
 #include "tests/layers/cases.h"
 
 #define EPSILON 1e-3
@@ -78,111 +73,6 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
     tutti_tensor last = append_layer(network, &z.behind, true, y);
     if (case_get(c, "twice", 0)) last = tutti_add(network, last, append_layer(network, &z.behind, true, y));
     return case_get(c, "shortcut", 0) ? tutti_add(network, last, y) : last;
-}
-
-static double at(const struct sizes *z, const double *x, int64_t c, int64_t position)
-{
-    return x[(position / z->pixels * z->c + c) * z->pixels + position % z->pixels];
-}
-
-static void moments(const struct sizes *z, const double *x, int64_t c, double *mean, double *var)
-{
-    double s = 0, q = 0, count = (double)(z->n * z->pixels);
-    for (int64_t p = 0; p < z->n * z->pixels; p++) s += at(z, x, c, p);
-    *mean = s / count;
-    for (int64_t p = 0; p < z->n * z->pixels; p++) q += (at(z, x, c, p) - *mean) * (at(z, x, c, p) - *mean);
-    *var = q / count;
-}
-
-/* y = the layer's result; x itself where there is none. */
-static void apply(
-    const struct sizes *z, const struct side *l, const double *x, const double *w, const double *bias, double *y)
-{
-    const int64_t channels = l->out ? l->out : l->in, pixels = l->h ? l->oh * l->ow : 1;
-    const int64_t count = z->n * channels * pixels, pad = l->r / 2;
-    const struct convolution image = { z->n, l->in, l->h, l->w, l->out, l->r, l->r, pad, pad, l->stride, l->stride, 1,
-        1, l->groups, l->oh, l->ow };
-    const struct convolution dense = { z->n, l->in, 1, 1, l->out, 1, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1 };
-    if (l->out)
-        test_convolve(l->h ? &image : &dense, x, w, y);
-    else
-        memcpy(y, x, (size_t)count * sizeof *y);
-    for (int64_t i = 0; bias && i < count; i++) y[i] += bias[i / pixels % channels];
-}
-
-/* The result of the layer before, which the caller frees; *parameters moves to those of the normalisation. */
-static double *layer_before(
-    const struct test_case *c, const struct sizes *z, const double *x, const double *const **parameters)
-{
-    double *y = memory_new((size_t)(z->n * z->c * z->pixels), sizeof *y);
-    bool bias = z->before.out && !case_get(c, "nobias", 0);
-    apply(z, &z->before, x, (*parameters)[0], bias ? (*parameters)[1] : NULL, y);
-    *parameters += (z->before.out != 0) + bias;
-    return y;
-}
-
-/* Adds the normalised x to y. parameters: weight, bias, running mean and variance. */
-static void add_normalised(
-    const struct test_case *c, const struct sizes *z, const double *x, const double *const *parameters, double *y)
-{
-    for (int64_t k = 0; k < z->c; k++) {
-        double mean = parameters[2][k], var = parameters[3][k];
-        if (c->training) moments(z, x, k, &mean, &var);
-        double a = parameters[0][k] / sqrt(var + EPSILON);
-        for (int64_t n = 0; n < z->n; n++)
-            for (int64_t p = 0; p < z->pixels; p++) {
-                int64_t i = (n * z->c + k) * z->pixels + p;
-                y[i] += (x[i] - mean) * a + parameters[1][k];
-            }
-    }
-}
-
-/* Adds what a second convolution behind makes of x. */
-static void add_second(const struct sizes *z, const double *x, const double *w, double *y)
-{
-    const int64_t count = z->n * z->behind.out * z->behind.oh * z->behind.ow;
-    double *more = memory_new((size_t)count, sizeof *more);
-    apply(z, &z->behind, x, w, NULL, more);
-    for (int64_t i = 0; i < count; i++) y[i] += more[i];
-    free(more);
-}
-
-static void reference(
-    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
-{
-    struct sizes z = sizes_of(c);
-    double *x = layer_before(c, &z, inputs[0], &parameters), *output = y;
-    if (z.behind.out) y = memory_new((size_t)(z.n * z.c * z.pixels), sizeof *y);
-    int64_t residual = case_get(c, "residual", 0);
-    for (int64_t i = 0; i < z.n * z.c * z.pixels; i++)
-        y[i] = residual == 0 ? 0 : residual == 2 && x[i] < 0 ? slope * x[i] : x[i];
-    add_normalised(c, &z, x, parameters, y);
-    if (case_get(c, "two", 0)) add_normalised(c, &z, x, parameters + 4, y);
-    test_activate(c, y, z.n * z.c * z.pixels);
-    if (z.behind.out) {
-        apply(&z, &z.behind, y, parameters[4], NULL, output);
-        if (case_get(c, "twice", 0)) add_second(&z, y, parameters[5], output);
-        for (int64_t i = 0; case_get(c, "shortcut", 0) && i < z.n * z.c * z.pixels; i++) output[i] += y[i];
-        free(y);
-    }
-    free(x);
-}
-
-/* The batch's mean and unbiased variance, weighted by its part of the whole batch. */
-static void statistic(
-    const struct test_case *c, const double *const *inputs, const double *const *parameters, int p, double *expected)
-{
-    struct sizes z = sizes_of(c);
-    const double *const *own = parameters;
-    double *x = layer_before(c, &z, inputs[0], &own);
-    bool variance = (p - (int)(own - parameters)) % 4 == 3;
-    double count = (double)(z.n * z.pixels), weight = (double)z.n * (double)c->constants.loss_scale;
-    for (int64_t k = 0; k < z.c; k++) {
-        double mean, var;
-        moments(&z, x, k, &mean, &var);
-        expected[k] = weight * (variance ? var * count / (count > 1 ? count - 1 : 1) : mean);
-    }
-    free(x);
 }
 
 static void fill(const struct test_case *c, float *input, int64_t count)
@@ -292,14 +182,12 @@ static const char *const bf16_cases[] = {
 const struct operation_test test_batch_norm = {
     .name = "batch_norm",
     .build = build,
-    .reference = reference,
     .cases = cases,
     .bf16_cases = bf16_cases,
     .tolerance = TOLERANCE_NORMALISED,
     .length = length,
     .inference = true,
     .fill = fill,
-    .statistic = statistic,
 };
 
 static const char *const fold_cases[] = {
@@ -316,7 +204,6 @@ static const char *const fold_cases[] = {
 const struct operation_test test_fold_batch_norm = {
     .name = "fold_batch_norm",
     .build = build,
-    .reference = reference,
     .cases = fold_cases,
     .tolerance = TOLERANCE_NORMALISED,
     .length = length,

@@ -33,42 +33,6 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
     return tutti_concat(network, parts, 3, z.axis);
 }
 
-/* Element (c, h, w) of image n of a part. */
-static double part_at(
-    const struct sizes *z, const double *x, const double *weights, int part, int64_t n, int64_t c, int64_t h, int64_t w)
-{
-    int64_t height = z->h ? z->h : 1, width = z->h ? z->w : 1;
-    const double *image = x + n * z->c * height * width;
-    double value = image[(c * height + h) * width + w];
-    if (part == 0) return value;
-    if (part == 2) return value < 0 ? slope * value : value;
-    double sum = 0;
-    for (int64_t i = 0; i < z->c; i++)
-        for (int64_t r = 0; r < z->r; r++)
-            for (int64_t s = 0; s < z->s; s++)
-                sum += image[(i * height + h + r) * width + w + s] * weights[((c * z->c + i) * z->r + r) * z->s + s];
-    return sum;
-}
-
-static void reference(
-    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
-{
-    struct sizes z = sizes_of(c);
-    int64_t height = z.h ? z.h : 1, width = z.h ? z.w : 1;
-    const int64_t size[3] = { z.c, height, width }, middle[3] = { z.k, height - z.r + 1, width - z.s + 1 };
-    int64_t all[3] = { size[0], size[1], size[2] }, at[3];
-    all[z.axis] = 2 * size[z.axis] + middle[z.axis];
-    for (int64_t i = 0; i < z.n * all[0] * all[1] * all[2]; i++) {
-        at[0] = i / (all[1] * all[2]) % all[0];
-        at[1] = i / all[2] % all[1];
-        at[2] = i % all[2];
-        int64_t begin[3] = { 0, size[z.axis], size[z.axis] + middle[z.axis] }, *along = &at[z.axis];
-        int part = *along < begin[1] ? 0 : *along < begin[2] ? 1 : 2;
-        *along -= begin[part];
-        y[i] = part_at(&z, inputs[0], parameters[0], part, i / (all[0] * all[1] * all[2]), at[0], at[1], at[2]);
-    }
-}
-
 static int64_t length(const struct test_case *c)
 {
     struct sizes z = sizes_of(c);
@@ -90,7 +54,6 @@ static const char *const cases[] = {
 const struct operation_test test_concat = {
     .name = "concat",
     .build = build,
-    .reference = reference,
     .cases = cases,
     .length = length,
 };

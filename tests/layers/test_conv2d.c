@@ -3,10 +3,11 @@
  *   residual  the input is added to the output (needs equal shapes): additions fused forward and backward
  *   then      a second convolution comes behind, with that many outputs and else as the first: its data gradient goes
  * behind the activation */
-#include <stdlib.h>
-
-#include "base/memory.h"
 #include "tests/layers/cases.h"
+
+struct convolution {
+    int64_t n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dil_h, dil_w, groups, oh, ow;
+};
 
 static struct convolution sizes_of(const struct test_case *c)
 {
@@ -53,38 +54,6 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
     if (case_get(c, "residual", 0)) y = tutti_add(network, y, x);
     y = test_activation(network, c, y);
     return then ? convolution(network, y, &z, then, true) : y;
-}
-
-/* Of the convolution behind one with these sizes. */
-static struct convolution sizes_behind(const struct test_case *c, const struct convolution *z)
-{
-    struct convolution behind = *z;
-    behind.c = z->k;
-    behind.h = z->oh;
-    behind.w = z->ow;
-    behind.k = case_get(c, "then", 0);
-    behind.oh = (z->oh + 2 * z->pad_h - z->dil_h * (z->r - 1) - 1) / z->stride_h + 1;
-    behind.ow = (z->ow + 2 * z->pad_w - z->dil_w * (z->s - 1) - 1) / z->stride_w + 1;
-    return behind;
-}
-
-static void reference(
-    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *output)
-{
-    struct convolution z = sizes_of(c);
-    bool then = case_get(c, "then", 0) != 0;
-    double *y = then ? memory_new((size_t)(z.n * z.k * z.oh * z.ow), sizeof *y) : output;
-    bool bias = !case_get(c, "nobias", 0), residual = case_get(c, "residual", 0);
-    test_convolve(&z, inputs[0], parameters[0], y);
-    for (int64_t i = 0; i < z.n * z.k * z.oh * z.ow; i++) {
-        if (bias) y[i] += parameters[1][i / (z.oh * z.ow) % z.k];
-        if (residual) y[i] += inputs[0][i];
-    }
-    test_activate(c, y, z.n * z.k * z.oh * z.ow);
-    if (!then) return;
-    struct convolution behind = sizes_behind(c, &z);
-    test_convolve(&behind, y, parameters[bias ? 2 : 1], output);
-    free(y);
 }
 
 /* Forward, data gradient and weight gradient sum over different things: the longest of them. */
@@ -206,7 +175,6 @@ static const char *const bf16_cases[] = {
 const struct operation_test test_conv2d = {
     .name = "conv2d",
     .build = build,
-    .reference = reference,
     .cases = cases,
     .bf16_cases = bf16_cases,
     .length = length,

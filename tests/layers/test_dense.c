@@ -4,9 +4,6 @@
  *   act       an activation follows (enum activation), which plans fuse
  *   residual  the input is added to the output (needs units = k): additions fused forward and backward
  *   then      a second layer comes behind, with that many units: its data gradient goes behind the activation */
-#include <stdlib.h>
-
-#include "base/memory.h"
 #include "tests/layers/cases.h"
 
 static tutti_tensor build(tutti_network *network, const struct test_case *c)
@@ -22,32 +19,6 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
     y = test_activation(network, c, y);
     const int64_t then = case_get(c, "then", 0);
     return then ? tutti_dense(network, y, then, &(tutti_dense_options) { .no_bias = true }) : y;
-}
-
-static void product(const double *x, const double *w, int64_t rows, int64_t k, int64_t units, double *y)
-{
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t u = 0; u < units; u++) {
-            double sum = 0;
-            for (int64_t i = 0; i < k; i++) sum += x[row * k + i] * w[u * k + i];
-            y[row * units + u] = sum;
-        }
-}
-
-static void reference(
-    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *output)
-{
-    const int64_t k = case_get(c, "k", 1), units = case_get(c, "units", 1), then = case_get(c, "then", 0);
-    const int64_t rows = case_get(c, "n", 1) * case_get(c, "rows", 1) * case_get(c, "cols", 1);
-    const bool bias = !case_get(c, "nobias", 0), residual = case_get(c, "residual", 0);
-    double *y = then ? memory_new((size_t)(rows * units), sizeof *y) : output;
-    product(inputs[0], parameters[0], rows, k, units, y);
-    for (int64_t i = 0; i < rows * units; i++)
-        y[i] += (bias ? parameters[1][i % units] : 0) + (residual ? inputs[0][i] : 0);
-    test_activate(c, y, rows * units);
-    if (!then) return;
-    product(y, parameters[bias ? 2 : 1], rows, units, then, output);
-    free(y);
 }
 
 static int64_t length(const struct test_case *c)
@@ -93,7 +64,6 @@ static const char *const cases[] = {
 const struct operation_test test_dense = {
     .name = "dense",
     .build = build,
-    .reference = reference,
     .cases = cases,
     .length = length,
 };

@@ -6,17 +6,6 @@
 
 static const double slope = 0.25;
 
-static double leaky(double x)
-{
-    return x < 0 ? slope * x : x;
-}
-
-static int64_t elements(const struct test_case *c)
-{
-    int64_t h = case_get(c, "h", 1);
-    return case_get(c, "n", 1) * case_get(c, "c", 1) * h * case_get(c, "w", h);
-}
-
 static tutti_tensor input(tutti_network *network, const struct test_case *c)
 {
     int64_t channels = case_get(c, "c", 1), h = case_get(c, "h", 0), w = case_get(c, "w", h);
@@ -34,18 +23,6 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
         if (kind == 3) y = tutti_mul(network, y, f);
     }
     return test_activation(network, c, y);
-}
-
-static void reference(
-    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
-{
-    (void)parameters;
-    const int64_t kind = case_get(c, "kind", 0), count = elements(c);
-    for (int64_t i = 0; i < count; i++) {
-        double x = inputs[0][i], f = leaky(x);
-        y[i] = kind == 0 ? x : kind == 1 ? x + f : kind == 2 ? x * f : (x + f) * f;
-    }
-    test_activate(c, y, count);
 }
 
 static int64_t length(const struct test_case *c)
@@ -87,7 +64,6 @@ const struct operation_test test_elementwise = {
     .name = "elementwise",
     .bf16_cases = bf16_cases,
     .build = build,
-    .reference = reference,
     .cases = cases,
     .length = length,
 };
@@ -98,13 +74,6 @@ static tutti_tensor build_reshape(tutti_network *network, const struct test_case
     int64_t rows = case_get(c, "rows", 0);
     x = rows ? tutti_reshape(network, x, TUTTI_SHAPE(rows, -1)) : tutti_flatten(network, x);
     return tutti_leaky_relu(network, x, (float)slope);
-}
-
-static void reference_reshape(
-    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
-{
-    (void)parameters;
-    for (int64_t i = 0; i < elements(c); i++) y[i] = leaky(leaky(inputs[0][i]));
 }
 
 static const char *const reshape_cases[] = {
@@ -118,7 +87,6 @@ static const char *const reshape_cases[] = {
 const struct operation_test test_reshape = {
     .name = "reshape",
     .build = build_reshape,
-    .reference = reference_reshape,
     .cases = reshape_cases,
     .length = length,
 };

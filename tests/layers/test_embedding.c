@@ -1,7 +1,5 @@
 /* embedding n rows c [length tied]: rows of c numbers by the numbers of a sample [length], of which some are of no row.
  *   tied     the table is the weight of the output layer, too: its gradient is the sum of both */
-#include <stdlib.h>
-
 #include "tests/layers/cases.h"
 
 static tutti_tensor build(tutti_network *network, const struct test_case *c)
@@ -14,26 +12,6 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
     if (length) return tutti_matmul(network, "output", y, table, false, true);
     const tutti_tensor operands[] = { y, table };
     return tutti_op(network, "dense", operands, 2, "name=output");
-}
-
-static void reference(
-    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
-{
-    const int64_t count = case_get(c, "n", 1) * case_get(c, "length", 1), width = case_get(c, "c", 1);
-    const int64_t rows = case_get(c, "rows", 1);
-    const double *table = parameters[0];
-    for (int64_t p = 0; p < count; p++) {
-        const int64_t id = (int64_t)inputs[0][p];
-        const double *row = id >= 0 && id < rows ? table + id * width : NULL;
-        if (!case_get(c, "tied", 0)) {
-            for (int64_t i = 0; i < width; i++) *y++ = row ? row[i] : 0;
-            continue;
-        }
-        for (int64_t r = 0; r < rows; r++, y++) {
-            *y = 0;
-            for (int64_t i = 0; row && i < width; i++) *y += row[i] * table[r * width + i];
-        }
-    }
 }
 
 /* Numbers of all rows, once in a while of none, and far from any. */
@@ -67,7 +45,6 @@ static const char *const cases[] = {
 const struct operation_test test_embedding = {
     .name = "embedding",
     .build = build,
-    .reference = reference,
     .cases = cases,
     .fill = fill,
     .length = length,

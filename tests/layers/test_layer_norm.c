@@ -1,10 +1,6 @@
 /* layer_norm n c [rows cols eps twice]: over the last dimension of samples [c], [rows][c] or [rows][cols][c].
  *   eps      epsilon; default 1e-5
  *   twice    a second normalisation comes behind it, with the same parameters by tutti_op() */
-#include <math.h>
-#include <stdlib.h>
-
-#include "base/memory.h"
 #include "tests/layers/cases.h"
 
 static tutti_tensor build(tutti_network *network, const struct test_case *c)
@@ -19,27 +15,6 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
     const tutti_tensor inputs[] = { y, tutti_find_parameter(network, "norm.weight"),
         tutti_find_parameter(network, "norm.bias") };
     return tutti_op(network, "layer_norm", inputs, 3, "axis=-1 epsilon=0.5");
-}
-
-static void normalise(const double *x, const double *const *parameters, int64_t width, double epsilon, double *y)
-{
-    double mean = 0, variance = 0;
-    for (int64_t i = 0; i < width; i++) mean += x[i] / (double)width;
-    for (int64_t i = 0; i < width; i++) variance += (x[i] - mean) * (x[i] - mean) / (double)width;
-    const double rstd = 1 / sqrt(variance + epsilon);
-    for (int64_t i = 0; i < width; i++) y[i] = (x[i] - mean) * rstd * parameters[0][i] + parameters[1][i];
-}
-
-static void reference(
-    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
-{
-    const int64_t width = case_get(c, "c", 1);
-    const int64_t rows = case_get(c, "n", 1) * case_get(c, "rows", 1) * case_get(c, "cols", 1);
-    const double epsilon = (double)(float)case_get_real(c, "eps", 1e-5);
-    for (int64_t row = 0; row < rows; row++, y += width) {
-        normalise(inputs[0] + row * width, parameters, width, epsilon, y);
-        if (case_get(c, "twice", 0)) normalise(y, parameters, width, 0.5, y);
-    }
 }
 
 static const char *const cases[] = {
@@ -59,7 +34,6 @@ static const char *const cases[] = {
 const struct operation_test test_layer_norm = {
     .name = "layer_norm",
     .build = build,
-    .reference = reference,
     .cases = cases,
     .tolerance = TOLERANCE_NORMALISED,
 };

@@ -6,9 +6,6 @@
  *             leading axes
  *   one       the parameter has an axis of size 1 in front
  *   act       an activation follows (enum activation), which plans fuse */
-#include <stdlib.h>
-
-#include "base/memory.h"
 #include "tests/layers/cases.h"
 
 static tutti_shape matrix(int64_t rows, int64_t columns, bool transposed)
@@ -29,26 +26,6 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
     tutti_tensor p = tutti_parameter(network, "p", of_p, NULL);
     if (case_get(c, "both", 0)) p = tutti_mul(network, tutti_op(network, "reduce_sum", &x, 1, "axes=-1,-2"), p);
     return test_activation(network, c, tutti_matmul(network, "product", left ? p : x, left ? x : p, ta, tb));
-}
-
-static void reference(
-    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
-{
-    const int64_t m = case_get(c, "m", 1), k = case_get(c, "k", 1), u = case_get(c, "u", 1);
-    const bool ta = case_get(c, "ta", 0), tb = case_get(c, "tb", 0), left = case_get(c, "left", 0);
-    const int64_t of_x = left ? k * u : m * k, products = case_get(c, "n", 1) * case_get(c, "h", 1);
-    for (int64_t z = 0; z < products; z++) {
-        const double *x = inputs[0] + z * of_x, *a = left ? parameters[0] : x, *b = left ? x : parameters[0];
-        double scale = case_get(c, "both", 0) ? 0 : 1;
-        for (int64_t i = 0; i < of_x && case_get(c, "both", 0); i++) scale += x[i];
-        for (int64_t i = 0; i < m; i++)
-            for (int64_t j = 0; j < u; j++) {
-                double sum = 0;
-                for (int64_t l = 0; l < k; l++) sum += a[ta ? l * m + i : i * k + l] * b[tb ? j * k + l : l * u + j];
-                y[(z * m + i) * u + j] = scale * sum;
-            }
-    }
-    test_activate(c, y, products * m * u);
 }
 
 static int64_t length(const struct test_case *c)
@@ -93,7 +70,6 @@ static const char *const cases[] = {
 const struct operation_test test_matmul = {
     .name = "matmul",
     .build = build,
-    .reference = reference,
     .cases = cases,
     .length = length,
 };

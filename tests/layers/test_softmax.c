@@ -1,27 +1,11 @@
 /* softmax n c [rows scale]: over the last dimension of samples [c] or [rows][c]; scale: how far apart the inputs lie.
  */
-#include <math.h>
-
 #include "tests/layers/cases.h"
 
 static tutti_tensor build(tutti_network *network, const struct test_case *c)
 {
     const int64_t width = case_get(c, "c", 1), rows = case_get(c, "rows", 0);
     return tutti_softmax(network, tutti_input(network, "x", rows ? TUTTI_SHAPE(rows, width) : TUTTI_SHAPE(width)));
-}
-
-static void reference(
-    const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
-{
-    (void)parameters;
-    const int64_t width = case_get(c, "c", 1), rows = case_get(c, "n", 1) * case_get(c, "rows", 1);
-    for (int64_t row = 0; row < rows; row++) {
-        const double *x = inputs[0] + row * width;
-        double most = x[0], sum = 0;
-        for (int64_t i = 1; i < width; i++) most = fmax(most, x[i]);
-        for (int64_t i = 0; i < width; i++) sum += exp(x[i] - most);
-        for (int64_t i = 0; i < width; i++) y[row * width + i] = exp(x[i] - most) / sum;
-    }
 }
 
 static void fill(const struct test_case *c, float *input, int64_t count)
@@ -45,7 +29,6 @@ static const char *const cases[] = {
 const struct operation_test test_softmax = {
     .name = "softmax",
     .build = build,
-    .reference = reference,
     .cases = cases,
     .tolerance = TOLERANCE_FUNCTION,
     .fill = fill,
