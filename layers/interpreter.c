@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/threads.h"
 #include "layers/batch_norm.h"
 #include "layers/conv2d.h"
 #include "layers/layers.h"
@@ -38,6 +39,16 @@ static double masked(const struct attributes *a, double y, double g)
     const double variables[POINTWISE_VARIABLES] = { [VARIABLE_Y] = y, [VARIABLE_G] = g };
     if (!a->activation) return g;
     return activations[a->activation].derivatives[0].function(variables, (double)a->low, (double)a->high);
+}
+
+/* Runs `part` for 0 to count - 1, on several threads where there are some. */
+static void run_parts(const struct arrays *arrays, int count, void (*part)(void *argument, int number), void *argument)
+{
+    if (arrays->threads) {
+        thread_pool_run(arrays->threads, count, part, argument);
+        return;
+    }
+    for (int i = 0; i < count; i++) part(argument, i);
 }
 
 /* ----------------------------------------------------------------------------------------------------- loops ---- */
@@ -125,22 +136,43 @@ static void convolve_row(
     if (wanted == PRODUCT_W) *weight += sum;
 }
 
-static void convolve(const struct conv2d_sizes *z, enum product wanted, double *x, double *w, double *y)
+struct convolution {
+    const struct conv2d_sizes *z;
+    enum product wanted;
+    double *x, *w, *y;
+};
+
+/* What is computed for output channel k, or, if that is x, for input channel `channel`. */
+static void convolve_channel(void *argument, int channel)
 {
-    if (wanted == PRODUCT_Y) memset(y, 0, (size_t)(z->n * z->k * z->oh * z->ow) * sizeof *y);
-    if (wanted == PRODUCT_X) memset(x, 0, (size_t)(z->n * z->c * z->h * z->w) * sizeof *x);
-    if (wanted == PRODUCT_W) memset(w, 0, (size_t)(z->k * z->c_group * z->r * z->s) * sizeof *w);
-    for (int64_t i = 0; i < z->n * z->k * z->oh; i++) {
-        const int64_t n = i / z->oh / z->k, k = i / z->oh % z->k, oh = i % z->oh;
-        const int64_t first = n * z->c + k / z->k_group * z->c_group;
-        for (int64_t c = 0; c < z->c_group; c++)
+    const struct convolution *all = argument;
+    const struct conv2d_sizes *z = all->z;
+    const bool of_x = all->wanted == PRODUCT_X;
+    const int64_t group = of_x ? channel / z->c_group : channel / z->k_group;
+    const int64_t first_k = of_x ? group * z->k_group : channel, ks = of_x ? z->k_group : 1;
+    const int64_t first_c = of_x ? channel % z->c_group : 0, cs = of_x ? 1 : z->c_group;
+    for (int64_t i = 0; i < z->n * ks * z->oh; i++) {
+        const int64_t n = i / z->oh / ks, k = first_k + i / z->oh % ks, oh = i % z->oh;
+        for (int64_t c = first_c; c < first_c + cs; c++)
             for (int64_t r = 0; r < z->r; r++) {
                 const int64_t ih = oh * z->stride_h - z->padding_h + r * z->dilation_h;
                 for (int64_t s = 0; s < z->s && ih >= 0 && ih < z->h; s++)
-                    convolve_row(z, wanted, x + ((first + c) * z->h + ih) * z->w,
-                        w + ((k * z->c_group + c) * z->r + r) * z->s + s, y + i * z->ow, s);
+                    convolve_row(z, all->wanted, all->x + ((n * z->c + group * z->c_group + c) * z->h + ih) * z->w,
+                        all->w + ((k * z->c_group + c) * z->r + r) * z->s + s,
+                        all->y + ((n * z->k + k) * z->oh + oh) * z->ow, s);
             }
     }
+}
+
+static void convolve(
+    const struct arrays *arrays, const struct conv2d_sizes *z, enum product wanted, double *x, double *w, double *y)
+{
+    struct convolution all = { z, wanted, x, w, y };
+    const int channels = (int)(wanted == PRODUCT_X ? z->c : z->k);
+    if (wanted == PRODUCT_Y) memset(y, 0, (size_t)(z->n * z->k * z->oh * z->ow) * sizeof *y);
+    if (wanted == PRODUCT_X) memset(x, 0, (size_t)(z->n * z->c * z->h * z->w) * sizeof *x);
+    if (wanted == PRODUCT_W) memset(w, 0, (size_t)(z->k * z->c_group * z->r * z->s) * sizeof *w);
+    run_parts(arrays, channels, convolve_channel, &all);
 }
 
 /* The coefficients of a batch normalisation, of each channel. */
@@ -180,7 +212,7 @@ static tutti_status conv2d(const struct problem *problem, const struct arrays *a
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     double *x = convolved_input(problem, arrays, problem->inputs[0], arrays->inputs[0]);
     if (!x) return TUTTI_NO_MEMORY;
-    convolve(&z, PRODUCT_Y, x, arrays->inputs[1], arrays->outputs[0]);
+    convolve(arrays, &z, PRODUCT_Y, x, arrays->inputs[1], arrays->outputs[0]);
     add_bias(arrays->inputs[2], problem->outputs[0], 1, arrays->outputs[0]);
     if (x != arrays->inputs[0]) free(x);
     return TUTTI_OK;
@@ -191,7 +223,7 @@ static tutti_status conv2d_weight_gradient(const struct problem *problem, const 
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     double *x = convolved_input(problem, arrays, problem->inputs[0], arrays->inputs[0]);
     if (!x) return TUTTI_NO_MEMORY;
-    convolve(&z, PRODUCT_W, x, arrays->outputs[0], arrays->inputs[1]);
+    convolve(arrays, &z, PRODUCT_W, x, arrays->outputs[0], arrays->inputs[1]);
     if (x != arrays->inputs[0]) free(x);
     return TUTTI_OK;
 }
@@ -199,7 +231,7 @@ static tutti_status conv2d_weight_gradient(const struct problem *problem, const 
 static tutti_status conv2d_data_gradient(const struct problem *problem, const struct arrays *arrays)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
-    convolve(&z, PRODUCT_X, arrays->outputs[0], arrays->inputs[1], arrays->inputs[0]);
+    convolve(arrays, &z, PRODUCT_X, arrays->outputs[0], arrays->inputs[1], arrays->inputs[0]);
     return TUTTI_OK;
 }
 
@@ -233,12 +265,11 @@ static tutti_status finish_gate(const struct problem *problem, const struct arra
         arrays->inputs[DATA_GRADIENT_MEAN], arrays->inputs[DATA_GRADIENT_RSTD] };
     const int64_t pixels = stride_of(x, 1), channels = x->shape.sizes[1];
     double *g = arrays->outputs[0], *sums = arrays->outputs[STATISTICS_OUTPUT], *in = arrays->inputs[DATA_GRADIENT_X];
-    if (sums) memset(sums, 0, (size_t)value_elements(statistics) * sizeof *sums);
+    memset(sums, 0, (size_t)value_elements(statistics) * sizeof *sums);
     for (int64_t i = 0; i < value_elements(x); i++) {
         const int64_t c = i / pixels % channels;
         const double *y = arrays->inputs[DATA_GRADIENT_Y];
         g[i] = masked(a, y ? y[i] : normalise(&by, a, c, in[i]), g[i]);
-        if (!sums) continue;
         sums[c] += g[i];
         sums[last_size(statistics) + c] += g[i] * (in[i] - by.mean[c]);
     }
@@ -246,7 +277,7 @@ static tutti_status finish_gate(const struct problem *problem, const struct arra
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     double *normal = convolved_input(problem, arrays, x, in);
     if (!normal) return TUTTI_NO_MEMORY;
-    convolve(&z, PRODUCT_W, normal, arrays->outputs[WEIGHTS_OUTPUT], arrays->inputs[0]);
+    convolve(arrays, &z, PRODUCT_W, normal, arrays->outputs[WEIGHTS_OUTPUT], arrays->inputs[0]);
     if (normal != in) free(normal);
     return TUTTI_OK;
 }
@@ -254,8 +285,8 @@ static tutti_status finish_gate(const struct problem *problem, const struct arra
 /* A data gradient's result goes behind an activation. */
 static tutti_status finish_data_gradient(const struct problem *problem, const struct arrays *arrays)
 {
-    if (arrays->inputs[DATA_GRADIENT_GAMMA]) return finish_gate(problem, arrays);
-    const double *y = arrays->inputs[MASK_INPUT];
+    if (arrays->outputs[STATISTICS_OUTPUT]) return finish_gate(problem, arrays);
+    const double *y = arrays->inputs[DATA_GRADIENT_GAMMA] ? NULL : arrays->inputs[MASK_INPUT];
     double *dx = arrays->outputs[0];
     for (int64_t i = 0; y && i < value_elements(problem->outputs[0]); i++)
         dx[i] = masked(&problem->node->attributes, y[i], dx[i]);
@@ -366,7 +397,7 @@ static tutti_status matmul(const struct problem *problem, const struct arrays *a
     const struct value *a = problem->inputs[0], *y = problem->outputs[0];
     struct product_rows rows = { problem, arrays, .rows = y->shape.sizes[y->shape.rank - 2], .columns = last_size(y) };
     rows.depth = a->shape.sizes[a->shape.rank - (problem->node->attributes.transpose_a ? 2 : 1)];
-    for (int row = 0; row < value_elements(y) / rows.columns; row++) multiply_row(&rows, row);
+    run_parts(arrays, (int)(value_elements(y) / rows.columns), multiply_row, &rows);
     return TUTTI_OK;
 }
 
@@ -585,6 +616,7 @@ static tutti_status max_pool_gradient(const struct problem *problem, const struc
         const struct window h = window_of(problem, 0, o / z.ow % z.oh), w = window_of(problem, 1, o % z.ow);
         const int64_t place = (int64_t)arrays->inputs[1][o], width = problem->node->attributes.kernel[1];
         const int64_t y = h.start + place / width, x = w.start + place % width;
+        if (y < 0 || y >= z.h || x < 0 || x >= z.w) continue; /* of made-up places */
         arrays->outputs[0][(o / (z.oh * z.ow) * z.h + y) * z.w + x] += arrays->inputs[0][o];
     }
     return TUTTI_OK;

@@ -10,7 +10,8 @@
 struct arrays {
     double *inputs[GRAPH_MAX_INPUTS], *outputs[GRAPH_MAX_OUTPUTS], *add;
     const struct step_constants *constants;
-    bool inference; /* dropout copies, batch_norm uses the running statistics */
+    bool inference;              /* dropout copies, batch_norm uses the running statistics */
+    struct thread_pool *threads; /* for convolutions and matmul; NULL: the caller's thread alone */
 };
 
 bool interpreter_knows(const struct operation *operation);

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "layers/interpreter.h"
 #include "plan/node.h"
 #include "runtime/memory.h"
 
@@ -88,20 +89,27 @@ static bool is_float(const struct value *value)
     return value->type == TYPE_F32 || value->type == TYPE_BF16;
 }
 
+static const struct step_constants constants = { .seed_low = 1, .loss_scale = 0.5f, .learning_rate = 0.1f };
+
 /* Numbers in [0.1, 1.1): positive, so that they can also stand for deviations and open the gates of relu; such that
- * both types of floats hold them. Labels are class 0. A prime number of different ones, over and over: no tensor's rows
- * or channels repeat with them. */
+ * both types of floats hold them. A prime number of different ones, over and over: no tensor's rows or channels repeat
+ * with them. */
+enum { NUMBERS = 8191 };
+static void make_numbers(uint32_t number, uint16_t numbers[NUMBERS])
+{
+    for (uint64_t i = 0; i < NUMBERS; i++) numbers[i] = to_bf16(0.1f + random_uniform(7, number, i));
+}
+
+/* Labels are class 0. */
 static void make_up(const struct value *value, uint32_t number, int width, void *data)
 {
     if (value->role == ROLE_CONSTANTS) {
-        *(struct step_constants *)data =
-            (struct step_constants) { .seed_low = 1, .loss_scale = 0.5f, .learning_rate = 0.1f };
+        *(struct step_constants *)data = constants;
         return;
     }
     if (!is_float(value)) return;
-    enum { NUMBERS = 8191 };
     uint16_t numbers[NUMBERS];
-    for (uint64_t i = 0; i < NUMBERS; i++) numbers[i] = to_bf16(0.1f + random_uniform(7, number, i));
+    make_numbers(number, numbers);
     size_t elements = (size_t)value_elements(value);
     for (size_t i = 0; i < elements; i++) {
         const size_t at = place_of(value, width, i);
@@ -242,7 +250,8 @@ done:
     return status;
 }
 
-static tutti_status compare(const struct problem *problem, int output, const float *result, const float *reference)
+static tutti_status compare(
+    const struct problem *problem, int output, const float *result, const float *reference, const char *whose)
 {
     size_t elements = (size_t)value_elements(problem->outputs[output]);
     double largest = 0, worst = 0;
@@ -253,8 +262,8 @@ static tutti_status compare(const struct problem *problem, int output, const flo
     }
     double stored = problem->outputs[output]->type == TYPE_BF16 ? 0x1p-8 : 0;
     if (worst <= (TOLERANCE + stored) * largest + 1e-6) return TUTTI_OK;
-    return fail(TUTTI_WRONG_RESULT, "its output %d differs from the plain kernel's by %g; the largest element is %g",
-        output, worst, largest);
+    return fail(TUTTI_WRONG_RESULT, "its output %d differs from %s by %g; the largest element is %g", output, whose,
+        worst, largest);
 }
 
 tutti_status trial_compare(struct trial *trial, struct trial *reference)
@@ -268,11 +277,69 @@ tutti_status trial_compare(struct trial *trial, struct trial *reference)
         if (!reference->problem.outputs[i]) continue;
         TRY(output_read(trial, i, &result));
         TRY(output_read(reference, i, &expected));
-        if (result) TRY(compare(&trial->problem, i, result, expected));
+        if (result) TRY(compare(&trial->problem, i, result, expected, "the plain kernel's"));
     }
 done:
     free(result);
     free(expected);
+    return status;
+}
+
+/* What upload() wrote, in the order of the value's shape. */
+static double *input_array(const struct value *value, uint32_t number, bool zero)
+{
+    const size_t elements = (size_t)value_elements(value);
+    uint16_t numbers[NUMBERS];
+    double *array = memory_new(elements, sizeof *array);
+    if (!array || zero || value->role == ROLE_CONSTANTS || !is_float(value)) return array;
+    make_numbers(number, numbers);
+    for (size_t i = 0; i < elements; i++) array[i] = (double)from_bf16(numbers[i % NUMBERS]);
+    return array;
+}
+
+/* Of the problem, by the interpreter; the caller frees the arrays, also after a failure. */
+static tutti_status interpret(const struct problem *problem, struct thread_pool *threads, struct arrays *arrays)
+{
+    *arrays = (struct arrays) { .constants = &constants, .threads = threads };
+    for (int i = 0; i < problem->node->input_count; i++) {
+        if (!problem->inputs[i]) continue;
+        const bool zero = problem->node->operation->zero_in_trials >> i & 1;
+        arrays->inputs[i] = input_array(problem->inputs[i], (uint32_t)i, zero);
+        if (!arrays->inputs[i]) return TUTTI_NO_MEMORY;
+    }
+    for (int i = 0; i < problem->node->output_count; i++) {
+        if (!problem->outputs[i]) continue;
+        arrays->outputs[i] = memory_new((size_t)value_elements(problem->outputs[i]), sizeof(double));
+        if (!arrays->outputs[i]) return TUTTI_NO_MEMORY;
+    }
+    return interpret_node(problem, arrays);
+}
+
+static tutti_status check_output(struct trial *trial, int output, const double *want)
+{
+    tutti_status status = TUTTI_OK;
+    float *result = NULL, *expected = NULL;
+    TRY(output_read(trial, output, &result));
+    if (!result) goto done;
+    const size_t elements = (size_t)value_elements(trial->problem.outputs[output]);
+    expected = memory_new(elements, sizeof *expected);
+    if (!expected) FAIL(TUTTI_NO_MEMORY, "not enough memory to compare a kernel's results");
+    for (size_t i = 0; i < elements; i++) expected[i] = (float)want[i];
+    TRY(compare(&trial->problem, output, result, expected, "the interpreter's"));
+done:
+    free(result);
+    free(expected);
+    return status;
+}
+
+tutti_status trial_check(struct trial *trial, const struct problem *problem, struct thread_pool *threads)
+{
+    struct arrays arrays;
+    tutti_status status = interpret(problem, threads, &arrays);
+    for (int i = 0; i < GRAPH_MAX_OUTPUTS && status == TUTTI_OK; i++)
+        if (arrays.outputs[i]) status = check_output(trial, i, arrays.outputs[i]);
+    for (int i = 0; i < GRAPH_MAX_INPUTS; i++) free(arrays.inputs[i]);
+    for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++) free(arrays.outputs[i]);
     return status;
 }
 

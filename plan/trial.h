@@ -33,6 +33,10 @@ tutti_status trial_run(struct trial *trial);
 tutti_status trial_repeat(struct trial *trial, int times);
 /* Whether both, which have run, have the same outputs up to rounding; else TUTTI_WRONG_RESULT, with the difference. */
 tutti_status trial_compare(struct trial *trial, struct trial *reference);
+/* Whether the trial, which has run, has the outputs that the interpreter computes for a problem of the same node, up to
+ * rounding; else TUTTI_WRONG_RESULT, with the difference. */
+struct thread_pool;
+tutti_status trial_check(struct trial *trial, const struct problem *problem, struct thread_pool *threads);
 /* Gives everything else back: for trial_compare(). */
 void trial_keep_outputs(struct trial *trial);
 void trial_free(struct trial *trial);

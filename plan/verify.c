@@ -1,7 +1,7 @@
 /* A driver may compile a kernel and compute wrong numbers. So each implementation that is not the last of its
- * operation's list is run once per driver on a small problem of the network at hand, beside the last one (the plain
- * loops, which tests/layers holds against double precision, and whose building blocks `tutti devices --check` probes).
- */
+ * operation's list is run once per driver on a small problem of the network at hand, and its results are compared with
+ * those of the interpreter. The last one, plain loops, has nothing to fall back to: `tutti devices --check` probes what
+ * it consists of. */
 #include "plan/verify.h"
 
 #include <stdio.h>
@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/threads.h"
+#include "layers/interpreter.h"
 #include "plan/trial.h"
 #include "runtime/check.h"
 
@@ -30,7 +32,8 @@ static int last_of(const struct operation *operation)
 
 static bool checkable(const struct plan *plan, const struct node *node)
 {
-    if (node->operation->alias || node->implementation < 0 || node->implementation == last_of(node->operation))
+    if (node->operation->alias || node->implementation < 0 || node->implementation == last_of(node->operation) ||
+        !interpreter_knows(node->operation))
         return false;
     for (int i = 0; i < node->input_count; i++) {
         const struct value *v = graph_at(&plan->graph, node->inputs[i]);
@@ -53,27 +56,19 @@ bool verify_wanted(const struct plan *plan)
     return any;
 }
 
-/* *by_plain: a failure is the plain kernel's. */
-static tutti_status verify_node(const struct verify_item *item, bool *by_plain)
+static tutti_status verify_node(const struct verify_item *item, struct thread_pool *threads)
 {
     tutti_status status = TUTTI_OK;
-    struct plan *plan = item->in;
     struct node node = *item->node, plain = *item->node;
     struct problem problem, plain_problem;
-    struct trial trial = { 0 }, reference = { 0 };
-    const struct implementation *const *list = node.operation->implementations;
-    *by_plain = true;
-    trial_problem(plan, &plain, &plain_problem);
-    trial_problem_in_plan(plan, &node, &problem);
-    TRY(trial_make(plan->device, &plain_problem, list[last_of(node.operation)], &reference));
-    TRY(trial_run(&reference));
-    *by_plain = false;
-    TRY(trial_make(plan->device, &problem, list[node.implementation], &trial));
+    struct trial trial = { 0 };
+    trial_problem(item->in, &plain, &plain_problem);
+    trial_problem_in_plan(item->in, &node, &problem);
+    TRY(trial_make(item->in->device, &problem, node.operation->implementations[node.implementation], &trial));
     TRY(trial_run(&trial));
-    TRY(trial_compare(&trial, &reference));
+    TRY(trial_check(&trial, &plain_problem, threads));
 done:
     trial_free(&trial);
-    trial_free(&reference);
     return status;
 }
 
@@ -100,13 +95,6 @@ static bool may_be_chance(tutti_status status)
     return status == TUTTI_DEVICE || status == TUTTI_DEVICE_RESOURCES || status == TUTTI_BUILD;
 }
 
-/* What becomes of a failure that tells nothing about the implementation. A lack of memory, or a problem that is too
- * large for the plain kernel: it is checked another time. Else plain kernels do not work, and nothing else would. */
-static tutti_status excuse(tutti_status status)
-{
-    return may_be_chance(status) || status == TUTTI_DEVICE_LOST ? status : TUTTI_OK;
-}
-
 /* Notes the verdict on disk. */
 static tutti_status judge(struct device *device, const char *key, tutti_status status, bool *failed)
 {
@@ -125,20 +113,17 @@ static tutti_status judge(struct device *device, const char *key, tutti_status s
 
 /* ------------------------------------------------------------------------------------------------- which nodes ---- */
 
-/* Seconds, roughly: of the plain kernel, of making numbers up, and of compiling a program. */
+/* Seconds, roughly: of the interpreter on two processors, of making numbers up, and of compiling a program. */
 #define FLOPS_RATE 2.5e9
 #define ELEMENTS_RATE 1.5e7
 #define COMPILING 0.3
 
 static void emit(const struct verify_item *item, struct launch_list *list)
 {
-    struct node node = *item->node, plain = *item->node;
-    struct problem problem, plain_problem;
-    const struct implementation *const *all = node.operation->implementations;
-    trial_problem(item->in, &plain, &plain_problem);
-    trial_emit(&plain_problem, all[last_of(plain.operation)], list);
+    struct node node = *item->node;
+    struct problem problem;
     trial_problem_in_plan(item->in, &node, &problem);
-    trial_emit(&problem, all[node.implementation], list);
+    trial_emit(&problem, node.operation->implementations[node.implementation], list);
 }
 
 static bool has_program(const struct launch_list *list, const struct launch *launch)
@@ -219,14 +204,16 @@ void verify_items_free(struct verify_items *items)
 tutti_status verify_implementations(struct device *device, const struct verify_items *items, bool *failed)
 {
     const double patience = wait_patience(TIME_OUT);
-    tutti_status status = TUTTI_OK;
+    struct thread_pool *threads = NULL;
     *failed = false;
+    tutti_status status = TUTTI_OK;
+    if (items->count && thread_pool_new(&threads, 0) != TUTTI_OK) threads = NULL; /* this thread alone, then */
     for (size_t i = 0; status == TUTTI_OK && i < items->count; i++) {
-        bool by_plain = false;
-        status = verify_node(&items->list[i], &by_plain);
-        if (may_be_chance(status)) status = verify_node(&items->list[i], &by_plain);
-        status = by_plain ? excuse(status) : judge(device, items->list[i].key, status, failed);
+        status = verify_node(&items->list[i], threads);
+        if (may_be_chance(status)) status = verify_node(&items->list[i], threads);
+        status = judge(device, items->list[i].key, status, failed);
     }
+    thread_pool_free(threads);
     (void)wait_patience(patience);
     return status;
 }

@@ -1,4 +1,4 @@
-/* The first-use check of kernels: an implementation is compared with the plain one before a driver's first plan uses
+/* The first-use check of kernels: an implementation is compared with the interpreter before a driver's first plan uses
  * it. */
 #ifndef PLAN_VERIFY_H
 #define PLAN_VERIFY_H
