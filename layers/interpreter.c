@@ -61,13 +61,19 @@ static int64_t place_in(const struct loop_operand *operand, const int64_t *at, i
     return place;
 }
 
-static double operand_at(const struct problem *problem, const struct arrays *arrays, const struct loop_operand *operand,
-    const int64_t *at, int rank)
+static double operand_at(const struct problem *problem, const struct arrays *arrays, const struct loop *loop,
+    const struct loop_operand *operand, const int64_t *at)
 {
-    for (int i = 0; i < rank; i++)
+    for (int i = 0; i < loop->rank; i++)
         if (operand_is_guarded(operand, i) && (at[i] < operand->low[i] || at[i] >= operand->high[i]))
             return (double)operand->outside;
-    const double number = arrays->inputs[operand->input][place_in(operand, at, rank)];
+    int64_t place = place_in(operand, at, loop->rank);
+    if (operand->indexed) {
+        const double index = operand_at(problem, arrays, loop, &loop->operands[operand->index], at);
+        if (!(index >= 0 && index < (double)operand->index_size)) return 0;
+        place += (int64_t)index * operand->index_stride;
+    }
+    const double number = arrays->inputs[operand->input][place];
     return problem->inputs[operand->input]->type == TYPE_BOOL ? number != 0 : number;
 }
 
@@ -76,7 +82,7 @@ static double loop_element(
 {
     double results[LOOP_STEP + LOOP_STEPS] = { 0 };
     for (int i = 0; i < loop->operand_count; i++)
-        results[i] = operand_at(problem, arrays, &loop->operands[i], at, loop->rank);
+        results[i] = operand_at(problem, arrays, loop, &loop->operands[i], at);
     for (int s = 0; s < loop->step_count; s++) {
         const struct loop_step *step = &loop->steps[s];
         double variables[POINTWISE_VARIABLES] = { 0 };
