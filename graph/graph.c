@@ -152,15 +152,42 @@ int graph_constants(struct graph *graph)
     return graph->constants;
 }
 
+const struct port *operation_input(const struct operation *operation, int i)
+{
+    const struct port *ports = operation->inputs;
+    for (int k = 0; k < i; k++)
+        if (ports[k].flags & PORT_REPEATED) return &ports[k];
+    return i < GRAPH_MAX_INPUTS && ports[i].name ? &ports[i] : NULL;
+}
+
+/* What `infer` may rely on: every input has a port, and only optional ones are absent. */
+static tutti_status check_ports(const struct node *node)
+{
+    const struct operation *operation = node->operation;
+    for (int i = 0; i < node->input_count || (i < GRAPH_MAX_INPUTS && operation->inputs[i].name); i++) {
+        const struct port *port = operation_input(operation, i);
+        if (!port)
+            return fail(TUTTI_INVALID, "%s: it got %d inputs: it takes %d", operation->name, node->input_count, i);
+        if (node->inputs[i] == NO_VALUE && !(port->flags & (PORT_OPTIONAL | PORT_FUSED)))
+            return fail(TUTTI_INVALID, "%s: it got no input '%s', which it needs", operation->name, port->name);
+    }
+    for (int i = 0; i < node->output_count; i++)
+        if (!operation->outputs[i].name)
+            return fail(
+                TUTTI_INTERNAL, "%s: it has %d outputs, but names only %d", operation->name, node->output_count, i);
+    return TUTTI_OK;
+}
+
 /* Kernels read floats where their operation does not say otherwise. */
 static tutti_status check_types(const struct graph *graph, const struct node *node)
 {
     for (int i = 0; i < node->input_count; i++) {
         const struct value *value = graph_at(graph, node->inputs[i]);
+        const struct port *port = operation_input(node->operation, i);
         if (!value || value->type == TYPE_F32 || value->type == TYPE_BF16 || value->role == ROLE_CONSTANTS) continue;
-        if (!(node->operation->other_types >> i & 1))
-            return fail(
-                TUTTI_INVALID, "%s: input %d is not float32: convert it with tutti_cast()", node->operation->name, i);
+        if (!(port->flags & PORT_ANY_TYPE))
+            return fail(TUTTI_INVALID, "%s: input %d (%s) is not float32: convert it with tutti_cast()",
+                node->operation->name, i, port->name);
     }
     return TUTTI_OK;
 }
@@ -183,7 +210,8 @@ int graph_append(struct graph *graph, const struct operation *operation, const s
     for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++) node.outputs[i] = NO_VALUE;
     struct value outputs[GRAPH_MAX_OUTPUTS];
     memset(outputs, 0, sizeof outputs);
-    tutti_status status = check_types(graph, &node);
+    tutti_status status = check_ports(&node);
+    if (status == TUTTI_OK) status = check_types(graph, &node);
     if (status == TUTTI_OK) status = operation->infer(graph, &node, outputs);
     for (int i = 0; status == TUTTI_OK && i < node.output_count; i++)
         if (!is_countable(&outputs[i].shape)) status = too_large(operation->name, &outputs[i].shape);
@@ -278,13 +306,10 @@ bool *graph_reaches(const struct graph *graph, const int *from, int count)
     return values;
 }
 
-static tutti_status validate_input(const struct graph *graph, size_t n, int value, bool optional)
+static tutti_status validate_input(const struct graph *graph, size_t n, int value)
 {
     const struct node *node = &graph->nodes[n];
-    if (value == NO_VALUE) {
-        if (optional) return TUTTI_OK;
-        return fail(TUTTI_INTERNAL, "node %zu (%s) lacks an input", n, node->operation->name);
-    }
+    if (value == NO_VALUE) return TUTTI_OK;
     const struct value *v = graph_at(graph, value);
     if (!v)
         return fail(
@@ -317,8 +342,8 @@ static tutti_status validate_outputs(const struct graph *graph, size_t n)
                 node->operation->name);
         if (!shape_equal(v->shape, inferred[i].shape) || inferred_type(v) != inferred_type(&inferred[i]))
             return fail(TUTTI_INTERNAL,
-                "output %d of node %zu (%s) differs in shape from the one that its inputs determine", i, n,
-                node->operation->name);
+                "output '%s' of node %zu (%s) differs in shape from the one that its inputs determine",
+                node->operation->outputs[i].name, n, node->operation->name);
     }
     return TUTTI_OK;
 }
@@ -338,23 +363,22 @@ tutti_status graph_validate(const struct graph *graph)
             return fail(TUTTI_INTERNAL, "value %zu is read outside the plan, but it is stored in 16 bits", i);
     }
     for (size_t n = 0; n < graph->node_count; n++) {
-        for (int i = 0; i < graph->nodes[n].input_count; i++)
-            TRY(validate_input(graph, n, graph->nodes[n].inputs[i], i > 0));
-        TRY(validate_input(graph, n, graph->nodes[n].epilogue.add, true));
+        status = check_ports(&graph->nodes[n]);
+        if (status != TUTTI_OK) return status_context(status, "node %zu", n);
+        for (int i = 0; i < graph->nodes[n].input_count; i++) TRY(validate_input(graph, n, graph->nodes[n].inputs[i]));
+        TRY(validate_input(graph, n, graph->nodes[n].epilogue.add));
         TRY(validate_outputs(graph, n));
     }
 done:
     return status;
 }
 
-static void print_value(const struct graph *graph, int value, struct text *text)
+/* "port=%3:name[N,8]"; nothing for an absent value. */
+static void print_value(const struct graph *graph, const char *port, int value, struct text *text)
 {
     const struct value *v = graph_at(graph, value);
-    if (!v) {
-        text_append(text, " -");
-        return;
-    }
-    text_append(text, " %%%d", value);
+    if (!v) return;
+    text_append(text, port ? " %s=%%%d" : "%s%%%d", port ? port : " ", value);
     if (v->name) text_append(text, ":%s", v->name);
     text_append(text, "[");
     for (int i = 0; i < v->shape.rank; i++) {
@@ -373,15 +397,18 @@ void graph_print(const struct graph *graph, struct text *text)
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct node *node = &graph->nodes[n];
         text_append(text, "%4zu", n);
-        for (int i = 0; i < node->output_count; i++) print_value(graph, node->outputs[i], text);
-        text_append(text, " = %s", node->operation->name);
-        for (int i = 0; i < node->input_count; i++) print_value(graph, node->inputs[i], text);
+        text_append(text, " %s", node->operation->name);
+        for (int i = 0; i < node->input_count; i++)
+            print_value(graph, operation_input(node->operation, i)->name, node->inputs[i], text);
         if (node->epilogue.add != NO_VALUE) {
             text_append(text, " +");
-            print_value(graph, node->epilogue.add, text);
+            print_value(graph, NULL, node->epilogue.add, text);
         }
         if (node->attributes.activation) text_append(text, " (%s)", names[node->attributes.activation]);
         if (node->epilogue.activation) text_append(text, " | %s", names[node->epilogue.activation]);
+        text_append(text, " ->");
+        for (int i = 0; i < node->output_count; i++)
+            print_value(graph, node->operation->outputs[i].name, node->outputs[i], text);
         text_append(text, "\n");
     }
 }

@@ -138,8 +138,9 @@ tutti_status graph_bind(const struct graph *from, int64_t samples, struct graph 
 /* Appends a value without producer. name may be NULL. */
 int graph_value(
     struct graph *graph, enum value_role role, enum value_type type, tutti_shape shape, bool batched, const char *name);
-/* Appends a node and its outputs, whose shapes its operation's infer() gives. The first output's value; NO_VALUE after
- * a failure. Further outputs follow it: node_of(...)->outputs[i]. */
+/* Appends a node and its outputs, whose shapes its operation's infer() gives. Fails if the inputs do not fit the
+ * operation's ports; absent ones at the end may be left out. The first output's value; NO_VALUE after a failure.
+ * Further outputs follow it: node_of(...)->outputs[i]. */
 int graph_append(struct graph *graph, const struct operation *operation, const struct attributes *attributes,
     const int *inputs, int input_count, int layer);
 /* Zeroed memory that lives as long as the graph; NULL without. Copies of the graph share it with nobody: only plans,
@@ -161,10 +162,11 @@ bool shape_read(const int64_t *sizes, int rank, tutti_shape *shape);
 /* For each value, whether some of `count` values depend on it, or is one of them; freed by free(). NULL without memory.
  */
 bool *graph_reaches(const struct graph *graph, const int *values, int count);
-/* Every contract of this file: order, roles, shapes as infer() says, layouts of parameters. Tests call it after each
- * pass. */
+/* Every contract of this file: ports, order, roles, shapes as infer() says, layouts of parameters. Tests call it after
+ * each pass. */
 tutti_status graph_validate(const struct graph *graph);
 struct text;
+/* A line for each node: "operation port=%value:name[shape] ... -> port=%value[shape] ...". */
 void graph_print(const struct graph *graph, struct text *text);
 
 #endif

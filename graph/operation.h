@@ -49,6 +49,20 @@ struct operands {
     cl_mem prepared;                                             /* the same for prepared data */
 };
 
+/* One place of an operation's inputs or outputs. A port without a name does not exist. */
+struct port {
+    const char *name;
+    unsigned flags;
+};
+enum {
+    PORT_OPTIONAL = 1 << 0, /* an input that may be absent: NO_VALUE. Unwanted outputs always are */
+    PORT_FUSED = 1 << 1,    /* optional, and only a rewriting connects it: the node does its own work without */
+    PORT_NEUTRAL = 1 << 2,  /* fused, and changes no other result on the data of a trial (plan/trial.c) */
+    PORT_REPEATED = 1 << 3, /* the last input: there may be more of it, up to GRAPH_MAX_INPUTS */
+    PORT_ANY_TYPE = 1 << 4, /* an input that may be other than floats: infer() checks its type */
+    PORT_OWN = 1 << 5,      /* an output that the launches read themselves: it stays where nobody else does */
+};
+
 enum { EPILOGUE_ACTIVATION = 1, EPILOGUE_ADD = 2 };
 
 /* Of `any_layout`. */
@@ -122,7 +136,9 @@ struct implementation {
 
 struct loop;
 struct operation {
-    const char *name;                  /* ONNX's in lower case where there is one */
+    const char *name; /* ONNX's in lower case where there is one */
+    /* In the order of a node's inputs and outputs; layers/layers.h says what they hold. */
+    struct port inputs[GRAPH_MAX_INPUTS], outputs[GRAPH_MAX_OUTPUTS];
     const struct pointwise *pointwise; /* of work on each element by itself (layers/pointwise.h); else NULL */
     /* Sets the shape, type and batched of outputs[0 .. output_count-1] from the inputs and attributes (which it may
      * complete), and the node's output_count; or fails with a message that names the attribute and its value. */
@@ -142,8 +158,6 @@ struct operation {
     double (*bytes)(const struct problem *problem);
     /* In training, each sample's result depends on the others of the batch. */
     bool whole_batch;
-    unsigned own_outputs; /* outputs, as bits, that the launches read themselves: they stay where nobody else does */
-    unsigned other_types; /* inputs, as bits, that may be of another type than floats: infer() checks which */
     /* A loss: inputs are predictions, targets and constants, outputs are metrics and the predictions' gradient. */
     bool is_loss;
     bool counts_correct; /* a loss's: the second of its metrics means something */
@@ -154,6 +168,9 @@ struct operation {
     /* Only moves names about: the output is the input's memory (reshape, flatten). No launches; plain layout. */
     bool alias;
 };
+
+/* The port of a node's input i; NULL if the operation has none there. */
+const struct port *operation_input(const struct operation *operation, int i);
 
 /* layers/operations.c: every operation, one line each; ends with NULL. */
 extern const struct operation *const operations[];

@@ -46,6 +46,8 @@ static tutti_status gradient(
 
 const struct operation operation_activation = {
     .name = "activation",
+    .inputs = { { "x" } },
+    .outputs = { { "y" } },
     .infer = infer,
     .gradient = gradient,
     .loop = pointwise_loop,
@@ -54,6 +56,8 @@ const struct operation operation_activation = {
 };
 const struct operation operation_activation_gradient = {
     .name = "activation_gradient",
+    .inputs = { { "y" }, { "dy" } },
+    .outputs = { { "dx" } },
     .infer = infer_gradient,
     .loop = pointwise_loop,
     .implementations = loop_implementations,

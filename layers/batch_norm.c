@@ -211,8 +211,19 @@ static const struct implementation *const fold_implementations[] = { &fold_plain
 
 const struct operation operation_batch_norm = {
     .name = "batch_norm",
+    .inputs = { [NORM_X] = { "x" },
+        [NORM_GAMMA] = { "gamma" },
+        [NORM_BETA] = { "beta" },
+        [NORM_MEAN] = { "running_mean" },
+        [NORM_VAR] = { "running_var" },
+        [NORM_CONSTANTS] = { "constants" },
+        [NORM_STATISTICS] = { "statistics", PORT_FUSED } },
+    .outputs = { [NORM_Y] = { "y" },
+        [NORM_SAVED_MEAN] = { "mean", PORT_OWN },
+        [NORM_SAVED_RSTD] = { "rstd", PORT_OWN },
+        [NORM_BATCH_MEAN] = { "batch_mean" },
+        [NORM_BATCH_VAR] = { "batch_var" } },
     .whole_batch = true,
-    .own_outputs = 1 << NORM_SAVED_MEAN | 1 << NORM_SAVED_RSTD,
     .infer = infer,
     .gradient = gradient,
     .implementations = forward_implementations,
@@ -220,18 +231,34 @@ const struct operation operation_batch_norm = {
 };
 const struct operation operation_batch_norm_gradient = {
     .name = "batch_norm_gradient",
+    .inputs = { [GRADIENT_X] = { "x" },
+        [GRADIENT_DY] = { "dy" },
+        [GRADIENT_GAMMA] = { "gamma" },
+        [GRADIENT_MEAN] = { "mean" },
+        [GRADIENT_RSTD] = { "rstd" },
+        [GRADIENT_Y] = { "y", PORT_OPTIONAL },
+        [GRADIENT_STATISTICS] = { "statistics", PORT_FUSED },
+        [GRADIENT_BETA] = { "beta", PORT_OPTIONAL } },
+    .outputs = { [GRADIENT_DX] = { "dx" },
+        [GRADIENT_DGAMMA] = { "dgamma" },
+        [GRADIENT_DBETA] = { "dbeta" },
+        [GRADIENT_DADD] = { "dadd" } },
     .infer = infer_gradient,
     .implementations = gradient_implementations,
     .flops = flops_gradient,
 };
 const struct operation operation_batch_norm_inference = {
     .name = "batch_norm_inference",
+    .inputs = { { "x" }, { "gamma" }, { "beta" }, { "running_mean" }, { "running_var" } },
+    .outputs = { { "y" } },
     .infer = infer_inference,
     .implementations = inference_implementations,
     .flops = flops_inference,
 };
 const struct operation operation_fold_batch_norm = {
     .name = "fold_batch_norm",
+    .inputs = { { "w" }, { "bias", PORT_OPTIONAL }, { "gamma" }, { "beta" }, { "running_mean" }, { "running_var" } },
+    .outputs = { { "w" }, { "bias" } },
     .infer = infer_fold,
     .implementations = fold_implementations,
 };

@@ -187,6 +187,8 @@ static const struct implementation *const implementations[] = { &vectors, &group
 
 const struct operation operation_channel_sum = {
     .name = "channel_sum",
+    .inputs = { { "dy" } },
+    .outputs = { { "db" } },
     .infer = infer,
     .implementations = implementations,
 };

@@ -217,12 +217,16 @@ static const struct implementation *const window_implementations[] = { &window_r
 
 const struct operation operation_concat = {
     .name = "concat",
+    .inputs = { { "x", PORT_REPEATED } },
+    .outputs = { { "y" } },
     .infer = infer_concat,
     .gradient = gradient_of_concat,
     .implementations = concat_implementations,
 };
 const struct operation operation_window = {
     .name = "window",
+    .inputs = { { "x" } },
+    .outputs = { { "y" } },
     .infer = infer_window,
     .gradient = gradient_of_window,
     .loop = describe_window,

@@ -289,6 +289,9 @@ static const struct implementation *const weight_gradient_implementations[] = {
 
 const struct operation operation_conv2d = {
     .name = "conv2d",
+    .inputs = { { "x" }, { "w" }, { "bias", PORT_OPTIONAL }, [NORMALISED_GAMMA] = { "gamma", PORT_FUSED },
+        { "beta", PORT_FUSED }, { "mean", PORT_FUSED }, { "rstd", PORT_FUSED } },
+    .outputs = { { "y" }, [STATISTICS_OUTPUT] = { "statistics", PORT_FUSED | PORT_NEUTRAL } },
     .infer = infer_forward,
     .gradient = gradient,
     .implementations = forward_implementations,
@@ -297,6 +300,14 @@ const struct operation operation_conv2d = {
 };
 const struct operation operation_conv2d_data_gradient = {
     .name = "conv2d_data_gradient",
+    .inputs = { { "dy" }, { "w" }, [DATA_GRADIENT_X] = { "x", PORT_FUSED | PORT_NEUTRAL },
+        [DATA_GRADIENT_GAMMA] = { "gamma", PORT_FUSED | PORT_NEUTRAL },
+        [DATA_GRADIENT_BETA] = { "beta", PORT_FUSED | PORT_NEUTRAL },
+        [DATA_GRADIENT_MEAN] = { "mean", PORT_FUSED | PORT_NEUTRAL },
+        [DATA_GRADIENT_RSTD] = { "rstd", PORT_FUSED | PORT_NEUTRAL },
+        [DATA_GRADIENT_Y] = { "z", PORT_FUSED | PORT_NEUTRAL } },
+    .outputs = { { "dx" }, [STATISTICS_OUTPUT] = { "statistics", PORT_FUSED | PORT_NEUTRAL },
+        [WEIGHTS_OUTPUT] = { "dw", PORT_FUSED } },
     .infer = infer_data_gradient,
     .implementations = data_gradient_implementations,
     .flops = conv2d_flops,
@@ -305,6 +316,9 @@ const struct operation operation_conv2d_data_gradient = {
 };
 const struct operation operation_conv2d_weight_gradient = {
     .name = "conv2d_weight_gradient",
+    .inputs = { { "x" }, { "dy" }, { "none", PORT_OPTIONAL }, [NORMALISED_GAMMA] = { "gamma", PORT_FUSED },
+        { "beta", PORT_FUSED }, { "mean", PORT_FUSED }, { "rstd", PORT_FUSED } },
+    .outputs = { { "dw" } },
     .infer = infer_weight_gradient,
     .implementations = weight_gradient_implementations,
     .flops = conv2d_flops,

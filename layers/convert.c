@@ -127,8 +127,9 @@ static const struct implementation *const implementations[] = { &elements, NULL 
 
 const struct operation operation_convert = {
     .name = "convert",
+    .inputs = { { "x", PORT_ANY_TYPE } },
+    .outputs = { { "y" } },
     .infer = infer,
-    .other_types = 1,
     .implementations = implementations,
 };
 
@@ -140,8 +141,9 @@ static void describe_cast(const struct problem *problem, struct loop *loop)
 
 const struct operation operation_cast = {
     .name = "cast",
+    .inputs = { { "x", PORT_ANY_TYPE } },
+    .outputs = { { "y" } },
     .infer = infer_cast,
-    .other_types = 1,
     .loop = describe_cast,
     .implementations = loop_implementations,
 };

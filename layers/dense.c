@@ -117,6 +117,8 @@ tutti_tensor tutti_dense(tutti_network *network, tutti_tensor tensor, int64_t un
 
 const struct operation operation_dense = {
     .name = "dense",
+    .inputs = { { "x" }, { "w" }, { "bias", PORT_OPTIONAL } },
+    .outputs = { { "y" } },
     .infer = infer_forward,
     .gradient = gradient,
     .implementations = product_forward,
@@ -125,6 +127,8 @@ const struct operation operation_dense = {
 };
 const struct operation operation_dense_data_gradient = {
     .name = "dense_data_gradient",
+    .inputs = { { "dy" }, { "w" }, [MASK_INPUT] = { "z", PORT_FUSED | PORT_NEUTRAL } },
+    .outputs = { { "dx" } },
     .infer = infer_data_gradient,
     .implementations = product_data_gradient,
     .flops = product_flops,
@@ -132,6 +136,8 @@ const struct operation operation_dense_data_gradient = {
 };
 const struct operation operation_dense_weight_gradient = {
     .name = "dense_weight_gradient",
+    .inputs = { { "x" }, { "dy" } },
+    .outputs = { { "dw" }, [SUM_OUTPUT] = { "db", PORT_FUSED } },
     .infer = infer_weight_gradient,
     .implementations = product_weight_gradient,
     .flops = product_flops,

@@ -106,6 +106,8 @@ static const struct implementation *const implementations[] = { &vectors, &items
 
 const struct operation operation_dropout = {
     .name = "dropout",
+    .inputs = { { "x" }, { "constants" } },
+    .outputs = { { "y" } },
     .infer = infer,
     .gradient = gradient,
     .implementations = implementations,

@@ -177,7 +177,8 @@ static void describe(const struct problem *problem, struct loop *loop)
 
 const struct operation operation_embedding = {
     .name = "embedding",
-    .other_types = 1,
+    .inputs = { { "ids", PORT_ANY_TYPE }, { "table" } },
+    .outputs = { { "y" } },
     .infer = infer,
     .gradient = gradient,
     .loop = describe,
@@ -185,7 +186,8 @@ const struct operation operation_embedding = {
 };
 const struct operation operation_embedding_gradient = {
     .name = "embedding_gradient",
-    .other_types = 1,
+    .inputs = { { "ids", PORT_ANY_TYPE }, { "dy" } },
+    .outputs = { { "dtable" } },
     .infer = infer_gradient,
     .implementations = backward,
 };

@@ -293,12 +293,16 @@ static const struct implementation *const forward[] = { &rows, &groups, NULL },
 
 const struct operation operation_layer_norm = {
     .name = "layer_norm",
+    .inputs = { { "x" }, { "gamma" }, { "beta" } },
+    .outputs = { { "y" }, { "mean" }, { "rstd" } },
     .infer = infer,
     .gradient = gradient,
     .implementations = forward,
 };
 const struct operation operation_layer_norm_gradient = {
     .name = "layer_norm_gradient",
+    .inputs = { { "x" }, { "dy" }, { "gamma" }, { "mean" }, { "rstd" } },
+    .outputs = { { "dx" }, { "dgamma" }, { "dbeta" } },
     .infer = infer_gradient,
     .implementations = backward,
 };

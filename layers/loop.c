@@ -214,6 +214,8 @@ double loop_flops(const struct problem *problem)
 
 const struct operation operation_loop = {
     .name = "loop",
+    .inputs = { { "x", PORT_REPEATED } },
+    .outputs = { { "y" } },
     .infer = infer,
     .loop = copy,
     .implementations = loop_implementations,

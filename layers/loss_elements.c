@@ -79,13 +79,15 @@ static const struct implementation pieces = {
 };
 static const struct implementation *const implementations[] = { &pieces, NULL };
 
-#define ELEMENT_LOSS(operation_name, correct)             \
-    const struct operation operation_##operation_name = { \
-        .name = #operation_name,                          \
-        .infer = infer,                                   \
-        .implementations = implementations,               \
-        .is_loss = true,                                  \
-        .counts_correct = (correct),                      \
+#define ELEMENT_LOSS(operation_name, correct)                                                                 \
+    const struct operation operation_##operation_name = {                                                     \
+        .name = #operation_name,                                                                              \
+        .inputs = { [LOSS_X] = { "x" }, [LOSS_TARGETS] = { "targets" }, [LOSS_CONSTANTS] = { "constants" } }, \
+        .outputs = { [LOSS_METRICS] = { "metrics" }, [LOSS_GRADIENT] = { "dx" } },                            \
+        .infer = infer,                                                                                       \
+        .implementations = implementations,                                                                   \
+        .is_loss = true,                                                                                      \
+        .counts_correct = (correct),                                                                          \
     }
 ELEMENT_LOSS(mean_squared_error, false);
 ELEMENT_LOSS(l1, false);

@@ -34,6 +34,8 @@ static const struct implementation *const implementations[] = { &one, NULL };
 
 const struct operation operation_loss_total = {
     .name = "loss_total",
+    .inputs = { { "metrics", PORT_REPEATED } },
+    .outputs = { { "y" } },
     .infer = infer,
     .implementations = implementations,
 };

@@ -98,6 +98,8 @@ static tutti_status gradient(
 
 const struct operation operation_matmul = {
     .name = "matmul",
+    .inputs = { { "a" }, { "b" } },
+    .outputs = { { "y" } },
     .infer = infer,
     .gradient = gradient,
     .implementations = product_forward,

@@ -76,6 +76,8 @@ static void describe(const struct problem *problem, struct loop *loop)
 
 const struct operation operation_expand = {
     .name = "expand",
+    .inputs = { { "x" } },
+    .outputs = { { "y" } },
     .infer = infer_expand,
     .gradient = gradient_of_expand,
     .loop = describe,
@@ -83,6 +85,8 @@ const struct operation operation_expand = {
 };
 const struct operation operation_transpose = {
     .name = "transpose",
+    .inputs = { { "x" } },
+    .outputs = { { "y" } },
     .infer = infer_transpose,
     .gradient = gradient_of_transpose,
     .loop = describe,

@@ -58,10 +58,6 @@ static bool expression_names(const char *text, enum pointwise_variable variable)
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
-    const struct pointwise *pointwise = node->operation->pointwise;
-    if (node->input_count != pointwise->inputs)
-        return fail(
-            TUTTI_INVALID, "%s: it got %d inputs: it takes %d", pointwise->name, node->input_count, pointwise->inputs);
     return broadcast_infer(graph, node, &outputs[0]);
 }
 
@@ -129,9 +125,25 @@ void pointwise_loop(const struct problem *problem, struct loop *loop)
         if (problem->inputs[i]) step->variables[variable_of(node, i)] = loop_add_operand(loop, problem, i);
 }
 
-#define OPERATION(name_, ...)                    \
+#define PORTS_1 \
+    {           \
+        "a"     \
+    }
+#define PORTS_2 \
+    PORTS_1,    \
+    {           \
+        "b"     \
+    }
+#define PORTS_3 \
+    PORTS_2,    \
+    {           \
+        "c"     \
+    }
+#define OPERATION(name_, inputs_, ...)           \
     const struct operation operation_##name_ = { \
         .name = #name_,                          \
+        .inputs = { PORTS_##inputs_ },           \
+        .outputs = { { "y" } },                  \
         .infer = infer,                          \
         .gradient = gradient,                    \
         .loop = pointwise_loop,                  \
@@ -143,6 +155,12 @@ POINTWISE_TABLE(OPERATION)
 
 const struct operation operation_pointwise_gradient = {
     .name = "pointwise_gradient",
+    .inputs = { [VARIABLE_G] = { "g" },
+        [VARIABLE_A] = { "a", PORT_OPTIONAL },
+        [VARIABLE_B] = { "b", PORT_OPTIONAL },
+        [VARIABLE_C] = { "c", PORT_OPTIONAL },
+        [VARIABLE_Y] = { "y", PORT_OPTIONAL } },
+    .outputs = { { "d" } },
     .infer = infer_gradient,
     .loop = pointwise_loop,
     .implementations = loop_implementations,

@@ -71,8 +71,8 @@ extern const struct pointwise activations[]; /* by enum activation; the first on
 
 #define POINTWISE_DECLARE(name, ...) extern const struct operation operation_##name;
 POINTWISE_TABLE(POINTWISE_DECLARE)
-/* g, [a], [b], [c], [y] -> the gradient of one input, in the output's shape; those that its expression does not name
- * are absent. attributes.pointwise, and attributes.axis: the input's number. */
+/* d is the gradient of one input, in the output's shape; the inputs that its expression does not name are absent.
+ * attributes.pointwise, and attributes.axis: the input's number. */
 extern const struct operation operation_pointwise_gradient;
 /* What operation_activation and its gradient do. */
 void pointwise_loop(const struct problem *problem, struct loop *loop);

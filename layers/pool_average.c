@@ -254,6 +254,8 @@ static const struct implementation *const adaptive_gradient_implementations[] = 
 
 const struct operation operation_average_pool = {
     .name = "average_pool",
+    .inputs = { { "x" } },
+    .outputs = { { "y" } },
     .infer = infer,
     .gradient = gradient,
     .implementations = forward_implementations,
@@ -261,12 +263,16 @@ const struct operation operation_average_pool = {
 };
 const struct operation operation_average_pool_gradient = {
     .name = "average_pool_gradient",
+    .inputs = { { "dy" } },
+    .outputs = { { "dx" } },
     .infer = pool_infer_gradient,
     .implementations = gradient_implementations,
     .flops = pool_flops,
 };
 const struct operation operation_adaptive_average_pool = {
     .name = "adaptive_average_pool",
+    .inputs = { { "x" } },
+    .outputs = { { "y" } },
     .infer = infer_adaptive,
     .gradient = gradient_adaptive,
     .implementations = adaptive_implementations,
@@ -274,6 +280,8 @@ const struct operation operation_adaptive_average_pool = {
 };
 const struct operation operation_adaptive_average_pool_gradient = {
     .name = "adaptive_average_pool_gradient",
+    .inputs = { { "dy" } },
+    .outputs = { { "dx" } },
     .infer = pool_infer_gradient,
     .implementations = adaptive_gradient_implementations,
     .flops = pool_flops,

@@ -145,6 +145,8 @@ static const struct implementation *const gradient_implementations[] = { &gradie
 
 const struct operation operation_max_pool = {
     .name = "max_pool",
+    .inputs = { { "x" } },
+    .outputs = { { "y" }, { "index" } },
     .infer = infer,
     .gradient = gradient,
     .implementations = forward_implementations,
@@ -152,7 +154,8 @@ const struct operation operation_max_pool = {
 };
 const struct operation operation_max_pool_gradient = {
     .name = "max_pool_gradient",
-    .other_types = 1 << 1,
+    .inputs = { { "dy" }, { "index", PORT_ANY_TYPE } },
+    .outputs = { { "dx" } },
     .infer = pool_infer_gradient,
     .implementations = gradient_implementations,
     .flops = pool_flops,

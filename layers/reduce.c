@@ -102,6 +102,8 @@ static void describe(const struct problem *problem, struct loop *loop)
 #define REDUCE(name_)                            \
     const struct operation operation_##name_ = { \
         .name = #name_,                          \
+        .inputs = { { "x" } },                   \
+        .outputs = { { "y" } },                  \
         .infer = infer,                          \
         .gradient = gradient,                    \
         .loop = describe,                        \

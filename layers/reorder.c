@@ -145,7 +145,8 @@ static const struct implementation *const implementations[] = { &vectors, &tiles
 /* No gradient: it is put in after the gradients are made. */
 const struct operation operation_reorder = {
     .name = "reorder",
-    .other_types = 1,
+    .inputs = { { "x", PORT_ANY_TYPE } },
+    .outputs = { { "y" } },
     .infer = infer,
     .implementations = implementations,
     .bytes = bytes,

@@ -37,7 +37,8 @@ static const struct implementation *const implementations[] = { NULL };
 
 const struct operation operation_reshape = {
     .name = "reshape",
-    .other_types = 1,
+    .inputs = { { "x", PORT_ANY_TYPE } },
+    .outputs = { { "y" } },
     .infer = infer,
     .gradient = gradient,
     .implementations = implementations,

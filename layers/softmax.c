@@ -102,12 +102,16 @@ static const struct implementation *const implementations[] = { &rows, &groups, 
 
 const struct operation operation_softmax = {
     .name = "softmax",
+    .inputs = { { "x" } },
+    .outputs = { { "y" } },
     .infer = infer,
     .gradient = gradient,
     .implementations = implementations,
 };
 const struct operation operation_softmax_gradient = {
     .name = "softmax_gradient",
+    .inputs = { { "y" }, { "dy" } },
+    .outputs = { { "dx" } },
     .infer = infer_gradient,
     .implementations = implementations,
 };

@@ -16,23 +16,22 @@
 /* In every output before a kernel writes it, so that what it leaves out is noticed. */
 #define NOT_A_NUMBER 0x7fc00000
 
-/* What a batch normalisation leaves to those that read it is done by itself, on an input that is taken as it is. */
-static void separate_normalisation(const struct implementation *implementation, struct node *node)
+/* Disconnects the fused ports, except for those with one of the flags in `kept`; and the epilogue. */
+static void separate(struct node *node, unsigned kept)
 {
-    for (int i = NORMALISED_GAMMA; implementation->takes_normalisation && i <= NORMALISED_RSTD; i++)
-        node->inputs[i] = NO_VALUE;
+    const struct operation *operation = node->operation;
+    node->epilogue = (struct epilogue) { .add = NO_VALUE };
+    for (int i = 0; i < GRAPH_MAX_INPUTS; i++)
+        if (operation->inputs[i].flags & PORT_FUSED && !(operation->inputs[i].flags & kept)) node->inputs[i] = NO_VALUE;
+    for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++)
+        if (operation->outputs[i].flags & PORT_FUSED && !(operation->outputs[i].flags & kept))
+            node->outputs[i] = NO_VALUE;
 }
 
 void trial_problem(const struct plan *plan, struct node *node, struct problem *problem)
 {
     const struct implementation *implementation = node->operation->implementations[node->implementation];
-    node->epilogue = (struct epilogue) { .add = NO_VALUE };
-    if (implementation->statistics) node->outputs[STATISTICS_OUTPUT] = NO_VALUE;
-    if (implementation->takes_statistics) node->inputs[STATISTICS_INPUT] = NO_VALUE;
-    if (implementation->takes_mask) node->inputs[MASK_INPUT] = NO_VALUE;
-    if (implementation->gives_sum) node->outputs[SUM_OUTPUT] = NO_VALUE;
-    if (implementation->gives_weights) node->outputs[WEIGHTS_OUTPUT] = NO_VALUE;
-    separate_normalisation(implementation, node);
+    separate(node, 0);
     problem_of(plan, node, problem);
     if (implementation->leaves_normalising && !problem->outputs[0]) problem->outputs[0] = problem->inputs[0];
 }
@@ -51,9 +50,7 @@ void trial_problem_in_plan(const struct plan *plan, struct node *node, struct pr
         trial_problem(plan, node, problem);
         return;
     }
-    node->epilogue = (struct epilogue) { .add = NO_VALUE };
-    if (implementation->gives_weights) node->outputs[WEIGHTS_OUTPUT] = NO_VALUE;
-    separate_normalisation(implementation, node);
+    separate(node, PORT_NEUTRAL);
     problem_of(plan, node, problem);
 }
 

@@ -543,7 +543,13 @@ static tutti_status faulty_gradient(
     return TUTTI_OK;
 }
 
-static const struct operation faulty = { .name = "faulty", .infer = faulty_infer, .gradient = faulty_gradient };
+static const struct operation faulty = {
+    .name = "faulty",
+    .inputs = { { "x" }, { "w" }, { "other", PORT_OPTIONAL } },
+    .outputs = { { "y" } },
+    .infer = faulty_infer,
+    .gradient = faulty_gradient,
+};
 
 START_TEST(gradients_of_other_shapes_are_refused)
 {
@@ -561,6 +567,59 @@ START_TEST(gradients_of_other_shapes_are_refused)
     ck_assert_int_eq(plan_measure(&device, network, &options, &bytes), TUTTI_INTERNAL);
     ck_assert_msg(strstr(tutti_message(NULL), "faulty_0.weight"), "%s", tutti_message(NULL));
     tutti_network_free(network);
+}
+END_TEST
+
+/* What graph_append() says of these inputs of `faulty`; graph_validate() says the same of a node that has them. */
+static void check_inputs(int input_count, const int *inputs, const char *expected)
+{
+    struct graph graph;
+    graph_init(&graph);
+    const int x = graph_value(&graph, ROLE_INPUT, TYPE_F32, TUTTI_SHAPE(3), false, "x");
+    ck_assert_int_eq(x, 0);
+    ck_assert_int_eq(graph_value(&graph, ROLE_INPUT, TYPE_I32, TUTTI_SHAPE(3), false, "ids"), 1);
+    const int made = graph_append(&graph, &faulty, NULL, inputs, input_count, -1);
+    ck_assert_int_eq(made == NO_VALUE, expected != NULL);
+    if (expected)
+        ck_assert_msg(strstr(tutti_message(NULL), expected), "%s", tutti_message(NULL));
+    else
+        ck_assert_int_eq(graph_validate(&graph), TUTTI_OK);
+    graph_free(&graph);
+}
+
+START_TEST(inputs_are_checked_by_their_ports)
+{
+    check_inputs(2, (int[]) { 0, 0 }, NULL);
+    check_inputs(3, (int[]) { 0, 0, 0 }, NULL);
+    check_inputs(3, (int[]) { 0, 0, NO_VALUE }, NULL);
+    check_inputs(1, (int[]) { 0 }, "faulty: it got no input 'w', which it needs");
+    check_inputs(2, (int[]) { NO_VALUE, 0 }, "faulty: it got no input 'x', which it needs");
+    check_inputs(4, (int[]) { 0, 0, 0, 0 }, "faulty: it got 4 inputs: it takes 3");
+    check_inputs(2, (int[]) { 0, 1 }, "faulty: input 1 (w) is not float32");
+}
+END_TEST
+
+static int count_ports(const struct operation *operation, const struct port *ports, int most, unsigned possible)
+{
+    int named = 0;
+    while (named < most && ports[named].name) named++;
+    for (int i = 0; i < most; i++) {
+        ck_assert_msg(!(ports[i].flags & ~possible), "%s: flags of port %d", operation->name, i);
+        ck_assert_msg((i < named) == (ports[i].name != NULL), "%s: port %d has no name", operation->name, named);
+        for (int k = 0; k < i && i < named; k++)
+            ck_assert_msg(strcmp(ports[i].name, ports[k].name), "%s: two ports %s", operation->name, ports[i].name);
+        if (ports[i].flags & PORT_REPEATED) ck_assert_int_eq(i, named - 1);
+    }
+    return named;
+}
+
+START_TEST(every_operation_names_its_ports)
+{
+    for (const struct operation *const *o = operations; *o; o++) {
+        const unsigned of_inputs = PORT_OPTIONAL | PORT_FUSED | PORT_NEUTRAL | PORT_REPEATED | PORT_ANY_TYPE;
+        ck_assert_int_gt(count_ports(*o, (*o)->inputs, GRAPH_MAX_INPUTS, of_inputs), 0);
+        ck_assert_int_gt(count_ports(*o, (*o)->outputs, GRAPH_MAX_OUTPUTS, PORT_FUSED | PORT_NEUTRAL | PORT_OWN), 0);
+    }
 }
 END_TEST
 
@@ -787,6 +846,9 @@ START_TEST(printing_names_nodes)
     graph_print(&made.plan.graph, &text);
     ck_assert_ptr_nonnull(strstr(text.data, "conv2d_weight_gradient"));
     ck_assert_ptr_nonnull(strstr(text.data, "| relu"));
+    ck_assert_ptr_nonnull(strstr(text.data, " conv2d x=%"));
+    ck_assert_ptr_nonnull(strstr(text.data, ":conv1.weight["));
+    ck_assert_ptr_nonnull(strstr(text.data, "-> y=%"));
     text_free(&text);
     drop(&made);
 }
@@ -809,6 +871,8 @@ int main(void)
     tcase_add_test(cases, kernels_that_cannot_keep_floats);
     tcase_add_test(cases, every_parameter_has_one_gradient);
     tcase_add_test(cases, gradients_of_other_shapes_are_refused);
+    tcase_add_test(cases, inputs_are_checked_by_their_ports);
+    tcase_add_test(cases, every_operation_names_its_ports);
     tcase_add_test(cases, inference_folds);
     tcase_add_test(cases, cross_entropy_wants_logits);
     tcase_add_test(cases, channels_are_last_where_that_pays);
