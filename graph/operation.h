@@ -55,12 +55,13 @@ struct port {
     unsigned flags;
 };
 enum {
-    PORT_OPTIONAL = 1 << 0, /* an input that may be absent: NO_VALUE. Unwanted outputs always are */
-    PORT_FUSED = 1 << 1,    /* optional, and only a rewriting connects it: the node does its own work without */
-    PORT_NEUTRAL = 1 << 2,  /* fused, and changes no other result on the data of a trial (plan/trial.c) */
-    PORT_REPEATED = 1 << 3, /* the last input: there may be more of it, up to GRAPH_MAX_INPUTS */
-    PORT_ANY_TYPE = 1 << 4, /* an input that may be other than floats: infer() checks its type */
-    PORT_OWN = 1 << 5,      /* an output that the launches read themselves: it stays where nobody else does */
+    PORT_OPTIONAL = 1 << 0,    /* an input that may be absent: NO_VALUE. Unwanted outputs always are */
+    PORT_FUSED = 1 << 1,       /* optional, and only a pattern connects it: the node does its own work without */
+    PORT_NEUTRAL = 1 << 2,     /* fused, and changes no other result on the data of a trial (plan/trial.c) */
+    PORT_NO_EPILOGUE = 1 << 3, /* fused, and its node has no epilogue */
+    PORT_REPEATED = 1 << 4,    /* the last input: there may be more of it, up to GRAPH_MAX_INPUTS */
+    PORT_ANY_TYPE = 1 << 5,    /* an input that may be other than floats: infer() checks its type */
+    PORT_OWN = 1 << 6,         /* an output that the launches read themselves: it stays where nobody else does */
 };
 
 enum { EPILOGUE_ACTIVATION = 1, EPILOGUE_ADD = 2 };
@@ -73,25 +74,6 @@ enum {
     IN_ANY_LAYOUT = IN_PLAIN | IN_BLOCKED | IN_CHANNELS_LAST,
     WHERE_FLAT = 1 << 8 /* only for loops that read all values as they lie (loop_is_flat); else plain */
 };
-
-/* Where a node gives the statistics of its first output, and where batch_norm and its gradient read them. */
-enum { STATISTICS_OUTPUT = 1, STATISTICS_INPUT = 6 };
-
-/* Where a data gradient reads the output of the activation behind which its result goes: out = result * activation'.
- * The activation is that of the node's attributes. */
-enum { MASK_INPUT = 2 };
-
-/* Where a node reads a batch normalisation that it applies to its first input as it loads it, with the activation of
- * its attributes: the normalised tensor is then never stored. */
-enum { NORMALISED_GAMMA = 3, NORMALISED_BETA, NORMALISED_MEAN, NORMALISED_RSTD };
-
-/* Where a weight gradient gives the gradient of the bias: the sum of the output's gradient over all but the channels.
- */
-enum { SUM_OUTPUT = 1 };
-
-/* Where a data gradient with statistics gives the weights' gradient, too: what the convolution was of is then what the
- * gate normalises. */
-enum { WEIGHTS_OUTPUT = 2 };
 
 struct implementation {
     const char *name; /* "winograd"; printed, and a key of the blacklist together with the operation's name */
@@ -107,18 +89,18 @@ struct implementation {
     /* Epilogues that it applies itself; the plan appends a launch for the others. May be NULL: none. */
     unsigned (*epilogues)(const struct problem *problem);
     /* In how many parts it can give, beside its first output, the statistics that the node which reads that begins
-     * with; 0 or NULL: it cannot. Output STATISTICS_OUTPUT is float [parts][numbers][channels up to a multiple of V]:
+     * with; 0 or NULL: it cannot. The output `statistics` is float [parts][numbers][channels up to a multiple of V]:
      *   conv2d                 for batch_norm: count, mean, sum of squared deviations from it
      *   conv2d_data_gradient   for batch_norm_gradient: sum of g, sum of g (x - mean); the first output is g, the
      * gradient behind the activation, for which the node has x, gamma, beta, mean and rstd as inputs, and the
      * activation's output where something was added before it */
     int64_t (*statistics)(const struct problem *problem);
-    bool takes_statistics; /* reads them instead of making its own */
-    bool takes_mask;       /* a data gradient's: reads MASK_INPUT. Such a node has neither an epilogue nor statistics */
-    bool takes_normalisation; /* reads NORMALISED_GAMMA to _RSTD. Such a node has no activation of its own */
+    bool takes_statistics;    /* reads them instead of making its own */
+    bool takes_mask;          /* a data gradient's: reads a mask. Such a node has neither an epilogue nor statistics */
+    bool takes_normalisation; /* reads gamma, beta, mean and rstd. Such a node has no activation of its own */
     bool leaves_normalising;  /* a batch_norm's: can leave out its first output and give the statistics alone */
-    bool gives_weights;       /* a data gradient's: makes WEIGHTS_OUTPUT where it is wanted */
-    bool gives_sum;           /* a weight gradient's: makes SUM_OUTPUT where it is wanted */
+    bool gives_weights;       /* a data gradient's: makes dw where it is wanted */
+    bool gives_sum;           /* a weight gradient's: makes db where it is wanted */
     /* Which inputs and outputs it can also load and store as bfloat16: bit i for number i. Of the first output: what
      * the epilogue adds, too. Its kernels get the types by element_options(). */
     unsigned bf16_inputs, bf16_outputs;
@@ -148,6 +130,10 @@ struct operation {
      * gradient nodes). */
     tutti_status (*gradient)(struct graph *graph, const struct node *node, const int *output_gradients,
         const bool *wanted, int *input_gradients);
+    /* Inference: edits the graph to what node *n becomes there, and sets *n to the last node that is done; or sets
+     * *same to the value that takes the place of its first output, and the plan drops the node. NULL: it stays as it
+     * is. */
+    tutti_status (*inference)(struct graph *graph, size_t *n, int *same);
     /* Describes the node as a loop over values in the plain layout (layers/loop.h). NULL: it is none. */
     void (*loop)(const struct problem *problem, struct loop *loop);
     /* Ends with NULL; the last one fits every problem on every device. */
@@ -174,6 +160,16 @@ const struct port *operation_input(const struct operation *operation, int i);
 
 /* layers/operations.c: every operation, one line each; ends with NULL. */
 extern const struct operation *const operations[];
+
+/* The operations that passes append, by what they need them for; defined there, too. */
+struct structural_operations {
+    const struct operation *sum;     /* of two gradients of one value */
+    const struct operation *copy;    /* of a gradient that needs memory of its own */
+    const struct operation *total;   /* of several losses */
+    const struct operation *reorder; /* to another layout, attributes.axis */
+    const struct operation *loop;    /* several nodes in one (layers/loop.h) */
+};
+extern const struct structural_operations structural;
 
 /* Puts "#" options for the epilogue into words: -DACTIVATION(x)=... and -DADD=0/1, as clkernels/epilogue.h reads them.
  * Writes into the buffer, which it also returns. */

@@ -5,6 +5,7 @@
 #include "graph/network.h"
 #include "layers/layers.h"
 #include "layers/loop.h"
+#include "layers/patterns.h"
 #include "layers/pointwise.h"
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
@@ -62,6 +63,55 @@ const struct operation operation_activation_gradient = {
     .loop = pointwise_loop,
     .implementations = loop_implementations,
     .flops = loop_flops,
+};
+
+/* -------------------------------------------------------------------------------------------------- patterns ---- */
+
+/* result -> activation: the activation moves into the node before. Its gradient reads its output only. */
+static bool fuse_activation(const struct rewriting *rewriting, size_t n, int producer)
+{
+    struct graph *graph = rewriting->graph;
+    struct node *node = &graph->nodes[n];
+    if (node->epilogue.add != NO_VALUE || graph->nodes[producer].epilogue.activation) return false;
+    struct node saved = graph->nodes[producer], *target = &graph->nodes[producer];
+    PATTERN_COPY_ACTIVATION(&target->epilogue, &node->attributes);
+    if (!pattern_takes_epilogue(rewriting, producer, EPILOGUE_ACTIVATION)) {
+        *target = saved;
+        return false;
+    }
+    pattern_take_output(graph, producer, n);
+    return true;
+}
+
+const struct pattern pattern_activation = {
+    .operation = &operation_activation,
+    .sole = true,
+    .apply = fuse_activation,
+};
+
+/* data gradient -> gradient of an activation: the data gradient stores its result behind the activation. */
+static bool fuse_mask(const struct rewriting *rewriting, size_t n, int producer)
+{
+    struct graph *graph = rewriting->graph;
+    const struct node *factor = &graph->nodes[n];
+    struct node *target = &graph->nodes[producer];
+    struct problem problem;
+    if (factor->epilogue.add != NO_VALUE || graph_at(graph, factor->inputs[0])->producer >= producer) return false;
+    const struct implementation *implementation = rewriting->choose(rewriting, target, &problem);
+    if (!implementation || !implementation->takes_mask || target->inputs[MASK_INPUT] != NO_VALUE) return false;
+    if (target->epilogue.activation || target->epilogue.add != NO_VALUE || target->output_count > 1) return false;
+    target->inputs[MASK_INPUT] = factor->inputs[0];
+    target->input_count = MASK_INPUT + 1;
+    PATTERN_COPY_ACTIVATION(&target->attributes, &factor->attributes);
+    pattern_take_output(graph, producer, n);
+    return true;
+}
+
+const struct pattern pattern_mask = {
+    .operation = &operation_activation_gradient,
+    .input = 1,
+    .sole = true,
+    .apply = fuse_mask,
 };
 
 /* -------------------------------------------------------------------------------------------------- builders ---- */

@@ -226,6 +226,7 @@ const struct operation operation_batch_norm = {
     .whole_batch = true,
     .infer = infer,
     .gradient = gradient,
+    .inference = batch_norm_in_inference,
     .implementations = forward_implementations,
     .flops = flops,
 };

@@ -2,7 +2,7 @@
 #ifndef LAYERS_BATCH_NORM_H
 #define LAYERS_BATCH_NORM_H
 
-#include "graph/operation.h"
+#include "layers/layers.h"
 
 /* x as [n][c][pixels]; rank 2: one pixel. */
 struct batch_norm_sizes {
@@ -37,6 +37,9 @@ bool batch_norm_gradient_in_place(const struct problem *problem, int input);
  * has the devices meet there. */
 void batch_norm_meet(const struct problem *problem, struct launch_list *list, enum meeting_kind kind, cl_mem statistics,
     int64_t parts, int64_t stride, cl_mem joined);
+
+/* batch_norm_patterns.c: the node moves into the weights of the layer before it, or becomes a scale and a shift. */
+tutti_status batch_norm_in_inference(struct graph *graph, size_t *n, int *same);
 
 extern const struct implementation batch_norm_cpu_forward, batch_norm_cpu_gradient, batch_norm_cpu_inference;
 extern const struct implementation batch_norm_plain_forward, batch_norm_plain_gradient, batch_norm_plain_inference;

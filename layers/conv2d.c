@@ -2,10 +2,11 @@
 #include "layers/conv2d.h"
 
 #include "base/options.h"
-
+#include "graph/edit.h"
 #include "graph/network.h"
 #include "layers/conv2d_cpu.h"
 #include "layers/layers.h"
+#include "layers/patterns.h"
 
 struct conv2d_sizes conv2d_sizes_of(const struct problem *problem)
 {
@@ -289,9 +290,10 @@ static const struct implementation *const weight_gradient_implementations[] = {
 
 const struct operation operation_conv2d = {
     .name = "conv2d",
-    .inputs = { { "x" }, { "w" }, { "bias", PORT_OPTIONAL }, [NORMALISED_GAMMA] = { "gamma", PORT_FUSED },
+    .inputs = { { "x" }, { "w" },
+        { "bias", PORT_OPTIONAL }, [NORMALISED_GAMMA] = { "gamma", PORT_FUSED | PORT_NO_EPILOGUE },
         { "beta", PORT_FUSED }, { "mean", PORT_FUSED }, { "rstd", PORT_FUSED } },
-    .outputs = { { "y" }, [STATISTICS_OUTPUT] = { "statistics", PORT_FUSED | PORT_NEUTRAL } },
+    .outputs = { { "y" }, [STATISTICS_OUTPUT] = { "statistics", PORT_FUSED | PORT_NEUTRAL | PORT_NO_EPILOGUE } },
     .infer = infer_forward,
     .gradient = gradient,
     .implementations = forward_implementations,
@@ -300,13 +302,13 @@ const struct operation operation_conv2d = {
 };
 const struct operation operation_conv2d_data_gradient = {
     .name = "conv2d_data_gradient",
-    .inputs = { { "dy" }, { "w" }, [DATA_GRADIENT_X] = { "x", PORT_FUSED | PORT_NEUTRAL },
+    .inputs = { { "dy" }, { "w" }, [DATA_GRADIENT_X] = { "x", PORT_FUSED | PORT_NEUTRAL | PORT_NO_EPILOGUE },
         [DATA_GRADIENT_GAMMA] = { "gamma", PORT_FUSED | PORT_NEUTRAL },
         [DATA_GRADIENT_BETA] = { "beta", PORT_FUSED | PORT_NEUTRAL },
         [DATA_GRADIENT_MEAN] = { "mean", PORT_FUSED | PORT_NEUTRAL },
         [DATA_GRADIENT_RSTD] = { "rstd", PORT_FUSED | PORT_NEUTRAL },
         [DATA_GRADIENT_Y] = { "z", PORT_FUSED | PORT_NEUTRAL } },
-    .outputs = { { "dx" }, [STATISTICS_OUTPUT] = { "statistics", PORT_FUSED | PORT_NEUTRAL },
+    .outputs = { { "dx" }, [STATISTICS_OUTPUT] = { "statistics", PORT_FUSED | PORT_NEUTRAL | PORT_NO_EPILOGUE },
         [WEIGHTS_OUTPUT] = { "dw", PORT_FUSED } },
     .infer = infer_data_gradient,
     .implementations = data_gradient_implementations,
@@ -316,11 +318,58 @@ const struct operation operation_conv2d_data_gradient = {
 };
 const struct operation operation_conv2d_weight_gradient = {
     .name = "conv2d_weight_gradient",
-    .inputs = { { "x" }, { "dy" }, { "none", PORT_OPTIONAL }, [NORMALISED_GAMMA] = { "gamma", PORT_FUSED },
+    .inputs = { { "x" }, { "dy" },
+        { "none", PORT_OPTIONAL }, [NORMALISED_GAMMA] = { "gamma", PORT_FUSED | PORT_NO_EPILOGUE },
         { "beta", PORT_FUSED }, { "mean", PORT_FUSED }, { "rstd", PORT_FUSED } },
     .outputs = { { "dw" } },
     .infer = infer_weight_gradient,
     .implementations = weight_gradient_implementations,
     .flops = conv2d_flops,
     .bytes = conv2d_bytes,
+};
+
+/* -------------------------------------------------------------------------------------------------- patterns ---- */
+
+/* Whether node `weights` is the weights' gradient of the convolution whose data gradient is `data`, of the tensor that
+ * this one's gate normalises. */
+static bool is_of_gate(const struct node *weights, const struct node *data)
+{
+    const struct attributes *a = &weights->attributes, *b = &data->attributes;
+    if (weights->operation != &operation_conv2d_weight_gradient || weights->epilogue.add != NO_VALUE) return false;
+    if (weights->inputs[0] != data->inputs[DATA_GRADIENT_X] || weights->inputs[1] != data->inputs[0]) return false;
+    for (int i = NORMALISED_GAMMA; i <= NORMALISED_RSTD; i++)
+        if (weights->inputs[i] == NO_VALUE || weights->inputs[i] != data->inputs[i]) return false;
+    return a->activation == b->activation && a->low == b->low && a->high == b->high &&
+        data->inputs[DATA_GRADIENT_Y] == NO_VALUE;
+}
+
+/* Data gradient behind a gate, and weight gradient of what the gate normalises: both read the same two tensors, so the
+ * former makes both. */
+static bool fuse_weights(const struct rewriting *rewriting, size_t n, int producer)
+{
+    struct graph *graph = rewriting->graph;
+    struct node *data = &graph->nodes[n];
+    struct problem problem;
+    (void)producer;
+    if (data->inputs[DATA_GRADIENT_GAMMA] == NO_VALUE) return false;
+    if (data->outputs[STATISTICS_OUTPUT] == NO_VALUE || data->outputs[WEIGHTS_OUTPUT] != NO_VALUE) return false;
+    const struct implementation *implementation = rewriting->choose(rewriting, data, &problem);
+    if (!implementation || !implementation->gives_weights) return false;
+    for (size_t i = 0; i < n; i++) {
+        struct node *weights = &graph->nodes[i];
+        if (!weights->operation || !is_of_gate(weights, data)) continue;
+        if (edit_uses(graph, weights->outputs[0]) > 0)
+            return false; /* it might be read before the data gradient is made */
+        data->outputs[WEIGHTS_OUTPUT] = weights->outputs[0];
+        data->output_count = WEIGHTS_OUTPUT + 1;
+        graph_at(graph, weights->outputs[0])->producer = (int)n;
+        weights->operation = NULL;
+        return true;
+    }
+    return false;
+}
+
+const struct pattern pattern_weights_in_data_gradient = {
+    .operation = &operation_conv2d_data_gradient,
+    .apply = fuse_weights,
 };

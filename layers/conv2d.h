@@ -2,7 +2,7 @@
 #ifndef LAYERS_CONV2D_H
 #define LAYERS_CONV2D_H
 
-#include "graph/operation.h"
+#include "layers/layers.h"
 
 /* y[n, k, oh, ow] = sum over c, r, s of w[k, c, r, s] x[n, group(k) * C/groups + c, oh * stride - padding + r *
  * dilation, ...] */

@@ -1,8 +1,10 @@
 /* dense: y = x W^T + b over the last dimension, and its gradients. */
 #include "base/memory.h"
 #include "base/options.h"
+#include "graph/edit.h"
 #include "graph/network.h"
 #include "layers/layers.h"
+#include "layers/patterns.h"
 #include "layers/product.h"
 
 static int64_t last_of(const struct value *value)
@@ -50,7 +52,7 @@ static tutti_status infer_weight_gradient(const struct graph *graph, struct node
             TUTTI_SHAPE, "dense_weight_gradient: the input and the gradient differ in a dimension other than the last");
     outputs[0] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(last_of(dy), last_of(x)) };
     outputs[SUM_OUTPUT] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(last_of(dy)) };
-    node->output_count = 1; /* the sum is asked for later, by plan/rewrite.c */
+    node->output_count = 1; /* pattern_bias_gradient asks for the sum later */
     return TUTTI_OK;
 }
 
@@ -127,7 +129,7 @@ const struct operation operation_dense = {
 };
 const struct operation operation_dense_data_gradient = {
     .name = "dense_data_gradient",
-    .inputs = { { "dy" }, { "w" }, [MASK_INPUT] = { "z", PORT_FUSED | PORT_NEUTRAL } },
+    .inputs = { { "dy" }, { "w" }, [MASK_INPUT] = { "z", PORT_FUSED | PORT_NEUTRAL | PORT_NO_EPILOGUE } },
     .outputs = { { "dx" } },
     .infer = infer_data_gradient,
     .implementations = product_data_gradient,
@@ -142,4 +144,34 @@ const struct operation operation_dense_weight_gradient = {
     .implementations = product_weight_gradient,
     .flops = product_flops,
     .bytes = product_bytes,
+};
+
+/* -------------------------------------------------------------------------------------------------- patterns ---- */
+
+/* weight gradient, and the sum of the same gradient over each channel (a bias's gradient): the former makes both. */
+static bool fuse_sum(const struct rewriting *rewriting, size_t n, int producer)
+{
+    struct graph *graph = rewriting->graph;
+    const struct node *sum = &graph->nodes[n];
+    (void)producer;
+    if (sum->epilogue.add != NO_VALUE) return false;
+    if (edit_uses(graph, sum->outputs[0]) > 0) return false; /* it might be read before the weight gradient is made */
+    for (size_t i = 0; i < graph->node_count; i++) {
+        struct node *target = &graph->nodes[i];
+        if (target->operation != &operation_dense_weight_gradient || target->inputs[1] != sum->inputs[0]) continue;
+        struct problem problem;
+        const struct implementation *implementation = rewriting->choose(rewriting, target, &problem);
+        if (!implementation || !implementation->gives_sum || target->outputs[SUM_OUTPUT] != NO_VALUE) continue;
+        target->outputs[SUM_OUTPUT] = sum->outputs[0];
+        target->output_count = SUM_OUTPUT + 1;
+        graph_at(graph, sum->outputs[0])->producer = (int)i;
+        graph->nodes[n].operation = NULL;
+        return true;
+    }
+    return false;
+}
+
+const struct pattern pattern_bias_gradient = {
+    .operation = &operation_channel_sum,
+    .apply = fuse_sum,
 };

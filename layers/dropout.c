@@ -1,5 +1,5 @@
-/* dropout: in training, zeroes with a probability and scales the rest so that the mean stays. Inference drops the node
- * (plan/inference.c). The gradient is the same operation, with the same random numbers, on dy. */
+/* dropout: in training, zeroes with a probability and scales the rest so that the mean stays. Inference drops the node.
+ * The gradient is the same operation, with the same random numbers, on dy. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "graph/network.h"
@@ -28,6 +28,12 @@ static tutti_status gradient(
     const int inputs[] = { output_gradients[0], node->inputs[1] };
     input_gradients[0] = graph_append(graph, &operation_dropout, &attributes, inputs, 2, node->layer);
     return graph->status;
+}
+
+static tutti_status in_inference(struct graph *graph, size_t *n, int *same)
+{
+    *same = graph->nodes[*n].inputs[0];
+    return TUTTI_OK;
 }
 
 tutti_tensor tutti_dropout(tutti_network *network, tutti_tensor x, float probability)
@@ -110,5 +116,6 @@ const struct operation operation_dropout = {
     .outputs = { { "y" } },
     .infer = infer,
     .gradient = gradient,
+    .inference = in_inference,
     .implementations = implementations,
 };

@@ -15,6 +15,14 @@
 #include "graph/operation.h"
 #include "layers/pointwise.h"
 
+/* Numbers of ports that patterns connect (graph/pattern.h), equal in all operations that have them. */
+enum { STATISTICS_OUTPUT = 1, STATISTICS_INPUT = 6 }; /* of batch_norm and its gradient, and of what they read */
+enum { MASK_INPUT = 2 };                              /* of data gradients: the output of the activation */
+/* The batch normalisation that a node applies to its first input as it loads it. */
+enum { NORMALISED_GAMMA = 3, NORMALISED_BETA, NORMALISED_MEAN, NORMALISED_RSTD };
+enum { SUM_OUTPUT = 1 };     /* of a weight gradient: the gradient of the bias */
+enum { WEIGHTS_OUTPUT = 2 }; /* of a data gradient: the gradient of the weights */
+
 /* conv2d.c, channel_sum.c
  *
  * conv2d, conv2d_weight_gradient (attributes.shape: the shape of w)

@@ -214,7 +214,7 @@ double loop_flops(const struct problem *problem)
 
 const struct operation operation_loop = {
     .name = "loop",
-    .inputs = { { "x", PORT_REPEATED } },
+    .inputs = { { "x", PORT_REPEATED | PORT_ANY_TYPE } },
     .outputs = { { "y" } },
     .infer = infer,
     .loop = copy,

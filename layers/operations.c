@@ -1,5 +1,14 @@
 /* The table of all operations. */
 #include "layers/layers.h"
+#include "layers/loop.h"
+
+const struct structural_operations structural = {
+    .sum = &operation_add,
+    .copy = &operation_copy,
+    .total = &operation_loss_total,
+    .reorder = &operation_reorder,
+    .loop = &operation_loop,
+};
 
 #define ADDRESS(name, ...) &operation_##name,
 

@@ -4,6 +4,7 @@
 #include "layers/broadcast.h"
 #include "layers/layers.h"
 #include "layers/loop.h"
+#include "layers/patterns.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -165,6 +166,36 @@ const struct operation operation_pointwise_gradient = {
     .loop = pointwise_loop,
     .implementations = loop_implementations,
     .flops = loop_flops,
+};
+
+/* -------------------------------------------------------------------------------------------------- patterns ---- */
+
+/* a + b, if the later of both is made for this sum alone: its node adds the other one while it writes. */
+static bool fuse_add(const struct rewriting *rewriting, size_t n, int producer)
+{
+    struct graph *graph = rewriting->graph;
+    struct node *node = &graph->nodes[n];
+    (void)producer;
+    if (node->epilogue.activation || node->inputs[0] == node->inputs[1]) return false;
+    if (!shape_equal(graph_at(graph, node->inputs[0])->shape, graph_at(graph, node->inputs[1])->shape)) return false;
+    for (int side = 0; side < 2; side++) {
+        int before = pattern_sole_producer(graph, node->inputs[side]), other = node->inputs[1 - side];
+        if (before < 0 || graph_at(graph, other)->producer >= before) continue;
+        struct node saved = graph->nodes[before], *target = &graph->nodes[before];
+        if (target->epilogue.activation || target->epilogue.add != NO_VALUE) continue;
+        target->epilogue.add = other;
+        if (pattern_takes_epilogue(rewriting, before, EPILOGUE_ADD)) {
+            pattern_take_output(graph, before, n);
+            return true;
+        }
+        *target = saved;
+    }
+    return false;
+}
+
+const struct pattern pattern_add = {
+    .operation = &operation_add,
+    .apply = fuse_add,
 };
 
 /* -------------------------------------------------------------------------------------------------- builders ---- */

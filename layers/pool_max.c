@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "layers/elementwise.h"
 #include "layers/layers.h"
+#include "layers/patterns.h"
 #include "layers/pool.h"
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
@@ -159,4 +160,54 @@ const struct operation operation_max_pool_gradient = {
     .infer = pool_infer_gradient,
     .implementations = gradient_implementations,
     .flops = pool_flops,
+};
+
+/* -------------------------------------------------------------------------------------------------- patterns ---- */
+
+/* gradient of max pooling -> gradient of the activation that was pooled: they change places. An activation's gradient
+ * is a factor that depends on its output, and where pooling puts a gradient that output is the window's maximum. So the
+ * factor is applied to the smaller tensor, and the activation's output is not read again. */
+static bool swap_pool_gradient(const struct rewriting *rewriting, size_t n, int producer)
+{
+    struct graph *graph = rewriting->graph;
+    struct node factor = graph->nodes[n], pool = graph->nodes[producer];
+    if (factor.epilogue.add != NO_VALUE || pool.epilogue.add != NO_VALUE) return false;
+    const struct node *forward = &graph->nodes[graph_at(graph, pool.inputs[1])->producer];
+    if (forward->inputs[0] != factor.inputs[0] || forward->outputs[0] == NO_VALUE) return false;
+    if (forward->epilogue.activation || forward->epilogue.add != NO_VALUE) return false;
+    int between = factor.inputs[1];
+    factor.inputs[0] = forward->outputs[0];
+    factor.inputs[1] = pool.inputs[0];
+    pool.inputs[0] = between;
+    pool.outputs[0] = factor.outputs[0];
+    factor.outputs[0] = between;
+    graph_at(graph, between)->shape = graph_at(graph, factor.inputs[1])->shape;
+    graph_at(graph, pool.outputs[0])->producer = (int)n;
+    graph->nodes[producer] = factor;
+    graph->nodes[n] = pool;
+    return true;
+}
+
+const struct pattern pattern_pool_gradient = {
+    .operation = &operation_activation_gradient,
+    .input = 1,
+    .producer = &operation_max_pool_gradient,
+    .sole = true,
+    .apply = swap_pool_gradient,
+};
+
+/* gradient of max pooling -> sum over each channel (a bias's gradient): pooling only moves what it is given, so the sum
+ * of that is the same, over the smaller tensor. */
+static bool sum_before_pool_gradient(const struct rewriting *rewriting, size_t n, int producer)
+{
+    const struct node *pool = &rewriting->graph->nodes[producer];
+    if (pool->epilogue.add != NO_VALUE) return false;
+    rewriting->graph->nodes[n].inputs[0] = pool->inputs[0];
+    return true;
+}
+
+const struct pattern pattern_sum_of_pool_gradient = {
+    .operation = &operation_channel_sum,
+    .producer = &operation_max_pool_gradient,
+    .apply = sum_before_pool_gradient,
 };

@@ -6,9 +6,8 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "layers/layers.h"
+#include "graph/edit.h"
 #include "layers/loop.h"
-#include "plan/edit.h"
 #include "plan/node.h"
 #include "runtime/check.h"
 #include "runtime/tuning.h"
@@ -164,7 +163,7 @@ static tutti_status in_layout(struct chooser *c, size_t *n, int *value, enum val
         return TUTTI_OK;
     }
     struct attributes attributes = { .axis = (int)layout };
-    int made = graph_append(graph, &operation_reorder, &attributes, value, 1, graph->nodes[*n].layer);
+    int made = graph_append(graph, structural.reorder, &attributes, value, 1, graph->nodes[*n].layer);
     if (made == NO_VALUE) return graph->status;
     graph_at(graph, made)->layout = layout;
     edit_move_last(graph, *n);
@@ -228,7 +227,7 @@ static tutti_status plain_output(struct chooser *c, int *value)
     if (*value == NO_VALUE || graph_at(graph, *value)->layout == LAYOUT_PLAIN) return TUTTI_OK;
     graph_at(graph, *value)->output = false;
     struct attributes attributes = { .axis = LAYOUT_PLAIN };
-    int made = graph_append(graph, &operation_reorder, &attributes, value, 1, -1);
+    int made = graph_append(graph, structural.reorder, &attributes, value, 1, -1);
     if (made == NO_VALUE) return graph->status;
     struct node *node = graph_last(graph);
     const struct implementation *implementation = choose_implementation(c->plan, node);
@@ -293,7 +292,7 @@ bool channels_last_pays(const struct plan *plan)
         const struct node *node = &graph->nodes[n];
         if (node->operation->alias) continue;
         const double bytes = channels_last_bytes(graph, node);
-        if (node->operation == &operation_reorder)
+        if (node->operation == structural.reorder)
             reordered += 2 * bytes;
         else if (node->operation->implementations[node->implementation]->layouts)
             gaining += bytes;

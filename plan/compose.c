@@ -1,7 +1,6 @@
 /* Chains of nodes that are loops become one node: what is made between them is never stored. */
-#include "layers/layers.h"
+#include "graph/edit.h"
 #include "layers/loop.h"
-#include "plan/edit.h"
 #include "plan/node.h"
 #include "plan/passes.h"
 
@@ -97,7 +96,7 @@ static tutti_status set_loop(struct graph *graph, struct node *node, const struc
         kept->operands[i].input = input;
     }
     for (int i = node->input_count; i < GRAPH_MAX_INPUTS; i++) node->inputs[i] = NO_VALUE;
-    node->operation = &operation_loop;
+    node->operation = structural.loop;
     node->implementation = 0;
     node->attributes = (struct attributes) { .loop = kept };
     node->epilogue = (struct epilogue) { .add = NO_VALUE };

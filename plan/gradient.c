@@ -41,8 +41,7 @@ static tutti_status append_total(struct plan *plan)
         attributes.loss.weights[i] = objective->weights[i];
         if (attributes.loss.counted < 0 && loss_node(plan, i)->operation->counts_correct) attributes.loss.counted = i;
     }
-    plan->metrics =
-        graph_append(graph, &operation_loss_total, &attributes, objective->losses, objective->loss_count, -1);
+    plan->metrics = graph_append(graph, structural.total, &attributes, objective->losses, objective->loss_count, -1);
     return graph->status;
 }
 
@@ -85,7 +84,7 @@ static tutti_status accumulate(struct gradients *g, int value, int gradient)
         return TUTTI_OK;
     }
     int both[2] = { g->of[value], gradient };
-    g->of[value] = graph_append(g->graph, &operation_add, NULL, both, 2, -1);
+    g->of[value] = graph_append(g->graph, structural.sum, NULL, both, 2, -1);
     return g->graph->status;
 }
 
@@ -150,7 +149,7 @@ static tutti_status bind_parameters(struct gradients *g, size_t forward_values)
                 g->graph->values[i].name, g->graph->nodes[value->producer].operation->name);
         bool shared = value->gradient_of >= 0 || value->role != ROLE_TEMPORARY || value->output ||
             g->graph->nodes[value->producer].operation->alias;
-        if (shared) gradient = graph_append(g->graph, &operation_copy, NULL, &gradient, 1, -1);
+        if (shared) gradient = graph_append(g->graph, structural.copy, NULL, &gradient, 1, -1);
         if (gradient == NO_VALUE) return g->graph->status;
         graph_at(g->graph, gradient)->gradient_of = parameter;
     }

@@ -6,7 +6,7 @@
 
 #include "base/invariant.h"
 #include "base/memory.h"
-#include "plan/edit.h"
+#include "graph/edit.h"
 #include "plan/node.h"
 
 /* A stretch of memory and when it is needed: from node `first` to node `last`, both included. */

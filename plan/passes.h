@@ -6,11 +6,11 @@
 
 /* Appends the loss and its targets; sets the plan's values. */
 tutti_status pass_loss(struct plan *plan);
-/* Inference: drops dropout, folds batch normalisation into the convolution or dense layer before it. */
+/* Inference: nodes become what their operations say (struct operation). */
 tutti_status pass_inference(struct plan *plan);
 /* Appends the gradient of everything that the parameters need. */
 tutti_status pass_gradient(struct plan *plan);
-/* Fusions: activations and additions into the node that makes their input. */
+/* Fusions: the patterns of layers/ (graph/pattern.h). */
 tutti_status pass_rewrite(struct plan *plan);
 /* Drops nodes whose outputs nobody uses. */
 tutti_status pass_sweep(struct plan *plan);

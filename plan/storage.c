@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "plan/edit.h"
+#include "graph/edit.h"
 #include "plan/node.h"
 #include "runtime/check.h"
 

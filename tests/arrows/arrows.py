@@ -2,7 +2,7 @@
 """Checks the arrows between the rooms: a file may include its own room, the rooms below it and include/tutti.h.
 Checks, too, that the build knows every text of a kernel, that the header and the documentation name only functions
 and types that exist, that every function has a caller, and that numbers become text and back through base/numbers.h,
-which does not depend on the program's locale.
+which does not depend on the program's locale; and that no pass of plan/ knows an operation by name.
 
     arrows.py ROOT
 """
@@ -44,6 +44,18 @@ def faults(root):
                     yield f"{path.relative_to(root)}:{number}: {room}/ may not include \"{found[1]}\""
 
 
+# Functions of graph/operation.h whose names begin like those of operations.
+NO_OPERATIONS = {"operation_input"}
+
+
+def operation_faults(root):
+    """A pass that knows an operation by its name. Passes ask `struct operation`, and append what `structural` lists."""
+    for path in sorted((root / "plan").glob("*.[ch]")):
+        for number, line in enumerate(code_of(path).splitlines(), 1):
+            for name in set(re.findall(r"\boperation_\w+", line)) - NO_OPERATIONS:
+                yield f"{path.relative_to(root)}:{number}: a pass may not name {name}"
+
+
 def kernel_faults(root):
     """A text that the build does not know is not embedded anew when it changes."""
     known = (root / "clkernels/meson.build").read_text()
@@ -53,8 +65,8 @@ def kernel_faults(root):
 
 
 def code_of(path):
-    """Without comments and strings."""
-    text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", path.read_text(), flags=re.S)
+    """Without comments and strings; lines stay."""
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", lambda found: " " + "\n" * found[0].count("\n"), path.read_text(), flags=re.S)
     return re.sub(r'"(?:\\.|[^"\\\n])*"', '""', text)
 
 
@@ -117,7 +129,8 @@ def locale_faults(root):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    found = [*faults(root), *kernel_faults(root), *name_faults(root), *caller_faults(root), *locale_faults(root)]
+    found = [*faults(root), *operation_faults(root), *kernel_faults(root), *name_faults(root), *caller_faults(root),
+             *locale_faults(root)]
     print("\n".join(found))
     rooms = [room for room in ALLOWED if (root / room).is_dir()]
     print(f"{len(rooms) if not found else 0} passed, {len(found)} failed")

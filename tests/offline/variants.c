@@ -16,6 +16,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "layers/layers.h"
 #include "models/models.h"
 #include "plan/ahead.h"
 #include "plan/node.h"

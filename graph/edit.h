@@ -1,6 +1,6 @@
-/* Small changes to a graph that keep it valid: what the passes have in common. */
-#ifndef PLAN_EDIT_H
-#define PLAN_EDIT_H
+/* Small changes to a graph that keep it valid: what passes and patterns have in common. */
+#ifndef GRAPH_EDIT_H
+#define GRAPH_EDIT_H
 
 #include "graph/graph.h"
 

@@ -1,4 +1,4 @@
-#include "plan/edit.h"
+#include "graph/edit.h"
 
 #include <string.h>
 

@@ -1,0 +1,52 @@
+#include "graph/pattern.h"
+
+#include "graph/edit.h"
+
+static int first_producer(const struct graph *graph, int value)
+{
+    const struct value *v = graph_at(graph, value);
+    return v && v->producer >= 0 && graph->nodes[v->producer].outputs[0] == value ? v->producer : -1;
+}
+
+int pattern_sole_producer(const struct graph *graph, int value)
+{
+    const int producer = first_producer(graph, value);
+    return producer < 0 || edit_is_kept(graph, value) || edit_uses(graph, value) != 1 ? -1 : producer;
+}
+
+bool pattern_matches(const struct pattern *pattern, const struct graph *graph, size_t n, int *producer)
+{
+    const struct node *node = &graph->nodes[n];
+    if (node->operation != pattern->operation) return false;
+    const int input = node->inputs[pattern->input];
+    *producer = pattern->sole ? pattern_sole_producer(graph, input) : first_producer(graph, input);
+    if (*producer < 0) return !pattern->sole && !pattern->producer;
+    return !pattern->producer || graph->nodes[*producer].operation == pattern->producer;
+}
+
+static bool excludes_epilogue(const struct node *node)
+{
+    bool any = false;
+    for (int i = 0; i < node->input_count; i++)
+        any |= node->inputs[i] != NO_VALUE && operation_input(node->operation, i)->flags & PORT_NO_EPILOGUE;
+    for (int i = 0; i < node->output_count; i++)
+        any |= node->outputs[i] != NO_VALUE && node->operation->outputs[i].flags & PORT_NO_EPILOGUE;
+    return any;
+}
+
+bool pattern_takes_epilogue(const struct rewriting *rewriting, int n, unsigned wanted)
+{
+    const struct node *node = &rewriting->graph->nodes[n];
+    struct problem problem;
+    if (excludes_epilogue(node)) return false;
+    const struct implementation *implementation = rewriting->choose(rewriting, node, &problem);
+    return implementation && implementation->epilogues && (implementation->epilogues(&problem) & wanted) == wanted;
+}
+
+void pattern_take_output(struct graph *graph, int producer, size_t n)
+{
+    const int value = graph->nodes[n].outputs[0];
+    graph->nodes[producer].outputs[0] = value;
+    graph_at(graph, value)->producer = producer;
+    graph->nodes[n].operation = NULL;
+}

@@ -1,0 +1,44 @@
+/* Patterns of nodes that are rewritten, each declared in layers/ by the operation that profits, and what they ask of
+ * the plan whose graph they rewrite. */
+#ifndef GRAPH_PATTERN_H
+#define GRAPH_PATTERN_H
+
+#include "graph/operation.h"
+
+struct rewriting {
+    struct graph *graph;
+    const void *plan;
+    /* The implementation that will be chosen for the node as it is now; NULL: there is none. problem: set to what the
+     * implementation looks at. */
+    const struct implementation *(*choose)(
+        const struct rewriting *rewriting, const struct node *node, struct problem *problem);
+};
+
+/* A node of `operation`, and the node that makes one of its inputs. */
+struct pattern {
+    const struct operation *operation;
+    int input;                        /* its number */
+    const struct operation *producer; /* of the node whose first output that input is; NULL: any, or none */
+    bool sole;                        /* such a node exists, and nobody else reads its first output */
+    /* Rewrites what is around node n, and returns whether it changed the graph. producer: the node, or -1. A node that
+     * is no longer needed gets the operation NULL. Sets only what the chosen implementation supports: nothing is ever
+     * undone. */
+    bool (*apply)(const struct rewriting *rewriting, size_t n, int producer);
+};
+
+/* layers/patterns.c: in the order in which they are tried; ends with NULL. */
+extern const struct pattern *const patterns[];
+
+/* Whether node n matches the pattern; sets *producer. */
+bool pattern_matches(const struct pattern *pattern, const struct graph *graph, size_t n, int *producer);
+/* The node whose first output is `value`, if there is only one reader and the host does not read it; else -1. */
+int pattern_sole_producer(const struct graph *graph, int value);
+/* Whether the implementation of node n would support the epilogue that it has now. */
+bool pattern_takes_epilogue(const struct rewriting *rewriting, int n, unsigned wanted);
+/* Node `producer` now makes what node n made; n is dropped. */
+void pattern_take_output(struct graph *graph, int producer, size_t n);
+/* The activation, from one node's attributes or epilogue to another's. */
+#define PATTERN_COPY_ACTIVATION(to, from) \
+    ((to)->activation = (from)->activation, (to)->low = (from)->low, (to)->high = (from)->high)
+
+#endif

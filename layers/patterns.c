@@ -1,0 +1,20 @@
+/* The table of patterns. Sums come before what follows them; a batch normalisation takes an activation's gradient
+ * before pooling does, and a data gradient takes what is left. Who reads a batch normalisation is known when all that
+ * is done.
+ */
+#include "layers/patterns.h"
+
+const struct pattern *const patterns[] = {
+    &pattern_add,
+    &pattern_activation,
+    &pattern_norm_gradient_activation,
+    &pattern_norm_statistics,
+    &pattern_pool_gradient,
+    &pattern_sum_of_pool_gradient,
+    &pattern_norm_gradient_statistics,
+    &pattern_mask,
+    &pattern_bias_gradient,
+    &pattern_normalisation,
+    &pattern_weights_in_data_gradient,
+    NULL,
+};
