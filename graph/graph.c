@@ -160,6 +160,17 @@ const struct port *operation_input(const struct operation *operation, int i)
     return i < GRAPH_MAX_INPUTS && ports[i].name ? &ports[i] : NULL;
 }
 
+unsigned node_fusions(const struct node *node)
+{
+    unsigned fusions = node->epilogue.activation ? EPILOGUE_ACTIVATION : 0;
+    if (node->epilogue.add != NO_VALUE) fusions |= EPILOGUE_ADD;
+    for (int i = 0; i < node->input_count; i++)
+        if (node->inputs[i] != NO_VALUE) fusions |= operation_input(node->operation, i)->fusion;
+    for (int i = 0; i < node->output_count; i++)
+        if (node->outputs[i] != NO_VALUE) fusions |= node->operation->outputs[i].fusion;
+    return fusions;
+}
+
 /* What `infer` may rely on: every input has a port, and only optional ones are absent. */
 static tutti_status check_ports(const struct node *node)
 {
@@ -168,7 +179,7 @@ static tutti_status check_ports(const struct node *node)
         const struct port *port = operation_input(operation, i);
         if (!port)
             return fail(TUTTI_INVALID, "%s: it got %d inputs: it takes %d", operation->name, node->input_count, i);
-        if (node->inputs[i] == NO_VALUE && !(port->flags & (PORT_OPTIONAL | PORT_FUSED)))
+        if (node->inputs[i] == NO_VALUE && !(port->flags & PORT_OPTIONAL) && !port->fusion)
             return fail(TUTTI_INVALID, "%s: it got no input '%s', which it needs", operation->name, port->name);
     }
     for (int i = 0; i < node->output_count; i++)

@@ -49,22 +49,37 @@ struct operands {
     cl_mem prepared;                                             /* the same for prepared data */
 };
 
+enum { EPILOGUE_ACTIVATION = 1, EPILOGUE_ADD = 2 };
+/* What else a node can do beside its own work, where a pattern (graph/pattern.h) moved it there; further bits. */
+enum fusion {
+    FUSED_MASK = 1 << 2,          /* multiplies its result by the derivative of the activation of its attributes */
+    FUSED_STATISTICS = 1 << 3,    /* computes statistics of its first output */
+    FUSED_GIVEN = 1 << 4,         /* reads statistics that another node computes */
+    FUSED_NORMALISATION = 1 << 5, /* normalises its first input as it loads it */
+    FUSED_BIAS = 1 << 6,          /* a weight gradient: computes the bias's gradient, too */
+    FUSED_WEIGHTS = 1 << 7,       /* a data gradient: computes the weights' gradient, too */
+    /* A node that has one of these has no epilogue. */
+    FUSED_ALONE = FUSED_MASK | FUSED_STATISTICS | FUSED_NORMALISATION,
+    /* These change no other result on the data of a trial (plan/trial.c). */
+    FUSED_NEUTRAL = FUSED_MASK | FUSED_STATISTICS,
+};
+
 /* One place of an operation's inputs or outputs. A port without a name does not exist. */
 struct port {
     const char *name;
     unsigned flags;
+    /* Optional, and connected only where this was fused: the node does its own work without. 0: it is not of that kind.
+     */
+    enum fusion fusion;
 };
 enum {
-    PORT_OPTIONAL = 1 << 0,    /* an input that may be absent: NO_VALUE. Unwanted outputs always are */
-    PORT_FUSED = 1 << 1,       /* optional, and only a pattern connects it: the node does its own work without */
-    PORT_NEUTRAL = 1 << 2,     /* fused, and changes no other result on the data of a trial (plan/trial.c) */
-    PORT_NO_EPILOGUE = 1 << 3, /* fused, and its node has no epilogue */
-    PORT_REPEATED = 1 << 4,    /* the last input: there may be more of it, up to GRAPH_MAX_INPUTS */
-    PORT_ANY_TYPE = 1 << 5,    /* an input that may be other than floats: infer() checks its type */
-    PORT_OWN = 1 << 6,         /* an output that the launches read themselves: it stays where nobody else does */
+    PORT_OPTIONAL = 1 << 0, /* an input that may be absent: NO_VALUE. Unwanted outputs always are */
+    PORT_REPEATED = 1 << 1, /* the last input: there may be more of it, up to GRAPH_MAX_INPUTS */
+    PORT_ANY_TYPE = 1 << 2, /* an input that may be other than floats: infer() checks its type */
+    PORT_OWN = 1 << 3,      /* an output that the launches read themselves: it stays where nobody else does */
+    /* An input that is 0 in trials: what is normalised by it then stays positive, and its mask is 1 everywhere. */
+    PORT_ZERO_IN_TRIALS = 1 << 4,
 };
-
-enum { EPILOGUE_ACTIVATION = 1, EPILOGUE_ADD = 2 };
 
 /* Of `any_layout`. */
 enum {
@@ -95,12 +110,8 @@ struct implementation {
      * gradient behind the activation, for which the node has x, gamma, beta, mean and rstd as inputs, and the
      * activation's output where something was added before it */
     int64_t (*statistics)(const struct problem *problem);
-    bool takes_statistics;    /* reads them instead of making its own */
-    bool takes_mask;          /* a data gradient's: reads a mask. Such a node has neither an epilogue nor statistics */
-    bool takes_normalisation; /* reads gamma, beta, mean and rstd. Such a node has no activation of its own */
-    bool leaves_normalising;  /* a batch_norm's: can leave out its first output and give the statistics alone */
-    bool gives_weights;       /* a data gradient's: makes dw where it is wanted */
-    bool gives_sum;           /* a weight gradient's: makes db where it is wanted */
+    unsigned fusions;        /* bits of enum fusion that it supports, beside those that are functions above */
+    bool leaves_normalising; /* a batch_norm's: can leave out its first output and give the statistics alone */
     /* Which inputs and outputs it can also load and store as bfloat16: bit i for number i. Of the first output: what
      * the epilogue adds, too. Its kernels get the types by element_options(). */
     unsigned bf16_inputs, bf16_outputs;
@@ -148,13 +159,12 @@ struct operation {
     bool is_loss;
     bool counts_correct; /* a loss's: the second of its metrics means something */
     bool takes_classes;  /* a loss's: targets are class numbers */
-    /* Inputs (bits) that are 0 where made-up numbers try an implementation: what it normalises then stays positive, and
-     * a gate that looks at it open. */
-    unsigned zero_in_trials;
     /* Only moves names about: the output is the input's memory (reshape, flatten). No launches; plain layout. */
     bool alias;
 };
 
+/* What is fused into the node: bits of enum fusion, and those of its epilogue. */
+unsigned node_fusions(const struct node *node);
 /* The port of a node's input i; NULL if the operation has none there. */
 const struct port *operation_input(const struct operation *operation, int i);
 

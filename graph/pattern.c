@@ -24,21 +24,18 @@ bool pattern_matches(const struct pattern *pattern, const struct graph *graph, s
     return !pattern->producer || graph->nodes[*producer].operation == pattern->producer;
 }
 
-static bool excludes_epilogue(const struct node *node)
+bool pattern_supports(const struct rewriting *rewriting, const struct node *node, enum fusion fusion)
 {
-    bool any = false;
-    for (int i = 0; i < node->input_count; i++)
-        any |= node->inputs[i] != NO_VALUE && operation_input(node->operation, i)->flags & PORT_NO_EPILOGUE;
-    for (int i = 0; i < node->output_count; i++)
-        any |= node->outputs[i] != NO_VALUE && node->operation->outputs[i].flags & PORT_NO_EPILOGUE;
-    return any;
+    struct problem problem;
+    const struct implementation *implementation = rewriting->choose(rewriting, node, &problem);
+    return implementation && implementation->fusions & fusion;
 }
 
 bool pattern_takes_epilogue(const struct rewriting *rewriting, int n, unsigned wanted)
 {
     const struct node *node = &rewriting->graph->nodes[n];
     struct problem problem;
-    if (excludes_epilogue(node)) return false;
+    if (node_fusions(node) & FUSED_ALONE) return false;
     const struct implementation *implementation = rewriting->choose(rewriting, node, &problem);
     return implementation && implementation->epilogues && (implementation->epilogues(&problem) & wanted) == wanted;
 }

@@ -33,6 +33,8 @@ extern const struct pattern *const patterns[];
 bool pattern_matches(const struct pattern *pattern, const struct graph *graph, size_t n, int *producer);
 /* The node whose first output is `value`, if there is only one reader and the host does not read it; else -1. */
 int pattern_sole_producer(const struct graph *graph, int value);
+/* Whether the implementation of the node supports this. */
+bool pattern_supports(const struct rewriting *rewriting, const struct node *node, enum fusion fusion);
 /* Whether the implementation of node n would support the epilogue that it has now. */
 bool pattern_takes_epilogue(const struct rewriting *rewriting, int n, unsigned wanted);
 /* Node `producer` now makes what node n made; n is dropped. */

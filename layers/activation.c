@@ -95,11 +95,9 @@ static bool fuse_mask(const struct rewriting *rewriting, size_t n, int producer)
     struct graph *graph = rewriting->graph;
     const struct node *factor = &graph->nodes[n];
     struct node *target = &graph->nodes[producer];
-    struct problem problem;
     if (factor->epilogue.add != NO_VALUE || graph_at(graph, factor->inputs[0])->producer >= producer) return false;
-    const struct implementation *implementation = rewriting->choose(rewriting, target, &problem);
-    if (!implementation || !implementation->takes_mask || target->inputs[MASK_INPUT] != NO_VALUE) return false;
-    if (target->epilogue.activation || target->epilogue.add != NO_VALUE || target->output_count > 1) return false;
+    if (node_fusions(target) || target->output_count > 1 || !pattern_supports(rewriting, target, FUSED_MASK))
+        return false;
     target->inputs[MASK_INPUT] = factor->inputs[0];
     target->input_count = MASK_INPUT + 1;
     PATTERN_COPY_ACTIVATION(&target->attributes, &factor->attributes);

@@ -34,10 +34,7 @@ static int give_statistics(const struct rewriting *rewriting, int n, int64_t num
 /* Whether the node would read statistics, and does not yet. */
 static bool wants_statistics(const struct rewriting *rewriting, const struct node *node)
 {
-    struct problem problem;
-    if (node->inputs[STATISTICS_INPUT] != NO_VALUE) return false;
-    const struct implementation *implementation = rewriting->choose(rewriting, node, &problem);
-    return implementation && implementation->takes_statistics;
+    return node->inputs[STATISTICS_INPUT] == NO_VALUE && pattern_supports(rewriting, node, FUSED_GIVEN);
 }
 
 /* A batch normalisation reads the statistics of its input if the node that makes it can compute them: one pass less. */
@@ -152,9 +149,7 @@ const struct pattern pattern_norm_gradient_activation = {
 /* Whether the node reads the value as its first input alone, and can normalise it as it loads it. */
 static bool takes_normalisation(const struct rewriting *rewriting, const struct node *node, int value)
 {
-    struct problem problem;
-    const struct implementation *implementation = rewriting->choose(rewriting, node, &problem);
-    if (!implementation || !implementation->takes_normalisation || node->epilogue.activation) return false;
+    if (node->epilogue.activation || !pattern_supports(rewriting, node, FUSED_NORMALISATION)) return false;
     if (node->inputs[0] != value || node->epilogue.add == value) return false;
     for (int i = 1; i < node->input_count; i++)
         if (node->inputs[i] == value || i >= NORMALISED_GAMMA) return false;

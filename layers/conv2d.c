@@ -291,9 +291,10 @@ static const struct implementation *const weight_gradient_implementations[] = {
 const struct operation operation_conv2d = {
     .name = "conv2d",
     .inputs = { { "x" }, { "w" },
-        { "bias", PORT_OPTIONAL }, [NORMALISED_GAMMA] = { "gamma", PORT_FUSED | PORT_NO_EPILOGUE },
-        { "beta", PORT_FUSED }, { "mean", PORT_FUSED }, { "rstd", PORT_FUSED } },
-    .outputs = { { "y" }, [STATISTICS_OUTPUT] = { "statistics", PORT_FUSED | PORT_NEUTRAL | PORT_NO_EPILOGUE } },
+        { "bias", PORT_OPTIONAL }, [NORMALISED_GAMMA] = { "gamma", .fusion = FUSED_NORMALISATION },
+        { "beta", .fusion = FUSED_NORMALISATION }, { "mean", .fusion = FUSED_NORMALISATION },
+        { "rstd", .fusion = FUSED_NORMALISATION } },
+    .outputs = { { "y" }, [STATISTICS_OUTPUT] = { "statistics", .fusion = FUSED_STATISTICS } },
     .infer = infer_forward,
     .gradient = gradient,
     .implementations = forward_implementations,
@@ -302,25 +303,25 @@ const struct operation operation_conv2d = {
 };
 const struct operation operation_conv2d_data_gradient = {
     .name = "conv2d_data_gradient",
-    .inputs = { { "dy" }, { "w" }, [DATA_GRADIENT_X] = { "x", PORT_FUSED | PORT_NEUTRAL | PORT_NO_EPILOGUE },
-        [DATA_GRADIENT_GAMMA] = { "gamma", PORT_FUSED | PORT_NEUTRAL },
-        [DATA_GRADIENT_BETA] = { "beta", PORT_FUSED | PORT_NEUTRAL },
-        [DATA_GRADIENT_MEAN] = { "mean", PORT_FUSED | PORT_NEUTRAL },
-        [DATA_GRADIENT_RSTD] = { "rstd", PORT_FUSED | PORT_NEUTRAL },
-        [DATA_GRADIENT_Y] = { "z", PORT_FUSED | PORT_NEUTRAL } },
-    .outputs = { { "dx" }, [STATISTICS_OUTPUT] = { "statistics", PORT_FUSED | PORT_NEUTRAL | PORT_NO_EPILOGUE },
-        [WEIGHTS_OUTPUT] = { "dw", PORT_FUSED } },
+    .inputs = { { "dy" }, { "w" }, [DATA_GRADIENT_X] = { "x", .fusion = FUSED_MASK },
+        [DATA_GRADIENT_GAMMA] = { "gamma", .fusion = FUSED_STATISTICS },
+        [DATA_GRADIENT_BETA] = { "beta", .fusion = FUSED_STATISTICS },
+        [DATA_GRADIENT_MEAN] = { "mean", PORT_ZERO_IN_TRIALS, FUSED_STATISTICS },
+        [DATA_GRADIENT_RSTD] = { "rstd", .fusion = FUSED_STATISTICS },
+        [DATA_GRADIENT_Y] = { "z", .fusion = FUSED_STATISTICS } },
+    .outputs = { { "dx" }, [STATISTICS_OUTPUT] = { "statistics", .fusion = FUSED_STATISTICS },
+        [WEIGHTS_OUTPUT] = { "dw", .fusion = FUSED_WEIGHTS } },
     .infer = infer_data_gradient,
     .implementations = data_gradient_implementations,
     .flops = conv2d_flops,
     .bytes = conv2d_bytes,
-    .zero_in_trials = 1u << DATA_GRADIENT_MEAN,
 };
 const struct operation operation_conv2d_weight_gradient = {
     .name = "conv2d_weight_gradient",
     .inputs = { { "x" }, { "dy" },
-        { "none", PORT_OPTIONAL }, [NORMALISED_GAMMA] = { "gamma", PORT_FUSED | PORT_NO_EPILOGUE },
-        { "beta", PORT_FUSED }, { "mean", PORT_FUSED }, { "rstd", PORT_FUSED } },
+        { "none", PORT_OPTIONAL }, [NORMALISED_GAMMA] = { "gamma", .fusion = FUSED_NORMALISATION },
+        { "beta", .fusion = FUSED_NORMALISATION }, { "mean", .fusion = FUSED_NORMALISATION },
+        { "rstd", .fusion = FUSED_NORMALISATION } },
     .outputs = { { "dw" } },
     .infer = infer_weight_gradient,
     .implementations = weight_gradient_implementations,
@@ -349,12 +350,9 @@ static bool fuse_weights(const struct rewriting *rewriting, size_t n, int produc
 {
     struct graph *graph = rewriting->graph;
     struct node *data = &graph->nodes[n];
-    struct problem problem;
     (void)producer;
-    if (data->inputs[DATA_GRADIENT_GAMMA] == NO_VALUE) return false;
-    if (data->outputs[STATISTICS_OUTPUT] == NO_VALUE || data->outputs[WEIGHTS_OUTPUT] != NO_VALUE) return false;
-    const struct implementation *implementation = rewriting->choose(rewriting, data, &problem);
-    if (!implementation || !implementation->gives_weights) return false;
+    if ((node_fusions(data) & (FUSED_STATISTICS | FUSED_WEIGHTS)) != FUSED_STATISTICS) return false;
+    if (!pattern_supports(rewriting, data, FUSED_WEIGHTS)) return false;
     for (size_t i = 0; i < n; i++) {
         struct node *weights = &graph->nodes[i];
         if (!weights->operation || !is_of_gate(weights, data)) continue;

@@ -129,7 +129,7 @@ const struct operation operation_dense = {
 };
 const struct operation operation_dense_data_gradient = {
     .name = "dense_data_gradient",
-    .inputs = { { "dy" }, { "w" }, [MASK_INPUT] = { "z", PORT_FUSED | PORT_NEUTRAL | PORT_NO_EPILOGUE } },
+    .inputs = { { "dy" }, { "w" }, [MASK_INPUT] = { "z", .fusion = FUSED_MASK } },
     .outputs = { { "dx" } },
     .infer = infer_data_gradient,
     .implementations = product_data_gradient,
@@ -139,7 +139,7 @@ const struct operation operation_dense_data_gradient = {
 const struct operation operation_dense_weight_gradient = {
     .name = "dense_weight_gradient",
     .inputs = { { "x" }, { "dy" } },
-    .outputs = { { "dw" }, [SUM_OUTPUT] = { "db", PORT_FUSED } },
+    .outputs = { { "dw" }, [SUM_OUTPUT] = { "db", .fusion = FUSED_BIAS } },
     .infer = infer_weight_gradient,
     .implementations = product_weight_gradient,
     .flops = product_flops,
@@ -159,9 +159,7 @@ static bool fuse_sum(const struct rewriting *rewriting, size_t n, int producer)
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *target = &graph->nodes[i];
         if (target->operation != &operation_dense_weight_gradient || target->inputs[1] != sum->inputs[0]) continue;
-        struct problem problem;
-        const struct implementation *implementation = rewriting->choose(rewriting, target, &problem);
-        if (!implementation || !implementation->gives_sum || target->outputs[SUM_OUTPUT] != NO_VALUE) continue;
+        if (node_fusions(target) & FUSED_BIAS || !pattern_supports(rewriting, target, FUSED_BIAS)) continue;
         target->outputs[SUM_OUTPUT] = sum->outputs[0];
         target->output_count = SUM_OUTPUT + 1;
         graph_at(graph, sum->outputs[0])->producer = (int)i;

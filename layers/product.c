@@ -142,12 +142,12 @@ FUNCTIONS(GEMM_PLAIN, plain)
 
 static const struct implementation skinny = { IMPLEMENTATION(skinny) }, clblast = { IMPLEMENTATION(clblast) },
                                    plain = { IMPLEMENTATION(plain) }, packed_forward = { IMPLEMENTATION(packed) },
-                                   packed_data = { IMPLEMENTATION(packed), .takes_mask = true },
-                                   packed_weights = { IMPLEMENTATION(packed), .gives_sum = true },
+                                   packed_data = { IMPLEMENTATION(packed), .fusions = FUSED_MASK },
+                                   packed_weights = { IMPLEMENTATION(packed), .fusions = FUSED_BIAS },
                                    matrix = { IMPLEMENTATION(matrix) },
-                                   matrix_data = { IMPLEMENTATION(matrix), .takes_mask = true },
+                                   matrix_data = { IMPLEMENTATION(matrix), .fusions = FUSED_MASK },
                                    tiled = { IMPLEMENTATION(tiled) },
-                                   tiled_data = { IMPLEMENTATION(tiled), .takes_mask = true };
+                                   tiled_data = { IMPLEMENTATION(tiled), .fusions = FUSED_MASK };
 
 #define IMPLEMENTATIONS(packed, matrix, tiled)                          \
     {                                                                   \

@@ -16,16 +16,15 @@
 /* In every output before a kernel writes it, so that what it leaves out is noticed. */
 #define NOT_A_NUMBER 0x7fc00000
 
-/* Disconnects the fused ports, except for those with one of the flags in `kept`; and the epilogue. */
+/* Without the epilogue and what is fused, except for what is `kept`. */
 static void separate(struct node *node, unsigned kept)
 {
     const struct operation *operation = node->operation;
     node->epilogue = (struct epilogue) { .add = NO_VALUE };
     for (int i = 0; i < GRAPH_MAX_INPUTS; i++)
-        if (operation->inputs[i].flags & PORT_FUSED && !(operation->inputs[i].flags & kept)) node->inputs[i] = NO_VALUE;
+        if (operation->inputs[i].fusion & ~kept) node->inputs[i] = NO_VALUE;
     for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++)
-        if (operation->outputs[i].flags & PORT_FUSED && !(operation->outputs[i].flags & kept))
-            node->outputs[i] = NO_VALUE;
+        if (operation->outputs[i].fusion & ~kept) node->outputs[i] = NO_VALUE;
 }
 
 void trial_problem(const struct plan *plan, struct node *node, struct problem *problem)
@@ -50,7 +49,7 @@ void trial_problem_in_plan(const struct plan *plan, struct node *node, struct pr
         trial_problem(plan, node, problem);
         return;
     }
-    separate(node, PORT_NEUTRAL);
+    separate(node, FUSED_NEUTRAL);
     problem_of(plan, node, problem);
 }
 
@@ -168,7 +167,7 @@ static tutti_status make_buffers(struct trial *trial, const struct implementatio
     for (int i = 0; i < problem->node->input_count; i++)
         if (problem->inputs[i])
             TRY(upload(trial->device, problem->inputs[i], (uint32_t)i,
-                problem->node->operation->zero_in_trials >> i & 1, &operands->inputs[i]));
+                operation_input(problem->node->operation, i)->flags & PORT_ZERO_IN_TRIALS, &operands->inputs[i]));
     for (int i = 0; i < problem->node->output_count; i++) {
         if (!problem->outputs[i]) continue;
         const size_t bytes = value_bytes(problem->outputs[i], trial->device->can.vector_width);
@@ -300,7 +299,7 @@ static tutti_status interpret(const struct problem *problem, struct thread_pool 
     *arrays = (struct arrays) { .constants = &constants, .threads = threads };
     for (int i = 0; i < problem->node->input_count; i++) {
         if (!problem->inputs[i]) continue;
-        const bool zero = problem->node->operation->zero_in_trials >> i & 1;
+        const bool zero = operation_input(problem->node->operation, i)->flags & PORT_ZERO_IN_TRIALS;
         arrays->inputs[i] = input_array(problem->inputs[i], (uint32_t)i, zero);
         if (!arrays->inputs[i]) return TUTTI_NO_MEMORY;
     }

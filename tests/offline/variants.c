@@ -145,8 +145,7 @@ static bool takes(const struct plan *plan, const struct problem *problem, const 
     if (node->epilogue.activation != ACTIVATION_NONE && !(can & EPILOGUE_ACTIVATION)) return false;
     const bool gives = chosen->statistics && node->outputs[STATISTICS_OUTPUT] != NO_VALUE;
     if (gives && (!implementation->statistics || !implementation->statistics(problem))) return false;
-    return implementation->takes_mask == chosen->takes_mask &&
-        implementation->takes_statistics == chosen->takes_statistics && implementation->gives_sum == chosen->gives_sum;
+    return !((implementation->fusions ^ chosen->fusions) & (FUSED_MASK | FUSED_GIVEN | FUSED_BIAS));
 }
 
 /* The launches of every implementation, beside those chosen. */
