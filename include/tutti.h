@@ -801,11 +801,12 @@ typedef struct tutti_device_times {
 TUTTI_API tutti_status tutti_report_times(const tutti_trainer *trainer, int position, tutti_device_times *times);
 /* Returns a text about the plan of a device, for training, or for inference if the loss is TUTTI_LOSS_NONE: the kernel
  * chosen for each node and why each other kernel was refused. With `passes` it returns the graph after each pass
- * instead. Free the text with free(). Returns NULL on failure. */
+ * instead, and then the plan's commands in the order in which they run, one a line. Free the text with free(). Returns
+ * NULL on failure. */
 TUTTI_API char *tutti_explain(tutti_trainer *trainer, int position, bool passes);
-/* Returns a text about the times of the last plan that ran on a device: by operation, by kernel and by launch, with the
- * rates that the least possible FLOPs and bytes imply, and their share of the device's measured peak. It runs the plan
- * a few times; parameters and the last step's gradients stay as they are. `trace` names a file to write for
+/* Returns a text about the times of the last plan that ran on a device: by operation, by kernel and by command, with
+ * the rates that the least possible FLOPs and bytes imply, and their share of the device's measured peak. It runs the
+ * plan a few times; parameters and the last step's gradients stay as they are. `trace` names a file to write for
  * chrome://tracing, or is NULL. Free the text with free(). Returns NULL on failure, also before the first step,
  * evaluation or inference. */
 TUTTI_API char *tutti_profile(tutti_trainer *trainer, int position, const char *trace);

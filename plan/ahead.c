@@ -15,10 +15,12 @@ tutti_status plan_emit_ahead(struct plan *plan, struct launch_list *list)
         const struct implementation *implementation = node->operation->implementations[node->implementation];
         struct problem problem;
         struct operands operands = { 0 };
+        const size_t before = list->count;
         problem_of(plan, node, &problem);
         stand_in_operands(&memory, &problem, implementation, &operands);
         if (operands.prepared && implementation->emit_prepare) implementation->emit_prepare(&problem, &operands, list);
         implementation->emit(&problem, &operands, list);
+        for (size_t i = before; i < list->count; i++) list->launches[i].node = (int)n;
     }
     memory_plan_free(&memory);
     return status;

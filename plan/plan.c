@@ -10,7 +10,7 @@
 #include "base/threads.h"
 #include "graph/edit.h"
 #include "plan/ahead.h"
-#include "plan/buckets.h"
+#include "plan/commands.h"
 #include "plan/node.h"
 #include "plan/passes.h"
 #include "plan/verify.h"
@@ -125,8 +125,7 @@ static tutti_status emit(struct plan *plan)
         if (plan->step.status != TUTTI_OK)
             FAIL(plan->step.status, "%s: its launches are invalid: %s", name, status_message());
     }
-    if (plan->options.mode == PLAN_TRAIN) TRY(buckets_find(plan));
-    if (plan->options.mode == PLAN_TRAIN) TRY(needs_find(plan));
+    TRY(commands_make(plan));
     TRY(launch_list_realise(&plan->prepare, plan->options.progress, plan->options.user));
     TRY(launch_list_realise(&plan->step, plan->options.progress, plan->options.user));
 done:
@@ -187,6 +186,17 @@ tutti_status plan_warm_up(struct plan *plan)
     return status == TUTTI_OK ? launch_list_warm_up(&plan->step) : status;
 }
 
+/* Behind the graphs of the passes. */
+static tutti_status explain_commands(struct plan *plan)
+{
+    struct text text = { 0 };
+    text_append(&text, "%s", plan->passes ? plan->passes : "");
+    commands_print(plan, &text);
+    free(plan->passes);
+    plan->passes = text_take(&text);
+    return plan->passes ? TUTTI_OK : TUTTI_NO_MEMORY;
+}
+
 tutti_status plan_new(
     struct device *device, const tutti_network *network, const struct plan_options *options, struct plan **made)
 {
@@ -202,6 +212,7 @@ tutti_status plan_new(
     TRY(take_arena(plan, &memory));
     TRY(make_buffers(plan, &memory));
     TRY(emit(plan));
+    if (options->explain) TRY(explain_commands(plan));
     if (!options->cold) TRY(plan_warm_up(plan));
     plan->build_seconds = clock_seconds() - start;
     *made = plan;
@@ -218,29 +229,26 @@ bool plan_wants_whole_batch(const tutti_network *network)
     return false;
 }
 
-tutti_status plan_enqueue(struct plan *plan, const struct plan_stops *stops, void *user)
+/* The launches up to `end` that were not enqueued yet, together: each call flushes the queue. */
+static tutti_status enqueue_until(struct plan *plan, size_t *next, size_t end)
+{
+    const size_t first = *next;
+    *next = end;
+    return end > first ? launch_list_enqueue(&plan->step, first, end, NULL) : TUTTI_OK;
+}
+
+tutti_status plan_enqueue(struct plan *plan, command_handler *const *handlers, void *user)
 {
     tutti_status status = TUTTI_OK;
-    const struct launch_list *step = &plan->step;
-    const size_t buckets = stops && stops->bucket ? plan->bucket_count : 0;
-    const size_t meetings = stops && stops->meeting ? step->meeting_count : 0;
-    const size_t needs = stops && stops->need ? plan->need_count : 0;
-    for (size_t next = 0, b = 0, m = 0, n = 0;;) {
-        const size_t bucket = b < buckets ? plan->buckets[b].after + 1 : SIZE_MAX;
-        const size_t meeting = m < meetings ? step->meetings[m].before : SIZE_MAX;
-        const size_t need = n < needs ? plan->needs[n].before : SIZE_MAX;
-        const size_t earlier = bucket < meeting ? bucket : meeting, stop = need < earlier ? need : earlier;
-        const size_t until = stop < step->count ? stop : step->count;
-        if (until > next) TRY(launch_list_enqueue(&plan->step, next, until, NULL));
-        next = until;
-        if (stop == SIZE_MAX) break;
-        if (bucket == stop)
-            TRY(stops->bucket(user, (int)b++)); /* first: it may leave while the devices meet */
-        else if (meeting == stop)
-            TRY(stops->meeting(user, &step->meetings[m++]));
-        else
-            TRY(stops->need(user, (int)n++));
+    size_t next = 0, end = 0; /* launches */
+    for (size_t i = 0; i < plan->command_count; i++) {
+        const struct command *command = &plan->commands[i];
+        if (command->kind == COMMAND_KERNEL) end = command->number + 1;
+        if (!handlers || !handlers[command->kind]) continue;
+        TRY(enqueue_until(plan, &next, end));
+        TRY(handlers[command->kind](user, command));
     }
+    TRY(enqueue_until(plan, &next, end));
 done:
     return status;
 }

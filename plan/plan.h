@@ -14,17 +14,11 @@ tutti_status plan_warm_up(struct plan *plan);
 /* Whether what a sample gives in training depends on the batch that it is in. */
 bool plan_wants_whole_batch(const tutti_network *network);
 
-/* Called by plan_enqueue(); either may be NULL. */
-struct plan_stops {
-    /* After the launch that completes a bucket was enqueued, so that the caller can enqueue its download. */
-    tutti_status (*bucket)(void *user, int bucket);
-    /* After the launches before a meeting were: what is enqueued next finds the numbers of all devices. */
-    tutti_status (*meeting)(void *user, const struct meeting *meeting);
-    /* Before the first launch that reads a range of the parameters, so that it can be made to wait for them. */
-    tutti_status (*need)(void *user, int need);
-};
-/* Enqueues the step (not the uploads); does not wait. stops: NULL, or what is done on the way. */
-tutti_status plan_enqueue(struct plan *plan, const struct plan_stops *stops, void *user);
+/* What the caller does at a command, when the launches before it are enqueued and those behind it are not. */
+typedef tutti_status command_handler(void *user, const struct command *command);
+/* Enqueues the step (not the uploads); does not wait. handlers: NULL, or for each kind of command the function that is
+ * called, or NULL; launches need none. */
+tutti_status plan_enqueue(struct plan *plan, command_handler *const *handlers, void *user);
 /* The launches that read a feed (its number in plan->feeds) read `buffer` from now on; NULL: the plan's own buffer
  * again. After a failure, including TUTTI_UNSUPPORTED where a launch cannot be told, some may still read the other
  * buffer: NULL has to succeed before the plan runs. What was enqueued before stays as it is. */

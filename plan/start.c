@@ -157,8 +157,7 @@ void plan_free(struct plan *plan)
     buffer_free(&plan->workspace);
     free(plan->buffers);
     free(plan->prepared);
-    free(plan->buckets);
-    free(plan->needs);
+    free(plan->commands);
     free(plan->explanation);
     free(plan->passes);
     arena_free(plan->arena);

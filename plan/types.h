@@ -53,17 +53,19 @@ struct plan_options {
     void *user;
 };
 
-/* A range of the arenas: after the launch `after` its gradients are complete, and its parameters are read no more. In
- * the order in which backward makes them. */
-struct plan_bucket {
-    int64_t first, count; /* floats */
-    size_t after;         /* index of a launch */
+enum command_kind {
+    COMMAND_PREPARE, /* inference: a launch that depends on parameters only; runs once after each change of them */
+    COMMAND_KERNEL,  /* a launch of the step */
+    COMMAND_NEED,    /* training: no launch before this reads a range of the parameters */
+    COMMAND_MEET,    /* numbers of this device become those of all devices (struct meeting) */
+    COMMAND_READY,   /* training: the gradients of a range, a bucket, are complete, its parameters are read no more */
+    COMMAND_KINDS
 };
 
-/* A range of the parameters' arena that no launch before `before` reads, in the order of the arena. */
-struct plan_need {
-    int64_t first, count; /* floats */
-    size_t before;        /* index of a launch */
+struct command {
+    enum command_kind kind;
+    size_t number;        /* among its kind; PREPARE, KERNEL: of the launch; MEET: of the meeting */
+    int64_t first, count; /* NEED, READY: floats of the arena, at least one */
 };
 
 struct plan {
@@ -90,10 +92,8 @@ struct plan {
     int feeds[PLAN_MAX_FEEDS]; /* what is uploaded before the step: the network's inputs, in their order, then targets
                                 */
     int feed_count, input_count;
-    struct plan_bucket *buckets;
-    size_t bucket_count;
-    struct plan_need *needs; /* training, as are the buckets */
-    size_t need_count;
+    struct command *commands; /* in the order in which they are enqueued */
+    size_t command_count;
     double build_seconds;
     char *explanation, *passes;
 };

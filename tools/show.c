@@ -24,7 +24,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "mode", OPTION_TEXT, &s->mode, "MODE", "kind of step", .choices = modes },
         { "why", OPTION_FLAG, &s->why, NULL,
             "print for each device and layer the chosen kernel, and why each other one was refused" },
-        { "passes", OPTION_FLAG, &s->passes, NULL, "print the graph after each pass" },
+        { "passes", OPTION_FLAG, &s->passes, NULL, "print the graph after each pass, and the commands of a step" },
         { "json", OPTION_FLAG, &s->json, NULL, "print a JSON object per layer, and one for the network" },
         SESSION_OPTIONS(s->session),
     };

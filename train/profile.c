@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "plan/commands.h"
 #include "runtime/memory.h"
 #include "train/trainer.h"
 
@@ -112,22 +113,29 @@ static tutti_status append_totals(struct profile *profile, const struct plan *pl
     return TUTTI_OK;
 }
 
-static const char *layer_of(const struct plan *plan, int node)
+static void append_launch(struct profile *profile, const struct plan *plan, const struct launch *launch)
 {
-    int layer = node < 0 ? -1 : plan->graph.nodes[node].layer;
-    return layer < 0 ? "" : plan->network->layers[layer].name;
+    struct total total = { 0 };
+    add_launch(&total, launch, &profile->peak);
+    text_append(&profile->text, "%-26s %-24s %-30s ", layer_of(plan, launch->node),
+        launch->node < 0 ? "" : plan->graph.nodes[launch->node].operation->name, launch->kernel_name);
+    append_rates(&profile->text, &total);
 }
 
-static void append_launches(struct profile *profile, const struct plan *plan)
+/* With the numbers of tutti_explain(). */
+static void append_commands(struct profile *profile, const struct plan *plan)
 {
-    text_append(&profile->text, "\nby launch: layer, operation, kernel\n");
-    for (size_t i = 0; i < plan->step.count; i++) {
-        const struct launch *launch = &plan->step.launches[i];
-        struct total total = { 0 };
-        add_launch(&total, launch, &profile->peak);
-        text_append(&profile->text, "%4zu  %-26s %-24s %-30s ", i, layer_of(plan, launch->node),
-            launch->node < 0 ? "" : plan->graph.nodes[launch->node].operation->name, launch->kernel_name);
-        append_rates(&profile->text, &total);
+    text_append(&profile->text, "\nby command: layer, operation, kernel; or what else is done\n");
+    for (size_t i = 0; i < plan->command_count; i++) {
+        const struct command *command = &plan->commands[i];
+        if (command->kind == COMMAND_PREPARE) continue; /* not in each step */
+        text_append(&profile->text, "%4zu  ", i);
+        if (command->kind == COMMAND_KERNEL) {
+            append_launch(profile, plan, &plan->step.launches[command->number]);
+        } else {
+            command_print(plan, command, &profile->text);
+            text_append(&profile->text, "\n");
+        }
     }
 }
 
@@ -194,7 +202,7 @@ static tutti_status run(struct replica *replica, void *argument)
     append_direction(profile, replica, "from", &replica->received);
     TRY(append_totals(profile, latest->plan, "by operation, implementation", kind_operation));
     TRY(append_totals(profile, latest->plan, "by kernel, file", kind_kernel));
-    append_launches(profile, latest->plan);
+    append_commands(profile, latest->plan);
     if (profile->trace) TRY(write_trace(profile, latest->plan));
 done:
     return status;

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "plan/ahead.h"
+#include "plan/commands.h"
 #include "plan/tune.h"
 #include "runtime/builder.h"
 #include "train/trainer.h"
@@ -86,11 +87,12 @@ static bool rounds(const struct replica *replica)
     return trainer->experts.wire == TUTTI_BF16 && trainer->exchange && !replica->device->can.unified && trains(replica);
 }
 
-static const struct plan_bucket *bucket_at(const struct plan *plan, int64_t first)
+static const struct command *bucket_at(const struct plan *plan, int64_t first)
 {
-    for (size_t i = 0; i < plan->bucket_count; i++)
-        if (plan->buckets[i].first == first && plan->buckets[i].count > 0) return &plan->buckets[i];
-    return NULL;
+    size_t position = 0;
+    const struct command *ready;
+    while ((ready = command_next(plan, COMMAND_READY, &position)) && ready->first != first) continue;
+    return ready;
 }
 
 tutti_status replica_make_wire(struct replica *replica, const struct plan *plan)
@@ -101,7 +103,7 @@ tutti_status replica_make_wire(struct replica *replica, const struct plan *plan)
     launch_list_init(&replica->to_wire, replica->device);
     if (!replica->wire) TRY(buffer_new(replica->device, (size_t)trained * sizeof(uint16_t), &replica->wire));
     for (int64_t first = 0; first < trained;) {
-        const struct plan_bucket *bucket = bucket_at(plan, first);
+        const struct command *bucket = bucket_at(plan, first);
         if (!bucket) FAIL(TUTTI_INTERNAL, "no bucket begins at offset %lld", (long long)first);
         optimizer_emit_wire(replica->gradients, replica->wire, first, bucket->count, &replica->to_wire);
         first += bucket->count;

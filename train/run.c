@@ -5,6 +5,7 @@
 #include "train/replica.h"
 
 #include "base/memory.h"
+#include "plan/commands.h"
 #include "train/trainer.h"
 
 #include <stddef.h>
@@ -118,11 +119,11 @@ static tutti_status send_pieces(struct run *run, const struct plan *plan)
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
     run->first_piece = replica->write_count;
-    for (size_t i = 0; i < plan->need_count; i++) {
-        const struct plan_need *need = &plan->needs[i];
+    size_t position = 0;
+    const struct command *need;
+    while ((need = command_next(plan, COMMAND_NEED, &position)))
         TRY(replica_write(replica, replica->device->transfers, replica->parameters, (size_t)need->first * sizeof(float),
             run->work->parameters + need->first, (size_t)need->count * sizeof(float), NULL));
-    }
     CL_TRY(clFlush(replica->device->transfers), "sending parameters to '%s'", replica->device->can.name);
     run->parameter_writes = replica->write_count;
 done:
@@ -130,12 +131,12 @@ done:
 }
 
 /* What is enqueued next reads that piece, or one behind it. */
-static tutti_status await_piece(void *user, int need)
+static tutti_status await_piece(void *user, const struct command *need)
 {
     tutti_status status = TUTTI_OK;
     struct run *run = user;
     const struct device *device = run->replica->device;
-    CL_TRY(clEnqueueMarkerWithWaitList(device->queue, 1, &run->replica->writes[run->first_piece + (size_t)need], NULL),
+    CL_TRY(clEnqueueMarkerWithWaitList(device->queue, 1, &run->replica->writes[run->first_piece + need->number], NULL),
         "waiting for parameters of '%s'", device->can.name);
     TRY(mark(run, &run->begun));
 done:
@@ -339,29 +340,27 @@ done:
 }
 
 /* Rounds the bucket, where that is wanted: it leaves from `from`. */
-static tutti_status round_bucket(struct run *run, const struct plan_bucket *range, cl_mem *from)
+static tutti_status round_bucket(struct run *run, const struct command *range, cl_mem *from)
 {
     struct replica *replica = run->replica;
-    size_t launch = 0;
+    size_t launch = 0, position = 0;
+    const struct command *bucket;
     *from = replica->gradients;
     if (replica->to_wire.count == 0 || range->first >= run->trainer->network->trained_floats) return TUTTI_OK;
-    for (size_t i = 0; i < run->plan->bucket_count; i++)
-        launch += run->plan->buckets[i].count > 0 && run->plan->buckets[i].first < range->first;
+    while ((bucket = command_next(run->plan, COMMAND_READY, &position))) launch += bucket->first < range->first;
     *from = replica->wire;
     return launch_list_enqueue(&replica->to_wire, launch, launch + 1, NULL);
 }
 
 /* Called as soon as the launch that completes the bucket is enqueued: the second queue copies it, beside the rest of
  * backward. */
-static tutti_status bucket_leaves(void *user, int bucket)
+static tutti_status bucket_leaves(void *user, const struct command *range)
 {
     tutti_status status = TUTTI_OK;
     struct run *run = user;
     const struct device *device = run->replica->device;
-    const struct plan_bucket *range = &run->plan->buckets[bucket];
     cl_event complete = NULL;
     cl_mem from;
-    if (range->count == 0) return TUTTI_OK;
     TRY(round_bucket(run, range, &from));
     CL_TRY(
         clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &complete), "marking gradients of '%s'", device->can.name);
@@ -387,11 +386,12 @@ static tutti_status make_numbers(struct replica *replica, const struct plan *pla
 }
 
 /* The device has nothing to do meanwhile: all that it could do next depends on these numbers. */
-static tutti_status meet(void *user, const struct meeting *meeting)
+static tutti_status meet(void *user, const struct command *command)
 {
     tutti_status status = TUTTI_OK;
     struct run *run = user;
     struct replica *replica = run->replica;
+    const struct meeting *meeting = &run->plan->step.meetings[command->number];
     const size_t bytes = (size_t)meeting_floats(meeting) * sizeof(float);
     TRY(buffer_read(replica->device, meeting->buffer, 0, replica->numbers, bytes));
     const double start = clock_seconds();
@@ -447,13 +447,11 @@ done:
 }
 
 /* As bucket_leaves(): the exchange works on this bucket beside the rest of backward. */
-static tutti_status bucket_is_mapped(void *user, int bucket)
+static tutti_status bucket_is_mapped(void *user, const struct command *range)
 {
     tutti_status status = TUTTI_OK;
     struct run *run = user;
     const struct device *device = run->replica->device;
-    const struct plan_bucket *range = &run->plan->buckets[bucket];
-    if (range->count == 0) return TUTTI_OK;
     TRY(map_range(run, range->first, range->count));
     CL_TRY(clFlush(device->queue), "sending work to '%s'", device->can.name);
 done:
@@ -566,11 +564,13 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     TRY(replica_plan(replica, work->mode, plan_samples(run, samples), &cached));
     run->plan = cached->plan;
     const bool pieces = run->pieces && number == 0;
-    const struct plan_stops stops = { .bucket = leave ? bucket_leaves
-            : stay                                    ? bucket_is_mapped
-                                                      : NULL,
-        .meeting = work->meets ? meet : NULL,
-        .need = pieces ? await_piece : NULL };
+    command_handler *const handlers[COMMAND_KINDS] = {
+        [COMMAND_NEED] = pieces ? await_piece : NULL,
+        [COMMAND_MEET] = work->meets ? meet : NULL,
+        [COMMAND_READY] = leave ? bucket_leaves
+            : stay              ? bucket_is_mapped
+                                : NULL,
+    };
     if (leave) TRY(make_download(replica));
     if (leave) TRY(replica_make_wire(replica, cached->plan));
     if (work->meets) TRY(make_numbers(replica, cached->plan));
@@ -578,7 +578,7 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     if (pieces) TRY(send_pieces(run, cached->plan));
     status = upload_samples(run, cached->plan, done_samples, samples, number);
     if (status == TUTTI_OK && !pieces) status = mark(run, &run->begun);
-    if (status == TUTTI_OK) status = plan_enqueue(cached->plan, &stops, run);
+    if (status == TUTTI_OK) status = plan_enqueue(cached->plan, handlers, run);
     take_feeds_back(run, cached->plan);
     if (status != TUTTI_OK) goto done;
     replica->last = cached->plan;

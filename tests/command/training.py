@@ -223,7 +223,13 @@ class Show(harness.CommandTest):
             self.assertIn(words, output)
 
     def test_passes(self):
-        self.assertIn("conv2d", self.good("show", "lenet", "--batch", "4", "--passes").output)
+        output = self.good("show", "lenet", "--batch", "4", "--passes").output
+        self.assertIn("= conv2d ", output)
+        commands = [line.split()[1:] for line in output.split("-- commands\n")[1].split("\n\n")[0].splitlines()]
+        self.assertEqual(commands[0][:3], ["need", "parameters", "conv1.weight"])
+        self.assertIn("conv1", commands[1])
+        self.assertEqual(commands[-1][:3], ["ready", "bucket", "0:"])
+        self.assertEqual({command[0] for command in commands[1:-1]}, {"kernel"})
 
 
 harness.main()

@@ -4,6 +4,7 @@
 
 #include "base/bf16.h"
 #include "base/memory.h"
+#include "plan/commands.h"
 #include "tutti_experts.h"
 
 #include <math.h>
@@ -175,14 +176,24 @@ END_TEST
 static void check_needs(const struct plan *plan)
 {
     int64_t end = 0;
-    size_t before = 0;
-    for (size_t i = 0; i < plan->need_count; i++) {
-        ck_assert_int_eq(plan->needs[i].first, end);
-        ck_assert_uint_ge(plan->needs[i].before, before);
-        end += plan->needs[i].count;
-        before = plan->needs[i].before;
+    size_t position = 0;
+    const struct command *need;
+    while ((need = command_next(plan, COMMAND_NEED, &position))) {
+        ck_assert_int_eq(need->first, end);
+        end += need->count;
     }
     ck_assert_int_eq(end, plan->network->total_floats);
+}
+
+/* The launches before a command. */
+static size_t launches_before(const struct plan *plan, enum command_kind kind, size_t number)
+{
+    size_t launches = 0;
+    for (size_t i = 0; i < plan->command_count; i++) {
+        if (plan->commands[i].kind == kind && plan->commands[i].number == number) return launches;
+        launches += plan->commands[i].kind == COMMAND_KERNEL;
+    }
+    ck_abort_msg("there are fewer than %zu such commands", number + 1);
 }
 
 /* Gradients come from memory of the device's own, and nothing is copied where it shares the host's. */
@@ -207,11 +218,13 @@ START_TEST(ranges_of_parameters)
     for (int i = 0; i < 2; i++) {
         const struct cached_plan *cached = replica_find(&apart.trainer->replicas[i], PLAN_TRAIN, STEP_SAMPLES / 2);
         ck_assert_ptr_nonnull(cached);
-        check_needs(cached->plan);
-        ck_assert_uint_ge(cached->plan->need_count, 3);
-        ck_assert_uint_ge(cached->plan->bucket_count, 3);
-        ck_assert_uint_lt(cached->plan->needs[0].before, cached->plan->needs[1].before);
-        ck_assert_uint_lt(cached->plan->needs[1].before, cached->plan->buckets[0].after); /* still in forward */
+        const struct plan *plan = cached->plan;
+        check_needs(plan);
+        ck_assert_uint_le(launches_before(plan, COMMAND_NEED, 2), plan->step.count);
+        ck_assert_uint_le(launches_before(plan, COMMAND_READY, 2), plan->step.count);
+        ck_assert_uint_lt(launches_before(plan, COMMAND_NEED, 0), launches_before(plan, COMMAND_NEED, 1));
+        ck_assert_uint_lt(
+            launches_before(plan, COMMAND_NEED, 1) + 1, launches_before(plan, COMMAND_READY, 0)); /* still in forward */
         check_traffic(&shared, i, 0);
         check_traffic(&apart, i, 4 * (double)apart.network->total_floats * sizeof(float));
     }

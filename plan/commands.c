@@ -1,0 +1,358 @@
+#include "plan/commands.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/invariant.h"
+#include "base/memory.h"
+
+/* A range is closed at this size: large enough that a transfer is not all latency, small enough to overlap computing.
+ * The first bucket (of the last layers) and the statistics are smaller and leave early. */
+#define RANGE_FLOATS (1 << 20)
+
+/* A range of an arena, and the launch in front of which it is needed, or behind the last one that it is ready after. */
+struct range {
+    int64_t first, count; /* floats */
+    size_t at;
+};
+
+struct ranges {
+    struct range *list;
+    size_t count;
+};
+
+/* ------------------------------------------------------------------------------------------------- ranges ---- */
+
+/* The parameter that each value is, under another shape perhaps; -1: none. */
+static tutti_status parameters_of_values(const struct plan *plan, int **parameter)
+{
+    *parameter = memory_new(plan->graph.value_count + 1, sizeof **parameter);
+    if (!*parameter) return TUTTI_NO_MEMORY;
+    for (size_t v = 0; v < plan->graph.value_count; v++)
+        (*parameter)[v] = plan->graph.values[v].role == ROLE_PARAMETER ? plan->graph.values[v].parameter : -1;
+    for (size_t n = 0; n < plan->graph.node_count; n++) {
+        const struct node *node = &plan->graph.nodes[n];
+        if (node->operation->alias) (*parameter)[node->outputs[0]] = (*parameter)[node->inputs[0]];
+    }
+    return TUTTI_OK;
+}
+
+/* The launches that read a parameter: the first, the end of the list where none does; and the last. */
+struct use {
+    size_t first, last;
+};
+
+static void note_use(struct use *uses, int parameter, size_t launch)
+{
+    if (parameter < 0) return;
+    if (launch < uses[parameter].first) uses[parameter].first = launch;
+    if (launch > uses[parameter].last) uses[parameter].last = launch;
+}
+
+static tutti_status find_uses(const struct plan *plan, struct use **uses)
+{
+    int *parameter = NULL;
+    const tutti_status status = parameters_of_values(plan, &parameter);
+    *uses = memory_new(plan->network->parameter_count + 1, sizeof **uses);
+    for (size_t i = 0; *uses && i < plan->network->parameter_count; i++) (*uses)[i].first = plan->step.count;
+    for (size_t l = 0; status == TUTTI_OK && *uses && l < plan->step.count; l++) {
+        if (plan->step.launches[l].node < 0) continue;
+        const struct node *node = &plan->graph.nodes[plan->step.launches[l].node];
+        for (int i = 0; i < node->input_count; i++)
+            if (node->inputs[i] != NO_VALUE) note_use(*uses, parameter[node->inputs[i]], l);
+        if (node->epilogue.add != NO_VALUE) note_use(*uses, parameter[node->epilogue.add], l);
+    }
+    free(parameter);
+    return status != TUTTI_OK ? status : *uses ? TUTTI_OK : TUTTI_NO_MEMORY;
+}
+
+/* The last launch of each node. */
+static tutti_status last_launches(const struct plan *plan, size_t **last)
+{
+    *last = memory_new(plan->graph.node_count + 1, sizeof **last);
+    if (!*last) return TUTTI_NO_MEMORY;
+    for (size_t i = 0; i < plan->step.count; i++)
+        if (plan->step.launches[i].node >= 0) (*last)[plan->step.launches[i].node] = i;
+    return TUTTI_OK;
+}
+
+/* After which launch each parameter's gradient is complete; 0 for one that the loss does not depend on: it stays zero.
+ */
+static void completions(const struct plan *plan, const size_t *last, size_t *after)
+{
+    for (size_t v = 0; v < plan->graph.value_count; v++) {
+        const struct value *value = &plan->graph.values[v];
+        if (value->gradient_of >= 0 && value->producer >= 0) after[value->gradient_of] = last[value->producer];
+    }
+}
+
+static int in_order(const void *a, const void *b)
+{
+    const struct range *x = a, *y = b;
+    if (x->at != y->at) return x->at < y->at ? -1 : 1;
+    return x->first < y->first ? -1 : 1;
+}
+
+/* Together the buckets are the whole arena, each complete after a launch that exists. */
+static bool buckets_are_whole(const struct plan *plan, const struct ranges *buckets)
+{
+    int64_t floats = 0;
+    for (size_t i = 0; i < buckets->count; i++) {
+        floats += buckets->list[i].count;
+        if (buckets->list[i].at > plan->step.count) return false;
+    }
+    return floats == plan->network->total_floats;
+}
+
+/* Ranges of gradients, in the order in which backward completes them. */
+static tutti_status buckets_find(const struct plan *plan, struct ranges *buckets)
+{
+    tutti_status status = TUTTI_OK;
+    const tutti_network *network = plan->network;
+    struct use *uses = NULL;
+    size_t *last = NULL, *after = memory_new(network->parameter_count + 1, sizeof *after);
+    buckets->list = memory_new(network->parameter_count + 1, sizeof *buckets->list);
+    if (!after || !buckets->list) {
+        status = TUTTI_NO_MEMORY;
+        goto done;
+    }
+    TRY(last_launches(plan, &last));
+    completions(plan, last, after);
+    TRY(find_uses(plan, &uses));
+    /* Backward makes the last parameters first: from the end of each half of the arena down. */
+    for (int trained = 0; trained < 2; trained++) {
+        int64_t end = trained ? network->trained_floats : network->total_floats;
+        struct range *open = NULL;
+        for (size_t i = network->parameter_count; i-- > 0;) {
+            const struct parameter *p = &network->parameters[i];
+            if (p->kind != (trained ? PARAMETER_TRAINED : PARAMETER_STATISTIC)) continue;
+            if (!open || open->count >= RANGE_FLOATS) open = &buckets->list[buckets->count++];
+            open->first = p->offset;
+            open->count += end - p->offset;
+            end = p->offset;
+            if (after[i] >= open->at) open->at = after[i] + 1;
+            if (uses[i].last >= open->at) open->at = uses[i].last + 1;
+        }
+    }
+    qsort(buckets->list, buckets->count, sizeof *buckets->list, in_order);
+    INVARIANT(buckets_are_whole(plan, buckets));
+done:
+    free(uses);
+    free(last);
+    free(after);
+    return status;
+}
+
+/* Ranges of parameters, in the order of the arena. */
+static tutti_status needs_find(const struct plan *plan, struct ranges *needs)
+{
+    tutti_status status = TUTTI_OK;
+    const tutti_network *network = plan->network;
+    struct use *uses = NULL;
+    needs->list = memory_new(network->parameter_count + 1, sizeof *needs->list);
+    if (!needs->list) return TUTTI_NO_MEMORY;
+    TRY(find_uses(plan, &uses));
+    for (int trained = 1; trained >= 0; trained--) {
+        const int64_t end = trained ? network->trained_floats : network->total_floats;
+        struct range *open = NULL;
+        size_t latest = 0; /* use of the range at hand: what the same node reads as well travels with it */
+        for (size_t i = 0; i < network->parameter_count; i++) {
+            const struct parameter *p = &network->parameters[i];
+            if (p->kind != (trained ? PARAMETER_TRAINED : PARAMETER_STATISTIC)) continue;
+            const size_t use = uses[i].first;
+            if (!open || (p->offset - open->first >= RANGE_FLOATS && use > latest)) {
+                if (open) open->count = p->offset - open->first;
+                open = &needs->list[needs->count++];
+                *open = (struct range) { .first = p->offset, .at = use };
+            }
+            open->count = end - open->first;
+            if (use < open->at) open->at = use;
+            if (use > latest) latest = use;
+        }
+    }
+    for (size_t i = needs->count; i-- > 1;) /* they travel in this order: none waits for a later one */
+        if (needs->list[i].at < needs->list[i - 1].at) needs->list[i - 1].at = needs->list[i].at;
+done:
+    free(uses);
+    return status;
+}
+
+/* --------------------------------------------------------------------------------------------------- list ---- */
+
+static void append(struct plan *plan, size_t counts[COMMAND_KINDS], enum command_kind kind, const struct range *range)
+{
+    struct command *command = &plan->commands[plan->command_count++];
+    *command = (struct command) { .kind = kind, .number = counts[kind]++ };
+    if (!range) return;
+    command->first = range->first;
+    command->count = range->count;
+}
+
+/* What comes at one place: first the buckets that are complete, which can leave while devices meet. */
+static void append_ranges(
+    struct plan *plan, size_t counts[COMMAND_KINDS], enum command_kind kind, struct ranges *ranges, size_t at)
+{
+    for (; ranges->count > 0 && ranges->list->at == at; ranges->list++, ranges->count--)
+        if (ranges->list->count > 0) append(plan, counts, kind, ranges->list);
+}
+
+static void fill(struct plan *plan, struct ranges buckets, struct ranges needs)
+{
+    size_t counts[COMMAND_KINDS] = { 0 };
+    for (size_t i = 0; i < plan->prepare.count; i++) append(plan, counts, COMMAND_PREPARE, NULL);
+    for (size_t at = 0;; at++) {
+        append_ranges(plan, counts, COMMAND_READY, &buckets, at);
+        while (
+            counts[COMMAND_MEET] < plan->step.meeting_count && plan->step.meetings[counts[COMMAND_MEET]].before == at)
+            append(plan, counts, COMMAND_MEET, NULL);
+        append_ranges(plan, counts, COMMAND_NEED, &needs, at);
+        if (at == plan->step.count) break;
+        append(plan, counts, COMMAND_KERNEL, NULL);
+    }
+    INVARIANT(buckets.count == 0 && needs.count == 0);
+}
+
+tutti_status commands_make(struct plan *plan)
+{
+    tutti_status status = TUTTI_OK;
+    struct ranges buckets = { 0 }, needs = { 0 };
+    if (plan->options.mode == PLAN_TRAIN) TRY(buckets_find(plan, &buckets));
+    if (plan->options.mode == PLAN_TRAIN) TRY(needs_find(plan, &needs));
+    const size_t most = plan->prepare.count + plan->step.count + plan->step.meeting_count + buckets.count + needs.count;
+    plan->commands = memory_new(most + 1, sizeof *plan->commands);
+    if (plan->commands)
+        fill(plan, buckets, needs);
+    else
+        status = TUTTI_NO_MEMORY;
+done:
+    free(buckets.list);
+    free(needs.list);
+    return status;
+}
+
+const struct command *command_next(const struct plan *plan, enum command_kind kind, size_t *position)
+{
+    while (*position < plan->command_count) {
+        const struct command *command = &plan->commands[(*position)++];
+        if (command->kind == kind) return command;
+    }
+    return NULL;
+}
+
+/* ----------------------------------------------------------------------------------------------- printing ---- */
+
+const char *layer_of(const struct plan *plan, int node)
+{
+    const int layer = node < 0 ? -1 : plan->graph.nodes[node].layer;
+    return layer < 0 ? "" : plan->network->layers[layer].name;
+}
+
+enum { OPTIONS_SHOWN = 60 };
+
+/* The definitions without "-D", as many as fit. */
+static void print_options(const char *options, struct text *text)
+{
+    size_t shown = 0, length;
+    for (const char *word = options; *word; word += length + (word[length] == ' ')) {
+        length = strcspn(word, " ");
+        if (strncmp(word, "-D", 2)) continue;
+        if (shown + length > OPTIONS_SHOWN) {
+            text_append(text, " ...");
+            return;
+        }
+        text_append(text, " %.*s", (int)length - 2, word + 2);
+        shown += length;
+    }
+}
+
+static void print_launch(const struct plan *plan, const struct launch *launch, struct text *text)
+{
+    char grid[64] = "";
+    if (!launch->call) /* else a library knows */
+        snprintf(grid, sizeof grid, "%zux%zux%zu", launch->global[0], launch->global[1], launch->global[2]);
+    text_append(text, "%-30s %-16s %-20s", launch->kernel_name, grid, layer_of(plan, launch->node));
+    if (launch->options) print_options(launch->options, text);
+}
+
+static void print_kernel(const struct plan *plan, const struct command *command, struct text *text)
+{
+    print_launch(plan, &plan->step.launches[command->number], text);
+}
+
+static void print_prepare(const struct plan *plan, const struct command *command, struct text *text)
+{
+    print_launch(plan, &plan->prepare.launches[command->number], text);
+}
+
+static void print_bytes(int64_t floats, struct text *text)
+{
+    const double bytes = (double)floats * sizeof(float);
+    if (bytes < 0x1p20)
+        text_append(text, "%.1f KiB", bytes / 0x1p10);
+    else
+        text_append(text, "%.1f MiB", bytes / 0x1p20);
+}
+
+static void print_parameters(const struct plan *plan, const struct command *command, struct text *text)
+{
+    const struct parameter *first = NULL, *last = NULL;
+    for (size_t i = 0; i < plan->network->parameter_count; i++) {
+        const struct parameter *p = &plan->network->parameters[i];
+        if (parameter_is_fixed(p) || p->offset < command->first || p->offset >= command->first + command->count)
+            continue;
+        if (!first) first = p;
+        last = p;
+    }
+    if (first) text_append(text, first == last ? "%s" : "%s to %s", first->name, last->name);
+}
+
+static void print_need(const struct plan *plan, const struct command *command, struct text *text)
+{
+    text_append(text, "parameters ");
+    print_parameters(plan, command, text);
+    text_append(text, ": ");
+    print_bytes(command->count, text);
+}
+
+static void print_ready(const struct plan *plan, const struct command *command, struct text *text)
+{
+    text_append(text, "bucket %zu: ", command->number);
+    print_bytes(command->count, text);
+    text_append(text, " of gradients, ");
+    print_parameters(plan, command, text);
+}
+
+static void print_meet(const struct plan *plan, const struct command *command, struct text *text)
+{
+    const struct meeting *meeting = &plan->step.meetings[command->number];
+    text_append(text, "%s of %lld channels over all devices", meeting->kind == MEETING_SUMS ? "sums" : "moments",
+        (long long)meeting->channels);
+}
+
+static const struct {
+    const char *name;
+    void (*print)(const struct plan *plan, const struct command *command, struct text *text);
+} kinds[COMMAND_KINDS] = {
+    [COMMAND_PREPARE] = { "prepare", print_prepare },
+    [COMMAND_KERNEL] = { "kernel", print_kernel },
+    [COMMAND_NEED] = { "need", print_need },
+    [COMMAND_MEET] = { "meet", print_meet },
+    [COMMAND_READY] = { "ready", print_ready },
+};
+
+void command_print(const struct plan *plan, const struct command *command, struct text *text)
+{
+    text_append(text, "%-8s ", kinds[command->kind].name);
+    kinds[command->kind].print(plan, command, text);
+}
+
+void commands_print(const struct plan *plan, struct text *text)
+{
+    text_append(text, "-- commands\n");
+    for (size_t i = 0; i < plan->command_count; i++) {
+        text_append(text, "%4zu ", i);
+        command_print(plan, &plan->commands[i], text);
+        text_append(text, "\n");
+    }
+}

@@ -1,0 +1,19 @@
+/* The one list of what a plan does, in the order in which it is enqueued. */
+#ifndef PLAN_COMMANDS_H
+#define PLAN_COMMANDS_H
+
+#include "base/text.h"
+#include "plan/types.h"
+
+/* Fills plan->commands from the launches and meetings that were emitted. In training the READY commands together cover
+ * the gradients' arena once, and the NEED commands the parameters'. */
+tutti_status commands_make(struct plan *plan);
+/* The next command of this kind from plan->commands[*position] on, which *position is set behind; NULL: none. */
+const struct command *command_next(const struct plan *plan, enum command_kind kind, size_t *position);
+/* One line for people, without its end. */
+void command_print(const struct plan *plan, const struct command *command, struct text *text);
+void commands_print(const struct plan *plan, struct text *text);
+/* The layer of a node of the plan's graph, or "". */
+const char *layer_of(const struct plan *plan, int node);
+
+#endif
