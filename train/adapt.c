@@ -239,7 +239,7 @@ static tutti_status adopt(tutti_trainer *trainer)
 static tutti_status run_probe(struct replica *replica, void *argument)
 {
     const tutti_status status = replica_run(replica, argument);
-    const tutti_status released = replica_release(replica);
+    const tutti_status released = gradient_way(replica)->release(replica);
     replica_forget(replica); /* its gradients are not those of a step */
     return status == TUTTI_OK ? released : status;
 }

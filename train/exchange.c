@@ -64,7 +64,8 @@ static bool has_block(const struct exchange *exchange, const struct replica *rep
     if (!replica->busy) return true;
     const int64_t begin = block * EXCHANGE_BLOCK, end = block_end(exchange, block);
     int64_t covered = 0, first;
-    for (size_t i = 0; i < replica->arrived; i++) covered += overlap(&replica->arrivals[i], begin, end, &first);
+    for (size_t i = 0; i < replica->port.arrived; i++)
+        covered += overlap(&replica->port.arrivals[i], begin, end, &first);
     return covered == end - begin;
 }
 
@@ -99,8 +100,8 @@ static void find_not_finite(const tutti_trainer *trainer)
     for (int r = 0; r < trainer->count; r++) {
         struct replica *replica = &trainer->replicas[r];
         if (trainer->parts[r] == 0) continue;
-        for (size_t i = 0; i < replica->arrival_count; i++) {
-            const struct arrival *arrival = &replica->arrivals[i];
+        for (size_t i = 0; i < replica->port.arrival_count; i++) {
+            const struct arrival *arrival = &replica->port.arrivals[i];
             if (arrival->data) replica->not_finite |= exchange_not_finite(arrival->data, arrival->count);
             for (int64_t j = 0; arrival->half && j < arrival->count; j++)
                 replica->not_finite |= !isfinite(bf16_to_float(arrival->half[j]));
@@ -113,9 +114,9 @@ static void find_not_finite(const tutti_trainer *trainer)
 static const float *gradients_of(const struct replica *replica, int64_t begin, int64_t end, float *restrict pieces)
 {
     memset(pieces, 0, (size_t)(end - begin) * sizeof(float));
-    for (size_t i = 0; i < replica->arrival_count; i++) {
+    for (size_t i = 0; i < replica->port.arrival_count; i++) {
         int64_t first;
-        const struct arrival *arrival = &replica->arrivals[i];
+        const struct arrival *arrival = &replica->port.arrivals[i];
         const int64_t count = overlap(arrival, begin, end, &first), skip = first - arrival->first;
         if (count == 0) continue;
         if (arrival->data && count == end - begin) return arrival->data + skip;
@@ -174,9 +175,9 @@ static void put_on_devices(const struct exchange *exchange, int64_t begin, int64
     for (int r = 0; r < trainer->count; r++) {
         const struct replica *replica = &trainer->replicas[r];
         if (trainer->parts[r] == 0) continue; /* it may have been given up, and its thread come back */
-        for (size_t i = 0; i < replica->arrival_count; i++) {
+        for (size_t i = 0; i < replica->port.arrival_count; i++) {
             int64_t first;
-            const struct arrival *arrival = &replica->arrivals[i];
+            const struct arrival *arrival = &replica->port.arrivals[i];
             const int64_t here = overlap(arrival, begin, begin + count, &first);
             if (arrival->parameters && here > 0)
                 put(exchange, arrival->parameters + (first - arrival->first), parameters + (first - begin), here);
@@ -244,7 +245,7 @@ static bool works(const struct replica *replica)
 
 static bool computes(const struct replica *replica)
 {
-    return works(replica) && (replica->arrival_count == 0 || replica->arrived < replica->arrival_count);
+    return works(replica) && (replica->port.arrival_count == 0 || replica->port.arrived < replica->port.arrival_count);
 }
 
 /* Under the lock. Threads for sums: none while CPU devices compute on every processor, since these sums would take away
@@ -347,5 +348,5 @@ void exchange_adopt(tutti_trainer *trainer)
     swap(&trainer->parameters, &trainer->next_parameters);
     for (int i = 0; i < OPTIMIZER_STATES; i++) swap(&trainer->states[i], &trainer->next_states[i]);
     for (int r = 0; r < trainer->count; r++)
-        if (trainer->parts[r] > 0 && trainer->replicas[r].exposed) trainer->replicas[r].version = trainer->version;
+        if (trainer->parts[r] > 0 && trainer->replicas[r].port.exposed) trainer->replicas[r].version = trainer->version;
 }

@@ -192,7 +192,7 @@ static tutti_status run(struct replica *replica, void *argument)
     for (int i = 0; i < REPLICA_PLANS; i++)
         if (replica->plans[i].plan && (!latest || replica->plans[i].used > latest->used)) latest = &replica->plans[i];
     if (!latest) return fail(TUTTI_INVALID, "no plan has run yet on this device: train or infer first");
-    TRY(replica_release(replica));
+    TRY(gradient_way(replica)->release(replica));
     TRY(run_and_keep_gradients(replica, latest->plan));
     TRY(peak_measure(replica->device, &profile->peak));
     text_append(&profile->text,

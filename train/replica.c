@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "plan/ahead.h"
-#include "plan/commands.h"
 #include "plan/tune.h"
 #include "runtime/builder.h"
 #include "train/trainer.h"
@@ -80,56 +79,6 @@ done:
     return status;
 }
 
-/* Whether gradients leave it in half the bytes. */
-static bool rounds(const struct replica *replica)
-{
-    const struct tutti_trainer *trainer = replica->trainer;
-    return trainer->experts.wire == TUTTI_BF16 && trainer->exchange && !replica->device->can.unified && trains(replica);
-}
-
-static const struct command *bucket_at(const struct plan *plan, int64_t first)
-{
-    size_t position = 0;
-    const struct command *ready;
-    while ((ready = command_next(plan, COMMAND_READY, &position)) && ready->first != first) continue;
-    return ready;
-}
-
-tutti_status replica_make_wire(struct replica *replica, const struct plan *plan)
-{
-    tutti_status status = TUTTI_OK;
-    const int64_t trained = replica->trainer->network->trained_floats;
-    if (!rounds(replica) || replica->to_wire.count > 0) return TUTTI_OK;
-    launch_list_init(&replica->to_wire, replica->device);
-    if (!replica->wire) TRY(buffer_new(replica->device, (size_t)trained * sizeof(uint16_t), &replica->wire));
-    for (int64_t first = 0; first < trained;) {
-        const struct command *bucket = bucket_at(plan, first);
-        if (!bucket) FAIL(TUTTI_INTERNAL, "no bucket begins at offset %lld", (long long)first);
-        optimizer_emit_wire(replica->gradients, replica->wire, first, bucket->count, &replica->to_wire);
-        first += bucket->count;
-    }
-    TRY(launch_list_realise(&replica->to_wire, NULL, NULL));
-    TRY(launch_list_warm_up(&replica->to_wire));
-done:
-    if (status != TUTTI_OK) launch_list_free(&replica->to_wire);
-    return status;
-}
-
-/* The same of all gradients at once, behind micro-batches. */
-static tutti_status make_sum_to_wire(struct replica *replica)
-{
-    tutti_status status = TUTTI_OK;
-    const int64_t trained = replica->trainer->network->trained_floats;
-    if (!rounds(replica)) return TUTTI_OK;
-    launch_list_init(&replica->sum_to_wire, replica->device);
-    if (!replica->wire) TRY(buffer_new(replica->device, (size_t)trained * sizeof(uint16_t), &replica->wire));
-    optimizer_emit_wire(replica->sum, replica->wire, 0, trained, &replica->sum_to_wire);
-    TRY(launch_list_realise(&replica->sum_to_wire, NULL, NULL));
-    TRY(launch_list_warm_up(&replica->sum_to_wire));
-done:
-    return status;
-}
-
 tutti_status replica_make_sum(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
@@ -140,7 +89,7 @@ tutti_status replica_make_sum(struct replica *replica)
     optimizer_emit_add(network, replica->sum, replica->gradients, &replica->add);
     TRY(launch_list_realise(&replica->add, NULL, NULL));
     TRY(launch_list_warm_up(&replica->add));
-    TRY(make_sum_to_wire(replica));
+    TRY(gradient_way(replica)->build(replica, NULL));
     if (replica->update_made) {
         TRY(make_update(replica, replica->sum, &replica->update_sum));
         TRY(warm_up(replica, &replica->update_sum));
@@ -150,7 +99,7 @@ done:
     if (status != TUTTI_OK) {
         launch_list_free(&replica->add);
         launch_list_free(&replica->update_sum);
-        launch_list_free(&replica->sum_to_wire);
+        launch_list_free(&replica->port.sum_to_wire);
         buffer_free(&replica->sum);
     }
     return status;
@@ -259,24 +208,9 @@ void prefetch_free(struct replica *replica)
 void replica_forget(struct replica *replica)
 {
     if (replica->abandoned) return; /* its thread may be there */
-    for (size_t i = 0; i < replica->arrival_count; i++)
-        if (replica->arrivals[i].event) clReleaseEvent(replica->arrivals[i].event);
-    replica->arrival_count = replica->arrived = 0;
-    if (replica->exposed) replica->version = 0; /* the exchange may have written there, and the step come to nothing */
-}
-
-tutti_status replica_release(struct replica *replica)
-{
-    tutti_status status = TUTTI_OK;
-    if (replica->exposed) replica->generation++;
-    replica->exposed = false;
-    while (replica->mapping_count > 0) {
-        const struct mapping *mapping = &replica->mappings[--replica->mapping_count];
-        CL_TRY(clEnqueueUnmapMemObject(replica->device->queue, mapping->buffer, mapping->pointer, 0, NULL, NULL),
-            "unmapping memory of '%s'", replica->device->can.name);
-    }
-done:
-    return status;
+    gradients_forget(replica);
+    if (replica->port.exposed)
+        replica->version = 0; /* the exchange may have written there, and the step come to nothing */
 }
 
 bool replica_is_stuck(struct replica *replica)
@@ -293,14 +227,11 @@ static tutti_status free_objects(struct replica *replica, void *unused)
 {
     (void)unused;
     replica_allow(replica, watch_step_limit(replica, replica->trainer->batch));
-    (void)replica_release(replica); /* nobody is left who could use a failure */
+    gradient_way(replica)->free(replica);
     for (int i = 0; i < REPLICA_PLANS; i++) plan_free(replica->plans[i].plan);
     free_update(replica);
     launch_list_free(&replica->update_sum);
     launch_list_free(&replica->add);
-    launch_list_free(&replica->to_wire);
-    launch_list_free(&replica->sum_to_wire);
-    buffer_free(&replica->wire);
     buffer_free(&replica->parameters);
     buffer_free(&replica->frozen);
     buffer_free(&replica->gradients);
@@ -308,7 +239,6 @@ static tutti_status free_objects(struct replica *replica, void *unused)
     buffer_free(&replica->losses);
     prefetch_free(replica);
     if (replica->upload.buffer) staging_free(&replica->upload);
-    if (replica->download.buffer) staging_free(&replica->download);
     (void)device_wait(replica->device); /* else tutti_close() would wait for it, without a limit */
     return TUTTI_OK;
 }
@@ -358,8 +288,7 @@ bool replica_free(struct replica *replica)
     free(replica->numbers);
     free(replica->writes);
     free(replica->outputs);
-    free(replica->arrivals);
-    free(replica->mappings);
+    gradients_free(replica);
     return true;
 }
 
@@ -371,7 +300,7 @@ static size_t fixed_bytes(const struct replica *replica, bool micro_batches)
     if (trains(replica)) arenas += 1 + micro_batches;
     size_t bytes =
         (arenas * (size_t)trainer->network->total_floats + (size_t)trainer->network->frozen_floats) * sizeof(float);
-    if (rounds(replica)) bytes += (size_t)trainer->network->trained_floats * sizeof(uint16_t);
+    bytes += gradient_way(replica)->device_bytes(replica);
     if (trains(replica) && (!trainer->exchange || trainer->automatic)) /* it may train alone */
         bytes +=
             (size_t)optimizer_states(&trainer->optimizer) * (size_t)trainer->network->trained_floats * sizeof(float) +
@@ -594,7 +523,8 @@ tutti_status replica_plan_first(struct replica *replica, int64_t samples)
         const int64_t runs = divide_up(samples, replica->capacity);
         status = replica_plan(replica, trains(replica) ? PLAN_TRAIN : PLAN_INFER, divide_up(samples, runs), &cached);
         if (status == TUTTI_OK && runs > 1 && trains(replica)) status = replica_make_sum(replica);
-        if (status == TUTTI_OK && runs == 1 && trains(replica)) status = replica_make_wire(replica, cached->plan);
+        if (status == TUTTI_OK && runs == 1 && trains(replica))
+            status = gradient_way(replica)->build(replica, cached->plan);
     } while (status == TUTTI_DEVICE_MEMORY && replica_shrink(replica));
 done:
     return status;

@@ -5,6 +5,7 @@
 
 #include "plan/plan.h"
 #include "train/batches.h"
+#include "train/gradients.h"
 #include "train/optimizer.h"
 #include "train/tally.h"
 
@@ -48,21 +49,6 @@ struct replica_work {
     bool not_finite; /* some gradient of a device that updates itself, which has updated nothing then */
     double seconds;
     struct traffic sent, received;
-};
-
-/* A range of gradients that has reached the host: of `count` floats from `first` on, at `data`. */
-struct arrival {
-    int64_t first, count;
-    const float *data;    /* NULL: they are in */
-    const uint16_t *half; /* bfloat16 */
-    float *parameters;    /* of the same range, where the device has them: for the exchange to write; or NULL */
-    cl_event event;
-};
-
-/* A range of a buffer that the host may use until it is released. */
-struct mapping {
-    cl_mem buffer;
-    void *pointer;
 };
 
 /* A device's part of the next batch. */
@@ -112,10 +98,7 @@ struct replica {
     int statistic_count;
     struct launch_list update, update_sum, add;
     bool update_made;
-    atomic_bool sum_made; /* read by whoever asks for replica_memory() */
-    /* Gradients as bfloat16, and the launches that round them: a bucket each, in the order of the arena; the sum's. */
-    cl_mem wire;
-    struct launch_list to_wire, sum_to_wire;
+    atomic_bool sum_made;   /* read by whoever asks for replica_memory() */
     pthread_mutex_t making; /* one thread at a time makes plans, or drops them */
     struct background background;
     struct cached_plan plans[REPLICA_PLANS];
@@ -126,8 +109,8 @@ struct replica {
     uint64_t states_version; /* likewise of the optimizer's states */
     uint64_t frozen_version; /* and of the frozen parameters */
     struct prefetch prefetch;
-    struct staging upload, download; /* page-locked, of devices that do not share the host's memory */
-    cl_event *writes;                /* to the device, of the work at hand: for their times */
+    struct staging upload; /* page-locked, of devices that do not share the host's memory */
+    cl_event *writes;      /* to the device, of the work at hand: for their times */
     size_t write_count, write_capacity, write_bytes;
     double parameters_s;                  /* of the last transfer of all parameters to the device */
     struct step_constants *run_constants; /* host memory that uploads read until the work is done */
@@ -141,14 +124,7 @@ struct replica {
     uint32_t check; /* of the gradients, read after an update: 0 if all are finite */
     float *numbers; /* of a meeting, on their way */
     size_t number_capacity;
-    /* Gradients on the host, in the order of their arrival; `arrived` of them, guarded by the trainer's lock. */
-    struct arrival *arrivals;
-    size_t arrival_count, arrived, arrival_capacity;
-    /* Of a device that shares the host's memory, until they are released: gradients, and parameters (`exposed`), which
-     * the exchange writes there. */
-    struct mapping *mappings;
-    size_t mapping_count, mapping_capacity;
-    bool exposed;
+    struct gradient_port port;
     bool has_gradient;    /* of the last step, in part */
     bool sum_is_gradient; /* the last step's gradients are in `sum` */
     /* The thread. What follows is guarded by the trainer's lock. */
@@ -258,11 +234,6 @@ void prefetch_free(struct replica *replica);
  * written it; between two runs, by the trainer's thread, which never calls a driver that may hang. Nothing of a device
  * that was given up is touched. */
 void replica_forget(struct replica *replica);
-/* Gives mapped gradients and parameters back to the device; by the replica's thread, before its next work. */
-tutti_status replica_release(struct replica *replica);
-/* What a device needs whose gradients travel as bfloat16, if it is one; by any plan for training, all of which have the
- * same buckets. */
-tutti_status replica_make_wire(struct replica *replica, const struct plan *plan);
 /* Second set of gradients for micro-batches, and their launches. */
 tutti_status replica_make_sum(struct replica *replica);
 

@@ -96,12 +96,11 @@ static void note_times(struct run *run, double start)
     work->sent = (struct traffic) { (double)replica->write_bytes, write_seconds(replica, replica->write_count), 0 };
     for (size_t i = 0; i < replica->write_count; i++) work->sent.beside += seconds_beside(run, replica->writes[i]);
     work->received = (struct traffic) { 0 };
-    for (size_t i = 0; i < replica->arrival_count; i++) {
-        const struct arrival *arrival = &replica->arrivals[i];
+    for (size_t i = 0; i < replica->port.arrival_count; i++) {
+        const struct arrival *arrival = &replica->port.arrivals[i];
         work->received.seconds += event_seconds(arrival->event);
         work->received.beside += seconds_beside(run, arrival->event);
-        if (replica->mapping_count == 0) /* mapping copies nothing */
-            work->received.bytes += (double)arrival->count * (arrival->half ? sizeof(uint16_t) : sizeof(float));
+        work->received.bytes += (double)arrival->bytes;
     }
 }
 
@@ -305,74 +304,6 @@ static tutti_status deliver_outputs(struct run *run)
     return TUTTI_OK;
 }
 
-static tutti_status add_arrival(struct replica *replica, struct arrival arrival)
-{
-    void *array = replica->arrivals;
-    const tutti_status status =
-        memory_grow(&array, &replica->arrival_capacity, replica->arrival_count + 1, sizeof(*replica->arrivals));
-    if (status != TUTTI_OK) return status;
-    pthread_mutex_lock(&replica->trainer->lock); /* the exchange looks at those that arrived */
-    replica->arrivals = array;
-    replica->arrivals[replica->arrival_count++] = arrival;
-    pthread_mutex_unlock(&replica->trainer->lock);
-    return TUTTI_OK;
-}
-
-/* Copies a range of gradients to the host, behind what `after` waits for (NULL: behind what is in the queue). */
-static tutti_status read_range(
-    struct replica *replica, cl_command_queue queue, cl_mem from, struct arrival arrival, const cl_event *after)
-{
-    tutti_status status = TUTTI_OK;
-    float *to = replica->download.pointer;
-    const bool half = from == replica->wire;
-    const size_t size = half ? sizeof(uint16_t) : sizeof(float), first = (size_t)arrival.first;
-    if (half)
-        arrival.half = (uint16_t *)(void *)to + first;
-    else
-        arrival.data = to + first;
-    CL_TRY(clEnqueueReadBuffer(queue, from, CL_FALSE, first * size, (size_t)arrival.count * size,
-               (unsigned char *)to + first * size, after ? 1 : 0, after, &arrival.event),
-        "reading gradients from '%s'", replica->device->can.name);
-    status = add_arrival(replica, arrival);
-    if (status != TUTTI_OK) clReleaseEvent(arrival.event);
-done:
-    return status;
-}
-
-/* Rounds the bucket, where that is wanted: it leaves from `from`. */
-static tutti_status round_bucket(struct run *run, const struct command *range, cl_mem *from)
-{
-    struct replica *replica = run->replica;
-    size_t launch = 0, position = 0;
-    const struct command *bucket;
-    *from = replica->gradients;
-    if (replica->to_wire.count == 0 || range->first >= run->trainer->network->trained_floats) return TUTTI_OK;
-    while ((bucket = command_next(run->plan, COMMAND_READY, &position))) launch += bucket->first < range->first;
-    *from = replica->wire;
-    return launch_list_enqueue(&replica->to_wire, launch, launch + 1, NULL);
-}
-
-/* Called as soon as the launch that completes the bucket is enqueued: the second queue copies it, beside the rest of
- * backward. */
-static tutti_status bucket_leaves(void *user, const struct command *range)
-{
-    tutti_status status = TUTTI_OK;
-    struct run *run = user;
-    const struct device *device = run->replica->device;
-    cl_event complete = NULL;
-    cl_mem from;
-    TRY(round_bucket(run, range, &from));
-    CL_TRY(
-        clEnqueueMarkerWithWaitList(device->queue, 0, NULL, &complete), "marking gradients of '%s'", device->can.name);
-    CL_TRY(clFlush(device->queue), "sending work to '%s'", device->can.name);
-    TRY(read_range(run->replica, device->transfers, from,
-        (struct arrival) { .first = range->first, .count = range->count }, &complete));
-    CL_TRY(clFlush(device->transfers), "reading gradients from '%s'", device->can.name);
-done:
-    if (complete) clReleaseEvent(complete);
-    return status;
-}
-
 /* Memory for the largest one, so that none is moved while the device reads it. */
 static tutti_status make_numbers(struct replica *replica, const struct plan *plan)
 {
@@ -402,78 +333,27 @@ done:
     return status;
 }
 
-static tutti_status make_download(struct replica *replica)
+static bool exposes(const struct run *run)
 {
-    const size_t bytes = (size_t)replica->trainer->network->total_floats * sizeof(float);
-    return replica->download.bytes >= bytes ? TUTTI_OK : staging_new(replica->device, bytes, &replica->download);
+    return run->work->exposes && !run->work->probe;
 }
 
-static tutti_status map(struct replica *replica, cl_mem buffer, cl_map_flags flags, int64_t first, int64_t count,
-    cl_event *event, float **pointer)
+/* Called as soon as the launch that completes the bucket is enqueued. */
+static tutti_status bucket_leaves(void *user, const struct command *ready)
 {
-    tutti_status status = TUTTI_OK;
-    cl_int error = CL_SUCCESS;
-    void *array = replica->mappings;
-    TRY(memory_grow(&array, &replica->mapping_capacity, replica->mapping_count + 1, sizeof(*replica->mappings)));
-    replica->mappings = array;
-    *pointer = clEnqueueMapBuffer(replica->device->queue, buffer, CL_FALSE, flags, (size_t)first * sizeof(float),
-        (size_t)count * sizeof(float), 0, NULL, event, &error);
-    CL_TRY(error, "mapping memory of '%s'", replica->device->can.name);
-    replica->mappings[replica->mapping_count++] = (struct mapping) { buffer, *pointer };
-done:
-    return status;
-}
-
-/* Of a device that shares the host's memory: a range of the gradients, and of the parameters, which the exchange
- * updates where they are; mapped, which copies nothing. What is in the queue no longer writes the one nor reads the
- * other. */
-static tutti_status map_range(struct run *run, int64_t first, int64_t count)
-{
-    tutti_status status = TUTTI_OK;
-    struct replica *replica = run->replica;
-    const cl_mem gradients = run->runs > 1 ? replica->sum : replica->gradients;
-    struct arrival arrival = { .first = first, .count = count };
-    float *data = NULL;
-    if (!run->work->probe && run->work->exposes) {
-        replica->exposed = true;
-        TRY(map(replica, replica->parameters, CL_MAP_WRITE_INVALIDATE_REGION, first, count, NULL, &arrival.parameters));
-    }
-    TRY(map(replica, gradients, CL_MAP_READ, first, count, &arrival.event, &data));
-    arrival.data = data;
-    status = add_arrival(replica, arrival);
-    if (status != TUTTI_OK) clReleaseEvent(arrival.event);
-done:
-    return status;
-}
-
-/* As bucket_leaves(): the exchange works on this bucket beside the rest of backward. */
-static tutti_status bucket_is_mapped(void *user, const struct command *range)
-{
-    tutti_status status = TUTTI_OK;
     struct run *run = user;
-    const struct device *device = run->replica->device;
-    TRY(map_range(run, range->first, range->count));
-    CL_TRY(clFlush(device->queue), "sending work to '%s'", device->can.name);
-done:
-    return status;
+    const struct departure departure = {
+        .plan = run->plan, .first = ready->first, .count = ready->count, .exposes = exposes(run)
+    };
+    return gradient_way(run->replica)->bucket(run->replica, &departure);
 }
 
-/* Of another device, behind micro-batches. */
-static tutti_status sum_leaves(struct run *run)
+static tutti_status gradients_leave(struct run *run)
 {
-    tutti_status status = TUTTI_OK;
-    struct replica *replica = run->replica;
-    const cl_command_queue queue = replica->device->queue;
-    const int64_t trained = run->trainer->network->trained_floats, total = run->trainer->network->total_floats;
-    const bool half = replica->sum_to_wire.count > 0;
-    TRY(make_download(replica));
-    if (half) TRY(launch_list_enqueue(&replica->sum_to_wire, 0, replica->sum_to_wire.count, NULL));
-    TRY(read_range(replica, queue, half ? replica->wire : replica->sum, (struct arrival) { .count = trained }, NULL));
-    if (total > trained)
-        TRY(read_range(
-            replica, queue, replica->sum, (struct arrival) { .first = trained, .count = total - trained }, NULL));
-done:
-    return status;
+    const struct departure departure = {
+        .count = run->trainer->network->total_floats, .sum = run->runs > 1, .exposes = exposes(run)
+    };
+    return gradient_way(run->replica)->whole(run->replica, &departure);
 }
 
 /* ---------------------------------------------------------------------------------------------- in between ---- */
@@ -557,9 +437,9 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     const int64_t done_samples = number * run->part;
     const int64_t left = work->samples - done_samples;
     const int64_t samples = left < run->part ? left : run->part;
-    const bool buckets = work->mode == PLAN_TRAIN && !work->update && run->runs == 1;
-    const bool leave = buckets && replica->device->transfers;
-    const bool stay = buckets && replica->device->can.unified && !work->check; /* which comes before any update */
+    const struct gradient_way *way = gradient_way(replica);
+    const bool checked_first = work->check && way->exposes; /* parameters are checked before any update */
+    const bool leave = work->mode == PLAN_TRAIN && !work->update && run->runs == 1 && !checked_first;
     struct cached_plan *cached;
     TRY(replica_plan(replica, work->mode, plan_samples(run, samples), &cached));
     run->plan = cached->plan;
@@ -567,12 +447,9 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     command_handler *const handlers[COMMAND_KINDS] = {
         [COMMAND_NEED] = pieces ? await_piece : NULL,
         [COMMAND_MEET] = work->meets ? meet : NULL,
-        [COMMAND_READY] = leave ? bucket_leaves
-            : stay              ? bucket_is_mapped
-                                : NULL,
+        [COMMAND_READY] = leave ? bucket_leaves : NULL,
     };
-    if (leave) TRY(make_download(replica));
-    if (leave) TRY(replica_make_wire(replica, cached->plan));
+    if (leave) TRY(way->open(replica, cached->plan));
     if (work->meets) TRY(make_numbers(replica, cached->plan));
     TRY(prepare(replica, cached));
     if (pieces) TRY(send_pieces(run, cached->plan));
@@ -630,22 +507,6 @@ done:
 }
 
 /* ------------------------------------------------------------------------------------------------- waiting ---- */
-
-static tutti_status await_arrivals(struct replica *replica)
-{
-    tutti_status status = TUTTI_OK;
-    for (size_t i = 0; i < replica->arrival_count; i++) {
-        const cl_event event = replica->arrivals[i].event;
-        const bool last = i + 1 == replica->arrival_count;
-        TRY(last ? event_wait(replica->device, event) : event_wait_amid(replica->device, event));
-        pthread_mutex_lock(&replica->trainer->lock);
-        replica->arrived = i + 1;
-        pthread_cond_broadcast(&replica->trainer->changed);
-        pthread_mutex_unlock(&replica->trainer->lock);
-    }
-done:
-    return status;
-}
 
 /* The device's check of its gradients: whether the update was skipped. */
 static tutti_status read_check(struct replica *replica, cl_event *event)
@@ -732,7 +593,7 @@ tutti_status replica_run(struct replica *replica, void *argument)
     struct run run = { .replica = replica, .trainer = replica->trainer, .work = argument };
     const bool training = run.work->mode == PLAN_TRAIN;
     replica_allow(replica, watch_step_limit(replica, run.work->samples));
-    TRY(replica_release(replica));
+    TRY(gradient_way(replica)->release(replica));
     TRY(divide(&run)); /* may make plans, which takes its own time */
     const double start = clock_seconds();
     replica_allow(replica, watch_step_limit(replica, run.work->samples));
@@ -745,11 +606,10 @@ tutti_status replica_run(struct replica *replica, void *argument)
     if (run.work->update) TRY(enqueue_update(&run));
     TRY(mark(&run, &run.ended));
     if (run.work->check) TRY(check_parameters(replica, run.work->checksum));
-    if (training && !run.work->update && replica->arrival_count == 0)
-        TRY(replica->device->can.unified ? map_range(&run, 0, run.trainer->network->total_floats) : sum_leaves(&run));
+    if (training && !run.work->update && replica->port.arrival_count == 0) TRY(gradients_leave(&run));
     CL_TRY(clFlush(replica->device->queue), "sending work to '%s'", replica->device->can.name);
     prefetch_send(replica, run.work, run.begun);
-    TRY(await_arrivals(replica));
+    TRY(gradients_await(replica));
     TRY(await_results(&run));
     prefetch_wait(replica, run.work);
     note_times(&run, start);
