@@ -180,37 +180,64 @@ done:
 
 /* --------------------------------------------------------------------------------------------------- list ---- */
 
-static void append(struct plan *plan, size_t counts[COMMAND_KINDS], enum command_kind kind, const struct range *range)
+static struct command *append(struct plan *plan, enum command_kind kind, size_t number)
 {
     struct command *command = &plan->commands[plan->command_count++];
-    *command = (struct command) { .kind = kind, .number = counts[kind]++ };
-    if (!range) return;
-    command->first = range->first;
-    command->count = range->count;
+    *command = (struct command) { .kind = kind, .number = number };
+    return command;
 }
 
-/* What comes at one place: first the buckets that are complete, which can leave while devices meet. */
+/* What nobody reads has no memory. */
+static bool is_stored(const struct plan *plan, int value)
+{
+    return value != NO_VALUE && (!plan->buffers || plan->buffers[value]);
+}
+
+static void append_copies_in(struct plan *plan)
+{
+    for (int i = 0; i < plan->feed_count; i++)
+        if (is_stored(plan, plan->feeds[i])) append(plan, COMMAND_FEED, (size_t)i);
+    if (is_stored(plan, plan->constants)) append(plan, COMMAND_CONSTANTS, 0);
+    append(plan, COMMAND_WAIT, 0);
+}
+
+static void append_copies_out(struct plan *plan)
+{
+    const struct objective *objective = &plan->options.objective;
+    const enum plan_mode mode = plan->options.mode;
+    if (plan->metrics != NO_VALUE) append(plan, COMMAND_METRICS, 0);
+    if (mode != PLAN_INFER && !(mode == PLAN_TRAIN && objective->keeps_outputs)) return;
+    for (int i = 0; i < objective->output_count; i++) append(plan, COMMAND_OUTPUT, (size_t)i);
+}
+
+/* The ranges that belong in front of the launch `at`, from *next on. */
 static void append_ranges(
-    struct plan *plan, size_t counts[COMMAND_KINDS], enum command_kind kind, struct ranges *ranges, size_t at)
+    struct plan *plan, enum command_kind kind, const struct ranges *ranges, size_t *next, size_t at, size_t *number)
 {
-    for (; ranges->count > 0 && ranges->list->at == at; ranges->list++, ranges->count--)
-        if (ranges->list->count > 0) append(plan, counts, kind, ranges->list);
+    for (; *next < ranges->count && ranges->list[*next].at == at; ++*next) {
+        const struct range *range = &ranges->list[*next];
+        if (range->count == 0) continue;
+        struct command *command = append(plan, kind, (*number)++);
+        command->first = range->first;
+        command->count = range->count;
+    }
 }
 
-static void fill(struct plan *plan, struct ranges buckets, struct ranges needs)
+static void fill(struct plan *plan, const struct ranges *buckets, const struct ranges *needs)
 {
-    size_t counts[COMMAND_KINDS] = { 0 };
-    for (size_t i = 0; i < plan->prepare.count; i++) append(plan, counts, COMMAND_PREPARE, NULL);
-    for (size_t at = 0;; at++) {
-        append_ranges(plan, counts, COMMAND_READY, &buckets, at);
-        while (
-            counts[COMMAND_MEET] < plan->step.meeting_count && plan->step.meetings[counts[COMMAND_MEET]].before == at)
-            append(plan, counts, COMMAND_MEET, NULL);
-        append_ranges(plan, counts, COMMAND_NEED, &needs, at);
-        if (at == plan->step.count) break;
-        append(plan, counts, COMMAND_KERNEL, NULL);
+    size_t ready = 0, need = 0, meeting = 0, ready_number = 0, need_number = 0;
+    for (size_t i = 0; i < plan->prepare.count; i++) append(plan, COMMAND_PREPARE, i);
+    append_copies_in(plan);
+    for (size_t at = 0; at <= plan->step.count; at++) {
+        append_ranges(
+            plan, COMMAND_READY, buckets, &ready, at, &ready_number); /* first: it may leave while devices meet */
+        for (; meeting < plan->step.meeting_count && plan->step.meetings[meeting].before == at; meeting++)
+            append(plan, COMMAND_MEET, meeting);
+        append_ranges(plan, COMMAND_NEED, needs, &need, at, &need_number);
+        if (at < plan->step.count) append(plan, COMMAND_KERNEL, at);
     }
-    INVARIANT(buckets.count == 0 && needs.count == 0);
+    INVARIANT(ready == buckets->count && need == needs->count && meeting == plan->step.meeting_count);
+    append_copies_out(plan);
 }
 
 tutti_status commands_make(struct plan *plan)
@@ -219,10 +246,12 @@ tutti_status commands_make(struct plan *plan)
     struct ranges buckets = { 0 }, needs = { 0 };
     if (plan->options.mode == PLAN_TRAIN) TRY(buckets_find(plan, &buckets));
     if (plan->options.mode == PLAN_TRAIN) TRY(needs_find(plan, &needs));
-    const size_t most = plan->prepare.count + plan->step.count + plan->step.meeting_count + buckets.count + needs.count;
-    plan->commands = memory_new(most + 1, sizeof *plan->commands);
+    const size_t copies = PLAN_MAX_FEEDS + PLAN_MAX_OUTPUTS + 3; /* constants, metrics; and one wait */
+    const size_t launches = plan->prepare.count + plan->step.count;
+    plan->commands =
+        memory_new(copies + launches + plan->step.meeting_count + buckets.count + needs.count, sizeof *plan->commands);
     if (plan->commands)
-        fill(plan, buckets, needs);
+        fill(plan, &buckets, &needs);
     else
         status = TUTTI_NO_MEMORY;
 done:
@@ -285,13 +314,14 @@ static void print_prepare(const struct plan *plan, const struct command *command
     print_launch(plan, &plan->prepare.launches[command->number], text);
 }
 
-static void print_bytes(int64_t floats, struct text *text)
+static void print_bytes(size_t bytes, struct text *text)
 {
-    const double bytes = (double)floats * sizeof(float);
-    if (bytes < 0x1p20)
-        text_append(text, "%.1f KiB", bytes / 0x1p10);
+    if (bytes < 1024)
+        text_append(text, "%zu bytes", bytes);
+    else if (bytes < 1 << 20)
+        text_append(text, "%.1f KiB", (double)bytes / 0x1p10);
     else
-        text_append(text, "%.1f MiB", bytes / 0x1p20);
+        text_append(text, "%.1f MiB", (double)bytes / 0x1p20);
 }
 
 static void print_parameters(const struct plan *plan, const struct command *command, struct text *text)
@@ -312,13 +342,13 @@ static void print_need(const struct plan *plan, const struct command *command, s
     text_append(text, "parameters ");
     print_parameters(plan, command, text);
     text_append(text, ": ");
-    print_bytes(command->count, text);
+    print_bytes((size_t)command->count * sizeof(float), text);
 }
 
 static void print_ready(const struct plan *plan, const struct command *command, struct text *text)
 {
     text_append(text, "bucket %zu: ", command->number);
-    print_bytes(command->count, text);
+    print_bytes((size_t)command->count * sizeof(float), text);
     text_append(text, " of gradients, ");
     print_parameters(plan, command, text);
 }
@@ -330,15 +360,60 @@ static void print_meet(const struct plan *plan, const struct command *command, s
         (long long)meeting->channels);
 }
 
+static void print_copy(const struct plan *plan, int value, const char *where, struct text *text)
+{
+    text_append(text, " %s the device: ", where);
+    print_bytes(value_bytes(graph_at(&plan->graph, value), plan->device->can.vector_width), text);
+}
+
+static void print_feed(const struct plan *plan, const struct command *command, struct text *text)
+{
+    const char *name = graph_at(&plan->graph, plan->feeds[command->number])->name;
+    text_append(text, "feed %s", name ? name : "without a name");
+    print_copy(plan, plan->feeds[command->number], "to", text);
+}
+
+static void print_constants(const struct plan *plan, const struct command *command, struct text *text)
+{
+    (void)command;
+    text_append(text, "constants of the step");
+    print_copy(plan, plan->constants, "to", text);
+}
+
+static void print_wait(const struct plan *plan, const struct command *command, struct text *text)
+{
+    (void)plan;
+    (void)command;
+    text_append(text, "for these copies");
+}
+
+static void print_metrics(const struct plan *plan, const struct command *command, struct text *text)
+{
+    (void)command;
+    text_append(text, "metrics");
+    print_copy(plan, plan->metrics, "on", text);
+}
+
+static void print_output(const struct plan *plan, const struct command *command, struct text *text)
+{
+    text_append(text, "output %zu", command->number);
+    print_copy(plan, plan->outputs[command->number], "from", text);
+}
+
 static const struct {
     const char *name;
     void (*print)(const struct plan *plan, const struct command *command, struct text *text);
 } kinds[COMMAND_KINDS] = {
     [COMMAND_PREPARE] = { "prepare", print_prepare },
+    [COMMAND_FEED] = { "copy", print_feed },
+    [COMMAND_CONSTANTS] = { "copy", print_constants },
+    [COMMAND_WAIT] = { "wait", print_wait },
     [COMMAND_KERNEL] = { "kernel", print_kernel },
     [COMMAND_NEED] = { "need", print_need },
     [COMMAND_MEET] = { "meet", print_meet },
     [COMMAND_READY] = { "ready", print_ready },
+    [COMMAND_METRICS] = { "copy", print_metrics },
+    [COMMAND_OUTPUT] = { "copy", print_output },
 };
 
 void command_print(const struct plan *plan, const struct command *command, struct text *text)

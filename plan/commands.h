@@ -5,8 +5,8 @@
 #include "base/text.h"
 #include "plan/types.h"
 
-/* Fills plan->commands from the launches and meetings that were emitted. In training the READY commands together cover
- * the gradients' arena once, and the NEED commands the parameters'. */
+/* Fills plan->commands from the feeds, and the launches and meetings that were emitted. In training the READY commands
+ * together cover the gradients' arena once, and the NEED commands the parameters'. */
 tutti_status commands_make(struct plan *plan);
 /* The next command of this kind from plan->commands[*position] on, which *position is set behind; NULL: none. */
 const struct command *command_next(const struct plan *plan, enum command_kind kind, size_t *position);

@@ -16,8 +16,8 @@ bool plan_wants_whole_batch(const tutti_network *network);
 
 /* What the caller does at a command, when the launches before it are enqueued and those behind it are not. */
 typedef tutti_status command_handler(void *user, const struct command *command);
-/* Enqueues the step (not the uploads); does not wait. handlers: NULL, or for each kind of command the function that is
- * called, or NULL; launches need none. */
+/* Enqueues the step; does not wait. handlers: NULL, or for each kind of command the function that is called, or NULL;
+ * launches need none. */
 tutti_status plan_enqueue(struct plan *plan, command_handler *const *handlers, void *user);
 /* The launches that read a feed (its number in plan->feeds) read `buffer` from now on; NULL: the plan's own buffer
  * again. After a failure, including TUTTI_UNSUPPORTED where a launch cannot be told, some may still read the other

@@ -54,17 +54,22 @@ struct plan_options {
 };
 
 enum command_kind {
-    COMMAND_PREPARE, /* inference: a launch that depends on parameters only; runs once after each change of them */
-    COMMAND_KERNEL,  /* a launch of the step */
-    COMMAND_NEED,    /* training: no launch before this reads a range of the parameters */
-    COMMAND_MEET,    /* numbers of this device become those of all devices (struct meeting) */
-    COMMAND_READY,   /* training: the gradients of a range, a bucket, are complete, its parameters are read no more */
+    COMMAND_PREPARE,   /* inference: a launch that depends on parameters only; runs once after each change of them */
+    COMMAND_FEED,      /* copy: a feed to the device */
+    COMMAND_CONSTANTS, /* copy: the step's constants to the device */
+    COMMAND_WAIT,      /* launches behind it read what was copied */
+    COMMAND_KERNEL,    /* a launch of the step */
+    COMMAND_NEED,      /* training: no launch before this reads a range of the parameters */
+    COMMAND_MEET,      /* numbers of this device become those of all devices (struct meeting) */
+    COMMAND_READY,     /* training: the gradients of a range, a bucket, are complete, its parameters are read no more */
+    COMMAND_METRICS,   /* copy: sums of losses, from where the next run overwrites them */
+    COMMAND_OUTPUT,    /* copy: an output from the device */
     COMMAND_KINDS
 };
 
 struct command {
     enum command_kind kind;
-    size_t number;        /* among its kind; PREPARE, KERNEL: of the launch; MEET: of the meeting */
+    size_t number;        /* of the feed, output, launch or meeting; NEED, READY: among its kind */
     int64_t first, count; /* NEED, READY: floats of the arena, at least one */
 };
 

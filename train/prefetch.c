@@ -42,19 +42,15 @@ void prefetch_prepare(struct replica *replica, const struct replica_work *work)
         prefetch_free(replica);
 }
 
-tutti_status prefetch_take(struct replica *replica, const struct plan *plan, int64_t first, int64_t samples)
+tutti_status prefetch_take(struct replica *replica, const struct plan *plan, int feed, int64_t first, int64_t samples)
 {
     tutti_status status = TUTTI_OK;
     const struct array_list *list = &replica->trainer->feeds.arrays;
     const struct prefetch *prefetch = &replica->prefetch;
-    for (int i = 0; i < plan->feed_count; i++) {
-        const cl_mem buffer = plan_buffer(plan, plan->feeds[i]);
-        const size_t from = arrays_offset(list, i, prefetch->samples) + (size_t)first * list->bytes[i];
-        if (!buffer) continue;
-        CL_TRY(clEnqueueCopyBuffer(replica->device->queue, prefetch->buffer, buffer, from, 0,
-                   (size_t)samples * list->bytes[i], 0, NULL, NULL),
-            "copying samples on '%s'", replica->device->can.name);
-    }
+    const size_t from = arrays_offset(list, feed, prefetch->samples) + (size_t)first * list->bytes[feed];
+    CL_TRY(clEnqueueCopyBuffer(replica->device->queue, prefetch->buffer, plan_buffer(plan, plan->feeds[feed]), from, 0,
+               (size_t)samples * list->bytes[feed], 0, NULL, NULL),
+        "copying samples on '%s'", replica->device->can.name);
 done:
     return status;
 }

@@ -225,9 +225,9 @@ tutti_status replica_write(struct replica *replica, cl_command_queue queue, cl_m
 void prefetch_prepare(struct replica *replica, const struct replica_work *work);
 void prefetch_send(struct replica *replica, const struct replica_work *work, cl_event samples_taken);
 void prefetch_wait(struct replica *replica, const struct replica_work *work);
-/* In the next step: whether its samples are there, and enqueues their copies to where the plan reads them. */
+/* In the next step: whether its samples are there, and enqueues the copy of a feed to where the plan reads it. */
 bool prefetch_has(const struct replica *replica, uint64_t number, int64_t first, int64_t samples);
-tutti_status prefetch_take(struct replica *replica, const struct plan *plan, int64_t first, int64_t samples);
+tutti_status prefetch_take(struct replica *replica, const struct plan *plan, int feed, int64_t first, int64_t samples);
 void prefetch_free(struct replica *replica);
 
 /* Forgets the gradients that arrived, and which version of the parameters a device has where the exchange may have

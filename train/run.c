@@ -1,7 +1,7 @@
-/* One replica's part of a batch, in this order: newest parameters in (if the host changed them), samples in, the plan's
- * launches, losses out; for training with several devices, gradients out (in buckets while backward goes on, where the
- * device has memory of its own), with one device the update. A part that does not fit the device's memory is run as
- * micro-batches whose gradients are added up. Everything is enqueued without waiting; then the results are awaited. */
+/* One replica's part of a batch: newest parameters in (if the host changed them), then the commands of the plan, which
+ * copy samples in and losses out; for training with several devices, gradients out (in buckets while backward goes on),
+ * with one device the update. A part that does not fit the device's memory is run as micro-batches whose gradients are
+ * added up. Everything is enqueued without waiting; then the results are awaited. */
 #include "train/replica.h"
 
 #include "base/memory.h"
@@ -20,8 +20,11 @@ struct run {
     struct arrays feeds;             /* of this part: the caller's memory or staging */
     struct arrays outputs;           /* likewise, or the replica's own memory */
     cl_mem borrowed[PLAN_MAX_FEEDS]; /* feeds that the micro-batch's launches read where they lie; else NULL */
-    struct plan *plan;               /* whose buckets leave */
-    size_t parameter_writes;         /* of the writes, the first ones */
+    struct {
+        int64_t number, first, samples; /* first: of this part */
+    } now;                              /* the micro-batch at hand, and its plan */
+    struct plan *plan;
+    size_t parameter_writes; /* of the writes, the first ones */
     size_t first_piece; /* of the writes, where parameters travel in ranges (pieces), beside launches that do not need
                            them yet */
     bool pieces;
@@ -210,9 +213,14 @@ done:
 
 /* Where host and device share memory, samples are read where the caller holds them; else, and where the plan is for
  * more samples than there are, they are copied. The buffer is theirs until the plan's launches are enqueued. */
-static tutti_status send_feed(struct run *run, struct plan *plan, int feed, const void *data, int64_t samples)
+static tutti_status send_feed(void *user, const struct command *command)
 {
     tutti_status status = TUTTI_OK;
+    struct run *run = user;
+    struct plan *plan = run->plan;
+    const int feed = (int)command->number;
+    const int64_t samples = run->now.samples;
+    const void *data = arrays_from(&run->trainer->feeds.arrays, &run->feeds, run->now.first).at[feed];
     const struct device *device = run->replica->device;
     const size_t bytes = (size_t)samples * run->trainer->feeds.arrays.bytes[feed];
     cl_mem *borrowed = &run->borrowed[feed];
@@ -232,46 +240,44 @@ done:
 }
 
 /* Where that fails, it is tried again before the plan's next run. */
-static void take_feeds_back(struct run *run, struct plan *plan)
+static void take_feeds_back(struct run *run)
 {
-    for (int i = 0; i < plan->feed_count; i++) {
+    for (int i = 0; i < run->plan->feed_count; i++) {
         if (!run->borrowed[i]) continue;
-        (void)plan_read_feed_from(plan, i, NULL);
+        (void)plan_read_feed_from(run->plan, i, NULL);
         clReleaseMemObject(run->borrowed[i]); /* it lives until the launches that read it have ended */
         run->borrowed[i] = NULL;
     }
 }
 
-static tutti_status send_samples(struct run *run, struct plan *plan, int64_t done_samples, int64_t samples)
+static tutti_status take_prefetched(void *user, const struct command *feed)
 {
-    tutti_status status = TUTTI_OK;
-    const struct arrays feeds = arrays_from(&run->trainer->feeds.arrays, &run->feeds, done_samples);
-    for (int i = 0; i < plan->feed_count; i++)
-        if (plan_buffer(plan, plan->feeds[i])) /* else nobody reads it */
-            TRY(send_feed(run, plan, i, feeds.at[i], samples));
-done:
-    return status;
+    struct run *run = user;
+    return prefetch_take(run->replica, run->plan, (int)feed->number, run->now.first, run->now.samples);
 }
 
-static tutti_status upload_samples(
-    struct run *run, struct plan *plan, int64_t done_samples, int64_t samples, int64_t number)
+static void set_constants(struct run *run)
 {
-    tutti_status status = TUTTI_OK;
-    struct replica *replica = run->replica;
-    struct step_constants *constants = &replica->run_constants[number];
+    struct step_constants *constants = &run->replica->run_constants[run->now.number];
     *constants = run->work->constants;
-    constants->first_sample = (uint32_t)(run->work->before + run->work->first + done_samples);
+    constants->first_sample = (uint32_t)(run->work->before + run->work->first + run->now.first);
     constants->runs = (uint32_t)run->runs;
     constants->loss_floats = 2 * (uint32_t)objective_pairs(&run->trainer->objective);
-    for (int i = 0; i < plan->feed_count; i++) TRY(plan_read_feed_from(plan, i, NULL));
-    if (run->prefetched)
-        TRY(prefetch_take(replica, plan, done_samples, samples));
-    else
-        TRY(send_samples(run, plan, done_samples, samples));
-    if (plan_buffer(plan, plan->constants)) /* inference has no use for them */
-        TRY(enqueue_write(replica, plan->buffers[plan->constants], constants, sizeof(*constants)));
-done:
-    return status;
+}
+
+static tutti_status send_constants(void *user, const struct command *command)
+{
+    (void)command;
+    struct run *run = user;
+    const struct step_constants *constants = &run->replica->run_constants[run->now.number];
+    return enqueue_write(run->replica, run->plan->buffers[run->plan->constants], constants, sizeof(*constants));
+}
+
+static tutti_status samples_are_in(void *user, const struct command *command)
+{
+    (void)command;
+    struct run *run = user;
+    return mark(run, &run->begun);
 }
 
 /* ---------------------------------------------------------------------------------------------- going out ---- */
@@ -397,24 +403,32 @@ done:
     return status;
 }
 
-static tutti_status download_results(
-    struct run *run, struct plan *plan, int64_t done_samples, int64_t samples, int64_t number)
+static tutti_status keep_metrics(void *user, const struct command *command)
+{
+    (void)command;
+    tutti_status status = TUTTI_OK;
+    struct run *run = user;
+    struct replica *replica = run->replica;
+    const size_t bytes = 2 * sizeof(float) * (size_t)objective_pairs(&run->trainer->objective);
+    CL_TRY(clEnqueueCopyBuffer(replica->device->queue, run->plan->buffers[run->plan->metrics], replica->losses, 0,
+               (size_t)run->now.number * bytes, bytes, 0, NULL, NULL),
+        "copying losses on '%s'", replica->device->can.name);
+done:
+    return status;
+}
+
+static tutti_status read_output(void *user, const struct command *output)
 {
     tutti_status status = TUTTI_OK;
-    struct replica *replica = run->replica;
+    struct run *run = user;
+    const struct device *device = run->replica->device;
     const struct array_list *list = &run->trainer->outputs;
-    const size_t metrics = 2 * sizeof(float) * (size_t)objective_pairs(&run->trainer->objective);
-    if (plan->metrics != NO_VALUE)
-        CL_TRY(clEnqueueCopyBuffer(replica->device->queue, plan->buffers[plan->metrics], replica->losses, 0,
-                   (size_t)number * metrics, metrics, 0, NULL, NULL),
-            "copying losses on '%s'", replica->device->can.name);
-    if (!run->work->gives_outputs) return TUTTI_OK;
-    const struct arrays to = arrays_from(list, &run->outputs, done_samples);
-    for (int i = 0; i < list->count; i++)
-        if (run->work->outputs.at[i])
-            CL_TRY(clEnqueueReadBuffer(replica->device->queue, plan->buffers[plan->outputs[i]], CL_FALSE, 0,
-                       (size_t)samples * list->bytes[i], to.at[i], 0, NULL, NULL),
-                "reading outputs from '%s'", replica->device->can.name);
+    const size_t i = output->number;
+    if (!run->work->outputs.at[i]) return TUTTI_OK;
+    CL_TRY(clEnqueueReadBuffer(device->queue, run->plan->buffers[run->plan->outputs[i]], CL_FALSE, 0,
+               (size_t)run->now.samples * list->bytes[i], arrays_from(list, &run->outputs, run->now.first).at[i], 0,
+               NULL, NULL),
+        "reading outputs from '%s'", device->can.name);
 done:
     return status;
 }
@@ -434,32 +448,36 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
     const struct replica_work *work = run->work;
-    const int64_t done_samples = number * run->part;
-    const int64_t left = work->samples - done_samples;
-    const int64_t samples = left < run->part ? left : run->part;
     const struct gradient_way *way = gradient_way(replica);
     const bool checked_first = work->check && way->exposes; /* parameters are checked before any update */
     const bool leave = work->mode == PLAN_TRAIN && !work->update && run->runs == 1 && !checked_first;
-    struct cached_plan *cached;
-    TRY(replica_plan(replica, work->mode, plan_samples(run, samples), &cached));
-    run->plan = cached->plan;
     const bool pieces = run->pieces && number == 0;
     command_handler *const handlers[COMMAND_KINDS] = {
+        [COMMAND_FEED] = run->prefetched ? take_prefetched : send_feed,
+        [COMMAND_CONSTANTS] = send_constants,
+        [COMMAND_WAIT] = pieces ? NULL : samples_are_in,
         [COMMAND_NEED] = pieces ? await_piece : NULL,
         [COMMAND_MEET] = work->meets ? meet : NULL,
         [COMMAND_READY] = leave ? bucket_leaves : NULL,
+        [COMMAND_METRICS] = keep_metrics,
+        [COMMAND_OUTPUT] = work->gives_outputs ? read_output : NULL,
     };
-    if (leave) TRY(way->open(replica, cached->plan));
-    if (work->meets) TRY(make_numbers(replica, cached->plan));
+    struct cached_plan *cached;
+    run->now.number = number;
+    run->now.first = number * run->part;
+    run->now.samples = work->samples - run->now.first < run->part ? work->samples - run->now.first : run->part;
+    TRY(replica_plan(replica, work->mode, plan_samples(run, run->now.samples), &cached));
+    run->plan = cached->plan;
+    if (leave) TRY(way->open(replica, run->plan));
+    if (work->meets) TRY(make_numbers(replica, run->plan));
     TRY(prepare(replica, cached));
-    if (pieces) TRY(send_pieces(run, cached->plan));
-    status = upload_samples(run, cached->plan, done_samples, samples, number);
-    if (status == TUTTI_OK && !pieces) status = mark(run, &run->begun);
-    if (status == TUTTI_OK) status = plan_enqueue(cached->plan, handlers, run);
-    take_feeds_back(run, cached->plan);
+    if (pieces) TRY(send_pieces(run, run->plan));
+    set_constants(run);
+    for (int i = 0; i < run->plan->feed_count; i++) TRY(plan_read_feed_from(run->plan, i, NULL));
+    status = plan_enqueue(run->plan, handlers, run);
+    take_feeds_back(run);
     if (status != TUTTI_OK) goto done;
-    replica->last = cached->plan;
-    TRY(download_results(run, cached->plan, done_samples, samples, number));
+    replica->last = run->plan;
     if (work->mode == PLAN_TRAIN) TRY(keep_gradients(run, number));
 done:
     return status;

@@ -911,6 +911,10 @@ START_TEST(commands_as_text)
     struct text text = { 0 };
     print_layers(plan, &text);
     ck_assert_str_eq(text.data,
+        "copy     feed x to the device: 3.0 KiB\n"
+        "copy     feed targets to the device: 16 bytes\n"
+        "copy     constants of the step to the device: 64 bytes\n"
+        "wait     for these copies\n"
         "need     parameters conv.weight to wide.bias: 8.0 MiB\n"
         "kernel conv\n"
         "need     parameters fc.weight to fc.bias: 81.0 KiB\n"
@@ -930,7 +934,8 @@ START_TEST(commands_as_text)
         "meet     sums of 16 channels over all devices\n"
         "kernel bn\n"
         "kernel conv\n"
-        "ready    bucket 2: 4.0 KiB of gradients, conv.weight to bn.bias\n");
+        "ready    bucket 2: 4.0 KiB of gradients, conv.weight to bn.bias\n"
+        "copy     metrics on the device: 8 bytes\n");
     text_free(&text);
     commands_print(plan, &text);
     ck_assert_ptr_nonnull(strstr(text.data, "kernel   cross_entropy                  1x1x1   "));
@@ -993,13 +998,17 @@ START_TEST(commands_are_in_order)
 }
 END_TEST
 
-START_TEST(inference_has_launches_only)
+START_TEST(inference_copies_and_launches)
 {
     make_device(DEVICE_CPU, (size_t)1 << 30);
     tutti_network *network = tutti_network_new(&runtime);
-    struct plan *plan = list_commands(network, residual(network), PLAN_INFER);
-    for (size_t i = 0; i < plan->command_count; i++) ck_assert_int_eq(plan->commands[i].kind, COMMAND_KERNEL);
-    ck_assert_uint_eq(plan->command_count, plan->step.count);
+    struct plan *plan = list_commands(network, two_buckets(network), PLAN_INFER);
+    /* Only memory, which this plan lacks, tells that no launch reads the constants. */
+    const enum command_kind first[] = { COMMAND_FEED, COMMAND_CONSTANTS, COMMAND_WAIT };
+    ck_assert_uint_eq(plan->command_count, plan->step.count + 4);
+    for (size_t i = 0; i < plan->step.count + 3; i++)
+        ck_assert_int_eq(plan->commands[i].kind, i < 3 ? first[i] : COMMAND_KERNEL);
+    ck_assert_int_eq(plan->commands[plan->step.count + 3].kind, COMMAND_OUTPUT);
     plan_free(plan);
     tutti_network_free(network);
 }
@@ -1035,7 +1044,7 @@ int main(void)
     tcase_add_test(cases, printing_names_nodes);
     tcase_add_test(cases, commands_as_text);
     tcase_add_loop_test(cases, commands_are_in_order, 0, 2);
-    tcase_add_test(cases, inference_has_launches_only);
+    tcase_add_test(cases, inference_copies_and_launches);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
