@@ -118,6 +118,7 @@ struct node {
     struct epilogue epilogue;
     int layer;          /* of the network, for names and the profile; -1: none */
     int implementation; /* chosen by plan/choose.c; -1 before */
+    const void *design; /* of that implementation, made when all passes have run; NULL: none */
 };
 
 struct graph {

@@ -30,6 +30,7 @@ struct problem {
     const struct value *inputs[GRAPH_MAX_INPUTS];   /* NULL where absent */
     const struct value *outputs[GRAPH_MAX_OUTPUTS]; /* NULL where nobody wants it */
     const struct value *add;                        /* of the epilogue; NULL where there is none */
+    const void *design;                             /* made by the implementation's design(); NULL before */
     const struct capabilities *device;
     bool training;
     bool exact; /* --exact: no Winograd */
@@ -115,6 +116,11 @@ struct implementation {
     /* Which inputs and outputs it can also load and store as bfloat16: bit i for number i. Of the first output: what
      * the epilogue adds, too. Its kernels get the types by element_options(). */
     unsigned bf16_inputs, bf16_outputs;
+    /* Decides once how the work is cut: tiles, tasks, parts of sums, into `design_bytes` of zeroed memory. The
+     * functions below find it as problem->design; those above are called before, and the node's values keep their
+     * shapes. NULL: none. */
+    size_t design_bytes;
+    void (*design)(const struct problem *problem, void *design);
     /* Bytes of scratch for the duration of the node. NULL: none. */
     size_t (*workspace)(const struct problem *problem);
     /* Bytes of data made from parameters alone (packed or transformed weights) and the launches that make it: run

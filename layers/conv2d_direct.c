@@ -253,23 +253,28 @@ static struct direct direct_of(const struct problem *problem)
     return d;
 }
 
+static void design_product(const struct problem *problem, void *design)
+{
+    *(struct direct *)design = direct_of(problem);
+}
+
 static size_t product_workspace(const struct problem *problem)
 {
-    struct direct d = direct_of(problem);
-    return conv2d_scratch_workspace(&d.scratch, d.tasks * divide_up(d.packing.panels, d.panels_max));
+    const struct direct *d = problem->design;
+    return conv2d_scratch_workspace(&d->scratch, d->tasks * divide_up(d->packing.panels, d->panels_max));
 }
 
 static size_t product_prepared(const struct problem *problem)
 {
-    struct direct d = direct_of(problem);
-    return conv2d_packing_bytes(problem, &d.packing);
+    const struct direct *d = problem->design;
+    return conv2d_packing_bytes(problem, &d->packing);
 }
 
 static void emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    struct direct d = direct_of(problem);
+    const struct direct *d = problem->design;
     conv2d_packing_emit(
-        problem, operands, list, &d.packing, problem->node->operation == &operation_conv2d_data_gradient);
+        problem, operands, list, &d->packing, problem->node->operation == &operation_conv2d_data_gradient);
 }
 
 static int64_t statistics_parts(const struct problem *problem)
@@ -279,10 +284,10 @@ static int64_t statistics_parts(const struct problem *problem)
 
 static void emit_product(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    struct direct d = direct_of(problem);
-    const struct conv2d_sizes *z = &d.z;
+    const struct direct *d = problem->design;
+    const struct conv2d_sizes *z = &d->z;
     bool gradient = problem->node->operation == &operation_conv2d_data_gradient;
-    double result_bytes = (double)(z->n * d.channels.results) * 4 * (double)(gradient ? z->h * z->w : z->oh * z->ow);
+    double result_bytes = (double)(z->n * d->channels.results) * 4 * (double)(gradient ? z->h * z->w : z->oh * z->ow);
     char epilogue[256], statistics[STATISTICS_OPTIONS];
     struct launch *launch = launch_add(list, "conv2d_direct_cpu", "conv2d_direct",
         "-DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DDILATION_H=%d -DDILATION_W=%d -DGRADIENT=%d -DWINDOW=%d "
@@ -290,35 +295,35 @@ static void emit_product(const struct problem *problem, const struct operands *o
         "-DMW=%d "
         "-DNV=%d -DPREFETCHES=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s %s",
         (int)z->r, (int)z->s, (int)z->stride_h, (int)z->stride_w, (int)z->dilation_h, (int)z->dilation_w, gradient,
-        (int)d.rows.window, (int)(z->padding_h - d.rows.row_start * z->stride_h),
-        (int)(z->padding_w - d.rows.column_start * z->stride_w), (int)d.pixel, (int)d.block_h, (int)d.block_w,
-        (int)d.packing.vectors, (int)d.prefetches, conv2d_streams(problem, operands, (double)result_bytes),
-        d.scratch.global, conv2d_statistics_options(problem, statistics, sizeof statistics),
+        (int)d->rows.window, (int)(z->padding_h - d->rows.row_start * z->stride_h),
+        (int)(z->padding_w - d->rows.column_start * z->stride_w), (int)d->pixel, (int)d->block_h, (int)d->block_w,
+        (int)d->packing.vectors, (int)d->prefetches, conv2d_streams(problem, operands, (double)result_bytes),
+        d->scratch.global, conv2d_statistics_options(problem, statistics, sizeof statistics),
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->prepared);
     launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
     launch_buffer(launch, operands->outputs[0]);
-    launch_int(launch, d.packing.padded);
-    launch_int(launch, d.pixel == 1 ? d.channels.sources : d.channels.source_blocks);
-    launch_int(launch, d.rows.height);
-    launch_int(launch, d.rows.width);
-    launch_int(launch, d.channels.result_blocks);
+    launch_int(launch, d->packing.padded);
+    launch_int(launch, d->pixel == 1 ? d->channels.sources : d->channels.source_blocks);
+    launch_int(launch, d->rows.height);
+    launch_int(launch, d->rows.width);
+    launch_int(launch, d->channels.result_blocks);
     launch_int(launch, gradient ? z->h : z->oh);
     launch_int(launch, gradient ? z->w : z->ow);
-    launch_int(launch, d.units);
-    launch_int(launch, d.units_max);
-    launch_int(launch, d.chunks);
-    launch_rows(launch, &d.rows);
-    launch_int(launch, packed_width(&d.rows));
-    launch_int(launch, d.packing.panels);
-    launch_int(launch, d.panels_max);
-    launch_int(launch, d.depth);
-    launch_int(launch, d.distance);
-    launch_int(launch, d.shares);
-    conv2d_scratch_arguments(launch, &d.scratch, operands);
+    launch_int(launch, d->units);
+    launch_int(launch, d->units_max);
+    launch_int(launch, d->chunks);
+    launch_rows(launch, &d->rows);
+    launch_int(launch, packed_width(&d->rows));
+    launch_int(launch, d->packing.panels);
+    launch_int(launch, d->panels_max);
+    launch_int(launch, d->depth);
+    launch_int(launch, d->distance);
+    launch_int(launch, d->shares);
+    conv2d_scratch_arguments(launch, &d->scratch, operands);
     conv2d_statistics_arguments(launch, problem, operands);
-    launch_tasks(launch, (size_t)d.tasks, (size_t)divide_up(d.packing.panels, d.panels_max), 1);
+    launch_tasks(launch, (size_t)d->tasks, (size_t)divide_up(d->packing.panels, d->panels_max), 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
 
@@ -430,44 +435,49 @@ static struct direct_weights weights_of(const struct problem *problem)
     return d;
 }
 
+static void design_weights(const struct problem *problem, void *design)
+{
+    *(struct direct_weights *)design = weights_of(problem);
+}
+
 static size_t weights_workspace(const struct problem *problem)
 {
-    struct direct_weights d = weights_of(problem);
-    return d.parts_offset * sizeof(float) + conv2d_parts_bytes(problem, d.splits);
+    const struct direct_weights *d = problem->design;
+    return d->parts_offset * sizeof(float) + conv2d_parts_bytes(problem, d->splits);
 }
 
 static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    struct direct_weights d = weights_of(problem);
-    const struct conv2d_sizes *z = &d.z;
-    struct launch *launch =
-        launch_add(list, "conv2d_direct_weights_cpu", d.image ? "conv2d_direct_weights_image" : "conv2d_direct_weights",
-            "-DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DDILATION_H=%d -DDILATION_W=%d -DXV=%d -DCT=%d -DRT=%d -DST=%d "
-            "-DNV=%d -DSCRATCH_GLOBAL=%d",
-            (int)z->r, (int)z->s, (int)z->stride_h, (int)z->stride_w, (int)z->dilation_h, (int)z->dilation_w,
-            d.image ? 1 : problem->device->vector_width, (int)d.channels, (int)d.taps_h, (int)d.taps_w, (int)d.vectors,
-            d.scratch.global);
+    const struct direct_weights *d = problem->design;
+    const struct conv2d_sizes *z = &d->z;
+    struct launch *launch = launch_add(list, "conv2d_direct_weights_cpu",
+        d->image ? "conv2d_direct_weights_image" : "conv2d_direct_weights",
+        "-DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DDILATION_H=%d -DDILATION_W=%d -DXV=%d -DCT=%d -DRT=%d -DST=%d "
+        "-DNV=%d -DSCRATCH_GLOBAL=%d",
+        (int)z->r, (int)z->s, (int)z->stride_h, (int)z->stride_w, (int)z->dilation_h, (int)z->dilation_w,
+        d->image ? 1 : problem->device->vector_width, (int)d->channels, (int)d->taps_h, (int)d->taps_w, (int)d->vectors,
+        d->scratch.global);
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->inputs[1]);
     launch_buffer(launch, operands->workspace);
-    launch_long(launch, (int64_t)d.parts_offset);
+    launch_long(launch, (int64_t)d->parts_offset);
     launch_int(launch, z->c);
-    launch_int(launch, d.c_blocks);
-    launch_int(launch, d.k_blocks);
+    launch_int(launch, d->c_blocks);
+    launch_int(launch, d->k_blocks);
     launch_int(launch, z->h);
     launch_int(launch, z->w);
-    launch_int(launch, d.units);
-    launch_int(launch, d.units_split);
-    launch_int(launch, d.units_max);
-    launch_rows(launch, &d.rows);
-    launch_int(launch, packed_width(&d.rows));
-    launch_int(launch, d.task_c);
-    launch_int(launch, d.task_k);
-    launch_int(launch, d.splits);
-    conv2d_scratch_arguments(launch, &d.scratch, operands);
-    launch_tasks(launch, (size_t)d.tasks, 1, 1);
+    launch_int(launch, d->units);
+    launch_int(launch, d->units_split);
+    launch_int(launch, d->units_max);
+    launch_rows(launch, &d->rows);
+    launch_int(launch, packed_width(&d->rows));
+    launch_int(launch, d->task_c);
+    launch_int(launch, d->task_k);
+    launch_int(launch, d->splits);
+    conv2d_scratch_arguments(launch, &d->scratch, operands);
+    launch_tasks(launch, (size_t)d->tasks, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
-    conv2d_parts_emit(problem, operands, list, d.splits, d.parts_offset);
+    conv2d_parts_emit(problem, operands, list, d->splits, d->parts_offset);
 }
 
 const struct implementation conv2d_direct_forward = {
@@ -476,6 +486,8 @@ const struct implementation conv2d_direct_forward = {
     .layouts = layouts,
     .epilogues = conv2d_cpu_epilogues,
     .statistics = statistics_parts,
+    .design_bytes = sizeof(struct direct),
+    .design = design_product,
     .workspace = product_workspace,
     .prepared = product_prepared,
     .emit_prepare = emit_prepare,
@@ -489,6 +501,8 @@ const struct implementation conv2d_direct_data_gradient = {
     .statistics = statistics_parts,
     .fusions = FUSED_MASK,
     .in_place = conv2d_mask_in_place,
+    .design_bytes = sizeof(struct direct),
+    .design = design_product,
     .workspace = product_workspace,
     .prepared = product_prepared,
     .emit_prepare = emit_prepare,
@@ -499,6 +513,8 @@ const struct implementation conv2d_direct_weight_gradient = {
     .fits = fits,
     .layouts = layouts,
     .epilogues = conv2d_cpu_sum_epilogues,
+    .design_bytes = sizeof(struct direct_weights),
+    .design = design_weights,
     .workspace = weights_workspace,
     .emit = emit_weights,
 };

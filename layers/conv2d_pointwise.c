@@ -174,16 +174,21 @@ static struct plan plan_of(const struct problem *problem)
     return p;
 }
 
+static void design_product(const struct problem *problem, void *design)
+{
+    *(struct plan *)design = plan_of(problem);
+}
+
 static size_t prepared(const struct problem *problem)
 {
-    struct plan p = plan_of(problem);
-    return conv2d_packing_bytes(problem, &p.packing);
+    const struct plan *p = problem->design;
+    return conv2d_packing_bytes(problem, &p->packing);
 }
 
 static void emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    struct plan p = plan_of(problem);
-    conv2d_packing_emit(problem, operands, list, &p.packing, p.gradient);
+    const struct plan *p = problem->design;
+    conv2d_packing_emit(problem, operands, list, &p->packing, p->gradient);
 }
 
 /* Vectors of the weights that come next to be prefetched with each block of channels: evenly by all tiles of a task,
@@ -198,25 +203,27 @@ static int64_t following(const struct problem *problem, const struct plan *p)
 
 static int64_t statistics_parts(const struct problem *problem)
 {
-    struct plan p = plan_of(problem);
-    if (p.gradient && p.z.stride_h > 1) return 0; /* zeros between the pixels are written apart */
-    return conv2d_cpu_statistics(problem) ? divide_up(p.groups, p.groups_max) : 0;
+    const bool gradient = problem->node->operation == &operation_conv2d_data_gradient;
+    if (gradient && conv2d_sizes_of(problem).stride_h > 1) return 0; /* zeros between the pixels are written apart */
+    if (!conv2d_cpu_statistics(problem)) return 0;
+    const struct plan p = plan_of(problem);
+    return divide_up(p.groups, p.groups_max);
 }
 
 static void emit_product(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    struct plan p = plan_of(problem);
+    const struct plan *p = problem->design;
     size_t result_bytes = value_bytes(problem->outputs[0], 1);
-    cl_mem source = p.gradient ? operands->inputs[0] : emit_gather(problem, operands, list);
-    bool scatter = p.gradient && p.z.stride_h > 1;
+    cl_mem source = p->gradient ? operands->inputs[0] : emit_gather(problem, operands, list);
+    bool scatter = p->gradient && p->z.stride_h > 1;
     bool keep =
         operands->add && operands->add == operands->outputs[0] && problem->node->epilogue.activation == ACTIVATION_NONE;
     /* Prefetch some 3000 cycles ahead. */
-    int64_t ahead = divide_up(6000, p.depth * p.group_count * p.group_pixels * p.packing.vectors);
+    int64_t ahead = divide_up(6000, p->depth * p->group_count * p->group_pixels * p->packing.vectors);
     char epilogue[256], statistics[STATISTICS_OPTIONS], elements[ELEMENT_OPTIONS];
     struct launch *launch = launch_add(list, "conv2d_pointwise_cpu", "pointwise",
-        "-DMG=%d -DMW=%d -DNV=%d -DCU=%d -DYS=%d -DKEEP_OTHERS=%d %s %s%s", (int)p.group_count, (int)p.group_pixels,
-        (int)p.packing.vectors, (int)p.unroll, scatter ? 2 : 1, scatter && keep,
+        "-DMG=%d -DMW=%d -DNV=%d -DCU=%d -DYS=%d -DKEEP_OTHERS=%d %s %s%s", (int)p->group_count, (int)p->group_pixels,
+        (int)p->packing.vectors, (int)p->unroll, scatter ? 2 : 1, scatter && keep,
         conv2d_statistics_options(problem, statistics, sizeof statistics),
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue),
         element_options(problem, elements, sizeof elements));
@@ -224,26 +231,26 @@ static void emit_product(const struct problem *problem, const struct operands *o
     launch_buffer(launch, operands->prepared);
     launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
     launch_buffer(launch, operands->outputs[0]);
-    launch_int(launch, p.packing.padded);
-    launch_int(launch, p.channels.source_blocks);
-    launch_int(launch, p.channels.result_blocks);
-    launch_int(launch, p.length);
-    launch_int(launch, p.z.ow);
-    launch_int(launch, p.gradient ? p.z.h : p.z.oh);
-    launch_int(launch, p.gradient ? p.z.w : p.z.ow);
-    launch_int(launch, p.groups_image);
-    launch_int(launch, p.groups);
-    launch_int(launch, p.groups_max);
-    launch_int(launch, p.packing.panels);
-    launch_int(launch, p.panels_max);
-    launch_int(launch, p.depth);
+    launch_int(launch, p->packing.padded);
+    launch_int(launch, p->channels.source_blocks);
+    launch_int(launch, p->channels.result_blocks);
+    launch_int(launch, p->length);
+    launch_int(launch, p->z.ow);
+    launch_int(launch, p->gradient ? p->z.h : p->z.oh);
+    launch_int(launch, p->gradient ? p->z.w : p->z.ow);
+    launch_int(launch, p->groups_image);
+    launch_int(launch, p->groups);
+    launch_int(launch, p->groups_max);
+    launch_int(launch, p->packing.panels);
+    launch_int(launch, p->panels_max);
+    launch_int(launch, p->depth);
     launch_int(launch, ahead < 8 ? ahead : 8);
-    launch_int(launch, following(problem, &p));
+    launch_int(launch, following(problem, p));
     launch_int(launch, conv2d_streams(problem, operands, 2.0 * (double)result_bytes));
-    launch_local(launch, p.sums ? p.sums : sizeof(float));
+    launch_local(launch, p->sums ? p->sums : sizeof(float));
     conv2d_statistics_arguments(launch, problem, operands);
     launch_tasks(
-        launch, (size_t)divide_up(p.packing.panels, p.panels_max), (size_t)divide_up(p.groups, p.groups_max), 1);
+        launch, (size_t)divide_up(p->packing.panels, p->panels_max), (size_t)divide_up(p->groups, p->groups_max), 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
 
@@ -331,41 +338,46 @@ static struct weights_plan weights_of(const struct problem *problem)
     return w;
 }
 
+static void design_weights(const struct problem *problem, void *design)
+{
+    *(struct weights_plan *)design = weights_of(problem);
+}
+
 static size_t weights_workspace(const struct problem *problem)
 {
-    struct weights_plan w = weights_of(problem);
-    return w.parts_from * sizeof(float) + conv2d_parts_bytes(problem, w.splits);
+    const struct weights_plan *w = problem->design;
+    return w->parts_from * sizeof(float) + conv2d_parts_bytes(problem, w->splits);
 }
 
 static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    struct weights_plan w = weights_of(problem);
+    const struct weights_plan *w = problem->design;
     cl_mem x = emit_gather(problem, operands, list);
     int64_t passes =
-        divide_up(w.channels_max < w.z.c ? w.channels_max : w.z.c, w.channels) * (w.blocks_max / w.vectors);
-    int64_t planes = divide_up(w.channels_max, problem->device->vector_width) + w.blocks_max;
+        divide_up(w->channels_max < w->z.c ? w->channels_max : w->z.c, w->channels) * (w->blocks_max / w->vectors);
+    int64_t planes = divide_up(w->channels_max, problem->device->vector_width) + w->blocks_max;
     char elements[ELEMENT_OPTIONS];
     struct launch *launch = launch_add(list, "conv2d_pointwise_cpu", "pointwise_weights",
-        "-DNV=%d -DCT=%d -DPLANES_AHEAD=%d%s", (int)w.vectors, (int)w.channels, (int)divide_up(planes, passes),
+        "-DNV=%d -DCT=%d -DPLANES_AHEAD=%d%s", (int)w->vectors, (int)w->channels, (int)divide_up(planes, passes),
         element_options(problem, elements, sizeof elements));
     launch_buffer(launch, x);
     launch_buffer(launch, operands->inputs[1]);
     launch_buffer(launch, operands->workspace);
-    launch_long(launch, (int64_t)w.parts_from);
-    launch_int(launch, w.z.c);
-    launch_int(launch, w.k_blocks);
-    launch_int(launch, w.length);
-    launch_int(launch, w.run);
-    launch_int(launch, w.runs_image);
-    launch_int(launch, w.runs);
-    launch_int(launch, w.runs_split);
-    launch_int(launch, w.chunk);
-    launch_int(launch, w.channels_max);
-    launch_int(launch, w.blocks_max);
-    launch_tasks(launch, (size_t)divide_up(w.z.c, w.channels_max), (size_t)divide_up(w.k_blocks, w.blocks_max),
-        (size_t)w.splits);
+    launch_long(launch, (int64_t)w->parts_from);
+    launch_int(launch, w->z.c);
+    launch_int(launch, w->k_blocks);
+    launch_int(launch, w->length);
+    launch_int(launch, w->run);
+    launch_int(launch, w->runs_image);
+    launch_int(launch, w->runs);
+    launch_int(launch, w->runs_split);
+    launch_int(launch, w->chunk);
+    launch_int(launch, w->channels_max);
+    launch_int(launch, w->blocks_max);
+    launch_tasks(launch, (size_t)divide_up(w->z.c, w->channels_max), (size_t)divide_up(w->k_blocks, w->blocks_max),
+        (size_t)w->splits);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
-    conv2d_parts_emit(problem, operands, list, w.splits, w.parts_from);
+    conv2d_parts_emit(problem, operands, list, w->splits, w->parts_from);
 }
 
 const struct implementation conv2d_pointwise_forward = {
@@ -374,6 +386,8 @@ const struct implementation conv2d_pointwise_forward = {
     .layouts = conv2d_cpu_layouts,
     .epilogues = conv2d_cpu_epilogues,
     .statistics = statistics_parts,
+    .design_bytes = sizeof(struct plan),
+    .design = design_product,
     .prepared = prepared,
     .emit_prepare = emit_prepare,
     .workspace = gathered_bytes,
@@ -389,6 +403,8 @@ const struct implementation conv2d_pointwise_data_gradient = {
     .statistics = statistics_parts,
     .fusions = FUSED_MASK,
     .in_place = conv2d_mask_in_place,
+    .design_bytes = sizeof(struct plan),
+    .design = design_product,
     .prepared = prepared,
     .emit_prepare = emit_prepare,
     .emit = emit_product,
@@ -400,6 +416,8 @@ const struct implementation conv2d_pointwise_weight_gradient = {
     .fits = fits,
     .layouts = conv2d_cpu_layouts,
     .epilogues = conv2d_cpu_sum_epilogues,
+    .design_bytes = sizeof(struct weights_plan),
+    .design = design_weights,
     .workspace = weights_workspace,
     .emit = emit_weights,
     .bf16_inputs = 1 << 0 | 1 << 1,

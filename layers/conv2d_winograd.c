@@ -161,11 +161,16 @@ static struct plan plan_of(const struct problem *problem)
     return p;
 }
 
+static void design(const struct problem *problem, void *design)
+{
+    *(struct plan *)design = plan_of(problem);
+}
+
 static size_t product_workspace(const struct problem *problem)
 {
-    struct plan p = plan_of(problem);
-    if (p.deep) return (p.sources.from + p.sources.floats) * sizeof(float);
-    return conv2d_scratch_workspace(&p.scratch, p.tasks * divide_up(p.panels, p.panels_max));
+    const struct plan *p = problem->design;
+    if (p->deep) return (p->sources.from + p->sources.floats) * sizeof(float);
+    return conv2d_scratch_workspace(&p->scratch, p->tasks * divide_up(p->panels, p->panels_max));
 }
 
 static int64_t statistics_parts(const struct problem *problem)
@@ -175,9 +180,9 @@ static int64_t statistics_parts(const struct problem *problem)
 
 static size_t prepared(const struct problem *problem)
 {
-    struct plan p = plan_of(problem);
-    size_t panel = (size_t)(p.vectors * problem->device->vector_width) * sizeof(float);
-    return (size_t)p.panels * panel * (p.deep ? 1 : (size_t)(1 + p.tiles.kernel_numbers * (p.padded + 1)));
+    const struct plan *p = problem->design;
+    size_t panel = (size_t)(p->vectors * problem->device->vector_width) * sizeof(float);
+    return (size_t)p->panels * panel * (p->deep ? 1 : (size_t)(1 + p->tiles.kernel_numbers * (p->padded + 1)));
 }
 
 /* The products. What is not deep finds the weights transformed and the bias padded, so that forward and gradient share
@@ -198,30 +203,30 @@ static struct launch *add_product(const struct problem *problem, const struct op
 
 static void emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    struct plan p = plan_of(problem);
+    const struct plan *p = problem->design;
     cl_mem bias = has_bias(problem) ? operands->inputs[2] : operands->inputs[1];
-    if (p.deep) {
+    if (p->deep) {
         struct launch *launch =
-            winograd_add_preparation(list, &p.tiles, p.vectors, "winograd_bias", false, has_bias(problem));
+            winograd_add_preparation(list, &p->tiles, p->vectors, "winograd_bias", false, has_bias(problem));
         launch_buffer(launch, bias);
         launch_buffer(launch, operands->prepared);
-        launch_int(launch, p.channels.results);
-        launch_int(launch, p.panels * p.vectors * problem->device->vector_width);
+        launch_int(launch, p->channels.results);
+        launch_int(launch, p->panels * p->vectors * problem->device->vector_width);
         launch_tasks(launch, 1, 1, 1);
         return;
     }
     struct launch *launch = winograd_add_preparation(
-        list, &p.tiles, p.vectors, "winograd_weights", is_gradient(problem), has_bias(problem));
+        list, &p->tiles, p->vectors, "winograd_weights", is_gradient(problem), has_bias(problem));
     launch_buffer(launch, operands->inputs[1]);
     launch_buffer(launch, bias);
     launch_buffer(launch, operands->prepared);
-    launch_int(launch, p.channels.sources);
-    launch_int(launch, p.channels.results);
-    launch_int(launch, p.padded);
-    launch_tasks(launch, (size_t)p.channels.source_blocks, (size_t)p.panels, 1);
+    launch_int(launch, p->channels.sources);
+    launch_int(launch, p->channels.results);
+    launch_int(launch, p->padded);
+    launch_tasks(launch, (size_t)p->channels.source_blocks, (size_t)p->panels, 1);
     launch_work(launch, 0,
-        4.0 * (double)(p.tiles.taps * p.tiles.taps + p.tiles.kernel_numbers) *
-            (double)(p.channels.sources * p.channels.results));
+        4.0 * (double)(p->tiles.taps * p->tiles.taps + p->tiles.kernel_numbers) *
+            (double)(p->channels.sources * p->channels.results));
 }
 
 static void emit_fused(
@@ -276,11 +281,11 @@ static void emit_deep(
 
 static void emit_product(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    struct plan p = plan_of(problem);
-    if (p.deep)
-        emit_deep(problem, operands, list, &p);
+    const struct plan *p = problem->design;
+    if (p->deep)
+        emit_deep(problem, operands, list, p);
     else
-        emit_fused(problem, operands, list, &p);
+        emit_fused(problem, operands, list, p);
 }
 
 const struct implementation conv2d_winograd_forward = {
@@ -289,6 +294,8 @@ const struct implementation conv2d_winograd_forward = {
     .layouts = conv2d_cpu_layouts,
     .epilogues = conv2d_cpu_epilogues,
     .statistics = statistics_parts,
+    .design_bytes = sizeof(struct plan),
+    .design = design,
     .workspace = product_workspace,
     .prepared = prepared,
     .emit_prepare = emit_prepare,
@@ -302,6 +309,8 @@ const struct implementation conv2d_winograd_data_gradient = {
     .statistics = statistics_parts,
     .fusions = FUSED_MASK,
     .in_place = conv2d_mask_in_place,
+    .design_bytes = sizeof(struct plan),
+    .design = design,
     .workspace = product_workspace,
     .prepared = prepared,
     .emit_prepare = emit_prepare,

@@ -88,15 +88,15 @@ static struct image image_of(const struct problem *problem)
     return p;
 }
 
-static struct image product_of(const struct problem *problem)
+static void design_product(const struct problem *problem, void *design)
 {
-    struct image p = image_of(problem);
-    choose_rows(problem, &p);
-    p.tasks = conv2d_scratch_tasks(problem, &p.scratch, p.chunks);
-    return p;
+    struct image *p = design;
+    *p = image_of(problem);
+    choose_rows(problem, p);
+    p->tasks = conv2d_scratch_tasks(problem, &p->scratch, p->chunks);
 }
 
-static struct image weights_of(const struct problem *problem)
+static void design_weights(const struct problem *problem, void *design)
 {
     struct image p = image_of(problem);
     int64_t v = problem->device->vector_width;
@@ -109,7 +109,7 @@ static struct image weights_of(const struct problem *problem)
     p.chunks_split = divide_up(p.chunks, wanted);
     p.splits = divide_up(p.chunks, p.chunks_split);
     p.tasks = p.splits * ranges;
-    return p;
+    *(struct image *)design = p;
 }
 
 static struct launch *add_launch(
@@ -145,47 +145,49 @@ static void launch_sizes(struct launch *launch, const struct image *p)
 
 static size_t product_workspace(const struct problem *problem)
 {
-    struct image p = product_of(problem);
-    return conv2d_scratch_workspace(&p.scratch, p.tasks);
+    const struct image *p = problem->design;
+    return conv2d_scratch_workspace(&p->scratch, p->tasks);
 }
 
 static size_t prepared(const struct problem *problem)
 {
-    struct image p = product_of(problem);
-    size_t panel = (size_t)(p.vectors * problem->device->vector_width) * sizeof(float);
-    return (size_t)p.panels * panel * (size_t)(1 + p.z.c * p.z.r * PLANES * POINTS);
+    const struct image *p = problem->design;
+    size_t panel = (size_t)(p->vectors * problem->device->vector_width) * sizeof(float);
+    return (size_t)p->panels * panel * (size_t)(1 + p->z.c * p->z.r * PLANES * POINTS);
 }
 
 static void emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    struct image p = product_of(problem);
-    struct launch *launch = add_launch(problem, list, &p, "winograd_rows_weights");
+    const struct image *p = problem->design;
+    struct launch *launch = add_launch(problem, list, p, "winograd_rows_weights");
     launch_buffer(launch, operands->inputs[1]);
     launch_buffer(launch, conv2d_or(operands->inputs[2], operands->inputs[1]));
     launch_buffer(launch, operands->prepared);
-    launch_int(launch, p.z.k);
-    launch_tasks(launch, (size_t)p.panels, (size_t)p.z.c, 1);
-    launch_work(launch, 0, 4.0 * (double)(p.z.k * p.z.c * p.z.r * (p.z.s + PLANES * POINTS)));
+    launch_int(launch, p->z.k);
+    launch_tasks(launch, (size_t)p->panels, (size_t)p->z.c, 1);
+    launch_work(launch, 0, 4.0 * (double)(p->z.k * p->z.c * p->z.r * (p->z.s + PLANES * POINTS)));
 }
 
 static int64_t statistics_parts(const struct problem *problem)
 {
-    return conv2d_cpu_statistics(problem) ? product_of(problem).chunks : 0;
+    struct image p;
+    design_product(problem, &p);
+    return conv2d_cpu_statistics(problem) ? p.chunks : 0;
 }
 
 static void emit_product(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    struct image p = product_of(problem);
-    struct launch *launch = add_launch(problem, list, &p, "winograd_rows");
+    const struct image *p = problem->design;
+    struct launch *launch = add_launch(problem, list, p, "winograd_rows");
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->prepared);
     launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
     launch_buffer(launch, operands->outputs[0]);
-    launch_sizes(launch, &p);
-    launch_int(launch, conv2d_streams(problem, operands, 4.0 * (double)(p.z.n * p.z.k * p.z.oh * p.z.ow)));
-    conv2d_scratch_arguments(launch, &p.scratch, operands);
+    launch_sizes(launch, p);
+    launch_int(launch, conv2d_streams(problem, operands, 4.0 * (double)(p->z.n * p->z.k * p->z.oh * p->z.ow)));
+    conv2d_scratch_arguments(launch, &p->scratch, operands);
     conv2d_statistics_arguments(launch, problem, operands);
-    launch_tasks(launch, (size_t)p.tasks, 1, 1);
+    launch_tasks(launch, (size_t)p->tasks, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
 
@@ -198,25 +200,25 @@ static size_t parts_offset(const struct image *p)
 
 static size_t weights_workspace(const struct problem *problem)
 {
-    struct image p = weights_of(problem);
-    return parts_offset(&p) * sizeof(float) + conv2d_parts_bytes(problem, p.splits);
+    const struct image *p = problem->design;
+    return parts_offset(p) * sizeof(float) + conv2d_parts_bytes(problem, p->splits);
 }
 
 static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    struct image p = weights_of(problem);
-    struct launch *launch = add_launch(problem, list, &p, "winograd_rows_gradient");
+    const struct image *p = problem->design;
+    struct launch *launch = add_launch(problem, list, p, "winograd_rows_gradient");
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->inputs[1]);
     launch_buffer(launch, operands->workspace);
-    launch_long(launch, (int64_t)parts_offset(&p));
-    launch_sizes(launch, &p);
-    launch_int(launch, p.chunks_split);
-    launch_int(launch, p.panels_max);
-    conv2d_scratch_arguments(launch, &p.scratch, operands);
-    launch_tasks(launch, (size_t)p.splits, (size_t)divide_up(p.panels, p.panels_max), 1);
+    launch_long(launch, (int64_t)parts_offset(p));
+    launch_sizes(launch, p);
+    launch_int(launch, p->chunks_split);
+    launch_int(launch, p->panels_max);
+    conv2d_scratch_arguments(launch, &p->scratch, operands);
+    launch_tasks(launch, (size_t)p->splits, (size_t)divide_up(p->panels, p->panels_max), 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
-    conv2d_parts_emit(problem, operands, list, p.splits, parts_offset(&p));
+    conv2d_parts_emit(problem, operands, list, p->splits, parts_offset(p));
 }
 
 const struct implementation conv2d_winograd_rows_forward = {
@@ -225,6 +227,8 @@ const struct implementation conv2d_winograd_rows_forward = {
     .layouts = layouts,
     .epilogues = conv2d_cpu_epilogues,
     .statistics = statistics_parts,
+    .design_bytes = sizeof(struct image),
+    .design = design_product,
     .workspace = product_workspace,
     .prepared = prepared,
     .emit_prepare = emit_prepare,
@@ -235,6 +239,8 @@ const struct implementation conv2d_winograd_rows_weight_gradient = {
     .fits = fits,
     .layouts = layouts,
     .epilogues = conv2d_cpu_sum_epilogues,
+    .design_bytes = sizeof(struct image),
+    .design = design_weights,
     .workspace = weights_workspace,
     .emit = emit_weights,
 };

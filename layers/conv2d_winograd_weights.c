@@ -91,11 +91,16 @@ static struct plan weights_of(const struct problem *problem)
     return p;
 }
 
+static void design(const struct problem *problem, void *design)
+{
+    *(struct plan *)design = weights_of(problem);
+}
+
 static size_t weights_workspace(const struct problem *problem)
 {
-    struct plan p = weights_of(problem);
-    if (p.deep) return p.deep_bytes;
-    return p.parts_from * sizeof(float) + (p.splits > 1 ? conv2d_parts_bytes(problem, p.splits) : 0);
+    const struct plan *p = problem->design;
+    if (p->deep) return p->deep_bytes;
+    return p->parts_from * sizeof(float) + (p->splits > 1 ? conv2d_parts_bytes(problem, p->splits) : 0);
 }
 
 static struct launch *add_weights(
@@ -160,29 +165,29 @@ static void emit_weights_deep(
 
 static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    struct plan p = weights_of(problem);
-    if (p.deep) {
-        emit_weights_deep(problem, operands, list, &p);
+    const struct plan *p = problem->design;
+    if (p->deep) {
+        emit_weights_deep(problem, operands, list, p);
         return;
     }
-    struct launch *launch = add_weights(problem, list, &p, "conv2d_winograd_weights_cpu", "winograd_weight_gradient");
+    struct launch *launch = add_weights(problem, list, p, "conv2d_winograd_weights_cpu", "winograd_weight_gradient");
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->inputs[1]);
     launch_buffer(launch, conv2d_or(operands->workspace, operands->outputs[0]));
-    launch_long(launch, (int64_t)p.parts_from);
+    launch_long(launch, (int64_t)p->parts_from);
     launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
     launch_buffer(launch, operands->outputs[0]);
-    launch_int(launch, p.z.c);
-    launch_int(launch, p.z.k);
-    winograd_launch_tiles(launch, &p.tiles);
-    launch_int(launch, p.tiles_split);
-    launch_int(launch, p.task_c);
-    launch_int(launch, p.task_k);
-    launch_int(launch, p.splits);
-    conv2d_scratch_arguments(launch, &p.scratch, operands);
-    launch_tasks(launch, (size_t)p.tasks, 1, 1);
+    launch_int(launch, p->z.c);
+    launch_int(launch, p->z.k);
+    winograd_launch_tiles(launch, &p->tiles);
+    launch_int(launch, p->tiles_split);
+    launch_int(launch, p->task_c);
+    launch_int(launch, p->task_k);
+    launch_int(launch, p->splits);
+    conv2d_scratch_arguments(launch, &p->scratch, operands);
+    launch_tasks(launch, (size_t)p->tasks, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
-    if (p.splits > 1) conv2d_parts_emit(problem, operands, list, p.splits, p.parts_from);
+    if (p->splits > 1) conv2d_parts_emit(problem, operands, list, p->splits, p->parts_from);
 }
 
 const struct implementation conv2d_winograd_weight_gradient = {
@@ -190,6 +195,8 @@ const struct implementation conv2d_winograd_weight_gradient = {
     .fits = winograd_fits,
     .layouts = conv2d_cpu_layouts,
     .epilogues = conv2d_cpu_sum_epilogues,
+    .design_bytes = sizeof(struct plan),
+    .design = design,
     .workspace = weights_workspace,
     .emit = emit_weights,
 };

@@ -16,6 +16,7 @@ void problem_of(const struct plan *plan, const struct node *node, struct problem
 {
     memset(problem, 0, sizeof *problem);
     problem->node = node;
+    problem->design = node->design;
     problem->device = &plan->device->can;
     problem->training = plan->options.mode == PLAN_TRAIN;
     problem->exact = plan->options.exact;

@@ -102,6 +102,7 @@ static tutti_status run_passes(struct plan *plan)
         text_append(&text, "-- after %s\n", passes[i].name);
         graph_print(&plan->graph, &text);
     }
+    TRY(pass_design(plan));
     plan->constants = plan->graph.constants;
     if (plan->options.explain) plan->passes = text_take(&text);
 done:

@@ -139,8 +139,9 @@ static struct value take_value(const struct value *given, enum value_layout layo
     return value;
 }
 
-/* The problem once more, its values as the implementation wants them. */
-static void take_problem(struct trial *trial, const struct problem *given, const struct implementation *implementation)
+/* The problem once more, its values as the implementation wants them, and its design. */
+static tutti_status take_problem(
+    struct trial *trial, const struct problem *given, const struct implementation *implementation)
 {
     enum value_layout inputs[GRAPH_MAX_INPUTS] = { 0 }, outputs[GRAPH_MAX_OUTPUTS] = { 0 };
     if (implementation->layouts) implementation->layouts(given, inputs, outputs);
@@ -155,6 +156,12 @@ static void take_problem(struct trial *trial, const struct problem *given, const
         trial->outputs[i] = take_value(given->outputs[i], outputs[i], implementation->bf16_outputs >> i & 1);
         trial->problem.outputs[i] = &trial->outputs[i];
     }
+    trial->problem.design = NULL;
+    if (!implementation->design) return TUTTI_OK;
+    trial->problem.design = trial->design = memory_new(1, implementation->design_bytes);
+    if (!trial->design) return TUTTI_NO_MEMORY;
+    implementation->design(&trial->problem, trial->design);
+    return TUTTI_OK;
 }
 
 static tutti_status make_buffers(struct trial *trial, const struct implementation *implementation)
@@ -187,7 +194,7 @@ tutti_status trial_make(struct device *device, const struct problem *problem,
     memset(trial, 0, sizeof *trial);
     trial->device = device;
     launch_list_init(&trial->list, device);
-    take_problem(trial, problem, implementation);
+    TRY(take_problem(trial, problem, implementation));
     TRY(make_buffers(trial, implementation));
     if (trial->operands.prepared && implementation->emit_prepare)
         implementation->emit_prepare(&trial->problem, &trial->operands, &trial->list);
@@ -201,11 +208,16 @@ done:
 void trial_emit(const struct problem *problem, const struct implementation *implementation, struct launch_list *list)
 {
     struct trial trial = { 0 };
-    take_problem(&trial, problem, implementation);
+    const tutti_status status = take_problem(&trial, problem, implementation);
+    if (status != TUTTI_OK) {
+        list->status = status;
+        return;
+    }
     stand_in_operands(NULL, &trial.problem, implementation, &trial.operands);
     if (trial.operands.prepared && implementation->emit_prepare)
         implementation->emit_prepare(&trial.problem, &trial.operands, list);
     implementation->emit(&trial.problem, &trial.operands, list);
+    free(trial.design);
 }
 
 tutti_status trial_run(struct trial *trial)
@@ -350,5 +362,6 @@ void trial_keep_outputs(struct trial *trial)
 void trial_free(struct trial *trial)
 {
     trial_keep_outputs(trial);
+    free(trial->design);
     for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++) buffer_free(&trial->operands.outputs[i]);
 }

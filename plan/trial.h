@@ -9,6 +9,7 @@ struct trial {
     struct device *device;
     struct problem problem; /* with the layouts and types that the implementation wants */
     struct value inputs[GRAPH_MAX_INPUTS], outputs[GRAPH_MAX_OUTPUTS];
+    void *design; /* the problem's */
     struct operands operands;
     struct launch_list list;
     size_t prepared; /* launches at its beginning whose results stay good while the parameters do */

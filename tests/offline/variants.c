@@ -22,6 +22,7 @@
 #include "plan/node.h"
 #include "plan/passes.h"
 #include "plan/start.h"
+#include "plan/trial.h"
 #include "runtime/check.h"
 #include "runtime/kernels_text.h"
 #include "runtime/matrix.h"
@@ -158,11 +159,8 @@ static void emit_others(struct plan *plan, struct launch_list *list)
         problem_of(plan, node, &problem);
         for (int i = 0; node->operation->implementations[i]; i++) {
             const struct implementation *other = node->operation->implementations[i];
-            struct operands operands = { 0 };
             if (i == node->implementation || !takes(plan, &problem, other)) continue;
-            stand_in_operands(NULL, &problem, other, &operands);
-            if (operands.prepared && other->emit_prepare) other->emit_prepare(&problem, &operands, list);
-            other->emit(&problem, &operands, list);
+            trial_emit(&problem, other, list);
         }
     }
 }

@@ -92,7 +92,7 @@ static void make(struct made *made, enum plan_mode mode, tutti_tensor (*build)(t
     ck_assert_int_eq(plan_find_inputs(&plan->graph, plan->feeds, &plan->input_count), TUTTI_OK);
     plan->feed_count = plan->input_count;
     tutti_status (*const passes[])(struct plan *) = { pass_inference, pass_loss, pass_gradient, pass_sweep,
-        pass_rewrite, pass_choose, pass_compose, pass_sweep, pass_storage };
+        pass_rewrite, pass_choose, pass_compose, pass_sweep, pass_storage, pass_design };
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
         ck_assert_msg(passes[i](plan) == TUTTI_OK, "pass %zu: %s", i, tutti_message(NULL));
         if (mode == PLAN_INFER) plan->graph.values[plan->outputs[0]].output = true;
