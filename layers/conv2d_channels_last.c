@@ -55,16 +55,15 @@ static void layouts(const struct problem *problem, enum value_layout *inputs, en
 
 /* ------------------------------------------------------------------------------- forward and data gradient ---- */
 
-static struct conv2d_gemm_image image_of(const struct problem *problem)
+static void design_image(const struct problem *problem, void *design)
 {
-    return conv2d_gemm_image_of(problem, form_of(problem), LAYOUT_CHANNELS_LAST);
+    *(struct conv2d_gemm_image *)design = conv2d_gemm_image_of(problem, form_of(problem), LAYOUT_CHANNELS_LAST);
 }
 
 /* Of TF32 as floats, of the others in half as many bytes. */
 static size_t image_prepared(const struct problem *problem)
 {
-    const struct conv2d_gemm_image m = image_of(problem);
-    return (size_t)conv2d_gemm_packed_count(&m) * (problem->compute == COMPUTE_TF32 ? 4 : 2);
+    return (size_t)conv2d_gemm_packed_count(problem->design) * (problem->compute == COMPUTE_TF32 ? 4 : 2);
 }
 
 static int64_t statistics_parts(const struct problem *problem)
@@ -79,16 +78,16 @@ static struct launch *add(
     char activation[EPILOGUE_OPTIONS];
     return launch_add(list, "conv2d_channels_last", kernel,
         TILE_OPTIONS " -DGRADIENT=%d -DFLAT=%d -DFLAT_CHANNELS=%d -DFLAT_WIDTH=%d -DSTATISTICS=%d %s",
-        TILE_VALUES(&m->tile, form_of(problem), problem->compute), conv2d_gemm_is_gradient(problem), m->flat,
+        TILE_VALUES(&m->tile, m->form, problem->compute), conv2d_gemm_is_gradient(problem), m->flat,
         m->flat ? (int)m->cs : 1, m->flat ? (int)m->z.s : 1, problem->outputs[STATISTICS_OUTPUT] != NULL,
         activation_options(&problem->node->epilogue, activation, sizeof activation));
 }
 
 static void emit_pack(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct conv2d_gemm_image m = image_of(problem);
-    const int64_t count = conv2d_gemm_packed_count(&m), all[] = { count, m.z.r * m.z.s, m.cs, m.cr, m.csp, m.crp };
-    struct launch *launch = add(problem, &m, list, "pack");
+    const struct conv2d_gemm_image *m = problem->design;
+    const int64_t count = conv2d_gemm_packed_count(m), all[] = { count, m->z.r * m->z.s, m->cs, m->cr, m->csp, m->crp };
+    struct launch *launch = add(problem, m, list, "pack");
     launch_buffer(launch, operands->inputs[1]);
     launch_buffer(launch, operands->prepared);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
@@ -99,10 +98,10 @@ static void emit_pack(const struct problem *problem, const struct operands *oper
 
 static void emit_image(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct conv2d_gemm_image m = image_of(problem);
-    const struct conv2d_sizes *z = &m.z;
-    struct launch *launch = add(problem, &m, list, "image");
-    const int64_t all[] = { z->n, m.cs, m.cr, m.csp, m.crp, m.sh, m.sw, m.rh, m.rw, z->r, z->s, z->stride_h,
+    const struct conv2d_gemm_image *m = problem->design;
+    const struct conv2d_sizes *z = &m->z;
+    struct launch *launch = add(problem, m, list, "image");
+    const int64_t all[] = { z->n, m->cs, m->cr, m->csp, m->crp, m->sh, m->sw, m->rh, m->rw, z->r, z->s, z->stride_h,
         z->stride_w, z->padding_h, z->padding_w, z->dilation_h, z->dilation_w };
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->prepared);
@@ -114,43 +113,43 @@ static void emit_image(const struct problem *problem, const struct operands *ope
         launch_buffer(launch, operands->outputs[STATISTICS_OUTPUT]);
         launch_int(launch, problem->outputs[STATISTICS_OUTPUT]->shape.sizes[2]);
     }
-    const size_t group = (size_t)tile_items(&m.tile);
-    launch_grid(launch, 3, (size_t)m.pixel_tiles * group, (size_t)m.channel_tiles, (size_t)m.classes, group, 1, 1);
+    const size_t group = (size_t)tile_items(&m->tile);
+    launch_grid(launch, 3, (size_t)m->pixel_tiles * group, (size_t)m->channel_tiles, (size_t)m->classes, group, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
 
 /* ----------------------------------------------------------------------------------------- weight gradient ---- */
 
-static size_t weights_workspace(const struct problem *problem)
+static void design_weights(const struct problem *problem, void *design)
 {
-    return conv2d_gemm_weights_workspace(problem, form_of(problem));
+    *(struct conv2d_gemm_weights *)design = conv2d_gemm_weights_of(problem, form_of(problem));
 }
 
 static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct conv2d_gemm_weights m = conv2d_gemm_weights_of(problem, form_of(problem));
-    const struct conv2d_sizes *z = &m.z;
-    const struct tile *t = &m.tile;
+    const struct conv2d_gemm_weights *m = problem->design;
+    const struct conv2d_sizes *z = &m->z;
+    const struct tile *t = &m->tile;
     struct launch *launch = launch_add(list, "conv2d_channels_last_weights", "weight_gradient",
-        TILE_OPTIONS " -DFLAT=%d", TILE_VALUES(t, form_of(problem), problem->compute), reads_image(z));
+        TILE_OPTIONS " -DFLAT=%d", TILE_VALUES(t, m->form, problem->compute), reads_image(z));
     const int64_t all[] = { z->n, z->c, z->k, z->h, z->w, z->oh, z->ow, z->r, z->s, z->stride_h, z->stride_w,
-        z->padding_h, z->padding_w, z->dilation_h, z->dilation_w, m.pixels_of_split };
+        z->padding_h, z->padding_w, z->dilation_h, z->dilation_w, m->pixels_of_split };
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->inputs[1]);
     launch_buffer(launch, operands->add);
-    launch_buffer(launch, m.splits > 1 ? operands->workspace : operands->outputs[0]);
+    launch_buffer(launch, m->splits > 1 ? operands->workspace : operands->outputs[0]);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
     const size_t group = (size_t)tile_items(t);
-    launch_grid(launch, 3, (size_t)divide_up(m.columns, t->bn) * group, (size_t)divide_up(z->k, t->bm),
-        (size_t)m.splits, group, 1, 1);
+    launch_grid(launch, 3, (size_t)divide_up(m->columns, t->bn) * group, (size_t)divide_up(z->k, t->bm),
+        (size_t)m->splits, group, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
-    if (m.splits > 1) conv2d_sum_parts(problem, operands, m.splits, list);
+    if (m->splits > 1) conv2d_sum_parts(problem, operands, m->splits, list);
 }
 
-#define IMAGE                                                                                  \
-    .name = "channels_last", .fits = fits, .passed_over = passed_over, .layouts = layouts,     \
-    .epilogues = conv2d_epilogues, .statistics = statistics_parts, .prepared = image_prepared, \
-    .emit_prepare = emit_pack, .emit = emit_image
+#define IMAGE                                                                                                        \
+    .name = "channels_last", .fits = fits, .passed_over = passed_over, .layouts = layouts,                           \
+    .epilogues = conv2d_epilogues, .statistics = statistics_parts, .design_bytes = sizeof(struct conv2d_gemm_image), \
+    .design = design_image, .prepared = image_prepared, .emit_prepare = emit_pack, .emit = emit_image
 
 const struct implementation conv2d_channels_last_forward = { IMAGE };
 const struct implementation conv2d_channels_last_data_gradient = { IMAGE };
@@ -160,6 +159,8 @@ const struct implementation conv2d_channels_last_weight_gradient = {
     .passed_over = passed_over,
     .layouts = layouts,
     .epilogues = conv2d_epilogues,
-    .workspace = weights_workspace,
+    .design_bytes = sizeof(struct conv2d_gemm_weights),
+    .design = design_weights,
+    .workspace = conv2d_gemm_weights_workspace,
     .emit = emit_weights,
 };

@@ -67,6 +67,7 @@ struct conv2d_gemm_image conv2d_gemm_image_of(
     const struct problem *problem, enum matrix_form form, enum value_layout layout)
 {
     struct conv2d_gemm_image m = image_sizes(problem);
+    m.form = form;
     const int64_t others = m.z.groups * m.classes;
     const bool last = layout == LAYOUT_CHANNELS_LAST, gradient = conv2d_gemm_is_gradient(problem);
     m.tile = choose_tile(problem, form, last ? m.pixels : m.cr, last ? m.cr : m.pixels, others);
@@ -99,10 +100,9 @@ const char *conv2d_gemm_refusal(const struct problem *problem, enum matrix_form 
     return NULL;
 }
 
-static size_t image_prepared(const struct problem *problem, enum matrix_form form)
+static size_t image_prepared(const struct problem *problem)
 {
-    const struct conv2d_gemm_image m = conv2d_gemm_image_of(problem, form, LAYOUT_PLAIN);
-    return (size_t)conv2d_gemm_packed_count(&m) * sizeof(float);
+    return (size_t)conv2d_gemm_packed_count(problem->design) * sizeof(float);
 }
 
 /* Each tile of pixels is a part. The tensor is read once less, for 6 floats written and read per channel and part,
@@ -115,13 +115,12 @@ int64_t conv2d_gemm_statistics_parts(const struct problem *problem, enum matrix_
     return conv2d_gemm_image_of(problem, form, layout).pixel_tiles;
 }
 
-static void emit_pack(
-    const struct problem *problem, enum matrix_form form, const struct operands *operands, struct launch_list *list)
+static void emit_pack(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct conv2d_gemm_image m = conv2d_gemm_image_of(problem, form, LAYOUT_PLAIN);
+    const struct conv2d_gemm_image *m = problem->design;
     struct launch *launch = launch_add(list, "conv2d_pack_gpu", "pack", "%s", "");
-    int64_t count = conv2d_gemm_packed_count(&m),
-            all[] = { count, m.z.r * m.z.s, m.cs, m.cr, m.csp, m.crp, conv2d_gemm_is_gradient(problem), m.flat };
+    int64_t count = conv2d_gemm_packed_count(m),
+            all[] = { count, m->z.r * m->z.s, m->cs, m->cr, m->csp, m->crp, conv2d_gemm_is_gradient(problem), m->flat };
     launch_buffer(launch, operands->inputs[1]);
     launch_buffer(launch, operands->prepared);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
@@ -130,22 +129,21 @@ static void emit_pack(
     launch_work(launch, 0, 8.0 * (double)count);
 }
 
-static void emit_image(
-    const struct problem *problem, enum matrix_form form, const struct operands *operands, struct launch_list *list)
+static void emit_image(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct conv2d_gemm_image m = conv2d_gemm_image_of(problem, form, LAYOUT_PLAIN);
-    const struct conv2d_sizes *z = &m.z;
+    const struct conv2d_gemm_image *m = problem->design;
+    const struct conv2d_sizes *z = &m->z;
     char activation[EPILOGUE_OPTIONS];
     const bool bias = !conv2d_gemm_is_gradient(problem) && operands->inputs[2];
-    const struct tile *t = &m.tile;
+    const struct tile *t = &m->tile;
     const bool statistics = problem->outputs[STATISTICS_OUTPUT] != NULL;
     struct launch *launch = launch_add(list, "conv2d_implicit_gemm", "image",
         TILE_OPTIONS " -DGRADIENT=%d -DFLAT=%d -DFLAT_CHANNELS=%d -DFLAT_WIDTH=%d -DSTATISTICS=%d %s",
-        TILE_VALUES(t, form, problem->compute), conv2d_gemm_is_gradient(problem), m.flat, m.flat ? (int)m.cs : 1,
-        m.flat ? (int)m.z.s : 1, statistics,
+        TILE_VALUES(t, m->form, problem->compute), conv2d_gemm_is_gradient(problem), m->flat, m->flat ? (int)m->cs : 1,
+        m->flat ? (int)m->z.s : 1, statistics,
         activation_options(&problem->node->epilogue, activation, sizeof activation));
-    const int64_t all[] = { z->n, z->groups, m.cs, m.cr, m.csp, m.crp, m.sh, m.sw, m.rh, m.rw, z->r, z->s, z->stride_h,
-        z->stride_w, z->padding_h, z->padding_w, z->dilation_h, z->dilation_w };
+    const int64_t all[] = { z->n, z->groups, m->cs, m->cr, m->csp, m->crp, m->sh, m->sw, m->rh, m->rw, z->r, z->s,
+        z->stride_h, z->stride_w, z->padding_h, z->padding_w, z->dilation_h, z->dilation_w };
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->prepared);
     launch_buffer(launch, bias ? operands->inputs[2] : NULL);
@@ -156,8 +154,8 @@ static void emit_image(
         launch_buffer(launch, operands->outputs[STATISTICS_OUTPUT]);
         launch_int(launch, problem->outputs[STATISTICS_OUTPUT]->shape.sizes[2]);
     }
-    size_t group = (size_t)tile_items(&m.tile);
-    launch_grid(launch, 3, (size_t)m.pixel_tiles * group, (size_t)m.channel_tiles, (size_t)(z->groups * m.classes),
+    size_t group = (size_t)tile_items(&m->tile);
+    launch_grid(launch, 3, (size_t)m->pixel_tiles * group, (size_t)m->channel_tiles, (size_t)(z->groups * m->classes),
         group, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
@@ -167,7 +165,7 @@ static void emit_image(
 /* As many parts of the sum as keep the units busy, each worth its own pass over the partial sums. */
 struct conv2d_gemm_weights conv2d_gemm_weights_of(const struct problem *problem, enum matrix_form form)
 {
-    struct conv2d_gemm_weights m = { .z = conv2d_sizes_of(problem) };
+    struct conv2d_gemm_weights m = { .z = conv2d_sizes_of(problem), .form = form };
     const struct conv2d_sizes *z = &m.z;
     int64_t pixels = z->n * z->oh * z->ow;
     m.columns = z->c_group * z->r * z->s;
@@ -187,10 +185,10 @@ struct conv2d_gemm_weights conv2d_gemm_weights_of(const struct problem *problem,
     return m;
 }
 
-size_t conv2d_gemm_weights_workspace(const struct problem *problem, enum matrix_form form)
+size_t conv2d_gemm_weights_workspace(const struct problem *problem)
 {
-    struct conv2d_gemm_weights m = conv2d_gemm_weights_of(problem, form);
-    return m.splits > 1 ? (size_t)(m.splits * m.z.k * m.columns) * sizeof(float) : 0;
+    const struct conv2d_gemm_weights *m = problem->design;
+    return m->splits > 1 ? (size_t)(m->splits * m->z.k * m->columns) * sizeof(float) : 0;
 }
 
 void conv2d_sum_parts(
@@ -204,26 +202,25 @@ void conv2d_sum_parts(
     gemm_emit_finish(&whole, &parts, operands->outputs[0], NULL, list);
 }
 
-static void emit_weights(
-    const struct problem *problem, enum matrix_form form, const struct operands *operands, struct launch_list *list)
+static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    struct conv2d_gemm_weights m = conv2d_gemm_weights_of(problem, form);
-    const struct conv2d_sizes *z = &m.z;
-    const struct tile *t = &m.tile;
-    struct launch *launch = launch_add(
-        list, "conv2d_implicit_gemm_weights", "weight_gradient", TILE_OPTIONS, TILE_VALUES(t, form, problem->compute));
+    const struct conv2d_gemm_weights *m = problem->design;
+    const struct conv2d_sizes *z = &m->z;
+    const struct tile *t = &m->tile;
+    struct launch *launch = launch_add(list, "conv2d_implicit_gemm_weights", "weight_gradient", TILE_OPTIONS,
+        TILE_VALUES(t, m->form, problem->compute));
     const int64_t all[] = { z->n, z->groups, z->c_group, z->k_group, z->h, z->w, z->oh, z->ow, z->r, z->s, z->stride_h,
-        z->stride_w, z->padding_h, z->padding_w, z->dilation_h, z->dilation_w, m.splits, m.pixels_of_split };
+        z->stride_w, z->padding_h, z->padding_w, z->dilation_h, z->dilation_w, m->splits, m->pixels_of_split };
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->inputs[1]);
     launch_buffer(launch, operands->add);
-    launch_buffer(launch, m.splits > 1 ? operands->workspace : operands->outputs[0]);
+    launch_buffer(launch, m->splits > 1 ? operands->workspace : operands->outputs[0]);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
     size_t group = (size_t)tile_items(t);
-    launch_grid(launch, 3, (size_t)divide_up(m.columns, t->bn) * group, (size_t)divide_up(z->k_group, t->bm),
-        (size_t)(z->groups * m.splits), group, 1, 1);
+    launch_grid(launch, 3, (size_t)divide_up(m->columns, t->bn) * group, (size_t)divide_up(z->k_group, t->bm),
+        (size_t)(z->groups * m->splits), group, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
-    if (m.splits > 1) conv2d_sum_parts(problem, operands, m.splits, list);
+    if (m->splits > 1) conv2d_sum_parts(problem, operands, m->splits, list);
 }
 
 /* -------------------------------------------------------------------------------------------------- tables ---- */
@@ -244,45 +241,33 @@ static const char *fits_matrix(const struct problem *problem)
                             : tile_matrix_refusal(problem->compute, problem->device);
 }
 
-/* The same three by multiply-adds and by matrix instructions. */
-#define FORM(label, called, form)                                                                 \
-    static size_t image_prepared_##label(const struct problem *problem)                           \
-    {                                                                                             \
-        return image_prepared(problem, form);                                                     \
-    }                                                                                             \
-    static void emit_pack_##label(                                                                \
-        const struct problem *problem, const struct operands *operands, struct launch_list *list) \
-    {                                                                                             \
-        emit_pack(problem, form, operands, list);                                                 \
-    }                                                                                             \
-    static void emit_image_##label(                                                               \
-        const struct problem *problem, const struct operands *operands, struct launch_list *list) \
-    {                                                                                             \
-        emit_image(problem, form, operands, list);                                                \
-    }                                                                                             \
-    static int64_t statistics_##label(const struct problem *problem)                              \
-    {                                                                                             \
-        return conv2d_gemm_statistics_parts(problem, form, LAYOUT_PLAIN);                         \
-    }                                                                                             \
-    static size_t weights_workspace_##label(const struct problem *problem)                        \
-    {                                                                                             \
-        return conv2d_gemm_weights_workspace(problem, form);                                      \
-    }                                                                                             \
-    static void emit_weights_##label(                                                             \
-        const struct problem *problem, const struct operands *operands, struct launch_list *list) \
-    {                                                                                             \
-        emit_weights(problem, form, operands, list);                                              \
-    }                                                                                             \
-    const struct implementation conv2d_##called##_forward = { IMAGE(label, #called) },            \
-                                conv2d_##called##_data_gradient = { IMAGE(label, #called) },      \
-                                conv2d_##called##_weight_gradient = { .name = #called,            \
-                                    .fits = fits_##label,                                         \
-                                    .epilogues = conv2d_epilogues,                                \
-                                    .workspace = weights_workspace_##label,                       \
-                                    .emit = emit_weights_##label };
-#define IMAGE(label, text)                                                                               \
-    .name = text, .fits = fits_##label, .epilogues = conv2d_epilogues, .statistics = statistics_##label, \
-    .prepared = image_prepared_##label, .emit_prepare = emit_pack_##label, .emit = emit_image_##label
+/* The same three by multiply-adds and by matrix instructions: their designs differ. */
+#define FORM(label, called, form)                                                                \
+    static void design_image_##label(const struct problem *problem, void *design)                \
+    {                                                                                            \
+        *(struct conv2d_gemm_image *)design = conv2d_gemm_image_of(problem, form, LAYOUT_PLAIN); \
+    }                                                                                            \
+    static void design_weights_##label(const struct problem *problem, void *design)              \
+    {                                                                                            \
+        *(struct conv2d_gemm_weights *)design = conv2d_gemm_weights_of(problem, form);           \
+    }                                                                                            \
+    static int64_t statistics_##label(const struct problem *problem)                             \
+    {                                                                                            \
+        return conv2d_gemm_statistics_parts(problem, form, LAYOUT_PLAIN);                        \
+    }                                                                                            \
+    const struct implementation conv2d_##called##_forward = { IMAGE(label, #called) },           \
+                                conv2d_##called##_data_gradient = { IMAGE(label, #called) },     \
+                                conv2d_##called##_weight_gradient = { .name = #called,           \
+                                    .fits = fits_##label,                                        \
+                                    .epilogues = conv2d_epilogues,                               \
+                                    .design_bytes = sizeof(struct conv2d_gemm_weights),          \
+                                    .design = design_weights_##label,                            \
+                                    .workspace = conv2d_gemm_weights_workspace,                  \
+                                    .emit = emit_weights };
+#define IMAGE(label, text)                                                                                        \
+    .name = text, .fits = fits_##label, .epilogues = conv2d_epilogues, .statistics = statistics_##label,          \
+    .design_bytes = sizeof(struct conv2d_gemm_image), .design = design_image_##label, .prepared = image_prepared, \
+    .emit_prepare = emit_pack, .emit = emit_image
 
 FORM(plain, implicit_gemm, MATRIX_NONE)
 FORM(matrix, implicit_gemm_matrix, form_of(problem))

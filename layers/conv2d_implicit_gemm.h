@@ -14,6 +14,7 @@ struct conv2d_gemm_image {
     int64_t cs, cr;          /* channels of a group */
     int64_t sh, sw, rh, rw;  /* source and result */
     int64_t classes, pixels; /* of a gradient's pixels; pixels of the largest class, whole batch */
+    enum matrix_form form;
     struct tile tile;
     int64_t pixel_tiles, channel_tiles;
     bool flat;        /* the taps are part of the steps */
@@ -32,10 +33,11 @@ struct conv2d_gemm_weights {
     struct conv2d_sizes z;
     int64_t columns; /* channels of a group times taps */
     int64_t splits, pixels_of_split;
+    enum matrix_form form;
     struct tile tile;
 };
 struct conv2d_gemm_weights conv2d_gemm_weights_of(const struct problem *problem, enum matrix_form form);
-/* Bytes of its parts; 0 where there is one. */
-size_t conv2d_gemm_weights_workspace(const struct problem *problem, enum matrix_form form);
+/* Bytes of its parts, 0 where there is one, by such a design. */
+size_t conv2d_gemm_weights_workspace(const struct problem *problem);
 
 #endif

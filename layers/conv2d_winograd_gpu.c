@@ -172,9 +172,10 @@ static const char *passed_over(const struct problem *problem, int64_t m)
     return "with so few channels or tiles, transforms may cost more than they save: a tuning table can select it";
 }
 
-static size_t workspace(const struct problem *problem, int64_t m)
+static size_t workspace(const struct problem *problem)
 {
-    return (size_t)plan_of(problem, m).floats * sizeof(float);
+    const struct plan *p = problem->design;
+    return (size_t)p->floats * sizeof(float);
 }
 
 /* --------------------------------------------------------------------------------------------------- launches ---- */
@@ -193,26 +194,25 @@ static void set_work(struct launch *launch, const struct plan *p, double images,
     launch_work(launch, 4 * (double)p->side * transformed, 4 * (images + transformed));
 }
 
-static size_t prepared(const struct problem *problem, int64_t m)
+static size_t prepared(const struct problem *problem)
 {
-    const struct plan p = plan_of(problem, m);
-    return (size_t)(p.points * p.source.channels * p.result.padded) * sizeof(float);
+    const struct plan *p = problem->design;
+    return (size_t)(p->points * p->source.channels * p->result.padded) * sizeof(float);
 }
 
-static void emit_weights(
-    const struct problem *problem, int64_t m, const struct operands *operands, struct launch_list *list)
+static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct plan p = plan_of(problem, m);
-    struct launch *launch = launch_add(list, "conv2d_winograd_gpu", "winograd_weights", "-DSIDE=%d", (int)p.side);
+    const struct plan *p = problem->design;
+    struct launch *launch = launch_add(list, "conv2d_winograd_gpu", "winograd_weights", "-DSIDE=%d", (int)p->side);
     launch_buffer(launch, operands->inputs[1]);
     launch_buffer(launch, operands->prepared);
-    launch_int(launch, p.source.channels);
-    launch_int(launch, p.result.channels);
-    launch_int(launch, p.result.padded);
+    launch_int(launch, p->source.channels);
+    launch_int(launch, p->result.channels);
+    launch_int(launch, p->result.padded);
     launch_int(launch, is_data_gradient(problem));
-    set_grid(launch, list, p.result.padded, p.source.channels);
-    const double kernels = (double)p.source.channels * (double)p.result.channels;
-    set_work(launch, &p, TAPS * kernels, (double)p.points * kernels);
+    set_grid(launch, list, p->result.padded, p->source.channels);
+    const double kernels = (double)p->source.channels * (double)p->result.channels;
+    set_work(launch, p, TAPS * kernels, (double)p->points * kernels);
 }
 
 /* Transforms the tiles of an image from `first` on into the workspace, from float `from` on. */
@@ -257,95 +257,67 @@ static void emit_results(const struct problem *problem, const struct plan *p, co
         (double)p->points * tiles * (double)result->channels);
 }
 
-static void emit_image(
-    const struct problem *problem, int64_t m, const struct operands *operands, struct launch_list *list)
+static void emit_image(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct plan p = plan_of(problem, m);
-    for (int64_t first = 0; first < p.tiles; first += p.part) {
-        const struct gemm gemm = product_of(problem, &p, first);
-        emit_tiles(&p, &p.source, "winograd_sources", operands->inputs[0], operands->workspace, 0, first, list);
+    const struct plan *p = problem->design;
+    for (int64_t first = 0; first < p->tiles; first += p->part) {
+        const struct gemm gemm = product_of(problem, p, first);
+        emit_tiles(p, &p->source, "winograd_sources", operands->inputs[0], operands->workspace, 0, first, list);
         gemm_emit(GEMM_TILED, &gemm, operands->prepared, operands->workspace, operands->workspace, NULL, NULL, list);
-        emit_results(problem, &p, operands, first, list);
+        emit_results(problem, p, operands, first, list);
     }
 }
 
 static void emit_weight_gradient(
-    const struct problem *problem, int64_t m, const struct operands *operands, struct launch_list *list)
+    const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct plan p = plan_of(problem, m);
+    const struct plan *p = problem->design;
     const cl_mem scratch = operands->workspace;
-    for (int64_t first = 0; first < p.tiles; first += p.part * p.together) {
-        const struct gemm gemm = product_of(problem, &p, first);
-        emit_tiles(&p, &p.source, "winograd_sources", operands->inputs[0], scratch, 0, first, list);
+    for (int64_t first = 0; first < p->tiles; first += p->part * p->together) {
+        const struct gemm gemm = product_of(problem, p, first);
+        emit_tiles(p, &p->source, "winograd_sources", operands->inputs[0], scratch, 0, first, list);
         emit_tiles(
-            &p, &p.result, "winograd_result_gradients", operands->inputs[1], scratch, p.results_from, first, list);
+            p, &p->result, "winograd_result_gradients", operands->inputs[1], scratch, p->results_from, first, list);
         gemm_emit(GEMM_TILED, &gemm, scratch, scratch, scratch, NULL, NULL, list);
     }
     struct launch *launch =
-        launch_add(list, "conv2d_winograd_gpu", "winograd_weight_gradient", "-DSIDE=%d", (int)p.side);
+        launch_add(list, "conv2d_winograd_gpu", "winograd_weight_gradient", "-DSIDE=%d", (int)p->side);
     launch_buffer(launch, scratch);
-    launch_long(launch, p.sums_from);
+    launch_long(launch, p->sums_from);
     launch_buffer(launch, operands->add);
     launch_buffer(launch, operands->outputs[0]);
-    launch_int(launch, p.source.channels);
-    launch_int(launch, p.source.padded);
-    launch_int(launch, p.result.padded);
-    launch_int(launch, p.parts);
-    set_grid(launch, list, p.source.channels, p.result.channels);
-    const double kernels = (double)p.source.channels * (double)p.result.channels;
-    set_work(launch, &p, TAPS * kernels * (operands->add ? 2 : 1), (double)(p.points * p.parts) * kernels);
+    launch_int(launch, p->source.channels);
+    launch_int(launch, p->source.padded);
+    launch_int(launch, p->result.padded);
+    launch_int(launch, p->parts);
+    set_grid(launch, list, p->source.channels, p->result.channels);
+    const double kernels = (double)p->source.channels * (double)p->result.channels;
+    set_work(launch, p, TAPS * kernels * (operands->add ? 2 : 1), (double)(p->points * p->parts) * kernels);
 }
 
 /* ----------------------------------------------------------------------------------------------------- tables ---- */
 
-#define WINOGRAD(M)                                                                               \
-    static const char *fits_##M(const struct problem *problem)                                    \
-    {                                                                                             \
-        return fits(problem, M);                                                                  \
-    }                                                                                             \
-    static const char *passed_over_##M(const struct problem *problem)                             \
-    {                                                                                             \
-        return passed_over(problem, M);                                                           \
-    }                                                                                             \
-    static size_t workspace_##M(const struct problem *problem)                                    \
-    {                                                                                             \
-        return workspace(problem, M);                                                             \
-    }                                                                                             \
-    static size_t prepared_##M(const struct problem *problem)                                     \
-    {                                                                                             \
-        return prepared(problem, M);                                                              \
-    }                                                                                             \
-    static void emit_weights_##M(                                                                 \
-        const struct problem *problem, const struct operands *operands, struct launch_list *list) \
-    {                                                                                             \
-        emit_weights(problem, M, operands, list);                                                 \
-    }                                                                                             \
-    static void emit_image_##M(                                                                   \
-        const struct problem *problem, const struct operands *operands, struct launch_list *list) \
-    {                                                                                             \
-        emit_image(problem, M, operands, list);                                                   \
-    }                                                                                             \
-    static void emit_weight_gradient_##M(                                                         \
-        const struct problem *problem, const struct operands *operands, struct launch_list *list) \
-    {                                                                                             \
-        emit_weight_gradient(problem, M, operands, list);                                         \
-    }                                                                                             \
-    const struct implementation conv2d_winograd_##M##x##M##_forward = IMAGE(M),                   \
-                                conv2d_winograd_##M##x##M##_data_gradient = IMAGE(M);             \
-    const struct implementation conv2d_winograd_##M##x##M##_weight_gradient = {                   \
-        .name = "winograd_" #M "x" #M,                                                            \
-        .fits = fits_##M,                                                                         \
-        .passed_over = passed_over_##M,                                                           \
-        .epilogues = conv2d_epilogues,                                                            \
-        .workspace = workspace_##M,                                                               \
-        .emit = emit_weight_gradient_##M,                                                         \
-    };
-#define IMAGE(M)                                                                             \
-    {                                                                                        \
-        .name = "winograd_" #M "x" #M, .fits = fits_##M, .passed_over = passed_over_##M,     \
-        .epilogues = conv2d_epilogues, .workspace = workspace_##M, .prepared = prepared_##M, \
-        .emit_prepare = emit_weights_##M, .emit = emit_image_##M,                            \
-    }
+#define WINOGRAD(M)                                                                        \
+    static const char *fits_##M(const struct problem *problem)                             \
+    {                                                                                      \
+        return fits(problem, M);                                                           \
+    }                                                                                      \
+    static const char *passed_over_##M(const struct problem *problem)                      \
+    {                                                                                      \
+        return passed_over(problem, M);                                                    \
+    }                                                                                      \
+    static void design_##M(const struct problem *problem, void *design)                    \
+    {                                                                                      \
+        *(struct plan *)design = plan_of(problem, M);                                      \
+    }                                                                                      \
+    const struct implementation conv2d_winograd_##M##x##M##_forward = { IMAGE(M) },        \
+                                conv2d_winograd_##M##x##M##_data_gradient = { IMAGE(M) },  \
+                                conv2d_winograd_##M##x##M##_weight_gradient = { COMMON(M), \
+                                    .emit = emit_weight_gradient };
+#define COMMON(M)                                                                                                   \
+    .name = "winograd_" #M "x" #M, .fits = fits_##M, .passed_over = passed_over_##M, .epilogues = conv2d_epilogues, \
+    .design_bytes = sizeof(struct plan), .design = design_##M, .workspace = workspace
+#define IMAGE(M) COMMON(M), .prepared = prepared, .emit_prepare = emit_weights, .emit = emit_image
 
 WINOGRAD(4)
 WINOGRAD(2)
