@@ -51,6 +51,7 @@ struct plan {
     int64_t side, points, n, rows, columns, tiles;
     int64_t part, parts, together; /* tiles of a part, parts of all, parts that are in the workspace at a time */
     int64_t results_from, sums_from, floats; /* in the workspace, which begins with the sources */
+    struct gemm_design product;              /* of `together` parts */
 };
 
 /* As much of the tiles as the workspace holds, in parts of equal length. A weight gradient has one sum for each part:
@@ -112,6 +113,7 @@ static struct gemm product_of(const struct problem *problem, const struct plan *
             .stride_c = results * sources,
             .from_a = p->results_from,
             .from_c = p->sums_from + first / p->part * p->points * results * sources,
+            .design = together == p->together ? &p->product : NULL,
             .splits = 1 };
     return (struct gemm) { .m = results,
         .n = p->part,
@@ -122,6 +124,7 @@ static struct gemm product_of(const struct problem *problem, const struct plan *
         .stride_b = sources * p->part,
         .stride_c = results * p->part,
         .from_c = p->results_from,
+        .design = &p->product,
         .splits = 1 };
 }
 
@@ -297,6 +300,13 @@ static void emit_weight_gradient(
 
 /* ----------------------------------------------------------------------------------------------------- tables ---- */
 
+static void design(const struct problem *problem, int64_t m, struct plan *p)
+{
+    *p = plan_of(problem, m);
+    const struct gemm gemm = product_of(problem, p, 0);
+    p->product = gemm_design(GEMM_TILED, &gemm, problem->device);
+}
+
 #define WINOGRAD(M)                                                                        \
     static const char *fits_##M(const struct problem *problem)                             \
     {                                                                                      \
@@ -306,9 +316,9 @@ static void emit_weight_gradient(
     {                                                                                      \
         return passed_over(problem, M);                                                    \
     }                                                                                      \
-    static void design_##M(const struct problem *problem, void *design)                    \
+    static void design_##M(const struct problem *problem, void *made)                      \
     {                                                                                      \
-        *(struct plan *)design = plan_of(problem, M);                                      \
+        design(problem, M, made);                                                          \
     }                                                                                      \
     const struct implementation conv2d_winograd_##M##x##M##_forward = { IMAGE(M) },        \
                                 conv2d_winograd_##M##x##M##_data_gradient = { IMAGE(M) },  \

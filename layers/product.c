@@ -89,10 +89,31 @@ static const char *masking_options(const struct attributes *a, char *buffer, siz
     return buffer;
 }
 
-static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list, int choice)
+struct product {
+    int choice;
+    struct gemm gemm; /* without the epilogue */
+    struct gemm_design design;
+};
+
+static void design_product(const struct problem *problem, int choice, struct product *product)
+{
+    product->choice = choice;
+    product->gemm = product_of(problem);
+    product->design = gemm_design(choice, &product->gemm, problem->device);
+    product->gemm.design = &product->design;
+}
+
+static size_t workspace(const struct problem *problem)
+{
+    const struct product *product = problem->design;
+    return gemm_workspace(product->choice, &product->gemm, problem->device);
+}
+
+static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct operation *operation = problem->node->operation;
-    struct gemm gemm = product_of(problem);
+    const struct product *product = problem->design;
+    struct gemm gemm = product->gemm;
     struct epilogue epilogue = problem->node->epilogue;
     char options[EPILOGUE_OPTIONS], masking[EPILOGUE_OPTIONS];
     if (operands->add) {
@@ -110,28 +131,24 @@ static void emit(const struct problem *problem, const struct operands *operands,
         gemm.mask = operands->inputs[MASK_INPUT];
         gemm.masking = masking_options(&problem->node->attributes, masking, sizeof masking);
     }
-    gemm_emit(
-        choice, &gemm, a, b, operands->outputs[0], gemm.bias ? operands->inputs[2] : NULL, operands->workspace, list);
+    gemm_emit(product->choice, &gemm, a, b, operands->outputs[0], gemm.bias ? operands->inputs[2] : NULL,
+        operands->workspace, list);
 }
 
 /* An implementation for each of the matrix product's; of those that do more, a form for each operation. */
-#define FUNCTIONS(choice, label)                                                                                       \
-    static const char *fits_##label(const struct problem *problem)                                                     \
-    {                                                                                                                  \
-        const struct gemm gemm = product_of(problem);                                                                  \
-        return gemm_refusal(choice, &gemm, problem->device);                                                           \
-    }                                                                                                                  \
-    static size_t workspace_##label(const struct problem *problem)                                                     \
-    {                                                                                                                  \
-        const struct gemm gemm = product_of(problem);                                                                  \
-        return gemm_workspace(choice, &gemm, problem->device);                                                         \
-    }                                                                                                                  \
-    static void emit_##label(const struct problem *problem, const struct operands *operands, struct launch_list *list) \
-    {                                                                                                                  \
-        emit(problem, operands, list, choice);                                                                         \
+#define FUNCTIONS(choice, label)                                            \
+    static const char *fits_##label(const struct problem *problem)          \
+    {                                                                       \
+        const struct gemm gemm = product_of(problem);                       \
+        return gemm_refusal(choice, &gemm, problem->device);                \
+    }                                                                       \
+    static void design_##label(const struct problem *problem, void *design) \
+    {                                                                       \
+        design_product(problem, choice, design);                            \
     }
-#define IMPLEMENTATION(label) \
-    .name = #label, .fits = fits_##label, .epilogues = epilogues, .workspace = workspace_##label, .emit = emit_##label
+#define IMPLEMENTATION(label)                                                                             \
+    .name = #label, .fits = fits_##label, .epilogues = epilogues, .design_bytes = sizeof(struct product), \
+    .design = design_##label, .workspace = workspace, .emit = emit
 
 FUNCTIONS(GEMM_SKINNY, skinny)
 FUNCTIONS(GEMM_PACKED, packed)

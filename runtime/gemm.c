@@ -35,6 +35,13 @@ const char *gemm_refusal(int implementation, const struct gemm *gemm, const stru
     return implementations[implementation]->refusal(&full, can);
 }
 
+struct gemm_design gemm_design(int implementation, const struct gemm *gemm, const struct capabilities *can)
+{
+    const struct gemm full = filled(gemm);
+    const struct gemm_implementation *chosen = implementations[implementation];
+    return chosen->design ? chosen->design(&full, can) : (struct gemm_design) { 0 };
+}
+
 size_t gemm_workspace(int implementation, const struct gemm *gemm, const struct capabilities *can)
 {
     const struct gemm full = filled(gemm);

@@ -28,14 +28,24 @@ struct gemm {
      * by the implementation); NULL: none. The caller's until gemm_emit() returns. */
     const char *activation;
     enum compute_type compute; /* of "matrix" and "tiled": what A and B are rounded to; others take them as they are */
+    const struct gemm_design *design; /* what gemm_design() made for these sizes; NULL: made where it is needed */
     int tile, splits; /* of "matrix" and "tiled": 1 + number of the tile (runtime/tile.h), parts of the sum; 0: chosen
                          by rule */
+};
+
+/* How an implementation divides a product: found by trying, and the same for each epilogue. */
+struct gemm_design {
+    const struct tile *tile;      /* "matrix" and "tiled" (runtime/tile.h), */
+    int64_t splits, k_of_split;   /* the sum's parts; NULL: no tile fits the device */
+    int tile_rows, tile_vectors;  /* "packed": of registers, */
+    int64_t rows, columns, depth; /* and of a task; 0: the device's local memory is too small */
 };
 
 enum gemm_choice { GEMM_SKINNY, GEMM_PACKED, GEMM_MATRIX, GEMM_TILED, GEMM_CLBLAST, GEMM_PLAIN, GEMM_IMPLEMENTATIONS };
 /* By position in this list, best first: its name, and NULL or why it refuses this product on this device. */
 const char *gemm_implementation_name(int implementation);
 const char *gemm_refusal(int implementation, const struct gemm *gemm, const struct capabilities *can);
+struct gemm_design gemm_design(int implementation, const struct gemm *gemm, const struct capabilities *can);
 /* Bytes of scratch that it needs. */
 size_t gemm_workspace(int implementation, const struct gemm *gemm, const struct capabilities *can);
 /* Appends the launches. bias and workspace may be NULL where there is none. */

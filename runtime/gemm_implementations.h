@@ -14,7 +14,8 @@ struct gemm_buffers {
 struct gemm_implementation {
     const char *name;
     const char *(*refusal)(const struct gemm *gemm, const struct capabilities *can);
-    size_t (*workspace)(const struct gemm *gemm, const struct capabilities *can); /* NULL: none */
+    struct gemm_design (*design)(const struct gemm *gemm, const struct capabilities *can); /* NULL: none is needed */
+    size_t (*workspace)(const struct gemm *gemm, const struct capabilities *can);          /* NULL: none */
     void (*emit)(const struct gemm *gemm, const struct gemm_buffers *buffers, struct launch_list *list);
 };
 

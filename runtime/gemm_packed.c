@@ -27,22 +27,16 @@ enum {
 /* Of a task, for the unit that starts late or is disturbed: other tasks make up for it if they are not too large. */
 #define IDLE 0.05
 
-struct choice {
-    struct tile tile;
-    int64_t rows, columns; /* of a task */
-    int64_t depth;
-};
-
 /* Floats of local memory, as clkernels/gemm_packed.cl divides it. */
-static int64_t scratch_floats(const struct gemm *gemm, const struct capabilities *can, const struct choice *choice)
+static int64_t scratch_floats(const struct gemm *gemm, const struct capabilities *can, const struct gemm_design *choice)
 {
-    const int64_t width = can->vector_width, wide = choice->tile.vectors * width;
-    const int64_t strips = gemm->transpose_a ? choice->rows / choice->tile.rows : 0;
-    return strips * (choice->depth * choice->tile.rows + width) + (choice->depth + choice->tile.rows) * wide;
+    const int64_t width = can->vector_width, wide = choice->tile_vectors * width;
+    const int64_t strips = gemm->transpose_a ? choice->rows / choice->tile_rows : 0;
+    return strips * (choice->depth * choice->tile_rows + width) + (choice->depth + choice->tile_rows) * wide;
 }
 
 /* Divides k evenly, as deep as local memory allows; false: not deep enough. */
-static bool set_depth(const struct gemm *gemm, const struct capabilities *can, struct choice *choice)
+static bool set_depth(const struct gemm *gemm, const struct capabilities *can, struct gemm_design *choice)
 {
     const int64_t width = can->vector_width;
     for (choice->depth = DEPTH; choice->depth >= DEPTH_LEAST; choice->depth -= width)
@@ -54,21 +48,23 @@ static bool set_depth(const struct gemm *gemm, const struct capabilities *can, s
 }
 
 /* The work of the busiest unit: padded rows times padded columns, and packing, in whole rounds of tasks. */
-static double cost_of(const struct gemm *gemm, const struct capabilities *can, const struct choice *choice)
+static double cost_of(
+    const struct gemm *gemm, const struct capabilities *can, const struct gemm_design *choice, double slowness)
 {
     const double units = can->units > 0 ? can->units : 1, rows = (double)choice->rows,
                  columns = (double)choice->columns;
     const int64_t tasks = divide_up(gemm->n, choice->columns) * divide_up(gemm->m, choice->rows) * gemm->batch;
-    const double task = rows * columns * choice->tile.slowness +
-        (gemm->transpose_b ? PACKING_ACROSS : PACKING) * columns + (gemm->transpose_a ? PACKING_ROWS * rows : 0);
+    const double task = rows * columns * slowness + (gemm->transpose_b ? PACKING_ACROSS : PACKING) * columns +
+        (gemm->transpose_a ? PACKING_ROWS * rows : 0);
     double rounds = (double)tasks / units;
     if (rounds < 32) rounds = (double)divide_up(tasks, (int64_t)units);
     return (rounds + IDLE) * task;
 }
 
 /* The cheapest tile and division. What is lost on edges and by uneven rounds matters more than the tile itself. */
-static bool choose(const struct gemm *gemm, const struct capabilities *can, struct choice *best)
+static struct gemm_design choose(const struct gemm *gemm, const struct capabilities *can)
 {
+    struct gemm_design best = { 0 };
     const bool wide = can->vector_width >= 16;
     const struct tile *tiles = wide ? wide_tiles : narrow_tiles;
     const int count = wide ? (int)(sizeof wide_tiles / sizeof *tiles) : (int)(sizeof narrow_tiles / sizeof *tiles);
@@ -79,7 +75,9 @@ static bool choose(const struct gemm *gemm, const struct capabilities *can, stru
         const int64_t panels = divide_up(gemm->n, wide_of), strips = divide_up(gemm->m, tiles[t].rows);
         int64_t tried = 0;
         for (int64_t parts = 1; parts <= strips && tried < TASKS_PER_UNIT * units; parts++) {
-            struct choice choice = { .tile = tiles[t], .rows = divide_up(strips, parts) * tiles[t].rows };
+            struct gemm_design choice = { .tile_rows = tiles[t].rows,
+                .tile_vectors = tiles[t].vectors,
+                .rows = divide_up(strips, parts) * tiles[t].rows };
             if (!set_depth(gemm, can, &choice)) continue;
             if (parts > 1 && tried > 0 && choice.rows < (int64_t)ROWS_LEAST * tiles[t].rows) break;
             if (choice.rows * choice.depth > BLOCK && parts < strips) continue;
@@ -87,35 +85,34 @@ static bool choose(const struct gemm *gemm, const struct capabilities *can, stru
             for (int each = 1; each <= TASKS_PER_UNIT; each++) {
                 const int64_t across = divide_up(each * units, parts * gemm->batch);
                 choice.columns = divide_up(panels, across < panels ? across : panels) * wide_of;
-                const double cost = cost_of(gemm, can, &choice);
+                const double cost = cost_of(gemm, can, &choice, tiles[t].slowness);
                 if (best_cost != 0 && cost >= best_cost) continue;
                 best_cost = cost;
-                *best = choice;
+                best = choice;
             }
         }
     }
-    return best_cost != 0;
+    return best;
 }
 
 static const char *refusal(const struct gemm *gemm, const struct capabilities *can)
 {
-    struct choice choice;
     if (can->class != DEVICE_CPU) return "it needs a CPU-class device";
     if (!gemm_is_small(gemm)) return "a size of the product is larger than 2^30";
-    if (!choose(gemm, can, &choice)) return "the device's local memory is too small for a panel";
+    if (!choose(gemm, can).rows) return "the device's local memory is too small for a panel";
     return NULL;
 }
 
 static void emit(const struct gemm *gemm, const struct gemm_buffers *buffers, struct launch_list *list)
 {
     const struct capabilities *can = &list->device->can;
-    struct choice choice = { .tile = { 0 } };
+    const struct gemm_design choice = gemm->design ? *gemm->design : choose(gemm, can);
     char options[256], more[256] = "";
     if (gemm->mask || gemm->sums)
         snprintf(more, sizeof more, " -DSUMS=%d %s", gemm->sums != NULL, gemm->mask ? gemm->masking : "");
-    if (!choose(gemm, can, &choice)) return; /* refused */
+    if (!choice.rows) return; /* refused */
     struct launch *launch = launch_add(list, "gemm_packed", "gemm_packed", "-DMR=%d -DNV=%d -DTA=%d -DTB=%d %s%s",
-        choice.tile.rows, choice.tile.vectors, gemm->transpose_a, gemm->transpose_b,
+        choice.tile_rows, choice.tile_vectors, gemm->transpose_a, gemm->transpose_b,
         gemm_options(gemm, options, sizeof options), more);
     launch_buffer(launch, buffers->a);
     launch_buffer(launch, buffers->b);
@@ -141,4 +138,4 @@ static void emit(const struct gemm *gemm, const struct gemm_buffers *buffers, st
     gemm_work(gemm, launch);
 }
 
-const struct gemm_implementation gemm_packed = { .name = "packed", .refusal = refusal, .emit = emit };
+const struct gemm_implementation gemm_packed = { .name = "packed", .refusal = refusal, .design = choose, .emit = emit };

@@ -16,13 +16,8 @@ enum {
 #define LAUNCH_COST 3e5
 #define ITEMS_BUSY 256.0
 
-struct choice {
-    const struct tile *tile;
-    int64_t splits, k_of_split;
-};
-
 /* The time of the busiest unit. A work-item reads tm + tn numbers of local memory for tm * tn multiply-adds. */
-static double cost_of(const struct gemm *gemm, const struct capabilities *can, const struct choice *choice)
+static double cost_of(const struct gemm *gemm, const struct capabilities *can, const struct gemm_design *choice)
 {
     const struct tile *t = choice->tile;
     const double units = can->units > 0 ? can->units : 1, items = (double)tile_items(t);
@@ -43,9 +38,10 @@ static bool has_room(const struct gemm *gemm, const struct capabilities *can, in
     return bytes <= (double)can->allocation_max / 4;
 }
 
-/* The cheapest tile and division of the sum; what the caller has fixed stays. False: no tile fits the device. */
-static bool choose(const struct gemm *gemm, enum matrix_form form, const struct capabilities *can, struct choice *best)
+/* The cheapest tile and division of the sum; what the caller has fixed stays. */
+static struct gemm_design choose(const struct gemm *gemm, enum matrix_form form, const struct capabilities *can)
 {
+    struct gemm_design best = { 0 };
     const struct tile *tiles[TILES];
     const int count = tile_list(form, gemm->compute, tiles);
     const int64_t least = gemm->splits ? gemm->splits : 1, most = gemm->splits ? gemm->splits : MOST_SPLITS;
@@ -53,34 +49,38 @@ static bool choose(const struct gemm *gemm, enum matrix_form form, const struct 
     for (int t = 0; t < count; t++) {
         if (!tile_fits(tiles[t], BUFFERS, can) || (gemm->tile && gemm->tile != t + 1)) continue;
         for (int64_t splits = least; splits <= most; splits *= 2) {
-            struct choice choice = { .tile = tiles[t] };
+            struct gemm_design choice = { .tile = tiles[t] };
             choice.k_of_split = (int64_t)size_round_up((size_t)divide_up(gemm->k, splits), (size_t)tiles[t]->bk);
             choice.splits = divide_up(gemm->k, choice.k_of_split);
             if (splits > least && (!has_room(gemm, can, splits) || choice.k_of_split < LEAST_STEPS)) break;
             const double cost = cost_of(gemm, can, &choice);
             if (best_cost == 0 || cost < best_cost) {
                 best_cost = cost;
-                *best = choice;
+                best = choice;
             }
         }
     }
-    return best_cost != 0;
+    return best;
+}
+
+static struct gemm_design design_of(const struct gemm *gemm, enum matrix_form form, const struct capabilities *can)
+{
+    return gemm->design ? *gemm->design : choose(gemm, form, can);
 }
 
 static const char *refusal(const struct gemm *gemm, enum matrix_form form, const struct capabilities *can)
 {
-    struct choice choice;
     if (can->class != DEVICE_GPU) return "it needs a GPU-class device";
     if (!gemm_is_small(gemm)) return "a size of the product is larger than 2^30";
     if (gemm->lda > LONGEST_ROW || gemm->ldb > LONGEST_ROW) return "a row of a matrix has more than 2^23 numbers";
-    if (!choose(gemm, form, can, &choice)) return "the device's work-groups or local memory are too small";
+    if (!choose(gemm, form, can).tile) return "the device's work-groups or local memory are too small";
     return NULL;
 }
 
 static size_t workspace(const struct gemm *gemm, enum matrix_form form, const struct capabilities *can)
 {
-    struct choice choice;
-    if (!choose(gemm, form, can, &choice) || choice.splits == 1) return 0;
+    const struct gemm_design choice = design_of(gemm, form, can);
+    if (choice.splits <= 1) return 0;
     return (size_t)(choice.splits * gemm->batch * gemm->m * gemm->n) * sizeof(float);
 }
 
@@ -93,8 +93,7 @@ static bool in_fours(int64_t length, int64_t from, int64_t ld, int64_t stride, i
 static void emit(
     const struct gemm *g, enum matrix_form form, const struct gemm_buffers *buffers, struct launch_list *list)
 {
-    struct choice choice = { 0 };
-    choose(g, form, &list->device->can, &choice);
+    const struct gemm_design choice = design_of(g, form, &list->device->can);
     const struct tile *t = choice.tile;
     const bool parts = choice.splits > 1;
     const int64_t from_c = parts ? 0 : g->from_c;
@@ -145,6 +144,11 @@ static const char *refusal_tiled(const struct gemm *gemm, const struct capabilit
     return refusal(gemm, MATRIX_NONE, can);
 }
 
+static struct gemm_design design_tiled(const struct gemm *gemm, const struct capabilities *can)
+{
+    return choose(gemm, MATRIX_NONE, can);
+}
+
 static size_t workspace_tiled(const struct gemm *gemm, const struct capabilities *can)
 {
     return workspace(gemm, MATRIX_NONE, can);
@@ -158,6 +162,7 @@ static void emit_tiled(const struct gemm *gemm, const struct gemm_buffers *buffe
 const struct gemm_implementation gemm_tiled = {
     .name = "tiled",
     .refusal = refusal_tiled,
+    .design = design_tiled,
     .workspace = workspace_tiled,
     .emit = emit_tiled,
 };
@@ -168,6 +173,11 @@ static const char *refusal_matrix(const struct gemm *gemm, const struct capabili
 {
     const enum matrix_form form = can->matrix[gemm->compute].form;
     return form ? refusal(gemm, form, can) : tile_matrix_refusal(gemm->compute, can);
+}
+
+static struct gemm_design design_matrix(const struct gemm *gemm, const struct capabilities *can)
+{
+    return choose(gemm, can->matrix[gemm->compute].form, can);
 }
 
 static size_t workspace_matrix(const struct gemm *gemm, const struct capabilities *can)
@@ -183,6 +193,7 @@ static void emit_matrix(const struct gemm *gemm, const struct gemm_buffers *buff
 const struct gemm_implementation gemm_matrix = {
     .name = "matrix",
     .refusal = refusal_matrix,
+    .design = design_matrix,
     .workspace = workspace_matrix,
     .emit = emit_matrix,
 };
