@@ -8,6 +8,14 @@
 #include "layers/layers.h"
 #include "layers/patterns.h"
 
+enum conv2d_pass conv2d_pass_of(const struct problem *problem)
+{
+    const struct operation *operation = problem->node->operation;
+    return operation == &operation_conv2d_data_gradient  ? CONV2D_DATA_GRADIENT
+        : operation == &operation_conv2d_weight_gradient ? CONV2D_WEIGHT_GRADIENT
+                                                         : CONV2D_FORWARD;
+}
+
 struct conv2d_sizes conv2d_sizes_of(const struct problem *problem)
 {
     const struct node *node = problem->node;
@@ -237,56 +245,18 @@ tutti_tensor tutti_conv2d(
 
 /* ---------------------------------------------------------------------------------------------------- tables ---- */
 
-static const struct implementation *const forward_implementations[] = {
-    &conv2d_winograd_forward,
-    &conv2d_pointwise_forward,
-    &conv2d_depthwise_forward,
-    &conv2d_winograd_rows_forward,
-    &conv2d_direct_forward,
-    &conv2d_grouped_forward,
-    &conv2d_depthwise_channels_last_forward,
-    &conv2d_depthwise_gpu_forward,
-    &conv2d_channels_last_forward,
-    &conv2d_implicit_gemm_matrix_forward,
-    &conv2d_winograd_4x4_forward,
-    &conv2d_winograd_2x2_forward,
-    &conv2d_implicit_gemm_forward,
-    &conv2d_plain_forward,
-    NULL,
-};
-static const struct implementation *const data_gradient_implementations[] = {
-    &conv2d_winograd_data_gradient,
-    &conv2d_pointwise_data_gradient,
-    &conv2d_depthwise_data_gradient,
-    &conv2d_direct_data_gradient,
-    &conv2d_grouped_data_gradient,
-    &conv2d_depthwise_channels_last_data_gradient,
-    &conv2d_depthwise_gpu_data_gradient,
-    &conv2d_channels_last_data_gradient,
-    &conv2d_implicit_gemm_matrix_data_gradient,
-    &conv2d_winograd_4x4_data_gradient,
-    &conv2d_winograd_2x2_data_gradient,
-    &conv2d_implicit_gemm_data_gradient,
-    &conv2d_plain_data_gradient,
-    NULL,
-};
-static const struct implementation *const weight_gradient_implementations[] = {
-    &conv2d_winograd_weight_gradient,
-    &conv2d_pointwise_weight_gradient,
-    &conv2d_depthwise_weight_gradient,
-    &conv2d_winograd_rows_weight_gradient,
-    &conv2d_direct_weight_gradient,
-    &conv2d_grouped_weight_gradient,
-    &conv2d_depthwise_channels_last_weight_gradient,
-    &conv2d_depthwise_gpu_weight_gradient,
-    &conv2d_channels_last_weight_gradient,
-    &conv2d_implicit_gemm_matrix_weight_gradient,
-    &conv2d_winograd_4x4_weight_gradient,
-    &conv2d_winograd_2x2_weight_gradient,
-    &conv2d_implicit_gemm_weight_gradient,
-    &conv2d_plain_weight_gradient,
-    NULL,
-};
+#define FIRST(pass) &conv2d_winograd[pass], &conv2d_pointwise[pass], &conv2d_depthwise[pass]
+#define OTHERS(pass)                                                                                                 \
+    &conv2d_direct[pass], &conv2d_grouped[pass], &conv2d_depthwise_channels_last[pass], &conv2d_depthwise_gpu[pass], \
+        &conv2d_channels_last[pass], &conv2d_implicit_gemm_matrix[pass], &conv2d_winograd_4x4[pass],                 \
+        &conv2d_winograd_2x2[pass], &conv2d_implicit_gemm[pass], &conv2d_plain[pass], NULL
+
+static const struct implementation *const forward_implementations[] = { FIRST(CONV2D_FORWARD),
+    &conv2d_winograd_rows[CONV2D_FORWARD], OTHERS(CONV2D_FORWARD) };
+static const struct implementation *const data_gradient_implementations[] = { FIRST(CONV2D_DATA_GRADIENT),
+    OTHERS(CONV2D_DATA_GRADIENT) };
+static const struct implementation *const weight_gradient_implementations[] = { FIRST(CONV2D_WEIGHT_GRADIENT),
+    &conv2d_winograd_rows[CONV2D_WEIGHT_GRADIENT], OTHERS(CONV2D_WEIGHT_GRADIENT) };
 
 const struct operation operation_conv2d = {
     .name = "conv2d",

@@ -31,20 +31,13 @@ double conv2d_bytes(const struct problem *problem);
 /* What kernels take that write each result once: of gradients the addition, forward the activation, too. */
 unsigned conv2d_epilogues(const struct problem *problem);
 
-extern const struct implementation conv2d_plain_forward, conv2d_plain_data_gradient, conv2d_plain_weight_gradient;
-extern const struct implementation conv2d_grouped_forward, conv2d_grouped_data_gradient, conv2d_grouped_weight_gradient;
-extern const struct implementation conv2d_implicit_gemm_forward, conv2d_implicit_gemm_data_gradient,
-    conv2d_implicit_gemm_weight_gradient, conv2d_implicit_gemm_matrix_forward,
-    conv2d_implicit_gemm_matrix_data_gradient, conv2d_implicit_gemm_matrix_weight_gradient;
-extern const struct implementation conv2d_channels_last_forward, conv2d_channels_last_data_gradient,
-    conv2d_channels_last_weight_gradient;
-extern const struct implementation conv2d_winograd_4x4_forward, conv2d_winograd_4x4_data_gradient,
-    conv2d_winograd_4x4_weight_gradient, conv2d_winograd_2x2_forward, conv2d_winograd_2x2_data_gradient,
-    conv2d_winograd_2x2_weight_gradient;
-extern const struct implementation conv2d_depthwise_channels_last_forward, conv2d_depthwise_channels_last_data_gradient,
-    conv2d_depthwise_channels_last_weight_gradient;
-extern const struct implementation conv2d_depthwise_gpu_forward, conv2d_depthwise_gpu_data_gradient,
-    conv2d_depthwise_gpu_weight_gradient;
+/* A family of implementations: one for each pass, by these numbers. */
+enum conv2d_pass { CONV2D_FORWARD, CONV2D_DATA_GRADIENT, CONV2D_WEIGHT_GRADIENT, CONV2D_PASSES };
+enum conv2d_pass conv2d_pass_of(const struct problem *problem);
+extern const struct implementation conv2d_plain[CONV2D_PASSES], conv2d_grouped[CONV2D_PASSES],
+    conv2d_implicit_gemm[CONV2D_PASSES], conv2d_implicit_gemm_matrix[CONV2D_PASSES],
+    conv2d_channels_last[CONV2D_PASSES], conv2d_winograd_4x4[CONV2D_PASSES], conv2d_winograd_2x2[CONV2D_PASSES],
+    conv2d_depthwise_channels_last[CONV2D_PASSES], conv2d_depthwise_gpu[CONV2D_PASSES];
 
 /* Why Winograd's algorithm cannot or should not do it, on any device; NULL: it can, if the kernel's size is one of its
  * own. */

@@ -146,21 +146,15 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     if (m->splits > 1) conv2d_sum_parts(problem, operands, m->splits, list);
 }
 
-#define IMAGE                                                                                                        \
-    .name = "channels_last", .fits = fits, .passed_over = passed_over, .layouts = layouts,                           \
-    .epilogues = conv2d_epilogues, .statistics = statistics_parts, .design_bytes = sizeof(struct conv2d_gemm_image), \
-    .design = design_image, .prepared = image_prepared, .emit_prepare = emit_pack, .emit = emit_image
+#define COMMON \
+    .name = "channels_last", .fits = fits, .passed_over = passed_over, .layouts = layouts, .epilogues = conv2d_epilogues
+#define IMAGE                                                                                                         \
+    COMMON, .statistics = statistics_parts, .design_bytes = sizeof(struct conv2d_gemm_image), .design = design_image, \
+            .prepared = image_prepared, .emit_prepare = emit_pack, .emit = emit_image
 
-const struct implementation conv2d_channels_last_forward = { IMAGE };
-const struct implementation conv2d_channels_last_data_gradient = { IMAGE };
-const struct implementation conv2d_channels_last_weight_gradient = {
-    .name = "channels_last",
-    .fits = fits,
-    .passed_over = passed_over,
-    .layouts = layouts,
-    .epilogues = conv2d_epilogues,
-    .design_bytes = sizeof(struct conv2d_gemm_weights),
-    .design = design_weights,
-    .workspace = conv2d_gemm_weights_workspace,
-    .emit = emit_weights,
+const struct implementation conv2d_channels_last[CONV2D_PASSES] = {
+    { IMAGE },
+    { IMAGE },
+    { COMMON, .design_bytes = sizeof(struct conv2d_gemm_weights), .design = design_weights,
+        .workspace = conv2d_gemm_weights_workspace, .emit = emit_weights },
 };

@@ -13,14 +13,9 @@
 
 #include "layers/conv2d.h"
 
-extern const struct implementation conv2d_winograd_forward, conv2d_winograd_data_gradient,
-    conv2d_winograd_weight_gradient;
-extern const struct implementation conv2d_pointwise_forward, conv2d_pointwise_data_gradient,
-    conv2d_pointwise_weight_gradient;
-extern const struct implementation conv2d_depthwise_forward, conv2d_depthwise_data_gradient,
-    conv2d_depthwise_weight_gradient;
-extern const struct implementation conv2d_winograd_rows_forward, conv2d_winograd_rows_weight_gradient;
-extern const struct implementation conv2d_direct_forward, conv2d_direct_data_gradient, conv2d_direct_weight_gradient;
+/* winograd_rows has no data gradient. */
+extern const struct implementation conv2d_winograd[CONV2D_PASSES], conv2d_pointwise[CONV2D_PASSES],
+    conv2d_depthwise[CONV2D_PASSES], conv2d_winograd_rows[CONV2D_PASSES], conv2d_direct[CONV2D_PASSES];
 
 /* ------------------------------------------------------------------------------------- shared by these files */
 

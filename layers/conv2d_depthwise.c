@@ -246,41 +246,15 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     conv2d_parts_emit(problem, operands, list, w.parts, 0);
 }
 
-const struct implementation conv2d_depthwise_forward = {
-    .name = "depthwise",
-    .fits = fits,
-    .layouts = conv2d_cpu_layouts,
-    .epilogues = conv2d_cpu_epilogues,
-    .statistics = statistics_parts,
-    .fusions = FUSED_NORMALISATION,
-    .prepared = prepared,
-    .emit_prepare = emit_prepare,
-    .emit = emit_product,
-    .bf16_inputs = 1 << 0,
-    .bf16_outputs = 1 << 0,
-};
-const struct implementation conv2d_depthwise_data_gradient = {
-    .name = "depthwise",
-    .fits = fits,
-    .layouts = conv2d_cpu_layouts,
-    .epilogues = conv2d_cpu_epilogues,
-    .statistics = statistics_parts,
-    .fusions = FUSED_MASK | FUSED_WEIGHTS,
-    .workspace = gradient_workspace,
-    .in_place = conv2d_mask_in_place,
-    .prepared = prepared,
-    .emit_prepare = emit_prepare,
-    .emit = emit_product,
-    .bf16_inputs = 1 << 0 | 1 << DATA_GRADIENT_X | 1 << DATA_GRADIENT_Y,
-    .bf16_outputs = 1 << 0,
-};
-const struct implementation conv2d_depthwise_weight_gradient = {
-    .name = "depthwise",
-    .fits = fits,
-    .layouts = conv2d_cpu_layouts,
-    .epilogues = conv2d_cpu_sum_epilogues,
-    .fusions = FUSED_NORMALISATION,
-    .workspace = weights_workspace,
-    .emit = emit_weights,
-    .bf16_inputs = 1 << 0 | 1 << 1,
+#define COMMON .name = "depthwise", .fits = fits, .layouts = conv2d_cpu_layouts
+#define PRODUCT                                                                                      \
+    COMMON, .epilogues = conv2d_cpu_epilogues, .statistics = statistics_parts, .prepared = prepared, \
+            .emit_prepare = emit_prepare, .emit = emit_product, .bf16_outputs = 1 << 0
+
+const struct implementation conv2d_depthwise[CONV2D_PASSES] = {
+    { PRODUCT, .fusions = FUSED_NORMALISATION, .bf16_inputs = 1 << 0 },
+    { PRODUCT, .fusions = FUSED_MASK | FUSED_WEIGHTS, .workspace = gradient_workspace, .in_place = conv2d_mask_in_place,
+        .bf16_inputs = 1 << 0 | 1 << DATA_GRADIENT_X | 1 << DATA_GRADIENT_Y },
+    { COMMON, .epilogues = conv2d_cpu_sum_epilogues, .fusions = FUSED_NORMALISATION, .workspace = weights_workspace,
+        .emit = emit_weights, .bf16_inputs = 1 << 0 | 1 << 1 },
 };

@@ -164,26 +164,10 @@ static void emit_weight_gradient(
     if (parts > 1) conv2d_sum_parts(problem, operands, parts, list);
 }
 
-const struct implementation conv2d_depthwise_channels_last_forward = {
-    .name = "depthwise_channels_last",
-    .fits = fits,
-    .layouts = layouts,
-    .epilogues = conv2d_epilogues,
-    .statistics = statistics_parts,
-    .emit = emit_forward,
-};
-const struct implementation conv2d_depthwise_channels_last_data_gradient = {
-    .name = "depthwise_channels_last",
-    .fits = fits,
-    .layouts = layouts,
-    .epilogues = conv2d_epilogues,
-    .emit = emit_data_gradient,
-};
-const struct implementation conv2d_depthwise_channels_last_weight_gradient = {
-    .name = "depthwise_channels_last",
-    .fits = fits,
-    .layouts = layouts,
-    .epilogues = conv2d_epilogues,
-    .workspace = workspace,
-    .emit = emit_weight_gradient,
+#define DEPTHWISE .name = "depthwise_channels_last", .fits = fits, .layouts = layouts, .epilogues = conv2d_epilogues
+
+const struct implementation conv2d_depthwise_channels_last[CONV2D_PASSES] = {
+    { DEPTHWISE, .statistics = statistics_parts, .emit = emit_forward },
+    { DEPTHWISE, .emit = emit_data_gradient },
+    { DEPTHWISE, .workspace = workspace, .emit = emit_weight_gradient },
 };

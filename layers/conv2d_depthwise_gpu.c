@@ -113,22 +113,10 @@ static void emit_weight_gradient(
     if (split.splits > 1) conv2d_sum_parts(problem, operands, split.splits, list);
 }
 
-const struct implementation conv2d_depthwise_gpu_forward = {
-    .name = "depthwise_gpu",
-    .fits = fits,
-    .epilogues = conv2d_epilogues,
-    .emit = emit_forward,
-};
-const struct implementation conv2d_depthwise_gpu_data_gradient = {
-    .name = "depthwise_gpu",
-    .fits = fits,
-    .epilogues = conv2d_epilogues,
-    .emit = emit_data_gradient,
-};
-const struct implementation conv2d_depthwise_gpu_weight_gradient = {
-    .name = "depthwise_gpu",
-    .fits = fits,
-    .epilogues = conv2d_epilogues,
-    .workspace = workspace,
-    .emit = emit_weight_gradient,
+#define DEPTHWISE .name = "depthwise_gpu", .fits = fits, .epilogues = conv2d_epilogues
+
+const struct implementation conv2d_depthwise_gpu[CONV2D_PASSES] = {
+    { DEPTHWISE, .emit = emit_forward },
+    { DEPTHWISE, .emit = emit_data_gradient },
+    { DEPTHWISE, .workspace = workspace, .emit = emit_weight_gradient },
 };

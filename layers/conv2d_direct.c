@@ -480,41 +480,15 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     conv2d_parts_emit(problem, operands, list, d->splits, d->parts_offset);
 }
 
-const struct implementation conv2d_direct_forward = {
-    .name = "direct",
-    .fits = fits,
-    .layouts = layouts,
-    .epilogues = conv2d_cpu_epilogues,
-    .statistics = statistics_parts,
-    .design_bytes = sizeof(struct direct),
-    .design = design_product,
-    .workspace = product_workspace,
-    .prepared = product_prepared,
-    .emit_prepare = emit_prepare,
-    .emit = emit_product,
-};
-const struct implementation conv2d_direct_data_gradient = {
-    .name = "direct",
-    .fits = fits,
-    .layouts = layouts,
-    .epilogues = conv2d_cpu_epilogues,
-    .statistics = statistics_parts,
-    .fusions = FUSED_MASK,
-    .in_place = conv2d_mask_in_place,
-    .design_bytes = sizeof(struct direct),
-    .design = design_product,
-    .workspace = product_workspace,
-    .prepared = product_prepared,
-    .emit_prepare = emit_prepare,
-    .emit = emit_product,
-};
-const struct implementation conv2d_direct_weight_gradient = {
-    .name = "direct",
-    .fits = fits,
-    .layouts = layouts,
-    .epilogues = conv2d_cpu_sum_epilogues,
-    .design_bytes = sizeof(struct direct_weights),
-    .design = design_weights,
-    .workspace = weights_workspace,
-    .emit = emit_weights,
+#define COMMON .name = "direct", .fits = fits, .layouts = layouts
+#define PRODUCT                                                                                                       \
+    COMMON, .epilogues = conv2d_cpu_epilogues, .statistics = statistics_parts, .design_bytes = sizeof(struct direct), \
+            .design = design_product, .workspace = product_workspace, .prepared = product_prepared,                   \
+            .emit_prepare = emit_prepare, .emit = emit_product
+
+const struct implementation conv2d_direct[CONV2D_PASSES] = {
+    { PRODUCT },
+    { PRODUCT, .fusions = FUSED_MASK, .in_place = conv2d_mask_in_place },
+    { COMMON, .epilogues = conv2d_cpu_sum_epilogues, .design_bytes = sizeof(struct direct_weights),
+        .design = design_weights, .workspace = weights_workspace, .emit = emit_weights },
 };

@@ -73,21 +73,10 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     launch_tasks(launch, (size_t)(z.groups * divide_up(z.k_group, KB)), (size_t)z.c_group, 1);
 }
 
-const struct implementation conv2d_grouped_forward = {
-    .name = "grouped",
-    .fits = fits,
-    .epilogues = conv2d_epilogues,
-    .emit = emit_image,
-};
-const struct implementation conv2d_grouped_data_gradient = {
-    .name = "grouped",
-    .fits = fits,
-    .epilogues = conv2d_epilogues,
-    .emit = emit_image,
-};
-const struct implementation conv2d_grouped_weight_gradient = {
-    .name = "grouped",
-    .fits = fits,
-    .epilogues = conv2d_epilogues,
-    .emit = emit_weights,
+#define GROUPED .name = "grouped", .fits = fits, .epilogues = conv2d_epilogues
+
+const struct implementation conv2d_grouped[CONV2D_PASSES] = {
+    { GROUPED, .emit = emit_image },
+    { GROUPED, .emit = emit_image },
+    { GROUPED, .emit = emit_weights },
 };

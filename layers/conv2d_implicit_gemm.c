@@ -255,19 +255,15 @@ static const char *fits_matrix(const struct problem *problem)
     {                                                                                            \
         return conv2d_gemm_statistics_parts(problem, form, LAYOUT_PLAIN);                        \
     }                                                                                            \
-    const struct implementation conv2d_##called##_forward = { IMAGE(label, #called) },           \
-                                conv2d_##called##_data_gradient = { IMAGE(label, #called) },     \
-                                conv2d_##called##_weight_gradient = { .name = #called,           \
-                                    .fits = fits_##label,                                        \
-                                    .epilogues = conv2d_epilogues,                               \
-                                    .design_bytes = sizeof(struct conv2d_gemm_weights),          \
-                                    .design = design_weights_##label,                            \
-                                    .workspace = conv2d_gemm_weights_workspace,                  \
-                                    .emit = emit_weights };
-#define IMAGE(label, text)                                                                                        \
-    .name = text, .fits = fits_##label, .epilogues = conv2d_epilogues, .statistics = statistics_##label,          \
-    .design_bytes = sizeof(struct conv2d_gemm_image), .design = design_image_##label, .prepared = image_prepared, \
-    .emit_prepare = emit_pack, .emit = emit_image
+    const struct implementation conv2d_##called[CONV2D_PASSES] = { { IMAGE(label, #called) },    \
+        { IMAGE(label, #called) },                                                               \
+        { COMMON(label, #called), .design_bytes = sizeof(struct conv2d_gemm_weights),            \
+            .design = design_weights_##label, .workspace = conv2d_gemm_weights_workspace, .emit = emit_weights } };
+#define COMMON(label, text) .name = text, .fits = fits_##label, .epilogues = conv2d_epilogues
+#define IMAGE(label, text)                                                                                      \
+    COMMON(label, text), .statistics = statistics_##label, .design_bytes = sizeof(struct conv2d_gemm_image),    \
+                         .design = design_image_##label, .prepared = image_prepared, .emit_prepare = emit_pack, \
+                         .emit = emit_image
 
 FORM(plain, implicit_gemm, MATRIX_NONE)
 FORM(matrix, implicit_gemm_matrix, form_of(problem))

@@ -1,12 +1,7 @@
 /* conv2d, plain: any convolution on any device, one work-item for each output element. */
 #include "base/memory.h"
 #include "layers/conv2d.h"
-
-static const char *fits_all(const struct problem *problem)
-{
-    (void)problem;
-    return NULL;
-}
+#include "layers/elementwise.h"
 
 /* One work-item for each output element. */
 static void grid(struct launch *launch, const struct problem *problem)
@@ -26,61 +21,27 @@ static void sizes(struct launch *launch, const struct problem *problem)
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
 
-static void emit_forward(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
+    static const char *const kernels[] = { "forward", "data_gradient", "weight_gradient" };
+    const enum conv2d_pass pass = conv2d_pass_of(problem);
+    const bool forward = pass == CONV2D_FORWARD;
     char epilogue[128];
-    struct launch *launch = launch_add(list, "conv2d_plain", "forward", "-DBIAS=%d %s", operands->inputs[2] != NULL,
-        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+    struct launch *launch = launch_add(list, "conv2d_plain", kernels[pass], "-DBIAS=%d %s",
+        forward && operands->inputs[2] != NULL, epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
     launch_buffer(launch, operands->inputs[0]);
     launch_buffer(launch, operands->inputs[1]);
-    launch_buffer(launch, operands->inputs[2]);
+    if (forward) launch_buffer(launch, operands->inputs[2]);
     launch_buffer(launch, operands->add);
     launch_buffer(launch, operands->outputs[0]);
     sizes(launch, problem);
+    if (pass == CONV2D_WEIGHT_GRADIENT) launch_int(launch, conv2d_sizes_of(problem).n);
     grid(launch, problem);
 }
 
-static struct launch *add_gradient(
-    const struct problem *problem, const struct operands *operands, struct launch_list *list, const char *kernel)
-{
-    char epilogue[128];
-    struct launch *launch = launch_add(list, "conv2d_plain", kernel, "-DBIAS=0 %s",
-        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->inputs[1]);
-    launch_buffer(launch, operands->add);
-    launch_buffer(launch, operands->outputs[0]);
-    sizes(launch, problem);
-    grid(launch, problem);
-    return launch;
-}
+#define PLAIN                                                                                 \
+    {                                                                                         \
+        .name = "plain", .fits = fits_everything, .epilogues = conv2d_epilogues, .emit = emit \
+    }
 
-static void emit_data_gradient(const struct problem *problem, const struct operands *operands, struct launch_list *list)
-{
-    add_gradient(problem, operands, list, "data_gradient");
-}
-
-static void emit_weight_gradient(
-    const struct problem *problem, const struct operands *operands, struct launch_list *list)
-{
-    launch_int(add_gradient(problem, operands, list, "weight_gradient"), conv2d_sizes_of(problem).n);
-}
-
-const struct implementation conv2d_plain_forward = {
-    .name = "plain",
-    .fits = fits_all,
-    .epilogues = conv2d_epilogues,
-    .emit = emit_forward,
-};
-const struct implementation conv2d_plain_data_gradient = {
-    .name = "plain",
-    .fits = fits_all,
-    .epilogues = conv2d_epilogues,
-    .emit = emit_data_gradient,
-};
-const struct implementation conv2d_plain_weight_gradient = {
-    .name = "plain",
-    .fits = fits_all,
-    .epilogues = conv2d_epilogues,
-    .emit = emit_weight_gradient,
-};
+const struct implementation conv2d_plain[CONV2D_PASSES] = { PLAIN, PLAIN, PLAIN };

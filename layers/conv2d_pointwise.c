@@ -380,45 +380,17 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     conv2d_parts_emit(problem, operands, list, w->splits, w->parts_from);
 }
 
-const struct implementation conv2d_pointwise_forward = {
-    .name = "pointwise",
-    .fits = fits,
-    .layouts = conv2d_cpu_layouts,
-    .epilogues = conv2d_cpu_epilogues,
-    .statistics = statistics_parts,
-    .design_bytes = sizeof(struct plan),
-    .design = design_product,
-    .prepared = prepared,
-    .emit_prepare = emit_prepare,
-    .workspace = gathered_bytes,
-    .emit = emit_product,
-    .bf16_inputs = 1 << 0,
-    .bf16_outputs = 1 << 0,
-};
-const struct implementation conv2d_pointwise_data_gradient = {
-    .name = "pointwise",
-    .fits = fits,
-    .layouts = conv2d_cpu_layouts,
-    .epilogues = conv2d_cpu_epilogues,
-    .statistics = statistics_parts,
-    .fusions = FUSED_MASK,
-    .in_place = conv2d_mask_in_place,
-    .design_bytes = sizeof(struct plan),
-    .design = design_product,
-    .prepared = prepared,
-    .emit_prepare = emit_prepare,
-    .emit = emit_product,
-    .bf16_inputs = 1 << 0 | 1 << DATA_GRADIENT_X | 1 << DATA_GRADIENT_Y,
-    .bf16_outputs = 1 << 0,
-};
-const struct implementation conv2d_pointwise_weight_gradient = {
-    .name = "pointwise",
-    .fits = fits,
-    .layouts = conv2d_cpu_layouts,
-    .epilogues = conv2d_cpu_sum_epilogues,
-    .design_bytes = sizeof(struct weights_plan),
-    .design = design_weights,
-    .workspace = weights_workspace,
-    .emit = emit_weights,
-    .bf16_inputs = 1 << 0 | 1 << 1,
+#define COMMON .name = "pointwise", .fits = fits, .layouts = conv2d_cpu_layouts
+#define PRODUCT                                                                                                     \
+    COMMON, .epilogues = conv2d_cpu_epilogues, .statistics = statistics_parts, .design_bytes = sizeof(struct plan), \
+            .design = design_product, .prepared = prepared, .emit_prepare = emit_prepare, .emit = emit_product,     \
+            .bf16_outputs = 1 << 0
+
+const struct implementation conv2d_pointwise[CONV2D_PASSES] = {
+    { PRODUCT, .workspace = gathered_bytes, .bf16_inputs = 1 << 0 },
+    { PRODUCT, .fusions = FUSED_MASK, .in_place = conv2d_mask_in_place,
+        .bf16_inputs = 1 << 0 | 1 << DATA_GRADIENT_X | 1 << DATA_GRADIENT_Y },
+    { COMMON, .epilogues = conv2d_cpu_sum_epilogues, .design_bytes = sizeof(struct weights_plan),
+        .design = design_weights, .workspace = weights_workspace, .emit = emit_weights,
+        .bf16_inputs = 1 << 0 | 1 << 1 },
 };

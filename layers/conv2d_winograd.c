@@ -288,31 +288,15 @@ static void emit_product(const struct problem *problem, const struct operands *o
         emit_fused(problem, operands, list, p);
 }
 
-const struct implementation conv2d_winograd_forward = {
-    .name = "winograd",
-    .fits = winograd_fits,
-    .layouts = conv2d_cpu_layouts,
-    .epilogues = conv2d_cpu_epilogues,
-    .statistics = statistics_parts,
-    .design_bytes = sizeof(struct plan),
-    .design = design,
-    .workspace = product_workspace,
-    .prepared = prepared,
-    .emit_prepare = emit_prepare,
-    .emit = emit_product,
-};
-const struct implementation conv2d_winograd_data_gradient = {
-    .name = "winograd",
-    .fits = winograd_fits,
-    .layouts = conv2d_cpu_layouts,
-    .epilogues = conv2d_cpu_epilogues,
-    .statistics = statistics_parts,
-    .fusions = FUSED_MASK,
-    .in_place = conv2d_mask_in_place,
-    .design_bytes = sizeof(struct plan),
-    .design = design,
-    .workspace = product_workspace,
-    .prepared = prepared,
-    .emit_prepare = emit_prepare,
-    .emit = emit_product,
+#define COMMON .name = "winograd", .fits = winograd_fits, .layouts = conv2d_cpu_layouts
+#define PRODUCT                                                                                                     \
+    COMMON, .epilogues = conv2d_cpu_epilogues, .statistics = statistics_parts, .design_bytes = sizeof(struct plan), \
+            .design = design, .workspace = product_workspace, .prepared = prepared, .emit_prepare = emit_prepare,   \
+            .emit = emit_product
+
+const struct implementation conv2d_winograd[CONV2D_PASSES] = {
+    { PRODUCT },
+    { PRODUCT, .fusions = FUSED_MASK, .in_place = conv2d_mask_in_place },
+    { COMMON, .epilogues = conv2d_cpu_sum_epilogues, .design_bytes = sizeof(struct winograd_weights),
+        .design = winograd_design_weights, .workspace = winograd_weights_workspace, .emit = winograd_emit_weights },
 };

@@ -40,4 +40,23 @@ size_t winograd_source_floats(const struct problem *problem, const struct winogr
 void winograd_emit_sources(const struct operands *operands, struct launch_list *list,
     const struct winograd_tiles *tiles, int64_t vectors, const struct winograd_sources *sources);
 
+/* The weight gradient, of which this is the design. */
+struct winograd_weights {
+    struct conv2d_sizes z;
+    struct winograd_tiles tiles;
+    int64_t tiles_split, splits;
+    int64_t vectors, channels;       /* NV, CT */
+    int64_t task_c, task_k;          /* blocks of a task */
+    int64_t c_tasks, k_tasks, tasks; /* tasks: that are launched */
+    struct conv2d_scratch scratch;
+    size_t parts_from; /* floats into the workspace */
+    bool deep;         /* all tiles are transformed once; then: */
+    int64_t c_blocks, panels, panels_max;
+    size_t gradients_from, products_from; /* floats into the workspace, which begins with the sources */
+    size_t deep_bytes;
+};
+void winograd_design_weights(const struct problem *problem, void *design);
+size_t winograd_weights_workspace(const struct problem *problem);
+void winograd_emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list);
+
 #endif

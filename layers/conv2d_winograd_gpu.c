@@ -307,23 +307,21 @@ static void design(const struct problem *problem, int64_t m, struct plan *p)
     p->product = gemm_design(GEMM_TILED, &gemm, problem->device);
 }
 
-#define WINOGRAD(M)                                                                        \
-    static const char *fits_##M(const struct problem *problem)                             \
-    {                                                                                      \
-        return fits(problem, M);                                                           \
-    }                                                                                      \
-    static const char *passed_over_##M(const struct problem *problem)                      \
-    {                                                                                      \
-        return passed_over(problem, M);                                                    \
-    }                                                                                      \
-    static void design_##M(const struct problem *problem, void *made)                      \
-    {                                                                                      \
-        design(problem, M, made);                                                          \
-    }                                                                                      \
-    const struct implementation conv2d_winograd_##M##x##M##_forward = { IMAGE(M) },        \
-                                conv2d_winograd_##M##x##M##_data_gradient = { IMAGE(M) },  \
-                                conv2d_winograd_##M##x##M##_weight_gradient = { COMMON(M), \
-                                    .emit = emit_weight_gradient };
+#define WINOGRAD(M)                                                                                      \
+    static const char *fits_##M(const struct problem *problem)                                           \
+    {                                                                                                    \
+        return fits(problem, M);                                                                         \
+    }                                                                                                    \
+    static const char *passed_over_##M(const struct problem *problem)                                    \
+    {                                                                                                    \
+        return passed_over(problem, M);                                                                  \
+    }                                                                                                    \
+    static void design_##M(const struct problem *problem, void *made)                                    \
+    {                                                                                                    \
+        design(problem, M, made);                                                                        \
+    }                                                                                                    \
+    const struct implementation conv2d_winograd_##M##x##M[CONV2D_PASSES] = { { IMAGE(M) }, { IMAGE(M) }, \
+        { COMMON(M), .emit = emit_weight_gradient } };
 #define COMMON(M)                                                                                                   \
     .name = "winograd_" #M "x" #M, .fits = fits_##M, .passed_over = passed_over_##M, .epilogues = conv2d_epilogues, \
     .design_bytes = sizeof(struct plan), .design = design_##M, .workspace = workspace

@@ -221,26 +221,12 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     conv2d_parts_emit(problem, operands, list, p->splits, parts_offset(p));
 }
 
-const struct implementation conv2d_winograd_rows_forward = {
-    .name = "winograd_rows",
-    .fits = fits,
-    .layouts = layouts,
-    .epilogues = conv2d_cpu_epilogues,
-    .statistics = statistics_parts,
-    .design_bytes = sizeof(struct image),
-    .design = design_product,
-    .workspace = product_workspace,
-    .prepared = prepared,
-    .emit_prepare = emit_prepare,
-    .emit = emit_product,
-};
-const struct implementation conv2d_winograd_rows_weight_gradient = {
-    .name = "winograd_rows",
-    .fits = fits,
-    .layouts = layouts,
-    .epilogues = conv2d_cpu_sum_epilogues,
-    .design_bytes = sizeof(struct image),
-    .design = design_weights,
-    .workspace = weights_workspace,
-    .emit = emit_weights,
+#define COMMON .name = "winograd_rows", .fits = fits, .layouts = layouts, .design_bytes = sizeof(struct image)
+
+const struct implementation conv2d_winograd_rows[CONV2D_PASSES] = {
+    [CONV2D_FORWARD] = { COMMON, .epilogues = conv2d_cpu_epilogues, .statistics = statistics_parts,
+        .design = design_product, .workspace = product_workspace, .prepared = prepared, .emit_prepare = emit_prepare,
+        .emit = emit_product },
+    [CONV2D_WEIGHT_GRADIENT] = { COMMON, .epilogues = conv2d_cpu_sum_epilogues, .design = design_weights,
+        .workspace = weights_workspace, .emit = emit_weights },
 };

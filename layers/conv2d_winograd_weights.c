@@ -7,22 +7,7 @@
  * the same ones, the least tiles for which the sums in memory pay, and the most memory. */
 enum { WEIGHTS_BYTES = 1 << 20, DEEP_TILES = 196, DEEP_REPEATS = 8, DEEP_LEAST = 100, DEEP_BYTES = 100 << 20 };
 
-struct plan {
-    struct conv2d_sizes z;
-    struct winograd_tiles tiles;
-    int64_t tiles_split, splits;
-    int64_t vectors, channels;       /* NV, CT */
-    int64_t task_c, task_k;          /* blocks of a task */
-    int64_t c_tasks, k_tasks, tasks; /* tasks: that are launched */
-    struct conv2d_scratch scratch;
-    size_t parts_from; /* floats into the workspace */
-    bool deep;         /* all tiles are transformed once; then: */
-    int64_t c_blocks, panels, panels_max;
-    size_t gradients_from, products_from; /* floats into the workspace, which begins with the sources */
-    size_t deep_bytes;
-};
-
-static size_t weights_scratch(const struct problem *problem, const struct plan *p)
+static size_t weights_scratch(const struct problem *problem, const struct winograd_weights *p)
 {
     int64_t v = problem->device->vector_width;
     int64_t vectors = p->tiles.numbers * (p->task_c + p->task_k) * (p->tiles.T + 1) +
@@ -33,7 +18,7 @@ static size_t weights_scratch(const struct problem *problem, const struct plan *
 /* Blocks of 64 x 64 channels, 20 tiles of 36 numbers at a time: as much as a core's second-level cache holds. Less
  * where local memory is less; more tiles where there are fewer channels, because each chunk of tiles reads and writes
  * all sums. */
-static void choose_block(const struct problem *problem, struct plan *p)
+static void choose_block(const struct problem *problem, struct winograd_weights *p)
 {
     int64_t v = problem->device->vector_width, c_blocks = divide_up(p->z.c, v), k_blocks = divide_up(p->z.k, v);
     p->vectors = k_blocks == 1 ? 1 : k_blocks % 3 == 0 && k_blocks % 2 ? 3 : 2;
@@ -54,7 +39,7 @@ static void choose_block(const struct problem *problem, struct plan *p)
 
 /* Transformed once where each block of tiles would be transformed for at least so many tasks, unless that takes too
  * much memory. Then tiles at a time: as many as the first-level cache holds of NV blocks of gradients. */
-static void plan_weights_deep(const struct problem *problem, struct plan *p)
+static void plan_weights_deep(const struct problem *problem, struct winograd_weights *p)
 {
     int64_t v = problem->device->vector_width, k_blocks = divide_up(p->z.k, v), numbers = p->tiles.numbers;
     p->c_blocks = divide_up(p->z.c, v);
@@ -73,9 +58,9 @@ static void plan_weights_deep(const struct problem *problem, struct plan *p)
     p->panels_max = divide_up(p->panels, ranges);
 }
 
-static struct plan weights_of(const struct problem *problem)
+static struct winograd_weights weights_of(const struct problem *problem)
 {
-    struct plan p = { .z = conv2d_sizes_of(problem), .tiles = winograd_tiles_of(problem, false) };
+    struct winograd_weights p = { .z = conv2d_sizes_of(problem), .tiles = winograd_tiles_of(problem, false) };
     choose_block(problem, &p);
     plan_weights_deep(problem, &p);
     if (p.deep) return p;
@@ -91,20 +76,20 @@ static struct plan weights_of(const struct problem *problem)
     return p;
 }
 
-static void design(const struct problem *problem, void *design)
+void winograd_design_weights(const struct problem *problem, void *design)
 {
-    *(struct plan *)design = weights_of(problem);
+    *(struct winograd_weights *)design = weights_of(problem);
 }
 
-static size_t weights_workspace(const struct problem *problem)
+size_t winograd_weights_workspace(const struct problem *problem)
 {
-    const struct plan *p = problem->design;
+    const struct winograd_weights *p = problem->design;
     if (p->deep) return p->deep_bytes;
     return p->parts_from * sizeof(float) + (p->splits > 1 ? conv2d_parts_bytes(problem, p->splits) : 0);
 }
 
-static struct launch *add_weights(
-    const struct problem *problem, struct launch_list *list, const struct plan *p, const char *text, const char *kernel)
+static struct launch *add_weights(const struct problem *problem, struct launch_list *list,
+    const struct winograd_weights *p, const char *text, const char *kernel)
 {
     char epilogue[256];
     return launch_add(list, text, kernel, "-DR=%d -DSTRIDE=%d -DNV=%d -DCT=%d -DSCRATCH_GLOBAL=%d %s", (int)p->z.r,
@@ -112,8 +97,8 @@ static struct launch *add_weights(
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
 }
 
-static void emit_weights_deep(
-    const struct problem *problem, const struct operands *operands, struct launch_list *list, const struct plan *p)
+static void emit_weights_deep(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    const struct winograd_weights *p)
 {
     const struct conv2d_sizes *z = &p->z;
     const char *text = "conv2d_winograd_weights_deep_cpu";
@@ -163,9 +148,9 @@ static void emit_weights_deep(
     launch_work(launch, 0, 4.0 * (double)(kernel_numbers + z->r * z->s) * (double)(z->k * z->c));
 }
 
-static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+void winograd_emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct plan *p = problem->design;
+    const struct winograd_weights *p = problem->design;
     if (p->deep) {
         emit_weights_deep(problem, operands, list, p);
         return;
@@ -189,14 +174,3 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
     if (p->splits > 1) conv2d_parts_emit(problem, operands, list, p->splits, p->parts_from);
 }
-
-const struct implementation conv2d_winograd_weight_gradient = {
-    .name = "winograd",
-    .fits = winograd_fits,
-    .layouts = conv2d_cpu_layouts,
-    .epilogues = conv2d_cpu_sum_epilogues,
-    .design_bytes = sizeof(struct plan),
-    .design = design,
-    .workspace = weights_workspace,
-    .emit = emit_weights,
-};
