@@ -46,10 +46,8 @@ void batch_norm_meet(const struct problem *problem, struct launch_list *list, en
         const size_t group = group_size(problem->device, many ? 256 : 64), together = many && group > 8 ? 8 : group;
         struct launch *launch = launch_add(list, "batch_norm_meeting",
             kind == MEETING_MOMENTS ? "join_moments" : "join_sums", "-DGROUP=%zu -DJOINED=%zu", group, together);
-        launch_buffer(launch, statistics);
-        launch_buffer(launch, joined);
-        launch_int(launch, parts);
-        launch_int(launch, stride);
+        LAUNCH_BUFFERS(launch, statistics, joined);
+        LAUNCH_INTS(launch, parts, stride);
         launch_grid(launch, 1, (size_t)divide_up(stride, (int64_t)together) * group, 1, 1, group, 1, 1);
         launch_work(launch, 0, 8.0 * (double)(parts * stride));
     }

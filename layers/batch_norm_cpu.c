@@ -129,11 +129,7 @@ static void meet(const struct problem *problem, const struct operands *operands,
 
 static void sizes_and_tasks(struct launch *launch, const struct work *work, double tensors)
 {
-    launch_int(launch, work->n);
-    launch_int(launch, work->blocks);
-    launch_int(launch, work->pixels);
-    launch_int(launch, work->c);
-    launch_int(launch, work->stream);
+    LAUNCH_INTS(launch, work->n, work->blocks, work->pixels, work->c, work->stream);
     launch_tasks(launch, (size_t)work->blocks, (size_t)work->parts, 1);
     double elements = (double)work->n * (double)work->c * (double)work->pixels;
     launch_work(launch, elements * 2 * tensors, elements * 4 * tensors);
@@ -157,10 +153,8 @@ static void forward_launch(const struct problem *problem, const struct operands 
     struct launch *launch = add(problem, list, statistics->buffer ? "bn_apply" : "bn_forward");
     launch_buffer(launch, operands->inputs[NORM_X]);
     if (epilogue->add != NO_VALUE) launch_buffer(launch, operands->add);
-    launch_buffer(launch, operands->outputs[NORM_Y]);
-    launch_buffer(launch, operands->inputs[NORM_GAMMA]);
-    launch_buffer(launch, operands->inputs[NORM_BETA]);
-    launch_buffer(launch, operands->inputs[NORM_CONSTANTS]);
+    LAUNCH_BUFFERS(launch, operands->outputs[NORM_Y], operands->inputs[NORM_GAMMA], operands->inputs[NORM_BETA],
+        operands->inputs[NORM_CONSTANTS]);
     if (statistics->buffer) launch_buffer(launch, statistics->buffer);
     for (int i = NORM_SAVED_MEAN; i <= NORM_BATCH_VAR; i++) launch_buffer(launch, operands->outputs[i]);
     sizes_and_tasks(launch, work, epilogue->add != NO_VALUE ? 3 : 2);
@@ -173,12 +167,9 @@ static void moments_launch(const struct problem *problem, const struct operands 
     const struct work *work, const struct statistics *statistics)
 {
     struct launch *launch = add(problem, list, "bn_moments");
-    launch_buffer(launch, operands->inputs[NORM_CONSTANTS]);
-    launch_buffer(launch, statistics->buffer);
+    LAUNCH_BUFFERS(launch, operands->inputs[NORM_CONSTANTS], statistics->buffer);
     for (int i = NORM_SAVED_MEAN; i <= NORM_BATCH_VAR; i++) launch_buffer(launch, operands->outputs[i]);
-    launch_int(launch, work->n);
-    launch_int(launch, work->blocks);
-    launch_int(launch, work->c);
+    LAUNCH_INTS(launch, work->n, work->blocks, work->c);
     launch_float(launch, (double)problem->node->attributes.epsilon);
     launch_int(launch, statistics->parts);
     launch_tasks(launch, (size_t)work->blocks, 1, 1);
@@ -189,11 +180,8 @@ static void statistics_launch(
     const struct problem *problem, const struct operands *operands, struct launch_list *list, const struct work *work)
 {
     struct launch *launch = add(problem, list, "bn_stats");
-    launch_buffer(launch, operands->inputs[NORM_X]);
-    launch_buffer(launch, operands->workspace);
-    launch_int(launch, work->n);
-    launch_int(launch, work->blocks);
-    launch_int(launch, work->pixels);
+    LAUNCH_BUFFERS(launch, operands->inputs[NORM_X], operands->workspace);
+    LAUNCH_INTS(launch, work->n, work->blocks, work->pixels);
     launch_tasks(launch, (size_t)work->blocks, (size_t)work->parts, 1);
     launch_work(launch, 0, 4.0 * (double)work->n * (double)work->c * (double)work->pixels);
 }
@@ -241,16 +229,11 @@ static struct launch *gradient_launch(const struct problem *problem, const struc
     struct launch *launch = launch_add(list, "batch_norm_cpu", kernel, "%s%s",
         batch_norm_gradient_options(problem, options, sizeof options),
         element_options(problem, elements, sizeof elements));
-    launch_buffer(launch, operands->inputs[GRADIENT_X]);
-    launch_buffer(launch, operands->inputs[GRADIENT_DY]);
-    launch_buffer(launch, operands->inputs[GRADIENT_Y]);
+    LAUNCH_BUFFERS(launch, operands->inputs[GRADIENT_X], operands->inputs[GRADIENT_DY], operands->inputs[GRADIENT_Y]);
     if (problem->node->epilogue.add != NO_VALUE) launch_buffer(launch, operands->add);
-    launch_buffer(launch, operands->outputs[GRADIENT_DADD]);
-    launch_buffer(launch, operands->outputs[GRADIENT_DX]);
-    launch_buffer(launch, operands->inputs[GRADIENT_GAMMA]);
-    launch_buffer(launch, operands->inputs[GRADIENT_BETA]);
-    launch_buffer(launch, operands->inputs[GRADIENT_MEAN]);
-    launch_buffer(launch, operands->inputs[GRADIENT_RSTD]);
+    LAUNCH_BUFFERS(launch, operands->outputs[GRADIENT_DADD], operands->outputs[GRADIENT_DX],
+        operands->inputs[GRADIENT_GAMMA], operands->inputs[GRADIENT_BETA], operands->inputs[GRADIENT_MEAN],
+        operands->inputs[GRADIENT_RSTD]);
     if (statistics) launch_buffer(launch, statistics);
     return launch;
 }
@@ -272,8 +255,7 @@ static void emit_gradient(const struct problem *problem, const struct operands *
     meet(problem, operands, list, &work, MEETING_SUMS, &statistics);
     const char *kernel = statistics.buffer ? "bn_dx" : "bn_gradient";
     struct launch *launch = gradient_launch(problem, operands, list, kernel, statistics.buffer);
-    launch_buffer(launch, operands->outputs[GRADIENT_DGAMMA]);
-    launch_buffer(launch, operands->outputs[GRADIENT_DBETA]);
+    LAUNCH_BUFFERS(launch, operands->outputs[GRADIENT_DGAMMA], operands->outputs[GRADIENT_DBETA]);
     sizes_and_tasks(launch, &work, statistics.buffer ? 3 : inputs + 1 + kept);
     if (statistics.buffer) launch_int(launch, statistics.parts);
 }

@@ -74,9 +74,7 @@ static struct launch *add(struct launch_list *list, const char *kernel, const st
 
 static void sizes_of_sum(struct launch *launch, const struct work *work, double tensors)
 {
-    launch_int(launch, work->n);
-    launch_int(launch, work->c);
-    launch_int(launch, work->pixels);
+    LAUNCH_INTS(launch, work->n, work->c, work->pixels);
     size_t groups = (size_t)divide_up(work->c, (int64_t)work->wide);
     launch_grid(launch, 2, groups * work->group, (size_t)work->parts, 1, work->group, 1, 1);
     launch_work(launch, 3.0 * (double)work->floats, 4.0 * tensors * (double)work->floats);
@@ -97,8 +95,7 @@ static void float_grid(struct launch *launch, const struct work *work, double te
         launch_int(launch, work->floats);
     else
         launch_long(launch, work->floats);
-    launch_int(launch, work->c);
-    launch_int(launch, work->pixels);
+    LAUNCH_INTS(launch, work->c, work->pixels);
     launch_grid(launch, 1, size_round_up((size_t)work->floats, work->group), 1, 1, work->group, 1, 1);
     launch_work(launch, 2.0 * (double)work->floats, 4.0 * tensors * (double)work->floats);
 }
@@ -111,9 +108,7 @@ static struct launch *apply(const struct problem *problem, const struct operands
     struct launch *launch = add(list, kernel, work, options);
     launch_buffer(launch, operands->inputs[NORM_X]);
     if (problem->node->epilogue.add != NO_VALUE) launch_buffer(launch, operands->add);
-    launch_buffer(launch, operands->outputs[NORM_Y]);
-    launch_buffer(launch, operands->inputs[NORM_GAMMA]);
-    launch_buffer(launch, operands->inputs[NORM_BETA]);
+    LAUNCH_BUFFERS(launch, operands->outputs[NORM_Y], operands->inputs[NORM_GAMMA], operands->inputs[NORM_BETA]);
     return launch;
 }
 
@@ -128,13 +123,9 @@ static void emit_finish(const struct problem *problem, const struct operands *op
         moments.parts = 1; /* of the samples of all devices */
     }
     struct launch *finish = add(list, "plain_finish", work, options);
-    launch_buffer(finish, operands->inputs[NORM_CONSTANTS]);
-    launch_buffer(finish, moments.buffer);
+    LAUNCH_BUFFERS(finish, operands->inputs[NORM_CONSTANTS], moments.buffer);
     for (int i = NORM_SAVED_MEAN; i <= NORM_BATCH_VAR; i++) launch_buffer(finish, operands->outputs[i]);
-    launch_int(finish, batch_norm_sizes_of(problem).n);
-    launch_int(finish, work->c);
-    launch_int(finish, moments.parts);
-    launch_int(finish, moments.stride);
+    LAUNCH_INTS(finish, batch_norm_sizes_of(problem).n, work->c, moments.parts, moments.stride);
     launch_float(finish, (double)problem->node->attributes.epsilon);
     size_t wide = work->group < JOINED ? work->group : JOINED;
     launch_grid(finish, 1, (size_t)divide_up(work->c, (int64_t)wide) * work->group, 1, 1, work->group, 1, 1);
@@ -148,15 +139,13 @@ static void emit_forward(const struct problem *problem, const struct operands *o
     epilogue_options(&problem->node->epilogue, options, sizeof options);
     if (!problem->inputs[NORM_STATISTICS]) {
         struct launch *stats = add(list, "plain_stats", &work, options);
-        launch_buffer(stats, operands->inputs[NORM_X]);
-        launch_buffer(stats, operands->workspace);
+        LAUNCH_BUFFERS(stats, operands->inputs[NORM_X], operands->workspace);
         sizes_of_sum(stats, &work, 1);
     }
     emit_finish(problem, operands, list, &work, options);
 
     struct launch *launch = apply(problem, operands, list, "plain_apply", &work, options);
-    launch_buffer(launch, operands->outputs[NORM_SAVED_MEAN]);
-    launch_buffer(launch, operands->outputs[NORM_SAVED_RSTD]);
+    LAUNCH_BUFFERS(launch, operands->outputs[NORM_SAVED_MEAN], operands->outputs[NORM_SAVED_RSTD]);
     float_grid(launch, &work, 2);
 }
 
@@ -166,8 +155,7 @@ static void emit_inference(const struct problem *problem, const struct operands 
     char options[EPILOGUE_OPTIONS];
     epilogue_options(&problem->node->epilogue, options, sizeof options);
     struct launch *launch = apply(problem, operands, list, "plain_inference", &work, options);
-    launch_buffer(launch, operands->inputs[NORM_MEAN]);
-    launch_buffer(launch, operands->inputs[NORM_VAR]);
+    LAUNCH_BUFFERS(launch, operands->inputs[NORM_MEAN], operands->inputs[NORM_VAR]);
     float_grid(launch, &work, 2);
     launch_float(launch, (double)problem->node->attributes.epsilon);
 }
@@ -179,19 +167,15 @@ static struct launch *tensors(const struct problem *problem, const struct operan
 {
     char options[NORM_OPTIONS];
     struct launch *launch = add(list, kernel, work, batch_norm_gradient_options(problem, options, sizeof options));
-    launch_buffer(launch, operands->inputs[GRADIENT_X]);
-    launch_buffer(launch, operands->inputs[GRADIENT_DY]);
-    launch_buffer(launch, operands->inputs[GRADIENT_Y]);
-    launch_buffer(launch, operands->outputs[GRADIENT_DADD]);
+    LAUNCH_BUFFERS(launch, operands->inputs[GRADIENT_X], operands->inputs[GRADIENT_DY], operands->inputs[GRADIENT_Y],
+        operands->outputs[GRADIENT_DADD]);
     return launch;
 }
 
 static void of_channel(struct launch *launch, const struct operands *operands)
 {
-    launch_buffer(launch, operands->inputs[GRADIENT_GAMMA]);
-    launch_buffer(launch, operands->inputs[GRADIENT_BETA]);
-    launch_buffer(launch, operands->inputs[GRADIENT_MEAN]);
-    launch_buffer(launch, operands->inputs[GRADIENT_RSTD]);
+    LAUNCH_BUFFERS(launch, operands->inputs[GRADIENT_GAMMA], operands->inputs[GRADIENT_BETA],
+        operands->inputs[GRADIENT_MEAN], operands->inputs[GRADIENT_RSTD]);
 }
 
 static void emit_finish_gradient(
@@ -200,16 +184,10 @@ static void emit_finish_gradient(
     char options[NORM_OPTIONS];
     struct launch *finish =
         add(list, "plain_finish_gradient", work, batch_norm_gradient_options(problem, options, sizeof options));
-    launch_buffer(finish, operands->inputs[GRADIENT_GAMMA]);
-    launch_buffer(finish, operands->inputs[GRADIENT_MEAN]);
-    launch_buffer(finish, operands->inputs[GRADIENT_RSTD]);
-    launch_buffer(finish, operands->workspace);
-    launch_buffer(finish, operands->outputs[GRADIENT_DGAMMA]);
-    launch_buffer(finish, operands->outputs[GRADIENT_DBETA]);
-    launch_int(finish, work->n);
-    launch_int(finish, work->c);
-    launch_int(finish, work->pixels);
-    launch_int(finish, work->parts);
+    LAUNCH_BUFFERS(finish, operands->inputs[GRADIENT_GAMMA], operands->inputs[GRADIENT_MEAN],
+        operands->inputs[GRADIENT_RSTD], operands->workspace, operands->outputs[GRADIENT_DGAMMA],
+        operands->outputs[GRADIENT_DBETA]);
+    LAUNCH_INTS(finish, work->n, work->c, work->pixels, work->parts);
     channel_grid(finish, problem, work);
 }
 

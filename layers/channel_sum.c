@@ -67,11 +67,8 @@ static struct launch *add(const struct problem *problem, const struct operands *
     struct sizes z = sizes_of(problem);
     struct launch *launch = launch_add(list, "channel_sum", kernel, "-DGROUP=%d %s", group,
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->add);
-    launch_buffer(launch, operands->outputs[0]);
-    launch_int(launch, z.n);
-    launch_int(launch, z.c);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->add, operands->outputs[0]);
+    LAUNCH_INTS(launch, z.n, z.c);
     double elements = (double)value_elements(problem->inputs[0]);
     launch_work(launch, elements, 4 * (elements + (double)z.c));
     return launch;
@@ -84,8 +81,7 @@ static void emit_vectors(const struct problem *problem, const struct operands *o
     bool columns = z.pixels == 1 && !z.blocked;
     struct launch *launch = add(problem, operands, list, columns ? "columns" : "vectors", 1);
     if (!columns) {
-        launch_int(launch, z.pixels);
-        launch_int(launch, z.blocked);
+        LAUNCH_INTS(launch, z.pixels, z.blocked);
     }
     launch_tasks(launch, (size_t)(columns || z.blocked ? divide_up(z.c, v) : z.c), 1, 1);
 }
@@ -116,12 +112,8 @@ static void emit_sum_of_rows(const struct problem *problem, const struct epilogu
     const size_t group = group_size(problem->device, ROWS_GROUP);
     struct launch *launch =
         launch_add(list, "channel_sum", "rows", "-DGROUP=1 %s", epilogue_options(epilogue, options, sizeof options));
-    launch_buffer(launch, from);
-    launch_buffer(launch, added);
-    launch_buffer(launch, to);
-    launch_int(launch, rows);
-    launch_int(launch, c);
-    launch_int(launch, divide_up(rows, parts));
+    LAUNCH_BUFFERS(launch, from, added, to);
+    LAUNCH_INTS(launch, rows, c, divide_up(rows, parts));
     launch_grid(launch, 2, size_round_up((size_t)c, group), (size_t)parts, 1, group, 1, 1);
     launch_work(launch, (double)(rows * c), 4.0 * (double)((rows + parts) * c));
 }
@@ -155,8 +147,7 @@ static void emit_plain(const struct problem *problem, const struct operands *ope
 {
     struct sizes z = sizes_of(problem);
     struct launch *launch = add(problem, operands, list, "plain", 1);
-    launch_int(launch, z.pixels);
-    launch_int(launch, z.blocked);
+    LAUNCH_INTS(launch, z.pixels, z.blocked);
     size_t group = problem->device->group_max < 64 ? problem->device->group_max : 64;
     launch_grid(launch, 1, size_round_up((size_t)z.c, group), 1, 1, group, 1, 1);
 }

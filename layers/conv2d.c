@@ -16,6 +16,16 @@ enum conv2d_pass conv2d_pass_of(const struct problem *problem)
                                                          : CONV2D_FORWARD;
 }
 
+bool conv2d_is_data_gradient(const struct problem *problem)
+{
+    return conv2d_pass_of(problem) == CONV2D_DATA_GRADIENT;
+}
+
+bool conv2d_is_weight_gradient(const struct problem *problem)
+{
+    return conv2d_pass_of(problem) == CONV2D_WEIGHT_GRADIENT;
+}
+
 struct conv2d_sizes conv2d_sizes_of(const struct problem *problem)
 {
     const struct node *node = problem->node;

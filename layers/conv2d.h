@@ -34,6 +34,8 @@ unsigned conv2d_epilogues(const struct problem *problem);
 /* A family of implementations: one for each pass, by these numbers. */
 enum conv2d_pass { CONV2D_FORWARD, CONV2D_DATA_GRADIENT, CONV2D_WEIGHT_GRADIENT, CONV2D_PASSES };
 enum conv2d_pass conv2d_pass_of(const struct problem *problem);
+bool conv2d_is_data_gradient(const struct problem *problem);
+bool conv2d_is_weight_gradient(const struct problem *problem);
 extern const struct implementation conv2d_plain[CONV2D_PASSES], conv2d_grouped[CONV2D_PASSES],
     conv2d_implicit_gemm[CONV2D_PASSES], conv2d_implicit_gemm_matrix[CONV2D_PASSES],
     conv2d_channels_last[CONV2D_PASSES], conv2d_winograd_4x4[CONV2D_PASSES], conv2d_winograd_2x2[CONV2D_PASSES],

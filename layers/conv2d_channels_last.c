@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "layers/conv2d_implicit_gemm.h"
 #include "layers/epilogue.h"
-#include "layers/layers.h"
 
 /* Of local memory: more than any tile takes. */
 enum { LOCAL_BYTES = 16 << 10 };
@@ -29,7 +28,7 @@ static const char *fits(const struct problem *problem)
         return "the network keeps the plain layout: converting layouts would cost more than its convolutions gain";
     if (z.groups > 1) return "groups is not 1";
     if (z.k % CHANNELS_LAST_MULTIPLE) return "the number of output channels is not a multiple of 4";
-    if (z.c % CHANNELS_LAST_MULTIPLE && (conv2d_gemm_is_gradient(problem) || !reads_image(&z)))
+    if (z.c % CHANNELS_LAST_MULTIPLE && (conv2d_is_data_gradient(problem) || !reads_image(&z)))
         return "the number of input channels is not a multiple of 4";
     if (problem->device->local_bytes < LOCAL_BYTES) return "the device's local memory is too small";
     return conv2d_gemm_refusal(problem, form);
@@ -47,7 +46,7 @@ static const char *passed_over(const struct problem *problem)
 static void layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
-    const bool weights = problem->node->operation == &operation_conv2d_weight_gradient;
+    const bool weights = conv2d_is_weight_gradient(problem);
     inputs[0] = reads_image(&z) ? LAYOUT_PLAIN : LAYOUT_CHANNELS_LAST;
     inputs[1] = weights ? LAYOUT_CHANNELS_LAST : LAYOUT_PLAIN;
     outputs[0] = weights ? LAYOUT_PLAIN : LAYOUT_CHANNELS_LAST;
@@ -78,7 +77,7 @@ static struct launch *add(
     char activation[EPILOGUE_OPTIONS];
     return launch_add(list, "conv2d_channels_last", kernel,
         TILE_OPTIONS " -DGRADIENT=%d -DFLAT=%d -DFLAT_CHANNELS=%d -DFLAT_WIDTH=%d -DSTATISTICS=%d %s",
-        TILE_VALUES(&m->tile, m->form, problem->compute), conv2d_gemm_is_gradient(problem), m->flat,
+        TILE_VALUES(&m->tile, m->form, problem->compute), conv2d_is_data_gradient(problem), m->flat,
         m->flat ? (int)m->cs : 1, m->flat ? (int)m->z.s : 1, problem->outputs[STATISTICS_OUTPUT] != NULL,
         activation_options(&problem->node->epilogue, activation, sizeof activation));
 }
@@ -86,11 +85,10 @@ static struct launch *add(
 static void emit_pack(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct conv2d_gemm_image *m = problem->design;
-    const int64_t count = conv2d_gemm_packed_count(m), all[] = { count, m->z.r * m->z.s, m->cs, m->cr, m->csp, m->crp };
+    const int64_t count = conv2d_gemm_packed_count(m);
     struct launch *launch = add(problem, m, list, "pack");
-    launch_buffer(launch, operands->inputs[1]);
-    launch_buffer(launch, operands->prepared);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
+    LAUNCH_BUFFERS(launch, operands->inputs[1], operands->prepared);
+    LAUNCH_INTS(launch, count, m->z.r * m->z.s, m->cs, m->cr, m->csp, m->crp);
     const size_t group = problem->device->group_max < 128 ? problem->device->group_max : 128;
     launch_grid(launch, 1, size_round_up((size_t)count, group), 1, 1, group, 1, 1);
     launch_work(launch, 0, 4.0 * (double)count + (double)image_prepared(problem));
@@ -101,14 +99,10 @@ static void emit_image(const struct problem *problem, const struct operands *ope
     const struct conv2d_gemm_image *m = problem->design;
     const struct conv2d_sizes *z = &m->z;
     struct launch *launch = add(problem, m, list, "image");
-    const int64_t all[] = { z->n, m->cs, m->cr, m->csp, m->crp, m->sh, m->sw, m->rh, m->rw, z->r, z->s, z->stride_h,
-        z->stride_w, z->padding_h, z->padding_w, z->dilation_h, z->dilation_w };
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->prepared);
-    launch_buffer(launch, conv2d_gemm_is_gradient(problem) ? NULL : operands->inputs[2]);
-    launch_buffer(launch, operands->add);
-    launch_buffer(launch, operands->outputs[0]);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->prepared,
+        conv2d_is_data_gradient(problem) ? NULL : operands->inputs[2], operands->add, operands->outputs[0]);
+    LAUNCH_INTS(launch, z->n, m->cs, m->cr, m->csp, m->crp, m->sh, m->sw, m->rh, m->rw, z->r, z->s, z->stride_h,
+        z->stride_w, z->padding_h, z->padding_w, z->dilation_h, z->dilation_w);
     if (problem->outputs[STATISTICS_OUTPUT]) {
         launch_buffer(launch, operands->outputs[STATISTICS_OUTPUT]);
         launch_int(launch, problem->outputs[STATISTICS_OUTPUT]->shape.sizes[2]);
@@ -132,13 +126,10 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     const struct tile *t = &m->tile;
     struct launch *launch = launch_add(list, "conv2d_channels_last_weights", "weight_gradient",
         TILE_OPTIONS " -DFLAT=%d", TILE_VALUES(t, m->form, problem->compute), reads_image(z));
-    const int64_t all[] = { z->n, z->c, z->k, z->h, z->w, z->oh, z->ow, z->r, z->s, z->stride_h, z->stride_w,
-        z->padding_h, z->padding_w, z->dilation_h, z->dilation_w, m->pixels_of_split };
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->inputs[1]);
-    launch_buffer(launch, operands->add);
-    launch_buffer(launch, m->splits > 1 ? operands->workspace : operands->outputs[0]);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1], operands->add,
+        m->splits > 1 ? operands->workspace : operands->outputs[0]);
+    LAUNCH_INTS(launch, z->n, z->c, z->k, z->h, z->w, z->oh, z->ow, z->r, z->s, z->stride_h, z->stride_w, z->padding_h,
+        z->padding_w, z->dilation_h, z->dilation_w, m->pixels_of_split);
     const size_t group = (size_t)tile_items(t);
     launch_grid(launch, 3, (size_t)divide_up(m->columns, t->bn) * group, (size_t)divide_up(z->k, t->bm),
         (size_t)m->splits, group, 1, 1);

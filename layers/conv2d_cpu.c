@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "layers/elementwise.h"
 #include "layers/epilogue.h"
-#include "layers/layers.h"
 
 #include <limits.h>
 
@@ -49,7 +48,7 @@ struct conv2d_channels conv2d_channels_of(const struct problem *problem, bool gr
 unsigned conv2d_cpu_epilogues(const struct problem *problem)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
-    int64_t results = problem->node->operation == &operation_conv2d_data_gradient ? z.c : z.k;
+    int64_t results = conv2d_is_data_gradient(problem) ? z.c : z.k;
     bool sigmoid = problem->node->epilogue.activation == ACTIVATION_SIGMOID;
     return EPILOGUE_ADD | (sigmoid && results % problem->device->vector_width ? 0 : EPILOGUE_ACTIVATION);
 }
@@ -60,21 +59,16 @@ unsigned conv2d_cpu_sum_epilogues(const struct problem *problem)
     return EPILOGUE_ADD;
 }
 
-static bool is_data_gradient(const struct problem *problem)
-{
-    return problem->node->operation == &operation_conv2d_data_gradient;
-}
-
 bool conv2d_cpu_statistics(const struct problem *problem)
 {
     const struct epilogue *epilogue = &problem->node->epilogue;
-    return epilogue->activation == ACTIVATION_NONE && (epilogue->add == NO_VALUE || is_data_gradient(problem));
+    return epilogue->activation == ACTIVATION_NONE && (epilogue->add == NO_VALUE || conv2d_is_data_gradient(problem));
 }
 
 /* Its result goes behind an activation. */
 static bool has_gate(const struct problem *problem)
 {
-    return is_data_gradient(problem) && problem->inputs[DATA_GRADIENT_X];
+    return conv2d_is_data_gradient(problem) && problem->inputs[DATA_GRADIENT_X];
 }
 
 bool conv2d_mask_in_place(const struct problem *problem, int input)
@@ -104,7 +98,7 @@ void conv2d_statistics_arguments(struct launch *launch, const struct problem *pr
 
 static bool normalises(const struct problem *problem)
 {
-    return !is_data_gradient(problem) && problem->inputs[NORMALISED_GAMMA];
+    return !conv2d_is_data_gradient(problem) && problem->inputs[NORMALISED_GAMMA];
 }
 
 const char *conv2d_normalise_option(const struct problem *problem)
@@ -116,7 +110,7 @@ struct epilogue conv2d_kernel_epilogue(const struct problem *problem)
 {
     const struct attributes *a = &problem->node->attributes;
     struct epilogue epilogue = problem->node->epilogue;
-    if (normalises(problem) || (is_data_gradient(problem) && problem->outputs[WEIGHTS_OUTPUT])) {
+    if (normalises(problem) || (conv2d_is_data_gradient(problem) && problem->outputs[WEIGHTS_OUTPUT])) {
         epilogue.activation = a->activation;
         epilogue.low = a->low;
         epilogue.high = a->high;
@@ -133,10 +127,10 @@ void conv2d_normalise_arguments(struct launch *launch, const struct problem *pro
 
 void conv2d_cpu_layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
 {
-    bool weights = problem->node->operation == &operation_conv2d_weight_gradient;
+    bool weights = conv2d_is_weight_gradient(problem);
     inputs[0] = LAYOUT_BLOCKED;
     inputs[1] = weights ? LAYOUT_BLOCKED : LAYOUT_PLAIN;
-    if (is_data_gradient(problem)) inputs[DATA_GRADIENT_X] = inputs[DATA_GRADIENT_Y] = LAYOUT_BLOCKED;
+    if (conv2d_is_data_gradient(problem)) inputs[DATA_GRADIENT_X] = inputs[DATA_GRADIENT_Y] = LAYOUT_BLOCKED;
     outputs[0] = weights ? LAYOUT_PLAIN : LAYOUT_BLOCKED;
 }
 
@@ -155,13 +149,8 @@ void conv2d_packing_emit(const struct problem *problem, const struct operands *o
     cl_mem bias = gradient ? NULL : operands->inputs[2];
     struct launch *launch = launch_add(list, "conv2d_weights_cpu", gradient ? "pack_gradient" : "pack_forward",
         "-DNV=%d -DSV=%d -DHAS_BIAS=%d", (int)packing->vectors, (int)packing->source_block, bias != NULL);
-    launch_buffer(launch, operands->inputs[1]);
-    launch_buffer(launch, conv2d_or(bias, operands->inputs[1]));
-    launch_buffer(launch, operands->prepared);
-    launch_int(launch, z.c);
-    launch_int(launch, z.k);
-    launch_int(launch, packing->taps);
-    launch_int(launch, packing->padded);
+    LAUNCH_BUFFERS(launch, operands->inputs[1], conv2d_or(bias, operands->inputs[1]), operands->prepared);
+    LAUNCH_INTS(launch, z.c, z.k, packing->taps, packing->padded);
     int64_t chunks = divide_up(gradient ? z.k : z.c, problem->device->vector_width);
     launch_tasks(
         launch, (size_t)(gradient ? packing->panels : chunks), (size_t)(gradient ? chunks : packing->panels), 1);
@@ -219,12 +208,8 @@ static void sum_parts(const struct problem *problem, struct launch_list *list, c
         launch_add(list, "conv2d_sum_cpu", "conv2d_sum", "%s", epilogue_options(what, epilogue, sizeof epilogue));
     launch_buffer(launch, from);
     launch_long(launch, (int64_t)offset);
-    launch_buffer(launch, conv2d_or(add, to));
-    launch_buffer(launch, to);
-    launch_int(launch, z.k);
-    launch_int(launch, length);
-    launch_int(launch, parts);
-    launch_int(launch, share);
+    LAUNCH_BUFFERS(launch, conv2d_or(add, to), to);
+    LAUNCH_INTS(launch, z.k, length, parts, share);
     launch_tasks(launch, (size_t)blocks, (size_t)divide_up(length, share), 1);
     launch_work(launch, (double)parts * (double)(z.k * length), 4.0 * (double)(parts + 1) * (double)(z.k * length));
 }

@@ -2,7 +2,6 @@
 #include "base/memory.h"
 #include "layers/conv2d_cpu.h"
 #include "layers/element.h"
-#include "layers/layers.h"
 
 enum { MOST_TAPS = 81, MOST_STRIDE = 4 }; /* their products are unrolled */
 
@@ -89,7 +88,7 @@ static struct tiles tiles_gradient(const struct conv2d_sizes *z, int64_t registe
 /* A data gradient that makes the weights' gradient, too. */
 static bool makes_weights(const struct problem *problem)
 {
-    return problem->node->operation == &operation_conv2d_data_gradient && problem->outputs[WEIGHTS_OUTPUT];
+    return conv2d_is_data_gradient(problem) && problem->outputs[WEIGHTS_OUTPUT];
 }
 
 /* Accumulators beside the weights (or the other way round), which stay in registers where there are few. */
@@ -104,8 +103,8 @@ static struct launch *add_launch(const struct problem *problem, const struct ope
     struct launch_list *list, const char *kernel, const char *what, const struct tiles *t)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
-    bool gradient = problem->node->operation == &operation_conv2d_data_gradient;
-    bool weights = problem->node->operation == &operation_conv2d_weight_gradient;
+    bool gradient = conv2d_is_data_gradient(problem);
+    bool weights = conv2d_is_weight_gradient(problem);
     size_t bytes = weights ? 0 : value_bytes(problem->outputs[0], 1);
     const struct epilogue applied = conv2d_kernel_epilogue(problem);
     char epilogue[256], statistics[STATISTICS_OPTIONS], elements[ELEMENT_OPTIONS];
@@ -124,11 +123,7 @@ static struct launch *add_launch(const struct problem *problem, const struct ope
 
 static void launch_planes(struct launch *launch, const struct conv2d_sizes *z, int64_t rows_max)
 {
-    launch_int(launch, z->h);
-    launch_int(launch, z->w);
-    launch_int(launch, z->oh);
-    launch_int(launch, z->ow);
-    launch_int(launch, rows_max);
+    LAUNCH_INTS(launch, z->h, z->w, z->oh, z->ow, rows_max);
 }
 
 /* ----------------------------------------------------------------------------------------- forward, data gradient */
@@ -146,13 +141,11 @@ static size_t prepared(const struct problem *problem)
 
 static void emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    bool bias = problem->inputs[2] != NULL && problem->node->operation != &operation_conv2d_data_gradient;
+    bool bias = problem->inputs[2] != NULL && !conv2d_is_data_gradient(problem);
     struct conv2d_sizes z = conv2d_sizes_of(problem);
     struct launch *launch = launch_add(list, "conv2d_depthwise_cpu", "depthwise_pack",
         "-DR=%d -DS=%d -DHAS_BIAS=%d -DGUARD=1", (int)z.r, (int)z.s, bias);
-    launch_buffer(launch, operands->inputs[1]);
-    launch_buffer(launch, bias ? operands->inputs[2] : operands->inputs[1]);
-    launch_buffer(launch, operands->prepared);
+    LAUNCH_BUFFERS(launch, operands->inputs[1], bias ? operands->inputs[2] : operands->inputs[1], operands->prepared);
     launch_int(launch, z.c);
     launch_tasks(launch, (size_t)blocks_of(problem), 1, 1);
     launch_work(launch, 0, 8.0 * (double)(z.c * z.r * z.s));
@@ -169,7 +162,7 @@ static int64_t rows_of_task(const struct problem *problem, int64_t planes, int64
 static int64_t statistics_parts(const struct problem *problem)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
-    int64_t rows = problem->node->operation == &operation_conv2d_data_gradient ? z.h : z.oh;
+    int64_t rows = conv2d_is_data_gradient(problem) ? z.h : z.oh;
     int64_t rows_max = rows_of_task(problem, z.n * blocks_of(problem), rows);
     return conv2d_cpu_statistics(problem) ? z.n * divide_up(rows, rows_max) : 0;
 }
@@ -185,16 +178,14 @@ static size_t gradient_workspace(const struct problem *problem)
 static void emit_product(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
-    bool gradient = problem->node->operation == &operation_conv2d_data_gradient;
+    bool gradient = conv2d_is_data_gradient(problem);
     int64_t registers = accumulators(problem, &z), rows = gradient ? z.h : z.oh, blocks = blocks_of(problem);
     struct tiles tiles = gradient ? tiles_gradient(&z, registers) : tiles_forward(&z, registers);
     int64_t rows_max = rows_of_task(problem, z.n * blocks, rows);
     struct launch *launch = gradient ? add_launch(problem, operands, list, "depthwise_gradient", "GRADIENT", &tiles)
                                      : add_launch(problem, operands, list, "depthwise_forward", "FORWARD", &tiles);
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->prepared);
-    launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
-    launch_buffer(launch, operands->outputs[0]);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->prepared, conv2d_or(operands->add, operands->outputs[0]),
+        operands->outputs[0]);
     launch_planes(launch, &z, rows_max);
     conv2d_statistics_arguments(launch, problem, operands);
     conv2d_normalise_arguments(launch, problem, operands);
@@ -233,11 +224,8 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     struct weights_plan w = weights_of(problem);
     struct tiles tiles = tiles_forward(&z, accumulators(problem, &z));
     struct launch *launch = add_launch(problem, operands, list, "depthwise_weights", "WEIGHTS", &tiles);
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->inputs[1]);
-    launch_buffer(launch, operands->workspace);
-    launch_int(launch, z.n);
-    launch_int(launch, w.images_max);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1], operands->workspace);
+    LAUNCH_INTS(launch, z.n, w.images_max);
     launch_planes(launch, &z, w.rows_max);
     conv2d_normalise_arguments(launch, problem, operands);
     launch_tasks(

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "layers/conv2d.h"
 #include "layers/epilogue.h"
-#include "layers/layers.h"
 
 /* A work-item has STRIP pixels of four channels, with what lies under them; the weight gradient sums of all taps. */
 enum { MOST_TAPS = 9, STRIP = 2, MOST_COLUMNS = 12, MOST_ITEMS = 128, MOST_QUADS = 8, LOCAL_BYTES = 8 << 10 };
@@ -35,7 +34,7 @@ static const char *fits(const struct problem *problem)
 
 static void layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
 {
-    const bool weights = problem->node->operation == &operation_conv2d_weight_gradient;
+    const bool weights = conv2d_is_weight_gradient(problem);
     inputs[0] = LAYOUT_CHANNELS_LAST;
     inputs[1] = weights ? LAYOUT_CHANNELS_LAST : LAYOUT_PLAIN;
     outputs[0] = weights ? LAYOUT_PLAIN : LAYOUT_CHANNELS_LAST;
@@ -77,16 +76,14 @@ static struct launch *add(const struct problem *problem, const struct operands *
         (int)z.dilation_w, STRIP, (int)m->quads, (int)m->lines, operands->inputs[2] != NULL,
         problem->outputs[STATISTICS_OUTPUT] != NULL,
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->inputs[1]);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1]);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
     return launch;
 }
 
 static void add_sizes(struct launch *launch, const struct conv2d_sizes *z)
 {
-    const int64_t all[] = { z->n, z->c, z->h, z->w, z->oh, z->ow };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
+    LAUNCH_INTS(launch, z->n, z->c, z->h, z->w, z->oh, z->ow);
 }
 
 static void grid(struct launch *launch, const struct shape *m, int64_t groups)
@@ -110,9 +107,7 @@ static void emit_forward(const struct problem *problem, const struct operands *o
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     const struct shape m = shape_of_outputs(problem);
     struct launch *launch = add(problem, operands, list, "forward", &m);
-    launch_buffer(launch, operands->inputs[2]);
-    launch_buffer(launch, operands->add);
-    launch_buffer(launch, operands->outputs[0]);
+    LAUNCH_BUFFERS(launch, operands->inputs[2], operands->add, operands->outputs[0]);
     add_sizes(launch, &z);
     if (problem->outputs[STATISTICS_OUTPUT]) {
         launch_buffer(launch, operands->outputs[STATISTICS_OUTPUT]);
@@ -126,8 +121,7 @@ static void emit_data_gradient(const struct problem *problem, const struct opera
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     const struct shape m = shape_of(problem, z.n * z.h, z.w);
     struct launch *launch = add(problem, operands, list, "data_gradient", &m);
-    launch_buffer(launch, operands->add);
-    launch_buffer(launch, operands->outputs[0]);
+    LAUNCH_BUFFERS(launch, operands->add, operands->outputs[0]);
     add_sizes(launch, &z);
     grid(launch, &m, divide_up(m.strips, m.lines));
 }
@@ -156,8 +150,7 @@ static void emit_weight_gradient(
     const struct shape m = shape_of_outputs(problem);
     const int64_t strips = strips_of_part(problem, &m), parts = divide_up(m.strips, strips);
     struct launch *launch = add(problem, operands, list, "weight_gradient", &m);
-    launch_buffer(launch, operands->add);
-    launch_buffer(launch, parts > 1 ? operands->workspace : operands->outputs[0]);
+    LAUNCH_BUFFERS(launch, operands->add, parts > 1 ? operands->workspace : operands->outputs[0]);
     add_sizes(launch, &z);
     launch_int(launch, strips);
     grid(launch, &m, parts);

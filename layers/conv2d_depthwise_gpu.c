@@ -28,15 +28,9 @@ static struct launch *add(const struct problem *problem, const struct operands *
         (int)z.r, (int)z.s, (int)z.stride_h, (int)z.stride_w, (int)z.padding_h, (int)z.padding_w, (int)z.dilation_h,
         (int)z.dilation_w, (int)z.k_group, (int)group, operands->inputs[2] != NULL,
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->inputs[1]);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1]);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
     return launch;
-}
-
-static void add_ints(struct launch *launch, const int64_t *values, size_t count)
-{
-    for (size_t i = 0; i < count; i++) launch_int(launch, values[i]);
 }
 
 /* One work-item for each pixel of each plane. */
@@ -51,10 +45,8 @@ static void emit_forward(const struct problem *problem, const struct operands *o
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
     struct launch *launch = add(problem, operands, list, "forward", 1);
-    launch_buffer(launch, operands->inputs[2]);
-    launch_buffer(launch, operands->add);
-    launch_buffer(launch, operands->outputs[0]);
-    add_ints(launch, (int64_t[]) { z.k, z.h, z.w, z.oh, z.ow }, 5);
+    LAUNCH_BUFFERS(launch, operands->inputs[2], operands->add, operands->outputs[0]);
+    LAUNCH_INTS(launch, z.k, z.h, z.w, z.oh, z.ow);
     grid(launch, problem, z.oh * z.ow, z.n * z.k);
 }
 
@@ -62,9 +54,8 @@ static void emit_data_gradient(const struct problem *problem, const struct opera
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
     struct launch *launch = add(problem, operands, list, "data_gradient", 1);
-    launch_buffer(launch, operands->add);
-    launch_buffer(launch, operands->outputs[0]);
-    add_ints(launch, (int64_t[]) { z.c, z.h, z.w, z.oh, z.ow }, 5);
+    LAUNCH_BUFFERS(launch, operands->add, operands->outputs[0]);
+    LAUNCH_INTS(launch, z.c, z.h, z.w, z.oh, z.ow);
     grid(launch, problem, z.h * z.w, z.n * z.c);
 }
 
@@ -106,9 +97,8 @@ static void emit_weight_gradient(
     struct conv2d_sizes z = conv2d_sizes_of(problem);
     struct split split = split_of(problem);
     struct launch *launch = add(problem, operands, list, "weight_gradient", split.group);
-    launch_buffer(launch, operands->add);
-    launch_buffer(launch, split.splits > 1 ? operands->workspace : operands->outputs[0]);
-    add_ints(launch, (int64_t[]) { z.n, z.k, z.h, z.w, z.oh, z.ow, split.splits, split.pixels }, 8);
+    LAUNCH_BUFFERS(launch, operands->add, split.splits > 1 ? operands->workspace : operands->outputs[0]);
+    LAUNCH_INTS(launch, z.n, z.k, z.h, z.w, z.oh, z.ow, split.splits, split.pixels);
     launch_grid(launch, 2, (size_t)z.k * split.group, (size_t)split.splits, 1, split.group, 1, 1);
     if (split.splits > 1) conv2d_sum_parts(problem, operands, split.splits, list);
 }

@@ -2,7 +2,6 @@
  * clkernels/conv2d_direct_cpu.cl (forward and data gradient) and conv2d_direct_weights_cpu.cl. */
 #include "base/memory.h"
 #include "layers/conv2d_cpu.h"
-#include "layers/layers.h"
 
 /* Weights that stay in a core's cache from task to task, and those that are multiplied for all tiles of a task before
  * the next ones: more than the first-level cache holds, as they are read in order while sums that wait are not.
@@ -18,8 +17,7 @@ static const char *fits(const struct problem *problem)
 /* x is read plain where it has few channels. */
 static bool reads_image(const struct problem *problem)
 {
-    return problem->node->operation != &operation_conv2d_data_gradient &&
-        conv2d_cpu_plain_image(conv2d_sizes_of(problem).c);
+    return !conv2d_is_data_gradient(problem) && conv2d_cpu_plain_image(conv2d_sizes_of(problem).c);
 }
 
 static void layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
@@ -105,12 +103,8 @@ static void cut_rows(struct rows *rows, int64_t unit, double bytes_per_column, d
 
 static void launch_rows(struct launch *launch, const struct rows *rows)
 {
-    launch_int(launch, rows->per_image * rows->segments);
-    launch_int(launch, rows->segments);
-    launch_int(launch, rows->segment);
-    launch_int(launch, rows->row_width);
-    launch_int(launch, rows->row_start);
-    launch_int(launch, rows->column_start);
+    LAUNCH_INTS(launch, rows->per_image * rows->segments, rows->segments, rows->segment, rows->row_width,
+        rows->row_start, rows->column_start);
 }
 
 /* ----------------------------------------------------------------------------------------- forward, data gradient */
@@ -231,7 +225,7 @@ static int64_t choose_depth(const struct problem *problem, struct direct *d, boo
 
 static struct direct direct_of(const struct problem *problem)
 {
-    bool gradient = problem->node->operation == &operation_conv2d_data_gradient;
+    bool gradient = conv2d_is_data_gradient(problem);
     struct direct d = { .z = conv2d_sizes_of(problem), .channels = conv2d_channels_of(problem, gradient) };
     int64_t v = problem->device->vector_width;
     d.rows = gradient ? rows_gradient(&d.z) : rows_forward(&d.z);
@@ -273,8 +267,7 @@ static size_t product_prepared(const struct problem *problem)
 static void emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct direct *d = problem->design;
-    conv2d_packing_emit(
-        problem, operands, list, &d->packing, problem->node->operation == &operation_conv2d_data_gradient);
+    conv2d_packing_emit(problem, operands, list, &d->packing, conv2d_is_data_gradient(problem));
 }
 
 static int64_t statistics_parts(const struct problem *problem)
@@ -286,7 +279,7 @@ static void emit_product(const struct problem *problem, const struct operands *o
 {
     const struct direct *d = problem->design;
     const struct conv2d_sizes *z = &d->z;
-    bool gradient = problem->node->operation == &operation_conv2d_data_gradient;
+    bool gradient = conv2d_is_data_gradient(problem);
     double result_bytes = (double)(z->n * d->channels.results) * 4 * (double)(gradient ? z->h * z->w : z->oh * z->ow);
     char epilogue[256], statistics[STATISTICS_OPTIONS];
     struct launch *launch = launch_add(list, "conv2d_direct_cpu", "conv2d_direct",
@@ -300,27 +293,13 @@ static void emit_product(const struct problem *problem, const struct operands *o
         (int)d->packing.vectors, (int)d->prefetches, conv2d_streams(problem, operands, (double)result_bytes),
         d->scratch.global, conv2d_statistics_options(problem, statistics, sizeof statistics),
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->prepared);
-    launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
-    launch_buffer(launch, operands->outputs[0]);
-    launch_int(launch, d->packing.padded);
-    launch_int(launch, d->pixel == 1 ? d->channels.sources : d->channels.source_blocks);
-    launch_int(launch, d->rows.height);
-    launch_int(launch, d->rows.width);
-    launch_int(launch, d->channels.result_blocks);
-    launch_int(launch, gradient ? z->h : z->oh);
-    launch_int(launch, gradient ? z->w : z->ow);
-    launch_int(launch, d->units);
-    launch_int(launch, d->units_max);
-    launch_int(launch, d->chunks);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->prepared, conv2d_or(operands->add, operands->outputs[0]),
+        operands->outputs[0]);
+    LAUNCH_INTS(launch, d->packing.padded, d->pixel == 1 ? d->channels.sources : d->channels.source_blocks,
+        d->rows.height, d->rows.width, d->channels.result_blocks, gradient ? z->h : z->oh, gradient ? z->w : z->ow,
+        d->units, d->units_max, d->chunks);
     launch_rows(launch, &d->rows);
-    launch_int(launch, packed_width(&d->rows));
-    launch_int(launch, d->packing.panels);
-    launch_int(launch, d->panels_max);
-    launch_int(launch, d->depth);
-    launch_int(launch, d->distance);
-    launch_int(launch, d->shares);
+    LAUNCH_INTS(launch, packed_width(&d->rows), d->packing.panels, d->panels_max, d->depth, d->distance, d->shares);
     conv2d_scratch_arguments(launch, &d->scratch, operands);
     conv2d_statistics_arguments(launch, problem, operands);
     launch_tasks(launch, (size_t)d->tasks, (size_t)divide_up(d->packing.panels, d->panels_max), 1);
@@ -457,23 +436,11 @@ static void emit_weights(const struct problem *problem, const struct operands *o
         (int)z->r, (int)z->s, (int)z->stride_h, (int)z->stride_w, (int)z->dilation_h, (int)z->dilation_w,
         d->image ? 1 : problem->device->vector_width, (int)d->channels, (int)d->taps_h, (int)d->taps_w, (int)d->vectors,
         d->scratch.global);
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->inputs[1]);
-    launch_buffer(launch, operands->workspace);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1], operands->workspace);
     launch_long(launch, (int64_t)d->parts_offset);
-    launch_int(launch, z->c);
-    launch_int(launch, d->c_blocks);
-    launch_int(launch, d->k_blocks);
-    launch_int(launch, z->h);
-    launch_int(launch, z->w);
-    launch_int(launch, d->units);
-    launch_int(launch, d->units_split);
-    launch_int(launch, d->units_max);
+    LAUNCH_INTS(launch, z->c, d->c_blocks, d->k_blocks, z->h, z->w, d->units, d->units_split, d->units_max);
     launch_rows(launch, &d->rows);
-    launch_int(launch, packed_width(&d->rows));
-    launch_int(launch, d->task_c);
-    launch_int(launch, d->task_k);
-    launch_int(launch, d->splits);
+    LAUNCH_INTS(launch, packed_width(&d->rows), d->task_c, d->task_k, d->splits);
     conv2d_scratch_arguments(launch, &d->scratch, operands);
     launch_tasks(launch, (size_t)d->tasks, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));

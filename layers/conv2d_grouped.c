@@ -1,14 +1,8 @@
 /* conv2d with several groups of channels on CPU-class devices: plain layout, vectors along rows of pixels. */
 #include "base/memory.h"
 #include "layers/conv2d.h"
-#include "layers/layers.h"
 
 enum { KB = 4, MOST_TAPS_AT_ONCE = 5 }; /* channels that share what is loaded; sums in registers are KB times as many */
-
-static bool is_gradient(const struct problem *problem)
-{
-    return problem->node->operation == &operation_conv2d_data_gradient;
-}
 
 static const char *fits(const struct problem *problem)
 {
@@ -27,36 +21,29 @@ static struct launch *add(const struct problem *problem, const struct operands *
     struct conv2d_sizes z = conv2d_sizes_of(problem);
     char epilogue[128];
     struct launch *launch = launch_add(list, "conv2d_grouped_cpu", kernel,
-        "-DGRADIENT=%d -DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DKB=%d -DSB=%d -DBIAS=%d %s", is_gradient(problem),
-        (int)z.r, (int)z.s, (int)z.stride_h, (int)z.stride_w, KB, z.s <= MOST_TAPS_AT_ONCE ? (int)z.s : 1, bias,
+        "-DGRADIENT=%d -DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DKB=%d -DSB=%d -DBIAS=%d %s",
+        conv2d_is_data_gradient(problem), (int)z.r, (int)z.s, (int)z.stride_h, (int)z.stride_w, KB,
+        z.s <= MOST_TAPS_AT_ONCE ? (int)z.s : 1, bias,
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->inputs[1]);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1]);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
     return launch;
-}
-
-static void add_ints(struct launch *launch, const int64_t *values, size_t count)
-{
-    for (size_t i = 0; i < count; i++) launch_int(launch, values[i]);
 }
 
 static void emit_image(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
-    bool gradient = is_gradient(problem), bias = !gradient && operands->inputs[2];
+    bool gradient = conv2d_is_data_gradient(problem), bias = !gradient && operands->inputs[2];
     int64_t results = gradient ? z.c_group : z.k_group, height = gradient ? z.h : z.oh;
     int64_t others = z.groups * divide_up(results, KB) * z.n;
     int64_t rows = divide_up(height, divide_up(8 * problem->device->units, others));
     struct launch *launch = add(problem, operands, list, "image", bias);
-    launch_buffer(launch, bias ? operands->inputs[2] : NULL);
-    launch_buffer(launch, operands->add);
-    launch_buffer(launch, operands->outputs[0]);
+    LAUNCH_BUFFERS(launch, bias ? operands->inputs[2] : NULL, operands->add, operands->outputs[0]);
     if (gradient)
-        add_ints(launch, (int64_t[]) { z.groups, z.k_group, z.c_group, z.oh, z.ow, z.h, z.w }, 7);
+        LAUNCH_INTS(launch, z.groups, z.k_group, z.c_group, z.oh, z.ow, z.h, z.w);
     else
-        add_ints(launch, (int64_t[]) { z.groups, z.c_group, z.k_group, z.h, z.w, z.oh, z.ow }, 7);
-    add_ints(launch, (int64_t[]) { z.padding_h, z.padding_w, z.dilation_h, z.dilation_w, rows }, 5);
+        LAUNCH_INTS(launch, z.groups, z.c_group, z.k_group, z.h, z.w, z.oh, z.ow);
+    LAUNCH_INTS(launch, z.padding_h, z.padding_w, z.dilation_h, z.dilation_w, rows);
     launch_tasks(launch, (size_t)divide_up(height, rows), (size_t)(z.groups * divide_up(results, KB)), (size_t)z.n);
 }
 
@@ -64,12 +51,9 @@ static void emit_weights(const struct problem *problem, const struct operands *o
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
     struct launch *launch = add(problem, operands, list, "weight_gradient", false);
-    launch_buffer(launch, operands->add);
-    launch_buffer(launch, operands->outputs[0]);
-    add_ints(launch,
-        (int64_t[]) { z.n, z.groups, z.c_group, z.k_group, z.h, z.w, z.oh, z.ow, z.padding_h, z.padding_w, z.dilation_h,
-            z.dilation_w },
-        12);
+    LAUNCH_BUFFERS(launch, operands->add, operands->outputs[0]);
+    LAUNCH_INTS(launch, z.n, z.groups, z.c_group, z.k_group, z.h, z.w, z.oh, z.ow, z.padding_h, z.padding_w,
+        z.dilation_h, z.dilation_w);
     launch_tasks(launch, (size_t)(z.groups * divide_up(z.k_group, KB)), (size_t)z.c_group, 1);
 }
 

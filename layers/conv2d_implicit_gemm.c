@@ -3,13 +3,7 @@
 
 #include "base/memory.h"
 #include "layers/epilogue.h"
-#include "layers/layers.h"
 #include "runtime/gemm.h"
-
-bool conv2d_gemm_is_gradient(const struct problem *problem)
-{
-    return problem->node->operation == &operation_conv2d_data_gradient;
-}
 
 /* ------------------------------------------------------------------------------- forward and data gradient ---- */
 
@@ -51,7 +45,7 @@ static struct conv2d_gemm_image image_sizes(const struct problem *problem)
 {
     struct conv2d_gemm_image m = { .z = conv2d_sizes_of(problem), .classes = 1 };
     const struct conv2d_sizes *z = &m.z;
-    if (conv2d_gemm_is_gradient(problem)) {
+    if (conv2d_is_data_gradient(problem)) {
         m.cs = z->k_group, m.cr = z->c_group, m.sh = z->oh, m.sw = z->ow, m.rh = z->h, m.rw = z->w;
         m.classes = z->stride_h * z->stride_w;
         m.pixels = z->n * divide_up(z->h, z->stride_h) * divide_up(z->w, z->stride_w);
@@ -69,7 +63,7 @@ struct conv2d_gemm_image conv2d_gemm_image_of(
     struct conv2d_gemm_image m = image_sizes(problem);
     m.form = form;
     const int64_t others = m.z.groups * m.classes;
-    const bool last = layout == LAYOUT_CHANNELS_LAST, gradient = conv2d_gemm_is_gradient(problem);
+    const bool last = layout == LAYOUT_CHANNELS_LAST, gradient = conv2d_is_data_gradient(problem);
     m.tile = choose_tile(problem, form, last ? m.pixels : m.cr, last ? m.cr : m.pixels, others);
     const int64_t pixels = last ? m.tile.bm : m.tile.bn, channels = last ? m.tile.bn : m.tile.bm;
     m.pixel_tiles = divide_up(m.pixels, pixels);
@@ -110,7 +104,7 @@ static size_t image_prepared(const struct problem *problem)
 int64_t conv2d_gemm_statistics_parts(const struct problem *problem, enum matrix_form form, enum value_layout layout)
 {
     const struct epilogue *epilogue = &problem->node->epilogue;
-    if (conv2d_gemm_is_gradient(problem) || epilogue->activation != ACTIVATION_NONE || epilogue->add != NO_VALUE)
+    if (conv2d_is_data_gradient(problem) || epilogue->activation != ACTIVATION_NONE || epilogue->add != NO_VALUE)
         return 0;
     return conv2d_gemm_image_of(problem, form, layout).pixel_tiles;
 }
@@ -119,11 +113,10 @@ static void emit_pack(const struct problem *problem, const struct operands *oper
 {
     const struct conv2d_gemm_image *m = problem->design;
     struct launch *launch = launch_add(list, "conv2d_pack_gpu", "pack", "%s", "");
-    int64_t count = conv2d_gemm_packed_count(m),
-            all[] = { count, m->z.r * m->z.s, m->cs, m->cr, m->csp, m->crp, conv2d_gemm_is_gradient(problem), m->flat };
-    launch_buffer(launch, operands->inputs[1]);
-    launch_buffer(launch, operands->prepared);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
+    const int64_t count = conv2d_gemm_packed_count(m);
+    LAUNCH_BUFFERS(launch, operands->inputs[1], operands->prepared);
+    LAUNCH_INTS(
+        launch, count, m->z.r * m->z.s, m->cs, m->cr, m->csp, m->crp, conv2d_is_data_gradient(problem), m->flat);
     size_t group = problem->device->group_max < 128 ? problem->device->group_max : 128;
     launch_grid(launch, 1, size_round_up((size_t)count, group), 1, 1, group, 1, 1);
     launch_work(launch, 0, 8.0 * (double)count);
@@ -134,22 +127,18 @@ static void emit_image(const struct problem *problem, const struct operands *ope
     const struct conv2d_gemm_image *m = problem->design;
     const struct conv2d_sizes *z = &m->z;
     char activation[EPILOGUE_OPTIONS];
-    const bool bias = !conv2d_gemm_is_gradient(problem) && operands->inputs[2];
+    const bool bias = !conv2d_is_data_gradient(problem) && operands->inputs[2];
     const struct tile *t = &m->tile;
     const bool statistics = problem->outputs[STATISTICS_OUTPUT] != NULL;
     struct launch *launch = launch_add(list, "conv2d_implicit_gemm", "image",
         TILE_OPTIONS " -DGRADIENT=%d -DFLAT=%d -DFLAT_CHANNELS=%d -DFLAT_WIDTH=%d -DSTATISTICS=%d %s",
-        TILE_VALUES(t, m->form, problem->compute), conv2d_gemm_is_gradient(problem), m->flat, m->flat ? (int)m->cs : 1,
+        TILE_VALUES(t, m->form, problem->compute), conv2d_is_data_gradient(problem), m->flat, m->flat ? (int)m->cs : 1,
         m->flat ? (int)m->z.s : 1, statistics,
         activation_options(&problem->node->epilogue, activation, sizeof activation));
-    const int64_t all[] = { z->n, z->groups, m->cs, m->cr, m->csp, m->crp, m->sh, m->sw, m->rh, m->rw, z->r, z->s,
-        z->stride_h, z->stride_w, z->padding_h, z->padding_w, z->dilation_h, z->dilation_w };
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->prepared);
-    launch_buffer(launch, bias ? operands->inputs[2] : NULL);
-    launch_buffer(launch, operands->add);
-    launch_buffer(launch, operands->outputs[0]);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->prepared, bias ? operands->inputs[2] : NULL, operands->add,
+        operands->outputs[0]);
+    LAUNCH_INTS(launch, z->n, z->groups, m->cs, m->cr, m->csp, m->crp, m->sh, m->sw, m->rh, m->rw, z->r, z->s,
+        z->stride_h, z->stride_w, z->padding_h, z->padding_w, z->dilation_h, z->dilation_w);
     if (statistics) {
         launch_buffer(launch, operands->outputs[STATISTICS_OUTPUT]);
         launch_int(launch, problem->outputs[STATISTICS_OUTPUT]->shape.sizes[2]);
@@ -209,13 +198,10 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     const struct tile *t = &m->tile;
     struct launch *launch = launch_add(list, "conv2d_implicit_gemm_weights", "weight_gradient", TILE_OPTIONS,
         TILE_VALUES(t, m->form, problem->compute));
-    const int64_t all[] = { z->n, z->groups, z->c_group, z->k_group, z->h, z->w, z->oh, z->ow, z->r, z->s, z->stride_h,
-        z->stride_w, z->padding_h, z->padding_w, z->dilation_h, z->dilation_w, m->splits, m->pixels_of_split };
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->inputs[1]);
-    launch_buffer(launch, operands->add);
-    launch_buffer(launch, m->splits > 1 ? operands->workspace : operands->outputs[0]);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1], operands->add,
+        m->splits > 1 ? operands->workspace : operands->outputs[0]);
+    LAUNCH_INTS(launch, z->n, z->groups, z->c_group, z->k_group, z->h, z->w, z->oh, z->ow, z->r, z->s, z->stride_h,
+        z->stride_w, z->padding_h, z->padding_w, z->dilation_h, z->dilation_w, m->splits, m->pixels_of_split);
     size_t group = (size_t)tile_items(t);
     launch_grid(launch, 3, (size_t)divide_up(m->columns, t->bn) * group, (size_t)divide_up(z->k_group, t->bm),
         (size_t)(z->groups * m->splits), group, 1, 1);

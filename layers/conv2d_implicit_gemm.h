@@ -23,7 +23,6 @@ struct conv2d_gemm_image {
 /* LAYOUT_PLAIN: a tile's rows are channels; LAYOUT_CHANNELS_LAST: they are pixels. */
 struct conv2d_gemm_image conv2d_gemm_image_of(
     const struct problem *problem, enum matrix_form form, enum value_layout layout);
-bool conv2d_gemm_is_gradient(const struct problem *problem);
 int64_t conv2d_gemm_packed_count(const struct conv2d_gemm_image *m);
 /* Parts of statistics, one for each tile of pixels; 0: it gives none. */
 int64_t conv2d_gemm_statistics_parts(const struct problem *problem, enum matrix_form form, enum value_layout layout);

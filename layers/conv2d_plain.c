@@ -15,9 +15,8 @@ static void sizes(struct launch *launch, const struct problem *problem)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
     launch_long(launch, value_elements(problem->outputs[0]));
-    const int64_t all[] = { z.c, z.h, z.w, z.k, z.oh, z.ow, z.r, z.s, z.c_group, z.k_group, z.stride_h, z.stride_w,
-        z.padding_h, z.padding_w, z.dilation_h, z.dilation_w };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
+    LAUNCH_INTS(launch, z.c, z.h, z.w, z.k, z.oh, z.ow, z.r, z.s, z.c_group, z.k_group, z.stride_h, z.stride_w,
+        z.padding_h, z.padding_w, z.dilation_h, z.dilation_w);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
 
@@ -29,11 +28,9 @@ static void emit(const struct problem *problem, const struct operands *operands,
     char epilogue[128];
     struct launch *launch = launch_add(list, "conv2d_plain", kernels[pass], "-DBIAS=%d %s",
         forward && operands->inputs[2] != NULL, epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->inputs[1]);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1]);
     if (forward) launch_buffer(launch, operands->inputs[2]);
-    launch_buffer(launch, operands->add);
-    launch_buffer(launch, operands->outputs[0]);
+    LAUNCH_BUFFERS(launch, operands->add, operands->outputs[0]);
     sizes(launch, problem);
     if (pass == CONV2D_WEIGHT_GRADIENT) launch_int(launch, conv2d_sizes_of(problem).n);
     grid(launch, problem);

@@ -2,7 +2,6 @@
 #include "base/memory.h"
 #include "layers/conv2d_cpu.h"
 #include "layers/element.h"
-#include "layers/layers.h"
 
 /* Packed weights that stay in a core's second-level cache beside what else is read meanwhile. */
 #define CACHED_WEIGHTS_BYTES (1 << 20)
@@ -46,13 +45,8 @@ static cl_mem emit_gather(const struct problem *problem, const struct operands *
     char elements[ELEMENT_OPTIONS];
     struct launch *launch =
         launch_add(list, "conv2d_pointwise_cpu", "gather", "%s", element_options(problem, elements, sizeof elements));
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->workspace);
-    launch_int(launch, z.h);
-    launch_int(launch, z.w);
-    launch_int(launch, z.oh);
-    launch_int(launch, z.ow);
-    launch_int(launch, z.stride_h);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->workspace);
+    LAUNCH_INTS(launch, z.h, z.w, z.oh, z.ow, z.stride_h);
     launch_tasks(launch, (size_t)(z.n * divide_up(z.c, problem->device->vector_width)), 1, 1);
     launch_work(launch, 0, 8.0 * (double)floats);
     return operands->workspace;
@@ -156,7 +150,7 @@ static void choose_depth(const struct problem *problem, struct plan *p)
 static struct plan plan_of(const struct problem *problem)
 {
     struct plan p = { .z = conv2d_sizes_of(problem) };
-    p.gradient = problem->node->operation == &operation_conv2d_data_gradient;
+    p.gradient = conv2d_is_data_gradient(problem);
     p.channels = conv2d_channels_of(problem, p.gradient);
     p.length = p.z.oh * p.z.ow;
     int64_t v = problem->device->vector_width;
@@ -203,7 +197,7 @@ static int64_t following(const struct problem *problem, const struct plan *p)
 
 static int64_t statistics_parts(const struct problem *problem)
 {
-    const bool gradient = problem->node->operation == &operation_conv2d_data_gradient;
+    const bool gradient = conv2d_is_data_gradient(problem);
     if (gradient && conv2d_sizes_of(problem).stride_h > 1) return 0; /* zeros between the pixels are written apart */
     if (!conv2d_cpu_statistics(problem)) return 0;
     const struct plan p = plan_of(problem);
@@ -227,26 +221,12 @@ static void emit_product(const struct problem *problem, const struct operands *o
         conv2d_statistics_options(problem, statistics, sizeof statistics),
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue),
         element_options(problem, elements, sizeof elements));
-    launch_buffer(launch, source);
-    launch_buffer(launch, operands->prepared);
-    launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
-    launch_buffer(launch, operands->outputs[0]);
-    launch_int(launch, p->packing.padded);
-    launch_int(launch, p->channels.source_blocks);
-    launch_int(launch, p->channels.result_blocks);
-    launch_int(launch, p->length);
-    launch_int(launch, p->z.ow);
-    launch_int(launch, p->gradient ? p->z.h : p->z.oh);
-    launch_int(launch, p->gradient ? p->z.w : p->z.ow);
-    launch_int(launch, p->groups_image);
-    launch_int(launch, p->groups);
-    launch_int(launch, p->groups_max);
-    launch_int(launch, p->packing.panels);
-    launch_int(launch, p->panels_max);
-    launch_int(launch, p->depth);
-    launch_int(launch, ahead < 8 ? ahead : 8);
-    launch_int(launch, following(problem, p));
-    launch_int(launch, conv2d_streams(problem, operands, 2.0 * (double)result_bytes));
+    LAUNCH_BUFFERS(
+        launch, source, operands->prepared, conv2d_or(operands->add, operands->outputs[0]), operands->outputs[0]);
+    LAUNCH_INTS(launch, p->packing.padded, p->channels.source_blocks, p->channels.result_blocks, p->length, p->z.ow,
+        p->gradient ? p->z.h : p->z.oh, p->gradient ? p->z.w : p->z.ow, p->groups_image, p->groups, p->groups_max,
+        p->packing.panels, p->panels_max, p->depth, ahead < 8 ? ahead : 8, following(problem, p),
+        conv2d_streams(problem, operands, 2.0 * (double)result_bytes));
     launch_local(launch, p->sums ? p->sums : sizeof(float));
     conv2d_statistics_arguments(launch, problem, operands);
     launch_tasks(
@@ -360,20 +340,10 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     struct launch *launch = launch_add(list, "conv2d_pointwise_cpu", "pointwise_weights",
         "-DNV=%d -DCT=%d -DPLANES_AHEAD=%d%s", (int)w->vectors, (int)w->channels, (int)divide_up(planes, passes),
         element_options(problem, elements, sizeof elements));
-    launch_buffer(launch, x);
-    launch_buffer(launch, operands->inputs[1]);
-    launch_buffer(launch, operands->workspace);
+    LAUNCH_BUFFERS(launch, x, operands->inputs[1], operands->workspace);
     launch_long(launch, (int64_t)w->parts_from);
-    launch_int(launch, w->z.c);
-    launch_int(launch, w->k_blocks);
-    launch_int(launch, w->length);
-    launch_int(launch, w->run);
-    launch_int(launch, w->runs_image);
-    launch_int(launch, w->runs);
-    launch_int(launch, w->runs_split);
-    launch_int(launch, w->chunk);
-    launch_int(launch, w->channels_max);
-    launch_int(launch, w->blocks_max);
+    LAUNCH_INTS(launch, w->z.c, w->k_blocks, w->length, w->run, w->runs_image, w->runs, w->runs_split, w->chunk,
+        w->channels_max, w->blocks_max);
     launch_tasks(launch, (size_t)divide_up(w->z.c, w->channels_max), (size_t)divide_up(w->k_blocks, w->blocks_max),
         (size_t)w->splits);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));

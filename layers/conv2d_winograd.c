@@ -3,7 +3,6 @@
  * (what both begin with). */
 #include "layers/conv2d_winograd.h"
 #include "base/memory.h"
-#include "layers/layers.h"
 
 /* Scratch and tiles of a task, and the transformed weights that a core's cache holds. With a stride of 2 a tile has
  * more numbers and takes STRIDED_BYTES for FUSED_BYTES. */
@@ -16,14 +15,9 @@ enum {
     SLICE = 64
 };
 
-static bool is_gradient(const struct problem *problem)
-{
-    return problem->node->operation == &operation_conv2d_data_gradient;
-}
-
 static bool has_bias(const struct problem *problem)
 {
-    return !is_gradient(problem) && problem->inputs[2];
+    return !conv2d_is_data_gradient(problem) && problem->inputs[2];
 }
 
 struct plan {
@@ -148,7 +142,7 @@ static void plan_deep(const struct problem *problem, struct plan *p, int64_t wan
 
 static struct plan plan_of(const struct problem *problem)
 {
-    bool gradient = is_gradient(problem);
+    bool gradient = conv2d_is_data_gradient(problem);
     struct plan p = { .channels = conv2d_channels_of(problem, gradient),
         .tiles = winograd_tiles_of(problem, gradient) };
     p.padded = divide_up(p.channels.sources, UNROLL) * UNROLL;
@@ -195,7 +189,7 @@ static struct launch *add_product(const struct problem *problem, const struct op
     char epilogue[256], statistics[STATISTICS_OPTIONS];
     return launch_add(list, p->deep ? "conv2d_winograd_deep_cpu" : "conv2d_winograd_cpu", kernel,
         "-DR=%d -DSTRIDE=%d -DGRADIENT=%d -DNV=%d -DMT=%d -DKU=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s %s",
-        (int)p->tiles.taps, (int)p->tiles.stride, (p->deep || p->tiles.stride == 2) && is_gradient(problem),
+        (int)p->tiles.taps, (int)p->tiles.stride, (p->deep || p->tiles.stride == 2) && conv2d_is_data_gradient(problem),
         (int)p->vectors, (int)p->block, UNROLL, conv2d_streams(problem, operands, bytes), p->scratch.global,
         conv2d_statistics_options(problem, statistics, sizeof statistics),
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
@@ -208,21 +202,15 @@ static void emit_prepare(const struct problem *problem, const struct operands *o
     if (p->deep) {
         struct launch *launch =
             winograd_add_preparation(list, &p->tiles, p->vectors, "winograd_bias", false, has_bias(problem));
-        launch_buffer(launch, bias);
-        launch_buffer(launch, operands->prepared);
-        launch_int(launch, p->channels.results);
-        launch_int(launch, p->panels * p->vectors * problem->device->vector_width);
+        LAUNCH_BUFFERS(launch, bias, operands->prepared);
+        LAUNCH_INTS(launch, p->channels.results, p->panels * p->vectors * problem->device->vector_width);
         launch_tasks(launch, 1, 1, 1);
         return;
     }
     struct launch *launch = winograd_add_preparation(
-        list, &p->tiles, p->vectors, "winograd_weights", is_gradient(problem), has_bias(problem));
-    launch_buffer(launch, operands->inputs[1]);
-    launch_buffer(launch, bias);
-    launch_buffer(launch, operands->prepared);
-    launch_int(launch, p->channels.sources);
-    launch_int(launch, p->channels.results);
-    launch_int(launch, p->padded);
+        list, &p->tiles, p->vectors, "winograd_weights", conv2d_is_data_gradient(problem), has_bias(problem));
+    LAUNCH_BUFFERS(launch, operands->inputs[1], bias, operands->prepared);
+    LAUNCH_INTS(launch, p->channels.sources, p->channels.results, p->padded);
     launch_tasks(launch, (size_t)p->channels.source_blocks, (size_t)p->panels, 1);
     launch_work(launch, 0,
         4.0 * (double)(p->tiles.taps * p->tiles.taps + p->tiles.kernel_numbers) *
@@ -233,17 +221,11 @@ static void emit_fused(
     const struct problem *problem, const struct operands *operands, struct launch_list *list, const struct plan *p)
 {
     struct launch *launch = add_product(problem, operands, list, p, "winograd");
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->prepared);
-    launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
-    launch_buffer(launch, operands->outputs[0]);
-    launch_int(launch, p->channels.source_blocks);
-    launch_int(launch, p->padded);
-    launch_int(launch, p->channels.result_blocks);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->prepared, conv2d_or(operands->add, operands->outputs[0]),
+        operands->outputs[0]);
+    LAUNCH_INTS(launch, p->channels.source_blocks, p->padded, p->channels.result_blocks);
     winograd_launch_tiles(launch, &p->tiles);
-    launch_int(launch, p->tiles.chunks);
-    launch_int(launch, p->panels);
-    launch_int(launch, p->panels_max);
+    LAUNCH_INTS(launch, p->tiles.chunks, p->panels, p->panels_max);
     conv2d_scratch_arguments(launch, &p->scratch, operands);
     conv2d_statistics_arguments(launch, problem, operands);
     launch_tasks(launch, (size_t)p->tasks, (size_t)divide_up(p->panels, p->panels_max), 1);
@@ -257,22 +239,11 @@ static void emit_deep(
     struct launch *launch = add_product(problem, operands, list, p, "winograd_deep");
     launch_buffer(launch, operands->workspace);
     launch_long(launch, (int64_t)p->sources.from);
-    launch_buffer(launch, operands->inputs[1]);
-    launch_buffer(launch, operands->prepared);
-    launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
-    launch_buffer(launch, operands->outputs[0]);
-    launch_int(launch, p->channels.sources);
-    launch_int(launch, p->channels.source_blocks);
-    launch_int(launch, p->channels.results);
-    launch_int(launch, p->channels.result_blocks);
-    launch_int(launch, p->tiles.result_h);
-    launch_int(launch, p->tiles.result_w);
-    launch_int(launch, p->tiles.rows);
-    launch_int(launch, p->tiles.columns);
-    launch_int(launch, p->tiles.count);
-    launch_int(launch, p->tiles.T);
-    launch_int(launch, p->sources.slice);
-    launch_int(launch, p->panels * p->tiles.chunks);
+    LAUNCH_BUFFERS(launch, operands->inputs[1], operands->prepared, conv2d_or(operands->add, operands->outputs[0]),
+        operands->outputs[0]);
+    LAUNCH_INTS(launch, p->channels.sources, p->channels.source_blocks, p->channels.results, p->channels.result_blocks,
+        p->tiles.result_h, p->tiles.result_w, p->tiles.rows, p->tiles.columns, p->tiles.count, p->tiles.T,
+        p->sources.slice, p->panels * p->tiles.chunks);
     conv2d_scratch_arguments(launch, &p->scratch, operands);
     conv2d_statistics_arguments(launch, problem, operands);
     launch_tasks(launch, (size_t)p->tasks, 1, 1);

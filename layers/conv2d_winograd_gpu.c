@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "layers/conv2d.h"
 #include "layers/epilogue.h"
-#include "layers/layers.h"
 #include "runtime/gemm.h"
 
 /* WORKSPACE_BYTES: of transformed tiles at a time, and of a device's largest allocation one part in ALLOCATION_PART.
@@ -24,16 +23,6 @@ enum {
  * reaches a half or two thirds. With fewer, more is won. */
 #define FLOPS_PER_BYTE 32.0
 #define LEAST_GAIN 1.25
-
-static bool is_data_gradient(const struct problem *problem)
-{
-    return problem->node->operation == &operation_conv2d_data_gradient;
-}
-
-static bool is_weight_gradient(const struct problem *problem)
-{
-    return problem->node->operation == &operation_conv2d_weight_gradient;
-}
 
 static int64_t in_fours(int64_t count)
 {
@@ -62,7 +51,7 @@ static void divide(const struct problem *problem, struct plan *p)
     const int64_t room = most < WORKSPACE_BYTES ? (int64_t)most : WORKSPACE_BYTES;
     const int64_t tile = p->points * (p->source.padded + p->result.padded) * (int64_t)sizeof(float);
     p->parts = divide_up(p->tiles, room / tile > FOUR ? room / tile : FOUR);
-    if (is_weight_gradient(problem)) {
+    if (conv2d_is_weight_gradient(problem)) {
         const int64_t groups =
             p->points * divide_up(p->result.padded, GEMM_TILE) * divide_up(p->source.padded, GEMM_TILE);
         int64_t busy = divide_up(4 * problem->device->units, groups), possible = divide_up(p->tiles, LEAST_PART);
@@ -72,7 +61,7 @@ static void divide(const struct problem *problem, struct plan *p)
     p->part = in_fours(divide_up(p->tiles, p->parts));
     p->parts = divide_up(p->tiles, p->part);
     p->together = 1;
-    if (is_weight_gradient(problem) && room / (tile * p->part) > 1) p->together = room / (tile * p->part);
+    if (conv2d_is_weight_gradient(problem) && room / (tile * p->part) > 1) p->together = room / (tile * p->part);
     if (p->together > p->parts) p->together = p->parts;
 }
 
@@ -82,7 +71,7 @@ static struct plan plan_of(const struct problem *problem, int64_t m)
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     const struct image x = { z.c, in_fours(z.c), z.h, z.w, z.padding_h, z.padding_w },
                        y = { z.k, in_fours(z.k), z.oh, z.ow, z.r - 1 - z.padding_h, z.s - 1 - z.padding_w };
-    const bool backward = is_data_gradient(problem);
+    const bool backward = conv2d_is_data_gradient(problem);
     struct plan p = { .side = m + 2, .n = z.n, .source = backward ? y : x, .result = backward ? x : y };
     p.points = p.side * p.side;
     p.rows = divide_up(p.result.h, m);
@@ -92,8 +81,8 @@ static struct plan plan_of(const struct problem *problem, int64_t m)
     const int64_t tiles = p.together * p.points * p.part;
     p.results_from = tiles * p.source.padded;
     p.sums_from = p.results_from + tiles * p.result.padded;
-    p.floats = is_weight_gradient(problem) ? p.sums_from + p.parts * p.points * p.source.padded * p.result.padded
-                                           : p.sums_from;
+    p.floats = conv2d_is_weight_gradient(problem) ? p.sums_from + p.parts * p.points * p.source.padded * p.result.padded
+                                                  : p.sums_from;
     return p;
 }
 
@@ -102,7 +91,7 @@ static struct gemm product_of(const struct problem *problem, const struct plan *
 {
     const int64_t left = divide_up(p->tiles - first, p->part), together = left < p->together ? left : p->together;
     const int64_t sources = p->source.padded, results = p->result.padded;
-    if (is_weight_gradient(problem))
+    if (conv2d_is_weight_gradient(problem))
         return (struct gemm) { .m = results,
             .n = sources,
             .k = p->part,
@@ -207,12 +196,8 @@ static void emit_weights(const struct problem *problem, const struct operands *o
 {
     const struct plan *p = problem->design;
     struct launch *launch = launch_add(list, "conv2d_winograd_gpu", "winograd_weights", "-DSIDE=%d", (int)p->side);
-    launch_buffer(launch, operands->inputs[1]);
-    launch_buffer(launch, operands->prepared);
-    launch_int(launch, p->source.channels);
-    launch_int(launch, p->result.channels);
-    launch_int(launch, p->result.padded);
-    launch_int(launch, is_data_gradient(problem));
+    LAUNCH_BUFFERS(launch, operands->inputs[1], operands->prepared);
+    LAUNCH_INTS(launch, p->source.channels, p->result.channels, p->result.padded, conv2d_is_data_gradient(problem));
     set_grid(launch, list, p->result.padded, p->source.channels);
     const double kernels = (double)p->source.channels * (double)p->result.channels;
     set_work(launch, p, TAPS * kernels, (double)p->points * kernels);
@@ -225,12 +210,10 @@ static void emit_tiles(const struct plan *p, const struct image *image, const ch
     const int64_t left = divide_up(p->tiles - first, p->part), parts = left < p->together ? left : p->together;
     const bool of_results = image == &p->result;
     struct launch *launch = launch_add(list, "conv2d_winograd_gpu", kernel, "-DSIDE=%d", (int)p->side);
-    launch_buffer(launch, from_image);
-    launch_buffer(launch, workspace);
+    LAUNCH_BUFFERS(launch, from_image, workspace);
     launch_long(launch, from);
-    const int64_t all[] = { image->channels, image->padded, image->h, image->w, p->rows, p->columns, p->tiles, first,
-        p->part, parts * p->part, of_results ? 0 : image->padding_h, of_results ? 0 : image->padding_w };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
+    LAUNCH_INTS(launch, image->channels, image->padded, image->h, image->w, p->rows, p->columns, p->tiles, first,
+        p->part, parts * p->part, of_results ? 0 : image->padding_h, of_results ? 0 : image->padding_w);
     set_grid(launch, list, parts * p->part, image->padded);
     const double share = (double)(parts * p->part) / (double)p->tiles, channels = (double)image->channels;
     set_work(launch, p, share * (double)(p->n * image->h * image->w) * channels,
@@ -241,18 +224,15 @@ static void emit_results(const struct problem *problem, const struct plan *p, co
     int64_t first, struct launch_list *list)
 {
     char activation[EPILOGUE_OPTIONS];
-    const bool bias = !is_data_gradient(problem) && operands->inputs[2];
+    const bool bias = !conv2d_is_data_gradient(problem) && operands->inputs[2];
     const struct image *result = &p->result;
     struct launch *launch = launch_add(list, "conv2d_winograd_gpu", "winograd_results", "-DSIDE=%d %s", (int)p->side,
         activation_options(&problem->node->epilogue, activation, sizeof activation));
     launch_buffer(launch, operands->workspace);
     launch_long(launch, p->results_from);
-    launch_buffer(launch, bias ? operands->inputs[2] : NULL);
-    launch_buffer(launch, operands->add);
-    launch_buffer(launch, operands->outputs[0]);
-    const int64_t all[] = { result->channels, result->padded, result->h, result->w, p->rows, p->columns, p->tiles,
-        first, p->part };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) launch_int(launch, all[i]);
+    LAUNCH_BUFFERS(launch, bias ? operands->inputs[2] : NULL, operands->add, operands->outputs[0]);
+    LAUNCH_INTS(
+        launch, result->channels, result->padded, result->h, result->w, p->rows, p->columns, p->tiles, first, p->part);
     set_grid(launch, list, p->part, result->channels);
     const double tiles = (double)(p->tiles - first < p->part ? p->tiles - first : p->part);
     const double pixels = tiles / (double)p->tiles * (double)(p->n * result->h * result->w);
@@ -287,12 +267,8 @@ static void emit_weight_gradient(
         launch_add(list, "conv2d_winograd_gpu", "winograd_weight_gradient", "-DSIDE=%d", (int)p->side);
     launch_buffer(launch, scratch);
     launch_long(launch, p->sums_from);
-    launch_buffer(launch, operands->add);
-    launch_buffer(launch, operands->outputs[0]);
-    launch_int(launch, p->source.channels);
-    launch_int(launch, p->source.padded);
-    launch_int(launch, p->result.padded);
-    launch_int(launch, p->parts);
+    LAUNCH_BUFFERS(launch, operands->add, operands->outputs[0]);
+    LAUNCH_INTS(launch, p->source.channels, p->source.padded, p->result.padded, p->parts);
     set_grid(launch, list, p->source.channels, p->result.channels);
     const double kernels = (double)p->source.channels * (double)p->result.channels;
     set_work(launch, p, TAPS * kernels * (operands->add ? 2 : 1), (double)(p->points * p->parts) * kernels);

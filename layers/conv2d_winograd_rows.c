@@ -127,18 +127,8 @@ static struct launch *add_launch(
 
 static void launch_sizes(struct launch *launch, const struct image *p)
 {
-    launch_int(launch, p->z.c);
-    launch_int(launch, p->k_blocks);
-    launch_int(launch, p->z.h);
-    launch_int(launch, p->z.w);
-    launch_int(launch, p->z.oh);
-    launch_int(launch, p->z.ow);
-    launch_int(launch, p->z.padding_h);
-    launch_int(launch, p->z.padding_w);
-    launch_int(launch, p->tiles);
-    launch_int(launch, p->rows);
-    launch_int(launch, p->chunks_image);
-    launch_int(launch, p->chunks);
+    LAUNCH_INTS(launch, p->z.c, p->k_blocks, p->z.h, p->z.w, p->z.oh, p->z.ow, p->z.padding_h, p->z.padding_w, p->tiles,
+        p->rows, p->chunks_image, p->chunks);
 }
 
 /* -------------------------------------------------------------------------------------------------------- forward */
@@ -160,9 +150,8 @@ static void emit_prepare(const struct problem *problem, const struct operands *o
 {
     const struct image *p = problem->design;
     struct launch *launch = add_launch(problem, list, p, "winograd_rows_weights");
-    launch_buffer(launch, operands->inputs[1]);
-    launch_buffer(launch, conv2d_or(operands->inputs[2], operands->inputs[1]));
-    launch_buffer(launch, operands->prepared);
+    LAUNCH_BUFFERS(
+        launch, operands->inputs[1], conv2d_or(operands->inputs[2], operands->inputs[1]), operands->prepared);
     launch_int(launch, p->z.k);
     launch_tasks(launch, (size_t)p->panels, (size_t)p->z.c, 1);
     launch_work(launch, 0, 4.0 * (double)(p->z.k * p->z.c * p->z.r * (p->z.s + PLANES * POINTS)));
@@ -179,10 +168,8 @@ static void emit_product(const struct problem *problem, const struct operands *o
 {
     const struct image *p = problem->design;
     struct launch *launch = add_launch(problem, list, p, "winograd_rows");
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->prepared);
-    launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
-    launch_buffer(launch, operands->outputs[0]);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->prepared, conv2d_or(operands->add, operands->outputs[0]),
+        operands->outputs[0]);
     launch_sizes(launch, p);
     launch_int(launch, conv2d_streams(problem, operands, 4.0 * (double)(p->z.n * p->z.k * p->z.oh * p->z.ow)));
     conv2d_scratch_arguments(launch, &p->scratch, operands);
@@ -208,13 +195,10 @@ static void emit_weights(const struct problem *problem, const struct operands *o
 {
     const struct image *p = problem->design;
     struct launch *launch = add_launch(problem, list, p, "winograd_rows_gradient");
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->inputs[1]);
-    launch_buffer(launch, operands->workspace);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1], operands->workspace);
     launch_long(launch, (int64_t)parts_offset(p));
     launch_sizes(launch, p);
-    launch_int(launch, p->chunks_split);
-    launch_int(launch, p->panels_max);
+    LAUNCH_INTS(launch, p->chunks_split, p->panels_max);
     conv2d_scratch_arguments(launch, &p->scratch, operands);
     launch_tasks(launch, (size_t)p->splits, (size_t)divide_up(p->panels, p->panels_max), 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));

@@ -86,16 +86,8 @@ struct launch *winograd_add_preparation(struct launch_list *list, const struct w
 
 void winograd_launch_tiles(struct launch *launch, const struct winograd_tiles *p)
 {
-    launch_int(launch, p->source_h);
-    launch_int(launch, p->source_w);
-    launch_int(launch, p->result_h);
-    launch_int(launch, p->result_w);
-    launch_int(launch, p->padding_h);
-    launch_int(launch, p->padding_w);
-    launch_int(launch, p->rows);
-    launch_int(launch, p->columns);
-    launch_int(launch, p->count);
-    launch_int(launch, p->T);
+    LAUNCH_INTS(launch, p->source_h, p->source_w, p->result_h, p->result_w, p->padding_h, p->padding_w, p->rows,
+        p->columns, p->count, p->T);
 }
 
 size_t winograd_source_floats(const struct problem *problem, const struct winograd_tiles *tiles, int64_t blocks)
@@ -107,8 +99,7 @@ void winograd_emit_sources(const struct operands *operands, struct launch_list *
     const struct winograd_tiles *tiles, int64_t vectors, const struct winograd_sources *sources)
 {
     struct launch *launch = winograd_add_preparation(list, tiles, vectors, "winograd_input", tiles->side > TILE, false);
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->workspace);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->workspace);
     launch_long(launch, (int64_t)sources->from);
     launch_int(launch, sources->blocks);
     winograd_launch_tiles(launch, tiles);

@@ -108,16 +108,9 @@ static void emit_weights_deep(const struct problem *problem, const struct operan
         &(struct winograd_sources) { .blocks = p->c_blocks, .slice = v, .floats = p->gradients_from });
 
     struct launch *launch = add_weights(problem, list, p, text, "winograd_gradients");
-    launch_buffer(launch, operands->inputs[1]);
-    launch_buffer(launch, operands->workspace);
+    LAUNCH_BUFFERS(launch, operands->inputs[1], operands->workspace);
     launch_long(launch, (int64_t)p->gradients_from);
-    launch_int(launch, z->k);
-    launch_int(launch, z->oh);
-    launch_int(launch, z->ow);
-    launch_int(launch, p->tiles.rows);
-    launch_int(launch, p->tiles.columns);
-    launch_int(launch, p->tiles.count);
-    launch_int(launch, p->tiles.T);
+    LAUNCH_INTS(launch, z->k, z->oh, z->ow, p->tiles.rows, p->tiles.columns, p->tiles.count, p->tiles.T);
     launch_tasks(launch, (size_t)(p->panels * p->vectors), (size_t)p->tiles.chunks, 1);
     launch_work(
         launch, 0, 4.0 * (double)(z->n * z->k * z->oh * z->ow) + 4.0 * (double)(numbers * p->tiles.count * z->k));
@@ -127,11 +120,7 @@ static void emit_weights_deep(const struct problem *problem, const struct operan
     launch_long(launch, 0);
     launch_long(launch, (int64_t)p->gradients_from);
     launch_long(launch, (int64_t)p->products_from);
-    launch_int(launch, p->c_blocks);
-    launch_int(launch, p->panels);
-    launch_int(launch, p->panels_max);
-    launch_int(launch, p->tiles.count);
-    launch_int(launch, p->tiles.T);
+    LAUNCH_INTS(launch, p->c_blocks, p->panels, p->panels_max, p->tiles.count, p->tiles.T);
     launch_tasks(launch, (size_t)kernel_numbers, (size_t)divide_up(p->panels, p->panels_max), 1);
     launch_work(launch, conv2d_flops(problem),
         4.0 * (double)(numbers * p->tiles.count * (z->k + z->c) + kernel_numbers * z->k * z->c));
@@ -139,11 +128,8 @@ static void emit_weights_deep(const struct problem *problem, const struct operan
     launch = add_weights(problem, list, p, text, "winograd_weight_results");
     launch_buffer(launch, operands->workspace);
     launch_long(launch, (int64_t)p->products_from);
-    launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
-    launch_buffer(launch, operands->outputs[0]);
-    launch_int(launch, z->c);
-    launch_int(launch, z->k);
-    launch_int(launch, p->panels);
+    LAUNCH_BUFFERS(launch, conv2d_or(operands->add, operands->outputs[0]), operands->outputs[0]);
+    LAUNCH_INTS(launch, z->c, z->k, p->panels);
     launch_tasks(launch, (size_t)p->c_blocks, (size_t)p->panels, 1);
     launch_work(launch, 0, 4.0 * (double)(kernel_numbers + z->r * z->s) * (double)(z->k * z->c));
 }
@@ -156,19 +142,13 @@ void winograd_emit_weights(const struct problem *problem, const struct operands 
         return;
     }
     struct launch *launch = add_weights(problem, list, p, "conv2d_winograd_weights_cpu", "winograd_weight_gradient");
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->inputs[1]);
-    launch_buffer(launch, conv2d_or(operands->workspace, operands->outputs[0]));
+    LAUNCH_BUFFERS(
+        launch, operands->inputs[0], operands->inputs[1], conv2d_or(operands->workspace, operands->outputs[0]));
     launch_long(launch, (int64_t)p->parts_from);
-    launch_buffer(launch, conv2d_or(operands->add, operands->outputs[0]));
-    launch_buffer(launch, operands->outputs[0]);
-    launch_int(launch, p->z.c);
-    launch_int(launch, p->z.k);
+    LAUNCH_BUFFERS(launch, conv2d_or(operands->add, operands->outputs[0]), operands->outputs[0]);
+    LAUNCH_INTS(launch, p->z.c, p->z.k);
     winograd_launch_tiles(launch, &p->tiles);
-    launch_int(launch, p->tiles_split);
-    launch_int(launch, p->task_c);
-    launch_int(launch, p->task_k);
-    launch_int(launch, p->splits);
+    LAUNCH_INTS(launch, p->tiles_split, p->task_c, p->task_k, p->splits);
     conv2d_scratch_arguments(launch, &p->scratch, operands);
     launch_tasks(launch, (size_t)p->tasks, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));

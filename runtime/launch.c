@@ -127,6 +127,16 @@ void launch_long(struct launch *launch, int64_t value)
         *argument = (struct launch_argument) { .kind = ARGUMENT_BYTES, .size = sizeof(cl_long), .value.l = value };
 }
 
+void launch_buffers(struct launch *launch, const cl_mem *buffers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) launch_buffer(launch, buffers[i]);
+}
+
+void launch_ints(struct launch *launch, const int64_t *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++) launch_int(launch, values[i]);
+}
+
 void launch_float(struct launch *launch, double value)
 {
     struct launch_argument *argument = argument_new(launch);

@@ -73,6 +73,13 @@ void launch_buffer(struct launch *launch, cl_mem buffer);
 void launch_int(
     struct launch *launch, int64_t value); /* a kernel's int; must fit, else the list's status is set at realise */
 void launch_long(struct launch *launch, int64_t value);
+/* Several in a row. */
+void launch_buffers(struct launch *launch, const cl_mem *buffers, size_t count);
+void launch_ints(struct launch *launch, const int64_t *values, size_t count);
+#define LAUNCH_BUFFERS(launch, ...) \
+    launch_buffers(launch, (const cl_mem[]) { __VA_ARGS__ }, sizeof((const cl_mem[]) { __VA_ARGS__ }) / sizeof(cl_mem))
+#define LAUNCH_INTS(launch, ...) \
+    launch_ints(launch, (const int64_t[]) { __VA_ARGS__ }, sizeof((const int64_t[]) { __VA_ARGS__ }) / sizeof(int64_t))
 void launch_float(struct launch *launch, double value);
 void launch_local(struct launch *launch, size_t bytes);
 /* Global size in work-items and work-group size; every launch states its work-group size. CPU-class kernels with one
