@@ -143,6 +143,11 @@ void pool_items(struct launch *launch, const struct problem *problem, int64_t fl
     note_work(launch, problem);
 }
 
+bool pool_is_blocked(const struct problem *problem)
+{
+    return problem->inputs[0]->layout == LAYOUT_BLOCKED;
+}
+
 void pool_layouts_blocked(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
 {
     for (int i = 0; i < problem->node->input_count; i++) inputs[i] = LAYOUT_BLOCKED;

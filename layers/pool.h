@@ -25,9 +25,17 @@ void pool_tasks(struct launch *launch, const struct problem *problem, int64_t ro
 void pool_items(struct launch *launch, const struct problem *problem, int64_t floats);
 /* " -DSTREAM=1" where an output of this many floats does not stay in the cache. */
 const char *pool_stream(int64_t floats);
+/* Whether the problem is one of pool_cpu.cl, whose values are all blocked; else of pool_plain.cl. */
+bool pool_is_blocked(const struct problem *problem);
 /* x and y (dy, dx) blocked. */
 void pool_layouts_blocked(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs);
 unsigned pool_epilogues_of_gradient(const struct problem *problem);
 double pool_flops(const struct problem *problem);
+
+/* Both implementations of windows, without emit. */
+#define POOL_CPU                                                                                   \
+    .name = "cpu", .fits = fits_cpu_class, .layouts = pool_layouts_blocked, .bf16_inputs = 1 << 0, \
+    .bf16_outputs = 1 << 0
+#define POOL_PLAIN .name = "plain", .fits = fits_everything
 
 #endif

@@ -51,21 +51,17 @@ static tutti_status gradient_adaptive(
 
 /* ------------------------------------------------------------------------------------------ any windows ---- */
 
-static void emit_cpu(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const char *stream = pool_stream(value_elements(problem->outputs[0]));
-    struct launch *launch = pool_launch(problem, list, "pool_cpu", "average_pool", stream);
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->outputs[0]);
-    pool_tasks(launch, problem, pool_sizes_of(problem).oh);
-}
-
-static void emit_plain(const struct problem *problem, const struct operands *operands, struct launch_list *list)
-{
-    struct launch *launch = pool_launch(problem, list, "pool_plain", "average_pool", "");
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->outputs[0]);
-    pool_items(launch, problem, value_elements(problem->outputs[0]));
+    const bool blocked = pool_is_blocked(problem);
+    const int64_t floats = value_elements(problem->outputs[0]);
+    struct launch *launch = pool_launch(
+        problem, list, blocked ? "pool_cpu" : "pool_plain", "average_pool", blocked ? pool_stream(floats) : "");
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->outputs[0]);
+    if (blocked)
+        pool_tasks(launch, problem, pool_sizes_of(problem).oh);
+    else
+        pool_items(launch, problem, floats);
 }
 
 static struct launch *gradient_launch(const struct problem *problem, const struct operands *operands,
@@ -78,18 +74,16 @@ static struct launch *gradient_launch(const struct problem *problem, const struc
     return launch;
 }
 
-static void emit_gradient_cpu(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+static void emit_gradient(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const char *stream = pool_stream(value_elements(problem->outputs[0]));
-    struct launch *launch = gradient_launch(problem, operands, list, "pool_cpu", "average_pool_gradient", stream);
-    pool_tasks(launch, problem, pool_sizes_of(problem).h);
-}
-
-static void emit_gradient_plain(
-    const struct problem *problem, const struct operands *operands, struct launch_list *list)
-{
-    struct launch *launch = gradient_launch(problem, operands, list, "pool_plain", "average_pool_gradient", "");
-    pool_items(launch, problem, value_elements(problem->outputs[0]));
+    const bool blocked = pool_is_blocked(problem);
+    const int64_t floats = value_elements(problem->outputs[0]);
+    struct launch *launch = gradient_launch(problem, operands, list, blocked ? "pool_cpu" : "pool_plain",
+        "average_pool_gradient", blocked ? pool_stream(floats) : "");
+    if (blocked)
+        pool_tasks(launch, problem, pool_sizes_of(problem).h);
+    else
+        pool_items(launch, problem, floats);
 }
 
 /* ---------------------------------------------------------------------------------------- the whole image ---- */
@@ -182,7 +176,7 @@ static void emit_global_gpu(const struct problem *problem, const struct operands
     struct pool_sizes z = pool_sizes_of(problem);
     size_t group = group_size(problem->device, 64), planes = (size_t)(z.n * z.c);
     if (problem->inputs[0]->layout == LAYOUT_CHANNELS_LAST) { /* neighbours have neighbouring channels */
-        emit_plain(problem, operands, list);
+        emit(problem, operands, list);
         return;
     }
     char options[32];
@@ -206,20 +200,9 @@ static const struct implementation global_cpu = {
 static const struct implementation global_gpu = {
     .name = "global_gpu", .fits = fits_global_gpu, .layouts = layouts_global_gpu, .emit = emit_global_gpu
 };
-static const struct implementation forward_cpu = {
-    .name = "cpu",
-    .fits = fits_cpu_class,
-    .layouts = pool_layouts_blocked,
-    .emit = emit_cpu,
-    .bf16_inputs = 1 << 0,
-    .bf16_outputs = 1 << 0,
-};
-static const struct implementation forward_plain = {
-    .name = "plain",
-    .fits = fits_everything,
-    .any_layout = IN_PLAIN | IN_CHANNELS_LAST,
-    .emit = emit_plain,
-};
+static const struct implementation forward_cpu = { POOL_CPU, .emit = emit };
+static const struct implementation forward_plain = { POOL_PLAIN, .any_layout = IN_PLAIN | IN_CHANNELS_LAST,
+    .emit = emit };
 static const struct implementation global_gradient_cpu = {
     .name = "global_cpu",
     .fits = fits_global_cpu,
@@ -228,22 +211,10 @@ static const struct implementation global_gradient_cpu = {
     .emit = emit_global_gradient_cpu,
     .bf16_outputs = 1 << 0,
 };
-static const struct implementation gradient_cpu = {
-    .name = "cpu",
-    .fits = fits_cpu_class,
-    .layouts = pool_layouts_blocked,
-    .epilogues = pool_epilogues_of_gradient,
-    .emit = emit_gradient_cpu,
-    .bf16_inputs = 1 << 0,
-    .bf16_outputs = 1 << 0,
-};
-static const struct implementation gradient_plain = {
-    .name = "plain",
-    .fits = fits_everything,
-    .layouts = layouts_gradient,
-    .epilogues = pool_epilogues_of_gradient,
-    .emit = emit_gradient_plain,
-};
+static const struct implementation gradient_cpu = { POOL_CPU, .epilogues = pool_epilogues_of_gradient,
+    .emit = emit_gradient };
+static const struct implementation gradient_plain = { POOL_PLAIN, .layouts = layouts_gradient,
+    .epilogues = pool_epilogues_of_gradient, .emit = emit_gradient };
 static const struct implementation *const forward_implementations[] = { &global_cpu, &global_gpu, &forward_cpu,
     &forward_plain, NULL };
 static const struct implementation *const gradient_implementations[] = { &global_gradient_cpu, &gradient_cpu,

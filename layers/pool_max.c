@@ -41,30 +41,19 @@ static const char *index_options(const struct value *index, char *buffer, size_t
 
 /* ------------------------------------------------------------------------------------------- implementations ---- */
 
-static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list, bool blocked)
+static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
+    const bool blocked = pool_is_blocked(problem);
     char index[64], options[96];
     const struct value *y = problem->outputs[0];
     index_options(problem->outputs[1], index, sizeof index);
     snprintf(options, sizeof options, "%s%s", index, blocked ? pool_stream(value_elements(y)) : "");
     struct launch *launch = pool_launch(problem, list, blocked ? "pool_cpu" : "pool_plain", "max_pool", options);
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->outputs[0]);
-    launch_buffer(launch, operands->outputs[1]);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->outputs[0], operands->outputs[1]);
     if (blocked)
         pool_tasks(launch, problem, pool_sizes_of(problem).oh);
     else
         pool_items(launch, problem, value_elements(y));
-}
-
-static void emit_cpu(const struct problem *problem, const struct operands *operands, struct launch_list *list)
-{
-    emit(problem, operands, list, true);
-}
-
-static void emit_plain(const struct problem *problem, const struct operands *operands, struct launch_list *list)
-{
-    emit(problem, operands, list, false);
 }
 
 /* See pool_cpu.cl. */
@@ -79,9 +68,9 @@ static int form_of(const struct problem *problem)
     return z.oh == (z.h + 1) / 2 && z.ow == (z.w + 1) / 2 ? 2 : 0;
 }
 
-static void emit_gradient(
-    const struct problem *problem, const struct operands *operands, struct launch_list *list, bool blocked)
+static void emit_gradient(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
+    const bool blocked = pool_is_blocked(problem);
     char index[64], options[128];
     const struct value *dx = problem->outputs[0];
     int form = blocked ? form_of(problem) : 0;
@@ -100,47 +89,13 @@ static void emit_gradient(
         pool_items(launch, problem, value_elements(dx));
 }
 
-static void emit_gradient_cpu(const struct problem *problem, const struct operands *operands, struct launch_list *list)
-{
-    emit_gradient(problem, operands, list, true);
-}
-
-static void emit_gradient_plain(
-    const struct problem *problem, const struct operands *operands, struct launch_list *list)
-{
-    emit_gradient(problem, operands, list, false);
-}
-
-static const struct implementation forward_cpu = {
-    .name = "cpu",
-    .fits = fits_cpu_class,
-    .layouts = pool_layouts_blocked,
-    .emit = emit_cpu,
-    .bf16_inputs = 1 << 0,
-    .bf16_outputs = 1 << 0,
-};
-static const struct implementation forward_plain = {
-    .name = "plain",
-    .fits = fits_everything,
-    .any_layout = IN_PLAIN | IN_CHANNELS_LAST,
-    .emit = emit_plain,
-};
-static const struct implementation gradient_cpu = {
-    .name = "cpu",
-    .fits = fits_cpu_class,
-    .layouts = pool_layouts_blocked,
-    .epilogues = pool_epilogues_of_gradient,
-    .emit = emit_gradient_cpu,
-    .bf16_inputs = 1 << 0,
-    .bf16_outputs = 1 << 0,
-};
-static const struct implementation gradient_plain = {
-    .name = "plain",
-    .fits = fits_everything,
-    .any_layout = IN_PLAIN | IN_CHANNELS_LAST,
-    .epilogues = pool_epilogues_of_gradient,
-    .emit = emit_gradient_plain,
-};
+static const struct implementation forward_cpu = { POOL_CPU, .emit = emit };
+static const struct implementation forward_plain = { POOL_PLAIN, .any_layout = IN_PLAIN | IN_CHANNELS_LAST,
+    .emit = emit };
+static const struct implementation gradient_cpu = { POOL_CPU, .epilogues = pool_epilogues_of_gradient,
+    .emit = emit_gradient };
+static const struct implementation gradient_plain = { POOL_PLAIN, .any_layout = IN_PLAIN | IN_CHANNELS_LAST,
+    .epilogues = pool_epilogues_of_gradient, .emit = emit_gradient };
 static const struct implementation *const forward_implementations[] = { &forward_cpu, &forward_plain, NULL };
 static const struct implementation *const gradient_implementations[] = { &gradient_cpu, &gradient_plain, NULL };
 

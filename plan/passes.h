@@ -23,7 +23,7 @@ tutti_status pass_compose(struct plan *plan);
 /* Which values are stored as bfloat16, where the options ask for it. */
 tutti_status pass_storage(struct plan *plan);
 
-/* The designs of what was chosen, when nothing changes any more. */
+/* The designs of what was chosen, behind all other passes. */
 tutti_status pass_design(struct plan *plan);
 
 /* Why an implementation is not for this problem: it is forced away, on the device's blacklist, or does not take it;

@@ -357,11 +357,12 @@ void trial_keep_outputs(struct trial *trial)
     for (int i = 0; i < GRAPH_MAX_INPUTS; i++) buffer_free(&trial->operands.inputs[i]);
     buffer_free(&trial->operands.workspace);
     buffer_free(&trial->operands.prepared);
+    free(trial->design);
+    trial->design = NULL;
 }
 
 void trial_free(struct trial *trial)
 {
     trial_keep_outputs(trial);
-    free(trial->design);
     for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++) buffer_free(&trial->operands.outputs[i]);
 }

@@ -35,10 +35,12 @@ struct gemm {
 
 /* How an implementation divides a product: found by trying, and the same for each epilogue. */
 struct gemm_design {
-    const struct tile *tile;      /* "matrix" and "tiled" (runtime/tile.h), */
-    int64_t splits, k_of_split;   /* the sum's parts; NULL: no tile fits the device */
-    int tile_rows, tile_vectors;  /* "packed": of registers, */
-    int64_t rows, columns, depth; /* and of a task; 0: the device's local memory is too small */
+    /* "matrix" and "tiled": NULL where no tile (runtime/tile.h) fits the device; the sum's parts. */
+    const struct tile *tile;
+    int64_t splits, k_of_split;
+    /* "packed": of the sums in registers; of a task, 0 where the device's local memory is too small. */
+    int tile_rows, tile_vectors;
+    int64_t rows, columns, depth;
 };
 
 enum gemm_choice { GEMM_SKINNY, GEMM_PACKED, GEMM_MATRIX, GEMM_TILED, GEMM_CLBLAST, GEMM_PLAIN, GEMM_IMPLEMENTATIONS };
