@@ -1,3 +1,4 @@
+/* Nodes as loops, and the implementation `generated`, which all operations with a loop have. */
 #include "layers/loop.h"
 
 #include "layers/elementwise.h"
@@ -78,11 +79,13 @@ bool loop_of(const struct problem *problem, struct loop *loop)
     return true;
 }
 
-/* The output is what the loop makes, whose value exists already. */
+/* plan/compose.c changes an existing node into a loop: its output has a value already. */
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *made = graph_at(graph, node->outputs[0]);
-    if (!made) return fail(TUTTI_INTERNAL, "a loop is made of nodes that exist, not appended");
+    if (!made)
+        return fail(
+            TUTTI_INTERNAL, "a node of the operation 'loop' was appended: only plan/compose.c makes such nodes");
     outputs[0] = *made;
     node->output_count = 1;
     return TUTTI_OK;
@@ -95,13 +98,13 @@ static void copy(const struct problem *problem, struct loop *loop)
 
 /* --------------------------------------------------------------------------------------------- implementation ---- */
 
-/* Every element lies where that of the output does. */
+/* Whether the operand has the strides of the output. */
 static bool lies_as_output(const struct loop *loop, const struct loop_operand *o)
 {
     return o->offset == 0 && !o->guarded && !o->indexed && !memcmp(o->strides, loop->out.strides, sizeof o->strides);
 }
 
-/* Every operand, and the output, lies one after another in the loop's order. */
+/* Whether all operands and the output are read and written in the same order of memory. */
 static bool is_flat(const struct loop *loop)
 {
     if (loop->join || loop->out.offset) return false;
@@ -121,7 +124,7 @@ bool loop_is_flat(const struct problem *problem)
     return loop_of(problem, &loop) && is_flat(&loop);
 }
 
-/* One axis, with what the layout pads. */
+/* One axis over all elements in memory, including the padding of the layout. */
 static void make_flat(const struct problem *problem, struct loop *loop)
 {
     const struct value *y = problem->outputs[0];
@@ -131,7 +134,7 @@ static void make_flat(const struct problem *problem, struct loop *loop)
     loop->out.strides[0] = 1;
 }
 
-/* Whether channels of padding, which are 0, become 0. */
+/* Whether channels of padding, which are 0 in all operands, are 0 in the output. */
 static bool keeps_zero(const struct loop *loop)
 {
     double results[LOOP_STEP + LOOP_STEPS] = { 0 };
@@ -177,8 +180,8 @@ static unsigned epilogues(const struct problem *problem)
     return loop.join || !room ? 0 : EPILOGUE_ACTIVATION | EPILOGUE_ADD;
 }
 
-/* Where every reader of an input's element writes to that element only. A copy has memory of its own: that is what it
- * is for. */
+/* Whether each element of the input is read only where the output's element at the same place is written. Never for
+ * copy, which exists to give a value its own memory. */
 static bool in_place(const struct problem *problem, int input)
 {
     struct loop loop;

@@ -1,28 +1,30 @@
-/* Kernels that are written for a node: a loop over up to six axes, whose operands are read by strides. Each element is
- * computed by a few expressions (layers/pointwise.h), and then stored, or joined with others along some of the axes. */
+/* Generated kernels. A loop runs over up to six axes and reads its operands by strides. It computes each element by a
+ * few expressions (layers/pointwise.h), and stores it, or reduces it along some of the axes ("joins" below). The files:
+ * loop.c describes nodes as loops, loop_compose.c joins two loops into one, loop_launch.c divides a loop over
+ * work-items, loop_source.c writes the kernel's text. */
 #ifndef LAYERS_LOOP_H
 #define LAYERS_LOOP_H
 
 #include "layers/pointwise.h"
 
 enum { LOOP_OPERANDS = 8, LOOP_STEPS = 12 };
-/* What a step's variable is: an operand, by its number; or the result of an earlier step; or nothing. */
+/* A step's variable: i < LOOP_STEP is operand i, LOOP_STEP + i is the result of step i, LOOP_UNUSED is none. */
 enum { LOOP_STEP = LOOP_OPERANDS, LOOP_UNUSED = -1 };
-enum { LOOP_ADDED = -1 }; /* the operand is what the node's epilogue adds */
+enum { LOOP_ADDED = -1 }; /* loop_operand.input: the tensor that the node's epilogue adds */
 
 struct loop_operand {
-    int input;                               /* of the node; or LOOP_ADDED. While loops are composed: the value */
-    int64_t offset, strides[TUTTI_MAX_RANK]; /* elements; stride 0: the same element all along the axis */
-    /* Axes (bits) along which the operand exists from `low` to below `high` only; elsewhere it is `outside`. */
+    int input; /* number of the node's input, or LOOP_ADDED; in plan/compose.c: number of the value */
+    int64_t offset, strides[TUTTI_MAX_RANK]; /* in elements; 0: the element is the same along the whole axis */
+    /* A set of axes (bits). Along these, the operand has elements from `low` to high - 1 only; others are `outside`. */
     unsigned guarded;
     int64_t low[TUTTI_MAX_RANK], high[TUTTI_MAX_RANK];
     float outside;
-    /* The element lies index_stride times the number that operand `index` has there further on; no number from 0 to
-     * below index_size: it is 0. */
+    /* Gather: adds index_stride * (element of operand `index`) to the position. The element is 0 if the index is not
+     * in [0, index_size). */
     bool indexed;
     int index;
     int64_t index_stride, index_size;
-    /* Set when launches are made. */
+    /* Set by emit(). */
     cl_mem buffer;
     enum value_type type;
 };
@@ -40,32 +42,33 @@ struct loop {
     int64_t sizes[TUTTI_MAX_RANK];
     struct loop_operand operands[LOOP_OPERANDS], out;
     int operand_count;
-    struct loop_step steps[LOOP_STEPS]; /* the last one's result is the element; none: operand 0 is */
+    struct loop_step steps[LOOP_STEPS]; /* the element is the result of the last one, or operand 0 without steps */
     int step_count;
-    /* JOIN_NONE: an element is stored. Else those along the axes in `joined` (bits; strides of `out` are 0 there)
-     * become one number, which is stored times `scale`. */
+    /* JOIN_NONE: each element is stored. Otherwise the elements along the axes in `joined` (bits; strides of `out` are
+     * 0 there) are reduced to one number, which is multiplied by `scale` and stored. */
     enum loop_join join;
     unsigned joined;
     double scale;
 };
 
-/* For operations that describe themselves as loops (struct operation). loop_begin(): over the axes of a value, which is
- * also the output. The others return the operand's number, or the step, whose variables are unused yet. */
+/* For functions that describe a node as a loop (struct operation.loop). loop_begin(): the loop runs over the axes of
+ * `over`, the output. loop_add_operand() returns the operand's number; loop_add_step() returns a step whose variables
+ * are all unused. */
 void loop_begin(struct loop *loop, const struct value *over);
 int loop_add_operand(struct loop *loop, const struct problem *problem, int input);
-/* The operand exists from `low` to below `high` along an axis with `size` elements: both are cut to these. */
+/* The operand has elements from `low` to high - 1 along an axis of the loop with `size` elements. Both are clipped. */
 void loop_guard(struct loop_operand *operand, int axis, int64_t low, int64_t high, int64_t size);
 struct loop_step *loop_add_step(struct loop *loop, const struct expression *expression, float low, float high);
-/* An operand that a loop of this shape reads by numpy's rules: axes are counted from the last one, and those that the
- * value lacks, or where its size is 1, have stride 0. The batch's axis goes with that of the loop. */
+/* An operand that a loop of this shape reads by numpy's rules for broadcasting: axes are counted from the last one, and
+ * an axis that is missing or has size 1 has stride 0. The batch axis of the value is the batch axis of the loop. */
 struct loop_operand loop_operand(const struct value *value, const tutti_shape *shape, bool batched);
-/* Appends an epilogue's addition, of values that lie as the output does, and its activation as further steps. */
+/* Appends the epilogue as steps: an addition, of a tensor with the strides of the output, and an activation. */
 void loop_add_epilogue(struct loop *loop, const struct epilogue *epilogue);
-/* The result of the last step, as a variable of another. */
+/* The loop's result, as a variable of the next step. */
 int loop_result(const struct loop *loop);
-/* The node as a loop, with its epilogue. False: it is none. */
+/* Describes the node as a loop, with its epilogue. False if the operation has no loop. */
 bool loop_of(const struct problem *problem, struct loop *loop);
-/* Whether the node is a loop whose values are all read as they lie, whatever the layout is. */
+/* Whether all tensors of the node have equal shapes and are read in memory order, so that any layout will do. */
 bool loop_is_flat(const struct problem *problem);
 
 static inline bool operand_is_guarded(const struct loop_operand *operand, int axis)
@@ -73,30 +76,32 @@ static inline bool operand_is_guarded(const struct loop_operand *operand, int ax
     return operand->guarded >> axis & 1;
 }
 
-/* Whether elements along this axis become one. */
+/* Whether elements along this axis are reduced. */
 static inline bool loop_joins(const struct loop *loop, int axis)
 {
     return loop->joined >> axis & 1;
 }
 
-/* As few axes as say the same; at least one. */
+/* Merges axes, and drops those of size 1, as far as possible. At least one axis remains. */
 void loop_simplify(struct loop *loop);
-/* `made` is the consumer with operand `read`, which is what the producer makes, computed where it is read. False: it
- * cannot be: the producer joins, elements are read that are no regular part of what it makes, or there is no room. */
+/* Replaces operand `read` of the consumer, which is the producer's output, by the producer's operands and steps. False
+ * if this is impossible: the producer reduces, the consumer's strides cannot be expressed in the producer's axes, or
+ * there are too many operands or steps. */
 bool loop_compose(const struct loop *consumer, int read, const struct loop *producer, struct loop *made);
-/* Whether CPU-class devices have vectors along the innermost axis. */
+/* Whether kernels of the CPU class use vectors along the innermost axis. */
 bool loop_has_vectors(const struct loop *loop);
 
-/* Appends the launches; loop_workspace(): bytes of scratch that they need. */
+/* Appends the launches, which need loop_workspace() bytes. */
 void loop_emit(struct loop *loop, cl_mem workspace, struct launch_list *list);
 size_t loop_workspace(const struct loop *loop, const struct capabilities *device);
-/* For loop_launch.c: the name of the text with the kernel run() of a loop as it stands; NULL without memory. */
+/* For loop_launch.c: writes the kernel run() of a loop and returns the name of the text, for launch_add(). NULL if
+ * there is no memory. */
 const char *loop_source(const struct loop *loop, const struct capabilities *device);
-enum { LOOP_VECTORS = 4 }; /* of a row at a time, where CPU-class devices join columns */
+enum { LOOP_VECTORS = 4 }; /* CPU class, sums of columns: vectors of a row that are summed at the same time */
 
-/* A node that is a loop as its attributes say, which passes make of several nodes. */
+/* A node whose loop is in its attributes; plan/compose.c makes it of several nodes. */
 extern const struct operation operation_loop;
-/* Of every operation that is a loop; and a list that has nothing else. */
+/* The implementation of every operation that has a loop, and a list with only this one. */
 extern const struct implementation loop_generated;
 extern const struct implementation *const loop_implementations[];
 double loop_flops(const struct problem *problem);

@@ -1,4 +1,4 @@
-/* Two loops as one: what a loop reads is computed where it is read. */
+/* Composes two loops: the consumer computes the producer's elements instead of reading them from memory. */
 #include "layers/loop.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@ struct place {
     int64_t at[TUTTI_MAX_RANK]; /* along each axis of the producer */
 };
 
-/* Where the element `position` of what a loop makes lies among its axes. False: behind the end. */
+/* The coordinates of the element at `position` of the producer's output. False: behind the end. */
 static bool place_of(const struct loop *producer, int64_t position, struct place *place)
 {
     if (position < 0) return false;
@@ -20,15 +20,15 @@ static bool place_of(const struct loop *producer, int64_t position, struct place
     return position == 0;
 }
 
-/* Elements of an axis that the operand has. */
+/* The number of elements that the operand has along an axis. */
 static int64_t extent(const struct loop *loop, const struct loop_operand *operand, int axis)
 {
     return operand_is_guarded(operand, axis) ? operand->high[axis] - operand->low[axis] : loop->sizes[axis];
 }
 
-/* What an operand reads of the producer's output: the place of the first element that it has, and how far a step along
- * each axis of the consumer goes. False: some element's place is not the sum of these, because an axis carries into the
- * next one. */
+/* Expresses an operand that reads the producer's output in the producer's axes: the coordinates of the first element
+ * that it has, and the change of the coordinates per step along each axis of the consumer. False if the coordinates are
+ * not a linear function, because a step along one axis carries into the next one. */
 static bool map_axes(const struct loop *consumer, const struct loop_operand *read, const struct loop *producer,
     struct place *first, struct place *steps)
 {
@@ -48,7 +48,7 @@ static bool map_axes(const struct loop *consumer, const struct loop_operand *rea
 
 enum { NO_AXIS = -1, SEVERAL_AXES = -2 };
 
-/* The axis of the consumer along which this one of the producer goes, element by element. */
+/* The axis of the consumer that steps through axis p of the producer, one element at a time. */
 static int axis_along(const struct loop *consumer, const struct place *steps, int p)
 {
     int along = NO_AXIS;
@@ -60,7 +60,7 @@ static int axis_along(const struct loop *consumer, const struct place *steps, in
     return along;
 }
 
-/* Where the operand of the producer exists, along the consumer's axes. */
+/* Translates the guards of a producer's operand into the consumer's axes. */
 static bool map_guards(const struct loop *consumer, const struct loop_operand *given, const struct loop *producer,
     const struct place *first, const struct place *steps, struct loop_operand *operand)
 {
@@ -74,8 +74,8 @@ static bool map_guards(const struct loop *consumer, const struct loop_operand *g
     return true;
 }
 
-/* An operand of the producer as the consumer reads it. False: where one of them is padded, the other does more than to
- * move elements. */
+/* Translates an operand of the producer into the consumer's axes. False if it cannot be expressed, for example if the
+ * consumer pads and the producer computes. */
 static bool map_operand(const struct loop *consumer, const struct loop_operand *read, const struct loop *producer,
     const struct loop_operand *given, struct loop_operand *operand)
 {
@@ -110,13 +110,13 @@ static bool operand_equal(const struct loop_operand *a, const struct loop_operan
         a->index_stride == b->index_stride && a->index_size == b->index_size;
 }
 
-/* The operand of the loop that is equal to this one, which is appended where there is none. */
+/* The number of an equal operand of the loop; appends it if there is none. */
 static int add_operand(struct loop *loop, const struct loop_operand *operand)
 {
     for (int i = 0; i < loop->operand_count && i < LOOP_OPERANDS; i++)
         if (operand_equal(&loop->operands[i], operand)) return i;
     if (loop->operand_count < LOOP_OPERANDS) loop->operands[loop->operand_count] = *operand;
-    return loop->operand_count++; /* too many are noticed in the end */
+    return loop->operand_count++; /* loop_compose() checks for too many */
 }
 
 static bool step_equal(const struct loop_step *a, const struct loop_step *b)
@@ -125,8 +125,8 @@ static bool step_equal(const struct loop_step *a, const struct loop_step *b)
         !memcmp(a->variables, b->variables, sizeof a->variables);
 }
 
-/* Appends the steps of another loop, whose variables are renamed; those that exist already get the name of their equal.
- * False: there is no room. */
+/* Appends the steps of another loop, with variables renamed by `names`; a step that exists already is used again. False
+ * if there are too many. */
 static bool add_steps(struct loop *loop, const struct loop *from, int *names)
 {
     for (int s = 0; s < from->step_count; s++) {
@@ -145,14 +145,14 @@ static bool add_steps(struct loop *loop, const struct loop *from, int *names)
 
 enum { NAMES = LOOP_STEP + LOOP_STEPS };
 
-/* As add_operand(); the operand that it is indexed by has its new name already. */
+/* Like add_operand(), for an operand whose index operand is already in `names`. */
 static int add_renamed(struct loop *loop, struct loop_operand operand, const int *names)
 {
     if (operand.indexed) operand.index = names[operand.index];
     return add_operand(loop, &operand);
 }
 
-/* The producer's operands as the consumer reads them: those that others are indexed by come first. */
+/* Appends the producer's operands and steps. Operands that are indices come first, because others name them. */
 static bool add_producer(
     const struct loop *consumer, int read, const struct loop *producer, int *names, struct loop *made)
 {

@@ -1,10 +1,10 @@
-/* How a loop is divided over a device's work-items, and its launches. */
+/* Divides a loop over the work-items of a device, and appends its launches. */
 #include "layers/loop.h"
 
 #include "base/memory.h"
 #include "layers/elementwise.h"
 
-/* Whether `axis` and the next one are one axis of all operands. */
+/* Whether `axis` and the next one can be merged: in all operands, the one continues the other. */
 static bool can_merge(const struct loop *loop, int axis)
 {
     if (loop_joins(loop, axis) != loop_joins(loop, axis + 1)) return false;
@@ -16,13 +16,13 @@ static bool can_merge(const struct loop *loop, int axis)
     return true;
 }
 
-/* Bits of axes without one of them. */
+/* A set of axes after one of them is dropped: later axes move down. */
 static unsigned without(unsigned axes, int axis)
 {
     return (axes & ((1u << axis) - 1)) | (axes >> (axis + 1) << axis);
 }
 
-/* Drops an axis, whose strides go with it. */
+/* Drops an axis from the sizes, the strides and the guards. */
 static void drop_axis(struct loop *loop, int axis)
 {
     loop->joined = without(loop->joined, axis);
@@ -58,13 +58,13 @@ void loop_simplify(struct loop *loop)
     if (loop->rank == 1 && loop->sizes[0] == 1 && loop->join) loop->joined = 1;
 }
 
-/* How a loop is divided. Its axes are those that are kept and those that are joined, each in their order; the innermost
- * axis of all is the one along which CPU-class devices have vectors. */
+/* How a loop is divided. Each axis is either kept or joined (reduced). Kernels of the CPU class use vectors along the
+ * innermost axis, of whichever kind it is. */
 struct division {
     int64_t kept, joined;       /* elements of all axes of a kind */
     int64_t rows, width, count; /* kept elements without the innermost axis; that axis; joined elements without it */
     bool inner_joined;
-    int64_t parts;       /* of the joined axes, which a second launch joins */
+    int64_t parts;       /* of the joined axes; if there are several, a second launch reduces their results */
     int64_t each, piece; /* CPU class: rows and elements of the innermost axis of a task */
     size_t group;        /* GPU class */
 };
@@ -80,7 +80,7 @@ static int64_t at_most(int64_t value, int64_t most)
     return value < most ? value : most;
 }
 
-/* A CPU's tasks: pieces of rows, then rows, then parts of what is joined, until there are enough of them. */
+/* CPU class: divides rows into pieces, then the rows, then the joined axes, until there are enough tasks. */
 static void divide_for_cpu(struct division *d, const struct capabilities *device)
 {
     const int64_t n = d->kept * d->joined, unit = (int64_t)LOOP_VECTORS * device->vector_width;
@@ -99,7 +99,7 @@ static void divide_for_cpu(struct division *d, const struct capabilities *device
         d->parts = at_least(at_most(tasks / have, d->count / 8), 1);
 }
 
-/* A GPU's: a group for each number that is made where neighbours are joined, else a work-item. */
+/* GPU class: a work-group per result if the innermost axis is joined, else a work-item per result. */
 static void divide_for_gpu(struct division *d, const struct capabilities *device)
 {
     enum { ENOUGH_ITEMS = 16384, LEAST = 32 };
@@ -109,7 +109,7 @@ static void divide_for_gpu(struct division *d, const struct capabilities *device
     if (d->joined > 1) d->parts = at_least(at_most(ENOUGH_ITEMS / items, d->joined / least), 1);
 }
 
-/* Of a loop that was simplified. */
+/* The loop must have been simplified. */
 static struct division divide(const struct loop *loop, const struct capabilities *device)
 {
     struct division d = { .kept = 1, .joined = 1, .parts = 1, .width = loop->sizes[loop->rank - 1] };
@@ -132,7 +132,7 @@ size_t loop_workspace(const struct loop *given, const struct capabilities *devic
     return d.parts > 1 ? (size_t)d.parts * (size_t)d.kept * sizeof(float) : 0;
 }
 
-/* The operand has the kept axes, one behind another, and nothing else. */
+/* Makes the operand a dense tensor of the kept axes. */
 static void set_kept_strides(const struct loop *loop, struct loop_operand *operand)
 {
     int64_t stride = 1;
@@ -142,7 +142,7 @@ static void set_kept_strides(const struct loop *loop, struct loop_operand *opera
     }
 }
 
-/* The loop that joins what the parts gave: the parts, then the kept axes. */
+/* The second launch: reduces the results of the parts, over the axes (parts, kept axes). */
 static struct loop finish_of(const struct loop *loop, const struct division *d, cl_mem workspace)
 {
     struct loop finish = { .rank = 1,
@@ -167,7 +167,7 @@ static struct loop finish_of(const struct loop *loop, const struct division *d, 
     return finish;
 }
 
-/* Whether every place fits a 32-bit number. */
+/* Whether all positions fit into 32 bits. */
 static bool is_short(const struct loop *loop)
 {
     int64_t most = 1;
@@ -207,7 +207,7 @@ static void set_arguments(
     launch_grid(launch, 2, items, (size_t)d->parts, 1, d->group, 1, 1);
 }
 
-/* Bytes that the operands have. */
+/* Bytes read and written at least. */
 static double bytes_of(const struct loop *loop)
 {
     double bytes = 0;

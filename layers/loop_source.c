@@ -1,4 +1,6 @@
-/* The OpenCL C of a loop's kernel; clkernels/generated.cl stands in front of it. */
+/* Writes the OpenCL C of a loop's kernel. source_make() puts clkernels/generated.cl in front of it.
+ *
+ * `joined` selects the joined axes, else the kept ones; `skip` omits the innermost axis. */
 #include "layers/loop.h"
 
 #include "base/numbers.h"
@@ -32,7 +34,7 @@ static void print_attribute(struct text *text, const char *name, float value)
     text_append(text, ";\n");
 }
 
-/* "T vector_element(T v0, T v1)": an element of what the operands have there. */
+/* "T vector_element(T v0, T v1)": computes an element from the elements v0, v1, ... of the operands. */
 static void print_element(struct text *text, const struct loop *loop, const char *math, const char *type)
 {
     static const char *const names[POINTWISE_VARIABLES] = { "g", "a", "b", "c", "y" };
@@ -52,8 +54,7 @@ static void print_element(struct text *text, const struct loop *loop, const char
     text_append(text, "    return v%d;\n}\n#undef MATH\n#undef T\n", loop_result(loop));
 }
 
-/* Declares x<axis> for the axes of a kind, outer ones first, from the position `from` among their elements. `skip`: the
- * innermost axis of all is not counted. */
+/* Declares the coordinates x<axis> of the element number `from`. */
 static void print_coordinates(struct text *text, const struct loop *loop, bool joined, bool skip, const char *from)
 {
     const int last = skip ? loop->rank - 2 : loop->rank - 1;
@@ -69,7 +70,7 @@ static void print_coordinates(struct text *text, const struct loop *loop, bool j
     text_append(text, "    const INDEX x%d = r%d;\n", outermost, joined);
 }
 
-/* " + x0 * 12 + x1" for the axes of a kind. */
+/* " + x0 * 12 + x1": the position of the element. */
 static void print_place(
     struct text *text, const struct loop *loop, const struct loop_operand *o, bool joined, bool skip)
 {
@@ -93,7 +94,7 @@ static void print_guard(struct text *text, const struct loop_operand *o, int axi
     if (o->high[axis] < size) text_append(text, " && %s < %" PRId64, x, o->high[axis]);
 }
 
-/* " + (at) * 3" elements of the innermost axis from a pointer on. */
+/* " + (at) * 3": `at` elements further along the innermost axis. */
 static void print_inner(struct text *text, const struct loop *loop, const struct loop_operand *o, const char *at)
 {
     const int64_t stride = at ? o->strides[loop->rank - 1] : 0;
@@ -113,8 +114,8 @@ static void print_indexed(
     text_append(text, "), %" PRId64 ", %" PRId64 "))", o->index_size, o->index_stride);
 }
 
-/* The operand at its pointer, or at `at` elements of the innermost axis from there on; what is outside, where it has
- * none. */
+/* The operand's element at its pointer, or `at` elements further along the innermost axis; `outside` where a guard says
+ * so. */
 static void print_operand(
     struct text *text, const struct loop *loop, int k, bool vector, const char *pointer, const char *at)
 {
@@ -145,9 +146,7 @@ static void print_operand(
     }
 }
 
-/* "scalar_element(GET(float, q0 + i), ...)": the operands at `at` along the innermost axis; NULL: it is in the
- * pointers.
- */
+/* "scalar_element(GET(float, q0 + i), ...)". `at` as for print_operand(); NULL: the pointers include it. */
 static void print_call(struct text *text, const struct loop *loop, bool vector, const char *pointer, const char *at)
 {
     text_append(text, "%s_element(", vector ? "vector" : "scalar");
@@ -169,7 +168,7 @@ bool loop_has_vectors(const struct loop *loop)
     return loop_joins(loop, inner) || loop->out.strides[inner] == 1;
 }
 
-/* Pointers to the operands at x<axis> of a kind, from those named `from`; is_<pointer>: whether there is an element. */
+/* Declares pointers `to` = `from` + position. is_<pointer>: whether the coordinates are inside the guards. */
 static void print_pointers(
     struct text *text, const struct loop *loop, const char *from, const char *to, bool joined, bool skip, bool offset)
 {
@@ -191,7 +190,7 @@ static void print_pointers(
     }
 }
 
-/* Elements one by one. */
+/* Without reduction: vectors, then the rest one by one. */
 static void print_cpu_elements(struct text *text, const struct loop *loop)
 {
     const char *type = type_name(loop->out.type);
@@ -206,7 +205,7 @@ static void print_cpu_elements(struct text *text, const struct loop *loop)
     text_append(text, ", to + i * %" PRId64 ");\n", loop->out.strides[loop->rank - 1]);
 }
 
-/* Numbers side by side, each the join of a column: `vectors` vectors of them at a time; 0: one number. */
+/* Reduces columns: `vectors` vectors of columns at a time, or one column if it is 0. */
 static void print_cpu_columns(struct text *text, const struct loop *loop, int vectors)
 {
     const char *type = vectors ? "VF" : "float", *math = vectors ? "vector" : "scalar";
@@ -287,7 +286,7 @@ static void print_cpu_kernel(struct text *text, const struct loop *loop)
     text_append(text, "    }\n}\n");
 }
 
-/* A work-item, or where neighbours are joined a group, for each number that is made. get_global_id(1): a part. */
+/* A work-item per result, or a work-group if the innermost axis is joined. get_group_id(1) is the part. */
 static void print_gpu_kernel(struct text *text, const struct loop *loop)
 {
     const bool groups = loop_joins(loop, loop->rank - 1);

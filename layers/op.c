@@ -1,4 +1,4 @@
-/* tutti_op(): layers by the name of their operation, from a table. */
+/* tutti_op(): finds an operation by its name in the table `recipes`, and reads its attributes from text. */
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "graph/network.h"
@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whole numbers in the order in which they are given. */
+/* The numbers of an attribute such as starts=0,1. */
 struct list {
     int count;
     int64_t numbers[TUTTI_MAX_RANK];
 };
 
-/* What tutti_op()'s text becomes. */
+/* The attributes as read from the text. */
 struct given {
     struct attributes attributes;
     bool keepdims;
@@ -24,7 +24,7 @@ struct given {
     char *name; /* of the layer */
 };
 
-/* AXIS and AXES: of a sample, counted from the last one if negative. SHAPE: of a sample. LIST: whole numbers. */
+/* AXIS, AXES and ORDER: axes of a sample, counted from the end if negative. SHAPE: of a sample. LIST: whole numbers. */
 enum kind { NUMBER, FLAG, AXIS, AXES, ORDER, SHAPE, LIST };
 
 struct attribute {
@@ -42,7 +42,7 @@ struct recipe {
     struct attribute attributes[MOST_ATTRIBUTES];
     enum activation activation;
     bool random; /* takes the step's constants, and a stream of random numbers */
-    /* What the attributes alone do not say; x is the first input. May be NULL. */
+    /* Derives attributes from others and from x, the first input. May be NULL. */
     tutti_status (*complete)(const struct value *x, struct given *given);
 };
 
@@ -60,7 +60,7 @@ static tutti_status complete_reduction(const struct value *x, struct given *give
     return TUTTI_OK;
 }
 
-/* The reverse order, as numpy has it, where none is said. */
+/* Without `perm`, the axes are reversed, as by numpy. */
 static tutti_status complete_transpose(const struct value *x, struct given *given)
 {
     int *order = given->attributes.order, rank = x->shape.rank;
@@ -82,7 +82,7 @@ static tutti_status complete_reshape(const struct value *x, struct given *given)
     return reshape_resolve(x, &given->attributes.shape);
 }
 
-/* For each axis of a sample, how many elements come before and behind it. */
+/* `before` and `behind`: the number of elements added at each end of each axis of a sample. */
 static tutti_status complete_pad(const struct value *x, struct given *given)
 {
     struct attributes *a = &given->attributes;
@@ -98,7 +98,7 @@ static tutti_status complete_pad(const struct value *x, struct given *given)
     return TUTTI_OK;
 }
 
-/* From `start` on up to before `end`, both counted from the end if negative, and cut to the axis. */
+/* Elements start to end - 1. Both are counted from the end of the axis if negative; `end` is clipped. */
 static tutti_status slice_axis(const struct value *x, int axis, int64_t start, int64_t end, struct attributes *a)
 {
     const int64_t size = x->shape.sizes[axis];
@@ -112,7 +112,7 @@ static tutti_status slice_axis(const struct value *x, int axis, int64_t start, i
     return TUTTI_OK;
 }
 
-/* The first axes, where none are said. */
+/* Without `axes`, the first ones. */
 static tutti_status complete_slice(const struct value *x, struct given *given)
 {
     tutti_status status = TUTTI_OK;
@@ -141,7 +141,8 @@ done:
                 .complete = complete_reduction                                                   \
     }
 
-/* The first one of a name counts. */
+/* The first entry with a name is used. So elu and scale, with attributes, precede their lines of POINTWISE_TABLE
+ * (layers/pointwise.h), which stands last. */
 static const struct recipe recipes[] = {
     { "elu", &operation_elu, 1, 1, { { "alpha", NUMBER, AT(attributes.low), 1 } } },
     { "scale", &operation_scale, 1, 1, { { "factor", NUMBER, AT(attributes.low), 1 } } },
@@ -188,7 +189,7 @@ static const struct recipe *find_recipe(const char *name)
     return NULL;
 }
 
-/* "3,-1,5"; at most one number more than a shape can have. Returns their number; 0: it is something else. */
+/* Reads "3,-1,5", at most one number more than the largest rank. Returns how many there are; 0: the text is invalid. */
 static int read_numbers(const char *text, size_t length, double numbers[TUTTI_MAX_RANK + 1])
 {
     int count = 0;
@@ -203,7 +204,7 @@ static int read_numbers(const char *text, size_t length, double numbers[TUTTI_MA
     return 0;
 }
 
-/* The axis of the value that a number of the caller's means; -1: there is none. */
+/* The axis of the value for an axis number of the caller; -1 if it does not exist. */
 static int axis_of(const struct value *x, double number)
 {
     const int rank = x->shape.rank - x->batched;
@@ -255,7 +256,7 @@ static bool set_list(const double *numbers, int count, struct list *list)
     return true;
 }
 
-/* False: the numbers are not what the attribute takes. */
+/* False if the numbers are invalid for this kind of attribute. */
 static bool set_attribute(
     const struct value *x, const struct attribute *attribute, const double *numbers, int count, struct given *given)
 {

@@ -1,3 +1,4 @@
+/* Expands the tables of pointwise.h: operations, and functions in double precision. */
 #include "layers/pointwise.h"
 
 #include "graph/network.h"
@@ -17,7 +18,7 @@
 #define smaller(x, y) where(isnan(x) || (x) < (y), x, y)
 #define sigmoid(x) (1 / (1 + exp(-(x))))
 
-/* The function of an expression; without one, 0. */
+/* The function of an expression; an empty expression is 0. */
 #define FUNCTION(name, expression)                                                                    \
     static double name(const double *variables, double low, double high)                              \
     {                                                                                                 \
@@ -44,7 +45,7 @@ static const struct pointwise table[] = { POINTWISE_TABLE(POINTWISE) };
 #define POSITION(name, ...) POSITION_##name,
 enum { POINTWISE_TABLE(POSITION) };
 
-/* Whether a text names the variable. */
+/* Whether an expression uses the variable. */
 static bool expression_names(const char *text, enum pointwise_variable variable)
 {
     const char name = "gabcy"[variable];
@@ -109,7 +110,7 @@ static const struct expression *expression_of(const struct node *node)
     return &node->operation->pointwise->y;
 }
 
-/* What an input is in the expression. */
+/* The variable that stands for an input of the node. */
 static enum pointwise_variable variable_of(const struct node *node, int input)
 {
     if (node->operation == &operation_activation_gradient) return input == 0 ? VARIABLE_Y : VARIABLE_G;

@@ -1,4 +1,4 @@
-/* Operations on each element by itself: a line of the table below is the operation, its gradient and its kernels. */
+/* Elementwise operations. A line of the table below defines an operation, its gradient and its kernels. */
 #ifndef LAYERS_POINTWISE_H
 #define LAYERS_POINTWISE_H
 
@@ -6,11 +6,11 @@
 
 /* X(name, inputs, y, derivatives by a, b and c)
  *
- * a, b and c are the inputs, y is the output and g its gradient; low and high are attributes. The text is compiled as
- * OpenCL C, for a number and for a vector of them, and as C, in double precision, for references: so it is arithmetic
- * and functions that both have, and these:
- *   where(condition, x, y), larger(x, y), smaller(x, y), sigmoid(x)
- * Constants have no suffix. Shapes are broadcast as numpy does. */
+ * a, b and c are the inputs, y is the output and g its gradient; low and high are attributes. An empty derivative is 0.
+ * The text is compiled twice: as OpenCL C, with scalars and vectors (layers/loop_source.c), and as C in double
+ * precision (layers/pointwise.c), for tests. It may use arithmetic and functions that exist in both languages. Four
+ * more are defined for it: where(condition, x, y), larger(x, y), smaller(x, y) and sigmoid(x). Constants have no
+ * suffix. Shapes are broadcast by numpy's rules. */
 /* clang-format off */
 #define POINTWISE_TABLE(X)                                                                                             \
     X(add, 2, a + b, g, g, )                                                                                           \
@@ -52,12 +52,12 @@
 /* clang-format on */
 
 enum { POINTWISE_INPUTS = 3, POINTWISE_VARIABLES = 5 };
-/* What an expression may name: the output's gradient, inputs, the output. */
+/* The variables of an expression: the gradient of the output, the inputs, the output. */
 enum pointwise_variable { VARIABLE_G, VARIABLE_A, VARIABLE_B, VARIABLE_C, VARIABLE_Y };
 
-/* Variables in the order of the enumeration. */
+/* `variables` is indexed by enum pointwise_variable. */
 typedef double pointwise_function(const double *variables, double low, double high);
-/* A text, and what it is in double precision. Text "": there is none, a derivative is 0. */
+/* A text, and the same as a C function. The text of a derivative that is 0 is "". */
 struct expression {
     const char *text;
     pointwise_function *function;
@@ -67,14 +67,14 @@ struct pointwise {
     int inputs;
     struct expression y, derivatives[POINTWISE_INPUTS];
 };
-extern const struct pointwise activations[]; /* by enum activation; the first one is empty */
+extern const struct pointwise activations[]; /* indexed by enum activation; the first entry is empty */
 
 #define POINTWISE_DECLARE(name, ...) extern const struct operation operation_##name;
 POINTWISE_TABLE(POINTWISE_DECLARE)
-/* d is the gradient of one input, in the output's shape; the inputs that its expression does not name are absent.
- * attributes.pointwise, and attributes.axis: the input's number. */
+/* The gradient of one input, in the shape of the output. Inputs that the expression does not use are absent.
+ * attributes.pointwise is the line of the table, attributes.axis the number of the input. */
 extern const struct operation operation_pointwise_gradient;
-/* What operation_activation and its gradient do. */
+/* struct operation.loop, also of operation_activation and its gradient. */
 void pointwise_loop(const struct problem *problem, struct loop *loop);
 
 #endif

@@ -1,10 +1,10 @@
-/* Chains of nodes that are loops become one node: what is made between them is never stored. */
+/* Joins chains of nodes with generated kernels (layers/loop.h) into one node, which stores no intermediate result. */
 #include "graph/edit.h"
 #include "layers/loop.h"
 #include "plan/node.h"
 #include "plan/passes.h"
 
-/* The loop of a node whose kernel is generated; its operands name values. */
+/* The loop of a node with a generated kernel. The operands' `input` is the number of a value here. */
 static bool loop_of_node(const struct plan *plan, const struct node *node, struct loop *loop)
 {
     struct problem problem;
@@ -26,7 +26,8 @@ static int64_t elements_of(const struct loop *loop)
     return elements;
 }
 
-/* The node that makes a value, seen through reshapes; `alone`: nobody else reads it. NULL: it is an input. */
+/* The node that computes a value, behind any reshapes; NULL for inputs and parameters. *alone: `reader` is the only
+ * reader. */
 static const struct node *producer_of(const struct graph *graph, int value, const struct node *reader, bool *alone)
 {
     for (*alone = true;;) {
@@ -43,7 +44,7 @@ static const struct node *producer_of(const struct graph *graph, int value, cons
     }
 }
 
-/* Values that are not plain are read as they lie, by loops in which all values are. */
+/* Whether a composed loop can address the output: its layout is plain, or the loop reads everything in memory order. */
 static bool lies_plain(const struct plan *plan, const struct node *node)
 {
     struct problem problem;
@@ -57,7 +58,7 @@ static bool has_vectors(struct loop loop)
     return loop_has_vectors(&loop);
 }
 
-/* What is made once is not made again and again, and vectors stay. */
+/* Composing must not compute an element several times, nor lose the vectors of CPU kernels. */
 static bool pays(const struct plan *plan, const struct loop *producer, bool alone, const struct loop *before,
     const struct loop *after)
 {
@@ -66,7 +67,7 @@ static bool pays(const struct plan *plan, const struct loop *producer, bool alon
     return vectors && (producer->step_count == 0 || (alone && elements_of(before) <= elements_of(producer)));
 }
 
-/* Computes one operand of the loop where it is read; false: none can be. */
+/* Composes the loop with the producer of one of its operands; false if none can be. */
 static bool compose_operand(const struct plan *plan, const struct node *node, struct loop *loop)
 {
     for (int i = 0; i < loop->operand_count; i++) {
@@ -82,7 +83,7 @@ static bool compose_operand(const struct plan *plan, const struct node *node, st
     return false;
 }
 
-/* The node becomes the loop. */
+/* Changes the node into a node of operation_loop. */
 static tutti_status set_loop(struct graph *graph, struct node *node, const struct loop *loop)
 {
     struct loop *kept = graph_new(graph, sizeof *kept);
@@ -112,7 +113,7 @@ tutti_status pass_compose(struct plan *plan)
         struct loop loop;
         if (!loop_of_node(plan, node, &loop) || !compose_operand(plan, node, &loop)) continue;
         TRY(set_loop(graph, node, &loop));
-        n--; /* once more */
+        n--; /* visit it again: another operand may be composed */
     }
 done:
     return status;
