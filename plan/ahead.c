@@ -1,7 +1,7 @@
 #include "plan/ahead.h"
 
 #include "plan/node.h"
-#include "plan/start.h"
+#include "plan/pipeline.h"
 #include "plan/verify.h"
 #include "runtime/builder.h"
 

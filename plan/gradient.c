@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "layers/layers.h"
 #include "plan/passes.h"
-#include "plan/start.h"
+#include "plan/pipeline.h"
 
 static struct node *loss_node(const struct plan *plan, int i)
 {

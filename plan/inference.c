@@ -1,7 +1,7 @@
 /* Inference: nodes become what their operations say; dropout does nothing, for example. */
 #include "graph/edit.h"
 #include "plan/passes.h"
-#include "plan/start.h"
+#include "plan/pipeline.h"
 
 /* An output may be any tensor of the network. Nodes behind it must not be folded into the node that makes it. */
 static tutti_status drop_behind_outputs(struct plan *plan)

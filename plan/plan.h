@@ -2,7 +2,7 @@
 #ifndef PLAN_PLAN_H
 #define PLAN_PLAN_H
 
-#include "plan/start.h"
+#include "plan/pipeline.h"
 
 /* Bytes of arena that a plan would take, without making it. */
 tutti_status plan_measure(

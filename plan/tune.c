@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "base/threads.h"
 #include "plan/node.h"
-#include "plan/start.h"
+#include "plan/pipeline.h"
 #include "plan/trial.h"
 #include "runtime/tuning.h"
 #include "tutti_experts.h"

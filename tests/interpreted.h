@@ -3,7 +3,7 @@
 #define TESTS_INTERPRETED_H
 
 #include "layers/interpreter.h"
-#include "plan/start.h"
+#include "plan/pipeline.h"
 
 struct interpreted {
     struct plan *plan; /* its graph is run; the plan says which values are inputs, outputs and gradients */

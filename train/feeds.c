@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "graph/operation.h"
 #include "layers/layers.h"
-#include "plan/start.h"
+#include "plan/pipeline.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* While one device trains alone (adapt.c), it has the only copy of the newest parameters. So that they are not lost
+/* While one device trains alone (rebalance.c), it has the only copy of the newest parameters. So that they are not lost
  * with it when it fails, the host's copy follows some steps behind, and the batches of these steps are kept: the
  * devices that are left do them again, and end with the same parameters. The copy is renewed so seldom that it costs a
  * four-hundredth of the time; batches that are known ahead are copied while the device computes, and it reads them

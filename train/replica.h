@@ -87,7 +87,7 @@ struct replica {
     struct device *device;
     bool lost;           /* failed: gets no work any more */
     bool not_finite;     /* some gradients of its last step */
-    bool spoiled;        /* numbers of its last step that others were given, see meeting.h */
+    bool spoiled;        /* numbers of its last step that others were given, see sync_devices.h */
     bool suspect;        /* left out of this try: its numbers were not finite */
     int64_t capacity;    /* samples that fit at once; a larger part is run as micro-batches */
     atomic_bool crowded; /* its memory was full: present plans are to be freed */
@@ -136,11 +136,11 @@ struct replica {
     tutti_status status;
     char message[1024];
     bool guarded;               /* in the caller's memory: not to be given up now */
-    bool attends;               /* takes part in the step's meetings, see meeting.h */
+    bool attends;               /* takes part in the step's meetings, see sync_devices.h */
     bool waits;                 /* at one, for others */
     bool interrupted;           /* broke its work off because another device failed */
     bool abandoned;             /* took too long: its thread is, or was, stuck in the driver */
-    double waited_s, allowed_s; /* for the present phase of its job; see watch.c */
+    double waited_s, allowed_s; /* for the present phase of its job; see watchdog.c */
     double pace_s;              /* the most seconds per sample that a step took, but for the first; 0: not known yet */
     /* For the report. */
     int64_t samples;

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "layers/layers.h"
-#include "train/rounds.h"
+#include "train/sync_ranks.h"
 
 #include <float.h>
 #include <math.h>

@@ -6,10 +6,10 @@
 #include "train/batches.h"
 #include "train/checkpoint.h"
 #include "train/loss_scale.h"
-#include "train/meeting.h"
 #include "train/optimizer.h"
 #include "train/replica.h"
 #include "train/shares.h"
+#include "train/sync_devices.h"
 #include "train/world.h"
 #include "tutti_experts.h"
 
@@ -44,7 +44,7 @@ struct tutti_trainer {
 
     struct world *world; /* trainers of other ranks; NULL: there are none */
     /* Several devices, or ranks: gradients are exchanged and updated on the host (exchange.c). One device: it updates
-     * itself, as does the one that automatic shares leave (adapt.c). */
+     * itself, as does the one that automatic shares leave (rebalance.c). */
     bool exchange;
     bool automatic; /* shares by speed */
     /* --sync-batchnorm, and there is something in the network that it concerns: no device may take its part in
@@ -55,7 +55,7 @@ struct tutti_trainer {
     struct adaption *adaption;
     struct journal *journal;            /* of the one device that trains, while there are others */
     bool threaded;                      /* a thread for each device: several, or a time limit */
-    double step_limit_s, build_limit_s; /* 0: automatic, see watch.c */
+    double step_limit_s, build_limit_s; /* 0: automatic, see watchdog.c */
     struct thread_pool *pool;
     pthread_mutex_t lock; /* guards what replicas' threads tell: busy, status, arrivals */
     pthread_cond_t changed;
@@ -136,8 +136,8 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
 void metrics_set(const tutti_trainer *trainer, double loss, double correct, int64_t samples, tutti_metrics *metrics);
 void metrics_tell(tutti_trainer *trainer, const struct tally *tally, int64_t samples, tutti_metrics *metrics);
 
-/* adapt.c: automatic shares. After the replicas are made; before a step, when a division whose plans are ready is taken
- * into use; after one that took `seconds`; before a batch is divided, since replicas may be lost. */
+/* rebalance.c: automatic shares. After the replicas are made; before a step, when a division whose plans are ready is
+ * taken into use; after one that took `seconds`; before a batch is divided, since replicas may be lost. */
 tutti_status adapt_open(tutti_trainer *trainer);
 void adapt_close(tutti_trainer *trainer); /* after the replicas were freed */
 tutti_status adapt_before(tutti_trainer *trainer, int64_t samples);
@@ -183,7 +183,7 @@ void faults_forget(tutti_trainer *trainer);
 /* Whether a device that hangs may still read samples: they are never freed then. */
 bool trainer_may_be_read(const tutti_trainer *trainer);
 
-/* watch.c. Under the lock: waits for `changed`, or a moment; gives up the devices that take longer than they may. */
+/* watchdog.c. Under the lock: waits for `changed`, or a moment; gives up the devices that take longer than they may. */
 void watch_wait(tutti_trainer *trainer);
 /* Seconds that a replica may take to make plans, or for this many samples. */
 double watch_build_limit(const struct replica *replica);

@@ -7,7 +7,7 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "train/batches.h"
-#include "train/rounds.h"
+#include "train/sync_ranks.h"
 #include "train/trainer.h"
 
 #include <float.h>

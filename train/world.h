@@ -6,8 +6,8 @@
 
 #include "train/balance.h"
 #include "train/batches.h"
-#include "train/coming.h"
 #include "train/hosts.h"
+#include "train/repartition.h"
 #include "train/replica.h"
 #include "train/shares.h"
 

@@ -2,7 +2,7 @@
 #include "tests/feeds.h"
 
 #include "tests/chaos/session.h"
-#include "train/coming.h"
+#include "train/repartition.h"
 
 #include "base/threads.h"
 #include "tests/tolerance.h"

@@ -4,7 +4,7 @@
 #define TESTS_LAYERS_EXPECT_H
 
 #include "base/text.h"
-#include "plan/start.h"
+#include "plan/pipeline.h"
 #include "tests/layers/cases.h"
 
 enum { MAX_TENSORS = 1 + 64 }; /* the input, then the parameters */

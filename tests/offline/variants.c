@@ -21,7 +21,7 @@
 #include "plan/ahead.h"
 #include "plan/node.h"
 #include "plan/passes.h"
-#include "plan/start.h"
+#include "plan/pipeline.h"
 #include "plan/trial.h"
 #include "runtime/check.h"
 #include "runtime/kernels_text.h"

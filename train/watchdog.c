@@ -1,7 +1,7 @@
 /* Waiting for devices, which may hang: the trainer's thread, which waits for jobs no longer than they may take, notices
  * it. The device is given up, with the thread that is stuck in its driver and all that this thread may still use. What
  * goes on between ranks is moved on meanwhile. */
-#include "train/rounds.h"
+#include "train/sync_ranks.h"
 #include "train/trainer.h"
 
 #include "base/numbers.h"

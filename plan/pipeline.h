@@ -1,6 +1,6 @@
 /* The passes in their order: from a network and options to a graph whose kernels and layouts are chosen. */
-#ifndef PLAN_START_H
-#define PLAN_START_H
+#ifndef PLAN_PIPELINE_H
+#define PLAN_PIPELINE_H
 
 #include "plan/types.h"
 

@@ -1,8 +1,8 @@
 /* Where the devices of a step meet: small vectors that each of them makes become those of the whole batch before any of
  * them goes on (runtime/launch.h says which). A meeting waits for all that take part in the step; one that fails or is
  * given up on the way breaks the step off for the others, whose fault it is not. */
-#ifndef TRAIN_MEETING_H
-#define TRAIN_MEETING_H
+#ifndef TRAIN_SYNC_DEVICES_H
+#define TRAIN_SYNC_DEVICES_H
 
 #include "runtime/launch.h"
 
@@ -38,8 +38,8 @@ void meetings_begin(struct tutti_trainer *trainer, int64_t samples);
  * step is broken off; replica->interrupted then tells that another one is to blame. */
 tutti_status meetings_attend(struct replica *replica, const struct meeting *meeting, int64_t samples, float *numbers);
 
-/* For rounds.c, under the lock: numbers of a meeting without those between its rows; adds such numbers to others; the
- * other ranks' are among `whole` now, or the step is broken off. */
+/* For sync_ranks.c, under the lock: numbers of a meeting without those between its rows; adds such numbers to others;
+ * the other ranks' are among `whole` now, or the step is broken off. */
 size_t meeting_numbers(const struct meeting *meeting);
 void meeting_add(const struct meeting *meeting, const double *numbers, double *whole);
 void meetings_conclude(struct tutti_trainer *trainer, bool good);

@@ -1,4 +1,4 @@
-#include "train/coming.h"
+#include "train/repartition.h"
 
 #include "base/log.h"
 #include "base/memory.h"

@@ -1,13 +1,13 @@
-/* Meetings (meeting.h) over the ranks: when all devices of this rank have handed in, their numbers go round, and those
- * of all ranks come back, added in the ranks' order in double precision, so that all have the same bytes. Rounds have
- * a communicator of their own, beside the sums of gradients. The trainer's thread carries them while it waits for the
- * devices.
+/* Meetings (sync_devices.h) over the ranks: when all devices of this rank have handed in, their numbers go round, and
+ * those of all ranks come back, added in the ranks' order in double precision, so that all have the same bytes. Rounds
+ * have a communicator of their own, beside the sums of gradients. The trainer's thread carries them while it waits for
+ * the devices.
  *
  * In each try at a step all ranks take part in the same rounds: those whose devices have nothing to hand in, too, until
  * a round in which nobody has, or one in which somebody says that its part has failed. Such a round breaks the step off
  * for those whose devices still meet; the vote (world.h) has everybody do it again, or fail. */
-#ifndef TRAIN_ROUNDS_H
-#define TRAIN_ROUNDS_H
+#ifndef TRAIN_SYNC_RANKS_H
+#define TRAIN_SYNC_RANKS_H
 
 #include "base/status.h"
 

@@ -1,4 +1,4 @@
-#include "train/meeting.h"
+#include "train/sync_devices.h"
 
 #include "base/memory.h"
 #include "train/trainer.h"

@@ -1,4 +1,4 @@
-#include "train/rounds.h"
+#include "train/sync_ranks.h"
 
 #include "base/memory.h"
 #include "base/threads.h"

@@ -1,4 +1,4 @@
-#include "plan/start.h"
+#include "plan/pipeline.h"
 
 #include <stdlib.h>
 #include <string.h>

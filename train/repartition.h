@@ -3,8 +3,8 @@
  * step (world.c). Where a rank's devices cannot have such plans, all keep the division that they have.
  *
  * All calls are made by the trainer's thread, between two steps. */
-#ifndef TRAIN_COMING_H
-#define TRAIN_COMING_H
+#ifndef TRAIN_REPARTITION_H
+#define TRAIN_REPARTITION_H
 
 #include "base/status.h"
 
@@ -32,7 +32,8 @@ tutti_status coming_open(struct tutti_trainer *trainer);
 void coming_close(struct tutti_trainer *trainer);
 /* This rank's part will be `samples`. */
 void coming_begin(struct tutti_trainer *trainer, int64_t samples);
-/* Before a step. `busy`: plans for other shares of this rank's devices are being made (adapt.c), which come first. */
+/* Before a step. `busy`: plans for other shares of this rank's devices are being made (rebalance.c), which come first.
+ */
 tutti_status coming_go_on(struct tutti_trainer *trainer, bool busy);
 /* The shares of this rank's devices have to stay as they are. */
 bool coming_holds(const struct tutti_trainer *trainer);
