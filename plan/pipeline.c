@@ -77,10 +77,22 @@ static bool wants_outputs(const struct plan_options *options)
         (options->mode == PLAN_TRAIN && options->objective.keeps_outputs);
 }
 
+/* `before` is the graph as it was printed last. */
+static void print_graph(const struct plan *plan, const char *pass, struct text *before, struct text *text)
+{
+    struct text graph = { 0 };
+    graph_print(&plan->graph, &graph);
+    const bool same = before->data && graph.data && !strcmp(before->data, graph.data);
+    text_append(text, "-- after %s%s\n%s", pass, same ? ": unchanged" : "", same || !graph.data ? "" : graph.data);
+    text->failed |= graph.failed;
+    text_free(before);
+    *before = graph;
+}
+
 static tutti_status run_passes(struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
-    struct text text = { 0 };
+    struct text text = { 0 }, before = { 0 };
     TRY(graph_bind(&plan->network->graph, plan->options.samples, &plan->graph));
     if (plan->options.objective.loss) plan->options.objective.loss_count = 0; /* a second run appends it again */
     memcpy(plan->outputs, plan->options.objective.outputs, sizeof plan->outputs);
@@ -99,14 +111,14 @@ static tutti_status run_passes(struct plan *plan)
             }
         }
         if (!plan->options.explain) continue;
-        text_append(&text, "-- after %s\n", passes[i].name);
-        graph_print(&plan->graph, &text);
+        print_graph(plan, passes[i].name, &before, &text);
     }
     TRY(pass_design(plan));
     plan->constants = plan->graph.constants;
     if (plan->options.explain) plan->passes = text_take(&text);
 done:
     text_free(&text);
+    text_free(&before);
     return status;
 }
 

@@ -350,7 +350,8 @@ static const char *const chains[] = {
     "chain reshaped1 n2 c33 h1 w70",
     NULL,
 };
-static const char *const bf16_chains[] = { "chain normal1 n3 c5 h3 w37", "chain moved1 n2 c3 h5 w19", NULL };
+/* Not `moved`: where tanh is stored so, 1 - tanh^2 has hardly a digit. */
+static const char *const bf16_chains[] = { "chain normal1 n3 c5 h3 w37", "chain reshaped1 n3 c5 h3 w13", NULL };
 const struct operation_test test_chain = {
     .name = "chain",
     .bf16_cases = bf16_chains,
