@@ -35,12 +35,12 @@ struct value {
     enum value_layout layout;
     tutti_shape shape; /* the batch dimension included: sizes[0] where batched */
     bool batched;
-    int producer;    /* node, or -1 */
-    int parameter;   /* ROLE_PARAMETER: its number in the network; else -1 */
-    int gradient_of; /* the number of the parameter whose final gradient this is: placed in the gradient arena; else -1
-                      */
-    bool output;     /* read by the host after the plan ran */
-    char *name;      /* NULL: none */
+    int producer;  /* node, or -1 */
+    int parameter; /* ROLE_PARAMETER: its number in the network; else -1 */
+    /* The number of the parameter whose final gradient this is, which lies in the gradient arena; else -1. */
+    int gradient_of;
+    bool output; /* read by the host after the plan ran */
+    char *name;  /* NULL: none */
 };
 
 /* What is done to a node's first output where it is made, in this order: out = activation(result + value(add)).
@@ -95,8 +95,8 @@ struct attributes {
     int axis;
     int64_t units;
     bool transpose_a, transpose_b;
-    tutti_shape
-        shape; /* reshape's target; the input's shape in gradient nodes that need it. Batch dimension included */
+    /* Reshape's target; the input's shape in gradient nodes that need it. Batch dimension included. */
+    tutti_shape shape;
     tutti_shape statistics;            /* of those that a convolution gives (operation.h); rank 0: none */
     unsigned axes;                     /* of reductions: those that are joined, as bits. Batch dimension included */
     int order[TUTTI_MAX_RANK];         /* of transpose */

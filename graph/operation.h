@@ -16,8 +16,7 @@ struct step_constants {
     float loss_scale;
     float learning_rate;                      /* for the optimizer's launch */
     float bias_correction1, bias_correction2; /* Adam: 1 - beta^t */
-    uint32_t
-        runs; /* micro-batches of this step, each with its own sum of losses: what the optimizer's launch looks at */
+    uint32_t runs;        /* micro-batches of this step, each with its own sum of losses, which the optimizer reads */
     float unscale;        /* what the update multiplies gradients by: --precision fp16 scales losses (loss_scale.h) */
     uint32_t not_finite;  /* 0; a launch in front of the optimizer's sets it where gradients are not finite */
     uint32_t loss_floats; /* from one run's losses to the next one's; 0: 2 */
@@ -38,8 +37,8 @@ struct problem {
     enum compute_type compute;
     /* Values have their channels last where an implementation wants that: the layout pass found that it pays. */
     bool channels_last;
-    bool
-        meets; /* --sync-batchnorm: these are not all samples of the batch; statistics are exchanged (launch_meeting) */
+    /* --sync-batchnorm: these are not all samples of the batch, and statistics are exchanged (launch_meeting). */
+    bool meets;
 };
 
 /* Where the values of a problem lie. */
@@ -102,7 +101,7 @@ struct implementation {
      * bits of layouts: every rank-4 value of the node in one and the same of these, whichever (elementwise work). */
     void (*layouts)(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs);
     unsigned any_layout;
-    /* Epilogues that it applies itself; the plan appends a launch for the others. May be NULL: none. */
+    /* Epilogues that it applies; others stay nodes. May be NULL: none. */
     unsigned (*epilogues)(const struct problem *problem);
     /* In how many parts it can give, beside its first output, the statistics that the node which reads that begins
      * with; 0 or NULL: it cannot. The output `statistics` is float [parts][numbers][channels up to a multiple of V]:
