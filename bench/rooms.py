@@ -30,13 +30,13 @@ STYLE = """
     .name { font-size: 13px; font-weight: 600 }
     .small { fill: #59636e }
     .box { fill: #f6f8fa; stroke: #59636e }
-    .library { fill: #ddf4ff; stroke: #0b6bcb }
+    .linked { fill: #ddf4ff; stroke: #0b6bcb }
     .arrow { fill: none; stroke: #59636e; stroke-width: 1.5 }
     .tip { fill: #59636e }
     .page { fill: #ffffff }
     @media (prefers-color-scheme: dark) {
       text { fill: #f0f6fc } .small { fill: #9198a1 }
-      .box { fill: #151b23; stroke: #9198a1 } .library { fill: #121d2f; stroke: #4493f8 }
+      .box { fill: #151b23; stroke: #9198a1 } .linked { fill: #121d2f; stroke: #4493f8 }
       .arrow { stroke: #9198a1 } .tip { fill: #9198a1 } .page { fill: #0d1117 }
     }"""
 LEGEND = ("Folders and their includes", (
@@ -96,7 +96,7 @@ class Box:
 
 
 def draw_box(room, box, line):
-    kind = "box library" if room in LIBRARY else "box"
+    kind = "box linked" if room in LIBRARY else "box"
     texts = textwrap.wrap(line, LETTERS if box.width == BOX else 120)
     if len(texts) * 15 + 24 > box.height:
         sys.exit(f"rooms.py: the line of {room}/ in docs/architecture.md is too long for its box: '{line}'")
