@@ -80,17 +80,10 @@ static double operand_at(const struct problem *problem, const struct arrays *arr
 static double loop_element(
     const struct problem *problem, const struct loop *loop, const struct arrays *arrays, const int64_t *at)
 {
-    double results[LOOP_STEP + LOOP_STEPS] = { 0 };
+    double operands[LOOP_OPERANDS];
     for (int i = 0; i < loop->operand_count; i++)
-        results[i] = operand_at(problem, arrays, loop, &loop->operands[i], at);
-    for (int s = 0; s < loop->step_count; s++) {
-        const struct loop_step *step = &loop->steps[s];
-        double variables[POINTWISE_VARIABLES] = { 0 };
-        for (int i = 0; i < POINTWISE_VARIABLES; i++)
-            if (step->variables[i] != LOOP_UNUSED) variables[i] = results[step->variables[i]];
-        results[LOOP_STEP + s] = step->expression->function(variables, (double)step->low, (double)step->high);
-    }
-    return results[loop_result(loop)];
+        operands[i] = operand_at(problem, arrays, loop, &loop->operands[i], at);
+    return loop_evaluate(loop, operands);
 }
 
 static void run_loop(const struct problem *problem, const struct loop *loop, const struct arrays *arrays)

@@ -54,6 +54,20 @@ int loop_result(const struct loop *loop)
     return loop->step_count ? LOOP_STEP + loop->step_count - 1 : 0;
 }
 
+double loop_evaluate(const struct loop *loop, const double *operands)
+{
+    double results[LOOP_STEP + LOOP_STEPS] = { 0 };
+    memcpy(results, operands, (size_t)loop->operand_count * sizeof *operands);
+    for (int s = 0; s < loop->step_count; s++) {
+        const struct loop_step *step = &loop->steps[s];
+        double variables[POINTWISE_VARIABLES] = { 0 };
+        for (int i = 0; i < POINTWISE_VARIABLES; i++)
+            if (step->variables[i] != LOOP_UNUSED) variables[i] = results[step->variables[i]];
+        results[LOOP_STEP + s] = step->expression->function(variables, (double)step->low, (double)step->high);
+    }
+    return results[loop_result(loop)];
+}
+
 void loop_add_epilogue(struct loop *loop, const struct epilogue *epilogue)
 {
     if (epilogue->add != NO_VALUE) {
@@ -137,15 +151,8 @@ static void make_flat(const struct problem *problem, struct loop *loop)
 /* Whether channels of padding, which are 0 in all operands, are 0 in the output. */
 static bool keeps_zero(const struct loop *loop)
 {
-    double results[LOOP_STEP + LOOP_STEPS] = { 0 };
-    for (int s = 0; s < loop->step_count; s++) {
-        const struct loop_step *step = &loop->steps[s];
-        double variables[POINTWISE_VARIABLES] = { 0 };
-        for (int i = 0; i < POINTWISE_VARIABLES; i++)
-            if (step->variables[i] != LOOP_UNUSED) variables[i] = results[step->variables[i]];
-        results[LOOP_STEP + s] = step->expression->function(variables, (double)step->low, (double)step->high);
-    }
-    return results[loop_result(loop)] == 0;
+    const double operands[LOOP_OPERANDS] = { 0 };
+    return loop_evaluate(loop, operands) == 0;
 }
 
 static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)

@@ -66,6 +66,8 @@ struct loop_operand loop_operand(const struct value *value, const tutti_shape *s
 void loop_add_epilogue(struct loop *loop, const struct epilogue *epilogue);
 /* The loop's result, as a variable of the next step. */
 int loop_result(const struct loop *loop);
+/* An element in double precision, of what the operands are there. */
+double loop_evaluate(const struct loop *loop, const double *operands);
 /* Describes the node as a loop, with its epilogue. False if the operation has no loop. */
 bool loop_of(const struct problem *problem, struct loop *loop);
 /* Whether all tensors of the node have equal shapes and are read in memory order, so that any layout will do. */
