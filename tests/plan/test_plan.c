@@ -1,112 +1,19 @@
 /* The passes of plan/ without a device: gradients appended, fusions made, memory given out. Networks are built with the
  * public builder over a runtime that holds one made-up device. */
-#include <check.h>
-#undef fail /* of Check; base/status.h has its own */
+#include "tests/plan/made.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "layers/layers.h"
 #include "layers/loop.h"
-#include "plan/ahead.h"
-#include "plan/commands.h"
 #include "plan/node.h"
 #include "plan/pipeline.h"
 #include "plan/plan.h"
 #include "runtime/check.h"
 #include "runtime/store.h"
 #include "runtime/tuning.h"
-
-static struct device device;
-static struct tutti_runtime runtime;
-static bool bf16; /* of the plans that are made */
-
-/* What plans asked of the device's verdicts and tables; after each test too. */
-static void forget_device(void)
-{
-    stores_free(&device);
-    tuning_free(&device);
-}
-
-static void make_device(enum device_class class, size_t allocation_max)
-{
-    forget_device();
-    bf16 = false;
-    memset(&device, 0, sizeof device);
-    memset(&runtime, 0, sizeof runtime);
-    device.runtime = &runtime;
-    device.can = (struct capabilities) { .class = class,
-        .units = 2,
-        .vector_width = 16,
-        .local_bytes = 512 << 10,
-        .allocation_max = allocation_max,
-        .memory_bytes = (size_t)4 << 30,
-        .alignment = 128,
-        .group_max = 1024 };
-    runtime.devices = &device;
-    runtime.count = 1;
-}
-
-/* What the plan tests look at: a residual block with everything that fuses, and a dense end. */
-static tutti_tensor residual(tutti_network *net)
-{
-    tutti_tensor x = tutti_input(net, "x", TUTTI_SHAPE(3, 12, 12));
-    x = tutti_conv2d(net, x, 20, 3, &(tutti_conv2d_options) { .name = "stem", .padding = 1, .no_bias = true });
-    x = tutti_relu(net, tutti_batch_norm(net, x, &(tutti_batch_norm_options) { .name = "bn0" }));
-    tutti_tensor y =
-        tutti_conv2d(net, x, 20, 3, &(tutti_conv2d_options) { .name = "conv1", .padding = 1, .no_bias = true });
-    y = tutti_relu(net, tutti_batch_norm(net, y, &(tutti_batch_norm_options) { .name = "bn1" }));
-    y = tutti_conv2d(net, y, 20, 3, &(tutti_conv2d_options) { .name = "conv2", .padding = 1, .no_bias = true });
-    y = tutti_batch_norm(net, y, &(tutti_batch_norm_options) { .name = "bn2" });
-    x = tutti_relu(net, tutti_add(net, y, x));
-    x = tutti_flatten(net, tutti_max_pool(net, x, 2, NULL));
-    x = tutti_relu(net, tutti_dense(net, x, 32, &(tutti_dense_options) { .name = "fc1" }));
-    x = tutti_dropout(net, x, 0.5f);
-    return tutti_dense(net, x, 10, &(tutti_dense_options) { .name = "fc2" });
-}
-
-struct made {
-    tutti_network *network;
-    struct plan plan;
-    struct memory_plan memory;
-};
-
-/* The passes as plan_new() runs them, validated after each. */
-static void make(struct made *made, enum plan_mode mode, tutti_tensor (*build)(tutti_network *))
-{
-    memset(made, 0, sizeof *made);
-    made->network = tutti_network_new(&runtime);
-    tutti_tensor output = build(made->network);
-    ck_assert_msg(tutti_network_status(made->network) == TUTTI_OK, "%s", tutti_message(NULL));
-    ck_assert_int_eq(network_layout(made->network), TUTTI_OK);
-    struct plan *plan = &made->plan;
-    plan->device = &device;
-    plan->network = made->network;
-    plan->options = (struct plan_options) { .mode = mode,
-        .samples = 5,
-        .objective = objective_of(output, TUTTI_CROSS_ENTROPY),
-        .precision = bf16 ? TUTTI_BF16 : TUTTI_FP32 };
-    plan->constants = plan->metrics = plan->seed = plan->input_gradient = NO_VALUE;
-    plan->outputs[0] = output.id;
-    ck_assert_int_eq(graph_bind(&made->network->graph, 5, &plan->graph), TUTTI_OK);
-    ck_assert_int_eq(plan_find_inputs(&plan->graph, plan->feeds, &plan->input_count), TUTTI_OK);
-    plan->feed_count = plan->input_count;
-    tutti_status (*const passes[])(struct plan *) = { pass_inference, pass_loss, pass_gradient, pass_sweep,
-        pass_rewrite, pass_choose, pass_compose, pass_sweep, pass_storage, pass_design };
-    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
-        ck_assert_msg(passes[i](plan) == TUTTI_OK, "pass %zu: %s", i, tutti_message(NULL));
-        if (mode == PLAN_INFER) plan->graph.values[plan->outputs[0]].output = true;
-        ck_assert_msg(graph_validate(&plan->graph) == TUTTI_OK, "after pass %zu: %s", i, tutti_message(NULL));
-    }
-    ck_assert_msg(pass_memory(plan, &made->memory) == TUTTI_OK, "%s", tutti_message(NULL));
-}
-
-static void drop(struct made *made)
-{
-    memory_plan_free(&made->memory);
-    graph_free(&made->plan.graph);
-    tutti_network_free(made->network);
-}
 
 static int count(const struct graph *graph, const struct operation *operation)
 {
@@ -149,12 +56,12 @@ static void check_tags(struct replay *r, int value, size_t node)
     for (size_t at = slot->place.offset / GRAIN; at * GRAIN < slot->place.offset + slot->bytes; at++)
         ck_assert_msg(r->tags[slot->place.slab][at] == r->same[value],
             "node %zu (%s) reads value %d, over which %d was written", node,
-            r->made->plan.graph.nodes[node].operation->name, value, r->tags[slot->place.slab][at]);
+            r->made->plan->graph.nodes[node].operation->name, value, r->tags[slot->place.slab][at]);
 }
 
 static void replay_node(struct replay *r, size_t n)
 {
-    const struct node *node = &r->made->plan.graph.nodes[n];
+    const struct node *node = &r->made->plan->graph.nodes[n];
     const struct memory_plan *memory = &r->made->memory;
     if (node->operation->alias) {
         r->same[node->outputs[0]] = r->same[node->inputs[0]];
@@ -172,7 +79,7 @@ static void replay_node(struct replay *r, size_t n)
 
 static void replay(const struct made *made)
 {
-    const struct graph *graph = &made->plan.graph;
+    const struct graph *graph = &made->plan->graph;
     struct replay r = { .made = made,
         .tags = calloc((size_t)made->memory.slab_count + 1, sizeof *r.tags),
         .same = calloc(graph->value_count, sizeof *r.same) };
@@ -221,7 +128,7 @@ START_TEST(memory_too_large_is_refused)
     make(&made, PLAN_TRAIN, residual);
     memory_plan_free(&made.memory);
     device.can.allocation_max = 4 << 10;
-    ck_assert_int_eq(pass_memory(&made.plan, &made.memory), TUTTI_DEVICE_MEMORY);
+    ck_assert_int_eq(pass_memory(made.plan, &made.memory), TUTTI_DEVICE_MEMORY);
     ck_assert_ptr_nonnull(strstr(tutti_message(NULL), "lower the batch"));
     drop(&made);
 }
@@ -234,7 +141,7 @@ START_TEST(training_fuses)
     make_device(DEVICE_CPU, (size_t)1 << 30);
     struct made made;
     make(&made, PLAN_TRAIN, residual);
-    const struct graph *graph = &made.plan.graph;
+    const struct graph *graph = &made.plan->graph;
     ck_assert_int_eq(count(graph, &operation_activation), 0);
     ck_assert_int_eq(count(graph, &operation_add), 0);
     ck_assert_int_eq(count(graph, &operation_activation_gradient), 1); /* of fc1: its mask comes before two products */
@@ -257,14 +164,14 @@ START_TEST(products_take_what_surrounds_them)
     struct made made;
     make_device(DEVICE_CPU, (size_t)1 << 30);
     make(&made, PLAN_TRAIN, perceptron);
-    ck_assert_int_eq(count(&made.plan.graph, &operation_channel_sum), 0);
-    ck_assert_int_eq(count(&made.plan.graph, &operation_activation_gradient), 0);
-    ck_assert_int_eq(count(&made.plan.graph, &operation_dense_weight_gradient), 3);
+    ck_assert_int_eq(count(&made.plan->graph, &operation_channel_sum), 0);
+    ck_assert_int_eq(count(&made.plan->graph, &operation_activation_gradient), 0);
+    ck_assert_int_eq(count(&made.plan->graph, &operation_dense_weight_gradient), 3);
     drop(&made);
     make_device(DEVICE_GPU, (size_t)1 << 30);
     make(&made, PLAN_TRAIN, perceptron);
-    ck_assert_int_eq(count(&made.plan.graph, &operation_channel_sum), 3);
-    ck_assert_int_eq(count(&made.plan.graph, &operation_activation_gradient), 0);
+    ck_assert_int_eq(count(&made.plan->graph, &operation_channel_sum), 3);
+    ck_assert_int_eq(count(&made.plan->graph, &operation_activation_gradient), 0);
     drop(&made);
 }
 END_TEST
@@ -289,7 +196,7 @@ START_TEST(chains_are_one_kernel)
     struct made made;
     make_device(DEVICE_GPU, (size_t)1 << 30);
     make(&made, PLAN_INFER, normalised);
-    const struct graph *graph = &made.plan.graph;
+    const struct graph *graph = &made.plan->graph;
     ck_assert_int_eq(count(graph, &operation_square), 0);
     ck_assert_int_eq(count(graph, &operation_transpose), 0);
     ck_assert_int_eq(count(graph, &operation_loop), 2);
@@ -335,16 +242,17 @@ START_TEST(gradients_of_activations_come_before_pooling)
     struct made made;
     make_device(DEVICE_CPU, (size_t)1 << 30);
     make(&made, PLAN_TRAIN, pooled);
-    check_pooled(&made.plan.graph, "conv1", made.network, 6, true);
-    check_pooled(&made.plan.graph, "conv2", made.network, 6, false); /* not moved: the sum of two gradients is masked */
-    ck_assert_int_eq(count(&made.plan.graph, &operation_activation_gradient), 1);
-    ck_assert_int_eq(count(&made.plan.graph, &operation_max_pool_gradient), 2);
+    check_pooled(&made.plan->graph, "conv1", made.network, 6, true);
+    check_pooled(
+        &made.plan->graph, "conv2", made.network, 6, false); /* not moved: the sum of two gradients is masked */
+    ck_assert_int_eq(count(&made.plan->graph, &operation_activation_gradient), 1);
+    ck_assert_int_eq(count(&made.plan->graph, &operation_max_pool_gradient), 2);
     drop(&made);
     make_device(DEVICE_GPU, (size_t)1 << 30); /* whose data gradients take no mask */
     make(&made, PLAN_TRAIN, pooled);
-    check_pooled(&made.plan.graph, "conv1", made.network, 6, false);
-    check_pooled(&made.plan.graph, "conv2", made.network, 6, false);
-    ck_assert_int_eq(count(&made.plan.graph, &operation_activation_gradient), 2);
+    check_pooled(&made.plan->graph, "conv1", made.network, 6, false);
+    check_pooled(&made.plan->graph, "conv2", made.network, 6, false);
+    ck_assert_int_eq(count(&made.plan->graph, &operation_activation_gradient), 2);
     drop(&made);
 }
 END_TEST
@@ -381,17 +289,17 @@ START_TEST(statistics_are_made_where_the_input_is_made)
     struct made made;
     make_device(DEVICE_CPU, (size_t)1 << 30);
     make(&made, PLAN_TRAIN, separable);
-    ck_assert_int_eq(count(&made.plan.graph, &operation_batch_norm), 3);
+    ck_assert_int_eq(count(&made.plan->graph, &operation_batch_norm), 3);
     /* Two share those of one convolution; one output goes into a convolution and nowhere else. */
-    ck_assert_int_eq(statistics_read(&made.plan.graph, &operation_batch_norm, 0), 3);
-    ck_assert_int_eq(statistics_read(&made.plan.graph, &operation_batch_norm_gradient, 1), 1);
+    ck_assert_int_eq(statistics_read(&made.plan->graph, &operation_batch_norm, 0), 3);
+    ck_assert_int_eq(statistics_read(&made.plan->graph, &operation_batch_norm_gradient, 1), 1);
     drop(&made);
     make_device(DEVICE_GPU, (size_t)1 << 30);
     make(&made, PLAN_TRAIN, separable);
-    ck_assert_int_eq(count(&made.plan.graph, &operation_batch_norm), 3);
+    ck_assert_int_eq(count(&made.plan->graph, &operation_batch_norm), 3);
     /* Two share those of a matrix product; a depthwise convolution gives none. */
-    ck_assert_int_eq(statistics_read(&made.plan.graph, &operation_batch_norm, 0), 2);
-    ck_assert_int_eq(statistics_read(&made.plan.graph, &operation_batch_norm_gradient, 1), 0);
+    ck_assert_int_eq(statistics_read(&made.plan->graph, &operation_batch_norm, 0), 2);
+    ck_assert_int_eq(statistics_read(&made.plan->graph, &operation_batch_norm_gradient, 1), 0);
     drop(&made);
 }
 END_TEST
@@ -400,7 +308,7 @@ END_TEST
  */
 static bool normalises(const struct made *made, const struct operation *operation)
 {
-    const struct graph *graph = &made->plan.graph;
+    const struct graph *graph = &made->plan->graph;
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct node *node = &graph->nodes[n];
         const int x = node->inputs[operation == &operation_conv2d ? 0 : MASK_INPUT];
@@ -423,13 +331,13 @@ START_TEST(depthwise_convolutions_normalise_what_they_load)
     make(&made, PLAN_TRAIN, separable);
     ck_assert(normalises(&made, &operation_conv2d));
     ck_assert(normalises(&made, &operation_conv2d_data_gradient));
-    ck_assert_int_eq(count(&made.plan.graph, &operation_conv2d_weight_gradient), 2);
+    ck_assert_int_eq(count(&made.plan->graph, &operation_conv2d_weight_gradient), 2);
     replay(&made);
     drop(&made);
     make_device(DEVICE_GPU, (size_t)1 << 30);
     make(&made, PLAN_TRAIN, separable);
     ck_assert(!normalises(&made, &operation_conv2d));
-    ck_assert_int_eq(count(&made.plan.graph, &operation_conv2d_weight_gradient), 3);
+    ck_assert_int_eq(count(&made.plan->graph, &operation_conv2d_weight_gradient), 3);
     drop(&made);
 }
 END_TEST
@@ -437,7 +345,7 @@ END_TEST
 /* The type of the first output of the only node with this operation in this layer. */
 static enum value_type stored(const struct made *made, const struct operation *operation, const char *layer)
 {
-    const struct graph *graph = &made->plan.graph;
+    const struct graph *graph = &made->plan->graph;
     const struct node *found = NULL;
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct node *node = &graph->nodes[n];
@@ -461,8 +369,8 @@ START_TEST(values_between_kernels_that_can_are_bf16)
     struct made made;
     make_device(DEVICE_CPU, (size_t)1 << 30);
     make(&made, PLAN_TRAIN, separable);
-    for (size_t v = 0; v < made.plan.graph.value_count; v++)
-        ck_assert_int_ne(made.plan.graph.values[v].type, TYPE_BF16);
+    for (size_t v = 0; v < made.plan->graph.value_count; v++)
+        ck_assert_int_ne(made.plan->graph.values[v].type, TYPE_BF16);
     size_t floats = arena(&made);
     drop(&made);
     bf16 = true;
@@ -478,9 +386,9 @@ START_TEST(values_between_kernels_that_can_are_bf16)
     ck_assert_int_eq(stored(&made, &operation_conv2d_data_gradient, "apart"), TYPE_BF16);
     ck_assert_int_eq(stored(&made, &operation_conv2d_data_gradient, "wide"), TYPE_F32);
     ck_assert_int_eq(stored(&made, &operation_conv2d_weight_gradient, "wide"), TYPE_F32);
-    for (size_t v = 0; v < made.plan.graph.value_count; v++)
-        if (made.plan.graph.values[v].shape.rank != 4)
-            ck_assert_int_ne(made.plan.graph.values[v].type, TYPE_BF16); /* statistics, features */
+    for (size_t v = 0; v < made.plan->graph.value_count; v++)
+        if (made.plan->graph.values[v].shape.rank != 4)
+            ck_assert_int_ne(made.plan->graph.values[v].type, TYPE_BF16); /* statistics, features */
     ck_assert_uint_lt(arena(&made), floats * 3 / 4);
     replay(&made);
     drop(&made);
@@ -493,8 +401,8 @@ START_TEST(kernels_that_cannot_keep_floats)
     make_device(DEVICE_GPU, (size_t)1 << 30);
     bf16 = true;
     make(&made, PLAN_TRAIN, separable);
-    for (size_t v = 0; v < made.plan.graph.value_count; v++)
-        ck_assert_int_ne(made.plan.graph.values[v].type, TYPE_BF16);
+    for (size_t v = 0; v < made.plan->graph.value_count; v++)
+        ck_assert_int_ne(made.plan->graph.values[v].type, TYPE_BF16);
     drop(&made);
     make_device(DEVICE_CPU, (size_t)1 << 30);
     bf16 = true;
@@ -514,8 +422,8 @@ START_TEST(every_parameter_has_one_gradient)
     make(&made, PLAN_TRAIN, residual);
     for (size_t p = 0; p < made.network->parameter_count; p++) {
         int found = 0;
-        for (size_t v = 0; v < made.plan.graph.value_count; v++) {
-            const struct value *value = &made.plan.graph.values[v];
+        for (size_t v = 0; v < made.plan->graph.value_count; v++) {
+            const struct value *value = &made.plan->graph.values[v];
             if (value->gradient_of != (int)p || !(value->producer >= 0)) continue;
             found++;
             ck_assert_int_eq(made.memory.slots[v].kind, SLOT_GRADIENT);
@@ -629,7 +537,7 @@ START_TEST(inference_folds)
     make_device(DEVICE_CPU, (size_t)1 << 30);
     struct made made;
     make(&made, PLAN_INFER, residual);
-    const struct graph *graph = &made.plan.graph;
+    const struct graph *graph = &made.plan->graph;
     ck_assert_int_eq(count(graph, &operation_batch_norm), 0);
     ck_assert_int_eq(count(graph, &operation_batch_norm_inference), 0);
     ck_assert_int_eq(count(graph, &operation_fold_batch_norm), 3);
@@ -747,7 +655,7 @@ END_TEST
 /* The names of the implementations that a convolution of 20 channels gets. */
 static const char *chosen_for_conv2(const struct made *made)
 {
-    const struct graph *graph = &made->plan.graph;
+    const struct graph *graph = &made->plan->graph;
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct node *node = &graph->nodes[n];
         if (node->operation == &operation_conv2d && !strcmp(made->network->layers[node->layer].name, "conv2"))
@@ -844,7 +752,7 @@ START_TEST(printing_names_nodes)
     struct made made;
     make(&made, PLAN_TRAIN, residual);
     struct text text = { 0 };
-    graph_print(&made.plan.graph, &text);
+    graph_print(&made.plan->graph, &text);
     ck_assert_ptr_nonnull(strstr(text.data, "conv2d_weight_gradient"));
     ck_assert_ptr_nonnull(strstr(text.data, "| relu"));
     ck_assert_ptr_nonnull(strstr(text.data, " conv2d x=%"));
@@ -852,165 +760,6 @@ START_TEST(printing_names_nodes)
     ck_assert_ptr_nonnull(strstr(text.data, "-> y=%"));
     text_free(&text);
     drop(&made);
-}
-END_TEST
-
-/* ---------------------------------------------------------------------------------------------- commands ---- */
-
-/* A plan with its commands, but without memory. */
-static struct plan *list_commands(tutti_network *network, tutti_tensor output, enum plan_mode mode)
-{
-    const struct plan_options options = { .mode = mode,
-        .samples = 4,
-        .objective = objective_of(output, TUTTI_CROSS_ENTROPY),
-        .meets = mode == PLAN_TRAIN,
-        .guards = true };
-    ck_assert_int_eq(network_layout(network), TUTTI_OK);
-    struct plan *plan = plan_start(&device, network, &options);
-    ck_assert_ptr_nonnull(plan);
-    launch_list_init(&plan->step, &device);
-    ck_assert_msg(plan_run_passes(plan) == TUTTI_OK, "%s", tutti_message(NULL));
-    ck_assert_msg(plan_emit_ahead(plan, &plan->step) == TUTTI_OK, "%s", tutti_message(NULL));
-    ck_assert_msg(commands_make(plan) == TUTTI_OK, "%s", tutti_message(NULL));
-    return plan;
-}
-
-/* The commands, of launches only the layers. */
-static void print_layers(const struct plan *plan, struct text *text)
-{
-    const char *last = "-";
-    for (size_t i = 0; i < plan->command_count; i++) {
-        const struct command *command = &plan->commands[i];
-        const bool kernel = command->kind == COMMAND_KERNEL;
-        const char *layer = kernel ? layer_of(plan, plan->step.launches[command->number].node) : "-";
-        if (kernel && !strcmp(layer, last)) continue;
-        last = layer;
-        if (kernel)
-            text_append(text, "kernel %s", layer);
-        else
-            command_print(plan, command, text);
-        text_append(text, "\n");
-    }
-}
-
-static tutti_tensor two_buckets(tutti_network *net)
-{
-    tutti_tensor x = tutti_input(net, "x", TUTTI_SHAPE(3, 8, 8));
-    x = tutti_conv2d(net, x, 16, 3, &(tutti_conv2d_options) { .name = "conv", .padding = 1, .no_bias = true });
-    x = tutti_relu(net, tutti_batch_norm(net, x, &(tutti_batch_norm_options) { .name = "bn" }));
-    x = tutti_flatten(net, x);
-    x = tutti_dense(net, x, 2048, &(tutti_dense_options) { .name = "wide" });
-    return tutti_dense(net, x, 10, &(tutti_dense_options) { .name = "fc" });
-}
-
-START_TEST(commands_as_text)
-{
-    make_device(DEVICE_CPU, (size_t)1 << 30);
-    tutti_network *network = tutti_network_new(&runtime);
-    struct plan *plan = list_commands(network, two_buckets(network), PLAN_TRAIN);
-    struct text text = { 0 };
-    print_layers(plan, &text);
-    ck_assert_str_eq(text.data,
-        "copy     feed x to the device: 3.0 KiB\n"
-        "copy     feed targets to the device: 16 bytes\n"
-        "copy     constants of the step to the device: 64 bytes\n"
-        "wait     for these copies\n"
-        "need     parameters conv.weight to wide.bias: 8.0 MiB\n"
-        "kernel conv\n"
-        "need     parameters fc.weight to fc.bias: 81.0 KiB\n"
-        "need     parameters bn.running_mean to bn.running_var: 2.0 KiB\n"
-        "kernel bn\n"
-        "meet     moments of 16 channels over all devices\n"
-        "kernel bn\n"
-        "ready    bucket 0: 2.0 KiB of gradients, bn.running_mean to bn.running_var\n"
-        "kernel flatten_3\n"
-        "kernel wide\n"
-        "kernel fc\n"
-        "kernel \n" /* the loss */
-        "kernel fc\n"
-        "kernel wide\n"
-        "ready    bucket 1: 8.1 MiB of gradients, wide.weight to fc.bias\n"
-        "kernel bn\n"
-        "meet     sums of 16 channels over all devices\n"
-        "kernel bn\n"
-        "kernel conv\n"
-        "ready    bucket 2: 4.0 KiB of gradients, conv.weight to bn.bias\n"
-        "copy     metrics on the device: 8 bytes\n");
-    text_free(&text);
-    commands_print(plan, &text);
-    ck_assert_ptr_nonnull(strstr(text.data, "kernel   cross_entropy                  1x1x1   "));
-    ck_assert_ptr_nonnull(strstr(text.data, " GRADIENT=1 "));
-    text_free(&text);
-    plan_free(plan);
-    tutti_network_free(network);
-}
-END_TEST
-
-/* Whether a command of this kind in front of `end`, or from there on, has the parameter in its range. */
-static bool is_covered(
-    const struct plan *plan, enum command_kind kind, size_t begin, size_t end, const struct parameter *p)
-{
-    for (size_t i = begin; i < end; i++) {
-        const struct command *command = &plan->commands[i];
-        if (command->kind == kind && p->offset >= command->first && p->offset < command->first + command->count)
-            return true;
-    }
-    return false;
-}
-
-/* What a launch reads is needed before it, what it writes is ready behind it. */
-static void check_launch(const struct plan *plan, size_t position)
-{
-    const struct node *node = &plan->graph.nodes[plan->step.launches[plan->commands[position].number].node];
-    for (int i = 0; i < node->input_count; i++) {
-        const struct value *value = graph_at(&plan->graph, node->inputs[i]);
-        if (!value || value->role != ROLE_PARAMETER) continue;
-        const struct parameter *p = &plan->network->parameters[value->parameter];
-        ck_assert(is_covered(plan, COMMAND_NEED, 0, position, p));
-        ck_assert(is_covered(plan, COMMAND_READY, position, plan->command_count, p));
-    }
-    for (int i = 0; i < node->output_count; i++) {
-        const struct value *value = graph_at(&plan->graph, node->outputs[i]);
-        if (!value || value->gradient_of < 0) continue;
-        ck_assert(is_covered(
-            plan, COMMAND_READY, position, plan->command_count, &plan->network->parameters[value->gradient_of]));
-    }
-}
-
-START_TEST(commands_are_in_order)
-{
-    make_device(_i ? DEVICE_GPU : DEVICE_CPU, (size_t)1 << 30);
-    tutti_network *network = tutti_network_new(&runtime);
-    struct plan *plan = list_commands(network, residual(network), PLAN_TRAIN);
-    size_t counts[COMMAND_KINDS] = { 0 };
-    for (size_t i = 0; i < plan->command_count; i++) {
-        const struct command *command = &plan->commands[i];
-        ck_assert_uint_eq(command->number, counts[command->kind]++);
-        if (command->kind == COMMAND_KERNEL) check_launch(plan, i);
-        if (command->kind == COMMAND_MEET)
-            ck_assert_uint_eq(plan->step.meetings[command->number].before, counts[COMMAND_KERNEL]);
-    }
-    ck_assert_uint_eq(counts[COMMAND_KERNEL], plan->step.count);
-    ck_assert_uint_eq(counts[COMMAND_MEET], 6); /* of three layers, forward and backward */
-    ck_assert_uint_eq(counts[COMMAND_PREPARE], 0);
-    plan_free(plan);
-    tutti_network_free(network);
-}
-END_TEST
-
-START_TEST(inference_copies_and_launches)
-{
-    make_device(DEVICE_CPU, (size_t)1 << 30);
-    tutti_network *network = tutti_network_new(&runtime);
-    struct plan *plan = list_commands(network, two_buckets(network), PLAN_INFER);
-    /* Only memory, which this plan lacks, tells that no launch reads the constants. */
-    const enum command_kind first[] = { COMMAND_FEED, COMMAND_CONSTANTS, COMMAND_WAIT };
-    ck_assert_uint_eq(plan->command_count, plan->step.count + 4);
-    for (size_t i = 0; i < plan->step.count + 3; i++)
-        ck_assert_int_eq(plan->commands[i].kind, i < 3 ? first[i] : COMMAND_KERNEL);
-    ck_assert_int_eq(plan->commands[plan->step.count + 3].kind, COMMAND_OUTPUT);
-    plan_free(plan);
-    tutti_network_free(network);
 }
 END_TEST
 
@@ -1042,9 +791,6 @@ int main(void)
     tcase_add_test(cases, builder_errors_name_the_layer);
     tcase_add_test(cases, batches_that_overflow_are_refused);
     tcase_add_test(cases, printing_names_nodes);
-    tcase_add_test(cases, commands_as_text);
-    tcase_add_loop_test(cases, commands_are_in_order, 0, 2);
-    tcase_add_test(cases, inference_copies_and_launches);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
