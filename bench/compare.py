@@ -8,7 +8,9 @@ as channels_last, and in inference onnxruntime; the best of them by its median c
     others      processors that other programs kept busy during the turns, the worst turn; above 0.1 the line is disturbed
     speed-up    the peer's time divided by Tutti's, of the shortest steps and of the medians: at 2.0, Tutti is twice as fast
 
-A training step is forward, cross-entropy, backward and SGD with momentum 0.9 on random inputs that stay in memory; float32.
+A training step is forward, cross-entropy, backward and SGD with momentum 0.9 on random inputs that stay in memory. With
+`--peer-device cuda` PyTorch uses the GPU, NVIDIA's or (in PyTorch's build for it) AMD's, and cuDNN times its algorithms; every
+step waits for its end. `--precision tf32` is PyTorch's for products and convolutions, bf16 and fp16 are its autocast's.
 """
 import argparse
 import importlib.metadata
@@ -28,8 +30,17 @@ DEMANDED = {
     ("infer", "resnet18", 16): 1.7, ("infer", "vgg16", 8): 1.6, ("infer", "mobilenet_v2", 16): 0.9,
     ("infer", "resnet18", 1): 1.2,
 }
+# The same on a GPU.
+DEMANDED_OF_GPUS = {"fp32": {("train", "resnet50", 128): 0.7}, "tf32": {("train", "resnet50", 128): 0.5},
+                    "bf16": {("train", "resnet50", 128): 0.5}, "fp16": {}}
 CONTENDERS = {"train": ["nchw", "nhwc", "tutti"], "infer": ["nchw", "nhwc", "onnxruntime", "tutti"]}
 HOPELESS = 1.3  # a peer that is slower than the best one by this in the first round sits out the others
+
+
+def demanded(arguments):
+    if arguments.peer_device != "cpu":
+        return DEMANDED_OF_GPUS[arguments.precision]
+    return DEMANDED if arguments.precision == "fp32" else {}
 
 
 def take_turn(arguments, contender, mode, model, batch):
@@ -47,7 +58,8 @@ def summary(turns):
 
 
 def compare(arguments, mode, model, batch):
-    turns = {contender: [] for contender in CONTENDERS[mode] + [c for c in arguments.also if model in turn.TINYGRAD]}
+    contenders = [c for c in CONTENDERS[mode] if c != "onnxruntime" or (arguments.peer_device, arguments.precision) == ("cpu", "fp32")]
+    turns = {contender: [] for contender in contenders + [c for c in arguments.also if model in turn.TINYGRAD]}
     taking_part = list(turns)
     for number in range(arguments.rounds):
         start = number % len(taking_part)
@@ -59,11 +71,11 @@ def compare(arguments, mode, model, batch):
     of = {name: summary(taken) for name, taken in turns.items()}
     peer = min((name for name in taking_part if name != "tutti"), key=lambda name: of[name]["median"])
     counted = turns[peer] + turns["tutti"]
-    return {"mode": mode, "model": model, "batch": batch, "threads": arguments.threads, "peer": peer,
+    return {"mode": mode, "model": model, "batch": batch, "threads": arguments.threads, "precision": arguments.precision, "peer": peer,
             "others": max(t["others"] for t in counted), "contenders": of,
             "speed_up_min": of[peer]["min"] / of["tutti"]["min"],
             "speed_up_median": of[peer]["median"] / of["tutti"]["median"],
-            "demanded": DEMANDED.get((mode, model, batch))}
+            "demanded": demanded(arguments).get((mode, model, batch))}
 
 
 HEAD = (f"{'':5} {'network':12} {'batch':>5}   {'peer ms':>17} {'':11}   {'Tutti ms':>17}   {'MiB peer':>8} {'Tutti':>6}   "
@@ -87,12 +99,16 @@ def text(row):
 def machine(arguments):
     name = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
     versions = ", ".join(f"{p} {importlib.metadata.version(p)}" for p in ("torch", "onnxruntime"))
-    return f"{name}, {arguments.threads} threads; {versions}; {arguments.rounds} rounds; ms: min, median; speed-up: min, median"
+    if arguments.peer_device == "cuda":
+        import torch
+        name = f"{torch.cuda.get_device_name()}, {name}"
+    return f"{name}, {arguments.threads} threads; {arguments.precision}; {versions}; {arguments.rounds} rounds; ms: min, median; speed-up: min, median"
 
 
 def wanted(parser, arguments):
     if not arguments.networks:
-        return [key for key in DEMANDED if arguments.mode in (None, key[0])]
+        everything = DEMANDED if arguments.peer_device == "cpu" else demanded(arguments)
+        return [key for key in everything if arguments.mode in (None, key[0])]
     found = []
     for network in arguments.networks:
         model, _, batch = network.partition(":")
@@ -114,6 +130,8 @@ def main():
     parser.add_argument("--warm-up", type=int, default=2, help="steps before the timed ones, at least (default 2)")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of all (default: all processors)")
     parser.add_argument("--devices", help="as tutti bench --devices")
+    parser.add_argument("--precision", choices=["fp32", "tf32", "bf16", "fp16"], default="fp32", help="of Tutti and PyTorch")
+    parser.add_argument("--peer-device", choices=["cpu", "cuda", "xpu"], default="cpu", help="PyTorch's (default cpu)")
     parser.add_argument("--launcher", default="", metavar="COMMAND", help="put before each turn's command, as 'taskset -c 0,1'")
     parser.add_argument("--json", action="store_true", help="an object per network")
     parser.add_argument("--build", default="build", help="folder of the build (default build)")

@@ -2,11 +2,13 @@
 
     min, median   milliseconds of the timed steps
     others        processors that were busy with other processes meanwhile, or stolen by the host
-    memory        bytes; of a peer: anonymous memory resident at the peak of the steps, less what was resident when the
-                  library had been imported and no network built; of Tutti: what it allocated on its devices
+    memory        bytes; of a peer on the CPU: anonymous memory resident at the peak of the steps, less what was resident
+                  when the library had been imported and no network built; of a peer on a GPU: the peak that its allocator
+                  reserved; of Tutti: what it allocated on its devices
     first         seconds from the start of the process to the end of the first step, where known
 """
 import argparse
+import contextlib
 import importlib
 import importlib.util
 import json
@@ -62,11 +64,35 @@ def import_torch(arguments):
     torch.manual_seed(0)
 
 
+def set_torch_precision(arguments):
+    """The precision of products; bf16 and fp16 are autocast's, see torch_cast()."""
+    import torch
+    tf32 = arguments.precision == "tf32"
+    torch.backends.cuda.matmul.allow_tf32 = tf32
+    torch.backends.cudnn.allow_tf32 = tf32
+    torch.backends.cudnn.benchmark = True
+
+
+def torch_cast(arguments):
+    import torch
+    if arguments.precision in ("fp32", "tf32"):
+        return contextlib.nullcontext()
+    return torch.autocast(arguments.peer_device, torch.bfloat16 if arguments.precision == "bf16" else torch.float16)
+
+
+def torch_wait(arguments):
+    """Waits for the device, as Tutti's step does, which gives the loss."""
+    import torch
+    if arguments.peer_device != "cpu":
+        torch.accelerator.synchronize()
+
+
 def make_torch(arguments):
     import torch
+    set_torch_precision(arguments)
     shape = (arguments.batch, *networks.sample_shape(arguments.model))
-    network, inputs = networks.make(arguments.model), torch.randn(shape)
-    targets = torch.randint(0, networks.default_classes(arguments.model), (arguments.batch,))
+    network, inputs = networks.make(arguments.model).to(arguments.peer_device), torch.randn(shape, device=arguments.peer_device)
+    targets = torch.randint(0, networks.default_classes(arguments.model), (arguments.batch,), device=arguments.peer_device)
     if arguments.contender == "nhwc":
         network = network.to(memory_format=torch.channels_last)
         inputs = inputs.contiguous(memory_format=torch.channels_last)
@@ -75,12 +101,16 @@ def make_torch(arguments):
 
     def train():
         optimizer.zero_grad(set_to_none=True)
-        torch.nn.functional.cross_entropy(network(inputs), targets).backward()
+        with torch_cast(arguments):
+            loss = torch.nn.functional.cross_entropy(network(inputs), targets)
+        loss.backward()
         optimizer.step()
+        torch_wait(arguments)
 
     def infer():
-        with torch.inference_mode():
+        with torch.inference_mode(), torch_cast(arguments):
             network(inputs)
+        torch_wait(arguments)
 
     return train if arguments.mode == "train" else infer
 
@@ -212,6 +242,9 @@ def run_peer(arguments):
         file.write("5")  # the peak is counted from here
     first, times, others = time_steps(arguments, make(arguments))
     memory = resident("VmHWM") - resident("RssFile") - before
+    if arguments.peer_device == "cuda":
+        import torch
+        memory = torch.cuda.max_memory_reserved()
     return {"min": min(times), "median": statistics.median(times), "others": others, "memory": memory, "first": first}
 
 
@@ -219,7 +252,7 @@ def run_tutti(arguments):
     threads = str(arguments.threads)
     command = [f"{arguments.build}/tools/tutti", "bench", arguments.model, "--mode", arguments.mode, "--batch",
                str(arguments.batch), "--steps", str(arguments.steps), "--warm-up", str(arguments.warm_up), "--seconds",
-               str(arguments.seconds), "--threads", threads, "--json"]
+               str(arguments.seconds), "--threads", threads, "--precision", arguments.precision, "--json"]
     if arguments.devices:
         command += ["--devices", arguments.devices]
     others = Others(resource.RUSAGE_CHILDREN)
@@ -240,7 +273,8 @@ def command(contender, model, batch, mode, options):
     """The command of a turn, and its environment: threads are counted the same for all."""
     threads = str(options.threads)
     line = [sys.executable, "-B", __file__, contender, model, str(batch), mode, "--build", options.build, "--threads", threads,
-            "--steps", str(options.steps), "--warm-up", str(options.warm_up), "--seconds", str(options.seconds)]
+            "--steps", str(options.steps), "--warm-up", str(options.warm_up), "--seconds", str(options.seconds),
+            "--precision", options.precision, "--peer-device", options.peer_device]
     if options.devices:
         line += ["--devices", options.devices]
     heap = {} if contender == "tutti" else HEAP
@@ -256,6 +290,8 @@ def main():
     for option, kind in (("build", str), ("threads", int), ("steps", int), ("warm-up", int), ("seconds", float)):
         parser.add_argument("--" + option, type=kind, required=True)
     parser.add_argument("--devices")
+    parser.add_argument("--precision", required=True)
+    parser.add_argument("--peer-device", required=True)
     parser.add_argument("--export", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.export:
