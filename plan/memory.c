@@ -1,6 +1,6 @@
 /* Where every value lies: lifetimes to offsets in an arena. Values that share memory (reshapes, elementwise nodes in
  * place, additions into what exists) form a class with one place. Places are given largest first, at the lowest offset
- * that no class alive at the same time holds. */
+ * that no class alive at the same time holds; in whole slabs (runtime/memory.h) only one class is alive at a time. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -211,14 +211,16 @@ static int lower_first(const void *a, const void *b)
     return x->order - y->order;
 }
 
-/* The lowest offset in this slab where the interval fits between those already placed; false past the limit. */
-static bool find_gap(
-    struct interval **placed, size_t count, struct interval *interval, int slab, size_t alignment, size_t limit)
+/* The lowest offset in this slab where the interval fits between those already placed; false past the limit, and in a
+ * whole slab where another one is alive. */
+static bool find_gap(struct interval **placed, size_t count, struct interval *interval, int slab, size_t alignment,
+    size_t limit, bool whole)
 {
     size_t offset = 0;
     for (size_t i = 0; i < count; i++) {
         const struct interval *other = placed[i];
         if (other->slot->place.slab != slab || other->last < interval->first || interval->last < other->first) continue;
+        if (whole) return false;
         if (other->slot->place.offset >= offset + interval->bytes) break;
         size_t end = size_round_up(other->slot->place.offset + other->bytes, alignment);
         if (end > offset) offset = end;
@@ -245,6 +247,7 @@ static tutti_status pack(struct allocation *a)
 {
     tutti_status status = TUTTI_OK;
     const struct capabilities *can = &a->plan->device->can;
+    const bool whole = arena_is_whole(a->plan->device);
     struct interval **placed = memory_new(a->interval_count + 1, sizeof *placed);
     a->memory->slabs = memory_new(a->interval_count + 1, sizeof *a->memory->slabs);
     if (!placed || !a->memory->slabs) {
@@ -261,7 +264,7 @@ static tutti_status pack(struct allocation *a)
                 "one tensor needs %zu MiB, but %s allocates at most %zu MiB at once: lower the batch",
                 interval->bytes >> 20, can->name, can->allocation_max >> 20);
         int slab = 0;
-        while (!find_gap(placed, i, interval, slab, alignment, can->allocation_max)) slab++;
+        while (!find_gap(placed, i, interval, slab, alignment, can->allocation_max, whole)) slab++;
         if (slab >= a->memory->slab_count) a->memory->slab_count = slab + 1;
         size_t end = size_round_up(interval->slot->place.offset + interval->bytes, 4096);
         if (end > a->memory->slabs[slab]) a->memory->slabs[slab] = end;

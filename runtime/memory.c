@@ -258,6 +258,20 @@ size_t arena_bytes(const struct arena *arena)
     return total;
 }
 
+bool arena_is_whole(const struct device *device)
+{
+    return device->can.class == DEVICE_GPU;
+}
+
+static tutti_status share_slab(struct arena *arena, int slab, cl_mem *buffer)
+{
+    tutti_status status = TUTTI_OK;
+    CL_TRY(clRetainMemObject(arena->slabs[slab]), "sharing a slab of '%s'", arena->device->can.name);
+    *buffer = arena->slabs[slab];
+done:
+    return status;
+}
+
 tutti_status arena_cut(struct arena *arena, struct place place, size_t bytes, cl_mem *buffer)
 {
     *buffer = NULL;
@@ -265,6 +279,7 @@ tutti_status arena_cut(struct arena *arena, struct place place, size_t bytes, cl
     if (place.slab < 0 || place.slab >= arena->count || !size_add(place.offset, bytes, &end) ||
         end > arena->sizes[place.slab])
         return fail(TUTTI_INTERNAL, "%zu bytes at %zu lie outside of slab %d", bytes, place.offset, place.slab);
+    if (arena_is_whole(arena->device) && place.offset == 0) return share_slab(arena, place.slab, buffer);
     return buffer_cut(arena->device, arena->slabs[place.slab], place.offset, bytes, buffer);
 }
 

@@ -1,4 +1,6 @@
-/* Device memory: an arena is one or more slabs, each at most the largest allocation, cut into sub-buffers. */
+/* Device memory: an arena is one or more slabs, each at most the largest allocation. On CPUs they are cut into
+ * sub-buffers, which may overlap. On GPU-class devices values take whole slabs, in turns: NVIDIA's driver 580 hangs in
+ * clCreateSubBuffer and crashes in clReleaseMemObject where sub-buffers overlap in part. */
 #ifndef RUNTIME_MEMORY_H
 #define RUNTIME_MEMORY_H
 
@@ -24,7 +26,9 @@ struct place {
 tutti_status arena_new(struct device *device, const size_t *sizes, int count, struct arena **arena);
 void arena_free(struct arena *arena); /* drops one user; frees with the last. Takes NULL */
 size_t arena_bytes(const struct arena *arena);
-/* A sub-buffer; offset aligned to can.alignment; the caller releases it. bytes may be any. */
+bool arena_is_whole(const struct device *device);
+/* The slab itself where arenas are whole and the offset is 0, else a sub-buffer, at a multiple of can.alignment; the
+ * caller releases it. bytes may be any. */
 tutti_status arena_cut(struct arena *arena, struct place place, size_t bytes, cl_mem *buffer);
 
 /* A plain buffer (parameters, gradients, staging). contents may be NULL: zeroed. */
