@@ -22,8 +22,7 @@ static double cost_of(const struct gemm *gemm, const struct capabilities *can, c
     const struct tile *t = choice->tile;
     const double units = can->units > 0 ? can->units : 1, items = (double)tile_items(t);
     const int64_t groups = divide_up(gemm->m, t->bm) * divide_up(gemm->n, t->bn) * (gemm->batch * choice->splits);
-    double rounds = (double)groups / units;
-    if (rounds < 16) rounds = (double)divide_up(groups, (int64_t)units);
+    const double rounds = (double)divide_up(groups, (int64_t)units);
     const double busy = rounds * items < ITEMS_BUSY ? rounds * items / ITEMS_BUSY : 1;
     const double step = items * (double)(t->tm * t->tn + t->tm + t->tn) + FLOAT_COST * (double)(t->bm + t->bn);
     const double results = (double)gemm->m * (double)gemm->n * (double)gemm->batch;
