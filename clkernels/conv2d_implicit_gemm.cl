@@ -7,6 +7,7 @@
  *                    source. A gradient's pixels fall into stride_h * stride_w classes, in each of which the same taps
  *                    count: a class has work-groups of its own. Groups (columns / BN, rows / BM, groups * classes).
  *                    FLAT: the taps are part of the steps, for few source channels. Weights: as conv2d_pack_gpu.cl packs them.
+ *                    POINT: 1 x 1 with stride 1 and without padding, and planes of whole fours, which are loaded at once.
  *
  * STATISTICS 1, forward without addition and activation: each group also gives its tile's statistics, see conv2d_image.h.
  *
@@ -24,6 +25,19 @@
  * registers. */
 #define PLACE(q, lines, row)                                                                                           \
     ((row) == (lines) ? item + (q) * ITEMS : (item / (lines) + (q) * (ITEMS / (lines))) * (row) + item % (lines))
+/* Of a tile loaded in fours: how many a work-item brings, and the step and the line where its q-th begins. A work-item
+ * that has none loads the last one, too. */
+#define TILE_FOURS(lines) (BK * (lines) / 4)
+#define EACH(lines) ((TILE_FOURS(lines) + ITEMS - 1) / ITEMS)
+#define FOUR(q, lines) min(item + (q) * ITEMS, TILE_FOURS(lines) - 1)
+#define STEP(q, lines) (FOUR(q, lines) / ((lines) / 4))
+#define LINE(q, lines) (FOUR(q, lines) % ((lines) / 4) * 4)
+#define PUT_FOURS(tile, next, lines, row)                                                                              \
+    UNROLL_GPU for (int q = 0; q < EACH(lines); q++)                                                                   \
+    {                                                                                                                  \
+        if (TILE_FOURS(lines) % ITEMS && item + q * ITEMS >= TILE_FOURS(lines)) continue;                              \
+        PUT_FOUR((local tile_t *)(tile) + STEP(q, lines) * (row) + LINE(q, lines), next[q])                            \
+    }
 
 #define TILE_PIXELS BN
 #define PIXELS TN
@@ -53,20 +67,32 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
     if (first_pixel >= pixels) return;
 #endif
 
-    /* The pixel whose column of the right-hand matrix this work-item loads. */
+#if POINT /* the pixels whose columns of the right-hand matrix this work-item loads: fours, each in one image */
+    bool exists[EACH(BN)];
+    global const float *from[EACH(BN)];
+    UNROLL_GPU for (int q = 0; q < EACH(BN); q++)
+    {
+        const int pixel = first_pixel + LINE(q, BN);
+        exists[q] = pixel < pixels;
+        from[q] = exists[q] ? source + ((long)(pixel / grid) * groups + group) * CS * plane + pixel % grid : source;
+    }
+    float4 b_next[EACH(BN)];
+#else /* the pixel of its column */
     const int pixel = first_pixel + item % BN;
     const bool exists = pixel < pixels;
     const int image = exists ? pixel / grid : 0, place = exists ? pixel % grid : 0;
     const int from_h = place / columns * step_h, from_w = place % columns * step_w;
     global const float *from = source + ((long)image * groups + group) * CS * plane;
+    float b_next[B_LOADS];
+#endif
 
+    float4 a_next[EACH(BM)];
     float acc[TM][TN];
     UNROLL_GPU for (int i = 0; i < TM; i++) UNROLL_GPU for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
-    float a_next[A_LOADS], b_next[B_LOADS];
 
 #define LOAD_A(row)                                                                                                    \
-    UNROLL_GPU for (int q = 0; q < A_LOADS; q++) a_next[q] =                                                           \
-        weights[(long)((row) + item / BM + q * (ITEMS / BM)) * CRP + first_channel + item % BM]
+    UNROLL_GPU for (int q = 0; q < EACH(BM); q++) a_next[q] =                                                          \
+        *(global const float4 *)(weights + (long)((row) + STEP(q, BM)) * CRP + first_channel + LINE(q, BM))
 
 #if FLAT
     const int steps = taps * CS;
@@ -83,6 +109,21 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
     }
 #define MORE (k < steps)
 #define NEXT k += BK
+#elif POINT
+    weights += (long)group * CSP * CRP;
+    int c = 0;
+#define LOAD                                                                                                           \
+    {                                                                                                                  \
+        LOAD_A(c);                                                                                                     \
+        UNROLL_GPU for (int q = 0; q < EACH(BN); q++)                                                                  \
+        {                                                                                                              \
+            const int channel = c + STEP(q, BN);                                                                       \
+            b_next[q] = exists[q] && channel < CS ? *(global const float4 *)(from[q] + (long)channel * plane)          \
+                                                  : (float4)(0.0f);                                                    \
+        }                                                                                                              \
+    }
+#define MORE (c < CS)
+#define NEXT c += BK
 #else
     weights += (long)group * taps * CSP * CRP;
     int tap = 0, c = 0;
@@ -110,10 +151,13 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
 
     if (MORE) LOAD;
     while (MORE) {
-        UNROLL_GPU for (int q = 0; q < A_LOADS; q++)
-            ((local tile_t *)a_tile)[PLACE(q, BM, A_ROW)] = ELEMENT_OF(a_next[q]);
+        PUT_FOURS(a_tile, a_next, BM, A_ROW)
+#if POINT
+        PUT_FOURS(b_tile, b_next, BN, B_ROW)
+#else
         UNROLL_GPU for (int q = 0; q < B_LOADS; q++)
             ((local tile_t *)b_tile)[PLACE(q, BN, B_ROW)] = ELEMENT_OF(b_next[q]);
+#endif
         barrier(CLK_LOCAL_MEM_FENCE);
         NEXT;
         if (MORE) LOAD;

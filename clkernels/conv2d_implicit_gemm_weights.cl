@@ -4,6 +4,7 @@
  *   weight_gradient  dw[k, c, tap] = sum over n, p of dy[n, k, p] x[n, c, q(p, tap)]
  *                    rows m: k; columns: c, tap; steps: pixels of the whole batch, in `splits` parts that gemm_finish.cl
  *                    adds up in their order. Groups (columns / BN, rows / BM, groups * splits).
+ *                    POINT: 1 x 1 with stride 1 and without padding, and planes of whole fours, which are loaded at once.
  *
  * Launched by layers/conv2d_implicit_gemm.c. BM, BN, BK, TM, TN, MATRIX: see tile_product.h. COMPUTE: see
  * compute.h. add may be NULL. */
@@ -13,6 +14,8 @@
 /* Work-items that follow one another in the steps write a column of a tile. */
 #define A_ROW ROW_LENGTH(BM, 1)
 #define B_ROW ROW_LENGTH(BN, 1)
+#define AT_ONCE (ITEMS / (BK / 4)) /* with POINT: lines that all work-items bring at a time */
+#define EACH(lines) (((lines) + AT_ONCE - 1) / AT_ONCE)
 
 SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_gradient(global const float *restrict x,
     global const float *restrict dy, global const float *add, global float *dw, int N, int groups, int C, int K, int H,
@@ -25,6 +28,38 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
     const int columns = C * R * S, plane = H * W, grid = OH * OW;
     const int end = min(N * grid, (split + 1) * pixels_of_split);
 
+    float acc[TM][TN];
+    UNROLL_GPU for (int i = 0; i < TM; i++) UNROLL_GPU for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
+#if POINT
+    /* Four pixels of an image that this work-item loads for its columns and rows, every AT_ONCE-th from `lane` on. */
+    const int step = item % (BK / 4) * 4, lane = item / (BK / 4);
+    int pixel = split * pixels_of_split + step, n = pixel / grid, place = pixel % grid;
+    float4 a_next[EACH(BM)], b_next[EACH(BN)];
+
+#define FETCH(next, of, lines, first, exist)                                                                           \
+    UNROLL_GPU for (int q = 0; q < EACH(lines); q++)                                                                   \
+    {                                                                                                                  \
+        const int line = first + lane + q * AT_ONCE;                                                                     \
+        next[q] = pixel < end && line < exist                                                                          \
+            ? *(global const float4 *)(of + (((long)n * groups + group) * exist + line) * plane + place)               \
+            : (float4)(0.0f);                                                                                          \
+    }
+#define LOAD                                                                                                           \
+    FETCH(a_next, dy, BM, first_row, K)                                                                                \
+    FETCH(b_next, x, BN, first_column, C)                                                                              \
+    pixel += BK;                                                                                                       \
+    for (place += BK; place >= grid; place -= grid) n++
+#define PUT(tile, next, lines, row)                                                                                    \
+    UNROLL_GPU for (int q = 0; q < EACH(lines); q++)                                                                   \
+    {                                                                                                                  \
+        local tile_t *to = (local tile_t *)tile + step * (row) + lane + q * AT_ONCE;                                     \
+        if ((lines) % AT_ONCE && lane + q * AT_ONCE >= (lines)) continue;                                                  \
+        to[0] = ELEMENT_OF(next[q].x);                                                                                 \
+        to[row] = ELEMENT_OF(next[q].y);                                                                               \
+        to[2 * (row)] = ELEMENT_OF(next[q].z);                                                                         \
+        to[3 * (row)] = ELEMENT_OF(next[q].w);                                                                         \
+    }
+#else
     /* The pixel that this work-item loads for its columns, which are fixed, and its rows. */
     const int step = item % BK, lane = item / BK;
     int pixel = split * pixels_of_split + step;
@@ -38,8 +73,6 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
         off_w[q] = tap % S * dilation_w - padding_w;
     }
 
-    float acc[TM][TN];
-    UNROLL_GPU for (int i = 0; i < TM; i++) UNROLL_GPU for (int j = 0; j < TN; j++) acc[i][j] = 0.0f;
     float a_next[A_LOADS], b_next[B_LOADS];
 
 #define LOAD                                                                                                           \
@@ -62,13 +95,15 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
         for (ow += BK; ow >= OW; ow -= OW)                                                                             \
             if (++oh == OH) oh = 0, n++;                                                                               \
     }
+#define PUT(tile, next, lines, row)                                                                                    \
+    UNROLL_GPU for (int q = 0; q < BK * (lines) / ITEMS; q++)                                                          \
+        ((local tile_t *)tile)[step * (row) + lane + q * (ITEMS / BK)] = ELEMENT_OF(next[q]);
+#endif
 
     LOAD;
     for (int first = split * pixels_of_split; first < end; first += BK) {
-        UNROLL_GPU for (int q = 0; q < A_LOADS; q++)
-            ((local tile_t *)a_tile)[step * A_ROW + lane + q * (ITEMS / BK)] = ELEMENT_OF(a_next[q]);
-        UNROLL_GPU for (int q = 0; q < B_LOADS; q++)
-            ((local tile_t *)b_tile)[step * B_ROW + lane + q * (ITEMS / BK)] = ELEMENT_OF(b_next[q]);
+        PUT(a_tile, a_next, BM, A_ROW)
+        PUT(b_tile, b_next, BN, B_ROW)
         barrier(CLK_LOCAL_MEM_FENCE);
         LOAD;
         MULTIPLY(a_tile, b_tile, A_ROW, B_ROW)

@@ -122,6 +122,13 @@ static void emit_pack(const struct problem *problem, const struct operands *oper
     launch_work(launch, 0, 8.0 * (double)count);
 }
 
+/* Whether a pixel of the result is one of the source, and four that follow one another are in one image. */
+static bool is_pointwise(const struct conv2d_sizes *z)
+{
+    return z->r == 1 && z->s == 1 && z->stride_h == 1 && z->stride_w == 1 && z->padding_h == 0 && z->padding_w == 0 &&
+        z->h == z->oh && z->w == z->ow && z->h * z->w % 4 == 0;
+}
+
 static void emit_image(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct conv2d_gemm_image *m = problem->design;
@@ -131,9 +138,9 @@ static void emit_image(const struct problem *problem, const struct operands *ope
     const struct tile *t = &m->tile;
     const bool statistics = problem->outputs[STATISTICS_OUTPUT] != NULL;
     struct launch *launch = launch_add(list, "conv2d_implicit_gemm", "image",
-        TILE_OPTIONS " -DGRADIENT=%d -DFLAT=%d -DFLAT_CHANNELS=%d -DFLAT_WIDTH=%d -DSTATISTICS=%d %s",
+        TILE_OPTIONS " -DGRADIENT=%d -DFLAT=%d -DFLAT_CHANNELS=%d -DFLAT_WIDTH=%d -DPOINT=%d -DSTATISTICS=%d %s",
         TILE_VALUES(t, m->form, problem->compute), conv2d_is_data_gradient(problem), m->flat, m->flat ? (int)m->cs : 1,
-        m->flat ? (int)m->z.s : 1, statistics,
+        m->flat ? (int)m->z.s : 1, !m->flat && is_pointwise(z), statistics,
         activation_options(&problem->node->epilogue, activation, sizeof activation));
     LAUNCH_BUFFERS(launch, operands->inputs[0], operands->prepared, bias ? operands->inputs[2] : NULL, operands->add,
         operands->outputs[0]);
@@ -196,8 +203,8 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     const struct conv2d_gemm_weights *m = problem->design;
     const struct conv2d_sizes *z = &m->z;
     const struct tile *t = &m->tile;
-    struct launch *launch = launch_add(list, "conv2d_implicit_gemm_weights", "weight_gradient", TILE_OPTIONS,
-        TILE_VALUES(t, m->form, problem->compute));
+    struct launch *launch = launch_add(list, "conv2d_implicit_gemm_weights", "weight_gradient",
+        TILE_OPTIONS " -DPOINT=%d", TILE_VALUES(t, m->form, problem->compute), is_pointwise(z));
     LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1], operands->add,
         m->splits > 1 ? operands->workspace : operands->outputs[0]);
     LAUNCH_INTS(launch, z->n, z->groups, z->c_group, z->k_group, z->h, z->w, z->oh, z->ow, z->r, z->s, z->stride_h,
