@@ -54,19 +54,6 @@ void batch_norm_meet(const struct problem *problem, struct launch_list *list, en
     launch_meeting(list, kind, joined, channels, stride);
 }
 
-/* Each output is written after its own input was read for the last time. */
-bool batch_norm_in_place(const struct problem *problem, int input)
-{
-    (void)problem;
-    return input == NORM_X;
-}
-
-bool batch_norm_gradient_in_place(const struct problem *problem, int input)
-{
-    (void)problem;
-    return input == GRADIENT_X || input == GRADIENT_DY;
-}
-
 /* ---------------------------------------------------------------------------------------------------- shapes ---- */
 
 static tutti_status check(

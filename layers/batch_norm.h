@@ -30,8 +30,6 @@ enum { NORM_OPTIONS = 320 };
 const char *batch_norm_gradient_options(const struct problem *problem, char *buffer, size_t size);
 /* relu and clip can be undone in the gradient's pass. */
 unsigned batch_norm_gradient_epilogues(const struct problem *problem);
-bool batch_norm_in_place(const struct problem *problem, int input);
-bool batch_norm_gradient_in_place(const struct problem *problem, int input);
 
 /* Joins the statistics of all parts, [parts][numbers][stride], to one in `joined`, which may be the same buffer, and
  * has the devices meet there. */

@@ -220,7 +220,7 @@ const struct implementation batch_norm_plain_forward = {
     .epilogues = epilogues_all,
     .fusions = FUSED_GIVEN,
     .workspace = forward_workspace,
-    .in_place = batch_norm_in_place,
+    .in_place = in_place_first,
     .emit = emit_forward,
 };
 const struct implementation batch_norm_plain_gradient = {
@@ -229,7 +229,7 @@ const struct implementation batch_norm_plain_gradient = {
     .any_layout = IN_PLAIN | IN_CHANNELS_LAST,
     .epilogues = batch_norm_gradient_epilogues,
     .workspace = gradient_workspace,
-    .in_place = batch_norm_gradient_in_place,
+    .in_place = in_place_first_two,
     .emit = emit_gradient,
 };
 const struct implementation batch_norm_plain_inference = {
@@ -237,6 +237,6 @@ const struct implementation batch_norm_plain_inference = {
     .fits = fits_everything,
     .any_layout = IN_PLAIN | IN_CHANNELS_LAST,
     .epilogues = epilogues_all,
-    .in_place = batch_norm_in_place,
+    .in_place = in_place_first,
     .emit = emit_inference,
 };

@@ -38,28 +38,6 @@ static bool channels_last(const struct problem *problem)
     return problem->inputs[0]->layout == LAYOUT_CHANNELS_LAST;
 }
 
-static const char *fits_cpu(const struct problem *problem)
-{
-    return problem->device->class == DEVICE_CPU ? NULL : "it needs a CPU-class device";
-}
-
-static const char *fits_gpu(const struct problem *problem)
-{
-    return problem->device->class == DEVICE_GPU ? NULL : "it needs a GPU-class device";
-}
-
-static const char *fits_all(const struct problem *problem)
-{
-    (void)problem;
-    return NULL;
-}
-
-static unsigned epilogues(const struct problem *problem)
-{
-    (void)problem;
-    return EPILOGUE_ADD;
-}
-
 static struct launch *add(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const char *kernel, int group)
 {
@@ -154,24 +132,24 @@ static void emit_plain(const struct problem *problem, const struct operands *ope
 
 static const struct implementation vectors = {
     .name = "vectors",
-    .fits = fits_cpu,
+    .fits = fits_cpu_class,
     .any_layout = IN_PLAIN | IN_BLOCKED,
-    .epilogues = epilogues,
+    .epilogues = epilogues_add,
     .emit = emit_vectors,
 };
 static const struct implementation groups = {
     .name = "groups",
-    .fits = fits_gpu,
+    .fits = fits_gpu_class,
     .any_layout = IN_PLAIN | IN_CHANNELS_LAST,
-    .epilogues = epilogues,
+    .epilogues = epilogues_add,
     .workspace = rows_workspace,
     .emit = emit_groups,
 };
 static const struct implementation plain = {
     .name = "plain",
-    .fits = fits_all,
+    .fits = fits_everything,
     .any_layout = IN_PLAIN | IN_BLOCKED,
-    .epilogues = epilogues,
+    .epilogues = epilogues_add,
     .emit = emit_plain,
 };
 static const struct implementation *const implementations[] = { &vectors, &groups, &plain, NULL };

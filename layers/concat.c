@@ -195,12 +195,6 @@ static void describe_window(const struct problem *problem, struct loop *loop)
     }
 }
 
-static unsigned epilogues_of_window(const struct problem *problem)
-{
-    (void)problem;
-    return EPILOGUE_ADD;
-}
-
 static const struct implementation concat_any = {
     .name = "rows", .fits = concat_fits, .any_layout = IN_ANY_LAYOUT, .emit = emit_concat
 };
@@ -209,7 +203,7 @@ static const struct implementation window_rows = {
     .name = "rows",
     .fits = window_fits,
     .any_layout = IN_ANY_LAYOUT,
-    .epilogues = epilogues_of_window,
+    .epilogues = epilogues_add,
     .emit = emit_window,
 };
 static const struct implementation *const concat_implementations[] = { &concat_any, &concat_plain, NULL };

@@ -53,12 +53,6 @@ unsigned conv2d_cpu_epilogues(const struct problem *problem)
     return EPILOGUE_ADD | (sigmoid && results % problem->device->vector_width ? 0 : EPILOGUE_ACTIVATION);
 }
 
-unsigned conv2d_cpu_sum_epilogues(const struct problem *problem)
-{
-    (void)problem;
-    return EPILOGUE_ADD;
-}
-
 bool conv2d_cpu_statistics(const struct problem *problem)
 {
     const struct epilogue *epilogue = &problem->node->epilogue;

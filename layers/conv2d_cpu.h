@@ -34,7 +34,6 @@ bool conv2d_cpu_plain_image(int64_t channels);
 /* The epilogues of forward and data gradient: all, but sigmoid, which would make padding lanes other than zero, only
  * where there are none. */
 unsigned conv2d_cpu_epilogues(const struct problem *problem);
-unsigned conv2d_cpu_sum_epilogues(const struct problem *problem); /* of weight gradients */
 /* Statistics of the output can be given: nothing follows the sum, but what a data gradient adds before its gate. */
 bool conv2d_cpu_statistics(const struct problem *problem);
 /* The result of a data gradient with a mask may lie where the mask lies, each of whose numbers is read for one result.

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "layers/conv2d_cpu.h"
 #include "layers/element.h"
+#include "layers/elementwise.h"
 
 enum { MOST_TAPS = 81, MOST_STRIDE = 4 }; /* their products are unrolled */
 
@@ -243,6 +244,6 @@ const struct implementation conv2d_depthwise[CONV2D_PASSES] = {
     { PRODUCT, .fusions = FUSED_NORMALISATION, .bf16_inputs = 1 << 0 },
     { PRODUCT, .fusions = FUSED_MASK | FUSED_WEIGHTS, .workspace = gradient_workspace, .in_place = conv2d_mask_in_place,
         .bf16_inputs = 1 << 0 | 1 << DATA_GRADIENT_X | 1 << DATA_GRADIENT_Y },
-    { COMMON, .epilogues = conv2d_cpu_sum_epilogues, .fusions = FUSED_NORMALISATION, .workspace = weights_workspace,
+    { COMMON, .epilogues = epilogues_add, .fusions = FUSED_NORMALISATION, .workspace = weights_workspace,
         .emit = emit_weights, .bf16_inputs = 1 << 0 | 1 << 1 },
 };

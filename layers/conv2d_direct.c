@@ -2,6 +2,7 @@
  * clkernels/conv2d_direct_cpu.cl (forward and data gradient) and conv2d_direct_weights_cpu.cl. */
 #include "base/memory.h"
 #include "layers/conv2d_cpu.h"
+#include "layers/elementwise.h"
 
 /* Weights that stay in a core's cache from task to task, and those that are multiplied for all tiles of a task before
  * the next ones: more than the first-level cache holds, as they are read in order while sums that wait are not.
@@ -456,6 +457,6 @@ static void emit_weights(const struct problem *problem, const struct operands *o
 const struct implementation conv2d_direct[CONV2D_PASSES] = {
     { PRODUCT },
     { PRODUCT, .fusions = FUSED_MASK, .in_place = conv2d_mask_in_place },
-    { COMMON, .epilogues = conv2d_cpu_sum_epilogues, .design_bytes = sizeof(struct direct_weights),
-        .design = design_weights, .workspace = weights_workspace, .emit = emit_weights },
+    { COMMON, .epilogues = epilogues_add, .design_bytes = sizeof(struct direct_weights), .design = design_weights,
+        .workspace = weights_workspace, .emit = emit_weights },
 };

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "layers/conv2d_cpu.h"
 #include "layers/element.h"
+#include "layers/elementwise.h"
 
 /* Packed weights that stay in a core's second-level cache beside what else is read meanwhile. */
 #define CACHED_WEIGHTS_BYTES (1 << 20)
@@ -360,7 +361,6 @@ const struct implementation conv2d_pointwise[CONV2D_PASSES] = {
     { PRODUCT, .workspace = gathered_bytes, .bf16_inputs = 1 << 0 },
     { PRODUCT, .fusions = FUSED_MASK, .in_place = conv2d_mask_in_place,
         .bf16_inputs = 1 << 0 | 1 << DATA_GRADIENT_X | 1 << DATA_GRADIENT_Y },
-    { COMMON, .epilogues = conv2d_cpu_sum_epilogues, .design_bytes = sizeof(struct weights_plan),
-        .design = design_weights, .workspace = weights_workspace, .emit = emit_weights,
-        .bf16_inputs = 1 << 0 | 1 << 1 },
+    { COMMON, .epilogues = epilogues_add, .design_bytes = sizeof(struct weights_plan), .design = design_weights,
+        .workspace = weights_workspace, .emit = emit_weights, .bf16_inputs = 1 << 0 | 1 << 1 },
 };

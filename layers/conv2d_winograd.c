@@ -3,6 +3,7 @@
  * (what both begin with). */
 #include "layers/conv2d_winograd.h"
 #include "base/memory.h"
+#include "layers/elementwise.h"
 
 /* Scratch and tiles of a task, and the transformed weights that a core's cache holds. With a stride of 2 a tile has
  * more numbers and takes STRIDED_BYTES for FUSED_BYTES. */
@@ -268,6 +269,6 @@ static void emit_product(const struct problem *problem, const struct operands *o
 const struct implementation conv2d_winograd[CONV2D_PASSES] = {
     { PRODUCT },
     { PRODUCT, .fusions = FUSED_MASK, .in_place = conv2d_mask_in_place },
-    { COMMON, .epilogues = conv2d_cpu_sum_epilogues, .design_bytes = sizeof(struct winograd_weights),
+    { COMMON, .epilogues = epilogues_add, .design_bytes = sizeof(struct winograd_weights),
         .design = winograd_design_weights, .workspace = winograd_weights_workspace, .emit = winograd_emit_weights },
 };

@@ -3,6 +3,7 @@
  * clkernels/conv2d_winograd_rows_cpu.cl. */
 #include "base/memory.h"
 #include "layers/conv2d_cpu.h"
+#include "layers/elementwise.h"
 
 /* Outputs of a tile, and the products that make them. */
 enum { TILE = 4, POINTS = 7, PLANES = 2, ROWS_MAX = 8, SUMS_BYTES = 160 << 10 };
@@ -211,6 +212,6 @@ const struct implementation conv2d_winograd_rows[CONV2D_PASSES] = {
     [CONV2D_FORWARD] = { COMMON, .epilogues = conv2d_cpu_epilogues, .statistics = statistics_parts,
         .design = design_product, .workspace = product_workspace, .prepared = prepared, .emit_prepare = emit_prepare,
         .emit = emit_product },
-    [CONV2D_WEIGHT_GRADIENT] = { COMMON, .epilogues = conv2d_cpu_sum_epilogues, .design = design_weights,
+    [CONV2D_WEIGHT_GRADIENT] = { COMMON, .epilogues = epilogues_add, .design = design_weights,
         .workspace = weights_workspace, .emit = emit_weights },
 };

@@ -49,12 +49,6 @@ tutti_tensor tutti_dropout(tutti_network *network, tutti_tensor x, float probabi
 
 /* ------------------------------------------------------------------------------------------- implementations ---- */
 
-static bool in_place(const struct problem *problem, int input)
-{
-    (void)problem;
-    return input == 0;
-}
-
 static struct launch *add(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const char *kernel, int vectors)
 {
@@ -99,13 +93,13 @@ static void emit_items(const struct problem *problem, const struct operands *ope
 static const struct implementation vectors = {
     .name = "vectors",
     .fits = fits_cpu_class,
-    .in_place = in_place,
+    .in_place = in_place_first,
     .emit = emit_vectors,
 };
 static const struct implementation items = {
     .name = "items",
     .fits = fits_everything,
-    .in_place = in_place,
+    .in_place = in_place_first,
     .emit = emit_items,
 };
 static const struct implementation *const implementations[] = { &vectors, &items, NULL };

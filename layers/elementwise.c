@@ -17,10 +17,33 @@ const char *fits_cpu_class(const struct problem *problem)
     return problem->device->class == DEVICE_CPU ? NULL : "it needs a CPU-class device";
 }
 
+const char *fits_gpu_class(const struct problem *problem)
+{
+    return problem->device->class == DEVICE_GPU ? NULL : "it needs a GPU-class device";
+}
+
 unsigned epilogues_all(const struct problem *problem)
 {
     (void)problem;
     return EPILOGUE_ACTIVATION | EPILOGUE_ADD;
+}
+
+unsigned epilogues_add(const struct problem *problem)
+{
+    (void)problem;
+    return EPILOGUE_ADD;
+}
+
+bool in_place_first(const struct problem *problem, int input)
+{
+    (void)problem;
+    return input == 0;
+}
+
+bool in_place_first_two(const struct problem *problem, int input)
+{
+    (void)problem;
+    return input == 0 || input == 1;
 }
 
 size_t group_size(const struct capabilities *device, size_t wanted)

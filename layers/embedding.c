@@ -81,12 +81,6 @@ static struct sizes sizes_of(const struct problem *problem)
     return (struct sizes) { value_elements(problem->inputs[0]), table[0], table[1] };
 }
 
-static unsigned epilogues_gradient(const struct problem *problem)
-{
-    (void)problem;
-    return EPILOGUE_ADD;
-}
-
 /* What is added, or, as an argument must be something, the output. */
 static cl_mem added(const struct operands *operands)
 {
@@ -152,8 +146,8 @@ static void emit_groups(const struct problem *problem, const struct operands *op
 }
 
 static const struct implementation
-    blocks = { .name = "blocks", .fits = fits_cpu_class, .epilogues = epilogues_gradient, .emit = emit_blocks },
-    groups = { .name = "groups", .fits = fits_everything, .epilogues = epilogues_gradient, .emit = emit_groups };
+    blocks = { .name = "blocks", .fits = fits_cpu_class, .epilogues = epilogues_add, .emit = emit_blocks },
+    groups = { .name = "groups", .fits = fits_everything, .epilogues = epilogues_add, .emit = emit_groups };
 static const struct implementation *const backward[] = { &blocks, &groups, NULL };
 
 /* Operand 0 is the table, 1 are the numbers. */

@@ -140,19 +140,6 @@ static size_t workspace_groups(const struct problem *problem)
     return workspace(problem, &sizes);
 }
 
-/* A normalised row is written when all of it was read. */
-static bool in_place_forward(const struct problem *problem, int input)
-{
-    (void)problem;
-    return input == 0;
-}
-
-static bool in_place_gradient(const struct problem *problem, int input)
-{
-    (void)problem;
-    return input == 0 || input == 1;
-}
-
 static void emit_finish(const struct problem *problem, const struct operands *operands, const struct sizes *sizes,
     const char *options, struct launch_list *list)
 {
@@ -265,26 +252,26 @@ static void emit_groups_gradient(
 static const struct implementation rows = {
     .name = "rows",
     .fits = fits_cpu_class,
-    .in_place = in_place_forward,
+    .in_place = in_place_first,
     .emit = emit_rows,
 };
 static const struct implementation groups = {
     .name = "groups",
     .fits = fits_everything,
-    .in_place = in_place_forward,
+    .in_place = in_place_first,
     .emit = emit_groups,
 };
 static const struct implementation rows_gradient = {
     .name = "rows",
     .fits = fits_cpu_class,
-    .in_place = in_place_gradient,
+    .in_place = in_place_first_two,
     .workspace = workspace_rows,
     .emit = emit_rows_gradient,
 };
 static const struct implementation groups_gradient = {
     .name = "groups",
     .fits = fits_everything,
-    .in_place = in_place_gradient,
+    .in_place = in_place_first_two,
     .workspace = workspace_groups,
     .emit = emit_groups_gradient,
 };

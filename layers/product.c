@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "layers/elementwise.h"
 #include "layers/epilogue.h"
 #include "layers/layers.h"
 #include "runtime/gemm.h"
@@ -75,12 +76,6 @@ double product_bytes(const struct problem *problem)
     return 4.0 * elements;
 }
 
-static unsigned epilogues(const struct problem *problem)
-{
-    (void)problem;
-    return EPILOGUE_ACTIVATION | EPILOGUE_ADD;
-}
-
 /* The options of clkernels/derivative.h for the activation behind which a data gradient goes. */
 static const char *masking_options(const struct attributes *a, char *buffer, size_t size)
 {
@@ -146,8 +141,8 @@ static void emit(const struct problem *problem, const struct operands *operands,
     {                                                                       \
         design_product(problem, choice, design);                            \
     }
-#define IMPLEMENTATION(label)                                                                             \
-    .name = #label, .fits = fits_##label, .epilogues = epilogues, .design_bytes = sizeof(struct product), \
+#define IMPLEMENTATION(label)                                                                                 \
+    .name = #label, .fits = fits_##label, .epilogues = epilogues_all, .design_bytes = sizeof(struct product), \
     .design = design_##label, .workspace = workspace, .emit = emit
 
 FUNCTIONS(GEMM_SKINNY, skinny)

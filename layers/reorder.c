@@ -2,6 +2,7 @@
  * where a producer and a consumer want different ones. */
 #include "base/memory.h"
 #include "layers/element.h"
+#include "layers/elementwise.h"
 #include "layers/layers.h"
 
 enum { TILE = 16 };
@@ -43,12 +44,6 @@ static const char *fits_tiles(const struct problem *problem)
 {
     if (problem->device->class != DEVICE_GPU) return "it needs a GPU-class device";
     return problem->device->group_max < TILE * TILE ? "the device's work-groups are too small" : NULL;
-}
-
-static const char *fits_plain(const struct problem *problem)
-{
-    (void)problem;
-    return NULL;
 }
 
 static double bytes(const struct problem *problem)
@@ -136,7 +131,7 @@ static const struct implementation tiles = {
 };
 static const struct implementation plain = {
     .name = "plain",
-    .fits = fits_plain,
+    .fits = fits_everything,
     .layouts = layouts,
     .emit = emit_plain,
 };
