@@ -1,6 +1,6 @@
 /* Pooling on a CPU-class device: x [N][CB][H][W][V], y [N][CB][OH][OW][V], one SIMD lane a channel. Options and rules as
  * in pool_plain.cl. Tasks: (channel block, image, part of the rows); parts are get_global_size(2).
- * Launched by layers/pool_max.c and layers/pool_average.c.
+ * Launched by layers/pool_kernels.c.
  *
  * The gradient of max pooling has three forms, FORM: 0 gather, each pixel asks the windows that cover it; 1 windows do not
  * overlap (kernel = stride, no padding): each window writes its own pixels; 2 kernel 3x3, stride 2, padding 1: 2x2 pixels

@@ -1,5 +1,5 @@
 /* Pooling on any device: planes [N * C] of H x W (x) and OH x OW (y). One work-item per output float.
- * Launched by layers/pool_max.c and layers/pool_average.c with all sizes as build options:
+ * Launched by layers/pool_kernels.c with all sizes as build options:
  *   H, W, OH, OW, KH, KW, SH, SW (stride), PH, PW (padding)
  *   CHANNELS: numbers of a pixel that lie together: 1 in the plain layout, C with channels last, where planes are [N]
  *   INDEX (uchar or int): the place of the maximum in its window, ky * KW + kx; WITH_INDEX 0: it is not wanted

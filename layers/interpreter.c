@@ -573,8 +573,7 @@ static struct window window_of(const struct problem *problem, int axis, int64_t 
     const struct attributes *a = &problem->node->attributes;
     const int64_t in = axis ? z.w : z.h, out = axis ? z.ow : z.oh;
     struct window w = { .begin = o * in / out, .end = ((o + 1) * in + out - 1) / out };
-    const bool adaptive = problem->node->operation == &operation_adaptive_average_pool ||
-        problem->node->operation == &operation_adaptive_average_pool_gradient;
+    const bool adaptive = pool_is_adaptive(problem->node);
     if (!adaptive) {
         w.start = o * a->stride[axis] - a->padding[axis];
         w.begin = w.start < 0 ? 0 : w.start;

@@ -101,7 +101,7 @@ extern const struct operation operation_reshape, operation_reorder;
 /* Checks a shape asked for, which has the batch in front if x has, and sets the one size that may be -1. */
 tutti_status reshape_resolve(const struct value *x, tutti_shape *shape);
 
-/* pool.c, pool_max.c, pool_average.c; attributes.shape of gradients: the shape of x
+/* pool.c; attributes.shape of gradients: the shape of x
  *
  * max_pool
  *     index is the position of the maximum in its window: u8, or i32 for windows of more than 255 pixels.

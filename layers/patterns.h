@@ -6,7 +6,7 @@
 
 extern const struct pattern pattern_add;                                         /* pointwise.c */
 extern const struct pattern pattern_activation, pattern_mask;                    /* activation.c */
-extern const struct pattern pattern_pool_gradient, pattern_sum_of_pool_gradient; /* pool_max.c */
+extern const struct pattern pattern_pool_gradient, pattern_sum_of_pool_gradient; /* pool.c */
 extern const struct pattern pattern_bias_gradient;                               /* dense.c */
 extern const struct pattern pattern_weights_in_data_gradient;                    /* conv2d.c */
 extern const struct pattern pattern_norm_statistics, pattern_norm_gradient_statistics, pattern_norm_gradient_activation,

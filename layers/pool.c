@@ -1,31 +1,45 @@
-/* Pooling: public builders, and what the operations share. */
+/* max_pool, average_pool, adaptive_average_pool and their gradients: builders, shapes, gradients and patterns. The
+ * forward pass of max_pool notes where in the window each maximum was, so that its gradient reads neither x nor y. */
 #include "layers/pool.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/memory.h"
 #include "base/options.h"
 #include "graph/network.h"
-#include "layers/element.h"
-#include "layers/elementwise.h"
 #include "layers/layers.h"
+#include "layers/patterns.h"
 
-static bool is_gradient(const struct node *node)
+bool pool_is_gradient(const struct node *node)
 {
     return node->operation == &operation_max_pool_gradient || node->operation == &operation_average_pool_gradient ||
         node->operation == &operation_adaptive_average_pool_gradient;
 }
 
+bool pool_is_max(const struct node *node)
+{
+    return node->operation == &operation_max_pool || node->operation == &operation_max_pool_gradient;
+}
+
+bool pool_is_adaptive(const struct node *node)
+{
+    return node->operation == &operation_adaptive_average_pool ||
+        node->operation == &operation_adaptive_average_pool_gradient;
+}
+
 struct pool_sizes pool_sizes_of(const struct problem *problem)
 {
-    const struct value *x = problem->inputs[0], *y = problem->outputs[0];
-    if (is_gradient(problem->node)) {
-        x = problem->outputs[0];
-        y = problem->inputs[0];
-    }
-    const int64_t *s = x->shape.sizes;
-    return (struct pool_sizes) { s[0], s[1], s[2], s[3], y->shape.sizes[2], y->shape.sizes[3] };
+    const bool gradient = pool_is_gradient(problem->node);
+    const int64_t *x = (gradient ? problem->outputs : problem->inputs)[0]->shape.sizes;
+    const int64_t *y = (gradient ? problem->inputs : problem->outputs)[0]->shape.sizes;
+    return (struct pool_sizes) { x[0], x[1], x[2], x[3], y[2], y[3] };
+}
+
+/* An addition or comparison for each pixel of each window. */
+double pool_flops(const struct problem *problem)
+{
+    const struct pool_sizes z = pool_sizes_of(problem);
+    const int64_t *kernel = problem->node->attributes.kernel;
+    const double planes = (double)(z.n * z.c);
+    if (pool_is_adaptive(problem->node)) return planes * (double)(z.h * z.w);
+    return planes * (double)(z.oh * z.ow) * (double)(kernel[0] * kernel[1]);
 }
 
 /* ---------------------------------------------------------------------------------------------------- shapes ---- */
@@ -62,18 +76,26 @@ static tutti_status check_image(const char *name, const struct value *x)
         TUTTI_SHAPE, "%s: the input must be an image [C, H, W], but it has %d dimensions", name, x->shape.rank - 1);
 }
 
-tutti_status pool_shape(
-    const char *name, const struct attributes *attributes, const struct value *x, tutti_shape *shape)
+/* max_pool's second output is where each maximum was. */
+static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
-    tutti_status status = check_image(name, x);
-    if (status != TUTTI_OK) return status;
-    *shape = x->shape;
+    const struct value *x = graph_at(graph, node->inputs[0]);
+    const struct attributes *a = &node->attributes;
+    tutti_shape shape = x->shape;
+    tutti_status status = check_image(node->operation->name, x);
     for (int axis = 0; axis < 2 && status == TUTTI_OK; axis++)
-        status = output_size(name, attributes, axis, x->shape.sizes[2 + axis], &shape->sizes[2 + axis]);
+        if (pool_is_adaptive(node))
+            shape.sizes[2 + axis] = a->kernel[axis];
+        else
+            status = output_size(node->operation->name, a, axis, x->shape.sizes[2 + axis], &shape.sizes[2 + axis]);
+    outputs[0] = outputs[1] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = shape };
+    outputs[1].type = a->kernel[0] * a->kernel[1] <= UINT8_MAX ? TYPE_U8 : TYPE_I32;
+    node->output_count = pool_is_max(node) ? 2 : 1;
     return status;
 }
 
-tutti_status pool_infer_gradient(const struct graph *graph, struct node *node, struct value *outputs)
+/* attributes.shape as its output. */
+static tutti_status infer_gradient(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *dy = graph_at(graph, node->inputs[0]);
     const tutti_shape *shape = &node->attributes.shape;
@@ -84,93 +106,98 @@ tutti_status pool_infer_gradient(const struct graph *graph, struct node *node, s
     return TUTTI_OK;
 }
 
-/* -------------------------------------------------------------------------------------------------- launches ---- */
-
-enum { TASKS = 8, GROUP = 64 };
-
-struct launch *pool_launch(
-    const struct problem *problem, struct launch_list *list, const char *source, const char *kernel, const char *more)
+static tutti_status gradient(
+    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {
-    struct pool_sizes z = pool_sizes_of(problem);
-    const struct attributes *a = &problem->node->attributes;
-    bool adaptive = problem->node->operation == &operation_adaptive_average_pool ||
-        problem->node->operation == &operation_adaptive_average_pool_gradient;
-    char elements[ELEMENT_OPTIONS + 32];
-    element_options(problem, elements, ELEMENT_OPTIONS);
-    const size_t used = strlen(elements);
-    if (problem->inputs[0]->layout == LAYOUT_CHANNELS_LAST || problem->outputs[0]->layout == LAYOUT_CHANNELS_LAST)
-        snprintf(elements + used, sizeof elements - used, " -DCHANNELS=%lld", (long long)z.c);
-    long long kernel_h = adaptive ? 1 : a->kernel[0], kernel_w = adaptive ? 1 : a->kernel[1];
-    return launch_add(list, source, kernel,
-        "-DH=%lld -DW=%lld -DOH=%lld -DOW=%lld -DKH=%lld -DKW=%lld -DSH=%lld -DSW=%lld -DPH=%lld -DPW=%lld "
-        "-DADAPTIVE=%d "
-        "-DCOUNT=%d -DADD=%d %s%s",
-        (long long)z.h, (long long)z.w, (long long)z.oh, (long long)z.ow, kernel_h, kernel_w, (long long)a->stride[0],
-        (long long)a->stride[1], (long long)a->padding[0], (long long)a->padding[1], adaptive, a->exclude_padding,
-        problem->node->epilogue.add != NO_VALUE, more, elements);
+    if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
+    const bool max = pool_is_max(node);
+    const struct operation *operation = max ? &operation_max_pool_gradient
+        : pool_is_adaptive(node)            ? &operation_adaptive_average_pool_gradient
+                                            : &operation_average_pool_gradient;
+    const int inputs[] = { output_gradients[0], max ? node->outputs[1] : NO_VALUE };
+    struct attributes attributes = node->attributes;
+    attributes.shape = graph_at(graph, node->inputs[0])->shape;
+    input_gradients[0] = graph_append(graph, operation, &attributes, inputs, max ? 2 : 1, node->layer);
+    return graph->status;
 }
 
-const char *pool_stream(int64_t floats)
+/* ------------------------------------------------------------------------------------------------ operations ---- */
+
+#define FORWARD(name_, list, ...)                \
+    const struct operation operation_##name_ = { \
+        .name = #name_,                          \
+        .inputs = { { "x" } },                   \
+        .outputs = { { "y" }, __VA_ARGS__ },     \
+        .infer = infer,                          \
+        .gradient = gradient,                    \
+        .implementations = list,                 \
+        .flops = pool_flops,                     \
+    };
+#define GRADIENT(name_, list, ...)               \
+    const struct operation operation_##name_ = { \
+        .name = #name_,                          \
+        .inputs = { { "dy" }, __VA_ARGS__ },     \
+        .outputs = { { "dx" } },                 \
+        .infer = infer_gradient,                 \
+        .implementations = list,                 \
+        .flops = pool_flops,                     \
+    };
+FORWARD(max_pool, pool_max, { "index" })
+FORWARD(average_pool, pool_mean, { 0 })
+FORWARD(adaptive_average_pool, pool_adaptive, { 0 })
+GRADIENT(max_pool_gradient, pool_max_gradient, { "index", PORT_ANY_TYPE })
+GRADIENT(average_pool_gradient, pool_mean_gradient, { 0 })
+GRADIENT(adaptive_average_pool_gradient, pool_adaptive_gradient, { 0 })
+
+/* -------------------------------------------------------------------------------------------------- patterns ---- */
+
+/* gradient of max pooling -> gradient of the activation that was pooled: they change places. An activation's gradient
+ * is a factor that depends on its output, and where pooling puts a gradient that output is the window's maximum. So the
+ * factor is applied to the smaller tensor, and the activation's output is not read again. */
+static bool swap_pool_gradient(const struct rewriting *rewriting, size_t n, int producer)
 {
-    return (size_t)floats * sizeof(float) > STREAM_BYTES ? " -DSTREAM=1" : "";
+    struct graph *graph = rewriting->graph;
+    struct node factor = graph->nodes[n], pool = graph->nodes[producer];
+    if (factor.epilogue.add != NO_VALUE || pool.epilogue.add != NO_VALUE) return false;
+    const struct node *forward = &graph->nodes[graph_at(graph, pool.inputs[1])->producer];
+    if (forward->inputs[0] != factor.inputs[0] || forward->outputs[0] == NO_VALUE) return false;
+    if (forward->epilogue.activation || forward->epilogue.add != NO_VALUE) return false;
+    int between = factor.inputs[1];
+    factor.inputs[0] = forward->outputs[0];
+    factor.inputs[1] = pool.inputs[0];
+    pool.inputs[0] = between;
+    pool.outputs[0] = factor.outputs[0];
+    factor.outputs[0] = between;
+    graph_at(graph, between)->shape = graph_at(graph, factor.inputs[1])->shape;
+    graph_at(graph, pool.outputs[0])->producer = (int)n;
+    graph->nodes[producer] = factor;
+    graph->nodes[n] = pool;
+    return true;
 }
 
-static void note_work(struct launch *launch, const struct problem *problem)
+const struct pattern pattern_pool_gradient = {
+    .operation = &operation_activation_gradient,
+    .input = 1,
+    .producer = &operation_max_pool_gradient,
+    .sole = true,
+    .apply = swap_pool_gradient,
+};
+
+/* gradient of max pooling -> sum over each channel (a bias's gradient): pooling only moves what it is given, so the sum
+ * of that is the same, over the smaller tensor. */
+static bool sum_before_pool_gradient(const struct rewriting *rewriting, size_t n, int producer)
 {
-    double bytes = 0;
-    for (int i = 0; i < problem->node->input_count; i++)
-        if (problem->inputs[i]) bytes += (double)value_bytes(problem->inputs[i], 1);
-    for (int i = 0; i < problem->node->output_count; i++)
-        if (problem->outputs[i]) bytes += (double)value_bytes(problem->outputs[i], 1);
-    launch_work(launch, pool_flops(problem), bytes);
+    const struct node *pool = &rewriting->graph->nodes[producer];
+    if (pool->epilogue.add != NO_VALUE) return false;
+    rewriting->graph->nodes[n].inputs[0] = pool->inputs[0];
+    return true;
 }
 
-void pool_tasks(struct launch *launch, const struct problem *problem, int64_t rows)
-{
-    struct pool_sizes z = pool_sizes_of(problem);
-    int64_t blocks = divide_up(z.c, problem->device->vector_width);
-    int64_t parts = divide_up((int64_t)TASKS * problem->device->units, blocks * z.n);
-    if (parts > rows) parts = rows;
-    launch_tasks(launch, (size_t)blocks, (size_t)z.n, (size_t)parts);
-    note_work(launch, problem);
-}
-
-void pool_items(struct launch *launch, const struct problem *problem, int64_t floats)
-{
-    size_t group = group_size(problem->device, GROUP);
-    launch_long(launch, floats);
-    launch_grid(launch, 1, size_round_up((size_t)floats, group), 1, 1, group, 1, 1);
-    note_work(launch, problem);
-}
-
-bool pool_is_blocked(const struct problem *problem)
-{
-    return problem->inputs[0]->layout == LAYOUT_BLOCKED;
-}
-
-void pool_layouts_blocked(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
-{
-    for (int i = 0; i < problem->node->input_count; i++) inputs[i] = LAYOUT_BLOCKED;
-    for (int i = 0; i < problem->node->output_count; i++) outputs[i] = LAYOUT_BLOCKED;
-}
-
-unsigned pool_epilogues_of_gradient(const struct problem *problem)
-{
-    (void)problem;
-    return EPILOGUE_ADD;
-}
-
-/* An addition or comparison for each pixel of each window. */
-double pool_flops(const struct problem *problem)
-{
-    struct pool_sizes z = pool_sizes_of(problem);
-    const struct attributes *a = &problem->node->attributes;
-    bool adaptive = problem->node->operation == &operation_adaptive_average_pool ||
-        problem->node->operation == &operation_adaptive_average_pool_gradient;
-    double planes = (double)(z.n * z.c);
-    if (adaptive) return planes * (double)(z.h * z.w);
-    return planes * (double)(z.oh * z.ow) * (double)(a->kernel[0] * a->kernel[1]);
-}
+const struct pattern pattern_sum_of_pool_gradient = {
+    .operation = &operation_channel_sum,
+    .producer = &operation_max_pool_gradient,
+    .apply = sum_before_pool_gradient,
+};
 
 /* -------------------------------------------------------------------------------------------------- builders ---- */
 
