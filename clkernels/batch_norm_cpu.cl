@@ -10,7 +10,7 @@
  * too, bn_apply alone is the forward pass, and bn_dx alone the gradient. bn_forward and bn_gradient do both passes of one channel block
  * (get_global_id(0)) in one task, so that the second pass finds the block in the cache. bn_stats + bn_apply and bn_reduce +
  * bn_dx are the same in two launches, tasks = channel blocks x parts of the M positions (get_global_id(1)): for devices
- * with more cores than channel blocks. bn_inference: tasks = channel blocks x parts. Launched by layers/batch_norm_cpu.c.
+ * with more cores than channel blocks. bn_inference: tasks = channel blocks x parts. Launched by layers/batch_norm_kernels.c.
  *
  * Options: ACTIVATE, LOW, HIGH, ADD as in epilogue.h (forward: of y; gradient: ADD is added to dx); MASK 0 none, 1 relu,
  * 2 clip; MASK_FROM_Y 1: y is an argument, 0: it is recomputed; DADD, DX 1: this output is wanted. `stream` 1: y and dx

@@ -1,6 +1,6 @@
 /* Before devices meet at a batch normalisation (launch_meeting): the statistics of all parts of this device's samples
  * become one, which is then exchanged. in: [parts][numbers][stride]; out: [numbers][stride], the first part of `in` or
- * another buffer. A group of GROUP work-items takes JOINED channels; launched by layers/batch_norm.c. */
+ * another buffer. A group of GROUP work-items takes JOINED channels; launched by layers/batch_norm_kernels.c. */
 #include "moments.h"
 
 /* This work-item's channel, of the first ones of the group. */

@@ -1,6 +1,6 @@
 /* Batch normalisation on any device: x, y, dy, dx, add, dadd [N][C][HW] (rank 2: HW = 1; channels last: N of all pixels, HW =
  * 1); per channel [C].
- * The formulas are those of batch_norm_cpu.cl. Launched by layers/batch_norm_plain.c:
+ * The formulas are those of batch_norm_cpu.cl. Launched by layers/batch_norm_kernels.c:
  *
  *   plain_stats, plain_reduce   sums over a part of the N HW positions. A group of GROUP work-items takes WIDE channels
  *                               (get_group_id(0)) and one of the parts (get_group_id(1)); partial: [parts][3][C], count,

@@ -1,13 +1,10 @@
 /* batch_norm: its builder, shapes, gradient and lists of implementations; and folding it into the weights before it. */
 #include "layers/batch_norm.h"
 
-#include <stdio.h>
-
 #include "base/memory.h"
 #include "base/options.h"
 #include "graph/network.h"
 #include "layers/elementwise.h"
-#include "layers/epilogue.h"
 #include "layers/layers.h"
 
 struct batch_norm_sizes batch_norm_sizes_of(const struct problem *problem)
@@ -15,43 +12,6 @@ struct batch_norm_sizes batch_norm_sizes_of(const struct problem *problem)
     const tutti_shape *shape = &problem->inputs[0]->shape;
     int64_t pixels = shape->rank == 4 ? shape->sizes[2] * shape->sizes[3] : 1;
     return (struct batch_norm_sizes) { shape->sizes[0], shape->sizes[1], pixels };
-}
-
-const char *batch_norm_gradient_options(const struct problem *problem, char *buffer, size_t size)
-{
-    const struct attributes *a = &problem->node->attributes;
-    int mask = a->activation == ACTIVATION_RELU ? 1 : a->activation == ACTIVATION_CLIP ? 2 : 0;
-    snprintf(buffer, size, "-DMASK=%d -DMASK_FROM_Y=%d -DDADD=%d -DDX=%d -DADD=%d", mask,
-        problem->inputs[GRADIENT_Y] != NULL, problem->outputs[GRADIENT_DADD] != NULL,
-        problem->outputs[GRADIENT_DX] != NULL, problem->node->epilogue.add != NO_VALUE);
-    if (mask == 2) epilogue_append_bounds(buffer, size, ACTIVATION_CLIP, a->low, a->high);
-    return buffer;
-}
-
-unsigned batch_norm_gradient_epilogues(const struct problem *problem)
-{
-    enum activation activation = problem->node->attributes.activation;
-    bool mask = activation == ACTIVATION_NONE || activation == ACTIVATION_RELU || activation == ACTIVATION_CLIP;
-    return EPILOGUE_ADD | (mask ? EPILOGUE_ACTIVATION : 0);
-}
-
-enum { MOST_IN_TURN = 64 }; /* parts that one work-item goes through; more are joined by several */
-
-void batch_norm_meet(const struct problem *problem, struct launch_list *list, enum meeting_kind kind, cl_mem statistics,
-    int64_t parts, int64_t stride, cl_mem joined)
-{
-    int64_t channels = problem->inputs[0]->shape.sizes[1];
-    if (parts > 1 || statistics != joined) {
-        const bool many = parts > MOST_IN_TURN;
-        const size_t group = group_size(problem->device, many ? 256 : 64), together = many && group > 8 ? 8 : group;
-        struct launch *launch = launch_add(list, "batch_norm_meeting",
-            kind == MEETING_MOMENTS ? "join_moments" : "join_sums", "-DGROUP=%zu -DJOINED=%zu", group, together);
-        LAUNCH_BUFFERS(launch, statistics, joined);
-        LAUNCH_INTS(launch, parts, stride);
-        launch_grid(launch, 1, (size_t)divide_up(stride, (int64_t)together) * group, 1, 1, group, 1, 1);
-        launch_work(launch, 0, 8.0 * (double)(parts * stride));
-    }
-    launch_meeting(list, kind, joined, channels, stride);
 }
 
 /* ---------------------------------------------------------------------------------------------------- shapes ---- */
@@ -186,12 +146,6 @@ static double flops_inference(const struct problem *problem)
     return flops_of(problem, 2);
 }
 
-static const struct implementation *const forward_implementations[] = { &batch_norm_cpu_forward,
-    &batch_norm_plain_forward, NULL };
-static const struct implementation *const gradient_implementations[] = { &batch_norm_cpu_gradient,
-    &batch_norm_plain_gradient, NULL };
-static const struct implementation *const inference_implementations[] = { &batch_norm_cpu_inference,
-    &batch_norm_plain_inference, NULL };
 static const struct implementation *const fold_implementations[] = { &fold_plain, NULL };
 
 const struct operation operation_batch_norm = {
@@ -212,7 +166,7 @@ const struct operation operation_batch_norm = {
     .infer = infer,
     .gradient = gradient,
     .inference = batch_norm_in_inference,
-    .implementations = forward_implementations,
+    .implementations = norm_forward,
     .flops = flops,
 };
 const struct operation operation_batch_norm_gradient = {
@@ -230,7 +184,7 @@ const struct operation operation_batch_norm_gradient = {
         [GRADIENT_DBETA] = { "dbeta" },
         [GRADIENT_DADD] = { "dadd" } },
     .infer = infer_gradient,
-    .implementations = gradient_implementations,
+    .implementations = norm_gradient,
     .flops = flops_gradient,
 };
 const struct operation operation_batch_norm_inference = {
@@ -238,7 +192,7 @@ const struct operation operation_batch_norm_inference = {
     .inputs = { { "x" }, { "gamma" }, { "beta" }, { "running_mean" }, { "running_var" } },
     .outputs = { { "y" } },
     .infer = infer_inference,
-    .implementations = inference_implementations,
+    .implementations = norm_inference,
     .flops = flops_inference,
 };
 const struct operation operation_fold_batch_norm = {

@@ -25,21 +25,11 @@ enum {
 enum { GRADIENT_DX, GRADIENT_DGAMMA, GRADIENT_DBETA, GRADIENT_DADD };
 
 struct batch_norm_sizes batch_norm_sizes_of(const struct problem *problem);
-/* Build options of the gradient's kernels: mask and outputs; and those of epilogue.h for the addition to dx. */
-enum { NORM_OPTIONS = 320 };
-const char *batch_norm_gradient_options(const struct problem *problem, char *buffer, size_t size);
-/* relu and clip can be undone in the gradient's pass. */
-unsigned batch_norm_gradient_epilogues(const struct problem *problem);
-
-/* Joins the statistics of all parts, [parts][numbers][stride], to one in `joined`, which may be the same buffer, and
- * has the devices meet there. */
-void batch_norm_meet(const struct problem *problem, struct launch_list *list, enum meeting_kind kind, cl_mem statistics,
-    int64_t parts, int64_t stride, cl_mem joined);
 
 /* batch_norm_patterns.c: the node moves into the weights of the layer before it, or becomes a scale and a shift. */
 tutti_status batch_norm_in_inference(struct graph *graph, size_t *n, int *same);
 
-extern const struct implementation batch_norm_cpu_forward, batch_norm_cpu_gradient, batch_norm_cpu_inference;
-extern const struct implementation batch_norm_plain_forward, batch_norm_plain_gradient, batch_norm_plain_inference;
+/* batch_norm_kernels.c */
+extern const struct implementation *const norm_forward[], *const norm_gradient[], *const norm_inference[];
 
 #endif

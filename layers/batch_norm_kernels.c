@@ -1,0 +1,390 @@
+/* Batch normalisation's implementations. Kernels: clkernels/batch_norm_cpu.cl, blocked, and batch_norm_plain.cl, for
+ * any device, plain or with channels last; batch_norm_meeting.cl where devices meet. */
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "layers/batch_norm.h"
+#include "layers/element.h"
+#include "layers/elementwise.h"
+#include "layers/epilogue.h"
+
+static bool is_gradient(const struct problem *problem)
+{
+    return problem->node->operation == &operation_batch_norm_gradient;
+}
+
+/* How the work is cut: blocks of channels times parts of the positions. Blocked, these are tasks, and with one part a
+ * task makes and uses a block's statistics; else groups of `group` work-items, which take `wide` channels. */
+struct work {
+    bool blocked, stream;
+    int64_t n, c, pixels, floats;
+    int64_t blocks, parts;
+    int64_t stride; /* from one row of the statistics to the next */
+    size_t group, wide;
+};
+
+/* CPU class: a part takes at least this many positions, about 5 us of work. GPU class: a work-item. */
+enum { PART_POSITIONS = 256, ITEM_POSITIONS = 4, MOST_PARTS = 64, TASKS = 16, GROUPS_PER_UNIT = 8 };
+enum { GROUP = 256, CHANNEL_GROUP = 64, WIDE = 32, JOINED = 8 };
+enum { MOST_IN_TURN = 64 }; /* parts that one work-item goes through; more are joined by several */
+
+/* Outputs of the forward pass beyond this are written around the caches. Gradients only where they are larger than the
+ * last one: two nodes read each of them soon. */
+enum { FORWARD_STREAM_BYTES = 4 << 20 };
+
+static int64_t parts_for(const struct work *work, int64_t wanted, int64_t positions)
+{
+    int64_t parts = divide_up(wanted, work->blocks), most = work->n * work->pixels / positions;
+    if (parts > most) parts = most;
+    if (parts > MOST_PARTS) parts = MOST_PARTS;
+    return parts < 1 ? 1 : parts;
+}
+
+/* One task for both passes of a channel block finds what the second one reads again (x, or x and dy) in the cache, if
+ * those that run at a time fit there, and if whole blocks divide evenly among the units or are so many that the last
+ * round does not matter. Else both passes are cut finely, and so is one pass. */
+static void design_cpu(const struct problem *problem, void *design)
+{
+    struct work *work = design;
+    const struct batch_norm_sizes sizes = batch_norm_sizes_of(problem);
+    const bool gradient = is_gradient(problem);
+    const bool single =
+        problem->inputs[STATISTICS_INPUT] || problem->node->operation == &operation_batch_norm_inference;
+    const int64_t width = problem->device->vector_width, units = problem->device->units, tensors = gradient ? 2 : 1;
+    *work = (struct work) { .blocked = true, .n = sizes.n, .c = sizes.c, .pixels = sizes.pixels, .parts = 1 };
+    work->floats = sizes.n * sizes.c * sizes.pixels;
+    work->blocks = divide_up(sizes.c, width);
+    work->stride = work->blocks * width;
+    const size_t bytes = (size_t)(work->n * work->pixels * width) * value_type_bytes(problem->inputs[0]->type);
+    const bool even = work->blocks % units == 0 || work->blocks >= 4 * units;
+    const bool cached = bytes * (size_t)(tensors * units) <= STREAM_BYTES;
+    if (single || !even || !cached) work->parts = parts_for(work, TASKS * units, PART_POSITIONS);
+    work->stream = bytes * (size_t)work->blocks > (gradient ? STREAM_BYTES : FORWARD_STREAM_BYTES);
+}
+
+static void design_plain(const struct problem *problem, void *design)
+{
+    struct work *work = design;
+    struct batch_norm_sizes sizes = batch_norm_sizes_of(problem);
+    if (problem->inputs[NORM_X]->layout == LAYOUT_CHANNELS_LAST) /* rows of channels, as of rank 2 */
+        sizes = (struct batch_norm_sizes) { sizes.n * sizes.pixels, sizes.c, 1 };
+    *work = (struct work) { .n = sizes.n, .c = sizes.c, .pixels = sizes.pixels, .stride = sizes.c };
+    work->floats = sizes.n * sizes.c * sizes.pixels;
+    work->group = group_size(problem->device, GROUP);
+    work->wide = sizes.pixels > 1 ? 1 : work->group < WIDE ? work->group : WIDE;
+    work->blocks = divide_up(sizes.c, (int64_t)work->wide);
+    work->parts = parts_for(
+        work, (int64_t)GROUPS_PER_UNIT * problem->device->units, (int64_t)(work->group / work->wide) * ITEM_POSITIONS);
+}
+
+/* ----------------------------------------------------------------------------------------------- statistics ---- */
+
+/* [parts][numbers][stride]: three numbers forward, two of the gradient; given, or made in so many parts. */
+struct statistics {
+    cl_mem buffer; /* NULL: one task makes and uses them */
+    int64_t parts, stride;
+};
+
+/* Whether launches of their own make the statistics. */
+static bool makes_statistics(const struct problem *problem, const struct work *work)
+{
+    const bool alone = !is_gradient(problem) && !problem->outputs[NORM_Y]; /* nothing else is made */
+    if (problem->inputs[STATISTICS_INPUT]) return false;
+    return !work->blocked || work->parts > 1 || problem->meets || alone;
+}
+
+/* Those of several parts, or one part for the devices to meet at; behind the gradient's, the coefficients of
+ * plain_dx. */
+static size_t workspace(const struct problem *problem)
+{
+    const struct work *work = problem->design;
+    const struct value *given = problem->inputs[STATISTICS_INPUT];
+    const int64_t parts = given ? problem->meets : makes_statistics(problem, work) ? work->parts : 0;
+    const int64_t floats = parts * (is_gradient(problem) ? 2 : 3) * (given ? given->shape.sizes[2] : work->stride);
+    return (size_t)(floats + (is_gradient(problem) && !work->blocked ? 2 * work->c : 0)) * sizeof(float);
+}
+
+static struct statistics statistics_of(
+    const struct problem *problem, const struct operands *operands, const struct work *work)
+{
+    const struct value *given = problem->inputs[STATISTICS_INPUT];
+    if (!given)
+        return (struct statistics) { makes_statistics(problem, work) ? operands->workspace : NULL, work->parts,
+            work->stride };
+    return (struct statistics) { operands->inputs[STATISTICS_INPUT], given->shape.sizes[0], given->shape.sizes[2] };
+}
+
+/* Joins the statistics of all parts to one, and has the devices meet there. */
+static void meet(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    enum meeting_kind kind, struct statistics *statistics)
+{
+    const int64_t parts = statistics->parts, stride = statistics->stride;
+    if (!problem->meets) return;
+    if (parts > 1 || statistics->buffer != operands->workspace) {
+        const bool many = parts > MOST_IN_TURN;
+        const size_t group = group_size(problem->device, many ? 256 : 64), together = many && group > 8 ? 8 : group;
+        struct launch *launch = launch_add(list, "batch_norm_meeting",
+            kind == MEETING_MOMENTS ? "join_moments" : "join_sums", "-DGROUP=%zu -DJOINED=%zu", group, together);
+        LAUNCH_BUFFERS(launch, statistics->buffer, operands->workspace);
+        LAUNCH_INTS(launch, parts, stride);
+        launch_grid(launch, 1, (size_t)divide_up(stride, (int64_t)together) * group, 1, 1, group, 1, 1);
+        launch_work(launch, 0, 8.0 * (double)(parts * stride));
+    }
+    launch_meeting(list, kind, operands->workspace, problem->inputs[0]->shape.sizes[1], stride);
+    *statistics = (struct statistics) { operands->workspace, 1, stride };
+}
+
+/* -------------------------------------------------------------------------------------------------- launches ---- */
+
+/* Build options of the gradient's kernels: mask and outputs; and that of epilogue.h for the addition to dx. */
+static const char *gradient_options(const struct problem *problem, char *buffer, size_t size)
+{
+    const struct attributes *a = &problem->node->attributes;
+    int mask = a->activation == ACTIVATION_RELU ? 1 : a->activation == ACTIVATION_CLIP ? 2 : 0;
+    snprintf(buffer, size, "-DMASK=%d -DMASK_FROM_Y=%d -DDADD=%d -DDX=%d -DADD=%d", mask,
+        problem->inputs[GRADIENT_Y] != NULL, problem->outputs[GRADIENT_DADD] != NULL,
+        problem->outputs[GRADIENT_DX] != NULL, problem->node->epilogue.add != NO_VALUE);
+    if (mask == 2) epilogue_append_bounds(buffer, size, ACTIVATION_CLIP, a->low, a->high);
+    return buffer;
+}
+
+/* All kernels of a node are of one program. */
+static struct launch *add(
+    const struct problem *problem, struct launch_list *list, const struct work *work, const char *kernel)
+{
+    char options[320], elements[ELEMENT_OPTIONS];
+    if (is_gradient(problem))
+        gradient_options(problem, options, sizeof options);
+    else
+        epilogue_options(&problem->node->epilogue, options, sizeof options);
+    if (work->blocked)
+        return launch_add(
+            list, "batch_norm_cpu", kernel, "%s%s", options, element_options(problem, elements, sizeof elements));
+    return launch_add(list, "batch_norm_plain", kernel, "-DGROUP=%zu -DWIDE=%zu -DINDEX=%s %s", work->group, work->wide,
+        work->floats <= INT32_MAX ? "uint" : "ulong", options);
+}
+
+/* The sizes of a launch that makes sums of parts of so many tensors. */
+static void set_sums(struct launch *launch, const struct work *work, double tensors)
+{
+    LAUNCH_INTS(launch, work->n, work->blocked ? work->blocks : work->c, work->pixels);
+    if (work->blocked)
+        launch_tasks(launch, (size_t)work->blocks, (size_t)work->parts, 1);
+    else
+        launch_grid(launch, 2, (size_t)work->blocks * work->group, (size_t)work->parts, 1, work->group, 1, 1);
+    launch_work(launch, work->blocked ? 0 : 3.0 * (double)work->floats, 4.0 * tensors * (double)work->floats);
+}
+
+/* The same of a launch that goes through whole tensors: not blocked, with a work-item for each float. */
+static void set_elements(struct launch *launch, const struct work *work, double tensors)
+{
+    const double floats = (double)work->floats;
+    launch_work(launch, 2.0 * floats * (work->blocked ? tensors : 1), 4.0 * tensors * floats);
+    if (work->blocked) {
+        LAUNCH_INTS(launch, work->n, work->blocks, work->pixels, work->c, work->stream);
+        launch_tasks(launch, (size_t)work->blocks, (size_t)work->parts, 1);
+        return;
+    }
+    if (work->floats <= INT32_MAX)
+        launch_int(launch, work->floats);
+    else
+        launch_long(launch, work->floats);
+    LAUNCH_INTS(launch, work->c, work->pixels);
+    launch_grid(launch, 1, size_round_up((size_t)work->floats, work->group), 1, 1, work->group, 1, 1);
+}
+
+/* ---------------------------------------------------------------------------------------------- forward ---- */
+
+/* Mean and variance of all parts. Blocked only where those that would read y normalise x as they load it. */
+static void emit_moments(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    const struct work *work, const struct statistics *statistics)
+{
+    struct launch *launch = add(problem, list, work, work->blocked ? "bn_moments" : "plain_finish");
+    LAUNCH_BUFFERS(launch, operands->inputs[NORM_CONSTANTS], statistics->buffer);
+    launch_buffers(launch, operands->outputs + NORM_SAVED_MEAN, 4);
+    launch_work(launch, 0, 12.0 * (double)(statistics->parts * work->c));
+    if (work->blocked) {
+        LAUNCH_INTS(launch, work->n, work->blocks, work->c);
+        launch_float(launch, (double)problem->node->attributes.epsilon);
+        launch_int(launch, statistics->parts);
+        launch_tasks(launch, (size_t)work->blocks, 1, 1);
+        return;
+    }
+    const size_t group = work->group, wide = group < JOINED ? group : JOINED;
+    LAUNCH_INTS(launch, batch_norm_sizes_of(problem).n, work->c, statistics->parts, statistics->stride);
+    launch_float(launch, (double)problem->node->attributes.epsilon);
+    launch_grid(launch, 1, (size_t)divide_up(work->c, (int64_t)wide) * group, 1, 1, group, 1, 1);
+}
+
+/* y. statistics: NULL in inference. */
+static void emit_results(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    const struct work *work, const struct statistics *statistics)
+{
+    const bool adds = problem->node->epilogue.add != NO_VALUE,
+               joins = work->blocked && statistics && statistics->buffer;
+    const char *blocked = joins ? "bn_apply" : statistics ? "bn_forward" : "bn_inference";
+    const char *plain = statistics ? "plain_apply" : "plain_inference";
+    struct launch *launch = add(problem, list, work, work->blocked ? blocked : plain);
+    launch_buffer(launch, operands->inputs[NORM_X]);
+    if (adds) launch_buffer(launch, operands->add);
+    LAUNCH_BUFFERS(launch, operands->outputs[NORM_Y], operands->inputs[NORM_GAMMA], operands->inputs[NORM_BETA]);
+    if (!statistics) {
+        launch_buffers(launch, operands->inputs + NORM_MEAN, 2);
+    } else if (!work->blocked) {
+        launch_buffers(launch, operands->outputs + NORM_SAVED_MEAN, 2);
+    } else {
+        launch_buffer(launch, operands->inputs[NORM_CONSTANTS]);
+        if (joins) launch_buffer(launch, statistics->buffer);
+        launch_buffers(launch, operands->outputs + NORM_SAVED_MEAN, 4);
+    }
+    set_elements(launch, work, work->blocked && adds ? 3 : 2);
+    if (work->blocked || !statistics) launch_float(launch, (double)problem->node->attributes.epsilon);
+    if (joins) launch_int(launch, statistics->parts);
+}
+
+static void emit_forward(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const struct work *work = problem->design;
+    struct statistics statistics = statistics_of(problem, operands, work);
+    if (makes_statistics(problem, work)) {
+        struct launch *launch = add(problem, list, work, work->blocked ? "bn_stats" : "plain_stats");
+        LAUNCH_BUFFERS(launch, operands->inputs[NORM_X], operands->workspace);
+        set_sums(launch, work, 1);
+    }
+    meet(problem, operands, list, MEETING_MOMENTS, &statistics);
+    if (!work->blocked || !problem->outputs[NORM_Y]) emit_moments(problem, operands, list, work, &statistics);
+    if (problem->outputs[NORM_Y]) emit_results(problem, operands, list, work, &statistics);
+}
+
+static void emit_inference(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    emit_results(problem, operands, list, problem->design, NULL);
+}
+
+/* --------------------------------------------------------------------------------------------- gradient ---- */
+
+/* The kernels take the tensors, of which plain_reduce does not write dx, and what belongs to a channel. */
+static struct launch *add_gradient(const struct problem *problem, const struct operands *operands,
+    struct launch_list *list, const struct work *work, const char *kernel, bool writes)
+{
+    const bool adds = problem->node->epilogue.add != NO_VALUE;
+    struct launch *launch = add(problem, list, work, kernel);
+    LAUNCH_BUFFERS(launch, operands->inputs[GRADIENT_X], operands->inputs[GRADIENT_DY], operands->inputs[GRADIENT_Y]);
+    if (work->blocked && adds) launch_buffer(launch, operands->add);
+    launch_buffer(launch, operands->outputs[GRADIENT_DADD]);
+    if (!work->blocked && adds && writes) launch_buffer(launch, operands->add);
+    if (work->blocked || writes) launch_buffer(launch, operands->outputs[GRADIENT_DX]);
+    LAUNCH_BUFFERS(launch, operands->inputs[GRADIENT_GAMMA], operands->inputs[GRADIENT_BETA],
+        operands->inputs[GRADIENT_MEAN], operands->inputs[GRADIENT_RSTD]);
+    return launch;
+}
+
+/* dgamma, dbeta, and what plain_dx needs of each channel: one work-item for each. */
+static void emit_coefficients(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    const struct work *work, int64_t parts)
+{
+    const size_t group = group_size(problem->device, CHANNEL_GROUP);
+    struct launch *launch = add(problem, list, work, "plain_finish_gradient");
+    LAUNCH_BUFFERS(launch, operands->inputs[GRADIENT_GAMMA], operands->inputs[GRADIENT_MEAN],
+        operands->inputs[GRADIENT_RSTD], operands->workspace, operands->outputs[GRADIENT_DGAMMA],
+        operands->outputs[GRADIENT_DBETA]);
+    LAUNCH_INTS(launch, work->n, work->c, work->pixels, parts);
+    launch_grid(launch, 1, size_round_up((size_t)work->c, group), 1, 1, group, 1, 1);
+    launch_work(launch, 0, 8.0 * (double)(parts * work->c));
+}
+
+static void emit_gradient(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const struct work *work = problem->design;
+    const bool blocked = work->blocked;
+    const double read = problem->inputs[GRADIENT_Y] ? 3 : 2, kept = problem->outputs[GRADIENT_DADD] ? 1 : 0;
+    struct statistics statistics = statistics_of(problem, operands, work);
+    if (makes_statistics(problem, work)) {
+        struct launch *launch =
+            add_gradient(problem, operands, list, work, blocked ? "bn_reduce" : "plain_reduce", false);
+        launch_buffer(launch, operands->workspace);
+        if (blocked)
+            set_elements(launch, work, read + kept);
+        else
+            set_sums(launch, work, 2);
+    }
+    meet(problem, operands, list, MEETING_SUMS, &statistics);
+    if (!blocked) emit_coefficients(problem, operands, list, work, statistics.parts);
+    if (!blocked && !problem->outputs[GRADIENT_DX]) return;
+    const bool joins = statistics.buffer != NULL;
+    const char *kernel = !blocked ? "plain_dx" : joins ? "bn_dx" : "bn_gradient";
+    struct launch *launch = add_gradient(problem, operands, list, work, kernel, true);
+    if (joins) launch_buffer(launch, statistics.buffer);
+    if (blocked)
+        LAUNCH_BUFFERS(launch, operands->outputs[GRADIENT_DGAMMA], operands->outputs[GRADIENT_DBETA]);
+    else
+        launch_int(launch, statistics.parts);
+    set_elements(launch, work, joins ? 3 : read + 1 + kept);
+    if (blocked && joins) launch_int(launch, statistics.parts);
+}
+
+/* ---------------------------------------------------------------------------------------------------- tables ---- */
+
+static const char *fits_cpu(const struct problem *problem)
+{
+    const tutti_shape *shape = &problem->inputs[0]->shape;
+    if (problem->device->class != DEVICE_CPU) return "it needs a CPU-class device";
+    if (shape->rank == 2 && shape->sizes[1] % problem->device->vector_width)
+        return "the number of features is not a multiple of the vector width";
+    return NULL;
+}
+
+/* x, y, dy, dx, dadd are blocked where they have four dimensions; rank 2 is the same with one pixel. */
+static void blocked_where_rank_4(const struct value *const *values, int count, enum value_layout *layouts)
+{
+    for (int i = 0; i < count; i++)
+        if (values[i]) layouts[i] = values[i]->shape.rank == 4 ? LAYOUT_BLOCKED : LAYOUT_PLAIN;
+}
+
+static void layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
+{
+    blocked_where_rank_4(problem->inputs, problem->node->input_count, inputs);
+    blocked_where_rank_4(problem->outputs, problem->node->output_count, outputs);
+}
+
+/* Padding lanes hold 0 before the activation. */
+static unsigned epilogues_cpu(const struct problem *problem)
+{
+    bool padding = problem->inputs[0]->shape.sizes[1] % problem->device->vector_width != 0;
+    bool safe = !padding || epilogue_keeps_zero(&problem->node->epilogue);
+    return EPILOGUE_ADD | (safe ? EPILOGUE_ACTIVATION : 0);
+}
+
+/* relu and clip can be undone in the gradient's pass. */
+static unsigned epilogues_gradient(const struct problem *problem)
+{
+    enum activation activation = problem->node->attributes.activation;
+    bool mask = activation == ACTIVATION_NONE || activation == ACTIVATION_RELU || activation == ACTIVATION_CLIP;
+    return EPILOGUE_ADD | (mask ? EPILOGUE_ACTIVATION : 0);
+}
+
+#define CPU \
+    .name = "cpu", .fits = fits_cpu, .layouts = layouts, .design_bytes = sizeof(struct work), .design = design_cpu
+#define PLAIN                                                                            \
+    .name = "plain", .fits = fits_everything, .any_layout = IN_PLAIN | IN_CHANNELS_LAST, \
+    .design_bytes = sizeof(struct work), .design = design_plain
+/* Each output is written after its own input was read for the last time. */
+#define FORWARD .fusions = FUSED_GIVEN, .workspace = workspace, .in_place = in_place_first, .emit = emit_forward
+#define GRADIENT \
+    .epilogues = epilogues_gradient, .workspace = workspace, .in_place = in_place_first_two, .emit = emit_gradient
+#define INFERENCE .in_place = in_place_first, .emit = emit_inference
+#define BF16_FORWARD .bf16_inputs = 1 << NORM_X, .bf16_outputs = 1 << NORM_Y
+
+static const struct implementation cpu = { CPU, FORWARD, BF16_FORWARD, .epilogues = epilogues_cpu,
+    .leaves_normalising = true };
+static const struct implementation cpu_gradient = { CPU, GRADIENT, .fusions = FUSED_GIVEN,
+    .bf16_inputs = 1 << GRADIENT_X | 1 << GRADIENT_DY | 1 << GRADIENT_Y,
+    .bf16_outputs = 1 << GRADIENT_DX | 1 << GRADIENT_DADD };
+static const struct implementation cpu_inference = { CPU, INFERENCE, BF16_FORWARD, .epilogues = epilogues_cpu };
+static const struct implementation plain = { PLAIN, FORWARD, .epilogues = epilogues_all };
+static const struct implementation plain_gradient = { PLAIN, GRADIENT };
+static const struct implementation plain_inference = { PLAIN, INFERENCE, .epilogues = epilogues_all };
+
+const struct implementation *const norm_forward[] = { &cpu, &plain, NULL };
+const struct implementation *const norm_gradient[] = { &cpu_gradient, &plain_gradient, NULL };
+const struct implementation *const norm_inference[] = { &cpu_inference, &plain_inference, NULL };
