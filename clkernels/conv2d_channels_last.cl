@@ -14,7 +14,7 @@
  *
  * STATISTICS 1, forward without addition and activation: each group also gives its tile's statistics, see conv2d_image.h.
  *
- * Launched by layers/conv2d_channels_last.c. BM, BN, BK, TM, TN, MATRIX: see tile_product.h. COMPUTE: see compute.h.
+ * Launched by layers/conv2d_implicit_gemm.c. BM, BN, BK, TM, TN, MATRIX: see tile_product.h. COMPUTE: see compute.h.
  * ACTIVATE: see epilogue.h; bias and add may be NULL, which spares variants. */
 #define TOGETHER 1
 #include "compute.h"

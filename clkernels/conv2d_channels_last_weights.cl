@@ -6,7 +6,7 @@
  *                    adds up in their order. Groups (columns / BN, rows / BM, splits). FLAT: x is plain, [N][C][H][W], and
  *                    columns are c, then tap.
  *
- * Launched by layers/conv2d_channels_last.c. BM, BN, BK, TM, TN, MATRIX: see tile_product.h. COMPUTE: see compute.h. add may
+ * Launched by layers/conv2d_implicit_gemm.c. BM, BN, BK, TM, TN, MATRIX: see tile_product.h. COMPUTE: see compute.h. add may
  * be NULL. */
 #include "compute.h"
 #include "tile_product.h"

@@ -1,11 +1,49 @@
-/* conv2d on GPU-class devices: implicit matrix products in the plain layout, for any convolution. */
-#include "layers/conv2d_implicit_gemm.h"
-
+/* conv2d on GPU-class devices by implicit matrix products: in the plain layout, for any convolution, by multiply-adds
+ * or matrix instructions; and with channels last by matrix instructions, where the layout pass has found that this
+ * pays. There a tile's rows are pixels and its columns channels; in the plain layout it is the other way round. */
 #include "base/memory.h"
+#include "layers/conv2d.h"
 #include "layers/epilogue.h"
 #include "runtime/gemm.h"
+#include "runtime/tile.h"
 
-/* ------------------------------------------------------------------------------- forward and data gradient ---- */
+/* Channels last: of local memory, more than any tile takes; and channels below which the source of a forward pass is
+ * read in the plain layout, an image. */
+enum { LOCAL_BYTES = 16 << 10, FEW_CHANNELS = 16, PACK_GROUP = 128 };
+
+/* The forward pass and the data gradient as one: from source to result. */
+struct image {
+    struct conv2d_sizes z;
+    int64_t cs, cr;          /* channels of a group */
+    int64_t sh, sw, rh, rw;  /* source and result */
+    int64_t classes, pixels; /* of a gradient's pixels; pixels of the largest class, whole batch */
+    enum matrix_form form;
+    bool last; /* channels are */
+    struct tile tile;
+    int64_t pixel_tiles, channel_tiles;
+    bool flat;        /* the taps are part of the steps */
+    int64_t csp, crp; /* steps of a tap (flat: of all) and channels of a group in the packed weights */
+};
+
+/* The weight gradient: few results and a long sum, in `splits` parts. */
+struct weights {
+    struct conv2d_sizes z;
+    int64_t columns; /* channels of a group times taps */
+    int64_t splits, pixels_of_split;
+    enum matrix_form form;
+    bool last;
+    struct tile tile;
+};
+
+static enum matrix_form form_of(const struct problem *problem)
+{
+    return problem->device->matrix[problem->compute].form;
+}
+
+static bool reads_image(const struct conv2d_sizes *z)
+{
+    return z->c % CHANNELS_LAST_MULTIPLE && z->c < FEW_CHANNELS;
+}
 
 /* Those that a product may be made of, from large to small. */
 static int list_tiles(const struct problem *problem, enum matrix_form form, const struct tile *list[TILES])
@@ -41,9 +79,11 @@ static struct tile smallest(const struct problem *problem, enum matrix_form form
     return *list[list_tiles(problem, form, list) - 1];
 }
 
-static struct conv2d_gemm_image image_sizes(const struct problem *problem)
+/* ------------------------------------------------------------------------------- forward and data gradient ---- */
+
+static struct image image_sizes(const struct problem *problem)
 {
-    struct conv2d_gemm_image m = { .z = conv2d_sizes_of(problem), .classes = 1 };
+    struct image m = { .z = conv2d_sizes_of(problem), .classes = 1 };
     const struct conv2d_sizes *z = &m.z;
     if (conv2d_is_data_gradient(problem)) {
         m.cs = z->k_group, m.cr = z->c_group, m.sh = z->oh, m.sw = z->ow, m.rh = z->h, m.rw = z->w;
@@ -57,13 +97,13 @@ static struct conv2d_gemm_image image_sizes(const struct problem *problem)
 }
 
 /* Flat are few source channels; with channels last those of an image, which is plain. */
-struct conv2d_gemm_image conv2d_gemm_image_of(
-    const struct problem *problem, enum matrix_form form, enum value_layout layout)
+static struct image image_of(const struct problem *problem, enum matrix_form form, bool last)
 {
-    struct conv2d_gemm_image m = image_sizes(problem);
+    struct image m = image_sizes(problem);
     m.form = form;
+    m.last = last;
     const int64_t others = m.z.groups * m.classes;
-    const bool last = layout == LAYOUT_CHANNELS_LAST, gradient = conv2d_is_data_gradient(problem);
+    const bool gradient = conv2d_is_data_gradient(problem);
     m.tile = choose_tile(problem, form, last ? m.pixels : m.cr, last ? m.cr : m.pixels, others);
     const int64_t pixels = last ? m.tile.bm : m.tile.bn, channels = last ? m.tile.bn : m.tile.bm;
     m.pixel_tiles = divide_up(m.pixels, pixels);
@@ -74,52 +114,26 @@ struct conv2d_gemm_image conv2d_gemm_image_of(
     return m;
 }
 
-int64_t conv2d_gemm_packed_count(const struct conv2d_gemm_image *m)
+static int64_t packed_count(const struct image *m)
 {
     return m->z.groups * (m->flat ? 1 : m->z.r * m->z.s) * m->csp * m->crp;
 }
 
-const char *conv2d_gemm_refusal(const struct problem *problem, enum matrix_form form)
-{
-    const struct capabilities *can = problem->device;
-    const struct tile *list[TILES];
-    if (can->class != DEVICE_GPU) return "it needs a GPU-class device";
-    if (list_tiles(problem, form, list) == 0) return "the device's work-groups or local memory are too small";
-    struct conv2d_sizes z = conv2d_sizes_of(problem);
-    const int64_t most = INT32_MAX / 2;
-    if (z.c * z.h > most / z.w || z.k * z.oh > most / z.ow) return "an image has more elements than 32 bits can count";
-    if (z.n > most / (z.h * z.w) || z.n > most / (z.oh * z.ow))
-        return "the batch has more pixels than 32 bits can count";
-    if (z.k * z.c_group > most / 4 / (z.r * z.s)) return "there are more weights than 32 bits can count";
-    return NULL;
-}
-
+/* Floats; with channels last, of other types than TF32, in half as many bytes. */
 static size_t image_prepared(const struct problem *problem)
 {
-    return (size_t)conv2d_gemm_packed_count(problem->design) * sizeof(float);
+    const struct image *m = problem->design;
+    return (size_t)packed_count(m) * (m->last && problem->compute != COMPUTE_TF32 ? 2 : 4);
 }
 
 /* Each tile of pixels is a part. The tensor is read once less, for 6 floats written and read per channel and part,
  * which has at least 32 pixels of it where there are so many; and there is no launch for them. So it always pays. */
-int64_t conv2d_gemm_statistics_parts(const struct problem *problem, enum matrix_form form, enum value_layout layout)
+static int64_t statistics_parts(const struct problem *problem, enum matrix_form form, bool last)
 {
     const struct epilogue *epilogue = &problem->node->epilogue;
     if (conv2d_is_data_gradient(problem) || epilogue->activation != ACTIVATION_NONE || epilogue->add != NO_VALUE)
         return 0;
-    return conv2d_gemm_image_of(problem, form, layout).pixel_tiles;
-}
-
-static void emit_pack(const struct problem *problem, const struct operands *operands, struct launch_list *list)
-{
-    const struct conv2d_gemm_image *m = problem->design;
-    struct launch *launch = launch_add(list, "conv2d_pack_gpu", "pack", "%s", "");
-    const int64_t count = conv2d_gemm_packed_count(m);
-    LAUNCH_BUFFERS(launch, operands->inputs[1], operands->prepared);
-    LAUNCH_INTS(
-        launch, count, m->z.r * m->z.s, m->cs, m->cr, m->csp, m->crp, conv2d_is_data_gradient(problem), m->flat);
-    size_t group = problem->device->group_max < 128 ? problem->device->group_max : 128;
-    launch_grid(launch, 1, size_round_up((size_t)count, group), 1, 1, group, 1, 1);
-    launch_work(launch, 0, 8.0 * (double)count);
+    return image_of(problem, form, last).pixel_tiles;
 }
 
 /* Whether a pixel of the result is one of the source, and four that follow one another are in one image. */
@@ -129,28 +143,49 @@ static bool is_pointwise(const struct conv2d_sizes *z)
         z->h == z->oh && z->w == z->ow && z->h * z->w % 4 == 0;
 }
 
+/* With channels last, both kernels of a node come from one program. */
+static struct launch *add(
+    const struct problem *problem, const struct image *m, struct launch_list *list, const char *kernel)
+{
+    char activation[EPILOGUE_OPTIONS];
+    return launch_add(list, m->last ? "conv2d_channels_last" : "conv2d_implicit_gemm", kernel,
+        TILE_OPTIONS " -DGRADIENT=%d -DFLAT=%d -DFLAT_CHANNELS=%d -DFLAT_WIDTH=%d -DPOINT=%d -DSTATISTICS=%d %s",
+        TILE_VALUES(&m->tile, m->form, problem->compute), conv2d_is_data_gradient(problem), m->flat,
+        m->flat ? (int)m->cs : 1, m->flat ? (int)m->z.s : 1, !m->last && !m->flat && is_pointwise(&m->z),
+        problem->outputs[STATISTICS_OUTPUT] != NULL,
+        activation_options(&problem->node->epilogue, activation, sizeof activation));
+}
+
+static void emit_pack(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const struct image *m = problem->design;
+    const int64_t count = packed_count(m);
+    const size_t most = problem->device->group_max, group = most < PACK_GROUP ? most : PACK_GROUP;
+    struct launch *launch =
+        m->last ? add(problem, m, list, "pack") : launch_add(list, "conv2d_pack_gpu", "pack", "%s", "");
+    LAUNCH_BUFFERS(launch, operands->inputs[1], operands->prepared);
+    LAUNCH_INTS(launch, count, m->z.r * m->z.s, m->cs, m->cr, m->csp, m->crp);
+    if (!m->last) LAUNCH_INTS(launch, conv2d_is_data_gradient(problem), m->flat);
+    launch_grid(launch, 1, size_round_up((size_t)count, group), 1, 1, group, 1, 1);
+    launch_work(launch, 0, 4.0 * (double)count + (double)image_prepared(problem));
+}
+
 static void emit_image(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct conv2d_gemm_image *m = problem->design;
+    const struct image *m = problem->design;
     const struct conv2d_sizes *z = &m->z;
-    char activation[EPILOGUE_OPTIONS];
-    const bool bias = !conv2d_is_data_gradient(problem) && operands->inputs[2];
-    const struct tile *t = &m->tile;
-    const bool statistics = problem->outputs[STATISTICS_OUTPUT] != NULL;
-    struct launch *launch = launch_add(list, "conv2d_implicit_gemm", "image",
-        TILE_OPTIONS " -DGRADIENT=%d -DFLAT=%d -DFLAT_CHANNELS=%d -DFLAT_WIDTH=%d -DPOINT=%d -DSTATISTICS=%d %s",
-        TILE_VALUES(t, m->form, problem->compute), conv2d_is_data_gradient(problem), m->flat, m->flat ? (int)m->cs : 1,
-        m->flat ? (int)m->z.s : 1, !m->flat && is_pointwise(z), statistics,
-        activation_options(&problem->node->epilogue, activation, sizeof activation));
-    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->prepared, bias ? operands->inputs[2] : NULL, operands->add,
-        operands->outputs[0]);
-    LAUNCH_INTS(launch, z->n, z->groups, m->cs, m->cr, m->csp, m->crp, m->sh, m->sw, m->rh, m->rw, z->r, z->s,
-        z->stride_h, z->stride_w, z->padding_h, z->padding_w, z->dilation_h, z->dilation_w);
-    if (statistics) {
+    struct launch *launch = add(problem, m, list, "image");
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->prepared,
+        conv2d_is_data_gradient(problem) ? NULL : operands->inputs[2], operands->add, operands->outputs[0]);
+    launch_int(launch, z->n);
+    if (!m->last) launch_int(launch, z->groups);
+    LAUNCH_INTS(launch, m->cs, m->cr, m->csp, m->crp, m->sh, m->sw, m->rh, m->rw, z->r, z->s, z->stride_h, z->stride_w,
+        z->padding_h, z->padding_w, z->dilation_h, z->dilation_w);
+    if (problem->outputs[STATISTICS_OUTPUT]) {
         launch_buffer(launch, operands->outputs[STATISTICS_OUTPUT]);
         launch_int(launch, problem->outputs[STATISTICS_OUTPUT]->shape.sizes[2]);
     }
-    size_t group = (size_t)tile_items(&m->tile);
+    const size_t group = (size_t)tile_items(&m->tile);
     launch_grid(launch, 3, (size_t)m->pixel_tiles * group, (size_t)m->channel_tiles, (size_t)(z->groups * m->classes),
         group, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
@@ -159,9 +194,9 @@ static void emit_image(const struct problem *problem, const struct operands *ope
 /* ----------------------------------------------------------------------------------------- weight gradient ---- */
 
 /* As many parts of the sum as keep the units busy, each worth its own pass over the partial sums. */
-struct conv2d_gemm_weights conv2d_gemm_weights_of(const struct problem *problem, enum matrix_form form)
+static struct weights weights_of(const struct problem *problem, enum matrix_form form, bool last)
 {
-    struct conv2d_gemm_weights m = { .z = conv2d_sizes_of(problem), .form = form };
+    struct weights m = { .z = conv2d_sizes_of(problem), .form = form, .last = last };
     const struct conv2d_sizes *z = &m.z;
     int64_t pixels = z->n * z->oh * z->ow;
     m.columns = z->c_group * z->r * z->s;
@@ -181,9 +216,9 @@ struct conv2d_gemm_weights conv2d_gemm_weights_of(const struct problem *problem,
     return m;
 }
 
-size_t conv2d_gemm_weights_workspace(const struct problem *problem)
+static size_t weights_workspace(const struct problem *problem)
 {
-    const struct conv2d_gemm_weights *m = problem->design;
+    const struct weights *m = problem->design;
     return m->splits > 1 ? (size_t)(m->splits * m->z.k * m->columns) * sizeof(float) : 0;
 }
 
@@ -200,63 +235,115 @@ void conv2d_sum_parts(
 
 static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct conv2d_gemm_weights *m = problem->design;
+    const struct weights *m = problem->design;
     const struct conv2d_sizes *z = &m->z;
     const struct tile *t = &m->tile;
-    struct launch *launch = launch_add(list, "conv2d_implicit_gemm_weights", "weight_gradient",
-        TILE_OPTIONS " -DPOINT=%d", TILE_VALUES(t, m->form, problem->compute), is_pointwise(z));
+    struct launch *launch = m->last
+        ? launch_add(list, "conv2d_channels_last_weights", "weight_gradient", TILE_OPTIONS " -DFLAT=%d",
+              TILE_VALUES(t, m->form, problem->compute), reads_image(z))
+        : launch_add(list, "conv2d_implicit_gemm_weights", "weight_gradient", TILE_OPTIONS " -DPOINT=%d",
+              TILE_VALUES(t, m->form, problem->compute), is_pointwise(z));
     LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1], operands->add,
         m->splits > 1 ? operands->workspace : operands->outputs[0]);
-    LAUNCH_INTS(launch, z->n, z->groups, z->c_group, z->k_group, z->h, z->w, z->oh, z->ow, z->r, z->s, z->stride_h,
-        z->stride_w, z->padding_h, z->padding_w, z->dilation_h, z->dilation_w, m->splits, m->pixels_of_split);
-    size_t group = (size_t)tile_items(t);
+    launch_int(launch, z->n);
+    if (!m->last) launch_int(launch, z->groups);
+    LAUNCH_INTS(launch, z->c_group, z->k_group, z->h, z->w, z->oh, z->ow, z->r, z->s, z->stride_h, z->stride_w,
+        z->padding_h, z->padding_w, z->dilation_h, z->dilation_w);
+    if (!m->last) launch_int(launch, m->splits);
+    launch_int(launch, m->pixels_of_split);
+    const size_t group = (size_t)tile_items(t);
     launch_grid(launch, 3, (size_t)divide_up(m->columns, t->bn) * group, (size_t)divide_up(z->k_group, t->bm),
         (size_t)(z->groups * m->splits), group, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
     if (m->splits > 1) conv2d_sum_parts(problem, operands, m->splits, list);
 }
 
-/* -------------------------------------------------------------------------------------------------- tables ---- */
+/* ---------------------------------------------------------------------------------------------------- tables ---- */
 
-static enum matrix_form form_of(const struct problem *problem)
+/* Why products of this form cannot do the convolution; NULL: they can. */
+static const char *refusal(const struct problem *problem, enum matrix_form form)
 {
-    return problem->device->matrix[problem->compute].form;
+    const struct capabilities *can = problem->device;
+    const struct tile *list[TILES];
+    if (can->class != DEVICE_GPU) return "it needs a GPU-class device";
+    if (list_tiles(problem, form, list) == 0) return "the device's work-groups or local memory are too small";
+    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const int64_t most = INT32_MAX / 2;
+    if (z.c * z.h > most / z.w || z.k * z.oh > most / z.ow) return "an image has more elements than 32 bits can count";
+    if (z.n > most / (z.h * z.w) || z.n > most / (z.oh * z.ow))
+        return "the batch has more pixels than 32 bits can count";
+    if (z.k * z.c_group > most / 4 / (z.r * z.s)) return "there are more weights than 32 bits can count";
+    return NULL;
 }
 
 static const char *fits_plain(const struct problem *problem)
 {
-    return conv2d_gemm_refusal(problem, MATRIX_NONE);
+    return refusal(problem, MATRIX_NONE);
 }
 
 static const char *fits_matrix(const struct problem *problem)
 {
-    return form_of(problem) ? conv2d_gemm_refusal(problem, form_of(problem))
+    return form_of(problem) ? refusal(problem, form_of(problem))
                             : tile_matrix_refusal(problem->compute, problem->device);
 }
 
-/* The same three by multiply-adds and by matrix instructions: their designs differ. */
-#define FORM(label, called, form)                                                                \
-    static void design_image_##label(const struct problem *problem, void *design)                \
-    {                                                                                            \
-        *(struct conv2d_gemm_image *)design = conv2d_gemm_image_of(problem, form, LAYOUT_PLAIN); \
-    }                                                                                            \
-    static void design_weights_##label(const struct problem *problem, void *design)              \
-    {                                                                                            \
-        *(struct conv2d_gemm_weights *)design = conv2d_gemm_weights_of(problem, form);           \
-    }                                                                                            \
-    static int64_t statistics_##label(const struct problem *problem)                             \
-    {                                                                                            \
-        return conv2d_gemm_statistics_parts(problem, form, LAYOUT_PLAIN);                        \
-    }                                                                                            \
-    const struct implementation conv2d_##called[CONV2D_PASSES] = { { IMAGE(label, #called) },    \
-        { IMAGE(label, #called) },                                                               \
-        { COMMON(label, #called), .design_bytes = sizeof(struct conv2d_gemm_weights),            \
-            .design = design_weights_##label, .workspace = conv2d_gemm_weights_workspace, .emit = emit_weights } };
+static const char *fits_last(const struct problem *problem)
+{
+    const enum matrix_form form = form_of(problem);
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    if (!form) return tile_matrix_refusal(problem->compute, problem->device);
+    if (!problem->channels_last)
+        return "the network keeps the plain layout: converting layouts would cost more than its convolutions gain";
+    if (z.groups > 1) return "groups is not 1";
+    if (z.k % CHANNELS_LAST_MULTIPLE) return "the number of output channels is not a multiple of 4";
+    if (z.c % CHANNELS_LAST_MULTIPLE && (conv2d_is_data_gradient(problem) || !reads_image(&z)))
+        return "the number of input channels is not a multiple of 4";
+    if (problem->device->local_bytes < LOCAL_BYTES) return "the device's local memory is too small";
+    return refusal(problem, form);
+}
+
+/* Compiled for these forms, `image` spills up to 4 KiB for a thread, the plain layout's 512 bytes. */
+static const char *passed_over(const struct problem *problem)
+{
+    const enum matrix_form form = form_of(problem);
+    return form == MATRIX_MAD_16 || form == MATRIX_MAD_8
+        ? "with this form of matrix instructions it needs more registers than the device has"
+        : NULL;
+}
+
+static void layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
+{
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const bool weights = conv2d_is_weight_gradient(problem);
+    inputs[0] = reads_image(&z) ? LAYOUT_PLAIN : LAYOUT_CHANNELS_LAST;
+    inputs[1] = weights ? LAYOUT_CHANNELS_LAST : LAYOUT_PLAIN;
+    outputs[0] = weights ? LAYOUT_PLAIN : LAYOUT_CHANNELS_LAST;
+}
+
+/* The same three by multiply-adds, by matrix instructions and with channels last: their designs differ. */
+#define FORM(label, called, form, last, ...)                                                                \
+    static void design_image_##label(const struct problem *problem, void *design)                           \
+    {                                                                                                       \
+        *(struct image *)design = image_of(problem, form, last);                                            \
+    }                                                                                                       \
+    static void design_weights_##label(const struct problem *problem, void *design)                         \
+    {                                                                                                       \
+        *(struct weights *)design = weights_of(problem, form, last);                                        \
+    }                                                                                                       \
+    static int64_t statistics_##label(const struct problem *problem)                                        \
+    {                                                                                                       \
+        return statistics_parts(problem, form, last);                                                       \
+    }                                                                                                       \
+    const struct implementation conv2d_##called[CONV2D_PASSES] = { { IMAGE(label, #called), __VA_ARGS__ },  \
+        { IMAGE(label, #called), __VA_ARGS__ },                                                             \
+        { COMMON(label, #called), .design_bytes = sizeof(struct weights), .design = design_weights_##label, \
+            .workspace = weights_workspace, .emit = emit_weights, __VA_ARGS__ } };
 #define COMMON(label, text) .name = text, .fits = fits_##label, .epilogues = conv2d_epilogues
 #define IMAGE(label, text)                                                                                      \
-    COMMON(label, text), .statistics = statistics_##label, .design_bytes = sizeof(struct conv2d_gemm_image),    \
+    COMMON(label, text), .statistics = statistics_##label, .design_bytes = sizeof(struct image),                \
                          .design = design_image_##label, .prepared = image_prepared, .emit_prepare = emit_pack, \
                          .emit = emit_image
 
-FORM(plain, implicit_gemm, MATRIX_NONE)
-FORM(matrix, implicit_gemm_matrix, form_of(problem))
+FORM(plain, implicit_gemm, MATRIX_NONE, false, .layouts = NULL)
+FORM(matrix, implicit_gemm_matrix, form_of(problem), false, .layouts = NULL)
+FORM(last, channels_last, form_of(problem), true, .layouts = layouts, .passed_over = passed_over)
