@@ -13,7 +13,7 @@
  * STATISTICS 1, forward without addition and activation: each group also gives count, mean and sum of squared deviations of
  * its results for each channel, as part get_group_id(0) of [parts][3][stride], as conv2d_image.h does.
  *
- * Launched by layers/conv2d_depthwise_channels_last.c. R, S and the attributes are constants of the program. STRIP is a
+ * Launched by layers/conv2d_depthwise_gpu.c. R, S and the attributes are constants of the program. STRIP is a
  * multiple of STRIDE_W. BIAS, ADD, ACTIVATE: see epilogue.h. */
 #include "epilogue.h"
 #include "vector.h"

@@ -1,11 +1,25 @@
-/* conv2d with one input channel for each group, on GPU-class devices: there is no sum over channels that a matrix
- * product could use, so each result is a few multiplications of what the cache holds. */
+/* conv2d, depthwise, on GPU-class devices: there is no sum over channels that a matrix product could use, so each
+ * result is a few multiplications of floats. In the plain layout a work-item makes one result of what the cache holds,
+ * with any number of output channels for an input channel. With channels last, which lies between products that have
+ * this layout, a work-item has STRIP pixels of four channels, with what lies under them. */
 #include "base/memory.h"
 #include "layers/conv2d.h"
+#include "layers/epilogue.h"
 
-enum { MOST_TAPS = 49 }; /* sums of a work-item in the weight gradient */
+/* Taps: the sums of a work-item in the weight gradient. */
+enum { MOST_TAPS = 49, PIXEL_GROUP = 128, SUM_GROUP = 256 };
+enum { STRIP = 2, STRIP_TAPS = 9, MOST_COLUMNS = 12, MOST_ITEMS = 128, MOST_QUADS = 8, LOCAL_BYTES = 8 << 10 };
 
-static const char *fits(const struct problem *problem)
+/* The attributes as constants of the program. */
+#define TAPS_OPTIONS \
+    "-DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DPADDING_H=%d -DPADDING_W=%d -DDILATION_H=%d -DDILATION_W=%d "
+#define TAPS_VALUES(z)                                                                                    \
+    (int)(z).r, (int)(z).s, (int)(z).stride_h, (int)(z).stride_w, (int)(z).padding_h, (int)(z).padding_w, \
+        (int)(z).dilation_h, (int)(z).dilation_w
+
+/* ------------------------------------------------------------------------------------------------- refusals ---- */
+
+static const char *fits_gpu(const struct problem *problem)
 {
     if (problem->device->class != DEVICE_GPU) return "it needs a GPU-class device";
     struct conv2d_sizes z = conv2d_sizes_of(problem);
@@ -17,96 +31,194 @@ static const char *fits(const struct problem *problem)
     return NULL;
 }
 
-static struct launch *add(const struct problem *problem, const struct operands *operands, struct launch_list *list,
-    const char *kernel, size_t group)
+static int64_t columns_of_strip(const struct conv2d_sizes *z)
 {
-    struct conv2d_sizes z = conv2d_sizes_of(problem);
-    char epilogue[128];
-    struct launch *launch = launch_add(list, "conv2d_depthwise_gpu", kernel,
-        "-DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DPADDING_H=%d -DPADDING_W=%d -DDILATION_H=%d -DDILATION_W=%d "
-        "-DMULTIPLIER=%d -DGROUP=%d -DBIAS=%d %s",
-        (int)z.r, (int)z.s, (int)z.stride_h, (int)z.stride_w, (int)z.padding_h, (int)z.padding_w, (int)z.dilation_h,
-        (int)z.dilation_w, (int)z.k_group, (int)group, operands->inputs[2] != NULL,
-        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+    return (STRIP - 1) * z->stride_w + (z->s - 1) * z->dilation_w + 1;
+}
+
+static const char *fits_channels_last(const struct problem *problem)
+{
+    if (problem->device->class != DEVICE_GPU) return "it needs a GPU-class device";
+    if (!problem->channels_last)
+        return "the network keeps the plain layout: converting layouts would cost more than its convolutions gain";
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    if (z.c_group != 1) return "groups is smaller than the number of input channels";
+    if (z.k_group != 1) return "an input channel has several output channels";
+    if (z.c % CHANNELS_LAST_MULTIPLE) return "the number of channels is not a multiple of 4";
+    if (z.r * z.s > STRIP_TAPS) return "the kernel has more than 9 taps";
+    if (z.stride_w > 2) return "the horizontal stride is more than 2";
+    if (columns_of_strip(&z) > MOST_COLUMNS) return "the windows of neighbouring outputs span more than 12 columns";
+    if (problem->device->local_bytes < LOCAL_BYTES) return "the device's local memory is too small";
+    const int64_t most = INT32_MAX / 2;
+    if (z.n > most / (z.h * (z.w + STRIP)) || z.n > most / (z.oh * (z.ow + STRIP)))
+        return "the batch has more pixels than 32 bits can count";
+    return NULL;
+}
+
+static void layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
+{
+    const bool weights = conv2d_is_weight_gradient(problem);
+    inputs[0] = LAYOUT_CHANNELS_LAST;
+    inputs[1] = weights ? LAYOUT_CHANNELS_LAST : LAYOUT_PLAIN;
+    outputs[0] = weights ? LAYOUT_PLAIN : LAYOUT_CHANNELS_LAST;
+}
+
+/* --------------------------------------------------------------------------- forward and data gradient ---- */
+
+static bool has_channels_last(const struct problem *problem)
+{
+    return problem->inputs[0]->layout == LAYOUT_CHANNELS_LAST;
+}
+
+/* Channels last: a group's fours of channels and its strips; all strips of a tensor of `rows` of `width` pixels. */
+struct shape {
+    int64_t quads, lines, strips, channel_groups;
+};
+
+static struct shape shape_of(const struct problem *problem, int64_t rows, int64_t width)
+{
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    struct shape m = { .quads = MOST_QUADS, .lines = MOST_ITEMS / MOST_QUADS };
+    m.strips = rows * divide_up(width, STRIP);
+    while (m.quads > 1 && m.quads / 2 >= z.c / CHANNELS_LAST_MULTIPLE) m.quads /= 2, m.lines *= 2;
+    while (m.lines > 1 && (m.lines / 2 >= m.strips || m.quads * m.lines > (int64_t)problem->device->group_max))
+        m.lines /= 2;
+    while (m.quads * m.lines > (int64_t)problem->device->group_max) m.quads /= 2;
+    m.channel_groups = divide_up(z.c / CHANNELS_LAST_MULTIPLE, m.quads);
+    return m;
+}
+
+static struct shape shape_of_outputs(const struct problem *problem)
+{
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    return shape_of(problem, z.n * z.oh, z.ow);
+}
+
+static int64_t statistics_parts(const struct problem *problem)
+{
+    const struct epilogue *epilogue = &problem->node->epilogue;
+    if (epilogue->activation != ACTIVATION_NONE || epilogue->add != NO_VALUE) return 0;
+    const struct shape m = shape_of_outputs(problem);
+    return divide_up(m.strips, m.lines);
+}
+
+/* m: channels last; NULL: plain, where `group` work-items add up. */
+static struct launch *add(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    const char *kernel, const struct shape *m, size_t group)
+{
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const bool bias = operands->inputs[2] != NULL;
+    char epilogue[EPILOGUE_OPTIONS];
+    epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue);
+    struct launch *launch = m
+        ? launch_add(list, "conv2d_depthwise_channels_last", kernel,
+              TAPS_OPTIONS "-DSTRIP=%d -DQUADS=%d -DLINES=%d -DBIAS=%d -DSTATISTICS=%d %s", TAPS_VALUES(z), STRIP,
+              (int)m->quads, (int)m->lines, bias, problem->outputs[STATISTICS_OUTPUT] != NULL, epilogue)
+        : launch_add(list, "conv2d_depthwise_gpu", kernel, TAPS_OPTIONS "-DMULTIPLIER=%d -DGROUP=%d -DBIAS=%d %s",
+              TAPS_VALUES(z), (int)z.k_group, (int)group, bias, epilogue);
     LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1]);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
     return launch;
 }
 
-/* One work-item for each pixel of each plane. */
-static void grid(struct launch *launch, const struct problem *problem, int64_t pixels, int64_t planes)
+static void strip_grid(struct launch *launch, const struct shape *m, int64_t groups)
 {
-    size_t group = 128;
+    const size_t items = (size_t)(m->quads * m->lines);
+    launch_grid(launch, 2, (size_t)groups * items, (size_t)m->channel_groups, 1, items, 1, 1);
+}
+
+/* One work-item for each pixel of each plane. */
+static void pixel_grid(struct launch *launch, const struct problem *problem, int64_t pixels, int64_t planes)
+{
+    size_t group = PIXEL_GROUP;
     while (group > 1 && (group > problem->device->group_max || group / 2 >= (size_t)pixels)) group /= 2;
     launch_grid(launch, 2, (size_t)planes, size_round_up((size_t)pixels, group), 1, 1, group, 1);
 }
 
-static void emit_forward(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+static void emit_image(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    struct conv2d_sizes z = conv2d_sizes_of(problem);
-    struct launch *launch = add(problem, operands, list, "forward", 1);
-    LAUNCH_BUFFERS(launch, operands->inputs[2], operands->add, operands->outputs[0]);
-    LAUNCH_INTS(launch, z.k, z.h, z.w, z.oh, z.ow);
-    grid(launch, problem, z.oh * z.ow, z.n * z.k);
-}
-
-static void emit_data_gradient(const struct problem *problem, const struct operands *operands, struct launch_list *list)
-{
-    struct conv2d_sizes z = conv2d_sizes_of(problem);
-    struct launch *launch = add(problem, operands, list, "data_gradient", 1);
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const bool gradient = conv2d_is_data_gradient(problem), last = has_channels_last(problem);
+    const int64_t channels = gradient ? z.c : z.k, height = gradient ? z.h : z.oh, width = gradient ? z.w : z.ow;
+    const struct shape m = shape_of(problem, z.n * height, width);
+    struct launch *launch = add(problem, operands, list, gradient ? "data_gradient" : "forward", last ? &m : NULL, 1);
+    if (!gradient) launch_buffer(launch, operands->inputs[2]);
     LAUNCH_BUFFERS(launch, operands->add, operands->outputs[0]);
-    LAUNCH_INTS(launch, z.c, z.h, z.w, z.oh, z.ow);
-    grid(launch, problem, z.h * z.w, z.n * z.c);
+    if (last) launch_int(launch, z.n);
+    LAUNCH_INTS(launch, channels, z.h, z.w, z.oh, z.ow);
+    if (problem->outputs[STATISTICS_OUTPUT]) {
+        launch_buffer(launch, operands->outputs[STATISTICS_OUTPUT]);
+        launch_int(launch, problem->outputs[STATISTICS_OUTPUT]->shape.sizes[2]);
+    }
+    if (last)
+        strip_grid(launch, &m, divide_up(m.strips, m.lines));
+    else
+        pixel_grid(launch, problem, height * width, z.n * channels);
 }
 
 /* ----------------------------------------------------------------------------------------- weight gradient ---- */
 
-struct split {
-    int64_t splits, pixels; /* of the batch in each */
+/* Of the batch: enough groups for all units, each work-item with some pixels or strips of its own. */
+struct parts {
+    int64_t count, each; /* pixels, or strips */
     size_t group;
 };
 
-/* Enough groups for all units, each work-item with some pixels of its own. */
-static struct split split_of(const struct problem *problem)
+static struct parts parts_of(const struct problem *problem, const struct shape *m)
 {
-    struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
     const struct capabilities *can = problem->device;
-    int64_t pixels = z.n * z.oh * z.ow;
-    struct split split = { .group = 256 };
-    while (split.group > 1 &&
-        (split.group > can->group_max || split.group * sizeof(float) > can->local_bytes ||
-            split.group / 2 >= (size_t)pixels))
-        split.group /= 2;
-    int64_t wanted = divide_up(8 * can->units, z.k), possible = divide_up(pixels, 8 * (int64_t)split.group);
-    split.splits = wanted < possible ? wanted : possible;
-    split.pixels = divide_up(pixels, split.splits);
-    split.splits = divide_up(pixels, split.pixels);
-    return split;
+    const bool last = has_channels_last(problem);
+    const int64_t all = last ? m->strips : z.n * z.oh * z.ow, groups = last ? m->channel_groups : z.k;
+    struct parts parts = { .group = SUM_GROUP };
+    while (parts.group > 1 &&
+        (parts.group > can->group_max || parts.group * sizeof(float) > can->local_bytes ||
+            parts.group / 2 >= (size_t)all))
+        parts.group /= 2;
+    const int64_t wanted = divide_up(8 * can->units, groups);
+    const int64_t possible = divide_up(all, last ? 4 * m->lines : 8 * (int64_t)parts.group);
+    parts.each = divide_up(all, wanted < possible ? wanted : possible);
+    parts.count = divide_up(all, parts.each);
+    return parts;
 }
 
 static size_t workspace(const struct problem *problem)
 {
-    struct split split = split_of(problem);
-    if (split.splits == 1) return 0;
-    return (size_t)(split.splits * value_elements(problem->outputs[0])) * sizeof(float);
+    const struct shape m = shape_of_outputs(problem);
+    const int64_t parts = parts_of(problem, &m).count;
+    return parts == 1 ? 0 : (size_t)(parts * value_elements(problem->outputs[0])) * sizeof(float);
 }
 
 static void emit_weight_gradient(
     const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    struct conv2d_sizes z = conv2d_sizes_of(problem);
-    struct split split = split_of(problem);
-    struct launch *launch = add(problem, operands, list, "weight_gradient", split.group);
-    LAUNCH_BUFFERS(launch, operands->add, split.splits > 1 ? operands->workspace : operands->outputs[0]);
-    LAUNCH_INTS(launch, z.n, z.k, z.h, z.w, z.oh, z.ow, split.splits, split.pixels);
-    launch_grid(launch, 2, (size_t)z.k * split.group, (size_t)split.splits, 1, split.group, 1, 1);
-    if (split.splits > 1) conv2d_sum_parts(problem, operands, split.splits, list);
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const bool last = has_channels_last(problem);
+    const struct shape m = shape_of_outputs(problem);
+    const struct parts parts = parts_of(problem, &m);
+    struct launch *launch = add(problem, operands, list, "weight_gradient", last ? &m : NULL, parts.group);
+    LAUNCH_BUFFERS(launch, operands->add, parts.count > 1 ? operands->workspace : operands->outputs[0]);
+    LAUNCH_INTS(launch, z.n, z.k, z.h, z.w, z.oh, z.ow);
+    if (!last) launch_int(launch, parts.count);
+    launch_int(launch, parts.each);
+    if (last)
+        strip_grid(launch, &m, parts.count);
+    else
+        launch_grid(launch, 2, (size_t)z.k * parts.group, (size_t)parts.count, 1, parts.group, 1, 1);
+    if (parts.count > 1) conv2d_sum_parts(problem, operands, parts.count, list);
 }
 
-#define DEPTHWISE .name = "depthwise_gpu", .fits = fits, .epilogues = conv2d_epilogues
+#define PLAIN .name = "depthwise_gpu", .fits = fits_gpu, .epilogues = conv2d_epilogues
+#define CHANNELS_LAST \
+    .name = "depthwise_channels_last", .fits = fits_channels_last, .layouts = layouts, .epilogues = conv2d_epilogues
 
 const struct implementation conv2d_depthwise_gpu[CONV2D_PASSES] = {
-    { DEPTHWISE, .emit = emit_forward },
-    { DEPTHWISE, .emit = emit_data_gradient },
-    { DEPTHWISE, .workspace = workspace, .emit = emit_weight_gradient },
+    { PLAIN, .emit = emit_image },
+    { PLAIN, .emit = emit_image },
+    { PLAIN, .workspace = workspace, .emit = emit_weight_gradient },
+};
+const struct implementation conv2d_depthwise_channels_last[CONV2D_PASSES] = {
+    { CHANNELS_LAST, .statistics = statistics_parts, .emit = emit_image },
+    { CHANNELS_LAST, .emit = emit_image },
+    { CHANNELS_LAST, .workspace = workspace, .emit = emit_weight_gradient },
 };
