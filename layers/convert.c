@@ -95,8 +95,7 @@ static void emit_channel(
     const int64_t chunk = elementwise_task_floats(problem->device, n);
     struct launch *launch = launch_add(
         list, "convert", "convert", "-DFROM_%s -DTO_I32=%d", types[x->type], problem->outputs[0]->type == TYPE_I32);
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->outputs[0]);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->outputs[0]);
     launch_float(launch, channels ? (double)a->scale[channel] : 1);
     launch_float(launch, channels ? (double)a->shift[channel] : 0);
     launch_long(launch, n);

@@ -57,9 +57,7 @@ static struct launch *add(const struct problem *problem, const struct operands *
     const int64_t total = value_elements(x), samples = x->batched ? x->shape.sizes[0] : 1;
     const double probability = (double)a->probability; /* below 1, so that the threshold fits 32 bits */
     struct launch *launch = launch_add(list, "dropout", kernel, "-DVECTORS=%d", vectors);
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->inputs[1]);
-    launch_buffer(launch, operands->outputs[0]);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1], operands->outputs[0]);
     launch_long(launch, total / samples);
     launch_long(launch, total);
     launch_int(launch, (int32_t)(uint32_t)(probability * 0x1p32));

@@ -68,9 +68,7 @@ void elementwise_clear_padding(struct launch_list *list, const struct value *val
     struct launch *launch = launch_add(
         list, "clear_padding_cpu", "clear_padding", "-DCLEARED=%s", value->type == TYPE_BF16 ? "ushort" : "float");
     launch_buffer(launch, buffer);
-    launch_int(launch, divide_up(sizes[1], width));
-    launch_int(launch, sizes[2] * sizes[3]);
-    launch_int(launch, sizes[1]);
+    LAUNCH_INTS(launch, divide_up(sizes[1], width), sizes[2] * sizes[3], sizes[1]);
     launch_tasks(launch, (size_t)(sizes[2] * sizes[3]), (size_t)sizes[0], 1);
     launch_work(launch, 0, 0);
 }

@@ -112,11 +112,7 @@ static void emit_blocks(const struct problem *problem, const struct operands *op
     struct launch *launch =
         add(problem, operands, list, "embedding_gradient", operands->add ? "-DROWS=1 -DADD=1" : "-DROWS=1 -DADD=0");
     launch_buffer(launch, added(operands));
-    launch_int(launch, s.count);
-    launch_int(launch, s.rows);
-    launch_int(launch, s.width);
-    launch_int(launch, columns);
-    launch_int(launch, each);
+    LAUNCH_INTS(launch, s.count, s.rows, s.width, columns, each);
     launch_tasks(launch, (size_t)blocks, (size_t)divide_up(s.rows, each), 1);
 }
 
@@ -133,15 +129,12 @@ static void emit_groups(const struct problem *problem, const struct operands *op
     const size_t group = options_of(problem, operands, options, sizeof options);
     const struct sizes s = sizes_of(problem);
     struct launch *launch = launch_add(list, "embedding", "embedding_begin", "%s", options);
-    launch_buffer(launch, operands->outputs[0]);
-    launch_buffer(launch, added(operands));
+    LAUNCH_BUFFERS(launch, operands->outputs[0], added(operands));
     launch_long(launch, s.rows * s.width);
     launch_grid(launch, 1, size_round_up((size_t)(s.rows * s.width), group), 1, 1, group, 1, 1);
     launch_work(launch, 0, 4 * (double)(s.rows * s.width));
     launch = add(problem, operands, list, "embedding_gradient", options);
-    launch_int(launch, s.count);
-    launch_int(launch, s.rows);
-    launch_int(launch, s.width);
+    LAUNCH_INTS(launch, s.count, s.rows, s.width);
     launch_grid(launch, 1, (size_t)s.count * group, 1, 1, group, 1, 1);
 }
 

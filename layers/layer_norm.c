@@ -146,11 +146,8 @@ static void emit_finish(const struct problem *problem, const struct operands *op
     const size_t group = group_size(problem->device, COLUMNS);
     const int64_t parts = divide_up(sizes->rows, sizes->each);
     struct launch *launch = launch_add(list, "layer_norm", "layer_norm_finish", "%s", options);
-    launch_buffer(launch, operands->workspace);
-    launch_buffer(launch, operands->outputs[OUTPUT_DGAMMA]);
-    launch_buffer(launch, operands->outputs[OUTPUT_DBETA]);
-    launch_int(launch, parts);
-    launch_int(launch, sizes->width);
+    LAUNCH_BUFFERS(launch, operands->workspace, operands->outputs[OUTPUT_DGAMMA], operands->outputs[OUTPUT_DBETA]);
+    LAUNCH_INTS(launch, parts, sizes->width);
     launch_grid(launch, 1, size_round_up((size_t)sizes->width, group), 1, 1, group, 1, 1);
     launch_work(launch, 0, 8 * (double)(sizes->width * (parts + 1)));
 }
@@ -173,11 +170,8 @@ static void emit_rows(const struct problem *problem, const struct operands *oper
 {
     const struct sizes sizes = sizes_of_rows(problem);
     struct launch *launch = add(problem, operands, list, "-DROWS=1 -DDX=0 -DSUMS=0");
-    launch_buffer(launch, operands->outputs[OUTPUT_MEAN]);
-    launch_buffer(launch, operands->outputs[OUTPUT_RSTD]);
-    launch_int(launch, sizes.rows);
-    launch_int(launch, sizes.width);
-    launch_int(launch, sizes.each);
+    LAUNCH_BUFFERS(launch, operands->outputs[OUTPUT_MEAN], operands->outputs[OUTPUT_RSTD]);
+    LAUNCH_INTS(launch, sizes.rows, sizes.width, sizes.each);
     launch_float(launch, (double)problem->node->attributes.epsilon);
     launch_tasks(launch, (size_t)divide_up(sizes.rows, sizes.each), 1, 1);
 }
@@ -190,9 +184,7 @@ static void emit_rows_gradient(const struct problem *problem, const struct opera
         wants_sums(problem));
     struct launch *launch = add(problem, operands, list, options);
     launch_buffer(launch, operands->workspace);
-    launch_int(launch, sizes.rows);
-    launch_int(launch, sizes.width);
-    launch_int(launch, sizes.each);
+    LAUNCH_INTS(launch, sizes.rows, sizes.width, sizes.each);
     launch_tasks(launch, (size_t)divide_up(sizes.rows, sizes.each), 1, 1);
     if (wants_sums(problem)) emit_finish(problem, operands, &sizes, options, list);
 }
@@ -210,8 +202,7 @@ static void emit_groups(const struct problem *problem, const struct operands *op
     const size_t group = row_group(problem, options, sizeof options);
     const struct sizes sizes = sizes_of_groups(problem);
     struct launch *launch = add(problem, operands, list, options);
-    launch_buffer(launch, operands->outputs[OUTPUT_MEAN]);
-    launch_buffer(launch, operands->outputs[OUTPUT_RSTD]);
+    LAUNCH_BUFFERS(launch, operands->outputs[OUTPUT_MEAN], operands->outputs[OUTPUT_RSTD]);
     launch_int(launch, sizes.width);
     launch_float(launch, (double)problem->node->attributes.epsilon);
     launch_grid(launch, 1, (size_t)sizes.rows * group, 1, 1, group, 1, 1);
@@ -226,9 +217,7 @@ static void emit_sums(
     struct launch *launch = launch_add(list, "layer_norm", "layer_norm_sums", "%s", options);
     for (int i = 0; i < 4; i++) launch_buffer(launch, operands->inputs[inputs[i]]);
     launch_buffer(launch, operands->workspace);
-    launch_int(launch, sizes.rows);
-    launch_int(launch, sizes.width);
-    launch_int(launch, sizes.each);
+    LAUNCH_INTS(launch, sizes.rows, sizes.width, sizes.each);
     launch_grid(launch, 2, size_round_up((size_t)sizes.width, group), (size_t)divide_up(sizes.rows, sizes.each), 1,
         group, 1, 1);
     launch_work(launch, 5 * (double)(sizes.rows * sizes.width), 8 * (double)(sizes.rows * sizes.width));

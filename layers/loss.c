@@ -29,12 +29,10 @@ double loss_factor(const struct problem *problem, int64_t positions)
 
 void loss_buffers(struct launch *launch, const struct operands *operands)
 {
-    launch_buffer(launch, operands->inputs[LOSS_X]);
-    launch_buffer(launch, operands->inputs[LOSS_TARGETS]);
-    launch_buffer(launch, operands->inputs[LOSS_CONSTANTS]);
+    LAUNCH_BUFFERS(launch, operands->inputs[LOSS_X], operands->inputs[LOSS_TARGETS], operands->inputs[LOSS_CONSTANTS]);
     /* An argument must be something. */
-    launch_buffer(launch, operands->outputs[LOSS_GRADIENT] ? operands->outputs[LOSS_GRADIENT] : operands->workspace);
-    launch_buffer(launch, operands->workspace);
+    LAUNCH_BUFFERS(launch, operands->outputs[LOSS_GRADIENT] ? operands->outputs[LOSS_GRADIENT] : operands->workspace,
+        operands->workspace);
 }
 
 void loss_sum(const struct problem *problem, const struct operands *operands, struct launch_list *list, int64_t rows,
@@ -42,8 +40,7 @@ void loss_sum(const struct problem *problem, const struct operands *operands, st
 {
     const size_t group = problem->device->class == DEVICE_GPU ? group_size(problem->device, 256) : 1;
     struct launch *launch = launch_add(list, "loss_sum", "loss_sum", "-DGROUP=%d", (int)group);
-    launch_buffer(launch, operands->workspace);
-    launch_buffer(launch, operands->outputs[LOSS_METRICS]);
+    LAUNCH_BUFFERS(launch, operands->workspace, operands->outputs[LOSS_METRICS]);
     launch_float(launch, factor);
     launch_int(launch, rows);
     launch_grid(launch, 1, group, 1, 1, group, 1, 1);

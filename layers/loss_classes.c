@@ -123,17 +123,12 @@ static void emit_rows(const struct problem *problem, const struct operands *oper
     int64_t each = divide_up(2048, width); /* floats that are worth a task */
     struct launch *launch = add(problem, operands, list, "loss_cpu", 1);
     if (inner == 1) {
-        launch_int(launch, labels);
-        launch_int(launch, width);
-        launch_int(launch, each);
+        LAUNCH_INTS(launch, labels, width, each);
         launch_tasks(launch, (size_t)divide_up(labels, each), 1, 1);
     } else {
         each = (int64_t)size_round_up((size_t)each, (size_t)problem->device->vector_width);
         const int64_t pieces = divide_up(inner, each);
-        launch_int(launch, width);
-        launch_int(launch, inner);
-        launch_int(launch, pieces);
-        launch_int(launch, each);
+        LAUNCH_INTS(launch, width, inner, pieces, each);
         launch_tasks(launch, (size_t)(labels / inner * pieces), 1, 1);
     }
     finish(problem, operands, launch, list);

@@ -18,8 +18,7 @@ static void emit(const struct problem *problem, const struct operands *operands,
         launch_buffer(launch, operands->inputs[i]);
         launch_buffer(launch, operands->outputs[0]);
         launch_float(launch, (double)a->weights[i]);
-        launch_int(launch, i);
-        launch_int(launch, i == a->counted);
+        LAUNCH_INTS(launch, i, i == a->counted);
         launch_tasks(launch, 1, 1, 1);
         launch_work(launch, 2, 4 * 4);
     }

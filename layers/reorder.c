@@ -62,8 +62,7 @@ static struct launch *add(
     char elements[ELEMENT_OPTIONS];
     struct launch *launch = launch_add(list, "reorder", kernel, "-DTO_BLOCKED=%d -DTYPE=%s%s", from_plain(problem),
         word_of(problem), element_options(problem, elements, sizeof elements));
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->outputs[0]);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->outputs[0]);
     launch_work(launch, 0, bytes(problem));
     return launch;
 }
@@ -77,9 +76,7 @@ static void emit_vectors(const struct problem *problem, const struct operands *o
     int64_t chunk = divide_up(divide_up(pixels, parts), v) * v;
     if (chunk < 8 * v) chunk = 8 * v;
     struct launch *launch = add(problem, operands, list, "vectors");
-    launch_int(launch, size[1]);
-    launch_int(launch, pixels);
-    launch_int(launch, chunk);
+    LAUNCH_INTS(launch, size[1], pixels, chunk);
     launch_tasks(launch, (size_t)divide_up(pixels, chunk), (size_t)blocks, (size_t)size[0]);
 }
 
@@ -90,10 +87,8 @@ static void emit_tiles(const struct problem *problem, const struct operands *ope
     const int64_t pixels = size[2] * size[3];
     const int64_t rows = from_plain(problem) ? size[1] : pixels, columns = from_plain(problem) ? pixels : size[1];
     struct launch *launch = launch_add(list, "reorder_gpu", "tiles", "-DTYPE=%s -DTILE=%d", word_of(problem), TILE);
-    launch_buffer(launch, operands->inputs[0]);
-    launch_buffer(launch, operands->outputs[0]);
-    launch_int(launch, rows);
-    launch_int(launch, columns);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->outputs[0]);
+    LAUNCH_INTS(launch, rows, columns);
     launch_grid(launch, 3, size_round_up((size_t)columns, TILE), size_round_up((size_t)rows, TILE), (size_t)size[0],
         TILE, TILE, 1);
     launch_work(launch, 0, bytes(problem));
@@ -108,9 +103,7 @@ static void emit_plain(const struct problem *problem, const struct operands *ope
     int64_t count = size[0] * channels * size[2] * size[3];
     struct launch *launch = add(problem, operands, list, "plain");
     launch_long(launch, count);
-    launch_int(launch, size[1]);
-    launch_int(launch, size[2] * size[3]);
-    launch_int(launch, v);
+    LAUNCH_INTS(launch, size[1], size[2] * size[3], v);
     size_t group = problem->device->group_max < 64 ? problem->device->group_max : 64;
     launch_grid(launch, 1, size_round_up((size_t)count, group), 1, 1, group, 1, 1);
 }

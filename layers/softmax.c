@@ -71,9 +71,7 @@ static void emit_rows(const struct problem *problem, const struct operands *oper
     const int64_t width = width_of(problem), rows = value_elements(problem->outputs[0]) / width;
     const int64_t each = divide_up(2048, width); /* floats that are worth a task */
     struct launch *launch = add(problem, operands, list, "softmax_cpu", 1);
-    launch_int(launch, rows);
-    launch_int(launch, width);
-    launch_int(launch, each);
+    LAUNCH_INTS(launch, rows, width, each);
     launch_tasks(launch, (size_t)divide_up(rows, each), 1, 1);
 }
 
