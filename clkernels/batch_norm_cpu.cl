@@ -16,9 +16,10 @@
  * 2 clip; MASK_FROM_Y 1: y is an argument, 0: it is recomputed; DADD, DX 1: this output is wanted. `stream` 1: y and dx
  * bypass the cache, for tensors larger than it.
  * Lanes past C: gamma and beta count as 0 there, and dy is 0, so every output is 0. */
+#include "channels.h"
+#include "derivative.h"
 #include "element.h"
 #include "epilogue.h"
-#include "normalised.h"
 #include "step.h"
 
 #ifndef MASK_FROM_Y
@@ -37,22 +38,6 @@
             STORE_AS(OUT0_TYPE, v, i, p);        \
     } while (0)
 #define U 4 /* independent accumulators hide the latency of the additions */
-#if ADD
-#define ADD_PARAMETER global const add_t *add,
-#define ADD_ARGUMENT add,
-#else
-#define ADD_PARAMETER
-#define ADD_ARGUMENT
-#endif
-
-/* p may be NULL: nobody wants it. */
-INLINE void channels_store(VF v, global float *p, int cb, int C)
-{
-    if (!p) return;
-    if ((cb + 1) * V <= C) VSTORE(v, cb, p);
-    else
-        LOOP for (int lane = 0; cb * V + lane < C; lane++) p[cb * V + lane] = ((float *)&v)[lane];
-}
 
 /* Positions p0 .. p1-1 of the N * HW, image by image: o is the offset of the image's plane, i0 .. i1-1 the pixels. */
 #define FOR_PLANES                                                                                                     \
@@ -93,7 +78,7 @@ OUTLINE void sums(global const in0_t *x, int p0, int p1, int CB, int cb, int HW,
 }
 
 /* y = ACTIVATION(a x + b [+ add]) */
-OUTLINE void apply(global const in0_t *x, ADD_PARAMETER global out0_t *y, int p0, int p1, int CB, int cb, int HW, VF a,
+OUTLINE void apply(global const in0_t *x, ADD_PARAMETER(add_t) global out0_t *y, int p0, int p1, int CB, int cb, int HW, VF a,
     VF b, int stream)
 {
     FOR_PLANES_BACKWARDS
@@ -127,7 +112,7 @@ INLINE void finish(VF mean, VF rstd, VF var, VF M, float scale, global float *sa
     channels_store(var * (M / fmax(M - 1.0f, (VF)(1.0f)) * scale), batch_var, cb, C);
 }
 
-TASK void bn_forward(global const in0_t *x, ADD_PARAMETER global out0_t *y, global const float *gamma,
+TASK void bn_forward(global const in0_t *x, ADD_PARAMETER(add_t) global out0_t *y, global const float *gamma,
     global const float *beta, global const step_constants *constants, global float *save_mean, global float *save_rstd,
     global float *batch_mean, global float *batch_var, int N, int CB, int HW, int C, int stream,
     float epsilon)
@@ -177,7 +162,7 @@ INLINE void join_parts(global const float *statistics, int parts, int CB, int cb
     *M = count;
 }
 
-TASK void bn_apply(global const in0_t *x, ADD_PARAMETER global out0_t *y, global const float *gamma,
+TASK void bn_apply(global const in0_t *x, ADD_PARAMETER(add_t) global out0_t *y, global const float *gamma,
     global const float *beta, global const step_constants *constants, global const float *statistics,
     global float *save_mean, global float *save_rstd, global float *batch_mean, global float *batch_var, int N, int CB,
     int HW, int C, int stream, float epsilon, int statistics_parts)
@@ -204,7 +189,7 @@ TASK void bn_moments(global const step_constants *constants, global const float 
         batch_var, cb, C);
 }
 
-TASK void bn_inference(global const in0_t *x, ADD_PARAMETER global out0_t *y, global const float *gamma,
+TASK void bn_inference(global const in0_t *x, ADD_PARAMETER(add_t) global out0_t *y, global const float *gamma,
     global const float *beta, global const float *mean, global const float *var, int N, int CB, int HW, int C, int stream,
     float epsilon)
 {
@@ -231,7 +216,7 @@ TASK void bn_inference(global const in0_t *x, ADD_PARAMETER global out0_t *y, gl
 
 #define TENSORS                                                                                                        \
     global const in0_t *x, global const in1_t *dy, global const in5_t *y,                   \
-    ADD_PARAMETER global out3_t *dadd, global out0_t *dx
+    ADD_PARAMETER(add_t) global out3_t *dadd, global out0_t *dx
 #define TENSOR_ARGUMENTS x, dy, y, ADD_ARGUMENT dadd, dx
 
 OUTLINE void reduce(TENSORS, int p0, int p1, int CB, int cb, int HW, VF mean, VF a, VF b, VF *sum_g, VF *sum_gx)

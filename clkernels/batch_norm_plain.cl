@@ -24,11 +24,6 @@
 #ifndef DADD
 #define DADD 0
 #endif
-#if ADD
-#define ADD_PARAMETER global const float *add,
-#else
-#define ADD_PARAMETER
-#endif
 #define LANES (GROUP / WIDE)
 #define JOINED (GROUP < 8 ? GROUP : 8)
 
@@ -106,27 +101,22 @@ kernel void plain_finish(global const step_constants *constants, global const fl
     const INDEX i = get_global_id(0);                                                                                  \
     if (i >= floats) return;                                                                                           \
     const int c = (int)(i / HW % C);
-#if ADD
-#define ADDED + add[i]
-#else
-#define ADDED
-#endif
 
-kernel void plain_apply(global const float *x, ADD_PARAMETER global float *y, global const float *gamma,
+kernel void plain_apply(global const float *x, ADD_PARAMETER(float) global float *y, global const float *gamma,
     global const float *beta, global const float *save_mean, global const float *save_rstd, INDEX floats, int C, int HW)
 {
     ELEMENT
     const float a = gamma[c] * save_rstd[c];
-    const float v = fma(x[i], a, fma(-save_mean[c], a, beta[c])) ADDED;
+    const float v = fma(x[i], a, fma(-save_mean[c], a, beta[c])) PLUS_ADDED(i);
     y[i] = ACTIVATION(v);
 }
 
-kernel void plain_inference(global const float *x, ADD_PARAMETER global float *y, global const float *gamma,
+kernel void plain_inference(global const float *x, ADD_PARAMETER(float) global float *y, global const float *gamma,
     global const float *beta, global const float *mean, global const float *var, INDEX floats, int C, int HW, float epsilon)
 {
     ELEMENT
     const float a = gamma[c] / sqrt(var[c] + epsilon);
-    const float v = fma(x[i], a, fma(-mean[c], a, beta[c])) ADDED;
+    const float v = fma(x[i], a, fma(-mean[c], a, beta[c])) PLUS_ADDED(i);
     y[i] = ACTIVATION(v);
 }
 
@@ -154,9 +144,7 @@ kernel void plain_reduce(global const float *x, global const float *dy, global c
         const float g = GRADIENT(o);
         sum_g += g;
         sum_gx = fma(g, x[o] - mean, sum_gx);
-#if DADD
-        dadd[o] = g;
-#endif
+        if (DADD) dadd[o] = g;
     }
     SUM_LANES(sum_g, sum_gx)
     if (!FIRST_LANE) return;
@@ -185,7 +173,7 @@ kernel void plain_finish_gradient(global const float *gamma, global const float 
 }
 
 kernel void plain_dx(global const float *x, global const float *dy, global const float *y, global const float *dadd,
-    ADD_PARAMETER global float *dx, global const float *gamma, global const float *beta, global const float *save_mean,
+    ADD_PARAMETER(float) global float *dx, global const float *gamma, global const float *beta, global const float *save_mean,
     global const float *save_rstd, global const float *partial, int parts, INDEX floats, int C, int HW)
 {
     global const float *coefficients = partial + (size_t)parts * 2 * C;
@@ -196,7 +184,7 @@ kernel void plain_dx(global const float *x, global const float *dy, global const
 #else
     const float g = GRADIENT(i);
 #endif
-    dx[i] = fma(g, a, fma(x[i], coefficients[c], coefficients[C + c])) ADDED;
+    dx[i] = fma(g, a, fma(x[i], coefficients[c], coefficients[C + c])) PLUS_ADDED(i);
 }
 
 /* ---- folding into the weights before, once ---- */

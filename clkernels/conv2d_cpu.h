@@ -5,6 +5,8 @@
  *
  * Scratch: local memory, which on a CPU is one buffer for each thread and stays in that core's cache from one task to
  * the next. Where the device has too little of it (SCRATCH_GLOBAL 1), a slice of a global buffer for each task. */
+#include "channels.h"
+#include "derivative.h"
 #include "element.h"
 #include "epilogue.h"
 
@@ -59,7 +61,7 @@
 #else
 #define ADDED(sum, add, at) (sum)
 #endif
-#if GATE /* gate_take() has added */
+#if GATE /* tally_take() has added */
 #define FINISH(sum, add, at) (sum)
 #elif NORMALISE /* ACTIVATION is what the source goes through */
 #define FINISH(sum, add, at) ADDED(sum, add, at)
@@ -67,9 +69,18 @@
 #define FINISH(sum, add, at) ACTIVATION(ADDED(sum, add, at))
 #endif
 
-/* STATISTICS 1: the task also gives count, mean and sum of squared deviations of what it stored for each channel, as its
- * part of [parts][3][blocks][V]. Sums are of differences from the first number, so that a large mean does not cancel;
- * each tile has sums of its own, since shorter sums round less. */
+/* What a task tallies of a block of channels as its results leave the registers: nothing, or with STATISTICS or GATE what
+ * follows. All three forms have a struct tally and
+ *
+ *   TALLY_OF(block)                          one without results
+ *   tally_tile(all, first)                   one for a tile whose first number this is: shorter sums round less
+ *   tally_take(tile, v, add, at)             takes a result and gives what is to be stored, but for FINISH
+ *   tally_prefetch(all, add, at)             what it will read there
+ *   tally_join(all, tile)
+ *   TALLY_STORE(all, part, blocks, block)
+ *
+ * STATISTICS 1: the task also gives count, mean and sum of squared deviations of what it stored for each channel, as its
+ * part of [parts][3][blocks][V]. Sums are of differences from the first number, so that a large mean does not cancel. */
 #if STATISTICS
 #define STATISTICS_PARAMETER , global float *statistics
 #define STATISTICS_ARGUMENT , statistics
@@ -78,36 +89,42 @@
     , const global in2_t *x, const global float *gamma, const global float *beta, const global float *mean,   \
         const global float *rstd, const global in7_t *output, int channels, global float *statistics
 #define STATISTICS_ARGUMENT , x, gamma, beta, mean, rstd, output, channels, statistics
-#define GATE_OF(block) gate_of(x, gamma, beta, mean, rstd, output, channels, block)
 #else
 #define STATISTICS_PARAMETER
 #define STATISTICS_ARGUMENT
 #endif
 
 #if STATISTICS
-struct moments {
+struct tally {
     VF shift, sum, lost, squares; /* lost: what the sum has too much, Kahan's compensation */
     int count;
 };
 
-INLINE struct moments moments_from(VF shift)
+#define TALLY_OF(block) tally_from((VF)(0.0f))
+INLINE struct tally tally_from(VF shift)
 {
-    const struct moments none = { shift, (VF)(0.0f), (VF)(0.0f), (VF)(0.0f), 0 };
+    const struct tally none = { shift, (VF)(0.0f), (VF)(0.0f), (VF)(0.0f), 0 };
     return none;
 }
 
-INLINE void moments_take(struct moments *m, VF v)
+INLINE struct tally tally_tile(const struct tally *all, VF first)
+{
+    return tally_from(all->count ? all->shift : first);
+}
+
+INLINE VF tally_take(struct tally *m, VF v, const global add_t *add, size_t at)
 {
     const VF d = v - m->shift;
     m->sum += d;
     m->squares = fma(d, d, m->squares);
     m->count++;
+    return v;
 }
 
 /* `more` has the same shift, or m is empty: sums are added. moments_join_parts() of moments.h joins about two means.
  * Where the first number lies far from the mean, the sum grows with each tile, and what each addition rounds away would
  * with them. */
-INLINE void moments_join_same_shift(struct moments *m, const struct moments *more)
+INLINE void tally_join(struct tally *m, const struct tally *more)
 {
     const VF term = more->sum - m->lost, sum = m->sum + term;
     m->lost = (sum - m->sum) - term;
@@ -117,7 +134,8 @@ INLINE void moments_join_same_shift(struct moments *m, const struct moments *mor
     m->count += more->count;
 }
 
-INLINE void moments_store(const struct moments *m, global float *statistics, int part, int blocks, int block)
+#define TALLY_STORE(m, part, blocks, block) tally_store(m, statistics, part, blocks, block)
+INLINE void tally_store(const struct tally *m, global float *statistics, int part, int blocks, int block)
 {
     const VF count = (VF)((float)m->count), mean = m->sum / count;
     VSTORE(count, (size_t)(part * 3) * blocks + block, statistics);
@@ -132,17 +150,18 @@ INLINE void moments_store(const struct moments *m, global float *statistics, int
  * GATE 3: x is the activation's output itself, and there are no sums and no other arguments.
  * An epilogue's addition comes before all that. */
 #if GATE
-#include "normalised.h"
-struct gate {
+#define TALLY_OF(block) tally_of(x, gamma, beta, mean, rstd, output, channels, block)
+#define TALLY_STORE(m, part, blocks, block) tally_store(m, statistics, part, blocks, block)
+struct tally {
     const global in2_t *x;
     const global in7_t *output;
     VF a, b, mean, sum, products;
 };
 
-INLINE struct gate gate_of(const global in2_t *x, const global float *gamma, const global float *beta,
+INLINE struct tally tally_of(const global in2_t *x, const global float *gamma, const global float *beta,
     const global float *mean, const global float *rstd, const global in7_t *output, int channels, int block)
 {
-    struct gate gate = { .x = x, .output = output };
+    struct tally gate = { .x = x, .output = output };
     gate.sum = gate.products = (VF)(0.0f);
 #if GATE == 3
     gate.a = gate.b = gate.mean = (VF)(0.0f);
@@ -155,9 +174,9 @@ INLINE struct gate gate_of(const global in2_t *x, const global float *gamma, con
 }
 
 /* The gradient at `at`, behind the activation; g is summed. */
-INLINE VF gate_take(struct gate *gate, size_t at, VF gradient)
+INLINE VF tally_take(struct tally *gate, VF sum, const global add_t *add, size_t at)
 {
-    const VF x = LOAD_AS(IN2_TYPE, 0, gate->x + at);
+    const VF gradient = ADDED(sum, add, at), x = LOAD_AS(IN2_TYPE, 0, gate->x + at);
 #if GATE == 3
     return MASKED(x, gradient);
 #else
@@ -174,14 +193,13 @@ INLINE VF gate_take(struct gate *gate, size_t at, VF gradient)
 }
 
 /* What the convolution whose gradient this is had read at `at`. */
-INLINE VF gate_source(const struct gate *gate, size_t at)
+INLINE VF tally_source(const struct tally *gate, size_t at)
 {
     const VF v = fma(LOAD_AS(IN2_TYPE, 0, gate->x + at), gate->a, gate->b);
     return ACTIVATION(v);
 }
 
-/* What gate_take() will read there. */
-INLINE void gate_prefetch(const struct gate *gate, const global add_t *add, size_t at)
+INLINE void tally_prefetch(const struct tally *gate, const global add_t *add, size_t at)
 {
     PREFETCH_NEAR(gate->x + at);
 #if GATE == 2
@@ -192,21 +210,20 @@ INLINE void gate_prefetch(const struct gate *gate, const global add_t *add, size
 #endif
 }
 
-/* A gate for a tile, whose sums begin at 0: shorter sums round less. */
-INLINE struct gate gate_tile(const struct gate *all)
+INLINE struct tally tally_tile(const struct tally *all, VF first)
 {
-    struct gate tile = *all;
+    struct tally tile = *all;
     tile.sum = tile.products = (VF)(0.0f);
     return tile;
 }
 
-INLINE void gate_join(struct gate *all, const struct gate *tile)
+INLINE void tally_join(struct tally *all, const struct tally *tile)
 {
     all->sum += tile->sum;
     all->products += tile->products;
 }
 
-INLINE void gate_store(const struct gate *gate, global float *statistics, int part, int blocks, int block)
+INLINE void tally_store(const struct tally *gate, global float *statistics, int part, int blocks, int block)
 {
 #if GATE < 3
     VSTORE(gate->sum, (size_t)(part * 2) * blocks + block, statistics);
@@ -215,9 +232,35 @@ INLINE void gate_store(const struct gate *gate, global float *statistics, int pa
 }
 #endif
 
+#if !STATISTICS && !GATE
+#define TALLY_OF(block) ((struct tally) { 0 })
+#define TALLY_STORE(m, part, blocks, block)
+struct tally {
+    int none;
+};
+
+INLINE struct tally tally_tile(const struct tally *all, VF first)
+{
+    return *all;
+}
+
+INLINE VF tally_take(struct tally *m, VF v, const global add_t *add, size_t at)
+{
+    return v;
+}
+
+INLINE void tally_join(struct tally *m, const struct tally *more)
+{
+}
+#endif
+#if !GATE
+INLINE void tally_prefetch(const struct tally *m, const global add_t *add, size_t at)
+{
+}
+#endif
+
 /* NORMALISE 1: what the convolution is of is ACTIVATION(gamma (x - mean) rstd + beta), made of x as that is loaded. */
 #if NORMALISE
-#include "normalised.h"
 #define NORM_PARAMETERS                                                                                     \
     , const global float *gamma, const global float *beta, const global float *mean, const global float *rstd, \
         int channels

@@ -31,13 +31,6 @@
  * NORMALISE, BOTH, epilogue. */
 #include "conv2d_cpu.h"
 #define TAPS (R * S)
-#if GATE
-#define GATE_PARAMETER , struct gate *gate
-#define GATE_ARGUMENT , &gate
-#else
-#define GATE_PARAMETER
-#define GATE_ARGUMENT
-#endif
 #if BOTH
 #define SUMS_PARAMETER , VF *sum
 #define SUMS_ARGUMENT , sum
@@ -48,13 +41,6 @@
 #define SUMS_ARGUMENT
 #define PARTS_PARAMETER
 #define PARTS_ARGUMENT
-#endif
-#if STATISTICS
-#define MOMENTS_PARAMETER , struct moments *all
-#define MOMENTS_ARGUMENT , &all
-#else
-#define MOMENTS_PARAMETER
-#define MOMENTS_ARGUMENT
 #endif
 
 kernel TASK void depthwise_pack(
@@ -108,7 +94,7 @@ INLINE bool exists(int i, int at, int width, bool left, bool right)
 #ifdef FORWARD
 INLINE void forward_tile(const global in0_t *restrict x, const VF *w, VF bias, const global add_t *add,
     global out0_t *y, size_t y_row, int oy, int from, int begin, int height, int width, bool left, bool right,
-    const struct norm *norm MOMENTS_PARAMETER)
+    const struct norm *norm, struct tally *all)
 {
     VF acc[T];
     UNROLL for (int o = 0; o < T; o++) acc[o] = bias;
@@ -135,11 +121,9 @@ INLINE void forward_tile(const global in0_t *restrict x, const VF *w, VF bias, c
         const size_t to = y_row + (size_t)(from + o) * V;
         STORE(y + to, FINISH(acc[o], add, to));
     }
-#if STATISTICS
-    struct moments tile = moments_from(all->count ? all->shift : acc[0]);
-    UNROLL for (int o = 0; o < T; o++) if (from + o >= begin) moments_take(&tile, acc[o]);
-    moments_join_same_shift(all, &tile);
-#endif
+    struct tally tile = tally_tile(all, acc[0]);
+    UNROLL for (int o = 0; o < T; o++) if (from + o >= begin) tally_take(&tile, acc[o], add, y_row);
+    tally_join(all, &tile);
 }
 
 OUTLINE void forward_body(LAYER_PARAMETERS(x, y), PLACE_PARAMETERS)
@@ -151,19 +135,15 @@ OUTLINE void forward_body(LAYER_PARAMETERS(x, y), PLACE_PARAMETERS)
     const VF bias = VLOAD(block, packed);
     const struct norm norm = NORM_OF(block);
     UNROLL for (int i = 0; i < TAPS; i++) w[i] = VLOAD((size_t)blocks + (size_t)block * TAPS + i, packed);
-#if STATISTICS
-    struct moments all = moments_from((VF)(0.0f));
-#endif
+    struct tally all = TALLY_OF(block);
     for (int oy = first; oy < last; oy++) {
         const size_t row = (plane * OH + oy) * OW * V;
 #define TILE(from, begin, left, right) \
-    forward_tile(x, w, bias, add, y, row, oy, from, begin, height, width, left, right, &norm MOMENTS_ARGUMENT)
+    forward_tile(x, w, bias, add, y, row, oy, from, begin, height, width, left, right, &norm, &all)
         FOR_TILES(OW, TILE)
 #undef TILE
     }
-#if STATISTICS
-    moments_store(&all, statistics, range * images + image, blocks, block);
-#endif
+    TALLY_STORE(&all, range * images + image, blocks, block);
 }
 
 kernel TASK void depthwise_forward(LAYER_PARAMETERS(x, y))
@@ -174,8 +154,8 @@ kernel TASK void depthwise_forward(LAYER_PARAMETERS(x, y))
 
 #ifdef GRADIENT
 INLINE void gradient_tile(const global in0_t *restrict dy, const VF *w, const global add_t *add, global out0_t *dx,
-    size_t dx_row, int iy, int from, int begin, int OH, int OW, int width, bool left, bool right GATE_PARAMETER
-    SUMS_PARAMETER)
+    size_t dx_row, int iy, int from, int begin, int OH, int OW, int width, bool left, bool right,
+    struct tally *all SUMS_PARAMETER)
 {
     VF acc[T][STRIDE_W];
     UNROLL for (int t = 0; t < T; t++) UNROLL for (int a = 0; a < STRIDE_W; a++) acc[t][a] = (VF)(0.0f);
@@ -185,7 +165,7 @@ INLINE void gradient_tile(const global in0_t *restrict dy, const VF *w, const gl
     {
         const int ix = (from + t) * STRIDE_W + a;
         source[t][a] = (VF)(0.0f);
-        if (from + t >= begin && ix < width) source[t][a] = gate_source(gate, dx_row + (size_t)ix * V);
+        if (from + t >= begin && ix < width) source[t][a] = tally_source(all, dx_row + (size_t)ix * V);
     }
 #endif
     const int at = from + FIRST;
@@ -212,16 +192,16 @@ INLINE void gradient_tile(const global in0_t *restrict dy, const VF *w, const gl
         }
     }
 #if GATE
-    struct gate tile = gate_tile(gate);
+    struct tally tile = tally_tile(all, acc[0][0]);
     UNROLL for (int t = 0; t < T; t++) if (from + t >= begin) UNROLL for (int a = 0; a < STRIDE_W; a++)
     {
         const int ix = (from + t) * STRIDE_W + a;
         if (ix >= width) continue;
         const size_t to = dx_row + (size_t)ix * V;
-        gate_prefetch(gate, add, to + (size_t)width * V); /* of the next row */
-        acc[t][a] = gate_take(&tile, to, ADDED(acc[t][a], add, to));
+        tally_prefetch(all, add, to + (size_t)width * V); /* of the next row */
+        acc[t][a] = tally_take(&tile, acc[t][a], add, to);
     }
-    gate_join(gate, &tile);
+    tally_join(all, &tile);
 #endif
     UNROLL for (int t = 0; t < T; t++) if (from + t >= begin) UNROLL for (int a = 0; a < STRIDE_W; a++)
     {
@@ -243,19 +223,15 @@ OUTLINE void gradient_body(LAYER_PARAMETERS(dy, dx) PARTS_PARAMETER, PLACE_PARAM
     UNROLL for (int i = 0; i < TAPS; i++) sum[i] = (VF)(0.0f);
 #endif
     const int columns = (width + STRIDE_W - 1) / STRIDE_W;
-#if GATE
-    struct gate gate = GATE_OF(block);
-#endif
+    struct tally all = TALLY_OF(block);
     for (int iy = first; iy < last; iy++) {
         const size_t row = (plane * height + iy) * width * V;
 #define TILE(from, begin, left, right) \
-    gradient_tile(dy, w, add, dx, row, iy, from, begin, OH, OW, width, left, right GATE_ARGUMENT SUMS_ARGUMENT)
+    gradient_tile(dy, w, add, dx, row, iy, from, begin, OH, OW, width, left, right, &all SUMS_ARGUMENT)
         FOR_TILES(columns, TILE)
 #undef TILE
     }
-#if GATE
-    gate_store(&gate, statistics, range * images + image, blocks, block);
-#endif
+    TALLY_STORE(&all, range * images + image, blocks, block);
 #if BOTH
     const size_t part = range * images + image;
     UNROLL for (int i = 0; i < TAPS; i++) VSTORE(sum[i], (part * blocks + block) * TAPS + i, workspace);

@@ -23,15 +23,10 @@
  * ORIGIN_W, XV, MR, MW, NV, PREFETCHES (vectors of weights, with each channel), STREAM, SCRATCH_GLOBAL, STATISTICS,
  * GATE, epilogue. */
 #include "conv2d_cpu.h"
-#if STATISTICS
-#define SUMS_PARAMETER , struct moments *all
-#define SUMS_ARGUMENT , all
-#elif GATE
-#define SUMS_PARAMETER , struct gate *gates
-#define SUMS_ARGUMENT , gates
+#if GATE
+#define TALLY_LOOP LOOP
 #else
-#define SUMS_PARAMETER
-#define SUMS_ARGUMENT
+#define TALLY_LOOP UNROLL
 #endif
 
 #if GRADIENT
@@ -108,45 +103,32 @@ INLINE void multiply(VF acc[MR][MW][NV], SCRATCH const float **p, int row_floats
 
 /* The pixels of one row of the block; those before `begin` belong to the block before. */
 INLINE void put(VF acc[MW][NV], const global float *add, global float *result, struct plane out, int image, int panel,
-    int y, int pixel_first, int begin, int class_w SUMS_PARAMETER)
+    int y, int pixel_first, int begin, int class_w, struct tally *all)
 {
     if (y >= out.height) return;
     UNROLL for (int k = 0; k < NV; k++)
     {
         const int block = panel * NV + k;
         if (block >= out.blocks) continue;
-#if STATISTICS
-        struct moments row = moments_from(all[k].count ? all[k].shift : acc[0][k]);
-#elif GATE
-        struct gate row = gate_tile(&gates[k]);
-#endif
+        struct tally row = tally_tile(&all[k], acc[0][k]);
         const size_t row_at = (((size_t)image * out.blocks + block) * out.height + y) * out.width;
         VF results[MW];
         UNROLL for (int m = 0; m < MW; m++) results[m] = acc[m][k];
         LOOP for (int m = 0; m < MW; m++)
         {
-            VF result_here = results[m];
             const int column = (pixel_first + m) * CLASSES_W + class_w;
             if (pixel_first + m < begin || column >= out.width) continue;
             const size_t at = (row_at + column) * V;
-#if STATISTICS
-            moments_take(&row, result_here);
-#elif GATE
-            result_here = gate_take(&row, at, ADDED(result_here, add, at));
-#endif
-            STORE(result + at, FINISH(result_here, add, at));
+            const VF taken = tally_take(&row, results[m], add, at);
+            STORE(result + at, FINISH(taken, add, at));
         }
-#if STATISTICS
-        moments_join_same_shift(&all[k], &row);
-#elif GATE
-        gate_join(&gates[k], &row);
-#endif
+        tally_join(&all[k], &row);
     }
 }
 
 #if GATE
 /* What put() will read there. */
-INLINE void put_prefetch(const struct gate *gates, const global float *add, struct plane out, int image, int panel,
+INLINE void put_prefetch(const struct tally *all, const global float *add, struct plane out, int image, int panel,
     int y, int pixel_first, int class_w)
 {
     if (y >= out.height) return;
@@ -154,7 +136,7 @@ INLINE void put_prefetch(const struct gate *gates, const global float *add, stru
     {
         const size_t row_at = (((size_t)image * out.blocks + panel * NV + k) * out.height + y) * out.width;
         LOOP for (int m = 0; m < MW; m++)
-            gate_prefetch(gates, add, (row_at + (pixel_first + m) * CLASSES_W + class_w) * V);
+            tally_prefetch(all, add, (row_at + (pixel_first + m) * CLASSES_W + class_w) * V);
     }
 }
 #endif
@@ -185,13 +167,8 @@ OUTLINE void conv2d_direct_body(CONV2D_DIRECT_PARAMETERS, int range, int first_c
         const int tiles = (count + MR - 1) / MR * blocks * parts;
         for (int panel = panel_first; panel < panel_last; panel++) {
             const global float *w = packed + (size_t)panels * NV * V + (size_t)panel * padded * R * S * NV * V;
-#if STATISTICS
-            struct moments all[NV];
-            UNROLL for (int k = 0; k < NV; k++) all[k] = moments_from((VF)(0.0f));
-#elif GATE
-            struct gate gates[NV];
-            LOOP for (int k = 0; k < NV; k++) gates[k] = GATE_OF(panel * NV + k);
-#endif
+            struct tally all[NV];
+            TALLY_LOOP for (int k = 0; k < NV; k++) all[k] = TALLY_OF(panel * NV + k);
             for (int from = 0; from < padded; from += depth) {
                 const int to = min(from + depth, padded);
                 for (int t = 0; t < tiles; t++) {
@@ -205,7 +182,7 @@ OUTLINE void conv2d_direct_body(CONV2D_DIRECT_PARAMETERS, int range, int first_c
                         LOOP for (int i = row; i < min(row + MR, count); i++)
                         {
                             const struct unit unit = unit_at(first + i, u);
-                            put_prefetch(gates, add, out, unit.image, panel, unit.row * CLASSES_H + part / CLASSES_W,
+                            put_prefetch(all, add, out, unit.image, panel, unit.row * CLASSES_H + part / CLASSES_W,
                                 unit.from + min(column, segment - MW), part % CLASSES_W);
                         }
                     }
@@ -229,18 +206,13 @@ OUTLINE void conv2d_direct_body(CONV2D_DIRECT_PARAMETERS, int range, int first_c
                     {
                         const struct unit unit = unit_at(first + j + i, u);
                         put(acc[i], add, result, out, unit.image, panel, unit.row * CLASSES_H + part / CLASSES_W,
-                            unit.from + first_pixel, max(unit.begin, unit.from + o), part % CLASSES_W SUMS_ARGUMENT);
+                            unit.from + first_pixel, max(unit.begin, unit.from + o), part % CLASSES_W, all);
                     }
                 }
                 w += (size_t)(to - from) * R * S * NV * V;
             }
-#if STATISTICS
             UNROLL for (int k = 0; k < NV; k++) if (panel * NV + k < result_blocks)
-                moments_store(&all[k], statistics, chunk, result_blocks, panel * NV + k);
-#elif GATE
-            UNROLL for (int k = 0; k < NV; k++) if (panel * NV + k < result_blocks)
-                gate_store(&gates[k], statistics, chunk, result_blocks, panel * NV + k);
-#endif
+                TALLY_STORE(&all[k], chunk, result_blocks, panel * NV + k);
         }
     }
 }

@@ -53,8 +53,8 @@ INLINE void put(VF sum, const global add_t *add, global out0_t *result, size_t t
 
 /* What a gate will read for a later tile: from float `at` on, in every `step`-th block from the k-th on. */
 #if GATE
-#define LATER_PARAMETER , const struct gate *gate, const global add_t *add, size_t at, size_t plane, int k, int step
-#define LATER_ARGUMENT , &gates[0], add, later, result_plane, last == padded ? (c0 - first) / V : NV, steps
+#define LATER_PARAMETER , const struct tally *gate, const global add_t *add, size_t at, size_t plane, int k, int step
+#define LATER_ARGUMENT , &all[0], add, later, result_plane, last == padded ? (c0 - first) / V : NV, steps
 #else
 #define LATER_PARAMETER
 #define LATER_ARGUMENT
@@ -72,7 +72,7 @@ INLINE void multiply(VF acc[MG][MW][NV], const global in0_t *const *p, const glo
     {
 #if GATE
         LOOP for (int i = c / CU; i < MG * MW; i += V / CU)
-            LOOP for (int j = k; j < NV; j += step) gate_prefetch(gate, add, at + j * plane + i * YS * V);
+            LOOP for (int j = k; j < NV; j += step) tally_prefetch(gate, add, at + j * plane + i * YS * V);
 #endif
         UNROLL for (int d = 0; d < CU; d++)
         {
@@ -105,14 +105,8 @@ OUTLINE void pointwise_body(POINTWISE_PARAMETERS, int range, int chunk)
     const int q0 = chunk * groups_max, q1 = min(q0 + groups_max, groups);
     const int p0 = range * panels_max, p1 = min(p0 + panels_max, panels);
     for (int panel = p0; panel < p1; panel++) {
-#if STATISTICS
-        struct moments all[NV];
-        UNROLL for (int k = 0; k < NV; k++) all[k] = moments_from((VF)(0.0f));
-#endif
-#if GATE
-        struct gate gates[NV];
-        UNROLL for (int k = 0; k < NV; k++) gates[k] = GATE_OF(panel * NV + k);
-#endif
+        struct tally all[NV];
+        UNROLL for (int k = 0; k < NV; k++) all[k] = TALLY_OF(panel * NV + k);
         for (int first = 0; first < padded; first += depth) {
             const int last = min(first + depth, padded);
             const global float *coming = packed + (size_t)(panels + (size_t)panel * padded + last) * NV * V;
@@ -158,21 +152,11 @@ OUTLINE void pointwise_body(POINTWISE_PARAMETERS, int range, int chunk)
                 const int blocks = min(NV, result_blocks - panel * NV);
                 LOOP for (int k = 0; k < blocks; k++) /* whole lines of one block after another */
                 {
-#if STATISTICS
-                    struct moments tile = moments_from(all[k].count ? all[k].shift : results[k][0]);
-#elif GATE
-                    struct gate tile = gate_tile(&gates[k]);
-#endif
+                    struct tally tile = tally_tile(&all[k], results[k][0]);
                     LOOP for (int g = 0; g < MG; g++) LOOP for (int i = repeated[g]; i < MW; i++)
                     {
                         const size_t to = at[g] + k * result_plane + pixel_at(from[g] + i, width, columns) * V;
-                        VF v = results[k][g * MW + i];
-#if STATISTICS
-                        moments_take(&tile, v);
-#elif GATE
-                        v = gate_take(&tile, to, ADDED(v, add, to));
-#endif
-                        put(v, add, result, to, stream);
+                        put(tally_take(&tile, results[k][g * MW + i], add, to), add, result, to, stream);
 #if YS == 2 && !KEEP_OTHERS /* right of an even pixel, below, and both */
                         const int row = (from[g] + i) / columns, column = from[g] + i - row * columns;
                         const bool right = YS * column + 1 < width, below = YS * row + 1 < height;
@@ -184,22 +168,12 @@ OUTLINE void pointwise_body(POINTWISE_PARAMETERS, int range, int chunk)
                         }
 #endif
                     }
-#if STATISTICS
-                    moments_join_same_shift(&all[k], &tile);
-#elif GATE
-                    gate_join(&gates[k], &tile);
-#endif
+                    tally_join(&all[k], &tile);
                 }
             }
         }
-#if GATE
         UNROLL for (int k = 0; k < NV; k++) if (panel * NV + k < result_blocks)
-            gate_store(&gates[k], statistics, chunk, result_blocks, panel * NV + k);
-#endif
-#if STATISTICS
-        UNROLL for (int k = 0; k < NV; k++) if (panel * NV + k < result_blocks)
-            moments_store(&all[k], statistics, chunk, result_blocks, panel * NV + k);
-#endif
+            TALLY_STORE(&all[k], chunk, result_blocks, panel * NV + k);
     }
 }
 

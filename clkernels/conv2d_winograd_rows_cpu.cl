@@ -26,13 +26,6 @@
 #define LINE 4
 #define SIDE 7
 #include "winograd_transforms.h"
-#if STATISTICS
-#define SUMS_PARAMETER , struct moments *all
-#define SUMS_ARGUMENT , &all[k]
-#else
-#define SUMS_PARAMETER
-#define SUMS_ARGUMENT
-#endif
 typedef VF_unaligned vec;
 
 /* One row of the image, or zeros where it is not inside, into [2][7][TW]; `line` is scratch for it. */
@@ -146,18 +139,16 @@ INLINE void multiply(SCRATCH vec *restrict m, int apart, SCRATCH const float *re
 
 /* One row of results of a block of channels from the sums m[7, `step` vectors apart][tiles]. */
 INLINE void put_row(const SCRATCH vec *restrict m, int step, VF bias, const global float *add, global float *y,
-    size_t at, int tiles, int width, int stream SUMS_PARAMETER)
+    size_t at, int tiles, int width, int stream, struct tally *all)
 {
     for (int t = 0; t < tiles; t++, at += 4 * V) {
         VF sums[7], r[4];
         UNROLL for (int i = 0; i < 7; i++) sums[i] = m[i * step + t];
         RESULTS_1D(sums, r);
         UNROLL for (int i = 0; i < 4; i++) r[i] += bias;
-#if STATISTICS
-        struct moments tile = moments_from(all->count ? all->shift : r[0]);
-        UNROLL for (int i = 0; i < 4; i++) if (4 * t + i < width) moments_take(&tile, r[i]);
-        moments_join_same_shift(all, &tile);
-#endif
+        struct tally tile = tally_tile(all, r[0]);
+        UNROLL for (int i = 0; i < 4; i++) if (4 * t + i < width) tally_take(&tile, r[i], add, at);
+        tally_join(all, &tile);
         UNROLL for (int i = 0; i < 4; i++) if (4 * t + i < width)
         {
             const VF v = FINISH(r[i], add, at + i * V);
@@ -186,10 +177,8 @@ OUTLINE void winograd_rows_body(WINOGRAD_ROWS_PARAMETERS, int first_chunk, int s
         transform_rows(x, C, height, width, padding_h, padding_w, image, row, count, source_rows, s + C * channel, s);
         for (int panel = 0; panel < panels; panel++) {
             const global vec *u = (const global vec *)packed + panels * NV + (size_t)panel * 7 * C * 2 * R * NV;
-#if STATISTICS
-            struct moments all[NV];
-            UNROLL for (int k = 0; k < NV; k++) all[k] = moments_from((VF)(0.0f));
-#endif
+            struct tally all[NV];
+            UNROLL for (int k = 0; k < NV; k++) all[k] = TALLY_OF(panel * NV + k);
             for (int j = 0; j < count; j++) {
                 for (int i = 0; i < 7; i++)
                     for (int t = 0; t < tiles; t += MT) /* tiles past the last are multiplied and not stored */
@@ -199,13 +188,10 @@ OUTLINE void winograd_rows_body(WINOGRAD_ROWS_PARAMETERS, int first_chunk, int s
                     const int block = panel * NV + k;
                     put_row(m + k * TW, step, VLOAD(block, packed), add, y,
                         ((size_t)(image * KB + block) * result_height + row + j) * result_width * V, tiles,
-                        result_width, stream SUMS_ARGUMENT);
+                        result_width, stream, &all[k]);
                 }
             }
-#if STATISTICS
-            for (int k = 0; k < NV && panel * NV + k < KB; k++)
-                moments_store(&all[k], statistics, chunk, KB, panel * NV + k);
-#endif
+            for (int k = 0; k < NV && panel * NV + k < KB; k++) TALLY_STORE(&all[k], chunk, KB, panel * NV + k);
         }
     }
 }

@@ -5,6 +5,7 @@
  * The gradient of max pooling has three forms, FORM: 0 gather, each pixel asks the windows that cover it; 1 windows do not
  * overlap (kernel = stride, no padding): each window writes its own pixels; 2 kernel 3x3, stride 2, padding 1: 2x2 pixels
  * for each output, since an even row or column lies in one window and an odd one in two. */
+#include "channels.h"
 #include "element.h"
 #include "epilogue.h"
 #include "pool_window.h"
@@ -18,10 +19,8 @@
 #define PUT_(v, i, p) STORE_AS(OUT0_TYPE, v, i, p)
 #endif
 #if ADD
-#define ADD_PARAMETER global const add_t *add,
 #define PUT(v, i, p) PUT_((v) + LOAD_AS(ADD_TYPE, i, added), i, p)
 #else
-#define ADD_PARAMETER
 #define PUT(v, i, p) PUT_(v, i, p)
 #endif
 #define VX CONCATENATE(INDEX, V)
@@ -92,7 +91,7 @@ TASK void max_pool(global const in0_t *x, global out0_t *y, global INDEX *index)
 #define PICK(g, place, k) (place == (VI)(k) ? g : (VF)(0.0f))
 
 /* Tasks are cut by the rows of y for forms 1 and 2, by those of x for form 0. */
-TASK void max_pool_gradient(global const in0_t *dy, global const INDEX *index, ADD_PARAMETER global out0_t *dx)
+TASK void max_pool_gradient(global const in0_t *dy, global const INDEX *index, ADD_PARAMETER(add_t) global out0_t *dx)
 {
     PLANE(FORM ? OH : H)
     global const in0_t *from = dy + plane * OH * OW * V;
@@ -181,7 +180,7 @@ TASK void average_pool(global const in0_t *x, global out0_t *y)
     }
 }
 
-TASK void average_pool_gradient(global const in0_t *dy, ADD_PARAMETER global out0_t *dx)
+TASK void average_pool_gradient(global const in0_t *dy, ADD_PARAMETER(add_t) global out0_t *dx)
 {
     PLANE(H)
     global const in0_t *from = dy + plane * OH * OW * V;
@@ -214,26 +213,18 @@ TASK void global_average_pool(global const in0_t *x, global float *y, int CB, in
         }
         for (; i < H * W; i++) a += LOAD_AS(IN0_TYPE, i, from);
         a = ((a + b) + (c + d)) * (1.0f / (H * W));
-        global float *to = y + (size_t)n * C + cb * V;
-        if ((cb + 1) * V <= C) VSTORE(a, 0, to);
-        else
-            for (int lane = 0; cb * V + lane < C; lane++) to[lane] = ((float *)&a)[lane];
+        channels_store(a, y + (size_t)n * C, cb, C);
     }
 }
 
-TASK void global_average_pool_gradient(global const float *dy, ADD_PARAMETER global out0_t *dx, int CB, int C, int per)
+TASK void global_average_pool_gradient(global const float *dy, ADD_PARAMETER(add_t) global out0_t *dx, int CB, int C, int per)
 {
     const int n = get_global_id(1), first = get_global_id(0) * per;
     for (int cb = first; cb < min(CB, first + per); cb++) {
         const size_t plane = (size_t)n * CB + cb;
-        global const float *from = dy + (size_t)n * C + cb * V;
         global out0_t *to = dx + plane * H * W * V;
         ADDED_PLANE
-        VF g = (VF)(0.0f);
-        if ((cb + 1) * V <= C) g = VLOAD(0, from);
-        else
-            for (int lane = 0; cb * V + lane < C; lane++) ((float *)&g)[lane] = from[lane];
-        g *= 1.0f / (H * W);
+        const VF g = channels_load(dy + (size_t)n * C, cb, C) * (1.0f / (H * W));
         _Pragma("unroll 4") for (int i = 0; i < H * W; i++) PUT(g, i, to);
     }
 }

@@ -8,14 +8,6 @@
 #include "epilogue.h"
 #include "pool_window.h"
 
-#if ADD
-#define ADD_PARAMETER global const float *add,
-#define ADDED + add[i]
-#else
-#define ADD_PARAMETER
-#define ADDED
-#endif
-
 #ifndef CHANNELS
 #define CHANNELS 1
 #endif
@@ -43,13 +35,11 @@ kernel void max_pool(global const float *x, global float *y, global INDEX *index
         }
     }
     y[i] = most;
-#if WITH_INDEX
-    index[i] = (INDEX)place;
-#endif
+    if (WITH_INDEX) index[i] = (INDEX)place;
 }
 
 kernel void max_pool_gradient(
-    global const float *dy, global const INDEX *index, ADD_PARAMETER global float *dx, ulong pixels)
+    global const float *dy, global const INDEX *index, ADD_PARAMETER(float) global float *dx, ulong pixels)
 {
     const size_t i = get_global_id(0);
     if (i >= pixels) return;
@@ -62,7 +52,7 @@ kernel void max_pool_gradient(
             if (index[o] == (iy + PH - oy * SH) * KW + ix + PW - ox * SW) sum += dy[o];
         }
     }
-    dx[i] = sum ADDED;
+    dx[i] = sum PLUS_ADDED(i);
 }
 
 kernel void average_pool(global const float *x, global float *y, ulong outputs)
@@ -77,7 +67,7 @@ kernel void average_pool(global const float *x, global float *y, ulong outputs)
     y[i] = sum / (float)DIVISOR(oy, ox);
 }
 
-kernel void average_pool_gradient(global const float *dy, ADD_PARAMETER global float *dx, ulong pixels)
+kernel void average_pool_gradient(global const float *dy, ADD_PARAMETER(float) global float *dx, ulong pixels)
 {
     const size_t i = get_global_id(0);
     if (i >= pixels) return;
@@ -87,7 +77,7 @@ kernel void average_pool_gradient(global const float *dy, ADD_PARAMETER global f
     for (int oy = FIRST_Y(iy); oy <= LAST_Y(iy); oy++)
         for (int ox = FIRST_X(ix); ox <= LAST_X(ix); ox++)
             sum += dy[from + oy * OW * CHANNELS + ox * CHANNELS] / (float)DIVISOR(oy, ox);
-    dx[i] = sum ADDED;
+    dx[i] = sum PLUS_ADDED(i);
 }
 
 /* The mean of a whole plane: a group of GROUP work-items for each plane. OH = OW = 1; the sizes' order of sums is fixed. */

@@ -9,27 +9,16 @@
 #include "vector.h"
 #include "epilogue.h"
 
-#if ADD
-#define ADD_PARAMETER global const float *add,
-#define ADDED(p, i) + (p)[i]
-#else
-#define ADD_PARAMETER
-#define ADDED(p, i)
-#endif
-
-kernel void copy_rows(global const float *in, ADD_PARAMETER global float *out, long rows, long width, long in_first,
+kernel void copy_rows(global const float *in, ADD_PARAMETER(float) global float *out, long rows, long width, long in_first,
     long in_stride, long out_first, long out_stride, long chunk)
 {
     for (long r = get_global_id(1); r < rows; r += get_global_size(1)) {
         global const float *from = in + in_first + r * in_stride;
         global float *to = out + out_first + r * out_stride;
-#if ADD
-        global const float *sum = add + out_first + r * out_stride;
-#endif
 #if TUTTI_GPU
         const long i = get_global_id(0);
         if (i < width) {
-            float v = from[i] ADDED(sum, i);
+            float v = from[i] PLUS_ADDED(out_first + r * out_stride + i);
             to[i] = ACTIVATION(v);
         }
 #else
@@ -38,12 +27,12 @@ kernel void copy_rows(global const float *in, ADD_PARAMETER global float *out, l
         for (; i + V <= end; i += V) {
             VF v = *(global const VF_unaligned *)(from + i);
 #if ADD
-            v += *(global const VF_unaligned *)(sum + i);
+            v += *(global const VF_unaligned *)(add + out_first + r * out_stride + i);
 #endif
             *(global VF_unaligned *)(to + i) = ACTIVATION(v);
         }
         for (; i < end; i++) {
-            float v = from[i] ADDED(sum, i);
+            float v = from[i] PLUS_ADDED(out_first + r * out_stride + i);
             to[i] = ACTIVATION(v);
         }
 #endif

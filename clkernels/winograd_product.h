@@ -3,17 +3,6 @@
  * Macros beside winograd.h's: WEIGHTS (address space of transformed weights), MT (tiles in registers: MT x NV vectors),
  * KU (source channels unrolled), PREFETCH_NEXT (1: tiles of the next matrix), WEIGHTS_AHEAD (vectors of
  * prefetch of the weights; 0: none). */
-#if STATISTICS
-#define TALLY_PARAMETER , struct moments *tally
-#define TALLY_ARGUMENT , &tally
-#elif GATE
-#define TALLY_PARAMETER , struct gate *tally
-#define TALLY_ARGUMENT , &tally
-#else
-#define TALLY_PARAMETER
-#define TALLY_ARGUMENT
-#endif
-
 /* m[NV, `apart` vectors apart][MT tiles] = (or +=) v[MT tiles][channels] u[channels][NV]; v advances by v_block vectors
  * from one block of V channels to the next. */
 INLINE void tile_product(const TILES vec *restrict v, int v_block, const WEIGHTS vec *restrict u, int channels,
@@ -56,7 +45,7 @@ INLINE void tile_product(const TILES vec *restrict v, int v_block, const WEIGHTS
 /* NUMBERS vectors `step` apart into the RESULTS x RESULTS results at (y, x); pixels outside the plane are dropped. `at`: the plane's
  * first float in add and result. */
 INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const global float *add, global float *result,
-    size_t at, struct tiling g, struct tile tile TALLY_PARAMETER)
+    size_t at, struct tiling g, struct tile tile, struct tally *tally)
 {
     VF t[POINTS][RESULTS];
     LOOP for (int j = 0; j < POINTS; j++)
@@ -71,11 +60,11 @@ INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const 
     VF sum[RESULTS], products[RESULTS], shift;
     UNROLL for (int j = 0; j < RESULTS; j++) sum[j] = products[j] = (VF)(0.0f);
 #elif GATE
-    struct gate columns_of[RESULTS];
-    UNROLL for (int j = 0; j < RESULTS; j++) columns_of[j] = gate_tile(tally);
+    struct tally columns_of[RESULTS];
+    UNROLL for (int j = 0; j < RESULTS; j++) columns_of[j] = tally_tile(tally, bias);
     LOOP for (int i = 0; i < RESULTS; i++) /* the pixels of the tile after the next one */
         UNROLL for (int j = 0; j < RESULTS; j++)
-            gate_prefetch(tally, add, at + ((size_t)i * g.result_width + 2 * RESULTS + j) * V);
+            tally_prefetch(tally, add, at + ((size_t)i * g.result_width + 2 * RESULTS + j) * V);
 #endif
     LOOP for (int i = 0; i < rows; i++, at += (size_t)g.result_width * V)
     {
@@ -93,7 +82,7 @@ INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const 
             sum[j] += d;
             products[j] = fma(d, d, products[j]);
 #elif GATE
-            y[j] = gate_take(&columns_of[j], at + j * V, ADDED(y[j], add, at + j * V));
+            y[j] = tally_take(&columns_of[j], y[j], add, at + j * V);
 #endif
             STORE(result + at + j * V, FINISH(y[j], add, at + j * V));
         }
@@ -104,12 +93,12 @@ INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const 
         sum[0] += sum[j];
         products[0] += products[j];
     }
-    const struct moments here = {
+    const struct tally here = {
         .shift = shift, .sum = sum[0], .lost = (VF)(0.0f), .squares = products[0], .count = rows * columns
     };
-    moments_join_same_shift(tally, &here);
+    tally_join(tally, &here);
 #elif GATE
-    UNROLL for (int j = 0; j < RESULTS; j++) gate_join(tally, &columns_of[j]);
+    UNROLL for (int j = 0; j < RESULTS; j++) tally_join(tally, &columns_of[j]);
 #endif
 }
 
@@ -122,20 +111,12 @@ INLINE void output_panel(const SCRATCH vec *restrict m, int step, int T, const g
         const int block = panel * NV + k;
         if (block >= result_blocks) break;
         const VF bias = VLOAD(block, prepared);
-#if STATISTICS
-        struct moments tally = moments_from((VF)(0.0f));
-#elif GATE
-        struct gate tally = GATE_OF(block);
-#endif
+        struct tally tally = TALLY_OF(block);
         for (int t = first; t < last; t++) {
             const struct tile tile = tile_at(t, g);
             const size_t at = (size_t)(tile.image * result_blocks + block) * g.result_height * g.result_width * V;
-            output_tile(m + k * T + (t - first), step, bias, add, result, at, g, tile TALLY_ARGUMENT);
+            output_tile(m + k * T + (t - first), step, bias, add, result, at, g, tile, &tally);
         }
-#if STATISTICS
-        moments_store(&tally, statistics, part, result_blocks, block);
-#elif GATE
-        gate_store(&tally, statistics, part, result_blocks, block);
-#endif
+        TALLY_STORE(&tally, part, result_blocks, block);
     }
 }
