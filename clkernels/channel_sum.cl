@@ -15,9 +15,7 @@
 
 INLINE void finish(float sum, int c, global const float *add, global float *db)
 {
-#if ADD
-    sum += add[c];
-#endif
+    if (ADD) sum += add[c];
     db[c] = sum;
 }
 

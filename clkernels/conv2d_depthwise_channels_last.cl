@@ -108,13 +108,9 @@ __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void forward(global co
         UNROLL_GPU for (int p = 0; p < STRIP; p++)
         {
             const size_t at = ((size_t)row * OW + left + p) * C + c;
-#if BIAS
-            results[p] += FOUR_AT(bias, c);
-#endif
+            if (BIAS) results[p] += FOUR_AT(bias, c);
             if (left + p >= OW) continue;
-#if ADD
-            results[p] += FOUR_AT(add, at);
-#endif
+            if (ADD) results[p] += FOUR_AT(add, at);
             *(global float4 *)(y + at) = ACTIVATION(results[p]);
         }
     }
@@ -160,9 +156,7 @@ __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void data_gradient(glo
     {
         const size_t at = ((size_t)row * W + left + p) * C + c;
         if (left + p >= W) continue;
-#if ADD
-        results[p] += FOUR_AT(add, at);
-#endif
+        if (ADD) results[p] += FOUR_AT(add, at);
         *(global float4 *)(dx + at) = results[p];
     }
 }

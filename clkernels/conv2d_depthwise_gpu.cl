@@ -35,12 +35,8 @@ kernel void forward(global const float *restrict x, global const float *restrict
             if (h >= 0 && h < H && column >= 0 && column < W) sum += from[h * W + column] * w[r * S + s];
         }
     }
-#if BIAS
-    sum += bias[k];
-#endif
-#if ADD
-    sum += add[at];
-#endif
+    if (BIAS) sum += bias[k];
+    if (ADD) sum += add[at];
     y[at] = ACTIVATION(sum);
 }
 
@@ -66,9 +62,7 @@ kernel void data_gradient(global const float *restrict dy, global const float *r
             }
         }
     }
-#if ADD
-    sum += add[at];
-#endif
+    if (ADD) sum += add[at];
     dx[at] = sum;
 }
 

@@ -14,14 +14,6 @@
 #include "epilogue.h"
 #include "vector.h"
 
-#if V == 16
-#define LANES (VI)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
-#elif V == 8
-#define LANES (VI)(0, 1, 2, 3, 4, 5, 6, 7)
-#else
-#define LANES (VI)(0, 1, 2, 3)
-#endif
-
 /* Of the row that begins at data[row]: its elements at, at + stride ..., V of them, zero outside 0 .. size - 1. Where
  * the row ends within the vector, its neighbours are read and masked; `total` is the size of data. */
 INLINE VF window(global const float *data, long row, int at, int stride, int size, long total)
@@ -29,7 +21,7 @@ INLINE VF window(global const float *data, long row, int at, int stride, int siz
     const long from = row + at;
     if (stride == 1 && at >= 0 && at + V <= size) return VLOAD(0, data + from);
     if (stride == 1 && from >= 0 && from + V <= total) {
-        const VI p = at + LANES;
+        const VI p = at + LANE_NUMBERS(VI);
         return select((VF)(0.0f), VLOAD(0, data + from), (p >= 0) & (p < size));
     }
     float lanes[V];
@@ -57,9 +49,7 @@ INLINE VF window_apart(global const float *data, long row, int at, int stride, i
 INLINE void store(VF sum, global const float *add, global float *y, int count)
 {
     if (count >= V) {
-#if ADD
-        sum += VLOAD(0, add);
-#endif
+        if (ADD) sum += VLOAD(0, add);
         VSTORE(ACTIVATION(sum), 0, y);
         return;
     }
@@ -67,9 +57,7 @@ INLINE void store(VF sum, global const float *add, global float *y, int count)
     *(VF_unaligned *)lanes = sum;
     for (int i = 0; i < count; i++) {
         float one = lanes[i];
-#if ADD
-        one += add[i];
-#endif
+        if (ADD) one += add[i];
         y[i] = ACTIVATION(one);
     }
 }
@@ -121,9 +109,7 @@ TASK void image(global const float *restrict source, global const float *restric
             {
                 if (j >= channels) continue;
                 const long place = ((to + j) * RH + i) * RW + at;
-#if BIAS
-                sums[j] += bias[group * CR + first + j];
-#endif
+                if (BIAS) sums[j] += bias[group * CR + first + j];
                 store(sums[j], add + place, result + place, RW - at);
             }
         }
@@ -163,9 +149,7 @@ TASK void weight_gradient(global const float *restrict x, global const float *re
             if (j >= channels) continue;
             const long place = (((long)group * K + first + j) * C + c) * R * S + tap + b;
             float sum = vector_sum(sums[b][j]);
-#if ADD
-            sum += add[place];
-#endif
+            if (ADD) sum += add[place];
             dw[place] = sum;
         }
     }

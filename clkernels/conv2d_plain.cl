@@ -34,12 +34,8 @@ kernel void forward(global const float *restrict x, global const float *restrict
                 if (w >= 0 && w < W) sum += image[((long)c * H + h) * W + w] * kernel_at[((long)c * R + r) * S + s];
             }
         }
-#if BIAS
-    sum += bias[k];
-#endif
-#if ADD
-    sum += add[i];
-#endif
+    if (BIAS) sum += bias[k];
+    if (ADD) sum += add[i];
     y[i] = ACTIVATION(sum);
 }
 
@@ -62,9 +58,7 @@ kernel void data_gradient(global const float *restrict dy, global const float *r
                 sum += dy[((n * K + k) * OH + oh) * OW + ow] * weight[(((long)k * CG + c % CG) * R + r) * S + s];
         }
     }
-#if ADD
-    sum += add[i];
-#endif
+    if (ADD) sum += add[i];
     dx[i] = sum;
 }
 
@@ -88,8 +82,6 @@ kernel void weight_gradient(global const float *restrict x, global const float *
             }
         }
     }
-#if ADD
-    sum += add[i];
-#endif
+    if (ADD) sum += add[i];
     dw[i] = sum;
 }

@@ -30,11 +30,11 @@ INLINE void pack_zeros(global float *panel, int from, int taps, int padded)
             LOOP for (int j = 0; j < NV; j++) VSTORE((VF)(0.0f), packed_at(channel, tap, taps, padded) * NV + j, panel);
 }
 
-#define PACK_FORWARD_PARAMETERS                                                                              \
+#define PACK_PARAMETERS                                                                                      \
     const global float *restrict w, const global float *restrict bias, global float *restrict packed, int C, \
         int K, int taps, int padded
 
-OUTLINE void pack_forward_body(PACK_FORWARD_PARAMETERS, int panel, int block, int panels)
+OUTLINE void pack_forward_body(PACK_PARAMETERS, int panel, int block, int panels)
 {
     const int first = block * V, last = min(first + V, C), length = C * taps;
     if (first == 0) pack_bias(bias, packed, panel, K);
@@ -68,16 +68,12 @@ OUTLINE void pack_forward_body(PACK_FORWARD_PARAMETERS, int panel, int block, in
     if (first + V >= C) pack_zeros(out, C, taps, padded);
 }
 
-kernel TASK void pack_forward(PACK_FORWARD_PARAMETERS)
+kernel TASK void pack_forward(PACK_PARAMETERS)
 {
     pack_forward_body(w, bias, packed, C, K, taps, padded, get_group_id(1), get_group_id(0), get_num_groups(1));
 }
 
-#define PACK_GRADIENT_PARAMETERS                                                                             \
-    const global float *restrict w, const global float *restrict bias, global float *restrict packed, int C, \
-        int K, int taps, int padded
-
-OUTLINE void pack_gradient_body(PACK_GRADIENT_PARAMETERS, int panel, int block, int panels)
+OUTLINE void pack_gradient_body(PACK_PARAMETERS, int panel, int block, int panels)
 {
     const int first = block * V, last = min(first + V, K);
     const int c0 = panel * NV * V, lanes = min(NV * V, C - c0);
@@ -97,7 +93,7 @@ OUTLINE void pack_gradient_body(PACK_GRADIENT_PARAMETERS, int panel, int block, 
     if (first + V >= K) pack_zeros(out, K, taps, padded);
 }
 
-kernel TASK void pack_gradient(PACK_GRADIENT_PARAMETERS)
+kernel TASK void pack_gradient(PACK_PARAMETERS)
 {
     pack_gradient_body(w, bias, packed, C, K, taps, padded, get_group_id(0), get_group_id(1), get_num_groups(0));
 }

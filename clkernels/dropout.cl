@@ -18,14 +18,6 @@
 #include "vector.h"
 PHILOX(philox, VU)
 
-#if V == 16
-#define LANES (VU)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
-#elif V == 8
-#define LANES (VU)(0, 1, 2, 3, 4, 5, 6, 7)
-#else
-#define LANES (VU)(0, 1, 2, 3)
-#endif
-
 TASK void dropout_vectors(global const float *x, global const step_constants *constants, global float *y,
     long elements_of_sample, long total, uint threshold, float scale, uint stream, int each)
 {
@@ -35,7 +27,7 @@ TASK void dropout_vectors(global const float *x, global const step_constants *co
         for (int lane = 0; lane < 16; lane += V) {
             const ulong block = chunk * 16 + lane; /* its lower word cannot overflow within a chunk */
             VU numbers[4];
-            philox(KEY_LOW, KEY_HIGH, (VU)((uint)block) + LANES, (VU)((uint)(block >> 32)), (VU)(constants->step_low),
+            philox(KEY_LOW, KEY_HIGH, (VU)((uint)block) + LANE_NUMBERS(VU), (VU)((uint)(block >> 32)), (VU)(constants->step_low),
                 (VU)(stream), numbers);
             UNROLL for (int word = 0; word < 4; word++)
             {

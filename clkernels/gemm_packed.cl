@@ -226,9 +226,7 @@ OUTLINE void gemm_packed_body(GEMM_PACKED_PARAMETERS, int column_task, int row_t
 #else
                     UNROLL for (int i = 0; i < MR; i++) UNROLL for (int j = 0; j < NV; j++) c[i][j] = (VF)(0.0f);
 #endif
-#if BIAS
-                    add_bias(c, bias + j0, nj, edge);
-#endif
+                    if (BIAS) add_bias(c, bias + j0, nj, edge);
                 }
                 multiply(c, A + k0, lda, i0, ni, kn, scratch + (i0 - i_first) / MR * STRIP(kn), panel);
                 if (k0 + kn == k) {

@@ -53,12 +53,8 @@ __attribute__((reqd_work_group_size(SIDE, SIDE, 1))) kernel void gemm_plain(glob
             if (row >= m || column >= n) continue;
             const size_t at = (size_t)row * ldc + column;
             float v = c[i][j];
-#if BIAS
-            v += bias[column];
-#endif
-#if ACCUMULATE
-            v += added[at];
-#endif
+            if (BIAS) v += bias[column];
+            if (ACCUMULATE) v += added[at];
             C[at] = ACTIVATION(v);
         }
 }

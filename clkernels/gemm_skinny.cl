@@ -13,12 +13,8 @@
 
 INLINE float finish(float v, global const float *bias, global const float *added, int column, size_t at)
 {
-#if BIAS
-    v += bias[column];
-#endif
-#if ACCUMULATE
-    v += added[at];
-#endif
+    if (BIAS) v += bias[column];
+    if (ACCUMULATE) v += added[at];
     return ACTIVATION(v);
 }
 

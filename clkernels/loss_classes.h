@@ -10,6 +10,7 @@
  * CLASS_WEIGHT_PARAMETERS, _ARGUMENTS   end the parameters of a kernel, and the arguments of a function's call
  * CLASS_WEIGHT(i)       w[i]; MEAN_WEIGHT their mean
  * SMOOTHED(i, x, most)  what is added up to the mean that loss_of() gets
+ * POSITIONS, POSITION_EXP(x)           defined before: positions done together, and exp(x)
  * PULL(own)             factor of softmax(x)[i] in the gradient; own is CLASS_WEIGHT(l) */
 #ifndef LOSS_CLASSES_H
 #define LOSS_CLASSES_H
@@ -46,4 +47,50 @@ static inline __attribute__((always_inline)) float loss_of(
 #endif
 }
 
+/* `count` positions of a sample from `p` on, of neighbouring addresses, at most POSITIONS. */
+static inline __attribute__((always_inline)) void positions(global const float *x, global const int *labels,
+    float scale, global float *dx, global float *results, float smoothing, int width, int inner, size_t sample, int p,
+    const int count CLASS_WEIGHT_PARAMETERS)
+{
+    float most[POSITIONS], sum[POSITIONS], mean[POSITIONS], labelled[POSITIONS], own[POSITIONS];
+    int label[POSITIONS], earlier[POSITIONS];
+    global const float *from = x + sample * width * inner + p;
+    for (int k = 0; k < count; k++) {
+        most[k] = -INFINITY;
+        sum[k] = mean[k] = 0.0f;
+        label[k] = labels[sample * inner + p + k];
+        earlier[k] = 0;
+        labelled[k] = NAN;
+        own[k] = label[k] >= 0 && label[k] < width ? CLASS_WEIGHT(label[k]) : 1.0f;
+    }
+    for (int c = 0; c < width; c++)
+        for (int k = 0; k < count; k++) most[k] = fmax(most[k], from[(size_t)c * inner + k]);
+    for (int c = 0; c < width; c++)
+        for (int k = 0; k < count; k++) {
+            const float v = from[(size_t)c * inner + k];
+            sum[k] += POSITION_EXP(v - most[k]);
+            mean[k] += SMOOTHED(c, v, most[k]);
+            labelled[k] = c == label[k] ? v : labelled[k];
+            earlier[k] |= c < label[k] && v == most[k];
+        }
+    for (int k = 0; k < count; k++) {
+        const bool live = label[k] >= 0 && label[k] != IGNORED;
+        const size_t row = sample * inner + p + k;
+        results[2 * row] =
+            live ? loss_of(most[k], log(sum[k]), labelled[k], mean[k] / (float)width, smoothing, own[k], MEAN_WEIGHT)
+                 : 0.0f;
+        results[2 * row + 1] = live && labelled[k] == most[k] && !earlier[k] && !isnan(sum[k]);
+        label[k] = live ? label[k] : -1;
+    }
+#if GRADIENT
+    global float *to = dx + sample * width * inner + p;
+    for (int c = 0; c < width; c++)
+        for (int k = 0; k < count; k++) {
+            const float share = LOG_PROBABILITIES ? 0.0f : POSITION_EXP(from[(size_t)c * inner + k] - most[k]) / sum[k];
+            const float wanted =
+                (c == label[k] ? own[k] * (1.0f - smoothing) : 0.0f) + CLASS_WEIGHT(c) * (smoothing / (float)width);
+            to[(size_t)c * inner + k] = label[k] >= 0 ? (share * PULL(own[k]) - wanted) * scale : 0.0f;
+        }
+#endif
+}
 #endif

@@ -14,6 +14,8 @@
 #include "vector.h"
 #include "exponential.h"
 #include "step.h"
+#define POSITIONS V
+#define POSITION_EXP(x) scalar_exp(x)
 #include "loss_classes.h"
 
 #if CLASS_WEIGHTS
@@ -43,16 +45,12 @@ TASK void cross_entropy(global const float *x, global const int *labels, global 
         float sum = 0.0f, mean = 0.0f;
         for (int i = 0; i < whole; i += V) {
             const VF e = vector_exp(VLOAD(0, from + i) - most);
-#if GRADIENT
-            VSTORE(e, 0, to + i);
-#endif
+            if (GRADIENT) VSTORE(e, 0, to + i);
             sums += e;
         }
         for (int i = whole; i < width; i++) {
             const float e = scalar_exp(from[i] - most);
-#if GRADIENT
-            to[i] = e;
-#endif
+            if (GRADIENT) to[i] = e;
             sum += e;
         }
         sum += vector_sum(sums);
@@ -84,53 +82,6 @@ TASK void cross_entropy(global const float *x, global const int *labels, global 
         }
 #endif
     }
-}
-
-/* `count` positions of a sample from `p` on, of neighbouring addresses. */
-INLINE void positions(global const float *x, global const int *labels, float scale, global float *dx,
-    global float *results, float smoothing, int width, int inner, size_t sample, int p, const int count
-    CLASS_WEIGHT_PARAMETERS)
-{
-    float most[V], sum[V], mean[V], labelled[V], own[V];
-    int label[V], earlier[V];
-    global const float *from = x + sample * width * inner + p;
-    for (int k = 0; k < count; k++) {
-        most[k] = -INFINITY;
-        sum[k] = mean[k] = 0.0f;
-        label[k] = labels[sample * inner + p + k];
-        earlier[k] = 0;
-        labelled[k] = NAN;
-        own[k] = label[k] >= 0 && label[k] < width ? CLASS_WEIGHT(label[k]) : 1.0f;
-    }
-    for (int c = 0; c < width; c++)
-        for (int k = 0; k < count; k++) most[k] = fmax(most[k], from[(size_t)c * inner + k]);
-    for (int c = 0; c < width; c++)
-        for (int k = 0; k < count; k++) {
-            const float v = from[(size_t)c * inner + k];
-            sum[k] += scalar_exp(v - most[k]);
-            mean[k] += SMOOTHED(c, v, most[k]);
-            labelled[k] = c == label[k] ? v : labelled[k];
-            earlier[k] |= c < label[k] && v == most[k];
-        }
-    for (int k = 0; k < count; k++) {
-        const bool live = label[k] >= 0 && label[k] != IGNORED;
-        const size_t row = sample * inner + p + k;
-        results[2 * row] =
-            live ? loss_of(most[k], log(sum[k]), labelled[k], mean[k] / (float)width, smoothing, own[k], MEAN_WEIGHT)
-                 : 0.0f;
-        results[2 * row + 1] = live && labelled[k] == most[k] && !earlier[k] && !isnan(sum[k]);
-        label[k] = live ? label[k] : -1;
-    }
-#if GRADIENT
-    global float *to = dx + sample * width * inner + p;
-    for (int c = 0; c < width; c++)
-        for (int k = 0; k < count; k++) {
-            const float share = LOG_PROBABILITIES ? 0.0f : scalar_exp(from[(size_t)c * inner + k] - most[k]) / sum[k];
-            const float wanted =
-                (c == label[k] ? own[k] * (1.0f - smoothing) : 0.0f) + CLASS_WEIGHT(c) * (smoothing / (float)width);
-            to[(size_t)c * inner + k] = label[k] >= 0 ? (share * PULL(own[k]) - wanted) * scale : 0.0f;
-        }
-#endif
 }
 
 /* inner > 1: `pieces` tasks for each sample, each of `each` positions. */

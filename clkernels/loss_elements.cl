@@ -60,9 +60,7 @@ __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void loss_elements(glo
         const float v = x[i], t = targets[i];
         ADD(float, sum, error, LOSS(v, t));
         hits += COUNT(v, t);
-#if GRADIENT
-        dx[i] = DERIVATIVE(v, t) * factor;
-#endif
+        if (GRADIENT) dx[i] = DERIVATIVE(v, t) * factor;
     }
     sum = group_sum(total(sum, error), scratch);
     hits = group_sum(hits, scratch);
@@ -84,17 +82,13 @@ TASK void loss_elements(global const float *x, global const float *targets, glob
         const VF v = VLOAD(0, x + i), t = VLOAD(0, targets + i);
         ADD(VF, sums, errors, LOSS(v, t));
         hits += COUNT_VECTOR(v, t);
-#if GRADIENT
-        VSTORE(DERIVATIVE(v, t) * factor, 0, dx + i);
-#endif
+        if (GRADIENT) VSTORE(DERIVATIVE(v, t) * factor, 0, dx + i);
     }
     for (; i < end; i++) {
         const float v = x[i], t = targets[i];
         ADD(float, sum, error, LOSS(v, t));
         hit += COUNT(v, t);
-#if GRADIENT
-        dx[i] = DERIVATIVE(v, t) * factor;
-#endif
+        if (GRADIENT) dx[i] = DERIVATIVE(v, t) * factor;
     }
     ADD(float, sum, error, vector_sum(sums));
     results[2 * piece] = total(sum, error + vector_sum(errors));

@@ -2,6 +2,8 @@
  * options are those of loss_cpu.cl. results [positions][2] go to loss_sum (loss_sum.cl). */
 #include "group.h"
 #include "step.h"
+#define POSITIONS 1
+#define POSITION_EXP(x) exp(x)
 #include "loss_classes.h"
 
 /* inner is 1: one group of GROUP work-items for each row. */
@@ -20,9 +22,7 @@ __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void cross_entropy(glo
     for (int i = item; i < width; i += GROUP) {
         sum += exp(x[i] - most);
         earlier += i < label && x[i] == most;
-#if SMOOTHING
-        mean += SMOOTHED(i, x[i], most);
-#endif
+        if (SMOOTHING) mean += SMOOTHED(i, x[i], most);
     }
     sum = group_sum(sum, scratch);
     earlier = group_sum(earlier, scratch);
@@ -52,31 +52,6 @@ kernel void cross_entropy_positions(global const float *x, global const int *lab
 {
     const size_t row = get_global_id(0);
     if (row >= (size_t)total) return;
-    const int label = labels[row];
-    const bool live = label >= 0 && label != IGNORED;
-    const float own = live && label < width ? CLASS_WEIGHT(label) : 1.0f;
-    const size_t first = row / inner * width * inner + row % inner;
-    float most = -INFINITY, sum = 0.0f, mean = 0.0f, labelled = NAN;
-    bool earlier = false;
-    for (int c = 0; c < width; c++) most = fmax(most, x[first + (size_t)c * inner]);
-    for (int c = 0; c < width; c++) {
-        const float v = x[first + (size_t)c * inner];
-        sum += exp(v - most);
-        mean += SMOOTHED(c, v, most);
-        if (c == label) labelled = v;
-        earlier = earlier || (c < label && v == most);
-    }
-    results[2 * row] =
-        live ? loss_of(most, log(sum), labelled, mean / (float)width, smoothing, own, MEAN_WEIGHT) : 0.0f;
-    results[2 * row + 1] = live && labelled == most && !earlier && !isnan(sum);
-#if GRADIENT
-    const float scale = weight * constants->loss_scale;
-    for (int c = 0; c < width; c++) {
-        const size_t i = first + (size_t)c * inner;
-        const float share = LOG_PROBABILITIES ? 0.0f : exp(x[i] - most) / sum;
-        const float wanted =
-            (c == label ? own * (1.0f - smoothing) : 0.0f) + CLASS_WEIGHT(c) * (smoothing / (float)width);
-        dx[i] = live ? (share * PULL(own) - wanted) * scale : 0.0f;
-    }
-#endif
+    positions(x, labels, weight * constants->loss_scale, dx, results, smoothing, width, inner, row / inner,
+        (int)(row % inner), 1 CLASS_WEIGHT_ARGUMENTS);
 }

@@ -40,6 +40,15 @@ typedef VF VF_unaligned __attribute__((aligned(4)));
 #define PREFETCH_SUMS(p)
 #endif
 
+/* The numbers of the lanes, of type T. */
+#if V == 16
+#define LANE_NUMBERS(T) (T)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+#elif V == 8
+#define LANE_NUMBERS(T) (T)(0, 1, 2, 3, 4, 5, 6, 7)
+#else
+#define LANE_NUMBERS(T) (T)(0, 1, 2, 3)
+#endif
+
 /* The sum of a vector's elements, by halves. */
 INLINE float vector_sum(VF v)
 {
