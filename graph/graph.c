@@ -244,6 +244,11 @@ int graph_append(struct graph *graph, const struct operation *operation, const s
     return node.outputs[0];
 }
 
+int64_t value_size(const struct value *value, int from_last)
+{
+    return value->shape.sizes[value->shape.rank - 1 - from_last];
+}
+
 int64_t value_elements(const struct value *value)
 {
     int64_t elements = 1;

@@ -151,10 +151,11 @@ void *graph_new(struct graph *graph, size_t bytes);
 struct node *graph_last(struct graph *graph);
 int graph_constants(struct graph *graph);
 struct value *graph_at(const struct graph *graph, int value);
-int64_t value_elements(const struct value *value);       /* of the shape, padding of the layout not counted */
-size_t value_type_bytes(enum value_type type);           /* of an element */
-size_t value_sample_bytes(const struct value *value);    /* of one sample of a batched value, as the host has it */
-bool value_has_channels_last(const struct value *value); /* whether it can have that layout */
+int64_t value_size(const struct value *value, int from_last); /* of an axis, counted from the last one */
+int64_t value_elements(const struct value *value);            /* of the shape, padding of the layout not counted */
+size_t value_type_bytes(enum value_type type);                /* of an element */
+size_t value_sample_bytes(const struct value *value);         /* of one sample of a batched value, as the host has it */
+bool value_has_channels_last(const struct value *value);      /* whether it can have that layout */
 /* Bytes that it takes in its layout with this vector width. */
 size_t value_bytes(const struct value *value, int vector_width);
 bool shape_equal(tutti_shape a, tutti_shape b);

@@ -7,11 +7,6 @@
 #include "layers/patterns.h"
 #include "layers/product.h"
 
-static int64_t last_of(const struct value *value)
-{
-    return value->shape.sizes[value->shape.rank - 1];
-}
-
 /* ---------------------------------------------------------------------------------------------------- shapes ---- */
 
 static tutti_status infer_forward(const struct graph *graph, struct node *node, struct value *outputs)
@@ -21,9 +16,9 @@ static tutti_status infer_forward(const struct graph *graph, struct node *node, 
         return fail(TUTTI_SHAPE,
             "dense: a sample has %d dimensions and the weights have %d: at least 1 and exactly 2 are needed",
             x->shape.rank - 1, w->shape.rank);
-    if (w->shape.sizes[1] != last_of(x))
+    if (w->shape.sizes[1] != value_size(x, 0))
         return fail(TUTTI_SHAPE, "dense: the weights are for %lld features, but the input's last dimension has %lld",
-            (long long)w->shape.sizes[1], (long long)last_of(x));
+            (long long)w->shape.sizes[1], (long long)value_size(x, 0));
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape };
     outputs[0].shape.sizes[x->shape.rank - 1] = w->shape.sizes[0];
     node->output_count = 1;
@@ -33,7 +28,7 @@ static tutti_status infer_forward(const struct graph *graph, struct node *node, 
 static tutti_status infer_data_gradient(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *dy = graph_at(graph, node->inputs[0]), *w = graph_at(graph, node->inputs[1]);
-    if (dy->shape.rank < 2 || w->shape.rank != 2 || w->shape.sizes[0] != last_of(dy))
+    if (dy->shape.rank < 2 || w->shape.rank != 2 || w->shape.sizes[0] != value_size(dy, 0))
         return fail(TUTTI_SHAPE, "dense_data_gradient: the gradient, of %d dimensions, does not match the weights",
             dy->shape.rank);
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = dy->batched, .shape = dy->shape };
@@ -50,8 +45,8 @@ static tutti_status infer_weight_gradient(const struct graph *graph, struct node
     if (!same)
         return fail(
             TUTTI_SHAPE, "dense_weight_gradient: the input and the gradient differ in a dimension other than the last");
-    outputs[0] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(last_of(dy), last_of(x)) };
-    outputs[SUM_OUTPUT] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(last_of(dy)) };
+    outputs[0] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(value_size(dy, 0), value_size(x, 0)) };
+    outputs[SUM_OUTPUT] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(value_size(dy, 0)) };
     node->output_count = 1; /* pattern_bias_gradient asks for the sum later */
     return TUTTI_OK;
 }
@@ -101,7 +96,7 @@ tutti_tensor tutti_dense(tutti_network *network, tutti_tensor tensor, int64_t un
     if (x->shape.rank < 2)
         return network_fail(network, fail(TUTTI_SHAPE, "dense: the input has no dimensions: it needs [..., features]"));
 
-    const int64_t features = last_of(x);
+    const int64_t features = value_size(x, 0);
     struct parameter how = { .init = o->init, .init_scale = o->init_scale, .fan_in = features, .fan_out = units };
     const int layer = network_layer_begin(network, o->name, "dense");
     int inputs[3] = { tensor.id,

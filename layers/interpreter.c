@@ -14,11 +14,6 @@
 #include "layers/loss.h"
 #include "layers/pool.h"
 
-static int64_t last_size(const struct value *value)
-{
-    return value->shape.sizes[value->shape.rank - 1];
-}
-
 /* Elements from one index of the axis to the next. */
 static int64_t stride_of(const struct value *value, int axis)
 {
@@ -206,23 +201,16 @@ static void add_bias(const double *bias, const struct value *y, int axis, double
     for (int64_t i = 0; bias && i < value_elements(y); i++) to[i] += bias[i / inner % channels];
 }
 
-static tutti_status conv2d(const struct problem *problem, const struct arrays *arrays)
+/* conv2d and its weight gradient. */
+static tutti_status convolve_input(const struct problem *problem, const struct arrays *arrays)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
-    double *x = convolved_input(problem, arrays, problem->inputs[0], arrays->inputs[0]);
+    const bool weights = conv2d_is_weight_gradient(problem);
+    double *x = convolved_input(problem, arrays, problem->inputs[0], arrays->inputs[0]), *out = arrays->outputs[0];
     if (!x) return TUTTI_NO_MEMORY;
-    convolve(arrays, &z, PRODUCT_Y, x, arrays->inputs[1], arrays->outputs[0]);
-    add_bias(arrays->inputs[2], problem->outputs[0], 1, arrays->outputs[0]);
-    if (x != arrays->inputs[0]) free(x);
-    return TUTTI_OK;
-}
-
-static tutti_status conv2d_weight_gradient(const struct problem *problem, const struct arrays *arrays)
-{
-    const struct conv2d_sizes z = conv2d_sizes_of(problem);
-    double *x = convolved_input(problem, arrays, problem->inputs[0], arrays->inputs[0]);
-    if (!x) return TUTTI_NO_MEMORY;
-    convolve(arrays, &z, PRODUCT_W, x, arrays->outputs[0], arrays->inputs[1]);
+    convolve(arrays, &z, weights ? PRODUCT_W : PRODUCT_Y, x, weights ? out : arrays->inputs[1],
+        weights ? arrays->inputs[1] : out);
+    if (!weights) add_bias(arrays->inputs[2], problem->outputs[0], 1, out);
     if (x != arrays->inputs[0]) free(x);
     return TUTTI_OK;
 }
@@ -240,7 +228,7 @@ static tutti_status statistics_of_output(const struct problem *problem, const st
     const struct value *y = problem->outputs[0];
     if (!arrays->outputs[STATISTICS_OUTPUT]) return TUTTI_OK;
     const int64_t count = value_elements(y), pixels = stride_of(y, 1), channels = y->shape.sizes[1];
-    const int64_t stride = last_size(problem->outputs[STATISTICS_OUTPUT]);
+    const int64_t stride = value_size(problem->outputs[STATISTICS_OUTPUT], 0);
     double *counts = arrays->outputs[STATISTICS_OUTPUT], *means = counts + stride, *squares = means + stride;
     memset(counts, 0, (size_t)value_elements(problem->outputs[STATISTICS_OUTPUT]) * sizeof *counts);
     for (int64_t i = 0; i < count; i++) {
@@ -270,7 +258,7 @@ static tutti_status finish_gate(const struct problem *problem, const struct arra
         const double *y = arrays->inputs[DATA_GRADIENT_Y];
         g[i] = masked(a, y ? y[i] : normalise(&by, a, c, in[i]), g[i]);
         sums[c] += g[i];
-        sums[last_size(statistics) + c] += g[i] * (in[i] - by.mean[c]);
+        sums[value_size(statistics, 0) + c] += g[i] * (in[i] - by.mean[c]);
     }
     if (!arrays->outputs[WEIGHTS_OUTPUT]) return TUTTI_OK;
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
@@ -316,16 +304,16 @@ static void multiply(
 static tutti_status dense(const struct problem *problem, const struct arrays *arrays)
 {
     const struct value *x = problem->inputs[0], *y = problem->outputs[0];
-    const int64_t features = last_size(x), rows = value_elements(x) / features;
-    multiply(PRODUCT_Y, rows, features, last_size(y), arrays->inputs[0], arrays->inputs[1], arrays->outputs[0]);
+    const int64_t features = value_size(x, 0), rows = value_elements(x) / features;
+    multiply(PRODUCT_Y, rows, features, value_size(y, 0), arrays->inputs[0], arrays->inputs[1], arrays->outputs[0]);
     add_bias(arrays->inputs[2], y, y->shape.rank - 1, arrays->outputs[0]);
     return TUTTI_OK;
 }
 
 static tutti_status dense_data_gradient(const struct problem *problem, const struct arrays *arrays)
 {
-    const int64_t units = last_size(problem->inputs[0]), rows = value_elements(problem->inputs[0]) / units;
-    multiply(PRODUCT_X, rows, last_size(problem->outputs[0]), units, arrays->outputs[0], arrays->inputs[1],
+    const int64_t units = value_size(problem->inputs[0], 0), rows = value_elements(problem->inputs[0]) / units;
+    multiply(PRODUCT_X, rows, value_size(problem->outputs[0], 0), units, arrays->outputs[0], arrays->inputs[1],
         arrays->inputs[0]);
     return TUTTI_OK;
 }
@@ -348,8 +336,8 @@ static tutti_status channel_sum(const struct problem *problem, const struct arra
 static tutti_status dense_weight_gradient(const struct problem *problem, const struct arrays *arrays)
 {
     const struct value *x = problem->inputs[0], *dy = problem->inputs[1];
-    const int64_t features = last_size(x), rows = value_elements(x) / features;
-    multiply(PRODUCT_W, rows, features, last_size(dy), arrays->inputs[0], arrays->outputs[0], arrays->inputs[1]);
+    const int64_t features = value_size(x, 0), rows = value_elements(x) / features;
+    multiply(PRODUCT_W, rows, features, value_size(dy, 0), arrays->inputs[0], arrays->outputs[0], arrays->inputs[1]);
     if (arrays->outputs[SUM_OUTPUT]) sum_channels(dy, arrays->inputs[1], arrays->outputs[SUM_OUTPUT]);
     return TUTTI_OK;
 }
@@ -394,7 +382,8 @@ static void multiply_row(void *argument, int number)
 static tutti_status matmul(const struct problem *problem, const struct arrays *arrays)
 {
     const struct value *a = problem->inputs[0], *y = problem->outputs[0];
-    struct product_rows rows = { problem, arrays, .rows = y->shape.sizes[y->shape.rank - 2], .columns = last_size(y) };
+    struct product_rows rows = { problem, arrays, .rows = y->shape.sizes[y->shape.rank - 2],
+        .columns = value_size(y, 0) };
     rows.depth = a->shape.sizes[a->shape.rank - (problem->node->attributes.transpose_a ? 2 : 1)];
     run_parts(arrays, (int)(value_elements(y) / rows.columns), multiply_row, &rows);
     return TUTTI_OK;
@@ -402,7 +391,7 @@ static tutti_status matmul(const struct problem *problem, const struct arrays *a
 
 static tutti_status embedding(const struct problem *problem, const struct arrays *arrays)
 {
-    const int64_t rows = problem->inputs[1]->shape.sizes[0], width = last_size(problem->outputs[0]);
+    const int64_t rows = problem->inputs[1]->shape.sizes[0], width = value_size(problem->outputs[0], 0);
     for (int64_t i = 0; i < value_elements(problem->outputs[0]); i++) {
         const double id = arrays->inputs[0][i / width];
         arrays->outputs[0][i] = id >= 0 && id < (double)rows ? arrays->inputs[1][(int64_t)id * width + i % width] : 0;
@@ -413,7 +402,7 @@ static tutti_status embedding(const struct problem *problem, const struct arrays
 static tutti_status embedding_gradient(const struct problem *problem, const struct arrays *arrays)
 {
     const struct value *table = problem->outputs[0];
-    const int64_t rows = table->shape.sizes[0], width = last_size(table);
+    const int64_t rows = table->shape.sizes[0], width = value_size(table, 0);
     memset(arrays->outputs[0], 0, (size_t)value_elements(table) * sizeof *arrays->outputs[0]);
     for (int64_t i = 0; i < value_elements(problem->inputs[1]); i++) {
         const double id = arrays->inputs[0][i / width];
@@ -519,7 +508,7 @@ static tutti_status fold_batch_norm(const struct problem *problem, const struct 
 
 static tutti_status layer_norm(const struct problem *problem, const struct arrays *arrays)
 {
-    const int64_t width = last_size(problem->inputs[0]), rows = value_elements(problem->inputs[0]) / width;
+    const int64_t width = value_size(problem->inputs[0], 0), rows = value_elements(problem->inputs[0]) / width;
     for (int64_t row = 0; row < rows; row++) {
         const double *x = arrays->inputs[0] + row * width;
         double mean = 0, variance = 0;
@@ -541,7 +530,7 @@ static tutti_status layer_norm_gradient(const struct problem *problem, const str
     enum { X, DY, GAMMA, MEAN, RSTD };
     enum { DX, DGAMMA, DBETA };
     double *const *in = arrays->inputs, *const *out = arrays->outputs;
-    const int64_t width = last_size(problem->inputs[X]), rows = value_elements(problem->inputs[X]) / width;
+    const int64_t width = value_size(problem->inputs[X], 0), rows = value_elements(problem->inputs[X]) / width;
     for (int i = DGAMMA; i <= DBETA; i++)
         if (out[i]) memset(out[i], 0, (size_t)width * sizeof *out[i]);
     for (int64_t row = 0; row < rows; row++) {
@@ -620,30 +609,24 @@ static tutti_status max_pool_gradient(const struct problem *problem, const struc
     return TUTTI_OK;
 }
 
+/* And its gradient. */
 static tutti_status average_pool(const struct problem *problem, const struct arrays *arrays)
 {
     const struct pool_sizes z = pool_sizes_of(problem);
+    const bool gradient = pool_is_gradient(problem->node);
+    double *images = gradient ? arrays->outputs[0] : arrays->inputs[0];
+    if (gradient) memset(images, 0, (size_t)value_elements(problem->outputs[0]) * sizeof *images);
     for (int64_t o = 0; o < z.n * z.c * z.oh * z.ow; o++) {
         const struct window h = window_of(problem, 0, o / z.ow % z.oh), w = window_of(problem, 1, o % z.ow);
-        const double *image = arrays->inputs[0] + o / (z.oh * z.ow) * z.h * z.w;
-        double sum = 0;
-        for (int64_t y = h.begin; y < h.end; y++)
-            for (int64_t x = w.begin; x < w.end; x++) sum += image[y * z.w + x];
-        arrays->outputs[0][o] = sum / (double)(h.count * w.count);
-    }
-    return TUTTI_OK;
-}
-
-static tutti_status average_pool_gradient(const struct problem *problem, const struct arrays *arrays)
-{
-    const struct pool_sizes z = pool_sizes_of(problem);
-    memset(arrays->outputs[0], 0, (size_t)value_elements(problem->outputs[0]) * sizeof(double));
-    for (int64_t o = 0; o < z.n * z.c * z.oh * z.ow; o++) {
-        const struct window h = window_of(problem, 0, o / z.ow % z.oh), w = window_of(problem, 1, o % z.ow);
-        double *image = arrays->outputs[0] + o / (z.oh * z.ow) * z.h * z.w;
+        const double count = (double)(h.count * w.count), share = gradient ? arrays->inputs[0][o] / count : 0;
+        double *image = images + o / (z.oh * z.ow) * z.h * z.w, sum = 0;
         for (int64_t y = h.begin; y < h.end; y++)
             for (int64_t x = w.begin; x < w.end; x++)
-                image[y * z.w + x] += arrays->inputs[0][o] / (double)(h.count * w.count);
+                if (gradient)
+                    image[y * z.w + x] += share;
+                else
+                    sum += image[y * z.w + x];
+        if (!gradient) arrays->outputs[0][o] = sum / count;
     }
     return TUTTI_OK;
 }
@@ -652,7 +635,7 @@ static tutti_status average_pool_gradient(const struct problem *problem, const s
 
 static tutti_status softmax(const struct problem *problem, const struct arrays *arrays)
 {
-    const int64_t width = last_size(problem->inputs[0]);
+    const int64_t width = value_size(problem->inputs[0], 0);
     for (int64_t row = 0; row < value_elements(problem->inputs[0]); row += width) {
         const double *x = arrays->inputs[0] + row;
         double most = -INFINITY, sum = 0;
@@ -665,7 +648,7 @@ static tutti_status softmax(const struct problem *problem, const struct arrays *
 
 static tutti_status softmax_gradient(const struct problem *problem, const struct arrays *arrays)
 {
-    const int64_t width = last_size(problem->inputs[0]);
+    const int64_t width = value_size(problem->inputs[0], 0);
     for (int64_t row = 0; row < value_elements(problem->inputs[0]); row += width) {
         const double *y = arrays->inputs[0] + row, *dy = arrays->inputs[1] + row;
         double sum = 0;
@@ -857,9 +840,9 @@ static const struct interpretation {
     /* What is computed from the first output behind its epilogue, or changes it there; or NULL. */
     tutti_status (*finish)(const struct problem *problem, const struct arrays *arrays);
 } table[] = {
-    { &operation_conv2d, conv2d, statistics_of_output },
+    { &operation_conv2d, convolve_input, statistics_of_output },
     { &operation_conv2d_data_gradient, conv2d_data_gradient, finish_data_gradient },
-    { &operation_conv2d_weight_gradient, conv2d_weight_gradient, NULL },
+    { &operation_conv2d_weight_gradient, convolve_input, NULL },
     { &operation_channel_sum, channel_sum, NULL },
     { &operation_batch_norm, batch_norm, NULL },
     { &operation_batch_norm_gradient, batch_norm_gradient, NULL },
@@ -890,9 +873,9 @@ static const struct interpretation {
     { &operation_max_pool, max_pool, NULL },
     { &operation_max_pool_gradient, max_pool_gradient, NULL },
     { &operation_average_pool, average_pool, NULL },
-    { &operation_average_pool_gradient, average_pool_gradient, NULL },
+    { &operation_average_pool_gradient, average_pool, NULL },
     { &operation_adaptive_average_pool, average_pool, NULL },
-    { &operation_adaptive_average_pool_gradient, average_pool_gradient, NULL },
+    { &operation_adaptive_average_pool_gradient, average_pool, NULL },
 };
 
 static const struct interpretation *find(const struct operation *operation)

@@ -11,11 +11,6 @@
 enum { OUTPUT_Y, OUTPUT_MEAN, OUTPUT_RSTD };
 enum { OUTPUT_DX, OUTPUT_DGAMMA, OUTPUT_DBETA };
 
-static int64_t width_of(const struct value *value)
-{
-    return value->shape.sizes[value->shape.rank - 1];
-}
-
 static bool is_vector(const struct value *value, int64_t width)
 {
     return value->shape.rank == 1 && !value->batched && value->shape.sizes[0] == width;
@@ -32,9 +27,9 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
         return fail(TUTTI_UNSUPPORTED,
             "layer_norm: the axis is %d of %d: only the last one, -1, is possible: `transpose` moves an axis there",
             node->attributes.axis - x->batched, rank - x->batched);
-    if (!is_vector(gamma, width_of(x)) || !is_vector(beta, width_of(x)))
+    if (!is_vector(gamma, value_size(x, 0)) || !is_vector(beta, value_size(x, 0)))
         return fail(TUTTI_SHAPE, "layer_norm: gamma and beta must have the shape [%lld], as the input's last dimension",
-            (long long)width_of(x));
+            (long long)value_size(x, 0));
     if (!(epsilon > 0) || isinf(epsilon))
         return fail(TUTTI_INVALID, "layer_norm: epsilon is %g: it must be positive and finite", (double)epsilon);
     outputs[OUTPUT_Y] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape };
@@ -52,7 +47,7 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
     if (!shape_equal(x->shape, dy->shape))
         return fail(TUTTI_SHAPE, "layer_norm_gradient: the input and the gradient must have the same shape");
     outputs[OUTPUT_DX] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape };
-    outputs[OUTPUT_DGAMMA] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(width_of(x)) };
+    outputs[OUTPUT_DGAMMA] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(value_size(x, 0)) };
     outputs[OUTPUT_DBETA] = outputs[OUTPUT_DGAMMA];
     node->output_count = 3;
     return TUTTI_OK;
@@ -81,7 +76,7 @@ tutti_tensor tutti_layer_norm(tutti_network *network, const char *name, tutti_te
     if (value->shape.rank - value->batched < 1)
         return network_fail(network, fail(TUTTI_SHAPE, "layer_norm: the input has no dimension to normalise over"));
     const struct attributes attributes = { .epsilon = epsilon != 0 ? epsilon : 1e-5f, .axis = value->shape.rank - 1 };
-    const tutti_shape shape = TUTTI_SHAPE(width_of(value));
+    const tutti_shape shape = TUTTI_SHAPE(value_size(value, 0));
     const struct parameter weight = { .init = TUTTI_INIT_ZEROS, .init_constant = 1 },
                            bias = { .init = TUTTI_INIT_ZEROS };
     int inputs[] = { x.id, NO_VALUE, NO_VALUE };
@@ -102,7 +97,7 @@ struct sizes {
 /* `across`: tasks or groups for each part of the rows. */
 static struct sizes sizes_of(const struct problem *problem, int64_t least, int64_t across)
 {
-    const int64_t width = width_of(problem->inputs[0]), rows = value_elements(problem->inputs[0]) / width;
+    const int64_t width = value_size(problem->inputs[0], 0), rows = value_elements(problem->inputs[0]) / width;
     const int64_t units = problem->device->units > 0 ? problem->device->units : 1;
     const int64_t each = divide_up(rows, divide_up(TASKS * units, across));
     return (struct sizes) { rows, width, each > least ? each : least };
@@ -110,12 +105,12 @@ static struct sizes sizes_of(const struct problem *problem, int64_t least, int64
 
 static struct sizes sizes_of_rows(const struct problem *problem)
 {
-    return sizes_of(problem, divide_up(TASK_FLOATS, width_of(problem->inputs[0])), 1);
+    return sizes_of(problem, divide_up(TASK_FLOATS, value_size(problem->inputs[0], 0)), 1);
 }
 
 static struct sizes sizes_of_groups(const struct problem *problem)
 {
-    return sizes_of(problem, PART_ROWS, divide_up(width_of(problem->inputs[0]), COLUMNS));
+    return sizes_of(problem, PART_ROWS, divide_up(value_size(problem->inputs[0], 0), COLUMNS));
 }
 
 static bool wants_sums(const struct problem *problem)
@@ -191,7 +186,7 @@ static void emit_rows_gradient(const struct problem *problem, const struct opera
 
 static size_t row_group(const struct problem *problem, char *options, size_t size)
 {
-    const size_t group = group_size(problem->device, width_of(problem->inputs[0]) > 64 ? 256 : 64);
+    const size_t group = group_size(problem->device, value_size(problem->inputs[0], 0) > 64 ? 256 : 64);
     snprintf(options, size, "-DROWS=0 -DGROUP=%zu", group);
     return group;
 }

@@ -164,29 +164,19 @@ static const struct implementation groups = {
 };
 static const struct implementation *const implementations[] = { &rows, &groups, NULL };
 
-const struct operation operation_cross_entropy = {
-    .name = "cross_entropy",
-    .inputs = { [LOSS_X] = { "x" },
-        [LOSS_TARGETS] = { "targets", PORT_ANY_TYPE },
-        [LOSS_CONSTANTS] = { "constants" },
-        [LOSS_CLASS_WEIGHTS] = { "class_weights", PORT_OPTIONAL } },
-    .outputs = { [LOSS_METRICS] = { "metrics" }, [LOSS_GRADIENT] = { "dx" } },
-    .infer = infer,
-    .implementations = implementations,
-    .is_loss = true,
-    .counts_correct = true,
-    .takes_classes = true,
-};
-const struct operation operation_nll = {
-    .name = "nll",
-    .inputs = { [LOSS_X] = { "x" },
-        [LOSS_TARGETS] = { "targets", PORT_ANY_TYPE },
-        [LOSS_CONSTANTS] = { "constants" },
-        [LOSS_CLASS_WEIGHTS] = { "class_weights", PORT_OPTIONAL } },
-    .outputs = { [LOSS_METRICS] = { "metrics" }, [LOSS_GRADIENT] = { "dx" } },
-    .infer = infer,
-    .implementations = implementations,
-    .is_loss = true,
-    .counts_correct = true,
-    .takes_classes = true,
-};
+#define CLASS_LOSS(name_)                                                          \
+    const struct operation operation_##name_ = {                                   \
+        .name = #name_,                                                            \
+        .inputs = { [LOSS_X] = { "x" },                                            \
+            [LOSS_TARGETS] = { "targets", PORT_ANY_TYPE },                         \
+            [LOSS_CONSTANTS] = { "constants" },                                    \
+            [LOSS_CLASS_WEIGHTS] = { "class_weights", PORT_OPTIONAL } },           \
+        .outputs = { [LOSS_METRICS] = { "metrics" }, [LOSS_GRADIENT] = { "dx" } }, \
+        .infer = infer,                                                            \
+        .implementations = implementations,                                        \
+        .is_loss = true,                                                           \
+        .counts_correct = true,                                                    \
+        .takes_classes = true,                                                     \
+    };
+CLASS_LOSS(cross_entropy)
+CLASS_LOSS(nll)

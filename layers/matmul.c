@@ -5,11 +5,6 @@
 #include "layers/layers.h"
 #include "layers/product.h"
 
-static int64_t size_of(const struct value *value, int from_last)
-{
-    return value->shape.sizes[value->shape.rank - 1 - from_last];
-}
-
 /* Whether the dimensions in front of the matrices, the batch's included, are those of the other value. */
 static bool same_leading(const struct value *a, const struct value *b)
 {
@@ -37,10 +32,10 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
         return fail(TUTTI_SHAPE,
             "matmul: the inputs have the shapes [%s] and [%s]: each needs at least 2 dimensions beside the batch's",
             one, other);
-    if (size_of(a, ta) != size_of(b, !tb))
+    if (value_size(a, ta) != value_size(b, !tb))
         return fail(TUTTI_SHAPE, "matmul: the inputs [%s]%s and [%s]%s cannot be multiplied: %lld is not %lld", one,
-            ta ? ", transposed," : "", other, tb ? ", transposed," : "", (long long)size_of(a, ta),
-            (long long)size_of(b, !tb));
+            ta ? ", transposed," : "", other, tb ? ", transposed," : "", (long long)value_size(a, ta),
+            (long long)value_size(b, !tb));
     if (!same_leading(a, b) && !is_single(a, b) && !is_single(b, a))
         return fail(TUTTI_SHAPE,
             "matmul: the inputs have the shapes [%s]%s and [%s]%s: the dimensions in front of the last two, and the "
@@ -48,8 +43,8 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
             one, a->batched ? " for each sample" : "", other, b->batched ? " for each sample" : "");
     const struct value *leading = is_single(a, b) ? b : a;
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = leading->batched, .shape = leading->shape };
-    outputs[0].shape.sizes[leading->shape.rank - 2] = size_of(a, !ta);
-    outputs[0].shape.sizes[leading->shape.rank - 1] = size_of(b, tb);
+    outputs[0].shape.sizes[leading->shape.rank - 2] = value_size(a, !ta);
+    outputs[0].shape.sizes[leading->shape.rank - 1] = value_size(b, tb);
     node->output_count = 1;
     return TUTTI_OK;
 }

@@ -8,24 +8,20 @@
 #include "layers/layers.h"
 #include "runtime/gemm.h"
 
-/* A size, counted from the last one. */
-static int64_t size_of(const struct value *value, int from_last)
-{
-    return value->shape.sizes[value->shape.rank - 1 - from_last];
-}
-
 /* y [rows, units] = x [rows, features] W^T;  dx = dy W;  dW [units, features] = dy^T x */
 static struct gemm dense_sizes(const struct problem *problem)
 {
     const struct operation *operation = problem->node->operation;
     const struct value *in0 = problem->inputs[0], *in1 = problem->inputs[1];
-    const int64_t rows = value_elements(in0) / size_of(in0, 0);
-    struct gemm gemm = { .m = rows, .n = size_of(problem->outputs[0], 0), .k = size_of(in0, 0), .batch = 1 };
+    const int64_t rows = value_elements(in0) / value_size(in0, 0);
+    struct gemm gemm = { .m = rows, .n = value_size(problem->outputs[0], 0), .k = value_size(in0, 0), .batch = 1 };
     if (operation == &operation_dense) {
         gemm.transpose_b = true;
         gemm.bias = problem->inputs[2] != NULL;
     } else if (operation == &operation_dense_weight_gradient) {
-        gemm = (struct gemm) { .m = size_of(in1, 0), .n = size_of(in0, 0), .k = rows, .batch = 1, .transpose_a = true };
+        gemm = (struct gemm) {
+            .m = value_size(in1, 0), .n = value_size(in0, 0), .k = rows, .batch = 1, .transpose_a = true
+        };
     }
     return gemm;
 }
@@ -36,9 +32,9 @@ static struct gemm matmul_sizes(const struct problem *problem)
     const struct attributes *attributes = &problem->node->attributes;
     const struct value *a = problem->inputs[0], *b = problem->inputs[1], *y = problem->outputs[0];
     struct gemm gemm = {
-        .m = size_of(y, 1),
-        .n = size_of(y, 0),
-        .k = size_of(a, attributes->transpose_a),
+        .m = value_size(y, 1),
+        .n = value_size(y, 0),
+        .k = value_size(a, attributes->transpose_a),
         .transpose_a = attributes->transpose_a,
         .transpose_b = attributes->transpose_b,
     };

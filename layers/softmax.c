@@ -40,12 +40,6 @@ tutti_tensor tutti_softmax(tutti_network *network, tutti_tensor x)
 
 /* ------------------------------------------------------------------------------------------- implementations ---- */
 
-static int64_t width_of(const struct problem *problem)
-{
-    const tutti_shape *shape = &problem->outputs[0]->shape;
-    return shape->sizes[shape->rank - 1];
-}
-
 static bool in_place(const struct problem *problem, int input)
 {
     (void)problem, (void)input;
@@ -68,7 +62,7 @@ static struct launch *add(const struct problem *problem, const struct operands *
 
 static void emit_rows(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const int64_t width = width_of(problem), rows = value_elements(problem->outputs[0]) / width;
+    const int64_t width = value_size(problem->outputs[0], 0), rows = value_elements(problem->outputs[0]) / width;
     const int64_t each = divide_up(2048, width); /* floats that are worth a task */
     struct launch *launch = add(problem, operands, list, "softmax_cpu", 1);
     LAUNCH_INTS(launch, rows, width, each);
@@ -77,7 +71,7 @@ static void emit_rows(const struct problem *problem, const struct operands *oper
 
 static void emit_groups(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const int64_t width = width_of(problem), rows = value_elements(problem->outputs[0]) / width;
+    const int64_t width = value_size(problem->outputs[0], 0), rows = value_elements(problem->outputs[0]) / width;
     const size_t group = group_size(problem->device, width > 64 ? 256 : 64);
     struct launch *launch = add(problem, operands, list, "softmax_gpu", (int)group);
     launch_int(launch, width);
