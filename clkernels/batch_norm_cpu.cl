@@ -78,8 +78,8 @@ OUTLINE void sums(global const in0_t *x, int p0, int p1, int CB, int cb, int HW,
 }
 
 /* y = ACTIVATION(a x + b [+ add]) */
-OUTLINE void apply(global const in0_t *x, ADD_PARAMETER(add_t) global out0_t *y, int p0, int p1, int CB, int cb, int HW, VF a,
-    VF b, int stream)
+OUTLINE void apply(global const in0_t *x, ADD_PARAMETER(add_t) global out0_t *y, int p0, int p1, int CB, int cb,
+    int HW, VF a, VF b, int stream)
 {
     FOR_PLANES_BACKWARDS
         _Pragma("unroll 4") for (int i = i0; i < i1; i++) {

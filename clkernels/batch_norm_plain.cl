@@ -173,8 +173,8 @@ kernel void plain_finish_gradient(global const float *gamma, global const float 
 }
 
 kernel void plain_dx(global const float *x, global const float *dy, global const float *y, global const float *dadd,
-    ADD_PARAMETER(float) global float *dx, global const float *gamma, global const float *beta, global const float *save_mean,
-    global const float *save_rstd, global const float *partial, int parts, INDEX floats, int C, int HW)
+    ADD_PARAMETER(float) global float *dx, global const float *gamma, global const float *beta,
+    global const float *save_mean, global const float *save_rstd, global const float *partial, int parts, INDEX floats, int C, int HW)
 {
     global const float *coefficients = partial + (size_t)parts * 2 * C;
     ELEMENT

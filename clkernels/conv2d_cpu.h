@@ -69,8 +69,8 @@
 #define FINISH(sum, add, at) ACTIVATION(ADDED(sum, add, at))
 #endif
 
-/* What a task tallies of a block of channels as its results leave the registers: nothing, or with STATISTICS or GATE what
- * follows. All three forms have a struct tally and
+/* What a task tallies of a block of channels as its results leave the registers: nothing, or with STATISTICS or GATE
+ * what follows. All three forms have a struct tally and
  *
  *   TALLY_OF(block)                          one without results
  *   tally_tile(all, first)                   one for a tile whose first number this is: shorter sums round less
@@ -79,8 +79,9 @@
  *   tally_join(all, tile)
  *   TALLY_STORE(all, part, blocks, block)
  *
- * STATISTICS 1: the task also gives count, mean and sum of squared deviations of what it stored for each channel, as its
- * part of [parts][3][blocks][V]. Sums are of differences from the first number, so that a large mean does not cancel. */
+ * STATISTICS 1: the task also gives count, mean and sum of squared deviations of what it stored for each channel, as
+ * its part of [parts][3][blocks][V]. Sums are of differences from the first number, so that a large mean does not
+ * cancel. */
 #if STATISTICS
 #define STATISTICS_PARAMETER , global float *statistics
 #define STATISTICS_ARGUMENT , statistics

@@ -27,8 +27,8 @@ TASK void dropout_vectors(global const float *x, global const step_constants *co
         for (int lane = 0; lane < 16; lane += V) {
             const ulong block = chunk * 16 + lane; /* its lower word cannot overflow within a chunk */
             VU numbers[4];
-            philox(KEY_LOW, KEY_HIGH, (VU)((uint)block) + LANE_NUMBERS(VU), (VU)((uint)(block >> 32)), (VU)(constants->step_low),
-                (VU)(stream), numbers);
+            philox(KEY_LOW, KEY_HIGH, (VU)((uint)block) + LANE_NUMBERS(VU), (VU)((uint)(block >> 32)),
+                (VU)(constants->step_low), (VU)(stream), numbers);
             UNROLL for (int word = 0; word < 4; word++)
             {
                 const long at = (long)(chunk * 64 + 16 * word + lane - begin);

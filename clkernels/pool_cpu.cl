@@ -217,7 +217,8 @@ TASK void global_average_pool(global const in0_t *x, global float *y, int CB, in
     }
 }
 
-TASK void global_average_pool_gradient(global const float *dy, ADD_PARAMETER(add_t) global out0_t *dx, int CB, int C, int per)
+TASK void global_average_pool_gradient(
+    global const float *dy, ADD_PARAMETER(add_t) global out0_t *dx, int CB, int C, int per)
 {
     const int n = get_global_id(1), first = get_global_id(0) * per;
     for (int cb = first; cb < min(CB, first + per); cb++) {

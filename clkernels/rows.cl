@@ -9,8 +9,8 @@
 #include "vector.h"
 #include "epilogue.h"
 
-kernel void copy_rows(global const float *in, ADD_PARAMETER(float) global float *out, long rows, long width, long in_first,
-    long in_stride, long out_first, long out_stride, long chunk)
+kernel void copy_rows(global const float *in, ADD_PARAMETER(float) global float *out, long rows, long width,
+    long in_first, long in_stride, long out_first, long out_stride, long chunk)
 {
     for (long r = get_global_id(1); r < rows; r += get_global_size(1)) {
         global const float *from = in + in_first + r * in_stride;
