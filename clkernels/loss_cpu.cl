@@ -11,8 +11,7 @@
  *
  * results [positions][2], each the loss and 1 or 0 for correct, go to loss_sum (loss_sum.cl). GRADIENT 1: dx is wanted.
  * SMOOTHING 0: smoothing is 0. */
-#include "vector.h"
-#include "exponential.h"
+#include "row.h"
 #include "step.h"
 #define POSITIONS V
 #define POSITION_EXP(x) scalar_exp(x)
@@ -34,26 +33,8 @@ TASK void cross_entropy(global const float *x, global const int *labels, global 
         global const float *from = x + (size_t)row * width;
         global float *to = dx + (size_t)row * width;
         const int label = labels[row];
-        float most = -INFINITY;
-        if (whole) {
-            VF m = VLOAD(0, from);
-            for (int i = V; i < whole; i += V) m = fmax(m, VLOAD(0, from + i));
-            most = vector_max(m);
-        }
-        for (int i = whole; i < width; i++) most = fmax(most, from[i]);
-        VF sums = (VF)(0.0f);
-        float sum = 0.0f, mean = 0.0f;
-        for (int i = 0; i < whole; i += V) {
-            const VF e = vector_exp(VLOAD(0, from + i) - most);
-            if (GRADIENT) VSTORE(e, 0, to + i);
-            sums += e;
-        }
-        for (int i = whole; i < width; i++) {
-            const float e = scalar_exp(from[i] - most);
-            if (GRADIENT) to[i] = e;
-            sum += e;
-        }
-        sum += vector_sum(sums);
+        const float most = row_max(from, width), sum = row_exp(from, most, width, GRADIENT, to);
+        float mean = 0.0f;
 #if SMOOTHING
         for (int i = 0; i < width; i++) mean += SMOOTHED(i, from[i], most);
         mean /= (float)width;

@@ -2,8 +2,7 @@
  * ceil(rows / each) tasks of `each` rows.
  *   softmax            y[i] = exp(x[i] - max x) / sum over j of exp(x[j] - max x);    y may be x
  *   softmax_gradient   dx[i] = y[i] (dy[i] - sum over j of y[j] dy[j]);               dx may be y or dy */
-#include "vector.h"
-#include "exponential.h"
+#include "row.h"
 
 TASK void softmax(global const float *x, global float *y, int rows, int width, int each)
 {
@@ -11,26 +10,7 @@ TASK void softmax(global const float *x, global float *y, int rows, int width, i
     for (int row = first; row < end; row++) {
         global const float *from = x + (size_t)row * width;
         global float *to = y + (size_t)row * width;
-        float most = -INFINITY;
-        if (whole) {
-            VF m = VLOAD(0, from);
-            for (int i = V; i < whole; i += V) m = fmax(m, VLOAD(0, from + i));
-            most = vector_max(m);
-        }
-        for (int i = whole; i < width; i++) most = fmax(most, from[i]);
-        VF sums = (VF)(0.0f);
-        float sum = 0.0f;
-        for (int i = 0; i < whole; i += V) {
-            const VF e = vector_exp(VLOAD(0, from + i) - most);
-            VSTORE(e, 0, to + i);
-            sums += e;
-        }
-        for (int i = whole; i < width; i++) {
-            const float e = scalar_exp(from[i] - most);
-            to[i] = e;
-            sum += e;
-        }
-        const float scale = 1.0f / (sum + vector_sum(sums));
+        const float scale = 1.0f / row_exp(from, row_max(from, width), width, true, to);
         for (int i = 0; i < whole; i += V) VSTORE(VLOAD(0, to + i) * scale, 0, to + i);
         for (int i = whole; i < width; i++) to[i] *= scale;
     }

@@ -113,26 +113,29 @@ static struct sizes sizes_of_groups(const struct problem *problem)
     return sizes_of(problem, PART_ROWS, divide_up(value_size(problem->inputs[0], 0), COLUMNS));
 }
 
-static bool wants_sums(const struct problem *problem)
+static bool is_backward(const struct problem *problem)
 {
-    return problem->outputs[OUTPUT_DGAMMA] || problem->outputs[OUTPUT_DBETA];
+    return problem->node->operation == &operation_layer_norm_gradient;
 }
 
-static size_t workspace(const struct problem *problem, const struct sizes *sizes)
+static bool wants_sums(const struct problem *problem)
 {
-    return wants_sums(problem) ? (size_t)(divide_up(sizes->rows, sizes->each) * 2 * sizes->width) * sizeof(float) : 0;
+    return is_backward(problem) && (problem->outputs[OUTPUT_DGAMMA] || problem->outputs[OUTPUT_DBETA]);
+}
+
+static size_t workspace(const struct problem *problem, struct sizes sizes)
+{
+    return wants_sums(problem) ? (size_t)(divide_up(sizes.rows, sizes.each) * 2 * sizes.width) * sizeof(float) : 0;
 }
 
 static size_t workspace_rows(const struct problem *problem)
 {
-    const struct sizes sizes = sizes_of_rows(problem);
-    return workspace(problem, &sizes);
+    return workspace(problem, sizes_of_rows(problem));
 }
 
 static size_t workspace_groups(const struct problem *problem)
 {
-    const struct sizes sizes = sizes_of_groups(problem);
-    return workspace(problem, &sizes);
+    return workspace(problem, sizes_of_groups(problem));
 }
 
 static void emit_finish(const struct problem *problem, const struct operands *operands, const struct sizes *sizes,
@@ -147,16 +150,16 @@ static void emit_finish(const struct problem *problem, const struct operands *op
     launch_work(launch, 0, 8 * (double)(sizes->width * (parts + 1)));
 }
 
-/* The launch with its first buffers, all inputs and the first output. */
+/* The launch with its first buffers: all inputs and the first output; forward, the others. */
 static struct launch *add(
     const struct problem *problem, const struct operands *operands, struct launch_list *list, const char *options)
 {
-    const bool backward = problem->node->operation == &operation_layer_norm_gradient;
+    const bool backward = is_backward(problem);
     const double elements = (double)value_elements(problem->inputs[0]);
     struct launch *launch =
         launch_add(list, "layer_norm", backward ? "layer_norm_gradient" : "layer_norm", "%s", options);
-    for (int i = 0; i < problem->node->input_count; i++) launch_buffer(launch, operands->inputs[i]);
-    launch_buffer(launch, operands->outputs[0]);
+    launch_buffers(launch, operands->inputs, (size_t)problem->node->input_count);
+    launch_buffers(launch, operands->outputs, backward ? 1 : 3);
     launch_work(launch, (backward ? 12 : 8) * elements, 4 * (backward ? 3 : 2) * elements);
     return launch;
 }
@@ -164,43 +167,16 @@ static struct launch *add(
 static void emit_rows(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct sizes sizes = sizes_of_rows(problem);
-    struct launch *launch = add(problem, operands, list, "-DROWS=1 -DDX=0 -DSUMS=0");
-    LAUNCH_BUFFERS(launch, operands->outputs[OUTPUT_MEAN], operands->outputs[OUTPUT_RSTD]);
-    LAUNCH_INTS(launch, sizes.rows, sizes.width, sizes.each);
-    launch_float(launch, (double)problem->node->attributes.epsilon);
-    launch_tasks(launch, (size_t)divide_up(sizes.rows, sizes.each), 1, 1);
-}
-
-static void emit_rows_gradient(const struct problem *problem, const struct operands *operands, struct launch_list *list)
-{
-    const struct sizes sizes = sizes_of_rows(problem);
+    const bool backward = is_backward(problem);
     char options[64];
-    snprintf(options, sizeof options, "-DROWS=1 -DDX=%d -DSUMS=%d", problem->outputs[OUTPUT_DX] != NULL,
+    snprintf(options, sizeof options, "-DROWS=1 -DDX=%d -DSUMS=%d", backward && problem->outputs[OUTPUT_DX],
         wants_sums(problem));
     struct launch *launch = add(problem, operands, list, options);
-    launch_buffer(launch, operands->workspace);
+    if (backward) launch_buffer(launch, operands->workspace);
     LAUNCH_INTS(launch, sizes.rows, sizes.width, sizes.each);
+    if (!backward) launch_float(launch, (double)problem->node->attributes.epsilon);
     launch_tasks(launch, (size_t)divide_up(sizes.rows, sizes.each), 1, 1);
     if (wants_sums(problem)) emit_finish(problem, operands, &sizes, options, list);
-}
-
-static size_t row_group(const struct problem *problem, char *options, size_t size)
-{
-    const size_t group = group_size(problem->device, value_size(problem->inputs[0], 0) > 64 ? 256 : 64);
-    snprintf(options, size, "-DROWS=0 -DGROUP=%zu", group);
-    return group;
-}
-
-static void emit_groups(const struct problem *problem, const struct operands *operands, struct launch_list *list)
-{
-    char options[64];
-    const size_t group = row_group(problem, options, sizeof options);
-    const struct sizes sizes = sizes_of_groups(problem);
-    struct launch *launch = add(problem, operands, list, options);
-    LAUNCH_BUFFERS(launch, operands->outputs[OUTPUT_MEAN], operands->outputs[OUTPUT_RSTD]);
-    launch_int(launch, sizes.width);
-    launch_float(launch, (double)problem->node->attributes.epsilon);
-    launch_grid(launch, 1, (size_t)sizes.rows * group, 1, 1, group, 1, 1);
 }
 
 static void emit_sums(
@@ -220,45 +196,28 @@ static void emit_sums(
 }
 
 /* The sums first: dx may be where x or dy is. */
-static void emit_groups_gradient(
-    const struct problem *problem, const struct operands *operands, struct launch_list *list)
+static void emit_groups(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     char options[64];
-    const size_t group = row_group(problem, options, sizeof options);
+    const size_t group = group_size(problem->device, value_size(problem->inputs[0], 0) > 64 ? 256 : 64);
     const struct sizes sizes = sizes_of_groups(problem);
+    snprintf(options, sizeof options, "-DROWS=0 -DGROUP=%zu", group);
     if (wants_sums(problem)) emit_sums(problem, operands, options, list);
-    if (!problem->outputs[OUTPUT_DX]) return;
+    if (is_backward(problem) && !problem->outputs[OUTPUT_DX]) return;
     struct launch *launch = add(problem, operands, list, options);
     launch_int(launch, sizes.width);
+    if (!is_backward(problem)) launch_float(launch, (double)problem->node->attributes.epsilon);
     launch_grid(launch, 1, (size_t)sizes.rows * group, 1, 1, group, 1, 1);
 }
 
-static const struct implementation rows = {
-    .name = "rows",
-    .fits = fits_cpu_class,
-    .in_place = in_place_first,
-    .emit = emit_rows,
-};
-static const struct implementation groups = {
-    .name = "groups",
-    .fits = fits_everything,
-    .in_place = in_place_first,
-    .emit = emit_groups,
-};
-static const struct implementation rows_gradient = {
-    .name = "rows",
-    .fits = fits_cpu_class,
-    .in_place = in_place_first_two,
-    .workspace = workspace_rows,
-    .emit = emit_rows_gradient,
-};
-static const struct implementation groups_gradient = {
-    .name = "groups",
-    .fits = fits_everything,
-    .in_place = in_place_first_two,
-    .workspace = workspace_groups,
-    .emit = emit_groups_gradient,
-};
+#define ROWS .name = "rows", .fits = fits_cpu_class, .emit = emit_rows
+#define GROUPS .name = "groups", .fits = fits_everything, .emit = emit_groups
+static const struct implementation rows = { ROWS, .in_place = in_place_first },
+                                   groups = { GROUPS, .in_place = in_place_first },
+                                   rows_gradient = { ROWS, .in_place = in_place_first_two,
+                                       .workspace = workspace_rows },
+                                   groups_gradient = { GROUPS, .in_place = in_place_first_two,
+                                       .workspace = workspace_groups };
 static const struct implementation *const forward[] = { &rows, &groups, NULL },
                                           *const backward[] = { &rows_gradient, &groups_gradient, NULL };
 

@@ -234,26 +234,27 @@ static bool set_axes(
     return true;
 }
 
+static bool set_whole(const double *numbers, int count, int64_t *to)
+{
+    for (int i = 0; i < count; i++) {
+        if (numbers[i] != floor(numbers[i]) || fabs(numbers[i]) > 1e15) return false;
+        to[i] = (int64_t)numbers[i];
+    }
+    return true;
+}
+
 static bool set_shape(const struct value *x, const double *numbers, int count, tutti_shape *shape)
 {
     if (count + x->batched > TUTTI_MAX_RANK) return false;
     *shape = (tutti_shape) { .rank = count + x->batched, .sizes = { x->shape.sizes[0] } };
-    for (int i = 0; i < count; i++) {
-        if (numbers[i] != floor(numbers[i]) || fabs(numbers[i]) > 1e15) return false;
-        shape->sizes[i + x->batched] = (int64_t)numbers[i];
-    }
-    return true;
+    return set_whole(numbers, count, shape->sizes + x->batched);
 }
 
 static bool set_list(const double *numbers, int count, struct list *list)
 {
     if (count > TUTTI_MAX_RANK) return false;
     list->count = count;
-    for (int i = 0; i < count; i++) {
-        if (numbers[i] != floor(numbers[i]) || fabs(numbers[i]) > 1e15) return false;
-        list->numbers[i] = (int64_t)numbers[i];
-    }
-    return true;
+    return set_whole(numbers, count, list->numbers);
 }
 
 /* False if the numbers are invalid for this kind of attribute. */
