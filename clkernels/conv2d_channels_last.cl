@@ -2,17 +2,11 @@
  * channels of a pixel are one load, which has one address and one test of the image's edge, and go to local memory by one
  * store, in the order in which the instructions take them. One group of channels, of each a multiple of 4.
  *
- *   image            forward:        y[n, p, k] = bias[k] + sum over taps, c of w[k, c, tap] x[n, q(p, tap), c]
- *                    GRADIENT 1:     dx[n, q, c] = sum over taps, k of w[k, c, tap] dy[n, p(q, tap), k]
- *                    rows m: pixels of the whole batch; columns: channels of the result; steps: taps, then channels of the
- *                    source. A gradient's pixels fall into stride_h * stride_w classes, in each of which the same taps
- *                    count: a class has work-groups of its own. Groups (rows / BM, columns / BN, classes).
- *                    FLAT: the source is plain and has few channels (FLAT_CHANNELS), any number; the taps (FLAT_WIDTH in a
- *                    row) are part of the steps: tap, then channel.
+ *   image            as there, forward and GRADIENT 1, but rows m are pixels and columns channels of the result. Groups
+ *                    (rows / BM, columns / BN, classes). FLAT: the source is plain and has few channels (FLAT_CHANNELS),
+ *                    any number; the taps (FLAT_WIDTH in a row) are part of the steps: tap, then channel.
  *   pack             the weights as `image` reads them, rounded: [tap][CRP][CSP], padded with zeros; FLAT: [CRP][CSP] with
  *                    the taps among the steps. One work-item for each element. Reads w [K][C][taps].
- *
- * STATISTICS 1, forward without addition and activation: each group also gives its tile's statistics, see conv2d_image.h.
  *
  * Launched by layers/conv2d_implicit_gemm.c. BM, BN, BK, TM, TN, MATRIX: see tile_product.h. COMPUTE: see compute.h.
  * ACTIVATE: see epilogue.h; bias and add may be NULL, which spares variants. */
@@ -81,9 +75,8 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
         *(global const four_t *)(weights + (at) + (size_t)(q * APART) * CSP)
 #define INSIDE(h, w) ((h) >= 0 && (h) < SH && (w) >= 0 && (w) < SW)
 
+    FIRST_STEPS
 #if FLAT
-    const int steps = taps * CS;
-    int k = 0;
     /* Of a step: where it lies from the pixel on. */
 #define LOAD                                                                                                           \
     {                                                                                                                  \
@@ -100,11 +93,9 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
             a_next[q] = (float4)(four[0], four[1], four[2], four[3]);                                                  \
         }                                                                                                              \
     }
-#define MORE (k < steps)
-#define NEXT k += BK
+#define PLACE
 #else
-    int tap = 0, c = 0, at[A_LOADS / 4]; /* at: of the pixel under this tap, in numbers; -1: outside */
-    while (tap < taps && !COUNTS(tap)) tap++;
+    int at[A_LOADS / 4]; /* of the pixel under this tap, in numbers; -1: outside */
 #define PLACE                                                                                                          \
     UNROLL_GPU for (int q = 0; q < A_LOADS / 4; q++)                                                                   \
     {                                                                                                                  \
@@ -117,15 +108,6 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
         UNROLL_GPU for (int q = 0; q < A_LOADS / 4; q++) a_next[q] =                                                   \
             at[q] >= 0 && c + quad < CS ? *(global const float4 *)(from[q] + at[q] + c) : (float4)(0.0f);              \
     }
-#define MORE (tap < taps)
-#define NEXT                                                                                                           \
-    c += BK;                                                                                                           \
-    if (c >= CS) {                                                                                                     \
-        c = 0;                                                                                                         \
-        do tap++;                                                                                                      \
-        while (tap < taps && !COUNTS(tap));                                                                            \
-        PLACE                                                                                                          \
-    }
     PLACE
 #endif
 
@@ -136,7 +118,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
         UNROLL_GPU for (int q = 0; q < B_LOADS / 4; q++)
             *(local four_t *)((local tile_t *)b_tile + TO(q)) = b_next[q];
         barrier(CLK_LOCAL_MEM_FENCE);
-        NEXT;
+        NEXT(PLACE);
         if (MORE) LOAD;
         MULTIPLY(a_tile, b_tile, LINE_LENGTH, LINE_LENGTH)
         barrier(CLK_LOCAL_MEM_FENCE);

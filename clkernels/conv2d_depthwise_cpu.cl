@@ -91,6 +91,26 @@ INLINE bool exists(int i, int at, int width, bool left, bool right)
         tile((columns)-T, done_, false, true);                \
     }
 
+/* Each source vector v under a tile of results from column `from` on, normalised, meets tap r * S + s of result o. */
+#define FOR_SOURCES(x, STEP)                                                                                         \
+    const int at = from * STRIDE_W - PADDING_W;                                                                      \
+    UNROLL for (int r = 0; r < R; r++)                                                                               \
+    {                                                                                                                \
+        const int iy = oy * STRIDE_H - PADDING_H + r * DILATION_H;                                                   \
+        if (iy < 0 || iy >= height) continue;                                                                        \
+        const global in0_t *row = x + ((size_t)iy * width + at) * V;                                                 \
+        UNROLL for (int i = 0; i < REACH; i++) if (exists(i, at, width, left, right))                                \
+        {                                                                                                            \
+            if (r >= R - STRIDE_H) PREFETCH_NEAR(row + ((size_t)STRIDE_H * width + i) * V); /* of the next row */    \
+            const VF v = NORMALISED(norm, LOAD_AS(IN0_TYPE, i, row));                                                \
+            UNROLL for (int s = 0; s < S; s++)                                                                       \
+            {                                                                                                        \
+                const int o = (i - s * DILATION_W) / STRIDE_W;                                                       \
+                if (i >= s * DILATION_W && (i - s * DILATION_W) % STRIDE_W == 0 && o < T) STEP;                      \
+            }                                                                                                        \
+        }                                                                                                            \
+    }
+
 #ifdef FORWARD
 INLINE void forward_tile(const global in0_t *restrict x, const VF *w, VF bias, const global add_t *add,
     global out0_t *y, size_t y_row, int oy, int from, int begin, int height, int width, bool left, bool right,
@@ -98,24 +118,7 @@ INLINE void forward_tile(const global in0_t *restrict x, const VF *w, VF bias, c
 {
     VF acc[T];
     UNROLL for (int o = 0; o < T; o++) acc[o] = bias;
-    const int at = from * STRIDE_W - PADDING_W;
-    UNROLL for (int r = 0; r < R; r++)
-    {
-        const int iy = oy * STRIDE_H - PADDING_H + r * DILATION_H;
-        if (iy < 0 || iy >= height) continue;
-        const global in0_t *row = x + ((size_t)iy * width + at) * V;
-        UNROLL for (int i = 0; i < REACH; i++) if (exists(i, at, width, left, right))
-        {
-            if (r >= R - STRIDE_H) PREFETCH_NEAR(row + ((size_t)STRIDE_H * width + i) * V); /* of the next row */
-            const VF v = NORMALISED(norm, LOAD_AS(IN0_TYPE, i, row));
-            UNROLL for (int s = 0; s < S; s++)
-            {
-                const int o = i - s * DILATION_W;
-                if (o >= 0 && o % STRIDE_W == 0 && o / STRIDE_W < T)
-                    acc[o / STRIDE_W] = fma(v, w[r * S + s], acc[o / STRIDE_W]);
-            }
-        }
-    }
+    FOR_SOURCES(x, acc[o] = fma(v, w[r * S + s], acc[o]))
     UNROLL for (int o = 0; o < T; o++) if (from + o >= begin)
     {
         const size_t to = y_row + (size_t)(from + o) * V;
@@ -251,24 +254,7 @@ INLINE void weights_tile(const global in0_t *restrict x, const global in1_t *res
     VF d[T];
     UNROLL for (int o = 0; o < T; o++) d[o] = from + o >= begin ? LOAD_AS(IN1_TYPE, from + o, dy_row) : (VF)(0.0f);
     UNROLL for (int o = 0; o < T; o++) PREFETCH_NEAR(dy_row + (size_t)(OW + from + o) * V);
-    const int at = from * STRIDE_W - PADDING_W;
-    UNROLL for (int r = 0; r < R; r++)
-    {
-        const int iy = oy * STRIDE_H - PADDING_H + r * DILATION_H;
-        if (iy < 0 || iy >= height) continue;
-        const global in0_t *row = x + ((size_t)iy * width + at) * V;
-        UNROLL for (int i = 0; i < REACH; i++) if (exists(i, at, width, left, right))
-        {
-            if (r >= R - STRIDE_H) PREFETCH_NEAR(row + ((size_t)STRIDE_H * width + i) * V); /* of the next row */
-            const VF v = NORMALISED(norm, LOAD_AS(IN0_TYPE, i, row));
-            UNROLL for (int s = 0; s < S; s++)
-            {
-                const int o = i - s * DILATION_W;
-                if (o >= 0 && o % STRIDE_W == 0 && o / STRIDE_W < T)
-                    sum[r * S + s] = fma(v, d[o / STRIDE_W], sum[r * S + s]);
-            }
-        }
-    }
+    FOR_SOURCES(x, sum[r * S + s] = fma(v, d[o], sum[r * S + s]))
 }
 
 #define WEIGHTS_PARAMETERS                                                                                  \

@@ -5,6 +5,8 @@
  *                    `columns` of an image, which begin at source row i * step. GRADIENT 1: `residue` is the class.
  * COUNTS(tap)        whether the tap falls on source pixels, for these
  * OFFSET_H, OFFSET_W what it adds to their source row and column
+ * FIRST_STEPS; MORE, NEXT(then)   the steps of a work-group's sum, BK at a time: k of all taps' where FLAT, else c of the
+ *                    channels of `tap`; `then`: at a new tap
  *
  * STATISTICS 1: count, mean and sum of squared deviations of a tile's results for each channel, as part get_group_id(0) of
  * [parts][3][stride], where `statistics` points to the first of them. Sums are of differences, so that a large mean does not
@@ -26,6 +28,27 @@
 #define COUNTS(tap) ((tap) >= 0)
 #define OFFSET_H(r) ((r) * dilation_h - padding_h)
 #define OFFSET_W(s) ((s) * dilation_w - padding_w)
+#endif
+
+#if FLAT
+#define FIRST_STEPS                                                                                                    \
+    const int steps = taps * CS;                                                                                       \
+    int k = 0;
+#define MORE (k < steps)
+#define NEXT(then) k += BK
+#else
+#define FIRST_STEPS                                                                                                    \
+    int tap = 0, c = 0;                                                                                                \
+    while (tap < taps && !COUNTS(tap)) tap++;
+#define MORE (tap < taps)
+#define NEXT(then)                                                                                                     \
+    c += BK;                                                                                                           \
+    if (c >= CS) {                                                                                                     \
+        c = 0;                                                                                                         \
+        do tap++;                                                                                                      \
+        while (tap < taps && !COUNTS(tap));                                                                            \
+        then                                                                                                           \
+    }
 #endif
 
 #if STATISTICS

@@ -94,10 +94,9 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
     UNROLL_GPU for (int q = 0; q < EACH(BM); q++) a_next[q] =                                                          \
         *(global const float4 *)(weights + (long)((row) + STEP(q, BM)) * CRP + first_channel + LINE(q, BM))
 
+    FIRST_STEPS
+    weights += (long)group * (FLAT ? 1 : taps) * CSP * CRP;
 #if FLAT
-    const int steps = taps * CS;
-    weights += (long)group * CSP * CRP;
-    int k = 0;
 #define LOAD                                                                                                           \
     LOAD_A(k);                                                                                                         \
     UNROLL_GPU for (int q = 0; q < B_LOADS; q++)                                                                       \
@@ -107,11 +106,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
         bool inside = exists && at < steps && h >= 0 && h < SH && w >= 0 && w < SW;                                    \
         b_next[q] = inside ? from[c * plane + h * SW + w] : 0.0f;                                                      \
     }
-#define MORE (k < steps)
-#define NEXT k += BK
 #elif POINT
-    weights += (long)group * CSP * CRP;
-    int c = 0;
 #define LOAD                                                                                                           \
     {                                                                                                                  \
         LOAD_A(c);                                                                                                     \
@@ -122,12 +117,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
                                                   : (float4)(0.0f);                                                    \
         }                                                                                                              \
     }
-#define MORE (c < CS)
-#define NEXT c += BK
 #else
-    weights += (long)group * taps * CSP * CRP;
-    int tap = 0, c = 0;
-    while (tap < taps && !COUNTS(tap)) tap++;
 #define LOAD                                                                                                           \
     {                                                                                                                  \
         LOAD_A(tap * CSP + c);                                                                                         \
@@ -138,14 +128,6 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
             int channel = c + item / BN + q * (ITEMS / BN);                                                            \
             b_next[q] = inside && channel < CS ? from[channel * plane + h * SW + w] : 0.0f;                            \
         }                                                                                                              \
-    }
-#define MORE (tap < taps)
-#define NEXT                                                                                                           \
-    c += BK;                                                                                                           \
-    if (c >= CS) {                                                                                                     \
-        c = 0;                                                                                                         \
-        do tap++;                                                                                                      \
-        while (tap < taps && !COUNTS(tap));                                                                            \
     }
 #endif
 
@@ -159,7 +141,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
             ((local tile_t *)b_tile)[PLACE(q, BN, B_ROW)] = ELEMENT_OF(b_next[q]);
 #endif
         barrier(CLK_LOCAL_MEM_FENCE);
-        NEXT;
+        NEXT();
         if (MORE) LOAD;
         MULTIPLY(a_tile, b_tile, A_ROW, B_ROW)
         barrier(CLK_LOCAL_MEM_FENCE);

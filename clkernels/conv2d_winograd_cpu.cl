@@ -34,14 +34,7 @@ OUTLINE void winograd_body(WINOGRAD_PARAMETERS, int range, int first_chunk, int 
     for (int chunk = first_chunk; chunk < chunks; chunk += step) {
         const int first = chunk * T, last = min(first + T, tiles);
         for (int b = 0; b < source_blocks; b++)
-            for (int t = first; t < last; t++) {
-                const struct tile tile = tile_at(t, g);
-                const global vec *plane = (const global vec *)source +
-                    (size_t)(tile.image * source_blocks + b) * source_height * source_width;
-                input_tile(plane, source_height, source_width, SOURCE_AT(tile.y) - padding_h,
-                    SOURCE_AT(tile.x) - padding_w,
-                    v + b * v_block + (t - first), v_step);
-            }
+            input_tiles(source, source_blocks, b, first, last, g, v + b * v_block, v_step);
         for (int panel = panel_first; panel < panel_last; panel++) {
             const global vec *u = (const global vec *)prepared + panels * NV + (size_t)panel * KERNEL_NUMBERS * u_step;
             for (int k = 0; k < KERNEL_NUMBERS; k++, u += u_step)

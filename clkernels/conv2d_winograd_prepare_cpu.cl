@@ -48,12 +48,5 @@ kernel TASK void winograd_input(const global float *restrict source, global floa
     const int slice_first = b / (slice / V) * (slice / V), slice_blocks = min(slice / V, source_blocks - slice_first);
     global vec *v = (global vec *)(workspace + offset) + slice_at(chunk, slice_first, source_blocks, T) +
         (b - slice_first) * (T + 1);
-    for (int t = first; t < last; t++) {
-        const struct tile tile = tile_at(t, g);
-        const global vec *plane =
-            (const global vec *)source + (size_t)(tile.image * source_blocks + b) * source_height * source_width;
-        input_tile(plane, source_height, source_width, SOURCE_AT(tile.y) - padding_h,
-            SOURCE_AT(tile.x) - padding_w, v + (t - first),
-            slice_blocks * (T + 1));
-    }
+    input_tiles(source, source_blocks, b, first, last, g, v, slice_blocks * (T + 1));
 }

@@ -40,12 +40,7 @@ OUTLINE void winograd_weight_gradient_body(WINOGRAD_WEIGHT_GRADIENT_PARAMETERS, 
         for (int first = begin; first < end; first += T) {
             const int last = min(first + T, end);
             for (int b = 0; b < cbs; b++)
-                for (int t = first; t < last; t++) {
-                    const struct tile tile = tile_at(t, g);
-                    input_tile((const global vec *)x + (size_t)(tile.image * CB + cb + b) * height * width, height,
-                        width, SOURCE_AT(tile.y) - padding_h, SOURCE_AT(tile.x) - padding_w, v + b * block + (t - first),
-                        channel_blocks * block);
-                }
+                input_tiles(x, CB, cb + b, first, last, g, v + b * block, channel_blocks * block);
             for (int b = 0; b < output_blocks; b++) /* blocks past the last repeat it; what comes of them is dropped */
                 for (int t = first; t < last; t++) {
                     const struct tile tile = tile_at(t, g);

@@ -45,23 +45,30 @@
     } while (0)
 static float total(float sum, float error) { return isinf(sum) ? sum : sum + error; }
 
+#define PARAMETERS                                                                                                  \
+    global const float *x, global const float *targets, global const step_constants *constants, global float *dx,   \
+        global float *results, float weight, float delta, long n, int each
+/* Its elements, and one of them. */
+#define PIECE                                                                                                       \
+    const size_t piece = get_group_id(0), first = piece * each, end = min(first + each, (size_t)n);                 \
+    const float factor = weight * constants->loss_scale;                                                            \
+    float sum = 0.0f, error = 0.0f, hits = 0.0f;
+#define TAKE(i)                                                                                                     \
+    {                                                                                                               \
+        const float v = x[i], t = targets[i];                                                                       \
+        ADD(float, sum, error, LOSS(v, t));                                                                         \
+        hits += COUNT(v, t);                                                                                        \
+        if (GRADIENT) dx[i] = DERIVATIVE(v, t) * factor;                                                            \
+    }
+
 #if TUTTI_GPU
 #include "group.h"
 
-__attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void loss_elements(global const float *x,
-    global const float *targets, global const step_constants *constants, global float *dx, global float *results,
-    float weight, float delta, long n, int each)
+__attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void loss_elements(PARAMETERS)
 {
     local float scratch[GROUP];
-    const size_t piece = get_group_id(0), first = piece * each, end = min(first + each, (size_t)n);
-    const float factor = weight * constants->loss_scale;
-    float sum = 0.0f, error = 0.0f, hits = 0.0f;
-    for (size_t i = first + get_local_id(0); i < end; i += GROUP) {
-        const float v = x[i], t = targets[i];
-        ADD(float, sum, error, LOSS(v, t));
-        hits += COUNT(v, t);
-        if (GRADIENT) dx[i] = DERIVATIVE(v, t) * factor;
-    }
+    PIECE
+    for (size_t i = first + get_local_id(0); i < end; i += GROUP) TAKE(i)
     sum = group_sum(total(sum, error), scratch);
     hits = group_sum(hits, scratch);
     if (get_local_id(0) == 0) {
@@ -70,28 +77,20 @@ __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void loss_elements(glo
     }
 }
 #else
-TASK void loss_elements(global const float *x, global const float *targets, global const step_constants *constants,
-    global float *dx, global float *results, float weight, float delta, long n, int each)
+TASK void loss_elements(PARAMETERS)
 {
-    const size_t piece = get_group_id(0), first = piece * each, end = min(first + each, (size_t)n);
-    const float factor = weight * constants->loss_scale;
-    VF sums = (VF)(0.0f), errors = (VF)(0.0f), hits = (VF)(0.0f);
-    float sum = 0.0f, error = 0.0f, hit = 0.0f;
+    PIECE
+    VF sums = (VF)(0.0f), errors = (VF)(0.0f), more = (VF)(0.0f);
     size_t i = first;
     for (; i + V <= end; i += V) {
         const VF v = VLOAD(0, x + i), t = VLOAD(0, targets + i);
         ADD(VF, sums, errors, LOSS(v, t));
-        hits += COUNT_VECTOR(v, t);
+        more += COUNT_VECTOR(v, t);
         if (GRADIENT) VSTORE(DERIVATIVE(v, t) * factor, 0, dx + i);
     }
-    for (; i < end; i++) {
-        const float v = x[i], t = targets[i];
-        ADD(float, sum, error, LOSS(v, t));
-        hit += COUNT(v, t);
-        if (GRADIENT) dx[i] = DERIVATIVE(v, t) * factor;
-    }
+    for (; i < end; i++) TAKE(i)
     ADD(float, sum, error, vector_sum(sums));
     results[2 * piece] = total(sum, error + vector_sum(errors));
-    results[2 * piece + 1] = hit + vector_sum(hits);
+    results[2 * piece + 1] = hits + vector_sum(more);
 }
 #endif

@@ -1,6 +1,6 @@
 /* Rows of `width` floats on CPU-class devices. */
-#include "exponential.h"
 #include "vector.h"
+#include "exponential.h"
 
 /* The largest of `width` floats, and to[i] = exp(from[i] - most) with their sum; `stored` 0: the sum alone. */
 INLINE float row_max(global const float *from, int width)

@@ -85,6 +85,19 @@ INLINE void input_tile(
     }
 }
 
+/* Tiles first .. last-1 of a block of [images][blocks][height][width], one vector apart. */
+INLINE void input_tiles(const global float *restrict source, int blocks, int block, int first, int last,
+    struct tiling g, TILES vec *restrict out, int step)
+{
+    for (int t = first; t < last; t++) {
+        const struct tile tile = tile_at(t, g);
+        const global vec *plane =
+            (const global vec *)source + (size_t)(tile.image * blocks + block) * g.source_height * g.source_width;
+        input_tile(plane, g.source_height, g.source_width, SOURCE_AT(tile.y) - g.padding_h,
+            SOURCE_AT(tile.x) - g.padding_w, out + (t - first), step);
+    }
+}
+
 /* Where the transformed tiles of a slice of source channels begin; the last slice may have fewer blocks. */
 INLINE size_t slice_at(int chunk, int first_block, int source_blocks, int T)
 {
