@@ -211,15 +211,12 @@ static void sum_parts(const struct problem *problem, struct launch_list *list, c
 void conv2d_parts_emit(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     int64_t parts, size_t offset)
 {
-    sum_parts(problem, list, operands->workspace, offset, parts, &problem->node->epilogue, operands->add,
-        operands->outputs[0]);
-}
-
-void conv2d_parts_emit_beside(
-    const struct problem *problem, const struct operands *operands, struct launch_list *list, int64_t parts)
-{
     const struct epilogue none = { .add = NO_VALUE };
-    sum_parts(problem, list, operands->workspace, 0, parts, &none, NULL, operands->outputs[WEIGHTS_OUTPUT]);
+    if (conv2d_is_data_gradient(problem))
+        sum_parts(problem, list, operands->workspace, offset, parts, &none, NULL, operands->outputs[WEIGHTS_OUTPUT]);
+    else
+        sum_parts(problem, list, operands->workspace, offset, parts, &problem->node->epilogue, operands->add,
+            operands->outputs[0]);
 }
 
 /* -------------------------------------------------------------------------------------------------------- choices */
@@ -241,6 +238,11 @@ int64_t conv2d_tasks_wanted(const struct problem *problem, double flops)
 {
     int64_t most = 8 * (int64_t)problem->device->units, useful = (int64_t)(flops / 1e6); /* 1e6: some 5 us */
     return useful < 1 ? 1 : useful < most ? useful : most;
+}
+
+int64_t conv2d_ceiling(int64_t a, int64_t b)
+{
+    return a > 0 ? (a + b - 1) / b : -(-a / b);
 }
 
 cl_mem conv2d_or(cl_mem buffer, cl_mem otherwise)

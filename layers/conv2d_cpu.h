@@ -81,18 +81,18 @@ size_t conv2d_scratch_workspace(const struct conv2d_scratch *scratch, int64_t ta
 void conv2d_scratch_arguments(
     struct launch *launch, const struct conv2d_scratch *scratch, const struct operands *operands);
 
-/* Partial weight gradients, [parts][ceil(K/V)][C * R * S][V], in the workspace from `offset` (floats) on. */
+/* Partial weight gradients, [parts][ceil(K/V)][C * R * S][V], in the workspace from `offset` (floats) on. Of a data
+ * gradient they go to WEIGHTS_OUTPUT. */
 size_t conv2d_parts_bytes(const struct problem *problem, int64_t parts);
 void conv2d_parts_emit(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     int64_t parts, size_t offset);
-/* The same into WEIGHTS_OUTPUT of a data gradient. */
-void conv2d_parts_emit_beside(
-    const struct problem *problem, const struct operands *operands, struct launch_list *list, int64_t parts);
 
 /* Floats in vectors, and vector registers that the accumulators may count on. */
 int64_t conv2d_registers(const struct problem *problem);
 /* Tasks wanted for so many FLOPs: enough that all units finish together, not so many that launching them costs. */
 int64_t conv2d_tasks_wanted(const struct problem *problem, double flops);
+/* a / b upwards, b > 0. */
+int64_t conv2d_ceiling(int64_t a, int64_t b);
 /* A buffer for an argument that the kernel does not use. */
 cl_mem conv2d_or(cl_mem buffer, cl_mem otherwise);
 

@@ -31,12 +31,6 @@ static int64_t most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* a / b upwards, b > 0. */
-static int64_t ceiling(int64_t a, int64_t b)
-{
-    return a > 0 ? (a + b - 1) / b : -(-a / b);
-}
-
 /* Whether tiles of T columns can be told apart into first, middle and last ones. before, after: columns at the ends of
  * a row that read outside. */
 static bool separable(int64_t T, int64_t columns, int64_t before, int64_t after)
@@ -65,8 +59,8 @@ static struct tiles tiles_forward(const struct conv2d_sizes *z, int64_t register
     struct tiles t = { .columns = z->ow };
     int64_t span = (z->s - 1) * z->dilation_w;
     int64_t over = (z->ow - 1) * z->stride_w + span - z->padding_w - (z->w - 1);
-    t.edge = most(0, ceiling(over, z->stride_w));
-    choose_T(&t, registers, ceiling(z->padding_w, z->stride_w), t.edge);
+    t.edge = most(0, conv2d_ceiling(over, z->stride_w));
+    choose_T(&t, registers, conv2d_ceiling(z->padding_w, z->stride_w), t.edge);
     t.reach = (t.T - 1) * z->stride_w + span + 1;
     t.left = z->padding_w;
     t.right = z->w - ((z->ow - t.T) * z->stride_w - z->padding_w);
@@ -76,7 +70,7 @@ static struct tiles tiles_forward(const struct conv2d_sizes *z, int64_t register
 static struct tiles tiles_gradient(const struct conv2d_sizes *z, int64_t registers)
 {
     struct tiles t = { .columns = divide_up(z->w, z->stride_w) };
-    t.first = ceiling(z->padding_w - (z->s - 1) * z->dilation_w, z->stride_w);
+    t.first = conv2d_ceiling(z->padding_w - (z->s - 1) * z->dilation_w, z->stride_w);
     t.last = (z->stride_w - 1 + z->padding_w) / z->stride_w;
     t.edge = most(0, t.columns - 1 + t.last - (z->ow - 1));
     choose_T(&t, most(1, registers / z->stride_w), most(0, -t.first), t.edge);
@@ -120,11 +114,6 @@ static struct launch *add_launch(const struct problem *problem, const struct ope
         makes_weights(problem), conv2d_statistics_options(problem, statistics, sizeof statistics),
         conv2d_normalise_option(problem), epilogue_options(&applied, epilogue, sizeof epilogue),
         element_options(problem, elements, sizeof elements));
-}
-
-static void launch_planes(struct launch *launch, const struct conv2d_sizes *z, int64_t rows_max)
-{
-    LAUNCH_INTS(launch, z->h, z->w, z->oh, z->ow, rows_max);
 }
 
 /* ----------------------------------------------------------------------------------------- forward, data gradient */
@@ -187,13 +176,13 @@ static void emit_product(const struct problem *problem, const struct operands *o
                                      : add_launch(problem, operands, list, "depthwise_forward", "FORWARD", &tiles);
     LAUNCH_BUFFERS(launch, operands->inputs[0], operands->prepared, conv2d_or(operands->add, operands->outputs[0]),
         operands->outputs[0]);
-    launch_planes(launch, &z, rows_max);
+    LAUNCH_INTS(launch, z.h, z.w, z.oh, z.ow, rows_max);
     conv2d_statistics_arguments(launch, problem, operands);
     conv2d_normalise_arguments(launch, problem, operands);
     if (makes_weights(problem)) launch_buffer(launch, operands->workspace);
     launch_tasks(launch, (size_t)blocks, (size_t)z.n, (size_t)divide_up(rows, rows_max));
     launch_work(launch, conv2d_flops(problem) * (makes_weights(problem) ? 2 : 1), conv2d_bytes(problem));
-    if (makes_weights(problem)) conv2d_parts_emit_beside(problem, operands, list, z.n * divide_up(rows, rows_max));
+    if (makes_weights(problem)) conv2d_parts_emit(problem, operands, list, z.n * divide_up(rows, rows_max), 0);
 }
 
 /* ------------------------------------------------------------------------------------------------ weight gradient */
@@ -226,8 +215,7 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     struct tiles tiles = tiles_forward(&z, accumulators(problem, &z));
     struct launch *launch = add_launch(problem, operands, list, "depthwise_weights", "WEIGHTS", &tiles);
     LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1], operands->workspace);
-    LAUNCH_INTS(launch, z.n, w.images_max);
-    launch_planes(launch, &z, w.rows_max);
+    LAUNCH_INTS(launch, z.n, w.images_max, z.h, z.w, z.oh, z.ow, w.rows_max);
     conv2d_normalise_arguments(launch, problem, operands);
     launch_tasks(
         launch, (size_t)blocks_of(problem), (size_t)divide_up(z.n, w.images_max), (size_t)divide_up(z.oh, w.rows_max));

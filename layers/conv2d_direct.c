@@ -54,17 +54,11 @@ static struct rows rows_forward(const struct conv2d_sizes *z)
     };
 }
 
-/* a / b upwards, b > 0. */
-static int64_t ceiling(int64_t a, int64_t b)
-{
-    return a > 0 ? (a + b - 1) / b : -(-a / b);
-}
-
 /* Pixels h = q * stride + class are one row q; its taps read the rows of dy from q + first to q + last. */
 static struct rows rows_gradient(const struct conv2d_sizes *z)
 {
-    int64_t first_h = ceiling(z->padding_h - (z->r - 1) * z->dilation_h, z->stride_h);
-    int64_t first_w = ceiling(z->padding_w - (z->s - 1) * z->dilation_w, z->stride_w);
+    int64_t first_h = conv2d_ceiling(z->padding_h - (z->r - 1) * z->dilation_h, z->stride_h);
+    int64_t first_w = conv2d_ceiling(z->padding_w - (z->s - 1) * z->dilation_w, z->stride_w);
     int64_t last_h = (z->stride_h - 1 + z->padding_h) / z->stride_h;
     int64_t last_w = (z->stride_w - 1 + z->padding_w) / z->stride_w;
     return (struct rows) {

@@ -137,7 +137,7 @@ static void plan_deep(const struct problem *problem, struct plan *p, int64_t wan
         p->tiles.numbers * (p->vectors * p->tiles.T + 1);
     p->scratch = conv2d_scratch_of(problem, (size_t)(vectors * v) * sizeof(float));
     p->tasks = conv2d_scratch_tasks(problem, &p->scratch, p->panels * p->tiles.chunks);
-    p->sources.floats = winograd_source_floats(problem, &p->tiles, p->sources.blocks);
+    p->sources.floats = (size_t)(p->tiles.chunks * p->sources.blocks * p->tiles.numbers * (p->tiles.T + 1) * v);
     p->sources.from = conv2d_scratch_workspace(&p->scratch, p->tasks) / sizeof(float);
 }
 

@@ -36,7 +36,6 @@ struct winograd_sources {
     int64_t blocks, slice;
     size_t floats, from; /* from: floats into the workspace */
 };
-size_t winograd_source_floats(const struct problem *problem, const struct winograd_tiles *tiles, int64_t blocks);
 void winograd_emit_sources(const struct operands *operands, struct launch_list *list,
     const struct winograd_tiles *tiles, int64_t vectors, const struct winograd_sources *sources);
 

@@ -90,11 +90,6 @@ void winograd_launch_tiles(struct launch *launch, const struct winograd_tiles *p
         p->columns, p->count, p->T);
 }
 
-size_t winograd_source_floats(const struct problem *problem, const struct winograd_tiles *tiles, int64_t blocks)
-{
-    return (size_t)(tiles->chunks * blocks * tiles->numbers * (tiles->T + 1) * problem->device->vector_width);
-}
-
 void winograd_emit_sources(const struct operands *operands, struct launch_list *list,
     const struct winograd_tiles *tiles, int64_t vectors, const struct winograd_sources *sources)
 {
