@@ -47,10 +47,10 @@ static void *serve(void *argument)
     background->status = make(replica);
     if (background->status != TUTTI_OK)
         snprintf(background->message, sizeof(background->message), "%s", status_message());
-    pthread_mutex_lock(&replica->trainer->lock);
+    watch_lock(&replica->trainer->watch);
     background->done = true;
-    pthread_cond_broadcast(&replica->trainer->changed);
-    pthread_mutex_unlock(&replica->trainer->lock);
+    watch_tell(&replica->trainer->watch);
+    watch_unlock(&replica->trainer->watch);
     return NULL;
 }
 
@@ -80,7 +80,7 @@ static bool is_over(struct replica *replica)
     if (!background->started || background->done) return true;
     background->waited_s += fmin(now - background->seen, MOMENT_S);
     background->seen = now;
-    const double limit = watch_build_limit(replica);
+    const double limit = worker_build_limit(&replica->worker);
     if (background->waited_s <= (replica->lost ? fmin(limit, LOST_S) : limit)) return false;
     background->hangs = true;
     return true;
@@ -88,9 +88,9 @@ static bool is_over(struct replica *replica)
 
 bool background_is_done(struct replica *replica)
 {
-    pthread_mutex_lock(&replica->trainer->lock);
+    watch_lock(&replica->trainer->watch);
     const bool done = is_over(replica);
-    pthread_mutex_unlock(&replica->trainer->lock);
+    watch_unlock(&replica->trainer->watch);
     return done;
 }
 
@@ -100,17 +100,17 @@ static tutti_status let_go(struct replica *replica)
     pthread_detach(replica->background.thread);
     replica->background.status = TUTTI_DEVICE_LOST;
     return fail(TUTTI_DEVICE_LOST, "device %d, '%s', did not finish a plan within %.3g seconds", replica->device->index,
-        replica->device->can.name, watch_build_limit(replica));
+        replica->device->can.name, worker_build_limit(&replica->worker));
 }
 
 tutti_status background_wait(struct replica *replica)
 {
     struct background *background = &replica->background;
     if (!background->started) return background->status;
-    pthread_mutex_lock(&replica->trainer->lock);
-    while (!is_over(replica)) watch_wait(replica->trainer);
+    watch_lock(&replica->trainer->watch);
+    while (!is_over(replica)) watch_wait(&replica->trainer->watch);
     const bool hangs = background->hangs;
-    pthread_mutex_unlock(&replica->trainer->lock);
+    watch_unlock(&replica->trainer->watch);
     background->started = false;
     if (hangs) return let_go(replica);
     pthread_join(background->thread, NULL);
@@ -169,9 +169,9 @@ tutti_status background_adopt_all(tutti_trainer *trainer, const int64_t *parts, 
     tutti_status status = TUTTI_OK;
     *failed = NULL;
     for (int i = 0; i < trainer->count; i++)
-        if (parts[i] > 0) replica_start(&trainer->replicas[i], background_adopt, NULL);
+        if (parts[i] > 0) worker_start(&trainer->replicas[i].worker, background_adopt, NULL);
     for (int i = 0; i < trainer->count; i++) {
-        const tutti_status one = parts[i] > 0 ? replica_wait(&trainer->replicas[i]) : TUTTI_OK;
+        const tutti_status one = parts[i] > 0 ? worker_wait(&trainer->replicas[i].worker) : TUTTI_OK;
         if (one == TUTTI_OK || *failed) continue;
         *failed = &trainer->replicas[i];
         status = replica_doubt(*failed, one);

@@ -61,7 +61,7 @@ static int64_t overlap(const struct arrival *arrival, int64_t begin, int64_t end
 /* A replica that is done has no more to come: what did not arrive has no gradient. */
 static bool has_block(const struct exchange *exchange, const struct replica *replica, int64_t block)
 {
-    if (!replica->busy) return true;
+    if (worker_has_ended(&replica->worker)) return true;
     const int64_t begin = block * EXCHANGE_BLOCK, end = block_end(exchange, block);
     int64_t covered = 0, first;
     for (size_t i = 0; i < replica->port.arrived; i++)
@@ -238,14 +238,10 @@ static void take_turn(struct exchange *exchange, int threads)
     if (exchange->world) world_leave(exchange->trainer, exchange->summed);
 }
 
-static bool works(const struct replica *replica)
-{
-    return replica->busy && !replica->abandoned;
-}
-
 static bool computes(const struct replica *replica)
 {
-    return works(replica) && (replica->port.arrival_count == 0 || replica->port.arrived < replica->port.arrival_count);
+    return worker_works(&replica->worker) &&
+        (replica->port.arrival_count == 0 || replica->port.arrived < replica->port.arrival_count);
 }
 
 /* Under the lock. Threads for sums: none while CPU devices compute on every processor, since these sums would take away
@@ -276,8 +272,8 @@ static bool find_ready(struct exchange *exchange, bool *failed)
     bool working = false;
     for (int r = 0; r < trainer->count; r++) {
         if (trainer->parts[r] == 0) continue;
-        working |= works(&trainer->replicas[r]);
-        *failed |= !works(&trainer->replicas[r]) && trainer->replicas[r].status != TUTTI_OK;
+        working |= worker_works(&trainer->replicas[r].worker);
+        *failed |= worker_failed(&trainer->replicas[r].worker);
     }
     for (int64_t block = 0; block < exchange->blocks && !*failed; block++) {
         bool ready = !exchange->listed[block];
@@ -294,21 +290,21 @@ static bool find_ready(struct exchange *exchange, bool *failed)
 static bool sum_as_they_arrive(struct exchange *exchange, bool failed)
 {
     tutti_trainer *trainer = exchange->trainer;
-    pthread_mutex_lock(&trainer->lock);
+    watch_lock(&trainer->watch);
     while (true) {
         const bool working = find_ready(exchange, &failed);
         const int threads = !failed && exchange->taken < exchange->ready_count ? threads_for_sums(exchange) : 0;
         if (threads > 0) {
-            pthread_mutex_unlock(&trainer->lock);
+            watch_unlock(&trainer->watch);
             take_turn(exchange, threads);
-            pthread_mutex_lock(&trainer->lock);
+            watch_lock(&trainer->watch);
         } else if (working) {
-            watch_wait(trainer);
+            watch_wait(&trainer->watch);
         } else {
             break;
         }
     }
-    pthread_mutex_unlock(&trainer->lock);
+    watch_unlock(&trainer->watch);
     return !failed;
 }
 

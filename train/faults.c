@@ -68,7 +68,7 @@ static void forget_newest(tutti_trainer *trainer, const struct replica *replica)
 bool trainer_may_be_read(const tutti_trainer *trainer)
 {
     for (int i = 0; i < trainer->count; i++)
-        if (trainer->replicas[i].abandoned) return true;
+        if (worker_is_abandoned(&trainer->replicas[i].worker)) return true;
     return false;
 }
 
@@ -77,7 +77,7 @@ tutti_status trainer_lose(tutti_trainer *trainer, struct replica *replica, tutti
     const struct device *device = replica->device;
     const int left = trainer_devices_left(trainer);
     if (replica->lost) return left > 0 && is_device_fault(status) ? TUTTI_OK : status;
-    if (!is_device_fault(status) || (left == 1 && !replica->abandoned)) return status;
+    if (!is_device_fault(status) || (left == 1 && !worker_is_abandoned(&replica->worker))) return status;
     replica->lost = true;
     if (left == 1) return status;
     forget_without_others(trainer);
@@ -101,7 +101,8 @@ static bool is_bad(const tutti_trainer *trainer, int i)
 {
     const struct replica *replica = &trainer->replicas[i];
     if (trainer->parts[i] == 0 || only_scaled_too_much(trainer)) return false;
-    if (trainer->meetings.judged) return replica->spoiled; /* the others have their numbers from it */
+    if (meetings_judged(&trainer->meetings))
+        return meetings_spoiled(&trainer->meetings, i); /* the others have their numbers from it */
     return replica->not_finite || trainer->works[i].not_finite || !isfinite(trainer->works[i].tally.loss);
 }
 

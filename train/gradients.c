@@ -20,10 +20,10 @@ tutti_status gradients_add(struct replica *replica, const struct arrival *arriva
         clReleaseEvent(arrival->event);
         return status;
     }
-    pthread_mutex_lock(&replica->trainer->lock); /* the exchange looks at those that arrived */
+    watch_lock(&replica->trainer->watch); /* the exchange looks at those that arrived */
     port->arrivals = array;
     port->arrivals[port->arrival_count++] = *arrival;
-    pthread_mutex_unlock(&replica->trainer->lock);
+    watch_unlock(&replica->trainer->watch);
     return TUTTI_OK;
 }
 
@@ -35,10 +35,10 @@ tutti_status gradients_await(struct replica *replica)
         const cl_event event = port->arrivals[i].event;
         const bool last = i + 1 == port->arrival_count;
         TRY(last ? event_wait(replica->device, event) : event_wait_amid(replica->device, event));
-        pthread_mutex_lock(&replica->trainer->lock);
+        watch_lock(&replica->trainer->watch);
         port->arrived = i + 1;
-        pthread_cond_broadcast(&replica->trainer->changed);
-        pthread_mutex_unlock(&replica->trainer->lock);
+        watch_tell(&replica->trainer->watch);
+        watch_unlock(&replica->trainer->watch);
     }
 done:
     return status;

@@ -154,7 +154,7 @@ static tutti_status read_all(struct replica *replica, void *argument)
     const struct copy *copy = argument;
     const size_t total = (size_t)replica->trainer->network->total_floats;
     const size_t trained = (size_t)replica->trainer->network->trained_floats;
-    replica_allow(replica, watch_step_limit(replica, replica->trainer->batch));
+    worker_allow(&replica->worker, worker_step_limit(&replica->worker, replica->trainer->batch));
     TRY(buffer_read(replica->device, replica->parameters, 0, copy->parameters, total * sizeof(float)));
     for (int i = 0; i < OPTIMIZER_STATES; i++)
         if (copy->states[i])
@@ -194,9 +194,9 @@ tutti_status journal_copy(tutti_trainer *trainer)
     if (!touched) journal->copy = copy_new(trainer);
     struct copy *copy = journal->copy;
     if (!copy) return TUTTI_NO_MEMORY;
-    replica_start(replica, read_all, copy);
-    tutti_status status = replica_wait(replica);
-    if (replica->abandoned) journal->copy = NULL; /* it may still write there */
+    worker_start(&replica->worker, read_all, copy);
+    tutti_status status = worker_wait(&replica->worker);
+    if (worker_is_abandoned(&replica->worker)) journal->copy = NULL; /* it may still write there */
     if (status == TUTTI_OK) status = check_copy(trainer, replica);
     if (status != TUTTI_OK) return status;
     exchange_pointers(&trainer->parameters, &copy->parameters);

@@ -198,8 +198,8 @@ static tutti_status run(struct replica *replica, void *argument)
     text_append(&profile->text,
         "peak %.0f GFLOP/s, %.1f GB/s (measured); last column: shortest time possible at that peak / time\n",
         1e-9 * profile->peak.flops, 1e-9 * profile->peak.bytes);
-    append_direction(profile, replica, "to", &replica->sent);
-    append_direction(profile, replica, "from", &replica->received);
+    append_direction(profile, replica, "to", &replica->report.sent);
+    append_direction(profile, replica, "from", &replica->report.received);
     TRY(append_totals(profile, latest->plan, "by operation, implementation", kind_operation));
     TRY(append_totals(profile, latest->plan, "by kernel, file", kind_kernel));
     append_commands(profile, latest->plan);
@@ -221,9 +221,9 @@ char *tutti_profile(tutti_trainer *trainer, int position, const char *trace)
     if (!profile) return NULL;
     profile->trace = trace ? memory_copy_text(trace) : NULL;
     if (trace && !profile->trace) goto done;
-    replica_start(replica, run, profile);
-    const tutti_status status = replica_wait(replica);
-    if (replica->abandoned) return NULL; /* it may still be written to */
+    worker_start(&replica->worker, run, profile);
+    const tutti_status status = worker_wait(&replica->worker);
+    if (worker_is_abandoned(&replica->worker)) return NULL; /* it may still be written to */
     if (status == TUTTI_OK) text = text_take(&profile->text);
     text_free(&profile->text);
 done:

@@ -248,11 +248,11 @@ static tutti_status end_probe(tutti_trainer *trainer)
 {
     struct probing *probing = &trainer->adaption->probing;
     struct replica *replica = probing->replica;
-    if (!replica || replica_is_busy(replica)) return TUTTI_OK;
+    if (!replica || worker_is_busy(&replica->worker)) return TUTTI_OK;
     probing->replica = NULL;
     if (replica->lost) return TUTTI_OK;
     replica->version = 0;
-    const tutti_status status = replica_wait(replica);
+    const tutti_status status = worker_wait(&replica->worker);
     if (status != TUTTI_OK) return trainer_lose(trainer, replica, status);
     const int device = (int)(replica - trainer->replicas);
     const struct replica_work *work = &probing->probes[device].work;
@@ -302,7 +302,7 @@ static tutti_status start_probe(tutti_trainer *trainer, int device, int64_t samp
     const tutti_status status = copy_samples(trainer, probe, work);
     if (status != TUTTI_OK) return status;
     probing->replica = &trainer->replicas[device];
-    replica_start(probing->replica, run_probe, &probe->work);
+    worker_start(&probing->replica->worker, run_probe, &probe->work);
     return TUTTI_OK;
 }
 

@@ -207,26 +207,17 @@ void prefetch_free(struct replica *replica)
 
 void replica_forget(struct replica *replica)
 {
-    if (replica->abandoned) return; /* its thread may be there */
+    if (worker_is_abandoned(&replica->worker)) return; /* its thread may be there */
     gradients_forget(replica);
     if (replica->port.exposed)
         replica->version = 0; /* the exchange may have written there, and the step come to nothing */
-}
-
-bool replica_is_stuck(struct replica *replica)
-{
-    if (!replica->threaded) return false;
-    pthread_mutex_lock(&replica->trainer->lock);
-    const bool stuck = replica->abandoned && replica->busy;
-    pthread_mutex_unlock(&replica->trainer->lock);
-    return stuck;
 }
 
 /* A job: all that is freed by calls of the driver, which may hang. */
 static tutti_status free_objects(struct replica *replica, void *unused)
 {
     (void)unused;
-    replica_allow(replica, watch_step_limit(replica, replica->trainer->batch));
+    worker_allow(&replica->worker, worker_step_limit(&replica->worker, replica->trainer->batch));
     gradient_way(replica)->free(replica);
     for (int i = 0; i < REPLICA_PLANS; i++) plan_free(replica->plans[i].plan);
     free_update(replica);
@@ -243,33 +234,15 @@ static tutti_status free_objects(struct replica *replica, void *unused)
     return TUTTI_OK;
 }
 
-/* False where the thread of the replica is stuck in the driver. */
-static bool end_thread(struct replica *replica)
-{
-    if (!replica->threaded) return true;
-    pthread_mutex_lock(&replica->trainer->lock);
-    replica->stop = true;
-    const bool stuck = replica->abandoned && replica->busy;
-    pthread_cond_signal(&replica->given);
-    pthread_mutex_unlock(&replica->trainer->lock);
-    if (stuck) {
-        pthread_detach(replica->thread);
-    } else {
-        pthread_join(replica->thread, NULL);
-        pthread_cond_destroy(&replica->given);
-    }
-    return !stuck;
-}
-
 /* False where the device hangs, now or before. */
 static bool end_device(struct replica *replica)
 {
-    const bool hung = replica->abandoned || replica->background.hangs;
-    if (hung) return false;
-    replica_start(replica, free_objects, NULL); /* behind a probe */
-    (void)replica_wait(replica);
-    if (!replica->abandoned) return true;
-    log_warn(&replica->trainer->runtime->log, "nothing of a device is freed: %s", replica->message);
+    struct worker *worker = &replica->worker;
+    if (worker_is_abandoned(worker) || replica->background.hangs) return false;
+    worker_start(worker, free_objects, NULL); /* behind a probe */
+    (void)worker_wait(worker);
+    if (!worker_is_abandoned(worker)) return true;
+    log_warn(&replica->trainer->runtime->log, "nothing of a device is freed: %s", worker_message(worker));
     return false;
 }
 
@@ -277,7 +250,7 @@ bool replica_free(struct replica *replica)
 {
     if (!replica->device) return true;
     const bool freed = end_device(replica);
-    if (!end_thread(replica) || !freed) {
+    if (!worker_close(&replica->worker) || !freed) {
         replica->device->abandoned = replica->trainer->network->held = true;
         return false;
     }
@@ -331,9 +304,9 @@ uint64_t replica_memory(const struct replica *replica)
 static void report_building(void *user, int built, int total)
 {
     struct replica *replica = user;
-    if (!replica_guard(replica)) return;
+    if (!worker_guard(&replica->worker)) return;
     replica->trainer->building(replica->trainer->building_user, built, total);
-    replica_unguard(replica);
+    worker_unguard(&replica->worker);
 }
 
 struct plan_options replica_options(struct replica *replica, enum plan_mode mode, int64_t samples)
@@ -387,7 +360,7 @@ struct cached_plan *replica_keep(struct replica *replica, struct plan *plan)
 {
     struct cached_plan *place = make_place(replica);
     *place = (struct cached_plan) { .plan = plan, .used = ++replica->clock };
-    replica->build_s += plan->build_seconds;
+    replica->report.build_s += plan->build_seconds;
     replica->last = NULL; /* its kernels were warmed up over everybody's arena */
     return place;
 }
@@ -396,7 +369,7 @@ static tutti_status make_plan(
     struct replica *replica, enum plan_mode mode, int64_t samples, struct cached_plan **cached)
 {
     tutti_status status = TUTTI_OK;
-    replica_allow(replica, watch_build_limit(replica));
+    worker_allow(&replica->worker, worker_build_limit(&replica->worker));
     struct plan *plan = NULL;
     (void)make_place(replica); /* before memory is asked for */
     struct plan_options options = replica_options(replica, mode, samples);
@@ -418,7 +391,8 @@ tutti_status replica_plan(struct replica *replica, enum plan_mode mode, int64_t 
         (*cached)->used = ++replica->clock;
         return TUTTI_OK;
     }
-    replica_allow(replica, watch_build_limit(replica)); /* a plan in the background may hold the lock as long */
+    worker_allow(&replica->worker,
+        worker_build_limit(&replica->worker)); /* a plan in the background may hold the lock as long */
     pthread_mutex_lock(&replica->making);
     const tutti_status status = make_plan(replica, mode, samples, cached);
     pthread_mutex_unlock(&replica->making);
@@ -539,7 +513,7 @@ tutti_status replica_doubt(struct replica *replica, tutti_status status)
 
 bool replica_shrink(struct replica *replica)
 {
-    if (replica->capacity <= 1 || replica->abandoned) return false;
+    if (replica->capacity <= 1 || worker_is_abandoned(&replica->worker)) return false;
     replica->capacity /= 2;
     replica->crowded = true;
     return true;
@@ -553,106 +527,4 @@ void replica_make_room(struct replica *replica)
     for (int i = 0; i < REPLICA_PLANS; i++) drop_plan(replica, &replica->plans[i]);
     replica->crowded = false;
     pthread_mutex_unlock(&replica->making);
-}
-
-/* -------------------------------------------------------------------------------------------------- thread ---- */
-
-void replica_allow(struct replica *replica, double seconds)
-{
-    pthread_mutex_lock(&replica->trainer->lock);
-    replica->allowed_s = seconds;
-    replica->waited_s = 0;
-    pthread_mutex_unlock(&replica->trainer->lock);
-}
-
-bool replica_guard(struct replica *replica)
-{
-    pthread_mutex_lock(&replica->trainer->lock);
-    replica->guarded = !replica->abandoned;
-    pthread_mutex_unlock(&replica->trainer->lock);
-    return replica->guarded;
-}
-
-void replica_unguard(struct replica *replica)
-{
-    pthread_mutex_lock(&replica->trainer->lock);
-    replica->guarded = false;
-    pthread_mutex_unlock(&replica->trainer->lock);
-}
-
-static void finish_job(struct replica *replica, tutti_status status)
-{
-    replica->busy = false;
-    if (replica->abandoned) return; /* too late */
-    replica->status = status;
-    if (status != TUTTI_OK) snprintf(replica->message, sizeof(replica->message), "%s", status_message());
-}
-
-static void *serve(void *argument)
-{
-    struct replica *replica = argument;
-    struct tutti_trainer *trainer = replica->trainer;
-    pthread_mutex_lock(&trainer->lock);
-    while (true) {
-        while (!replica->busy && !replica->stop) pthread_cond_wait(&replica->given, &trainer->lock);
-        if (!replica->busy) break;
-        pthread_mutex_unlock(&trainer->lock);
-        const tutti_status status = replica->job(replica, replica->argument);
-        pthread_mutex_lock(&trainer->lock);
-        finish_job(replica, status);
-        pthread_cond_broadcast(&trainer->changed);
-    }
-    pthread_mutex_unlock(&trainer->lock);
-    return NULL;
-}
-
-tutti_status replica_thread(struct replica *replica)
-{
-    pthread_cond_init(&replica->given, NULL);
-    const int error = pthread_create(&replica->thread, NULL, serve, replica);
-    if (error)
-        return fail(
-            TUTTI_NO_MEMORY, "cannot start a thread for device %d: %s", replica->device->index, strerror(error));
-    replica->threaded = true;
-    return TUTTI_OK;
-}
-
-bool replica_is_busy(struct replica *replica)
-{
-    pthread_mutex_lock(&replica->trainer->lock);
-    const bool busy = replica->busy && !replica->abandoned;
-    pthread_mutex_unlock(&replica->trainer->lock);
-    return busy;
-}
-
-void replica_start(
-    struct replica *replica, tutti_status (*job)(struct replica *replica, void *argument), void *argument)
-{
-    if (!replica->threaded) {
-        finish_job(replica, job(replica, argument));
-        return;
-    }
-    pthread_mutex_lock(&replica->trainer->lock);
-    while (replica->busy && !replica->abandoned) watch_wait(replica->trainer); /* a probe */
-    if (replica->abandoned) {                                                  /* as replica_wait() tells */
-        replica->attends = false;
-        pthread_mutex_unlock(&replica->trainer->lock);
-        return;
-    }
-    replica->job = job;
-    replica->argument = argument;
-    replica->busy = true;
-    replica->waited_s = 0;
-    replica->allowed_s = watch_build_limit(replica);
-    pthread_cond_signal(&replica->given);
-    pthread_mutex_unlock(&replica->trainer->lock);
-}
-
-tutti_status replica_wait(struct replica *replica)
-{
-    pthread_mutex_lock(&replica->trainer->lock);
-    while (replica->busy && !replica->abandoned) watch_wait(replica->trainer);
-    pthread_mutex_unlock(&replica->trainer->lock);
-    if (replica->status != TUTTI_OK) status_set_message(replica->message);
-    return replica->status;
 }

@@ -8,8 +8,8 @@
 #include "train/gradients.h"
 #include "train/optimizer.h"
 #include "train/tally.h"
+#include "train/worker.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #define REPLICA_PLANS 8
@@ -68,6 +68,14 @@ struct cached_plan {
     bool ran;          /* to the end: all memory that it needs is there */
 };
 
+/* What a replica has done, all steps together, whether it had a part in them or not. */
+struct replica_report {
+    int64_t samples;
+    double busy_s, build_s;
+    double compute_s, transfer_s, idle_s;
+    struct traffic sent, received;
+};
+
 /* A plan that is made while the device works by another one, see background.c. */
 struct background {
     pthread_t thread;
@@ -85,9 +93,9 @@ struct background {
 struct replica {
     struct tutti_trainer *trainer;
     struct device *device;
+    struct worker worker;
     bool lost;           /* failed: gets no work any more */
     bool not_finite;     /* some gradients of its last step */
-    bool spoiled;        /* numbers of its last step that others were given, see sync_devices.h */
     bool suspect;        /* left out of this try: its numbers were not finite */
     int64_t capacity;    /* samples that fit at once; a larger part is run as micro-batches */
     atomic_bool crowded; /* its memory was full: present plans are to be freed */
@@ -127,38 +135,16 @@ struct replica {
     struct gradient_port port;
     bool has_gradient;    /* of the last step, in part */
     bool sum_is_gradient; /* the last step's gradients are in `sum` */
-    /* The thread. What follows is guarded by the trainer's lock. */
-    pthread_t thread;
-    pthread_cond_t given; /* for the thread alone: a job, or `stop` */
-    bool threaded, stop, busy;
-    tutti_status (*job)(struct replica *replica, void *argument);
-    void *argument;
-    tutti_status status;
-    char message[1024];
-    bool guarded;               /* in the caller's memory: not to be given up now */
-    bool attends;               /* takes part in the step's meetings, see sync_devices.h */
-    bool waits;                 /* at one, for others */
-    bool interrupted;           /* broke its work off because another device failed */
-    bool abandoned;             /* took too long: its thread is, or was, stuck in the driver */
-    double waited_s, allowed_s; /* for the present phase of its job; see watchdog.c */
-    double pace_s;              /* the most seconds per sample that a step took, but for the first; 0: not known yet */
-    /* For the report. */
-    int64_t samples;
-    double busy_s, build_s;
-    double compute_s, transfer_s, idle_s; /* of all steps, whether it had a part in them or not */
-    struct traffic sent, received;
+    struct replica_report report;
 };
 
 /* In this order, after its trainer and device are set: measures kernels where that was asked for; how many of `samples`
- * samples fit its memory at once (0: it has no share yet); buffers and the optimizer's launches; the plan. The thread
- * is started by replica_thread(). */
+ * samples fit its memory at once (0: it has no share yet); buffers and the optimizer's launches; the plan. */
 tutti_status replica_tune(struct replica *replica, int64_t samples);
 tutti_status replica_measure(struct replica *replica, int64_t samples);
 tutti_status replica_init(struct replica *replica);
 void replica_load_ahead(struct replica *replica, int64_t samples); /* the programs of that first plan */
 tutti_status replica_plan_first(struct replica *replica, int64_t samples);
-tutti_status replica_thread(struct replica *replica);
-bool replica_is_stuck(struct replica *replica); /* its thread is, in the driver */
 /* After background_free(). False where a thread is stuck in the driver: then nothing is freed, ever. */
 bool replica_free(struct replica *replica);
 /* After the device had no memory left: it takes half as many samples at once from now on. False where that is none. It
@@ -184,13 +170,6 @@ tutti_status replica_warm_update(struct replica *replica);
 tutti_status replica_explain(struct replica *replica, enum plan_mode mode, int64_t samples, struct plan **plan);
 uint64_t replica_memory(const struct replica *replica); /* bytes on the device */
 
-/* Runs a job on the replica's thread, or at once where it has none; its status is that of replica_wait(), which also
- * hands over the message. */
-void replica_start(
-    struct replica *replica, tutti_status (*job)(struct replica *replica, void *argument), void *argument);
-tutti_status replica_wait(struct replica *replica);
-bool replica_is_busy(struct replica *replica);
-
 /* background.c: has what a part of `samples` needs made by a thread of its own; nothing is started where all is there.
  * Between two runs of the replica, by the trainer's thread, as are the others. */
 tutti_status background_start(struct replica *replica, int64_t samples, bool alone);
@@ -206,12 +185,6 @@ tutti_status background_free(struct replica *replica);
 void background_start_all(struct tutti_trainer *trainer, const int64_t *parts, bool alone);
 bool background_all_done(struct tutti_trainer *trainer);
 tutti_status background_adopt_all(struct tutti_trainer *trainer, const int64_t *parts, struct replica **failed);
-/* Called by a job: what it does next may take so many seconds. */
-void replica_allow(struct replica *replica, double seconds);
-/* Called by a job before it touches memory that belongs to the caller, and after: in between it is not given up. False
- * where it was given up before: the memory may not exist any more. */
-bool replica_guard(struct replica *replica);
-void replica_unguard(struct replica *replica);
 
 /* Jobs (run.c). */
 tutti_status replica_run(struct replica *replica, void *work); /* struct replica_work */

@@ -14,13 +14,14 @@ tutti_status tutti_report(const tutti_trainer *trainer, int position, tutti_devi
     if (position < 0 || position >= trainer->count)
         FAIL(TUTTI_INVALID, "device %d does not exist: the trainer has %d, counted from 0", position, trainer->count);
     const struct replica *replica = &trainer->replicas[position];
+    const struct replica_report *all = &replica->report;
     *report = (tutti_device_report) { .index = replica->device->index,
         .name = replica->device->can.name,
-        .samples = replica->samples,
-        .busy_s = replica->busy_s,
-        .samples_per_s = replica->busy_s > 0 ? (double)replica->samples / replica->busy_s : 0,
+        .samples = all->samples,
+        .busy_s = all->busy_s,
+        .samples_per_s = all->busy_s > 0 ? (double)all->samples / all->busy_s : 0,
         .memory_bytes = replica_memory(replica),
-        .build_s = replica->build_s };
+        .build_s = all->build_s };
     parts = memory_new((size_t)trainer->count, sizeof(*parts));
     if (!parts) {
         status = TUTTI_NO_MEMORY;
@@ -41,18 +42,18 @@ tutti_status tutti_report_times(const tutti_trainer *trainer, int position, tutt
     if (position < 0 || position >= trainer->count)
         return fail(
             TUTTI_INVALID, "device %d does not exist: the trainer has %d, counted from 0", position, trainer->count);
-    const struct replica *replica = &trainer->replicas[position];
+    const struct replica_report *all = &trainer->replicas[position].report;
     *times = (tutti_device_times) { .steps = trainer->timed_steps,
         .step_s = trainer->step_s,
-        .compute_s = replica->compute_s,
-        .transfer_s = replica->transfer_s,
-        .idle_s = replica->idle_s,
-        .sent_bytes = replica->sent.bytes,
-        .sent_s = replica->sent.seconds,
-        .received_bytes = replica->received.bytes,
-        .received_s = replica->received.seconds,
-        .sent_beside_s = replica->sent.beside,
-        .received_beside_s = replica->received.beside,
+        .compute_s = all->compute_s,
+        .transfer_s = all->transfer_s,
+        .idle_s = all->idle_s,
+        .sent_bytes = all->sent.bytes,
+        .sent_s = all->sent.seconds,
+        .received_bytes = all->received.bytes,
+        .received_s = all->received.seconds,
+        .sent_beside_s = all->sent.beside,
+        .received_beside_s = all->received.beside,
         .automatic = trainer->automatic,
         .settled = !trainer->automatic || trainer->balance.settled };
     if (!trainer->automatic || trainer->balance.parts[position] > 0) return TUTTI_OK;
@@ -67,10 +68,8 @@ void tutti_report_reset(tutti_trainer *trainer)
     trainer->timed_steps = 0;
     trainer->step_s = 0;
     for (int i = 0; i < trainer->count; i++) {
-        struct replica *replica = &trainer->replicas[i];
-        replica->samples = 0;
-        replica->busy_s = replica->compute_s = replica->transfer_s = replica->idle_s = 0;
-        replica->sent = replica->received = (struct traffic) { 0 };
+        struct replica_report *report = &trainer->replicas[i].report;
+        *report = (struct replica_report) { .build_s = report->build_s };
     }
 }
 
@@ -113,9 +112,9 @@ char *tutti_explain(tutti_trainer *trainer, int position, bool passes)
     explanation->passes = passes;
     explanation->samples = report.share > 0 ? report.share : trainer->batch;
     if (explanation->samples > replica->capacity) explanation->samples = replica->capacity;
-    replica_start(replica, explain, explanation);
-    const tutti_status status = replica_wait(replica);
-    if (replica->abandoned) return NULL; /* it may still be written to */
+    worker_start(&replica->worker, explain, explanation);
+    const tutti_status status = worker_wait(&replica->worker);
+    if (worker_is_abandoned(&replica->worker)) return NULL; /* it may still be written to */
     char *text = status == TUTTI_OK && !explanation->text ? memory_copy_text("") : explanation->text;
     free(explanation);
     return text;

@@ -194,7 +194,7 @@ static tutti_status stage_samples(struct run *run)
     const struct tutti_trainer *trainer = run->trainer;
     const struct replica_work *work = run->work;
     run->feeds = arrays_from(&trainer->feeds.arrays, &work->feeds, work->first);
-    if (replica->device->can.unified && (!trainer->threaded || work->kept)) return TUTTI_OK;
+    if (replica->device->can.unified && (!worker_has_thread(&replica->worker) || work->kept)) return TUTTI_OK;
     run->prefetched = prefetch_has(replica, work->number, work->first, work->samples);
     if (run->prefetched) return TUTTI_OK;
     const size_t bytes = arrays_bytes(&trainer->feeds.arrays, work->samples);
@@ -204,9 +204,10 @@ static tutti_status stage_samples(struct run *run)
         TRY(staging_new(replica->device, bytes, &replica->upload));
     }
     unsigned char *staging = replica->upload.pointer;
-    if (!replica_guard(replica)) FAIL(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
+    if (!worker_guard(&replica->worker))
+        FAIL(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
     run->feeds = arrays_pack(&trainer->feeds.arrays, &run->feeds, work->samples, staging);
-    replica_unguard(replica);
+    worker_unguard(&replica->worker);
 done:
     return status;
 }
@@ -225,7 +226,7 @@ static tutti_status send_feed(void *user, const struct command *command)
     const size_t bytes = (size_t)samples * run->trainer->feeds.arrays.bytes[feed];
     cl_mem *borrowed = &run->borrowed[feed];
     cl_int error = CL_SUCCESS;
-    const bool stays = run->work->kept || !run->trainer->threaded; /* also if the device hangs */
+    const bool stays = run->work->kept || !worker_has_thread(&run->replica->worker); /* also if the device hangs */
     if (!device->host_memory || !stays || samples != plan->options.samples) goto copy;
     /* The kernels that get it only read it: plan/memory.c puts nothing into an input's memory. */
     *borrowed =
@@ -289,7 +290,7 @@ static tutti_status stage_outputs(struct run *run)
     const struct replica_work *work = run->work;
     const struct array_list *list = &run->trainer->outputs;
     run->outputs = arrays_from(list, &work->outputs, work->first);
-    if (!work->gives_outputs || !run->trainer->threaded) return TUTTI_OK;
+    if (!work->gives_outputs || !worker_has_thread(&replica->worker)) return TUTTI_OK;
     void *array = replica->outputs;
     const tutti_status status = memory_grow(&array, &replica->output_capacity, arrays_bytes(list, work->samples), 1);
     replica->outputs = array;
@@ -299,14 +300,15 @@ static tutti_status stage_outputs(struct run *run)
 
 static tutti_status deliver_outputs(struct run *run)
 {
+    struct replica *replica = run->replica;
     const struct replica_work *work = run->work;
     const struct array_list *list = &run->trainer->outputs;
-    if (!work->gives_outputs || !run->trainer->threaded) return TUTTI_OK;
-    if (!replica_guard(run->replica))
+    if (!work->gives_outputs || !worker_has_thread(&replica->worker)) return TUTTI_OK;
+    if (!worker_guard(&replica->worker))
         return fail(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
     const struct arrays to = arrays_from(list, &work->outputs, work->first);
     arrays_copy(list, &run->outputs, work->samples, &to);
-    replica_unguard(run->replica);
+    worker_unguard(&replica->worker);
     return TUTTI_OK;
 }
 
@@ -594,15 +596,7 @@ done:
 /* Of the slowest step but the first, which may have compiled kernels. */
 static void note_pace(struct replica *replica, double seconds)
 {
-    if (replica->samples > 0 && seconds > replica->pace_s) replica->pace_s = seconds;
-}
-
-/* It has been at all meetings of the step, or will not come any more. */
-static void leave_meetings(struct replica *replica)
-{
-    pthread_mutex_lock(&replica->trainer->lock);
-    replica->attends = false;
-    pthread_mutex_unlock(&replica->trainer->lock);
+    if (replica->report.samples > 0) worker_note_pace(&replica->worker, seconds);
 }
 
 tutti_status replica_run(struct replica *replica, void *argument)
@@ -610,11 +604,11 @@ tutti_status replica_run(struct replica *replica, void *argument)
     tutti_status status = TUTTI_OK;
     struct run run = { .replica = replica, .trainer = replica->trainer, .work = argument };
     const bool training = run.work->mode == PLAN_TRAIN;
-    replica_allow(replica, watch_step_limit(replica, run.work->samples));
+    worker_allow(&replica->worker, worker_step_limit(&replica->worker, run.work->samples));
     TRY(gradient_way(replica)->release(replica));
     TRY(divide(&run)); /* may make plans, which takes its own time */
     const double start = clock_seconds();
-    replica_allow(replica, watch_step_limit(replica, run.work->samples));
+    worker_allow(&replica->worker, worker_step_limit(&replica->worker, run.work->samples));
     TRY(stage_samples(&run));
     prefetch_prepare(replica, run.work);
     TRY(stage_outputs(&run));
@@ -639,11 +633,11 @@ tutti_status replica_run(struct replica *replica, void *argument)
     if (run.parameter_writes > 0) replica->parameters_s = write_seconds(replica, run.parameter_writes);
     if (!training) goto done;
     note_pace(replica, run.work->seconds / (double)run.work->samples);
-    replica->busy_s += run.work->seconds;
-    replica->samples += run.work->samples;
+    replica->report.busy_s += run.work->seconds;
+    replica->report.samples += run.work->samples;
 done:
     forget_writes(replica);
-    if (!run.work->probe) leave_meetings(replica);
+    if (!run.work->probe) meetings_leave(replica);
     if (run.begun) clReleaseEvent(run.begun);
     if (run.ended) clReleaseEvent(run.ended);
     /* What is still queued reads the caller's memory. */
@@ -651,7 +645,7 @@ done:
         char message[1024];
         strncpy(message, status_message(), sizeof(message) - 1);
         message[sizeof(message) - 1] = '\0';
-        if (!replica->abandoned) device_wait(replica->device);
+        if (!worker_is_abandoned(&replica->worker)) device_wait(replica->device);
         status_set_message(message);
         replica->version = replica->states_version = replica->frozen_version = 0; /* they may be half written */
         replica->last = NULL;

@@ -87,21 +87,21 @@ static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *
         trainer->works[i].meets = trainer->whole_batch && trainer->parts[i] < work->whole;
         first += trainer->parts[i];
         INVARIANT(!trainer->replicas[i].lost && !trainer->replicas[i].suspect);
-        replica_start(&trainer->replicas[i], replica_run, &trainer->works[i]);
+        worker_start(&trainer->replicas[i].worker, replica_run, &trainer->works[i]);
     }
     INVARIANT(first == work->samples);
     if (!alone && work->mode == PLAN_TRAIN) exchanged = exchange_run(trainer, &work->constants);
     if (alone && trainer->journal) journal_take_ahead(trainer);
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->parts[i] == 0) continue;
-        const tutti_status one = replica_wait(&trainer->replicas[i]);
+        const tutti_status one = worker_wait(&trainer->replicas[i].worker);
         replica_forget(&trainer->replicas[i]);
         if (one == TUTTI_OK) {
             trainer->not_finite |= trainer->works[i].not_finite;
             continue;
         }
         *again = true;
-        if (trainer->replicas[i].interrupted) continue;
+        if (meetings_interrupted(&trainer->meetings, i)) continue;
         if (status == TUTTI_OK) status = trainer_shrink_or_lose(trainer, &trainer->replicas[i], one);
     }
     if (status == TUTTI_OK) status = exchanged;
@@ -274,16 +274,16 @@ static void note_times(tutti_trainer *trainer, double seconds)
     trainer->timed_steps++;
     trainer->step_s += seconds;
     for (int i = 0; i < trainer->count; i++) {
-        struct replica *replica = &trainer->replicas[i];
+        struct replica_report *report = &trainer->replicas[i].report;
         const struct replica_work work = trainer->parts[i] > 0 ? trainer->works[i] : (struct replica_work) { 0 };
         const double busy = fmin(work.seconds, seconds);
         const double beside = work.sent.beside + work.received.beside;
         const double transfer = fmin(work.sent.seconds + work.received.seconds - beside, busy);
-        replica->compute_s += busy - transfer;
-        replica->transfer_s += transfer;
-        replica->idle_s += seconds - busy;
-        traffic_add(&replica->sent, &work.sent);
-        traffic_add(&replica->received, &work.received);
+        report->compute_s += busy - transfer;
+        report->transfer_s += transfer;
+        report->idle_s += seconds - busy;
+        traffic_add(&report->sent, &work.sent);
+        traffic_add(&report->received, &work.received);
     }
 }
 

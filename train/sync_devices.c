@@ -18,35 +18,33 @@ size_t meeting_numbers(const struct meeting *meeting)
 
 tutti_status meetings_open(tutti_trainer *trainer)
 {
-    trainer->meetings.handed_in = memory_new((size_t)trainer->count, sizeof(*trainer->meetings.handed_in));
-    return trainer->meetings.handed_in ? TUTTI_OK : TUTTI_NO_MEMORY;
+    trainer->meetings.attendees = memory_new((size_t)trainer->count, sizeof(*trainer->meetings.attendees));
+    return trainer->meetings.attendees ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
 void meetings_close(tutti_trainer *trainer)
 {
-    free(trainer->meetings.handed_in);
+    free(trainer->meetings.attendees);
     free(trainer->meetings.whole);
 }
 
 void meetings_begin(tutti_trainer *trainer, int64_t samples)
 {
     struct meetings *meetings = &trainer->meetings;
-    pthread_mutex_lock(&trainer->lock);
+    watch_lock(&trainer->watch);
     meetings->samples = samples;
     meetings->expected = meetings->arrived = 0;
     meetings->judged = meetings->complete = meetings->broken = false;
     for (int r = 0; r < trainer->count; r++) {
-        struct replica *replica = &trainer->replicas[r];
-        meetings->handed_in[r] = (struct handed_in) { 0 };
-        meetings->expected += replica->attends = trainer->parts[r] > 0;
-        replica->interrupted = replica->spoiled = false;
+        meetings->attendees[r] = (struct attendee) { .attends = trainer->parts[r] > 0 };
+        meetings->expected += meetings->attendees[r].attends;
     }
-    pthread_mutex_unlock(&trainer->lock);
+    watch_unlock(&trainer->watch);
 }
 
 /* ----------------------------------------------------------------------------------------------- combining ---- */
 
-static bool is_finite(const struct handed_in *given, const struct meeting *meeting)
+static bool is_finite(const struct attendee *given, const struct meeting *meeting)
 {
     bool finite = true;
     for (int row = 0; row < rows_of(meeting); row++)
@@ -62,9 +60,10 @@ static void judge(tutti_trainer *trainer, const struct meeting *meeting)
     int bad = 0;
     if (meetings->judged) return;
     for (int r = 0; r < trainer->count; r++) {
-        if (!meetings->handed_in[r].numbers) continue;
-        trainer->replicas[r].spoiled = !is_finite(&meetings->handed_in[r], meeting);
-        bad += trainer->replicas[r].spoiled;
+        struct attendee *attendee = &meetings->attendees[r];
+        if (!attendee->numbers) continue;
+        attendee->spoiled = !is_finite(attendee, meeting);
+        bad += attendee->spoiled;
     }
     meetings->judged = bad > 0;
 }
@@ -92,11 +91,11 @@ static void add_channel(const struct meeting *meeting, const double *given, doub
     (meeting->kind == MEETING_SUMS ? add_sums : add_moments)(given, whole, meeting->channels);
 }
 
-static void add_floats(const struct meeting *meeting, const struct handed_in *handed_in, double *whole)
+static void add_floats(const struct meeting *meeting, const struct attendee *attendee, double *whole)
 {
     double given[MEETING_ROWS];
     for (int64_t c = 0; c < meeting->channels; c++) {
-        for (int row = 0; row < rows_of(meeting); row++) given[row] = handed_in->numbers[row * handed_in->stride + c];
+        for (int row = 0; row < rows_of(meeting); row++) given[row] = attendee->numbers[row * attendee->stride + c];
         add_channel(meeting, given, whole + c);
     }
 }
@@ -122,7 +121,7 @@ static tutti_status combine(tutti_trainer *trainer, const struct meeting *meetin
     for (size_t i = 0; i < numbers; i++) meetings->whole[i] = 0;
     judge(trainer, meeting);
     for (int r = 0; r < trainer->count; r++)
-        if (meetings->handed_in[r].numbers) add_floats(meeting, &meetings->handed_in[r], meetings->whole);
+        if (meetings->attendees[r].numbers) add_floats(meeting, &meetings->attendees[r], meetings->whole);
     return TUTTI_OK;
 }
 
@@ -136,24 +135,29 @@ static void take(const struct meetings *meetings, const struct meeting *meeting,
 
 /* ----------------------------------------------------------------------------------------------- attending ---- */
 
+static bool comes(const tutti_trainer *trainer, int r)
+{
+    return trainer->meetings.attendees[r].attends && !worker_gave_up(&trainer->replicas[r].worker);
+}
+
 /* Somebody will not come any more. */
 static bool is_broken(const tutti_trainer *trainer)
 {
     bool broken = trainer->meetings.broken;
     for (int r = 0; r < trainer->count; r++)
-        broken |= trainer->parts[r] > 0 && !trainer->replicas[r].attends && !trainer->meetings.handed_in[r].numbers;
+        broken |= trainer->parts[r] > 0 && !comes(trainer, r) && !trainer->meetings.attendees[r].numbers;
     return broken;
 }
 
 void meetings_conclude(tutti_trainer *trainer, bool good)
 {
     struct meetings *meetings = &trainer->meetings;
-    for (int r = 0; r < trainer->count; r++) meetings->handed_in[r] = (struct handed_in) { 0 };
+    for (int r = 0; r < trainer->count; r++) meetings->attendees[r].numbers = NULL;
     meetings->arrived = 0;
     meetings->complete = false;
     meetings->round += good;
     meetings->broken = !good;
-    pthread_cond_broadcast(&trainer->changed);
+    watch_tell(&trainer->watch);
 }
 
 /* The last one to come makes the numbers of all, to which those of other ranks may have to be added. */
@@ -166,7 +170,7 @@ static tutti_status close_round(tutti_trainer *trainer, const struct meeting *me
         return TUTTI_OK;
     }
     trainer->meetings.complete = true;
-    pthread_cond_broadcast(&trainer->changed);
+    watch_tell(&trainer->watch);
     return TUTTI_OK;
 }
 
@@ -176,33 +180,57 @@ static tutti_status attend(struct replica *replica, const struct meeting *meetin
     tutti_status status = TUTTI_OK;
     tutti_trainer *trainer = replica->trainer;
     struct meetings *meetings = &trainer->meetings;
-    struct handed_in *mine = &meetings->handed_in[replica - trainer->replicas];
-    if (!replica->attends) return fail(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
+    const int number = (int)(replica - trainer->replicas);
+    struct attendee *mine = &meetings->attendees[number];
+    if (!comes(trainer, number))
+        return fail(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
     if (meetings->arrived == 0) meetings->meeting = meeting;
     if (meetings->meeting->kind != meeting->kind || meetings->meeting->channels != meeting->channels)
         return fail(TUTTI_INTERNAL, "two devices synchronise at different layers");
     const uint64_t round = meetings->round;
-    *mine = (struct handed_in) { .numbers = numbers, .stride = meeting->stride };
+    mine->numbers = numbers;
+    mine->stride = meeting->stride;
     if (++meetings->arrived == meetings->expected) {
         status = close_round(trainer, meeting);
         if (status != TUTTI_OK) {
-            *mine = (struct handed_in) { 0 };
+            mine->numbers = NULL;
             return status;
         }
     }
-    replica->waits = true; /* for others: its own time limit stands still */
-    while (meetings->round == round && !is_broken(trainer)) pthread_cond_wait(&trainer->changed, &trainer->lock);
-    replica->waits = false;
+    while (meetings->round == round && !is_broken(trainer)) worker_sleep(&replica->worker);
     if (meetings->round != round) return TUTTI_OK;
-    replica->interrupted = true;
+    mine->interrupted = true;
     return fail(TUTTI_CANCELLED, "another device failed");
 }
 
 tutti_status meetings_attend(struct replica *replica, const struct meeting *meeting, int64_t samples, float *numbers)
 {
-    pthread_mutex_lock(&replica->trainer->lock);
+    watch_lock(&replica->trainer->watch);
     const tutti_status status = attend(replica, meeting, numbers);
     if (status == TUTTI_OK) take(&replica->trainer->meetings, meeting, samples, numbers);
-    pthread_mutex_unlock(&replica->trainer->lock);
+    watch_unlock(&replica->trainer->watch);
     return status;
+}
+
+void meetings_leave(struct replica *replica)
+{
+    tutti_trainer *trainer = replica->trainer;
+    watch_lock(&trainer->watch);
+    trainer->meetings.attendees[replica - trainer->replicas].attends = false;
+    watch_unlock(&trainer->watch);
+}
+
+bool meetings_interrupted(const struct meetings *meetings, int replica)
+{
+    return meetings->attendees[replica].interrupted;
+}
+
+bool meetings_judged(const struct meetings *meetings)
+{
+    return meetings->judged;
+}
+
+bool meetings_spoiled(const struct meetings *meetings, int replica)
+{
+    return meetings->attendees[replica].spoiled;
 }

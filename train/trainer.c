@@ -34,8 +34,7 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
             training->step_limit_s, training->build_limit_s);
     if (training->micro_batch < 0)
         return fail(TUTTI_INVALID, "the micro-batch is %lld: it must be at least 1", (long long)training->micro_batch);
-    trainer->step_limit_s = training->step_limit_s;
-    trainer->build_limit_s = training->build_limit_s;
+    watch_limits(&trainer->watch, training->step_limit_s, training->build_limit_s);
     trainer->seed = training->seed;
     trainer->exact = training->exact;
     trainer->precision = training->precision;
@@ -76,16 +75,19 @@ done:
 static tutti_status make_replicas(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
+    const bool threaded = trainer->exchange || trainer->watch.step_limit_s > 0;
     TRY(shares_divide(trainer->shares, trainer->count, trainer->part, trainer->parts));
     for (int i = 0; i < trainer->count; i++) {
-        trainer->replicas[i].trainer = trainer;
-        trainer->replicas[i].device = &trainer->runtime->devices[i];
-        pthread_mutex_init(&trainer->replicas[i].making, NULL);
-        if (trainer->threaded) TRY(replica_thread(&trainer->replicas[i]));
+        struct replica *replica = &trainer->replicas[i];
+        replica->trainer = trainer;
+        replica->device = &trainer->runtime->devices[i];
+        pthread_mutex_init(&replica->making, NULL);
+        worker_open(&replica->worker, &trainer->watch, replica, replica->device);
+        if (threaded) TRY(worker_thread(&replica->worker));
     }
-    for (int i = 0; i < trainer->count; i++) replica_start(&trainer->replicas[i], build, &trainer->parts[i]);
+    for (int i = 0; i < trainer->count; i++) worker_start(&trainer->replicas[i].worker, build, &trainer->parts[i]);
     for (int i = 0; i < trainer->count; i++) {
-        const tutti_status one = replica_wait(&trainer->replicas[i]);
+        const tutti_status one = worker_wait(&trainer->replicas[i].worker);
         if (one != TUTTI_OK && status == TUTTI_OK) status = trainer_lose(trainer, &trainer->replicas[i], one);
     }
 done:
@@ -173,7 +175,6 @@ tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const 
     tutti_training read;
     const tutti_training *training = &read;
     tutti_trainer *trainer = NULL;
-    pthread_condattr_t attributes;
     TRY(OPTIONS_READ(&read, given, tutti_training));
     if (!network)
         FAIL(TUTTI_INVALID, "tutti_compile() got a network that is NULL: create one with tutti_network_new()");
@@ -183,14 +184,9 @@ tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const 
     trainer->network = network;
     network->trainers++;
     trainer->runtime = network->runtime;
-    pthread_mutex_init(&trainer->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC); /* watch_wait() */
-    pthread_cond_init(&trainer->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    watch_open(&trainer->watch, world_carry, trainer);
     TRY(world_open(trainer, training, plan_training(trainer, output, training)));
     trainer->exchange = trainer->count > 1 || world_sums(trainer);
-    trainer->threaded = trainer->exchange || training->step_limit_s > 0;
     TRY(world_begin(trainer, make_all(trainer)));
     return trainer;
 done:
@@ -203,7 +199,7 @@ void tutti_trainer_free(tutti_trainer *trainer)
     bool stuck = false;
     if (!trainer) return;
     for (int i = 0; trainer->replicas && i < trainer->count; i++) {
-        if (!replica_is_stuck(&trainer->replicas[i])) background_free(&trainer->replicas[i]);
+        if (!worker_is_stuck(&trainer->replicas[i].worker)) background_free(&trainer->replicas[i]);
         stuck |= !replica_free(&trainer->replicas[i]);
     }
     thread_pool_free(trainer->pool); /* the caller's thread alone gives it work */
@@ -222,8 +218,7 @@ void tutti_trainer_free(tutti_trainer *trainer)
     free((bool *)trainer->optimizer.reached);
     free((struct optimizer_group *)trainer->optimizer.groups);
     meetings_close(trainer);
-    pthread_cond_destroy(&trainer->changed);
-    pthread_mutex_destroy(&trainer->lock);
+    watch_close(&trainer->watch);
     free(trainer);
 }
 

@@ -53,12 +53,9 @@ struct tutti_trainer {
     struct meetings meetings;
     struct balance balance;
     struct adaption *adaption;
-    struct journal *journal;            /* of the one device that trains, while there are others */
-    bool threaded;                      /* a thread for each device: several, or a time limit */
-    double step_limit_s, build_limit_s; /* 0: automatic, see watchdog.c */
+    struct journal *journal; /* of the one device that trains, while there are others */
     struct thread_pool *pool;
-    pthread_mutex_t lock; /* guards what replicas' threads tell: busy, status, arrivals */
-    pthread_cond_t changed;
+    struct watch watch; /* over the replicas' workers */
 
     /* The master copy, as long as the network's arena. A device that updates itself has the newest until somebody asks
      * (trainer_fetch); where it is the only one, the copy is dropped after the next step. `version` counts changes. */
@@ -182,12 +179,6 @@ tutti_status faults_check(tutti_trainer *trainer, bool *again);
 void faults_forget(tutti_trainer *trainer);
 /* Whether a device that hangs may still read samples: they are never freed then. */
 bool trainer_may_be_read(const tutti_trainer *trainer);
-
-/* watchdog.c. Under the lock: waits for `changed`, or a moment; gives up the devices that take longer than they may. */
-void watch_wait(tutti_trainer *trainer);
-/* Seconds that a replica may take to make plans, or for this many samples. */
-double watch_build_limit(const struct replica *replica);
-double watch_step_limit(const struct replica *replica, int64_t samples);
 
 /* run.c: of an arena of parameters and running statistics. */
 uint64_t parameters_checksum(const tutti_network *network, const float *parameters);

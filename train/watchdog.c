@@ -1,14 +1,9 @@
-/* Waiting for devices, which may hang: the trainer's thread, which waits for jobs no longer than they may take, notices
- * it. The device is given up, with the thread that is stuck in its driver and all that this thread may still use. What
- * goes on between ranks is moved on meanwhile. */
-#include "train/sync_ranks.h"
-#include "train/trainer.h"
-
+/* Waiting for devices, which may hang, no longer than they may take. */
 #include "base/numbers.h"
 #include "base/threads.h"
+#include "train/worker.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <time.h>
 
 /* Without a limit by the caller: of a step, so many times as long as steps have taken, and never less than a minute,
@@ -17,54 +12,86 @@ enum { STEP_FACTOR = 20, STEP_LEAST_S = 60, BUILD_S = 1800 };
 /* Time is counted in slices in which this thread was awake, so that a stopped process or a sleeping machine does not
  * look like a hanging device. */
 #define SLICE_S 0.05
-#define PROGRESS_S 0.0005
-#define ROUND_S 0.0001 /* devices have nothing to do meanwhile */
 
-double watch_build_limit(const struct replica *replica)
+void watch_open(struct watch *watch, double (*carry)(void *user), void *user)
 {
-    const double given = replica->trainer->build_limit_s;
+    pthread_condattr_t attributes;
+    *watch = (struct watch) { .carry = carry, .user = user };
+    pthread_mutex_init(&watch->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC); /* watch_wait() */
+    pthread_cond_init(&watch->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+void watch_close(struct watch *watch)
+{
+    pthread_cond_destroy(&watch->changed);
+    pthread_mutex_destroy(&watch->lock);
+}
+
+void watch_limits(struct watch *watch, double step_s, double build_s)
+{
+    watch->step_limit_s = step_s;
+    watch->build_limit_s = build_s;
+}
+
+void watch_lock(struct watch *watch)
+{
+    pthread_mutex_lock(&watch->lock);
+}
+
+void watch_unlock(struct watch *watch)
+{
+    pthread_mutex_unlock(&watch->lock);
+}
+
+void watch_tell(struct watch *watch)
+{
+    pthread_cond_broadcast(&watch->changed);
+}
+
+double worker_build_limit(const struct worker *worker)
+{
+    const double given = worker->watch->build_limit_s;
     return given > 0 ? given : BUILD_S;
 }
 
-double watch_step_limit(const struct replica *replica, int64_t samples)
+double worker_step_limit(const struct worker *worker, int64_t samples)
 {
-    const double given = replica->trainer->step_limit_s;
-    if (replica->pace_s == 0) return watch_build_limit(replica); /* its first step: drivers compile in it, too */
-    return given > 0 ? given : fmax(STEP_LEAST_S, STEP_FACTOR * replica->pace_s * (double)samples);
+    const double given = worker->watch->step_limit_s;
+    if (worker->pace_s == 0) return worker_build_limit(worker); /* its first step: drivers compile in it, too */
+    return given > 0 ? given : fmax(STEP_LEAST_S, STEP_FACTOR * worker->pace_s * (double)samples);
 }
 
-/* Under the lock. */
-static void give_up(struct replica *replica)
+static void give_up(struct worker *worker)
 {
-    replica->abandoned = true;
-    replica->stop = true; /* its thread ends if it ever comes back */
-    replica->attends = false;
-    replica->status = TUTTI_DEVICE_LOST;
-    number_print(replica->message, sizeof(replica->message),
+    worker->abandoned = true;
+    worker->stop = true; /* its thread ends if it ever comes back */
+    worker->status = TUTTI_DEVICE_LOST;
+    number_print(worker->message, sizeof(worker->message),
         "device %d, '%s', did not finish its work within %.3g seconds: see the system's log; its memory is not freed "
         "before the program ends",
-        replica->device->index, replica->device->can.name, replica->allowed_s);
-    pthread_cond_broadcast(&replica->trainer->changed);
+        worker->device->index, worker->device->can.name, worker->allowed_s);
+    watch_tell(worker->watch);
 }
 
-void watch_wait(tutti_trainer *trainer)
+void watch_wait(struct watch *watch)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    /* What goes on between ranks does so only while somebody looks after it. */
-    const bool round = rounds_carry(trainer), sums = trainer->world && hosts_progress(trainer->world->hosts);
-    until.tv_nsec += (long)(1e9 * (round ? ROUND_S : sums ? PROGRESS_S : SLICE_S));
+    const double soon = watch->carry(watch->user);
+    until.tv_nsec += (long)(1e9 * (soon > 0 ? soon : SLICE_S));
     if (until.tv_nsec >= 1000000000) {
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
     const double start = clock_seconds();
-    (void)pthread_cond_timedwait(&trainer->changed, &trainer->lock, &until);
+    (void)pthread_cond_timedwait(&watch->changed, &watch->lock, &until);
     const double passed = fmin(clock_seconds() - start, SLICE_S);
-    for (int i = 0; i < trainer->count; i++) {
-        struct replica *replica = &trainer->replicas[i];
-        if (!replica->busy || replica->abandoned || replica->guarded || replica->waits) continue;
-        replica->waited_s += passed;
-        if (replica->waited_s > replica->allowed_s) give_up(replica);
+    for (struct worker *worker = watch->workers; worker; worker = worker->next) {
+        if (!worker_works(worker) || worker->guarded || worker->waits) continue;
+        worker->waited_s += passed;
+        if (worker->waited_s > worker->allowed_s) give_up(worker);
     }
 }

@@ -19,6 +19,9 @@
 
 /* Blocks of the exchange that are summed over the ranks at once, 4 MiB: enough that messages are not all latency. */
 enum { GROUP = 16 };
+/* Between two looks at what goes on between ranks: sums; a round, while devices have nothing to do. */
+#define PROGRESS_S 0.0005
+#define ROUND_S 0.0001
 
 /* --------------------------------------------------------------------------------------------------- agreeing ---- */
 
@@ -459,6 +462,13 @@ static void widen(void *argument, int task)
     const int64_t begin = (int64_t)task * EXCHANGE_BLOCK, left = trainer->network->trained_floats - begin;
     const int64_t count = left < EXCHANGE_BLOCK ? left : EXCHANGE_BLOCK;
     for (int64_t i = begin; i < begin + count; i++) trainer->gradients[i] = bf16_to_float(trainer->world->half[i]);
+}
+
+double world_carry(void *user)
+{
+    struct tutti_trainer *trainer = user;
+    const bool round = rounds_carry(trainer), sums = trainer->world && hosts_progress(trainer->world->hosts);
+    return round ? ROUND_S : sums ? PROGRESS_S : 0;
 }
 
 void world_leave(struct tutti_trainer *trainer, const bool *summed)

@@ -91,6 +91,8 @@ void world_try(struct tutti_trainer *trainer);
 /* This rank's sums of a range, by any thread. */
 void world_put(struct tutti_trainer *trainer, int64_t first, int64_t count, const float *sums);
 void world_leave(struct tutti_trainer *trainer, const bool *summed);
+/* For watch_open(): what goes on between ranks does so only while somebody looks after it. */
+double world_carry(void *trainer);
 tutti_status world_vote(struct tutti_trainer *trainer, tutti_status status, bool *again, struct replica_work *sums);
 /* After a step that took so long. */
 void world_stepped(struct tutti_trainer *trainer, double seconds);

@@ -175,9 +175,9 @@ static int thread_count(void)
 static bool all_returned(tutti_trainer *trainer)
 {
     bool all = true;
-    pthread_mutex_lock(&trainer->lock);
-    for (int i = 0; i < trainer->count; i++) all &= !trainer->replicas[i].busy;
-    pthread_mutex_unlock(&trainer->lock);
+    watch_lock(&trainer->watch);
+    for (int i = 0; i < trainer->count; i++) all &= worker_has_ended(&trainer->replicas[i].worker);
+    watch_unlock(&trainer->watch);
     return all;
 }
 

@@ -108,7 +108,7 @@ static void try_alone(const struct fault *fault)
     outcome.status = build(&session, fault, &outcome);
     if (outcome.status == TUTTI_OK) {
         leave_alone(&session, fault->victim);
-        session.trainer->replicas[fault->victim].pace_s = HANG_LIMIT_S; /* else its first steps may take long */
+        session.trainer->replicas[fault->victim].worker.pace_s = HANG_LIMIT_S; /* else its first steps may take long */
         outcome.status = train(&session, fault, &outcome);
     }
     text = outcome.status ? status_message() : difference(&outcome, &reference);
@@ -178,7 +178,7 @@ static const char *hang_in_the_background(struct session *session, struct outcom
     if (outcome->status != TUTTI_OK) return status_message();
     tutti_trainer *trainer = session->trainer;
     struct replica *victim = &trainer->replicas[fault.victim];
-    trainer->build_limit_s = 3; /* several times what the other device takes for its plan */
+    trainer->watch.build_limit_s = 3; /* several times what the other device takes for its plan */
     for (int step = 0; step < STEPS && outcome->status == TUTTI_OK; step++) {
         if (step == STEPS / 2) await_plan(victim);
         if (victim->lost != (step > STEPS / 2)) return "the device was lost at another step";

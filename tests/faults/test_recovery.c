@@ -144,9 +144,9 @@ static const char *during_hanging_plan(const char *(*call)(struct session *sessi
 static const char *step_of_another_size(struct session *session)
 {
     tutti_trainer *trainer = session->trainer;
-    trainer->step_limit_s = HANG_LIMIT_S;
-    trainer->build_limit_s = 30;
-    trainer->replicas[1].pace_s = HANG_LIMIT_S; /* else its first step may take as long as a plan */
+    trainer->watch.step_limit_s = HANG_LIMIT_S;
+    trainer->watch.build_limit_s = 30;
+    trainer->replicas[1].worker.pace_s = HANG_LIMIT_S; /* else its first step may take as long as a plan */
     if (tutti_train_step(trainer, FEED_PAIR(images, labels), SAMPLES - 2, NULL) != TUTTI_OK) return status_message();
     return told.lost ? told.last : NULL;
 }
@@ -190,7 +190,7 @@ static const char *lost_with_its_plan(void)
     struct session session;
     double loss;
     if (begin_hanging_plan(&session) != TUTTI_OK) return status_message();
-    session.trainer->build_limit_s = 15;
+    session.trainer->watch.build_limit_s = 15;
     session.trainer->replicas[1].lost = true;
     const double start = clock_seconds();
     const tutti_status status = session_step(&session, 0, &loss);
@@ -209,7 +209,7 @@ static const char *change_given_up(void)
     struct session session;
     if (begin_hanging_plan(&session) != TUTTI_OK) return status_message();
     tutti_trainer *trainer = session.trainer;
-    trainer->build_limit_s = 3;
+    trainer->watch.build_limit_s = 3;
     tutti_status status = TUTTI_OK;
     for (int step = 0; step < 3 && status == TUTTI_OK; step++)
         status = tutti_train_step(trainer, FEED_PAIR(images, labels), SMALL, NULL);
@@ -222,7 +222,7 @@ static const char *change_given_up(void)
 
 static tutti_status hang(struct replica *replica, void *seconds)
 {
-    replica_allow(replica, HANG_LIMIT_S);
+    worker_allow(&replica->worker, HANG_LIMIT_S);
     sleep_s(*(double *)seconds);
     return TUTTI_OK;
 }
@@ -233,7 +233,7 @@ static const char *hanging_probe(void)
     const struct fault automatic = { .phase = PHASE_ALONE };
     struct session session = { 0 };
     if (session_open(&session, "0,1", NULL) || build(&session, &automatic, NULL)) return status_message();
-    replica_start(&session.trainer->replicas[1], hang, &seconds);
+    worker_start(&session.trainer->replicas[1].worker, hang, &seconds);
     const double start = clock_seconds();
     session_close(&session);
     return clock_seconds() - start < seconds / 2 ? NULL : "tutti_trainer_free() waited for the probe";
@@ -243,7 +243,7 @@ static const char *hanging_probe(void)
 static const struct replica_work *probe_of(const struct session *session, int device)
 {
     const tutti_trainer *trainer = session->trainer;
-    const struct replica_work *work = trainer->replicas[device].argument;
+    const struct replica_work *work = trainer->replicas[device].worker.argument;
     return work && work != &trainer->works[device] && work->probe ? work : NULL;
 }
 
@@ -283,8 +283,8 @@ static const char *probe_reads_late(void)
     session.trainer->balance.cold = 0;
     balance_add(&session.trainer->balance, times, times[0]);
     leave_alone(&session, 0);
-    session.trainer->step_limit_s = HANG_LIMIT_S;
-    session.trainer->replicas[1].pace_s = HANG_LIMIT_S; /* else a probe may take as long as a plan */
+    session.trainer->watch.step_limit_s = HANG_LIMIT_S;
+    session.trainer->replicas[1].worker.pace_s = HANG_LIMIT_S; /* else a probe may take as long as a plan */
     give(&session, &fault);
     status = step_until_probed(&session, 1, true);
     if (status == TUTTI_OK) status = step_until_probed(&session, 2, false);
@@ -312,11 +312,11 @@ static const char *only_a_suspect_is_left(struct session *session)
 static const char *last_one_hangs(struct session *session)
 {
     tutti_trainer *trainer = session->trainer;
-    trainer->replicas[0].abandoned = true;
+    trainer->replicas[0].worker.abandoned = true;
     for (int i = 0; i < 2; i++)
         if (trainer_lose(trainer, &trainer->replicas[0], fail(TUTTI_DEVICE_LOST, "a test")) != TUTTI_DEVICE_LOST)
             return "a trainer without a device goes on";
-    trainer->replicas[0].abandoned = false;
+    trainer->replicas[0].worker.abandoned = false;
     return told.warnings == 1 ? NULL : told.last;
 }
 

@@ -131,11 +131,12 @@ tutti_status session_parameters(struct session *session, struct outcome *outcome
 
 void revive(struct replica *replica)
 {
-    if (replica->abandoned) {
-        pthread_join(replica->thread, NULL);
-        replica->abandoned = replica->stop = false;
+    struct worker *worker = &replica->worker;
+    if (worker->abandoned) {
+        pthread_join(worker->thread, NULL);
+        worker->abandoned = worker->stop = false;
         replica_forget(replica);
-        if (replica_thread(replica) != TUTTI_OK) abort();
+        if (worker_thread(worker) != TUTTI_OK) abort();
     }
     replica->lost = false;
 }
@@ -208,7 +209,7 @@ static void take_back(struct outcome *outcome)
 tutti_status train(struct session *session, const struct fault *fault, struct outcome *outcome)
 {
     tutti_status status = TUTTI_OK;
-    session->trainer->step_limit_s = fault && is_hang(fault) ? HANG_LIMIT_S : STEP_LIMIT_S;
+    session->trainer->watch.step_limit_s = fault && is_hang(fault) ? HANG_LIMIT_S : STEP_LIMIT_S;
     for (int step = 0; step < STEPS; step++) {
         if (fault && step == broken_steps(fault->phase).first) give(session, fault);
         status = session_step(session, step, &outcome->losses[step]);

@@ -74,7 +74,7 @@ static void check_parts(struct session *session, int64_t first)
 static double built(const struct session *session)
 {
     double seconds = 0;
-    for (int i = 0; i < session->trainer->count; i++) seconds += session->trainer->replicas[i].build_s;
+    for (int i = 0; i < session->trainer->count; i++) seconds += session->trainer->replicas[i].report.build_s;
     return seconds;
 }
 
@@ -131,7 +131,7 @@ static void fill_caches(struct session *session, const int64_t *samples, int cou
 /* The stuck device's plan waits for the end of another one's making. */
 static void order_stuck(struct session *session, struct replica *stuck, int rank, int64_t first)
 {
-    session->trainer->build_limit_s = hosts->rank == rank ? BUILD_LIMIT_S : 0;
+    session->trainer->watch.build_limit_s = hosts->rank == rank ? BUILD_LIMIT_S : 0;
     if (hosts->rank == rank) pthread_mutex_lock(&stuck->making);
     order(session, first);
     ck_assert_int_gt(go_on(session), 10);

@@ -110,11 +110,11 @@ static void lose_device(fault call, int quarter)
     const size_t meetings = plan_of(&ranks, 0)->step.meeting_count;
     if (hosts->rank == 0) {
         break_before_meeting(&ranks, 1, meetings * (size_t)quarter / 4, call);
-        ranks.trainer->replicas[1].pace_s = 1; /* else its first steps may take long */
+        ranks.trainer->replicas[1].worker.pace_s = 1; /* else its first steps may take long */
     }
     for (int step = 1; step < STEPS; step++) ASSERT_OK(rank_step(&ranks, step, images));
     if (hosts->rank == 0)
-        ck_assert(ranks.trainer->replicas[1].lost && ranks.trainer->replicas[1].abandoned == (call == hang));
+        ck_assert(ranks.trainer->replicas[1].lost && ranks.trainer->replicas[1].worker.abandoned == (call == hang));
     ck_assert(!ranks.trainer->replicas[0].lost);
     close_to(&one, &ranks, ROUNDING);
     same_on_ranks(&ranks);
