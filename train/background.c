@@ -30,13 +30,13 @@ static tutti_status make(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
     struct background *background = &replica->background;
-    pthread_mutex_lock(&replica->making);
+    plan_cache_lock(&replica->plans);
     if (background->alone) TRY(replica_make_update(replica));
     if (!background->plan_wanted) goto done;
     TRY(check_room(replica, &background->options));
     TRY(plan_new(replica->device, replica->trainer->network, &background->options, &background->plan));
 done:
-    pthread_mutex_unlock(&replica->making);
+    plan_cache_unlock(&replica->plans);
     return status;
 }
 
@@ -57,11 +57,11 @@ static void *serve(void *argument)
 tutti_status background_start(struct replica *replica, int64_t samples, bool alone)
 {
     struct background *background = &replica->background;
-    const int64_t part = divide_up(samples, divide_up(samples, replica->capacity));
+    const struct plan_key key = { PLAN_TRAIN, divide_up(samples, divide_up(samples, replica->capacity)) };
     *background = (struct background) { .seen = clock_seconds(),
         .alone = alone && !replica->update_made,
-        .plan_wanted = !replica_find(replica, PLAN_TRAIN, part),
-        .options = replica_options(replica, PLAN_TRAIN, part) };
+        .plan_wanted = !plan_cache_find(&replica->plans, key),
+        .options = replica_options(replica, key) };
     if (!background->alone && !background->plan_wanted) return TUTTI_OK;
     background->options.cold = true;
     background->options.progress = NULL;                               /* nobody waits for it */
@@ -128,9 +128,9 @@ tutti_status background_adopt(struct replica *replica, void *unused)
     if (background->alone) TRY(replica_warm_update(replica));
     if (!background->plan) goto done;
     TRY(plan_warm_up(background->plan));
-    pthread_mutex_lock(&replica->making);
+    plan_cache_lock(&replica->plans);
     (void)replica_keep(replica, background->plan);
-    pthread_mutex_unlock(&replica->making);
+    plan_cache_unlock(&replica->plans);
     background->plan = NULL;
 done:
     background->alone = false;

@@ -65,7 +65,7 @@ static tutti_status release(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
     struct gradient_port *port = &replica->port;
-    if (port->exposed) replica->generation++;
+    if (port->exposed) plan_cache_stale(&replica->plans);
     port->exposed = false;
     while (port->mapping_count > 0) {
         const struct mapping *mapping = &port->mappings[--port->mapping_count];

@@ -188,9 +188,7 @@ static tutti_status run(struct replica *replica, void *argument)
 {
     tutti_status status = TUTTI_OK;
     struct profile *profile = argument;
-    const struct cached_plan *latest = NULL;
-    for (int i = 0; i < REPLICA_PLANS; i++)
-        if (replica->plans[i].plan && (!latest || replica->plans[i].used > latest->used)) latest = &replica->plans[i];
+    const struct cached_plan *latest = plan_cache_latest(&replica->plans);
     if (!latest) return fail(TUTTI_INVALID, "no plan has run yet on this device: train or infer first");
     TRY(gradient_way(replica)->release(replica));
     TRY(run_and_keep_gradients(replica, latest->plan));

@@ -270,7 +270,8 @@ static int64_t probe_samples(tutti_trainer *trainer, int device)
     for (int i = 0; i < SPEED_SIZES; i++) {
         const struct speed_size *size = &speed->sizes[SPEED_TOGETHER][i];
         if (size->samples > 0 && size->samples <= trainer->replicas[device].capacity &&
-            replica_find(&trainer->replicas[device], PLAN_TRAIN, size->samples) && (!last || size->used > last->used))
+            plan_cache_find(&trainer->replicas[device].plans, (struct plan_key) { PLAN_TRAIN, size->samples }) &&
+            (!last || size->used > last->used))
             last = size;
     }
     return last ? last->samples : 0;

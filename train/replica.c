@@ -19,6 +19,12 @@ static bool trains(const struct replica *replica)
     return replica->trainer->trains;
 }
 
+/* Of most of a replica's work. */
+static struct plan_key usual(const struct replica *replica, int64_t samples)
+{
+    return (struct plan_key) { trains(replica) ? PLAN_TRAIN : PLAN_INFER, samples };
+}
+
 static tutti_status make_statistics(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
@@ -161,7 +167,6 @@ tutti_status replica_init(struct replica *replica)
     const size_t runs = (size_t)trainer->batch; /* micro-batches of a step, at most */
     const size_t metrics = 2 * (size_t)objective_pairs(&trainer->objective);
     tell_precision(replica);
-    replica->generation = 1;
     replica->run_constants = memory_new(runs, sizeof(*replica->run_constants));
     replica->run_losses = memory_new(metrics * runs, sizeof(float));
     if (!replica->run_constants || !replica->run_losses) return TUTTI_NO_MEMORY;
@@ -219,7 +224,7 @@ static tutti_status free_objects(struct replica *replica, void *unused)
     (void)unused;
     worker_allow(&replica->worker, worker_step_limit(&replica->worker, replica->trainer->batch));
     gradient_way(replica)->free(replica);
-    for (int i = 0; i < REPLICA_PLANS; i++) plan_free(replica->plans[i].plan);
+    plan_cache_free(&replica->plans);
     free_update(replica);
     launch_list_free(&replica->update_sum);
     launch_list_free(&replica->add);
@@ -254,7 +259,7 @@ bool replica_free(struct replica *replica)
         replica->device->abandoned = replica->trainer->network->held = true;
         return false;
     }
-    pthread_mutex_destroy(&replica->making);
+    plan_cache_close(&replica->plans);
     replica_forget(replica);
     free(replica->run_constants);
     free(replica->run_losses);
@@ -283,19 +288,7 @@ static size_t fixed_bytes(const struct replica *replica, bool micro_batches)
 
 uint64_t replica_memory(const struct replica *replica)
 {
-    const struct arena *seen[REPLICA_PLANS];
-    int count = 0;
-    uint64_t bytes = fixed_bytes(replica, replica->sum_made) + replica->prefetch.bytes;
-    for (int i = 0; i < REPLICA_PLANS; i++) {
-        if (!replica->plans[i].plan) continue;
-        const struct arena *arena = replica->plans[i].plan->arena;
-        bool known = false;
-        for (int j = 0; j < count; j++) known |= seen[j] == arena;
-        if (known) continue;
-        seen[count++] = arena;
-        bytes += arena_bytes(arena);
-    }
-    return bytes;
+    return fixed_bytes(replica, replica->sum_made) + replica->prefetch.bytes + plan_cache_bytes(&replica->plans);
 }
 
 /* --------------------------------------------------------------------------------------------------- plans ---- */
@@ -309,74 +302,39 @@ static void report_building(void *user, int built, int total)
     worker_unguard(&replica->worker);
 }
 
-struct plan_options replica_options(struct replica *replica, enum plan_mode mode, int64_t samples)
+struct plan_options replica_options(struct replica *replica, struct plan_key key)
 {
-    struct plan_options options = { .mode = mode,
-        .samples = samples,
+    return (struct plan_options) { .mode = key.mode,
+        .samples = key.samples,
         .objective = replica->trainer->objective,
         .exact = replica->trainer->exact,
-        .meets = replica->trainer->whole_batch && replica->trainer->exchange && samples < replica->trainer->batch,
+        .meets = replica->trainer->whole_batch && replica->trainer->exchange && key.samples < replica->trainer->batch,
         .precision = replica->trainer->precision,
         .parameters = replica->parameters,
         .frozen = replica->frozen,
-        .gradients = mode == PLAN_TRAIN ? replica->gradients : NULL,
+        .gradients = key.mode == PLAN_TRAIN ? replica->gradients : NULL,
         .progress = replica->trainer->building ? report_building : NULL,
-        .user = replica };
-    /* The largest arena serves all plans: only one of them runs at a time. */
-    for (int i = 0; i < REPLICA_PLANS && !replica->crowded; i++) {
-        const struct plan *plan = replica->plans[i].plan;
-        if (plan && (!options.arena || arena_bytes(plan->arena) > arena_bytes(options.arena)))
-            options.arena = plan->arena;
-    }
-    return options;
-}
-
-static void drop_plan(struct replica *replica, struct cached_plan *cached)
-{
-    if (replica->last == cached->plan) replica->last = NULL;
-    plan_free(cached->plan);
-    memset(cached, 0, sizeof(*cached));
-}
-
-struct cached_plan *replica_find(struct replica *replica, enum plan_mode mode, int64_t samples)
-{
-    for (int i = 0; i < REPLICA_PLANS; i++) {
-        const struct plan *plan = replica->plans[i].plan;
-        if (plan && plan->options.mode == mode && plan->options.samples == samples) return &replica->plans[i];
-    }
-    return NULL;
-}
-
-static struct cached_plan *make_place(struct replica *replica)
-{
-    struct cached_plan *oldest = &replica->plans[0];
-    for (int i = 0; i < REPLICA_PLANS; i++)
-        if (replica->plans[i].used < oldest->used) oldest = &replica->plans[i]; /* an empty one was used at 0 */
-    if (oldest->plan) drop_plan(replica, oldest);
-    return oldest;
+        .user = replica,
+        .arena = plan_cache_arena(&replica->plans) };
 }
 
 struct cached_plan *replica_keep(struct replica *replica, struct plan *plan)
 {
-    struct cached_plan *place = make_place(replica);
-    *place = (struct cached_plan) { .plan = plan, .used = ++replica->clock };
     replica->report.build_s += plan->build_seconds;
-    replica->last = NULL; /* its kernels were warmed up over everybody's arena */
-    return place;
+    return plan_cache_keep(&replica->plans, plan);
 }
 
-static tutti_status make_plan(
-    struct replica *replica, enum plan_mode mode, int64_t samples, struct cached_plan **cached)
+static tutti_status make_plan(struct replica *replica, struct plan_key key, struct cached_plan **cached)
 {
     tutti_status status = TUTTI_OK;
     worker_allow(&replica->worker, worker_build_limit(&replica->worker));
     struct plan *plan = NULL;
-    (void)make_place(replica); /* before memory is asked for */
-    struct plan_options options = replica_options(replica, mode, samples);
+    plan_cache_make_place(&replica->plans); /* before memory is asked for */
+    struct plan_options options = replica_options(replica, key);
     status = plan_new(replica->device, replica->trainer->network, &options, &plan);
     if (status == TUTTI_DEVICE_MEMORY && options.arena) { /* the arenas of the others may be in its way */
         prefetch_free(replica);
-        for (int i = 0; i < REPLICA_PLANS; i++) drop_plan(replica, &replica->plans[i]);
+        plan_cache_drop(&replica->plans);
         options.arena = NULL;
         status = plan_new(replica->device, replica->trainer->network, &options, &plan);
     }
@@ -384,44 +342,43 @@ static tutti_status make_plan(
     return status;
 }
 
-tutti_status replica_plan(struct replica *replica, enum plan_mode mode, int64_t samples, struct cached_plan **cached)
+tutti_status replica_plan(struct replica *replica, struct plan_key key, struct cached_plan **cached)
 {
-    *cached = replica_find(replica, mode, samples);
+    *cached = plan_cache_find(&replica->plans, key);
     if (*cached) {
-        (*cached)->used = ++replica->clock;
+        plan_cache_use(&replica->plans, *cached);
         return TUTTI_OK;
     }
     worker_allow(&replica->worker,
         worker_build_limit(&replica->worker)); /* a plan in the background may hold the lock as long */
-    pthread_mutex_lock(&replica->making);
-    const tutti_status status = make_plan(replica, mode, samples, cached);
-    pthread_mutex_unlock(&replica->making);
+    plan_cache_lock(&replica->plans);
+    const tutti_status status = make_plan(replica, key, cached);
+    plan_cache_unlock(&replica->plans);
     return replica_doubt(replica, status);
 }
 
-tutti_status replica_explain(struct replica *replica, enum plan_mode mode, int64_t samples, struct plan **plan)
+tutti_status replica_explain(struct replica *replica, struct plan_key key, struct plan **plan)
 {
-    struct plan_options options = replica_options(replica, mode, samples);
+    struct plan_options options = replica_options(replica, key);
     options.explain = true;
-    replica->last = NULL;
-    pthread_mutex_lock(&replica->making);
+    plan_cache_overwritten(&replica->plans);
+    plan_cache_lock(&replica->plans);
     const tutti_status status = plan_new(replica->device, replica->trainer->network, &options, plan);
-    pthread_mutex_unlock(&replica->making);
+    plan_cache_unlock(&replica->plans);
     return status;
 }
 
 tutti_status replica_tune(struct replica *replica, int64_t samples)
 {
     const int64_t limit = replica->trainer->micro_batch;
-    struct plan_options options =
-        replica_options(replica, trains(replica) ? PLAN_TRAIN : PLAN_INFER, limit && limit < samples ? limit : samples);
+    struct plan_options options = replica_options(replica, usual(replica, limit && limit < samples ? limit : samples));
     return samples ? plan_tune(replica->device, replica->trainer->network, &options) : TUTTI_OK;
 }
 
 /* Whether the device has room for the plan of this many samples. */
 static tutti_status measure(struct replica *replica, int64_t samples, bool micro_batches, bool *fits, size_t *bytes)
 {
-    struct plan_options options = replica_options(replica, trains(replica) ? PLAN_TRAIN : PLAN_INFER, samples);
+    struct plan_options options = replica_options(replica, usual(replica, samples));
     options.arena = NULL;
     *bytes = 0;
     tutti_status status = plan_measure(replica->device, replica->trainer->network, &options, bytes);
@@ -483,7 +440,7 @@ void replica_load_ahead(struct replica *replica, int64_t samples)
 {
     if (samples == 0) return;
     const int64_t each = divide_up(samples, divide_up(samples, replica->capacity));
-    const struct plan_options options = replica_options(replica, trains(replica) ? PLAN_TRAIN : PLAN_INFER, each);
+    const struct plan_options options = replica_options(replica, usual(replica, each));
     plan_load_ahead(replica->device, replica->trainer->network, &options);
 }
 
@@ -495,7 +452,7 @@ tutti_status replica_plan_first(struct replica *replica, int64_t samples)
     do {                         /* the device may have less memory than it says */
         replica_make_room(replica);
         const int64_t runs = divide_up(samples, replica->capacity);
-        status = replica_plan(replica, trains(replica) ? PLAN_TRAIN : PLAN_INFER, divide_up(samples, runs), &cached);
+        status = replica_plan(replica, usual(replica, divide_up(samples, runs)), &cached);
         if (status == TUTTI_OK && runs > 1 && trains(replica)) status = replica_make_sum(replica);
         if (status == TUTTI_OK && runs == 1 && trains(replica))
             status = gradient_way(replica)->build(replica, cached->plan);
@@ -515,16 +472,11 @@ bool replica_shrink(struct replica *replica)
 {
     if (replica->capacity <= 1 || worker_is_abandoned(&replica->worker)) return false;
     replica->capacity /= 2;
-    replica->crowded = true;
+    plan_cache_crowd(&replica->plans);
     return true;
 }
 
 void replica_make_room(struct replica *replica)
 {
-    /* Not while a plan is made in the background, which may hang: then it is tried again before the next work. */
-    if (!replica->crowded || pthread_mutex_trylock(&replica->making) != 0) return;
-    prefetch_free(replica);
-    for (int i = 0; i < REPLICA_PLANS; i++) drop_plan(replica, &replica->plans[i]);
-    replica->crowded = false;
-    pthread_mutex_unlock(&replica->making);
+    if (plan_cache_empty(&replica->plans)) prefetch_free(replica);
 }

@@ -7,12 +7,11 @@
 #include "train/batches.h"
 #include "train/gradients.h"
 #include "train/optimizer.h"
+#include "train/plan_cache.h"
 #include "train/tally.h"
 #include "train/worker.h"
 
 #include <stdatomic.h>
-
-#define REPLICA_PLANS 8
 
 struct tutti_trainer;
 
@@ -60,14 +59,6 @@ struct prefetch {
     cl_event sent; /* its upload, in this step; one of the replica's writes; or NULL */
 };
 
-/* A plan and when it was last used; the cache drops the one unused for longest. */
-struct cached_plan {
-    struct plan *plan;
-    uint64_t used;
-    uint64_t prepared; /* the replica's `generation` when its prepared data were made */
-    bool ran;          /* to the end: all memory that it needs is there */
-};
-
 /* What a replica has done, all steps together, whether it had a part in them or not. */
 struct replica_report {
     int64_t samples;
@@ -94,11 +85,10 @@ struct replica {
     struct tutti_trainer *trainer;
     struct device *device;
     struct worker worker;
-    bool lost;           /* failed: gets no work any more */
-    bool not_finite;     /* some gradients of its last step */
-    bool suspect;        /* left out of this try: its numbers were not finite */
-    int64_t capacity;    /* samples that fit at once; a larger part is run as micro-batches */
-    atomic_bool crowded; /* its memory was full: present plans are to be freed */
+    bool lost;        /* failed: gets no work any more */
+    bool not_finite;  /* some gradients of its last step */
+    bool suspect;     /* left out of this try: its numbers were not finite */
+    int64_t capacity; /* samples that fit at once; a larger part is run as micro-batches */
     cl_mem parameters, gradients, frozen, states[OPTIMIZER_STATES];
     cl_mem sum;                /* gradients of all micro-batches; NULL until there is more than one */
     cl_mem constants, losses;  /* for the optimizer's launch: of the step, and float[2] per micro-batch */
@@ -106,13 +96,9 @@ struct replica {
     int statistic_count;
     struct launch_list update, update_sum, add;
     bool update_made;
-    atomic_bool sum_made;   /* read by whoever asks for replica_memory() */
-    pthread_mutex_t making; /* one thread at a time makes plans, or drops them */
+    atomic_bool sum_made; /* read by whoever asks for replica_memory() */
     struct background background;
-    struct cached_plan plans[REPLICA_PLANS];
-    uint64_t clock;          /* counts uses of plans */
-    const struct plan *last; /* the plan that ran last: another one's prepared data may be overwritten */
-    uint64_t generation;     /* counts changes of the parameters on the device */
+    struct plan_cache plans;
     uint64_t version;        /* the trainer's version of the parameters that the device has */
     uint64_t states_version; /* likewise of the optimizer's states */
     uint64_t frozen_version; /* and of the frozen parameters */
@@ -155,19 +141,17 @@ void replica_make_room(struct replica *replica);
  * late as at the first launch. While a plan has not run yet, it is taken for a lack of memory, once for each replica.
  */
 tutti_status replica_doubt(struct replica *replica, tutti_status status);
-/* The plan for a mode and number of samples, if it is in the cache. */
-struct cached_plan *replica_find(struct replica *replica, enum plan_mode mode, int64_t samples);
-/* The same, or made. */
-tutti_status replica_plan(struct replica *replica, enum plan_mode mode, int64_t samples, struct cached_plan **cached);
-/* Puts a plan into the cache, instead of the one unused for longest where it is full. */
+/* The plan with this key, from the cache, or made. */
+tutti_status replica_plan(struct replica *replica, struct plan_key key, struct cached_plan **cached);
+/* Puts a plan that was made into the cache. */
 struct cached_plan *replica_keep(struct replica *replica, struct plan *plan);
-/* How a plan for this many samples is made. */
-struct plan_options replica_options(struct replica *replica, enum plan_mode mode, int64_t samples);
+/* How a plan with this key is made. */
+struct plan_options replica_options(struct replica *replica, struct plan_key key);
 /* What the device needs to update its parameters by itself, in two steps: the first may run beside other work. */
 tutti_status replica_make_update(struct replica *replica);
 tutti_status replica_warm_update(struct replica *replica);
 /* The same plan once more, outside of the cache, with the texts of its making. */
-tutti_status replica_explain(struct replica *replica, enum plan_mode mode, int64_t samples, struct plan **plan);
+tutti_status replica_explain(struct replica *replica, struct plan_key key, struct plan **plan);
 uint64_t replica_memory(const struct replica *replica); /* bytes on the device */
 
 /* background.c: has what a part of `samples` needs made by a thread of its own; nothing is started where all is there.

@@ -83,9 +83,9 @@ struct explanation {
 static tutti_status explain(struct replica *replica, void *argument)
 {
     struct explanation *explanation = argument;
-    const enum plan_mode mode = !replica->trainer->trains ? PLAN_INFER : PLAN_TRAIN;
+    const struct plan_key key = { replica->trainer->trains ? PLAN_TRAIN : PLAN_INFER, explanation->samples };
     struct plan *plan = NULL;
-    const tutti_status status = replica_explain(replica, mode, explanation->samples, &plan);
+    const tutti_status status = replica_explain(replica, key, &plan);
     if (status != TUTTI_OK) return status;
     explanation->text = explanation->passes ? plan->passes : plan->explanation;
     *(explanation->passes ? &plan->passes : &plan->explanation) = NULL;

@@ -155,7 +155,7 @@ static tutti_status upload_frozen(struct run *run)
     TRY(enqueue_write(
         replica, replica->frozen, work->frozen, (size_t)run->trainer->network->frozen_floats * sizeof(float)));
     replica->frozen_version = work->frozen_version;
-    replica->generation++;
+    plan_cache_stale(&replica->plans);
 done:
     return status;
 }
@@ -170,7 +170,7 @@ static tutti_status upload_parameters(struct run *run)
     TRY(upload_frozen(run));
     if (!work->parameters) return TUTTI_OK;
     if (replica->version != work->version) {
-        replica->generation++;
+        plan_cache_stale(&replica->plans);
         run->pieces = replica->device->transfers && work->mode == PLAN_TRAIN;
         if (!run->pieces)
             TRY(enqueue_write(replica, replica->parameters, work->parameters,
@@ -375,7 +375,7 @@ static tutti_status enqueue_update(struct run *run)
     TRY(enqueue_write(replica, replica->constants, &replica->run_constants[0], sizeof(struct step_constants)));
     replica->torn = true;
     TRY(launch_list_enqueue(update, 0, update->count, NULL));
-    replica->generation++;
+    plan_cache_stale(&replica->plans);
 done:
     return status;
 }
@@ -389,18 +389,6 @@ static tutti_status keep_gradients(struct run *run, int64_t number)
     CL_TRY(clEnqueueCopyBuffer(replica->device->queue, replica->gradients, replica->sum, 0, 0,
                (size_t)run->trainer->network->total_floats * sizeof(float), 0, NULL, NULL),
         "copying gradients on '%s'", replica->device->can.name);
-done:
-    return status;
-}
-
-/* Data that inference makes from the parameters alone (folded or packed weights) lies in the shared arena. */
-static tutti_status prepare(struct replica *replica, struct cached_plan *cached)
-{
-    tutti_status status = TUTTI_OK;
-    if (cached->plan->options.mode == PLAN_TRAIN) return TUTTI_OK;
-    if (replica->last == cached->plan && cached->prepared == replica->generation) return TUTTI_OK;
-    TRY(plan_prepare(cached->plan));
-    cached->prepared = replica->generation;
 done:
     return status;
 }
@@ -437,12 +425,13 @@ done:
 
 /* Inference on any number of samples would make a plan for each number; its samples do not influence each other, so a
  * plan for the next power of two does as well. */
-static int64_t plan_samples(const struct run *run, int64_t samples)
+static struct plan_key key_of(const struct run *run, int64_t samples)
 {
-    if (run->work->mode != PLAN_INFER || samples >= run->replica->capacity) return samples;
+    const enum plan_mode mode = run->work->mode;
     int64_t power = 1;
+    if (mode != PLAN_INFER || samples >= run->replica->capacity) return (struct plan_key) { mode, samples };
     while (power < samples) power *= 2;
-    return power < run->replica->capacity ? power : run->replica->capacity;
+    return (struct plan_key) { mode, power < run->replica->capacity ? power : run->replica->capacity };
 }
 
 static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
@@ -468,18 +457,18 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     run->now.number = number;
     run->now.first = number * run->part;
     run->now.samples = work->samples - run->now.first < run->part ? work->samples - run->now.first : run->part;
-    TRY(replica_plan(replica, work->mode, plan_samples(run, run->now.samples), &cached));
+    TRY(replica_plan(replica, key_of(run, run->now.samples), &cached));
     run->plan = cached->plan;
     if (leave) TRY(way->open(replica, run->plan));
     if (work->meets) TRY(make_numbers(replica, run->plan));
-    TRY(prepare(replica, cached));
+    TRY(plan_cache_prepare(&replica->plans, cached));
     if (pieces) TRY(send_pieces(run, run->plan));
     set_constants(run);
     for (int i = 0; i < run->plan->feed_count; i++) TRY(plan_read_feed_from(run->plan, i, NULL));
     status = plan_enqueue(run->plan, handlers, run);
     take_feeds_back(run);
     if (status != TUTTI_OK) goto done;
-    replica->last = run->plan;
+    plan_cache_enqueued(&replica->plans, cached);
     if (work->mode == PLAN_TRAIN) TRY(keep_gradients(run, number));
 done:
     return status;
@@ -494,10 +483,7 @@ static int64_t last_part(const struct run *run)
 static void note_run(const struct run *run)
 {
     const int64_t parts[] = { run->part, last_part(run) };
-    for (int i = 0; i < 2; i++) {
-        struct cached_plan *cached = replica_find(run->replica, run->work->mode, plan_samples(run, parts[i]));
-        if (cached) cached->ran = true;
-    }
+    for (int i = 0; i < 2; i++) plan_cache_ran(&run->replica->plans, key_of(run, parts[i]));
 }
 
 /* Plans are made before the clock starts; where the device turns out to have less memory than it said, smaller ones. */
@@ -512,14 +498,14 @@ static tutti_status divide(struct run *run)
         run->runs = divide_up(samples, replica->capacity);
         run->part = divide_up(samples, run->runs);
         run->runs = divide_up(samples, run->part);
-        status = replica_plan(replica, run->work->mode, plan_samples(run, run->part), &cached);
+        status = replica_plan(replica, key_of(run, run->part), &cached);
         if (status != TUTTI_DEVICE_MEMORY || run->part == 1) break;
         if (run->trainer->whole_batch && run->work->mode == PLAN_TRAIN) break; /* others take what it cannot */
         replica->capacity = run->part / 2;
     }
     if (status != TUTTI_OK) return status;
     run->first = !cached->ran;
-    TRY(replica_plan(replica, run->work->mode, plan_samples(run, last_part(run)), &cached));
+    TRY(replica_plan(replica, key_of(run, last_part(run)), &cached));
     run->first |= !cached->ran;
     if (run->work->mode == PLAN_TRAIN && run->runs > 1) TRY(replica_make_sum(replica));
 done:
@@ -648,7 +634,7 @@ done:
         if (!worker_is_abandoned(&replica->worker)) device_wait(replica->device);
         status_set_message(message);
         replica->version = replica->states_version = replica->frozen_version = 0; /* they may be half written */
-        replica->last = NULL;
+        plan_cache_overwritten(&replica->plans);
     }
     return run.first ? replica_doubt(replica, status) : status;
 }

@@ -81,7 +81,7 @@ static tutti_status make_replicas(tutti_trainer *trainer)
         struct replica *replica = &trainer->replicas[i];
         replica->trainer = trainer;
         replica->device = &trainer->runtime->devices[i];
-        pthread_mutex_init(&replica->making, NULL);
+        plan_cache_open(&replica->plans);
         worker_open(&replica->worker, &trainer->watch, replica, replica->device);
         if (threaded) TRY(worker_thread(&replica->worker));
     }

@@ -161,8 +161,8 @@ static const char *shrinking(struct session *session)
 static int plans_of_more(const struct replica *replica, int64_t samples)
 {
     int count = 0;
-    for (int i = 0; i < REPLICA_PLANS; i++)
-        count += replica->plans[i].plan && replica->plans[i].plan->options.samples > samples;
+    for (int i = 0; i < PLAN_CACHE_PLANS; i++)
+        count += replica->plans.plans[i].plan && replica->plans.plans[i].plan->options.samples > samples;
     return count;
 }
 

@@ -123,7 +123,7 @@ static void fill_caches(struct session *session, const int64_t *samples, int cou
 {
     for (int i = 0; i < count; i++) {
         struct plan *plan = NULL;
-        ASSERT_OK(replica_explain(&session->trainer->replicas[0], PLAN_TRAIN, samples[i], &plan));
+        ASSERT_OK(replica_explain(&session->trainer->replicas[0], (struct plan_key) { PLAN_TRAIN, samples[i] }, &plan));
         plan_free(plan);
     }
 }
@@ -132,7 +132,7 @@ static void fill_caches(struct session *session, const int64_t *samples, int cou
 static void order_stuck(struct session *session, struct replica *stuck, int rank, int64_t first)
 {
     session->trainer->watch.build_limit_s = hosts->rank == rank ? BUILD_LIMIT_S : 0;
-    if (hosts->rank == rank) pthread_mutex_lock(&stuck->making);
+    if (hosts->rank == rank) plan_cache_lock(&stuck->plans);
     order(session, first);
     ck_assert_int_gt(go_on(session), 10);
     check_parts(session, STEP_SAMPLES / 2);

@@ -76,7 +76,7 @@ typedef tutti_status (*fault)(struct device *device, void *state, cl_event *even
 static struct plan *plan_of(struct session *session, int device)
 {
     struct replica *replica = &session->trainer->replicas[device];
-    return replica_find(replica, PLAN_TRAIN, session->trainer->parts[device])->plan;
+    return plan_cache_find(&replica->plans, (struct plan_key) { PLAN_TRAIN, session->trainer->parts[device] })->plan;
 }
 
 /* The launch in front of a meeting, which makes what is handed in. */

@@ -216,7 +216,8 @@ START_TEST(ranges_of_parameters)
     session_steps(&apart, 4);
     same_bytes(&shared, &apart);
     for (int i = 0; i < 2; i++) {
-        const struct cached_plan *cached = replica_find(&apart.trainer->replicas[i], PLAN_TRAIN, STEP_SAMPLES / 2);
+        const struct cached_plan *cached =
+            plan_cache_find(&apart.trainer->replicas[i].plans, (struct plan_key) { PLAN_TRAIN, STEP_SAMPLES / 2 });
         ck_assert_ptr_nonnull(cached);
         const struct plan *plan = cached->plan;
         check_needs(plan);
@@ -488,8 +489,8 @@ static tutti_status break_down(struct device *device, void *state, cl_event *eve
 static void break_device(struct session *session, int position)
 {
     struct replica *replica = &session->trainer->replicas[position];
-    for (int i = 0; i < REPLICA_PLANS; i++) {
-        struct plan *plan = replica->plans[i].plan;
+    for (int i = 0; i < PLAN_CACHE_PLANS; i++) {
+        struct plan *plan = replica->plans.plans[i].plan;
         if (plan && plan->options.mode == PLAN_TRAIN) plan->step.launches[plan->step.count / 2].call = break_down;
     }
 }
@@ -885,7 +886,7 @@ START_TEST(arena_has_users_in_several_threads)
     struct session session;
     pthread_t threads[2];
     session_open(&session, "0", KIND_PLAIN, NULL);
-    struct arena *arena = session.trainer->replicas[0].plans[0].plan->arena;
+    struct arena *arena = session.trainer->replicas[0].plans.plans[0].plan->arena;
     const int users = arena->users;
     for (int i = 0; i < 2; i++) ck_assert_int_eq(pthread_create(&threads[i], NULL, use_arena, arena), 0);
     for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
@@ -904,9 +905,9 @@ static void *ask_memory(void *argument)
 {
     struct asking *asking = argument;
     while (!asking->ends) {
-        pthread_mutex_lock(&asking->replica->making);
+        plan_cache_lock(&asking->replica->plans);
         (void)replica_memory(asking->replica);
-        pthread_mutex_unlock(&asking->replica->making);
+        plan_cache_unlock(&asking->replica->plans);
     }
     return NULL;
 }
