@@ -34,6 +34,7 @@ struct exchange {
     tutti_trainer *trainer;
     struct world *world; /* other ranks, whose sums are added; NULL: there are none */
     struct optimizer_step step;
+    struct optimizer_arrays master, updated;
     bool stream;
     int64_t blocks;
     bool *listed, *summed;
@@ -190,14 +191,14 @@ static void update_piece(const struct exchange *exchange, int64_t first, int64_t
     const tutti_trainer *trainer = exchange->trainer;
     const int64_t left = trainer->network->trained_floats - first, trained = left < count ? left : count;
     alignas(64) float parameters[PIECE], states[OPTIMIZER_STATES][PIECE];
-    struct optimizer_arrays old = { trainer->parameters + first, { NULL } };
+    struct optimizer_arrays old = { exchange->master.parameters + first, { NULL } };
     for (int i = 0; i < OPTIMIZER_STATES && trained > 0; i++)
-        if (trainer->states[i]) old.states[i] = trainer->states[i] + first;
+        if (exchange->master.states[i]) old.states[i] = exchange->master.states[i] + first;
     optimizer_update_range(
         &exchange->step, first, count, &old, sums, &(struct optimizer_arrays) { parameters, { states[0], states[1] } });
-    put(exchange, trainer->next_parameters + first, parameters, count);
+    put(exchange, exchange->updated.parameters + first, parameters, count);
     for (int i = 0; i < OPTIMIZER_STATES && old.states[i]; i++)
-        put(exchange, trainer->next_states[i] + first, states[i], trained);
+        put(exchange, exchange->updated.states[i] + first, states[i], trained);
     put_on_devices(exchange, first, count, parameters);
 }
 
@@ -314,6 +315,8 @@ tutti_status exchange_run(tutti_trainer *trainer, const struct step_constants *c
     struct exchange exchange = { .trainer = trainer,
         .world = world_sums(trainer) ? trainer->world : NULL,
         .step = { &trainer->optimizer, trainer->network, constants },
+        .master = parameters_master(&trainer->store),
+        .updated = parameters_next(&trainer->store),
         .stream = (size_t)trainer->network->total_floats * sizeof(float) >= STREAM_BYTES,
         .blocks = divide_up(trainer->network->total_floats, EXCHANGE_BLOCK) };
     exchange.listed = memory_new((size_t)exchange.blocks, sizeof(*exchange.listed));
@@ -332,17 +335,10 @@ tutti_status exchange_run(tutti_trainer *trainer, const struct step_constants *c
     return status;
 }
 
-static void swap(float **a, float **b)
-{
-    float *const c = *a;
-    *a = *b;
-    *b = c;
-}
-
 void exchange_adopt(tutti_trainer *trainer)
 {
-    swap(&trainer->parameters, &trainer->next_parameters);
-    for (int i = 0; i < OPTIMIZER_STATES; i++) swap(&trainer->states[i], &trainer->next_states[i]);
+    parameters_adopt_next(&trainer->store);
     for (int r = 0; r < trainer->count; r++)
-        if (trainer->parts[r] > 0 && trainer->replicas[r].port.exposed) trainer->replicas[r].version = trainer->version;
+        if (trainer->parts[r] > 0 && trainer->replicas[r].port.exposed)
+            holding_updated(&trainer->replicas[r].holding, &trainer->store, false);
 }

@@ -36,7 +36,7 @@ int trainer_devices_left(const tutti_trainer *trainer)
 
 tutti_status trainer_shrink_or_lose(tutti_trainer *trainer, struct replica *replica, tutti_status status)
 {
-    if (status != TUTTI_DEVICE_MEMORY || replica->torn || !replica_shrink(replica))
+    if (status != TUTTI_DEVICE_MEMORY || holding_is_torn(&replica->holding) || !replica_shrink(replica))
         return trainer_lose(trainer, replica, status);
     log_warn(&trainer->runtime->log, "device %d, '%s', computes at most %lld samples at once from now on: %s",
         replica->device->index, replica->device->can.name, (long long)replica->capacity, status_message());
@@ -54,15 +54,6 @@ static void forget_without_others(tutti_trainer *trainer)
     for (int i = 0; i < trainer->count; i++)
         if (!trainer->replicas[i].lost && !trainer->replicas[i].suspect) return;
     faults_forget(trainer);
-}
-
-/* What it learnt while it trained alone is not used: others repeat it from the host's copy. */
-static void forget_newest(tutti_trainer *trainer, const struct replica *replica)
-{
-    if (trainer->newest != replica) return;
-    trainer->newest = NULL;
-    trainer->learnt_lost = true;
-    trainer_changed(trainer);
 }
 
 bool trainer_may_be_read(const tutti_trainer *trainer)
@@ -83,7 +74,7 @@ tutti_status trainer_lose(tutti_trainer *trainer, struct replica *replica, tutti
     forget_without_others(trainer);
     log_warn(&trainer->runtime->log, "device %d, '%s', is lost, %d of %d go on: %s", device->index, device->can.name,
         left - 1, trainer->count, status_message());
-    forget_newest(trainer, replica);
+    parameters_lose(&trainer->store, replica);
     return TUTTI_OK;
 }
 
@@ -144,8 +135,8 @@ tutti_status faults_check(tutti_trainer *trainer, bool *again)
     if (tried && bad == 0) return lose_suspects(trainer);
     for (int i = 0; i < trainer->count; i++) {
         struct replica *replica = &trainer->replicas[i];
-        replica->suspect = !tried && good > 0 && is_bad(trainer, i); /* else all agree: it diverges */
-        if (replica->suspect) forget_newest(trainer, replica);       /* it may have updated itself */
+        replica->suspect = !tried && good > 0 && is_bad(trainer, i);     /* else all agree: it diverges */
+        if (replica->suspect) parameters_lose(&trainer->store, replica); /* it may have updated itself */
     }
     *again = !tried && good > 0 && bad > 0;
     return TUTTI_OK;

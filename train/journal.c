@@ -22,19 +22,16 @@ struct entry {
     uint64_t number; /* of the announced batch that was copied ahead of its step; 0: none */
 };
 
-/* Host memory for one copy of the network's arenas. A device that hangs while it writes there keeps it for good. */
-struct copy {
-    float *parameters, *states[OPTIMIZER_STATES];
-};
-
 struct journal {
     /* The steps that lead from the host's parameters to the newest ones; the first `done` of them have been done. */
     struct entry *entries; /* all but `count` of the `room` are spare */
     size_t count, room, done, bytes;
     size_t missing; /* steps behind those that must be done before the parameters are those of the trainer's position */
     double copy_s;  /* what the last copy took */
-    double passed_s;   /* since then */
-    struct copy *copy; /* receives the next copy: that of the host stays whole until it is complete; NULL: not yet */
+    double passed_s; /* since then */
+    /* Receives the next copy: that of the host stays whole until it is complete; NULL: not yet. A device that hangs
+     * while it writes there keeps it for good. */
+    struct optimizer_arrays *copy;
 };
 
 tutti_status journal_open(tutti_trainer *trainer)
@@ -43,21 +40,14 @@ tutti_status journal_open(tutti_trainer *trainer)
     return trainer->journal ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
-static void copy_free(struct copy *copy)
-{
-    if (!copy) return;
-    free(copy->parameters);
-    for (int i = 0; i < OPTIMIZER_STATES; i++) free(copy->states[i]);
-    free(copy);
-}
-
 void journal_free(tutti_trainer *trainer)
 {
     struct journal *journal = trainer->journal;
     if (!journal) return;
     for (size_t i = 0; i < journal->room; i++) free(journal->entries[i].samples);
     free(journal->entries);
-    copy_free(journal->copy);
+    if (journal->copy) parameters_copy_free(journal->copy);
+    free(journal->copy);
     free(journal);
     trainer->journal = NULL;
 }
@@ -132,41 +122,27 @@ void journal_take_ahead(tutti_trainer *trainer)
 /* -------------------------------------------------------------------------------------------------- copies ---- */
 
 /* NULL: the host has no memory left. */
-static struct copy *copy_new(const tutti_trainer *trainer)
+static struct optimizer_arrays *copy_new(const tutti_trainer *trainer)
 {
-    struct copy *copy = memory_new(1, sizeof(*copy));
+    struct optimizer_arrays *copy = memory_new(1, sizeof(*copy));
     if (!copy) return NULL;
-    copy->parameters = memory_new((size_t)trainer->network->total_floats, sizeof(float));
-    bool made = copy->parameters != NULL;
-    for (int i = 0; made && i < optimizer_states(&trainer->optimizer); i++) {
-        copy->states[i] = memory_new((size_t)trainer->network->trained_floats, sizeof(float));
-        made = copy->states[i] != NULL;
-    }
-    if (made) return copy;
-    copy_free(copy);
+    *copy = parameters_copy_new(&trainer->store);
+    if (copy->parameters) return copy;
+    free(copy);
     return NULL;
 }
 
 /* A job of the replica. */
 static tutti_status read_all(struct replica *replica, void *argument)
 {
-    tutti_status status = TUTTI_OK;
-    const struct copy *copy = argument;
-    const size_t total = (size_t)replica->trainer->network->total_floats;
-    const size_t trained = (size_t)replica->trainer->network->trained_floats;
     worker_allow(&replica->worker, worker_step_limit(&replica->worker, replica->trainer->batch));
-    TRY(buffer_read(replica->device, replica->parameters, 0, copy->parameters, total * sizeof(float)));
-    for (int i = 0; i < OPTIMIZER_STATES; i++)
-        if (copy->states[i])
-            TRY(buffer_read(replica->device, replica->states[i], 0, copy->states[i], trained * sizeof(float)));
-done:
-    return status;
+    return replica_read(replica, argument);
 }
 
 /* A device updates its parameters from finite gradients only: others prove that it is faulty. */
 static tutti_status check_copy(const tutti_trainer *trainer, const struct replica *replica)
 {
-    const struct copy *copy = trainer->journal->copy;
+    const struct optimizer_arrays *copy = trainer->journal->copy;
     const tutti_network *network = trainer->network;
     bool bad = exchange_not_finite(copy->parameters, network->total_floats);
     for (int i = 0; i < OPTIMIZER_STATES; i++)
@@ -178,29 +154,21 @@ static tutti_status check_copy(const tutti_trainer *trainer, const struct replic
         replica->device->index, replica->device->can.name);
 }
 
-static void exchange_pointers(float **a, float **b)
-{
-    float *const c = *a;
-    *a = *b;
-    *b = c;
-}
-
 tutti_status journal_copy(tutti_trainer *trainer)
 {
     struct journal *journal = trainer->journal;
-    struct replica *replica = trainer->newest;
+    struct replica *replica = parameters_holder(&trainer->store);
     const double start = clock_seconds();
     const bool touched = journal->copy != NULL; /* else the copy takes longer than those to come */
     if (!touched) journal->copy = copy_new(trainer);
-    struct copy *copy = journal->copy;
+    struct optimizer_arrays *copy = journal->copy;
     if (!copy) return TUTTI_NO_MEMORY;
     worker_start(&replica->worker, read_all, copy);
     tutti_status status = worker_wait(&replica->worker);
     if (worker_is_abandoned(&replica->worker)) journal->copy = NULL; /* it may still write there */
     if (status == TUTTI_OK) status = check_copy(trainer, replica);
     if (status != TUTTI_OK) return status;
-    exchange_pointers(&trainer->parameters, &copy->parameters);
-    for (int i = 0; i < OPTIMIZER_STATES; i++) exchange_pointers(&trainer->states[i], &copy->states[i]);
+    parameters_exchange(&trainer->store, copy);
     drop(journal, journal->count);
     journal->copy_s = touched ? clock_seconds() - start : 0;
     journal->passed_s = 0;
@@ -210,8 +178,9 @@ tutti_status journal_copy(tutti_trainer *trainer)
 tutti_status journal_note(tutti_trainer *trainer, const struct replica_work *work, double seconds)
 {
     struct journal *journal = trainer->journal;
-    if (!journal) return TUTTI_OK;                                /* a single device */
-    if (!trainer->newest || trainer_devices_left(trainer) == 1) { /* the host has them, or nobody could use them */
+    if (!journal) return TUTTI_OK; /* a single device */
+    struct replica *holder = parameters_holder(&trainer->store);
+    if (!holder || trainer_devices_left(trainer) == 1) { /* the host has them, or nobody could use them */
         drop(journal, journal->count < journal->done + 1 ? journal->count : journal->done + 1);
         return TUTTI_OK;
     }
@@ -226,7 +195,7 @@ tutti_status journal_note(tutti_trainer *trainer, const struct replica_work *wor
         if (journal->bytes < MOST_BYTES && journal->passed_s < REST * journal->copy_s) return TUTTI_OK;
     }
     const tutti_status status = journal_copy(trainer);
-    return status == TUTTI_OK ? TUTTI_OK : trainer_lose(trainer, trainer->newest, status);
+    return status == TUTTI_OK ? TUTTI_OK : trainer_lose(trainer, holder, status);
 }
 
 size_t journal_claim(tutti_trainer *trainer)
@@ -235,9 +204,8 @@ size_t journal_claim(tutti_trainer *trainer)
     if (!journal) return 0;
     size_t left = journal->missing;
     journal->missing = 0;
-    if (!trainer->learnt_lost) return left;
+    if (!parameters_claim(&trainer->store)) return left;
     left += journal->done;
-    trainer->learnt_lost = false;
     journal->done = 0;
     return left;
 }

@@ -23,7 +23,8 @@ static tutti_status find(
 
 static float *values_of(const tutti_trainer *trainer, const struct parameter *parameter)
 {
-    return parameter_in(parameter, &(struct parameter_arenas) { trainer->parameters, trainer->frozen });
+    const struct parameter_arenas arenas = parameters_arenas(&trainer->store);
+    return parameter_in(parameter, &arenas);
 }
 
 tutti_status tutti_get_parameter(tutti_trainer *trainer, const char *name, float *values, int64_t count)
@@ -44,7 +45,7 @@ tutti_status tutti_set_parameter(tutti_trainer *trainer, const char *name, const
     TRY(find(trainer, name, values, count, &parameter));
     TRY(trainer_fetch(trainer));
     memcpy(values_of(trainer, parameter), values, (size_t)count * sizeof(float));
-    trainer_changed(trainer);
+    parameters_changed(&trainer->store);
 done:
     return status;
 }
@@ -82,7 +83,7 @@ tutti_status tutti_get_gradient(tutti_trainer *trainer, const char *name, float 
             parameter->kind == PARAMETER_FROZEN ? "frozen" : "a running statistic");
     if (!trainer->stepped) FAIL(TUTTI_INVALID, "'%s' has no gradient before the first training step", name);
     if (world_sums(trainer))
-        memcpy(values, trainer->gradients + parameter->offset, (size_t)count * sizeof(float));
+        memcpy(values, parameters_gradients(&trainer->store) + parameter->offset, (size_t)count * sizeof(float));
     else
         TRY(add_gradients(trainer, parameter, values));
     for (int64_t i = 0; i < count; i++) values[i] *= trainer->unscale;
@@ -96,14 +97,15 @@ done:
 static tutti_status checkpoint_of(tutti_trainer *trainer, struct checkpoint *checkpoint)
 {
     const tutti_status status = trainer_fetch(trainer);
+    const struct optimizer_arrays master = parameters_master(&trainer->store);
     *checkpoint = (struct checkpoint) { .parameters = trainer->network->parameters,
         .count = trainer->network->parameter_count,
-        .weights = { trainer->parameters, trainer->frozen },
+        .weights = parameters_arenas(&trainer->store),
         .optimizer = &trainer->optimizer,
         .position = trainer->position,
         .loss_scale = trainer->loss_scale,
         .seed = trainer->seed };
-    for (int i = 0; i < OPTIMIZER_STATES; i++) checkpoint->states[i] = trainer->states[i];
+    for (int i = 0; i < OPTIMIZER_STATES; i++) checkpoint->states[i] = master.states[i];
     return status;
 }
 
@@ -135,7 +137,7 @@ tutti_status tutti_load_weights(tutti_trainer *trainer, const char *path)
     if (status == TUTTI_OK && trainer_writes(trainer)) status = weights_load(&checkpoint, path);
     TRY(world_agree(trainer, status));
     TRY(world_share_arenas(trainer));
-    trainer_changed(trainer);
+    parameters_changed(&trainer->store);
 done:
     return status;
 }
@@ -145,7 +147,7 @@ tutti_status trainer_save(tutti_trainer *trainer, const char *name)
     tutti_status status;
     struct checkpoint checkpoint;
     TRY(trainer_fetch(trainer));
-    TRY(trainer_make_states(trainer));
+    TRY(parameters_make_states(&trainer->store));
     TRY(checkpoint_of(trainer, &checkpoint));
     if (trainer_writes(trainer)) TRY(checkpoint_save(&checkpoint, name));
 done:
@@ -169,7 +171,7 @@ static tutti_status load(tutti_trainer *trainer, const char *name, struct checkp
 {
     tutti_status status;
     TRY(trainer_fetch(trainer));
-    TRY(trainer_make_states(trainer));
+    TRY(parameters_make_states(&trainer->store));
     TRY(checkpoint_of(trainer, checkpoint));
     if (trainer_writes(trainer)) TRY(checkpoint_load(checkpoint, name));
 done:
@@ -192,7 +194,7 @@ tutti_status tutti_resume(tutti_trainer *trainer, const char *name)
     loss_scale_resume(&trainer->loss_scale, &checkpoint.loss_scale);
     trainer->seed = checkpoint.seed;
     trainer->resumed = true;
-    trainer_changed(trainer);
+    parameters_changed(&trainer->store);
 done:
     return status;
 }

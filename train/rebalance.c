@@ -227,7 +227,8 @@ static tutti_status adopt(tutti_trainer *trainer)
     balance_adopt(balance);
     set_shares(trainer);
     struct replica *alone = adapt_alone(trainer);
-    if (alone && trainer->newest != alone) alone->version = 0; /* the optimizer's states are on the host */
+    if (alone && parameters_holder(&trainer->store) != alone)
+        holding_drop_parameters(&alone->holding); /* the optimizer's states are on the host */
     trainer->adaption->probing.next = 0;
     tell(trainer);
     return TUTTI_OK;
@@ -251,7 +252,7 @@ static tutti_status end_probe(tutti_trainer *trainer)
     if (!replica || worker_is_busy(&replica->worker)) return TUTTI_OK;
     probing->replica = NULL;
     if (replica->lost) return TUTTI_OK;
-    replica->version = 0;
+    holding_drop_parameters(&replica->holding);
     const tutti_status status = worker_wait(&replica->worker);
     if (status != TUTTI_OK) return trainer_lose(trainer, replica, status);
     const int device = (int)(replica - trainer->replicas);

@@ -202,6 +202,19 @@ done:
     return status;
 }
 
+tutti_status replica_read(const struct replica *replica, const struct optimizer_arrays *to)
+{
+    tutti_status status = TUTTI_OK;
+    const tutti_network *network = replica->trainer->network;
+    const size_t total = (size_t)network->total_floats * sizeof(float);
+    const size_t trained = (size_t)network->trained_floats * sizeof(float);
+    TRY(buffer_read(replica->device, replica->parameters, 0, to->parameters, total));
+    for (int i = 0; i < OPTIMIZER_STATES; i++)
+        if (to->states[i]) TRY(buffer_read(replica->device, replica->states[i], 0, to->states[i], trained));
+done:
+    return status;
+}
+
 void prefetch_free(struct replica *replica)
 {
     buffer_free(&replica->prefetch.buffer);
@@ -215,7 +228,8 @@ void replica_forget(struct replica *replica)
     if (worker_is_abandoned(&replica->worker)) return; /* its thread may be there */
     gradients_forget(replica);
     if (replica->port.exposed)
-        replica->version = 0; /* the exchange may have written there, and the step come to nothing */
+        holding_drop_parameters(
+            &replica->holding); /* the exchange may have written there, and the step come to nothing */
 }
 
 /* A job: all that is freed by calls of the driver, which may hang. */

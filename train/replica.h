@@ -6,7 +6,7 @@
 #include "plan/plan.h"
 #include "train/batches.h"
 #include "train/gradients.h"
-#include "train/optimizer.h"
+#include "train/parameter_store.h"
 #include "train/plan_cache.h"
 #include "train/tally.h"
 #include "train/worker.h"
@@ -31,18 +31,13 @@ struct replica_work {
     struct step_constants constants; /* first_sample and runs are set for each launch */
     uint64_t number;                 /* of the batch, as in struct batch */
     struct batch next;               /* the batch that may come next, divided in the same way; number 0: none */
-    /* The master copy, of which the device takes over the parameters if it has another version; NULL: it has the newest
-     * ones. Not read from the trainer, which may change it while a device that was given up comes back. */
-    const float *parameters, *states[OPTIMIZER_STATES];
-    uint64_t version, checksum;
-    const float *frozen; /* always the master copy */
-    uint64_t frozen_version;
-    bool exposes; /* the exchange writes new parameters where devices share the host's memory */
-    bool update;  /* training: the device updates its parameters itself, nothing is exchanged */
-    bool kept;    /* the feeds are the trainer's memory, not the caller's */
-    bool meets;   /* others have parts of the batch, and statistics are over all of it */
-    bool check;   /* the device's parameters must be those of the master copy at the end */
-    bool probe;   /* for its time alone: old parameters do, and results are thrown away */
+    struct supply supply;            /* of parameters */
+    bool update;                     /* training: the device updates its parameters itself, nothing is exchanged */
+    bool kept;                       /* the feeds are the trainer's memory, not the caller's */
+    bool meets;                      /* others have parts of the batch, and statistics are over all of it */
+    bool check; /* the device's parameters must be those of the master copy at the end, with this checksum */
+    uint64_t checksum;
+    bool probe; /* for its time alone: old parameters do, and results are thrown away */
     /* Results: sums over the part; the time of it, with that of what moved to the device and from it. */
     struct tally tally;
     bool not_finite; /* some gradient of a device that updates itself, which has updated nothing then */
@@ -99,9 +94,7 @@ struct replica {
     atomic_bool sum_made; /* read by whoever asks for replica_memory() */
     struct background background;
     struct plan_cache plans;
-    uint64_t version;        /* the trainer's version of the parameters that the device has */
-    uint64_t states_version; /* likewise of the optimizer's states */
-    uint64_t frozen_version; /* and of the frozen parameters */
+    struct holding holding;
     struct prefetch prefetch;
     struct staging upload; /* page-locked, of devices that do not share the host's memory */
     cl_event *writes;      /* to the device, of the work at hand: for their times */
@@ -110,9 +103,6 @@ struct replica {
     struct step_constants *run_constants; /* host memory that uploads read until the work is done */
     unsigned char *outputs;               /* what a device with a thread gives, before it is the caller's */
     size_t output_capacity;
-    /* Set by its thread, and read when that has ended its job: kept apart from the flags above, which are the
-     * trainer's. */
-    bool torn;    /* failed while it updated its parameters: they may be of this step or of the last one */
     bool doubted; /* see replica_doubt() */
     float *run_losses;
     uint32_t check; /* of the gradients, read after an update: 0 if all are finite */
@@ -169,6 +159,9 @@ tutti_status background_free(struct replica *replica);
 void background_start_all(struct tutti_trainer *trainer, const int64_t *parts, bool alone);
 bool background_all_done(struct tutti_trainer *trainer);
 tutti_status background_adopt_all(struct tutti_trainer *trainer, const int64_t *parts, struct replica **failed);
+
+/* Reads the device's parameters, and the states where it has them. */
+tutti_status replica_read(const struct replica *replica, const struct optimizer_arrays *to);
 
 /* Jobs (run.c). */
 tutti_status replica_run(struct replica *replica, void *work); /* struct replica_work */

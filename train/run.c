@@ -10,7 +10,6 @@
 
 #include <stddef.h>
 #include <string.h>
-#include <xxhash.h>
 
 struct run {
     struct replica *replica;
@@ -125,7 +124,7 @@ static tutti_status send_pieces(struct run *run, const struct plan *plan)
     const struct command *need;
     while ((need = command_next(plan, COMMAND_NEED, &position)))
         TRY(replica_write(replica, replica->device->transfers, replica->parameters, (size_t)need->first * sizeof(float),
-            run->work->parameters + need->first, (size_t)need->count * sizeof(float), NULL));
+            run->work->supply.master.parameters + need->first, (size_t)need->count * sizeof(float), NULL));
     CL_TRY(clFlush(replica->device->transfers), "sending parameters to '%s'", replica->device->can.name);
     run->parameter_writes = replica->write_count;
 done:
@@ -150,11 +149,11 @@ static tutti_status upload_frozen(struct run *run)
 {
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
-    const struct replica_work *work = run->work;
-    if (!replica->frozen || replica->frozen_version == work->frozen_version) return TUTTI_OK;
+    const struct supply *supply = &run->work->supply;
+    if (!replica->frozen || !holding_lacks_frozen(&replica->holding, supply)) return TUTTI_OK;
     TRY(enqueue_write(
-        replica, replica->frozen, work->frozen, (size_t)run->trainer->network->frozen_floats * sizeof(float)));
-    replica->frozen_version = work->frozen_version;
+        replica, replica->frozen, supply->frozen, (size_t)run->trainer->network->frozen_floats * sizeof(float)));
+    holding_took_frozen(&replica->holding, supply);
     plan_cache_stale(&replica->plans);
 done:
     return status;
@@ -166,19 +165,21 @@ static tutti_status upload_parameters(struct run *run)
     struct replica *replica = run->replica;
     const struct tutti_trainer *trainer = run->trainer;
     const struct replica_work *work = run->work;
+    const struct supply *supply = &work->supply;
+    const struct optimizer_arrays *master = &supply->master;
     if (work->probe) return TUTTI_OK;
     TRY(upload_frozen(run));
-    if (!work->parameters) return TUTTI_OK;
-    if (replica->version != work->version) {
+    if (!master->parameters) return TUTTI_OK;
+    if (holding_lacks_parameters(&replica->holding, supply)) {
         plan_cache_stale(&replica->plans);
         run->pieces = replica->device->transfers && work->mode == PLAN_TRAIN;
         if (!run->pieces)
-            TRY(enqueue_write(replica, replica->parameters, work->parameters,
+            TRY(enqueue_write(replica, replica->parameters, master->parameters,
                 (size_t)trainer->network->total_floats * sizeof(float)));
     }
-    for (int i = 0; i < OPTIMIZER_STATES && work->update && replica->states_version != work->version; i++)
-        if (replica->states[i] && work->states[i])
-            TRY(enqueue_write(replica, replica->states[i], work->states[i],
+    for (int i = 0; i < OPTIMIZER_STATES && work->update && holding_lacks_states(&replica->holding, supply); i++)
+        if (replica->states[i] && master->states[i])
+            TRY(enqueue_write(replica, replica->states[i], master->states[i],
                 (size_t)trainer->network->trained_floats * sizeof(float)));
     run->parameter_writes = replica->write_count;
 done:
@@ -343,7 +344,7 @@ done:
 
 static bool exposes(const struct run *run)
 {
-    return run->work->exposes && !run->work->probe;
+    return run->work->supply.exposes && !run->work->probe;
 }
 
 /* Called as soon as the launch that completes the bucket is enqueued. */
@@ -373,7 +374,7 @@ static tutti_status enqueue_update(struct run *run)
     struct replica *replica = run->replica;
     struct launch_list *update = run->runs > 1 ? &replica->update_sum : &replica->update;
     TRY(enqueue_write(replica, replica->constants, &replica->run_constants[0], sizeof(struct step_constants)));
-    replica->torn = true;
+    holding_tear(&replica->holding, true);
     TRY(launch_list_enqueue(update, 0, update->count, NULL));
     plan_cache_stale(&replica->plans);
 done:
@@ -550,11 +551,6 @@ done:
     return status;
 }
 
-uint64_t parameters_checksum(const tutti_network *network, const float *parameters)
-{
-    return XXH3_64bits(parameters, (size_t)network->total_floats * sizeof(*parameters));
-}
-
 /* What the device has computed with is what it was given, to the bit. */
 static tutti_status check_parameters(struct replica *replica, uint64_t wanted)
 {
@@ -612,10 +608,9 @@ tutti_status replica_run(struct replica *replica, void *argument)
     prefetch_wait(replica, run.work);
     note_times(&run, start);
     note_run(&run);
-    replica->torn = false;
+    holding_tear(&replica->holding, false);
     if (run.work->probe) goto done;
-    replica->version = run.work->version;
-    if (run.work->update) replica->states_version = run.work->version;
+    holding_took(&replica->holding, &run.work->supply, run.work->update);
     if (run.parameter_writes > 0) replica->parameters_s = write_seconds(replica, run.parameter_writes);
     if (!training) goto done;
     note_pace(replica, run.work->seconds / (double)run.work->samples);
@@ -633,7 +628,7 @@ done:
         message[sizeof(message) - 1] = '\0';
         if (!worker_is_abandoned(&replica->worker)) device_wait(replica->device);
         status_set_message(message);
-        replica->version = replica->states_version = replica->frozen_version = 0; /* they may be half written */
+        holding_drop(&replica->holding);
         plan_cache_overwritten(&replica->plans);
     }
     return run.first ? replica_doubt(replica, status) : status;

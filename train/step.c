@@ -40,24 +40,12 @@ static tutti_status prepare(tutti_trainer *trainer, const struct replica_work *w
     TRY(redo_lost(trainer));
     TRY(divide(trainer, work));
     for (int i = 0; i < trainer->count; i++)
-        wanted |= trainer->parts[i] > 0 && trainer->newest != &trainer->replicas[i];
+        wanted |= trainer->parts[i] > 0 && parameters_holder(&trainer->store) != &trainer->replicas[i];
     if (!wanted) return TUTTI_OK;
     TRY(trainer_fetch(trainer));
     TRY(divide(trainer, work)); /* a device may be lost now */
 done:
     return status;
-}
-
-static void give_parameters(tutti_trainer *trainer, int device)
-{
-    struct replica_work *work = &trainer->works[device];
-    work->version = trainer->version;
-    work->frozen = trainer->frozen;
-    work->frozen_version = trainer->frozen_version;
-    work->exposes = trainer->next_parameters != NULL;
-    if (trainer->newest == &trainer->replicas[device]) return;
-    work->parameters = trainer->parameters;
-    for (int i = 0; i < OPTIMIZER_STATES; i++) work->states[i] = trainer->states[i];
 }
 
 /* One try at running `work` on all replicas. *again: one was lost, and others are left to do it all again. */
@@ -72,11 +60,12 @@ static tutti_status run_once(tutti_trainer *trainer, const struct replica_work *
     const bool check = trainer->experts.check_replicas && work->mode == PLAN_TRAIN && !alone;
     /* One of as many samples is divided in the same way, unless shares change. */
     const bool same_size = work->mode == PLAN_TRAIN && trainer->next.samples == work->samples;
-    const uint64_t checksum = check ? parameters_checksum(trainer->network, trainer->parameters) : 0;
+    const uint64_t checksum =
+        check ? parameters_checksum(trainer->network, parameters_master(&trainer->store).parameters) : 0;
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->parts[i] == 0) continue;
         trainer->works[i] = *work;
-        give_parameters(trainer, i);
+        trainer->works[i].supply = parameters_supply(&trainer->store, &trainer->replicas[i]);
         trainer->works[i].check = check;
         trainer->works[i].checksum = checksum;
         trainer->works[i].first = first;
@@ -136,7 +125,7 @@ done:
 static bool sums_overflow(const tutti_trainer *trainer)
 {
     if (trainer->not_finite || trainer->largest < FLT_MAX / 2) return false;
-    return exchange_not_finite(trainer->gradients, trainer->network->total_floats);
+    return exchange_not_finite(parameters_gradients(&trainer->store), trainer->network->total_floats);
 }
 
 /* The same, over all ranks: gradients are summed while they arrive, and where a rank has to do its part again, all sum
@@ -177,15 +166,16 @@ static void update(tutti_trainer *trainer, const struct step_constants *constant
     trainer->unscale = constants->unscale;
     trainer->stepped = true;
     if (trainer->not_finite) return;
-    trainer->newest = alone;
-    trainer->version++;
-    if (alone) /* it has updated itself */
-        alone->version = alone->states_version = trainer->version;
-    else if (world_sums(trainer))
-        optimizer_update(&step, trainer->pool, trainer->parameters, trainer->gradients, trainer->states);
-    else
+    parameters_updated(&trainer->store, alone);
+    if (alone) { /* it has updated itself */
+        holding_updated(&alone->holding, &trainer->store, true);
+    } else if (world_sums(trainer)) {
+        const struct optimizer_arrays master = parameters_master(&trainer->store);
+        optimizer_update(&step, trainer->pool, master.parameters, parameters_gradients(&trainer->store), master.states);
+    } else {
         exchange_adopt(trainer);
-    if (!trainer->exchange) trainer_free_arenas(trainer);
+    }
+    if (!trainer->exchange) parameters_drop(&trainer->store);
 }
 
 static tutti_status redo_next(tutti_trainer *trainer)
@@ -226,22 +216,35 @@ static tutti_status redo_lost(tutti_trainer *trainer)
     return status;
 }
 
+/* From the only device there is. */
+static tutti_status fetch_only(tutti_trainer *trainer)
+{
+    tutti_status status = TUTTI_OK;
+    struct parameter_store *store = &trainer->store;
+    TRY(parameters_make_parameters(store));
+    TRY(parameters_make_states(store));
+    const struct optimizer_arrays master = parameters_master(store);
+    status = replica_read(parameters_holder(store), &master);
+done:
+    return status;
+}
+
 tutti_status trainer_fetch(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
+    struct replica *replica;
     TRY(redo_lost(trainer));
-    while (trainer->newest) {
-        struct replica *replica = trainer->newest;
-        if (replica->torn)
+    while ((replica = parameters_holder(&trainer->store))) {
+        if (holding_is_torn(&replica->holding))
             FAIL(TUTTI_DEVICE_LOST,
                 "device %d, '%s', failed while it updated the parameters: they may be from two different steps",
                 replica->device->index, replica->device->can.name);
-        status = trainer->journal ? journal_copy(trainer) : trainer_fetch_only(trainer);
+        status = trainer->journal ? journal_copy(trainer) : fetch_only(trainer);
         if (status == TUTTI_OK) break;
         TRY(trainer_lose(trainer, replica, status)); /* others do its last steps again */
         TRY(redo_lost(trainer));
     }
-    trainer->newest = NULL;
+    parameters_fetched(&trainer->store);
 done:
     return status;
 }
@@ -250,7 +253,7 @@ done:
 static tutti_status average(tutti_trainer *trainer, tutti_status status, struct replica_work *sums)
 {
     if (status == TUTTI_OK) status = trainer_fetch(trainer);
-    if (status == TUTTI_OK) status = trainer_make_states(trainer);
+    if (status == TUTTI_OK) status = parameters_make_states(&trainer->store);
     return world_average(trainer, status, sums);
 }
 

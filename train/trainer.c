@@ -105,8 +105,8 @@ static void *make_values(void *argument)
 {
     struct values *values = argument;
     const tutti_trainer *trainer = values->trainer;
-    values->status = network_initialise(
-        trainer->network, trainer->seed, &(struct parameter_arenas) { trainer->parameters, trainer->frozen });
+    const struct parameter_arenas arenas = parameters_arenas(&trainer->store);
+    values->status = network_initialise(trainer->network, trainer->seed, &arenas);
     if (values->status != TUTTI_OK) snprintf(values->message, sizeof(values->message), "%s", status_message());
     return NULL;
 }
@@ -157,7 +157,7 @@ done:
 static tutti_status make_all(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
-    TRY(trainer_make_arenas(trainer, world_sums(trainer)));
+    TRY(parameters_make(&trainer->store, trainer->exchange && trainer->trains, world_sums(trainer)));
     if (trainer->exchange) TRY(thread_pool_new(&trainer->pool, trainer->runtime->threads));
     TRY(meetings_open(trainer));
     TRY(make_values_and_replicas(trainer));
@@ -184,6 +184,7 @@ tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const 
     trainer->network = network;
     network->trainers++;
     trainer->runtime = network->runtime;
+    parameters_open(&trainer->store, network, &trainer->optimizer);
     watch_open(&trainer->watch, world_carry, trainer);
     TRY(world_open(trainer, training, plan_training(trainer, output, training)));
     trainer->exchange = trainer->count > 1 || world_sums(trainer);
@@ -209,8 +210,7 @@ void tutti_trainer_free(tutti_trainer *trainer)
     world_close(trainer);
     journal_free(trainer);
     feeds_free(&trainer->feeds);
-    trainer_free_arenas(trainer);
-    free(trainer->frozen);
+    parameters_close(&trainer->store);
     free(trainer->replicas);
     free(trainer->works);
     free(trainer->shares);

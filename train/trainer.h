@@ -57,18 +57,8 @@ struct tutti_trainer {
     struct thread_pool *pool;
     struct watch watch; /* over the replicas' workers */
 
-    /* The master copy, as long as the network's arena. A device that updates itself has the newest until somebody asks
-     * (trainer_fetch); where it is the only one, the copy is dropped after the next step. `version` counts changes. */
-    float *parameters, *states[OPTIMIZER_STATES];
-    float *next_parameters, *next_states[OPTIMIZER_STATES]; /* of a step under way, where devices exchange gradients */
-    float *gradients;                                       /* summed over all ranks; NULL where there are none */
-    struct replica *newest;                                 /* has newer ones; NULL: nobody */
-    bool learnt_lost;                                       /* they are lost with it, see journal.c */
-    bool repeats;                                           /* a step at hand is one of the journal's */
-    uint64_t version;
-    /* Frozen parameters, of which the host always has the newest; changed by the caller alone. */
-    float *frozen;
-    uint64_t frozen_version;
+    struct parameter_store store;
+    bool repeats; /* a step at hand is one of the journal's */
     /* For the report, of all steps since it was reset. */
     int64_t timed_steps;
     double step_s;
@@ -103,13 +93,6 @@ bool *trainer_trained(const tutti_trainer *trainer);
 
 /* Makes the host's arenas the newest. */
 tutti_status trainer_fetch(tutti_trainer *trainer);
-/* arenas.c: the host's arenas, as a training begins, with `ranks` or without; where the only device has the newest
- * parameters or the training ends; those of the only device there is. After they were changed, devices take them over
- * before their next work. */
-tutti_status trainer_make_arenas(tutti_trainer *trainer, bool ranks);
-void trainer_changed(tutti_trainer *trainer);
-void trainer_free_arenas(tutti_trainer *trainer);
-tutti_status trainer_fetch_only(tutti_trainer *trainer);
 /* division.c: the parts of a batch for the replicas that are not lost. */
 tutti_status trainer_divide(const tutti_trainer *trainer, enum plan_mode mode, int64_t samples, int64_t *parts);
 /* One step; the sums of its losses and of the correct samples, of all ranks. A status other than TUTTI_OK: this rank's
@@ -124,8 +107,6 @@ void trainer_announce(tutti_trainer *trainer, const struct batch *next);
 /* This rank's parameters and states, if it is the one that writes: what tutti_save() does, without the others. */
 tutti_status trainer_save(tutti_trainer *trainer, const char *name);
 bool trainer_writes(const tutti_trainer *trainer); /* rank 0 has the files */
-/* The optimizer's states on the host, which has none before the first step, and never without a loss. */
-tutti_status trainer_make_states(tutti_trainer *trainer);
 /* Evaluation or inference of any number of samples. */
 tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const struct arrays *feeds, int64_t samples,
     struct replica_work *sums, const struct arrays *outputs);
@@ -180,15 +161,12 @@ void faults_forget(tutti_trainer *trainer);
 /* Whether a device that hangs may still read samples: they are never freed then. */
 bool trainer_may_be_read(const tutti_trainer *trainer);
 
-/* run.c: of an arena of parameters and running statistics. */
-uint64_t parameters_checksum(const tutti_network *network, const float *parameters);
-
 /* exchange.c: sums the replicas' gradients while they arrive, block by block, and updates the next parameters and
  * states by them, or where the other ranks' are to be added puts them into world->own; returns when all replicas are
  * done. */
 enum { EXCHANGE_BLOCK = 1 << 16 }; /* floats: what a thread takes at once */
 tutti_status exchange_run(tutti_trainer *trainer, const struct step_constants *constants);
-/* The step has succeeded: the next ones are the newest, of trainer->version. */
+/* The step has succeeded: the next ones are the newest, of trainer->store. */
 void exchange_adopt(tutti_trainer *trainer);
 bool exchange_not_finite(const float *values, int64_t count); /* any of them */
 

@@ -113,11 +113,13 @@ tutti_status world_share_arenas(struct tutti_trainer *trainer)
     tutti_status status = TUTTI_OK;
     const tutti_network *network = trainer->network;
     if (!trainer->world) return TUTTI_OK;
-    TRY(world_broadcast(trainer, trainer->parameters, (size_t)network->total_floats * sizeof(float)));
-    if (trainer->frozen) TRY(world_broadcast(trainer, trainer->frozen, (size_t)network->frozen_floats * sizeof(float)));
-    for (int i = 0; i < optimizer_states(&trainer->optimizer); i++)
-        if (trainer->states[i])
-            TRY(world_broadcast(trainer, trainer->states[i], (size_t)network->trained_floats * sizeof(float)));
+    const struct optimizer_arrays master = parameters_master(&trainer->store);
+    float *const frozen = parameters_arenas(&trainer->store).frozen;
+    TRY(world_broadcast(trainer, master.parameters, (size_t)network->total_floats * sizeof(float)));
+    if (frozen) TRY(world_broadcast(trainer, frozen, (size_t)network->frozen_floats * sizeof(float)));
+    for (int i = 0; i < OPTIMIZER_STATES; i++)
+        if (master.states[i])
+            TRY(world_broadcast(trainer, master.states[i], (size_t)network->trained_floats * sizeof(float)));
 done:
     return status;
 }
@@ -453,7 +455,8 @@ static void leave(struct tutti_trainer *trainer, int64_t begin, int64_t end)
     const int64_t middle = !world->half || trained < begin ? begin : trained < end ? trained : end;
     if (middle > begin)
         (void)hosts_sum_bf16(world->hosts, world->own_half + begin, world->half + begin, middle - begin);
-    if (end > middle) (void)hosts_sum(world->hosts, world->own + middle, trainer->gradients + middle, end - middle);
+    float *const sums = parameters_gradients(&trainer->store);
+    if (end > middle) (void)hosts_sum(world->hosts, world->own + middle, sums + middle, end - middle);
 }
 
 static void widen(void *argument, int task)
@@ -461,7 +464,8 @@ static void widen(void *argument, int task)
     struct tutti_trainer *trainer = argument;
     const int64_t begin = (int64_t)task * EXCHANGE_BLOCK, left = trainer->network->trained_floats - begin;
     const int64_t count = left < EXCHANGE_BLOCK ? left : EXCHANGE_BLOCK;
-    for (int64_t i = begin; i < begin + count; i++) trainer->gradients[i] = bf16_to_float(trainer->world->half[i]);
+    float *const gradients = parameters_gradients(&trainer->store);
+    for (int64_t i = begin; i < begin + count; i++) gradients[i] = bf16_to_float(trainer->world->half[i]);
 }
 
 double world_carry(void *user)
@@ -553,10 +557,11 @@ static tutti_status average_arenas(struct tutti_trainer *trainer, float weight)
 {
     tutti_status status = TUTTI_OK;
     const tutti_network *network = trainer->network;
-    TRY(average_array(trainer->world, trainer->parameters, network->total_floats, weight));
+    const struct optimizer_arrays master = parameters_master(&trainer->store);
+    TRY(average_array(trainer->world, master.parameters, network->total_floats, weight));
     for (int i = 0; i < optimizer_states(&trainer->optimizer); i++)
-        TRY(average_array(trainer->world, trainer->states[i], network->trained_floats, weight));
-    trainer_changed(trainer);
+        TRY(average_array(trainer->world, master.states[i], network->trained_floats, weight));
+    parameters_changed(&trainer->store);
 done:
     return status;
 }

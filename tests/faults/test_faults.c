@@ -27,8 +27,8 @@ static struct snapshot snapshot_take(const struct session *session)
 {
     const tutti_trainer *trainer = session->trainer;
     return (struct snapshot) {
-        .parameters = copy_of(trainer->parameters, (size_t)trainer->network->total_floats * sizeof(float)),
-        .state = copy_of(trainer->states[0], (size_t)trainer->network->trained_floats * sizeof(float)),
+        .parameters = copy_of(trainer->store.master.parameters, (size_t)trainer->network->total_floats * sizeof(float)),
+        .state = copy_of(trainer->store.master.states[0], (size_t)trainer->network->trained_floats * sizeof(float)),
         .position = trainer->position,
         .capacity = { trainer->replicas[0].capacity, trainer->replicas[1].capacity },
     };
@@ -38,14 +38,15 @@ static struct snapshot snapshot_take(const struct session *session)
 static void snapshot_restore(const struct snapshot *snapshot, struct session *session)
 {
     tutti_trainer *trainer = session->trainer;
-    memcpy(trainer->parameters, snapshot->parameters, (size_t)trainer->network->total_floats * sizeof(float));
-    memcpy(trainer->states[0], snapshot->state, (size_t)trainer->network->trained_floats * sizeof(float));
+    memcpy(
+        trainer->store.master.parameters, snapshot->parameters, (size_t)trainer->network->total_floats * sizeof(float));
+    memcpy(trainer->store.master.states[0], snapshot->state, (size_t)trainer->network->trained_floats * sizeof(float));
     trainer->position = snapshot->position;
     for (int i = 0; i < trainer->count; i++) {
         revive(&trainer->replicas[i]);
         trainer->replicas[i].capacity = snapshot->capacity[i];
     }
-    trainer_changed(trainer);
+    parameters_changed(&trainer->store);
 }
 
 /* Two devices, whose trainers serve all broken steps of a phase. */

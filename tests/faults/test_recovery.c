@@ -29,7 +29,7 @@ static void lose_all(void *user, const tutti_progress *progress)
 {
     struct observed *observed = user;
     if (progress->total_steps != LOST_STEP || progress->end_of_epoch) return;
-    observed->alone = observed->trainer->newest != NULL;
+    observed->alone = parameters_holder(&observed->trainer->store) != NULL;
     layer->give(&(struct layer_order) { .kind = LAYER_LAUNCH, .at = 3, .action = LAYER_LOSE });
 }
 
