@@ -31,7 +31,7 @@ static tutti_status make(struct replica *replica)
     tutti_status status = TUTTI_OK;
     struct background *background = &replica->background;
     plan_cache_lock(&replica->plans);
-    if (background->alone) TRY(replica_make_update(replica));
+    if (background->alone) TRY(update_make(replica));
     if (!background->plan_wanted) goto done;
     TRY(check_room(replica, &background->options));
     TRY(plan_new(replica->device, replica->trainer->network, &background->options, &background->plan));
@@ -59,7 +59,7 @@ tutti_status background_start(struct replica *replica, int64_t samples, bool alo
     struct background *background = &replica->background;
     const struct plan_key key = { PLAN_TRAIN, divide_up(samples, divide_up(samples, replica->capacity)) };
     *background = (struct background) { .seen = clock_seconds(),
-        .alone = alone && !replica->update_made,
+        .alone = alone && !update_is_made(replica),
         .plan_wanted = !plan_cache_find(&replica->plans, key),
         .options = replica_options(replica, key) };
     if (!background->alone && !background->plan_wanted) return TUTTI_OK;
@@ -125,7 +125,7 @@ tutti_status background_adopt(struct replica *replica, void *unused)
     (void)unused;
     tutti_status status = TUTTI_OK;
     struct background *background = &replica->background;
-    if (background->alone) TRY(replica_warm_update(replica));
+    if (background->alone) TRY(update_warm(replica));
     if (!background->plan) goto done;
     TRY(plan_warm_up(background->plan));
     plan_cache_lock(&replica->plans);

@@ -241,8 +241,7 @@ static void take_turn(struct exchange *exchange, int threads)
 
 static bool computes(const struct replica *replica)
 {
-    return worker_works(&replica->worker) &&
-        (replica->port.arrival_count == 0 || replica->port.arrived < replica->port.arrival_count);
+    return worker_works(&replica->worker) && gradients_are_expected(&replica->port);
 }
 
 /* Under the lock. Threads for sums: none while CPU devices compute on every processor, since these sums would take away
@@ -339,6 +338,6 @@ void exchange_adopt(tutti_trainer *trainer)
 {
     parameters_adopt_next(&trainer->store);
     for (int r = 0; r < trainer->count; r++)
-        if (trainer->parts[r] > 0 && trainer->replicas[r].port.exposed)
+        if (trainer->parts[r] > 0 && gradients_are_exposed(&trainer->replicas[r].port))
             holding_updated(&trainer->replicas[r].holding, &trainer->store, false);
 }

@@ -6,6 +6,8 @@
 #include "plan/plan.h"
 #include "runtime/memory.h"
 
+#include <stdatomic.h>
+
 struct replica;
 
 /* A range of gradients that has reached the host: of `count` floats from `first` on, at `data`. */
@@ -25,7 +27,14 @@ struct mapping {
 };
 
 struct gradient_port {
-    /* Gradients on the host, in the order of their arrival; `arrived` of them, guarded by the trainer's lock. */
+    cl_mem gradients; /* on the device */
+    /* Of all micro-batches; not made until there is more than one. */
+    cl_mem sum;
+    struct launch_list add;
+    atomic_bool sum_made; /* read by whoever asks for replica_memory() */
+    bool has_last;        /* gradients of the last step, in part */
+    bool last_is_sum;     /* they are in `sum` */
+    /* Gradients on the host, in the order of their arrival; `arrived` of them, guarded by the watch's lock. */
     struct arrival *arrivals;
     size_t arrival_count, arrived, arrival_capacity;
     /* Copied: page-locked memory; gradients as bfloat16, and the launches that round them: a bucket each, in the order
@@ -67,12 +76,32 @@ struct gradient_way {
 extern const struct gradient_way gradients_copied, gradients_mapped;
 const struct gradient_way *gradient_way(const struct replica *replica);
 
+/* The buffers on the device: made; the gradients, or their sum over micro-batches. The sum is made by the first caller.
+ */
+tutti_status gradients_open(struct replica *replica);
+tutti_status gradients_make_sum(struct replica *replica);
+void gradients_drop_sum(struct replica *replica);
+bool gradients_have_sum(const struct gradient_port *port);
+cl_mem gradients_buffer(const struct gradient_port *port, bool sum);
+/* Behind the launches of one of several micro-batches: its gradients are added to those before it. */
+tutti_status gradients_add_up(struct replica *replica, int64_t micro_batch);
+/* The last step's: noted as its work begins, and when the step has succeeded; NULL: this replica had no part. */
+void gradients_note_work(struct gradient_port *port, bool sum);
+void gradients_note_step(struct gradient_port *port, bool has_part);
+cl_mem gradients_last(const struct gradient_port *port);
+/* What leaves has not begun to, or it has reached the host, as far as the trainer knows: under the watch's lock. */
+bool gradients_are_expected(const struct gradient_port *port);
+/* The exchange may write parameters in the device's memory in this step. */
+bool gradients_are_exposed(const struct gradient_port *port);
+
 /* For the implementations: takes the arrival's event over, also on failure. */
 tutti_status gradients_add(struct replica *replica, const struct arrival *arrival);
 /* Waits for each arrival in turn and tells the exchange. */
 tutti_status gradients_await(struct replica *replica);
 /* Forgets what arrived; calls no driver that may hang. */
 void gradients_forget(struct replica *replica);
-void gradients_free(struct replica *replica); /* the host's memory, after `free` and gradients_forget() */
+/* The buffers; the host's memory, after `free`, this and gradients_forget(). */
+void gradients_free_buffers(struct replica *replica);
+void gradients_free(struct replica *replica);
 
 #endif

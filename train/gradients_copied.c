@@ -29,11 +29,11 @@ static const struct command *bucket_at(const struct plan *plan, int64_t first)
 static tutti_status emit(struct replica *replica, const struct plan *plan, struct launch_list *list)
 {
     const int64_t trained = replica->trainer->network->trained_floats;
-    if (!plan) optimizer_emit_wire(replica->sum, replica->port.wire, 0, trained, list);
+    if (!plan) optimizer_emit_wire(replica->port.sum, replica->port.wire, 0, trained, list);
     for (int64_t first = 0; plan && first < trained;) {
         const struct command *ready = bucket_at(plan, first);
         if (!ready) return fail(TUTTI_INTERNAL, "no bucket begins at offset %lld", (long long)first);
-        optimizer_emit_wire(replica->gradients, replica->port.wire, first, ready->count, list);
+        optimizer_emit_wire(replica->port.gradients, replica->port.wire, first, ready->count, list);
         first += ready->count;
     }
     return TUTTI_OK;
@@ -98,7 +98,7 @@ static tutti_status round_bucket(struct replica *replica, const struct departure
     struct gradient_port *port = &replica->port;
     size_t launch = 0, position = 0;
     const struct command *ready;
-    *from = replica->gradients;
+    *from = port->gradients;
     if (port->to_wire.count == 0 || departure->first >= replica->trainer->network->trained_floats) return TUTTI_OK;
     while ((ready = command_next(departure->plan, COMMAND_READY, &position))) launch += ready->first < departure->first;
     *from = port->wire;
@@ -129,7 +129,7 @@ static tutti_status whole(struct replica *replica, const struct departure *depar
     struct gradient_port *port = &replica->port;
     const cl_command_queue queue = replica->device->queue;
     const int64_t trained = replica->trainer->network->trained_floats, rest = departure->count - trained;
-    const cl_mem gradients = departure->sum ? replica->sum : replica->gradients;
+    const cl_mem gradients = gradients_buffer(port, departure->sum);
     const bool half = departure->sum && port->sum_to_wire.count > 0;
     TRY(make_download(replica));
     if (half) TRY(launch_list_enqueue(&port->sum_to_wire, 0, port->sum_to_wire.count, NULL));

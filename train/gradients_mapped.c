@@ -44,8 +44,8 @@ static tutti_status whole(struct replica *replica, const struct departure *depar
         replica->port.exposed = true;
         TRY(map(replica, replica->parameters, CL_MAP_WRITE_INVALIDATE_REGION, first, count, NULL, &arrival.parameters));
     }
-    TRY(map(
-        replica, departure->sum ? replica->sum : replica->gradients, CL_MAP_READ, first, count, &arrival.event, &data));
+    const cl_mem gradients = gradients_buffer(&replica->port, departure->sum);
+    TRY(map(replica, gradients, CL_MAP_READ, first, count, &arrival.event, &data));
     arrival.data = data;
     status = gradients_add(replica, &arrival);
 done:

@@ -60,12 +60,12 @@ static tutti_status add_gradients(const tutti_trainer *trainer, const struct par
     memset(values, 0, count * sizeof(float));
     for (int i = 0; i < trainer->count; i++) {
         const struct replica *replica = &trainer->replicas[i];
-        if (!replica->has_gradient) continue;
+        const cl_mem last = gradients_last(&replica->port);
+        if (!last) continue;
         if (replica->lost)
             FAIL(TUTTI_DEVICE_LOST, "device %d, '%s', was lost with its gradients of the last step",
                 replica->device->index, replica->device->can.name);
-        TRY(buffer_read(replica->device, replica->sum_is_gradient ? replica->sum : replica->gradients,
-            (size_t)parameter->offset * sizeof(float), one, count * sizeof(float)));
+        TRY(buffer_read(replica->device, last, (size_t)parameter->offset * sizeof(float), one, count * sizeof(float)));
         for (size_t j = 0; j < count; j++) values[j] += one[j];
     }
 done:

@@ -60,13 +60,13 @@ static tutti_status send(struct replica *replica, const struct replica_work *wor
     tutti_status status = TUTTI_OK;
     struct prefetch *prefetch = &replica->prefetch;
     const struct array_list *list = &replica->trainer->feeds.arrays;
-    unsigned char *staging = replica->upload.pointer;
+    unsigned char *staging = uploads_staging(&replica->uploads);
     if (!worker_guard(&replica->worker))
         FAIL(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
     const struct arrays next = arrays_from(list, &work->next.feeds, work->first);
     (void)arrays_pack(list, &next, work->samples, staging);
     worker_unguard(&replica->worker);
-    TRY(replica_write(replica, replica->device->uploads, prefetch->buffer, 0, staging,
+    TRY(uploads_write(&replica->uploads, replica->device, replica->device->uploads, prefetch->buffer, 0, staging,
         arrays_bytes(list, work->samples), &prefetch->sent));
     CL_TRY(clFlush(replica->device->uploads), "sending samples to '%s'", replica->device->can.name);
 done:

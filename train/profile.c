@@ -169,14 +169,15 @@ static tutti_status write_trace(const struct profile *profile, const struct plan
 static tutti_status run_and_keep_gradients(struct replica *replica, struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
-    const bool keep = plan->options.mode == PLAN_TRAIN && replica->has_gradient && !replica->sum_is_gradient;
+    const cl_mem last = gradients_last(&replica->port);
+    const bool keep = plan->options.mode == PLAN_TRAIN && last && last == gradients_buffer(&replica->port, false);
     const size_t bytes = (size_t)replica->trainer->network->total_floats * sizeof(float);
     void *gradients = keep ? memory_new(bytes, 1) : NULL;
     if (keep && !gradients) return TUTTI_NO_MEMORY;
-    if (keep) TRY(buffer_read(replica->device, replica->gradients, 0, gradients, bytes));
+    if (keep) TRY(buffer_read(replica->device, last, 0, gradients, bytes));
     status = profile_fastest(&plan->step, REPEATS);
     if (keep) {
-        const tutti_status restored = buffer_write(replica->device, replica->gradients, 0, gradients, bytes);
+        const tutti_status restored = buffer_write(replica->device, last, 0, gradients, bytes);
         if (status == TUTTI_OK) status = restored;
     }
 done:

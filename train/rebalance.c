@@ -110,7 +110,7 @@ struct replica *adapt_alone(tutti_trainer *trainer)
     if (!trainer->adaption) return NULL;
     const int alone = balance_alone(&trainer->balance);
     struct replica *replica = alone < 0 ? NULL : &trainer->replicas[alone];
-    return replica && replica->update_made && !replica->lost ? replica : NULL;
+    return replica && update_is_made(replica) && !replica->lost ? replica : NULL;
 }
 
 /* -------------------------------------------------------------------------------------------------- changes ---- */
@@ -370,7 +370,7 @@ done:
 static bool alone_without_update(const tutti_trainer *trainer)
 {
     const int alone = balance_alone(&trainer->balance);
-    return alone >= 0 && !trainer->replicas[alone].update_made && !trainer->adaption->refused;
+    return alone >= 0 && !update_is_made(&trainer->replicas[alone]) && !trainer->adaption->refused;
 }
 
 /* The means of the last steps, once they tell something. */

@@ -4,13 +4,9 @@
 #include "base/memory.h"
 #include "plan/ahead.h"
 #include "plan/tune.h"
-#include "runtime/builder.h"
 #include "train/trainer.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ------------------------------------------------------------------------------------------------- buffers ---- */
 
@@ -25,128 +21,17 @@ static struct plan_key usual(const struct replica *replica, int64_t samples)
     return (struct plan_key) { trains(replica) ? PLAN_TRAIN : PLAN_INFER, samples };
 }
 
-static tutti_status make_statistics(struct replica *replica)
-{
-    tutti_status status = TUTTI_OK;
-    struct statistic_row *rows = NULL;
-    TRY(optimizer_statistics(
-        &replica->trainer->optimizer, replica->trainer->network, &rows, &replica->statistic_count));
-    if (replica->statistic_count == 0) goto done;
-    const size_t bytes = (size_t)replica->statistic_count * sizeof(*rows);
-    TRY(buffer_new(replica->device, bytes, &replica->statistics));
-    TRY(buffer_write(replica->device, replica->statistics, 0, rows, bytes));
-done:
-    free(rows);
-    return status;
-}
-
-static tutti_status make_groups(struct replica *replica)
-{
-    tutti_status status = TUTTI_OK;
-    const struct optimizer_group *groups = replica->trainer->optimizer.groups;
-    const size_t bytes = replica->trainer->group_count * sizeof(*groups);
-    if (!groups) return TUTTI_OK;
-    TRY(buffer_new(replica->device, bytes, &replica->groups));
-    TRY(buffer_write(replica->device, replica->groups, 0, groups, bytes));
-done:
-    return status;
-}
-
-/* The launches of the update. */
-static tutti_status make_update(struct replica *replica, cl_mem gradients, struct launch_list *list)
-{
-    tutti_status status = TUTTI_OK;
-    const struct optimizer_buffers buffers = { .parameters = replica->parameters,
-        .gradients = gradients,
-        .states = { replica->states[0], replica->states[1] },
-        .constants = replica->constants,
-        .losses = replica->losses,
-        .statistics = replica->statistics,
-        .groups = replica->groups };
-    const struct tutti_trainer *trainer = replica->trainer;
-    launch_list_init(list, replica->device);
-    optimizer_emit_check(trainer->network, gradients, replica->constants, list);
-    optimizer_emit(&trainer->optimizer, trainer->network, &buffers, replica->statistic_count, list);
-    TRY(launch_list_realise(list, NULL, NULL));
-done:
-    return status;
-}
-
-/* While the losses say NaN, the launches update nothing. */
-static tutti_status warm_up(struct replica *replica, struct launch_list *list)
-{
-    tutti_status status = TUTTI_OK;
-    const struct step_constants constants = { .runs = 1 };
-    const float not_finite[2] = { NAN, 0 };
-    TRY(buffer_write(replica->device, replica->constants, 0, &constants, sizeof(constants)));
-    TRY(buffer_write(replica->device, replica->losses, 0, not_finite, sizeof(not_finite)));
-    TRY(launch_list_warm_up(list));
-done:
-    return status;
-}
-
 tutti_status replica_make_sum(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
-    const tutti_network *network = replica->trainer->network;
-    if (replica->sum_made) return TUTTI_OK;
-    TRY(buffer_new(replica->device, (size_t)network->total_floats * sizeof(float), &replica->sum));
-    launch_list_init(&replica->add, replica->device);
-    optimizer_emit_add(network, replica->sum, replica->gradients, &replica->add);
-    TRY(launch_list_realise(&replica->add, NULL, NULL));
-    TRY(launch_list_warm_up(&replica->add));
-    TRY(gradient_way(replica)->build(replica, NULL));
-    if (replica->update_made) {
-        TRY(make_update(replica, replica->sum, &replica->update_sum));
-        TRY(warm_up(replica, &replica->update_sum));
-    }
-    replica->sum_made = true;
+    if (gradients_have_sum(&replica->port)) return TUTTI_OK;
+    TRY(gradients_make_sum(replica));
+    TRY(update_take_sum(replica));
 done:
     if (status != TUTTI_OK) {
-        launch_list_free(&replica->add);
-        launch_list_free(&replica->update_sum);
-        launch_list_free(&replica->port.sum_to_wire);
-        buffer_free(&replica->sum);
+        update_drop_sum(replica);
+        gradients_drop_sum(replica);
     }
-    return status;
-}
-
-static void free_update(struct replica *replica)
-{
-    for (int i = 0; i < OPTIMIZER_STATES; i++) buffer_free(&replica->states[i]);
-    launch_list_free(&replica->update);
-    buffer_free(&replica->constants);
-    buffer_free(&replica->statistics);
-    buffer_free(&replica->groups);
-}
-
-tutti_status replica_make_update(struct replica *replica)
-{
-    tutti_status status = TUTTI_OK;
-    const struct tutti_trainer *trainer = replica->trainer;
-    const size_t state_bytes = (size_t)trainer->network->trained_floats * sizeof(float);
-    if (replica->constants) return TUTTI_OK; /* made before, and then not taken into use */
-    for (int i = 0; i < optimizer_states(&trainer->optimizer); i++)
-        TRY(buffer_new(replica->device, state_bytes, &replica->states[i]));
-    TRY(buffer_new(replica->device, sizeof(struct step_constants), &replica->constants));
-    TRY(make_statistics(replica));
-    TRY(make_groups(replica));
-    TRY(make_update(replica, replica->gradients, &replica->update));
-    builder_prepare(&replica->update, NULL, NULL);
-done:
-    if (status != TUTTI_OK) free_update(replica);
-    return status;
-}
-
-tutti_status replica_warm_update(struct replica *replica)
-{
-    tutti_status status = TUTTI_OK;
-    TRY(warm_up(replica, &replica->update));
-    replica->update_made = true;
-    if (!replica->sum_made) goto done; /* micro-batches came first */
-    TRY(make_update(replica, replica->sum, &replica->update_sum));
-    TRY(warm_up(replica, &replica->update_sum));
-done:
     return status;
 }
 
@@ -167,37 +52,19 @@ tutti_status replica_init(struct replica *replica)
     const size_t runs = (size_t)trainer->batch; /* micro-batches of a step, at most */
     const size_t metrics = 2 * (size_t)objective_pairs(&trainer->objective);
     tell_precision(replica);
-    replica->run_constants = memory_new(runs, sizeof(*replica->run_constants));
-    replica->run_losses = memory_new(metrics * runs, sizeof(float));
-    if (!replica->run_constants || !replica->run_losses) return TUTTI_NO_MEMORY;
+    replica->scratch.constants = memory_new(runs, sizeof(*replica->scratch.constants));
+    replica->scratch.losses = memory_new(metrics * runs, sizeof(float));
+    if (!replica->scratch.constants || !replica->scratch.losses) return TUTTI_NO_MEMORY;
     TRY(buffer_new(replica->device, bytes, &replica->parameters));
     if (frozen > 0) TRY(buffer_new(replica->device, frozen, &replica->frozen));
     TRY(buffer_new(replica->device, metrics * runs * sizeof(float), &replica->losses));
     if (!trains(replica)) goto done;
-    TRY(buffer_new(replica->device, bytes, &replica->gradients));
+    TRY(gradients_open(replica));
     if (trainer->exchange && !replica->device->can.unified)
         TRY(device_open_queue(replica->device, &replica->device->transfers));
     if (trainer->exchange) goto done;
-    TRY(replica_make_update(replica));
-    TRY(replica_warm_update(replica));
-done:
-    return status;
-}
-
-tutti_status replica_write(struct replica *replica, cl_command_queue queue, cl_mem buffer, size_t offset,
-    const void *data, size_t bytes, cl_event *event)
-{
-    tutti_status status = TUTTI_OK;
-    void *array = replica->writes;
-    if (bytes == 0) return TUTTI_OK;
-    TRY(memory_grow(&array, &replica->write_capacity, replica->write_count + 1, sizeof(*replica->writes)));
-    replica->writes = array;
-    CL_TRY(clEnqueueWriteBuffer(
-               queue, buffer, CL_FALSE, offset, bytes, data, 0, NULL, &replica->writes[replica->write_count]),
-        "writing %zu bytes to '%s'", bytes, replica->device->can.name);
-    if (event) *event = replica->writes[replica->write_count];
-    replica->write_count++;
-    replica->write_bytes += bytes;
+    TRY(update_make(replica));
+    TRY(update_warm(replica));
 done:
     return status;
 }
@@ -210,7 +77,7 @@ tutti_status replica_read(const struct replica *replica, const struct optimizer_
     const size_t trained = (size_t)network->trained_floats * sizeof(float);
     TRY(buffer_read(replica->device, replica->parameters, 0, to->parameters, total));
     for (int i = 0; i < OPTIMIZER_STATES; i++)
-        if (to->states[i]) TRY(buffer_read(replica->device, replica->states[i], 0, to->states[i], trained));
+        if (to->states[i]) TRY(buffer_read(replica->device, update_state(replica, i), 0, to->states[i], trained));
 done:
     return status;
 }
@@ -227,7 +94,7 @@ void replica_forget(struct replica *replica)
 {
     if (worker_is_abandoned(&replica->worker)) return; /* its thread may be there */
     gradients_forget(replica);
-    if (replica->port.exposed)
+    if (gradients_are_exposed(&replica->port))
         holding_drop_parameters(
             &replica->holding); /* the exchange may have written there, and the step come to nothing */
 }
@@ -239,16 +106,13 @@ static tutti_status free_objects(struct replica *replica, void *unused)
     worker_allow(&replica->worker, worker_step_limit(&replica->worker, replica->trainer->batch));
     gradient_way(replica)->free(replica);
     plan_cache_free(&replica->plans);
-    free_update(replica);
-    launch_list_free(&replica->update_sum);
-    launch_list_free(&replica->add);
+    update_free(replica);
+    gradients_free_buffers(replica);
     buffer_free(&replica->parameters);
     buffer_free(&replica->frozen);
-    buffer_free(&replica->gradients);
-    buffer_free(&replica->sum);
     buffer_free(&replica->losses);
     prefetch_free(replica);
-    if (replica->upload.buffer) staging_free(&replica->upload);
+    uploads_free_staging(&replica->uploads);
     (void)device_wait(replica->device); /* else tutti_close() would wait for it, without a limit */
     return TUTTI_OK;
 }
@@ -275,11 +139,11 @@ bool replica_free(struct replica *replica)
     }
     plan_cache_close(&replica->plans);
     replica_forget(replica);
-    free(replica->run_constants);
-    free(replica->run_losses);
-    free(replica->numbers);
-    free(replica->writes);
-    free(replica->outputs);
+    free(replica->scratch.constants);
+    free(replica->scratch.losses);
+    free(replica->scratch.numbers);
+    uploads_free(&replica->uploads);
+    free(replica->scratch.outputs);
     gradients_free(replica);
     return true;
 }
@@ -302,7 +166,8 @@ static size_t fixed_bytes(const struct replica *replica, bool micro_batches)
 
 uint64_t replica_memory(const struct replica *replica)
 {
-    return fixed_bytes(replica, replica->sum_made) + replica->prefetch.bytes + plan_cache_bytes(&replica->plans);
+    return fixed_bytes(replica, gradients_have_sum(&replica->port)) + replica->prefetch.bytes +
+        plan_cache_bytes(&replica->plans);
 }
 
 /* --------------------------------------------------------------------------------------------------- plans ---- */
@@ -326,7 +191,7 @@ struct plan_options replica_options(struct replica *replica, struct plan_key key
         .precision = replica->trainer->precision,
         .parameters = replica->parameters,
         .frozen = replica->frozen,
-        .gradients = key.mode == PLAN_TRAIN ? replica->gradients : NULL,
+        .gradients = key.mode == PLAN_TRAIN ? gradients_buffer(&replica->port, false) : NULL,
         .progress = replica->trainer->building ? report_building : NULL,
         .user = replica,
         .arena = plan_cache_arena(&replica->plans) };

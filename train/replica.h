@@ -5,10 +5,12 @@
 
 #include "plan/plan.h"
 #include "train/batches.h"
+#include "train/device_update.h"
 #include "train/gradients.h"
 #include "train/parameter_store.h"
 #include "train/plan_cache.h"
 #include "train/tally.h"
+#include "train/uploads.h"
 #include "train/worker.h"
 
 #include <stdatomic.h>
@@ -51,7 +53,7 @@ struct prefetch {
     atomic_size_t bytes; /* read by whoever asks for replica_memory() */
     uint64_t number;     /* of the batch whose part is there; 0: none */
     int64_t first, samples;
-    cl_event sent; /* its upload, in this step; one of the replica's writes; or NULL */
+    cl_event sent; /* its upload, in this step; one of the replica's uploads; or NULL */
 };
 
 /* What a replica has done, all steps together, whether it had a part in them or not. */
@@ -60,6 +62,16 @@ struct replica_report {
     double busy_s, build_s;
     double compute_s, transfer_s, idle_s;
     struct traffic sent, received;
+};
+
+/* Memory of the host that drivers read or write until the work at hand is done. */
+struct scratch {
+    struct step_constants *constants; /* of each micro-batch */
+    float *losses;
+    unsigned char *outputs; /* what a device with a thread gives, before it is the caller's */
+    size_t output_capacity;
+    float *numbers; /* of a meeting, on their way */
+    size_t number_capacity;
 };
 
 /* A plan that is made while the device works by another one, see background.c. */
@@ -84,33 +96,18 @@ struct replica {
     bool not_finite;  /* some gradients of its last step */
     bool suspect;     /* left out of this try: its numbers were not finite */
     int64_t capacity; /* samples that fit at once; a larger part is run as micro-batches */
-    cl_mem parameters, gradients, frozen, states[OPTIMIZER_STATES];
-    cl_mem sum;                /* gradients of all micro-batches; NULL until there is more than one */
-    cl_mem constants, losses;  /* for the optimizer's launch: of the step, and float[2] per micro-batch */
-    cl_mem statistics, groups; /* the optimizer's tables */
-    int statistic_count;
-    struct launch_list update, update_sum, add;
-    bool update_made;
-    atomic_bool sum_made; /* read by whoever asks for replica_memory() */
-    struct background background;
-    struct plan_cache plans;
+    bool doubted;     /* see replica_doubt() */
+    cl_mem parameters, frozen;
+    cl_mem losses; /* of the step: float[2] of each loss and micro-batch */
     struct holding holding;
-    struct prefetch prefetch;
-    struct staging upload; /* page-locked, of devices that do not share the host's memory */
-    cl_event *writes;      /* to the device, of the work at hand: for their times */
-    size_t write_count, write_capacity, write_bytes;
-    double parameters_s;                  /* of the last transfer of all parameters to the device */
-    struct step_constants *run_constants; /* host memory that uploads read until the work is done */
-    unsigned char *outputs;               /* what a device with a thread gives, before it is the caller's */
-    size_t output_capacity;
-    bool doubted; /* see replica_doubt() */
-    float *run_losses;
-    uint32_t check; /* of the gradients, read after an update: 0 if all are finite */
-    float *numbers; /* of a meeting, on their way */
-    size_t number_capacity;
+    struct device_update update;
     struct gradient_port port;
-    bool has_gradient;    /* of the last step, in part */
-    bool sum_is_gradient; /* the last step's gradients are in `sum` */
+    struct plan_cache plans;
+    struct background background;
+    struct uploads uploads;
+    struct prefetch prefetch;
+    struct scratch scratch;
+    double parameters_s; /* of the last transfer of all parameters to the device */
     struct replica_report report;
 };
 
@@ -137,9 +134,6 @@ tutti_status replica_plan(struct replica *replica, struct plan_key key, struct c
 struct cached_plan *replica_keep(struct replica *replica, struct plan *plan);
 /* How a plan with this key is made. */
 struct plan_options replica_options(struct replica *replica, struct plan_key key);
-/* What the device needs to update its parameters by itself, in two steps: the first may run beside other work. */
-tutti_status replica_make_update(struct replica *replica);
-tutti_status replica_warm_update(struct replica *replica);
 /* The same plan once more, outside of the cache, with the texts of its making. */
 tutti_status replica_explain(struct replica *replica, struct plan_key key, struct plan **plan);
 uint64_t replica_memory(const struct replica *replica); /* bytes on the device */
@@ -165,9 +159,6 @@ tutti_status replica_read(const struct replica *replica, const struct optimizer_
 
 /* Jobs (run.c). */
 tutti_status replica_run(struct replica *replica, void *work); /* struct replica_work */
-/* Enqueues a copy to the device, whose time and bytes count in the work at hand. *event: not the caller's own. */
-tutti_status replica_write(struct replica *replica, cl_command_queue queue, cl_mem buffer, size_t offset,
-    const void *data, size_t bytes, cl_event *event);
 
 /* prefetch.c, in this order: before the step's launches, room for the next step's samples; when they are enqueued,
  * these are sent, as soon as the step's own have been taken from where they were; at the end it is waited for. None of

@@ -8,7 +8,6 @@
 #include "plan/commands.h"
 #include "train/trainer.h"
 
-#include <stddef.h>
 #include <string.h>
 
 struct run {
@@ -37,28 +36,10 @@ struct run {
 
 static tutti_status enqueue_write(struct replica *replica, cl_mem buffer, const void *data, size_t bytes)
 {
-    return replica_write(replica, replica->device->queue, buffer, 0, data, bytes, NULL);
+    return uploads_write(&replica->uploads, replica->device, replica->device->queue, buffer, 0, data, bytes, NULL);
 }
 
 /* --------------------------------------------------------------------------------------------------- times ---- */
-
-/* 0 where the driver does not tell. */
-static double event_seconds(cl_event event)
-{
-    cl_ulong start = 0, end = 0;
-    if (clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof(start), &start, NULL) != CL_SUCCESS ||
-        clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof(end), &end, NULL) != CL_SUCCESS)
-        return 0;
-    return end > start ? 1e-9 * (double)(end - start) : 0;
-}
-
-/* Of the first `count` writes. */
-static double write_seconds(const struct replica *replica, size_t count)
-{
-    double seconds = 0;
-    for (size_t i = 0; i < count; i++) seconds += event_seconds(replica->writes[i]);
-    return seconds;
-}
 
 static tutti_status mark(struct run *run, cl_event *event)
 {
@@ -95,8 +76,10 @@ static void note_times(struct run *run, double start)
     const struct replica *replica = run->replica;
     struct replica_work *work = run->work;
     work->seconds = clock_seconds() - start - run->waited;
-    work->sent = (struct traffic) { (double)replica->write_bytes, write_seconds(replica, replica->write_count), 0 };
-    for (size_t i = 0; i < replica->write_count; i++) work->sent.beside += seconds_beside(run, replica->writes[i]);
+    const struct uploads *uploads = &replica->uploads;
+    const size_t count = uploads_count(uploads);
+    work->sent = (struct traffic) { (double)uploads_bytes(uploads), uploads_seconds(uploads, count), 0 };
+    for (size_t i = 0; i < count; i++) work->sent.beside += seconds_beside(run, *uploads_event(uploads, i));
     work->received = (struct traffic) { 0 };
     for (size_t i = 0; i < replica->port.arrival_count; i++) {
         const struct arrival *arrival = &replica->port.arrivals[i];
@@ -106,12 +89,6 @@ static void note_times(struct run *run, double start)
     }
 }
 
-static void forget_writes(struct replica *replica)
-{
-    for (size_t i = 0; i < replica->write_count; i++) clReleaseEvent(replica->writes[i]);
-    replica->write_count = replica->write_bytes = 0;
-}
-
 /* ------------------------------------------------------------------------------------------------ going in ---- */
 
 /* In the order in which forward needs them, by the second queue; nothing on the device uses them now. */
@@ -119,14 +96,15 @@ static tutti_status send_pieces(struct run *run, const struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
-    run->first_piece = replica->write_count;
+    run->first_piece = uploads_count(&replica->uploads);
     size_t position = 0;
     const struct command *need;
     while ((need = command_next(plan, COMMAND_NEED, &position)))
-        TRY(replica_write(replica, replica->device->transfers, replica->parameters, (size_t)need->first * sizeof(float),
-            run->work->supply.master.parameters + need->first, (size_t)need->count * sizeof(float), NULL));
+        TRY(uploads_write(&replica->uploads, replica->device, replica->device->transfers, replica->parameters,
+            (size_t)need->first * sizeof(float), run->work->supply.master.parameters + need->first,
+            (size_t)need->count * sizeof(float), NULL));
     CL_TRY(clFlush(replica->device->transfers), "sending parameters to '%s'", replica->device->can.name);
-    run->parameter_writes = replica->write_count;
+    run->parameter_writes = uploads_count(&replica->uploads);
 done:
     return status;
 }
@@ -137,8 +115,9 @@ static tutti_status await_piece(void *user, const struct command *need)
     tutti_status status = TUTTI_OK;
     struct run *run = user;
     const struct device *device = run->replica->device;
-    CL_TRY(clEnqueueMarkerWithWaitList(device->queue, 1, &run->replica->writes[run->first_piece + need->number], NULL),
-        "waiting for parameters of '%s'", device->can.name);
+    const cl_event *piece = uploads_event(&run->replica->uploads, run->first_piece + need->number);
+    CL_TRY(
+        clEnqueueMarkerWithWaitList(device->queue, 1, piece, NULL), "waiting for parameters of '%s'", device->can.name);
     TRY(mark(run, &run->begun));
 done:
     return status;
@@ -178,10 +157,10 @@ static tutti_status upload_parameters(struct run *run)
                 (size_t)trainer->network->total_floats * sizeof(float)));
     }
     for (int i = 0; i < OPTIMIZER_STATES && work->update && holding_lacks_states(&replica->holding, supply); i++)
-        if (replica->states[i] && master->states[i])
-            TRY(enqueue_write(replica, replica->states[i], master->states[i],
+        if (update_state(replica, i) && master->states[i])
+            TRY(enqueue_write(replica, update_state(replica, i), master->states[i],
                 (size_t)trainer->network->trained_floats * sizeof(float)));
-    run->parameter_writes = replica->write_count;
+    run->parameter_writes = uploads_count(&replica->uploads);
 done:
     return status;
 }
@@ -199,12 +178,8 @@ static tutti_status stage_samples(struct run *run)
     run->prefetched = prefetch_has(replica, work->number, work->first, work->samples);
     if (run->prefetched) return TUTTI_OK;
     const size_t bytes = arrays_bytes(&trainer->feeds.arrays, work->samples);
-    if (replica->upload.bytes < bytes) {
-        if (replica->upload.buffer) staging_free(&replica->upload);
-        memset(&replica->upload, 0, sizeof(replica->upload));
-        TRY(staging_new(replica->device, bytes, &replica->upload));
-    }
-    unsigned char *staging = replica->upload.pointer;
+    TRY(uploads_stage(&replica->uploads, replica->device, bytes));
+    unsigned char *staging = uploads_staging(&replica->uploads);
     if (!worker_guard(&replica->worker))
         FAIL(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
     run->feeds = arrays_pack(&trainer->feeds.arrays, &run->feeds, work->samples, staging);
@@ -260,7 +235,7 @@ static tutti_status take_prefetched(void *user, const struct command *feed)
 
 static void set_constants(struct run *run)
 {
-    struct step_constants *constants = &run->replica->run_constants[run->now.number];
+    struct step_constants *constants = &run->replica->scratch.constants[run->now.number];
     *constants = run->work->constants;
     constants->first_sample = (uint32_t)(run->work->before + run->work->first + run->now.first);
     constants->runs = (uint32_t)run->runs;
@@ -271,7 +246,7 @@ static tutti_status send_constants(void *user, const struct command *command)
 {
     (void)command;
     struct run *run = user;
-    const struct step_constants *constants = &run->replica->run_constants[run->now.number];
+    const struct step_constants *constants = &run->replica->scratch.constants[run->now.number];
     return enqueue_write(run->replica, run->plan->buffers[run->plan->constants], constants, sizeof(*constants));
 }
 
@@ -292,10 +267,11 @@ static tutti_status stage_outputs(struct run *run)
     const struct array_list *list = &run->trainer->outputs;
     run->outputs = arrays_from(list, &work->outputs, work->first);
     if (!work->gives_outputs || !worker_has_thread(&replica->worker)) return TUTTI_OK;
-    void *array = replica->outputs;
-    const tutti_status status = memory_grow(&array, &replica->output_capacity, arrays_bytes(list, work->samples), 1);
-    replica->outputs = array;
-    if (status == TUTTI_OK) run->outputs = arrays_at(list, replica->outputs, work->samples);
+    void *array = replica->scratch.outputs;
+    const tutti_status status =
+        memory_grow(&array, &replica->scratch.output_capacity, arrays_bytes(list, work->samples), 1);
+    replica->scratch.outputs = array;
+    if (status == TUTTI_OK) run->outputs = arrays_at(list, replica->scratch.outputs, work->samples);
     return status;
 }
 
@@ -317,11 +293,11 @@ static tutti_status deliver_outputs(struct run *run)
 static tutti_status make_numbers(struct replica *replica, const struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
-    void *array = replica->numbers;
+    void *array = replica->scratch.numbers;
     for (size_t i = 0; i < plan->step.meeting_count && status == TUTTI_OK; i++)
-        status = memory_grow(&array, &replica->number_capacity, (size_t)meeting_floats(&plan->step.meetings[i]),
-            sizeof(*replica->numbers));
-    replica->numbers = array;
+        status = memory_grow(&array, &replica->scratch.number_capacity, (size_t)meeting_floats(&plan->step.meetings[i]),
+            sizeof(*replica->scratch.numbers));
+    replica->scratch.numbers = array;
     return status;
 }
 
@@ -333,11 +309,11 @@ static tutti_status meet(void *user, const struct command *command)
     struct replica *replica = run->replica;
     const struct meeting *meeting = &run->plan->step.meetings[command->number];
     const size_t bytes = (size_t)meeting_floats(meeting) * sizeof(float);
-    TRY(buffer_read(replica->device, meeting->buffer, 0, replica->numbers, bytes));
+    TRY(buffer_read(replica->device, meeting->buffer, 0, replica->scratch.numbers, bytes));
     const double start = clock_seconds();
-    status = meetings_attend(replica, meeting, run->work->samples, replica->numbers);
+    status = meetings_attend(replica, meeting, run->work->samples, replica->scratch.numbers);
     run->waited += clock_seconds() - start;
-    if (status == TUTTI_OK) status = enqueue_write(replica, meeting->buffer, replica->numbers, bytes);
+    if (status == TUTTI_OK) status = enqueue_write(replica, meeting->buffer, replica->scratch.numbers, bytes);
 done:
     return status;
 }
@@ -366,33 +342,6 @@ static tutti_status gradients_leave(struct run *run)
 }
 
 /* ---------------------------------------------------------------------------------------------- in between ---- */
-
-/* With one device, the update is the last launch of the step. */
-static tutti_status enqueue_update(struct run *run)
-{
-    tutti_status status = TUTTI_OK;
-    struct replica *replica = run->replica;
-    struct launch_list *update = run->runs > 1 ? &replica->update_sum : &replica->update;
-    TRY(enqueue_write(replica, replica->constants, &replica->run_constants[0], sizeof(struct step_constants)));
-    holding_tear(&replica->holding, true);
-    TRY(launch_list_enqueue(update, 0, update->count, NULL));
-    plan_cache_stale(&replica->plans);
-done:
-    return status;
-}
-
-static tutti_status keep_gradients(struct run *run, int64_t number)
-{
-    tutti_status status = TUTTI_OK;
-    struct replica *replica = run->replica;
-    if (run->runs == 1) return TUTTI_OK;
-    if (number > 0) return launch_list_enqueue(&replica->add, 0, replica->add.count, NULL);
-    CL_TRY(clEnqueueCopyBuffer(replica->device->queue, replica->gradients, replica->sum, 0, 0,
-               (size_t)run->trainer->network->total_floats * sizeof(float), 0, NULL, NULL),
-        "copying gradients on '%s'", replica->device->can.name);
-done:
-    return status;
-}
 
 static tutti_status keep_metrics(void *user, const struct command *command)
 {
@@ -470,7 +419,7 @@ static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
     take_feeds_back(run);
     if (status != TUTTI_OK) goto done;
     plan_cache_enqueued(&replica->plans, cached);
-    if (work->mode == PLAN_TRAIN) TRY(keep_gradients(run, number));
+    if (work->mode == PLAN_TRAIN && run->runs > 1) TRY(gradients_add_up(replica, number));
 done:
     return status;
 }
@@ -515,17 +464,6 @@ done:
 
 /* ------------------------------------------------------------------------------------------------- waiting ---- */
 
-/* The device's check of its gradients: whether the update was skipped. */
-static tutti_status read_check(struct replica *replica, cl_event *event)
-{
-    tutti_status status = TUTTI_OK;
-    CL_TRY(clEnqueueReadBuffer(replica->device->queue, replica->constants, CL_FALSE,
-               offsetof(struct step_constants, not_finite), sizeof(replica->check), &replica->check, 0, NULL, event),
-        "reading the check of gradients from '%s'", replica->device->can.name);
-done:
-    return status;
-}
-
 static tutti_status await_results(struct run *run)
 {
     tutti_status status = TUTTI_OK;
@@ -537,15 +475,16 @@ static tutti_status await_results(struct run *run)
         TRY(device_wait(replica->device));
         return deliver_outputs(run);
     }
-    if (work->update) TRY(read_check(replica, &checked)); /* arrives with the losses */
+    if (work->update) TRY(update_read_check(replica, &checked)); /* arrives with the losses */
     const int pairs = objective_pairs(&run->trainer->objective);
-    TRY(buffer_read(replica->device, replica->losses, 0, replica->run_losses,
+    TRY(buffer_read(replica->device, replica->losses, 0, replica->scratch.losses,
         2 * (size_t)pairs * (size_t)run->runs * sizeof(float)));
-    for (int64_t i = 0; i < run->runs; i++) tally_add_metrics(&work->tally, replica->run_losses + 2 * pairs * i, pairs);
+    for (int64_t i = 0; i < run->runs; i++)
+        tally_add_metrics(&work->tally, replica->scratch.losses + 2 * pairs * i, pairs);
     TRY(deliver_outputs(run));
     if (!checked) goto done;
     TRY(event_wait(replica->device, checked));
-    work->not_finite = replica->check != 0;
+    work->not_finite = update_was_skipped(replica);
 done:
     if (checked) clReleaseEvent(checked);
     return status;
@@ -595,9 +534,9 @@ tutti_status replica_run(struct replica *replica, void *argument)
     prefetch_prepare(replica, run.work);
     TRY(stage_outputs(&run));
     TRY(upload_parameters(&run));
-    if (training) replica->sum_is_gradient = run.runs > 1;
+    if (training) gradients_note_work(&replica->port, run.runs > 1);
     for (int64_t number = 0; number < run.runs; number++) TRY(enqueue_micro_batch(&run, number));
-    if (run.work->update) TRY(enqueue_update(&run));
+    if (run.work->update) TRY(update_enqueue(replica, run.runs > 1, &replica->scratch.constants[0]));
     TRY(mark(&run, &run.ended));
     if (run.work->check) TRY(check_parameters(replica, run.work->checksum));
     if (training && !run.work->update && replica->port.arrival_count == 0) TRY(gradients_leave(&run));
@@ -611,13 +550,13 @@ tutti_status replica_run(struct replica *replica, void *argument)
     holding_tear(&replica->holding, false);
     if (run.work->probe) goto done;
     holding_took(&replica->holding, &run.work->supply, run.work->update);
-    if (run.parameter_writes > 0) replica->parameters_s = write_seconds(replica, run.parameter_writes);
+    if (run.parameter_writes > 0) replica->parameters_s = uploads_seconds(&replica->uploads, run.parameter_writes);
     if (!training) goto done;
     note_pace(replica, run.work->seconds / (double)run.work->samples);
     replica->report.busy_s += run.work->seconds;
     replica->report.samples += run.work->samples;
 done:
-    forget_writes(replica);
+    uploads_forget(&replica->uploads);
     if (!run.work->probe) meetings_leave(replica);
     if (run.begun) clReleaseEvent(run.begun);
     if (run.ended) clReleaseEvent(run.ended);

@@ -162,7 +162,7 @@ static void update(tutti_trainer *trainer, const struct step_constants *constant
 {
     const struct optimizer_step step = { &trainer->optimizer, trainer->network, constants };
     struct replica *alone = alone_of(trainer);
-    for (int i = 0; i < trainer->count; i++) trainer->replicas[i].has_gradient = trainer->parts[i] > 0;
+    for (int i = 0; i < trainer->count; i++) gradients_note_step(&trainer->replicas[i].port, trainer->parts[i] > 0);
     trainer->unscale = constants->unscale;
     trainer->stepped = true;
     if (trainer->not_finite) return;

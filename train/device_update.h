@@ -1,0 +1,34 @@
+/* The optimizer on a device that updates its parameters itself: the only one, or one that trains alone. */
+#ifndef TRAIN_DEVICE_UPDATE_H
+#define TRAIN_DEVICE_UPDATE_H
+
+#include "train/optimizer.h"
+
+struct replica;
+
+struct device_update {
+    cl_mem states[OPTIMIZER_STATES];
+    cl_mem constants;          /* of the step */
+    cl_mem statistics, groups; /* the optimizer's tables */
+    int statistic_count;
+    struct launch_list list, sum_list; /* by the gradients, and by their sum over micro-batches */
+    bool made;
+    uint32_t check; /* of the gradients, read after an update: 0 if all are finite */
+};
+
+/* Makes it, in two steps: the first may run beside other work. Nothing is made twice. */
+tutti_status update_make(struct replica *replica);
+tutti_status update_warm(struct replica *replica);
+/* The launches by the sum of micro-batches, where the update is made; drops them. */
+tutti_status update_take_sum(struct replica *replica);
+void update_drop_sum(struct replica *replica);
+void update_free(struct replica *replica);
+bool update_is_made(const struct replica *replica);
+cl_mem update_state(const struct replica *replica, int state); /* NULL: there is no such state, or it is not made */
+
+/* The last launches of a step. The check of its gradients is read behind them; whether they updated nothing. */
+tutti_status update_enqueue(struct replica *replica, bool summed, const struct step_constants *constants);
+tutti_status update_read_check(struct replica *replica, cl_event *event);
+bool update_was_skipped(const struct replica *replica);
+
+#endif
