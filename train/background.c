@@ -81,7 +81,7 @@ static bool is_over(struct replica *replica)
     background->waited_s += fmin(now - background->seen, MOMENT_S);
     background->seen = now;
     const double limit = worker_build_limit(&replica->worker);
-    if (background->waited_s <= (replica->lost ? fmin(limit, LOST_S) : limit)) return false;
+    if (background->waited_s <= (replica_is_lost(replica) ? fmin(limit, LOST_S) : limit)) return false;
     background->hangs = true;
     return true;
 }
@@ -160,7 +160,7 @@ bool background_all_done(tutti_trainer *trainer)
 {
     bool done = true;
     for (int i = 0; i < trainer->count; i++)
-        done &= trainer->replicas[i].lost || background_is_done(&trainer->replicas[i]);
+        done &= replica_is_lost(&trainer->replicas[i]) || background_is_done(&trainer->replicas[i]);
     return done;
 }
 

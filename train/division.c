@@ -24,24 +24,21 @@ static void let_all_step_in(const tutti_trainer *trainer, struct share *shares, 
         if (shares[i].weight > 0) room += (double)shares[i].limit;
     if (room >= (double)samples && room > 0) return;
     for (int i = 0; i < trainer->count; i++)
-        if (shares[i].weight == 0) shares[i].weight = !trainer->replicas[i].lost && !trainer->replicas[i].suspect;
+        if (shares[i].weight == 0) shares[i].weight = membership_is_present(&trainer->members, i);
 }
 
 tutti_status trainer_divide(const tutti_trainer *trainer, enum plan_mode mode, int64_t samples, int64_t *parts)
 {
     const bool whole = mode == PLAN_TRAIN && trainer->whole_batch;
-    int left = 0;
     struct share *shares = memory_new((size_t)trainer->count, sizeof(*shares));
     if (!shares) return TUTTI_NO_MEMORY;
     for (int i = 0; i < trainer->count; i++) {
-        const struct replica *replica = &trainer->replicas[i];
         shares[i] = trainer->shares[i];
-        if (replica->lost || replica->suspect) shares[i].weight = 0;
-        if (whole) shares[i].limit = replica->capacity;
-        left += !replica->lost;
+        if (!membership_is_present(&trainer->members, i)) shares[i].weight = 0;
+        if (whole) shares[i].limit = trainer->replicas[i].capacity;
     }
     let_all_step_in(trainer, shares, samples);
-    const tutti_status status = left > 0
+    const tutti_status status = membership_left(&trainer->members) > 0
         ? divide_by_limits(trainer, shares, samples, parts)
         : fail(TUTTI_DEVICE_LOST, "no device is left: see the system's log, then 'tutti devices --check'");
     free(shares);

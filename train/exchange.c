@@ -99,13 +99,14 @@ static void note_largest(struct exchange *exchange, uint32_t largest)
 static void find_not_finite(const tutti_trainer *trainer)
 {
     for (int r = 0; r < trainer->count; r++) {
-        struct replica *replica = &trainer->replicas[r];
+        const struct gradient_port *port = &trainer->replicas[r].port;
+        struct replica_work *work = &trainer->works[r];
         if (trainer->parts[r] == 0) continue;
-        for (size_t i = 0; i < replica->port.arrival_count; i++) {
-            const struct arrival *arrival = &replica->port.arrivals[i];
-            if (arrival->data) replica->not_finite |= exchange_not_finite(arrival->data, arrival->count);
+        for (size_t i = 0; i < port->arrival_count; i++) {
+            const struct arrival *arrival = &port->arrivals[i];
+            if (arrival->data) work->not_finite |= exchange_not_finite(arrival->data, arrival->count);
             for (int64_t j = 0; arrival->half && j < arrival->count; j++)
-                replica->not_finite |= !isfinite(bf16_to_float(arrival->half[j]));
+                work->not_finite |= !isfinite(bf16_to_float(arrival->half[j]));
         }
     }
 }
@@ -322,7 +323,6 @@ tutti_status exchange_run(tutti_trainer *trainer, const struct step_constants *c
     exchange.summed = memory_new((size_t)exchange.blocks, sizeof(*exchange.summed));
     exchange.ready = memory_new((size_t)exchange.blocks, sizeof(*exchange.ready));
     if (!exchange.listed || !exchange.summed || !exchange.ready) status = TUTTI_NO_MEMORY;
-    for (int r = 0; r < trainer->count; r++) trainer->replicas[r].not_finite = false;
     const bool all = sum_as_they_arrive(&exchange, status != TUTTI_OK);
     const uint32_t largest = atomic_load(&exchange.largest);
     memcpy(&trainer->largest, &largest, sizeof(largest));

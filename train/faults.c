@@ -27,13 +27,6 @@ bool is_device_fault(tutti_status status)
         status == TUTTI_DEVICE_RESOURCES || status == TUTTI_BUILD || status == TUTTI_WRONG_RESULT;
 }
 
-int trainer_devices_left(const tutti_trainer *trainer)
-{
-    int left = 0;
-    for (int i = 0; i < trainer->count; i++) left += !trainer->replicas[i].lost;
-    return left;
-}
-
 tutti_status trainer_shrink_or_lose(tutti_trainer *trainer, struct replica *replica, tutti_status status)
 {
     if (status != TUTTI_DEVICE_MEMORY || holding_is_torn(&replica->holding) || !replica_shrink(replica))
@@ -41,19 +34,6 @@ tutti_status trainer_shrink_or_lose(tutti_trainer *trainer, struct replica *repl
     log_warn(&trainer->runtime->log, "device %d, '%s', computes at most %lld samples at once from now on: %s",
         replica->device->index, replica->device->can.name, (long long)replica->capacity, status_message());
     return TUTTI_OK;
-}
-
-void faults_forget(tutti_trainer *trainer)
-{
-    for (int i = 0; i < trainer->count; i++) trainer->replicas[i].suspect = false;
-}
-
-/* Where only suspects are left, they do the step. */
-static void forget_without_others(tutti_trainer *trainer)
-{
-    for (int i = 0; i < trainer->count; i++)
-        if (!trainer->replicas[i].lost && !trainer->replicas[i].suspect) return;
-    faults_forget(trainer);
 }
 
 bool trainer_may_be_read(const tutti_trainer *trainer)
@@ -66,12 +46,13 @@ bool trainer_may_be_read(const tutti_trainer *trainer)
 tutti_status trainer_lose(tutti_trainer *trainer, struct replica *replica, tutti_status status)
 {
     const struct device *device = replica->device;
-    const int left = trainer_devices_left(trainer);
-    if (replica->lost) return left > 0 && is_device_fault(status) ? TUTTI_OK : status;
+    struct membership *members = &trainer->members;
+    const int left = membership_left(members);
+    if (replica_is_lost(replica)) return left > 0 && is_device_fault(status) ? TUTTI_OK : status;
     if (!is_device_fault(status) || (left == 1 && !worker_is_abandoned(&replica->worker))) return status;
-    replica->lost = true;
+    membership_lose(members, replica->number);
     if (left == 1) return status;
-    forget_without_others(trainer);
+    if (membership_count(members, MEMBER_PRESENT) == 0) membership_clear(members); /* suspects do the step */
     log_warn(&trainer->runtime->log, "device %d, '%s', is lost, %d of %d go on: %s", device->index, device->can.name,
         left - 1, trainer->count, status_message());
     parameters_lose(&trainer->store, replica);
@@ -90,54 +71,48 @@ static bool only_scaled_too_much(const tutti_trainer *trainer)
 
 static bool is_bad(const tutti_trainer *trainer, int i)
 {
-    const struct replica *replica = &trainer->replicas[i];
     if (trainer->parts[i] == 0 || only_scaled_too_much(trainer)) return false;
     if (meetings_judged(&trainer->meetings))
         return meetings_spoiled(&trainer->meetings, i); /* the others have their numbers from it */
-    return replica->not_finite || trainer->works[i].not_finite || !isfinite(trainer->works[i].tally.loss);
+    return trainer->works[i].not_finite || !isfinite(trainer->works[i].tally.loss);
 }
 
 /* The others' numbers were finite where those of the suspects were not. */
 static tutti_status lose_suspects(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
-    for (int i = 0; i < trainer->count && status == TUTTI_OK; i++) {
-        struct replica *replica = &trainer->replicas[i];
-        if (!replica->suspect) continue;
-        replica->suspect = false;
-        if (replica->lost) continue;
-        status = trainer_lose(trainer, replica,
-            fail(TUTTI_WRONG_RESULT,
-                "its losses or gradients were not finite, but those of another device with the same samples are: see "
-                "'tutti devices --check'"));
-    }
+    for (int i = 0; i < trainer->count && status == TUTTI_OK; i++)
+        if (membership_is_suspect(&trainer->members, i))
+            status = trainer_lose(trainer, &trainer->replicas[i],
+                fail(TUTTI_WRONG_RESULT,
+                    "its losses or gradients were not finite, but those of another device with the same samples are: "
+                    "see 'tutti devices --check'"));
     return status;
 }
 
-static bool has_suspects(const tutti_trainer *trainer)
+/* They are left out of the next try. */
+static void suspect_bad(tutti_trainer *trainer)
 {
-    for (int i = 0; i < trainer->count; i++)
-        if (trainer->replicas[i].suspect) return true;
-    return false;
+    for (int i = 0; i < trainer->count; i++) {
+        if (!is_bad(trainer, i)) continue;
+        membership_suspect(&trainer->members, i);
+        parameters_lose(&trainer->store, &trainer->replicas[i]); /* it may have updated itself */
+    }
 }
 
-tutti_status faults_check(tutti_trainer *trainer, bool *again)
+struct vote faults_check(tutti_trainer *trainer)
 {
-    bool tried = false;
     int bad = 0, good = 0;
-    *again = false;
-    if (trainer->repeats && has_suspects(trainer)) return TUTTI_OK; /* their own step is yet to come */
+    struct membership *members = &trainer->members;
+    const bool tried = membership_count(members, MEMBER_SUSPECT) > 0;
+    if (trainer->repeats && tried) return vote_of(TUTTI_OK); /* their own step is yet to come */
     for (int i = 0; i < trainer->count; i++) {
-        tried |= trainer->replicas[i].suspect;
         bad += is_bad(trainer, i);
-        good += !trainer->replicas[i].lost && !is_bad(trainer, i);
+        good += !membership_is_lost(members, i) && !is_bad(trainer, i);
     }
-    if (tried && bad == 0) return lose_suspects(trainer);
-    for (int i = 0; i < trainer->count; i++) {
-        struct replica *replica = &trainer->replicas[i];
-        replica->suspect = !tried && good > 0 && is_bad(trainer, i);     /* else all agree: it diverges */
-        if (replica->suspect) parameters_lose(&trainer->store, replica); /* it may have updated itself */
-    }
-    *again = !tried && good > 0 && bad > 0;
-    return TUTTI_OK;
+    if (tried && bad == 0) return vote_of(lose_suspects(trainer));
+    membership_clear(members);
+    if (tried || good == 0 || bad == 0) return vote_of(TUTTI_OK); /* where all are bad, it diverges */
+    suspect_bad(trainer);
+    return vote_again();
 }

@@ -151,11 +151,11 @@ static tutti_status train_epoch(struct fit *fit)
     while (!cancelled(fit) && !enough(fit)) {
         struct batch batch;
         const double start = clock_seconds();
-        status = batches_next(batches, &batch);
-        if (status == TUTTI_OK && batch.whole == 0) break;
+        const struct vote read = vote_of(batches_next(batches, &batch));
+        if (!vote_fails(&read) && batch.whole == 0) break;
         struct batch next;
         if (batches_peek(batches, &next)) trainer_announce(trainer, &next);
-        TRY(trainer_step(trainer, status, &batch, &sums));
+        TRY(trainer_step(trainer, &read, &batch, &sums));
         fit->epoch_seconds += clock_seconds() - start;
         fit->epoch_samples += batch.whole;
         fit->steps++;

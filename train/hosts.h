@@ -3,23 +3,27 @@
  * instead. Every rank makes the same calls in the same order.
  *
  * Nobody waits for ever: whoever waits says so every few seconds, and a rank that has been silent for limit_s is taken
- * for dead. After any failure here the ranks cannot agree on anything any more (`broken`). */
+ * for dead. After any failure here the ranks cannot agree on anything any more: some member is lost. */
 #ifndef TRAIN_HOSTS_H
 #define TRAIN_HOSTS_H
 
-#include "base/status.h"
+#include "train/membership.h"
 
 struct tutti_hosts {
     int rank, count;
     double limit_s;
-    bool broken;
-    struct link *link; /* NULL where count is 1 */
+    struct membership members; /* the ranks; none where count is 1 */
+    struct link *link;         /* NULL where count is 1 */
 };
 
 /* Joins the others, if this process was started with any. */
 tutti_status link_open(struct tutti_hosts *hosts);
-/* Waits for the others to come here too, unless broken. */
+/* Waits for the others to come here too, unless somebody is lost. */
 void link_close(struct tutti_hosts *hosts);
+
+/* Nobody is lost. This rank does not go on with the others, which will hear no more of it. */
+bool hosts_are_whole(const struct tutti_hosts *hosts);
+void hosts_leave(struct tutti_hosts *hosts);
 
 /* Begins sums = the sum of all ranks' values, always added in the same order; many may be under way. Neither array is
  * touched by others before hosts_sums_wait(). */

@@ -54,7 +54,7 @@ static tutti_status mpi_failed(struct tutti_hosts *hosts, int error, const char 
 {
     char text[MPI_MAX_ERROR_STRING] = "";
     int length;
-    hosts->broken = true;
+    for (int i = 0; i < hosts->members.count; i++) membership_lose(&hosts->members, i); /* it does not tell which */
     MPI_Error_string(error, text, &length);
     return fail(TUTTI_HOST_LOST, "%s with the other hosts failed: %s", what, text);
 }
@@ -126,8 +126,8 @@ tutti_status link_open(struct tutti_hosts *hosts)
     MPI_TRY(MPI_Comm_size(hosts->link->communicator, &hosts->count), "beginning");
     hosts->link->silent = memory_new((size_t)hosts->count, sizeof(double));
     if (!hosts->link->silent) status = TUTTI_NO_MEMORY;
+    if (status == TUTTI_OK) status = membership_open(&hosts->members, hosts->count);
 done:
-    if (status != TUTTI_OK) hosts->broken = true;
     return status;
 }
 
@@ -177,7 +177,7 @@ static tutti_status look_for_the_dead(struct tutti_hosts *hosts, double napped)
         if (i == hosts->rank) continue;
         hosts->link->silent[i] += fmin(napped, SLICE_S);
         if (hosts->link->silent[i] <= hosts->limit_s) continue;
-        hosts->broken = true;
+        membership_lose(&hosts->members, i);
         FAIL(TUTTI_HOST_LOST,
             "rank %d has not answered for %.3g seconds: its process hangs, or its host or the network is down", i,
             hosts->limit_s);
@@ -203,7 +203,7 @@ static double nap(int turn)
 static tutti_status wait_for(struct tutti_hosts *hosts, MPI_Request *requests, size_t count)
 {
     tutti_status status = TUTTI_OK;
-    if (hosts->broken) return fail(TUTTI_HOST_LOST, "the connection to the other hosts was lost before");
+    if (!hosts_are_whole(hosts)) return fail(TUTTI_HOST_LOST, "the connection to the other hosts was lost before");
     for (int i = 0; i < hosts->count; i++) hosts->link->silent[i] = 0;
     for (int turn = 0;; turn++) {
         int done = 0;
@@ -219,7 +219,7 @@ bool hosts_progress(struct tutti_hosts *hosts)
 {
     struct link *link = hosts->link;
     int done = 0;
-    if (hosts->broken) return false;
+    if (!hosts_are_whole(hosts)) return false;
     /* What fails here fails again where it is waited for. */
     (void)send_signs(hosts);
     (void)receive_signs(hosts);
@@ -237,7 +237,7 @@ static tutti_status begin_sum(
     tutti_status status = TUTTI_OK;
     struct link *link = hosts->link;
     void *array = link->sums;
-    if (hosts->broken) return fail(TUTTI_HOST_LOST, "the connection to the other hosts was lost before");
+    if (!hosts_are_whole(hosts)) return fail(TUTTI_HOST_LOST, "the connection to the other hosts was lost before");
     TRY(memory_grow(&array, &link->sum_capacity, link->sum_count + 1, sizeof(*link->sums)));
     link->sums = array;
     MPI_TRY(MPI_Iallreduce(values, sums, (int)count, type, operation, link->communicator, &link->sums[link->sum_count]),
@@ -268,7 +268,7 @@ tutti_status hosts_gather(struct tutti_hosts *hosts, const void *mine, void *all
 {
     tutti_status status = TUTTI_OK;
     MPI_Request request;
-    if (hosts->broken) return fail(TUTTI_HOST_LOST, "the connection to the other hosts was lost before");
+    if (!hosts_are_whole(hosts)) return fail(TUTTI_HOST_LOST, "the connection to the other hosts was lost before");
     MPI_TRY(MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, hosts->link->communicator, &request),
         "agreeing");
     TRY(wait_for(hosts, &request, 1));
@@ -280,7 +280,7 @@ tutti_status hosts_broadcast(struct tutti_hosts *hosts, int root, void *data, si
 {
     enum { PIECE = 1 << 24 }; /* MPI counts in int */
     tutti_status status = TUTTI_OK;
-    if (hosts->broken) return fail(TUTTI_HOST_LOST, "the connection to the other hosts was lost before");
+    if (!hosts_are_whole(hosts)) return fail(TUTTI_HOST_LOST, "the connection to the other hosts was lost before");
     for (size_t done_bytes = 0; done_bytes < bytes; done_bytes += PIECE) {
         MPI_Request request;
         const size_t left = bytes - done_bytes;
@@ -297,7 +297,7 @@ tutti_status hosts_round(struct tutti_hosts *hosts, const void *mine, void *all,
 {
     tutti_status status = TUTTI_OK;
     struct link *link = hosts->link;
-    if (hosts->broken) return fail(TUTTI_HOST_LOST, "the connection to the other hosts was lost before");
+    if (!hosts_are_whole(hosts)) return fail(TUTTI_HOST_LOST, "the connection to the other hosts was lost before");
     MPI_TRY(
         MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, link->rounds, &link->round), "meeting");
     for (int i = 0; i < hosts->count; i++) link->silent[i] = 0;
@@ -312,7 +312,7 @@ tutti_status hosts_round_test(struct tutti_hosts *hosts, bool *over)
     struct link *link = hosts->link;
     int done = 0;
     *over = false;
-    if (hosts->broken) return fail(TUTTI_HOST_LOST, "the connection to the other hosts was lost before");
+    if (!hosts_are_whole(hosts)) return fail(TUTTI_HOST_LOST, "the connection to the other hosts was lost before");
     MPI_TRY(MPI_Test(&link->round, &done, MPI_STATUS_IGNORE), "meeting");
     *over = done != 0;
     if (done) goto done;
@@ -353,7 +353,8 @@ void link_close(struct tutti_hosts *hosts)
 {
     struct link *link = hosts->link;
     if (!link) return;
-    if (!hosts->broken && part(hosts) == TUTTI_OK && link->ours) MPI_Finalize();
+    if (hosts->members.count > 0 && hosts_are_whole(hosts) && part(hosts) == TUTTI_OK && link->ours) MPI_Finalize();
+    membership_close(&hosts->members);
     free(link->silent);
     free(link->sums);
     free(link);

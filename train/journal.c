@@ -180,7 +180,7 @@ tutti_status journal_note(tutti_trainer *trainer, const struct replica_work *wor
     struct journal *journal = trainer->journal;
     if (!journal) return TUTTI_OK; /* a single device */
     struct replica *holder = parameters_holder(&trainer->store);
-    if (!holder || trainer_devices_left(trainer) == 1) { /* the host has them, or nobody could use them */
+    if (!holder || membership_left(&trainer->members) == 1) { /* the host has them, or nobody could use them */
         drop(journal, journal->count < journal->done + 1 ? journal->count : journal->done + 1);
         return TUTTI_OK;
     }

@@ -62,7 +62,7 @@ static tutti_status add_gradients(const tutti_trainer *trainer, const struct par
         const struct replica *replica = &trainer->replicas[i];
         const cl_mem last = gradients_last(&replica->port);
         if (!last) continue;
-        if (replica->lost)
+        if (replica_is_lost(replica))
             FAIL(TUTTI_DEVICE_LOST, "device %d, '%s', was lost with its gradients of the last step",
                 replica->device->index, replica->device->can.name);
         TRY(buffer_read(replica->device, last, (size_t)parameter->offset * sizeof(float), one, count * sizeof(float)));

@@ -209,7 +209,7 @@ done:
 
 char *tutti_profile(tutti_trainer *trainer, int position, const char *trace)
 {
-    if (!trainer || position < 0 || position >= trainer->count || trainer->replicas[position].lost) {
+    if (!trainer || position < 0 || position >= trainer->count || replica_is_lost(&trainer->replicas[position])) {
         fail(TUTTI_INVALID,
             "device %d cannot be profiled: the trainer is NULL, or the device does not exist or is lost", position);
         return NULL;

@@ -85,7 +85,8 @@ tutti_status adapt_open(tutti_trainer *trainer)
         status = TUTTI_NO_MEMORY;
         goto done;
     }
-    for (int i = 0; i < trainer->count; i++) limits[i] = trainer->replicas[i].lost ? 0 : trainer->replicas[i].capacity;
+    for (int i = 0; i < trainer->count; i++)
+        limits[i] = replica_is_lost(&trainer->replicas[i]) ? 0 : trainer->replicas[i].capacity;
     TRY(balance_init(&trainer->balance, trainer->count, trainer->part, limits));
     set_shares(trainer);
 done:
@@ -110,7 +111,7 @@ struct replica *adapt_alone(tutti_trainer *trainer)
     if (!trainer->adaption) return NULL;
     const int alone = balance_alone(&trainer->balance);
     struct replica *replica = alone < 0 ? NULL : &trainer->replicas[alone];
-    return replica && update_is_made(replica) && !replica->lost ? replica : NULL;
+    return replica && update_is_made(replica) && !replica_is_lost(replica) ? replica : NULL;
 }
 
 /* -------------------------------------------------------------------------------------------------- changes ---- */
@@ -141,7 +142,7 @@ static tutti_status give_up_change(tutti_trainer *trainer)
     trainer->adaption->changing = false;
     for (int i = 0; i < trainer->count; i++) {
         struct replica *replica = &trainer->replicas[i];
-        if (replica->lost) continue;
+        if (replica_is_lost(replica)) continue;
         const tutti_status made = background_free(replica);
         if (replica->background.hangs && status == TUTTI_OK) status = trainer_lose(trainer, replica, made);
     }
@@ -153,7 +154,7 @@ static int64_t limit_of(const tutti_trainer *trainer, int device)
 {
     const struct replica *replica = &trainer->replicas[device];
     const int64_t limit = trainer->balance.devices[device].limit;
-    if (replica->lost) return 0;
+    if (replica_is_lost(replica)) return 0;
     return trainer->whole_batch && replica->capacity < limit ? replica->capacity : limit;
 }
 
@@ -251,11 +252,11 @@ static tutti_status end_probe(tutti_trainer *trainer)
     struct replica *replica = probing->replica;
     if (!replica || worker_is_busy(&replica->worker)) return TUTTI_OK;
     probing->replica = NULL;
-    if (replica->lost) return TUTTI_OK;
+    if (replica_is_lost(replica)) return TUTTI_OK;
     holding_drop_parameters(&replica->holding);
     const tutti_status status = worker_wait(&replica->worker);
     if (status != TUTTI_OK) return trainer_lose(trainer, replica, status);
-    const int device = (int)(replica - trainer->replicas);
+    const int device = replica->number;
     const struct replica_work *work = &probing->probes[device].work;
     const double seconds = work->seconds + replica->parameters_s;
     balance_probed(&trainer->balance, device, work->samples, seconds);
@@ -316,7 +317,7 @@ static tutti_status probe_next(tutti_trainer *trainer, const struct replica_work
     if (probing->replica || !balance->settled || clock_seconds() < probing->next) return TUTTI_OK;
     for (int i = 1; i <= trainer->count; i++) {
         const int device = (probing->last + i) % trainer->count;
-        if (balance->parts[device] > 0 || trainer->replicas[device].lost) continue;
+        if (balance->parts[device] > 0 || replica_is_lost(&trainer->replicas[device])) continue;
         const int64_t samples = probe_samples(trainer, device);
         if (samples == 0 || samples > work->samples) continue;
         const double expected = speed_time(&balance->devices[device].speed, SPEED_TOGETHER, samples);

@@ -35,7 +35,7 @@ const int64_t *coming_parts(const struct tutti_trainer *trainer, int64_t samples
     if (!coming || coming->samples != samples) return NULL;
     if (coming->state != COMING_READY && coming->state != COMING_TAKEN) return NULL;
     for (int i = 0; i < trainer->count; i++)
-        if (coming->parts[i] > 0 && trainer->replicas[i].lost) return NULL;
+        if (coming->parts[i] > 0 && replica_is_lost(&trainer->replicas[i])) return NULL;
     return coming->parts;
 }
 
@@ -44,7 +44,7 @@ const int64_t *coming_parts(const struct tutti_trainer *trainer, int64_t samples
 static tutti_status refuse(struct tutti_trainer *trainer, struct replica *replica, tutti_status status)
 {
     trainer->world->coming.state = COMING_REFUSED;
-    const bool lose = replica->background.hangs && trainer_devices_left(trainer) > 1;
+    const bool lose = replica->background.hangs && membership_left(&trainer->members) > 1;
     if (!lose)
         log_warn(&trainer->runtime->log,
             "this rank keeps its part of the batch: the plan for another part failed on device %d, '%s': %s",
@@ -63,7 +63,7 @@ static void start(struct tutti_trainer *trainer)
     for (int i = 0; i < trainer->count; i++) {
         struct replica *replica = &trainer->replicas[i];
         background_free(replica); /* of a division that nobody wants any more */
-        possible &= !replica->background.hangs || replica->lost;
+        possible &= !replica->background.hangs || replica_is_lost(replica);
     }
     coming->state = possible ? COMING_BUILDS : COMING_REFUSED;
     if (possible) background_start_all(trainer, coming->parts, false);

@@ -340,6 +340,11 @@ done:
     return status;
 }
 
+bool replica_is_lost(const struct replica *replica)
+{
+    return membership_is_lost(&replica->trainer->members, replica->number);
+}
+
 tutti_status replica_doubt(struct replica *replica, tutti_status status)
 {
     if (status != TUTTI_DEVICE_RESOURCES || replica->doubted) return status;

@@ -42,7 +42,7 @@ struct replica_work {
     bool probe; /* for its time alone: old parameters do, and results are thrown away */
     /* Results: sums over the part; the time of it, with that of what moved to the device and from it. */
     struct tally tally;
-    bool not_finite; /* some gradient of a device that updates itself, which has updated nothing then */
+    bool not_finite; /* some gradient; a device that updates itself has updated nothing then */
     double seconds;
     struct traffic sent, received;
 };
@@ -92,9 +92,7 @@ struct replica {
     struct tutti_trainer *trainer;
     struct device *device;
     struct worker worker;
-    bool lost;        /* failed: gets no work any more */
-    bool not_finite;  /* some gradients of its last step */
-    bool suspect;     /* left out of this try: its numbers were not finite */
+    int number;       /* among the trainer's replicas */
     int64_t capacity; /* samples that fit at once; a larger part is run as micro-batches */
     bool doubted;     /* see replica_doubt() */
     cl_mem parameters, frozen;
@@ -128,6 +126,8 @@ void replica_make_room(struct replica *replica);
  * late as at the first launch. While a plan has not run yet, it is taken for a lack of memory, once for each replica.
  */
 tutti_status replica_doubt(struct replica *replica, tutti_status status);
+/* Whether it is a lost member (membership.h). */
+bool replica_is_lost(const struct replica *replica);
 /* The plan with this key, from the cache, or made. */
 tutti_status replica_plan(struct replica *replica, struct plan_key key, struct cached_plan **cached);
 /* Puts a plan that was made into the cache. */

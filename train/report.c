@@ -101,7 +101,7 @@ char *tutti_explain(tutti_trainer *trainer, int position, bool passes)
         return NULL;
     }
     struct replica *replica = &trainer->replicas[position];
-    if (replica->lost) {
+    if (replica_is_lost(replica)) {
         fail(TUTTI_DEVICE_LOST, "device %d, '%s', is lost", replica->device->index, replica->device->can.name);
         return NULL;
     }

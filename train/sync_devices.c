@@ -180,7 +180,7 @@ static tutti_status attend(struct replica *replica, const struct meeting *meetin
     tutti_status status = TUTTI_OK;
     tutti_trainer *trainer = replica->trainer;
     struct meetings *meetings = &trainer->meetings;
-    const int number = (int)(replica - trainer->replicas);
+    const int number = replica->number;
     struct attendee *mine = &meetings->attendees[number];
     if (!comes(trainer, number))
         return fail(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
@@ -216,7 +216,7 @@ void meetings_leave(struct replica *replica)
 {
     tutti_trainer *trainer = replica->trainer;
     watch_lock(&trainer->watch);
-    trainer->meetings.attendees[replica - trainer->replicas].attends = false;
+    trainer->meetings.attendees[replica->number].attends = false;
     watch_unlock(&trainer->watch);
 }
 

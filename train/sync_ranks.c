@@ -21,9 +21,8 @@ struct rounds {
     unsigned char *mine, *all; /* struct message: one, and one of each rank */
     size_t bytes, room;        /* of a message; numbers in it */
     bool under_way;
-    bool over; /* nobody meets in this try any more */
-    tutti_status status;
-    char text[1024]; /* of a failure, told at the end of the try */
+    bool over;        /* nobody meets in this try any more */
+    struct vote vote; /* of a failure, told at the end of the try */
     double begun, waited;
 };
 
@@ -69,7 +68,7 @@ void rounds_begin(struct tutti_trainer *trainer)
     struct rounds *rounds = rounds_of(trainer);
     if (!rounds) return;
     rounds->over = false;
-    rounds->status = TUTTI_OK;
+    rounds->vote = vote_of(TUTTI_OK);
     rounds->waited = 0;
 }
 
@@ -145,12 +144,6 @@ static tutti_status add_up(struct tutti_trainer *trainer)
 
 /* ---------------------------------------------------------------------------------------------------- carrying ---- */
 
-static void note_failure(struct rounds *rounds, tutti_status status)
-{
-    rounds->status = status;
-    snprintf(rounds->text, sizeof(rounds->text), "%s", status_message());
-}
-
 /* What came back. */
 static void take(struct tutti_trainer *trainer)
 {
@@ -158,7 +151,7 @@ static void take(struct tutti_trainer *trainer)
     tutti_status status = TUTTI_OK;
     rounds->over = ranks_that_say(trainer, SAYS_FAILED) > 0;
     if (!rounds->over) status = add_up(trainer);
-    if (status != TUTTI_OK) note_failure(rounds, status);
+    vote_take(&rounds->vote, status);
     meetings_conclude(trainer, !rounds->over && status == TUTTI_OK);
 }
 
@@ -178,26 +171,22 @@ bool rounds_carry(struct tutti_trainer *trainer)
         take(trainer);
         return false;
     }
-    note_failure(rounds, status);
-    rounds->over = trainer->world->hosts->broken;
+    vote_take(&rounds->vote, status);
+    rounds->over = !hosts_are_whole(trainer->world->hosts);
     meetings_conclude(trainer, false);
     return false;
 }
 
-tutti_status rounds_end(struct tutti_trainer *trainer, tutti_status status, bool again)
+void rounds_end(struct tutti_trainer *trainer, struct vote *vote)
 {
     struct rounds *rounds = rounds_of(trainer);
-    if (!rounds) return status;
-    if (status == TUTTI_OK && rounds->status != TUTTI_OK) status = fail(rounds->status, "%s", rounds->text);
-    char text[1024];
-    if (status != TUTTI_OK) snprintf(text, sizeof(text), "%s", status_message());
+    if (!rounds) return;
+    if (!vote_fails(vote) && vote_fails(&rounds->vote)) *vote = rounds->vote;
     while (!rounds->over) {
-        tutti_status met = begin(trainer, status != TUTTI_OK || again ? SAYS_FAILED : SAYS_DONE);
+        tutti_status met = begin(trainer, vote->says == VOTE_DONE ? SAYS_DONE : SAYS_FAILED);
         if (met == TUTTI_OK) met = hosts_round_wait(trainer->world->hosts);
-        if (met != TUTTI_OK && status == TUTTI_OK) return met;
+        if (!vote_fails(vote)) vote_take(vote, met);
         rounds->over =
             met != TUTTI_OK || ranks_that_say(trainer, SAYS_FAILED) > 0 || ranks_that_say(trainer, SAYS_NUMBERS) == 0;
     }
-    if (status != TUTTI_OK) status_set_message(text);
-    return status;
 }

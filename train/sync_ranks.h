@@ -9,16 +9,16 @@
 #ifndef TRAIN_SYNC_RANKS_H
 #define TRAIN_SYNC_RANKS_H
 
-#include "base/status.h"
+#include "train/membership.h"
 
 struct tutti_trainer;
 
 /* After the trainer is made, where devices of several ranks meet; else there is nothing, and the others do nothing. */
 tutti_status rounds_open(struct tutti_trainer *trainer);
 void rounds_close(struct tutti_trainer *trainer);
-/* A try at a step; its end, with this rank's status so far, and whether it has to do its part again. */
+/* A try at a step; its end, with this rank's vote so far, which takes what has failed here. */
 void rounds_begin(struct tutti_trainer *trainer);
-tutti_status rounds_end(struct tutti_trainer *trainer, tutti_status status, bool again);
+void rounds_end(struct tutti_trainer *trainer, struct vote *vote);
 /* Under the trainer's lock, often: whether a round is under way. */
 bool rounds_carry(struct tutti_trainer *trainer);
 /* Of this try, waiting for other ranks. */

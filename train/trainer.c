@@ -80,6 +80,7 @@ static tutti_status make_replicas(tutti_trainer *trainer)
     for (int i = 0; i < trainer->count; i++) {
         struct replica *replica = &trainer->replicas[i];
         replica->trainer = trainer;
+        replica->number = i;
         replica->device = &trainer->runtime->devices[i];
         plan_cache_open(&replica->plans);
         worker_open(&replica->worker, &trainer->watch, replica, replica->device);
@@ -141,6 +142,7 @@ static tutti_status plan_training(tutti_trainer *trainer, tutti_tensor output, c
     trainer->shares = memory_new((size_t)trainer->count, sizeof(*trainer->shares));
     trainer->parts = memory_new((size_t)trainer->count, sizeof(*trainer->parts));
     if (!trainer->replicas || !trainer->works || !trainer->shares || !trainer->parts) return TUTTI_NO_MEMORY;
+    TRY(membership_open(&trainer->members, trainer->count));
     TRY(trainer_read_objective(trainer, output, training));
     TRY(read_options(trainer, training));
     TRY(network_layout(trainer->network));
@@ -211,6 +213,7 @@ void tutti_trainer_free(tutti_trainer *trainer)
     journal_free(trainer);
     feeds_free(&trainer->feeds);
     parameters_close(&trainer->store);
+    membership_close(&trainer->members);
     free(trainer->replicas);
     free(trainer->works);
     free(trainer->shares);
@@ -244,14 +247,15 @@ static tutti_status train_step(tutti_trainer *trainer, const tutti_feed *feeds, 
     struct batch batch = { .samples = samples };
     TRY(trainer_check(trainer, true, samples));
     TRY(feeds_read(&trainer->feeds, feeds, feed_count, true, samples, &batch.feeds, &borrowed));
-    TRY(world_place(trainer, TUTTI_OK, &batch));
+    TRY(world_place(trainer, &batch));
     if (batch.whole > trainer->batch)
         FAIL(TUTTI_INVALID,
             "the step has %lld samples, but tutti_training.batch is %lld: pass fewer samples or compile with a larger "
             "batch",
             (long long)batch.whole, (long long)trainer->batch);
     batch.outputs = outputs;
-    TRY(trainer_step(trainer, TUTTI_OK, &batch, &sums));
+    const struct vote read = vote_of(TUTTI_OK);
+    TRY(trainer_step(trainer, &read, &batch, &sums));
     metrics_tell(trainer, &sums.tally, batch.whole, metrics);
 done:
     return status;

@@ -6,6 +6,7 @@
 #include "train/batches.h"
 #include "train/checkpoint.h"
 #include "train/loss_scale.h"
+#include "train/membership.h"
 #include "train/optimizer.h"
 #include "train/replica.h"
 #include "train/shares.h"
@@ -36,6 +37,7 @@ struct tutti_trainer {
     struct tally told;          /* of the last step or evaluation, of `told_samples`; 0: there was none */
     int64_t told_samples;
 
+    struct membership members; /* the devices */
     struct replica *replicas;
     struct replica_work *works; /* one for each replica */
     struct share *shares;       /* as the caller wants them, or balance */
@@ -95,10 +97,10 @@ bool *trainer_trained(const tutti_trainer *trainer);
 tutti_status trainer_fetch(tutti_trainer *trainer);
 /* division.c: the parts of a batch for the replicas that are not lost. */
 tutti_status trainer_divide(const tutti_trainer *trainer, enum plan_mode mode, int64_t samples, int64_t *parts);
-/* One step; the sums of its losses and of the correct samples, of all ranks. A status other than TUTTI_OK: this rank's
- * batch could not be had, and the others hear of it. */
+/* One step; the sums of its losses and of the correct samples, of all ranks. `read`: whether this rank's batch could be
+ * had; if not, the others hear of it. */
 tutti_status trainer_step(
-    tutti_trainer *trainer, tutti_status status, const struct batch *batch, struct replica_work *sums);
+    tutti_trainer *trainer, const struct vote *read, const struct batch *batch, struct replica_work *sums);
 /* Before anything that needs the parameters, where ranks average theirs: averages what was not yet. */
 tutti_status trainer_settle(tutti_trainer *trainer, struct replica_work *sums);
 /* The batch behind the one of the next trainer_step(); it stays as it is until its own step has ended, or has not been
@@ -107,6 +109,22 @@ void trainer_announce(tutti_trainer *trainer, const struct batch *next);
 /* This rank's parameters and states, if it is the one that writes: what tutti_save() does, without the others. */
 tutti_status trainer_save(tutti_trainer *trainer, const char *name);
 bool trainer_writes(const tutti_trainer *trainer); /* rank 0 has the files */
+/* step.c: runs the work on this rank's devices until it succeeds, and adds up their results; the next batch, if it will
+ * be divided like that of the work; all parts of a training step have succeeded: the parameters are those after it. */
+tutti_status trainer_run(tutti_trainer *trainer, const struct replica_work *work, struct replica_work *sums);
+struct batch trainer_next(const tutti_trainer *trainer, const struct replica_work *work);
+void trainer_update(tutti_trainer *trainer, const struct step_constants *constants);
+/* tries.c: the same on several devices; on all ranks, whose gradients are summed while they arrive, and where one has
+ * to do its part again, all sum again. `ready`: whether this rank's part can be done. */
+tutti_status tries_run(tutti_trainer *trainer, const struct replica_work *work, struct replica_work *sums);
+tutti_status tries_run_ranks(
+    tutti_trainer *trainer, const struct vote *ready, const struct replica_work *work, struct replica_work *sums);
+/* The replica that does the whole step and updates itself; NULL where gradients are exchanged. */
+struct replica *trainer_alone(tutti_trainer *trainer);
+/* redo.c: repeats the steps of a device that trained alone and was lost since. They are not counted in `position`. A
+ * failure leaves the rest in the journal: nothing is saved or trained from these parameters before they are repeated.
+ */
+tutti_status redo_lost(tutti_trainer *trainer);
 /* Evaluation or inference of any number of samples. */
 tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const struct arrays *feeds, int64_t samples,
     struct replica_work *sums, const struct arrays *outputs);
@@ -150,14 +168,11 @@ tutti_status journal_copy(tutti_trainer *trainer);
 tutti_status trainer_lose(tutti_trainer *trainer, struct replica *replica, tutti_status status);
 /* The same, but a device whose memory is full goes on with fewer samples at once. */
 tutti_status trainer_shrink_or_lose(tutti_trainer *trainer, struct replica *replica, tutti_status status);
-int trainer_devices_left(const tutti_trainer *trainer);
 /* Whether a failure is a device's, and not the caller's or the host's. */
 bool is_device_fault(tutti_status status);
-/* After a training step in which no device failed: whether its numbers can be trusted. *again: not yet, some devices
- * are left out for another try. */
-tutti_status faults_check(tutti_trainer *trainer, bool *again);
-/* The step has ended: no device is under suspicion. */
-void faults_forget(tutti_trainer *trainer);
+/* After a training step in which no device failed: whether its numbers can be trusted, or it is done again without some
+ * of them. */
+struct vote faults_check(tutti_trainer *trainer);
 /* Whether a device that hangs may still read samples: they are never freed then. */
 bool trainer_may_be_read(const tutti_trainer *trainer);
 

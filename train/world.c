@@ -26,36 +26,41 @@ enum { GROUP = 16 };
 /* --------------------------------------------------------------------------------------------------- agreeing ---- */
 
 /* The first rank that failed tells why. */
-static tutti_status share_failure(const struct world *world, int rank)
+static tutti_status share_failure(const struct world *world, int rank, const struct vote *vote)
 {
-    char text[1024] = "";
+    char text[sizeof(vote->message)] = "";
     const tutti_status status = (tutti_status)world->notes[rank].status;
-    if (world->hosts->rank == rank) snprintf(text, sizeof(text), "%s", status_message());
+    if (world->hosts->rank == rank) snprintf(text, sizeof(text), "%s", vote->message);
     const tutti_status shared = hosts_broadcast(world->hosts, rank, text, sizeof(text));
     return shared == TUTTI_OK ? fail(status, "rank %d: %s", rank, text) : shared;
 }
 
-/* Tells all ranks this one's note, and gets theirs. */
-static tutti_status exchange_notes(struct tutti_trainer *trainer, tutti_status status)
+/* Tells all ranks this one's vote and note, and gets theirs. */
+static tutti_status exchange_notes(struct tutti_trainer *trainer, const struct vote *vote)
 {
     struct world *world = trainer->world;
-    world->mine.status = (int32_t)status;
+    world->mine.says = (int32_t)vote->says;
+    world->mine.status = (int32_t)vote->status;
     world->mine.cancelled = trainer_is_cancelled(trainer);
-    if (status != TUTTI_OK) snprintf(world->message, sizeof(world->message), "%s", status_message());
     const tutti_status gathered = hosts_gather(world->hosts, &world->mine, world->notes, sizeof(world->mine));
     world->mine = (struct world_note) { 0 };
-    if (gathered != TUTTI_OK && status == TUTTI_OK) return gathered;
-    if (status != TUTTI_OK) status_set_message(world->message);
-    if (gathered != TUTTI_OK) return status;
+    if (gathered != TUTTI_OK) return vote_fails(vote) ? vote_status(vote) : gathered;
     for (int i = 0; i < world->hosts->count; i++) world->cancelled |= world->notes[i].cancelled != 0;
     for (int i = 0; i < world->hosts->count; i++)
-        if (world->notes[i].status != TUTTI_OK) return share_failure(world, i);
+        if (world->notes[i].says == VOTE_FAIL) return share_failure(world, i, vote);
     return TUTTI_OK;
+}
+
+/* The same, outside of steps. */
+static tutti_status agree(struct tutti_trainer *trainer, tutti_status status)
+{
+    const struct vote vote = vote_of(status);
+    return exchange_notes(trainer, &vote);
 }
 
 tutti_status world_agree(struct tutti_trainer *trainer, tutti_status status)
 {
-    return trainer->world ? exchange_notes(trainer, status) : status;
+    return trainer->world ? agree(trainer, status) : status;
 }
 
 tutti_status world_same(struct tutti_trainer *trainer, tutti_status status, uint64_t hash, const char *what)
@@ -63,7 +68,7 @@ tutti_status world_same(struct tutti_trainer *trainer, tutti_status status, uint
     struct world *world = trainer->world;
     if (!world) return status;
     world->mine.hash = hash;
-    status = exchange_notes(trainer, status);
+    status = agree(trainer, status);
     for (int i = 1; i < world->hosts->count && status == TUTTI_OK; i++)
         if (world->notes[i].hash != world->notes[0].hash)
             status =
@@ -79,7 +84,7 @@ static void add_notes(const struct world *world, struct world_note *total)
         total->samples += world->notes[i].samples;
         tally_add(&total->tally, &world->notes[i].tally);
         total->not_finite |= world->notes[i].not_finite;
-        total->again |= world->notes[i].again;
+        if (world->notes[i].says > total->says) total->says = world->notes[i].says;
         total->partial |= world->notes[i].partial;
         total->largest += world->notes[i].largest;
     }
@@ -94,7 +99,7 @@ tutti_status world_total(
     world->mine.tally = sums->tally;
     world->mine.samples = *samples;
     world->mine.partial = !*whole;
-    status = exchange_notes(trainer, status);
+    status = agree(trainer, status);
     if (status != TUTTI_OK) return status;
     add_notes(world, &total);
     sums->tally = total.tally;
@@ -233,7 +238,7 @@ static int64_t capacity_of(const struct tutti_trainer *trainer)
 {
     int64_t capacity = 0;
     for (int i = 0; trainer->whole_batch && i < trainer->count; i++)
-        if (!trainer->replicas[i].lost) capacity += trainer->replicas[i].capacity;
+        if (!replica_is_lost(&trainer->replicas[i])) capacity += trainer->replicas[i].capacity;
     return trainer->whole_batch ? capacity : INT64_MAX;
 }
 
@@ -263,7 +268,7 @@ tutti_status world_begin(struct tutti_trainer *trainer, tutti_status status)
     }
     if (status == TUTTI_OK) status = rounds_open(trainer);
     world->mine.capacity = capacity_of(trainer);
-    TRY(exchange_notes(trainer, status));
+    TRY(agree(trainer, status));
     TRY(limit_parts(world));
     TRY(world_share_arenas(trainer));
 done:
@@ -402,14 +407,14 @@ static void decide(struct tutti_trainer *trainer, double step_s)
     free(seconds);
 }
 
-tutti_status world_place(struct tutti_trainer *trainer, tutti_status status, struct batch *batch)
+tutti_status world_place(struct tutti_trainer *trainer, struct batch *batch)
 {
     struct world *world = trainer->world;
     batch->first = 0;
     batch->whole = batch->samples;
-    if (!world) return status;
+    if (!world) return TUTTI_OK;
     world->mine.samples = batch->samples;
-    status = exchange_notes(trainer, status);
+    const tutti_status status = agree(trainer, TUTTI_OK);
     if (status != TUTTI_OK) return status;
     batch->whole = 0;
     for (int i = 0; i < world->hosts->count; i++) {
@@ -490,19 +495,18 @@ void world_leave(struct tutti_trainer *trainer, const bool *summed)
     }
 }
 
-tutti_status world_vote(struct tutti_trainer *trainer, tutti_status status, bool *again, struct replica_work *sums)
+tutti_status world_vote(
+    struct tutti_trainer *trainer, const struct vote *vote, enum verdict *all, struct replica_work *sums)
 {
+    tutti_status status = TUTTI_OK;
     struct world *world = trainer->world;
     struct world_note total;
-    if (status != TUTTI_OK) snprintf(world->message, sizeof(world->message), "%s", status_message());
     world_leave(trainer, NULL); /* the others wait for it, whatever it is */
     const tutti_status waited = hosts_sums_wait(world->hosts);
-    if (waited != TUTTI_OK && status == TUTTI_OK) return waited;
-    if (status != TUTTI_OK) status_set_message(world->message);
+    if (waited != TUTTI_OK && !vote_fails(vote)) return waited;
     if (world->half)
         thread_pool_run(
             trainer->pool, (int)divide_up(trainer->network->trained_floats, EXCHANGE_BLOCK), widen, trainer);
-    world->mine.again = *again;
     world->mine.not_finite = trainer->not_finite;
     world->mine.largest = trainer->largest;
     world->mine.samples = sums->samples;
@@ -510,10 +514,10 @@ tutti_status world_vote(struct tutti_trainer *trainer, tutti_status status, bool
     world->mine.seconds = world->seconds;
     world->mine.divides = world->wanted;
     world->mine.coming = (int32_t)world->coming.state;
-    TRY(exchange_notes(trainer, status));
+    TRY(exchange_notes(trainer, vote));
     add_notes(world, &total);
-    *again = total.again;
-    if (*again) return TUTTI_OK; /* the division that was told is told again */
+    *all = (enum verdict)total.says;
+    if (*all == VOTE_AGAIN) return TUTTI_OK; /* the division that was told is told again */
     trainer->not_finite = total.not_finite;
     trainer->largest = (float)fmin(total.largest, FLT_MAX);
     sums->tally = total.tally;
@@ -578,8 +582,9 @@ static void tell_rest(struct world *world, struct replica_work *sums)
     world->steps = world->whole = 0;
 }
 
-tutti_status world_average(struct tutti_trainer *trainer, tutti_status status, struct replica_work *sums)
+tutti_status world_average(struct tutti_trainer *trainer, const struct vote *vote, struct replica_work *sums)
 {
+    tutti_status status = TUTTI_OK;
     struct world *world = trainer->world;
     const double whole = (double)world->whole, own = (double)world->since.samples;
     const int64_t steps = world->steps;
@@ -590,7 +595,7 @@ tutti_status world_average(struct tutti_trainer *trainer, tutti_status status, s
     }
     world->mine.divides = world->wanted;
     world->mine.coming = (int32_t)world->coming.state;
-    TRY(exchange_notes(trainer, status));
+    TRY(exchange_notes(trainer, vote));
     TRY(average_arenas(trainer, whole > 0 ? (float)(own / whole) : 0));
     if (world->automatic) TRY(take_division(trainer));
     world->wanted = false;
@@ -634,6 +639,16 @@ tutti_hosts *tutti_hosts_open(const tutti_hosts_options *given)
     if (link_open(hosts) == TUTTI_OK) return hosts;
     tutti_hosts_close(hosts);
     return NULL;
+}
+
+bool hosts_are_whole(const struct tutti_hosts *hosts)
+{
+    return membership_left(&hosts->members) == hosts->members.count;
+}
+
+void hosts_leave(struct tutti_hosts *hosts)
+{
+    membership_lose(&hosts->members, hosts->rank);
 }
 
 void tutti_hosts_close(tutti_hosts *hosts)

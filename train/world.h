@@ -13,8 +13,8 @@
 
 /* What each rank tells all others when they agree on something; zero where it has nothing to say. */
 struct world_note {
-    int32_t status; /* tutti_status: any failure ends the training of all */
-    int32_t again;  /* a device failed, and this rank's others do its part of the step again */
+    int32_t says;   /* enum verdict: the worst of all ranks' counts for all */
+    int32_t status; /* tutti_status, of a failure */
     int32_t not_finite;
     int32_t cancelled;
     int32_t divides; /* rank 0: a new division follows */
@@ -33,7 +33,6 @@ struct world {
     struct tutti_hosts *hosts;
     int64_t average_every; /* steps between averages of parameters; 0: gradients are summed in every step */
     bool cancelled;        /* agreed on */
-    char message[1024];    /* of this rank's own failure, while the others are told */
     struct world_note *notes, mine;
     /* Gradients: this rank's sums, as long as the arena, and how many blocks have not left yet. */
     float *own;
@@ -80,20 +79,21 @@ tutti_status world_part(struct world *world, int64_t step, int64_t whole, int64_
 /* Batches have this size from now on. */
 tutti_status world_resize(struct world *world, int64_t batch);
 /* The ranks come with samples of their own: how many there are in all, and where this rank's begin. */
-tutti_status world_place(struct tutti_trainer *trainer, tutti_status status, struct batch *batch);
+tutti_status world_place(struct tutti_trainer *trainer, struct batch *batch);
 
 /* Other ranks take part in every step: their gradients are summed. Else there are none, or they average. */
 bool world_sums(const struct tutti_trainer *trainer);
 /* A try at such a step begins; what is summed on this host leaves, from the end of the arena on: blocks marked in
- * `summed`, or all (NULL); the end of the try, with this rank's status, and whether it, and then whether anyone, has to
- * try again. `sums` becomes those of all ranks. */
+ * `summed`, or all (NULL); the end of the try, with this rank's vote, and what counts for all: VOTE_DONE or
+ * VOTE_AGAIN. `sums` becomes those of all ranks. */
 void world_try(struct tutti_trainer *trainer);
 /* This rank's sums of a range, by any thread. */
 void world_put(struct tutti_trainer *trainer, int64_t first, int64_t count, const float *sums);
 void world_leave(struct tutti_trainer *trainer, const bool *summed);
 /* For watch_open(): what goes on between ranks does so only while somebody looks after it. */
 double world_carry(void *trainer);
-tutti_status world_vote(struct tutti_trainer *trainer, tutti_status status, bool *again, struct replica_work *sums);
+tutti_status world_vote(
+    struct tutti_trainer *trainer, const struct vote *vote, enum verdict *all, struct replica_work *sums);
 /* After a step that took so long. */
 void world_stepped(struct tutti_trainer *trainer, double seconds);
 
@@ -102,6 +102,6 @@ void world_stepped(struct tutti_trainer *trainer, double seconds);
  * `sums` become what had not been told yet. */
 bool world_averages(const struct tutti_trainer *trainer);
 void world_local_step(struct tutti_trainer *trainer, const struct batch *batch, struct replica_work *sums);
-tutti_status world_average(struct tutti_trainer *trainer, tutti_status status, struct replica_work *sums);
+tutti_status world_average(struct tutti_trainer *trainer, const struct vote *vote, struct replica_work *sums);
 
 #endif

@@ -62,7 +62,7 @@ static bool want(tutti_trainer *trainer, const struct change *change)
     int64_t parts[DEVICES];
     double sum = 0;
     for (int i = 0; i < DEVICES; i++) {
-        const bool there = !trainer->replicas[i].lost && balance->devices[i].limit > 0;
+        const bool there = !replica_is_lost(&trainer->replicas[i]) && balance->devices[i].limit > 0;
         shares[i] = (struct share) { there ? (double)change->weights[i] : 0, balance->devices[i].limit };
         sum += shares[i].weight;
     }
@@ -122,7 +122,8 @@ static const char *judge_status(const struct session *session, tutti_status stat
     if (status != TUTTI_OK && !case_may_fail(it) && !diverges)
         return say("a device was left, and it ended with %s: %s", tutti_status_name(status), status_message());
     for (int i = 0; session->trainer && i < DEVICES; i++)
-        if (session->trainer->replicas[i].lost && !(victims & 1u << i)) return say("device %d is healthy and lost", i);
+        if (replica_is_lost(&session->trainer->replicas[i]) && !(victims & 1u << i))
+            return say("device %d is healthy and lost", i);
     return NULL;
 }
 

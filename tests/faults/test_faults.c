@@ -67,10 +67,10 @@ static void try_step(const struct fault *fault)
     snapshot_restore(&stage->before, session);
     outcome.status = train(session, fault, &outcome);
     const struct replica *victim = &session->trainer->replicas[fault->victim];
-    const struct outcome *wanted = victim->lost ? &stage->without[fault->victim] : &stage->wanted;
+    const struct outcome *wanted = replica_is_lost(victim) ? &stage->without[fault->victim] : &stage->wanted;
     const char *text = outcome.status ? status_message() : difference(&outcome, wanted);
     const bool no_memory = column_of(&fault->order) == NO_MEMORY && outcome.broken > 0;
-    if (!text && no_memory && (victim->lost || victim->capacity >= stage->before.capacity[fault->victim]))
+    if (!text && no_memory && (replica_is_lost(victim) || victim->capacity >= stage->before.capacity[fault->victim]))
         text = "the device was not kept with fewer samples at once";
     judge(fault, &outcome, text);
     free(outcome.parameters);
@@ -91,7 +91,7 @@ static void try_touch(const struct fault *fault)
     const char *text = outcome.status ? status_message() : difference(&outcome, &reference);
     const struct replica *victim = session.trainer ? &session.trainer->replicas[fault->victim] : NULL;
     if (!text && outcome.broken > 0 && fault->order.action == LAYER_FAIL &&
-        (victim->lost || victim->capacity != before_it / 2))
+        (replica_is_lost(victim) || victim->capacity != before_it / 2))
         text = "the device was not kept with half as many samples at once";
     if (!text && fault->order.action == LAYER_LOSE && (told.lost != 1 || told.warnings > 2))
         text = "the device was not lost at the second failure";
@@ -137,7 +137,7 @@ static const char *wrong_parameters(int victim, bool check, struct outcome *outc
     if (outcome->broken != 1) return "the parameters were not made wrong";
     const char *text = difference(outcome, &reference);
     if (!check) return text ? NULL : "the wrong parameters did no harm, so this test shows nothing";
-    if (!text && !trainer->replicas[victim].lost) return "the device was not lost";
+    if (!text && !replica_is_lost(&trainer->replicas[victim])) return "the device was not lost";
     return text;
 }
 
@@ -182,7 +182,7 @@ static const char *hang_in_the_background(struct session *session, struct outcom
     trainer->watch.build_limit_s = 3; /* several times what the other device takes for its plan */
     for (int step = 0; step < STEPS && outcome->status == TUTTI_OK; step++) {
         if (step == STEPS / 2) await_plan(victim);
-        if (victim->lost != (step > STEPS / 2)) return "the device was lost at another step";
+        if (replica_is_lost(victim) != (step > STEPS / 2)) return "the device was lost at another step";
         outcome->status = session_step(session, step, &outcome->losses[step]);
     }
     if (outcome->status == TUTTI_OK) outcome->status = session_parameters(session, outcome);
@@ -317,7 +317,7 @@ static tutti_status train_without(struct stage *stage, int victim)
     struct outcome *outcome = &stage->without[victim];
     snapshot_restore(&stage->before, &stage->session);
     for (int step = 0; step < STEPS; step++) {
-        if (step == BROKEN_STEP) stage->session.trainer->replicas[victim].lost = true;
+        if (step == BROKEN_STEP) membership_lose(&stage->session.trainer->members, victim);
         TRY(session_step(&stage->session, step, &outcome->losses[step]));
     }
     TRY(session_parameters(&stage->session, outcome));

@@ -191,7 +191,7 @@ static const char *lost_with_its_plan(void)
     double loss;
     if (begin_hanging_plan(&session) != TUTTI_OK) return status_message();
     session.trainer->watch.build_limit_s = 15;
-    session.trainer->replicas[1].lost = true;
+    membership_lose(&session.trainer->members, 1);
     const double start = clock_seconds();
     const tutti_status status = session_step(&session, 0, &loss);
     const double step_s = clock_seconds() - start;
@@ -213,7 +213,7 @@ static const char *change_given_up(void)
     tutti_status status = TUTTI_OK;
     for (int step = 0; step < 3 && status == TUTTI_OK; step++)
         status = tutti_train_step(trainer, FEED_PAIR(images, labels), SMALL, NULL);
-    const bool lost = trainer->replicas[1].lost;
+    const bool lost = replica_is_lost(&trainer->replicas[1]);
     session_close(&session);
     layer->give(NULL);
     if (status != TUTTI_OK) return status_message();
@@ -258,7 +258,7 @@ static tutti_status step_until_probed(struct session *session, int device, bool 
         if (!adapt_is_changing(trainer)) trainer->balance.settled = true;
         trainer->balance.cold = 2; /* no time counts, so the division stays */
         TRY(session_step(session, step % STEPS, &loss));
-        if (probe_of(session, device) && (!hangs || trainer->replicas[device].lost)) return TUTTI_OK;
+        if (probe_of(session, device) && (!hangs || replica_is_lost(&trainer->replicas[device]))) return TUTTI_OK;
     }
     FAIL(TUTTI_INTERNAL, "device %d was not probed, so this test shows nothing", device);
 done:
@@ -304,7 +304,7 @@ static const char *only_a_suspect_is_left(struct session *session)
 {
     double loss;
     tutti_trainer *trainer = session->trainer;
-    trainer->replicas[0].suspect = true;
+    membership_suspect(&trainer->members, 0);
     if (trainer_lose(trainer, &trainer->replicas[1], fail(TUTTI_DEVICE_LOST, "a test"))) return status_message();
     return session_step(session, 0, &loss) == TUTTI_OK ? NULL : status_message();
 }

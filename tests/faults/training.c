@@ -138,7 +138,7 @@ void revive(struct replica *replica)
         replica_forget(replica);
         if (worker_thread(worker) != TUTTI_OK) abort();
     }
-    replica->lost = false;
+    replica->trainer->members.states[replica->number] = MEMBER_PRESENT;
 }
 
 void leave_alone(struct session *session, int device)

@@ -114,8 +114,9 @@ static void lose_device(fault call, int quarter)
     }
     for (int step = 1; step < STEPS; step++) ASSERT_OK(rank_step(&ranks, step, images));
     if (hosts->rank == 0)
-        ck_assert(ranks.trainer->replicas[1].lost && ranks.trainer->replicas[1].worker.abandoned == (call == hang));
-    ck_assert(!ranks.trainer->replicas[0].lost);
+        ck_assert(replica_is_lost(&ranks.trainer->replicas[1]) &&
+            ranks.trainer->replicas[1].worker.abandoned == (call == hang));
+    ck_assert(!replica_is_lost(&ranks.trainer->replicas[0]));
     close_to(&one, &ranks, ROUNDING);
     same_on_ranks(&ranks);
     session_close(&one);
@@ -134,7 +135,7 @@ static void bad_data(void)
     memcpy(bad, images, sizeof(bad));
     bad[(STEP_SAMPLES + STEP_SAMPLES / 2 + 1) * PIXELS] = NAN;
     ck_assert_int_eq(rank_step(&ranks, 1, bad), TUTTI_NOT_FINITE);
-    for (int i = 0; i < ranks.trainer->count; i++) ck_assert(!ranks.trainer->replicas[i].lost);
+    for (int i = 0; i < ranks.trainer->count; i++) ck_assert(!replica_is_lost(&ranks.trainer->replicas[i]));
     ASSERT_OK(rank_step(&ranks, 1, images));
     close_to(&one, &ranks, ROUNDING);
     session_close(&one);
@@ -150,7 +151,7 @@ static void lose_rank(void)
     if (hosts->rank == 1) break_before_meeting(&ranks, 0, 2, break_down);
     ck_assert_int_eq(rank_step(&ranks, 1, images), TUTTI_DEVICE);
     ck_assert_msg(strstr(tutti_message(NULL), "rank 1: "), "%s", tutti_message(NULL));
-    ck_assert(!ranks.trainer->replicas[0].lost);
+    ck_assert(!replica_is_lost(&ranks.trainer->replicas[0]));
     session_close(&ranks);
 }
 
@@ -170,7 +171,7 @@ static void faults(void)
 __attribute__((no_sanitize("thread"))) static tutti_status fall_silent(
     struct device *device, void *state, cl_event *event)
 {
-    hosts->broken = true;
+    hosts_leave(hosts);
     nanosleep(&(struct timespec) { .tv_sec = 30 }, NULL);
     return break_down(device, state, event);
 }

@@ -180,7 +180,7 @@ START_TEST(devices_of_both_classes)
     step(&session, NULL);
     ck_assert(!is_zero(&session));
     ck_assert_int_eq(warnings, SKIPPED);
-    ck_assert_int_eq(trainer_devices_left(session.trainer), 2);
+    ck_assert_int_eq(membership_left(&session.trainer->members), 2);
     session_close(&session);
 }
 END_TEST
@@ -202,7 +202,7 @@ START_TEST(overflow_without_scale_ends)
     ck_assert_msg(strstr(tutti_message(NULL), "gradients are not finite at step 2"), "%s", tutti_message(NULL));
     ck_assert(is_zero(&session));
     ck_assert_int_eq(session.trainer->loss_scale.skipped, 1);
-    ck_assert_int_eq(trainer_devices_left(session.trainer), 1 + _i);
+    ck_assert_int_eq(membership_left(&session.trainer->members), 1 + _i);
     fill(1, 1);
     step(&session, NULL);
     ck_assert(!is_zero(&session));

@@ -192,7 +192,7 @@ START_TEST(others_do_not_wait_for_the_lost)
         ASSERT_OK(
             tutti_train_step(two.trainer, FEED_PAIR(images + first * PIXELS, labels + first), STEP_SAMPLES, NULL));
     }
-    ck_assert(replica->lost && !two.trainer->replicas[1 - _i % 2].lost);
+    ck_assert(replica_is_lost(replica) && !replica_is_lost(&two.trainer->replicas[1 - _i % 2]));
     ck_assert_double_lt(difference(&one, &two), ROUNDING);
     session_close(&one);
     session_close(&two);
@@ -228,7 +228,7 @@ START_TEST(who_makes_nan_is_found)
         ASSERT_OK(
             tutti_train_step(two.trainer, FEED_PAIR(images + first * PIXELS, labels + first), STEP_SAMPLES, NULL));
     }
-    ck_assert(replica->lost && !two.trainer->replicas[1 - _i].lost);
+    ck_assert(replica_is_lost(replica) && !replica_is_lost(&two.trainer->replicas[1 - _i]));
     ck_assert_double_lt(difference(&one, &two), ROUNDING);
     session_close(&one);
     session_close(&two);
@@ -248,7 +248,7 @@ START_TEST(bad_data_blame_nobody)
     memcpy(bad, images, sizeof(bad));
     bad[PIXELS + 3] = NAN;
     ck_assert_int_eq(tutti_train_step(a.trainer, FEED_PAIR(bad, labels), STEP_SAMPLES, NULL), TUTTI_NOT_FINITE);
-    for (int i = 0; i < 2; i++) ck_assert(!a.trainer->replicas[i].lost);
+    for (int i = 0; i < 2; i++) ck_assert(!replica_is_lost(&a.trainer->replicas[i]));
     session_steps(&a, 1);
     session_steps(&b, 1);
     same_bytes(&a, &b);

@@ -1,0 +1,75 @@
+/* The newest parameters come to the host: from the device that has them, or where it was lost, because others repeat
+ * the steps that it did alone (journal.c). */
+#include "train/trainer.h"
+
+#include <math.h>
+
+/* The next step of the journal once more. */
+static tutti_status redo_next(tutti_trainer *trainer)
+{
+    tutti_status status = TUTTI_OK;
+    const struct replica_work work = journal_next(trainer);
+    struct replica_work sums = { 0 };
+    const bool repeats = trainer->repeats;
+    trainer->repeats = true;
+    status = trainer_run(trainer, &work, &sums);
+    trainer->repeats = repeats;
+    TRY(status);
+    if (!isfinite(sums.tally.loss) || trainer->not_finite)
+        FAIL(TUTTI_NOT_FINITE,
+            "a step was finite on a device that is now lost, but is not on the others: see 'tutti devices --check'");
+    trainer_update(trainer, &work.constants);
+    TRY(journal_note(trainer, &work, 0));
+done:
+    return status;
+}
+
+/* Another device may be lost in one of the steps, and then some are repeated a third time on the way. */
+tutti_status redo_lost(tutti_trainer *trainer)
+{
+    tutti_status status = TUTTI_OK;
+    for (size_t left = journal_claim(trainer); left > 0;) {
+        status = redo_next(trainer);
+        if (status == TUTTI_OK) {
+            left--;
+            status = redo_lost(trainer);
+        }
+        if (status == TUTTI_OK) continue;
+        journal_return(trainer, left);
+        break;
+    }
+    return status;
+}
+
+/* From the only device there is. */
+static tutti_status fetch_only(tutti_trainer *trainer)
+{
+    tutti_status status = TUTTI_OK;
+    struct parameter_store *store = &trainer->store;
+    TRY(parameters_make_parameters(store));
+    TRY(parameters_make_states(store));
+    const struct optimizer_arrays master = parameters_master(store);
+    status = replica_read(parameters_holder(store), &master);
+done:
+    return status;
+}
+
+tutti_status trainer_fetch(tutti_trainer *trainer)
+{
+    tutti_status status = TUTTI_OK;
+    struct replica *replica;
+    TRY(redo_lost(trainer));
+    while ((replica = parameters_holder(&trainer->store))) {
+        if (holding_is_torn(&replica->holding))
+            FAIL(TUTTI_DEVICE_LOST,
+                "device %d, '%s', failed while it updated the parameters: they may be from two different steps",
+                replica->device->index, replica->device->can.name);
+        status = trainer->journal ? journal_copy(trainer) : fetch_only(trainer);
+        if (status == TUTTI_OK) break;
+        TRY(trainer_lose(trainer, replica, status)); /* others do its last steps again */
+        TRY(redo_lost(trainer));
+    }
+    parameters_fetched(&trainer->store);
+done:
+    return status;
+}

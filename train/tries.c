@@ -1,0 +1,164 @@
+/* A step on several devices or ranks. Each device runs its part (run.c), their gradients are summed (exchange.c); a
+ * device that fails is lost, and the others try the whole step again from the same samples and parameters, because
+ * nothing is updated before every part has succeeded and the losses are finite. All ranks try again together. */
+#include "train/trainer.h"
+
+#include "base/invariant.h"
+#include "base/threads.h"
+#include "train/sync_ranks.h"
+
+#include <float.h>
+
+struct replica *trainer_alone(tutti_trainer *trainer)
+{
+    if (world_sums(trainer)) return NULL;
+    if (!trainer->automatic) return trainer->exchange ? NULL : &trainer->replicas[0];
+    struct replica *alone = adapt_alone(trainer);
+    return alone && membership_is_present(&trainer->members, alone->number) ? alone : NULL;
+}
+
+static tutti_status divide(tutti_trainer *trainer, const struct replica_work *work)
+{
+    const tutti_status status = adapt_lost(trainer);
+    return status == TUTTI_OK ? trainer_divide(trainer, work->mode, work->samples, trainer->parts) : status;
+}
+
+/* Who does how much of `work`; the newest parameters are on the host if some of them needs it. */
+static tutti_status prepare(tutti_trainer *trainer, const struct replica_work *work)
+{
+    tutti_status status = TUTTI_OK;
+    bool wanted = false;
+    TRY(redo_lost(trainer));
+    TRY(divide(trainer, work));
+    for (int i = 0; i < trainer->count; i++)
+        wanted |= trainer->parts[i] > 0 && parameters_holder(&trainer->store) != &trainer->replicas[i];
+    if (!wanted) return TUTTI_OK;
+    TRY(trainer_fetch(trainer));
+    TRY(divide(trainer, work)); /* a device may be lost now */
+done:
+    return status;
+}
+
+/* The part of device `device`, from sample `first` on. */
+static void give(tutti_trainer *trainer, int device, const struct replica_work *work, int64_t first)
+{
+    struct replica_work *part = &trainer->works[device];
+    *part = *work;
+    part->supply = parameters_supply(&trainer->store, &trainer->replicas[device]);
+    part->first = first;
+    part->samples = trainer->parts[device];
+    part->next = trainer_next(trainer, work);
+    part->meets = trainer->whole_batch && trainer->parts[device] < work->whole;
+    INVARIANT(membership_is_present(&trainer->members, device));
+    worker_start(&trainer->replicas[device].worker, replica_run, part);
+}
+
+static void give_all(tutti_trainer *trainer, const struct replica_work *work, bool alone)
+{
+    struct replica_work whole = *work;
+    int64_t first = 0;
+    whole.update = alone;
+    whole.check = trainer->experts.check_replicas && work->mode == PLAN_TRAIN && !alone;
+    if (whole.check)
+        whole.checksum = parameters_checksum(trainer->network, parameters_master(&trainer->store).parameters);
+    for (int i = 0; i < trainer->count; i++) {
+        if (trainer->parts[i] == 0) continue;
+        give(trainer, i, &whole, first);
+        first += trainer->parts[i];
+    }
+    INVARIANT(first == work->samples);
+}
+
+/* What a device says that has not done its part. */
+static struct vote vote_of_failure(tutti_trainer *trainer, int device, tutti_status status)
+{
+    if (meetings_interrupted(&trainer->meetings, device)) return vote_again(); /* by another's failure */
+    const tutti_status lost = trainer_shrink_or_lose(trainer, &trainer->replicas[device], status);
+    return lost == TUTTI_OK ? vote_again() : vote_of(lost);
+}
+
+/* When all have ended; the first failure counts. */
+static struct vote vote_of_devices(tutti_trainer *trainer)
+{
+    struct vote all = vote_of(TUTTI_OK);
+    for (int i = 0; i < trainer->count; i++) {
+        if (trainer->parts[i] == 0) continue;
+        const tutti_status status = worker_wait(&trainer->replicas[i].worker);
+        replica_forget(&trainer->replicas[i]);
+        if (status == TUTTI_OK)
+            trainer->not_finite |= trainer->works[i].not_finite;
+        else if (!vote_fails(&all))
+            all = vote_of_failure(trainer, i, status);
+    }
+    return all;
+}
+
+/* One try. VOTE_AGAIN: a device was lost, and others are left to do it all again. */
+static struct vote try_once(tutti_trainer *trainer, const struct replica_work *work)
+{
+    tutti_status exchanged = TUTTI_OK;
+    trainer->not_finite = false;
+    const tutti_status prepared = prepare(trainer, work);
+    if (prepared != TUTTI_OK) return vote_of(prepared);
+    meetings_begin(trainer, work->whole);
+    const bool trains = work->mode == PLAN_TRAIN, alone = trains && trainer_alone(trainer);
+    give_all(trainer, work, alone);
+    if (trains && !alone) exchanged = exchange_run(trainer, &work->constants);
+    if (alone && trainer->journal) journal_take_ahead(trainer);
+    struct vote vote = vote_of_devices(trainer);
+    if (!vote_fails(&vote)) vote_take(&vote, exchanged);
+    if (vote.says == VOTE_DONE && trains) vote = faults_check(trainer);
+    return vote;
+}
+
+static void add_results(const tutti_trainer *trainer, struct replica_work *sums)
+{
+    for (int i = 0; i < trainer->count; i++) {
+        if (trainer->parts[i] == 0) continue;
+        tally_add(&sums->tally, &trainer->works[i].tally);
+    }
+}
+
+tutti_status tries_run(tutti_trainer *trainer, const struct replica_work *work, struct replica_work *sums)
+{
+    struct vote vote;
+    do {
+        vote = try_once(trainer, work);
+    } while (vote.says == VOTE_AGAIN);
+    if (!vote_fails(&vote)) add_results(trainer, sums);
+    return vote_status(&vote);
+}
+
+/* Each rank's gradients are finite; their sum may not be. It is looked at only where it can be: all ranks have the same
+ * bytes, and find the same. */
+static bool sums_overflow(const tutti_trainer *trainer)
+{
+    if (trainer->not_finite || trainer->largest < FLT_MAX / 2) return false;
+    return exchange_not_finite(parameters_gradients(&trainer->store), trainer->network->total_floats);
+}
+
+tutti_status tries_run_ranks(
+    tutti_trainer *trainer, const struct vote *ready, const struct replica_work *work, struct replica_work *sums)
+{
+    struct vote mine = vote_fails(ready) ? *ready : vote_again();
+    enum verdict all = VOTE_AGAIN;
+    struct replica_work own = { 0 };
+    while (all == VOTE_AGAIN) {
+        world_try(trainer);
+        if (mine.says == VOTE_AGAIN) {
+            const double start = clock_seconds();
+            own = (struct replica_work) { .samples = work->samples };
+            mine = try_once(trainer, work);
+            if (mine.says == VOTE_DONE) add_results(trainer, &own);
+            trainer->world->seconds = clock_seconds() - start - rounds_waited(trainer);
+        }
+        rounds_end(trainer, &mine);
+        *sums = own;
+        const tutti_status voted = world_vote(trainer, &mine, &all, sums);
+        if (voted != TUTTI_OK) return voted;
+        /* Those who do it again need this rank's numbers, too. */
+        if (all == VOTE_AGAIN && trainer->world->rounds) mine = vote_again();
+    }
+    trainer->not_finite |= sums_overflow(trainer);
+    return TUTTI_OK;
+}
