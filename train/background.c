@@ -86,6 +86,11 @@ static bool is_over(struct replica *replica)
     return true;
 }
 
+bool background_hangs(const struct replica *replica)
+{
+    return replica->background.hangs;
+}
+
 bool background_is_done(struct replica *replica)
 {
     watch_lock(&replica->trainer->watch);

@@ -28,7 +28,7 @@ static tutti_status make_groups(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
     const struct optimizer_group *groups = replica->trainer->optimizer.groups;
-    const size_t bytes = replica->trainer->group_count * sizeof(*groups);
+    const size_t bytes = replica->trainer->optimizer.group_count * sizeof(*groups);
     if (!groups) return TUTTI_OK;
     TRY(buffer_new(replica->device, bytes, &replica->update.groups));
     TRY(buffer_write(replica->device, replica->update.groups, 0, groups, bytes));

@@ -29,7 +29,7 @@ static void let_all_step_in(const tutti_trainer *trainer, struct share *shares, 
 
 tutti_status trainer_divide(const tutti_trainer *trainer, enum plan_mode mode, int64_t samples, int64_t *parts)
 {
-    const bool whole = mode == PLAN_TRAIN && trainer->whole_batch;
+    const bool whole = mode == PLAN_TRAIN && trainer->options.whole_batch;
     struct share *shares = memory_new((size_t)trainer->count, sizeof(*shares));
     if (!shares) return TUTTI_NO_MEMORY;
     for (int i = 0; i < trainer->count; i++) {

@@ -104,9 +104,9 @@ static void find_not_finite(const tutti_trainer *trainer)
         if (trainer->parts[r] == 0) continue;
         for (size_t i = 0; i < port->arrival_count; i++) {
             const struct arrival *arrival = &port->arrivals[i];
-            if (arrival->data) work->not_finite |= exchange_not_finite(arrival->data, arrival->count);
+            if (arrival->data) work->result.not_finite |= exchange_not_finite(arrival->data, arrival->count);
             for (int64_t j = 0; arrival->half && j < arrival->count; j++)
-                work->not_finite |= !isfinite(bf16_to_float(arrival->half[j]));
+                work->result.not_finite |= !isfinite(bf16_to_float(arrival->half[j]));
         }
     }
 }
@@ -325,9 +325,9 @@ tutti_status exchange_run(tutti_trainer *trainer, const struct step_constants *c
     if (!exchange.listed || !exchange.summed || !exchange.ready) status = TUTTI_NO_MEMORY;
     const bool all = sum_as_they_arrive(&exchange, status != TUTTI_OK);
     const uint32_t largest = atomic_load(&exchange.largest);
-    memcpy(&trainer->largest, &largest, sizeof(largest));
-    trainer->not_finite = largest >= INFINITE;
-    if (trainer->not_finite && all) find_not_finite(trainer);
+    memcpy(&trainer->last.largest, &largest, sizeof(largest));
+    trainer->last.not_finite = largest >= INFINITE;
+    if (trainer->last.not_finite && all) find_not_finite(trainer);
     free(exchange.listed);
     free(exchange.summed);
     free(exchange.ready);

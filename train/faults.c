@@ -65,8 +65,9 @@ tutti_status trainer_lose(tutti_trainer *trainer, struct replica *replica, tutti
 static bool only_scaled_too_much(const tutti_trainer *trainer)
 {
     bool finite = true;
-    for (int i = 0; i < trainer->count; i++) finite &= trainer->parts[i] == 0 || isfinite(trainer->works[i].tally.loss);
-    return finite && loss_scale_can_fall(&trainer->loss_scale);
+    for (int i = 0; i < trainer->count; i++)
+        finite &= trainer->parts[i] == 0 || isfinite(trainer->works[i].result.tally.loss);
+    return finite && loss_scale_can_fall(&trainer->course.loss_scale);
 }
 
 static bool is_bad(const tutti_trainer *trainer, int i)
@@ -74,7 +75,7 @@ static bool is_bad(const tutti_trainer *trainer, int i)
     if (trainer->parts[i] == 0 || only_scaled_too_much(trainer)) return false;
     if (meetings_judged(&trainer->meetings))
         return meetings_spoiled(&trainer->meetings, i); /* the others have their numbers from it */
-    return trainer->works[i].not_finite || !isfinite(trainer->works[i].tally.loss);
+    return trainer->works[i].result.not_finite || !isfinite(trainer->works[i].result.tally.loss);
 }
 
 /* The others' numbers were finite where those of the suspects were not. */

@@ -43,13 +43,13 @@ static tutti_status check(struct fit *fit)
         FAIL(TUTTI_INVALID, "epochs, steps and batch are %lld, %lld and %lld: they cannot be negative",
             (long long)fitting->epochs, (long long)fitting->steps, (long long)fitting->batch);
     fit->epochs = fitting->epochs ? fitting->epochs : 1;
-    fit->batch = fitting->batch ? fitting->batch : trainer->batch;
-    if (fit->batch > trainer->batch)
+    fit->batch = fitting->batch ? fitting->batch : trainer->options.batch;
+    if (fit->batch > trainer->options.batch)
         FAIL(TUTTI_INVALID,
             "the batch is %lld, but the trainer was compiled for at most %lld: lower it, or compile with a larger "
             "batch",
-            (long long)fit->batch, (long long)trainer->batch);
-    if (fit->batch > fit->source->samples && (fitting->batch || trainer->batch_given))
+            (long long)fit->batch, (long long)trainer->options.batch);
+    if (fit->batch > fit->source->samples && (fitting->batch || trainer->options.batch_given))
         FAIL(TUTTI_INVALID, "the batch, %lld, is larger than the data: there are %lld samples; lower the batch",
             (long long)fit->batch, (long long)fit->source->samples);
     if (fit->batch > fit->source->samples) fit->batch = fit->source->samples;
@@ -74,11 +74,11 @@ done:
 static tutti_status begin(struct fit *fit, tutti_status status)
 {
     tutti_trainer *trainer = fit->trainer;
-    struct position *position = &trainer->position;
+    struct position *position = &trainer->course.position;
     TRY(agree(fit, status));
     if (fit->fitting->resume) TRY(tutti_resume(trainer, fit->fitting->resume));
-    if (!trainer->resumed) *position = (struct position) { .steps = position->steps };
-    trainer->resumed = false;
+    if (!trainer->course.resumed) *position = (struct position) { .steps = position->steps };
+    trainer->course.resumed = false;
     if (position->samples > 0 && position->epoch_samples != fit->source->samples)
         FAIL(TUTTI_MISMATCH,
             "the checkpoint was saved within an epoch of %lld samples, but these data have %lld: resume with the same "
@@ -94,7 +94,7 @@ done:
 static void report_progress(const struct fit *fit, const tutti_metrics *test)
 {
     const tutti_trainer *trainer = fit->trainer;
-    const struct position *position = &trainer->position;
+    const struct position *position = &trainer->course.position;
     tutti_progress progress = { .epoch = position->epoch + 1,
         .epochs = fit->epochs,
         .step = (position->samples + fit->batch - 1) / fit->batch,
@@ -135,11 +135,11 @@ static tutti_status train_epoch(struct fit *fit)
 {
     tutti_status status;
     tutti_trainer *trainer = fit->trainer;
-    struct position *position = &trainer->position;
+    struct position *position = &trainer->course.position;
     struct batches *batches = NULL;
     struct batches_options options = batches_of(trainer, fit->batch);
     options.shuffle = !fit->fitting->no_shuffle;
-    options.seed = trainer->seed;
+    options.seed = trainer->course.seed;
     options.epoch = (uint64_t)position->epoch;
     options.position = position->samples;
     options.end = fit->source->samples;
@@ -147,7 +147,7 @@ static tutti_status train_epoch(struct fit *fit)
     fit->epoch_samples = 0;
     fit->epoch_seconds = 0;
     TRY(world_agree(trainer, batches_open(&batches, fit->source, &options)));
-    struct replica_work sums;
+    struct sums sums;
     while (!cancelled(fit) && !enough(fit)) {
         struct batch batch;
         const double start = clock_seconds();
@@ -169,14 +169,14 @@ static tutti_status train_epoch(struct fit *fit)
     position->loss += sums.tally.loss;
     position->correct += sums.tally.correct;
 done:
-    trainer->expected = trainer->next = (struct batch) { 0 };
+    trainer->ahead.expected = trainer->ahead.next = (struct batch) { 0 };
     batches_close(batches);
     return status;
 }
 
 /* This rank's part of a source. */
 static tutti_status evaluate_part(
-    tutti_trainer *trainer, const tutti_source *source, struct replica_work *sums, int64_t *samples, bool *whole)
+    tutti_trainer *trainer, const tutti_source *source, struct sums *sums, int64_t *samples, bool *whole)
 {
     tutti_status status = TUTTI_OK;
     struct batches *batches = NULL;
@@ -185,7 +185,7 @@ static tutti_status evaluate_part(
     options.world = NULL;
     if (trainer->world) {
         int64_t count;
-        TRY(world_part(trainer->world, trainer->position.steps, source->samples, &options.position, &count));
+        TRY(world_part(trainer->world, trainer->course.position.steps, source->samples, &options.position, &count));
         options.end = options.position + count;
     }
     TRY(batches_open(&batches, source, &options));
@@ -206,10 +206,10 @@ done:
 static tutti_status evaluate(tutti_trainer *trainer, const tutti_source *source, tutti_metrics *metrics, bool *whole)
 {
     tutti_status status;
-    struct replica_work sums;
+    struct sums sums;
     int64_t samples = 0;
     TRY(trainer_settle(trainer, &sums));
-    sums = (struct replica_work) { 0 };
+    sums = (struct sums) { 0 };
     *whole = false;
     status = evaluate_part(trainer, source, &sums, &samples, whole);
     TRY(world_total(trainer, status, &sums, &samples, whole));
@@ -226,7 +226,7 @@ static tutti_status save_epoch(struct fit *fit)
     if (!fit->unsaved) return status;
     if (trainer_writes(fit->trainer))
         log_warn(&fit->trainer->runtime->log, "epoch %lld is not saved, training goes on: %s",
-            (long long)fit->trainer->position.epoch, status_message());
+            (long long)fit->trainer->course.position.epoch, status_message());
     return TUTTI_OK;
 }
 
@@ -235,7 +235,7 @@ static tutti_status save_epoch(struct fit *fit)
 static tutti_status end_epoch(struct fit *fit)
 {
     tutti_status status = TUTTI_OK;
-    struct position *position = &fit->trainer->position;
+    struct position *position = &fit->trainer->course.position;
     tutti_metrics test = { 0 };
     bool whole = true;
     if (fit->fitting->test) TRY(evaluate(fit->trainer, fit->fitting->test, &test, &whole));
@@ -266,7 +266,7 @@ static tutti_status stop_faulty(struct fit *fit, tutti_status status)
         return status_context(
             status, "no device is left, and the training since '%s' was saved is lost; resume from it", name);
     return status_context(status, "no device is left; resume from '%s', saved after step %lld", name,
-        (long long)fit->trainer->position.steps);
+        (long long)fit->trainer->course.position.steps);
 }
 
 static tutti_status stop_cancelled(struct fit *fit)
@@ -275,7 +275,7 @@ static tutti_status stop_cancelled(struct fit *fit)
     const tutti_status status = save(fit);
     if (status != TUTTI_OK) return status;
     return fail(TUTTI_CANCELLED, "cancelled after step %lld, in epoch %lld%s%s",
-        (long long)fit->trainer->position.steps, (long long)fit->trainer->position.epoch + 1,
+        (long long)fit->trainer->course.position.steps, (long long)fit->trainer->course.position.epoch + 1,
         fit->fitting->save ? "; saved as " : "", fit->fitting->save ? fit->fitting->save : "");
 }
 
@@ -292,7 +292,7 @@ static tutti_status stop_without_hosts(const struct fit *fit, tutti_status statu
     status_set_message(message);
     if (saved != TUTTI_OK) return status_context(status, "what was learnt since '%s' was saved is lost", name);
     return status_context(
-        status, "resume from '%s', saved after step %lld", name, (long long)fit->trainer->position.steps);
+        status, "resume from '%s', saved after step %lld", name, (long long)fit->trainer->course.position.steps);
 }
 
 tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source, const tutti_fitting *given)
@@ -304,7 +304,7 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
     if (!trainer || !source) return fail(TUTTI_INVALID, "the trainer or the source is NULL: pass both");
     trainer_run_begin(trainer);
     TRY(begin(&fit, check(&fit)));
-    const struct position *position = &trainer->position;
+    const struct position *position = &trainer->course.position;
     bool saved = false; /* at the end of an epoch, with nothing done since */
     while (position->epoch < fit.epochs && !cancelled(&fit) && !enough(&fit)) {
         saved = false;

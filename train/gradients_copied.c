@@ -7,7 +7,7 @@
 static bool rounds(const struct replica *replica)
 {
     const struct tutti_trainer *trainer = replica->trainer;
-    return trainer->experts.wire == TUTTI_BF16 && trainer->exchange && trainer->trains;
+    return trainer->options.experts.wire == TUTTI_BF16 && trainer->exchange && trainer->trains;
 }
 
 static size_t device_bytes(const struct replica *replica)

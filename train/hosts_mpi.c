@@ -54,7 +54,7 @@ static tutti_status mpi_failed(struct tutti_hosts *hosts, int error, const char 
 {
     char text[MPI_MAX_ERROR_STRING] = "";
     int length;
-    for (int i = 0; i < hosts->members.count; i++) membership_lose(&hosts->members, i); /* it does not tell which */
+    membership_lose_all(&hosts->members); /* it does not tell which one */
     MPI_Error_string(error, text, &length);
     return fail(TUTTI_HOST_LOST, "%s with the other hosts failed: %s", what, text);
 }
@@ -353,7 +353,8 @@ void link_close(struct tutti_hosts *hosts)
 {
     struct link *link = hosts->link;
     if (!link) return;
-    if (hosts->members.count > 0 && hosts_are_whole(hosts) && part(hosts) == TUTTI_OK && link->ours) MPI_Finalize();
+    if (membership_left(&hosts->members) > 0 && hosts_are_whole(hosts) && part(hosts) == TUTTI_OK && link->ours)
+        MPI_Finalize();
     membership_close(&hosts->members);
     free(link->silent);
     free(link->sums);

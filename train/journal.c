@@ -111,7 +111,7 @@ done:
 void journal_take_ahead(tutti_trainer *trainer)
 {
     struct journal *journal = trainer->journal;
-    const struct batch *next = &trainer->next;
+    const struct batch *next = &trainer->ahead.next;
     const size_t index = journal->count + 1; /* behind that of the step at hand */
     if (next->number == 0 || next->samples == 0) return;
     if (index < journal->room && journal->entries[index].number == next->number) return;
@@ -135,7 +135,7 @@ static struct optimizer_arrays *copy_new(const tutti_trainer *trainer)
 /* A job of the replica. */
 static tutti_status read_all(struct replica *replica, void *argument)
 {
-    worker_allow(&replica->worker, worker_step_limit(&replica->worker, replica->trainer->batch));
+    worker_allow(&replica->worker, worker_step_limit(&replica->worker, replica->trainer->options.batch));
     return replica_read(replica, argument);
 }
 

@@ -36,6 +36,11 @@ void membership_lose(struct membership *members, int member)
     members->states[member] = MEMBER_LOST;
 }
 
+void membership_lose_all(struct membership *members)
+{
+    for (int i = 0; i < members->count; i++) membership_lose(members, i);
+}
+
 bool membership_is_present(const struct membership *members, int member)
 {
     return members->states[member] == MEMBER_PRESENT;

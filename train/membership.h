@@ -24,6 +24,7 @@ void membership_close(struct membership *members);
 void membership_suspect(struct membership *members, int member);
 void membership_clear(struct membership *members); /* all that are suspect */
 void membership_lose(struct membership *members, int member);
+void membership_lose_all(struct membership *members);
 bool membership_is_present(const struct membership *members, int member);
 bool membership_is_suspect(const struct membership *members, int member);
 bool membership_is_lost(const struct membership *members, int member);

@@ -108,8 +108,8 @@ void metrics_set(const tutti_trainer *trainer, double loss, double correct, int6
 
 void metrics_tell(tutti_trainer *trainer, const struct tally *tally, int64_t samples, tutti_metrics *metrics)
 {
-    trainer->told = *tally;
-    trainer->told_samples = samples;
+    trainer->report.told = *tally;
+    trainer->report.told_samples = samples;
     if (metrics) metrics_set(trainer, tally->loss, tally->correct, samples, metrics);
 }
 
@@ -118,15 +118,15 @@ tutti_status tutti_loss_metrics(const tutti_trainer *trainer, tutti_tensor loss,
     if (!trainer || !metrics) return fail(TUTTI_INVALID, "the trainer or the metrics are NULL: pass both");
     const struct objective *objective = &trainer->objective;
     const struct graph *graph = &trainer->network->graph;
-    if (trainer->told_samples == 0)
+    if (trainer->report.told_samples == 0)
         return fail(TUTTI_INVALID, "there are no metrics before the first step or evaluation");
     for (int i = 0; i < objective->loss_count; i++) {
         if (objective->losses[i] != loss.id) continue;
         const struct operation *operation = graph->nodes[graph_at(graph, loss.id)->producer].operation;
         const bool alone = objective_pairs(objective) == 1;
-        const struct tally *told = &trainer->told;
+        const struct tally *told = &trainer->report.told;
         *metrics = means(alone ? told->loss : told->each[2 * i], alone ? told->correct : told->each[2 * i + 1],
-            trainer->told_samples, operation->counts_correct);
+            trainer->report.told_samples, operation->counts_correct);
         return TUTTI_OK;
     }
     return fail(TUTTI_INVALID, "tensor %d is none of tutti_training.losses", loss.id);

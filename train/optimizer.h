@@ -33,6 +33,7 @@ struct optimizer {
     /* For each PARAMETER_ALIGNMENT floats of the trained parameters, none of which belong to two. NULL: all have the
      * learning rate and the weight decay above. */
     const struct optimizer_group *groups;
+    size_t group_count;
 };
 
 /* Fills in the defaults; refuses what is out of range. */

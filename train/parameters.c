@@ -81,12 +81,12 @@ tutti_status tutti_get_gradient(tutti_trainer *trainer, const char *name, float 
     if (parameter->kind != PARAMETER_TRAINED)
         FAIL(TUTTI_INVALID, "'%s' is %s: it has no gradient", name,
             parameter->kind == PARAMETER_FROZEN ? "frozen" : "a running statistic");
-    if (!trainer->stepped) FAIL(TUTTI_INVALID, "'%s' has no gradient before the first training step", name);
+    if (!trainer->last.stepped) FAIL(TUTTI_INVALID, "'%s' has no gradient before the first training step", name);
     if (world_sums(trainer))
         memcpy(values, parameters_gradients(&trainer->store) + parameter->offset, (size_t)count * sizeof(float));
     else
         TRY(add_gradients(trainer, parameter, values));
-    for (int64_t i = 0; i < count; i++) values[i] *= trainer->unscale;
+    for (int64_t i = 0; i < count; i++) values[i] *= trainer->last.unscale;
 done:
     return status;
 }
@@ -102,9 +102,9 @@ static tutti_status checkpoint_of(tutti_trainer *trainer, struct checkpoint *che
         .count = trainer->network->parameter_count,
         .weights = parameters_arenas(&trainer->store),
         .optimizer = &trainer->optimizer,
-        .position = trainer->position,
-        .loss_scale = trainer->loss_scale,
-        .seed = trainer->seed };
+        .position = trainer->course.position,
+        .loss_scale = trainer->course.loss_scale,
+        .seed = trainer->course.seed };
     for (int i = 0; i < OPTIMIZER_STATES; i++) checkpoint->states[i] = master.states[i];
     return status;
 }
@@ -118,7 +118,7 @@ tutti_status tutti_save_weights(tutti_trainer *trainer, const char *path)
 {
     tutti_status status;
     struct checkpoint checkpoint;
-    struct replica_work sums;
+    struct sums sums;
     if (!trainer || !path) FAIL(TUTTI_INVALID, "the trainer or the file name is NULL: pass both");
     TRY(trainer_settle(trainer, &sums));
     status = checkpoint_of(trainer, &checkpoint);
@@ -157,7 +157,7 @@ done:
 tutti_status tutti_save(tutti_trainer *trainer, const char *name)
 {
     tutti_status status;
-    struct replica_work sums;
+    struct sums sums;
     if (!trainer || !name) FAIL(TUTTI_INVALID, "the trainer or the name of the checkpoint is NULL: pass both");
     if (!trainer->trains)
         FAIL(TUTTI_INVALID, "this trainer has no loss, so no training to save: use tutti_save_weights()");
@@ -190,10 +190,10 @@ tutti_status tutti_resume(tutti_trainer *trainer, const char *name)
     TRY(world_broadcast(trainer, &checkpoint.position, sizeof(checkpoint.position)));
     TRY(world_broadcast(trainer, &checkpoint.loss_scale, sizeof(checkpoint.loss_scale)));
     TRY(world_broadcast(trainer, &checkpoint.seed, sizeof(checkpoint.seed)));
-    trainer->position = checkpoint.position;
-    loss_scale_resume(&trainer->loss_scale, &checkpoint.loss_scale);
-    trainer->seed = checkpoint.seed;
-    trainer->resumed = true;
+    trainer->course.position = checkpoint.position;
+    loss_scale_resume(&trainer->course.loss_scale, &checkpoint.loss_scale);
+    trainer->course.seed = checkpoint.seed;
+    trainer->course.resumed = true;
     parameters_changed(&trainer->store);
 done:
     return status;

@@ -90,3 +90,16 @@ void prefetch_wait(struct replica *replica, const struct replica_work *work)
     prefetch->first = work->first;
     prefetch->samples = work->samples;
 }
+
+size_t prefetch_bytes(const struct replica *replica)
+{
+    return replica->prefetch.bytes;
+}
+
+void prefetch_free(struct replica *replica)
+{
+    buffer_free(&replica->prefetch.buffer);
+    replica->prefetch.bytes = 0; /* each by itself: a plan may be made meanwhile, whose thread reads this */
+    replica->prefetch.number = 0;
+    replica->prefetch.sent = NULL;
+}

@@ -142,7 +142,7 @@ static void append_commands(struct profile *profile, const struct plan *plan)
 static void append_direction(
     struct profile *profile, const struct replica *replica, const char *direction, const struct traffic *traffic)
 {
-    const double steps = (double)replica->trainer->timed_steps, megabytes = 1e-6 * traffic->bytes / fmax(steps, 1);
+    const double steps = (double)replica->trainer->report.steps, megabytes = 1e-6 * traffic->bytes / fmax(steps, 1);
     if (megabytes < 0.01) return; /* a step's constants always travel */
     text_append(&profile->text, "%s the device %.2f MB a step", direction, megabytes);
     if (traffic->seconds > 0) text_append(&profile->text, ", %.2f GB/s", 1e-9 * traffic->bytes / traffic->seconds);

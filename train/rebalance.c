@@ -122,8 +122,8 @@ static void tell(const tutti_trainer *trainer)
     const struct balance *balance = &trainer->balance;
     for (int i = 0; i < trainer->count; i++) text_append(&text, "%s%lld", i ? "," : "", (long long)balance->parts[i]);
     char *shares = text_take(&text);
-    log_info(&trainer->runtime->log, "step %lld: shares %s%s", (long long)trainer->position.steps, shares ? shares : "",
-        balance->trying ? ", to see whether one device alone is faster" : "");
+    log_info(&trainer->runtime->log, "step %lld: shares %s%s", (long long)trainer->course.position.steps,
+        shares ? shares : "", balance->trying ? ", to see whether one device alone is faster" : "");
     free(shares);
     if (balance->trying) return;
     for (int i = 0; i < trainer->count; i++) {
@@ -144,7 +144,7 @@ static tutti_status give_up_change(tutti_trainer *trainer)
         struct replica *replica = &trainer->replicas[i];
         if (replica_is_lost(replica)) continue;
         const tutti_status made = background_free(replica);
-        if (replica->background.hangs && status == TUTTI_OK) status = trainer_lose(trainer, replica, made);
+        if (background_hangs(replica) && status == TUTTI_OK) status = trainer_lose(trainer, replica, made);
     }
     return status;
 }
@@ -155,7 +155,7 @@ static int64_t limit_of(const tutti_trainer *trainer, int device)
     const struct replica *replica = &trainer->replicas[device];
     const int64_t limit = trainer->balance.devices[device].limit;
     if (replica_is_lost(replica)) return 0;
-    return trainer->whole_batch && replica->capacity < limit ? replica->capacity : limit;
+    return trainer->options.whole_batch && replica->capacity < limit ? replica->capacity : limit;
 }
 
 tutti_status adapt_lost(tutti_trainer *trainer)
@@ -198,7 +198,7 @@ static tutti_status check_plans(tutti_trainer *trainer, bool *ready)
         if (balance->wanted[i] == 0) continue;
         const tutti_status made = background_wait(replica);
         if (made == TUTTI_OK) continue;
-        if (replica->background.hangs) {
+        if (background_hangs(replica)) {
             *ready = false;
             return trainer_lose(trainer, replica, made);
         }
@@ -258,7 +258,7 @@ static tutti_status end_probe(tutti_trainer *trainer)
     if (status != TUTTI_OK) return trainer_lose(trainer, replica, status);
     const int device = replica->number;
     const struct replica_work *work = &probing->probes[device].work;
-    const double seconds = work->seconds + replica->parameters_s;
+    const double seconds = work->result.seconds + replica->parameters_s;
     balance_probed(&trainer->balance, device, work->samples, seconds);
     probing->next = clock_seconds() + fmax(PROBE_EARLIEST, PROBE_REST * seconds);
     return TUTTI_OK;
@@ -382,7 +382,7 @@ static bool tell_times(tutti_trainer *trainer, double seconds)
     adaption->untold_s += seconds;
     adaption->passed_s += seconds;
     for (int i = 0; i < trainer->count; i++)
-        adaption->seconds[i] += trainer->parts[i] > 0 ? trainer->works[i].seconds : 0;
+        adaption->seconds[i] += trainer->parts[i] > 0 ? trainer->works[i].result.seconds : 0;
     if (adaption->untold_s < fmin(MOST_TELLING, TELLING_PART * adaption->passed_s)) return false;
     for (int i = 0; i < trainer->count; i++) adaption->seconds[i] /= adaption->untold;
     balance_add(&trainer->balance, adaption->seconds, adaption->untold_s / adaption->untold);

@@ -9,13 +9,13 @@ static tutti_status redo_next(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
     const struct replica_work work = journal_next(trainer);
-    struct replica_work sums = { 0 };
+    struct sums sums = { 0 };
     const bool repeats = trainer->repeats;
     trainer->repeats = true;
     status = trainer_run(trainer, &work, &sums);
     trainer->repeats = repeats;
     TRY(status);
-    if (!isfinite(sums.tally.loss) || trainer->not_finite)
+    if (!isfinite(sums.tally.loss) || trainer->last.not_finite)
         FAIL(TUTTI_NOT_FINITE,
             "a step was finite on a device that is now lost, but is not on the others: see 'tutti devices --check'");
     trainer_update(trainer, &work.constants);

@@ -8,30 +8,31 @@
 
 tutti_status coming_open(struct tutti_trainer *trainer)
 {
-    trainer->world->coming.parts = memory_new((size_t)trainer->count, sizeof(int64_t));
-    return trainer->world->coming.parts ? TUTTI_OK : TUTTI_NO_MEMORY;
+    trainer->world->division.coming.parts = memory_new((size_t)trainer->count, sizeof(int64_t));
+    return trainer->world->division.coming.parts ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
 void coming_close(struct tutti_trainer *trainer)
 {
-    free(trainer->world->coming.parts);
+    free(trainer->world->division.coming.parts);
 }
 
 void coming_begin(struct tutti_trainer *trainer, int64_t samples)
 {
-    trainer->world->coming.state = samples > 0 ? COMING_WAITS : COMING_READY;
-    trainer->world->coming.samples = samples;
+    trainer->world->division.coming.state = samples > 0 ? COMING_WAITS : COMING_READY;
+    trainer->world->division.coming.samples = samples;
 }
 
 bool coming_holds(const struct tutti_trainer *trainer)
 {
     if (!trainer->world) return false;
-    return trainer->world->coming.state == COMING_BUILDS || trainer->world->coming.state == COMING_READY;
+    return trainer->world->division.coming.state == COMING_BUILDS ||
+        trainer->world->division.coming.state == COMING_READY;
 }
 
 const int64_t *coming_parts(const struct tutti_trainer *trainer, int64_t samples)
 {
-    const struct coming *coming = trainer->world ? &trainer->world->coming : NULL;
+    const struct coming *coming = trainer->world ? &trainer->world->division.coming : NULL;
     if (!coming || coming->samples != samples) return NULL;
     if (coming->state != COMING_READY && coming->state != COMING_TAKEN) return NULL;
     for (int i = 0; i < trainer->count; i++)
@@ -43,8 +44,8 @@ const int64_t *coming_parts(const struct tutti_trainer *trainer, int64_t samples
  * its old plans until it needs another. */
 static tutti_status refuse(struct tutti_trainer *trainer, struct replica *replica, tutti_status status)
 {
-    trainer->world->coming.state = COMING_REFUSED;
-    const bool lose = replica->background.hangs && membership_left(&trainer->members) > 1;
+    trainer->world->division.coming.state = COMING_REFUSED;
+    const bool lose = background_hangs(replica) && membership_left(&trainer->members) > 1;
     if (!lose)
         log_warn(&trainer->runtime->log,
             "this rank keeps its part of the batch: the plan for another part failed on device %d, '%s': %s",
@@ -57,13 +58,13 @@ static tutti_status refuse(struct tutti_trainer *trainer, struct replica *replic
 /* By the shares in use, as the first step of the new division will. */
 static void start(struct tutti_trainer *trainer)
 {
-    struct coming *coming = &trainer->world->coming;
+    struct coming *coming = &trainer->world->division.coming;
     const tutti_status status = trainer_divide(trainer, PLAN_TRAIN, coming->samples, coming->parts);
     bool possible = status == TUTTI_OK;
     for (int i = 0; i < trainer->count; i++) {
         struct replica *replica = &trainer->replicas[i];
         background_free(replica); /* of a division that nobody wants any more */
-        possible &= !replica->background.hangs || replica_is_lost(replica);
+        possible &= !background_hangs(replica) || replica_is_lost(replica);
     }
     coming->state = possible ? COMING_BUILDS : COMING_REFUSED;
     if (possible) background_start_all(trainer, coming->parts, false);
@@ -72,7 +73,7 @@ static void start(struct tutti_trainer *trainer)
 static tutti_status take(struct tutti_trainer *trainer)
 {
     struct replica *failed = NULL;
-    struct coming *coming = &trainer->world->coming;
+    struct coming *coming = &trainer->world->division.coming;
     for (int i = 0; i < trainer->count; i++) {
         if (coming->parts[i] == 0) continue;
         const tutti_status made = background_wait(&trainer->replicas[i]);
@@ -85,7 +86,7 @@ static tutti_status take(struct tutti_trainer *trainer)
 
 tutti_status coming_go_on(struct tutti_trainer *trainer, bool busy)
 {
-    const enum coming_state state = trainer->world->coming.state;
+    const enum coming_state state = trainer->world->division.coming.state;
     if (state != COMING_WAITS && state != COMING_BUILDS) return TUTTI_OK;
     if (busy || !background_all_done(trainer)) return TUTTI_OK;
     if (state == COMING_BUILDS) return take(trainer);

@@ -37,7 +37,7 @@ done:
 
 static void tell_precision(const struct replica *replica)
 {
-    const tutti_precision precision = replica->trainer->precision;
+    const tutti_precision precision = replica->trainer->options.precision;
     if (replica->device->can.class != DEVICE_CPU || (precision != TUTTI_TF32 && precision != TUTTI_FP16)) return;
     log_info(&replica->trainer->runtime->log, "device %d, '%s', computes in fp32: it does not support %s",
         replica->device->index, replica->device->can.name, precision == TUTTI_TF32 ? "tf32" : "fp16");
@@ -49,7 +49,7 @@ tutti_status replica_init(struct replica *replica)
     const struct tutti_trainer *trainer = replica->trainer;
     const size_t bytes = (size_t)trainer->network->total_floats * sizeof(float);
     const size_t frozen = (size_t)trainer->network->frozen_floats * sizeof(float);
-    const size_t runs = (size_t)trainer->batch; /* micro-batches of a step, at most */
+    const size_t runs = (size_t)trainer->options.batch; /* micro-batches of a step, at most */
     const size_t metrics = 2 * (size_t)objective_pairs(&trainer->objective);
     tell_precision(replica);
     replica->scratch.constants = memory_new(runs, sizeof(*replica->scratch.constants));
@@ -82,14 +82,6 @@ done:
     return status;
 }
 
-void prefetch_free(struct replica *replica)
-{
-    buffer_free(&replica->prefetch.buffer);
-    replica->prefetch.bytes = 0; /* each by itself: a plan may be made meanwhile, whose thread reads this */
-    replica->prefetch.number = 0;
-    replica->prefetch.sent = NULL;
-}
-
 void replica_forget(struct replica *replica)
 {
     if (worker_is_abandoned(&replica->worker)) return; /* its thread may be there */
@@ -103,7 +95,7 @@ void replica_forget(struct replica *replica)
 static tutti_status free_objects(struct replica *replica, void *unused)
 {
     (void)unused;
-    worker_allow(&replica->worker, worker_step_limit(&replica->worker, replica->trainer->batch));
+    worker_allow(&replica->worker, worker_step_limit(&replica->worker, replica->trainer->options.batch));
     gradient_way(replica)->free(replica);
     plan_cache_free(&replica->plans);
     update_free(replica);
@@ -121,7 +113,7 @@ static tutti_status free_objects(struct replica *replica, void *unused)
 static bool end_device(struct replica *replica)
 {
     struct worker *worker = &replica->worker;
-    if (worker_is_abandoned(worker) || replica->background.hangs) return false;
+    if (worker_is_abandoned(worker) || background_hangs(replica)) return false;
     worker_start(worker, free_objects, NULL); /* behind a probe */
     (void)worker_wait(worker);
     if (!worker_is_abandoned(worker)) return true;
@@ -157,16 +149,16 @@ static size_t fixed_bytes(const struct replica *replica, bool micro_batches)
     size_t bytes =
         (arenas * (size_t)trainer->network->total_floats + (size_t)trainer->network->frozen_floats) * sizeof(float);
     bytes += gradient_way(replica)->device_bytes(replica);
-    if (trains(replica) && (!trainer->exchange || trainer->automatic)) /* it may train alone */
+    if (trains(replica) && (!trainer->exchange || trainer->options.automatic)) /* it may train alone */
         bytes +=
             (size_t)optimizer_states(&trainer->optimizer) * (size_t)trainer->network->trained_floats * sizeof(float) +
-            trainer->group_count * sizeof(struct optimizer_group);
+            trainer->optimizer.group_count * sizeof(struct optimizer_group);
     return bytes;
 }
 
 uint64_t replica_memory(const struct replica *replica)
 {
-    return fixed_bytes(replica, gradients_have_sum(&replica->port)) + replica->prefetch.bytes +
+    return fixed_bytes(replica, gradients_have_sum(&replica->port)) + prefetch_bytes(replica) +
         plan_cache_bytes(&replica->plans);
 }
 
@@ -177,7 +169,7 @@ static void report_building(void *user, int built, int total)
 {
     struct replica *replica = user;
     if (!worker_guard(&replica->worker)) return;
-    replica->trainer->building(replica->trainer->building_user, built, total);
+    replica->trainer->options.building(replica->trainer->options.building_user, built, total);
     worker_unguard(&replica->worker);
 }
 
@@ -186,13 +178,14 @@ struct plan_options replica_options(struct replica *replica, struct plan_key key
     return (struct plan_options) { .mode = key.mode,
         .samples = key.samples,
         .objective = replica->trainer->objective,
-        .exact = replica->trainer->exact,
-        .meets = replica->trainer->whole_batch && replica->trainer->exchange && key.samples < replica->trainer->batch,
-        .precision = replica->trainer->precision,
+        .exact = replica->trainer->options.exact,
+        .meets = replica->trainer->options.whole_batch && replica->trainer->exchange &&
+            key.samples < replica->trainer->options.batch,
+        .precision = replica->trainer->options.precision,
         .parameters = replica->parameters,
         .frozen = replica->frozen,
         .gradients = key.mode == PLAN_TRAIN ? gradients_buffer(&replica->port, false) : NULL,
-        .progress = replica->trainer->building ? report_building : NULL,
+        .progress = replica->trainer->options.building ? report_building : NULL,
         .user = replica,
         .arena = plan_cache_arena(&replica->plans) };
 }
@@ -249,7 +242,7 @@ tutti_status replica_explain(struct replica *replica, struct plan_key key, struc
 
 tutti_status replica_tune(struct replica *replica, int64_t samples)
 {
-    const int64_t limit = replica->trainer->micro_batch;
+    const int64_t limit = replica->trainer->options.micro_batch;
     struct plan_options options = replica_options(replica, usual(replica, limit && limit < samples ? limit : samples));
     return samples ? plan_tune(replica->device, replica->trainer->network, &options) : TUTTI_OK;
 }
@@ -309,9 +302,10 @@ done:
 tutti_status replica_measure(struct replica *replica, int64_t samples)
 {
     /* Automatic shares may become anything, and others may not be exceeded later. */
-    const bool any = replica->trainer->automatic || replica->trainer->world || replica->trainer->whole_batch;
-    const int64_t share = samples > 0 && !any ? samples : replica->trainer->batch;
-    const int64_t limit = replica->trainer->micro_batch;
+    const bool any =
+        replica->trainer->options.automatic || replica->trainer->world || replica->trainer->options.whole_batch;
+    const int64_t share = samples > 0 && !any ? samples : replica->trainer->options.batch;
+    const int64_t limit = replica->trainer->options.micro_batch;
     return find_capacity(replica, limit > 0 && limit < share ? limit : share, share);
 }
 

@@ -3,17 +3,16 @@
 #ifndef TRAIN_REPLICA_H
 #define TRAIN_REPLICA_H
 
-#include "plan/plan.h"
+#include "train/background.h"
 #include "train/batches.h"
 #include "train/device_update.h"
 #include "train/gradients.h"
 #include "train/parameter_store.h"
 #include "train/plan_cache.h"
+#include "train/prefetch.h"
 #include "train/tally.h"
 #include "train/uploads.h"
 #include "train/worker.h"
-
-#include <stdatomic.h>
 
 struct tutti_trainer;
 
@@ -21,6 +20,14 @@ struct tutti_trainer;
  * that the device computed as well. */
 struct traffic {
     double bytes, seconds, beside;
+};
+
+/* What became of a replica's part of a batch. */
+struct result {
+    struct tally tally;
+    bool not_finite; /* some gradient; a device that updates itself has updated nothing then */
+    double seconds;
+    struct traffic sent, received;
 };
 
 /* What a replica does with its part of a batch. */
@@ -40,20 +47,7 @@ struct replica_work {
     bool check; /* the device's parameters must be those of the master copy at the end, with this checksum */
     uint64_t checksum;
     bool probe; /* for its time alone: old parameters do, and results are thrown away */
-    /* Results: sums over the part; the time of it, with that of what moved to the device and from it. */
-    struct tally tally;
-    bool not_finite; /* some gradient; a device that updates itself has updated nothing then */
-    double seconds;
-    struct traffic sent, received;
-};
-
-/* A device's part of the next batch. */
-struct prefetch {
-    cl_mem buffer;       /* all feeds, as arrays_copy() places them */
-    atomic_size_t bytes; /* read by whoever asks for replica_memory() */
-    uint64_t number;     /* of the batch whose part is there; 0: none */
-    int64_t first, samples;
-    cl_event sent; /* its upload, in this step; one of the replica's uploads; or NULL */
+    struct result result;
 };
 
 /* What a replica has done, all steps together, whether it had a part in them or not. */
@@ -72,20 +66,6 @@ struct scratch {
     size_t output_capacity;
     float *numbers; /* of a meeting, on their way */
     size_t number_capacity;
-};
-
-/* A plan that is made while the device works by another one, see background.c. */
-struct background {
-    pthread_t thread;
-    bool started;
-    bool done, hangs;      /* guarded by the trainer's lock */
-    double waited_s, seen; /* of its time limit; when it was last looked at */
-    bool alone;            /* also what the device needs to update itself */
-    bool plan_wanted;
-    struct plan_options options;
-    struct plan *plan;
-    tutti_status status;
-    char message[1024];
 };
 
 struct replica {
@@ -138,38 +118,11 @@ struct plan_options replica_options(struct replica *replica, struct plan_key key
 tutti_status replica_explain(struct replica *replica, struct plan_key key, struct plan **plan);
 uint64_t replica_memory(const struct replica *replica); /* bytes on the device */
 
-/* background.c: has what a part of `samples` needs made by a thread of its own; nothing is started where all is there.
- * Between two runs of the replica, by the trainer's thread, as are the others. */
-tutti_status background_start(struct replica *replica, int64_t samples, bool alone);
-bool background_is_done(struct replica *replica);
-/* Waits for the end, no longer than making plans may take; its status. */
-tutti_status background_wait(struct replica *replica);
-/* A job: takes what was made into use. */
-tutti_status background_adopt(struct replica *replica, void *unused);
-/* Waits likewise and frees what was made, unless that hangs: why not. */
-tutti_status background_free(struct replica *replica);
-/* The same on all devices that have a part; a failure to start is the status of its background_wait(). *failed: the
- * first device that could not take what was made into use, or NULL. */
-void background_start_all(struct tutti_trainer *trainer, const int64_t *parts, bool alone);
-bool background_all_done(struct tutti_trainer *trainer);
-tutti_status background_adopt_all(struct tutti_trainer *trainer, const int64_t *parts, struct replica **failed);
-
 /* Reads the device's parameters, and the states where it has them. */
 tutti_status replica_read(const struct replica *replica, const struct optimizer_arrays *to);
 
 /* Jobs (run.c). */
 tutti_status replica_run(struct replica *replica, void *work); /* struct replica_work */
-
-/* prefetch.c, in this order: before the step's launches, room for the next step's samples; when they are enqueued,
- * these are sent, as soon as the step's own have been taken from where they were; at the end it is waited for. None of
- * it fails the step. */
-void prefetch_prepare(struct replica *replica, const struct replica_work *work);
-void prefetch_send(struct replica *replica, const struct replica_work *work, cl_event samples_taken);
-void prefetch_wait(struct replica *replica, const struct replica_work *work);
-/* In the next step: whether its samples are there, and enqueues the copy of a feed to where the plan reads it. */
-bool prefetch_has(const struct replica *replica, uint64_t number, int64_t first, int64_t samples);
-tutti_status prefetch_take(struct replica *replica, const struct plan *plan, int feed, int64_t first, int64_t samples);
-void prefetch_free(struct replica *replica);
 
 /* Forgets the gradients that arrived, and which version of the parameters a device has where the exchange may have
  * written it; between two runs, by the trainer's thread, which never calls a driver that may hang. Nothing of a device

@@ -27,8 +27,9 @@ tutti_status tutti_report(const tutti_trainer *trainer, int position, tutti_devi
         status = TUTTI_NO_MEMORY;
         goto done;
     }
-    part = trainer->batch;
-    if (trainer->world) TRY(world_part(trainer->world, trainer->position.steps, trainer->batch, &first, &part));
+    part = trainer->options.batch;
+    if (trainer->world)
+        TRY(world_part(trainer->world, trainer->course.position.steps, trainer->options.batch, &first, &part));
     TRY(trainer_divide(trainer, PLAN_TRAIN, part, parts));
     report->share = parts[position];
 done:
@@ -43,8 +44,8 @@ tutti_status tutti_report_times(const tutti_trainer *trainer, int position, tutt
         return fail(
             TUTTI_INVALID, "device %d does not exist: the trainer has %d, counted from 0", position, trainer->count);
     const struct replica_report *all = &trainer->replicas[position].report;
-    *times = (tutti_device_times) { .steps = trainer->timed_steps,
-        .step_s = trainer->step_s,
+    *times = (tutti_device_times) { .steps = trainer->report.steps,
+        .step_s = trainer->report.seconds,
         .compute_s = all->compute_s,
         .transfer_s = all->transfer_s,
         .idle_s = all->idle_s,
@@ -54,9 +55,9 @@ tutti_status tutti_report_times(const tutti_trainer *trainer, int position, tutt
         .received_s = all->received.seconds,
         .sent_beside_s = all->sent.beside,
         .received_beside_s = all->received.beside,
-        .automatic = trainer->automatic,
-        .settled = !trainer->automatic || trainer->balance.settled };
-    if (!trainer->automatic || trainer->balance.parts[position] > 0) return TUTTI_OK;
+        .automatic = trainer->options.automatic,
+        .settled = !trainer->options.automatic || trainer->balance.settled };
+    if (!trainer->options.automatic || trainer->balance.parts[position] > 0) return TUTTI_OK;
     times->with_s = trainer->balance.devices[position].with;
     times->without_s = trainer->balance.devices[position].without;
     return TUTTI_OK;
@@ -65,8 +66,8 @@ tutti_status tutti_report_times(const tutti_trainer *trainer, int position, tutt
 void tutti_report_reset(tutti_trainer *trainer)
 {
     if (!trainer) return;
-    trainer->timed_steps = 0;
-    trainer->step_s = 0;
+    trainer->report.steps = 0;
+    trainer->report.seconds = 0;
     for (int i = 0; i < trainer->count; i++) {
         struct replica_report *report = &trainer->replicas[i].report;
         *report = (struct replica_report) { .build_s = report->build_s };
@@ -110,7 +111,7 @@ char *tutti_explain(tutti_trainer *trainer, int position, bool passes)
     struct explanation *explanation = memory_new(1, sizeof(*explanation));
     if (!explanation) return NULL;
     explanation->passes = passes;
-    explanation->samples = report.share > 0 ? report.share : trainer->batch;
+    explanation->samples = report.share > 0 ? report.share : trainer->options.batch;
     if (explanation->samples > replica->capacity) explanation->samples = replica->capacity;
     worker_start(&replica->worker, explain, explanation);
     const tutti_status status = worker_wait(&replica->worker);

@@ -75,17 +75,17 @@ static void note_times(struct run *run, double start)
 {
     const struct replica *replica = run->replica;
     struct replica_work *work = run->work;
-    work->seconds = clock_seconds() - start - run->waited;
+    work->result.seconds = clock_seconds() - start - run->waited;
     const struct uploads *uploads = &replica->uploads;
     const size_t count = uploads_count(uploads);
-    work->sent = (struct traffic) { (double)uploads_bytes(uploads), uploads_seconds(uploads, count), 0 };
-    for (size_t i = 0; i < count; i++) work->sent.beside += seconds_beside(run, *uploads_event(uploads, i));
-    work->received = (struct traffic) { 0 };
+    work->result.sent = (struct traffic) { (double)uploads_bytes(uploads), uploads_seconds(uploads, count), 0 };
+    for (size_t i = 0; i < count; i++) work->result.sent.beside += seconds_beside(run, *uploads_event(uploads, i));
+    work->result.received = (struct traffic) { 0 };
     for (size_t i = 0; i < replica->port.arrival_count; i++) {
         const struct arrival *arrival = &replica->port.arrivals[i];
-        work->received.seconds += event_seconds(arrival->event);
-        work->received.beside += seconds_beside(run, arrival->event);
-        work->received.bytes += (double)arrival->bytes;
+        work->result.received.seconds += event_seconds(arrival->event);
+        work->result.received.beside += seconds_beside(run, arrival->event);
+        work->result.received.bytes += (double)arrival->bytes;
     }
 }
 
@@ -450,7 +450,7 @@ static tutti_status divide(struct run *run)
         run->runs = divide_up(samples, run->part);
         status = replica_plan(replica, key_of(run, run->part), &cached);
         if (status != TUTTI_DEVICE_MEMORY || run->part == 1) break;
-        if (run->trainer->whole_batch && run->work->mode == PLAN_TRAIN) break; /* others take what it cannot */
+        if (run->trainer->options.whole_batch && run->work->mode == PLAN_TRAIN) break; /* others take what it cannot */
         replica->capacity = run->part / 2;
     }
     if (status != TUTTI_OK) return status;
@@ -470,7 +470,7 @@ static tutti_status await_results(struct run *run)
     struct replica *replica = run->replica;
     struct replica_work *work = run->work;
     cl_event checked = NULL;
-    work->tally = (struct tally) { 0 };
+    work->result.tally = (struct tally) { 0 };
     if (work->mode == PLAN_INFER) {
         TRY(device_wait(replica->device));
         return deliver_outputs(run);
@@ -480,11 +480,11 @@ static tutti_status await_results(struct run *run)
     TRY(buffer_read(replica->device, replica->losses, 0, replica->scratch.losses,
         2 * (size_t)pairs * (size_t)run->runs * sizeof(float)));
     for (int64_t i = 0; i < run->runs; i++)
-        tally_add_metrics(&work->tally, replica->scratch.losses + 2 * pairs * i, pairs);
+        tally_add_metrics(&work->result.tally, replica->scratch.losses + 2 * pairs * i, pairs);
     TRY(deliver_outputs(run));
     if (!checked) goto done;
     TRY(event_wait(replica->device, checked));
-    work->not_finite = update_was_skipped(replica);
+    work->result.not_finite = update_was_skipped(replica);
 done:
     if (checked) clReleaseEvent(checked);
     return status;
@@ -552,8 +552,8 @@ tutti_status replica_run(struct replica *replica, void *argument)
     holding_took(&replica->holding, &run.work->supply, run.work->update);
     if (run.parameter_writes > 0) replica->parameters_s = uploads_seconds(&replica->uploads, run.parameter_writes);
     if (!training) goto done;
-    note_pace(replica, run.work->seconds / (double)run.work->samples);
-    replica->report.busy_s += run.work->seconds;
+    note_pace(replica, run.work->result.seconds / (double)run.work->samples);
+    replica->report.busy_s += run.work->result.seconds;
     replica->report.samples += run.work->samples;
 done:
     uploads_forget(&replica->uploads);

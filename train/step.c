@@ -13,13 +13,13 @@
 struct batch trainer_next(const tutti_trainer *trainer, const struct replica_work *work)
 {
     /* One of as many samples is divided in the same way, unless shares change. */
-    const bool same_size = work->mode == PLAN_TRAIN && trainer->next.samples == work->samples;
-    return same_size ? trainer->next : (struct batch) { 0 };
+    const bool same_size = work->mode == PLAN_TRAIN && trainer->ahead.next.samples == work->samples;
+    return same_size ? trainer->ahead.next : (struct batch) { 0 };
 }
 
 /* The only device does it all, and updates itself. Where its memory is full, it tries again with fewer samples at once.
  */
-static tutti_status run_single(tutti_trainer *trainer, const struct replica_work *work, struct replica_work *sums)
+static tutti_status run_single(tutti_trainer *trainer, const struct replica_work *work, struct sums *sums)
 {
     tutti_status status = TUTTI_OK;
     struct replica *replica = &trainer->replicas[0];
@@ -36,13 +36,13 @@ static tutti_status run_single(tutti_trainer *trainer, const struct replica_work
         if (status == TUTTI_OK) break;
         TRY(trainer_shrink_or_lose(trainer, replica, status));
     }
-    trainer->not_finite = part->not_finite;
-    tally_add(&sums->tally, &part->tally);
+    trainer->last.not_finite = part->result.not_finite;
+    tally_add(&sums->tally, &part->result.tally);
 done:
     return status;
 }
 
-tutti_status trainer_run(tutti_trainer *trainer, const struct replica_work *work, struct replica_work *sums)
+tutti_status trainer_run(tutti_trainer *trainer, const struct replica_work *work, struct sums *sums)
 {
     return trainer->exchange ? tries_run(trainer, work, sums) : run_single(trainer, work, sums);
 }
@@ -53,9 +53,9 @@ void trainer_update(tutti_trainer *trainer, const struct step_constants *constan
     const struct optimizer_step step = { &trainer->optimizer, trainer->network, constants };
     struct replica *alone = trainer_alone(trainer);
     for (int i = 0; i < trainer->count; i++) gradients_note_step(&trainer->replicas[i].port, trainer->parts[i] > 0);
-    trainer->unscale = constants->unscale;
-    trainer->stepped = true;
-    if (trainer->not_finite) return;
+    trainer->last.unscale = constants->unscale;
+    trainer->last.stepped = true;
+    if (trainer->last.not_finite) return;
     parameters_updated(&trainer->store, alone);
     if (alone) { /* it has updated itself */
         holding_updated(&alone->holding, &trainer->store, true);
@@ -80,19 +80,19 @@ static void traffic_add(struct traffic *sum, const struct traffic *more)
 /* What the devices did in the step: what it took beyond a device's own part, that device was idle. */
 static void note_times(tutti_trainer *trainer, double seconds)
 {
-    trainer->timed_steps++;
-    trainer->step_s += seconds;
+    trainer->report.steps++;
+    trainer->report.seconds += seconds;
     for (int i = 0; i < trainer->count; i++) {
         struct replica_report *report = &trainer->replicas[i].report;
-        const struct replica_work work = trainer->parts[i] > 0 ? trainer->works[i] : (struct replica_work) { 0 };
-        const double busy = fmin(work.seconds, seconds);
-        const double beside = work.sent.beside + work.received.beside;
-        const double transfer = fmin(work.sent.seconds + work.received.seconds - beside, busy);
+        const struct result done = trainer->parts[i] > 0 ? trainer->works[i].result : (struct result) { 0 };
+        const double busy = fmin(done.seconds, seconds);
+        const double beside = done.sent.beside + done.received.beside;
+        const double transfer = fmin(done.sent.seconds + done.received.seconds - beside, busy);
         report->compute_s += busy - transfer;
         report->transfer_s += transfer;
         report->idle_s += seconds - busy;
-        traffic_add(&report->sent, &work.sent);
-        traffic_add(&report->received, &work.received);
+        traffic_add(&report->sent, &done.sent);
+        traffic_add(&report->received, &done.received);
     }
 }
 
@@ -109,14 +109,14 @@ static bool batch_is_same(const struct batch *a, const struct batch *b)
 
 void trainer_announce(tutti_trainer *trainer, const struct batch *next)
 {
-    trainer->next = *next;
-    trainer->next.number = ++trainer->announced;
+    trainer->ahead.next = *next;
+    trainer->ahead.next.number = ++trainer->ahead.announced;
 }
 
 static void note_scale(tutti_trainer *trainer)
 {
-    struct loss_scale *loss_scale = &trainer->loss_scale;
-    if (!trainer->not_finite) {
+    struct loss_scale *loss_scale = &trainer->course.loss_scale;
+    if (!trainer->last.not_finite) {
         loss_scale_updated(loss_scale);
         return;
     }
@@ -125,7 +125,7 @@ static void note_scale(tutti_trainer *trainer)
     log_warn(&trainer->runtime->log,
         "step %lld updated nothing, because its gradients overflow; losses are scaled by %.0f instead of %.0f from now "
         "on",
-        (long long)trainer->position.steps, loss_scale->scale, 2 * loss_scale->scale);
+        (long long)trainer->course.position.steps, loss_scale->scale, 2 * loss_scale->scale);
 }
 
 /* ------------------------------------------------------------------------------------------------ the step ---- */
@@ -136,7 +136,7 @@ static tutti_status get_ready(tutti_trainer *trainer, struct replica_work *work)
     tutti_status status = TUTTI_OK;
     TRY(feeds_check(&trainer->feeds, &work->feeds, work->samples));
     if (trainer->world) TRY(coming_go_on(trainer, adapt_is_changing(trainer)));
-    if (trainer->automatic) TRY(adapt_before(trainer, work->samples));
+    if (trainer->options.automatic) TRY(adapt_before(trainer, work->samples));
 done:
     return status;
 }
@@ -149,7 +149,7 @@ static struct replica_work work_of(
         .samples = batch->samples,
         .whole = samples_of(trainer, batch),
         .before = batch->first,
-        .number = batch_is_same(batch, &trainer->expected) ? trainer->expected.number : 0,
+        .number = batch_is_same(batch, &trainer->ahead.expected) ? trainer->ahead.expected.number : 0,
         .constants = *constants,
         .gives_outputs = batch->outputs != NULL };
     if (batch->outputs) work.outputs = *batch->outputs;
@@ -159,7 +159,8 @@ static struct replica_work work_of(
 /* Whether the step may update; one whose losses are scaled too much is none that fails. */
 static tutti_status check_finite(const tutti_trainer *trainer, double loss)
 {
-    if (isfinite(loss) && (!trainer->not_finite || loss_scale_can_fall(&trainer->loss_scale))) return TUTTI_OK;
+    if (isfinite(loss) && (!trainer->last.not_finite || loss_scale_can_fall(&trainer->course.loss_scale)))
+        return TUTTI_OK;
     return fail(TUTTI_NOT_FINITE,
         "the %s %s at step %lld: nothing was updated; lower the learning rate (%g) or look for "
         "NaN in the data",
@@ -167,7 +168,7 @@ static tutti_status check_finite(const tutti_trainer *trainer, double loss)
         isnan(loss)          ? "NaN"
             : isfinite(loss) ? "not finite"
                              : "infinite",
-        (long long)trainer->position.steps + 1, trainer->optimizer.learning_rate);
+        (long long)trainer->course.position.steps + 1, trainer->optimizer.learning_rate);
 }
 
 /* Of what fails in it the other ranks know nothing: they end when they hear no more of this one. */
@@ -175,22 +176,22 @@ static tutti_status finish(tutti_trainer *trainer, const struct replica_work *wo
 {
     tutti_status status = TUTTI_OK;
     trainer_update(trainer, &work->constants);
-    trainer->position.steps++;
+    trainer->course.position.steps++;
     note_scale(trainer);
-    if (!trainer->not_finite) TRY(journal_note(trainer, work, clock_seconds() - start));
+    if (!trainer->last.not_finite) TRY(journal_note(trainer, work, clock_seconds() - start));
     TRY(redo_lost(trainer));
     const double seconds = clock_seconds() - start;
     note_times(trainer, seconds);
     if (world_sums(trainer)) world_stepped(trainer, seconds);
-    if (trainer->automatic) TRY(adapt_after(trainer, work, world_sums(trainer) ? trainer->world->seconds : seconds));
+    if (trainer->options.automatic)
+        TRY(adapt_after(trainer, work, world_sums(trainer) ? trainer->world->seconds : seconds));
 done:
     if (status != TUTTI_OK && world_sums(trainer)) hosts_leave(trainer->world->hosts);
     return status;
 }
 
 /* This rank's part of the step; on all ranks it is the whole of it where gradients are summed. */
-static tutti_status run_step(
-    tutti_trainer *trainer, struct vote *vote, struct replica_work *work, struct replica_work *sums)
+static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct replica_work *work, struct sums *sums)
 {
     tutti_status status = TUTTI_OK;
     if (!vote_fails(vote)) vote_take(vote, get_ready(trainer, work));
@@ -204,7 +205,7 @@ static tutti_status run_step(
         if (work->samples > 0) TRY(trainer_run(trainer, work, sums));
     }
     if (work->samples == 0 && world_averages(trainer)) { /* none for this rank, which averages with the others later */
-        trainer->position.steps++;
+        trainer->course.position.steps++;
         return TUTTI_OK;
     }
     TRY(check_finite(trainer, sums->tally.loss));
@@ -214,35 +215,35 @@ done:
 }
 
 /* Parameters of all ranks become their mean. */
-static tutti_status average(tutti_trainer *trainer, struct vote *vote, struct replica_work *sums)
+static tutti_status average(tutti_trainer *trainer, struct vote *vote, struct sums *sums)
 {
     if (!vote_fails(vote)) vote_take(vote, trainer_fetch(trainer));
     if (!vote_fails(vote)) vote_take(vote, parameters_make_states(&trainer->store));
     return world_average(trainer, vote, sums);
 }
 
-tutti_status trainer_settle(tutti_trainer *trainer, struct replica_work *sums)
+tutti_status trainer_settle(tutti_trainer *trainer, struct sums *sums)
 {
-    *sums = (struct replica_work) { 0 };
-    if (!world_averages(trainer) || trainer->world->steps == 0) return TUTTI_OK;
+    *sums = (struct sums) { 0 };
+    if (!world_averages(trainer) || trainer->world->average.steps == 0) return TUTTI_OK;
     struct vote vote = vote_of(TUTTI_OK);
     return average(trainer, &vote, sums);
 }
 
-tutti_status trainer_step(
-    tutti_trainer *trainer, const struct vote *read, const struct batch *batch, struct replica_work *sums)
+tutti_status trainer_step(tutti_trainer *trainer, const struct vote *read, const struct batch *batch, struct sums *sums)
 {
     struct vote vote = *read;
-    const uint64_t step = (uint64_t)trainer->position.steps;
+    const uint64_t step = (uint64_t)trainer->course.position.steps;
     const int64_t samples = samples_of(trainer, batch);
-    struct step_constants constants = { .seed_low = (uint32_t)trainer->seed,
-        .seed_high = (uint32_t)(trainer->seed >> 32),
+    struct step_constants constants = { .seed_low = (uint32_t)trainer->course.seed,
+        .seed_high = (uint32_t)(trainer->course.seed >> 32),
         .step_low = (uint32_t)step,
         .step_high = (uint32_t)(step >> 32),
         .loss_scale = samples > 0 ? (float)(1.0 / (double)samples) : 0 };
-    optimizer_constants(&trainer->optimizer, trainer->position.steps - trainer->loss_scale.skipped, &constants);
-    loss_scale_constants(&trainer->loss_scale, &constants);
-    *sums = (struct replica_work) { 0 };
+    optimizer_constants(
+        &trainer->optimizer, trainer->course.position.steps - trainer->course.loss_scale.skipped, &constants);
+    loss_scale_constants(&trainer->course.loss_scale, &constants);
+    *sums = (struct sums) { 0 };
     struct replica_work work = work_of(trainer, batch, &constants);
     const double start = clock_seconds();
     tutti_status status = run_step(trainer, &vote, &work, sums);
@@ -251,17 +252,17 @@ tutti_status trainer_step(
         vote = vote_of(status);
         trainer->world->seconds = clock_seconds() - start;
         world_local_step(trainer, batch, sums);
-        if (vote_fails(&vote) || trainer->world->steps >= trainer->world->average_every)
+        if (vote_fails(&vote) || trainer->world->average.steps >= trainer->world->average.every)
             status = average(trainer, &vote, sums);
     }
     sums->samples = batch->whole;
-    trainer->expected = trainer->next;
-    trainer->next = (struct batch) { 0 };
+    trainer->ahead.expected = trainer->ahead.next;
+    trainer->ahead.next = (struct batch) { 0 };
     return status;
 }
 
 tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const struct arrays *feeds, int64_t samples,
-    struct replica_work *sums, const struct arrays *outputs)
+    struct sums *sums, const struct arrays *outputs)
 {
     tutti_status status = TUTTI_OK;
     if (mode != PLAN_INFER) TRY(feeds_check(&trainer->feeds, feeds, samples));

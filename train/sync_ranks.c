@@ -43,7 +43,7 @@ static size_t most_numbers(const tutti_network *network)
 
 tutti_status rounds_open(struct tutti_trainer *trainer)
 {
-    if (!trainer->whole_batch || trainer->world->average_every > 0) return TUTTI_OK;
+    if (!trainer->options.whole_batch || trainer->world->average.every > 0) return TUTTI_OK;
     struct rounds *rounds = trainer->world->rounds = memory_new(1, sizeof(*rounds));
     if (!rounds) return TUTTI_NO_MEMORY;
     rounds->room = most_numbers(trainer->network);

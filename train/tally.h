@@ -11,6 +11,12 @@ struct tally {
     double each[2 * PLAN_MAX_LOSSES];
 };
 
+/* Over a step or an evaluation, and the samples of it. */
+struct sums {
+    struct tally tally;
+    int64_t samples;
+};
+
 static inline void tally_add(struct tally *sum, const struct tally *more)
 {
     sum->loss += more->loss;

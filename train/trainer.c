@@ -35,25 +35,26 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
     if (training->micro_batch < 0)
         return fail(TUTTI_INVALID, "the micro-batch is %lld: it must be at least 1", (long long)training->micro_batch);
     watch_limits(&trainer->watch, training->step_limit_s, training->build_limit_s);
-    trainer->seed = training->seed;
-    trainer->exact = training->exact;
-    trainer->precision = training->precision;
-    loss_scale_init(&trainer->loss_scale, training->precision == TUTTI_FP16);
-    trainer->whole_batch = training->sync_batchnorm && trainer->trains && plan_wants_whole_batch(trainer->network);
-    trainer->tune = training->tune;
-    trainer->building = training->building;
-    trainer->building_user = training->building_user;
-    trainer->batch = training->batch ? training->batch : 32;
-    trainer->batch_given = training->batch != 0;
-    trainer->micro_batch = training->micro_batch;
+    trainer->course.seed = training->seed;
+    trainer->options.exact = training->exact;
+    trainer->options.precision = training->precision;
+    loss_scale_init(&trainer->course.loss_scale, training->precision == TUTTI_FP16);
+    trainer->options.whole_batch =
+        training->sync_batchnorm && trainer->trains && plan_wants_whole_batch(trainer->network);
+    trainer->options.tune = training->tune;
+    trainer->options.building = training->building;
+    trainer->options.building_user = training->building_user;
+    trainer->options.batch = training->batch ? training->batch : 32;
+    trainer->options.batch_given = training->batch != 0;
+    trainer->options.micro_batch = training->micro_batch;
     for (int i = 0; i < trainer->count; i++)
         trainer->shares[i] =
             (struct share) { .weight = training->shares ? training->shares[i] : 1, .limit = INT64_MAX };
     if (training->sharing != TUTTI_SHARES_AUTO && training->sharing != TUTTI_SHARES_EQUAL)
         return fail(TUTTI_INVALID, "sharing %d does not exist: pass one of tutti_sharing", (int)training->sharing);
-    trainer->automatic =
+    trainer->options.automatic =
         trainer->count > 1 && trainer->trains && !training->shares && training->sharing == TUTTI_SHARES_AUTO;
-    const tutti_status status = read_experts(&trainer->experts, training->experts);
+    const tutti_status status = read_experts(&trainer->options.experts, training->experts);
     return status == TUTTI_OK ? optimizer_init(&trainer->optimizer, training) : status;
 }
 
@@ -62,11 +63,11 @@ static tutti_status build(struct replica *replica, void *argument)
 {
     int64_t samples = *(const int64_t *)argument;
     tutti_status status = TUTTI_OK;
-    if (replica->trainer->tune) TRY(replica_tune(replica, samples));
+    if (replica->trainer->options.tune) TRY(replica_tune(replica, samples));
     TRY(replica_measure(replica, samples));
     replica_load_ahead(replica, samples);
     TRY(replica_init(replica));
-    if (replica->trainer->whole_batch && samples > replica->capacity) samples = replica->capacity;
+    if (replica->trainer->options.whole_batch && samples > replica->capacity) samples = replica->capacity;
     TRY(replica_plan_first(replica, samples));
 done:
     return status;
@@ -75,7 +76,7 @@ done:
 static tutti_status make_replicas(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
-    const bool threaded = trainer->exchange || trainer->watch.step_limit_s > 0;
+    const bool threaded = trainer->exchange || watch_has_limit(&trainer->watch);
     TRY(shares_divide(trainer->shares, trainer->count, trainer->part, trainer->parts));
     for (int i = 0; i < trainer->count; i++) {
         struct replica *replica = &trainer->replicas[i];
@@ -107,7 +108,7 @@ static void *make_values(void *argument)
     struct values *values = argument;
     const tutti_trainer *trainer = values->trainer;
     const struct parameter_arenas arenas = parameters_arenas(&trainer->store);
-    values->status = network_initialise(trainer->network, trainer->seed, &arenas);
+    values->status = network_initialise(trainer->network, trainer->course.seed, &arenas);
     if (values->status != TUTTI_OK) snprintf(values->message, sizeof(values->message), "%s", status_message());
     return NULL;
 }
@@ -127,7 +128,8 @@ static tutti_status make_values_and_replicas(tutti_trainer *trainer)
 static tutti_status make_groups(tutti_trainer *trainer)
 {
     struct optimizer_group *groups;
-    const tutti_status status = optimizer_groups(&trainer->optimizer, trainer->network, &groups, &trainer->group_count);
+    const tutti_status status =
+        optimizer_groups(&trainer->optimizer, trainer->network, &groups, &trainer->optimizer.group_count);
     trainer->optimizer.groups = groups;
     return status;
 }
@@ -151,7 +153,8 @@ static tutti_status plan_training(tutti_trainer *trainer, tutti_tensor output, c
     if (trainer->trains) TRY(make_groups(trainer));
     if (trainer->trains && trainer->network->trained_floats == 0)
         FAIL(TUTTI_INVALID, "the network has no parameters to train: compile it with TUTTI_LOSS_NONE to infer");
-    TRY(shares_divide(trainer->shares, trainer->count, trainer->batch, trainer->parts)); /* they can be divided by */
+    TRY(shares_divide(
+        trainer->shares, trainer->count, trainer->options.batch, trainer->parts)); /* they can be divided by */
 done:
     return status;
 }
@@ -163,10 +166,10 @@ static tutti_status make_all(tutti_trainer *trainer)
     if (trainer->exchange) TRY(thread_pool_new(&trainer->pool, trainer->runtime->threads));
     TRY(meetings_open(trainer));
     TRY(make_values_and_replicas(trainer));
-    if (trainer->whole_batch)
+    if (trainer->options.whole_batch)
         TRY(trainer_divide(trainer, PLAN_TRAIN, trainer->part, trainer->parts)); /* by what fits */
-    if (trainer->automatic) TRY(adapt_open(trainer));
-    if (trainer->automatic) TRY(journal_open(trainer));
+    if (trainer->options.automatic) TRY(adapt_open(trainer));
+    if (trainer->options.automatic) TRY(journal_open(trainer));
 done:
     return status;
 }
@@ -243,16 +246,16 @@ static tutti_status train_step(tutti_trainer *trainer, const tutti_feed *feeds, 
 {
     tutti_status status;
     bool borrowed;
-    struct replica_work sums;
+    struct sums sums;
     struct batch batch = { .samples = samples };
     TRY(trainer_check(trainer, true, samples));
     TRY(feeds_read(&trainer->feeds, feeds, feed_count, true, samples, &batch.feeds, &borrowed));
     TRY(world_place(trainer, &batch));
-    if (batch.whole > trainer->batch)
+    if (batch.whole > trainer->options.batch)
         FAIL(TUTTI_INVALID,
             "the step has %lld samples, but tutti_training.batch is %lld: pass fewer samples or compile with a larger "
             "batch",
-            (long long)batch.whole, (long long)trainer->batch);
+            (long long)batch.whole, (long long)trainer->options.batch);
     batch.outputs = outputs;
     const struct vote read = vote_of(TUTTI_OK);
     TRY(trainer_step(trainer, &read, &batch, &sums));
@@ -307,12 +310,12 @@ tutti_status tutti_evaluate(
 {
     tutti_status status;
     bool whole = true, borrowed;
-    struct replica_work sums = { 0 };
+    struct sums sums = { 0 };
     struct arrays arrays;
     TRY(trainer_check(trainer, true, samples));
     TRY(feeds_read(&trainer->feeds, feeds, feed_count, true, samples, &arrays, &borrowed));
     TRY(trainer_settle(trainer, &sums));
-    sums = (struct replica_work) { 0 };
+    sums = (struct sums) { 0 };
     status = trainer_forward(trainer, PLAN_EVALUATE, &arrays, samples, &sums, NULL);
     TRY(world_total(trainer, status, &sums, &samples, &whole));
     metrics_tell(trainer, &sums.tally, samples, metrics);
@@ -324,7 +327,7 @@ tutti_status tutti_infer(tutti_trainer *trainer, const tutti_feed *feeds, int fe
     const tutti_fetch *fetches, int fetch_count)
 {
     bool borrowed;
-    struct replica_work sums = { 0 };
+    struct sums sums = { 0 };
     struct arrays arrays;
     struct fetched fetched;
     tutti_status status = trainer_check(trainer, false, samples);
@@ -338,21 +341,21 @@ tutti_status tutti_infer(tutti_trainer *trainer, const tutti_feed *feeds, int fe
 void tutti_cancel(tutti_trainer *trainer)
 {
     int open = RUN_OPEN;
-    if (trainer) (void)atomic_compare_exchange_strong(&trainer->run, &open, RUN_CANCELLED);
+    if (trainer) (void)atomic_compare_exchange_strong(&trainer->course.run, &open, RUN_CANCELLED);
 }
 
 bool trainer_is_cancelled(const tutti_trainer *trainer)
 {
-    return atomic_load(&trainer->run) == RUN_CANCELLED;
+    return atomic_load(&trainer->course.run) == RUN_CANCELLED;
 }
 
 void trainer_run_begin(tutti_trainer *trainer)
 {
     int ended = RUN_ENDED;
-    (void)atomic_compare_exchange_strong(&trainer->run, &ended, RUN_OPEN);
+    (void)atomic_compare_exchange_strong(&trainer->course.run, &ended, RUN_OPEN);
 }
 
 void trainer_run_end(tutti_trainer *trainer)
 {
-    atomic_store(&trainer->run, RUN_ENDED);
+    atomic_store(&trainer->course.run, RUN_ENDED);
 }

@@ -16,68 +16,86 @@
 
 #include <stdatomic.h>
 
-struct tutti_trainer {
-    tutti_network *network;
-    struct tutti_runtime *runtime;
-    struct objective objective;
-    bool trains; /* it has a loss */
-    struct optimizer optimizer;
-    size_t group_count; /* length of optimizer.groups */
+/* As the caller wants it, and what follows from that. */
+struct trainer_options {
     bool exact, tune;
     tutti_precision precision;
     tutti_expert_options experts;
     void (*building)(void *user, int built, int total); /* of struct tutti_training */
     void *building_user;
-    uint64_t seed;
     int64_t batch, micro_batch; /* micro_batch 0: no limit but memory */
     bool batch_given;           /* by the caller, not the default */
-    int64_t part;               /* of the batch, on this host at first */
-    struct feed_list feeds;     /* what a step reads */
-    struct array_list outputs;  /* what the caller can fetch */
-    struct tally told;          /* of the last step or evaluation, of `told_samples`; 0: there was none */
-    int64_t told_samples;
+    bool automatic;             /* shares by speed */
+    /* --sync-batchnorm, and there is something in the network that it concerns: no device may take its part in
+     * micro-batches, and those that share a batch meet. */
+    bool whole_batch;
+};
 
-    struct membership members; /* the devices */
+/* How far the training has come. */
+struct course {
+    uint64_t seed;
+    struct position position;
+    struct loss_scale loss_scale;
+    bool resumed;   /* the next fit goes on from `position` instead of beginning */
+    atomic_int run; /* enum run_state */
+};
+
+/* The last step. */
+struct last_step {
+    bool not_finite; /* some of its summed gradients */
+    float largest;   /* magnitude of them, on this rank */
+    bool stepped;    /* there is one, whose gradients can be asked for */
+    float unscale;   /* of them */
+};
+
+/* Batches that were announced, so that devices with memory of their own can have them before their step begins: that of
+ * the step which comes now, and of the one behind it. */
+struct ahead {
+    struct batch expected, next;
+    uint64_t announced; /* how many */
+};
+
+struct trainer_report {
+    int64_t steps; /* since it was reset */
+    double seconds;
+    struct tally told; /* of the last step or evaluation, of `told_samples`; 0: there was none */
+    int64_t told_samples;
+};
+
+struct tutti_trainer {
+    tutti_network *network;
+    struct tutti_runtime *runtime;
+    struct trainer_options options;
+    struct objective objective;
+    bool trains;               /* it has a loss */
+    struct feed_list feeds;    /* what a step reads */
+    struct array_list outputs; /* what the caller can fetch */
+    struct optimizer optimizer;
+    struct parameter_store store;
+    struct course course;
+    struct last_step last;
+    struct ahead ahead;
+    struct trainer_report report;
+
+    int count; /* of devices */
+    struct membership members;
     struct replica *replicas;
     struct replica_work *works; /* one for each replica */
     struct share *shares;       /* as the caller wants them, or balance */
     int64_t *parts;             /* of the batch at hand */
-    int count;
+    struct watch watch;         /* over the replicas' workers */
+    struct meetings meetings;
 
     struct world *world; /* trainers of other ranks; NULL: there are none */
+    int64_t part;        /* of the batch, on this host at first */
     /* Several devices, or ranks: gradients are exchanged and updated on the host (exchange.c). One device: it updates
      * itself, as does the one that automatic shares leave (rebalance.c). */
     bool exchange;
-    bool automatic; /* shares by speed */
-    /* --sync-batchnorm, and there is something in the network that it concerns: no device may take its part in
-     * micro-batches, and those that share a batch meet. */
-    bool whole_batch;
-    struct meetings meetings;
+    struct thread_pool *pool;
     struct balance balance;
     struct adaption *adaption;
     struct journal *journal; /* of the one device that trains, while there are others */
-    struct thread_pool *pool;
-    struct watch watch; /* over the replicas' workers */
-
-    struct parameter_store store;
-    bool repeats; /* a step at hand is one of the journal's */
-    /* For the report, of all steps since it was reset. */
-    int64_t timed_steps;
-    double step_s;
-    bool not_finite; /* some of the last step's summed gradients */
-    float largest;   /* magnitude of them, on this rank */
-    bool stepped;    /* there is a last step, whose gradients can be asked for */
-
-    /* Batches that were announced, so that devices with memory of their own can have them before their step begins:
-     * that of the step which comes now, and of the one behind it. */
-    struct batch expected, next;
-    uint64_t announced; /* how many */
-
-    struct position position;
-    struct loss_scale loss_scale;
-    float unscale;  /* of the last step's gradients */
-    bool resumed;   /* the next fit goes on from `position` instead of beginning */
-    atomic_int run; /* enum run_state */
+    bool repeats;            /* a step at hand is one of the journal's */
 };
 
 /* Of a fit or an evaluation. tutti_cancel() before the first one cancels that; after one has ended it does nothing. */
@@ -100,9 +118,9 @@ tutti_status trainer_divide(const tutti_trainer *trainer, enum plan_mode mode, i
 /* One step; the sums of its losses and of the correct samples, of all ranks. `read`: whether this rank's batch could be
  * had; if not, the others hear of it. */
 tutti_status trainer_step(
-    tutti_trainer *trainer, const struct vote *read, const struct batch *batch, struct replica_work *sums);
+    tutti_trainer *trainer, const struct vote *read, const struct batch *batch, struct sums *sums);
 /* Before anything that needs the parameters, where ranks average theirs: averages what was not yet. */
-tutti_status trainer_settle(tutti_trainer *trainer, struct replica_work *sums);
+tutti_status trainer_settle(tutti_trainer *trainer, struct sums *sums);
 /* The batch behind the one of the next trainer_step(); it stays as it is until its own step has ended, or has not been
  * the one that was done. */
 void trainer_announce(tutti_trainer *trainer, const struct batch *next);
@@ -111,14 +129,14 @@ tutti_status trainer_save(tutti_trainer *trainer, const char *name);
 bool trainer_writes(const tutti_trainer *trainer); /* rank 0 has the files */
 /* step.c: runs the work on this rank's devices until it succeeds, and adds up their results; the next batch, if it will
  * be divided like that of the work; all parts of a training step have succeeded: the parameters are those after it. */
-tutti_status trainer_run(tutti_trainer *trainer, const struct replica_work *work, struct replica_work *sums);
+tutti_status trainer_run(tutti_trainer *trainer, const struct replica_work *work, struct sums *sums);
 struct batch trainer_next(const tutti_trainer *trainer, const struct replica_work *work);
 void trainer_update(tutti_trainer *trainer, const struct step_constants *constants);
 /* tries.c: the same on several devices; on all ranks, whose gradients are summed while they arrive, and where one has
  * to do its part again, all sum again. `ready`: whether this rank's part can be done. */
-tutti_status tries_run(tutti_trainer *trainer, const struct replica_work *work, struct replica_work *sums);
+tutti_status tries_run(tutti_trainer *trainer, const struct replica_work *work, struct sums *sums);
 tutti_status tries_run_ranks(
-    tutti_trainer *trainer, const struct vote *ready, const struct replica_work *work, struct replica_work *sums);
+    tutti_trainer *trainer, const struct vote *ready, const struct replica_work *work, struct sums *sums);
 /* The replica that does the whole step and updates itself; NULL where gradients are exchanged. */
 struct replica *trainer_alone(tutti_trainer *trainer);
 /* redo.c: repeats the steps of a device that trained alone and was lost since. They are not counted in `position`. A
@@ -127,7 +145,7 @@ struct replica *trainer_alone(tutti_trainer *trainer);
 tutti_status redo_lost(tutti_trainer *trainer);
 /* Evaluation or inference of any number of samples. */
 tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const struct arrays *feeds, int64_t samples,
-    struct replica_work *sums, const struct arrays *outputs);
+    struct sums *sums, const struct arrays *outputs);
 /* Means from sums. *metrics may be NULL; `tally` is kept for tutti_loss_metrics(). */
 void metrics_set(const tutti_trainer *trainer, double loss, double correct, int64_t samples, tutti_metrics *metrics);
 void metrics_tell(tutti_trainer *trainer, const struct tally *tally, int64_t samples, tutti_metrics *metrics);
@@ -151,7 +169,8 @@ struct replica *adapt_alone(tutti_trainer *trainer);
  * - journal_note() is called after each step, which took `seconds`.
  * - journal_claim() returns the number of steps to repeat because that device is lost, and the caller promises to
  *   repeat them: each is journal_next(), ended by journal_note(). A caller that fails calls journal_return() with the
- *   number that is left: until they are repeated, the parameters are those of an older step than trainer->position.
+ *   number that is left: until they are repeated, the parameters are those of an older step than
+ * trainer->course.position.
  * - journal_copy() makes the host's parameters the newest, if the device works. */
 tutti_status journal_open(tutti_trainer *trainer);
 void journal_free(tutti_trainer *trainer);
@@ -177,8 +196,8 @@ struct vote faults_check(tutti_trainer *trainer);
 bool trainer_may_be_read(const tutti_trainer *trainer);
 
 /* exchange.c: sums the replicas' gradients while they arrive, block by block, and updates the next parameters and
- * states by them, or where the other ranks' are to be added puts them into world->own; returns when all replicas are
- * done. */
+ * states by them, or where the other ranks' are to be added puts them into world->leaving.own; returns when all
+ * replicas are done. */
 enum { EXCHANGE_BLOCK = 1 << 16 }; /* floats: what a thread takes at once */
 tutti_status exchange_run(tutti_trainer *trainer, const struct step_constants *constants);
 /* The step has succeeded: the next ones are the newest, of trainer->store. */

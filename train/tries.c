@@ -12,7 +12,7 @@
 struct replica *trainer_alone(tutti_trainer *trainer)
 {
     if (world_sums(trainer)) return NULL;
-    if (!trainer->automatic) return trainer->exchange ? NULL : &trainer->replicas[0];
+    if (!trainer->options.automatic) return trainer->exchange ? NULL : &trainer->replicas[0];
     struct replica *alone = adapt_alone(trainer);
     return alone && membership_is_present(&trainer->members, alone->number) ? alone : NULL;
 }
@@ -48,7 +48,7 @@ static void give(tutti_trainer *trainer, int device, const struct replica_work *
     part->first = first;
     part->samples = trainer->parts[device];
     part->next = trainer_next(trainer, work);
-    part->meets = trainer->whole_batch && trainer->parts[device] < work->whole;
+    part->meets = trainer->options.whole_batch && trainer->parts[device] < work->whole;
     INVARIANT(membership_is_present(&trainer->members, device));
     worker_start(&trainer->replicas[device].worker, replica_run, part);
 }
@@ -58,7 +58,7 @@ static void give_all(tutti_trainer *trainer, const struct replica_work *work, bo
     struct replica_work whole = *work;
     int64_t first = 0;
     whole.update = alone;
-    whole.check = trainer->experts.check_replicas && work->mode == PLAN_TRAIN && !alone;
+    whole.check = trainer->options.experts.check_replicas && work->mode == PLAN_TRAIN && !alone;
     if (whole.check)
         whole.checksum = parameters_checksum(trainer->network, parameters_master(&trainer->store).parameters);
     for (int i = 0; i < trainer->count; i++) {
@@ -86,7 +86,7 @@ static struct vote vote_of_devices(tutti_trainer *trainer)
         const tutti_status status = worker_wait(&trainer->replicas[i].worker);
         replica_forget(&trainer->replicas[i]);
         if (status == TUTTI_OK)
-            trainer->not_finite |= trainer->works[i].not_finite;
+            trainer->last.not_finite |= trainer->works[i].result.not_finite;
         else if (!vote_fails(&all))
             all = vote_of_failure(trainer, i, status);
     }
@@ -97,7 +97,7 @@ static struct vote vote_of_devices(tutti_trainer *trainer)
 static struct vote try_once(tutti_trainer *trainer, const struct replica_work *work)
 {
     tutti_status exchanged = TUTTI_OK;
-    trainer->not_finite = false;
+    trainer->last.not_finite = false;
     const tutti_status prepared = prepare(trainer, work);
     if (prepared != TUTTI_OK) return vote_of(prepared);
     meetings_begin(trainer, work->whole);
@@ -111,15 +111,15 @@ static struct vote try_once(tutti_trainer *trainer, const struct replica_work *w
     return vote;
 }
 
-static void add_results(const tutti_trainer *trainer, struct replica_work *sums)
+static void add_results(const tutti_trainer *trainer, struct sums *sums)
 {
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->parts[i] == 0) continue;
-        tally_add(&sums->tally, &trainer->works[i].tally);
+        tally_add(&sums->tally, &trainer->works[i].result.tally);
     }
 }
 
-tutti_status tries_run(tutti_trainer *trainer, const struct replica_work *work, struct replica_work *sums)
+tutti_status tries_run(tutti_trainer *trainer, const struct replica_work *work, struct sums *sums)
 {
     struct vote vote;
     do {
@@ -133,21 +133,21 @@ tutti_status tries_run(tutti_trainer *trainer, const struct replica_work *work, 
  * bytes, and find the same. */
 static bool sums_overflow(const tutti_trainer *trainer)
 {
-    if (trainer->not_finite || trainer->largest < FLT_MAX / 2) return false;
+    if (trainer->last.not_finite || trainer->last.largest < FLT_MAX / 2) return false;
     return exchange_not_finite(parameters_gradients(&trainer->store), trainer->network->total_floats);
 }
 
 tutti_status tries_run_ranks(
-    tutti_trainer *trainer, const struct vote *ready, const struct replica_work *work, struct replica_work *sums)
+    tutti_trainer *trainer, const struct vote *ready, const struct replica_work *work, struct sums *sums)
 {
     struct vote mine = vote_fails(ready) ? *ready : vote_again();
     enum verdict all = VOTE_AGAIN;
-    struct replica_work own = { 0 };
+    struct sums own = { 0 };
     while (all == VOTE_AGAIN) {
         world_try(trainer);
         if (mine.says == VOTE_AGAIN) {
             const double start = clock_seconds();
-            own = (struct replica_work) { .samples = work->samples };
+            own = (struct sums) { .samples = work->samples };
             mine = try_once(trainer, work);
             if (mine.says == VOTE_DONE) add_results(trainer, &own);
             trainer->world->seconds = clock_seconds() - start - rounds_waited(trainer);
@@ -159,6 +159,6 @@ tutti_status tries_run_ranks(
         /* Those who do it again need this rank's numbers, too. */
         if (all == VOTE_AGAIN && trainer->world->rounds) mine = vote_again();
     }
-    trainer->not_finite |= sums_overflow(trainer);
+    trainer->last.not_finite |= sums_overflow(trainer);
     return TUTTI_OK;
 }

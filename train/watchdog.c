@@ -36,6 +36,11 @@ void watch_limits(struct watch *watch, double step_s, double build_s)
     watch->build_limit_s = build_s;
 }
 
+bool watch_has_limit(const struct watch *watch)
+{
+    return watch->step_limit_s > 0;
+}
+
 void watch_lock(struct watch *watch)
 {
     pthread_mutex_lock(&watch->lock);

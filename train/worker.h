@@ -49,7 +49,8 @@ struct worker {
 
 void watch_open(struct watch *watch, double (*carry)(void *user), void *user);
 void watch_close(struct watch *watch);
-void watch_limits(struct watch *watch, double step_s, double build_s);
+void watch_limits(struct watch *watch, double step_s, double build_s); /* 0: automatic */
+bool watch_has_limit(const struct watch *watch);                       /* of steps, by the caller */
 /* By any thread. */
 void watch_lock(struct watch *watch);
 void watch_unlock(struct watch *watch);

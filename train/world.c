@@ -91,7 +91,7 @@ static void add_notes(const struct world *world, struct world_note *total)
 }
 
 tutti_status world_total(
-    struct tutti_trainer *trainer, tutti_status status, struct replica_work *sums, int64_t *samples, bool *whole)
+    struct tutti_trainer *trainer, tutti_status status, struct sums *sums, int64_t *samples, bool *whole)
 {
     struct world *world = trainer->world;
     struct world_note total;
@@ -139,9 +139,9 @@ static uint64_t hash_of(const struct tutti_trainer *trainer, const struct world 
     const struct operation *loss = trainer->objective.loss;
     const double numbers[] = { trainer->objective.loss_count, loss ? 1 + loss->takes_classes : 0, o->kind,
         o->learning_rate, o->momentum, o->weight_decay, o->beta1, o->beta2, o->epsilon, o->nesterov,
-        trainer->experts.wire, (double)trainer->batch, (double)world->average_every, world->automatic,
-        trainer->whole_batch, trainer->loss_scale.on };
-    uint64_t hash = XXH3_64bits_withSeed(numbers, sizeof(numbers), trainer->seed);
+        trainer->options.experts.wire, (double)trainer->options.batch, (double)world->average.every,
+        world->division.automatic, trainer->options.whole_batch, trainer->course.loss_scale.on };
+    uint64_t hash = XXH3_64bits_withSeed(numbers, sizeof(numbers), trainer->course.seed);
     hash = XXH3_64bits_withSeed(trainer->objective.weights, sizeof(trainer->objective.weights), hash);
     for (size_t i = 0; i < network->parameter_count; i++) {
         const struct parameter *parameter = &network->parameters[i];
@@ -161,16 +161,17 @@ static tutti_status allocate(struct tutti_trainer *trainer, struct world *world)
     tutti_status status = TUTTI_OK;
     const size_t count = (size_t)world->hosts->count;
     world->notes = memory_new(count, sizeof(*world->notes));
-    world->shares = memory_new(count, sizeof(*world->shares));
-    world->next = memory_new(count, sizeof(*world->next));
+    world->division.shares = memory_new(count, sizeof(*world->division.shares));
+    world->division.next = memory_new(count, sizeof(*world->division.next));
     int64_t *limits = memory_new(count, sizeof(*limits));
-    if (!world->notes || !world->shares || !world->next || !limits) {
+    if (!world->notes || !world->division.shares || !world->division.next || !limits) {
         status = TUTTI_NO_MEMORY;
         goto done;
     }
     /* Less than the batch: a rank alone would gain nothing, since the others have to follow it. */
-    for (size_t i = 0; i < count; i++) limits[i] = trainer->batch > 1 ? trainer->batch - 1 : 1;
-    if (world->automatic) TRY(balance_init(&world->balance, world->hosts->count, trainer->batch, limits));
+    for (size_t i = 0; i < count; i++) limits[i] = trainer->options.batch > 1 ? trainer->options.batch - 1 : 1;
+    if (world->division.automatic)
+        TRY(balance_init(&world->division.balance, world->hosts->count, trainer->options.batch, limits));
     TRY(coming_open(trainer));
 done:
     free(limits);
@@ -188,28 +189,29 @@ static double weight_of(const struct tutti_trainer *trainer, bool automatic)
 static void take_weights(struct world *world)
 {
     for (int i = 0; i < world->hosts->count; i++)
-        world->shares[i] = (struct share) { .weight = world->notes[i].weight, .limit = INT64_MAX };
+        world->division.shares[i] = (struct share) { .weight = world->notes[i].weight, .limit = INT64_MAX };
 }
 
 tutti_status world_open(struct tutti_trainer *trainer, const tutti_training *training, tutti_status status)
 {
     tutti_hosts *hosts = training ? training->hosts : NULL;
     int64_t first;
-    trainer->part = trainer->batch;
+    trainer->part = trainer->options.batch;
     if (!hosts || hosts->count == 1 || !trainer->trains) return status;
     struct world *world = memory_new(1, sizeof(*world));
     if (!world) return TUTTI_NO_MEMORY;
     trainer->world = world;
     world->hosts = hosts;
-    pthread_mutex_init(&world->lock, NULL);
-    world->average_every = trainer->experts.average_every;
-    world->automatic = !training->shares && training->sharing == TUTTI_SHARES_AUTO && trainer->batch > 1;
+    pthread_mutex_init(&world->division.lock, NULL);
+    world->average.every = trainer->options.experts.average_every;
+    world->division.automatic =
+        !training->shares && training->sharing == TUTTI_SHARES_AUTO && trainer->options.batch > 1;
     if (status == TUTTI_OK) status = allocate(trainer, world);
     if (!world->notes) return TUTTI_NO_MEMORY;
-    if (status == TUTTI_OK) world->mine.weight = weight_of(trainer, world->automatic);
+    if (status == TUTTI_OK) world->mine.weight = weight_of(trainer, world->division.automatic);
     TRY(world_same(trainer, status, status == TUTTI_OK ? hash_of(trainer, world) : 0, "networks or settings"));
     take_weights(world);
-    TRY(world_part(world, 0, trainer->batch, &first, &trainer->part));
+    TRY(world_part(world, 0, trainer->options.batch, &first, &trainer->part));
     if (trainer->part == 0) trainer->part = 1; /* for evaluation */
 done:
     return status;
@@ -220,15 +222,15 @@ void world_close(struct tutti_trainer *trainer)
     struct world *world = trainer->world;
     if (!world) return;
     rounds_close(trainer);
-    balance_free(&world->balance);
+    balance_free(&world->division.balance);
     coming_close(trainer);
-    pthread_mutex_destroy(&world->lock);
+    pthread_mutex_destroy(&world->division.lock);
     free(world->notes);
-    free(world->shares);
-    free(world->next);
-    free(world->own);
-    free(world->own_half);
-    free(world->half);
+    free(world->division.shares);
+    free(world->division.next);
+    free(world->leaving.own);
+    free(world->leaving.own_half);
+    free(world->leaving.half);
     free(world);
     trainer->world = NULL;
 }
@@ -237,16 +239,16 @@ void world_close(struct tutti_trainer *trainer)
 static int64_t capacity_of(const struct tutti_trainer *trainer)
 {
     int64_t capacity = 0;
-    for (int i = 0; trainer->whole_batch && i < trainer->count; i++)
+    for (int i = 0; trainer->options.whole_batch && i < trainer->count; i++)
         if (!replica_is_lost(&trainer->replicas[i])) capacity += trainer->replicas[i].capacity;
-    return trainer->whole_batch ? capacity : INT64_MAX;
+    return trainer->options.whole_batch ? capacity : INT64_MAX;
 }
 
 static tutti_status limit_parts(struct world *world)
 {
     tutti_status status = TUTTI_OK;
-    struct balance *balance = &world->balance;
-    for (int i = 0; world->automatic && i < world->hosts->count; i++)
+    struct balance *balance = &world->division.balance;
+    for (int i = 0; world->division.automatic && i < world->hosts->count; i++)
         if (world->notes[i].capacity < balance->devices[i].limit)
             TRY(balance_limit(balance, i, world->notes[i].capacity));
 done:
@@ -258,13 +260,14 @@ tutti_status world_begin(struct tutti_trainer *trainer, tutti_status status)
     struct world *world = trainer->world;
     if (!world) return status;
     if (status == TUTTI_OK) {
-        world->own = memory_new((size_t)trainer->network->total_floats, sizeof(float));
-        if (!world->own) status = TUTTI_NO_MEMORY;
+        world->leaving.own = memory_new((size_t)trainer->network->total_floats, sizeof(float));
+        if (!world->leaving.own) status = TUTTI_NO_MEMORY;
     }
-    if (status == TUTTI_OK && trainer->experts.wire == TUTTI_BF16 && world_sums(trainer)) {
-        world->own_half = memory_new((size_t)trainer->network->trained_floats, sizeof(*world->own_half));
-        world->half = memory_new((size_t)trainer->network->trained_floats, sizeof(*world->half));
-        if (!world->own_half || !world->half) status = TUTTI_NO_MEMORY;
+    if (status == TUTTI_OK && trainer->options.experts.wire == TUTTI_BF16 && world_sums(trainer)) {
+        world->leaving.own_half =
+            memory_new((size_t)trainer->network->trained_floats, sizeof(*world->leaving.own_half));
+        world->leaving.half = memory_new((size_t)trainer->network->trained_floats, sizeof(*world->leaving.half));
+        if (!world->leaving.own_half || !world->leaving.half) status = TUTTI_NO_MEMORY;
     }
     if (status == TUTTI_OK) status = rounds_open(trainer);
     world->mine.capacity = capacity_of(trainer);
@@ -281,10 +284,11 @@ tutti_status world_part(struct world *world, int64_t step, int64_t whole, int64_
 {
     int64_t *parts = memory_new((size_t)world->hosts->count, sizeof(*parts));
     if (!parts) return TUTTI_NO_MEMORY;
-    pthread_mutex_lock(&world->lock);
-    const bool later = world->next_step > 0 && step >= world->next_step;
-    const tutti_status status = shares_divide(later ? world->next : world->shares, world->hosts->count, whole, parts);
-    pthread_mutex_unlock(&world->lock);
+    pthread_mutex_lock(&world->division.lock);
+    const bool later = world->division.next_step > 0 && step >= world->division.next_step;
+    const tutti_status status =
+        shares_divide(later ? world->division.next : world->division.shares, world->hosts->count, whole, parts);
+    pthread_mutex_unlock(&world->division.lock);
     *first = 0;
     for (int i = 0; i < world->hosts->rank; i++) *first += parts[i];
     *samples = parts[world->hosts->rank];
@@ -294,21 +298,21 @@ tutti_status world_part(struct world *world, int64_t step, int64_t whole, int64_
 
 static void set_shares(struct world *world, const int64_t *parts)
 {
-    pthread_mutex_lock(&world->lock);
-    for (int i = 0; i < world->hosts->count; i++) world->shares[i].weight = (double)parts[i];
-    pthread_mutex_unlock(&world->lock);
+    pthread_mutex_lock(&world->division.lock);
+    for (int i = 0; i < world->hosts->count; i++) world->division.shares[i].weight = (double)parts[i];
+    pthread_mutex_unlock(&world->division.lock);
 }
 
 tutti_status world_resize(struct world *world, int64_t batch)
 {
     tutti_status status = TUTTI_OK;
-    if (!world->automatic || world->balance.batch == batch) return TUTTI_OK;
-    world->wanted = world->preparing = false;
-    world->next_step = 0;
-    TRY(balance_resize(&world->balance, batch));
-    TRY(hosts_broadcast(
-        world->hosts, 0, world->balance.parts, (size_t)world->hosts->count * sizeof(*world->balance.parts)));
-    set_shares(world, world->balance.parts);
+    if (!world->division.automatic || world->division.balance.batch == batch) return TUTTI_OK;
+    world->division.wanted = world->division.preparing = false;
+    world->division.next_step = 0;
+    TRY(balance_resize(&world->division.balance, batch));
+    TRY(hosts_broadcast(world->hosts, 0, world->division.balance.parts,
+        (size_t)world->hosts->count * sizeof(*world->division.balance.parts)));
+    set_shares(world, world->division.balance.parts);
 done:
     return status;
 }
@@ -317,18 +321,19 @@ done:
  * behind it. */
 static void set_next(struct world *world, int64_t step)
 {
-    pthread_mutex_lock(&world->lock);
+    pthread_mutex_lock(&world->division.lock);
     for (int i = 0; i < world->hosts->count; i++)
-        world->next[i] = (struct share) { .weight = (double)world->balance.wanted[i], .limit = INT64_MAX };
-    world->next_step = step + BATCHES_AHEAD + 1;
-    pthread_mutex_unlock(&world->lock);
+        world->division.next[i] =
+            (struct share) { .weight = (double)world->division.balance.wanted[i], .limit = INT64_MAX };
+    world->division.next_step = step + BATCHES_AHEAD + 1;
+    pthread_mutex_unlock(&world->division.lock);
 }
 
 /* Some ranks cannot have what was wanted: none of these gets more than it has. */
 static tutti_status give_up_division(struct world *world)
 {
     tutti_status status = TUTTI_OK;
-    struct balance *balance = &world->balance;
+    struct balance *balance = &world->division.balance;
     for (int i = 0; i < world->hosts->count; i++)
         if (world->notes[i].coming == COMING_REFUSED)
             TRY(balance_limit(balance, i, balance->parts[i] > 0 ? balance->parts[i] : 1));
@@ -343,10 +348,10 @@ static tutti_status look_at_plans(struct world *world, int64_t step)
         ready &= world->notes[i].coming == COMING_READY;
         refused |= world->notes[i].coming == COMING_REFUSED;
     }
-    world->preparing = !ready && !refused;
+    world->division.preparing = !ready && !refused;
     if (ready) set_next(world, step);
     if (!refused) return TUTTI_OK;
-    world->coming.state = COMING_NOTHING;
+    world->division.coming.state = COMING_NOTHING;
     return give_up_division(world);
 }
 
@@ -356,18 +361,18 @@ static tutti_status take_division(struct tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
     struct world *world = trainer->world;
-    struct balance *balance = &world->balance;
-    const int64_t step = trainer->position.steps;
-    if (world->next_step > 0 && step >= world->next_step) {
+    struct balance *balance = &world->division.balance;
+    const int64_t step = trainer->course.position.steps;
+    if (world->division.next_step > 0 && step >= world->division.next_step) {
         balance_adopt(balance);
         set_shares(world, balance->parts);
-        world->next_step = 0;
-        world->coming.state = COMING_TAKEN;
+        world->division.next_step = 0;
+        world->division.coming.state = COMING_TAKEN;
     }
-    if (world->preparing) TRY(look_at_plans(world, step));
+    if (world->division.preparing) TRY(look_at_plans(world, step));
     if (!world->notes[0].divides) return TUTTI_OK;
     TRY(hosts_broadcast(world->hosts, 0, balance->wanted, (size_t)world->hosts->count * sizeof(*balance->wanted)));
-    world->preparing = true;
+    world->division.preparing = true;
     coming_begin(trainer, balance->wanted[world->hosts->rank]);
 done:
     return status;
@@ -378,9 +383,9 @@ static void tell_division(const struct tutti_trainer *trainer)
     struct text text = { 0 };
     const struct world *world = trainer->world;
     for (int i = 0; i < world->hosts->count; i++)
-        text_append(&text, "%s%lld", i ? "," : "", (long long)world->balance.wanted[i]);
+        text_append(&text, "%s%lld", i ? "," : "", (long long)world->division.balance.wanted[i]);
     char *parts = text_take(&text);
-    log_info(&trainer->runtime->log, "step %lld: samples of ranks %s", (long long)trainer->position.steps,
+    log_info(&trainer->runtime->log, "step %lld: samples of ranks %s", (long long)trainer->course.position.steps,
         parts ? parts : "");
     free(parts);
 }
@@ -389,8 +394,9 @@ static void tell_division(const struct tutti_trainer *trainer)
 static void decide(struct tutti_trainer *trainer, double step_s)
 {
     struct world *world = trainer->world;
-    struct balance *balance = &world->balance;
-    if (!world->automatic || world->hosts->rank != 0 || world->wanted || world->preparing || world->next_step > 0)
+    struct balance *balance = &world->division.balance;
+    if (!world->division.automatic || world->hosts->rank != 0 || world->division.wanted || world->division.preparing ||
+        world->division.next_step > 0)
         return;
     double *seconds = memory_new((size_t)world->hosts->count, sizeof(*seconds));
     bool same = seconds != NULL;
@@ -401,8 +407,8 @@ static void decide(struct tutti_trainer *trainer, double step_s)
     }
     if (same) {
         balance_add(balance, seconds, step_s);
-        world->wanted = balance_decide(balance);
-        if (world->wanted) tell_division(trainer);
+        world->division.wanted = balance_decide(balance);
+        if (world->division.wanted) tell_division(trainer);
     }
     free(seconds);
 }
@@ -434,12 +440,12 @@ static int64_t blocks_of(const struct tutti_trainer *trainer)
 
 bool world_sums(const struct tutti_trainer *trainer)
 {
-    return trainer->world && trainer->world->average_every == 0;
+    return trainer->world && trainer->world->average.every == 0;
 }
 
 void world_try(struct tutti_trainer *trainer)
 {
-    trainer->world->blocks_left = blocks_of(trainer);
+    trainer->world->leaving.blocks_left = blocks_of(trainer);
     rounds_begin(trainer);
 }
 
@@ -447,9 +453,9 @@ void world_put(struct tutti_trainer *trainer, int64_t first, int64_t count, cons
 {
     struct world *world = trainer->world;
     const int64_t left = trainer->network->trained_floats - first;
-    const int64_t halves = !world->half || left < 0 ? 0 : left < count ? left : count;
-    for (int64_t i = 0; i < halves; i++) world->own_half[first + i] = bf16_from_float(sums[i]);
-    memcpy(world->own + first + halves, sums + halves, (size_t)(count - halves) * sizeof(float));
+    const int64_t halves = !world->leaving.half || left < 0 ? 0 : left < count ? left : count;
+    for (int64_t i = 0; i < halves; i++) world->leaving.own_half[first + i] = bf16_from_float(sums[i]);
+    memcpy(world->leaving.own + first + halves, sums + halves, (size_t)(count - halves) * sizeof(float));
 }
 
 /* What fails here fails again where the sums are waited for. */
@@ -457,11 +463,12 @@ static void leave(struct tutti_trainer *trainer, int64_t begin, int64_t end)
 {
     struct world *world = trainer->world;
     const int64_t trained = trainer->network->trained_floats;
-    const int64_t middle = !world->half || trained < begin ? begin : trained < end ? trained : end;
+    const int64_t middle = !world->leaving.half || trained < begin ? begin : trained < end ? trained : end;
     if (middle > begin)
-        (void)hosts_sum_bf16(world->hosts, world->own_half + begin, world->half + begin, middle - begin);
+        (void)hosts_sum_bf16(
+            world->hosts, world->leaving.own_half + begin, world->leaving.half + begin, middle - begin);
     float *const sums = parameters_gradients(&trainer->store);
-    if (end > middle) (void)hosts_sum(world->hosts, world->own + middle, sums + middle, end - middle);
+    if (end > middle) (void)hosts_sum(world->hosts, world->leaving.own + middle, sums + middle, end - middle);
 }
 
 static void widen(void *argument, int task)
@@ -470,7 +477,7 @@ static void widen(void *argument, int task)
     const int64_t begin = (int64_t)task * EXCHANGE_BLOCK, left = trainer->network->trained_floats - begin;
     const int64_t count = left < EXCHANGE_BLOCK ? left : EXCHANGE_BLOCK;
     float *const gradients = parameters_gradients(&trainer->store);
-    for (int64_t i = begin; i < begin + count; i++) gradients[i] = bf16_to_float(trainer->world->half[i]);
+    for (int64_t i = begin; i < begin + count; i++) gradients[i] = bf16_to_float(trainer->world->leaving.half[i]);
 }
 
 double world_carry(void *user)
@@ -484,19 +491,18 @@ void world_leave(struct tutti_trainer *trainer, const bool *summed)
 {
     struct world *world = trainer->world;
     const int64_t total = trainer->network->total_floats;
-    while (world->blocks_left > 0) {
-        const int64_t last = world->blocks_left, first = last > GROUP ? last - GROUP : 0;
+    while (world->leaving.blocks_left > 0) {
+        const int64_t last = world->leaving.blocks_left, first = last > GROUP ? last - GROUP : 0;
         for (int64_t block = first; summed && block < last; block++)
             if (!summed[block]) return;
         const int64_t begin = first * EXCHANGE_BLOCK;
         const int64_t end = last * EXCHANGE_BLOCK < total ? last * EXCHANGE_BLOCK : total;
         leave(trainer, begin, end);
-        world->blocks_left = first;
+        world->leaving.blocks_left = first;
     }
 }
 
-tutti_status world_vote(
-    struct tutti_trainer *trainer, const struct vote *vote, enum verdict *all, struct replica_work *sums)
+tutti_status world_vote(struct tutti_trainer *trainer, const struct vote *vote, enum verdict *all, struct sums *sums)
 {
     tutti_status status = TUTTI_OK;
     struct world *world = trainer->world;
@@ -504,25 +510,25 @@ tutti_status world_vote(
     world_leave(trainer, NULL); /* the others wait for it, whatever it is */
     const tutti_status waited = hosts_sums_wait(world->hosts);
     if (waited != TUTTI_OK && !vote_fails(vote)) return waited;
-    if (world->half)
+    if (world->leaving.half)
         thread_pool_run(
             trainer->pool, (int)divide_up(trainer->network->trained_floats, EXCHANGE_BLOCK), widen, trainer);
-    world->mine.not_finite = trainer->not_finite;
-    world->mine.largest = trainer->largest;
+    world->mine.not_finite = trainer->last.not_finite;
+    world->mine.largest = trainer->last.largest;
     world->mine.samples = sums->samples;
     world->mine.tally = sums->tally;
     world->mine.seconds = world->seconds;
-    world->mine.divides = world->wanted;
-    world->mine.coming = (int32_t)world->coming.state;
+    world->mine.divides = world->division.wanted;
+    world->mine.coming = (int32_t)world->division.coming.state;
     TRY(exchange_notes(trainer, vote));
     add_notes(world, &total);
     *all = (enum verdict)total.says;
     if (*all == VOTE_AGAIN) return TUTTI_OK; /* the division that was told is told again */
-    trainer->not_finite = total.not_finite;
-    trainer->largest = (float)fmin(total.largest, FLT_MAX);
+    trainer->last.not_finite = total.not_finite;
+    trainer->last.largest = (float)fmin(total.largest, FLT_MAX);
     sums->tally = total.tally;
-    if (world->automatic) TRY(take_division(trainer));
-    world->wanted = false;
+    if (world->division.automatic) TRY(take_division(trainer));
+    world->division.wanted = false;
 done:
     return status;
 }
@@ -540,17 +546,17 @@ void world_stepped(struct tutti_trainer *trainer, double seconds)
  * a checkpoint is as complete as ever. */
 bool world_averages(const struct tutti_trainer *trainer)
 {
-    return trainer->world && trainer->world->average_every > 0;
+    return trainer->world && trainer->world->average.every > 0;
 }
 
 static tutti_status average_array(struct world *world, float *values, int64_t count, float weight)
 {
     enum { PIECE = GROUP * EXCHANGE_BLOCK };
     tutti_status status = TUTTI_OK;
-    for (int64_t i = 0; i < count; i++) world->own[i] = weight * values[i];
+    for (int64_t i = 0; i < count; i++) world->leaving.own[i] = weight * values[i];
     for (int64_t begin = 0; begin < count; begin += PIECE) {
         const int64_t left = count - begin;
-        TRY(hosts_sum(world->hosts, world->own + begin, values + begin, left < PIECE ? left : PIECE));
+        TRY(hosts_sum(world->hosts, world->leaving.own + begin, values + begin, left < PIECE ? left : PIECE));
     }
     TRY(hosts_sums_wait(world->hosts));
 done:
@@ -571,54 +577,54 @@ done:
 }
 
 /* What the caller has not been told yet of losses. */
-static void tell_rest(struct world *world, struct replica_work *sums)
+static void tell_rest(struct world *world, struct sums *sums)
 {
     struct world_note total;
     add_notes(world, &total);
-    tally_scale(&world->told.tally, -1);
+    tally_scale(&world->average.told.tally, -1);
     sums->tally = total.tally;
-    tally_add(&sums->tally, &world->told.tally);
-    world->told = world->since = (struct world_note) { 0 };
-    world->steps = world->whole = 0;
+    tally_add(&sums->tally, &world->average.told.tally);
+    world->average.told = world->average.since = (struct world_note) { 0 };
+    world->average.steps = world->average.whole = 0;
 }
 
-tutti_status world_average(struct tutti_trainer *trainer, const struct vote *vote, struct replica_work *sums)
+tutti_status world_average(struct tutti_trainer *trainer, const struct vote *vote, struct sums *sums)
 {
     tutti_status status = TUTTI_OK;
     struct world *world = trainer->world;
-    const double whole = (double)world->whole, own = (double)world->since.samples;
-    const int64_t steps = world->steps;
-    world->mine = world->since;
+    const double whole = (double)world->average.whole, own = (double)world->average.since.samples;
+    const int64_t steps = world->average.steps;
+    world->mine = world->average.since;
     if (steps > 0) {
-        world->mine.samples = (world->since.samples + steps / 2) / steps;
-        world->mine.seconds = world->since.seconds / (double)steps;
+        world->mine.samples = (world->average.since.samples + steps / 2) / steps;
+        world->mine.seconds = world->average.since.seconds / (double)steps;
     }
-    world->mine.divides = world->wanted;
-    world->mine.coming = (int32_t)world->coming.state;
+    world->mine.divides = world->division.wanted;
+    world->mine.coming = (int32_t)world->division.coming.state;
     TRY(exchange_notes(trainer, vote));
     TRY(average_arenas(trainer, whole > 0 ? (float)(own / whole) : 0));
-    if (world->automatic) TRY(take_division(trainer));
-    world->wanted = false;
+    if (world->division.automatic) TRY(take_division(trainer));
+    world->division.wanted = false;
     tell_rest(world, sums);
     decide(trainer, 0);
 done:
     return status;
 }
 
-void world_local_step(struct tutti_trainer *trainer, const struct batch *batch, struct replica_work *sums)
+void world_local_step(struct tutti_trainer *trainer, const struct batch *batch, struct sums *sums)
 {
     struct world *world = trainer->world;
     hosts_progress(world->hosts); /* a sign of life */
-    world->steps++;
-    world->whole += batch->whole;
-    world->since.samples += batch->samples;
-    tally_add(&world->since.tally, &sums->tally);
-    world->since.seconds += world->seconds;
-    if (world->steps >= world->average_every) return;
+    world->average.steps++;
+    world->average.whole += batch->whole;
+    world->average.since.samples += batch->samples;
+    tally_add(&world->average.since.tally, &sums->tally);
+    world->average.since.seconds += world->seconds;
+    if (world->average.steps >= world->average.every) return;
     /* Until then the others' samples are taken to be like this rank's. */
     const double others = batch->samples > 0 ? (double)batch->whole / (double)batch->samples : 0;
     tally_scale(&sums->tally, others);
-    tally_add(&world->told.tally, &sums->tally);
+    tally_add(&world->average.told.tally, &sums->tally);
 }
 
 /* ---------------------------------------------------------------------------------------------------- public ---- */
@@ -643,7 +649,7 @@ tutti_hosts *tutti_hosts_open(const tutti_hosts_options *given)
 
 bool hosts_are_whole(const struct tutti_hosts *hosts)
 {
-    return membership_left(&hosts->members) == hosts->members.count;
+    return membership_count(&hosts->members, MEMBER_LOST) == 0;
 }
 
 void hosts_leave(struct tutti_hosts *hosts)

@@ -8,8 +8,8 @@
 #include "train/batches.h"
 #include "train/hosts.h"
 #include "train/repartition.h"
-#include "train/replica.h"
 #include "train/shares.h"
+#include "train/tally.h"
 
 /* What each rank tells all others when they agree on something; zero where it has nothing to say. */
 struct world_note {
@@ -29,19 +29,17 @@ struct world_note {
     double largest;   /* magnitude among this rank's gradients; their sum bounds that of all ranks' */
 };
 
-struct world {
-    struct tutti_hosts *hosts;
-    int64_t average_every; /* steps between averages of parameters; 0: gradients are summed in every step */
-    bool cancelled;        /* agreed on */
-    struct world_note *notes, mine;
-    /* Gradients: this rank's sums, as long as the arena, and how many blocks have not left yet. */
+/* Gradients on their way to the other ranks: this rank's sums, as long as the arena, and how many blocks have not left
+ * yet. */
+struct leaving {
     float *own;
     uint16_t *own_half, *half; /* trained parameters' as bfloat16, and all ranks'; NULL where they travel as floats */
     int64_t blocks_left;
-    struct rounds *rounds; /* NULL: devices of several ranks do not meet within a step */
-    double seconds;        /* of this rank's own part of the last step */
-    /* The division of batches; the thread that reads them asks, too. The next one holds from a certain step on, which
-     * no rank's reader has begun. */
+};
+
+/* The division of batches over the ranks; the thread that reads them asks, too. The next one holds from a certain step
+ * on, which no rank's reader has begun. */
+struct division {
     pthread_mutex_t lock;
     struct share *shares, *next;
     int64_t next_step; /* 0: there is no next one */
@@ -50,9 +48,25 @@ struct world {
     bool wanted;            /* it has decided, and not told yet */
     bool preparing;         /* it was told, and not all ranks have plans for it */
     struct coming coming;
-    /* Since the last average: steps, and this rank's sums; what the others' part of them was taken to be. */
+};
+
+/* Averages of parameters. */
+struct average {
+    int64_t every; /* steps between them; 0: gradients are summed in every step */
+    /* Since the last one: steps, and this rank's sums; what the others' part of them was taken to be. */
     int64_t steps, whole;
     struct world_note since, told;
+};
+
+struct world {
+    struct tutti_hosts *hosts;
+    bool cancelled; /* agreed on */
+    struct world_note *notes, mine;
+    struct leaving leaving;
+    struct rounds *rounds; /* NULL: devices of several ranks do not meet within a step */
+    double seconds;        /* of this rank's own part of the last step */
+    struct division division;
+    struct average average;
 };
 
 struct tutti_trainer;
@@ -69,7 +83,7 @@ tutti_status world_agree(struct tutti_trainer *trainer, tutti_status status);
 tutti_status world_same(struct tutti_trainer *trainer, tutti_status status, uint64_t hash, const char *what);
 /* The same, and sums over all ranks. *whole: all went through all of their samples. */
 tutti_status world_total(
-    struct tutti_trainer *trainer, tutti_status status, struct replica_work *sums, int64_t *samples, bool *whole);
+    struct tutti_trainer *trainer, tutti_status status, struct sums *sums, int64_t *samples, bool *whole);
 /* Rank 0's arrays for all. */
 tutti_status world_share_arenas(struct tutti_trainer *trainer);
 tutti_status world_broadcast(struct tutti_trainer *trainer, void *data, size_t bytes);
@@ -92,16 +106,15 @@ void world_put(struct tutti_trainer *trainer, int64_t first, int64_t count, cons
 void world_leave(struct tutti_trainer *trainer, const bool *summed);
 /* For watch_open(): what goes on between ranks does so only while somebody looks after it. */
 double world_carry(void *trainer);
-tutti_status world_vote(
-    struct tutti_trainer *trainer, const struct vote *vote, enum verdict *all, struct replica_work *sums);
+tutti_status world_vote(struct tutti_trainer *trainer, const struct vote *vote, enum verdict *all, struct sums *sums);
 /* After a step that took so long. */
 void world_stepped(struct tutti_trainer *trainer, double seconds);
 
-/* Parameters are averaged. After a step: unless an average is due (world->steps), its sums become those of all ranks as
- * far as they are known. The average, when the newest parameters and states are on the host, or this rank has failed:
- * `sums` become what had not been told yet. */
+/* Parameters are averaged. After a step: unless an average is due (world->average.steps), its sums become those of all
+ * ranks as far as they are known. The average, when the newest parameters and states are on the host, or this rank has
+ * failed: `sums` become what had not been told yet. */
 bool world_averages(const struct tutti_trainer *trainer);
-void world_local_step(struct tutti_trainer *trainer, const struct batch *batch, struct replica_work *sums);
-tutti_status world_average(struct tutti_trainer *trainer, const struct vote *vote, struct replica_work *sums);
+void world_local_step(struct tutti_trainer *trainer, const struct batch *batch, struct sums *sums);
+tutti_status world_average(struct tutti_trainer *trainer, const struct vote *vote, struct sums *sums);
 
 #endif

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the arrows between the rooms: a file may include its own room, the rooms below it and include/tutti.h.
+"""Checks the arrows between the rooms: a file may include its own room, the rooms below it and include/tutti.h; and
+those between the parts of train/.
 Checks, too, that the build knows every text of a kernel, that the header and the documentation name only functions
 and types that exist, that every function has a caller, and that numbers become text and back through base/numbers.h,
 which does not depend on the program's locale; and that no pass of plan/ knows an operation by name.
@@ -42,6 +43,68 @@ def faults(root):
                 target = parts[0] if len(parts) > 1 else room
                 if target == ".." or (target != room and target not in below):
                     yield f"{path.relative_to(root)}:{number}: {room}/ may not include \"{found[1]}\""
+
+
+# Within train/: parts that know nothing of replicas, ranks and trainers, and the parts whose headers their files may
+# include.
+PARTS = {
+    "arrays": [],
+    "feeds": ["arrays"],
+    "fetches": ["feeds"],
+    "shares": [],
+    "speed": [],
+    "balance": ["shares", "speed"],
+    "tally": [],
+    "loss_scale": [],
+    "optimizer": [],
+    "checkpoint": ["loss_scale", "optimizer"],
+    "membership": [],
+    "hosts": ["membership"],
+    "hosts_mpi": ["hosts"],
+    "hosts_none": ["hosts"],
+    "worker": [],
+    "watchdog": ["worker"],
+    "plan_cache": [],
+    "parameter_store": ["optimizer"],
+    "uploads": [],
+}
+# The other headers of train/, from the lower to the higher ones: a header may include parts and headers before it. Any
+# other file may include all of them.
+HEADERS = ["batches", "gradients", "device_update", "background", "prefetch", "replica", "sync_devices", "sync_ranks",
+           "repartition", "world", "trainer"]
+# Members of other structs that are parts: the only files that touch their fields.
+OWNERS = {
+    "worker": ["worker", "watchdog"],
+    "watch": ["worker", "watchdog"],
+    "plans": ["plan_cache"],
+    "store": ["parameter_store"],
+    "holding": ["parameter_store"],
+    "members": ["membership"],
+    "uploads": ["uploads"],
+    "update": ["device_update", "optimizer"],  # whose own is another struct
+    "background": ["background"],
+    "prefetch": ["prefetch"],
+    "port": ["gradients", "gradients_copied", "gradients_mapped", "exchange", "run"],
+}
+FIELD = re.compile(r"\b(" + "|".join(OWNERS) + r")(?:\.|->)\w")
+
+
+def part_faults(root):
+    """An arrow within train/ that leads upwards, or a field of a part that another file touches."""
+    for path in sorted((root / "train").glob("*.[ch]")):
+        allowed = [path.stem, *PARTS.get(path.stem, [])] if path.stem in PARTS else None
+        if path.suffix == ".h" and path.stem in HEADERS:
+            allowed = [*PARTS, *HEADERS[:HEADERS.index(path.stem)]]
+        elif path.suffix == ".h" and not allowed:
+            yield f"{path.relative_to(root)}: say in PARTS or HEADERS of arrows.py what it may include"
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            found = re.match(r'#include "train/(\w+)\.h"', line)
+            if found and allowed is not None and found[1] not in allowed:
+                yield f"{path.relative_to(root)}:{number}: {path.name} may not include \"{found[1]}.h\""
+        for number, line in enumerate(code_of(path).splitlines(), 1):
+            for name in set(FIELD.findall(line)):
+                if path.stem not in OWNERS[name]:
+                    yield f"{path.relative_to(root)}:{number}: the fields of `{name}` belong to train/{OWNERS[name][0]}.c"
 
 
 # Functions of graph/operation.h whose names begin like those of operations.
@@ -129,7 +192,7 @@ def locale_faults(root):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    found = [*faults(root), *operation_faults(root), *kernel_faults(root), *name_faults(root), *caller_faults(root),
+    found = [*faults(root), *part_faults(root), *operation_faults(root), *kernel_faults(root), *name_faults(root), *caller_faults(root),
              *locale_faults(root)]
     print("\n".join(found))
     rooms = [room for room in ALLOWED if (root / room).is_dir()]

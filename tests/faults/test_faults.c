@@ -29,7 +29,7 @@ static struct snapshot snapshot_take(const struct session *session)
     return (struct snapshot) {
         .parameters = copy_of(trainer->store.master.parameters, (size_t)trainer->network->total_floats * sizeof(float)),
         .state = copy_of(trainer->store.master.states[0], (size_t)trainer->network->trained_floats * sizeof(float)),
-        .position = trainer->position,
+        .position = trainer->course.position,
         .capacity = { trainer->replicas[0].capacity, trainer->replicas[1].capacity },
     };
 }
@@ -41,7 +41,7 @@ static void snapshot_restore(const struct snapshot *snapshot, struct session *se
     memcpy(
         trainer->store.master.parameters, snapshot->parameters, (size_t)trainer->network->total_floats * sizeof(float));
     memcpy(trainer->store.master.states[0], snapshot->state, (size_t)trainer->network->trained_floats * sizeof(float));
-    trainer->position = snapshot->position;
+    trainer->course.position = snapshot->position;
     for (int i = 0; i < trainer->count; i++) {
         revive(&trainer->replicas[i]);
         trainer->replicas[i].capacity = snapshot->capacity[i];
@@ -130,9 +130,9 @@ static const char *wrong_parameters(int victim, bool check, struct outcome *outc
     }; /* a step's first write is theirs */
     snapshot_restore(&stages[PHASE_APART].before, &stages[PHASE_APART].session);
     tutti_trainer *trainer = stages[PHASE_APART].session.trainer;
-    trainer->experts.check_replicas = check;
+    trainer->options.experts.check_replicas = check;
     outcome->status = train(&stages[PHASE_APART].session, &fault, outcome);
-    trainer->experts.check_replicas = false;
+    trainer->options.experts.check_replicas = false;
     if (outcome->status != TUTTI_OK) return status_message();
     if (outcome->broken != 1) return "the parameters were not made wrong";
     const char *text = difference(outcome, &reference);
@@ -218,7 +218,7 @@ static const char *slow_device(struct session *session, struct outcome *outcome)
     tutti_trainer *trainer = session->trainer;
     fault.order = (struct layer_order) { .kind = LAYER_ANY, .at = 1, .action = LAYER_SLOW, .factor = 10 };
     told = (struct told) { 0 };
-    trainer->experts.check_replicas = true;
+    trainer->options.experts.check_replicas = true;
     give(session, &fault);
     for (int step = 0; step < PATIENCE && outcome->status == TUTTI_OK; step++) {
         double loss;

@@ -36,7 +36,7 @@ static void open_ranks(struct session *session)
         .momentum = 0.9f, .learning_rate = 0.001f, .sharing = TUTTI_SHARES_AUTO, .hosts = hosts
     };
     session_open_automatic(session, hosts->rank ? "0" : "0,1", KIND_PLAIN, &training);
-    session->trainer->world->balance.cold = MOST_STEPS;
+    session->trainer->world->division.balance.cold = MOST_STEPS;
     if (hosts->rank == 0) session->trainer->balance.cold = MOST_STEPS;
     steps(session, 3);
 }
@@ -44,21 +44,21 @@ static void open_ranks(struct session *session)
 static void order(struct session *session, int64_t first)
 {
     struct world *world = session->trainer->world;
-    world->balance.wanted[0] = first;
-    world->balance.wanted[1] = STEP_SAMPLES - first;
-    world->wanted = hosts->rank == 0;
+    world->division.balance.wanted[0] = first;
+    world->division.balance.wanted[1] = STEP_SAMPLES - first;
+    world->division.wanted = hosts->rank == 0;
 }
 
 /* Until the ranks have taken the division or given it up, and some steps more. How many steps were done meanwhile. */
 static int64_t go_on(struct session *session)
 {
     const struct world *world = session->trainer->world;
-    const int64_t before = session->trainer->position.steps;
+    const int64_t before = session->trainer->course.position.steps;
     do {
         steps(session, 1);
-        ck_assert_int_lt(session->trainer->position.steps - before, MOST_STEPS);
-    } while (world->preparing || world->next_step > 0);
-    const int64_t taken = session->trainer->position.steps - before;
+        ck_assert_int_lt(session->trainer->course.position.steps - before, MOST_STEPS);
+    } while (world->division.preparing || world->division.next_step > 0);
+    const int64_t taken = session->trainer->course.position.steps - before;
     steps(session, 3);
     return taken;
 }
@@ -89,12 +89,12 @@ static void change(void)
         struct world *world = session.trainer->world;
         do { /* until all are ready: nothing is made any more from then on */
             steps(&session, 1);
-        } while (world->preparing);
+        } while (world->division.preparing);
         const double before = built(&session);
         go_on(&session);
         check_parts(&session, firsts[i]);
         ck_assert_msg(built(&session) == before, "a plan was made when the division was taken");
-        if (session.trainer->automatic) ck_assert_int_eq(session.trainer->balance.batch, firsts[i]);
+        if (session.trainer->options.automatic) ck_assert_int_eq(session.trainer->balance.batch, firsts[i]);
     }
     same_on_ranks(&session);
     session_close(&session);
