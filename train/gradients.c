@@ -34,7 +34,7 @@ void gradients_drop_sum(struct replica *replica)
     struct gradient_port *port = &replica->port;
     port->sum_made = false;
     launch_list_free(&port->add);
-    launch_list_free(&port->sum_to_wire);
+    launch_list_free(&port->copied.sum_to_wire);
     buffer_free(&port->sum);
 }
 
@@ -91,7 +91,7 @@ bool gradients_are_expected(const struct gradient_port *port)
 
 bool gradients_are_exposed(const struct gradient_port *port)
 {
-    return port->exposed;
+    return port->mapped.exposed;
 }
 
 const struct gradient_way *gradient_way(const struct replica *replica)
@@ -144,5 +144,5 @@ void gradients_forget(struct replica *replica)
 void gradients_free(struct replica *replica)
 {
     free(replica->port.arrivals);
-    free(replica->port.mappings);
+    free(replica->port.mapped.mappings);
 }

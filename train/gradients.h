@@ -37,15 +37,19 @@ struct gradient_port {
     /* Gradients on the host, in the order of their arrival; `arrived` of them, guarded by the watch's lock. */
     struct arrival *arrivals;
     size_t arrival_count, arrived, arrival_capacity;
-    /* Copied: page-locked memory; gradients as bfloat16, and the launches that round them: a bucket each, in the order
-     * of the arena; the sum's. */
-    struct staging download;
-    cl_mem wire;
-    struct launch_list to_wire, sum_to_wire;
-    /* Mapped, until they are released: gradients, and parameters (`exposed`), which the exchange writes there. */
-    struct mapping *mappings;
-    size_t mapping_count, mapping_capacity;
-    bool exposed;
+    /* Page-locked memory; gradients as bfloat16, and the launches that round them: a bucket each, in the order of the
+     * arena; the sum's. */
+    struct {
+        struct staging download;
+        cl_mem wire;
+        struct launch_list to_wire, sum_to_wire;
+    } copied;
+    /* Until they are released: gradients, and parameters (`exposed`), which the exchange writes there. */
+    struct {
+        struct mapping *mappings;
+        size_t count, capacity;
+        bool exposed;
+    } mapped;
 };
 
 /* What leaves: a range of the gradients that a step has enqueued. */
@@ -76,20 +80,20 @@ struct gradient_way {
 extern const struct gradient_way gradients_copied, gradients_mapped;
 const struct gradient_way *gradient_way(const struct replica *replica);
 
-/* The buffers on the device: made; the gradients, or their sum over micro-batches. The sum is made by the first caller.
- */
+/* Makes the gradients on the device; what is needed for their sum over micro-batches, which a failure leaves to
+ * gradients_drop_sum(). */
 tutti_status gradients_open(struct replica *replica);
 tutti_status gradients_make_sum(struct replica *replica);
 void gradients_drop_sum(struct replica *replica);
 bool gradients_have_sum(const struct gradient_port *port);
-cl_mem gradients_buffer(const struct gradient_port *port, bool sum);
+cl_mem gradients_buffer(const struct gradient_port *port, bool sum); /* one of the two */
 /* Behind the launches of one of several micro-batches: its gradients are added to those before it. */
 tutti_status gradients_add_up(struct replica *replica, int64_t micro_batch);
-/* The last step's: noted as its work begins, and when the step has succeeded; NULL: this replica had no part. */
+/* As work begins: in which of them its gradients will be. When the step has succeeded: whether there are some. */
 void gradients_note_work(struct gradient_port *port, bool sum);
 void gradients_note_step(struct gradient_port *port, bool has_part);
-cl_mem gradients_last(const struct gradient_port *port);
-/* What leaves has not begun to, or it has reached the host, as far as the trainer knows: under the watch's lock. */
+cl_mem gradients_last(const struct gradient_port *port); /* those of the last step, or NULL */
+/* Under the watch's lock: they have not all reached the host. */
 bool gradients_are_expected(const struct gradient_port *port);
 /* The exchange may write parameters in the device's memory in this step. */
 bool gradients_are_exposed(const struct gradient_port *port);
@@ -100,8 +104,7 @@ tutti_status gradients_add(struct replica *replica, const struct arrival *arriva
 tutti_status gradients_await(struct replica *replica);
 /* Forgets what arrived; calls no driver that may hang. */
 void gradients_forget(struct replica *replica);
-/* The buffers; the host's memory, after `free`, this and gradients_forget(). */
-void gradients_free_buffers(struct replica *replica);
-void gradients_free(struct replica *replica);
+void gradients_free_buffers(struct replica *replica); /* what is freed by calls of the driver, besides `free` */
+void gradients_free(struct replica *replica);         /* the host's memory, after that and gradients_forget() */
 
 #endif

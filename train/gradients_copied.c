@@ -29,11 +29,11 @@ static const struct command *bucket_at(const struct plan *plan, int64_t first)
 static tutti_status emit(struct replica *replica, const struct plan *plan, struct launch_list *list)
 {
     const int64_t trained = replica->trainer->network->trained_floats;
-    if (!plan) optimizer_emit_wire(replica->port.sum, replica->port.wire, 0, trained, list);
+    if (!plan) optimizer_emit_wire(replica->port.sum, replica->port.copied.wire, 0, trained, list);
     for (int64_t first = 0; plan && first < trained;) {
         const struct command *ready = bucket_at(plan, first);
         if (!ready) return fail(TUTTI_INTERNAL, "no bucket begins at offset %lld", (long long)first);
-        optimizer_emit_wire(replica->port.gradients, replica->port.wire, first, ready->count, list);
+        optimizer_emit_wire(replica->port.gradients, replica->port.copied.wire, first, ready->count, list);
         first += ready->count;
     }
     return TUTTI_OK;
@@ -43,10 +43,10 @@ static tutti_status build(struct replica *replica, const struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
     struct gradient_port *port = &replica->port;
-    struct launch_list *list = plan ? &port->to_wire : &port->sum_to_wire;
+    struct launch_list *list = plan ? &port->copied.to_wire : &port->copied.sum_to_wire;
     if (!rounds(replica) || list->count > 0) return TUTTI_OK;
     launch_list_init(list, replica->device);
-    if (!port->wire) TRY(buffer_new(replica->device, device_bytes(replica), &port->wire));
+    if (!port->copied.wire) TRY(buffer_new(replica->device, device_bytes(replica), &port->copied.wire));
     TRY(emit(replica, plan, list));
     TRY(launch_list_realise(list, NULL, NULL));
     TRY(launch_list_warm_up(list));
@@ -59,7 +59,7 @@ done:
 
 static tutti_status make_download(struct replica *replica)
 {
-    struct staging *download = &replica->port.download;
+    struct staging *download = &replica->port.copied.download;
     const size_t bytes = (size_t)replica->trainer->network->total_floats * sizeof(float);
     return download->bytes >= bytes ? TUTTI_OK : staging_new(replica->device, bytes, download);
 }
@@ -76,9 +76,9 @@ static tutti_status read_range(
 {
     tutti_status status = TUTTI_OK;
     struct gradient_port *port = &replica->port;
-    const bool half = from == port->wire;
+    const bool half = from == port->copied.wire;
     const size_t size = half ? sizeof(uint16_t) : sizeof(float);
-    unsigned char *to = (unsigned char *)port->download.pointer + (size_t)first * size;
+    unsigned char *to = (unsigned char *)port->copied.download.pointer + (size_t)first * size;
     struct arrival arrival = { .first = first, .count = count, .bytes = (size_t)count * size };
     if (half)
         arrival.half = (uint16_t *)(void *)to;
@@ -99,10 +99,11 @@ static tutti_status round_bucket(struct replica *replica, const struct departure
     size_t launch = 0, position = 0;
     const struct command *ready;
     *from = port->gradients;
-    if (port->to_wire.count == 0 || departure->first >= replica->trainer->network->trained_floats) return TUTTI_OK;
+    if (port->copied.to_wire.count == 0 || departure->first >= replica->trainer->network->trained_floats)
+        return TUTTI_OK;
     while ((ready = command_next(departure->plan, COMMAND_READY, &position))) launch += ready->first < departure->first;
-    *from = port->wire;
-    return launch_list_enqueue(&port->to_wire, launch, launch + 1, NULL);
+    *from = port->copied.wire;
+    return launch_list_enqueue(&port->copied.to_wire, launch, launch + 1, NULL);
 }
 
 /* By the second queue. */
@@ -130,10 +131,10 @@ static tutti_status whole(struct replica *replica, const struct departure *depar
     const cl_command_queue queue = replica->device->queue;
     const int64_t trained = replica->trainer->network->trained_floats, rest = departure->count - trained;
     const cl_mem gradients = gradients_buffer(port, departure->sum);
-    const bool half = departure->sum && port->sum_to_wire.count > 0;
+    const bool half = departure->sum && port->copied.sum_to_wire.count > 0;
     TRY(make_download(replica));
-    if (half) TRY(launch_list_enqueue(&port->sum_to_wire, 0, port->sum_to_wire.count, NULL));
-    TRY(read_range(replica, queue, half ? port->wire : gradients, 0, trained, NULL));
+    if (half) TRY(launch_list_enqueue(&port->copied.sum_to_wire, 0, port->copied.sum_to_wire.count, NULL));
+    TRY(read_range(replica, queue, half ? port->copied.wire : gradients, 0, trained, NULL));
     if (rest > 0) TRY(read_range(replica, queue, gradients, trained, rest, NULL));
 done:
     return status;
@@ -148,10 +149,10 @@ static tutti_status release(struct replica *replica)
 static void free_all(struct replica *replica)
 {
     struct gradient_port *port = &replica->port;
-    launch_list_free(&port->to_wire);
-    launch_list_free(&port->sum_to_wire);
-    buffer_free(&port->wire);
-    if (port->download.buffer) staging_free(&port->download);
+    launch_list_free(&port->copied.to_wire);
+    launch_list_free(&port->copied.sum_to_wire);
+    buffer_free(&port->copied.wire);
+    if (port->copied.download.buffer) staging_free(&port->copied.download);
 }
 
 const struct gradient_way gradients_copied = {

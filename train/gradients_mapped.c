@@ -22,13 +22,13 @@ static tutti_status map(struct replica *replica, cl_mem buffer, cl_map_flags fla
     tutti_status status = TUTTI_OK;
     cl_int error = CL_SUCCESS;
     struct gradient_port *port = &replica->port;
-    void *array = port->mappings;
-    TRY(memory_grow(&array, &port->mapping_capacity, port->mapping_count + 1, sizeof(*port->mappings)));
-    port->mappings = array;
+    void *array = port->mapped.mappings;
+    TRY(memory_grow(&array, &port->mapped.capacity, port->mapped.count + 1, sizeof(*port->mapped.mappings)));
+    port->mapped.mappings = array;
     *pointer = clEnqueueMapBuffer(replica->device->queue, buffer, CL_FALSE, flags, (size_t)first * sizeof(float),
         (size_t)count * sizeof(float), 0, NULL, event, &error);
     CL_TRY(error, "mapping memory of '%s'", replica->device->can.name);
-    port->mappings[port->mapping_count++] = (struct mapping) { buffer, *pointer };
+    port->mapped.mappings[port->mapped.count++] = (struct mapping) { buffer, *pointer };
 done:
     return status;
 }
@@ -41,7 +41,7 @@ static tutti_status whole(struct replica *replica, const struct departure *depar
     struct arrival arrival = { .first = first, .count = count };
     float *data = NULL;
     if (departure->exposes) {
-        replica->port.exposed = true;
+        replica->port.mapped.exposed = true;
         TRY(map(replica, replica->parameters, CL_MAP_WRITE_INVALIDATE_REGION, first, count, NULL, &arrival.parameters));
     }
     const cl_mem gradients = gradients_buffer(&replica->port, departure->sum);
@@ -65,10 +65,10 @@ static tutti_status release(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
     struct gradient_port *port = &replica->port;
-    if (port->exposed) plan_cache_stale(&replica->plans);
-    port->exposed = false;
-    while (port->mapping_count > 0) {
-        const struct mapping *mapping = &port->mappings[--port->mapping_count];
+    if (port->mapped.exposed) plan_cache_stale(&replica->plans);
+    port->mapped.exposed = false;
+    while (port->mapped.count > 0) {
+        const struct mapping *mapping = &port->mapped.mappings[--port->mapped.count];
         CL_TRY(clEnqueueUnmapMemObject(replica->device->queue, mapping->buffer, mapping->pointer, 0, NULL, NULL),
             "unmapping memory of '%s'", replica->device->can.name);
     }

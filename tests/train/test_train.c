@@ -1,4 +1,5 @@
-/* The parts of training that need no device: shares, optimizers on the host, the order of batches, checkpoints. */
+/* The parts of training that need no device: shares, optimizers on the host, the order of batches, checkpoints, and
+ * the parts that stand by themselves. */
 #include <check.h>
 #undef fail /* Check's name for something else */
 
@@ -12,6 +13,7 @@ int main(void)
     srunner_add_suite(runner, suite_batches());
     srunner_add_suite(runner, suite_checkpoint());
     srunner_add_suite(runner, suite_loss_scale());
+    srunner_add_suite(runner, suite_parts());
     srunner_run_all(runner, CK_ENV);
     const int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

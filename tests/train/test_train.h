@@ -11,5 +11,6 @@ Suite *suite_optimizer(void);
 Suite *suite_batches(void);
 Suite *suite_checkpoint(void);
 Suite *suite_loss_scale(void);
+Suite *suite_parts(void);
 
 #endif
