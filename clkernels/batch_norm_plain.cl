@@ -5,13 +5,16 @@
  *   plain_stats, plain_reduce   sums over a part of the N HW positions. A group of GROUP work-items takes WIDE channels
  *                               (get_group_id(0)) and one of the parts (get_group_id(1)); partial: [parts][3][C], count,
  *                               mean and sum of squared deviations, and [parts][2][C]
- *   plain_finish                joins [parts][3][stride], those sums or what the kernel that made x gives, of which there
- *                               can be thousands: a group of GROUP work-items takes JOINED channels
- *   plain_finish_gradient       one work-item per channel: adds the parts in order
- *   plain_apply, plain_dx, plain_inference   one work-item per float, of `floats`
+ *   plain_join                  joins the parts [parts][3][stride] that the kernel that made x gives, of which there can be
+ *                               thousands, to fewer, [slices][3][stride]: a group takes JOINED channels and one slice
+ *   plain_finish                joins [parts][3][stride]: a group of GROUP work-items takes JOINED channels
+ *   plain_finish_gradient       adds the parts in a fixed order: a group of GROUP work-items takes JOINED channels
+ *   plain_apply, plain_dx, plain_inference   EACH vectors for each work-item, GROUP apart, of `vectors`
  *
- * WIDE is 1 where a channel's pixels lie together, else (HW = 1) the channels that do. plain_finish has N of the samples. Options besides: as in
- * batch_norm_cpu.cl, and INDEX, an unsigned type that holds all positions. */
+ * FOURS says of what x and its like are vectors: 0 of one float, 1 of four pixels, 2 (HW = 1) of four channels. All kernels
+ * but the three that join parts count C and HW in these vectors: with 1 there are HW / 4 of them, with 2 C / 4.
+ * WIDE is 1 where a channel's pixels lie together, else (HW = 1) some channels that do. plain_finish has N of the samples.
+ * Options besides: as in batch_norm_cpu.cl, and INDEX, an unsigned type that holds all positions. */
 #include "derivative.h"
 #include "epilogue.h"
 #include "group.h"
@@ -24,13 +27,46 @@
 #ifndef DADD
 #define DADD 0
 #endif
+#ifndef FOURS
+#define FOURS 0
+#endif
+/* T: of x; TC: what is one for each channel, or for four of them. */
+#if FOURS
+typedef float4 T;
+#else
+typedef float T;
+#endif
+#if FOURS == 2
+typedef float4 TC;
+#else
+typedef float TC;
+#endif
+#if FOURS == 1
+#define FIRST_OF(v) (v).x
+#define TOTAL_OF(v) (((v).x + (v).y) + ((v).z + (v).w))
+#define FLOATS 4 /* of a channel in a vector */
+#else
+#define FIRST_OF(v) (v)
+#define TOTAL_OF(v) (v)
+#define FLOATS 1
+#endif
+#if ADD
+#define LOAD_ADDED                                                                                                     \
+    T added[EACH];                                                                                                     \
+    EACH_VECTOR IF_EXISTS added[k] = add[i[k]];
+#define ADDED + added[k]
+#else
+#define LOAD_ADDED
+#define ADDED
+#endif
 #define LANES (GROUP / WIDE)
 #define JOINED (GROUP < 8 ? GROUP : 8)
+#define GROUPS __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel
 
 /* Sums s and q over the lanes of each channel; valid in the work-items with lane 0, those of FIRST_LANE. The last lanes of a
  * group with one channel need no local memory where they can read one another. */
 #define FIRST_LANE (item < WIDE && c < C)
-#if WIDE == 1
+#if WIDE == 1 && FOURS != 2
 #define LAST_STEP TOGETHER
 #define LAST_LANES(own) JOIN_LANES(own, SUM_OF)
 #else
@@ -38,7 +74,7 @@
 #define LAST_LANES(own)
 #endif
 #define SUM_LANES(s, q)                                                                                                \
-    local float tree_s[GROUP], tree_q[GROUP];                                                                          \
+    local TC tree_s[GROUP], tree_q[GROUP];                                                                             \
     tree_s[item] = s;                                                                                                  \
     tree_q[item] = q;                                                                                                  \
     barrier(CLK_LOCAL_MEM_FENCE);                                                                                      \
@@ -54,35 +90,74 @@
     LAST_LANES(s)                                                                                                      \
     LAST_LANES(q)
 
-/* This work-item's channel and its positions p of the part: o is where x[p] lies. */
+/* This work-item's channel and its positions p of the part, LANES apart: x[o] lies at p, pixel i of its plane. */
 #define PART                                                                                                           \
     const int item = get_local_id(0), c = get_group_id(0) * WIDE + item % WIDE;                                        \
     const int part = get_group_id(1), parts = get_num_groups(1);                                                       \
     const INDEX positions = (INDEX)N * HW, first = (INDEX)((ulong)positions * part / parts);                           \
-    const INDEX last = (INDEX)((ulong)positions * (part + 1) / parts);
+    const INDEX last = (INDEX)((ulong)positions * (part + 1) / parts);                                                 \
+    INDEX p = first + item / WIDE, o = (p / HW * C + c) * HW + p % HW;                                                 \
+    int i = p % HW;                                                                                                    \
+    const int on = LANES % HW;                                                                                         \
+    const INDEX images_on = (INDEX)(LANES / HW) * C * HW + on, image_on = (INDEX)(C - 1) * HW;
+/* STEPS of these positions at a time, at[k], of which those with is[k] exist: at[0] does, and stands for those that do not,
+ * so that no load waits for another. */
+#define STEPS 4
+#define EACH_STEP UNROLL for (int k = 0; k < STEPS; k++)
 #define FOR_POSITIONS                                                                                                  \
-    for (INDEX p = first + item / WIDE; p < last && c < C; p += LANES) {                                               \
-        const size_t o = ((size_t)(p / HW) * C + c) * HW + p % HW;
+    for (; p < last && c < C; p += STEPS * LANES) {                                                                    \
+        INDEX at[STEPS];                                                                                               \
+        bool is[STEPS];                                                                                                \
+        EACH_STEP                                                                                                      \
+        {                                                                                                              \
+            is[k] = p + k * LANES < last;                                                                              \
+            at[k] = is[k] ? o : at[0];                                                                                 \
+            i += on;                                                                                                   \
+            o += images_on;                                                                                            \
+            o += i >= HW ? image_on : 0;                                                                               \
+            i -= i >= HW ? HW : 0;                                                                                     \
+        }
 
-kernel void plain_stats(global const float *x, global float *partial, int N, int C, int HW)
+GROUPS void plain_stats(global const T *x, global TC *partial, int N, int C, int HW)
 {
     PART
-    const float shift = c < C ? x[(size_t)c * HW] : 0.0f, count = (float)(last - first);
-    float s = 0.0f, q = 0.0f;
+    const TC shift = c < C ? FIRST_OF(x[(size_t)c * HW]) : (TC)(0.0f);
+    const float count = (float)(last - first) * FLOATS;
+    T sums = (T)(0.0f), squares = (T)(0.0f);
     FOR_POSITIONS
-        const float d = x[o] - shift;
-        s += d;
-        q = fma(d, d, q);
+        T v[STEPS];
+        EACH_STEP v[k] = x[at[k]];
+        EACH_STEP
+        {
+            const T d = is[k] ? v[k] - (T)(shift) : (T)(0.0f);
+            sums += d;
+            squares = fma(d, d, squares);
+        }
     }
+    TC s = TOTAL_OF(sums), q = TOTAL_OF(squares);
     SUM_LANES(s, q)
     if (!FIRST_LANE) return;
-    partial[(part * 3) * C + c] = count;
+    partial[(part * 3) * C + c] = (TC)(count);
     partial[(part * 3 + 1) * C + c] = shift + s / count;
     partial[(part * 3 + 2) * C + c] = q - s * s / count;
 }
 
+GROUPS void plain_join(global const float *in, global float *out, int C, int parts, int stride)
+{
+    local float4 scratch[GROUP];
+    const int slice = get_group_id(1), slices = get_num_groups(1);
+    const int first = (long)parts * slice / slices, last = (long)parts * (slice + 1) / slices;
+    const float4 all = moments_of_parts(in + (size_t)first * 3 * stride, last - first, stride, C, JOINED, scratch);
+    const int item = get_local_id(0), c = get_group_id(0) * JOINED + item;
+    if (item >= JOINED || c >= C) return;
+    global float *to = out + (size_t)slice * 3 * stride + c;
+    to[0] = all.x;
+    to[stride] = all.y;
+    to[2 * stride] = all.z;
+}
+
 /* The running variance is the unbiased one of the M values that count: those of all devices, where they met. */
-kernel void plain_finish(global const step_constants *constants, global const float *partial, global float *save_mean,
+GROUPS void plain_finish(global const step_constants *constants, global const float *partial, global float *save_mean,
     global float *save_rstd, global float *batch_mean, global float *batch_var, int N, int C, int parts, int stride, float epsilon)
 {
     local float4 scratch[GROUP];
@@ -96,56 +171,97 @@ kernel void plain_finish(global const step_constants *constants, global const fl
     if (batch_var) batch_var[c] = var * (M / fmax(M - 1.0f, 1.0f) * scale);
 }
 
-/* One work-item per float. */
-#define ELEMENT                                                                                                        \
-    const INDEX i = get_global_id(0);                                                                                  \
-    if (i >= floats) return;                                                                                           \
-    const int c = (int)(i / HW % C);
+/* The vectors i[k] of a work-item and their channels c[k]. Those that exist are loaded before the first is stored. */
+#define EACH 4
+#define EACH_VECTOR UNROLL for (int k = 0; k < EACH; k++)
+#define IF_EXISTS if (i[k] < vectors)
+#define VECTORS                                                                                                        \
+    INDEX i[EACH];                                                                                                     \
+    int c[EACH];                                                                                                       \
+    i[0] = (INDEX)get_group_id(0) * (GROUP * EACH) + get_local_id(0);                                                  \
+    c[0] = i[0] / HW % C;                                                                                              \
+    int pixel = i[0] % HW;                                                                                             \
+    const int pixels_on = GROUP % HW, channels_on = GROUP / HW % C;                                                    \
+    UNROLL for (int k = 1; k < EACH; k++)                                                                              \
+    {                                                                                                                  \
+        i[k] = i[k - 1] + GROUP;                                                                                       \
+        pixel += pixels_on;                                                                                            \
+        c[k] = c[k - 1] + channels_on + (pixel >= HW);                                                                 \
+        pixel -= pixel >= HW ? HW : 0;                                                                                 \
+        c[k] -= c[k] >= C ? C : 0;                                                                                     \
+    }
 
-kernel void plain_apply(global const float *x, ADD_PARAMETER(float) global float *y, global const float *gamma,
-    global const float *beta, global const float *save_mean, global const float *save_rstd, INDEX floats, int C, int HW)
+GROUPS void plain_apply(global const T *x, ADD_PARAMETER(T) global T *y, global const TC *restrict gamma, global const TC *restrict beta,
+    global const TC *restrict save_mean, global const TC *restrict save_rstd, INDEX vectors, int C, int HW)
 {
-    ELEMENT
-    const float a = gamma[c] * save_rstd[c];
-    const float v = fma(x[i], a, fma(-save_mean[c], a, beta[c])) PLUS_ADDED(i);
-    y[i] = ACTIVATION(v);
+    VECTORS
+    T v[EACH];
+    EACH_VECTOR IF_EXISTS v[k] = x[i[k]];
+    LOAD_ADDED
+    EACH_VECTOR IF_EXISTS
+    {
+        const TC a = gamma[c[k]] * save_rstd[c[k]];
+        const T value = fma(v[k], (T)(a), (T)(fma(-save_mean[c[k]], a, beta[c[k]]))) ADDED;
+        y[i[k]] = ACTIVATION(value);
+    }
 }
 
-kernel void plain_inference(global const float *x, ADD_PARAMETER(float) global float *y, global const float *gamma,
-    global const float *beta, global const float *mean, global const float *var, INDEX floats, int C, int HW, float epsilon)
+GROUPS void plain_inference(global const T *x, ADD_PARAMETER(T) global T *y, global const TC *restrict gamma, global const TC *restrict beta,
+    global const TC *restrict mean, global const TC *restrict var, INDEX vectors, int C, int HW, float epsilon)
 {
-    ELEMENT
-    const float a = gamma[c] / sqrt(var[c] + epsilon);
-    const float v = fma(x[i], a, fma(-mean[c], a, beta[c])) PLUS_ADDED(i);
-    y[i] = ACTIVATION(v);
+    VECTORS
+    T v[EACH];
+    EACH_VECTOR IF_EXISTS v[k] = x[i[k]];
+    LOAD_ADDED
+    EACH_VECTOR IF_EXISTS
+    {
+        const TC a = gamma[c[k]] / sqrt(var[c[k]] + epsilon);
+        const T value = fma(v[k], (T)(a), (T)(fma(-mean[c[k]], a, beta[c[k]]))) ADDED;
+        y[i[k]] = ACTIVATION(value);
+    }
 }
 
 /* ---- gradient ---- */
 
+/* The gradient behind the activation, from that before it, of v = x[i]; `out` is its output where that is read. */
 #if MASK && MASK_FROM_Y
-#define OUTPUT(i) y[i]
+#define LOAD_OUTPUT(out, i) out = y[i];
+#define GRADIENT(out, v, g) MASKED(out, g)
 #else
-#define OUTPUT(i) fma(x[i], a, b) /* the same operations as in plain_apply: the same bits */
+#define LOAD_OUTPUT(out, i)
+#define GRADIENT(out, v, g) MASKED(fma(v, (T)(a), (T)(b)), g) /* the same operations as in plain_apply: the same bits */
 #endif
-#define GRADIENT(i) MASKED(OUTPUT(i), dy[i])
 /* beta is needed for the mask that is recomputed; NULL otherwise. */
 #define CHANNEL(c)                                                                                                     \
-    const float mean = save_mean[c], rstd = save_rstd[c], a = gamma[c] * rstd;                                         \
-    const float b = beta ? fma(-mean, a, beta[c]) : 0.0f;
+    const TC mean = save_mean[c], rstd = save_rstd[c], a = gamma[c] * rstd;                                            \
+    const TC b = beta ? fma(-mean, a, beta[c]) : (TC)(0.0f);
 
-kernel void plain_reduce(global const float *x, global const float *dy, global const float *y, global float *dadd,
-    global const float *gamma, global const float *beta, global const float *save_mean, global const float *save_rstd,
-    global float *partial, int N, int C, int HW)
+GROUPS void plain_reduce(global const T *x, global const T *dy, global const T *y, global T *dadd,
+    global const TC *restrict gamma, global const TC *restrict beta, global const TC *restrict save_mean, global const TC *restrict save_rstd,
+    global TC *partial, int N, int C, int HW)
 {
     PART
     CHANNEL(min(c, C - 1))
-    float sum_g = 0.0f, sum_gx = 0.0f;
+    T sums = (T)(0.0f), products = (T)(0.0f);
     FOR_POSITIONS
-        const float g = GRADIENT(o);
-        sum_g += g;
-        sum_gx = fma(g, x[o] - mean, sum_gx);
-        if (DADD) dadd[o] = g;
+        T v[STEPS], g[STEPS], out[STEPS];
+        EACH_STEP
+        {
+            v[k] = x[at[k]];
+            g[k] = dy[at[k]];
+            LOAD_OUTPUT(out[k], at[k])
+        }
+        EACH_STEP g[k] = is[k] ? GRADIENT(out[k], v[k], g[k]) : (T)(0.0f);
+        EACH_STEP
+        {
+            sums += g[k];
+            products = is[k] ? fma(g[k], v[k] - (T)(mean), products) : products;
+#if DADD
+            if (is[k]) dadd[at[k]] = g[k];
+#endif
+        }
     }
+    TC sum_g = TOTAL_OF(sums), sum_gx = TOTAL_OF(products);
     SUM_LANES(sum_g, sum_gx)
     if (!FIRST_LANE) return;
     partial[(part * 2) * C + c] = sum_g;
@@ -153,17 +269,23 @@ kernel void plain_reduce(global const float *x, global const float *dy, global c
 }
 
 /* dx = gamma rstd g + m x + c: writes m and c as [2][C] behind the partial sums. */
-kernel void plain_finish_gradient(global const float *gamma, global const float *save_mean, global const float *save_rstd,
+GROUPS void plain_finish_gradient(global const float *gamma, global const float *save_mean, global const float *save_rstd,
     global float *partial, global float *dgamma, global float *dbeta, int N, int C, int HW, int parts)
 {
+    local float2 tree[GROUP];
     global float *coefficients = partial + (size_t)parts * 2 * C;
-    const int c = get_global_id(0);
-    if (c >= C) return;
-    float sum_g = 0.0f, sum_gx = 0.0f;
-    for (int p = 0; p < parts; p++) {
-        sum_g += partial[(p * 2) * C + c];
-        sum_gx += partial[(p * 2 + 1) * C + c];
+    const int item = get_local_id(0), c = get_group_id(0) * JOINED + item % JOINED;
+    float2 sums = (float2)(0.0f);
+    for (int p = item / JOINED; p < parts && c < C; p += GROUP / JOINED)
+        sums += (float2)(partial[(p * 2) * C + c], partial[(p * 2 + 1) * C + c]);
+    tree[item] = sums;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int step = GROUP / 2; step >= JOINED; step /= 2) {
+        if (item < step) tree[item] += tree[item + step];
+        barrier(CLK_LOCAL_MEM_FENCE);
     }
+    if (item >= JOINED || c >= C) return;
+    const float sum_g = tree[item].x, sum_gx = tree[item].y;
     const float M = (float)N * HW, rstd = save_rstd[c], a = gamma[c] * rstd, sum_gxhat = sum_gx * rstd;
     const float m = -a * rstd * sum_gxhat / M;
     coefficients[c] = m;
@@ -172,19 +294,32 @@ kernel void plain_finish_gradient(global const float *gamma, global const float 
     if (dbeta) dbeta[c] = sum_g;
 }
 
-kernel void plain_dx(global const float *x, global const float *dy, global const float *y, global const float *dadd,
-    ADD_PARAMETER(float) global float *dx, global const float *gamma, global const float *beta,
-    global const float *save_mean, global const float *save_rstd, global const float *partial, int parts, INDEX floats, int C, int HW)
+GROUPS void plain_dx(global const T *x, global const T *dy, global const T *y, global const T *dadd,
+    ADD_PARAMETER(T) global T *dx, global const TC *restrict gamma, global const TC *restrict beta, global const TC *restrict save_mean,
+    global const TC *restrict save_rstd, global const TC *restrict partial, int parts, INDEX vectors, int C, int HW)
 {
-    global const float *coefficients = partial + (size_t)parts * 2 * C;
-    ELEMENT
-    CHANNEL(c)
+    global const TC *coefficients = partial + (size_t)parts * 2 * C;
+    VECTORS
+    T v[EACH], g[EACH], out[EACH];
+    EACH_VECTOR IF_EXISTS
+    {
+        v[k] = x[i[k]];
 #if DADD
-    const float g = dadd[i];
+        g[k] = dadd[i[k]];
 #else
-    const float g = GRADIENT(i);
+        g[k] = dy[i[k]];
+        LOAD_OUTPUT(out[k], i[k])
 #endif
-    dx[i] = fma(g, a, fma(x[i], coefficients[c], coefficients[C + c])) PLUS_ADDED(i);
+    }
+    LOAD_ADDED
+    EACH_VECTOR IF_EXISTS
+    {
+        CHANNEL(c[k])
+#if !DADD
+        g[k] = GRADIENT(out[k], v[k], g[k]);
+#endif
+        dx[i[k]] = fma(g[k], (T)(a), fma(v[k], (T)(coefficients[c[k]]), (T)(coefficients[C + c[k]]))) ADDED;
+    }
 }
 
 /* ---- folding into the weights before, once ---- */

@@ -18,9 +18,15 @@ INLINE float4 moments_of_parts(global const float *in, int parts, int stride, in
 {
     const int item = get_local_id(0), c = min((int)get_group_id(0) * own + item % own, C - 1);
     float4 all = (float4)(0.0f);
-    for (int p = item / own; p < parts; p += GROUP / own) {
-        global const float *part = in + (size_t)p * 3 * stride + c;
-        all = moments_join_parts(all, (float4)(part[0], part[stride], part[2 * stride], 0.0f));
+    for (int p = item / own; p < parts; p += 4 * (GROUP / own)) {
+        float4 next[4]; /* no load waits for another; the last part stands for those that do not exist */
+        UNROLL for (int k = 0; k < 4; k++)
+        {
+            global const float *part = in + (size_t)min(p + k * (GROUP / own), parts - 1) * 3 * stride + c;
+            next[k] = (float4)(part[0], part[stride], part[2 * stride], 0.0f);
+        }
+        UNROLL for (int k = 0; k < 4; k++)
+            if (p + k * (GROUP / own) < parts) all = moments_join_parts(all, next[k]);
     }
     scratch[item] = all;
     barrier(CLK_LOCAL_MEM_FENCE);

@@ -21,22 +21,27 @@ struct work {
     int64_t blocks, parts;
     int64_t stride; /* from one row of the statistics to the next */
     size_t group, wide;
+    /* Of groups: FOURS of batch_norm_plain.cl, and sizes in these vectors. */
+    int fours;
+    int64_t c_vectors, pixel_vectors, vectors;
 };
 
-/* CPU class: a part takes at least this many positions, about 5 us of work. GPU class: a work-item. */
-enum { PART_POSITIONS = 256, ITEM_POSITIONS = 4, MOST_PARTS = 64, TASKS = 16, GROUPS_PER_UNIT = 8 };
-enum { GROUP = 256, CHANNEL_GROUP = 64, WIDE = 32, JOINED = 8 };
+/* CPU class: a part takes at least this many positions, about 5 us of work. GPU class: a work-item so many vectors. */
+enum { PART_POSITIONS = 256, ITEM_VECTORS = 8, TASKS = 16, GROUPS_PER_UNIT = 16 };
+enum { MOST_PARTS = 64, MOST_PARTS_OF_GROUPS = 256 };
+enum { GROUP = 256, WIDE = 32, JOINED = 8, EACH = 4 };
 enum { MOST_IN_TURN = 64 }; /* parts that one work-item goes through; more are joined by several */
 
 /* Outputs of the forward pass beyond this are written around the caches. Gradients only where they are larger than the
  * last one: two nodes read each of them soon. */
 enum { FORWARD_STREAM_BYTES = 4 << 20 };
 
-static int64_t parts_for(const struct work *work, int64_t wanted, int64_t positions)
+/* Of so many positions or vectors, of which each part has some, at most `limit` of them. */
+static int64_t parts_for(const struct work *work, int64_t wanted, int64_t most, int64_t limit)
 {
-    int64_t parts = divide_up(wanted, work->blocks), most = work->n * work->pixels / positions;
+    int64_t parts = divide_up(wanted, work->blocks);
     if (parts > most) parts = most;
-    if (parts > MOST_PARTS) parts = MOST_PARTS;
+    if (parts > limit) parts = limit;
     return parts < 1 ? 1 : parts;
 }
 
@@ -58,7 +63,8 @@ static void design_cpu(const struct problem *problem, void *design)
     const size_t bytes = (size_t)(work->n * work->pixels * width) * value_type_bytes(problem->inputs[0]->type);
     const bool even = work->blocks % units == 0 || work->blocks >= 4 * units;
     const bool cached = bytes * (size_t)(tensors * units) <= STREAM_BYTES;
-    if (single || !even || !cached) work->parts = parts_for(work, TASKS * units, PART_POSITIONS);
+    if (single || !even || !cached)
+        work->parts = parts_for(work, TASKS * units, work->n * work->pixels / PART_POSITIONS, MOST_PARTS);
     work->stream = bytes * (size_t)work->blocks > (gradient ? STREAM_BYTES : FORWARD_STREAM_BYTES);
 }
 
@@ -70,11 +76,18 @@ static void design_plain(const struct problem *problem, void *design)
         sizes = (struct batch_norm_sizes) { sizes.n * sizes.pixels, sizes.c, 1 };
     *work = (struct work) { .n = sizes.n, .c = sizes.c, .pixels = sizes.pixels, .stride = sizes.c };
     work->floats = sizes.n * sizes.c * sizes.pixels;
+    work->fours = sizes.pixels > 1 ? sizes.pixels % 4 == 0 : sizes.c % 4 == 0 ? 2 : 0;
+    work->c_vectors = sizes.c / (work->fours == 2 ? 4 : 1);
+    work->pixel_vectors = sizes.pixels / (work->fours == 1 ? 4 : 1);
+    work->vectors = work->floats / (work->fours ? 4 : 1);
     work->group = group_size(problem->device, GROUP);
-    work->wide = sizes.pixels > 1 ? 1 : work->group < WIDE ? work->group : WIDE;
-    work->blocks = divide_up(sizes.c, (int64_t)work->wide);
-    work->parts = parts_for(
-        work, (int64_t)GROUPS_PER_UNIT * problem->device->units, (int64_t)(work->group / work->wide) * ITEM_POSITIONS);
+    work->wide = 1;
+    while (sizes.pixels == 1 && work->wide < WIDE && work->wide < work->group && (int64_t)work->wide < work->c_vectors)
+        work->wide *= 2;
+    work->blocks = divide_up(work->c_vectors, (int64_t)work->wide);
+    const int64_t lanes = (int64_t)(work->group / work->wide);
+    work->parts = parts_for(work, (int64_t)GROUPS_PER_UNIT * problem->device->units,
+        work->n * work->pixel_vectors / (lanes * ITEM_VECTORS), MOST_PARTS_OF_GROUPS);
 }
 
 /* ----------------------------------------------------------------------------------------------- statistics ---- */
@@ -93,13 +106,25 @@ static bool makes_statistics(const struct problem *problem, const struct work *w
     return !work->blocked || work->parts > 1 || problem->meets || alone;
 }
 
+/* Fewer parts in which those that are given forward are joined first, where one group would take long for them; else
+ * 0. */
+static int64_t slices_of(const struct problem *problem, const struct work *work)
+{
+    enum { FEW = 512, EACH_SLICE = 256, MOST_SLICES = 128 };
+    const struct value *given = problem->inputs[STATISTICS_INPUT];
+    const int64_t parts = given && !work->blocked && !is_gradient(problem) ? given->shape.sizes[0] : 0;
+    const int64_t slices = divide_up(parts, EACH_SLICE);
+    return parts <= FEW ? 0 : slices < MOST_SLICES ? slices : MOST_SLICES;
+}
+
 /* Those of several parts, or one part for the devices to meet at; behind the gradient's, the coefficients of
  * plain_dx. */
 static size_t workspace(const struct problem *problem)
 {
     const struct work *work = problem->design;
     const struct value *given = problem->inputs[STATISTICS_INPUT];
-    const int64_t parts = given ? problem->meets : makes_statistics(problem, work) ? work->parts : 0;
+    const int64_t slices = slices_of(problem, work), own = makes_statistics(problem, work) ? work->parts : 0;
+    const int64_t parts = slices ? slices : given ? problem->meets : own;
     const int64_t floats = parts * (is_gradient(problem) ? 2 : 3) * (given ? given->shape.sizes[2] : work->stride);
     return (size_t)(floats + (is_gradient(problem) && !work->blocked ? 2 * work->c : 0)) * sizeof(float);
 }
@@ -160,22 +185,24 @@ static struct launch *add(
     if (work->blocked)
         return launch_add(
             list, "batch_norm_cpu", kernel, "%s%s", options, element_options(problem, elements, sizeof elements));
-    return launch_add(list, "batch_norm_plain", kernel, "-DGROUP=%zu -DWIDE=%zu -DINDEX=%s %s", work->group, work->wide,
-        work->floats <= INT32_MAX ? "uint" : "ulong", options);
+    return launch_add(list, "batch_norm_plain", kernel, "-DGROUP=%zu -DWIDE=%zu -DINDEX=%s -DFOURS=%d %s", work->group,
+        work->wide, work->floats <= INT32_MAX ? "uint" : "ulong", work->fours, options);
 }
 
 /* The sizes of a launch that makes sums of parts of so many tensors. */
 static void set_sums(struct launch *launch, const struct work *work, double tensors)
 {
-    LAUNCH_INTS(launch, work->n, work->blocked ? work->blocks : work->c, work->pixels);
-    if (work->blocked)
+    if (work->blocked) {
+        LAUNCH_INTS(launch, work->n, work->blocks, work->pixels);
         launch_tasks(launch, (size_t)work->blocks, (size_t)work->parts, 1);
-    else
+    } else {
+        LAUNCH_INTS(launch, work->n, work->c_vectors, work->pixel_vectors);
         launch_grid(launch, 2, (size_t)work->blocks * work->group, (size_t)work->parts, 1, work->group, 1, 1);
+    }
     launch_work(launch, work->blocked ? 0 : 3.0 * (double)work->floats, 4.0 * tensors * (double)work->floats);
 }
 
-/* The same of a launch that goes through whole tensors: not blocked, with a work-item for each float. */
+/* The same of a launch that goes through whole tensors: not blocked, with EACH vectors for each work-item. */
 static void set_elements(struct launch *launch, const struct work *work, double tensors)
 {
     const double floats = (double)work->floats;
@@ -186,14 +213,38 @@ static void set_elements(struct launch *launch, const struct work *work, double 
         return;
     }
     if (work->floats <= INT32_MAX)
-        launch_int(launch, work->floats);
+        launch_int(launch, work->vectors);
     else
-        launch_long(launch, work->floats);
-    LAUNCH_INTS(launch, work->c, work->pixels);
-    launch_grid(launch, 1, size_round_up((size_t)work->floats, work->group), 1, 1, work->group, 1, 1);
+        launch_long(launch, work->vectors);
+    LAUNCH_INTS(launch, work->c_vectors, work->pixel_vectors);
+    const size_t groups = (size_t)divide_up(work->vectors, (int64_t)work->group * EACH);
+    launch_grid(launch, 1, groups * work->group, 1, 1, work->group, 1, 1);
+}
+
+/* A group for JOINED channels, and for each of the slices. */
+static void set_channels(struct launch *launch, const struct work *work, int64_t slices)
+{
+    const size_t wide = work->group < JOINED ? work->group : JOINED;
+    launch_grid(
+        launch, 2, (size_t)divide_up(work->c, (int64_t)wide) * work->group, (size_t)slices, 1, work->group, 1, 1);
 }
 
 /* ---------------------------------------------------------------------------------------------- forward ---- */
+
+/* Joins parts that are given to fewer in the workspace, where they are many. */
+static void emit_join(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    const struct work *work, struct statistics *statistics)
+{
+    const int64_t slices = slices_of(problem, work);
+    if (!slices) return;
+    struct launch *join = add(problem, list, work, "plain_join");
+    LAUNCH_BUFFERS(join, statistics->buffer, operands->workspace);
+    LAUNCH_INTS(join, work->c, statistics->parts, statistics->stride);
+    set_channels(join, work, slices);
+    launch_work(join, 0, 12.0 * (double)((statistics->parts + slices) * work->c));
+    statistics->buffer = operands->workspace;
+    statistics->parts = slices;
+}
 
 /* Mean and variance of all parts. Blocked only where those that would read y normalise x as they load it. */
 static void emit_moments(const struct problem *problem, const struct operands *operands, struct launch_list *list,
@@ -210,10 +261,9 @@ static void emit_moments(const struct problem *problem, const struct operands *o
         launch_tasks(launch, (size_t)work->blocks, 1, 1);
         return;
     }
-    const size_t group = work->group, wide = group < JOINED ? group : JOINED;
     LAUNCH_INTS(launch, batch_norm_sizes_of(problem).n, work->c, statistics->parts, statistics->stride);
     launch_float(launch, (double)problem->node->attributes.epsilon);
-    launch_grid(launch, 1, (size_t)divide_up(work->c, (int64_t)wide) * group, 1, 1, group, 1, 1);
+    set_channels(launch, work, 1);
 }
 
 /* y. statistics: NULL in inference. */
@@ -251,6 +301,7 @@ static void emit_forward(const struct problem *problem, const struct operands *o
         LAUNCH_BUFFERS(launch, operands->inputs[NORM_X], operands->workspace);
         set_sums(launch, work, 1);
     }
+    emit_join(problem, operands, list, work, &statistics);
     meet(problem, operands, list, MEETING_MOMENTS, &statistics);
     if (!work->blocked || !problem->outputs[NORM_Y]) emit_moments(problem, operands, list, work, &statistics);
     if (problem->outputs[NORM_Y]) emit_results(problem, operands, list, work, &statistics);
@@ -279,17 +330,16 @@ static struct launch *add_gradient(const struct problem *problem, const struct o
     return launch;
 }
 
-/* dgamma, dbeta, and what plain_dx needs of each channel: one work-item for each. */
+/* dgamma, dbeta, and what plain_dx needs of each channel. */
 static void emit_coefficients(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const struct work *work, int64_t parts)
 {
-    const size_t group = group_size(problem->device, CHANNEL_GROUP);
     struct launch *launch = add(problem, list, work, "plain_finish_gradient");
     LAUNCH_BUFFERS(launch, operands->inputs[GRADIENT_GAMMA], operands->inputs[GRADIENT_MEAN],
         operands->inputs[GRADIENT_RSTD], operands->workspace, operands->outputs[GRADIENT_DGAMMA],
         operands->outputs[GRADIENT_DBETA]);
     LAUNCH_INTS(launch, work->n, work->c, work->pixels, parts);
-    launch_grid(launch, 1, size_round_up((size_t)work->c, group), 1, 1, group, 1, 1);
+    set_channels(launch, work, 1);
     launch_work(launch, 0, 8.0 * (double)(parts * work->c));
 }
 
