@@ -4,9 +4,13 @@
  *   vectors  CPU class. One task (a group of one work-item) for each channel in the plain layout, for each block of V
  *            channels in the blocked one.
  *   columns  CPU class, one pixel in each channel ([N][C] of dense layers): one task for V neighbouring channels.
- *   groups   GPU class, plain layout. One work-group of GROUP work-items (a power of two) for each channel.
- *   rows     GPU class, channels last: [rows][C], of all pixels. One work-item for each channel and `per` rows, whose part is
- *            db [parts][C]; launched once more to add those up.
+ *   groups   GPU class, plain layout. One work-group of GROUP work-items (a power of two) for each channel
+ *            (get_group_id(0)) and part of its N `pixels` positions (get_group_id(1)): db [parts][C].
+ *   rows     GPU class, channels last or many of one pixel: [rows][C]. One work-item for each channel and `per` rows:
+ *            db [parts][C].
+ *
+ * Several parts are added up by groups, as [parts][C][1]. With FOURS 1 these two read vectors of four pixels or
+ * channels, in which they count `pixels` or C.
  *
  * dy is [N][C][pixels] in the plain layout, [N][C / V][pixels][V] in the blocked one; db [C], to which `add` [C] is
  * added where ADD is 1. Launched by layers/channel_sum.c. */
@@ -17,15 +21,6 @@ INLINE void finish(float sum, int c, global const float *add, global float *db)
 {
     if (ADD) sum += add[c];
     db[c] = sum;
-}
-
-kernel void rows(global const float *restrict dy, global const float *add, global float *db, int count, int C, int per)
-{
-    const int c = get_global_id(0), first = get_global_id(1) * per;
-    if (c >= C) return;
-    float sum = 0.0f;
-    for (int i = first; i < min(first + per, count); i++) sum += dy[(size_t)i * C + c];
-    finish(sum, c, add, db + (size_t)get_global_id(1) * C);
 }
 
 kernel void plain(
@@ -108,26 +103,60 @@ TASK void columns(global const float *restrict dy, global const float *add, glob
 #ifndef GROUP
 #define GROUP 1
 #endif
+#ifndef FOURS
+#define FOURS 0
+#endif
 #include "group.h"
+#if FOURS
+typedef float4 T;
+#define TOTAL_OF(v) (((v).x + (v).y) + ((v).z + (v).w))
+#else
+typedef float T;
+#define TOTAL_OF(v) (v)
+#endif
+/* Positions are read STEPS at a time; one that exists stands for those that do not, so that no load waits for another. */
+#define STEPS 4
+#define EACH_STEP UNROLL for (int k = 0; k < STEPS; k++)
+
 __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void groups(
-    global const float *restrict dy, global const float *add, global float *db, int N, int C, int pixels)
+    global const T *restrict dy, global const float *add, global float *db, int N, int C, int pixels)
 {
-    local float parts[GROUP];
-    int c = get_group_id(0), item = get_local_id(0);
-    float sum = 0.0f;
-    /* n and i walk on together by GROUP, so that small images keep all work-items busy. */
-    int n = item / pixels, i = item % pixels;
-    int images = GROUP / pixels, rest = GROUP % pixels;
-    while (n < N) {
-        sum += dy[((long)n * C + c) * pixels + i];
-        n += images;
-        i += rest;
-        if (i >= pixels) {
-            i -= pixels;
-            n++;
+    local float scratch[GROUP];
+    const int c = get_group_id(0), item = get_local_id(0);
+    const long positions = (long)N * pixels, part = get_group_id(1), parts = get_num_groups(1);
+    const long first = positions * part / parts + item, last = positions * (part + 1) / parts;
+    /* Where the position lies, and its pixel. Both walk on by GROUP positions, without a division. */
+    long at = (first / pixels * C + c) * pixels + first % pixels;
+    int pixel = first % pixels;
+    const int on = GROUP % pixels;
+    const long images_on = (long)(GROUP / pixels) * C * pixels + on, image_on = (long)(C - 1) * pixels;
+    T sum = (T)(0.0f);
+    for (long p = first; p < last; p += STEPS * GROUP) {
+        const long begin = at;
+        T v[STEPS];
+        EACH_STEP
+        {
+            v[k] = dy[p + k * GROUP < last ? at : begin];
+            pixel += on;
+            at += images_on + (pixel >= pixels ? image_on : 0);
+            pixel -= pixel >= pixels ? pixels : 0;
         }
+        EACH_STEP sum += p + k * GROUP < last ? v[k] : (T)(0.0f);
     }
-    sum = group_sum(sum, parts);
-    if (item == 0) finish(sum, c, add, db);
+    const float total = group_sum(TOTAL_OF(sum), scratch);
+    if (item == 0) finish(total, c, add, db + part * C);
+}
+
+kernel void rows(global const T *restrict dy, global T *db, int count, int C, int per)
+{
+    const int c = get_global_id(0), part = get_global_id(1), first = part * per, last = min(first + per, count);
+    if (c >= C || first >= count) return;
+    T sum = (T)(0.0f);
+    for (int i = first; i < last; i += STEPS) {
+        T v[STEPS];
+        EACH_STEP v[k] = dy[(size_t)min(i + k, last - 1) * C + c];
+        EACH_STEP sum += i + k < last ? v[k] : (T)(0.0f);
+    }
+    db[(size_t)part * C + c] = sum;
 }
 #endif

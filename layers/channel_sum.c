@@ -64,61 +64,106 @@ static void emit_vectors(const struct problem *problem, const struct operands *o
     launch_tasks(launch, (size_t)(columns || z.blocked ? divide_up(z.c, v) : z.c), 1, 1);
 }
 
-/* Rows of channels, in parts that keep the units busy; then the parts, which are rows too. */
-enum { ROWS_GROUP = 64, GROUPS_PER_UNIT = 8, MOST_PARTS = 1024 };
+/* GPU class. Parts of what each channel adds up keep the units busy; a second launch adds up the parts. */
+enum { GROUP = 256, GROUPS_PER_UNIT = 16, MOST_PARTS = 2048, VECTORS_PER_ITEM = 8 };
 
-static int64_t parts_of(const struct problem *problem)
+struct division {
+    int64_t c, pixels, rows; /* in vectors of four pixels, or of four channels where these are last */
+    int64_t parts, per;      /* rows of a part */
+    size_t group, wide;      /* channels of a group, by rows */
+    bool fours;
+};
+
+/* Rows of channels that lie together. */
+static bool by_rows(const struct problem *problem)
+{
+    enum { MANY = 1024 };
+    const struct sizes z = sizes_of(problem);
+    return channels_last(problem) || (z.pixels == 1 && z.n >= MANY);
+}
+
+static int64_t clamp(int64_t value, int64_t most)
+{
+    value = value < most ? value : most;
+    return value > 1 ? value : 1;
+}
+
+static size_t sum_group(const struct problem *problem)
+{
+    const struct capabilities *can = problem->device;
+    size_t group = GROUP;
+    while (group > 1 && (group > can->group_max || group * sizeof(float) > can->local_bytes)) group /= 2;
+    return group;
+}
+
+static struct division divide(const struct problem *problem)
 {
     const struct sizes z = sizes_of(problem);
-    const int64_t groups = divide_up(z.c, ROWS_GROUP), rows = z.n * z.pixels;
-    int64_t parts = divide_up((int64_t)GROUPS_PER_UNIT * problem->device->units, groups);
-    if (parts > MOST_PARTS) parts = MOST_PARTS;
-    const int64_t per = divide_up(rows, parts < rows ? parts : rows);
-    return divide_up(rows, per);
+    const bool last = by_rows(problem);
+    struct division d = { .c = z.c, .pixels = z.pixels, .group = sum_group(problem), .wide = 1 };
+    d.fours = (last ? z.c : z.pixels) % 4 == 0;
+    if (d.fours) *(last ? &d.c : &d.pixels) /= 4;
+    d.rows = z.n * d.pixels;
+    while (last && d.wide < d.group && (int64_t)d.wide < d.c) d.wide *= 2;
+    const int64_t lanes = (int64_t)(d.group / d.wide), groups = divide_up(d.c, (int64_t)d.wide);
+    const int64_t wanted = divide_up((int64_t)GROUPS_PER_UNIT * problem->device->units, groups);
+    const int64_t possible = d.rows / (VECTORS_PER_ITEM * (last ? 1 : (int64_t)d.group));
+    d.parts = clamp(last ? wanted * lanes : wanted, clamp(possible, MOST_PARTS));
+    d.per = divide_up(d.rows, d.parts);
+    if (last) d.parts = divide_up(d.rows, d.per);
+    return d;
 }
 
-static size_t rows_workspace(const struct problem *problem)
+static size_t parts_workspace(const struct problem *problem)
 {
-    return channels_last(problem) ? (size_t)(parts_of(problem) * sizes_of(problem).c) * sizeof(float) : 0;
-}
-
-static void emit_sum_of_rows(const struct problem *problem, const struct epilogue *epilogue, cl_mem from, cl_mem added,
-    cl_mem to, int64_t rows, int64_t parts, struct launch_list *list)
-{
-    char options[EPILOGUE_OPTIONS];
-    const int64_t c = sizes_of(problem).c;
-    const size_t group = group_size(problem->device, ROWS_GROUP);
-    struct launch *launch =
-        launch_add(list, "channel_sum", "rows", "-DGROUP=1 %s", epilogue_options(epilogue, options, sizeof options));
-    LAUNCH_BUFFERS(launch, from, added, to);
-    LAUNCH_INTS(launch, rows, c, divide_up(rows, parts));
-    launch_grid(launch, 2, size_round_up((size_t)c, group), (size_t)parts, 1, group, 1, 1);
-    launch_work(launch, (double)(rows * c), 4.0 * (double)((rows + parts) * c));
+    const struct division d = divide(problem);
+    return d.parts > 1 || by_rows(problem) ? (size_t)(d.parts * sizes_of(problem).c) * sizeof(float) : 0;
 }
 
 static void emit_rows(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct epilogue none = { .add = NO_VALUE };
-    const struct sizes z = sizes_of(problem);
-    const int64_t parts = parts_of(problem);
-    emit_sum_of_rows(problem, &none, operands->inputs[0], NULL, operands->workspace, z.n * z.pixels, parts, list);
-    emit_sum_of_rows(
-        problem, &problem->node->epilogue, operands->workspace, operands->add, operands->outputs[0], parts, 1, list);
+    const struct division d = divide(problem);
+    struct launch *launch = launch_add(list, "channel_sum", "rows", "-DGROUP=%zu -DFOURS=%d", d.group, d.fours);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->workspace);
+    LAUNCH_INTS(launch, d.rows, d.c, d.per);
+    const size_t lanes = d.group / d.wide;
+    launch_grid(
+        launch, 2, size_round_up((size_t)d.c, d.wide), size_round_up((size_t)d.parts, lanes), 1, d.wide, lanes, 1);
+    const double floats = (double)value_elements(problem->inputs[0]);
+    launch_work(launch, floats, 4 * (floats + (double)(d.parts * sizes_of(problem).c)));
+}
+
+/* [n][c][pixels], in vectors, to [parts][c]. */
+static void emit_sum(const struct problem *problem, const struct epilogue *epilogue, cl_mem from, cl_mem added,
+    cl_mem to, int64_t n, int64_t pixels, bool fours, int64_t parts, struct launch_list *list)
+{
+    char options[EPILOGUE_OPTIONS];
+    const int64_t c = sizes_of(problem).c;
+    size_t group = sum_group(problem);
+    while (group > 32 && (int64_t)group > n * pixels) group /= 2;
+    struct launch *launch = launch_add(list, "channel_sum", "groups", "-DGROUP=%zu -DFOURS=%d %s", group, fours,
+        epilogue_options(epilogue, options, sizeof options));
+    LAUNCH_BUFFERS(launch, from, added, to);
+    LAUNCH_INTS(launch, n, c, pixels);
+    launch_grid(launch, 2, (size_t)c * group, (size_t)parts, 1, group, 1, 1);
+    const double floats = (double)(n * c * pixels) * (fours ? 4 : 1);
+    launch_work(launch, floats, 4 * (floats + (double)(parts * c)));
 }
 
 static void emit_groups(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    if (channels_last(problem)) {
+    const struct epilogue none = { .add = NO_VALUE }, *epilogue = &problem->node->epilogue;
+    const struct division d = divide(problem);
+    const bool last = by_rows(problem), direct = !last && d.parts == 1;
+    const cl_mem added = direct ? operands->add : NULL, to = direct ? operands->outputs[0] : operands->workspace;
+    if (last)
         emit_rows(problem, operands, list);
-        return;
-    }
-    struct sizes z = sizes_of(problem);
-    const struct capabilities *can = problem->device;
-    size_t group = 256;
-    while (group > 1 && (group > can->group_max || group * sizeof(float) > can->local_bytes)) group /= 2;
-    struct launch *launch = add(problem, operands, list, "groups", (int)group);
-    launch_int(launch, z.pixels);
-    launch_grid(launch, 1, (size_t)z.c * group, 1, 1, group, 1, 1);
+    else
+        emit_sum(problem, direct ? epilogue : &none, operands->inputs[0], added, to, sizes_of(problem).n, d.pixels,
+            d.fours, d.parts, list);
+    if (!direct)
+        emit_sum(
+            problem, epilogue, operands->workspace, operands->add, operands->outputs[0], d.parts, 1, false, 1, list);
 }
 
 static void emit_plain(const struct problem *problem, const struct operands *operands, struct launch_list *list)
@@ -142,7 +187,7 @@ static const struct implementation groups = {
     .fits = fits_gpu_class,
     .any_layout = IN_PLAIN | IN_CHANNELS_LAST,
     .epilogues = epilogues_add,
-    .workspace = rows_workspace,
+    .workspace = parts_workspace,
     .emit = emit_groups,
 };
 static const struct implementation plain = {
