@@ -8,7 +8,7 @@
 #include "layers/elementwise.h"
 #include "layers/pool.h"
 
-enum { TASKS = 8, GLOBAL_TASKS = 16, GROUP = 64 };
+enum { TASKS = 8, GLOBAL_TASKS = 16, GROUP = 256 };
 
 static bool is_blocked(const struct problem *problem)
 {
@@ -34,9 +34,13 @@ static struct launch *add(const struct problem *problem, const struct operands *
     const struct node *node = problem->node;
     const struct attributes *a = &node->attributes;
     const bool adaptive = pool_is_adaptive(node), max = pool_is_max(node), adds = node->epilogue.add != NO_VALUE;
-    char elements[ELEMENT_OPTIONS + 32];
+    char elements[ELEMENT_OPTIONS + 64];
     element_options(problem, elements, ELEMENT_OPTIONS);
-    const size_t used = strlen(elements);
+    size_t used = strlen(elements);
+    const int64_t x = z.h * z.w, y = z.oh * z.ow, most = z.n * z.c * (x > y ? x : y);
+    if (!is_blocked(problem) && problem->outputs[0]->layout != LAYOUT_BLOCKED)
+        used += (size_t)snprintf(
+            elements + used, sizeof elements - used, " -DPLACE=%s", most <= INT32_MAX ? "uint" : "ulong");
     if (has_channels_last(problem))
         snprintf(elements + used, sizeof elements - used, " -DCHANNELS=%lld", (long long)z.c);
     struct launch *launch = launch_add(list, source, kernel,
@@ -67,30 +71,47 @@ static int form_of(const struct problem *problem)
     return z.oh == (z.h + 1) / 2 && z.ow == (z.w + 1) / 2 ? 2 : 0;
 }
 
-static const char *max_options(const struct problem *problem, int form, char *buffer, size_t size)
+/* Of a work-item of pool_plain.cl: floats of a gradient, see there. */
+static int pixels_of(const struct problem *problem)
 {
-    const bool gradient = pool_is_gradient(problem->node);
-    const struct value *index = gradient ? problem->inputs[1] : problem->outputs[1];
-    const char *type = index && index->type == TYPE_I32 ? "int" : "uchar";
-    int used = snprintf(buffer, size, "-DINDEX=%s -DWITH_INDEX=%d", type, index != NULL);
-    if (gradient) snprintf(buffer + used, size - (size_t)used, " -DFORM=%d", form);
-    return buffer;
+    const struct value *result = problem->outputs[0];
+    if (!pool_is_gradient(problem->node)) return 1;
+    if (!pool_is_max(problem->node)) return value_elements(result) % 4 == 0 ? 4 : 1;
+    return result->layout != LAYOUT_CHANNELS_LAST && pool_sizes_of(problem).w % 4 == 0 ? 4 : 1;
 }
 
-/* Tasks of pool_cpu.cl: (channel blocks, images, parts of `rows`). Work-items of pool_plain.cl: one for each float of
- * the output, the number of which is its last argument. */
+/* `form`: of max_pool_gradient. */
+static void window_options(const struct problem *problem, int form, char *buffer, size_t size)
+{
+    const bool gradient = pool_is_gradient(problem->node), max = pool_is_max(problem->node);
+    const struct value *index = !max ? NULL : gradient ? problem->inputs[1] : problem->outputs[1];
+    const char *type = index && index->type == TYPE_I32 ? "int" : "uchar";
+    size_t used = 0;
+    buffer[0] = '\0';
+    if (max) used += (size_t)snprintf(buffer, size, "-DINDEX=%s -DWITH_INDEX=%d", type, index != NULL);
+    if (is_blocked(problem) && max && gradient)
+        used += (size_t)snprintf(buffer + used, size - used, " -DFORM=%d", form);
+    if (is_blocked(problem))
+        snprintf(buffer + used, size - used, "%s", stream_option(problem));
+    else if (gradient)
+        snprintf(buffer + used, size - used, " -DPIXELS=%d", pixels_of(problem));
+}
+
+/* Tasks of pool_cpu.cl: (channel blocks, images, parts of `rows`). Work-items of pool_plain.cl, the number of which is
+ * its last argument. */
 static void divide(struct launch *launch, const struct problem *problem, int64_t rows)
 {
     const struct pool_sizes z = pool_sizes_of(problem);
-    const int64_t blocks = divide_up(z.c, problem->device->vector_width), floats = value_elements(problem->outputs[0]);
+    const int64_t blocks = divide_up(z.c, problem->device->vector_width);
+    const int64_t items = value_elements(problem->outputs[0]) / pixels_of(problem);
     const int64_t parts = divide_up((int64_t)TASKS * problem->device->units, blocks * z.n);
     const size_t group = group_size(problem->device, GROUP);
     if (is_blocked(problem)) {
         launch_tasks(launch, (size_t)blocks, (size_t)z.n, (size_t)(parts > rows ? rows : parts));
         return;
     }
-    launch_long(launch, floats);
-    launch_grid(launch, 1, size_round_up((size_t)floats, group), 1, 1, group, 1, 1);
+    launch_long(launch, items);
+    launch_grid(launch, 1, size_round_up((size_t)items, group), 1, 1, group, 1, 1);
 }
 
 static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
@@ -101,9 +122,8 @@ static void emit(const struct problem *problem, const struct operands *operands,
     const struct pool_sizes z = pool_sizes_of(problem);
     const bool blocked = is_blocked(problem), max = pool_is_max(node), gradient = pool_is_gradient(node);
     const int form = max && gradient ? form_of(problem) : 0;
-    char index[64], options[96];
-    snprintf(options, sizeof options, "%s%s", max ? max_options(problem, form, index, sizeof index) : "",
-        blocked ? stream_option(problem) : "");
+    char options[96];
+    window_options(problem, form, options, sizeof options);
     struct launch *launch =
         add(problem, operands, list, blocked ? "pool_cpu" : "pool_plain", kernels[max][gradient], options);
     divide(launch, problem, gradient && !form ? z.h : z.oh);
@@ -164,15 +184,17 @@ static void layouts_global(const struct problem *problem, enum value_layout *inp
     outputs[0] = pool_is_gradient(problem->node) ? image : LAYOUT_PLAIN;
 }
 
-/* CPU class: tasks of several channel blocks of an image, some for each unit, which finish together. */
-static void divide_global(struct launch *launch, const struct problem *problem, size_t group)
+/* CPU class: tasks of several channel blocks of an image, some for each unit, which finish together. GPU class:
+ * `lanes` work-items for each plane. */
+static void divide_global(struct launch *launch, const struct problem *problem, size_t group, size_t lanes)
 {
     const struct pool_sizes z = pool_sizes_of(problem);
     const int64_t blocks = divide_up(z.c, problem->device->vector_width);
     const int64_t wanted = divide_up(GLOBAL_TASKS * (int64_t)problem->device->units, z.n);
     const int64_t per = divide_up(blocks, wanted < blocks ? wanted : blocks);
     if (problem->device->class == DEVICE_GPU) {
-        launch_grid(launch, 1, (size_t)(z.n * z.c) * group, 1, 1, group, 1, 1);
+        launch_long(launch, z.n * z.c);
+        launch_grid(launch, 1, size_round_up((size_t)(z.n * z.c) * lanes, group), 1, 1, group, 1, 1);
         return;
     }
     LAUNCH_INTS(launch, blocks, z.c, per);
@@ -183,16 +205,17 @@ static void emit_global(const struct problem *problem, const struct operands *op
 {
     const bool gpu = problem->device->class == DEVICE_GPU, gradient = pool_is_gradient(problem->node);
     const struct pool_sizes z = pool_sizes_of(problem);
-    const size_t group = group_size(problem->device, GROUP);
-    char options[32] = "";
+    const size_t group = group_size(problem->device, GROUP), few = group < 32 ? group : 32;
+    const size_t lanes = z.h * z.w <= 1024 ? few : group;
+    char options[48] = "";
     if (has_channels_last(problem)) { /* neighbours have neighbouring channels */
         emit(problem, operands, list);
         return;
     }
-    if (gpu) snprintf(options, sizeof options, "-DGROUP=%zu", group);
+    if (gpu) snprintf(options, sizeof options, "-DGROUP=%zu -DLANES=%zu", group, lanes);
     struct launch *launch = add(problem, operands, list, gpu ? "pool_plain" : "pool_cpu",
         gradient ? "global_average_pool_gradient" : "global_average_pool", gradient ? stream_option(problem) : options);
-    divide_global(launch, problem, group);
+    divide_global(launch, problem, group, lanes);
     launch_work(launch, pool_flops(problem), 4.0 * (double)(z.n * z.c) * (double)(z.h * z.w + 1));
 }
 
