@@ -96,6 +96,14 @@ typedef VI VI_unaligned __attribute__((aligned(4)));
 #define get_f16(p) vload_half(0, p)
 #define PUT_VECTOR(type, v, p) STORE_AS(type, v, 0, p)
 #define PUT(type, x, p) (*(p) = CONCATENATE(to_, type)(x))
+/* Four numbers at an address that is aligned to them. */
+#define FOUR(type, p) CONCATENATE(four_, type)(p)
+#define four_float(p) (*(global const float4 *)(p))
+#define four_bf16(p) as_float4(convert_uint4(*(global const ushort4 *)(p)) << 16)
+#define PUT_FOUR(type, v, p) CONCATENATE(put_four_, type)(v, p)
+#define put_four_float(v, p) (*(global float4 *)(p) = (v))
+#define put_four_bf16(v, p)                                                                                            \
+    (*(global ushort4 *)(p) = (ushort4)(to_bf16((v).x), to_bf16((v).y), to_bf16((v).z), to_bf16((v).w)))
 #ifdef STREAM /* around the caches: `p` is aligned to a vector */
 #define PUT_STREAM(type, v, p) STREAM_AS(type, v, 0, p)
 #else

@@ -92,6 +92,8 @@ void loop_simplify(struct loop *loop);
 bool loop_compose(const struct loop *consumer, int read, const struct loop *producer, struct loop *made);
 /* Whether kernels of the CPU class use vectors along the innermost axis. */
 bool loop_has_vectors(const struct loop *loop);
+/* Whether a work-item of the GPU class makes four results that lie together. */
+bool loop_has_fours(const struct loop *loop);
 
 /* Appends the launches, which need loop_workspace() bytes. */
 void loop_emit(struct loop *loop, cl_mem workspace, struct launch_list *list);

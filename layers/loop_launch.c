@@ -64,9 +64,9 @@ struct division {
     int64_t kept, joined;       /* elements of all axes of a kind */
     int64_t rows, width, count; /* kept elements without the innermost axis; that axis; joined elements without it */
     bool inner_joined;
-    int64_t parts;       /* of the joined axes; if there are several, a second launch reduces their results */
-    int64_t each, piece; /* CPU class: rows and elements of the innermost axis of a task */
-    size_t group;        /* GPU class */
+    int64_t parts;           /* of the joined axes; if there are several, a second launch reduces their results */
+    int64_t each, piece;     /* CPU class: rows and elements of the innermost axis of a task */
+    size_t group, each_item; /* GPU class: results of a work-item */
 };
 
 enum { GROUP = 64 };
@@ -99,11 +99,14 @@ static void divide_for_cpu(struct division *d, const struct capabilities *device
         d->parts = at_least(at_most(tasks / have, d->count / 8), 1);
 }
 
-/* GPU class: a work-group per result if the innermost axis is joined, else a work-item per result. */
-static void divide_for_gpu(struct division *d, const struct capabilities *device)
+/* GPU class: a work-group per result if the innermost axis is joined, else a work-item per result, or for four of them.
+ * Where nothing is joined the groups are large: a GPU begins about one group in each cycle. */
+static void divide_for_gpu(struct division *d, const struct loop *loop, const struct capabilities *device)
 {
     enum { ENOUGH_ITEMS = 16384, LEAST = 32 };
-    d->group = group_size(device, d->inner_joined && d->joined > 4 * GROUP ? 4 * GROUP : GROUP);
+    const bool large = !loop->join || (d->inner_joined && d->joined > 4 * GROUP);
+    d->group = group_size(device, large ? 4 * GROUP : GROUP);
+    d->each_item = loop_has_fours(loop) ? 4 : 1;
     const int64_t items = d->kept * (d->inner_joined ? (int64_t)d->group : 1);
     const int64_t least = LEAST * (d->inner_joined ? (int64_t)d->group : 1);
     if (d->joined > 1) d->parts = at_least(at_most(ENOUGH_ITEMS / items, d->joined / least), 1);
@@ -120,7 +123,7 @@ static struct division divide(const struct loop *loop, const struct capabilities
     if (device->class == DEVICE_CPU)
         divide_for_cpu(&d, device);
     else
-        divide_for_gpu(&d, device);
+        divide_for_gpu(&d, loop, device);
     return d;
 }
 
@@ -203,7 +206,8 @@ static void set_arguments(
     launch_long(launch, d->joined);
     launch_long(launch, part);
     launch_float(launch, scale);
-    const size_t items = d->inner_joined ? (size_t)d->kept * d->group : size_round_up((size_t)d->kept, d->group);
+    const size_t items =
+        d->inner_joined ? (size_t)d->kept * d->group : size_round_up((size_t)d->kept / d->each_item, d->group);
     launch_grid(launch, 2, items, (size_t)d->parts, 1, d->group, 1, 1);
 }
 

@@ -286,6 +286,64 @@ static void print_cpu_kernel(struct text *text, const struct loop *loop)
     text_append(text, "    }\n}\n");
 }
 
+static bool has_fours(const struct loop *loop, const struct loop_operand *o)
+{
+    const int inner = loop->rank - 1;
+    bool aligned = o->offset % 4 == 0 && o->strides[inner] == 1;
+    for (int axis = 0; axis < inner; axis++) aligned = aligned && o->strides[axis] % 4 == 0;
+    return aligned && (o->type == TYPE_F32 || o->type == TYPE_BF16);
+}
+
+bool loop_has_fours(const struct loop *loop)
+{
+    const int inner = loop->rank - 1;
+    if (loop->join || loop->sizes[inner] % 4 || !has_fours(loop, &loop->out)) return false;
+    for (int i = 0; i < loop->operand_count; i++) {
+        const struct loop_operand *o = &loop->operands[i];
+        if (o->indexed || operand_is_guarded(o, inner)) return false;
+        if (o->strides[inner] != 0 && !has_fours(loop, o)) return false;
+    }
+    return true;
+}
+
+/* "    const float4 f0 = ...;": the operand's four elements, which lie together or are one. */
+static void print_four(struct text *text, const struct loop *loop, int k)
+{
+    const struct loop_operand *o = &loop->operands[k];
+    text_append(text, "    const float4 f%d = ", k);
+    if (o->guarded) text_append(text, "!is_q%d ? (float4)(", k);
+    if (o->guarded) print_number(text, o->outside);
+    if (o->guarded) text_append(text, ") : ");
+    if (o->strides[loop->rank - 1])
+        text_append(text, "FOUR(%s, q%d);\n", type_name(o->type), k);
+    else
+        text_append(text, "(float4)(GET(%s, q%d));\n", type_name(o->type), k);
+}
+
+/* A work-item makes four results that lie together: reads and stores are of 16 bytes. */
+static void print_gpu_fours(struct text *text, const struct loop *loop)
+{
+    static const char *const element = "xyzw";
+    text_append(text, "kernel void run(");
+    print_parameters(text, loop);
+    text_append(text,
+        "long n, long count, long part, float scale)\n{\n"
+        "    const INDEX at = (INDEX)get_global_id(0) * 4;\n    if (at >= (INDEX)n) return;\n");
+    print_coordinates(text, loop, false, false, "at");
+    print_pointers(text, loop, "p", "q", false, false, true);
+    text_append(text, "    out += %" PRId64, loop->out.offset);
+    print_place(text, loop, &loop->out, false, false);
+    text_append(text, ";\n");
+    for (int k = 0; k < loop->operand_count; k++) print_four(text, loop, k);
+    text_append(text, "    const float4 made = (float4)(");
+    for (int i = 0; i < 4; i++) {
+        text_append(text, "%sscalar_element(", i ? ", " : "");
+        for (int k = 0; k < loop->operand_count; k++) text_append(text, "%sf%d.%c", k ? ", " : "", k, element[i]);
+        text_append(text, ")");
+    }
+    text_append(text, ");\n    PUT_FOUR(%s, made, out);\n}\n", type_name(loop->out.type));
+}
+
 /* A work-item per result, or a work-group if the innermost axis is joined. get_group_id(1) is the part. */
 static void print_gpu_kernel(struct text *text, const struct loop *loop)
 {
@@ -344,6 +402,8 @@ const char *loop_source(const struct loop *loop, const struct capabilities *devi
     }
     if (cpu)
         print_cpu_kernel(&text, loop);
+    else if (loop_has_fours(loop))
+        print_gpu_fours(&text, loop);
     else
         print_gpu_kernel(&text, loop);
     const char *name = text.failed ? NULL : source_make("generated", text.data);
