@@ -3,9 +3,9 @@
  *
  *   forward          y[n,k,p]   = bias[k] + sum over taps  w[k,tap] x[n, k / MULTIPLIER, q(p, tap)]
  *   data_gradient    dx[n,c,q]  = sum over j, taps  w[k,tap] dy[n,k,p(q, tap)]
- *                    One work-item for each result, (planes, pixels of a plane) in groups of (1, some): neighbours
- *                    read neighbours, and the cache serves what taps share. Planes come first: they may be more than
- *                    the 65535 groups that some devices take in a second dimension.
+ *                    A work-item makes results of neighbouring rows: forward ROWS in one column, data_gradient those of
+ *                    ROWS_DX rows and STRIDE_W columns, of which each has the same taps in every work-item. It reads
+ *                    what they share once; neighbours read neighbours. `items` in all, planes are the slowest.
  *   weight_gradient  dw[k,tap]  = sum over n, p  dy[n,k,p] x[n,c,q(p, tap)]
  *                    Work-groups (K, splits) of GROUP work-items (a power of two): each work-item sums its pixels of a
  *                    split for all taps at once, then the group by halves; gemm_finish.cl adds up the splits.
@@ -13,99 +13,153 @@
  * Launched by layers/conv2d_depthwise_gpu.c. R, S and the attributes are constants of the program: the loops over taps
  * unroll. BIAS, ADD, ACTIVATE: see epilogue.h. */
 #include "epilogue.h"
+#include "group.h"
+#include "vector.h"
 
-#define UNROLL _Pragma("unroll")
+#define WORK_GROUP __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 
-kernel void forward(global const float *restrict x, global const float *restrict weights,
-    global const float *restrict bias, global const float *add, global float *y, int K, int H, int W, int OH, int OW)
+/* Of an image of H x W: zero outside. It is read in any case and without a branch, so that no load waits for another. */
+INLINE float pixel_of(global const float *image, int h, int column, int H, int W)
 {
-    const int plane = get_global_id(0), pixel = get_global_id(1), k = plane % K;
-    if (pixel >= OH * OW) return;
-    const int top = pixel / OW * STRIDE_H - PADDING_H, left = pixel % OW * STRIDE_W - PADDING_W;
+    const float value = image[clamp(h, 0, H - 1) * W + clamp(column, 0, W - 1)];
+    const int inside = ((uint)h < (uint)H) & ((uint)column < (uint)W);
+    return inside ? value : 0.0f;
+}
+
+/* Rows of x that ROWS results in one column read. */
+#define SPAN ((ROWS - 1) * STRIDE_H + (R - 1) * DILATION_H + 1)
+
+/* The column and the first of the rows of result number `at`, and the plane. */
+#define POSITION(at, columns, rows, each_column, each_row)                                                             \
+    const int across = ((columns) + each_column - 1) / each_column, down = ((rows) + each_row - 1) / each_row;         \
+    const PLACE strip = (at) / across;                                                                                 \
+    const int column = (int)((at) % across), row = (int)(strip % down), plane = (int)(strip / down);
+
+WORK_GROUP kernel void forward(global const float *restrict x, global const float *restrict weights,
+    global const float *restrict bias, global const float *add, global float *y, int K, int H, int W, int OH, int OW,
+    PLACE items)
+{
+    const PLACE item = get_global_id(0);
+    if (item >= items) return;
+    POSITION(item, OW, OH, 1, ROWS)
+    const int k = plane % K, oh = row * ROWS, top = oh * STRIDE_H - PADDING_H, left = column * STRIDE_W - PADDING_W;
     global const float *from = x + (long)(plane / MULTIPLIER) * H * W;
     global const float *w = weights + k * R * S;
-    const long at = (long)plane * OH * OW + pixel;
-    float sum = 0.0f;
-    UNROLL for (int r = 0; r < R; r++)
+    float sums[ROWS];
+    UNROLL for (int j = 0; j < ROWS; j++) sums[j] = 0.0f;
+    UNROLL for (int h = 0; h < SPAN; h++)
     {
-        const int h = top + r * DILATION_H;
-        UNROLL for (int s = 0; s < S; s++)
-        {
-            const int column = left + s * DILATION_W;
-            if (h >= 0 && h < H && column >= 0 && column < W) sum += from[h * W + column] * w[r * S + s];
+        float pixels[S];
+        UNROLL for (int s = 0; s < S; s++) pixels[s] = pixel_of(from, top + h, left + s * DILATION_W, H, W);
+        UNROLL for (int j = 0; j < ROWS; j++)
+            UNROLL for (int r = 0; r < R; r++)
+                if (j * STRIDE_H + r * DILATION_H == h)
+                    UNROLL for (int s = 0; s < S; s++) sums[j] += pixels[s] * w[r * S + s];
+    }
+    UNROLL for (int j = 0; j < ROWS; j++)
+    {
+        const long at = ((long)plane * OH + oh + j) * OW + column;
+        if (oh + j < OH) {
+            float sum = sums[j];
+#if BIAS
+            sum += bias[k];
+#endif
+#if ADD
+            sum += add[at];
+#endif
+            y[at] = ACTIVATION(sum);
         }
     }
-    if (BIAS) sum += bias[k];
-    if (ADD) sum += add[at];
-    y[at] = ACTIVATION(sum);
 }
 
-kernel void data_gradient(global const float *restrict dy, global const float *restrict weights,
-    global const float *add, global float *dx, int C, int H, int W, int OH, int OW)
+/* Result row j (column) of those of a work-item reads tap t where OFFSET is a multiple of the stride, in source row
+ * OFFSET / stride of those that begin TAPS * dilation before the item's own. */
+#define OFFSET(j, t, padding, dilation, stride, TAPS) ((j) + padding - (t) * dilation + TAPS * dilation * stride)
+#define OFFSET_H(j, r) OFFSET(j, r, PADDING_H, DILATION_H, STRIDE_H, R)
+#define OFFSET_Q(i, s) OFFSET(i, s, PADDING_W, DILATION_W, STRIDE_W, S)
+/* The source rows in all. */
+#define FIRST_H (OFFSET_H(0, R - 1) / STRIDE_H)
+#define LAST_H (OFFSET_H(ROWS_DX - 1, 0) / STRIDE_H)
+
+WORK_GROUP kernel void data_gradient(global const float *restrict dy, global const float *restrict weights,
+    global const float *add, global float *dx, int C, int H, int W, int OH, int OW, PLACE items)
 {
-    const int plane = get_global_id(0), pixel = get_global_id(1), c = plane % C;
-    if (pixel >= H * W) return;
-    const int h = pixel / W + PADDING_H, column = pixel % W + PADDING_W;
-    const long at = (long)plane * H * W + pixel;
-    float sum = 0.0f;
-    for (int j = 0; j < MULTIPLIER; j++) {
-        global const float *from = dy + ((long)plane * MULTIPLIER + j) * OH * OW;
-        global const float *w = weights + (c * MULTIPLIER + j) * R * S;
-        UNROLL for (int r = 0; r < R; r++)
+    const PLACE item = get_global_id(0);
+    if (item >= items) return;
+    POSITION(item, W, H, STRIDE_W, ROWS_DX)
+    const int c = plane % C, top = row * (ROWS_DX / STRIDE_H) - R * DILATION_H, left = column - S * DILATION_W;
+    float sums[ROWS_DX][STRIDE_W];
+    UNROLL for (int j = 0; j < ROWS_DX; j++)
+        UNROLL for (int i = 0; i < STRIDE_W; i++) sums[j][i] = 0.0f;
+    for (int m = 0; m < MULTIPLIER; m++) {
+        global const float *from = dy + ((long)plane * MULTIPLIER + m) * OH * OW;
+        global const float *w = weights + (c * MULTIPLIER + m) * R * S;
+        UNROLL for (int h = LAST_H; h >= FIRST_H; h--)
         {
-            const int from_h = h - r * DILATION_H, oh = from_h / STRIDE_H;
-            const bool row = from_h >= 0 && from_h % STRIDE_H == 0 && oh < OH;
+            float pixels[S][STRIDE_W];
             UNROLL for (int s = 0; s < S; s++)
-            {
-                const int from_w = column - s * DILATION_W, ow = from_w / STRIDE_W;
-                if (row && from_w >= 0 && from_w % STRIDE_W == 0 && ow < OW) sum += from[oh * OW + ow] * w[r * S + s];
+                UNROLL for (int i = 0; i < STRIDE_W; i++)
+                    if (OFFSET_Q(i, s) % STRIDE_W == 0)
+                        pixels[s][i] = pixel_of(from, top + h, left + OFFSET_Q(i, s) / STRIDE_W, OH, OW);
+            UNROLL for (int j = 0; j < ROWS_DX; j++)
+                UNROLL for (int r = 0; r < R; r++)
+                    if (OFFSET_H(j, r) == h * STRIDE_H)
+                        UNROLL for (int s = 0; s < S; s++)
+                            UNROLL for (int i = 0; i < STRIDE_W; i++)
+                                if (OFFSET_Q(i, s) % STRIDE_W == 0)
+                                    sums[j][i] += pixels[s][i] * w[r * S + s];
+        }
+    }
+    UNROLL for (int j = 0; j < ROWS_DX; j++)
+    {
+        UNROLL for (int i = 0; i < STRIDE_W; i++)
+        {
+            const int h = row * ROWS_DX + j, q = column * STRIDE_W + i;
+            const long at = ((long)plane * H + h) * W + q;
+            if (h < H && q < W) {
+#if ADD
+                sums[j][i] += add[at];
+#endif
+                dx[at] = sums[j][i];
             }
         }
     }
-    if (ADD) sum += add[at];
-    dx[at] = sum;
 }
 
-__attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void weight_gradient(global const float *restrict x,
+/* A work-item takes ROWS pixels in one column of dy at a time, of `tiles` of a channel in all. */
+WORK_GROUP kernel void weight_gradient(global const float *restrict x,
     global const float *restrict dy, global const float *add, global float *dw, int N, int K, int H, int W, int OH,
-    int OW, int splits, int pixels_of_split)
+    int OW, int splits, int tiles_of_split, int tiles)
 {
-    local float parts[GROUP];
-    const int item = get_local_id(0), k = get_group_id(0), split = get_group_id(1), grid = OH * OW;
-    const int end = min(N * grid, (split + 1) * pixels_of_split);
+    local float scratch[GROUP];
+    const int k = get_group_id(0), split = get_group_id(1), end = min(tiles, (split + 1) * tiles_of_split);
     float sums[R * S];
     UNROLL for (int tap = 0; tap < R * S; tap++) sums[tap] = 0.0f;
-    for (int q = split * pixels_of_split + item; q < end; q += GROUP) {
-        const int n = q / grid, pixel = q % grid;
-        const long plane = (long)n * K + k;
-        const float gradient = dy[plane * grid + pixel];
-        global const float *from = x + plane / MULTIPLIER * H * W;
-        const int top = pixel / OW * STRIDE_H - PADDING_H, left = pixel % OW * STRIDE_W - PADDING_W;
-        UNROLL for (int r = 0; r < R; r++)
+    for (uint tile = split * tiles_of_split + (int)get_local_id(0); tile < (uint)end; tile += GROUP) {
+        POSITION(tile, OW, OH, 1, ROWS)
+        const int oh = row * ROWS, top = oh * STRIDE_H - PADDING_H, left = column * STRIDE_W - PADDING_W;
+        const long image = (long)plane * K + k;
+        global const float *gradients = dy + image * OH * OW, *from = x + image / MULTIPLIER * H * W;
+        float gradient[ROWS];
+        UNROLL for (int j = 0; j < ROWS; j++) gradient[j] = pixel_of(gradients, oh + j, column, OH, OW);
+        UNROLL for (int h = 0; h < SPAN; h++)
         {
-            const int h = top + r * DILATION_H;
-            UNROLL for (int s = 0; s < S; s++)
-            {
-                const int column = left + s * DILATION_W;
-                if (h >= 0 && h < H && column >= 0 && column < W) sums[r * S + s] += gradient * from[h * W + column];
-            }
+            float pixels[S];
+            UNROLL for (int s = 0; s < S; s++) pixels[s] = pixel_of(from, top + h, left + s * DILATION_W, H, W);
+            UNROLL for (int j = 0; j < ROWS; j++)
+                UNROLL for (int r = 0; r < R; r++)
+                    if (j * STRIDE_H + r * DILATION_H == h)
+                        UNROLL for (int s = 0; s < S; s++) sums[r * S + s] += gradient[j] * pixels[s];
         }
     }
     UNROLL for (int tap = 0; tap < R * S; tap++)
     {
-        parts[item] = sums[tap];
-        barrier(CLK_LOCAL_MEM_FENCE);
-        for (int width = GROUP / 2; width > 0; width /= 2) {
-            if (item < width) parts[item] += parts[item + width];
-            barrier(CLK_LOCAL_MEM_FENCE);
-        }
-        if (item == 0) {
-            float value = parts[0];
+        float value = group_sum(sums[tap], scratch);
+        if (get_local_id(0) == 0) {
 #if ADD
             if (splits == 1) value += add[k * R * S + tap];
 #endif
             dw[((long)split * K + k) * R * S + tap] = value;
         }
-        barrier(CLK_LOCAL_MEM_FENCE);
     }
 }

@@ -1,13 +1,14 @@
 /* conv2d, depthwise, on GPU-class devices: there is no sum over channels that a matrix product could use, so each
- * result is a few multiplications of floats. In the plain layout a work-item makes one result of what the cache holds,
- * with any number of output channels for an input channel. With channels last, which lies between products that have
- * this layout, a work-item has STRIP pixels of four channels, with what lies under them. */
+ * result is a few multiplications of floats. In the plain layout a work-item makes some results in one column of what
+ * the cache holds, with any number of output channels for an input channel. With channels last, which lies between
+ * products that have this layout, a work-item has STRIP pixels of four channels, with what lies under them. */
 #include "base/memory.h"
 #include "layers/conv2d.h"
+#include "layers/elementwise.h"
 #include "layers/epilogue.h"
 
-/* Taps: the sums of a work-item in the weight gradient. */
-enum { MOST_TAPS = 49, PIXEL_GROUP = 128, SUM_GROUP = 256 };
+/* Taps: the sums of a work-item in the weight gradient; stride: its results in a row of the data gradient. */
+enum { MOST_TAPS = 49, MOST_STRIDE = 8, GROUP = 256, GROUPS_PER_UNIT = 16 };
 enum { STRIP = 2, STRIP_TAPS = 9, MOST_COLUMNS = 12, MOST_ITEMS = 128, MOST_QUADS = 8, LOCAL_BYTES = 8 << 10 };
 
 /* The attributes as constants of the program. */
@@ -25,6 +26,7 @@ static const char *fits_gpu(const struct problem *problem)
     struct conv2d_sizes z = conv2d_sizes_of(problem);
     if (z.c_group != 1) return "groups is smaller than the number of input channels";
     if (z.r * z.s > MOST_TAPS) return "the kernel has more than 49 taps";
+    if (z.stride_h > MOST_STRIDE || z.stride_w > MOST_STRIDE) return "the stride is larger than 8";
     const int64_t most = INT32_MAX / 2;
     if (z.n > most / (z.h * z.w) || z.n > most / (z.oh * z.ow) || z.n > most / z.k)
         return "the batch has more pixels than 32 bits can count";
@@ -68,6 +70,26 @@ static void layouts(const struct problem *problem, enum value_layout *inputs, en
 static bool has_channels_last(const struct problem *problem)
 {
     return problem->inputs[0]->layout == LAYOUT_CHANNELS_LAST;
+}
+
+/* Plain: rows of y of a work-item. With few taps their registers are enough for more. */
+static int64_t rows_of(const struct conv2d_sizes *z)
+{
+    return z->r * z->s <= 9 && z->oh > 4 ? 8 : 4;
+}
+
+/* Rows of a work-item in the data gradient: the first one begins at a multiple of the stride. */
+static int64_t gradient_rows(const struct conv2d_sizes *z)
+{
+    const int64_t rows = rows_of(z);
+    return z->stride_h < rows ? rows / z->stride_h * z->stride_h : z->stride_h;
+}
+
+/* Whether numbers of a tensor are counted by 32 bits. */
+static bool is_short(const struct conv2d_sizes *z)
+{
+    const int64_t planes = z->n * z->k, most = INT32_MAX / planes;
+    return z->h * z->w <= most && z->oh * z->ow <= most;
 }
 
 /* Channels last: a group's fours of channels and its strips; all strips of a tensor of `rows` of `width` pixels. */
@@ -114,8 +136,10 @@ static struct launch *add(const struct problem *problem, const struct operands *
         ? launch_add(list, "conv2d_depthwise_channels_last", kernel,
               TAPS_OPTIONS "-DSTRIP=%d -DQUADS=%d -DLINES=%d -DBIAS=%d -DSTATISTICS=%d %s", TAPS_VALUES(z), STRIP,
               (int)m->quads, (int)m->lines, bias, problem->outputs[STATISTICS_OUTPUT] != NULL, epilogue)
-        : launch_add(list, "conv2d_depthwise_gpu", kernel, TAPS_OPTIONS "-DMULTIPLIER=%d -DGROUP=%d -DBIAS=%d %s",
-              TAPS_VALUES(z), (int)z.k_group, (int)group, bias, epilogue);
+        : launch_add(list, "conv2d_depthwise_gpu", kernel,
+              TAPS_OPTIONS "-DMULTIPLIER=%d -DROWS=%d -DROWS_DX=%d -DPLACE=%s -DGROUP=%d -DBIAS=%d %s", TAPS_VALUES(z),
+              (int)z.k_group, (int)rows_of(&z), (int)gradient_rows(&z), is_short(&z) ? "uint" : "ulong", (int)group,
+              bias, epilogue);
     LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1]);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
     return launch;
@@ -127,12 +151,16 @@ static void strip_grid(struct launch *launch, const struct shape *m, int64_t gro
     launch_grid(launch, 2, (size_t)groups * items, (size_t)m->channel_groups, 1, items, 1, 1);
 }
 
-/* One work-item for each pixel of each plane. */
-static void pixel_grid(struct launch *launch, const struct problem *problem, int64_t pixels, int64_t planes)
+/* Plain: so many work-items, which is also the kernel's last argument. */
+static void item_grid(struct launch *launch, const struct problem *problem, int64_t items)
 {
-    size_t group = PIXEL_GROUP;
-    while (group > 1 && (group > problem->device->group_max || group / 2 >= (size_t)pixels)) group /= 2;
-    launch_grid(launch, 2, (size_t)planes, size_round_up((size_t)pixels, group), 1, 1, group, 1);
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const size_t group = group_size(problem->device, GROUP);
+    if (is_short(&z))
+        launch_int(launch, items);
+    else
+        launch_long(launch, items);
+    launch_grid(launch, 1, size_round_up((size_t)items, group), 1, 1, group, 1, 1);
 }
 
 static void emit_image(const struct problem *problem, const struct operands *operands, struct launch_list *list)
@@ -141,7 +169,8 @@ static void emit_image(const struct problem *problem, const struct operands *ope
     const bool gradient = conv2d_is_data_gradient(problem), last = has_channels_last(problem);
     const int64_t channels = gradient ? z.c : z.k, height = gradient ? z.h : z.oh, width = gradient ? z.w : z.ow;
     const struct shape m = shape_of(problem, z.n * height, width);
-    struct launch *launch = add(problem, operands, list, gradient ? "data_gradient" : "forward", last ? &m : NULL, 1);
+    struct launch *launch = add(problem, operands, list, gradient ? "data_gradient" : "forward", last ? &m : NULL,
+        group_size(problem->device, GROUP));
     if (!gradient) launch_buffer(launch, operands->inputs[2]);
     LAUNCH_BUFFERS(launch, operands->add, operands->outputs[0]);
     if (last) launch_int(launch, z.n);
@@ -150,17 +179,18 @@ static void emit_image(const struct problem *problem, const struct operands *ope
         launch_buffer(launch, operands->outputs[STATISTICS_OUTPUT]);
         launch_int(launch, problem->outputs[STATISTICS_OUTPUT]->shape.sizes[2]);
     }
+    const int64_t rows = divide_up(height, gradient ? gradient_rows(&z) : rows_of(&z));
     if (last)
         strip_grid(launch, &m, divide_up(m.strips, m.lines));
     else
-        pixel_grid(launch, problem, height * width, z.n * channels);
+        item_grid(launch, problem, z.n * channels * rows * (gradient ? divide_up(width, z.stride_w) : width));
 }
 
 /* ----------------------------------------------------------------------------------------- weight gradient ---- */
 
-/* Of the batch: enough groups for all units, each work-item with some pixels or strips of its own. */
+/* Of the batch: enough groups for all units, each work-item with some tiles of pixels, or strips, of its own. */
 struct parts {
-    int64_t count, each; /* pixels, or strips */
+    int64_t count, each, all; /* tiles, or strips */
     size_t group;
 };
 
@@ -169,14 +199,15 @@ static struct parts parts_of(const struct problem *problem, const struct shape *
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     const struct capabilities *can = problem->device;
     const bool last = has_channels_last(problem);
-    const int64_t all = last ? m->strips : z.n * z.oh * z.ow, groups = last ? m->channel_groups : z.k;
-    struct parts parts = { .group = SUM_GROUP };
+    const int64_t all = last ? m->strips : z.n * divide_up(z.oh, rows_of(&z)) * z.ow;
+    const int64_t groups = last ? m->channel_groups : z.k;
+    struct parts parts = { .all = all, .group = GROUP };
     while (parts.group > 1 &&
         (parts.group > can->group_max || parts.group * sizeof(float) > can->local_bytes ||
             parts.group / 2 >= (size_t)all))
         parts.group /= 2;
-    const int64_t wanted = divide_up(8 * can->units, groups);
-    const int64_t possible = divide_up(all, last ? 4 * m->lines : 8 * (int64_t)parts.group);
+    const int64_t wanted = divide_up((last ? 8 : GROUPS_PER_UNIT) * can->units, groups);
+    const int64_t possible = divide_up(all, last ? 4 * m->lines : 2 * (int64_t)parts.group);
     parts.each = divide_up(all, wanted < possible ? wanted : possible);
     parts.count = divide_up(all, parts.each);
     return parts;
@@ -201,6 +232,7 @@ static void emit_weight_gradient(
     LAUNCH_INTS(launch, z.n, z.k, z.h, z.w, z.oh, z.ow);
     if (!last) launch_int(launch, parts.count);
     launch_int(launch, parts.each);
+    if (!last) launch_int(launch, parts.all);
     if (last)
         strip_grid(launch, &m, parts.count);
     else
