@@ -251,11 +251,12 @@ GROUPS void plain_reduce(global const T *x, global const T *dy, global const T *
             g[k] = dy[at[k]];
             LOAD_OUTPUT(out[k], at[k])
         }
-        EACH_STEP g[k] = is[k] ? GRADIENT(out[k], v[k], g[k]) : (T)(0.0f);
         EACH_STEP
         {
+            const T gradient = GRADIENT(out[k], v[k], g[k]); /* of what stands for another one too: no branch */
+            g[k] = is[k] ? gradient : (T)(0.0f);
             sums += g[k];
-            products = is[k] ? fma(g[k], v[k] - (T)(mean), products) : products;
+            products = fma(g[k], v[k] - (T)(mean), products);
 #if DADD
             if (is[k]) dadd[at[k]] = g[k];
 #endif
