@@ -11,6 +11,8 @@ kernel void gemm_copy(global float *C, global const float *added, int n, int ldc
     if (column < n) C[at] = added[at];
 }
 
+#define STEPS 8
+
 /* C = finish(parts[0] + parts[1] + ...), in their order: gemm_finish.h. A part has ld floats between rows, stride between the
  * products of a batch, and the next one lies stride_part behind it; a single one may be C itself. C begins from_c floats into its buffer. */
 kernel void gemm_finish(global const float *parts, global const float *bias, global const float *added, global float *C,
@@ -21,6 +23,12 @@ kernel void gemm_finish(global const float *parts, global const float *bias, glo
     const size_t from = get_global_id(2) * stride + (size_t)get_global_id(1) * ld + column,
                  to = from_c + get_global_id(2) * stride_c + (size_t)get_global_id(1) * ldc + column;
     float sum = 0.0f;
-    for (int part = 0; part < count; part++) sum += parts[part * stride_part + from];
+    int part = 0;
+    for (; part + STEPS <= count; part += STEPS) { /* no load waits for another */
+        float next[STEPS];
+        UNROLL for (int k = 0; k < STEPS; k++) next[k] = parts[(part + k) * stride_part + from];
+        UNROLL for (int k = 0; k < STEPS; k++) sum += next[k];
+    }
+    for (; part < count; part++) sum += parts[part * stride_part + from];
     C[to] = finish_float(sum, bias ? bias + column : NULL, added ? added + to : NULL);
 }
