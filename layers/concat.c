@@ -147,7 +147,7 @@ static void rows_emit(struct launch_list *list, const struct row_copy *copy, con
         launch_long(launch, chunk);
         launch_tasks(launch, (size_t)divide_up(copy->width, chunk), (size_t)divide_up(copy->rows, rows_of_task), 1);
     } else {
-        size_t group = group_size(device, 64);
+        size_t group = group_size(device, copy->width > 64 ? 256 : 64);
         launch_long(launch, 1);
         launch_grid(launch, 2, size_round_up((size_t)copy->width, group), rows, 1, group, 1, 1);
     }

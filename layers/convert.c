@@ -102,7 +102,7 @@ static void emit_channel(
     launch_long(launch, n * channels);
     launch_long(launch, n * channel);
     launch_long(launch, chunk);
-    const size_t planes = divided ? (size_t)samples : 1, group = group_size(problem->device, 64);
+    const size_t planes = divided ? (size_t)samples : 1, group = group_size(problem->device, 256);
     if (problem->device->class == DEVICE_CPU)
         launch_tasks(launch, (size_t)divide_up(n, chunk), planes, 1);
     else
