@@ -275,18 +275,12 @@ size_t value_sample_bytes(const struct value *value)
     return (size_t)elements * value_type_bytes(value->type);
 }
 
-bool value_has_channels_last(const struct value *value)
-{
-    return value->shape.rank == 4 && value->role != ROLE_PARAMETER &&
-        value->shape.sizes[1] % CHANNELS_LAST_MULTIPLE == 0;
-}
-
 size_t value_bytes(const struct value *value, int vector_width)
 {
     int64_t elements = value_elements(value);
-    if (value->layout == LAYOUT_BLOCKED && value->shape.rank == 4) {
-        const int64_t *s = value->shape.sizes;
-        elements = s[0] * divide_up(s[1], vector_width) * vector_width * s[2] * s[3];
+    if (value->layout == LAYOUT_BLOCKED) {
+        const struct planes planes = value_planes(value, CHANNEL_AXIS);
+        elements = planes.n * divide_up(planes.c, vector_width) * vector_width * planes.pixels;
     }
     return (size_t)elements * value_type_bytes(value->type);
 }
@@ -373,8 +367,9 @@ tutti_status graph_validate(const struct graph *graph)
         if (v->role != ROLE_TEMPORARY && v->layout != LAYOUT_PLAIN)
             return fail(
                 TUTTI_INTERNAL, "value %zu is read or written outside the plan, but its layout is not plain", i);
-        if (v->layout == LAYOUT_CHANNELS_LAST && !value_has_channels_last(v))
-            return fail(TUTTI_INTERNAL, "value %zu has the layout channels last, which its shape does not allow", i);
+        if (v->layout == LAYOUT_CHANNELS_LAST ? !value_has_channels_last(v)
+                                              : v->layout == LAYOUT_BLOCKED && !value_has_layouts(v))
+            return fail(TUTTI_INTERNAL, "value %zu has a layout that its axes do not allow", i);
         if ((v->role != ROLE_TEMPORARY || v->gradient_of >= 0 || v->output) && v->type == TYPE_BF16)
             return fail(TUTTI_INTERNAL, "value %zu is read outside the plan, but it is stored in 16 bits", i);
     }
@@ -389,7 +384,7 @@ done:
     return status;
 }
 
-/* "port=%3:name[N,8]"; nothing for an absent value. */
+/* "port=%3:name[N,C8,S4,S4]": channels, space, T for sequences; nothing for an absent value. */
 static void print_value(const struct graph *graph, const char *port, int value, struct text *text)
 {
     const struct value *v = graph_at(graph, value);
@@ -397,11 +392,13 @@ static void print_value(const struct graph *graph, const char *port, int value, 
     text_append(text, port ? " %s=%%%d" : "%s%%%d", port ? port : " ", value);
     if (v->name) text_append(text, ":%s", v->name);
     text_append(text, "[");
+    static const char *const kinds[] = { "", "", "C", "S", "T" };
     for (int i = 0; i < v->shape.rank; i++) {
+        text_append(text, "%s%s", i ? "," : "", kinds[value_axis(v, i)]);
         if (v->shape.sizes[i] == BATCH)
-            text_append(text, "%sN", i ? "," : "");
+            text_append(text, "N");
         else
-            text_append(text, "%s%" PRId64, i ? "," : "", v->shape.sizes[i]);
+            text_append(text, "%" PRId64, v->shape.sizes[i]);
     }
     static const char *const layouts[] = { "", "b", "c" };
     text_append(text, "]%s%s", layouts[v->layout], v->type == TYPE_BF16 ? "/bf16" : "");

@@ -4,7 +4,7 @@
 #ifndef GRAPH_GRAPH_H
 #define GRAPH_GRAPH_H
 
-#include "base/status.h"
+#include "graph/axes.h"
 
 #define GRAPH_MAX_INPUTS 10
 #define GRAPH_MAX_OUTPUTS 6
@@ -15,10 +15,11 @@
  * F16, BF16_INPUT or BOOL, and only `convert` reads these. */
 enum value_type { TYPE_F32, TYPE_I32, TYPE_U8, TYPE_BF16, TYPE_F16, TYPE_BF16_INPUT, TYPE_BOOL };
 
-/* PLAIN: row-major as the shape says (N, C, H, W). BLOCKED: [N][C/V][H][W][V] for rank 4, with V the device's vector
- * width; channels past C exist and are zero in every value, forward and backward. CHANNELS_LAST: [N][H][W][C] for rank
- * 4 with C a multiple of CHANNELS_LAST_MULTIPLE, so that there is no padding and each four channels lie in 16 bytes. A
- * device has one layout beside the plain one: blocked of the CPU class, channels-last of the GPU class. */
+/* PLAIN: row-major as the shape says (N, C, H, W). The others are of values with channels and space behind them
+ * (value_has_layouts). BLOCKED: [N][C/V][H][W][V], with V the device's vector width; channels past C exist and are zero
+ * in every value, forward and backward. CHANNELS_LAST: [N][H][W][C] with C a multiple of CHANNELS_LAST_MULTIPLE, so
+ * that there is no padding and each four channels lie in 16 bytes. A device has one layout beside the plain one:
+ * blocked of the CPU class, channels-last of the GPU class. */
 enum value_layout { LAYOUT_PLAIN, LAYOUT_BLOCKED, LAYOUT_CHANNELS_LAST };
 enum { CHANNELS_LAST_MULTIPLE = 4 };
 
@@ -35,8 +36,9 @@ struct value {
     enum value_layout layout;
     tutti_shape shape; /* the batch dimension included: sizes[0] where batched */
     bool batched;
-    int producer;  /* node, or -1 */
-    int parameter; /* ROLE_PARAMETER: its number in the network; else -1 */
+    struct axes axes; /* what they are of, beside the batch */
+    int producer;     /* node, or -1 */
+    int parameter;    /* ROLE_PARAMETER: its number in the network; else -1 */
     /* The number of the parameter whose final gradient this is, which lies in the gradient arena; else -1. */
     int gradient_of;
     bool output; /* read by the host after the plan ran */
@@ -95,8 +97,10 @@ struct attributes {
     int axis;
     int64_t units;
     bool transpose_a, transpose_b;
-    /* Reshape's target; the input's shape in gradient nodes that need it. Batch dimension included. */
+    /* Reshape's target; the input's shape in gradient nodes that need it. Batch dimension included. And what its axes
+     * are of, where no input of the node says that. */
     tutti_shape shape;
+    struct axes shape_axes;
     tutti_shape statistics;            /* of those that a convolution gives (operation.h); rank 0: none */
     unsigned axes;                     /* of reductions: those that are joined, as bits. Batch dimension included */
     int order[TUTTI_MAX_RANK];         /* of transpose */
@@ -155,7 +159,6 @@ int64_t value_size(const struct value *value, int from_last); /* of an axis, cou
 int64_t value_elements(const struct value *value);            /* of the shape, padding of the layout not counted */
 size_t value_type_bytes(enum value_type type);                /* of an element */
 size_t value_sample_bytes(const struct value *value);         /* of one sample of a batched value, as the host has it */
-bool value_has_channels_last(const struct value *value);      /* whether it can have that layout */
 /* Bytes that it takes in its layout with this vector width. */
 size_t value_bytes(const struct value *value, int vector_width);
 bool shape_equal(tutti_shape a, tutti_shape b);

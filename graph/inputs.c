@@ -58,6 +58,8 @@ tutti_tensor tutti_input_typed(
     for (int i = 0; i < rank; i++) batched.sizes[i + 1] = sizes[i];
     const int value = graph_value(&network->graph, ROLE_INPUT, types[dtype], batched, true, name);
     if (value == NO_VALUE) return network_fail(network, network->graph.status);
+    /* Three sizes are [C, H, W] until an operation says otherwise. */
+    if (rank == 3) graph_at(&network->graph, value)->axes = axes_with_channels(batched.rank);
     network->input_count++;
     return (tutti_tensor) { value };
 done:

@@ -98,7 +98,7 @@ struct implementation {
     /* Of what it takes: NULL, or why the rule passes it over, and only a table or force takes it. May be NULL. */
     const char *(*passed_over)(const struct problem *problem);
     /* The layouts that it wants, for each input and output that exists. NULL: plain everywhere. `any_layout` instead,
-     * bits of layouts: every rank-4 value of the node in one and the same of these, whichever (elementwise work). */
+     * bits of layouts: every value of the node with the axes of an input that has one of these is in it, too. */
     void (*layouts)(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs);
     unsigned any_layout;
     /* Epilogues that it applies; others stay nodes. May be NULL: none. */
@@ -138,8 +138,8 @@ struct operation {
     /* In the order of a node's inputs and outputs; layers/layers.h says what they hold. */
     struct port inputs[GRAPH_MAX_INPUTS], outputs[GRAPH_MAX_OUTPUTS];
     const struct pointwise *pointwise; /* of work on each element by itself (layers/pointwise.h); else NULL */
-    /* Sets the shape, type and batched of outputs[0 .. output_count-1] from the inputs and attributes (which it may
-     * complete), and the node's output_count; or fails with a message that names the attribute and its value. */
+    /* Sets the shape, axes, type and batched of outputs[0 .. output_count-1] from the inputs and attributes (which it
+     * may complete), and the node's output_count; or fails with a message that names the attribute and its value. */
     tutti_status (*infer)(const struct graph *graph, struct node *node, struct value *outputs);
     /* Appends the nodes that compute the gradient of each wanted input. output_gradients[i] is NO_VALUE where there is
      * none; writes input_gradients[i] (NO_VALUE stays: no gradient). NULL: the operation has none (integer inputs,

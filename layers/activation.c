@@ -31,6 +31,7 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
         return fail(TUTTI_SHAPE, "activation_gradient: the output and its gradient must have the same shape");
     outputs[0] = *dy;
     outputs[0].type = TYPE_F32;
+    infer_axes(graph, node, &outputs[0]);
     node->output_count = 1;
     return TUTTI_OK;
 }

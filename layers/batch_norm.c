@@ -5,32 +5,37 @@
 #include "base/options.h"
 #include "graph/network.h"
 #include "layers/elementwise.h"
+#include "layers/image.h"
 #include "layers/layers.h"
 
-struct batch_norm_sizes batch_norm_sizes_of(const struct problem *problem)
+struct planes batch_norm_sizes_of(const struct problem *problem)
 {
-    const tutti_shape *shape = &problem->inputs[0]->shape;
-    int64_t pixels = shape->rank == 4 ? shape->sizes[2] * shape->sizes[3] : 1;
-    return (struct batch_norm_sizes) { shape->sizes[0], shape->sizes[1], pixels };
+    return value_planes(problem->inputs[0], CHANNEL_AXIS);
 }
 
 /* ---------------------------------------------------------------------------------------------------- shapes ---- */
+
+static tutti_status check_axes(const char *name, const struct value *x)
+{
+    if (x->shape.rank == IMAGE_RANK || x->shape.rank == SPACE_AXIS) return TUTTI_OK;
+    return fail(TUTTI_SHAPE, "%s: the input must be [C, H, W] or [features], but it has %d dimensions", name,
+        x->shape.rank - 1);
+}
 
 static tutti_status check(
     const struct graph *graph, const struct node *node, const struct value *x, int first, int last)
 {
     const struct attributes *a = &node->attributes;
     const char *name = node->operation->name;
-    if (x->shape.rank != 4 && x->shape.rank != 2)
-        return fail(TUTTI_SHAPE, "%s: the input must be [C, H, W] or [features], but it has %d dimensions", name,
-            x->shape.rank - 1);
+    const tutti_status status = check_axes(name, x);
+    if (status != TUTTI_OK) return status;
     if (!(a->epsilon > 0))
         return fail(TUTTI_INVALID, "%s: epsilon is %g: it must be positive", name, (double)a->epsilon);
     for (int i = first; i <= last; i++) {
         const struct value *v = graph_at(graph, node->inputs[i]);
-        if (v->shape.rank != 1 || v->shape.sizes[0] != x->shape.sizes[1])
+        if (v->shape.rank != 1 || v->shape.sizes[0] != x->shape.sizes[CHANNEL_AXIS])
             return fail(TUTTI_SHAPE, "%s: input %d must have one element for each of the %lld channels", name, i,
-                (long long)x->shape.sizes[1]);
+                (long long)x->shape.sizes[CHANNEL_AXIS]);
     }
     return TUTTI_OK;
 }
@@ -44,8 +49,8 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
 {
     const struct value *x = graph_at(graph, node->inputs[NORM_X]);
     tutti_status status = check(graph, node, x, NORM_GAMMA, NORM_VAR);
-    outputs[NORM_Y] = *x;
-    for (int i = NORM_SAVED_MEAN; i <= NORM_BATCH_VAR; i++) outputs[i] = channels(x->shape.sizes[1]);
+    outputs[NORM_Y] = image_value(x->shape, x->batched);
+    for (int i = NORM_SAVED_MEAN; i <= NORM_BATCH_VAR; i++) outputs[i] = channels(x->shape.sizes[CHANNEL_AXIS]);
     node->output_count = NORM_BATCH_VAR + 1;
     return status;
 }
@@ -56,8 +61,8 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
     tutti_status status = check(graph, node, x, GRADIENT_GAMMA, GRADIENT_RSTD);
     if (status == TUTTI_OK && !shape_equal(x->shape, dy->shape))
         return fail(TUTTI_SHAPE, "batch_norm_gradient: the input and the output's gradient must have the same shape");
-    outputs[GRADIENT_DX] = outputs[GRADIENT_DADD] = *x;
-    outputs[GRADIENT_DGAMMA] = outputs[GRADIENT_DBETA] = channels(x->shape.sizes[1]);
+    outputs[GRADIENT_DX] = outputs[GRADIENT_DADD] = image_value(x->shape, x->batched);
+    outputs[GRADIENT_DGAMMA] = outputs[GRADIENT_DBETA] = channels(x->shape.sizes[CHANNEL_AXIS]);
     node->output_count = GRADIENT_DADD + 1;
     return status;
 }
@@ -65,7 +70,7 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
 static tutti_status infer_inference(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *x = graph_at(graph, node->inputs[NORM_X]);
-    outputs[NORM_Y] = *x;
+    outputs[NORM_Y] = image_value(x->shape, x->batched);
     node->output_count = 1;
     return check(graph, node, x, NORM_GAMMA, NORM_VAR);
 }
@@ -205,11 +210,8 @@ const struct operation operation_fold_batch_norm = {
 
 /* --------------------------------------------------------------------------------------------------- builder ---- */
 
-static tutti_status check_options(const struct value *x, const struct attributes *a)
+static tutti_status check_momentum(const struct attributes *a)
 {
-    if (x->shape.rank != 4 && x->shape.rank != 2)
-        return fail(TUTTI_SHAPE, "batch_norm: the input must be [C, H, W] or [features], but it has %d dimensions",
-            x->shape.rank - 1);
     if (!(a->momentum > 0 && a->momentum <= 1))
         return fail(TUTTI_INVALID, "batch_norm: momentum is %g: it must be above 0 and at most 1", (double)a->momentum);
     return TUTTI_OK;
@@ -225,10 +227,11 @@ tutti_tensor tutti_batch_norm(tutti_network *network, tutti_tensor tensor, const
     if (!x) return (tutti_tensor) { NO_VALUE };
     struct attributes attributes = { .epsilon = o->epsilon != 0 ? o->epsilon : 1e-5f,
         .momentum = o->momentum != 0 ? o->momentum : 0.1f };
-    tutti_status status = check_options(x, &attributes);
+    tutti_status status = check_axes("batch_norm", x);
+    if (status == TUTTI_OK) status = check_momentum(&attributes);
     if (status != TUTTI_OK) return network_fail(network, status);
 
-    tutti_shape shape = TUTTI_SHAPE(x->shape.sizes[1]);
+    tutti_shape shape = TUTTI_SHAPE(x->shape.sizes[CHANNEL_AXIS]);
     struct parameter weight = { .init = TUTTI_INIT_ZEROS, .init_constant = 1 };
     struct parameter bias = { .init = TUTTI_INIT_ZEROS };
     struct parameter mean = { .kind = PARAMETER_STATISTIC, .momentum = attributes.momentum, .init = TUTTI_INIT_ZEROS };

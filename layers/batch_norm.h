@@ -4,11 +4,6 @@
 
 #include "layers/layers.h"
 
-/* x as [n][c][pixels]; rank 2: one pixel. */
-struct batch_norm_sizes {
-    int64_t n, c, pixels;
-};
-
 /* Places of inputs and outputs, see layers.h. */
 enum { NORM_X, NORM_GAMMA, NORM_BETA, NORM_MEAN, NORM_VAR, NORM_CONSTANTS, NORM_STATISTICS = STATISTICS_INPUT };
 enum { NORM_Y, NORM_SAVED_MEAN, NORM_SAVED_RSTD, NORM_BATCH_MEAN, NORM_BATCH_VAR };
@@ -24,7 +19,7 @@ enum {
 };
 enum { GRADIENT_DX, GRADIENT_DGAMMA, GRADIENT_DBETA, GRADIENT_DADD };
 
-struct batch_norm_sizes batch_norm_sizes_of(const struct problem *problem);
+struct planes batch_norm_sizes_of(const struct problem *problem); /* of x; features have one pixel */
 
 /* batch_norm_patterns.c: the node moves into the weights of the layer before it, or becomes a scale and a shift. */
 tutti_status batch_norm_in_inference(struct graph *graph, size_t *n, int *same);

@@ -51,7 +51,7 @@ static int64_t parts_for(const struct work *work, int64_t wanted, int64_t most, 
 static void design_cpu(const struct problem *problem, void *design)
 {
     struct work *work = design;
-    const struct batch_norm_sizes sizes = batch_norm_sizes_of(problem);
+    const struct planes sizes = batch_norm_sizes_of(problem);
     const bool gradient = is_gradient(problem);
     const bool single =
         problem->inputs[STATISTICS_INPUT] || problem->node->operation == &operation_batch_norm_inference;
@@ -71,9 +71,9 @@ static void design_cpu(const struct problem *problem, void *design)
 static void design_plain(const struct problem *problem, void *design)
 {
     struct work *work = design;
-    struct batch_norm_sizes sizes = batch_norm_sizes_of(problem);
+    struct planes sizes = batch_norm_sizes_of(problem);
     if (problem->inputs[NORM_X]->layout == LAYOUT_CHANNELS_LAST) /* rows of channels, as of rank 2 */
-        sizes = (struct batch_norm_sizes) { sizes.n * sizes.pixels, sizes.c, 1 };
+        sizes = (struct planes) { sizes.n * sizes.pixels, sizes.c, 1 };
     *work = (struct work) { .n = sizes.n, .c = sizes.c, .pixels = sizes.pixels, .stride = sizes.c };
     work->floats = sizes.n * sizes.c * sizes.pixels;
     work->fours = sizes.pixels > 1 ? sizes.pixels % 4 == 0 : sizes.c % 4 == 0 ? 2 : 0;
@@ -155,7 +155,7 @@ static void meet(const struct problem *problem, const struct operands *operands,
         launch_grid(launch, 1, (size_t)divide_up(stride, (int64_t)together) * group, 1, 1, group, 1, 1);
         launch_work(launch, 0, 8.0 * (double)(parts * stride));
     }
-    launch_meeting(list, kind, operands->workspace, problem->inputs[0]->shape.sizes[1], stride);
+    launch_meeting(list, kind, operands->workspace, problem->inputs[0]->shape.sizes[CHANNEL_AXIS], stride);
     *statistics = (struct statistics) { operands->workspace, 1, stride };
 }
 
@@ -375,32 +375,37 @@ static void emit_gradient(const struct problem *problem, const struct operands *
 
 /* ---------------------------------------------------------------------------------------------------- tables ---- */
 
+static bool has_space(const struct problem *problem)
+{
+    return problem->inputs[0]->shape.rank > SPACE_AXIS;
+}
+
 static const char *fits_cpu(const struct problem *problem)
 {
-    const tutti_shape *shape = &problem->inputs[0]->shape;
     if (problem->device->class != DEVICE_CPU) return "it needs a CPU-class device";
-    if (shape->rank == 2 && shape->sizes[1] % problem->device->vector_width)
+    if (!has_space(problem) && problem->inputs[0]->shape.sizes[CHANNEL_AXIS] % problem->device->vector_width)
         return "the number of features is not a multiple of the vector width";
     return NULL;
 }
 
-/* x, y, dy, dx, dadd are blocked where they have four dimensions; rank 2 is the same with one pixel. */
-static void blocked_where_rank_4(const struct value *const *values, int count, enum value_layout *layouts)
+/* x, y, dy, dx, dadd are blocked where they have space; features are the same with one pixel. */
+static void block(const struct value *x, const struct value *const *values, int count, enum value_layout *layouts)
 {
     for (int i = 0; i < count; i++)
-        if (values[i]) layouts[i] = values[i]->shape.rank == 4 ? LAYOUT_BLOCKED : LAYOUT_PLAIN;
+        if (values[i] && value_has_axes_of(values[i], x)) layouts[i] = LAYOUT_BLOCKED;
 }
 
 static void layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
 {
-    blocked_where_rank_4(problem->inputs, problem->node->input_count, inputs);
-    blocked_where_rank_4(problem->outputs, problem->node->output_count, outputs);
+    if (!has_space(problem)) return;
+    block(problem->inputs[0], problem->inputs, problem->node->input_count, inputs);
+    block(problem->inputs[0], problem->outputs, problem->node->output_count, outputs);
 }
 
 /* Padding lanes hold 0 before the activation. */
 static unsigned epilogues_cpu(const struct problem *problem)
 {
-    bool padding = problem->inputs[0]->shape.sizes[1] % problem->device->vector_width != 0;
+    bool padding = problem->inputs[0]->shape.sizes[CHANNEL_AXIS] % problem->device->vector_width != 0;
     bool safe = !padding || epilogue_keeps_zero(&problem->node->epilogue);
     return EPILOGUE_ADD | (safe ? EPILOGUE_ACTIVATION : 0);
 }

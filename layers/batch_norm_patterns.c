@@ -21,7 +21,8 @@ static int give_statistics(const struct rewriting *rewriting, int n, int64_t num
     if (node->outputs[STATISTICS_OUTPUT] != NO_VALUE) return node->outputs[STATISTICS_OUTPUT];
     const int64_t width = problem.device->vector_width, parts = implementation->statistics(&problem);
     if (parts == 0) return NO_VALUE;
-    const tutti_shape shape = TUTTI_SHAPE(parts, numbers, divide_up(problem.outputs[0]->shape.sizes[1], width) * width);
+    const tutti_shape shape =
+        TUTTI_SHAPE(parts, numbers, divide_up(problem.outputs[0]->shape.sizes[CHANNEL_AXIS], width) * width);
     const int value = graph_value(graph, ROLE_TEMPORARY, TYPE_F32, shape, false, NULL);
     if (value == NO_VALUE) return NO_VALUE;
     graph_at(graph, value)->producer = n;
@@ -205,7 +206,8 @@ static int foldable(const struct graph *graph, const struct node *norm)
     const bool dense = before->operation == &operation_dense;
     if (!(dense || before->operation == &operation_conv2d)) return -1;
     if (before->epilogue.activation || before->epilogue.add != NO_VALUE) return -1;
-    if (dense && graph_at(graph, norm->inputs[NORM_X])->shape.rank != 2) return -1;
+    const int features = graph_at(graph, norm->inputs[NORM_X])->shape.rank - 1;
+    if (dense && features != CHANNEL_AXIS) return -1;
     return graph_at(graph, before->inputs[1])->role == ROLE_PARAMETER ? producer : -1;
 }
 

@@ -59,6 +59,7 @@ tutti_status broadcast_infer(const struct graph *graph, struct node *node, struc
         if (input) TRY(join(node->operation->name, input, output));
     }
     if (output->shape.rank == 0) output->shape = TUTTI_SHAPE(1);
+    infer_axes(graph, node, output);
     node->output_count = 1;
 done:
     return status;
@@ -69,7 +70,7 @@ int broadcast_gradient(struct graph *graph, int gradient, int value, int layer)
     const struct value *from = graph_at(graph, gradient), *to = graph_at(graph, value);
     if (!from) return NO_VALUE;
     if (shape_equal(from->shape, to->shape) && from->batched == to->batched) return gradient;
-    struct attributes attributes = { .shape = to->shape };
+    struct attributes attributes = { .shape = to->shape, .shape_axes = to->axes };
     const int rank = from->shape.rank;
     for (int i = 0; i < rank; i++) {
         const bool batch = from->batched && i == 0;

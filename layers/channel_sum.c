@@ -1,5 +1,4 @@
-/* channel_sum: the gradient of a bias, dy summed over all but the channels (dimension 1 of [N, C, H, W], the last of
- * [N, features]). */
+/* channel_sum: the gradient of a bias, dy summed over all axes but that of the channels or features. */
 #include "base/memory.h"
 #include "layers/elementwise.h"
 #include "layers/epilogue.h"
@@ -8,29 +7,23 @@
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *dy = graph_at(graph, node->inputs[0]);
-    if (dy->shape.rank < 2)
-        return fail(TUTTI_SHAPE, "channel_sum: the gradient has %d dimensions: it needs at least 2", dy->shape.rank);
-    int channel = dy->shape.rank == 4 ? 1 : dy->shape.rank - 1;
-    outputs[0] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(dy->shape.sizes[channel]) };
+    const int axis = node->attributes.axis;
+    if (axis < 1 || axis >= dy->shape.rank)
+        return fail(TUTTI_SHAPE, "channel_sum: the gradient has %d dimensions, and none has the number %d",
+            dy->shape.rank, axis);
+    outputs[0] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(dy->shape.sizes[axis]) };
     node->output_count = 1;
     return TUTTI_OK;
 }
 
-/* dy as [n][c][pixels]; other ranks than 4 are rows of c numbers. */
-struct sizes {
-    int64_t n, c, pixels;
-    bool blocked;
-};
-
-static struct sizes sizes_of(const struct problem *problem)
+static struct planes sizes_of(const struct problem *problem)
 {
-    const struct value *dy = problem->inputs[0];
-    const tutti_shape *shape = &dy->shape;
-    if (shape->rank == 4)
-        return (struct sizes) { shape->sizes[0], shape->sizes[1], shape->sizes[2] * shape->sizes[3],
-            dy->layout == LAYOUT_BLOCKED };
-    int64_t c = shape->sizes[shape->rank - 1];
-    return (struct sizes) { value_elements(dy) / c, c, 1, false };
+    return value_planes(problem->inputs[0], problem->node->attributes.axis);
+}
+
+static bool is_blocked(const struct problem *problem)
+{
+    return problem->inputs[0]->layout == LAYOUT_BLOCKED;
 }
 
 static bool channels_last(const struct problem *problem)
@@ -42,7 +35,7 @@ static struct launch *add(const struct problem *problem, const struct operands *
     const char *kernel, int group)
 {
     char epilogue[128];
-    struct sizes z = sizes_of(problem);
+    struct planes z = sizes_of(problem);
     struct launch *launch = launch_add(list, "channel_sum", kernel, "-DGROUP=%d %s", group,
         epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
     LAUNCH_BUFFERS(launch, operands->inputs[0], operands->add, operands->outputs[0]);
@@ -54,14 +47,14 @@ static struct launch *add(const struct problem *problem, const struct operands *
 
 static void emit_vectors(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    struct sizes z = sizes_of(problem);
+    struct planes z = sizes_of(problem);
     int64_t v = problem->device->vector_width;
-    bool columns = z.pixels == 1 && !z.blocked;
+    const bool blocked = is_blocked(problem), columns = z.pixels == 1 && !blocked;
     struct launch *launch = add(problem, operands, list, columns ? "columns" : "vectors", 1);
     if (!columns) {
-        LAUNCH_INTS(launch, z.pixels, z.blocked);
+        LAUNCH_INTS(launch, z.pixels, blocked);
     }
-    launch_tasks(launch, (size_t)(columns || z.blocked ? divide_up(z.c, v) : z.c), 1, 1);
+    launch_tasks(launch, (size_t)(columns || blocked ? divide_up(z.c, v) : z.c), 1, 1);
 }
 
 /* GPU class. Parts of what each channel adds up keep the units busy; a second launch adds up the parts. */
@@ -78,7 +71,7 @@ struct division {
 static bool by_rows(const struct problem *problem)
 {
     enum { MANY = 1024 };
-    const struct sizes z = sizes_of(problem);
+    const struct planes z = sizes_of(problem);
     return channels_last(problem) || (z.pixels == 1 && z.n >= MANY);
 }
 
@@ -98,7 +91,7 @@ static size_t sum_group(const struct problem *problem)
 
 static struct division divide(const struct problem *problem)
 {
-    const struct sizes z = sizes_of(problem);
+    const struct planes z = sizes_of(problem);
     const bool last = by_rows(problem);
     struct division d = { .c = z.c, .pixels = z.pixels, .group = sum_group(problem), .wide = 1 };
     d.fours = (last ? z.c : z.pixels) % 4 == 0;
@@ -168,9 +161,9 @@ static void emit_groups(const struct problem *problem, const struct operands *op
 
 static void emit_plain(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    struct sizes z = sizes_of(problem);
+    struct planes z = sizes_of(problem);
     struct launch *launch = add(problem, operands, list, "plain", 1);
-    LAUNCH_INTS(launch, z.pixels, z.blocked);
+    LAUNCH_INTS(launch, z.pixels, is_blocked(problem));
     size_t group = problem->device->group_max < 64 ? problem->device->group_max : 64;
     launch_grid(launch, 1, size_round_up((size_t)z.c, group), 1, 1, group, 1, 1);
 }

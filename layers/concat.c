@@ -27,6 +27,7 @@ static tutti_status infer_concat(const struct graph *graph, struct node *node, s
                 axis - 1);
         outputs[0].shape.sizes[axis] += other->shape.sizes[axis];
     }
+    infer_axes(graph, node, &outputs[0]);
     node->output_count = 1;
     return TUTTI_OK;
 }
@@ -42,7 +43,7 @@ static tutti_status infer_window(const struct graph *graph, struct node *node, s
             return fail(TUTTI_SHAPE, "window: along axis %d it has elements %lld to %lld, all outside the input's %lld",
                 i - x->batched, (long long)a->begins[i], (long long)(a->begins[i] + a->shape.sizes[i] - 1),
                 (long long)x->shape.sizes[i]);
-    outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = a->shape };
+    outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = a->shape, .axes = x->axes };
     node->output_count = 1;
     return TUTTI_OK;
 }
@@ -80,12 +81,13 @@ static tutti_status gradient_of_concat(
 /* `begin`: the first channel of a window. */
 static const char *fits_channels(const struct problem *problem, bool along_channels, int64_t begin)
 {
+    const struct value *y = problem->outputs[0];
     const bool gpu = problem->device->class == DEVICE_GPU;
     const int width = gpu ? CHANNELS_LAST_MULTIPLE : problem->device->vector_width;
-    bool aligned = along_channels && problem->outputs[0]->shape.rank == 4 && begin % width == 0 &&
-        problem->outputs[0]->shape.sizes[1] % width == 0;
+    bool aligned =
+        along_channels && value_has_layouts(y) && begin % width == 0 && y->shape.sizes[CHANNEL_AXIS] % width == 0;
     for (int i = 0; i < problem->node->input_count && aligned; i++)
-        aligned = problem->inputs[i]->shape.sizes[1] % width == 0;
+        aligned = problem->inputs[i]->shape.sizes[CHANNEL_AXIS] % width == 0;
     if (aligned) return NULL;
     return gpu ? "the axis is not the channels, or their numbers are not all multiples of 4"
                : "the axis is not the channels, or their numbers are not all multiples of the vector width";
@@ -93,27 +95,25 @@ static const char *fits_channels(const struct problem *problem, bool along_chann
 
 static const char *concat_fits(const struct problem *problem)
 {
-    return fits_channels(problem, problem->node->attributes.axis == 1, 0);
+    return fits_channels(problem, problem->node->attributes.axis == CHANNEL_AXIS, 0);
 }
 
 /* What concat's gradient is. */
 static const char *window_fits(const struct problem *problem)
 {
     const struct value *x = problem->inputs[0], *y = problem->outputs[0];
-    const int64_t begin = problem->node->attributes.begins[1], size = y->shape.sizes[1];
-    bool along = y->batched && begin >= 0 && begin + size <= x->shape.sizes[1];
-    for (int i = 2; i < y->shape.rank; i++)
+    const int64_t begin = problem->node->attributes.begins[CHANNEL_AXIS], size = y->shape.sizes[CHANNEL_AXIS];
+    bool along = y->batched && begin >= 0 && begin + size <= x->shape.sizes[CHANNEL_AXIS];
+    for (int i = SPACE_AXIS; i < y->shape.rank; i++)
         along &= problem->node->attributes.begins[i] == 0 && x->shape.sizes[i] == y->shape.sizes[i];
     return fits_channels(problem, along, begin);
 }
 
-/* Floats from the axis on: of one index of the dimensions before it; and the number of those. */
+/* Floats from the axis on, which is that of the channels where they are last: of one index of the axes before it. */
 static int64_t row_width(const struct value *value, int axis)
 {
-    int64_t width = 1;
-    if (value->layout == LAYOUT_CHANNELS_LAST) return value->shape.sizes[1]; /* what fits_any() takes */
-    for (int i = axis; i < value->shape.rank; i++) width *= value->shape.sizes[i];
-    return width;
+    const struct planes planes = value_planes(value, axis);
+    return value->layout == LAYOUT_CHANNELS_LAST ? planes.c : planes.c * planes.pixels;
 }
 
 /* rows x width floats from one array of rows to another (rows.cl), with the node's epilogue. Positions in floats. */
@@ -172,12 +172,12 @@ static void emit_concat(const struct problem *problem, const struct operands *op
 static void emit_window(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct value *x = problem->inputs[0], *y = problem->outputs[0];
-    int64_t width = row_width(y, 1);
+    const int64_t width = row_width(y, CHANNEL_AXIS);
     struct row_copy copy = { .width = width,
         .out_stride = width,
         .rows = value_elements(y) / width,
-        .in_stride = row_width(x, 1),
-        .in_first = problem->node->attributes.begins[1] * (width / y->shape.sizes[1]) };
+        .in_stride = row_width(x, CHANNEL_AXIS),
+        .in_first = problem->node->attributes.begins[CHANNEL_AXIS] * (width / y->shape.sizes[CHANNEL_AXIS]) };
     rows_emit(list, &copy, &problem->node->epilogue, operands->inputs[0], operands->add, operands->outputs[0]);
 }
 

@@ -5,6 +5,7 @@
 #include "graph/edit.h"
 #include "graph/network.h"
 #include "layers/conv2d_cpu.h"
+#include "layers/image.h"
 #include "layers/layers.h"
 #include "layers/patterns.h"
 
@@ -41,17 +42,17 @@ struct conv2d_sizes conv2d_sizes_of(const struct problem *problem)
     int64_t groups = a->groups;
     return (struct conv2d_sizes) {
         .n = x->shape.sizes[0],
-        .c = x->shape.sizes[1],
-        .h = x->shape.sizes[2],
-        .w = x->shape.sizes[3],
-        .k = y->shape.sizes[1],
-        .oh = y->shape.sizes[2],
-        .ow = y->shape.sizes[3],
+        .c = x->shape.sizes[CHANNEL_AXIS],
+        .h = x->shape.sizes[SPACE_AXIS],
+        .w = x->shape.sizes[SPACE_AXIS + 1],
+        .k = y->shape.sizes[CHANNEL_AXIS],
+        .oh = y->shape.sizes[SPACE_AXIS],
+        .ow = y->shape.sizes[SPACE_AXIS + 1],
         .r = w->shape.sizes[2],
         .s = w->shape.sizes[3],
         .groups = groups,
-        .c_group = x->shape.sizes[1] / groups,
-        .k_group = y->shape.sizes[1] / groups,
+        .c_group = x->shape.sizes[CHANNEL_AXIS] / groups,
+        .k_group = y->shape.sizes[CHANNEL_AXIS] / groups,
         .stride_h = a->stride[0],
         .stride_w = a->stride[1],
         .padding_h = a->padding[0],
@@ -113,34 +114,37 @@ static tutti_status output_size(const struct attributes *a, int axis, int64_t si
     return TUTTI_OK;
 }
 
+static tutti_status output_sizes(const struct attributes *a, const tutti_shape *x, tutti_shape *y)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = SPACE_AXIS; i < IMAGE_RANK && status == TUTTI_OK; i++)
+        status = output_size(a, i - SPACE_AXIS, x->sizes[i], &y->sizes[i]);
+    return status;
+}
+
 static tutti_status infer_forward(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *x = graph_at(graph, node->inputs[0]), *w = graph_at(graph, node->inputs[1]);
     const struct attributes *a = &node->attributes;
-    if (x->shape.rank != 4)
-        return fail(
-            TUTTI_SHAPE, "conv2d: the input must be an image [C, H, W], but it has %d dimensions", x->shape.rank - 1);
-    if (w->shape.rank != 4 || a->groups < 1 || w->shape.sizes[1] * a->groups != x->shape.sizes[1] ||
+    const tutti_status status = image_check("conv2d", x);
+    if (status != TUTTI_OK) return status;
+    if (w->shape.rank != IMAGE_RANK || a->groups < 1 || w->shape.sizes[1] * a->groups != x->shape.sizes[CHANNEL_AXIS] ||
         w->shape.sizes[0] % a->groups != 0)
         return fail(TUTTI_SHAPE, "conv2d: groups %lld must divide the input's %lld channels and the weights' %lld",
-            (long long)a->groups, (long long)x->shape.sizes[1], (long long)w->shape.sizes[0]);
-    outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape };
-    outputs[0].shape.sizes[1] = w->shape.sizes[0];
+            (long long)a->groups, (long long)x->shape.sizes[CHANNEL_AXIS], (long long)w->shape.sizes[0]);
+    outputs[0] = image_value(x->shape, x->batched);
+    outputs[0].shape.sizes[CHANNEL_AXIS] = w->shape.sizes[0];
     outputs[STATISTICS_OUTPUT] = (struct value) { .type = TYPE_F32, .shape = a->statistics };
     node->output_count = a->statistics.rank ? STATISTICS_OUTPUT + 1 : 1;
-    for (int axis = 0; axis < 2; axis++) {
-        tutti_status status = output_size(a, axis, x->shape.sizes[2 + axis], &outputs[0].shape.sizes[2 + axis]);
-        if (status != TUTTI_OK) return status;
-    }
-    return TUTTI_OK;
+    return output_sizes(a, &x->shape, &outputs[0].shape);
 }
 
 static tutti_status infer_data_gradient(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *dy = graph_at(graph, node->inputs[0]);
-    if (dy->shape.rank != 4 || node->attributes.shape.rank != 4)
+    if (dy->shape.rank != IMAGE_RANK || node->attributes.shape.rank != IMAGE_RANK)
         return fail(TUTTI_SHAPE, "conv2d_data_gradient: gradient and image must have 4 dimensions");
-    outputs[0] = (struct value) { .type = TYPE_F32, .batched = dy->batched, .shape = node->attributes.shape };
+    outputs[0] = image_value(node->attributes.shape, dy->batched);
     outputs[STATISTICS_OUTPUT] = (struct value) { .type = TYPE_F32, .shape = node->attributes.statistics };
     outputs[WEIGHTS_OUTPUT] = (struct value) { .type = TYPE_F32, .shape = graph_at(graph, node->inputs[1])->shape };
     node->output_count = node->attributes.statistics.rank ? STATISTICS_OUTPUT + 1 : 1;
@@ -150,7 +154,7 @@ static tutti_status infer_data_gradient(const struct graph *graph, struct node *
 static tutti_status infer_weight_gradient(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *x = graph_at(graph, node->inputs[0]), *dy = graph_at(graph, node->inputs[1]);
-    if (x->shape.rank != 4 || dy->shape.rank != 4 || node->attributes.shape.rank != 4)
+    if (x->shape.rank != IMAGE_RANK || dy->shape.rank != IMAGE_RANK || node->attributes.shape.rank != IMAGE_RANK)
         return fail(TUTTI_SHAPE, "conv2d_weight_gradient: image, gradient and weights must have 4 dimensions");
     outputs[0] = (struct value) { .type = TYPE_F32, .shape = node->attributes.shape };
     node->output_count = 1;
@@ -166,6 +170,7 @@ static tutti_status gradient(
     struct node forward = *node; /* appending may move the nodes */
     int dy = output_gradients[0];
     if (dy == NO_VALUE) return TUTTI_OK;
+    const struct attributes channels = { .axis = CHANNEL_AXIS };
     struct attributes attributes = forward.attributes;
     if (wanted[1]) {
         attributes.shape = graph_at(graph, forward.inputs[1])->shape;
@@ -173,8 +178,7 @@ static tutti_status gradient(
             graph, &operation_conv2d_weight_gradient, &attributes, (int[]) { forward.inputs[0], dy }, 2, forward.layer);
     }
     if (forward.input_count > 2 && forward.inputs[2] != NO_VALUE && wanted[2])
-        input_gradients[2] =
-            graph_append(graph, &operation_channel_sum, &(struct attributes) { 0 }, &dy, 1, forward.layer);
+        input_gradients[2] = graph_append(graph, &operation_channel_sum, &channels, &dy, 1, forward.layer);
     if (wanted[0]) {
         attributes.shape = graph_at(graph, forward.inputs[0])->shape;
         input_gradients[0] = graph_append(
@@ -206,21 +210,16 @@ static void attributes_from(int64_t kernel, const tutti_conv2d_options *o, struc
 /* What can be said before there are weights. */
 static tutti_status check_channels(const struct value *x, int64_t channels, const struct attributes *a)
 {
-    if (x->shape.rank != 4)
-        return fail(
-            TUTTI_SHAPE, "conv2d: the input must be an image [C, H, W], but it has %d dimensions", x->shape.rank - 1);
+    const tutti_status status = image_check("conv2d", x);
+    if (status != TUTTI_OK) return status;
     if (channels < 1 || channels > INT32_MAX)
         return fail(
             TUTTI_INVALID, "conv2d: channels is %lld: it must be at least 1 and less than 2^31", (long long)channels);
-    if (a->groups < 1 || x->shape.sizes[1] % a->groups != 0 || channels % a->groups != 0)
+    if (a->groups < 1 || x->shape.sizes[CHANNEL_AXIS] % a->groups != 0 || channels % a->groups != 0)
         return fail(TUTTI_SHAPE, "conv2d: groups %lld must divide the input's %lld channels and the output's %lld",
-            (long long)a->groups, (long long)x->shape.sizes[1], (long long)channels);
-    int64_t out;
-    for (int axis = 0; axis < 2; axis++) {
-        tutti_status status = output_size(a, axis, x->shape.sizes[2 + axis], &out);
-        if (status != TUTTI_OK) return status;
-    }
-    return TUTTI_OK;
+            (long long)a->groups, (long long)x->shape.sizes[CHANNEL_AXIS], (long long)channels);
+    tutti_shape out;
+    return output_sizes(a, &x->shape, &out);
 }
 
 tutti_tensor tutti_conv2d(
@@ -238,9 +237,9 @@ tutti_tensor tutti_conv2d(
     tutti_status status = check_channels(x, channels, &attributes);
     if (status != TUTTI_OK) return network_fail(network, status);
 
-    int64_t c_group = x->shape.sizes[1] / attributes.groups;
+    int64_t c_group = x->shape.sizes[CHANNEL_AXIS] / attributes.groups;
     int64_t taps = attributes.kernel[0] * attributes.kernel[1];
-    tutti_shape shape = { 4, { channels, c_group, attributes.kernel[0], attributes.kernel[1] } };
+    tutti_shape shape = { IMAGE_RANK, { channels, c_group, attributes.kernel[0], attributes.kernel[1] } };
     struct parameter how = {
         .init = o->init, .init_scale = o->init_scale, .fan_in = c_group * taps, .fan_out = channels * taps
     };

@@ -84,7 +84,7 @@ void conv2d_statistics_arguments(struct launch *launch, const struct problem *pr
 {
     if (has_gate(problem)) {
         for (int i = DATA_GRADIENT_X; i <= DATA_GRADIENT_Y; i++) launch_buffer(launch, operands->inputs[i]);
-        launch_int(launch, problem->outputs[0]->shape.sizes[1]);
+        launch_int(launch, problem->outputs[0]->shape.sizes[CHANNEL_AXIS]);
     }
     if (has_gate(problem) || problem->outputs[STATISTICS_OUTPUT])
         launch_buffer(launch, operands->outputs[STATISTICS_OUTPUT]);
@@ -116,7 +116,7 @@ void conv2d_normalise_arguments(struct launch *launch, const struct problem *pro
 {
     if (!normalises(problem)) return;
     for (int i = NORMALISED_GAMMA; i <= NORMALISED_RSTD; i++) launch_buffer(launch, operands->inputs[i]);
-    launch_int(launch, problem->inputs[0]->shape.sizes[1]);
+    launch_int(launch, problem->inputs[0]->shape.sizes[CHANNEL_AXIS]);
 }
 
 void conv2d_cpu_layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)

@@ -48,7 +48,7 @@ void conv2d_statistics_arguments(struct launch *launch, const struct problem *pr
 const char *conv2d_normalise_option(const struct problem *problem);
 struct epilogue conv2d_kernel_epilogue(const struct problem *problem);
 void conv2d_normalise_arguments(struct launch *launch, const struct problem *problem, const struct operands *operands);
-/* Every rank-4 activation blocked, parameters plain. */
+/* Images are blocked, parameters plain. */
 void conv2d_cpu_layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs);
 
 /* The kernel's view of a forward or data-gradient pass: from `sources` channels to `results` channels. */

@@ -14,7 +14,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     const enum value_type type = node->attributes.convert.type;
     const bool whole = x->type == TYPE_U8 || x->type == TYPE_BOOL || x->type == TYPE_I32;
     if (type == TYPE_I32 && !whole) return fail(TUTTI_INVALID, "convert: only u8, bool and i32 become i32");
-    outputs[0] = (struct value) { .type = type, .batched = x->batched, .shape = x->shape };
+    outputs[0] = (struct value) { .type = type, .batched = x->batched, .shape = x->shape, .axes = x->axes };
     node->output_count = 1;
     return TUTTI_OK;
 }
@@ -22,7 +22,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
 static tutti_status infer_cast(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *x = graph_at(graph, node->inputs[0]);
-    outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape };
+    outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape, .axes = x->axes };
     node->output_count = 1;
     return TUTTI_OK;
 }
@@ -51,7 +51,7 @@ static tutti_status read_options(
     if (convert->channels < 1 || convert->channels > CONVERT_CHANNELS)
         FAIL(TUTTI_INVALID, "channels is %d: mean and std are for 1 to %d channels", options->channels,
             CONVERT_CHANNELS);
-    if (statistics && (x->shape.rank < 2 || x->shape.sizes[1] != convert->channels))
+    if (statistics && (x->shape.rank <= CHANNEL_AXIS || x->shape.sizes[CHANNEL_AXIS] != convert->channels))
         FAIL(TUTTI_SHAPE, "mean and std have %d channels, but the input has another number on its first axis",
             convert->channels);
     for (int c = 0; c < convert->channels; c++) {

@@ -9,6 +9,15 @@
 
 /* ---------------------------------------------------------------------------------------------------- shapes ---- */
 
+/* As many rows as x has, of so many features. */
+static struct value rows_of(const struct value *x, int64_t features)
+{
+    struct value rows = { .type = TYPE_F32, .batched = x->batched, .shape = x->shape };
+    rows.axes = axes_with_features(x, x->shape.rank);
+    rows.shape.sizes[x->shape.rank - 1] = features;
+    return rows;
+}
+
 static tutti_status infer_forward(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *x = graph_at(graph, node->inputs[0]), *w = graph_at(graph, node->inputs[1]);
@@ -19,8 +28,7 @@ static tutti_status infer_forward(const struct graph *graph, struct node *node, 
     if (w->shape.sizes[1] != value_size(x, 0))
         return fail(TUTTI_SHAPE, "dense: the weights are for %lld features, but the input's last dimension has %lld",
             (long long)w->shape.sizes[1], (long long)value_size(x, 0));
-    outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape };
-    outputs[0].shape.sizes[x->shape.rank - 1] = w->shape.sizes[0];
+    outputs[0] = rows_of(x, w->shape.sizes[0]);
     node->output_count = 1;
     return TUTTI_OK;
 }
@@ -31,8 +39,7 @@ static tutti_status infer_data_gradient(const struct graph *graph, struct node *
     if (dy->shape.rank < 2 || w->shape.rank != 2 || w->shape.sizes[0] != value_size(dy, 0))
         return fail(TUTTI_SHAPE, "dense_data_gradient: the gradient, of %d dimensions, does not match the weights",
             dy->shape.rank);
-    outputs[0] = (struct value) { .type = TYPE_F32, .batched = dy->batched, .shape = dy->shape };
-    outputs[0].shape.sizes[dy->shape.rank - 1] = w->shape.sizes[1];
+    outputs[0] = rows_of(dy, w->shape.sizes[1]);
     node->output_count = 1;
     return TUTTI_OK;
 }
@@ -53,14 +60,12 @@ static tutti_status infer_weight_gradient(const struct graph *graph, struct node
 
 /* -------------------------------------------------------------------------------------------------- gradient ---- */
 
-/* Samples [a, b, features] as [a b, features]: a sum over four dimensions is one of an image's channels. */
-static int as_rows(struct graph *graph, int value, int layer)
+/* The gradient can also be that of an image, to which the output was added. With axes of nothing, it gets no layout of
+ * images. */
+static int as_rows(struct graph *graph, int dy, int layer)
 {
-    const struct value *v = graph_at(graph, value);
-    if (!v || v->shape.rank != 4) return value;
-    const int64_t *sizes = v->shape.sizes;
-    const struct attributes rows = { .shape = { 3, { sizes[0], sizes[1] * sizes[2], sizes[3] } } };
-    return graph_append(graph, &operation_reshape, &rows, &value, 1, layer);
+    const struct attributes rows = { .shape = graph_at(graph, dy)->shape };
+    return value_has_layouts(graph_at(graph, dy)) ? graph_append(graph, &operation_reshape, &rows, &dy, 1, layer) : dy;
 }
 
 /* The weights' gradient first: then the saved input is free while the data gradient is made. */
@@ -71,10 +76,11 @@ static tutti_status gradient(
     const struct attributes none = { 0 };
     const int dy = output_gradients[0], x = forward.inputs[0], w = forward.inputs[1], layer = forward.layer;
     if (dy == NO_VALUE) return TUTTI_OK;
-    const int rows[] = { as_rows(graph, x, layer), as_rows(graph, dy, layer) };
+    const int rows[] = { x, as_rows(graph, dy, layer) };
+    const struct attributes features = { .axis = graph_at(graph, dy)->shape.rank - 1 };
     if (wanted[1]) input_gradients[1] = graph_append(graph, &operation_dense_weight_gradient, &none, rows, 2, layer);
     if (forward.input_count > 2 && forward.inputs[2] != NO_VALUE && wanted[2])
-        input_gradients[2] = graph_append(graph, &operation_channel_sum, &none, &rows[1], 1, layer);
+        input_gradients[2] = graph_append(graph, &operation_channel_sum, &features, &rows[1], 1, layer);
     if (wanted[0])
         input_gradients[0] = graph_append(graph, &operation_dense_data_gradient, &none, (int[]) { dy, w }, 2, layer);
     return graph->status;

@@ -62,13 +62,14 @@ int64_t elementwise_task_floats(const struct capabilities *device, int64_t n)
 
 void elementwise_clear_padding(struct launch_list *list, const struct value *value, cl_mem buffer)
 {
-    int64_t width = list->device->can.vector_width;
-    const int64_t *sizes = value->shape.sizes;
-    if (value->layout != LAYOUT_BLOCKED || value->shape.rank != 4 || sizes[1] % width == 0) return;
+    const int64_t width = list->device->can.vector_width;
+    if (value->layout != LAYOUT_BLOCKED) return;
+    const struct planes planes = value_planes(value, CHANNEL_AXIS);
+    if (planes.c % width == 0) return;
     struct launch *launch = launch_add(
         list, "clear_padding_cpu", "clear_padding", "-DCLEARED=%s", value->type == TYPE_BF16 ? "ushort" : "float");
     launch_buffer(launch, buffer);
-    LAUNCH_INTS(launch, divide_up(sizes[1], width), sizes[2] * sizes[3], sizes[1]);
-    launch_tasks(launch, (size_t)(sizes[2] * sizes[3]), (size_t)sizes[0], 1);
+    LAUNCH_INTS(launch, divide_up(planes.c, width), planes.pixels, planes.c);
+    launch_tasks(launch, (size_t)planes.pixels, (size_t)planes.n, 1);
     launch_work(launch, 0, 0);
 }

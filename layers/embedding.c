@@ -22,6 +22,10 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
             TUTTI_MAX_RANK + 1 - ids->batched, TUTTI_MAX_RANK - ids->batched);
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = ids->batched, .shape = ids->shape };
     outputs[0].shape.sizes[outputs[0].shape.rank++] = table->shape.sizes[1];
+    outputs[0].axes = axes_with_features(ids, outputs[0].shape.rank);
+    /* Numbers in a row are a sequence. */
+    const int row = ids->shape.rank - 1;
+    if (row >= 0 && value_axis(ids, row) == AXIS_NONE) outputs[0].axes.kinds[row] = AXIS_SEQUENCE;
     node->output_count = 1;
     return TUTTI_OK;
 }

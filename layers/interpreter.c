@@ -188,10 +188,11 @@ static double *convolved_input(
     if (problem->node->input_count <= NORMALISED_RSTD || !arrays->inputs[NORMALISED_GAMMA]) return x;
     const struct normalisation by = { arrays->inputs[NORMALISED_GAMMA], arrays->inputs[NORMALISED_BETA],
         arrays->inputs[NORMALISED_MEAN], arrays->inputs[NORMALISED_RSTD] };
-    const int64_t count = value_elements(value), pixels = stride_of(value, 1), channels = value->shape.sizes[1];
+    const int64_t count = value_elements(value);
+    const struct planes z = value_planes(value, CHANNEL_AXIS);
     double *normal = memory_new((size_t)count, sizeof *normal);
     for (int64_t i = 0; normal && i < count; i++)
-        normal[i] = normalise(&by, &problem->node->attributes, i / pixels % channels, x[i]);
+        normal[i] = normalise(&by, &problem->node->attributes, i / z.pixels % z.c, x[i]);
     return normal;
 }
 
@@ -210,7 +211,7 @@ static tutti_status convolve_input(const struct problem *problem, const struct a
     if (!x) return TUTTI_NO_MEMORY;
     convolve(arrays, &z, weights ? PRODUCT_W : PRODUCT_Y, x, weights ? out : arrays->inputs[1],
         weights ? arrays->inputs[1] : out);
-    if (!weights) add_bias(arrays->inputs[2], problem->outputs[0], 1, out);
+    if (!weights) add_bias(arrays->inputs[2], problem->outputs[0], CHANNEL_AXIS, out);
     if (x != arrays->inputs[0]) free(x);
     return TUTTI_OK;
 }
@@ -227,17 +228,18 @@ static tutti_status statistics_of_output(const struct problem *problem, const st
 {
     const struct value *y = problem->outputs[0];
     if (!arrays->outputs[STATISTICS_OUTPUT]) return TUTTI_OK;
-    const int64_t count = value_elements(y), pixels = stride_of(y, 1), channels = y->shape.sizes[1];
+    const int64_t count = value_elements(y);
+    const struct planes z = value_planes(y, CHANNEL_AXIS);
     const int64_t stride = value_size(problem->outputs[STATISTICS_OUTPUT], 0);
     double *counts = arrays->outputs[STATISTICS_OUTPUT], *means = counts + stride, *squares = means + stride;
     memset(counts, 0, (size_t)value_elements(problem->outputs[STATISTICS_OUTPUT]) * sizeof *counts);
     for (int64_t i = 0; i < count; i++) {
-        const int64_t c = i / pixels % channels;
+        const int64_t c = i / z.pixels % z.c;
         counts[c]++;
-        means[c] += arrays->outputs[0][i] / ((double)count / (double)channels);
+        means[c] += arrays->outputs[0][i] / ((double)count / (double)z.c);
     }
     for (int64_t i = 0; i < count; i++) {
-        const int64_t c = i / pixels % channels;
+        const int64_t c = i / z.pixels % z.c;
         squares[c] += (arrays->outputs[0][i] - means[c]) * (arrays->outputs[0][i] - means[c]);
     }
     return TUTTI_OK;
@@ -250,11 +252,11 @@ static tutti_status finish_gate(const struct problem *problem, const struct arra
     const struct value *x = problem->inputs[DATA_GRADIENT_X], *statistics = problem->outputs[STATISTICS_OUTPUT];
     const struct normalisation by = { arrays->inputs[DATA_GRADIENT_GAMMA], arrays->inputs[DATA_GRADIENT_BETA],
         arrays->inputs[DATA_GRADIENT_MEAN], arrays->inputs[DATA_GRADIENT_RSTD] };
-    const int64_t pixels = stride_of(x, 1), channels = x->shape.sizes[1];
+    const struct planes planes = value_planes(x, CHANNEL_AXIS);
     double *g = arrays->outputs[0], *sums = arrays->outputs[STATISTICS_OUTPUT], *in = arrays->inputs[DATA_GRADIENT_X];
     memset(sums, 0, (size_t)value_elements(statistics) * sizeof *sums);
     for (int64_t i = 0; i < value_elements(x); i++) {
-        const int64_t c = i / pixels % channels;
+        const int64_t c = i / planes.pixels % planes.c;
         const double *y = arrays->inputs[DATA_GRADIENT_Y];
         g[i] = masked(a, y ? y[i] : normalise(&by, a, c, in[i]), g[i]);
         sums[c] += g[i];
@@ -318,18 +320,17 @@ static tutti_status dense_data_gradient(const struct problem *problem, const str
     return TUTTI_OK;
 }
 
-/* db: dy summed over all but the channels. */
-static void sum_channels(const struct value *dy, const double *from, double *to)
+/* db: dy summed over all axes but one. */
+static void sum_channels(const struct value *dy, int axis, const double *from, double *to)
 {
-    const int axis = dy->shape.rank == 4 ? 1 : dy->shape.rank - 1;
-    const int64_t inner = stride_of(dy, axis), channels = dy->shape.sizes[axis];
-    memset(to, 0, (size_t)channels * sizeof *to);
-    for (int64_t i = 0; i < value_elements(dy); i++) to[i / inner % channels] += from[i];
+    const struct planes z = value_planes(dy, axis);
+    memset(to, 0, (size_t)z.c * sizeof *to);
+    for (int64_t i = 0; i < value_elements(dy); i++) to[i / z.pixels % z.c] += from[i];
 }
 
 static tutti_status channel_sum(const struct problem *problem, const struct arrays *arrays)
 {
-    sum_channels(problem->inputs[0], arrays->inputs[0], arrays->outputs[0]);
+    sum_channels(problem->inputs[0], problem->node->attributes.axis, arrays->inputs[0], arrays->outputs[0]);
     return TUTTI_OK;
 }
 
@@ -338,7 +339,8 @@ static tutti_status dense_weight_gradient(const struct problem *problem, const s
     const struct value *x = problem->inputs[0], *dy = problem->inputs[1];
     const int64_t features = value_size(x, 0), rows = value_elements(x) / features;
     multiply(PRODUCT_W, rows, features, value_size(dy, 0), arrays->inputs[0], arrays->outputs[0], arrays->inputs[1]);
-    if (arrays->outputs[SUM_OUTPUT]) sum_channels(dy, arrays->inputs[1], arrays->outputs[SUM_OUTPUT]);
+    if (arrays->outputs[SUM_OUTPUT])
+        sum_channels(dy, dy->shape.rank - 1, arrays->inputs[1], arrays->outputs[SUM_OUTPUT]);
     return TUTTI_OK;
 }
 
@@ -414,12 +416,12 @@ static tutti_status embedding_gradient(const struct problem *problem, const stru
 /* ------------------------------------------------------------------------------------------------ batch norm ---- */
 
 /* Element `position` of channel c. */
-static int64_t channel_place(const struct batch_norm_sizes *z, int64_t c, int64_t position)
+static int64_t channel_place(const struct planes *z, int64_t c, int64_t position)
 {
     return (position / z->pixels * z->c + c) * z->pixels + position % z->pixels;
 }
 
-static void moments(const struct batch_norm_sizes *z, const double *x, int64_t c, double *mean, double *variance)
+static void moments(const struct planes *z, const double *x, int64_t c, double *mean, double *variance)
 {
     const int64_t count = z->n * z->pixels;
     double sum = 0, squares = 0;
@@ -439,7 +441,7 @@ static void write_if(double *to, int64_t at, double number)
 
 static tutti_status batch_norm(const struct problem *problem, const struct arrays *arrays)
 {
-    const struct batch_norm_sizes z = batch_norm_sizes_of(problem);
+    const struct planes z = batch_norm_sizes_of(problem);
     const bool running = arrays->inference || problem->node->operation == &operation_batch_norm_inference;
     const double count = (double)(z.n * z.pixels);
     const double weight = running ? 0 : (double)z.n * (double)arrays->constants->loss_scale;
@@ -462,7 +464,7 @@ static tutti_status batch_norm(const struct problem *problem, const struct array
 
 static tutti_status batch_norm_gradient(const struct problem *problem, const struct arrays *arrays)
 {
-    const struct batch_norm_sizes z = batch_norm_sizes_of(problem);
+    const struct planes z = batch_norm_sizes_of(problem);
     const struct attributes *a = &problem->node->attributes;
     double *const *in = arrays->inputs, *const *out = arrays->outputs;
     const struct normalisation by = { in[GRADIENT_GAMMA], in[GRADIENT_BETA], in[GRADIENT_MEAN], in[GRADIENT_RSTD] };

@@ -32,7 +32,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
             (long long)value_size(x, 0));
     if (!(epsilon > 0) || isinf(epsilon))
         return fail(TUTTI_INVALID, "layer_norm: epsilon is %g: it must be positive and finite", (double)epsilon);
-    outputs[OUTPUT_Y] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape };
+    outputs[OUTPUT_Y] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape, .axes = x->axes };
     outputs[OUTPUT_MEAN] = outputs[OUTPUT_Y];
     outputs[OUTPUT_MEAN].shape.sizes[rank - 1] = 1;
     outputs[OUTPUT_RSTD] = outputs[OUTPUT_MEAN];
@@ -46,7 +46,7 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
     const struct value *x = graph_at(graph, node->inputs[0]), *dy = graph_at(graph, node->inputs[1]);
     if (!shape_equal(x->shape, dy->shape))
         return fail(TUTTI_SHAPE, "layer_norm_gradient: the input and the gradient must have the same shape");
-    outputs[OUTPUT_DX] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape };
+    outputs[OUTPUT_DX] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape, .axes = x->axes };
     outputs[OUTPUT_DGAMMA] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(value_size(x, 0)) };
     outputs[OUTPUT_DBETA] = outputs[OUTPUT_DGAMMA];
     node->output_count = 3;

@@ -35,8 +35,8 @@ enum { WEIGHTS_OUTPUT = 2 }; /* of a data gradient: the gradient of the weights 
  *     before the activation, and statistics are the sums that batch_norm_gradient needs. z is the output of the
  *     activation; it is present if the batch normalisation added another tensor before the activation. dw is the
  *     gradient of the weights of the convolution that normalises x while loading it.
- * channel_sum
- *     Sum over all dimensions except 1 if dy has rank 4, else over all except the last. */
+ * channel_sum (attributes.axis)
+ *     Sum over all axes except this one. */
 extern const struct operation operation_conv2d, operation_conv2d_data_gradient, operation_conv2d_weight_gradient,
     operation_channel_sum;
 
@@ -98,8 +98,8 @@ extern const struct operation operation_expand, operation_transpose;
 /* reshape.c: y of attributes.shape is an alias of the memory of x; no launches.
  * reorder.c: y has the values of x in the layout attributes.axis; one of both is plain. */
 extern const struct operation operation_reshape, operation_reorder;
-/* Checks a shape asked for, which has the batch in front if x has, and sets the one size that may be -1. */
-tutti_status reshape_resolve(const struct value *x, tutti_shape *shape);
+/* Checks a shape asked for, which has the batch in front if x has; sets the one size that may be -1, and the axes. */
+tutti_status reshape_resolve(const struct value *x, struct attributes *attributes);
 
 /* pool.c; attributes.shape of gradients: the shape of x
  *

@@ -12,7 +12,8 @@
 void loss_outputs(const struct value *x, struct node *node, struct value *outputs)
 {
     outputs[LOSS_METRICS] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(2) };
-    outputs[LOSS_GRADIENT] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape };
+    outputs[LOSS_GRADIENT] =
+        (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape, .axes = x->axes };
     node->output_count = 2;
 }
 

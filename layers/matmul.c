@@ -21,6 +21,22 @@ static bool is_single(const struct value *value, const struct value *other)
     return single;
 }
 
+/* Of rows or columns: positions in a sequence stay what they are, but a product has no features or space. */
+static uint8_t kind_of(const struct value *value, int from_last)
+{
+    const enum axis_kind kind = value_axis(value, value->shape.rank - 1 - from_last);
+    return kind == AXIS_SEQUENCE ? AXIS_SEQUENCE : AXIS_NONE;
+}
+
+static struct axes product_axes(
+    const struct value *leading, const struct value *a, const struct value *b, const struct node *node)
+{
+    struct axes axes = leading->axes;
+    axes.kinds[leading->shape.rank - 2] = kind_of(a, !node->attributes.transpose_a);
+    axes.kinds[leading->shape.rank - 1] = kind_of(b, node->attributes.transpose_b);
+    return axes;
+}
+
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *a = graph_at(graph, node->inputs[0]), *b = graph_at(graph, node->inputs[1]);
@@ -43,6 +59,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
             one, a->batched ? " for each sample" : "", other, b->batched ? " for each sample" : "");
     const struct value *leading = is_single(a, b) ? b : a;
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = leading->batched, .shape = leading->shape };
+    outputs[0].axes = product_axes(leading, a, b, node);
     outputs[0].shape.sizes[leading->shape.rank - 2] = value_size(a, !ta);
     outputs[0].shape.sizes[leading->shape.rank - 1] = value_size(b, tb);
     node->output_count = 1;

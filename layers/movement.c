@@ -9,6 +9,7 @@ static tutti_status infer_expand(const struct graph *graph, struct node *node, s
 {
     const struct value *x = graph_at(graph, node->inputs[0]);
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = node->attributes.shape };
+    infer_axes(graph, node, &outputs[0]);
     const int ahead = outputs[0].shape.rank - x->shape.rank;
     for (int i = x->batched; i < x->shape.rank; i++) {
         const int64_t from = x->shape.sizes[i], to = ahead < 0 ? 0 : outputs[0].shape.sizes[ahead + i];
@@ -43,6 +44,7 @@ static tutti_status infer_transpose(const struct graph *graph, struct node *node
                 TUTTI_INVALID, "transpose: the order must name each of the %d axes once", x->shape.rank - x->batched);
         seen |= 1u << from;
         outputs[0].shape.sizes[i] = x->shape.sizes[from];
+        outputs[0].axes.kinds[i] = x->axes.kinds[from];
     }
     node->output_count = 1;
     return TUTTI_OK;

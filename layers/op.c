@@ -54,8 +54,11 @@ static tutti_status complete_reduction(const struct value *x, struct given *give
     const unsigned all = ((1u << x->shape.rank) - 1) & ~(unsigned)x->batched;
     if (a->axes == 0) a->axes = all;
     if (given->keepdims) return TUTTI_OK;
-    for (int i = 0; i < x->shape.rank; i++)
-        if (!(a->axes >> i & 1)) a->shape.sizes[a->shape.rank++] = x->shape.sizes[i];
+    for (int i = 0; i < x->shape.rank; i++) {
+        if (a->axes >> i & 1) continue;
+        a->shape_axes.kinds[a->shape.rank] = x->axes.kinds[i];
+        a->shape.sizes[a->shape.rank++] = x->shape.sizes[i];
+    }
     if (a->shape.rank == 0) a->shape = TUTTI_SHAPE(1);
     return TUTTI_OK;
 }
@@ -79,7 +82,7 @@ static tutti_status complete_expand(const struct value *x, struct given *given)
 
 static tutti_status complete_reshape(const struct value *x, struct given *given)
 {
-    return reshape_resolve(x, &given->attributes.shape);
+    return reshape_resolve(x, &given->attributes);
 }
 
 /* `before` and `behind`: the number of elements added at each end of each axis of a sample. */

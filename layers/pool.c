@@ -4,6 +4,7 @@
 
 #include "base/options.h"
 #include "graph/network.h"
+#include "layers/image.h"
 #include "layers/layers.h"
 #include "layers/patterns.h"
 
@@ -29,7 +30,8 @@ struct pool_sizes pool_sizes_of(const struct problem *problem)
     const bool gradient = pool_is_gradient(problem->node);
     const int64_t *x = (gradient ? problem->outputs : problem->inputs)[0]->shape.sizes;
     const int64_t *y = (gradient ? problem->inputs : problem->outputs)[0]->shape.sizes;
-    return (struct pool_sizes) { x[0], x[1], x[2], x[3], y[2], y[3] };
+    return (struct pool_sizes) { x[0], x[CHANNEL_AXIS], x[SPACE_AXIS], x[SPACE_AXIS + 1], y[SPACE_AXIS],
+        y[SPACE_AXIS + 1] };
 }
 
 /* An addition or comparison for each pixel of each window. */
@@ -69,26 +71,20 @@ static tutti_status output_size(const char *name, const struct attributes *a, in
     return TUTTI_OK;
 }
 
-static tutti_status check_image(const char *name, const struct value *x)
-{
-    if (x->shape.rank == 4) return TUTTI_OK;
-    return fail(
-        TUTTI_SHAPE, "%s: the input must be an image [C, H, W], but it has %d dimensions", name, x->shape.rank - 1);
-}
-
 /* max_pool's second output is where each maximum was. */
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *x = graph_at(graph, node->inputs[0]);
     const struct attributes *a = &node->attributes;
     tutti_shape shape = x->shape;
-    tutti_status status = check_image(node->operation->name, x);
-    for (int axis = 0; axis < 2 && status == TUTTI_OK; axis++)
+    tutti_status status = image_check(node->operation->name, x);
+    for (int i = 0; i < IMAGE_SPACE && status == TUTTI_OK; i++)
         if (pool_is_adaptive(node))
-            shape.sizes[2 + axis] = a->kernel[axis];
+            shape.sizes[SPACE_AXIS + i] = a->kernel[i];
         else
-            status = output_size(node->operation->name, a, axis, x->shape.sizes[2 + axis], &shape.sizes[2 + axis]);
-    outputs[0] = outputs[1] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = shape };
+            status =
+                output_size(node->operation->name, a, i, x->shape.sizes[SPACE_AXIS + i], &shape.sizes[SPACE_AXIS + i]);
+    outputs[0] = outputs[1] = image_value(shape, x->batched);
     outputs[1].type = a->kernel[0] * a->kernel[1] <= UINT8_MAX ? TYPE_U8 : TYPE_I32;
     node->output_count = pool_is_max(node) ? 2 : 1;
     return status;
@@ -99,9 +95,9 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
 {
     const struct value *dy = graph_at(graph, node->inputs[0]);
     const tutti_shape *shape = &node->attributes.shape;
-    if (dy->shape.rank != 4 || shape->rank != 4)
+    if (dy->shape.rank != IMAGE_RANK || shape->rank != IMAGE_RANK)
         return fail(TUTTI_SHAPE, "%s: the gradient and the image must have 4 dimensions", node->operation->name);
-    outputs[0] = (struct value) { .type = TYPE_F32, .batched = dy->batched, .shape = *shape };
+    outputs[0] = image_value(*shape, dy->batched);
     node->output_count = 1;
     return TUTTI_OK;
 }
@@ -247,11 +243,10 @@ static tutti_tensor global(tutti_network *network, tutti_tensor x, const struct 
 {
     const struct value *value = network_value(network, x);
     if (!value) return (tutti_tensor) { NO_VALUE };
-    tutti_status status = check_image(operation->name, value);
+    tutti_status status = image_check(operation->name, value);
     if (status != TUTTI_OK) return network_fail(network, status);
     struct attributes a = { .stride = { 1, 1 } };
-    a.kernel[0] = value->shape.sizes[2];
-    a.kernel[1] = value->shape.sizes[3];
+    for (int i = 0; i < IMAGE_SPACE; i++) a.kernel[i] = value->shape.sizes[SPACE_AXIS + i];
     return append(network, x, NULL, operation, &a);
 }
 
@@ -270,12 +265,12 @@ tutti_tensor tutti_adaptive_average_pool(tutti_network *network, tutti_tensor x,
 {
     const struct value *value = network_value(network, x);
     if (!value) return (tutti_tensor) { NO_VALUE };
-    tutti_status status = check_image("adaptive_average_pool", value);
+    tutti_status status = image_check("adaptive_average_pool", value);
     if (status == TUTTI_OK && (height < 1 || width < 1 || height > INT32_MAX || width > INT32_MAX))
         status = fail(TUTTI_INVALID, "adaptive_average_pool: the output size is %lld x %lld: it must be at least 1 x 1",
             (long long)height, (long long)width);
     if (status != TUTTI_OK) return network_fail(network, status);
-    int64_t h = value->shape.sizes[2], w = value->shape.sizes[3];
+    int64_t h = value->shape.sizes[SPACE_AXIS], w = value->shape.sizes[SPACE_AXIS + 1];
     if (h == height && w == width) return x;
     struct attributes a = { .stride = { 1, 1 } };
     bool even = h % height == 0 && w % width == 0;

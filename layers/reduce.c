@@ -35,13 +35,17 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     if (node->attributes.axes >> x->shape.rank)
         return fail(TUTTI_INVALID, "%s: an axis does not exist: the input has %d, the batch's included",
             node->operation->name, x->shape.rank);
-    if (node->attributes.shape.rank == 0) node->attributes.shape = kept;
+    if (node->attributes.shape.rank == 0) {
+        node->attributes.shape = kept;
+        node->attributes.shape_axes = x->axes;
+    }
     if (count(&kept) != count(&node->attributes.shape))
         return fail(TUTTI_SHAPE, "%s: the result has %lld elements, but the shape asked for has %lld",
             node->operation->name, (long long)count(&kept), (long long)count(&node->attributes.shape));
-    outputs[0] = (struct value) {
-        .type = TYPE_F32, .batched = x->batched && !is_joined(node, 0), .shape = node->attributes.shape
-    };
+    outputs[0] = (struct value) { .type = TYPE_F32,
+        .batched = x->batched && !is_joined(node, 0),
+        .shape = node->attributes.shape,
+        .axes = node->attributes.shape_axes };
     node->output_count = 1;
     return TUTTI_OK;
 }
@@ -50,7 +54,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
 static int repeat(struct graph *graph, const struct node *node, int dy, float scale)
 {
     const struct value x = *graph_at(graph, node->inputs[0]);
-    struct attributes attributes = { .shape = kept_shape(node, &x) };
+    struct attributes attributes = { .shape = kept_shape(node, &x), .shape_axes = x.axes };
     int gradient = graph_append(graph, &operation_reshape, &attributes, &dy, 1, node->layer);
     attributes = (struct attributes) { .shape = x.shape, .low = scale };
     return graph_append(graph, &operation_expand, &attributes, &gradient, 1, node->layer);

@@ -10,10 +10,11 @@ enum { TILE = 16 };
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *x = graph_at(graph, node->inputs[0]);
-    if (x->shape.rank != 4)
-        return fail(TUTTI_SHAPE, "reorder: only values of 4 dimensions have several layouts, but this one has %d",
-            x->shape.rank);
+    if (x->shape.rank <= SPACE_AXIS)
+        return fail(TUTTI_SHAPE,
+            "reorder: only values with axes of space have several layouts, but this one has %d axes", x->shape.rank);
     outputs[0] = (struct value) { .type = x->type, .batched = x->batched, .shape = x->shape };
+    outputs[0].axes = axes_with_channels(x->shape.rank); /* so the operation takes them that wants another layout */
     node->output_count = 1;
     return TUTTI_OK;
 }
@@ -32,6 +33,12 @@ static void layouts(const struct problem *problem, enum value_layout *inputs, en
 {
     inputs[0] = from_plain(problem) ? LAYOUT_PLAIN : problem->inputs[0]->layout;
     outputs[0] = (enum value_layout)problem->node->attributes.axis;
+}
+
+/* Each image is a matrix of channels and pixels. */
+static struct planes planes_of(const struct problem *problem)
+{
+    return value_planes(problem->inputs[0], CHANNEL_AXIS);
 }
 
 static const char *fits_vectors(const struct problem *problem)
@@ -69,41 +76,39 @@ static struct launch *add(
 
 static void emit_vectors(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const int64_t *size = problem->inputs[0]->shape.sizes;
-    int64_t v = problem->device->vector_width, pixels = size[2] * size[3], blocks = divide_up(size[1], v);
+    const struct planes z = planes_of(problem);
+    int64_t v = problem->device->vector_width, blocks = divide_up(z.c, v);
     /* Some tasks for each unit, but no task smaller than a few squares. */
-    int64_t parts = divide_up(4 * problem->device->units, size[0] * blocks);
-    int64_t chunk = divide_up(divide_up(pixels, parts), v) * v;
+    int64_t parts = divide_up(4 * problem->device->units, z.n * blocks);
+    int64_t chunk = divide_up(divide_up(z.pixels, parts), v) * v;
     if (chunk < 8 * v) chunk = 8 * v;
     struct launch *launch = add(problem, operands, list, "vectors");
-    LAUNCH_INTS(launch, size[1], pixels, chunk);
-    launch_tasks(launch, (size_t)divide_up(pixels, chunk), (size_t)blocks, (size_t)size[0]);
+    LAUNCH_INTS(launch, z.c, z.pixels, chunk);
+    launch_tasks(launch, (size_t)divide_up(z.pixels, chunk), (size_t)blocks, (size_t)z.n);
 }
 
-/* Each image is a matrix of channels and pixels. */
 static void emit_tiles(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const int64_t *size = problem->inputs[0]->shape.sizes;
-    const int64_t pixels = size[2] * size[3];
-    const int64_t rows = from_plain(problem) ? size[1] : pixels, columns = from_plain(problem) ? pixels : size[1];
+    const struct planes z = planes_of(problem);
+    const int64_t rows = from_plain(problem) ? z.c : z.pixels, columns = from_plain(problem) ? z.pixels : z.c;
     struct launch *launch = launch_add(list, "reorder_gpu", "tiles", "-DTYPE=%s -DTILE=%d", word_of(problem), TILE);
     LAUNCH_BUFFERS(launch, operands->inputs[0], operands->outputs[0]);
     LAUNCH_INTS(launch, rows, columns);
-    launch_grid(launch, 3, size_round_up((size_t)columns, TILE), size_round_up((size_t)rows, TILE), (size_t)size[0],
-        TILE, TILE, 1);
+    launch_grid(
+        launch, 3, size_round_up((size_t)columns, TILE), size_round_up((size_t)rows, TILE), (size_t)z.n, TILE, TILE, 1);
     launch_work(launch, 0, bytes(problem));
 }
 
 static void emit_plain(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const int64_t *size = problem->inputs[0]->shape.sizes;
+    const struct planes z = planes_of(problem);
     const bool blocked = other_layout(problem) == LAYOUT_BLOCKED;
-    int64_t v = blocked ? problem->device->vector_width : size[1];
-    int64_t channels = from_plain(problem) ? divide_up(size[1], v) * v : size[1];
-    int64_t count = size[0] * channels * size[2] * size[3];
+    int64_t v = blocked ? problem->device->vector_width : z.c;
+    int64_t channels = from_plain(problem) ? divide_up(z.c, v) * v : z.c;
+    int64_t count = z.n * channels * z.pixels;
     struct launch *launch = add(problem, operands, list, "plain");
     launch_long(launch, count);
-    LAUNCH_INTS(launch, size[1], size[2] * size[3], v);
+    LAUNCH_INTS(launch, z.c, z.pixels, v);
     size_t group = problem->device->group_max < 64 ? problem->device->group_max : 64;
     launch_grid(launch, 1, size_round_up((size_t)count, group), 1, 1, group, 1, 1);
 }

@@ -19,7 +19,8 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     if (elements(x->shape) != elements(to) || (x->batched && x->shape.sizes[0] != to.sizes[0]))
         return fail(TUTTI_SHAPE, "reshape: the input has %lld elements, but the shape has %lld",
             (long long)elements(x->shape), (long long)elements(to));
-    outputs[0] = (struct value) { .type = x->type, .batched = x->batched, .shape = to };
+    outputs[0] =
+        (struct value) { .type = x->type, .batched = x->batched, .shape = to, .axes = node->attributes.shape_axes };
     node->output_count = 1;
     return TUTTI_OK;
 }
@@ -28,7 +29,8 @@ static tutti_status gradient(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {
     if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
-    struct attributes attributes = { .shape = graph_at(graph, node->inputs[0])->shape };
+    const struct value *x = graph_at(graph, node->inputs[0]);
+    const struct attributes attributes = { .shape = x->shape, .shape_axes = x->axes };
     input_gradients[0] = graph_append(graph, &operation_reshape, &attributes, output_gradients, 1, node->layer);
     return graph->status;
 }
@@ -47,8 +49,23 @@ const struct operation operation_reshape = {
 
 /* -------------------------------------------------------------------------------------------------- builders ---- */
 
-tutti_status reshape_resolve(const struct value *x, tutti_shape *shape)
+/* Axes stay what they are up to the first one that is divided or joined with others, and from the last one on. */
+static struct axes kept_axes(const struct value *x, const tutti_shape *shape)
 {
+    struct axes axes = { 0 };
+    const int rank = x->shape.rank;
+    for (int i = 0; i < rank && i < shape->rank && x->shape.sizes[i] == shape->sizes[i]; i++)
+        axes.kinds[i] = x->axes.kinds[i];
+    for (int i = 1; i <= rank && i <= shape->rank; i++) {
+        if (x->shape.sizes[rank - i] != shape->sizes[shape->rank - i]) break;
+        axes.kinds[shape->rank - i] = x->axes.kinds[rank - i];
+    }
+    return axes;
+}
+
+tutti_status reshape_resolve(const struct value *x, struct attributes *attributes)
+{
+    tutti_shape *shape = &attributes->shape;
     const int first = x->batched;
     const int64_t have = elements(x->shape);
     int64_t known = 1;
@@ -72,6 +89,7 @@ tutti_status reshape_resolve(const struct value *x, tutti_shape *shape)
             "reshape: the input has %lld elements: the sizes of the shape do not multiply to this number",
             (long long)have);
     if (open >= 0) shape->sizes[open] = have / known;
+    attributes->shape_axes = kept_axes(x, shape);
     return TUTTI_OK;
 }
 
@@ -82,7 +100,7 @@ static tutti_tensor append(tutti_network *network, tutti_tensor x, const char *n
     struct attributes attributes = { .shape = { .rank = asked.rank + value->batched, .sizes = { BATCH } } };
     for (int i = 0; i < asked.rank && i + value->batched < TUTTI_MAX_RANK; i++)
         attributes.shape.sizes[i + value->batched] = asked.sizes[i];
-    tutti_status status = reshape_resolve(value, &attributes.shape);
+    tutti_status status = reshape_resolve(value, &attributes);
     if (status != TUTTI_OK) return network_fail(network, status);
     int layer = network_layer_begin(network, NULL, name);
     return network_append(network, layer, &operation_reshape, &attributes, &x.id, 1);

@@ -112,22 +112,27 @@ struct wanted {
     enum value_layout inputs[GRAPH_MAX_INPUTS], outputs[GRAPH_MAX_OUTPUTS], add;
 };
 
-/* Values of rank 4 that are no parameters can have several layouts; all others are plain. */
-static bool has_layouts(const struct value *value)
+/* Elementwise nodes follow their inputs: the first one whose layout is not plain, and which the node takes. NULL: all
+ * values of the node are plain. */
+static const struct value *leader_of(const struct problem *problem, unsigned taken)
 {
-    return value && value->shape.rank == 4 && value->role != ROLE_PARAMETER;
+    const struct value *leader = NULL;
+    if (taken & WHERE_FLAT && !loop_is_flat(problem)) return NULL;
+    for (int i = 0; i < problem->node->input_count && !leader; i++) {
+        const struct value *input = problem->inputs[i];
+        if (input && input->layout != LAYOUT_PLAIN && taken >> input->layout & 1) leader = input;
+    }
+    for (int i = 0; i < problem->node->output_count && leader; i++) {
+        const struct value *output = problem->outputs[i];
+        if (output && value_has_axes_of(output, leader) && !value_has_layouts(output)) leader = NULL;
+    }
+    return leader;
 }
 
-/* Elementwise nodes follow their inputs: the first layout of these that is not plain and that the node takes. */
-static enum value_layout common_layout(const struct problem *problem, unsigned taken)
+static void follow(const struct value *leader, const struct value *const *values, int count, enum value_layout *layouts)
 {
-    if (taken & WHERE_FLAT && !loop_is_flat(problem)) return LAYOUT_PLAIN;
-    for (int i = 0; i < problem->node->input_count; i++) {
-        if (!has_layouts(problem->inputs[i])) continue;
-        const enum value_layout layout = problem->inputs[i]->layout;
-        if (layout != LAYOUT_PLAIN && taken >> layout & 1) return layout;
-    }
-    return LAYOUT_PLAIN;
+    for (int i = 0; i < count; i++)
+        if (values[i] && value_has_axes_of(values[i], leader)) layouts[i] = leader->layout;
 }
 
 static void wanted_layouts(
@@ -136,11 +141,9 @@ static void wanted_layouts(
     memset(wanted, 0, sizeof *wanted); /* plain */
     const struct node *node = problem->node;
     if (implementation->any_layout) {
-        enum value_layout layout = common_layout(problem, implementation->any_layout);
-        for (int i = 0; i < node->input_count; i++)
-            if (has_layouts(problem->inputs[i])) wanted->inputs[i] = layout;
-        for (int i = 0; i < node->output_count; i++)
-            if (has_layouts(problem->outputs[i])) wanted->outputs[i] = layout;
+        const struct value *leader = leader_of(problem, implementation->any_layout);
+        if (leader) follow(leader, problem->inputs, node->input_count, wanted->inputs);
+        if (leader) follow(leader, problem->outputs, node->output_count, wanted->outputs);
     } else if (implementation->layouts) {
         implementation->layouts(problem, wanted->inputs, wanted->outputs);
     }

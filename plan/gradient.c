@@ -180,15 +180,25 @@ static void mark_needed(const struct plan *plan, bool *needed, size_t values)
     }
 }
 
+static tutti_status append_seed(struct plan *plan)
+{
+    struct graph *graph = &plan->graph;
+    const struct value output = *graph_at(graph, plan->outputs[0]); /* a copy: appending moves the array */
+    plan->seed = graph_value(graph, ROLE_INPUT, TYPE_F32, output.shape, true, "seed");
+    if (plan->seed == NO_VALUE) return graph->status;
+    graph_at(graph, plan->seed)->axes = output.axes;
+    return TUTTI_OK;
+}
+
 tutti_status pass_gradient(struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
     struct graph *graph = &plan->graph;
+    struct gradients g = { 0 };
     if (plan->options.mode != PLAN_TRAIN) return TUTTI_OK;
-    if (plan->options.seeded)
-        plan->seed = graph_value(graph, ROLE_INPUT, TYPE_F32, graph_at(graph, plan->outputs[0])->shape, true, "seed");
-    size_t values = graph->value_count, nodes = graph->node_count;
-    struct gradients g = { plan, graph, memory_new(values, sizeof *g.of), memory_new(values, sizeof *g.needed),
+    if (plan->options.seeded) TRY(append_seed(plan));
+    const size_t values = graph->value_count, nodes = graph->node_count;
+    g = (struct gradients) { plan, graph, memory_new(values, sizeof *g.of), memory_new(values, sizeof *g.needed),
         reached_values(plan) };
     if (!g.of || !g.needed || !g.reached) {
         status = TUTTI_NO_MEMORY;

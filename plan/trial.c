@@ -57,8 +57,8 @@ void trial_problem_in_plan(const struct plan *plan, struct node *node, struct pr
 static size_t place_of(const struct value *value, int width, size_t i)
 {
     if (value->layout == LAYOUT_PLAIN) return i;
-    const int64_t *s = value->shape.sizes;
-    size_t area = (size_t)(s[2] * s[3]), channels = (size_t)s[1], blocks = (size_t)divide_up(s[1], width);
+    const struct planes planes = value_planes(value, CHANNEL_AXIS);
+    size_t area = (size_t)planes.pixels, channels = (size_t)planes.c, blocks = (size_t)divide_up(planes.c, width);
     size_t n = i / (channels * area), c = i / area % channels, at = i % area;
     if (value->layout == LAYOUT_CHANNELS_LAST) return (n * area + at) * channels + c;
     return ((n * blocks + c / (size_t)width) * area + at) * (size_t)width + c % (size_t)width;

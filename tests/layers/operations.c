@@ -33,6 +33,7 @@ extern const struct operation_test test_embedding;
 extern const struct operation_test test_layer_norm;
 extern const struct operation_test test_matmul;
 extern const struct operation_test test_softmax;
+extern const struct operation_test test_heads;
 extern const struct operation_test test_dropout;
 extern const struct operation_test test_cross_entropy;
 extern const struct operation_test test_mean_squared_error;
@@ -64,6 +65,7 @@ static const struct operation_test *const tests[] = {
     &test_layer_norm,
     &test_matmul,
     &test_softmax,
+    &test_heads,
     &test_dropout,
     &test_cross_entropy,
     &test_mean_squared_error,

@@ -1,6 +1,7 @@
-/* dense n k units [rows cols nobias act low high residual then]
+/* dense n k units [rows cols image nobias act low high residual then]
  *   rows      samples are [rows][k] instead of [k]
  *   cols      and with it: [rows][cols][k]
+ *   image     a convolution before makes an image of these samples
  *   act       an activation follows (enum activation), which plans fuse
  *   residual  the input is added to the output (needs units = k): additions fused forward and backward
  *   then      a second layer comes behind, with that many units: its data gradient goes behind the activation */
@@ -13,6 +14,7 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
         cols       ? TUTTI_SHAPE(rows, cols, k)
             : rows ? TUTTI_SHAPE(rows, k)
                    : TUTTI_SHAPE(k));
+    if (case_get(c, "image", 0)) x = tutti_conv2d(network, x, rows, 1, &(tutti_conv2d_options) { .no_bias = true });
     tutti_tensor y = tutti_dense(
         network, x, case_get(c, "units", 1), &(tutti_dense_options) { .no_bias = case_get(c, "nobias", 0) });
     if (case_get(c, "residual", 0)) y = tutti_add(network, y, x);
@@ -51,6 +53,7 @@ static const char *const cases[] = {
     "dense n2 k20 units20 rows9 residual1",
     "dense n2 k6 units9 rows5 cols3 act1",
     "dense n3 k20 units20 rows4 cols2 residual1",
+    "dense n2 k6 units6 rows16 cols3 image1 residual1 act1",
     "dense n6 k19 units12 act4",
     "dense n12 k19 units6 act5 nobias1",
     /* gradients behind an activation, on edges of tiles and in parts of a deep sum */
