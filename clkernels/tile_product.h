@@ -45,7 +45,7 @@
 #else
 #define ROUNDED(T, x) computed_##T(x)
 #endif
-#if MATRIX == 6 || (TOGETHER && COMPUTE != 1)
+#if COMPUTE != 1 && (MATRIX == 6 || TOGETHER)
 typedef ushort tile_t;
 typedef uint2 four_t;
 #define ELEMENT_OF(x) (ushort) PAIR(ROUNDED(float, x), 0.0f)
@@ -74,9 +74,15 @@ typedef float4 four_t;
 #define RUN 4
 #define ROW_STEP (4 * BM / TM) /* between a work-item's fours of rows, and of columns */
 #define COLUMN_STEP (4 * BN / TN)
-#define ROW(i) ((i) / 4 * ROW_STEP + item / (BN / TN) * 4 + (i) % 4)
-#define COLUMN(j) ((j) / 4 * COLUMN_STEP + item % (BN / TN) * 4 + (j) % 4)
-#define SLOT item
+/* 32 work-items that follow one another make 4 x 8 of the tile's small ones, if it has as many: then they read the fewest
+ * different numbers. */
+#define LANES_WIDE ((BM / TM) % 4 || (BN / TN) % 8 ? BN / TN : 8)
+#define LANES_HIGH (LANES_WIDE == BN / TN ? 1 : 4)
+#define ITEM_COLUMN (item / (LANES_WIDE * LANES_HIGH) % (BN / TN / LANES_WIDE) * LANES_WIDE + item % LANES_WIDE)
+#define ITEM_ROW (item / (LANES_HIGH * BN / TN) * LANES_HIGH + item / LANES_WIDE % LANES_HIGH)
+#define ROW(i) ((i) / 4 * ROW_STEP + ITEM_ROW * 4 + (i) % 4)
+#define COLUMN(j) ((j) / 4 * COLUMN_STEP + ITEM_COLUMN * 4 + (j) % 4)
+#define SLOT (ITEM_ROW * ACROSS + ITEM_COLUMN)
 
 #define MULTIPLY(a_tile, b_tile, A_STRIDE, B_STRIDE)                                                                   \
     _Pragma("unroll 2") for (int step = 0; step < BK; step++)                                                          \
@@ -84,12 +90,12 @@ typedef float4 four_t;
         float a[TM], b[TN];                                                                                            \
         UNROLL_GPU for (int i = 0; i < TM / 4; i++)                                                                    \
         {                                                                                                              \
-            const float4 four = a_tile[(step * A_STRIDE + i * ROW_STEP) / 4 + item / (BN / TN)];                       \
+            const float4 four = a_tile[(step * A_STRIDE + i * ROW_STEP) / 4 + ITEM_ROW];                               \
             a[4 * i] = four.x, a[4 * i + 1] = four.y, a[4 * i + 2] = four.z, a[4 * i + 3] = four.w;                    \
         }                                                                                                              \
         UNROLL_GPU for (int j = 0; j < TN / 4; j++)                                                                    \
         {                                                                                                              \
-            const float4 four = b_tile[(step * B_STRIDE + j * COLUMN_STEP) / 4 + item % (BN / TN)];                    \
+            const float4 four = b_tile[(step * B_STRIDE + j * COLUMN_STEP) / 4 + ITEM_COLUMN];                         \
             b[4 * j] = four.x, b[4 * j + 1] = four.y, b[4 * j + 2] = four.z, b[4 * j + 3] = four.w;                    \
         }                                                                                                              \
         UNROLL_GPU for (int i = 0; i < TM; i++)                                                                        \
