@@ -143,6 +143,7 @@ static void emit(const struct problem *problem, const struct operands *operands,
 
 FUNCTIONS(GEMM_SKINNY, skinny)
 FUNCTIONS(GEMM_PACKED, packed)
+FUNCTIONS(GEMM_PIPELINED, pipelined)
 FUNCTIONS(GEMM_MATRIX, matrix)
 FUNCTIONS(GEMM_TILED, tiled)
 FUNCTIONS(GEMM_CLBLAST, clblast)
@@ -152,15 +153,19 @@ static const struct implementation skinny = { IMPLEMENTATION(skinny) }, clblast 
                                    plain = { IMPLEMENTATION(plain) }, packed_forward = { IMPLEMENTATION(packed) },
                                    packed_data = { IMPLEMENTATION(packed), .fusions = FUSED_MASK },
                                    packed_weights = { IMPLEMENTATION(packed), .fusions = FUSED_BIAS },
+                                   pipelined = { IMPLEMENTATION(pipelined) },
+                                   pipelined_data = { IMPLEMENTATION(pipelined), .fusions = FUSED_MASK },
                                    matrix = { IMPLEMENTATION(matrix) },
                                    matrix_data = { IMPLEMENTATION(matrix), .fusions = FUSED_MASK },
                                    tiled = { IMPLEMENTATION(tiled) },
                                    tiled_data = { IMPLEMENTATION(tiled), .fusions = FUSED_MASK };
 
-#define IMPLEMENTATIONS(packed, matrix, tiled)                          \
-    {                                                                   \
-        &skinny, &(packed), &(matrix), &(tiled), &clblast, &plain, NULL \
+#define IMPLEMENTATIONS(packed, pipelined, matrix, tiled)                             \
+    {                                                                                 \
+        &skinny, &(packed), &(pipelined), &(matrix), &(tiled), &clblast, &plain, NULL \
     }
-const struct implementation *const product_forward[] = IMPLEMENTATIONS(packed_forward, matrix, tiled);
-const struct implementation *const product_data_gradient[] = IMPLEMENTATIONS(packed_data, matrix_data, tiled_data);
-const struct implementation *const product_weight_gradient[] = IMPLEMENTATIONS(packed_weights, matrix, tiled);
+const struct implementation *const product_forward[] = IMPLEMENTATIONS(packed_forward, pipelined, matrix, tiled);
+const struct implementation *const product_data_gradient[] =
+    IMPLEMENTATIONS(packed_data, pipelined_data, matrix_data, tiled_data);
+const struct implementation *const product_weight_gradient[] =
+    IMPLEMENTATIONS(packed_weights, pipelined, matrix, tiled);

@@ -49,8 +49,10 @@ struct capabilities {
     bool half, subgroups;
     enum shuffle_form shuffle; /* proven by sums that were right: runtime/shuffle.h */
     struct matrix_ability {
-        enum matrix_form form; /* proven by a product that was right: runtime/matrix.h */
-        const char *refusal;   /* why there is none; the checks' own text */
+        enum matrix_form form;         /* proven by a product that was right: runtime/matrix.h */
+        const char *refusal;           /* why there is none; the checks' own text */
+        bool pipelined;                /* gemm_pipelined.cl's product was right, too */
+        const char *pipelined_refusal; /* why not */
     } matrix[COMPUTE_TYPES];
 };
 

@@ -8,6 +8,7 @@
 static const struct gemm_implementation *const implementations[GEMM_IMPLEMENTATIONS] = {
     [GEMM_SKINNY] = &gemm_skinny,
     [GEMM_PACKED] = &gemm_packed,
+    [GEMM_PIPELINED] = &gemm_pipelined,
     [GEMM_MATRIX] = &gemm_matrix,
     [GEMM_TILED] = &gemm_tiled,
     [GEMM_CLBLAST] = &gemm_clblast,

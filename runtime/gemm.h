@@ -1,6 +1,6 @@
 /* Matrix products behind one call: C = op(A) op(B) (+ bias over columns) (+ C or another matrix), then an activation.
- * Row-major. op(A) is m x k, op(B) is k x n, C is m x n. Implementations: "packed" and "skinny" (CPU class), "matrix",
- * "tiled" and "clblast" (GPU class), "plain" (anything). */
+ * Row-major. op(A) is m x k, op(B) is k x n, C is m x n. Implementations: "packed" and "skinny" (CPU class),
+ * "pipelined", "matrix", "tiled" and "clblast" (GPU class), "plain" (anything). */
 #ifndef RUNTIME_GEMM_H
 #define RUNTIME_GEMM_H
 
@@ -12,14 +12,14 @@ struct gemm {
     bool transpose_a, transpose_b;
     int64_t lda, ldb, ldc;                /* 0: tight */
     int64_t stride_a, stride_b, stride_c; /* floats between products of a batch */
-    int64_t from_a, from_b, from_c; /* "matrix" and "tiled" alone: floats in front of each in its buffer; of what is
-                                       added, too */
+    int64_t from_a, from_b, from_c; /* "pipelined", "matrix" and "tiled" alone: floats in front of each in its buffer;
+                                       of what is added, too */
     bool bias;                      /* a vector of n floats added to each row */
     bool accumulate;                /* added to what C holds, or to what `add` holds */
     cl_mem add;                     /* with accumulate: laid out as C, and may be the memory of C; NULL: C itself */
-    /* "packed", "matrix" and "tiled" alone, others pass over it: laid out as C, the output of an activation behind
-     * which C goes, and `masking` the options that clkernels/derivative.h reads; without bias, accumulate and
-     * activation. NULL: none.
+    /* "packed", "pipelined", "matrix" and "tiled" alone, others pass over it: laid out as C, the output of an
+     * activation behind which C goes, and `masking` the options that clkernels/derivative.h reads; without bias,
+     * accumulate and activation. NULL: none.
      */
     cl_mem mask;
     const char *masking;
@@ -27,10 +27,11 @@ struct gemm {
     /* Build options as clkernels/epilogue.h reads them and epilogue_options() writes them ("-DACTIVATE=1"; ADD is set
      * by the implementation); NULL: none. The caller's until gemm_emit() returns. */
     const char *activation;
-    enum compute_type compute; /* of "matrix" and "tiled": what A and B are rounded to; others take them as they are */
+    enum compute_type
+        compute; /* of "pipelined", "matrix" and "tiled": what A and B are rounded to; others take them as they are */
     const struct gemm_design *design; /* what gemm_design() made for these sizes; NULL: made where it is needed */
     int tile, splits; /* of "matrix" and "tiled": 1 + number of the tile (runtime/tile.h), parts of the sum; 0: chosen
-                         by rule */
+                         by rule. With a tile, "pipelined" takes products that do not pay for it */
 };
 
 /* How an implementation divides a product: found by trying, and the same for each epilogue. */
@@ -43,7 +44,16 @@ struct gemm_design {
     int64_t rows, columns, depth;
 };
 
-enum gemm_choice { GEMM_SKINNY, GEMM_PACKED, GEMM_MATRIX, GEMM_TILED, GEMM_CLBLAST, GEMM_PLAIN, GEMM_IMPLEMENTATIONS };
+enum gemm_choice {
+    GEMM_SKINNY,
+    GEMM_PACKED,
+    GEMM_PIPELINED,
+    GEMM_MATRIX,
+    GEMM_TILED,
+    GEMM_CLBLAST,
+    GEMM_PLAIN,
+    GEMM_IMPLEMENTATIONS
+};
 /* By position in this list, best first: its name, and NULL or why it refuses this product on this device. */
 const char *gemm_implementation_name(int implementation);
 const char *gemm_refusal(int implementation, const struct gemm *gemm, const struct capabilities *can);

@@ -7,7 +7,7 @@
 /* Of each type the first form whose product is right on this device; the verdicts are kept as check.h's are. Forms are
  * tried where the device names the extension that goes with them. Fills in device->can.matrix. */
 void matrix_prove(struct device *device);
-/* The launch of such a product by the form that the list's device has for the type, if any, without buffers: for
+/* The launch of such a product by what the list's device has for the type, if any, without buffers: for
  * compilers alone. */
 void matrix_emit_trial(enum compute_type compute, struct launch_list *list);
 

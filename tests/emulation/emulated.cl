@@ -75,6 +75,15 @@
 #define EMULATED_ROWS
 #endif
 
+#ifdef COPY /* PTX ISA, cp.async: what was copied is there behind the wait and a barrier */
+#undef COPY
+#define COPY(to, from) (*(to) = *(from))
+#undef COPIES_END
+#define COPIES_END
+#undef COPIES_WAIT
+#define COPIES_WAIT(later)
+#endif
+
 #if PAIR_ROUNDS /* PTX ISA, cvt.rn.bf16x2.f32: to nearest, ties to even; the first of its operands is the upper half */
 #undef PAIR
 #define PAIR(low, high) ((as_uint(computed_float(high)) & 0xffff0000u) | as_uint(computed_float(low)) >> 16)

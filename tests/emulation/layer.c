@@ -99,14 +99,17 @@ static char *read_emulation(void)
     return NULL;
 }
 
-/* A kernel's text with the emulation before it and its memory among the kernel's own. NULL: the text stays as it is. */
+/* A kernel's text with the emulation before it and its memory among the kernel's own, if it has some. NULL: the text
+ * stays as it is. */
 static char *edited(const char *text)
 {
-    const char *kernel = strstr(text, "\nSUBGROUPS "), *memory = kernel ? strstr(kernel, "local float4 a_tile") : NULL;
-    char *emulation = memory && form_wanted() ? read_emulation() : NULL, *all = NULL;
+    const char *kernel = strstr(text, "\nSUBGROUPS "), *memory = kernel ? strstr(kernel, "    local ") : NULL;
+    char *emulation = kernel && form_wanted() ? read_emulation() : NULL, *all = NULL;
     if (!emulation) return NULL;
-    if (asprintf(&all, "#define EMULATED %zu\n#define FAULT %d\n%.*s\n%s%.*sEMULATED_MEMORY\n%s", form_wanted(),
-            fault_wanted(), (int)(kernel - text), text, emulation, (int)(memory - kernel), kernel, memory) < 0)
+    const char *rest = memory ? memory : kernel;
+    if (asprintf(&all, "#define EMULATED %zu\n#define FAULT %d\n%.*s\n%s%.*s%s\n%s", form_wanted(), fault_wanted(),
+            (int)(kernel - text), text, emulation, (int)(rest - kernel), kernel, memory ? "EMULATED_MEMORY" : "",
+            rest) < 0)
         all = NULL;
     free(emulation);
     return all;

@@ -207,7 +207,9 @@ static void have_matrix(enum matrix_form form)
 {
     const struct tile *list[TILES];
     for (enum compute_type type = 0; type < COMPUTE_TYPES; type++)
-        device.can.matrix[type].form = tile_list(form, type, list) > 0 ? form : MATRIX_NONE;
+        device.can.matrix[type] =
+            (struct matrix_ability) { .form = tile_list(form, type, list) > 0 ? form : MATRIX_NONE,
+                .pipelined = form == MATRIX_MMA_LDMATRIX && type != COMPUTE_FP32 };
 }
 
 /* For the first `count` of the roundings. */

@@ -177,7 +177,7 @@ static void test_new(struct device *device, int implementation, const struct siz
     g->stride_a = g->lda * (g->transpose_a ? s->k : s->m) + 3 * s->padding;
     g->stride_b = g->ldb * (g->transpose_b ? s->n : s->k) + 3 * s->padding;
     g->stride_c = g->ldc * s->m + 3 * s->padding;
-    if ((implementation == GEMM_TILED || implementation == GEMM_MATRIX) && number % 2)
+    if (implementation >= GEMM_PIPELINED && implementation <= GEMM_TILED && number % 2)
         g->from_a = g->from_b = g->from_c = GUARD;
     snprintf(test->name, sizeof test->name,
         "gemm %s %s m%d n%d k%d batch%d padding%d ta%d tb%d epilogue%d tile%d splits%d", device->can.name,
@@ -403,6 +403,28 @@ START_TEST(test_matrix)
 }
 END_TEST
 
+/* Fewer steps than are under way at a time, and more; parts of a tile, and more than one; from copies of whole fours,
+ * and of single floats. */
+static const struct sizes pipelined_sizes[] = {
+    { 133, 71, 149, 1, 0 },
+    { 260, 132, 64, 1, 0 },
+    { 67, 131, 9, 2, 1 },
+    { 72, 64, 40, 2, 4 },
+};
+
+START_TEST(test_pipelined)
+{
+    tutti_runtime *runtime = open_emulated(MATRIX_MMA_LDMATRIX, NULL);
+    struct device *device = &runtime->devices[0];
+    const struct gemm small = { .m = 64, .n = 64, .k = 64, .compute = COMPUTE_BF16 };
+    const char *refusal = gemm_refusal(GEMM_PIPELINED, &small, &device->can);
+    ck_assert_msg(refusal && strstr(refusal, "too small"), "%s", refusal ? refusal : "it is taken");
+    for (computed = COMPUTE_TF32; computed <= COMPUTE_BF16; computed++)
+        ck_assert_int_gt(run(device, GEMM_PIPELINED, pipelined_sizes, 4), 3);
+    tutti_close(runtime);
+}
+END_TEST
+
 /* What a device without matrix instructions for these products does: it says why, and takes the product below. */
 static void expect_none(tutti_runtime *runtime, const char *reason)
 {
@@ -437,6 +459,7 @@ int main(int argc, char **argv)
     tcase_add_test(tiled, test_tiled);
     tcase_add_test(tiled, test_half);
     tcase_add_test(matrix, test_matrix);
+    tcase_add_test(matrix, test_pipelined);
     tcase_add_test(matrix, test_unproven);
     suite_add_tcase(suite, tests);
     suite_add_tcase(suite, gpu);

@@ -1,0 +1,146 @@
+/* The product of large matrices on GPU-class devices that copy from global into local memory beside their arithmetic:
+ * clkernels/gemm_pack.cl, gemm_pipelined.cl. */
+#include "base/memory.h"
+#include "runtime/gemm_implementations.h"
+#include "runtime/tile.h"
+
+enum {
+    CHUNK = 16,      /* bytes that are copied at once */
+    LINE_CHUNKS = 4, /* of a row or column in a step, see the kernel */
+    STAGES = 3,
+    PACK_GROUP = 256,
+    LEAST_LINES = 256, /* for packing to pay: of both operands; and of steps of the sum */
+    LEAST_DEPTH = 128,
+};
+
+/* Of each type, whose steps have as many bytes. */
+static const struct tile tiles[COMPUTE_TYPES] = {
+    [COMPUTE_TF32] = { 128, 128, 16, 8, 16 },
+    [COMPUTE_BF16] = { 128, 128, 32, 8, 16 },
+    [COMPUTE_FP16] = { 128, 128, 32, 8, 16 },
+};
+
+/* Where packed operands lie: in chunks, from one product of the batch to the next (0: there is one for all), and B's
+ * first; and all of them. */
+struct packed {
+    int64_t steps, rows, columns, stride_a, stride_b, from_b, count;
+};
+
+static struct packed packed_of(const struct gemm *gemm)
+{
+    const struct tile *t = &tiles[gemm->compute];
+    struct packed p = {
+        .steps = divide_up(gemm->k, t->bk),
+        .rows = divide_up(gemm->m, t->bm),
+        .columns = divide_up(gemm->n, t->bn),
+    };
+    const int64_t of_a = p.rows * p.steps * t->bm * LINE_CHUNKS, of_b = p.columns * p.steps * t->bn * LINE_CHUNKS;
+    const bool many_a = gemm->batch > 1 && gemm->stride_a, many_b = gemm->batch > 1 && gemm->stride_b;
+    p.stride_a = many_a ? of_a : 0;
+    p.stride_b = many_b ? of_b : 0;
+    p.from_b = many_a ? of_a * gemm->batch : of_a;
+    p.count = p.from_b + (many_b ? of_b * gemm->batch : of_b);
+    return p;
+}
+
+/* With less, products of operands as they are take no longer. */
+static bool is_worth_packing(const struct gemm *gemm, const struct capabilities *can)
+{
+    const struct packed p = packed_of(gemm);
+    return gemm->m >= LEAST_LINES && gemm->n >= LEAST_LINES && gemm->k >= LEAST_DEPTH &&
+        2 * p.rows * p.columns * gemm->batch >= can->units;
+}
+
+static const char *refusal(const struct gemm *gemm, const struct capabilities *can)
+{
+    const struct matrix_ability *ability = &can->matrix[gemm->compute];
+    const struct tile *t = &tiles[gemm->compute];
+    if (gemm->compute == COMPUTE_FP32 || can->class != DEVICE_GPU) return tile_matrix_refusal(gemm->compute, can);
+    if (!ability->pipelined)
+        return ability->pipelined_refusal ? ability->pipelined_refusal
+                                          : "no such product passed its check on this device";
+    if (!gemm_is_small(gemm)) return "a size of the product is larger than 2^30";
+    if (!gemm->tile && !is_worth_packing(gemm, can)) return "the product is too small to pay for packed operands";
+    if ((size_t)(STAGES * LINE_CHUNKS * CHUNK * (t->bm + t->bn)) > can->local_bytes ||
+        (size_t)tile_items(t) > can->group_max)
+        return "the device's work-groups or local memory are too small";
+    if ((size_t)packed_of(gemm).count > can->allocation_max / 4 / CHUNK)
+        return "the packed operands take too much memory";
+    return NULL;
+}
+
+static size_t workspace(const struct gemm *gemm, const struct capabilities *can)
+{
+    (void)can;
+    return (size_t)packed_of(gemm).count * CHUNK;
+}
+
+/* Of one operand: op(A)'s rows or op(B)'s columns. */
+struct lines {
+    cl_mem buffer;
+    bool by_line; /* the steps of one follow one another */
+    int64_t count, tiles, ld, from, stride, products, to;
+};
+
+static void emit_pack(
+    const struct gemm *g, const struct lines *lines, int64_t steps, cl_mem workspace, struct launch_list *list)
+{
+    const struct tile *t = &tiles[g->compute];
+    const bool fours = lines->by_line && g->k % 4 == 0 && lines->ld % 4 == 0 && lines->from % 4 == 0 &&
+        (lines->products == 1 || lines->stride % 4 == 0);
+    const int64_t items = t->bm * LINE_CHUNKS * steps; /* a tile has as many columns as rows */
+    struct launch *launch = launch_add(list, "gemm_pack", "gemm_pack", TILE_OPTIONS " -DBY_LINE=%d -DFOURS=%d",
+        TILE_VALUES(t, MATRIX_MMA_LDMATRIX, g->compute), lines->by_line, fours);
+    launch_buffer(launch, lines->buffer);
+    launch_buffer(launch, workspace);
+    launch_int(launch, lines->count);
+    launch_int(launch, g->k);
+    launch_int(launch, steps);
+    launch_int(launch, lines->ld);
+    launch_long(launch, lines->from);
+    launch_long(launch, lines->stride);
+    launch_long(launch, lines->to);
+    launch_grid(launch, 3, (size_t)items, (size_t)lines->tiles, (size_t)lines->products, PACK_GROUP, 1, 1);
+    const double floats = (double)lines->count * (double)g->k * (double)lines->products;
+    launch_work(launch, 0, 4 * floats + CHUNK * (double)(items * lines->tiles * lines->products));
+}
+
+static void emit(const struct gemm *g, const struct gemm_buffers *buffers, struct launch_list *list)
+{
+    const struct packed p = packed_of(g);
+    const struct tile *t = &tiles[g->compute];
+    const struct lines rows = { buffers->a, !g->transpose_a, g->m, p.rows, g->lda, g->from_a, g->stride_a,
+        p.stride_a ? g->batch : 1, 0 };
+    const struct lines columns = { buffers->b, g->transpose_b, g->n, p.columns, g->ldb, g->from_b, g->stride_b,
+        p.stride_b ? g->batch : 1, p.from_b };
+    emit_pack(g, &rows, p.steps, buffers->workspace, list);
+    emit_pack(g, &columns, p.steps, buffers->workspace, list);
+    const struct gemm_finish finish = gemm_finish_of(g, buffers);
+    const bool fours =
+        g->n % 4 == 0 && g->from_c % 4 == 0 && g->ldc % 4 == 0 && (g->batch == 1 || g->stride_c % 4 == 0);
+    struct launch *launch = launch_add(list, "gemm_pipelined", "gemm_pipelined", TILE_OPTIONS " -DC_FOURS=%d%s",
+        TILE_VALUES(t, MATRIX_MMA_LDMATRIX, g->compute), fours, finish.options);
+    launch_buffer(launch, buffers->workspace);
+    launch_buffer(launch, finish.bias);
+    launch_buffer(launch, finish.added);
+    launch_buffer(launch, buffers->c);
+    launch_int(launch, g->m);
+    launch_int(launch, g->n);
+    launch_int(launch, p.steps);
+    launch_int(launch, g->ldc);
+    launch_long(launch, p.from_b);
+    launch_long(launch, g->from_c);
+    launch_long(launch, p.stride_a);
+    launch_long(launch, p.stride_b);
+    launch_long(launch, g->stride_c);
+    launch_grid(
+        launch, 3, (size_t)(p.columns * tile_items(t)), (size_t)p.rows, (size_t)g->batch, (size_t)tile_items(t), 1, 1);
+    gemm_work(g, launch);
+}
+
+const struct gemm_implementation gemm_pipelined = {
+    .name = "pipelined",
+    .refusal = refusal,
+    .workspace = workspace,
+    .emit = emit,
+};
