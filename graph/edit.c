@@ -6,7 +6,7 @@ bool edit_reads(const struct node *node, int value)
 {
     for (int i = 0; i < node->input_count; i++)
         if (node->inputs[i] == value) return true;
-    return node->epilogue.add == value;
+    return node_added(node) == value;
 }
 
 int edit_uses(const struct graph *graph, int value)
@@ -16,7 +16,7 @@ int edit_uses(const struct graph *graph, int value)
         const struct node *node = &graph->nodes[n];
         if (!node->operation) continue;
         for (int i = 0; i < node->input_count; i++) uses += node->inputs[i] == value;
-        uses += node->epilogue.add == value;
+        uses += node_added(node) == value;
     }
     return uses;
 }
@@ -33,7 +33,8 @@ void edit_replace(struct graph *graph, int from, int to, size_t first)
         struct node *node = &graph->nodes[n];
         for (int i = 0; i < node->input_count; i++)
             if (node->inputs[i] == from) node->inputs[i] = to;
-        if (node->epilogue.add == from) node->epilogue.add = to;
+        for (int k = 0; k < node->fusion_count; k++)
+            if (node->fusions[k].kind == FUSION_ADD && node->fusions[k].added == from) node->fusions[k].added = to;
     }
 }
 

@@ -160,30 +160,19 @@ const struct port *operation_input(const struct operation *operation, int i)
     return i < GRAPH_MAX_INPUTS && ports[i].name ? &ports[i] : NULL;
 }
 
-unsigned node_fusions(const struct node *node)
-{
-    unsigned fusions = node->epilogue.activation ? EPILOGUE_ACTIVATION : 0;
-    if (node->epilogue.add != NO_VALUE) fusions |= EPILOGUE_ADD;
-    for (int i = 0; i < node->input_count; i++)
-        if (node->inputs[i] != NO_VALUE) fusions |= operation_input(node->operation, i)->fusion;
-    for (int i = 0; i < node->output_count; i++)
-        if (node->outputs[i] != NO_VALUE) fusions |= node->operation->outputs[i].fusion;
-    return fusions;
-}
-
 /* What `infer` may rely on: every input has a port, and only optional ones are absent. */
 static tutti_status check_ports(const struct node *node)
 {
     const struct operation *operation = node->operation;
     for (int i = 0; i < node->input_count || (i < GRAPH_MAX_INPUTS && operation->inputs[i].name); i++) {
-        const struct port *port = operation_input(operation, i);
+        const struct port *port = node_input_port(node, i);
         if (!port)
             return fail(TUTTI_INVALID, "%s: it got %d inputs: it takes %d", operation->name, node->input_count, i);
-        if (node->inputs[i] == NO_VALUE && !(port->flags & PORT_OPTIONAL) && !port->fusion)
+        if (node->inputs[i] == NO_VALUE && !(port->flags & PORT_OPTIONAL))
             return fail(TUTTI_INVALID, "%s: it got no input '%s', which it needs", operation->name, port->name);
     }
     for (int i = 0; i < node->output_count; i++)
-        if (!operation->outputs[i].name)
+        if (!node_output_port(node, i))
             return fail(
                 TUTTI_INTERNAL, "%s: it has %d outputs, but names only %d", operation->name, node->output_count, i);
     return TUTTI_OK;
@@ -194,7 +183,7 @@ static tutti_status check_types(const struct graph *graph, const struct node *no
 {
     for (int i = 0; i < node->input_count; i++) {
         const struct value *value = graph_at(graph, node->inputs[i]);
-        const struct port *port = operation_input(node->operation, i);
+        const struct port *port = node_input_port(node, i);
         if (!value || value->type == TYPE_F32 || value->type == TYPE_BF16 || value->role == ROLE_CONSTANTS) continue;
         if (!(port->flags & PORT_ANY_TYPE))
             return fail(TUTTI_INVALID, "%s: input %d (%s) is not float32: convert it with tutti_cast()",
@@ -211,11 +200,7 @@ int graph_append(struct graph *graph, const struct operation *operation, const s
         return failed(graph,
             fail(TUTTI_INVALID, "%s accepts at most %d inputs: it got %d", operation->name, GRAPH_MAX_INPUTS,
                 input_count));
-    struct node node = { .operation = operation,
-        .input_count = input_count,
-        .layer = layer,
-        .implementation = -1,
-        .epilogue = { .add = NO_VALUE } };
+    struct node node = { .operation = operation, .input_count = input_count, .layer = layer, .implementation = -1 };
     if (attributes) node.attributes = *attributes;
     for (int i = 0; i < GRAPH_MAX_INPUTS; i++) node.inputs[i] = i < input_count ? inputs[i] : NO_VALUE;
     for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++) node.outputs[i] = NO_VALUE;
@@ -350,10 +335,11 @@ static tutti_status validate_outputs(const struct graph *graph, size_t n)
         if (v->producer != (int)n || v->role != ROLE_TEMPORARY)
             return fail(TUTTI_INTERNAL, "value %d does not name its producer, node %zu (%s)", node->outputs[i], n,
                 node->operation->name);
-        if (!shape_equal(v->shape, inferred[i].shape) || inferred_type(v) != inferred_type(&inferred[i]))
+        const char *name = node->operation->outputs[i].name; /* NULL: it is of a fusion */
+        if (name && (!shape_equal(v->shape, inferred[i].shape) || inferred_type(v) != inferred_type(&inferred[i])))
             return fail(TUTTI_INTERNAL,
-                "output '%s' of node %zu (%s) differs in shape from the one that its inputs determine",
-                node->operation->outputs[i].name, n, node->operation->name);
+                "output '%s' of node %zu (%s) differs in shape from the one that its inputs determine", name, n,
+                node->operation->name);
     }
     return TUTTI_OK;
 }
@@ -377,19 +363,19 @@ tutti_status graph_validate(const struct graph *graph)
         status = check_ports(&graph->nodes[n]);
         if (status != TUTTI_OK) return status_context(status, "node %zu", n);
         for (int i = 0; i < graph->nodes[n].input_count; i++) TRY(validate_input(graph, n, graph->nodes[n].inputs[i]));
-        TRY(validate_input(graph, n, graph->nodes[n].epilogue.add));
+        TRY(validate_input(graph, n, node_added(&graph->nodes[n])));
         TRY(validate_outputs(graph, n));
     }
 done:
     return status;
 }
 
-/* "port=%3:name[N,C8,S4,S4]": channels, space, T for sequences; nothing for an absent value. */
+/* " port=%3:name[N,C8,S4,S4]": channels, space, T for sequences; nothing for an absent value. */
 static void print_value(const struct graph *graph, const char *port, int value, struct text *text)
 {
     const struct value *v = graph_at(graph, value);
     if (!v) return;
-    text_append(text, port ? " %s=%%%d" : "%s%%%d", port ? port : " ", value);
+    text_append(text, " %s=%%%d", port, value);
     if (v->name) text_append(text, ":%s", v->name);
     text_append(text, "[");
     static const char *const kinds[] = { "", "", "C", "S", "T" };
@@ -404,24 +390,31 @@ static void print_value(const struct graph *graph, const char *port, int value, 
     text_append(text, "]%s%s", layouts[v->layout], v->type == TYPE_BF16 ? "/bf16" : "");
 }
 
+/* " + add + relu"; functions of a kind that is not called by its function in brackets. */
+static void print_fusions(const struct node *node, struct text *text)
+{
+    for (int k = 0; k < node->fusion_count; k++) {
+        const enum activation activation = node->fusions[k].function.activation;
+        const char *kind = fusion_name(node->fusions[k].kind);
+        text_append(text, " + %s", kind ? kind : activation_name(activation));
+        if (kind && activation) text_append(text, "(%s)", activation_name(activation));
+    }
+}
+
 void graph_print(const struct graph *graph, struct text *text)
 {
-    static const char *const names[] = { "none", "relu", "clip", "leaky_relu", "sigmoid", "tanh" };
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct node *node = &graph->nodes[n];
         text_append(text, "%4zu", n);
         text_append(text, " %s", node->operation->name);
+        if (node->attributes.activation) text_append(text, "(%s)", activation_name(node->attributes.activation));
+        print_fusions(node, text);
         for (int i = 0; i < node->input_count; i++)
-            print_value(graph, operation_input(node->operation, i)->name, node->inputs[i], text);
-        if (node->epilogue.add != NO_VALUE) {
-            text_append(text, " +");
-            print_value(graph, NULL, node->epilogue.add, text);
-        }
-        if (node->attributes.activation) text_append(text, " (%s)", names[node->attributes.activation]);
-        if (node->epilogue.activation) text_append(text, " | %s", names[node->epilogue.activation]);
+            print_value(graph, node_input_port(node, i)->name, node->inputs[i], text);
+        if (node_added(node) != NO_VALUE) print_value(graph, "add", node_added(node), text);
         text_append(text, " ->");
         for (int i = 0; i < node->output_count; i++)
-            print_value(graph, node->operation->outputs[i].name, node->outputs[i], text);
+            print_value(graph, node_output_port(node, i)->name, node->outputs[i], text);
         text_append(text, "\n");
     }
 }

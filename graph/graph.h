@@ -5,6 +5,7 @@
 #define GRAPH_GRAPH_H
 
 #include "graph/axes.h"
+#include "graph/fusion.h"
 
 #define GRAPH_MAX_INPUTS 10
 #define GRAPH_MAX_OUTPUTS 6
@@ -43,23 +44,6 @@ struct value {
     int gradient_of;
     bool output; /* read by the host after the plan ran */
     char *name;  /* NULL: none */
-};
-
-/* What is done to a node's first output where it is made, in this order: out = activation(result + value(add)).
- * `add` has the shape and layout of the output. Adding to a gradient that already exists is the same thing: the memory
- * pass then places both at one address where the implementation takes EPILOGUE_ADD. */
-enum activation {
-    ACTIVATION_NONE,
-    ACTIVATION_RELU,
-    ACTIVATION_CLIP,
-    ACTIVATION_LEAKY_RELU,
-    ACTIVATION_SIGMOID,
-    ACTIVATION_TANH
-};
-struct epilogue {
-    enum activation activation;
-    float low, high; /* clip; slope of leaky relu in low */
-    int add;         /* value or NO_VALUE */
 };
 
 /* Of losses. Zero is the default of each. */
@@ -101,7 +85,6 @@ struct attributes {
      * are of, where no input of the node says that. */
     tutti_shape shape;
     struct axes shape_axes;
-    tutti_shape statistics;            /* of those that a convolution gives (operation.h); rank 0: none */
     unsigned axes;                     /* of reductions: those that are joined, as bits. Batch dimension included */
     int order[TUTTI_MAX_RANK];         /* of transpose */
     int64_t begins[TUTTI_MAX_RANK];    /* of window; batch dimension included */
@@ -117,9 +100,10 @@ struct node {
     const struct operation *operation;
     struct attributes attributes;
     int input_count, output_count;
-    int inputs[GRAPH_MAX_INPUTS];   /* values; NO_VALUE for an optional input that is absent */
-    int outputs[GRAPH_MAX_OUTPUTS]; /* values; NO_VALUE for one that nobody wants */
-    struct epilogue epilogue;
+    int inputs[GRAPH_MAX_INPUTS];        /* values; NO_VALUE for an optional input that is absent */
+    int outputs[GRAPH_MAX_OUTPUTS];      /* values; NO_VALUE for one that nobody wants */
+    struct fusion fusions[FUSION_KINDS]; /* in the order in which they are done (fusion.h) */
+    int fusion_count;
     int layer;          /* of the network, for names and the profile; -1: none */
     int implementation; /* chosen by plan/choose.c; -1 before */
     const void *design; /* of that implementation, made when all passes have run; NULL: none */
@@ -171,7 +155,7 @@ bool *graph_reaches(const struct graph *graph, const int *values, int count);
  * each pass. */
 tutti_status graph_validate(const struct graph *graph);
 struct text;
-/* A line for each node: "operation port=%value:name[shape] ... -> port=%value[shape] ...". */
+/* A line for each node: "operation + fusion ... port=%value:name[shape] ... -> port=%value[shape] ...". */
 void graph_print(const struct graph *graph, struct text *text);
 
 #endif

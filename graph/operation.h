@@ -28,7 +28,7 @@ struct problem {
     const struct node *node;
     const struct value *inputs[GRAPH_MAX_INPUTS];   /* NULL where absent */
     const struct value *outputs[GRAPH_MAX_OUTPUTS]; /* NULL where nobody wants it */
-    const struct value *add;                        /* of the epilogue; NULL where there is none */
+    const struct value *add;                        /* of FUSION_ADD; NULL where there is none */
     const void *design;                             /* made by the implementation's design(); NULL before */
     const struct capabilities *device;
     bool training;
@@ -44,33 +44,15 @@ struct problem {
 /* Where the values of a problem lie. */
 struct operands {
     cl_mem inputs[GRAPH_MAX_INPUTS], outputs[GRAPH_MAX_OUTPUTS]; /* NULL where absent */
-    cl_mem add;                                                  /* the epilogue's, or NULL */
+    cl_mem add;                                                  /* of FUSION_ADD, or NULL */
     cl_mem workspace;                                            /* as many bytes as asked for; NULL for 0 */
     cl_mem prepared;                                             /* the same for prepared data */
 };
 
-enum { EPILOGUE_ACTIVATION = 1, EPILOGUE_ADD = 2 };
-/* What else a node can do beside its own work, where a pattern (graph/pattern.h) moved it there; further bits. */
-enum fusion {
-    FUSED_MASK = 1 << 2,          /* multiplies its result by the derivative of the activation of its attributes */
-    FUSED_STATISTICS = 1 << 3,    /* computes statistics of its first output */
-    FUSED_GIVEN = 1 << 4,         /* reads statistics that another node computes */
-    FUSED_NORMALISATION = 1 << 5, /* normalises its first input as it loads it */
-    FUSED_BIAS = 1 << 6,          /* a weight gradient: computes the bias's gradient, too */
-    FUSED_WEIGHTS = 1 << 7,       /* a data gradient: computes the weights' gradient, too */
-    /* A node that has one of these has no epilogue. */
-    FUSED_ALONE = FUSED_MASK | FUSED_STATISTICS | FUSED_NORMALISATION,
-    /* These change no other result on the data of a trial (plan/trial.c). */
-    FUSED_NEUTRAL = FUSED_MASK | FUSED_STATISTICS,
-};
-
-/* One place of an operation's inputs or outputs. A port without a name does not exist. */
+/* One place of the inputs or outputs of an operation or a fusion. A port without a name does not exist. */
 struct port {
     const char *name;
     unsigned flags;
-    /* Optional, and connected only where this was fused: the node does its own work without. 0: it is not of that kind.
-     */
-    enum fusion fusion;
 };
 enum {
     PORT_OPTIONAL = 1 << 0, /* an input that may be absent: NO_VALUE. Unwanted outputs always are */
@@ -79,6 +61,7 @@ enum {
     PORT_OWN = 1 << 3,      /* an output that the launches read themselves: it stays where nobody else does */
     /* An input that is 0 in trials: what is normalised by it then stays positive, and its mask is 1 everywhere. */
     PORT_ZERO_IN_TRIALS = 1 << 4,
+    PORT_BESIDE = 1 << 5, /* of a fusion: a tensor that is read or written together with the first output */
 };
 
 /* Of `any_layout`. */
@@ -101,19 +84,18 @@ struct implementation {
      * bits of layouts: every value of the node with the axes of an input that has one of these is in it, too. */
     void (*layouts)(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs);
     unsigned any_layout;
-    /* Epilogues that it applies; others stay nodes. May be NULL: none. */
-    unsigned (*epilogues)(const struct problem *problem);
     /* In how many parts it can give, beside its first output, the statistics that the node which reads that begins
-     * with; 0 or NULL: it cannot. The output `statistics` is float [parts][numbers][channels up to a multiple of V]:
-     *   conv2d                 for batch_norm: count, mean, sum of squared deviations from it
-     *   conv2d_data_gradient   for batch_norm_gradient: sum of g, sum of g (x - mean); the first output is g, the
-     * gradient behind the activation, for which the node has x, gamma, beta, mean and rstd as inputs, and the
-     * activation's output where something was added before it */
+     * with; 0 or NULL: it cannot. The output `statistics` is float [parts][numbers][channels up to a multiple of V];
+     * numbers: 3 of FUSION_STATISTICS, 2 of FUSION_GATE (graph/fusion.h) */
     int64_t (*statistics)(const struct problem *problem);
-    unsigned fusions;        /* bits of enum fusion that it supports, beside those that are functions above */
+    /* The kinds of fusion.h that it takes; others stay nodes. */
+    unsigned fusions;
+    /* NULL, or why not with the functions of those that the node has. May be NULL: it takes every one. */
+    const char *(*cannot_fuse)(const struct problem *problem);
     bool leaves_normalising; /* a batch_norm's: can leave out its first output and give the statistics alone */
-    /* Which inputs and outputs it can also load and store as bfloat16: bit i for number i. Of the first output: what
-     * the epilogue adds, too. Its kernels get the types by element_options(). */
+    /* Which inputs and outputs of the operation it can also load and store as bfloat16: bit i for number i. Of the
+     * first output: what is added, and the ports with PORT_BESIDE, too. Its kernels get the types by
+     * element_options(). */
     unsigned bf16_inputs, bf16_outputs;
     /* Decides once how the work is cut: tiles, tasks, parts of sums, into `design_bytes` of zeroed memory. The
      * functions below find it as problem->design; those above are called before, and the node's values keep their
@@ -168,9 +150,7 @@ struct operation {
     bool alias;
 };
 
-/* What is fused into the node: bits of enum fusion, and those of its epilogue. */
-unsigned node_fusions(const struct node *node);
-/* The port of a node's input i; NULL if the operation has none there. */
+/* The port of input i; NULL if the operation has none there. */
 const struct port *operation_input(const struct operation *operation, int i);
 
 /* layers/operations.c: every operation, one line each; ends with NULL. */
@@ -185,9 +165,5 @@ struct structural_operations {
     const struct operation *loop;    /* several nodes in one (layers/loop.h) */
 };
 extern const struct structural_operations structural;
-
-/* Puts "#" options for the epilogue into words: -DACTIVATION(x)=... and -DADD=0/1, as clkernels/epilogue.h reads them.
- * Writes into the buffer, which it also returns. */
-const char *epilogue_options(const struct epilogue *epilogue, char *buffer, size_t size);
 
 #endif

@@ -24,20 +24,32 @@ bool pattern_matches(const struct pattern *pattern, const struct graph *graph, s
     return !pattern->producer || graph->nodes[*producer].operation == pattern->producer;
 }
 
-bool pattern_supports(const struct rewriting *rewriting, const struct node *node, enum fusion fusion)
+bool pattern_supports(const struct rewriting *rewriting, const struct node *node, enum fusion_kind kind)
 {
     struct problem problem;
     const struct implementation *implementation = rewriting->choose(rewriting, node, &problem);
-    return implementation && implementation->fusions & fusion;
+    return implementation && implementation->fusions >> kind & 1 &&
+        !(implementation->cannot_fuse && implementation->cannot_fuse(&problem));
 }
 
-bool pattern_takes_epilogue(const struct rewriting *rewriting, int n, unsigned wanted)
+/* Nothing is added to, and no function applied to, the result of a node that has one of these. */
+enum { LAST = FUSED(NORMALISED) | FUSED(MASK) | FUSED(GATE) | FUSED(STATISTICS) };
+
+bool pattern_fuse(const struct rewriting *rewriting, int n, struct fusion fusion, const int *inputs, int output)
 {
-    const struct node *node = &rewriting->graph->nodes[n];
-    struct problem problem;
-    if (node_fusions(node) & FUSED_ALONE) return false;
-    const struct implementation *implementation = rewriting->choose(rewriting, node, &problem);
-    return implementation && implementation->epilogues && (implementation->epilogues(&problem) & wanted) == wanted;
+    struct node *node = &rewriting->graph->nodes[n];
+    const struct node saved = *node;
+    if (node_fusions(node) & LAST) return false;
+    node_fuse(node, fusion, inputs, output);
+    if (pattern_supports(rewriting, node, fusion.kind)) return true;
+    *node = saved;
+    return false;
+}
+
+struct nonlinearity pattern_function(const struct node *node)
+{
+    const struct attributes *a = &node->attributes;
+    return (struct nonlinearity) { a->activation, a->low, a->high };
 }
 
 void pattern_take_output(struct graph *graph, int producer, size_t n)

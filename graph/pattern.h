@@ -33,14 +33,12 @@ extern const struct pattern *const patterns[];
 bool pattern_matches(const struct pattern *pattern, const struct graph *graph, size_t n, int *producer);
 /* The node whose first output is `value`, if there is only one reader and the host does not read it; else -1. */
 int pattern_sole_producer(const struct graph *graph, int value);
-/* Whether the implementation of the node supports this. */
-bool pattern_supports(const struct rewriting *rewriting, const struct node *node, enum fusion fusion);
-/* Whether the implementation of node n would support the epilogue that it has now. */
-bool pattern_takes_epilogue(const struct rewriting *rewriting, int n, unsigned wanted);
+/* Whether the implementation of the node takes a fusion of this kind. */
+bool pattern_supports(const struct rewriting *rewriting, const struct node *node, enum fusion_kind kind);
+/* Fuses it into node n, if the implementation that the node then has takes it; inputs, output: as of node_fuse(). */
+bool pattern_fuse(const struct rewriting *rewriting, int n, struct fusion fusion, const int *inputs, int output);
 /* Node `producer` now makes what node n made; n is dropped. */
-void pattern_take_output(struct graph *graph, int producer, size_t n);
-/* The activation, from one node's attributes or epilogue to another's. */
-#define PATTERN_COPY_ACTIVATION(to, from) \
-    ((to)->activation = (from)->activation, (to)->low = (from)->low, (to)->high = (from)->high)
+void pattern_take_output(struct graph *graph, int producer, size_t n); /* Of an activation node or its gradient. */
+struct nonlinearity pattern_function(const struct node *node);
 
 #endif

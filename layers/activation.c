@@ -73,13 +73,9 @@ static bool fuse_activation(const struct rewriting *rewriting, size_t n, int pro
 {
     struct graph *graph = rewriting->graph;
     struct node *node = &graph->nodes[n];
-    if (node->epilogue.add != NO_VALUE || graph->nodes[producer].epilogue.activation) return false;
-    struct node saved = graph->nodes[producer], *target = &graph->nodes[producer];
-    PATTERN_COPY_ACTIVATION(&target->epilogue, &node->attributes);
-    if (!pattern_takes_epilogue(rewriting, producer, EPILOGUE_ACTIVATION)) {
-        *target = saved;
-        return false;
-    }
+    const struct fusion function = { FUSION_ACTIVATION, pattern_function(node) };
+    if (node->fusion_count || node_fusion(&graph->nodes[producer], FUSION_ACTIVATION)) return false;
+    if (!pattern_fuse(rewriting, producer, function, NULL, NO_VALUE)) return false;
     pattern_take_output(graph, producer, n);
     return true;
 }
@@ -96,12 +92,10 @@ static bool fuse_mask(const struct rewriting *rewriting, size_t n, int producer)
     struct graph *graph = rewriting->graph;
     const struct node *factor = &graph->nodes[n];
     struct node *target = &graph->nodes[producer];
-    if (factor->epilogue.add != NO_VALUE || graph_at(graph, factor->inputs[0])->producer >= producer) return false;
-    if (node_fusions(target) || target->output_count > 1 || !pattern_supports(rewriting, target, FUSED_MASK))
+    if (node_added(factor) != NO_VALUE || graph_at(graph, factor->inputs[0])->producer >= producer) return false;
+    if (target->fusion_count || target->output_count > 1 || !pattern_supports(rewriting, target, FUSION_MASK))
         return false;
-    target->inputs[MASK_INPUT] = factor->inputs[0];
-    target->input_count = MASK_INPUT + 1;
-    PATTERN_COPY_ACTIVATION(&target->attributes, &factor->attributes);
+    node_fuse(target, (struct fusion) { FUSION_MASK, pattern_function(factor) }, factor->inputs, NO_VALUE);
     pattern_take_output(graph, producer, n);
     return true;
 }

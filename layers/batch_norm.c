@@ -61,9 +61,9 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
     tutti_status status = check(graph, node, x, GRADIENT_GAMMA, GRADIENT_RSTD);
     if (status == TUTTI_OK && !shape_equal(x->shape, dy->shape))
         return fail(TUTTI_SHAPE, "batch_norm_gradient: the input and the output's gradient must have the same shape");
-    outputs[GRADIENT_DX] = outputs[GRADIENT_DADD] = image_value(x->shape, x->batched);
+    outputs[GRADIENT_DX] = image_value(x->shape, x->batched);
     outputs[GRADIENT_DGAMMA] = outputs[GRADIENT_DBETA] = channels(x->shape.sizes[CHANNEL_AXIS]);
-    node->output_count = GRADIENT_DADD + 1;
+    node->output_count = GRADIENT_DBETA + 1;
     return status;
 }
 
@@ -160,8 +160,7 @@ const struct operation operation_batch_norm = {
         [NORM_BETA] = { "beta" },
         [NORM_MEAN] = { "running_mean" },
         [NORM_VAR] = { "running_var" },
-        [NORM_CONSTANTS] = { "constants" },
-        [NORM_STATISTICS] = { "statistics", .fusion = FUSED_GIVEN } },
+        [NORM_CONSTANTS] = { "constants" } },
     .outputs = { [NORM_Y] = { "y" },
         [NORM_SAVED_MEAN] = { "mean", PORT_OWN },
         [NORM_SAVED_RSTD] = { "rstd", PORT_OWN },
@@ -180,14 +179,8 @@ const struct operation operation_batch_norm_gradient = {
         [GRADIENT_DY] = { "dy" },
         [GRADIENT_GAMMA] = { "gamma" },
         [GRADIENT_MEAN] = { "mean" },
-        [GRADIENT_RSTD] = { "rstd" },
-        [GRADIENT_Y] = { "y", PORT_OPTIONAL },
-        [GRADIENT_STATISTICS] = { "statistics", .fusion = FUSED_GIVEN },
-        [GRADIENT_BETA] = { "beta", PORT_OPTIONAL } },
-    .outputs = { [GRADIENT_DX] = { "dx" },
-        [GRADIENT_DGAMMA] = { "dgamma" },
-        [GRADIENT_DBETA] = { "dbeta" },
-        [GRADIENT_DADD] = { "dadd" } },
+        [GRADIENT_RSTD] = { "rstd" } },
+    .outputs = { [GRADIENT_DX] = { "dx" }, [GRADIENT_DGAMMA] = { "dgamma" }, [GRADIENT_DBETA] = { "dbeta" } },
     .infer = infer_gradient,
     .implementations = norm_gradient,
     .flops = flops_gradient,

@@ -53,8 +53,8 @@ static void design_cpu(const struct problem *problem, void *design)
     struct work *work = design;
     const struct planes sizes = batch_norm_sizes_of(problem);
     const bool gradient = is_gradient(problem);
-    const bool single =
-        problem->inputs[STATISTICS_INPUT] || problem->node->operation == &operation_batch_norm_inference;
+    const bool given = node_fusion(problem->node, FUSION_GIVEN) != NULL;
+    const bool single = given || problem->node->operation == &operation_batch_norm_inference;
     const int64_t width = problem->device->vector_width, units = problem->device->units, tensors = gradient ? 2 : 1;
     *work = (struct work) { .blocked = true, .n = sizes.n, .c = sizes.c, .pixels = sizes.pixels, .parts = 1 };
     work->floats = sizes.n * sizes.c * sizes.pixels;
@@ -102,7 +102,7 @@ struct statistics {
 static bool makes_statistics(const struct problem *problem, const struct work *work)
 {
     const bool alone = !is_gradient(problem) && !problem->outputs[NORM_Y]; /* nothing else is made */
-    if (problem->inputs[STATISTICS_INPUT]) return false;
+    if (node_fusion(problem->node, FUSION_GIVEN)) return false;
     return !work->blocked || work->parts > 1 || problem->meets || alone;
 }
 
@@ -111,7 +111,7 @@ static bool makes_statistics(const struct problem *problem, const struct work *w
 static int64_t slices_of(const struct problem *problem, const struct work *work)
 {
     enum { FEW = 512, EACH_SLICE = 256, MOST_SLICES = 128 };
-    const struct value *given = problem->inputs[STATISTICS_INPUT];
+    const struct value *given = fused_input(problem, FUSION_GIVEN, 0);
     const int64_t parts = given && !work->blocked && !is_gradient(problem) ? given->shape.sizes[0] : 0;
     const int64_t slices = divide_up(parts, EACH_SLICE);
     return parts <= FEW ? 0 : slices < MOST_SLICES ? slices : MOST_SLICES;
@@ -122,7 +122,7 @@ static int64_t slices_of(const struct problem *problem, const struct work *work)
 static size_t workspace(const struct problem *problem)
 {
     const struct work *work = problem->design;
-    const struct value *given = problem->inputs[STATISTICS_INPUT];
+    const struct value *given = fused_input(problem, FUSION_GIVEN, 0);
     const int64_t slices = slices_of(problem, work), own = makes_statistics(problem, work) ? work->parts : 0;
     const int64_t parts = slices ? slices : given ? problem->meets : own;
     const int64_t floats = parts * (is_gradient(problem) ? 2 : 3) * (given ? given->shape.sizes[2] : work->stride);
@@ -132,11 +132,12 @@ static size_t workspace(const struct problem *problem)
 static struct statistics statistics_of(
     const struct problem *problem, const struct operands *operands, const struct work *work)
 {
-    const struct value *given = problem->inputs[STATISTICS_INPUT];
+    const struct value *given = fused_input(problem, FUSION_GIVEN, 0);
     if (!given)
         return (struct statistics) { makes_statistics(problem, work) ? operands->workspace : NULL, work->parts,
             work->stride };
-    return (struct statistics) { operands->inputs[STATISTICS_INPUT], given->shape.sizes[0], given->shape.sizes[2] };
+    return (struct statistics) { fused_input_buffer(problem, operands, FUSION_GIVEN, 0), given->shape.sizes[0],
+        given->shape.sizes[2] };
 }
 
 /* Joins the statistics of all parts to one, and has the devices meet there. */
@@ -164,12 +165,12 @@ static void meet(const struct problem *problem, const struct operands *operands,
 /* Build options of the gradient's kernels: mask and outputs; and that of epilogue.h for the addition to dx. */
 static const char *gradient_options(const struct problem *problem, char *buffer, size_t size)
 {
-    const struct attributes *a = &problem->node->attributes;
-    int mask = a->activation == ACTIVATION_RELU ? 1 : a->activation == ACTIVATION_CLIP ? 2 : 0;
+    const struct nonlinearity function = node_function(problem->node, FUSION_MASKED);
+    int mask = function.activation == ACTIVATION_RELU ? 1 : function.activation == ACTIVATION_CLIP ? 2 : 0;
     snprintf(buffer, size, "-DMASK=%d -DMASK_FROM_Y=%d -DDADD=%d -DDX=%d -DADD=%d", mask,
-        problem->inputs[GRADIENT_Y] != NULL, problem->outputs[GRADIENT_DADD] != NULL,
-        problem->outputs[GRADIENT_DX] != NULL, problem->node->epilogue.add != NO_VALUE);
-    if (mask == 2) epilogue_append_bounds(buffer, size, ACTIVATION_CLIP, a->low, a->high);
+        fused_input(problem, FUSION_MASKED, MASKED_Y) != NULL, fused_output(problem, FUSION_MASKED) != NULL,
+        problem->outputs[GRADIENT_DX] != NULL, problem->add != NULL);
+    if (mask == 2) append_bounds(function, buffer, size);
     return buffer;
 }
 
@@ -181,7 +182,7 @@ static struct launch *add(
     if (is_gradient(problem))
         gradient_options(problem, options, sizeof options);
     else
-        epilogue_options(&problem->node->epilogue, options, sizeof options);
+        epilogue_options(problem->node, options, sizeof options);
     if (work->blocked)
         return launch_add(
             list, "batch_norm_cpu", kernel, "%s%s", options, element_options(problem, elements, sizeof elements));
@@ -270,8 +271,7 @@ static void emit_moments(const struct problem *problem, const struct operands *o
 static void emit_results(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const struct work *work, const struct statistics *statistics)
 {
-    const bool adds = problem->node->epilogue.add != NO_VALUE,
-               joins = work->blocked && statistics && statistics->buffer;
+    const bool adds = problem->add != NULL, joins = work->blocked && statistics && statistics->buffer;
     const char *blocked = joins ? "bn_apply" : statistics ? "bn_forward" : "bn_inference";
     const char *plain = statistics ? "plain_apply" : "plain_inference";
     struct launch *launch = add(problem, list, work, work->blocked ? blocked : plain);
@@ -318,15 +318,17 @@ static void emit_inference(const struct problem *problem, const struct operands 
 static struct launch *add_gradient(const struct problem *problem, const struct operands *operands,
     struct launch_list *list, const struct work *work, const char *kernel, bool writes)
 {
-    const bool adds = problem->node->epilogue.add != NO_VALUE;
+    const bool adds = problem->add != NULL;
     struct launch *launch = add(problem, list, work, kernel);
-    LAUNCH_BUFFERS(launch, operands->inputs[GRADIENT_X], operands->inputs[GRADIENT_DY], operands->inputs[GRADIENT_Y]);
+    LAUNCH_BUFFERS(launch, operands->inputs[GRADIENT_X], operands->inputs[GRADIENT_DY],
+        fused_input_buffer(problem, operands, FUSION_MASKED, MASKED_Y));
     if (work->blocked && adds) launch_buffer(launch, operands->add);
-    launch_buffer(launch, operands->outputs[GRADIENT_DADD]);
+    launch_buffer(launch, fused_output_buffer(problem, operands, FUSION_MASKED));
     if (!work->blocked && adds && writes) launch_buffer(launch, operands->add);
     if (work->blocked || writes) launch_buffer(launch, operands->outputs[GRADIENT_DX]);
-    LAUNCH_BUFFERS(launch, operands->inputs[GRADIENT_GAMMA], operands->inputs[GRADIENT_BETA],
-        operands->inputs[GRADIENT_MEAN], operands->inputs[GRADIENT_RSTD]);
+    LAUNCH_BUFFERS(launch, operands->inputs[GRADIENT_GAMMA],
+        fused_input_buffer(problem, operands, FUSION_MASKED, MASKED_BETA), operands->inputs[GRADIENT_MEAN],
+        operands->inputs[GRADIENT_RSTD]);
     return launch;
 }
 
@@ -347,7 +349,8 @@ static void emit_gradient(const struct problem *problem, const struct operands *
 {
     const struct work *work = problem->design;
     const bool blocked = work->blocked;
-    const double read = problem->inputs[GRADIENT_Y] ? 3 : 2, kept = problem->outputs[GRADIENT_DADD] ? 1 : 0;
+    const double read = fused_input(problem, FUSION_MASKED, MASKED_Y) ? 3 : 2;
+    const double kept = fused_output(problem, FUSION_MASKED) ? 1 : 0;
     struct statistics statistics = statistics_of(problem, operands, work);
     if (makes_statistics(problem, work)) {
         struct launch *launch =
@@ -403,19 +406,19 @@ static void layouts(const struct problem *problem, enum value_layout *inputs, en
 }
 
 /* Padding lanes hold 0 before the activation. */
-static unsigned epilogues_cpu(const struct problem *problem)
+static const char *cannot_fuse(const struct problem *problem)
 {
     bool padding = problem->inputs[0]->shape.sizes[CHANNEL_AXIS] % problem->device->vector_width != 0;
-    bool safe = !padding || epilogue_keeps_zero(&problem->node->epilogue);
-    return EPILOGUE_ADD | (safe ? EPILOGUE_ACTIVATION : 0);
+    bool safe = !padding || keeps_zero(node_function(problem->node, FUSION_ACTIVATION));
+    return safe ? NULL : "the function would make padding other than zero";
 }
 
 /* relu and clip can be undone in the gradient's pass. */
-static unsigned epilogues_gradient(const struct problem *problem)
+static const char *cannot_fuse_gradient(const struct problem *problem)
 {
-    enum activation activation = problem->node->attributes.activation;
+    enum activation activation = node_function(problem->node, FUSION_MASKED).activation;
     bool mask = activation == ACTIVATION_NONE || activation == ACTIVATION_RELU || activation == ACTIVATION_CLIP;
-    return EPILOGUE_ADD | (mask ? EPILOGUE_ACTIVATION : 0);
+    return mask ? NULL : "its kernels have the derivatives of relu and clip alone";
 }
 
 #define CPU \
@@ -424,21 +427,22 @@ static unsigned epilogues_gradient(const struct problem *problem)
     .name = "plain", .fits = fits_everything, .any_layout = IN_PLAIN | IN_CHANNELS_LAST, \
     .design_bytes = sizeof(struct work), .design = design_plain
 /* Each output is written after its own input was read for the last time. */
-#define FORWARD .fusions = FUSED_GIVEN, .workspace = workspace, .in_place = in_place_first, .emit = emit_forward
+#define FORWARD                                                                                                   \
+    .fusions = FUSED(GIVEN) | FUSED(ADD) | FUSED(ACTIVATION), .workspace = workspace, .in_place = in_place_first, \
+    .emit = emit_forward
 #define GRADIENT \
-    .epilogues = epilogues_gradient, .workspace = workspace, .in_place = in_place_first_two, .emit = emit_gradient
-#define INFERENCE .in_place = in_place_first, .emit = emit_inference
+    .cannot_fuse = cannot_fuse_gradient, .workspace = workspace, .in_place = in_place_first_two, .emit = emit_gradient
+#define INFERENCE .fusions = FUSED(ADD) | FUSED(ACTIVATION), .in_place = in_place_first, .emit = emit_inference
 #define BF16_FORWARD .bf16_inputs = 1 << NORM_X, .bf16_outputs = 1 << NORM_Y
 
-static const struct implementation cpu = { CPU, FORWARD, BF16_FORWARD, .epilogues = epilogues_cpu,
+static const struct implementation cpu = { CPU, FORWARD, BF16_FORWARD, .cannot_fuse = cannot_fuse,
     .leaves_normalising = true };
-static const struct implementation cpu_gradient = { CPU, GRADIENT, .fusions = FUSED_GIVEN,
-    .bf16_inputs = 1 << GRADIENT_X | 1 << GRADIENT_DY | 1 << GRADIENT_Y,
-    .bf16_outputs = 1 << GRADIENT_DX | 1 << GRADIENT_DADD };
-static const struct implementation cpu_inference = { CPU, INFERENCE, BF16_FORWARD, .epilogues = epilogues_cpu };
-static const struct implementation plain = { PLAIN, FORWARD, .epilogues = epilogues_all };
-static const struct implementation plain_gradient = { PLAIN, GRADIENT };
-static const struct implementation plain_inference = { PLAIN, INFERENCE, .epilogues = epilogues_all };
+static const struct implementation cpu_gradient = { CPU, GRADIENT, .fusions = FUSED(MASKED) | FUSED(GIVEN) | FUSED(ADD),
+    .bf16_inputs = 1 << GRADIENT_X | 1 << GRADIENT_DY, .bf16_outputs = 1 << GRADIENT_DX };
+static const struct implementation cpu_inference = { CPU, INFERENCE, BF16_FORWARD, .cannot_fuse = cannot_fuse };
+static const struct implementation plain = { PLAIN, FORWARD };
+static const struct implementation plain_gradient = { PLAIN, GRADIENT, .fusions = FUSED(MASKED) | FUSED(ADD) };
+static const struct implementation plain_inference = { PLAIN, INFERENCE };
 
 const struct implementation *const norm_forward[] = { &cpu, &plain, NULL };
 const struct implementation *const norm_gradient[] = { &cpu_gradient, &plain_gradient, NULL };

@@ -9,43 +9,40 @@
 
 /* ------------------------------------------------------------------------------------------------ statistics ---- */
 
-/* The value with the statistics of the first output of node n, which computes them from now on; NO_VALUE if it cannot.
+/* A new value for statistics of the first output of node n, if it can compute them as it does `kind`; else NO_VALUE.
  * numbers: of each part and channel. */
-static int give_statistics(const struct rewriting *rewriting, int n, int64_t numbers)
+static int statistics_of(const struct rewriting *rewriting, int n, enum fusion_kind kind, int64_t numbers)
 {
     struct graph *graph = rewriting->graph;
-    struct node *node = &graph->nodes[n];
     struct problem problem;
-    const struct implementation *implementation = rewriting->choose(rewriting, node, &problem);
-    if (!implementation || !implementation->statistics) return NO_VALUE;
-    if (node->outputs[STATISTICS_OUTPUT] != NO_VALUE) return node->outputs[STATISTICS_OUTPUT];
+    const struct implementation *implementation = rewriting->choose(rewriting, &graph->nodes[n], &problem);
+    if (!implementation || !(implementation->fusions >> kind & 1)) return NO_VALUE;
     const int64_t width = problem.device->vector_width, parts = implementation->statistics(&problem);
     if (parts == 0) return NO_VALUE;
     const tutti_shape shape =
         TUTTI_SHAPE(parts, numbers, divide_up(problem.outputs[0]->shape.sizes[CHANNEL_AXIS], width) * width);
     const int value = graph_value(graph, ROLE_TEMPORARY, TYPE_F32, shape, false, NULL);
-    if (value == NO_VALUE) return NO_VALUE;
-    graph_at(graph, value)->producer = n;
-    node->attributes.statistics = shape;
-    node->outputs[STATISTICS_OUTPUT] = value;
-    node->output_count = STATISTICS_OUTPUT + 1;
+    if (value != NO_VALUE) graph_at(graph, value)->producer = n;
     return value;
 }
 
 /* Whether the node would read statistics, and does not yet. */
 static bool wants_statistics(const struct rewriting *rewriting, const struct node *node)
 {
-    return node->inputs[STATISTICS_INPUT] == NO_VALUE && pattern_supports(rewriting, node, FUSED_GIVEN);
+    return !node_fusion(node, FUSION_GIVEN) && pattern_supports(rewriting, node, FUSION_GIVEN);
 }
 
 /* A batch normalisation reads the statistics of its input if the node that makes it can compute them: one pass less. */
 static bool fuse_statistics(const struct rewriting *rewriting, size_t n, int producer)
 {
-    struct node *node = &rewriting->graph->nodes[n];
-    const int statistics = wants_statistics(rewriting, node) ? give_statistics(rewriting, producer, 3) : NO_VALUE;
+    struct node *before = &rewriting->graph->nodes[producer], *node = &rewriting->graph->nodes[n];
+    if (!wants_statistics(rewriting, node)) return false;
+    const struct fusion *given = node_fusion(before, FUSION_STATISTICS);
+    const int statistics =
+        given ? before->outputs[given->output] : statistics_of(rewriting, producer, FUSION_STATISTICS, 3);
     if (statistics == NO_VALUE) return false;
-    node->inputs[STATISTICS_INPUT] = statistics;
-    node->input_count = STATISTICS_INPUT + 1;
+    if (!given) node_fuse(before, (struct fusion) { FUSION_STATISTICS }, NULL, statistics);
+    node_fuse(node, (struct fusion) { FUSION_GIVEN }, &statistics, NO_VALUE);
     return true;
 }
 
@@ -54,28 +51,21 @@ static bool fuse_statistics(const struct rewriting *rewriting, size_t n, int pro
 static bool fuse_gradient_statistics(const struct rewriting *rewriting, size_t n, int producer)
 {
     struct graph *graph = rewriting->graph;
-    struct node *node = &graph->nodes[n];
-    const int dy = node->inputs[GRADIENT_DY], other = node->outputs[GRADIENT_DADD];
+    struct node *node = &graph->nodes[n], *before = &graph->nodes[producer];
+    const struct fusion *masked = node_fusion(node, FUSION_MASKED);
+    const int dy = node->inputs[GRADIENT_DY], other = masked ? node->outputs[masked->output] : NO_VALUE;
     if (!wants_statistics(rewriting, node) || edit_is_kept(graph, dy) || edit_uses(graph, dy) != 1) return false;
     if (other != NO_VALUE && edit_is_kept(graph, other)) return false;
-    if (graph->nodes[producer].inputs[MASK_INPUT] != NO_VALUE) return false;
-    const int statistics = give_statistics(rewriting, producer, 2);
+    if (node_fusions(before) & (FUSED(MASK) | FUSED(GATE))) return false;
+    const int statistics = statistics_of(rewriting, producer, FUSION_GATE, 2);
     if (statistics == NO_VALUE) return false;
-    struct node *before = &graph->nodes[producer];
-    before->inputs[DATA_GRADIENT_X] = node->inputs[GRADIENT_X];
-    before->inputs[DATA_GRADIENT_GAMMA] = node->inputs[GRADIENT_GAMMA];
-    before->inputs[DATA_GRADIENT_BETA] = node->inputs[GRADIENT_BETA];
-    before->inputs[DATA_GRADIENT_MEAN] = node->inputs[GRADIENT_MEAN];
-    before->inputs[DATA_GRADIENT_RSTD] = node->inputs[GRADIENT_RSTD];
-    before->inputs[DATA_GRADIENT_Y] = node->inputs[GRADIENT_Y];
-    before->input_count = DATA_GRADIENT_Y + 1;
-    PATTERN_COPY_ACTIVATION(&before->attributes, &node->attributes);
-    node->attributes.activation = ACTIVATION_NONE;
-    node->inputs[GRADIENT_STATISTICS] = statistics;
-    node->inputs[GRADIENT_BETA] = node->inputs[GRADIENT_Y] = NO_VALUE;
-    node->input_count = GRADIENT_STATISTICS + 1;
+    const int inputs[GATE_INPUTS] = { node->inputs[GRADIENT_X], node->inputs[GRADIENT_GAMMA],
+        masked ? node->inputs[masked->input + MASKED_BETA] : NO_VALUE, node->inputs[GRADIENT_MEAN],
+        node->inputs[GRADIENT_RSTD], masked ? node->inputs[masked->input + MASKED_Y] : NO_VALUE };
+    node_fuse(before, (struct fusion) { FUSION_GATE, node_function(node, FUSION_MASKED) }, inputs, statistics);
+    node_separate(node, ~FUSED(MASKED));
+    node_fuse(node, (struct fusion) { FUSION_GIVEN }, &statistics, NO_VALUE);
     if (other != NO_VALUE) edit_replace(graph, other, dy, n + 1);
-    node->outputs[GRADIENT_DADD] = NO_VALUE;
     return true;
 }
 
@@ -114,25 +104,19 @@ static bool fuse_gradient_activation(const struct rewriting *rewriting, size_t n
 {
     struct graph *graph = rewriting->graph;
     struct node *node = &graph->nodes[n], *mask = &graph->nodes[producer];
-    const struct node saved = *node, *forward = forward_norm(graph, node);
+    const struct node *forward = forward_norm(graph, node);
     const int masked = node->inputs[GRADIENT_DY];
-    if (node->attributes.activation || edit_is_kept(graph, masked)) return false;
-    if (!forward || mask->epilogue.add != NO_VALUE) return false;
-    if (forward->outputs[NORM_Y] != mask->inputs[0] || !forward->epilogue.activation) return false;
-    if (node->epilogue.add == masked) return false; /* it would add its own output */
+    if (node_fusion(node, FUSION_MASKED) || edit_is_kept(graph, masked)) return false;
+    if (!forward || node_added(mask) != NO_VALUE) return false;
+    if (forward->outputs[NORM_Y] != mask->inputs[0] || !node_fusion(forward, FUSION_ACTIVATION)) return false;
+    if (node_added(node) == masked) return false; /* it would add its own output */
     if (is_read_between(graph, masked, (size_t)producer + 1, n)) return false;
     const bool others = edit_uses(graph, masked) > 1;
-    PATTERN_COPY_ACTIVATION(&node->attributes, &mask->attributes);
+    const int inputs[MASKED_INPUTS] = { node_added(forward) != NO_VALUE ? mask->inputs[0] : NO_VALUE,
+        forward->inputs[NORM_BETA] };
+    const struct fusion fusion = { FUSION_MASKED, pattern_function(mask) };
+    if (!pattern_fuse(rewriting, (int)n, fusion, inputs, others ? masked : NO_VALUE)) return false;
     node->inputs[GRADIENT_DY] = mask->inputs[1];
-    node->inputs[GRADIENT_Y] = forward->epilogue.add != NO_VALUE ? mask->inputs[0] : NO_VALUE;
-    node->inputs[GRADIENT_BETA] = forward->inputs[NORM_BETA];
-    node->input_count = GRADIENT_BETA + 1;
-    node->output_count = GRADIENT_DADD + 1;
-    node->outputs[GRADIENT_DADD] = others ? masked : NO_VALUE;
-    if (!pattern_takes_epilogue(rewriting, (int)n, EPILOGUE_ACTIVATION)) {
-        *node = saved;
-        return false;
-    }
     mask->operation = NULL;
     if (others) graph_at(graph, masked)->producer = (int)n;
     return true;
@@ -150,11 +134,11 @@ const struct pattern pattern_norm_gradient_activation = {
 /* Whether the node reads the value as its first input alone, and can normalise it as it loads it. */
 static bool takes_normalisation(const struct rewriting *rewriting, const struct node *node, int value)
 {
-    if (node->epilogue.activation || !pattern_supports(rewriting, node, FUSED_NORMALISATION)) return false;
-    if (node->inputs[0] != value || node->epilogue.add == value) return false;
+    if (node_fusion(node, FUSION_ACTIVATION) || !pattern_supports(rewriting, node, FUSION_NORMALISED)) return false;
+    if (node->inputs[0] != value || node_added(node) == value) return false;
     for (int i = 1; i < node->input_count; i++)
-        if (node->inputs[i] == value || i >= NORMALISED_GAMMA) return false;
-    return true;
+        if (node->inputs[i] == value) return false;
+    return !node_fusion(node, FUSION_NORMALISED);
 }
 
 /* The readers of a batch normalisation compute its output from its input as they load that, if all of them can: it is
@@ -165,8 +149,11 @@ static bool fuse_normalisation(const struct rewriting *rewriting, size_t n, int 
     struct node *norm = &graph->nodes[n];
     struct problem problem;
     const int y = norm->outputs[NORM_Y];
+    const struct nonlinearity function = node_function(norm, FUSION_ACTIVATION);
+    const int coefficients[NORMALISED_INPUTS] = { norm->inputs[NORM_GAMMA], norm->inputs[NORM_BETA],
+        norm->outputs[NORM_SAVED_MEAN], norm->outputs[NORM_SAVED_RSTD] };
     (void)producer;
-    if (norm->epilogue.add != NO_VALUE || norm->epilogue.activation > ACTIVATION_LEAKY_RELU) return false;
+    if (node_added(norm) != NO_VALUE || function.activation > ACTIVATION_LEAKY_RELU) return false;
     const struct implementation *implementation = rewriting->choose(rewriting, norm, &problem);
     if (!implementation || !implementation->leaves_normalising || y == NO_VALUE || edit_is_kept(graph, y)) return false;
     for (size_t i = n + 1; i < graph->node_count; i++) {
@@ -177,14 +164,9 @@ static bool fuse_normalisation(const struct rewriting *rewriting, size_t n, int 
         struct node *reader = &graph->nodes[i];
         if (!reader->operation || reader->inputs[0] != y) continue;
         reader->inputs[0] = norm->inputs[NORM_X];
-        reader->inputs[NORMALISED_GAMMA] = norm->inputs[NORM_GAMMA];
-        reader->inputs[NORMALISED_BETA] = norm->inputs[NORM_BETA];
-        reader->inputs[NORMALISED_MEAN] = norm->outputs[NORM_SAVED_MEAN];
-        reader->inputs[NORMALISED_RSTD] = norm->outputs[NORM_SAVED_RSTD];
-        reader->input_count = NORMALISED_RSTD + 1;
-        PATTERN_COPY_ACTIVATION(&reader->attributes, &norm->epilogue);
+        node_fuse(reader, (struct fusion) { FUSION_NORMALISED, function }, coefficients, NO_VALUE);
     }
-    norm->epilogue.activation = ACTIVATION_NONE;
+    node_separate(norm, ~FUSED(ACTIVATION));
     norm->outputs[NORM_Y] = NO_VALUE;
     return true;
 }
@@ -205,7 +187,7 @@ static int foldable(const struct graph *graph, const struct node *norm)
     const struct node *before = &graph->nodes[producer];
     const bool dense = before->operation == &operation_dense;
     if (!(dense || before->operation == &operation_conv2d)) return -1;
-    if (before->epilogue.activation || before->epilogue.add != NO_VALUE) return -1;
+    if (before->fusion_count) return -1;
     const int features = graph_at(graph, norm->inputs[NORM_X])->shape.rank - 1;
     if (dense && features != CHANNEL_AXIS) return -1;
     return graph_at(graph, before->inputs[1])->role == ROLE_PARAMETER ? producer : -1;

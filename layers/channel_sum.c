@@ -37,7 +37,7 @@ static struct launch *add(const struct problem *problem, const struct operands *
     char epilogue[128];
     struct planes z = sizes_of(problem);
     struct launch *launch = launch_add(list, "channel_sum", kernel, "-DGROUP=%d %s", group,
-        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+        epilogue_options(problem->node, epilogue, sizeof epilogue));
     LAUNCH_BUFFERS(launch, operands->inputs[0], operands->add, operands->outputs[0]);
     LAUNCH_INTS(launch, z.n, z.c);
     double elements = (double)value_elements(problem->inputs[0]);
@@ -126,16 +126,16 @@ static void emit_rows(const struct problem *problem, const struct operands *oper
     launch_work(launch, floats, 4 * (floats + (double)(d.parts * sizes_of(problem).c)));
 }
 
-/* [n][c][pixels], in vectors, to [parts][c]. */
-static void emit_sum(const struct problem *problem, const struct epilogue *epilogue, cl_mem from, cl_mem added,
-    cl_mem to, int64_t n, int64_t pixels, bool fours, int64_t parts, struct launch_list *list)
+/* [n][c][pixels], in vectors, to [parts][c]. node: what is fused; NULL: nothing. */
+static void emit_sum(const struct problem *problem, const struct node *node, cl_mem from, cl_mem added, cl_mem to,
+    int64_t n, int64_t pixels, bool fours, int64_t parts, struct launch_list *list)
 {
     char options[EPILOGUE_OPTIONS];
     const int64_t c = sizes_of(problem).c;
     size_t group = sum_group(problem);
     while (group > 32 && (int64_t)group > n * pixels) group /= 2;
     struct launch *launch = launch_add(list, "channel_sum", "groups", "-DGROUP=%zu -DFOURS=%d %s", group, fours,
-        epilogue_options(epilogue, options, sizeof options));
+        epilogue_options(node, options, sizeof options));
     LAUNCH_BUFFERS(launch, from, added, to);
     LAUNCH_INTS(launch, n, c, pixels);
     launch_grid(launch, 2, (size_t)c * group, (size_t)parts, 1, group, 1, 1);
@@ -145,18 +145,17 @@ static void emit_sum(const struct problem *problem, const struct epilogue *epilo
 
 static void emit_groups(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct epilogue none = { .add = NO_VALUE }, *epilogue = &problem->node->epilogue;
+    const struct node *node = problem->node;
     const struct division d = divide(problem);
     const bool last = by_rows(problem), direct = !last && d.parts == 1;
     const cl_mem added = direct ? operands->add : NULL, to = direct ? operands->outputs[0] : operands->workspace;
     if (last)
         emit_rows(problem, operands, list);
     else
-        emit_sum(problem, direct ? epilogue : &none, operands->inputs[0], added, to, sizes_of(problem).n, d.pixels,
-            d.fours, d.parts, list);
+        emit_sum(problem, direct ? node : NULL, operands->inputs[0], added, to, sizes_of(problem).n, d.pixels, d.fours,
+            d.parts, list);
     if (!direct)
-        emit_sum(
-            problem, epilogue, operands->workspace, operands->add, operands->outputs[0], d.parts, 1, false, 1, list);
+        emit_sum(problem, node, operands->workspace, operands->add, operands->outputs[0], d.parts, 1, false, 1, list);
 }
 
 static void emit_plain(const struct problem *problem, const struct operands *operands, struct launch_list *list)
@@ -172,14 +171,14 @@ static const struct implementation vectors = {
     .name = "vectors",
     .fits = fits_cpu_class,
     .any_layout = IN_PLAIN | IN_BLOCKED,
-    .epilogues = epilogues_add,
+    .fusions = FUSED(ADD),
     .emit = emit_vectors,
 };
 static const struct implementation groups = {
     .name = "groups",
     .fits = fits_gpu_class,
     .any_layout = IN_PLAIN | IN_CHANNELS_LAST,
-    .epilogues = epilogues_add,
+    .fusions = FUSED(ADD),
     .workspace = parts_workspace,
     .emit = emit_groups,
 };
@@ -187,7 +186,7 @@ static const struct implementation plain = {
     .name = "plain",
     .fits = fits_everything,
     .any_layout = IN_PLAIN | IN_BLOCKED,
-    .epilogues = epilogues_add,
+    .fusions = FUSED(ADD),
     .emit = emit_plain,
 };
 static const struct implementation *const implementations[] = { &vectors, &groups, &plain, NULL };

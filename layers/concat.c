@@ -116,21 +116,22 @@ static int64_t row_width(const struct value *value, int axis)
     return value->layout == LAYOUT_CHANNELS_LAST ? planes.c : planes.c * planes.pixels;
 }
 
-/* rows x width floats from one array of rows to another (rows.cl), with the node's epilogue. Positions in floats. */
+/* rows x width floats from one array of rows to another (rows.cl), with what is fused into the node, if it is not NULL.
+ * Positions in floats. */
 struct row_copy {
     int64_t rows, width;
     int64_t in_first, in_stride, out_first, out_stride;
 };
 
-static void rows_emit(struct launch_list *list, const struct row_copy *copy, const struct epilogue *epilogue, cl_mem in,
-    cl_mem add, cl_mem out)
+static void rows_emit(
+    struct launch_list *list, const struct row_copy *copy, const struct node *node, cl_mem in, cl_mem add, cl_mem out)
 {
     char options[EPILOGUE_OPTIONS];
     const struct capabilities *device = &list->device->can;
     struct launch *launch =
-        launch_add(list, "rows", "copy_rows", "%s", epilogue_options(epilogue, options, sizeof options));
+        launch_add(list, "rows", "copy_rows", "%s", epilogue_options(node, options, sizeof options));
     launch_buffer(launch, in);
-    if (epilogue->add != NO_VALUE) launch_buffer(launch, add);
+    if (add) launch_buffer(launch, add);
     launch_buffer(launch, out);
     launch_long(launch, copy->rows);
     launch_long(launch, copy->width);
@@ -152,19 +153,18 @@ static void rows_emit(struct launch_list *list, const struct row_copy *copy, con
         launch_grid(launch, 2, size_round_up((size_t)copy->width, group), rows, 1, group, 1, 1);
     }
     double floats = (double)copy->rows * (double)copy->width;
-    launch_work(launch, 0, floats * (epilogue->add != NO_VALUE ? 12 : 8));
+    launch_work(launch, 0, floats * (add ? 12 : 8));
 }
 
 static void emit_concat(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     int axis = problem->node->attributes.axis;
     const struct value *y = problem->outputs[0];
-    const struct epilogue none = { .add = NO_VALUE };
     struct row_copy copy = { .out_stride = row_width(y, axis) };
     copy.rows = value_elements(y) / copy.out_stride;
     for (int i = 0; i < problem->node->input_count; i++) {
         copy.width = copy.in_stride = row_width(problem->inputs[i], axis);
-        rows_emit(list, &copy, &none, operands->inputs[i], NULL, operands->outputs[0]);
+        rows_emit(list, &copy, NULL, operands->inputs[i], NULL, operands->outputs[0]);
         copy.out_first += copy.width;
     }
 }
@@ -178,7 +178,7 @@ static void emit_window(const struct problem *problem, const struct operands *op
         .rows = value_elements(y) / width,
         .in_stride = row_width(x, CHANNEL_AXIS),
         .in_first = problem->node->attributes.begins[CHANNEL_AXIS] * (width / y->shape.sizes[CHANNEL_AXIS]) };
-    rows_emit(list, &copy, &problem->node->epilogue, operands->inputs[0], operands->add, operands->outputs[0]);
+    rows_emit(list, &copy, problem->node, operands->inputs[0], operands->add, operands->outputs[0]);
 }
 
 /* An element that the input lacks is attributes.low. */
@@ -203,7 +203,7 @@ static const struct implementation window_rows = {
     .name = "rows",
     .fits = window_fits,
     .any_layout = IN_ANY_LAYOUT,
-    .epilogues = epilogues_add,
+    .fusions = FUSED(ADD),
     .emit = emit_window,
 };
 static const struct implementation *const concat_implementations[] = { &concat_any, &concat_plain, NULL };

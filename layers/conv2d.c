@@ -63,11 +63,6 @@ struct conv2d_sizes conv2d_sizes_of(const struct problem *problem)
 }
 
 /* The three passes do the same multiplications. */
-unsigned conv2d_epilogues(const struct problem *problem)
-{
-    return problem->node->operation == &operation_conv2d ? EPILOGUE_ADD | EPILOGUE_ACTIVATION : EPILOGUE_ADD;
-}
-
 double conv2d_flops(const struct problem *problem)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
@@ -134,8 +129,7 @@ static tutti_status infer_forward(const struct graph *graph, struct node *node, 
             (long long)a->groups, (long long)x->shape.sizes[CHANNEL_AXIS], (long long)w->shape.sizes[0]);
     outputs[0] = image_value(x->shape, x->batched);
     outputs[0].shape.sizes[CHANNEL_AXIS] = w->shape.sizes[0];
-    outputs[STATISTICS_OUTPUT] = (struct value) { .type = TYPE_F32, .shape = a->statistics };
-    node->output_count = a->statistics.rank ? STATISTICS_OUTPUT + 1 : 1;
+    node->output_count = 1;
     return output_sizes(a, &x->shape, &outputs[0].shape);
 }
 
@@ -145,9 +139,7 @@ static tutti_status infer_data_gradient(const struct graph *graph, struct node *
     if (dy->shape.rank != IMAGE_RANK || node->attributes.shape.rank != IMAGE_RANK)
         return fail(TUTTI_SHAPE, "conv2d_data_gradient: gradient and image must have 4 dimensions");
     outputs[0] = image_value(node->attributes.shape, dy->batched);
-    outputs[STATISTICS_OUTPUT] = (struct value) { .type = TYPE_F32, .shape = node->attributes.statistics };
-    outputs[WEIGHTS_OUTPUT] = (struct value) { .type = TYPE_F32, .shape = graph_at(graph, node->inputs[1])->shape };
-    node->output_count = node->attributes.statistics.rank ? STATISTICS_OUTPUT + 1 : 1;
+    node->output_count = 1;
     return TUTTI_OK;
 }
 
@@ -269,11 +261,8 @@ static const struct implementation *const weight_gradient_implementations[] = { 
 
 const struct operation operation_conv2d = {
     .name = "conv2d",
-    .inputs = { { "x" }, { "w" },
-        { "bias", PORT_OPTIONAL }, [NORMALISED_GAMMA] = { "gamma", .fusion = FUSED_NORMALISATION },
-        { "beta", .fusion = FUSED_NORMALISATION }, { "mean", .fusion = FUSED_NORMALISATION },
-        { "rstd", .fusion = FUSED_NORMALISATION } },
-    .outputs = { { "y" }, [STATISTICS_OUTPUT] = { "statistics", .fusion = FUSED_STATISTICS } },
+    .inputs = { { "x" }, { "w" }, { "bias", PORT_OPTIONAL } },
+    .outputs = { { "y" } },
     .infer = infer_forward,
     .gradient = gradient,
     .implementations = forward_implementations,
@@ -282,14 +271,8 @@ const struct operation operation_conv2d = {
 };
 const struct operation operation_conv2d_data_gradient = {
     .name = "conv2d_data_gradient",
-    .inputs = { { "dy" }, { "w" }, [DATA_GRADIENT_X] = { "x", .fusion = FUSED_MASK },
-        [DATA_GRADIENT_GAMMA] = { "gamma", .fusion = FUSED_STATISTICS },
-        [DATA_GRADIENT_BETA] = { "beta", .fusion = FUSED_STATISTICS },
-        [DATA_GRADIENT_MEAN] = { "mean", PORT_ZERO_IN_TRIALS, FUSED_STATISTICS },
-        [DATA_GRADIENT_RSTD] = { "rstd", .fusion = FUSED_STATISTICS },
-        [DATA_GRADIENT_Y] = { "z", .fusion = FUSED_STATISTICS } },
-    .outputs = { { "dx" }, [STATISTICS_OUTPUT] = { "statistics", .fusion = FUSED_STATISTICS },
-        [WEIGHTS_OUTPUT] = { "dw", .fusion = FUSED_WEIGHTS } },
+    .inputs = { { "dy" }, { "w" } },
+    .outputs = { { "dx" } },
     .infer = infer_data_gradient,
     .implementations = data_gradient_implementations,
     .flops = conv2d_flops,
@@ -297,10 +280,7 @@ const struct operation operation_conv2d_data_gradient = {
 };
 const struct operation operation_conv2d_weight_gradient = {
     .name = "conv2d_weight_gradient",
-    .inputs = { { "x" }, { "dy" },
-        { "none", PORT_OPTIONAL }, [NORMALISED_GAMMA] = { "gamma", .fusion = FUSED_NORMALISATION },
-        { "beta", .fusion = FUSED_NORMALISATION }, { "mean", .fusion = FUSED_NORMALISATION },
-        { "rstd", .fusion = FUSED_NORMALISATION } },
+    .inputs = { { "x" }, { "dy" } },
     .outputs = { { "dw" } },
     .infer = infer_weight_gradient,
     .implementations = weight_gradient_implementations,
@@ -314,13 +294,15 @@ const struct operation operation_conv2d_weight_gradient = {
  * this one's gate normalises. */
 static bool is_of_gate(const struct node *weights, const struct node *data)
 {
-    const struct attributes *a = &weights->attributes, *b = &data->attributes;
-    if (weights->operation != &operation_conv2d_weight_gradient || weights->epilogue.add != NO_VALUE) return false;
-    if (weights->inputs[0] != data->inputs[DATA_GRADIENT_X] || weights->inputs[1] != data->inputs[0]) return false;
-    for (int i = NORMALISED_GAMMA; i <= NORMALISED_RSTD; i++)
-        if (weights->inputs[i] == NO_VALUE || weights->inputs[i] != data->inputs[i]) return false;
-    return a->activation == b->activation && a->low == b->low && a->high == b->high &&
-        data->inputs[DATA_GRADIENT_Y] == NO_VALUE;
+    const struct fusion *normalised = node_fusion(weights, FUSION_NORMALISED), *gate = node_fusion(data, FUSION_GATE);
+    if (weights->operation != &operation_conv2d_weight_gradient || weights->fusion_count != 1 || !normalised)
+        return false;
+    const int *x = data->inputs + gate->input, *coefficients = weights->inputs + normalised->input;
+    if (weights->inputs[0] != x[GATE_X] || weights->inputs[1] != data->inputs[0] || x[GATE_Y] != NO_VALUE) return false;
+    for (int i = 0; i < NORMALISED_INPUTS; i++)
+        if (coefficients[i] != x[GATE_GAMMA + i]) return false;
+    const struct nonlinearity *a = &normalised->function, *b = &gate->function;
+    return a->activation == b->activation && a->low == b->low && a->high == b->high;
 }
 
 /* Data gradient behind a gate, and weight gradient of what the gate normalises: both read the same two tensors, so the
@@ -330,15 +312,14 @@ static bool fuse_weights(const struct rewriting *rewriting, size_t n, int produc
     struct graph *graph = rewriting->graph;
     struct node *data = &graph->nodes[n];
     (void)producer;
-    if ((node_fusions(data) & (FUSED_STATISTICS | FUSED_WEIGHTS)) != FUSED_STATISTICS) return false;
-    if (!pattern_supports(rewriting, data, FUSED_WEIGHTS)) return false;
+    if ((node_fusions(data) & (FUSED(GATE) | FUSED(WEIGHTS))) != FUSED(GATE)) return false;
+    if (!pattern_supports(rewriting, data, FUSION_WEIGHTS)) return false;
     for (size_t i = 0; i < n; i++) {
         struct node *weights = &graph->nodes[i];
         if (!weights->operation || !is_of_gate(weights, data)) continue;
         if (edit_uses(graph, weights->outputs[0]) > 0)
             return false; /* it might be read before the data gradient is made */
-        data->outputs[WEIGHTS_OUTPUT] = weights->outputs[0];
-        data->output_count = WEIGHTS_OUTPUT + 1;
+        node_fuse(data, (struct fusion) { FUSION_WEIGHTS }, NULL, weights->outputs[0]);
         graph_at(graph, weights->outputs[0])->producer = (int)n;
         weights->operation = NULL;
         return true;

@@ -14,22 +14,12 @@ struct conv2d_sizes {
     int64_t stride_h, stride_w, padding_h, padding_w, dilation_h, dilation_w;
 };
 
-/* Inputs of a data gradient that also gives statistics; the first one alone: of one with a mask. */
-enum {
-    DATA_GRADIENT_X = MASK_INPUT,
-    DATA_GRADIENT_GAMMA,
-    DATA_GRADIENT_BETA,
-    DATA_GRADIENT_MEAN,
-    DATA_GRADIENT_RSTD,
-    DATA_GRADIENT_Y
-};
-
 /* For operation_conv2d, operation_conv2d_data_gradient and operation_conv2d_weight_gradient alike. */
 struct conv2d_sizes conv2d_sizes_of(const struct problem *problem);
 double conv2d_flops(const struct problem *problem);
 double conv2d_bytes(const struct problem *problem);
-/* What kernels take that write each result once: of gradients the addition, forward the activation, too. */
-unsigned conv2d_epilogues(const struct problem *problem);
+/* What kernels take that write each result once; of gradients, FUSED(ADD) alone. */
+enum { CONV2D_FORWARD_FUSIONS = FUSED(ADD) | FUSED(ACTIVATION) };
 
 /* A family of implementations: one for each pass, by these numbers. */
 enum conv2d_pass { CONV2D_FORWARD, CONV2D_DATA_GRADIENT, CONV2D_WEIGHT_GRADIENT, CONV2D_PASSES };

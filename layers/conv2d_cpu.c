@@ -45,78 +45,22 @@ struct conv2d_channels conv2d_channels_of(const struct problem *problem, bool gr
     return channels;
 }
 
-unsigned conv2d_cpu_epilogues(const struct problem *problem)
+const char *conv2d_cpu_cannot_fuse(const struct problem *problem)
 {
-    struct conv2d_sizes z = conv2d_sizes_of(problem);
-    int64_t results = conv2d_is_data_gradient(problem) ? z.c : z.k;
-    bool sigmoid = problem->node->epilogue.activation == ACTIVATION_SIGMOID;
-    return EPILOGUE_ADD | (sigmoid && results % problem->device->vector_width ? 0 : EPILOGUE_ACTIVATION);
+    const bool sigmoid = node_function(problem->node, FUSION_ACTIVATION).activation == ACTIVATION_SIGMOID;
+    const bool padding = problem->outputs[0]->shape.sizes[CHANNEL_AXIS] % problem->device->vector_width != 0;
+    return padding && sigmoid ? "sigmoid would make padding other than zero" : NULL;
 }
 
 bool conv2d_cpu_statistics(const struct problem *problem)
 {
-    const struct epilogue *epilogue = &problem->node->epilogue;
-    return epilogue->activation == ACTIVATION_NONE && (epilogue->add == NO_VALUE || conv2d_is_data_gradient(problem));
-}
-
-/* Its result goes behind an activation. */
-static bool has_gate(const struct problem *problem)
-{
-    return conv2d_is_data_gradient(problem) && problem->inputs[DATA_GRADIENT_X];
+    return !node_fusion(problem->node, FUSION_ACTIVATION) && (!problem->add || conv2d_is_data_gradient(problem));
 }
 
 bool conv2d_mask_in_place(const struct problem *problem, int input)
 {
-    return input == MASK_INPUT && has_gate(problem) && !problem->outputs[STATISTICS_OUTPUT];
-}
-
-const char *conv2d_statistics_options(const struct problem *problem, char *buffer, size_t size)
-{
-    const struct attributes *a = &problem->node->attributes;
-    bool statistics = problem->outputs[STATISTICS_OUTPUT] != NULL;
-    int gate = !has_gate(problem) ? 0 : !statistics ? 3 : problem->inputs[DATA_GRADIENT_Y] ? 2 : 1;
-    snprintf(buffer, size, "-DSTATISTICS=%d -DGATE=%d -DMASK=%d", statistics && !gate, gate, gate ? a->activation : 0);
-    if (gate) epilogue_append_bounds(buffer, size, a->activation, a->low, a->high);
-    return buffer;
-}
-
-void conv2d_statistics_arguments(struct launch *launch, const struct problem *problem, const struct operands *operands)
-{
-    if (has_gate(problem)) {
-        for (int i = DATA_GRADIENT_X; i <= DATA_GRADIENT_Y; i++) launch_buffer(launch, operands->inputs[i]);
-        launch_int(launch, problem->outputs[0]->shape.sizes[CHANNEL_AXIS]);
-    }
-    if (has_gate(problem) || problem->outputs[STATISTICS_OUTPUT])
-        launch_buffer(launch, operands->outputs[STATISTICS_OUTPUT]);
-}
-
-static bool normalises(const struct problem *problem)
-{
-    return !conv2d_is_data_gradient(problem) && problem->inputs[NORMALISED_GAMMA];
-}
-
-const char *conv2d_normalise_option(const struct problem *problem)
-{
-    return normalises(problem) ? "-DNORMALISE=1" : "-DNORMALISE=0";
-}
-
-struct epilogue conv2d_kernel_epilogue(const struct problem *problem)
-{
-    const struct attributes *a = &problem->node->attributes;
-    struct epilogue epilogue = problem->node->epilogue;
-    if (normalises(problem) || (conv2d_is_data_gradient(problem) && problem->outputs[WEIGHTS_OUTPUT])) {
-        epilogue.activation = a->activation;
-        epilogue.low = a->low;
-        epilogue.high = a->high;
-    }
-    return epilogue;
-}
-
-void conv2d_normalise_arguments(struct launch *launch, const struct problem *problem, const struct operands *operands)
-{
-    if (!normalises(problem)) return;
-    for (int i = NORMALISED_GAMMA; i <= NORMALISED_RSTD; i++) launch_buffer(launch, operands->inputs[i]);
-    launch_int(launch, problem->inputs[0]->shape.sizes[CHANNEL_AXIS]);
+    const struct fusion *mask = node_fusion(problem->node, FUSION_MASK);
+    return mask && input == mask->input;
 }
 
 void conv2d_cpu_layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
@@ -124,7 +68,7 @@ void conv2d_cpu_layouts(const struct problem *problem, enum value_layout *inputs
     bool weights = conv2d_is_weight_gradient(problem);
     inputs[0] = LAYOUT_BLOCKED;
     inputs[1] = weights ? LAYOUT_BLOCKED : LAYOUT_PLAIN;
-    if (conv2d_is_data_gradient(problem)) inputs[DATA_GRADIENT_X] = inputs[DATA_GRADIENT_Y] = LAYOUT_BLOCKED;
+    fused_layouts(problem->node, LAYOUT_BLOCKED, inputs);
     outputs[0] = weights ? LAYOUT_PLAIN : LAYOUT_BLOCKED;
 }
 
@@ -191,7 +135,7 @@ size_t conv2d_parts_bytes(const struct problem *problem, int64_t parts)
 }
 
 static void sum_parts(const struct problem *problem, struct launch_list *list, cl_mem from, size_t offset,
-    int64_t parts, const struct epilogue *what, cl_mem add, cl_mem to)
+    int64_t parts, const struct node *node, cl_mem add, cl_mem to)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
     int64_t v = problem->device->vector_width, blocks = divide_up(z.k, v), length = z.c_group * z.r * z.s;
@@ -199,7 +143,7 @@ static void sum_parts(const struct problem *problem, struct launch_list *list, c
     int64_t share = divide_up(divide_up(length, chunks), v) * v;
     char epilogue[EPILOGUE_OPTIONS];
     struct launch *launch =
-        launch_add(list, "conv2d_sum_cpu", "conv2d_sum", "%s", epilogue_options(what, epilogue, sizeof epilogue));
+        launch_add(list, "conv2d_sum_cpu", "conv2d_sum", "%s", epilogue_options(node, epilogue, sizeof epilogue));
     launch_buffer(launch, from);
     launch_long(launch, (int64_t)offset);
     LAUNCH_BUFFERS(launch, conv2d_or(add, to), to);
@@ -211,12 +155,12 @@ static void sum_parts(const struct problem *problem, struct launch_list *list, c
 void conv2d_parts_emit(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     int64_t parts, size_t offset)
 {
-    const struct epilogue none = { .add = NO_VALUE };
     if (conv2d_is_data_gradient(problem))
-        sum_parts(problem, list, operands->workspace, offset, parts, &none, NULL, operands->outputs[WEIGHTS_OUTPUT]);
+        sum_parts(problem, list, operands->workspace, offset, parts, NULL, NULL,
+            fused_output_buffer(problem, operands, FUSION_WEIGHTS));
     else
-        sum_parts(problem, list, operands->workspace, offset, parts, &problem->node->epilogue, operands->add,
-            operands->outputs[0]);
+        sum_parts(
+            problem, list, operands->workspace, offset, parts, problem->node, operands->add, operands->outputs[0]);
 }
 
 /* -------------------------------------------------------------------------------------------------------- choices */

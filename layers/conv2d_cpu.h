@@ -31,23 +31,18 @@ bool conv2d_streams(const struct problem *problem, const struct operands *operan
 const char *conv2d_cpu_refusal(const struct problem *problem);
 /* A channel count up to which the image is read plain. */
 bool conv2d_cpu_plain_image(int64_t channels);
-/* The epilogues of forward and data gradient: all, but sigmoid, which would make padding lanes other than zero, only
- * where there are none. */
-unsigned conv2d_cpu_epilogues(const struct problem *problem);
+/* What each pass takes; but sigmoid, which would make padding lanes other than zero, only where there are none. */
+enum {
+    CONV2D_CPU_FORWARD = FUSED(ADD) | FUSED(ACTIVATION) | FUSED(STATISTICS),
+    CONV2D_CPU_DATA_GRADIENT = FUSED(ADD) | FUSED(MASK) | FUSED(GATE),
+    CONV2D_CPU_WEIGHT_GRADIENT = FUSED(ADD)
+};
+const char *conv2d_cpu_cannot_fuse(const struct problem *problem);
 /* Statistics of the output can be given: nothing follows the sum, but what a data gradient adds before its gate. */
 bool conv2d_cpu_statistics(const struct problem *problem);
 /* The result of a data gradient with a mask may lie where the mask lies, each of whose numbers is read for one result.
  */
 bool conv2d_mask_in_place(const struct problem *problem, int input);
-/* Where statistics or a mask are wanted: build options, and the arguments after all others. */
-enum { STATISTICS_OPTIONS = 128 };
-const char *conv2d_statistics_options(const struct problem *problem, char *buffer, size_t size);
-void conv2d_statistics_arguments(struct launch *launch, const struct problem *problem, const struct operands *operands);
-/* Where a batch normalisation is applied as the source is loaded: the option, the epilogue whose activation is then
- * that normalisation's, and the arguments after all others. */
-const char *conv2d_normalise_option(const struct problem *problem);
-struct epilogue conv2d_kernel_epilogue(const struct problem *problem);
-void conv2d_normalise_arguments(struct launch *launch, const struct problem *problem, const struct operands *operands);
 /* Images are blocked, parameters plain. */
 void conv2d_cpu_layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs);
 
@@ -82,7 +77,7 @@ void conv2d_scratch_arguments(
     struct launch *launch, const struct conv2d_scratch *scratch, const struct operands *operands);
 
 /* Partial weight gradients, [parts][ceil(K/V)][C * R * S][V], in the workspace from `offset` (floats) on. Of a data
- * gradient they go to WEIGHTS_OUTPUT. */
+ * gradient they go to the output of FUSION_WEIGHTS. */
 size_t conv2d_parts_bytes(const struct problem *problem, int64_t parts);
 void conv2d_parts_emit(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     int64_t parts, size_t offset);

@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "layers/conv2d_cpu.h"
 #include "layers/element.h"
-#include "layers/elementwise.h"
+#include "layers/epilogue.h"
 
 enum { MOST_TAPS = 81, MOST_STRIDE = 4 }; /* their products are unrolled */
 
@@ -83,7 +83,7 @@ static struct tiles tiles_gradient(const struct conv2d_sizes *z, int64_t registe
 /* A data gradient that makes the weights' gradient, too. */
 static bool makes_weights(const struct problem *problem)
 {
-    return conv2d_is_data_gradient(problem) && problem->outputs[WEIGHTS_OUTPUT];
+    return node_fusion(problem->node, FUSION_WEIGHTS);
 }
 
 /* Accumulators beside the weights (or the other way round), which stay in registers where there are few. */
@@ -94,15 +94,24 @@ static int64_t accumulators(const struct problem *problem, const struct conv2d_s
     return z->r * z->s <= 9 ? 14 : 7;
 }
 
+/* What ACTIVATE means in these kernels: of what they normalise as they load it, where they do, else of the result. */
+static struct nonlinearity kernel_function(const struct node *node)
+{
+    const unsigned fused = node_fusions(node);
+    return node_function(node,
+        fused & FUSED(NORMALISED)    ? FUSION_NORMALISED
+            : fused & FUSED(WEIGHTS) ? FUSION_GATE
+                                     : FUSION_ACTIVATION);
+}
+
 static struct launch *add_launch(const struct problem *problem, const struct operands *operands,
     struct launch_list *list, const char *kernel, const char *what, const struct tiles *t)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
-    bool gradient = conv2d_is_data_gradient(problem);
-    bool weights = conv2d_is_weight_gradient(problem);
+    bool forward = conv2d_pass_of(problem) == CONV2D_FORWARD, weights = conv2d_is_weight_gradient(problem);
     size_t bytes = weights ? 0 : value_bytes(problem->outputs[0], 1);
-    const struct epilogue applied = conv2d_kernel_epilogue(problem);
-    char epilogue[256], statistics[STATISTICS_OPTIONS], elements[ELEMENT_OPTIONS];
+    const struct nonlinearity function = kernel_function(problem->node);
+    char epilogue[256], statistics[RESULT_OPTIONS], elements[ELEMENT_OPTIONS];
     return launch_add(list, "conv2d_depthwise_cpu", kernel,
         "-D%s -DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DDILATION_H=%d -DDILATION_W=%d -DPADDING_H=%d -DPADDING_W=%d "
         "-DT=%d "
@@ -110,9 +119,9 @@ static struct launch *add_launch(const struct problem *problem, const struct ope
         "%s%s",
         what, (int)z.r, (int)z.s, (int)z.stride_h, (int)z.stride_w, (int)z.dilation_h, (int)z.dilation_w,
         (int)z.padding_h, (int)z.padding_w, (int)t->T, t->guard, (int)t->reach, (int)t->left, (int)t->right,
-        (int)t->edge, (int)t->first, problem->inputs[2] != NULL && !gradient, conv2d_streams(problem, operands, bytes),
-        makes_weights(problem), conv2d_statistics_options(problem, statistics, sizeof statistics),
-        conv2d_normalise_option(problem), epilogue_options(&applied, epilogue, sizeof epilogue),
+        (int)t->edge, (int)t->first, forward && problem->inputs[2], conv2d_streams(problem, operands, bytes),
+        makes_weights(problem), result_options(problem->node, statistics, sizeof statistics),
+        normalised_option(problem->node), epilogue_options_with(problem->node, function, epilogue, sizeof epilogue),
         element_options(problem, elements, sizeof elements));
 }
 
@@ -177,8 +186,8 @@ static void emit_product(const struct problem *problem, const struct operands *o
     LAUNCH_BUFFERS(launch, operands->inputs[0], operands->prepared, conv2d_or(operands->add, operands->outputs[0]),
         operands->outputs[0]);
     LAUNCH_INTS(launch, z.h, z.w, z.oh, z.ow, rows_max);
-    conv2d_statistics_arguments(launch, problem, operands);
-    conv2d_normalise_arguments(launch, problem, operands);
+    result_arguments(launch, problem, operands);
+    normalised_arguments(launch, problem, operands);
     if (makes_weights(problem)) launch_buffer(launch, operands->workspace);
     launch_tasks(launch, (size_t)blocks, (size_t)z.n, (size_t)divide_up(rows, rows_max));
     launch_work(launch, conv2d_flops(problem) * (makes_weights(problem) ? 2 : 1), conv2d_bytes(problem));
@@ -216,7 +225,7 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     struct launch *launch = add_launch(problem, operands, list, "depthwise_weights", "WEIGHTS", &tiles);
     LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1], operands->workspace);
     LAUNCH_INTS(launch, z.n, w.images_max, z.h, z.w, z.oh, z.ow, w.rows_max);
-    conv2d_normalise_arguments(launch, problem, operands);
+    normalised_arguments(launch, problem, operands);
     launch_tasks(
         launch, (size_t)blocks_of(problem), (size_t)divide_up(z.n, w.images_max), (size_t)divide_up(z.oh, w.rows_max));
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
@@ -224,14 +233,14 @@ static void emit_weights(const struct problem *problem, const struct operands *o
 }
 
 #define COMMON .name = "depthwise", .fits = fits, .layouts = conv2d_cpu_layouts
-#define PRODUCT                                                                                      \
-    COMMON, .epilogues = conv2d_cpu_epilogues, .statistics = statistics_parts, .prepared = prepared, \
+#define PRODUCT                                                                                          \
+    COMMON, .cannot_fuse = conv2d_cpu_cannot_fuse, .statistics = statistics_parts, .prepared = prepared, \
             .emit_prepare = emit_prepare, .emit = emit_product, .bf16_outputs = 1 << 0
 
 const struct implementation conv2d_depthwise[CONV2D_PASSES] = {
-    { PRODUCT, .fusions = FUSED_NORMALISATION, .bf16_inputs = 1 << 0 },
-    { PRODUCT, .fusions = FUSED_MASK | FUSED_WEIGHTS, .workspace = gradient_workspace, .in_place = conv2d_mask_in_place,
-        .bf16_inputs = 1 << 0 | 1 << DATA_GRADIENT_X | 1 << DATA_GRADIENT_Y },
-    { COMMON, .epilogues = epilogues_add, .fusions = FUSED_NORMALISATION, .workspace = weights_workspace,
+    { PRODUCT, .fusions = CONV2D_CPU_FORWARD | FUSED(NORMALISED), .bf16_inputs = 1 << 0 },
+    { PRODUCT, .fusions = CONV2D_CPU_DATA_GRADIENT | FUSED(WEIGHTS), .workspace = gradient_workspace,
+        .in_place = conv2d_mask_in_place, .bf16_inputs = 1 << 0 },
+    { COMMON, .fusions = CONV2D_CPU_WEIGHT_GRADIENT | FUSED(NORMALISED), .workspace = weights_workspace,
         .emit = emit_weights, .bf16_inputs = 1 << 0 | 1 << 1 },
 };

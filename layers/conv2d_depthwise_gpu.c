@@ -118,8 +118,7 @@ static struct shape shape_of_outputs(const struct problem *problem)
 
 static int64_t statistics_parts(const struct problem *problem)
 {
-    const struct epilogue *epilogue = &problem->node->epilogue;
-    if (epilogue->activation != ACTIVATION_NONE || epilogue->add != NO_VALUE) return 0;
+    if (node_fusions(problem->node) & (FUSED(ADD) | FUSED(ACTIVATION))) return 0;
     const struct shape m = shape_of_outputs(problem);
     return divide_up(m.strips, m.lines);
 }
@@ -131,11 +130,11 @@ static struct launch *add(const struct problem *problem, const struct operands *
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     const bool bias = operands->inputs[2] != NULL;
     char epilogue[EPILOGUE_OPTIONS];
-    epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue);
+    epilogue_options(problem->node, epilogue, sizeof epilogue);
     struct launch *launch = m
         ? launch_add(list, "conv2d_depthwise_channels_last", kernel,
               TAPS_OPTIONS "-DSTRIP=%d -DQUADS=%d -DLINES=%d -DBIAS=%d -DSTATISTICS=%d %s", TAPS_VALUES(z), STRIP,
-              (int)m->quads, (int)m->lines, bias, problem->outputs[STATISTICS_OUTPUT] != NULL, epilogue)
+              (int)m->quads, (int)m->lines, bias, gives_statistics(problem->node), epilogue)
         : launch_add(list, "conv2d_depthwise_gpu", kernel,
               TAPS_OPTIONS "-DMULTIPLIER=%d -DROWS=%d -DROWS_DX=%d -DPLACE=%s -DGROUP=%d -DBIAS=%d %s", TAPS_VALUES(z),
               (int)z.k_group, (int)rows_of(&z), (int)gradient_rows(&z), is_short(&z) ? "uint" : "ulong", (int)group,
@@ -175,10 +174,7 @@ static void emit_image(const struct problem *problem, const struct operands *ope
     LAUNCH_BUFFERS(launch, operands->add, operands->outputs[0]);
     if (last) launch_int(launch, z.n);
     LAUNCH_INTS(launch, channels, z.h, z.w, z.oh, z.ow);
-    if (problem->outputs[STATISTICS_OUTPUT]) {
-        launch_buffer(launch, operands->outputs[STATISTICS_OUTPUT]);
-        launch_int(launch, problem->outputs[STATISTICS_OUTPUT]->shape.sizes[2]);
-    }
+    statistics_arguments(launch, problem, operands);
     const int64_t rows = divide_up(height, gradient ? gradient_rows(&z) : rows_of(&z));
     if (last)
         strip_grid(launch, &m, divide_up(m.strips, m.lines));
@@ -240,17 +236,17 @@ static void emit_weight_gradient(
     if (parts.count > 1) conv2d_sum_parts(problem, operands, parts.count, list);
 }
 
-#define PLAIN .name = "depthwise_gpu", .fits = fits_gpu, .epilogues = conv2d_epilogues
-#define CHANNELS_LAST \
-    .name = "depthwise_channels_last", .fits = fits_channels_last, .layouts = layouts, .epilogues = conv2d_epilogues
+#define PLAIN .name = "depthwise_gpu", .fits = fits_gpu
+#define CHANNELS_LAST .name = "depthwise_channels_last", .fits = fits_channels_last, .layouts = layouts
 
 const struct implementation conv2d_depthwise_gpu[CONV2D_PASSES] = {
-    { PLAIN, .emit = emit_image },
-    { PLAIN, .emit = emit_image },
-    { PLAIN, .workspace = workspace, .emit = emit_weight_gradient },
+    { PLAIN, .fusions = CONV2D_FORWARD_FUSIONS, .emit = emit_image },
+    { PLAIN, .fusions = FUSED(ADD), .emit = emit_image },
+    { PLAIN, .fusions = FUSED(ADD), .workspace = workspace, .emit = emit_weight_gradient },
 };
 const struct implementation conv2d_depthwise_channels_last[CONV2D_PASSES] = {
-    { CHANNELS_LAST, .statistics = statistics_parts, .emit = emit_image },
-    { CHANNELS_LAST, .emit = emit_image },
-    { CHANNELS_LAST, .workspace = workspace, .emit = emit_weight_gradient },
+    { CHANNELS_LAST, .fusions = CONV2D_FORWARD_FUSIONS | FUSED(STATISTICS), .statistics = statistics_parts,
+        .emit = emit_image },
+    { CHANNELS_LAST, .fusions = FUSED(ADD), .emit = emit_image },
+    { CHANNELS_LAST, .fusions = FUSED(ADD), .workspace = workspace, .emit = emit_weight_gradient },
 };

@@ -2,7 +2,7 @@
  * clkernels/conv2d_direct_cpu.cl (forward and data gradient) and conv2d_direct_weights_cpu.cl. */
 #include "base/memory.h"
 #include "layers/conv2d_cpu.h"
-#include "layers/elementwise.h"
+#include "layers/epilogue.h"
 
 /* Weights that stay in a core's cache from task to task, and those that are multiplied for all tiles of a task before
  * the next ones: more than the first-level cache holds, as they are read in order while sums that wait are not.
@@ -276,7 +276,7 @@ static void emit_product(const struct problem *problem, const struct operands *o
     const struct conv2d_sizes *z = &d->z;
     bool gradient = conv2d_is_data_gradient(problem);
     double result_bytes = (double)(z->n * d->channels.results) * 4 * (double)(gradient ? z->h * z->w : z->oh * z->ow);
-    char epilogue[256], statistics[STATISTICS_OPTIONS];
+    char epilogue[256], statistics[RESULT_OPTIONS];
     struct launch *launch = launch_add(list, "conv2d_direct_cpu", "conv2d_direct",
         "-DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DDILATION_H=%d -DDILATION_W=%d -DGRADIENT=%d -DWINDOW=%d "
         "-DORIGIN_H=%d -DORIGIN_W=%d -DXV=%d -DMR=%d "
@@ -286,8 +286,8 @@ static void emit_product(const struct problem *problem, const struct operands *o
         (int)d->rows.window, (int)(z->padding_h - d->rows.row_start * z->stride_h),
         (int)(z->padding_w - d->rows.column_start * z->stride_w), (int)d->pixel, (int)d->block_h, (int)d->block_w,
         (int)d->packing.vectors, (int)d->prefetches, conv2d_streams(problem, operands, (double)result_bytes),
-        d->scratch.global, conv2d_statistics_options(problem, statistics, sizeof statistics),
-        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+        d->scratch.global, result_options(problem->node, statistics, sizeof statistics),
+        epilogue_options(problem->node, epilogue, sizeof epilogue));
     LAUNCH_BUFFERS(launch, operands->inputs[0], operands->prepared, conv2d_or(operands->add, operands->outputs[0]),
         operands->outputs[0]);
     LAUNCH_INTS(launch, d->packing.padded, d->pixel == 1 ? d->channels.sources : d->channels.source_blocks,
@@ -296,7 +296,7 @@ static void emit_product(const struct problem *problem, const struct operands *o
     launch_rows(launch, &d->rows);
     LAUNCH_INTS(launch, packed_width(&d->rows), d->packing.panels, d->panels_max, d->depth, d->distance, d->shares);
     conv2d_scratch_arguments(launch, &d->scratch, operands);
-    conv2d_statistics_arguments(launch, problem, operands);
+    result_arguments(launch, problem, operands);
     launch_tasks(launch, (size_t)d->tasks, (size_t)divide_up(d->packing.panels, d->panels_max), 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
@@ -443,14 +443,14 @@ static void emit_weights(const struct problem *problem, const struct operands *o
 }
 
 #define COMMON .name = "direct", .fits = fits, .layouts = layouts
-#define PRODUCT                                                                                                       \
-    COMMON, .epilogues = conv2d_cpu_epilogues, .statistics = statistics_parts, .design_bytes = sizeof(struct direct), \
-            .design = design_product, .workspace = product_workspace, .prepared = product_prepared,                   \
-            .emit_prepare = emit_prepare, .emit = emit_product
+#define PRODUCT                                                                                              \
+    COMMON, .cannot_fuse = conv2d_cpu_cannot_fuse, .statistics = statistics_parts,                           \
+            .design_bytes = sizeof(struct direct), .design = design_product, .workspace = product_workspace, \
+            .prepared = product_prepared, .emit_prepare = emit_prepare, .emit = emit_product
 
 const struct implementation conv2d_direct[CONV2D_PASSES] = {
-    { PRODUCT },
-    { PRODUCT, .fusions = FUSED_MASK, .in_place = conv2d_mask_in_place },
-    { COMMON, .epilogues = epilogues_add, .design_bytes = sizeof(struct direct_weights), .design = design_weights,
-        .workspace = weights_workspace, .emit = emit_weights },
+    { PRODUCT, .fusions = CONV2D_CPU_FORWARD },
+    { PRODUCT, .fusions = CONV2D_CPU_DATA_GRADIENT, .in_place = conv2d_mask_in_place },
+    { COMMON, .fusions = CONV2D_CPU_WEIGHT_GRADIENT, .design_bytes = sizeof(struct direct_weights),
+        .design = design_weights, .workspace = weights_workspace, .emit = emit_weights },
 };

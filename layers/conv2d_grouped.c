@@ -1,6 +1,7 @@
 /* conv2d with several groups of channels on CPU-class devices: plain layout, vectors along rows of pixels. */
 #include "base/memory.h"
 #include "layers/conv2d.h"
+#include "layers/epilogue.h"
 
 enum { KB = 4, MOST_TAPS_AT_ONCE = 5 }; /* channels that share what is loaded; sums in registers are KB times as many */
 
@@ -23,8 +24,7 @@ static struct launch *add(const struct problem *problem, const struct operands *
     struct launch *launch = launch_add(list, "conv2d_grouped_cpu", kernel,
         "-DGRADIENT=%d -DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DKB=%d -DSB=%d -DBIAS=%d %s",
         conv2d_is_data_gradient(problem), (int)z.r, (int)z.s, (int)z.stride_h, (int)z.stride_w, KB,
-        z.s <= MOST_TAPS_AT_ONCE ? (int)z.s : 1, bias,
-        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+        z.s <= MOST_TAPS_AT_ONCE ? (int)z.s : 1, bias, epilogue_options(problem->node, epilogue, sizeof epilogue));
     LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1]);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
     return launch;
@@ -57,10 +57,10 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     launch_tasks(launch, (size_t)(z.groups * divide_up(z.k_group, KB)), (size_t)z.c_group, 1);
 }
 
-#define GROUPED .name = "grouped", .fits = fits, .epilogues = conv2d_epilogues
+#define GROUPED .name = "grouped", .fits = fits
 
 const struct implementation conv2d_grouped[CONV2D_PASSES] = {
-    { GROUPED, .emit = emit_image },
-    { GROUPED, .emit = emit_image },
-    { GROUPED, .emit = emit_weights },
+    { GROUPED, .fusions = CONV2D_FORWARD_FUSIONS, .emit = emit_image },
+    { GROUPED, .fusions = FUSED(ADD), .emit = emit_image },
+    { GROUPED, .fusions = FUSED(ADD), .emit = emit_weights },
 };

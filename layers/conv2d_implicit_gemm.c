@@ -130,9 +130,7 @@ static size_t image_prepared(const struct problem *problem)
  * which has at least 32 pixels of it where there are so many; and there is no launch for them. So it always pays. */
 static int64_t statistics_parts(const struct problem *problem, enum matrix_form form, bool last)
 {
-    const struct epilogue *epilogue = &problem->node->epilogue;
-    if (conv2d_is_data_gradient(problem) || epilogue->activation != ACTIVATION_NONE || epilogue->add != NO_VALUE)
-        return 0;
+    if (conv2d_is_data_gradient(problem) || node_fusions(problem->node) & (FUSED(ADD) | FUSED(ACTIVATION))) return 0;
     return image_of(problem, form, last).pixel_tiles;
 }
 
@@ -152,8 +150,8 @@ static struct launch *add(
         TILE_OPTIONS " -DGRADIENT=%d -DFLAT=%d -DFLAT_CHANNELS=%d -DFLAT_WIDTH=%d -DPOINT=%d -DSTATISTICS=%d %s",
         TILE_VALUES(&m->tile, m->form, problem->compute), conv2d_is_data_gradient(problem), m->flat,
         m->flat ? (int)m->cs : 1, m->flat ? (int)m->z.s : 1, !m->last && !m->flat && is_pointwise(&m->z),
-        problem->outputs[STATISTICS_OUTPUT] != NULL,
-        activation_options(&problem->node->epilogue, activation, sizeof activation));
+        gives_statistics(problem->node),
+        activation_options(node_function(problem->node, FUSION_ACTIVATION), activation, sizeof activation));
 }
 
 static void emit_pack(const struct problem *problem, const struct operands *operands, struct launch_list *list)
@@ -181,10 +179,7 @@ static void emit_image(const struct problem *problem, const struct operands *ope
     if (!m->last) launch_int(launch, z->groups);
     LAUNCH_INTS(launch, m->cs, m->cr, m->csp, m->crp, m->sh, m->sw, m->rh, m->rw, z->r, z->s, z->stride_h, z->stride_w,
         z->padding_h, z->padding_w, z->dilation_h, z->dilation_w);
-    if (problem->outputs[STATISTICS_OUTPUT]) {
-        launch_buffer(launch, operands->outputs[STATISTICS_OUTPUT]);
-        launch_int(launch, problem->outputs[STATISTICS_OUTPUT]->shape.sizes[2]);
-    }
+    statistics_arguments(launch, problem, operands);
     const size_t group = (size_t)tile_items(&m->tile);
     launch_grid(launch, 3, (size_t)m->pixel_tiles * group, (size_t)m->channel_tiles, (size_t)(z->groups * m->classes),
         group, 1, 1);
@@ -321,24 +316,26 @@ static void layouts(const struct problem *problem, enum value_layout *inputs, en
 }
 
 /* The same three by multiply-adds, by matrix instructions and with channels last: their designs differ. */
-#define FORM(label, called, form, last, ...)                                                                \
-    static void design_image_##label(const struct problem *problem, void *design)                           \
-    {                                                                                                       \
-        *(struct image *)design = image_of(problem, form, last);                                            \
-    }                                                                                                       \
-    static void design_weights_##label(const struct problem *problem, void *design)                         \
-    {                                                                                                       \
-        *(struct weights *)design = weights_of(problem, form, last);                                        \
-    }                                                                                                       \
-    static int64_t statistics_##label(const struct problem *problem)                                        \
-    {                                                                                                       \
-        return statistics_parts(problem, form, last);                                                       \
-    }                                                                                                       \
-    const struct implementation conv2d_##called[CONV2D_PASSES] = { { IMAGE(label, #called), __VA_ARGS__ },  \
-        { IMAGE(label, #called), __VA_ARGS__ },                                                             \
-        { COMMON(label, #called), .design_bytes = sizeof(struct weights), .design = design_weights_##label, \
-            .workspace = weights_workspace, .emit = emit_weights, __VA_ARGS__ } };
-#define COMMON(label, text) .name = text, .fits = fits_##label, .epilogues = conv2d_epilogues
+#define FORM(label, called, form, last, ...)                                                                      \
+    static void design_image_##label(const struct problem *problem, void *design)                                 \
+    {                                                                                                             \
+        *(struct image *)design = image_of(problem, form, last);                                                  \
+    }                                                                                                             \
+    static void design_weights_##label(const struct problem *problem, void *design)                               \
+    {                                                                                                             \
+        *(struct weights *)design = weights_of(problem, form, last);                                              \
+    }                                                                                                             \
+    static int64_t statistics_##label(const struct problem *problem)                                              \
+    {                                                                                                             \
+        return statistics_parts(problem, form, last);                                                             \
+    }                                                                                                             \
+    const struct implementation conv2d_##called[CONV2D_PASSES] = {                                                \
+        { IMAGE(label, #called), .fusions = CONV2D_FORWARD_FUSIONS | FUSED(STATISTICS), __VA_ARGS__ },            \
+        { IMAGE(label, #called), .fusions = FUSED(ADD), __VA_ARGS__ },                                            \
+        { COMMON(label, #called), .fusions = FUSED(ADD), .design_bytes = sizeof(struct weights),                  \
+            .design = design_weights_##label, .workspace = weights_workspace, .emit = emit_weights, __VA_ARGS__ } \
+    };
+#define COMMON(label, text) .name = text, .fits = fits_##label
 #define IMAGE(label, text)                                                                                      \
     COMMON(label, text), .statistics = statistics_##label, .design_bytes = sizeof(struct image),                \
                          .design = design_image_##label, .prepared = image_prepared, .emit_prepare = emit_pack, \

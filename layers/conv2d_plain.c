@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "layers/conv2d.h"
 #include "layers/elementwise.h"
+#include "layers/epilogue.h"
 
 static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
@@ -13,7 +14,7 @@ static void emit(const struct problem *problem, const struct operands *operands,
     const size_t group = problem->device->group_max < 64 ? problem->device->group_max : 64;
     char epilogue[128];
     struct launch *launch = launch_add(list, "conv2d_plain", kernels[pass], "-DBIAS=%d %s",
-        forward && operands->inputs[2] != NULL, epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+        forward && operands->inputs[2] != NULL, epilogue_options(problem->node, epilogue, sizeof epilogue));
     LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1]);
     if (forward) launch_buffer(launch, operands->inputs[2]);
     LAUNCH_BUFFERS(launch, operands->add, operands->outputs[0]);
@@ -25,9 +26,10 @@ static void emit(const struct problem *problem, const struct operands *operands,
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
 
-#define PLAIN                                                                                 \
-    {                                                                                         \
-        .name = "plain", .fits = fits_everything, .epilogues = conv2d_epilogues, .emit = emit \
+#define PLAIN(fused)                                                             \
+    {                                                                            \
+        .name = "plain", .fits = fits_everything, .fusions = fused, .emit = emit \
     }
 
-const struct implementation conv2d_plain[CONV2D_PASSES] = { PLAIN, PLAIN, PLAIN };
+const struct implementation conv2d_plain[CONV2D_PASSES] = { PLAIN(CONV2D_FORWARD_FUSIONS), PLAIN(FUSED(ADD)),
+    PLAIN(FUSED(ADD)) };

@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "layers/conv2d_cpu.h"
 #include "layers/element.h"
-#include "layers/elementwise.h"
+#include "layers/epilogue.h"
 
 /* Packed weights that stay in a core's second-level cache beside what else is read meanwhile. */
 #define CACHED_WEIGHTS_BYTES (1 << 20)
@@ -212,15 +212,15 @@ static void emit_product(const struct problem *problem, const struct operands *o
     cl_mem source = p->gradient ? operands->inputs[0] : emit_gather(problem, operands, list);
     bool scatter = p->gradient && p->z.stride_h > 1;
     bool keep =
-        operands->add && operands->add == operands->outputs[0] && problem->node->epilogue.activation == ACTIVATION_NONE;
+        operands->add && operands->add == operands->outputs[0] && !node_fusion(problem->node, FUSION_ACTIVATION);
     /* Prefetch some 3000 cycles ahead. */
     int64_t ahead = divide_up(6000, p->depth * p->group_count * p->group_pixels * p->packing.vectors);
-    char epilogue[256], statistics[STATISTICS_OPTIONS], elements[ELEMENT_OPTIONS];
+    char epilogue[256], statistics[RESULT_OPTIONS], elements[ELEMENT_OPTIONS];
     struct launch *launch = launch_add(list, "conv2d_pointwise_cpu", "pointwise",
         "-DMG=%d -DMW=%d -DNV=%d -DCU=%d -DYS=%d -DKEEP_OTHERS=%d %s %s%s", (int)p->group_count, (int)p->group_pixels,
         (int)p->packing.vectors, (int)p->unroll, scatter ? 2 : 1, scatter && keep,
-        conv2d_statistics_options(problem, statistics, sizeof statistics),
-        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue),
+        result_options(problem->node, statistics, sizeof statistics),
+        epilogue_options(problem->node, epilogue, sizeof epilogue),
         element_options(problem, elements, sizeof elements));
     LAUNCH_BUFFERS(
         launch, source, operands->prepared, conv2d_or(operands->add, operands->outputs[0]), operands->outputs[0]);
@@ -229,7 +229,7 @@ static void emit_product(const struct problem *problem, const struct operands *o
         p->packing.panels, p->panels_max, p->depth, ahead < 8 ? ahead : 8, following(problem, p),
         conv2d_streams(problem, operands, 2.0 * (double)result_bytes));
     launch_local(launch, p->sums ? p->sums : sizeof(float));
-    conv2d_statistics_arguments(launch, problem, operands);
+    result_arguments(launch, problem, operands);
     launch_tasks(
         launch, (size_t)divide_up(p->packing.panels, p->panels_max), (size_t)divide_up(p->groups, p->groups_max), 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
@@ -352,15 +352,15 @@ static void emit_weights(const struct problem *problem, const struct operands *o
 }
 
 #define COMMON .name = "pointwise", .fits = fits, .layouts = conv2d_cpu_layouts
-#define PRODUCT                                                                                                     \
-    COMMON, .epilogues = conv2d_cpu_epilogues, .statistics = statistics_parts, .design_bytes = sizeof(struct plan), \
-            .design = design_product, .prepared = prepared, .emit_prepare = emit_prepare, .emit = emit_product,     \
-            .bf16_outputs = 1 << 0
+#define PRODUCT                                                                                  \
+    COMMON, .cannot_fuse = conv2d_cpu_cannot_fuse, .statistics = statistics_parts,               \
+            .design_bytes = sizeof(struct plan), .design = design_product, .prepared = prepared, \
+            .emit_prepare = emit_prepare, .emit = emit_product, .bf16_outputs = 1 << 0
 
 const struct implementation conv2d_pointwise[CONV2D_PASSES] = {
-    { PRODUCT, .workspace = gathered_bytes, .bf16_inputs = 1 << 0 },
-    { PRODUCT, .fusions = FUSED_MASK, .in_place = conv2d_mask_in_place,
-        .bf16_inputs = 1 << 0 | 1 << DATA_GRADIENT_X | 1 << DATA_GRADIENT_Y },
-    { COMMON, .epilogues = epilogues_add, .design_bytes = sizeof(struct weights_plan), .design = design_weights,
-        .workspace = weights_workspace, .emit = emit_weights, .bf16_inputs = 1 << 0 | 1 << 1 },
+    { PRODUCT, .fusions = CONV2D_CPU_FORWARD, .workspace = gathered_bytes, .bf16_inputs = 1 << 0 },
+    { PRODUCT, .fusions = CONV2D_CPU_DATA_GRADIENT, .in_place = conv2d_mask_in_place, .bf16_inputs = 1 << 0 },
+    { COMMON, .fusions = CONV2D_CPU_WEIGHT_GRADIENT, .design_bytes = sizeof(struct weights_plan),
+        .design = design_weights, .workspace = weights_workspace, .emit = emit_weights,
+        .bf16_inputs = 1 << 0 | 1 << 1 },
 };

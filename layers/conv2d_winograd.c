@@ -2,8 +2,9 @@
  * clkernels/conv2d_winograd_cpu.cl, conv2d_winograd_deep_cpu.cl (with many channels), conv2d_winograd_prepare_cpu.cl
  * (what both begin with). */
 #include "layers/conv2d_winograd.h"
+
 #include "base/memory.h"
-#include "layers/elementwise.h"
+#include "layers/epilogue.h"
 
 /* Scratch and tiles of a task, and the transformed weights that a core's cache holds. With a stride of 2 a tile has
  * more numbers and takes STRIDED_BYTES for FUSED_BYTES. */
@@ -187,13 +188,13 @@ static struct launch *add_product(const struct problem *problem, const struct op
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     double bytes = 4.0 * (double)(z.n * (z.c + z.k) * p->tiles.result_h * p->tiles.result_w);
-    char epilogue[256], statistics[STATISTICS_OPTIONS];
+    char epilogue[256], statistics[RESULT_OPTIONS];
     return launch_add(list, p->deep ? "conv2d_winograd_deep_cpu" : "conv2d_winograd_cpu", kernel,
         "-DR=%d -DSTRIDE=%d -DGRADIENT=%d -DNV=%d -DMT=%d -DKU=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s %s",
         (int)p->tiles.taps, (int)p->tiles.stride, (p->deep || p->tiles.stride == 2) && conv2d_is_data_gradient(problem),
         (int)p->vectors, (int)p->block, UNROLL, conv2d_streams(problem, operands, bytes), p->scratch.global,
-        conv2d_statistics_options(problem, statistics, sizeof statistics),
-        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+        result_options(problem->node, statistics, sizeof statistics),
+        epilogue_options(problem->node, epilogue, sizeof epilogue));
 }
 
 static void emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list)
@@ -228,7 +229,7 @@ static void emit_fused(
     winograd_launch_tiles(launch, &p->tiles);
     LAUNCH_INTS(launch, p->tiles.chunks, p->panels, p->panels_max);
     conv2d_scratch_arguments(launch, &p->scratch, operands);
-    conv2d_statistics_arguments(launch, problem, operands);
+    result_arguments(launch, problem, operands);
     launch_tasks(launch, (size_t)p->tasks, (size_t)divide_up(p->panels, p->panels_max), 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
@@ -246,7 +247,7 @@ static void emit_deep(
         p->tiles.result_h, p->tiles.result_w, p->tiles.rows, p->tiles.columns, p->tiles.count, p->tiles.T,
         p->sources.slice, p->panels * p->tiles.chunks);
     conv2d_scratch_arguments(launch, &p->scratch, operands);
-    conv2d_statistics_arguments(launch, problem, operands);
+    result_arguments(launch, problem, operands);
     launch_tasks(launch, (size_t)p->tasks, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
@@ -261,14 +262,14 @@ static void emit_product(const struct problem *problem, const struct operands *o
 }
 
 #define COMMON .name = "winograd", .fits = winograd_fits, .layouts = conv2d_cpu_layouts
-#define PRODUCT                                                                                                     \
-    COMMON, .epilogues = conv2d_cpu_epilogues, .statistics = statistics_parts, .design_bytes = sizeof(struct plan), \
-            .design = design, .workspace = product_workspace, .prepared = prepared, .emit_prepare = emit_prepare,   \
-            .emit = emit_product
+#define PRODUCT                                                                                    \
+    COMMON, .cannot_fuse = conv2d_cpu_cannot_fuse, .statistics = statistics_parts,                 \
+            .design_bytes = sizeof(struct plan), .design = design, .workspace = product_workspace, \
+            .prepared = prepared, .emit_prepare = emit_prepare, .emit = emit_product
 
 const struct implementation conv2d_winograd[CONV2D_PASSES] = {
-    { PRODUCT },
-    { PRODUCT, .fusions = FUSED_MASK, .in_place = conv2d_mask_in_place },
-    { COMMON, .epilogues = epilogues_add, .design_bytes = sizeof(struct winograd_weights),
+    { PRODUCT, .fusions = CONV2D_CPU_FORWARD },
+    { PRODUCT, .fusions = CONV2D_CPU_DATA_GRADIENT, .in_place = conv2d_mask_in_place },
+    { COMMON, .fusions = CONV2D_CPU_WEIGHT_GRADIENT, .design_bytes = sizeof(struct winograd_weights),
         .design = winograd_design_weights, .workspace = winograd_weights_workspace, .emit = winograd_emit_weights },
 };

@@ -227,7 +227,7 @@ static void emit_results(const struct problem *problem, const struct plan *p, co
     const bool bias = !conv2d_is_data_gradient(problem) && operands->inputs[2];
     const struct image *result = &p->result;
     struct launch *launch = launch_add(list, "conv2d_winograd_gpu", "winograd_results", "-DSIDE=%d %s", (int)p->side,
-        activation_options(&problem->node->epilogue, activation, sizeof activation));
+        activation_options(node_function(problem->node, FUSION_ACTIVATION), activation, sizeof activation));
     launch_buffer(launch, operands->workspace);
     launch_long(launch, p->results_from);
     LAUNCH_BUFFERS(launch, bias ? operands->inputs[2] : NULL, operands->add, operands->outputs[0]);
@@ -283,23 +283,24 @@ static void design(const struct problem *problem, int64_t m, struct plan *p)
     p->product = gemm_design(GEMM_TILED, &gemm, problem->device);
 }
 
-#define WINOGRAD(M)                                                                                      \
-    static const char *fits_##M(const struct problem *problem)                                           \
-    {                                                                                                    \
-        return fits(problem, M);                                                                         \
-    }                                                                                                    \
-    static const char *passed_over_##M(const struct problem *problem)                                    \
-    {                                                                                                    \
-        return passed_over(problem, M);                                                                  \
-    }                                                                                                    \
-    static void design_##M(const struct problem *problem, void *made)                                    \
-    {                                                                                                    \
-        design(problem, M, made);                                                                        \
-    }                                                                                                    \
-    const struct implementation conv2d_winograd_##M##x##M[CONV2D_PASSES] = { { IMAGE(M) }, { IMAGE(M) }, \
-        { COMMON(M), .emit = emit_weight_gradient } };
-#define COMMON(M)                                                                                                   \
-    .name = "winograd_" #M "x" #M, .fits = fits_##M, .passed_over = passed_over_##M, .epilogues = conv2d_epilogues, \
+#define WINOGRAD(M)                                                                                                   \
+    static const char *fits_##M(const struct problem *problem)                                                        \
+    {                                                                                                                 \
+        return fits(problem, M);                                                                                      \
+    }                                                                                                                 \
+    static const char *passed_over_##M(const struct problem *problem)                                                 \
+    {                                                                                                                 \
+        return passed_over(problem, M);                                                                               \
+    }                                                                                                                 \
+    static void design_##M(const struct problem *problem, void *made)                                                 \
+    {                                                                                                                 \
+        design(problem, M, made);                                                                                     \
+    }                                                                                                                 \
+    const struct implementation conv2d_winograd_##M##x##M[CONV2D_PASSES] = { { IMAGE(M),                              \
+                                                                                 .fusions = CONV2D_FORWARD_FUSIONS }, \
+        { IMAGE(M), .fusions = FUSED(ADD) }, { COMMON(M), .fusions = FUSED(ADD), .emit = emit_weight_gradient } };
+#define COMMON(M)                                                                    \
+    .name = "winograd_" #M "x" #M, .fits = fits_##M, .passed_over = passed_over_##M, \
     .design_bytes = sizeof(struct plan), .design = design_##M, .workspace = workspace
 #define IMAGE(M) COMMON(M), .prepared = prepared, .emit_prepare = emit_weights, .emit = emit_image
 

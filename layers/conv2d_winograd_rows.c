@@ -3,7 +3,7 @@
  * clkernels/conv2d_winograd_rows_cpu.cl. */
 #include "base/memory.h"
 #include "layers/conv2d_cpu.h"
-#include "layers/elementwise.h"
+#include "layers/epilogue.h"
 
 /* Outputs of a tile, and the products that make them. */
 enum { TILE = 4, POINTS = 7, PLANES = 2, ROWS_MAX = 8, SUMS_BYTES = 160 << 10 };
@@ -116,14 +116,14 @@ static void design_weights(const struct problem *problem, void *design)
 static struct launch *add_launch(
     const struct problem *problem, struct launch_list *list, const struct image *p, const char *kernel)
 {
-    char epilogue[256], statistics[STATISTICS_OPTIONS];
+    char epilogue[256], statistics[RESULT_OPTIONS];
     return launch_add(list, "conv2d_winograd_rows_cpu", kernel,
         "-DR=%d -DS=%d -DSTRIDE_H=%d -DTW=%d -DNV=%d -DMT=%d -DGT=%d -DHAS_BIAS=%d -DSCRATCH_GLOBAL=%d %s "
         "%s",
         (int)p->z.r, (int)p->z.s, (int)p->z.stride_h, (int)p->columns, (int)p->vectors, (int)p->tiles_registers,
         (int)p->rows_registers, problem->inputs[2] != NULL, p->scratch.global,
-        conv2d_statistics_options(problem, statistics, sizeof statistics),
-        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+        result_options(problem->node, statistics, sizeof statistics),
+        epilogue_options(problem->node, epilogue, sizeof epilogue));
 }
 
 static void launch_sizes(struct launch *launch, const struct image *p)
@@ -174,7 +174,7 @@ static void emit_product(const struct problem *problem, const struct operands *o
     launch_sizes(launch, p);
     launch_int(launch, conv2d_streams(problem, operands, 4.0 * (double)(p->z.n * p->z.k * p->z.oh * p->z.ow)));
     conv2d_scratch_arguments(launch, &p->scratch, operands);
-    conv2d_statistics_arguments(launch, problem, operands);
+    result_arguments(launch, problem, operands);
     launch_tasks(launch, (size_t)p->tasks, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
@@ -209,9 +209,9 @@ static void emit_weights(const struct problem *problem, const struct operands *o
 #define COMMON .name = "winograd_rows", .fits = fits, .layouts = layouts, .design_bytes = sizeof(struct image)
 
 const struct implementation conv2d_winograd_rows[CONV2D_PASSES] = {
-    [CONV2D_FORWARD] = { COMMON, .epilogues = conv2d_cpu_epilogues, .statistics = statistics_parts,
-        .design = design_product, .workspace = product_workspace, .prepared = prepared, .emit_prepare = emit_prepare,
-        .emit = emit_product },
-    [CONV2D_WEIGHT_GRADIENT] = { COMMON, .epilogues = epilogues_add, .design = design_weights,
+    [CONV2D_FORWARD] = { COMMON, .fusions = CONV2D_CPU_FORWARD, .cannot_fuse = conv2d_cpu_cannot_fuse,
+        .statistics = statistics_parts, .design = design_product, .workspace = product_workspace, .prepared = prepared,
+        .emit_prepare = emit_prepare, .emit = emit_product },
+    [CONV2D_WEIGHT_GRADIENT] = { COMMON, .fusions = CONV2D_CPU_WEIGHT_GRADIENT, .design = design_weights,
         .workspace = weights_workspace, .emit = emit_weights },
 };

@@ -2,6 +2,7 @@
  * clkernels/conv2d_winograd_weights_cpu.cl, conv2d_winograd_weights_deep_cpu.cl (with many channels). */
 #include "base/memory.h"
 #include "layers/conv2d_winograd.h"
+#include "layers/epilogue.h"
 
 /* Scratch of a task. DEEP_...: where all tiles are transformed once: tiles at a time, tasks that would else transform
  * the same ones, the least tiles for which the sums in memory pay, and the most memory. */
@@ -94,7 +95,7 @@ static struct launch *add_weights(const struct problem *problem, struct launch_l
     char epilogue[256];
     return launch_add(list, text, kernel, "-DR=%d -DSTRIDE=%d -DNV=%d -DCT=%d -DSCRATCH_GLOBAL=%d %s", (int)p->z.r,
         (int)p->z.stride_h, (int)p->vectors, (int)p->channels, !p->deep && p->scratch.global,
-        epilogue_options(&problem->node->epilogue, epilogue, sizeof epilogue));
+        epilogue_options(problem->node, epilogue, sizeof epilogue));
 }
 
 static void emit_weights_deep(const struct problem *problem, const struct operands *operands, struct launch_list *list,

@@ -53,8 +53,7 @@ static tutti_status infer_weight_gradient(const struct graph *graph, struct node
         return fail(
             TUTTI_SHAPE, "dense_weight_gradient: the input and the gradient differ in a dimension other than the last");
     outputs[0] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(value_size(dy, 0), value_size(x, 0)) };
-    outputs[SUM_OUTPUT] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(value_size(dy, 0)) };
-    node->output_count = 1; /* pattern_bias_gradient asks for the sum later */
+    node->output_count = 1;
     return TUTTI_OK;
 }
 
@@ -130,7 +129,7 @@ const struct operation operation_dense = {
 };
 const struct operation operation_dense_data_gradient = {
     .name = "dense_data_gradient",
-    .inputs = { { "dy" }, { "w" }, [MASK_INPUT] = { "z", .fusion = FUSED_MASK } },
+    .inputs = { { "dy" }, { "w" } },
     .outputs = { { "dx" } },
     .infer = infer_data_gradient,
     .implementations = product_data_gradient,
@@ -140,7 +139,7 @@ const struct operation operation_dense_data_gradient = {
 const struct operation operation_dense_weight_gradient = {
     .name = "dense_weight_gradient",
     .inputs = { { "x" }, { "dy" } },
-    .outputs = { { "dw" }, [SUM_OUTPUT] = { "db", .fusion = FUSED_BIAS } },
+    .outputs = { { "dw" } },
     .infer = infer_weight_gradient,
     .implementations = product_weight_gradient,
     .flops = product_flops,
@@ -155,14 +154,13 @@ static bool fuse_sum(const struct rewriting *rewriting, size_t n, int producer)
     struct graph *graph = rewriting->graph;
     const struct node *sum = &graph->nodes[n];
     (void)producer;
-    if (sum->epilogue.add != NO_VALUE) return false;
+    if (sum->fusion_count) return false;
     if (edit_uses(graph, sum->outputs[0]) > 0) return false; /* it might be read before the weight gradient is made */
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *target = &graph->nodes[i];
         if (target->operation != &operation_dense_weight_gradient || target->inputs[1] != sum->inputs[0]) continue;
-        if (node_fusions(target) & FUSED_BIAS || !pattern_supports(rewriting, target, FUSED_BIAS)) continue;
-        target->outputs[SUM_OUTPUT] = sum->outputs[0];
-        target->output_count = SUM_OUTPUT + 1;
+        if (node_fusion(target, FUSION_BIAS) || !pattern_supports(rewriting, target, FUSION_BIAS)) continue;
+        node_fuse(target, (struct fusion) { FUSION_BIAS }, NULL, sum->outputs[0]);
         graph_at(graph, sum->outputs[0])->producer = (int)i;
         graph->nodes[n].operation = NULL;
         return true;

@@ -22,18 +22,6 @@ const char *fits_gpu_class(const struct problem *problem)
     return problem->device->class == DEVICE_GPU ? NULL : "it needs a GPU-class device";
 }
 
-unsigned epilogues_all(const struct problem *problem)
-{
-    (void)problem;
-    return EPILOGUE_ACTIVATION | EPILOGUE_ADD;
-}
-
-unsigned epilogues_add(const struct problem *problem)
-{
-    (void)problem;
-    return EPILOGUE_ADD;
-}
-
 bool in_place_first(const struct problem *problem, int input)
 {
     (void)problem;

@@ -12,12 +12,10 @@ int64_t elementwise_task_floats(const struct capabilities *device, int64_t n);
 /* Zeroes the lanes past the channels of a blocked value; nothing where there are none. */
 void elementwise_clear_padding(struct launch_list *list, const struct value *value, cl_mem buffer);
 
-/* For implementations: what they fit, which epilogues they apply, in place of which input they can store. */
+/* For implementations: what they fit, in place of which input they can store. */
 const char *fits_everything(const struct problem *problem);
 const char *fits_cpu_class(const struct problem *problem);
 const char *fits_gpu_class(const struct problem *problem);
-unsigned epilogues_all(const struct problem *problem);
-unsigned epilogues_add(const struct problem *problem);
 bool in_place_first(const struct problem *problem, int input);
 bool in_place_first_two(const struct problem *problem, int input);
 /* Work-items of a group for kernels that take any: `wanted`, or the largest power of two that the device has. */

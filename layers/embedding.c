@@ -143,8 +143,8 @@ static void emit_groups(const struct problem *problem, const struct operands *op
 }
 
 static const struct implementation
-    blocks = { .name = "blocks", .fits = fits_cpu_class, .epilogues = epilogues_add, .emit = emit_blocks },
-    groups = { .name = "groups", .fits = fits_everything, .epilogues = epilogues_add, .emit = emit_groups };
+    blocks = { .name = "blocks", .fits = fits_cpu_class, .fusions = FUSED(ADD), .emit = emit_blocks },
+    groups = { .name = "groups", .fits = fits_everything, .fusions = FUSED(ADD), .emit = emit_groups };
 static const struct implementation *const backward[] = { &blocks, &groups, NULL };
 
 /* Operand 0 is the table, 1 are the numbers. */

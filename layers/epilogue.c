@@ -16,28 +16,129 @@ static void append_number(char *buffer, size_t size, const char *name, float val
         number_print(buffer + used, size - used, " -D%s=%.9ef", name, (double)value);
 }
 
-void epilogue_append_bounds(char *buffer, size_t size, enum activation activation, float low, float high)
+void append_bounds(struct nonlinearity function, char *buffer, size_t size)
 {
-    if (activation == ACTIVATION_CLIP || activation == ACTIVATION_LEAKY_RELU) append_number(buffer, size, "LOW", low);
-    if (activation == ACTIVATION_CLIP) append_number(buffer, size, "HIGH", high);
+    const bool clips = function.activation == ACTIVATION_CLIP;
+    if (clips || function.activation == ACTIVATION_LEAKY_RELU) append_number(buffer, size, "LOW", function.low);
+    if (clips) append_number(buffer, size, "HIGH", function.high);
 }
 
-const char *activation_options(const struct epilogue *epilogue, char *buffer, size_t size)
+const char *activation_options(struct nonlinearity function, char *buffer, size_t size)
 {
-    snprintf(buffer, size, "-DACTIVATE=%d", (int)epilogue->activation);
-    epilogue_append_bounds(buffer, size, epilogue->activation, epilogue->low, epilogue->high);
+    snprintf(buffer, size, "-DACTIVATE=%d", (int)function.activation);
+    append_bounds(function, buffer, size);
     return buffer;
 }
 
-const char *epilogue_options(const struct epilogue *epilogue, char *buffer, size_t size)
+const char *mask_options(struct nonlinearity function, char *buffer, size_t size)
 {
-    activation_options(epilogue, buffer, size);
-    snprintf(buffer + strlen(buffer), size - strlen(buffer), " -DADD=%d", epilogue->add != NO_VALUE);
+    snprintf(buffer, size, "-DMASK=%d", (int)function.activation);
+    append_bounds(function, buffer, size);
     return buffer;
 }
 
-bool epilogue_keeps_zero(const struct epilogue *epilogue)
+const char *epilogue_options_with(const struct node *node, struct nonlinearity function, char *buffer, size_t size)
 {
-    if (epilogue->activation == ACTIVATION_CLIP) return epilogue->low <= 0 && epilogue->high >= 0;
-    return epilogue->activation != ACTIVATION_SIGMOID;
+    activation_options(function, buffer, size);
+    snprintf(buffer + strlen(buffer), size - strlen(buffer), " -DADD=%d", node && node_added(node) != NO_VALUE);
+    return buffer;
+}
+
+const char *epilogue_options(const struct node *node, char *buffer, size_t size)
+{
+    const struct nonlinearity none = { 0 };
+    return epilogue_options_with(node, node ? node_function(node, FUSION_ACTIVATION) : none, buffer, size);
+}
+
+bool keeps_zero(struct nonlinearity function)
+{
+    if (function.activation == ACTIVATION_CLIP) return function.low <= 0 && function.high >= 0;
+    return function.activation != ACTIVATION_SIGMOID;
+}
+
+void fused_layouts(const struct node *node, enum value_layout layout, enum value_layout *inputs)
+{
+    for (int i = 0; i < node->input_count; i++)
+        if (node->inputs[i] != NO_VALUE && node_input_port(node, i)->flags & PORT_BESIDE) inputs[i] = layout;
+}
+
+const struct value *fused_input(const struct problem *problem, enum fusion_kind kind, int input)
+{
+    const struct fusion *fusion = node_fusion(problem->node, kind);
+    return fusion ? problem->inputs[fusion->input + input] : NULL;
+}
+
+cl_mem fused_input_buffer(
+    const struct problem *problem, const struct operands *operands, enum fusion_kind kind, int input)
+{
+    const struct fusion *fusion = node_fusion(problem->node, kind);
+    return fusion ? operands->inputs[fusion->input + input] : NULL;
+}
+
+const struct value *fused_output(const struct problem *problem, enum fusion_kind kind)
+{
+    const struct fusion *fusion = node_fusion(problem->node, kind);
+    return fusion ? problem->outputs[fusion->output] : NULL;
+}
+
+cl_mem fused_output_buffer(const struct problem *problem, const struct operands *operands, enum fusion_kind kind)
+{
+    const struct fusion *fusion = node_fusion(problem->node, kind);
+    return fusion ? operands->outputs[fusion->output] : NULL;
+}
+
+/* GATE of the kernels: where the output comes from whose function is undone. */
+enum { GATE_NONE, GATE_NORMALISED, GATE_OF_SUM, GATE_MASK };
+static int gate_of(const struct node *node)
+{
+    const struct fusion *gate = node_fusion(node, FUSION_GATE);
+    if (gate) return node->inputs[gate->input + GATE_Y] != NO_VALUE ? GATE_OF_SUM : GATE_NORMALISED;
+    return node_fusion(node, FUSION_MASK) ? GATE_MASK : GATE_NONE;
+}
+
+const char *result_options(const struct node *node, char *buffer, size_t size)
+{
+    const int gate = gate_of(node);
+    char mask[EPILOGUE_OPTIONS];
+    mask_options(node_function(node, gate == GATE_MASK ? FUSION_MASK : FUSION_GATE), mask, sizeof mask);
+    snprintf(buffer, size, "-DSTATISTICS=%d -DGATE=%d %s", gives_statistics(node), gate, mask);
+    return buffer;
+}
+
+void result_arguments(struct launch *launch, const struct problem *problem, const struct operands *operands)
+{
+    const int gate = gate_of(problem->node);
+    if (gate == GATE_MASK) launch_buffer(launch, fused_input_buffer(problem, operands, FUSION_MASK, 0));
+    for (int i = gate == GATE_MASK; gate && i < GATE_INPUTS; i++)
+        launch_buffer(launch, fused_input_buffer(problem, operands, FUSION_GATE, i));
+    if (gate) launch_int(launch, problem->outputs[0]->shape.sizes[CHANNEL_AXIS]);
+    if (gate)
+        launch_buffer(launch, fused_output_buffer(problem, operands, FUSION_GATE));
+    else if (gives_statistics(problem->node))
+        launch_buffer(launch, fused_output_buffer(problem, operands, FUSION_STATISTICS));
+}
+
+bool gives_statistics(const struct node *node)
+{
+    return node_fusion(node, FUSION_STATISTICS) != NULL;
+}
+
+void statistics_arguments(struct launch *launch, const struct problem *problem, const struct operands *operands)
+{
+    if (!gives_statistics(problem->node)) return;
+    launch_buffer(launch, fused_output_buffer(problem, operands, FUSION_STATISTICS));
+    launch_int(launch, fused_output(problem, FUSION_STATISTICS)->shape.sizes[2]);
+}
+
+const char *normalised_option(const struct node *node)
+{
+    return node_fusion(node, FUSION_NORMALISED) ? "-DNORMALISE=1" : "-DNORMALISE=0";
+}
+
+void normalised_arguments(struct launch *launch, const struct problem *problem, const struct operands *operands)
+{
+    if (!node_fusion(problem->node, FUSION_NORMALISED)) return;
+    for (int i = 0; i < NORMALISED_INPUTS; i++)
+        launch_buffer(launch, fused_input_buffer(problem, operands, FUSION_NORMALISED, i));
+    launch_int(launch, problem->inputs[0]->shape.sizes[CHANNEL_AXIS]);
 }

@@ -22,18 +22,18 @@ static int64_t stride_of(const struct value *value, int axis)
     return stride;
 }
 
-static double activate(enum activation activation, float low, float high, double x)
+static double activate(struct nonlinearity f, double x)
 {
     const double variables[POINTWISE_VARIABLES] = { [VARIABLE_A] = x };
-    return activation ? activations[activation].y.function(variables, (double)low, (double)high) : x;
+    return f.activation ? activations[f.activation].y.function(variables, (double)f.low, (double)f.high) : x;
 }
 
-/* g times the derivative of the attributes' activation, whose output is y. */
-static double masked(const struct attributes *a, double y, double g)
+/* g times the derivative of the function, whose output is y. */
+static double masked(struct nonlinearity f, double y, double g)
 {
     const double variables[POINTWISE_VARIABLES] = { [VARIABLE_Y] = y, [VARIABLE_G] = g };
-    if (!a->activation) return g;
-    return activations[a->activation].derivatives[0].function(variables, (double)a->low, (double)a->high);
+    if (!f.activation) return g;
+    return activations[f.activation].derivatives[0].function(variables, (double)f.low, (double)f.high);
 }
 
 /* Runs `part` for 0 to count - 1, on several threads where there are some. */
@@ -169,33 +169,6 @@ static void convolve(
     run_parts(arrays, channels, convolve_channel, &all);
 }
 
-/* The coefficients of a batch normalisation, of each channel. */
-struct normalisation {
-    const double *gamma, *beta, *mean, *rstd; /* beta NULL: 0 */
-};
-
-/* The output of an activation behind a batch normalisation. */
-static double normalise(const struct normalisation *by, const struct attributes *a, int64_t channel, double x)
-{
-    const double scaled = (x - by->mean[channel]) * by->rstd[channel] * by->gamma[channel];
-    return activate(a->activation, a->low, a->high, scaled + (by->beta ? by->beta[channel] : 0));
-}
-
-/* x as the convolution sees it: itself, or an array that the caller frees. NULL: there is no memory. */
-static double *convolved_input(
-    const struct problem *problem, const struct arrays *arrays, const struct value *value, double *x)
-{
-    if (problem->node->input_count <= NORMALISED_RSTD || !arrays->inputs[NORMALISED_GAMMA]) return x;
-    const struct normalisation by = { arrays->inputs[NORMALISED_GAMMA], arrays->inputs[NORMALISED_BETA],
-        arrays->inputs[NORMALISED_MEAN], arrays->inputs[NORMALISED_RSTD] };
-    const int64_t count = value_elements(value);
-    const struct planes z = value_planes(value, CHANNEL_AXIS);
-    double *normal = memory_new((size_t)count, sizeof *normal);
-    for (int64_t i = 0; normal && i < count; i++)
-        normal[i] = normalise(&by, &problem->node->attributes, i / z.pixels % z.c, x[i]);
-    return normal;
-}
-
 static void add_bias(const double *bias, const struct value *y, int axis, double *to)
 {
     const int64_t inner = stride_of(y, axis), channels = y->shape.sizes[axis];
@@ -207,12 +180,10 @@ static tutti_status convolve_input(const struct problem *problem, const struct a
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     const bool weights = conv2d_is_weight_gradient(problem);
-    double *x = convolved_input(problem, arrays, problem->inputs[0], arrays->inputs[0]), *out = arrays->outputs[0];
-    if (!x) return TUTTI_NO_MEMORY;
-    convolve(arrays, &z, weights ? PRODUCT_W : PRODUCT_Y, x, weights ? out : arrays->inputs[1],
+    double *out = arrays->outputs[0];
+    convolve(arrays, &z, weights ? PRODUCT_W : PRODUCT_Y, arrays->inputs[0], weights ? out : arrays->inputs[1],
         weights ? arrays->inputs[1] : out);
     if (!weights) add_bias(arrays->inputs[2], problem->outputs[0], CHANNEL_AXIS, out);
-    if (x != arrays->inputs[0]) free(x);
     return TUTTI_OK;
 }
 
@@ -220,65 +191,6 @@ static tutti_status conv2d_data_gradient(const struct problem *problem, const st
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     convolve(arrays, &z, PRODUCT_X, arrays->outputs[0], arrays->inputs[1], arrays->inputs[0]);
-    return TUTTI_OK;
-}
-
-/* Count, mean and sum of squared deviations of y's channels. */
-static tutti_status statistics_of_output(const struct problem *problem, const struct arrays *arrays)
-{
-    const struct value *y = problem->outputs[0];
-    if (!arrays->outputs[STATISTICS_OUTPUT]) return TUTTI_OK;
-    const int64_t count = value_elements(y);
-    const struct planes z = value_planes(y, CHANNEL_AXIS);
-    const int64_t stride = value_size(problem->outputs[STATISTICS_OUTPUT], 0);
-    double *counts = arrays->outputs[STATISTICS_OUTPUT], *means = counts + stride, *squares = means + stride;
-    memset(counts, 0, (size_t)value_elements(problem->outputs[STATISTICS_OUTPUT]) * sizeof *counts);
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t c = i / z.pixels % z.c;
-        counts[c]++;
-        means[c] += arrays->outputs[0][i] / ((double)count / (double)z.c);
-    }
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t c = i / z.pixels % z.c;
-        squares[c] += (arrays->outputs[0][i] - means[c]) * (arrays->outputs[0][i] - means[c]);
-    }
-    return TUTTI_OK;
-}
-
-/* Of a data gradient behind a batch normalisation with its activation: the mask, the sums over g, and dw. */
-static tutti_status finish_gate(const struct problem *problem, const struct arrays *arrays)
-{
-    const struct attributes *a = &problem->node->attributes;
-    const struct value *x = problem->inputs[DATA_GRADIENT_X], *statistics = problem->outputs[STATISTICS_OUTPUT];
-    const struct normalisation by = { arrays->inputs[DATA_GRADIENT_GAMMA], arrays->inputs[DATA_GRADIENT_BETA],
-        arrays->inputs[DATA_GRADIENT_MEAN], arrays->inputs[DATA_GRADIENT_RSTD] };
-    const struct planes planes = value_planes(x, CHANNEL_AXIS);
-    double *g = arrays->outputs[0], *sums = arrays->outputs[STATISTICS_OUTPUT], *in = arrays->inputs[DATA_GRADIENT_X];
-    memset(sums, 0, (size_t)value_elements(statistics) * sizeof *sums);
-    for (int64_t i = 0; i < value_elements(x); i++) {
-        const int64_t c = i / planes.pixels % planes.c;
-        const double *y = arrays->inputs[DATA_GRADIENT_Y];
-        g[i] = masked(a, y ? y[i] : normalise(&by, a, c, in[i]), g[i]);
-        sums[c] += g[i];
-        sums[value_size(statistics, 0) + c] += g[i] * (in[i] - by.mean[c]);
-    }
-    if (!arrays->outputs[WEIGHTS_OUTPUT]) return TUTTI_OK;
-    const struct conv2d_sizes z = conv2d_sizes_of(problem);
-    double *normal = convolved_input(problem, arrays, x, in);
-    if (!normal) return TUTTI_NO_MEMORY;
-    convolve(arrays, &z, PRODUCT_W, normal, arrays->outputs[WEIGHTS_OUTPUT], arrays->inputs[0]);
-    if (normal != in) free(normal);
-    return TUTTI_OK;
-}
-
-/* A data gradient's result goes behind an activation. */
-static tutti_status finish_data_gradient(const struct problem *problem, const struct arrays *arrays)
-{
-    if (arrays->outputs[STATISTICS_OUTPUT]) return finish_gate(problem, arrays);
-    const double *y = arrays->inputs[DATA_GRADIENT_GAMMA] ? NULL : arrays->inputs[MASK_INPUT];
-    double *dx = arrays->outputs[0];
-    for (int64_t i = 0; y && i < value_elements(problem->outputs[0]); i++)
-        dx[i] = masked(&problem->node->attributes, y[i], dx[i]);
     return TUTTI_OK;
 }
 
@@ -339,8 +251,6 @@ static tutti_status dense_weight_gradient(const struct problem *problem, const s
     const struct value *x = problem->inputs[0], *dy = problem->inputs[1];
     const int64_t features = value_size(x, 0), rows = value_elements(x) / features;
     multiply(PRODUCT_W, rows, features, value_size(dy, 0), arrays->inputs[0], arrays->outputs[0], arrays->inputs[1]);
-    if (arrays->outputs[SUM_OUTPUT])
-        sum_channels(dy, dy->shape.rank - 1, arrays->inputs[1], arrays->outputs[SUM_OUTPUT]);
     return TUTTI_OK;
 }
 
@@ -465,31 +375,25 @@ static tutti_status batch_norm(const struct problem *problem, const struct array
 static tutti_status batch_norm_gradient(const struct problem *problem, const struct arrays *arrays)
 {
     const struct planes z = batch_norm_sizes_of(problem);
-    const struct attributes *a = &problem->node->attributes;
     double *const *in = arrays->inputs, *const *out = arrays->outputs;
-    const struct normalisation by = { in[GRADIENT_GAMMA], in[GRADIENT_BETA], in[GRADIENT_MEAN], in[GRADIENT_RSTD] };
+    const double *gamma = in[GRADIENT_GAMMA], *mean = in[GRADIENT_MEAN], *rstd = in[GRADIENT_RSTD];
+    const double *g = in[GRADIENT_DY];
     const int64_t count = z.n * z.pixels;
-    double *g = memory_new((size_t)count, sizeof *g);
-    if (!g) return TUTTI_NO_MEMORY;
     for (int64_t c = 0; c < z.c; c++) {
         double sum = 0, product = 0; /* of g, of g times the normalised x */
         for (int64_t p = 0; p < count; p++) {
             const int64_t i = channel_place(&z, c, p);
-            const double y = in[GRADIENT_Y] ? in[GRADIENT_Y][i] : normalise(&by, a, c, in[GRADIENT_X][i]);
-            g[p] = masked(a, y, in[GRADIENT_DY][i]);
-            sum += g[p];
-            product += g[p] * (in[GRADIENT_X][i] - by.mean[c]) * by.rstd[c];
-            write_if(out[GRADIENT_DADD], i, g[p]);
+            sum += g[i];
+            product += g[i] * (in[GRADIENT_X][i] - mean[c]) * rstd[c];
         }
         write_if(out[GRADIENT_DGAMMA], c, product);
         write_if(out[GRADIENT_DBETA], c, sum);
         for (int64_t p = 0; out[GRADIENT_DX] && p < count; p++) {
             const int64_t i = channel_place(&z, c, p);
-            const double normal = (in[GRADIENT_X][i] - by.mean[c]) * by.rstd[c];
-            out[GRADIENT_DX][i] = by.gamma[c] * by.rstd[c] * (g[p] - (sum + normal * product) / (double)count);
+            const double normal = (in[GRADIENT_X][i] - mean[c]) * rstd[c];
+            out[GRADIENT_DX][i] = gamma[c] * rstd[c] * (g[i] - (sum + normal * product) / (double)count);
         }
     }
-    free(g);
     return TUTTI_OK;
 }
 
@@ -839,45 +743,43 @@ static tutti_status loss_total(const struct problem *problem, const struct array
 static const struct interpretation {
     const struct operation *operation;
     tutti_status (*run)(const struct problem *problem, const struct arrays *arrays);
-    /* What is computed from the first output behind its epilogue, or changes it there; or NULL. */
-    tutti_status (*finish)(const struct problem *problem, const struct arrays *arrays);
 } table[] = {
-    { &operation_conv2d, convolve_input, statistics_of_output },
-    { &operation_conv2d_data_gradient, conv2d_data_gradient, finish_data_gradient },
-    { &operation_conv2d_weight_gradient, convolve_input, NULL },
-    { &operation_channel_sum, channel_sum, NULL },
-    { &operation_batch_norm, batch_norm, NULL },
-    { &operation_batch_norm_gradient, batch_norm_gradient, NULL },
-    { &operation_batch_norm_inference, batch_norm, NULL },
-    { &operation_fold_batch_norm, fold_batch_norm, NULL },
-    { &operation_convert, convert, NULL },
-    { &operation_concat, concat, NULL },
-    { &operation_reshape, copy, NULL },
-    { &operation_reorder, copy, NULL },
-    { &operation_dense, dense, NULL },
-    { &operation_dense_data_gradient, dense_data_gradient, finish_data_gradient },
-    { &operation_dense_weight_gradient, dense_weight_gradient, NULL },
-    { &operation_matmul, matmul, NULL },
-    { &operation_embedding, embedding, NULL },
-    { &operation_embedding_gradient, embedding_gradient, NULL },
-    { &operation_layer_norm, layer_norm, NULL },
-    { &operation_layer_norm_gradient, layer_norm_gradient, NULL },
-    { &operation_softmax, softmax, NULL },
-    { &operation_softmax_gradient, softmax_gradient, NULL },
-    { &operation_dropout, dropout, NULL },
-    { &operation_cross_entropy, loss_of_classes, NULL },
-    { &operation_nll, loss_of_classes, NULL },
-    { &operation_mean_squared_error, loss_of_elements, NULL },
-    { &operation_l1, loss_of_elements, NULL },
-    { &operation_huber, loss_of_elements, NULL },
-    { &operation_bce_with_logits, loss_of_elements, NULL },
-    { &operation_loss_total, loss_total, NULL },
-    { &operation_max_pool, max_pool, NULL },
-    { &operation_max_pool_gradient, max_pool_gradient, NULL },
-    { &operation_average_pool, average_pool, NULL },
-    { &operation_average_pool_gradient, average_pool, NULL },
-    { &operation_adaptive_average_pool, average_pool, NULL },
-    { &operation_adaptive_average_pool_gradient, average_pool, NULL },
+    { &operation_conv2d, convolve_input },
+    { &operation_conv2d_data_gradient, conv2d_data_gradient },
+    { &operation_conv2d_weight_gradient, convolve_input },
+    { &operation_channel_sum, channel_sum },
+    { &operation_batch_norm, batch_norm },
+    { &operation_batch_norm_gradient, batch_norm_gradient },
+    { &operation_batch_norm_inference, batch_norm },
+    { &operation_fold_batch_norm, fold_batch_norm },
+    { &operation_convert, convert },
+    { &operation_concat, concat },
+    { &operation_reshape, copy },
+    { &operation_reorder, copy },
+    { &operation_dense, dense },
+    { &operation_dense_data_gradient, dense_data_gradient },
+    { &operation_dense_weight_gradient, dense_weight_gradient },
+    { &operation_matmul, matmul },
+    { &operation_embedding, embedding },
+    { &operation_embedding_gradient, embedding_gradient },
+    { &operation_layer_norm, layer_norm },
+    { &operation_layer_norm_gradient, layer_norm_gradient },
+    { &operation_softmax, softmax },
+    { &operation_softmax_gradient, softmax_gradient },
+    { &operation_dropout, dropout },
+    { &operation_cross_entropy, loss_of_classes },
+    { &operation_nll, loss_of_classes },
+    { &operation_mean_squared_error, loss_of_elements },
+    { &operation_l1, loss_of_elements },
+    { &operation_huber, loss_of_elements },
+    { &operation_bce_with_logits, loss_of_elements },
+    { &operation_loss_total, loss_total },
+    { &operation_max_pool, max_pool },
+    { &operation_max_pool_gradient, max_pool_gradient },
+    { &operation_average_pool, average_pool },
+    { &operation_average_pool_gradient, average_pool },
+    { &operation_adaptive_average_pool, average_pool },
+    { &operation_adaptive_average_pool_gradient, average_pool },
 };
 
 static const struct interpretation *find(const struct operation *operation)
@@ -892,35 +794,198 @@ bool interpreter_knows(const struct operation *operation)
     return operation->loop || find(operation);
 }
 
-static void apply_epilogue(const struct problem *problem, const struct arrays *arrays)
+/* --------------------------------------------------------------------------------------------------- fusions ---- */
+
+/* The coefficients of a batch normalisation, of each channel, and the function behind it. */
+struct normalisation {
+    const double *gamma, *beta, *mean, *rstd; /* beta NULL: 0 */
+    struct nonlinearity function;
+    struct planes planes;
+};
+
+static struct normalisation normalisation_of(const struct value *x, struct nonlinearity function, double *const *inputs)
 {
-    const struct epilogue *epilogue = &problem->node->epilogue;
-    double *y = arrays->outputs[0];
-    if (!y || (epilogue->add == NO_VALUE && !epilogue->activation)) return;
-    for (int64_t i = 0; i < value_elements(problem->outputs[0]); i++) {
-        const double sum = y[i] + (epilogue->add != NO_VALUE ? arrays->add[i] : 0);
-        y[i] = activate(epilogue->activation, epilogue->low, epilogue->high, sum);
+    return (struct normalisation) { inputs[NORMALISED_GAMMA], inputs[NORMALISED_BETA], inputs[NORMALISED_MEAN],
+        inputs[NORMALISED_RSTD], function, value_planes(x, CHANNEL_AXIS) };
+}
+
+static int64_t channel_of(const struct normalisation *by, int64_t i)
+{
+    return i / by->planes.pixels % by->planes.c;
+}
+
+/* Element i behind the normalisation of x. */
+static double normalised(const struct normalisation *by, const double *x, int64_t i)
+{
+    const int64_t c = channel_of(by, i);
+    const double scaled = (x[i] - by->mean[c]) * by->rstd[c] * by->gamma[c];
+    return activate(by->function, scaled + (by->beta ? by->beta[c] : 0));
+}
+
+/* A new array; NULL: there is no memory. */
+static double *normalised_array(const struct normalisation *by, const struct value *value, const double *x)
+{
+    double *array = memory_new((size_t)value_elements(value), sizeof *array);
+    for (int64_t i = 0; array && i < value_elements(value); i++) array[i] = normalised(by, x, i);
+    return array;
+}
+
+static tutti_status normalise_input(const struct problem *problem, struct arrays *arrays, const struct fusion *fusion)
+{
+    const struct value *x = problem->inputs[0];
+    const struct normalisation by = normalisation_of(x, fusion->function, arrays->inputs + fusion->input);
+    arrays->inputs[0] = normalised_array(&by, x, arrays->inputs[0]);
+    return arrays->inputs[0] ? TUTTI_OK : TUTTI_NO_MEMORY;
+}
+
+static tutti_status mask_input(const struct problem *problem, struct arrays *arrays, const struct fusion *fusion)
+{
+    const struct value *dy = problem->inputs[GRADIENT_DY];
+    double *const *in = arrays->inputs, *dadd = arrays->outputs[fusion->output];
+    const double *y = in[fusion->input + MASKED_Y];
+    double *const coefficients[NORMALISED_INPUTS] = { in[GRADIENT_GAMMA], in[fusion->input + MASKED_BETA],
+        in[GRADIENT_MEAN], in[GRADIENT_RSTD] };
+    const struct normalisation by = normalisation_of(dy, fusion->function, coefficients);
+    double *g = memory_new((size_t)value_elements(dy), sizeof *g);
+    for (int64_t i = 0; g && i < value_elements(dy); i++) {
+        g[i] = masked(fusion->function, y ? y[i] : normalised(&by, in[GRADIENT_X], i), in[GRADIENT_DY][i]);
+        write_if(dadd, i, g[i]);
     }
+    arrays->inputs[GRADIENT_DY] = g;
+    return g ? TUTTI_OK : TUTTI_NO_MEMORY;
+}
+
+static tutti_status add(const struct problem *problem, struct arrays *arrays, const struct fusion *fusion)
+{
+    (void)fusion;
+    for (int64_t i = 0; i < value_elements(problem->outputs[0]); i++) arrays->outputs[0][i] += arrays->add[i];
+    return TUTTI_OK;
+}
+
+static tutti_status apply_function(const struct problem *problem, struct arrays *arrays, const struct fusion *fusion)
+{
+    double *y = arrays->outputs[0];
+    for (int64_t i = 0; i < value_elements(problem->outputs[0]); i++) y[i] = activate(fusion->function, y[i]);
+    return TUTTI_OK;
+}
+
+static tutti_status mask(const struct problem *problem, struct arrays *arrays, const struct fusion *fusion)
+{
+    const double *y = arrays->inputs[fusion->input];
+    double *dx = arrays->outputs[0];
+    for (int64_t i = 0; i < value_elements(problem->outputs[0]); i++) dx[i] = masked(fusion->function, y[i], dx[i]);
+    return TUTTI_OK;
+}
+
+/* The mask, and the sums over g. */
+static tutti_status gate(const struct problem *problem, struct arrays *arrays, const struct fusion *fusion)
+{
+    const struct value *x = problem->inputs[fusion->input + GATE_X], *statistics = problem->outputs[fusion->output];
+    double *const *in = arrays->inputs + fusion->input, *g = arrays->outputs[0],
+                  *sums = arrays->outputs[fusion->output];
+    const struct normalisation by = normalisation_of(x, fusion->function, in + GATE_GAMMA);
+    memset(sums, 0, (size_t)value_elements(statistics) * sizeof *sums);
+    for (int64_t i = 0; i < value_elements(x); i++) {
+        const int64_t c = channel_of(&by, i);
+        g[i] = masked(fusion->function, in[GATE_Y] ? in[GATE_Y][i] : normalised(&by, in[GATE_X], i), g[i]);
+        sums[c] += g[i];
+        sums[value_size(statistics, 0) + c] += g[i] * (in[GATE_X][i] - by.mean[c]);
+    }
+    return TUTTI_OK;
+}
+
+/* Count, mean and sum of squared deviations of the channels. */
+static tutti_status statistics(const struct problem *problem, struct arrays *arrays, const struct fusion *fusion)
+{
+    const struct value *y = problem->outputs[0], *of = problem->outputs[fusion->output];
+    const int64_t count = value_elements(y);
+    const struct planes z = value_planes(y, CHANNEL_AXIS);
+    double *counts = arrays->outputs[fusion->output], *means = counts + value_size(of, 0),
+           *squares = means + value_size(of, 0);
+    memset(counts, 0, (size_t)value_elements(of) * sizeof *counts);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t c = i / z.pixels % z.c;
+        counts[c]++;
+        means[c] += arrays->outputs[0][i] / ((double)count / (double)z.c);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t c = i / z.pixels % z.c;
+        squares[c] += (arrays->outputs[0][i] - means[c]) * (arrays->outputs[0][i] - means[c]);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status bias_gradient(const struct problem *problem, struct arrays *arrays, const struct fusion *fusion)
+{
+    const struct value *dy = problem->inputs[1];
+    sum_channels(dy, dy->shape.rank - 1, arrays->inputs[1], arrays->outputs[fusion->output]);
+    return TUTTI_OK;
+}
+
+static tutti_status weight_gradient(const struct problem *problem, struct arrays *arrays, const struct fusion *fusion)
+{
+    const struct fusion *of = node_fusion(problem->node, FUSION_GATE);
+    const struct value *x = problem->inputs[of->input + GATE_X];
+    double *const *in = arrays->inputs + of->input;
+    const struct normalisation by = normalisation_of(x, of->function, in + GATE_GAMMA);
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    double *normal = normalised_array(&by, x, in[GATE_X]);
+    if (!normal) return TUTTI_NO_MEMORY;
+    convolve(arrays, &z, PRODUCT_W, normal, arrays->outputs[fusion->output], arrays->inputs[0]);
+    free(normal);
+    return TUTTI_OK;
+}
+
+/* Those before FUSION_ADD replace an input's array by a new one; the others follow the operation. */
+static tutti_status (*const fusions[FUSION_KINDS])(
+    const struct problem *problem, struct arrays *arrays, const struct fusion *fusion) = {
+    [FUSION_NORMALISED] = normalise_input,
+    [FUSION_MASKED] = mask_input,
+    [FUSION_ADD] = add,
+    [FUSION_ACTIVATION] = apply_function,
+    [FUSION_MASK] = mask,
+    [FUSION_GATE] = gate,
+    [FUSION_STATISTICS] = statistics,
+    [FUSION_BIAS] = bias_gradient,
+    [FUSION_WEIGHTS] = weight_gradient,
+};
+
+static tutti_status run_fusions(const struct problem *problem, struct arrays *arrays, bool behind)
+{
+    tutti_status status = TUTTI_OK;
+    const struct node *node = problem->node;
+    for (int k = 0; k < node->fusion_count && status == TUTTI_OK; k++) {
+        const struct fusion *fusion = &node->fusions[k];
+        if (behind == (fusion->kind >= FUSION_ADD) && fusions[fusion->kind])
+            status = fusions[fusion->kind](problem, arrays, fusion);
+    }
+    return status;
+}
+
+static tutti_status run_operation(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct interpretation *found = find(problem->node->operation);
+    struct loop loop;
+    if (found) return found->run(problem, arrays);
+    problem->node->operation->loop(problem, &loop);
+    run_loop(problem, &loop, arrays);
+    return TUTTI_OK;
 }
 
 tutti_status interpret_node(const struct problem *problem, const struct arrays *arrays)
 {
     const struct operation *operation = problem->node->operation;
-    const struct interpretation *found = find(operation);
+    struct arrays with = *arrays;
     if (!interpreter_knows(operation))
         return fail(TUTTI_UNSUPPORTED,
             "the interpreter does not know the operation '%s': add a line to the table in layers/interpreter.c",
             operation->name);
-    tutti_status status = TUTTI_OK;
-    if (found) {
-        status = found->run(problem, arrays);
-    } else {
-        struct loop loop;
-        operation->loop(problem, &loop);
-        run_loop(problem, &loop, arrays);
-    }
-    if (status == TUTTI_OK) apply_epilogue(problem, arrays);
-    return status == TUTTI_OK && found && found->finish ? found->finish(problem, arrays) : status;
+    tutti_status status = run_fusions(problem, &with, false);
+    if (status == TUTTI_OK) status = run_operation(problem, &with);
+    if (status == TUTTI_OK && with.outputs[0]) status = run_fusions(problem, &with, true);
+    for (int i = 0; i < GRAPH_MAX_INPUTS; i++)
+        if (with.inputs[i] != arrays->inputs[i]) free(with.inputs[i]);
+    return status;
 }
 
 /* ---------------------------------------------------------------------------------------------------- graphs ---- */
@@ -958,8 +1023,8 @@ tutti_status interpreter_run(const struct interpreter *interpreter, size_t nodes
             problem.outputs[i] = graph_at(graph, node->outputs[i]);
             arrays.outputs[i] = array_of(interpreter, node->outputs[i]);
         }
-        problem.add = graph_at(graph, node->epilogue.add);
-        arrays.add = array_of(interpreter, node->epilogue.add);
+        problem.add = graph_at(graph, node_added(node));
+        arrays.add = array_of(interpreter, node_added(node));
         status = interpret_node(&problem, &arrays);
     }
     return status;

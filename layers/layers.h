@@ -8,56 +8,33 @@
  *   mean, rstd      mean and reciprocal standard deviation of the batch, outputs of batch_norm
  *   activation      the attributes activation, low and high
  *   constants       struct step_constants (graph/operation.h)
- *   statistics      partial sums over a tensor, computed by the node that writes it (graph/operation.h) */
+ *
+ * What else a node can read and write is in graph/fusion.h. */
 #ifndef LAYERS_LAYERS_H
 #define LAYERS_LAYERS_H
 
 #include "graph/operation.h"
 #include "layers/pointwise.h"
 
-/* Numbers of ports that patterns connect (graph/pattern.h), equal in all operations that have them. */
-enum { STATISTICS_OUTPUT = 1, STATISTICS_INPUT = 6 }; /* of batch_norm and its gradient, and of what they read */
-enum { MASK_INPUT = 2 };                              /* of data gradients: the output of the activation */
-/* The batch normalisation that a node applies to its first input as it loads it. */
-enum { NORMALISED_GAMMA = 3, NORMALISED_BETA, NORMALISED_MEAN, NORMALISED_RSTD };
-enum { SUM_OUTPUT = 1 };     /* of a weight gradient: the gradient of the bias */
-enum { WEIGHTS_OUTPUT = 2 }; /* of a data gradient: the gradient of the weights */
-
 /* conv2d.c, channel_sum.c
  *
- * conv2d, conv2d_weight_gradient (attributes.shape: the shape of w)
- *     With gamma, beta, mean and rstd: normalises x and applies `activation` while loading it; the normalised tensor is
- *     not stored.
- * conv2d_data_gradient (attributes.shape: the shape of the convolution's input)
- *     With x, but not gamma: x is the output of `activation`. Multiplies dx by the derivative of the activation, so
- *     activation_gradient is not needed.
- *     With gamma: the convolution's input is the output of batch_norm, with `activation`, on x. dx is the gradient
- *     before the activation, and statistics are the sums that batch_norm_gradient needs. z is the output of the
- *     activation; it is present if the batch normalisation added another tensor before the activation. dw is the
- *     gradient of the weights of the convolution that normalises x while loading it.
+ * conv2d_weight_gradient: attributes.shape is the shape of w; of conv2d_data_gradient, that of x.
  * channel_sum (attributes.axis)
  *     Sum over all axes except this one. */
 extern const struct operation operation_conv2d, operation_conv2d_data_gradient, operation_conv2d_weight_gradient,
     operation_channel_sum;
 
-/* dense.c: x [N, ..., features], w [units, features], y [N, ..., units]
- *
- * dense_data_gradient
- *     With z, the output of `activation`: as conv2d_data_gradient with x.
- * dense_weight_gradient
- *     Without the output db, channel_sum computes it. */
+/* dense.c: x [N, ..., features], w [units, features], y [N, ..., units] */
 extern const struct operation operation_dense, operation_dense_data_gradient, operation_dense_weight_gradient;
 
 /* batch_norm.c
  *
  * batch_norm
  *     batch_mean and batch_var are the "gradients" of the running statistics: mean and unbiased variance of the
- *     batch, times samples * loss_scale. y is absent if all its readers normalise x while loading it. statistics are
- *     those of x.
+ *     batch, times samples * loss_scale. y is absent if all its readers have FUSION_NORMALISED.
  * batch_norm_gradient
- *     Multiplies dy by the derivative of `activation` first, if there is one. The derivative comes from y if the
- *     forward node added another tensor before the activation, else from x, gamma and beta. dadd is the product, for
- *     the gradient of that other tensor. statistics are those of dy.
+ *     With FUSION_MASKED, the derivative comes from y if the forward node added another tensor before its function,
+ *     else from x, gamma and beta. dadd is the product, for the gradient of that other tensor.
  * fold_batch_norm
  *     Computes weights and bias of the layer before, once after loading, for inference. */
 extern const struct operation operation_batch_norm, operation_batch_norm_gradient, operation_batch_norm_inference,

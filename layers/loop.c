@@ -68,9 +68,10 @@ double loop_evaluate(const struct loop *loop, const double *operands)
     return results[loop_result(loop)];
 }
 
-void loop_add_epilogue(struct loop *loop, const struct epilogue *epilogue)
+void loop_add_fusions(struct loop *loop, const struct node *node)
 {
-    if (epilogue->add != NO_VALUE) {
+    const struct nonlinearity function = node_function(node, FUSION_ACTIVATION);
+    if (node_added(node) != NO_VALUE) {
         const int last = loop_result(loop);
         struct loop_step *step = loop_add_step(loop, &operation_add.pointwise->y, 0, 0);
         step->variables[VARIABLE_A] = last;
@@ -78,10 +79,10 @@ void loop_add_epilogue(struct loop *loop, const struct epilogue *epilogue)
         loop->operands[loop->operand_count] = loop->out;
         loop->operands[loop->operand_count++].input = LOOP_ADDED;
     }
-    if (epilogue->activation) {
+    if (function.activation) {
         const int last = loop_result(loop);
-        loop_add_step(loop, &activations[epilogue->activation].y, epilogue->low, epilogue->high)
-            ->variables[VARIABLE_A] = last;
+        loop_add_step(loop, &activations[function.activation].y, function.low, function.high)->variables[VARIABLE_A] =
+            last;
     }
 }
 
@@ -89,7 +90,7 @@ bool loop_of(const struct problem *problem, struct loop *loop)
 {
     if (!problem->node->operation->loop) return false;
     problem->node->operation->loop(problem, loop);
-    if (!loop->join) loop_add_epilogue(loop, &problem->node->epilogue);
+    if (!loop->join) loop_add_fusions(loop, problem->node);
     return true;
 }
 
@@ -179,12 +180,12 @@ static size_t workspace(const struct problem *problem)
     return loop_of(problem, &loop) ? loop_workspace(&loop, problem->device) : 0;
 }
 
-static unsigned epilogues(const struct problem *problem)
+static const char *cannot_fuse(const struct problem *problem)
 {
     struct loop loop;
     problem->node->operation->loop(problem, &loop);
     const bool room = loop.operand_count < LOOP_OPERANDS && loop.step_count + 2 <= LOOP_STEPS;
-    return loop.join || !room ? 0 : EPILOGUE_ACTIVATION | EPILOGUE_ADD;
+    return loop.join ? "a reduction stores its result elsewhere" : room ? NULL : "the loop has no room for more steps";
 }
 
 /* Whether each element of the input is read only where the output's element at the same place is written. Never for
@@ -204,7 +205,8 @@ const struct implementation loop_generated = {
     .name = "generated",
     .fits = fits_everything,
     .any_layout = IN_ANY_LAYOUT | WHERE_FLAT,
-    .epilogues = epilogues,
+    .fusions = FUSED(ADD) | FUSED(ACTIVATION),
+    .cannot_fuse = cannot_fuse,
     .workspace = workspace,
     .in_place = in_place,
     .emit = emit,

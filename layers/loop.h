@@ -10,7 +10,7 @@
 enum { LOOP_OPERANDS = 8, LOOP_STEPS = 12 };
 /* A step's variable: i < LOOP_STEP is operand i, LOOP_STEP + i is the result of step i, LOOP_UNUSED is none. */
 enum { LOOP_STEP = LOOP_OPERANDS, LOOP_UNUSED = -1 };
-enum { LOOP_ADDED = -1 }; /* loop_operand.input: the tensor that the node's epilogue adds */
+enum { LOOP_ADDED = -1 }; /* loop_operand.input: the tensor that FUSION_ADD adds */
 
 struct loop_operand {
     int input; /* number of the node's input, or LOOP_ADDED; in plan/compose.c: number of the value */
@@ -62,13 +62,13 @@ struct loop_step *loop_add_step(struct loop *loop, const struct expression *expr
 /* An operand that a loop of this shape reads by numpy's rules for broadcasting: axes are counted from the last one, and
  * an axis that is missing or has size 1 has stride 0. The batch axis of the value is the batch axis of the loop. */
 struct loop_operand loop_operand(const struct value *value, const tutti_shape *shape, bool batched);
-/* Appends the epilogue as steps: an addition, of a tensor with the strides of the output, and an activation. */
-void loop_add_epilogue(struct loop *loop, const struct epilogue *epilogue);
+/* Appends FUSION_ADD, of a tensor with the strides of the output, and FUSION_ACTIVATION as steps. */
+void loop_add_fusions(struct loop *loop, const struct node *node);
 /* The loop's result, as a variable of the next step. */
 int loop_result(const struct loop *loop);
 /* An element in double precision, of what the operands are there. */
 double loop_evaluate(const struct loop *loop, const double *operands);
-/* Describes the node as a loop, with its epilogue. False if the operation has no loop. */
+/* Describes the node as a loop, with what is fused. False if the operation has no loop. */
 bool loop_of(const struct problem *problem, struct loop *loop);
 /* Whether all tensors of the node have equal shapes and are read in memory order, so that any layout will do. */
 bool loop_is_flat(const struct problem *problem);

@@ -178,19 +178,15 @@ static bool fuse_add(const struct rewriting *rewriting, size_t n, int producer)
     struct graph *graph = rewriting->graph;
     struct node *node = &graph->nodes[n];
     (void)producer;
-    if (node->epilogue.activation || node->inputs[0] == node->inputs[1]) return false;
+    if (node_fusion(node, FUSION_ACTIVATION) || node->inputs[0] == node->inputs[1]) return false;
     if (!shape_equal(graph_at(graph, node->inputs[0])->shape, graph_at(graph, node->inputs[1])->shape)) return false;
     for (int side = 0; side < 2; side++) {
         int before = pattern_sole_producer(graph, node->inputs[side]), other = node->inputs[1 - side];
         if (before < 0 || graph_at(graph, other)->producer >= before) continue;
-        struct node saved = graph->nodes[before], *target = &graph->nodes[before];
-        if (target->epilogue.activation || target->epilogue.add != NO_VALUE) continue;
-        target->epilogue.add = other;
-        if (pattern_takes_epilogue(rewriting, before, EPILOGUE_ADD)) {
-            pattern_take_output(graph, before, n);
-            return true;
-        }
-        *target = saved;
+        if (node_fusions(&graph->nodes[before]) & (FUSED(ACTIVATION) | FUSED(ADD))) continue;
+        if (!pattern_fuse(rewriting, before, (struct fusion) { FUSION_ADD, .added = other }, NULL, NO_VALUE)) continue;
+        pattern_take_output(graph, before, n);
+        return true;
     }
     return false;
 }

@@ -154,10 +154,10 @@ static bool swap_pool_gradient(const struct rewriting *rewriting, size_t n, int 
 {
     struct graph *graph = rewriting->graph;
     struct node factor = graph->nodes[n], pool = graph->nodes[producer];
-    if (factor.epilogue.add != NO_VALUE || pool.epilogue.add != NO_VALUE) return false;
+    if (factor.fusion_count || pool.fusion_count) return false;
     const struct node *forward = &graph->nodes[graph_at(graph, pool.inputs[1])->producer];
     if (forward->inputs[0] != factor.inputs[0] || forward->outputs[0] == NO_VALUE) return false;
-    if (forward->epilogue.activation || forward->epilogue.add != NO_VALUE) return false;
+    if (forward->fusion_count) return false;
     int between = factor.inputs[1];
     factor.inputs[0] = forward->outputs[0];
     factor.inputs[1] = pool.inputs[0];
@@ -184,7 +184,7 @@ const struct pattern pattern_pool_gradient = {
 static bool sum_before_pool_gradient(const struct rewriting *rewriting, size_t n, int producer)
 {
     const struct node *pool = &rewriting->graph->nodes[producer];
-    if (pool->epilogue.add != NO_VALUE) return false;
+    if (pool->fusion_count) return false;
     rewriting->graph->nodes[n].inputs[0] = pool->inputs[0];
     return true;
 }

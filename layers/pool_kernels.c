@@ -33,7 +33,7 @@ static struct launch *add(const struct problem *problem, const struct operands *
     const struct pool_sizes z = pool_sizes_of(problem);
     const struct node *node = problem->node;
     const struct attributes *a = &node->attributes;
-    const bool adaptive = pool_is_adaptive(node), max = pool_is_max(node), adds = node->epilogue.add != NO_VALUE;
+    const bool adaptive = pool_is_adaptive(node), max = pool_is_max(node), adds = problem->add != NULL;
     char elements[ELEMENT_OPTIONS + 64];
     element_options(problem, elements, ELEMENT_OPTIONS);
     size_t used = strlen(elements);
@@ -229,13 +229,12 @@ static void emit_global(const struct problem *problem, const struct operands *op
     .name = "global_" #class, .fits = fits_global_##class, .layouts = layouts_global, .emit = emit_global
 #define ANY_LAYOUT .any_layout = IN_PLAIN | IN_CHANNELS_LAST
 
-static const struct implementation cpu = { CPU }, cpu_gradient = { CPU, .epilogues = epilogues_add },
+static const struct implementation cpu = { CPU }, cpu_gradient = { CPU, .fusions = FUSED(ADD) },
                                    plain = { PLAIN, ANY_LAYOUT },
-                                   max_gradient = { PLAIN, ANY_LAYOUT, .epilogues = epilogues_add },
-                                   mean_gradient = { PLAIN, .layouts = layouts_gradient, .epilogues = epilogues_add },
+                                   max_gradient = { PLAIN, ANY_LAYOUT, .fusions = FUSED(ADD) },
+                                   mean_gradient = { PLAIN, .layouts = layouts_gradient, .fusions = FUSED(ADD) },
                                    global_gpu = { GLOBAL(gpu) }, global_cpu = { GLOBAL(cpu), .bf16_inputs = 1 << 0 },
-                                   global_gradient = { GLOBAL(cpu), .epilogues = epilogues_add,
-                                       .bf16_outputs = 1 << 0 };
+                                   global_gradient = { GLOBAL(cpu), .fusions = FUSED(ADD), .bf16_outputs = 1 << 0 };
 
 const struct implementation *const pool_max[] = { &cpu, &plain, NULL };
 const struct implementation *const pool_max_gradient[] = { &cpu_gradient, &max_gradient, NULL };

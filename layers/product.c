@@ -51,7 +51,7 @@ static struct gemm matmul_sizes(const struct problem *problem)
     return gemm;
 }
 
-/* Without the epilogue. */
+/* Without what is fused. */
 static struct gemm product_of(const struct problem *problem)
 {
     struct gemm gemm = problem->node->operation == &operation_matmul ? matmul_sizes(problem) : dense_sizes(problem);
@@ -72,17 +72,9 @@ double product_bytes(const struct problem *problem)
     return 4.0 * elements;
 }
 
-/* The options of clkernels/derivative.h for the activation behind which a data gradient goes. */
-static const char *masking_options(const struct attributes *a, char *buffer, size_t size)
-{
-    snprintf(buffer, size, "-DMASK=%d", (int)a->activation);
-    epilogue_append_bounds(buffer, size, a->activation, a->low, a->high);
-    return buffer;
-}
-
 struct product {
     int choice;
-    struct gemm gemm; /* without the epilogue */
+    struct gemm gemm; /* without what is fused */
     struct gemm_design design;
 };
 
@@ -105,22 +97,23 @@ static void emit(const struct problem *problem, const struct operands *operands,
     const struct operation *operation = problem->node->operation;
     const struct product *product = problem->design;
     struct gemm gemm = product->gemm;
-    struct epilogue epilogue = problem->node->epilogue;
+    const struct node *node = problem->node;
+    const struct nonlinearity function = node_function(node, FUSION_ACTIVATION);
     char options[EPILOGUE_OPTIONS], masking[EPILOGUE_OPTIONS];
     if (operands->add) {
         gemm.accumulate = true;
         gemm.add = operands->add;
     }
-    epilogue.add = NO_VALUE; /* the product adds by its own means */
-    if (epilogue.activation != ACTIVATION_NONE) gemm.activation = epilogue_options(&epilogue, options, sizeof options);
+    /* The product adds by its own means. */
+    if (function.activation) gemm.activation = epilogue_options_with(NULL, function, options, sizeof options);
     cl_mem a = operands->inputs[0], b = operands->inputs[1];
     if (operation == &operation_dense_weight_gradient) {
         a = operands->inputs[1];
         b = operands->inputs[0];
-        gemm.sums = operands->outputs[SUM_OUTPUT];
+        gemm.sums = fused_output_buffer(problem, operands, FUSION_BIAS);
     } else if (operation == &operation_dense_data_gradient) {
-        gemm.mask = operands->inputs[MASK_INPUT];
-        gemm.masking = masking_options(&problem->node->attributes, masking, sizeof masking);
+        gemm.mask = fused_input_buffer(problem, operands, FUSION_MASK, 0);
+        gemm.masking = mask_options(node_function(node, FUSION_MASK), masking, sizeof masking);
     }
     gemm_emit(product->choice, &gemm, a, b, operands->outputs[0], gemm.bias ? operands->inputs[2] : NULL,
         operands->workspace, list);
@@ -137,9 +130,9 @@ static void emit(const struct problem *problem, const struct operands *operands,
     {                                                                       \
         design_product(problem, choice, design);                            \
     }
-#define IMPLEMENTATION(label)                                                                                 \
-    .name = #label, .fits = fits_##label, .epilogues = epilogues_all, .design_bytes = sizeof(struct product), \
-    .design = design_##label, .workspace = workspace, .emit = emit
+#define IMPLEMENTATION(label, others)                                                           \
+    .name = #label, .fits = fits_##label, .fusions = FUSED(ADD) | FUSED(ACTIVATION) | (others), \
+    .design_bytes = sizeof(struct product), .design = design_##label, .workspace = workspace, .emit = emit
 
 FUNCTIONS(GEMM_SKINNY, skinny)
 FUNCTIONS(GEMM_PACKED, packed)
@@ -149,16 +142,16 @@ FUNCTIONS(GEMM_TILED, tiled)
 FUNCTIONS(GEMM_CLBLAST, clblast)
 FUNCTIONS(GEMM_PLAIN, plain)
 
-static const struct implementation skinny = { IMPLEMENTATION(skinny) }, clblast = { IMPLEMENTATION(clblast) },
-                                   plain = { IMPLEMENTATION(plain) }, packed_forward = { IMPLEMENTATION(packed) },
-                                   packed_data = { IMPLEMENTATION(packed), .fusions = FUSED_MASK },
-                                   packed_weights = { IMPLEMENTATION(packed), .fusions = FUSED_BIAS },
-                                   pipelined = { IMPLEMENTATION(pipelined) },
-                                   pipelined_data = { IMPLEMENTATION(pipelined), .fusions = FUSED_MASK },
-                                   matrix = { IMPLEMENTATION(matrix) },
-                                   matrix_data = { IMPLEMENTATION(matrix), .fusions = FUSED_MASK },
-                                   tiled = { IMPLEMENTATION(tiled) },
-                                   tiled_data = { IMPLEMENTATION(tiled), .fusions = FUSED_MASK };
+static const struct implementation skinny = { IMPLEMENTATION(skinny, 0) }, clblast = { IMPLEMENTATION(clblast, 0) },
+                                   plain = { IMPLEMENTATION(plain, 0) }, packed_forward = { IMPLEMENTATION(packed, 0) },
+                                   packed_data = { IMPLEMENTATION(packed, FUSED(MASK)) },
+                                   packed_weights = { IMPLEMENTATION(packed, FUSED(BIAS)) },
+                                   pipelined = { IMPLEMENTATION(pipelined, 0) },
+                                   pipelined_data = { IMPLEMENTATION(pipelined, FUSED(MASK)) },
+                                   matrix = { IMPLEMENTATION(matrix, 0) },
+                                   matrix_data = { IMPLEMENTATION(matrix, FUSED(MASK)) },
+                                   tiled = { IMPLEMENTATION(tiled, 0) },
+                                   tiled_data = { IMPLEMENTATION(tiled, FUSED(MASK)) };
 
 #define IMPLEMENTATIONS(packed, pipelined, matrix, tiled)                             \
     {                                                                                 \

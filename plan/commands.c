@@ -59,7 +59,7 @@ static tutti_status find_uses(const struct plan *plan, struct use **uses)
         const struct node *node = &plan->graph.nodes[plan->step.launches[l].node];
         for (int i = 0; i < node->input_count; i++)
             if (node->inputs[i] != NO_VALUE) note_use(*uses, parameter[node->inputs[i]], l);
-        if (node->epilogue.add != NO_VALUE) note_use(*uses, parameter[node->epilogue.add], l);
+        if (node_added(node) != NO_VALUE) note_use(*uses, parameter[node_added(node)], l);
     }
     free(parameter);
     return status != TUTTI_OK ? status : *uses ? TUTTI_OK : TUTTI_NO_MEMORY;

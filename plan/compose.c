@@ -14,7 +14,7 @@ static bool loop_of_node(const struct plan *plan, const struct node *node, struc
     if (!loop_of(&problem, loop)) return false;
     for (int i = 0; i < loop->operand_count; i++) {
         const int input = loop->operands[i].input;
-        loop->operands[i].input = input == LOOP_ADDED ? node->epilogue.add : node->inputs[input];
+        loop->operands[i].input = input == LOOP_ADDED ? node_added(node) : node->inputs[input];
     }
     return true;
 }
@@ -33,7 +33,7 @@ static const struct node *producer_of(const struct graph *graph, int value, cons
     for (*alone = true;;) {
         int uses = edit_uses(graph, value);
         for (int i = 0; reader && i < reader->input_count; i++) uses -= reader->inputs[i] == value;
-        if (reader && reader->epilogue.add == value) uses--;
+        if (reader && node_added(reader) == value) uses--;
         if (uses > 0 || edit_is_kept(graph, value)) *alone = false;
         const struct value *v = graph_at(graph, value);
         if (v->producer < 0) return NULL;
@@ -100,7 +100,7 @@ static tutti_status set_loop(struct graph *graph, struct node *node, const struc
     node->operation = structural.loop;
     node->implementation = 0;
     node->attributes = (struct attributes) { .loop = kept };
-    node->epilogue = (struct epilogue) { .add = NO_VALUE };
+    node->fusion_count = 0;
     return TUTTI_OK;
 }
 

@@ -69,7 +69,7 @@ static void find_lifetimes(struct allocation *a)
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct node *node = &graph->nodes[n];
         for (int i = 0; i < node->input_count; i++) use(a, node->inputs[i], (int)n);
-        use(a, node->epilogue.add, (int)n);
+        use(a, node_added(node), (int)n);
         for (int i = 0; i < node->output_count; i++) {
             use(a, node->outputs[i], (int)n);
             if (node->outputs[i] != NO_VALUE && for_ever(a->plan, (int)n)) {
@@ -106,7 +106,7 @@ static void share_memory(struct allocation *a)
     struct plan *plan = a->plan;
     for (size_t n = 0; n < plan->graph.node_count; n++) {
         const struct node *node = &plan->graph.nodes[n];
-        int out = node->outputs[0], add = node->epilogue.add;
+        int out = node->outputs[0], add = node_added(node);
         if (node->operation->alias) {
             join(a, node->inputs[0], out);
             continue;

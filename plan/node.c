@@ -23,14 +23,14 @@ void problem_of(const struct plan *plan, const struct node *node, struct problem
     problem->compute = plan_compute(plan);
     problem->channels_last = plan->channels_last;
     problem->meets = plan->options.meets && problem->training;
-    problem->add = graph_at(&plan->graph, node->epilogue.add);
+    problem->add = graph_at(&plan->graph, node_added(node));
     for (int i = 0; i < node->input_count; i++) problem->inputs[i] = graph_at(&plan->graph, node->inputs[i]);
     for (int i = 0; i < node->output_count; i++) problem->outputs[i] = graph_at(&plan->graph, node->outputs[i]);
 }
 
 bool node_is_constant(const struct graph *graph, const struct node *node)
 {
-    if (node->epilogue.add != NO_VALUE) return false;
+    if (node_added(node) != NO_VALUE) return false;
     for (int i = 0; i < node->input_count; i++) {
         const struct value *v = graph_at(graph, node->inputs[i]);
         if (!v || v->role == ROLE_PARAMETER) continue;
@@ -41,13 +41,25 @@ bool node_is_constant(const struct graph *graph, const struct node *node)
 
 bool node_has_bf16(const struct graph *graph, const struct node *node)
 {
-    const struct value *add = graph_at(graph, node->epilogue.add);
+    const struct value *add = graph_at(graph, node_added(node));
     bool any = add && add->type == TYPE_BF16;
     for (int i = 0; i < node->input_count; i++)
         any |= node->inputs[i] != NO_VALUE && graph_at(graph, node->inputs[i])->type == TYPE_BF16;
     for (int i = 0; i < node->output_count; i++)
         any |= node->outputs[i] != NO_VALUE && graph_at(graph, node->outputs[i])->type == TYPE_BF16;
     return any;
+}
+
+bool input_takes_bf16(const struct implementation *implementation, const struct node *node, int input)
+{
+    const bool beside = node_input_port(node, input)->flags & PORT_BESIDE;
+    return (beside ? implementation->bf16_outputs : implementation->bf16_inputs >> input) & 1;
+}
+
+bool output_takes_bf16(const struct implementation *implementation, const struct node *node, int output)
+{
+    const bool beside = node_output_port(node, output)->flags & PORT_BESIDE;
+    return implementation->bf16_outputs >> (beside ? 0 : output) & 1;
 }
 
 void implementation_key(const struct operation *operation, const struct implementation *implementation, bool bf16,
@@ -110,7 +122,7 @@ void stand_in_operands(const struct memory_plan *memory, const struct problem *p
         if (problem->inputs[i]) operands->inputs[i] = stand_in(memory, node->inputs[i]);
     for (int i = 0; i < node->output_count; i++)
         if (problem->outputs[i]) operands->outputs[i] = stand_in(memory, node->outputs[i]);
-    if (node->epilogue.add != NO_VALUE) operands->add = stand_in(memory, node->epilogue.add);
+    if (problem->add) operands->add = stand_in(memory, node_added(node));
     if (implementation->workspace && implementation->workspace(problem)) operands->workspace = (cl_mem)(uintptr_t)-1;
     if (implementation->prepared && implementation->prepared(problem)) operands->prepared = (cl_mem)(uintptr_t)-2;
 }

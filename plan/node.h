@@ -15,6 +15,9 @@ void problem_name(const struct problem *problem, char name[PROBLEM_NAME]);
 bool node_is_constant(const struct graph *graph, const struct node *node);
 /* Whether the node loads or stores values as bfloat16, so that its kernels are others than those for floats. */
 bool node_has_bf16(const struct graph *graph, const struct node *node);
+/* Whether kernels of the implementation can load or store this input or output of the node as bfloat16. */
+bool input_takes_bf16(const struct implementation *implementation, const struct node *node, int input);
+bool output_takes_bf16(const struct implementation *implementation, const struct node *node, int output);
 /* "conv2d/winograd": by which an implementation is known to the first-use check and the blacklist; with "/bf16" behind
  * it those of its kernels that load or store such values. */
 enum { IMPLEMENTATION_KEY = 96 };

@@ -101,7 +101,7 @@ static void emit_node(struct plan *plan, size_t n)
     problem_of(plan, node, &problem);
     for (int i = 0; i < node->input_count; i++) operands.inputs[i] = buffer_of(plan, node->inputs[i]);
     for (int i = 0; i < node->output_count; i++) operands.outputs[i] = buffer_of(plan, node->outputs[i]);
-    operands.add = buffer_of(plan, node->epilogue.add);
+    operands.add = buffer_of(plan, node_added(node));
     bool inference = plan->options.mode != PLAN_TRAIN;
     struct launch_list *list = inference && node_is_constant(&plan->graph, node) ? &plan->prepare : &plan->step;
     struct launch_list *early = inference && weights_are_constant(plan, node) ? &plan->prepare : list;

@@ -41,7 +41,7 @@ tutti_status pass_sweep(struct plan *plan)
         for (int i = 0; i < node->output_count; i++) {
             if (node->outputs[i] == NO_VALUE) continue;
             const bool used = edit_is_kept(graph, node->outputs[i]) || edit_uses(graph, node->outputs[i]) > 0;
-            if (!used && !(node->operation->outputs[i].flags & PORT_OWN)) node->outputs[i] = NO_VALUE;
+            if (!used && !(node_output_port(node, i)->flags & PORT_OWN)) node->outputs[i] = NO_VALUE;
             wanted |= used;
         }
         if (!wanted) node->operation = NULL;

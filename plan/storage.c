@@ -10,20 +10,23 @@
 /* Those of the values that this node's kernels cannot take are struck out. */
 static void strike_out(const struct plan *plan, const struct node *node, bool *possible)
 {
-    unsigned inputs = 0, outputs = 0;
-    if (!node->operation->alias) {
-        const struct implementation *implementation = node->operation->implementations[node->implementation];
+    static const struct implementation alias = { 0 };
+    const struct implementation *implementation = &alias;
+    bool wrong = node->operation->alias;
+    if (!wrong) {
         char key[IMPLEMENTATION_KEY];
+        implementation = node->operation->implementations[node->implementation];
         implementation_key(node->operation, implementation, true, key);
-        bool wrong = blacklist_reason(plan->device, key) != NULL;
-        inputs = wrong ? 0 : implementation->bf16_inputs;
-        outputs = wrong ? 0 : implementation->bf16_outputs;
+        wrong = blacklist_reason(plan->device, key) != NULL;
     }
     for (int i = 0; i < node->input_count; i++)
-        if (node->inputs[i] != NO_VALUE && !(inputs >> i & 1)) possible[node->inputs[i]] = false;
+        if (node->inputs[i] != NO_VALUE && (wrong || !input_takes_bf16(implementation, node, i)))
+            possible[node->inputs[i]] = false;
     for (int i = 0; i < node->output_count; i++)
-        if (node->outputs[i] != NO_VALUE && !(outputs >> i & 1)) possible[node->outputs[i]] = false;
-    if (node->epilogue.add != NO_VALUE && !(outputs & 1)) possible[node->epilogue.add] = false;
+        if (node->outputs[i] != NO_VALUE && (wrong || !output_takes_bf16(implementation, node, i)))
+            possible[node->outputs[i]] = false;
+    if (node_added(node) != NO_VALUE && (wrong || !(implementation->bf16_outputs & 1)))
+        possible[node_added(node)] = false;
 }
 
 tutti_status pass_storage(struct plan *plan)

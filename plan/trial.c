@@ -16,40 +16,34 @@
 /* In every output before a kernel writes it, so that what it leaves out is noticed. */
 #define NOT_A_NUMBER 0x7fc00000
 
-/* Without the epilogue and what is fused, except for what is `kept`. */
-static void separate(struct node *node, unsigned kept)
-{
-    const struct operation *operation = node->operation;
-    node->epilogue = (struct epilogue) { .add = NO_VALUE };
-    for (int i = 0; i < GRAPH_MAX_INPUTS; i++)
-        if (operation->inputs[i].fusion & ~kept) node->inputs[i] = NO_VALUE;
-    for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++)
-        if (operation->outputs[i].fusion & ~kept) node->outputs[i] = NO_VALUE;
-}
+/* What is kept of a node's fusions: a gradient's mask, which every implementation takes; and in a plan also those that
+ * change no other result on the data of a trial. */
+enum { KEPT = FUSED(MASKED), NEUTRAL = FUSED(MASK) | FUSED(GATE) | FUSED(STATISTICS) };
 
 void trial_problem(const struct plan *plan, struct node *node, struct problem *problem)
 {
     const struct implementation *implementation = node->operation->implementations[node->implementation];
-    separate(node, 0);
+    node_separate(node, KEPT);
     problem_of(plan, node, problem);
     if (implementation->leaves_normalising && !problem->outputs[0]) problem->outputs[0] = problem->inputs[0];
 }
 
-/* Whether this activation's gradient is that of the identity for outputs like those below. */
-static bool is_open(const struct attributes *a)
+/* Whether the function's gradient is that of the identity for outputs like those below. */
+static bool is_open(struct nonlinearity f)
 {
-    const bool clips = a->activation == ACTIVATION_CLIP && a->low <= 0 && a->high >= 3;
-    return a->activation == ACTIVATION_NONE || a->activation == ACTIVATION_RELU || clips;
+    const bool clips = f.activation == ACTIVATION_CLIP && f.low <= 0 && f.high >= 3;
+    return f.activation == ACTIVATION_NONE || f.activation == ACTIVATION_RELU || clips;
 }
 
 void trial_problem_in_plan(const struct plan *plan, struct node *node, struct problem *problem)
 {
     const struct implementation *implementation = node->operation->implementations[node->implementation];
-    if (!implementation->statistics || !is_open(&node->attributes)) {
+    const bool open = is_open(node_function(node, FUSION_MASK)) && is_open(node_function(node, FUSION_GATE));
+    if (!implementation->statistics || !open) {
         trial_problem(plan, node, problem);
         return;
     }
-    separate(node, FUSED_NEUTRAL);
+    node_separate(node, KEPT | NEUTRAL);
     problem_of(plan, node, problem);
 }
 
@@ -148,12 +142,13 @@ static tutti_status take_problem(
     trial->problem = *given;
     for (int i = 0; i < GRAPH_MAX_INPUTS; i++) {
         if (!given->inputs[i]) continue;
-        trial->inputs[i] = take_value(given->inputs[i], inputs[i], implementation->bf16_inputs >> i & 1);
+        trial->inputs[i] = take_value(given->inputs[i], inputs[i], input_takes_bf16(implementation, given->node, i));
         trial->problem.inputs[i] = &trial->inputs[i];
     }
     for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++) {
         if (!given->outputs[i]) continue;
-        trial->outputs[i] = take_value(given->outputs[i], outputs[i], implementation->bf16_outputs >> i & 1);
+        trial->outputs[i] =
+            take_value(given->outputs[i], outputs[i], output_takes_bf16(implementation, given->node, i));
         trial->problem.outputs[i] = &trial->outputs[i];
     }
     trial->problem.design = NULL;
@@ -174,7 +169,7 @@ static tutti_status make_buffers(struct trial *trial, const struct implementatio
     for (int i = 0; i < problem->node->input_count; i++)
         if (problem->inputs[i])
             TRY(upload(trial->device, problem->inputs[i], (uint32_t)i,
-                operation_input(problem->node->operation, i)->flags & PORT_ZERO_IN_TRIALS, &operands->inputs[i]));
+                node_input_port(problem->node, i)->flags & PORT_ZERO_IN_TRIALS, &operands->inputs[i]));
     for (int i = 0; i < problem->node->output_count; i++) {
         if (!problem->outputs[i]) continue;
         const size_t bytes = value_bytes(problem->outputs[i], trial->device->can.vector_width);
@@ -311,7 +306,7 @@ static tutti_status interpret(const struct problem *problem, struct thread_pool 
     *arrays = (struct arrays) { .constants = &constants, .threads = threads };
     for (int i = 0; i < problem->node->input_count; i++) {
         if (!problem->inputs[i]) continue;
-        const bool zero = operation_input(problem->node->operation, i)->flags & PORT_ZERO_IN_TRIALS;
+        const bool zero = node_input_port(problem->node, i)->flags & PORT_ZERO_IN_TRIALS;
         arrays->inputs[i] = input_array(problem->inputs[i], (uint32_t)i, zero);
         if (!arrays->inputs[i]) return TUTTI_NO_MEMORY;
     }

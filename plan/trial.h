@@ -15,8 +15,7 @@ struct trial {
     size_t prepared; /* launches at its beginning whose results stay good while the parameters do */
 };
 
-/* The node's problem without what rewriting added to it and not every implementation takes: epilogue, statistics, mask
- * and sum. */
+/* The node's problem without the fusions that not every implementation takes. */
 struct plan;
 void trial_problem(const struct plan *plan, struct node *node, struct problem *problem);
 /* The same with what leaves the first output as it is on a trial's data: statistics of it, a gate that they open. So

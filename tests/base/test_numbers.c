@@ -64,9 +64,9 @@ END_TEST
 
 START_TEST(build_options_have_points)
 {
-    const struct epilogue epilogue = { .activation = ACTIVATION_LEAKY_RELU, .low = 0.25f, .add = NO_VALUE };
+    const struct nonlinearity function = { .activation = ACTIVATION_LEAKY_RELU, .low = 0.25f };
     char options[EPILOGUE_OPTIONS];
-    activation_options(&epilogue, options, sizeof(options));
+    activation_options(function, options, sizeof(options));
     ck_assert_msg(strstr(options, "-DLOW=2.500000000e-01f"), "%s", options);
 }
 END_TEST

@@ -140,13 +140,12 @@ static bool takes(const struct plan *plan, const struct problem *problem, const 
 {
     const struct node *node = problem->node;
     const struct implementation *chosen = node->operation->implementations[node->implementation];
-    const unsigned can = implementation->epilogues ? implementation->epilogues(problem) : 0;
+    const unsigned fused = node_fusions(node), form = FUSED(MASK) | FUSED(GIVEN) | FUSED(BIAS);
     if (implementation_refusal(plan, problem, implementation)) return false;
-    if (node->epilogue.add != NO_VALUE && !(can & EPILOGUE_ADD)) return false;
-    if (node->epilogue.activation != ACTIVATION_NONE && !(can & EPILOGUE_ACTIVATION)) return false;
-    const bool gives = chosen->statistics && node->outputs[STATISTICS_OUTPUT] != NO_VALUE;
-    if (gives && (!implementation->statistics || !implementation->statistics(problem))) return false;
-    return !((implementation->fusions ^ chosen->fusions) & (FUSED_MASK | FUSED_GIVEN | FUSED_BIAS));
+    if (fused & ~implementation->fusions || (implementation->cannot_fuse && implementation->cannot_fuse(problem)))
+        return false;
+    if (fused & FUSED(STATISTICS) && !implementation->statistics(problem)) return false;
+    return !((implementation->fusions ^ chosen->fusions) & form);
 }
 
 /* The launches of every implementation, beside those chosen. */

@@ -70,7 +70,7 @@ static void replay_node(struct replay *r, size_t n)
     write_tags(r, &memory->workspace, memory->workspace.bytes, SCRATCH);
     write_tags(r, &memory->prepared[n], memory->prepared[n].bytes, SCRATCH);
     for (int i = 0; i < node->input_count; i++) check_tags(r, node->inputs[i], n);
-    check_tags(r, node->epilogue.add, n);
+    check_tags(r, node_added(node), n);
     for (int i = 0; i < node->output_count; i++)
         if (node->outputs[i] != NO_VALUE)
             write_tags(r, slot_of(r, node->outputs[i]), slot_of(r, node->outputs[i])->bytes, node->outputs[i]);
@@ -230,8 +230,10 @@ static void check_pooled(
         const struct node *factor = &graph->nodes[dy->producer];
         ck_assert_ptr_eq(factor->operation, masked ? &operation_conv2d_data_gradient : &operation_activation_gradient);
         ck_assert_int_eq(dy->shape.sizes[2], side);
-        ck_assert(shape_equal(graph_at(graph, factor->inputs[masked ? MASK_INPUT : 0])->shape, dy->shape));
-        ck_assert_int_eq(factor->attributes.activation, ACTIVATION_RELU);
+        const struct fusion *mask = node_fusion(factor, FUSION_MASK);
+        ck_assert_int_eq(mask != NULL, masked);
+        ck_assert(shape_equal(graph_at(graph, factor->inputs[mask ? mask->input : 0])->shape, dy->shape));
+        ck_assert_int_eq(mask ? mask->function.activation : factor->attributes.activation, ACTIVATION_RELU);
         found++;
     }
     ck_assert_int_eq(found, 1);
@@ -271,14 +273,16 @@ static tutti_tensor separable(tutti_network *net)
 }
 
 /* Nodes of an operation that read statistics of this input, each as its producer gives them. */
-static int statistics_read(const struct graph *graph, const struct operation *operation, int input)
+static int statistics_read(
+    const struct graph *graph, const struct operation *operation, int input, enum fusion_kind kind)
 {
     int found = 0;
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct node *node = &graph->nodes[n];
-        if (node->operation != operation || node->inputs[STATISTICS_INPUT] == NO_VALUE) continue;
+        const struct fusion *given = node_fusion(node, FUSION_GIVEN);
+        if (node->operation != operation || !given) continue;
         const struct node *producer = &graph->nodes[graph_at(graph, node->inputs[input])->producer];
-        ck_assert_int_eq(producer->outputs[STATISTICS_OUTPUT], node->inputs[STATISTICS_INPUT]);
+        ck_assert_int_eq(producer->outputs[node_fusion(producer, kind)->output], node->inputs[given->input]);
         found++;
     }
     return found;
@@ -291,15 +295,15 @@ START_TEST(statistics_are_made_where_the_input_is_made)
     make(&made, PLAN_TRAIN, separable);
     ck_assert_int_eq(count(&made.plan->graph, &operation_batch_norm), 3);
     /* Two share those of one convolution; one output goes into a convolution and nowhere else. */
-    ck_assert_int_eq(statistics_read(&made.plan->graph, &operation_batch_norm, 0), 3);
-    ck_assert_int_eq(statistics_read(&made.plan->graph, &operation_batch_norm_gradient, 1), 1);
+    ck_assert_int_eq(statistics_read(&made.plan->graph, &operation_batch_norm, 0, FUSION_STATISTICS), 3);
+    ck_assert_int_eq(statistics_read(&made.plan->graph, &operation_batch_norm_gradient, 1, FUSION_GATE), 1);
     drop(&made);
     make_device(DEVICE_GPU, (size_t)1 << 30);
     make(&made, PLAN_TRAIN, separable);
     ck_assert_int_eq(count(&made.plan->graph, &operation_batch_norm), 3);
     /* Two share those of a matrix product; a depthwise convolution gives none. */
-    ck_assert_int_eq(statistics_read(&made.plan->graph, &operation_batch_norm, 0), 2);
-    ck_assert_int_eq(statistics_read(&made.plan->graph, &operation_batch_norm_gradient, 1), 0);
+    ck_assert_int_eq(statistics_read(&made.plan->graph, &operation_batch_norm, 0, FUSION_STATISTICS), 2);
+    ck_assert_int_eq(statistics_read(&made.plan->graph, &operation_batch_norm_gradient, 1, FUSION_GATE), 0);
     drop(&made);
 }
 END_TEST
@@ -311,13 +315,14 @@ static bool normalises(const struct made *made, const struct operation *operatio
     const struct graph *graph = &made->plan->graph;
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct node *node = &graph->nodes[n];
-        const int x = node->inputs[operation == &operation_conv2d ? 0 : MASK_INPUT];
         if (node->operation != operation || strcmp(made->network->layers[node->layer].name, "apart")) continue;
-        if (node->inputs[NORMALISED_MEAN] == NO_VALUE) return false;
-        const struct node *norm = &graph->nodes[graph_at(graph, node->inputs[NORMALISED_MEAN])->producer];
+        const struct fusion *normalised = node_fusion(node, FUSION_NORMALISED), *gate = node_fusion(node, FUSION_GATE);
+        if (!normalised && !gate) return false;
+        const int mean = normalised ? normalised->input + NORMALISED_MEAN : gate->input + GATE_MEAN;
+        const struct node *norm = &graph->nodes[graph_at(graph, node->inputs[mean])->producer];
         ck_assert_str_eq(made->network->layers[norm->layer].name, "bn0");
-        ck_assert_int_eq(norm->inputs[0], x);
-        ck_assert_int_eq(node->attributes.activation, ACTIVATION_RELU);
+        ck_assert_int_eq(norm->inputs[0], node->inputs[normalised ? 0 : gate->input + GATE_X]);
+        ck_assert_int_eq((normalised ? normalised : gate)->function.activation, ACTIVATION_RELU);
         return norm->outputs[0] == NO_VALUE;
     }
     return false;
@@ -754,8 +759,8 @@ START_TEST(printing_names_nodes)
     struct text text = { 0 };
     graph_print(&made.plan->graph, &text);
     ck_assert_ptr_nonnull(strstr(text.data, "conv2d_weight_gradient"));
-    ck_assert_ptr_nonnull(strstr(text.data, "| relu"));
-    ck_assert_ptr_nonnull(strstr(text.data, " conv2d x=%"));
+    ck_assert_ptr_nonnull(strstr(text.data, "batch_norm + given + relu x=%"));
+    ck_assert_ptr_nonnull(strstr(text.data, " conv2d + statistics x=%"));
     ck_assert_ptr_nonnull(strstr(text.data, ":conv1.weight["));
     ck_assert_ptr_nonnull(strstr(text.data, "-> y=%"));
     text_free(&text);
