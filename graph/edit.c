@@ -33,8 +33,7 @@ void edit_replace(struct graph *graph, int from, int to, size_t first)
         struct node *node = &graph->nodes[n];
         for (int i = 0; i < node->input_count; i++)
             if (node->inputs[i] == from) node->inputs[i] = to;
-        for (int k = 0; k < node->fusion_count; k++)
-            if (node->fusions[k].kind == FUSION_ADD && node->fusions[k].added == from) node->fusions[k].added = to;
+        if (node_added(node) == from) node_set_added(node, to);
     }
 }
 

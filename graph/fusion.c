@@ -111,6 +111,12 @@ int node_added(const struct node *node)
     return fusion ? fusion->added : NO_VALUE;
 }
 
+void node_set_added(struct node *node, int value)
+{
+    for (int k = 0; k < node->fusion_count; k++)
+        if (node->fusions[k].kind == FUSION_ADD) node->fusions[k].added = value;
+}
+
 const struct port *node_input_port(const struct node *node, int i)
 {
     for (int k = 0; k < node->fusion_count; k++) {

@@ -64,7 +64,8 @@ struct nonlinearity node_function(const struct node *node, enum fusion_kind kind
 /* The name of a kind; NULL of FUSION_ACTIVATION, which is called by its function. */
 const char *fusion_name(enum fusion_kind kind);
 const char *activation_name(enum activation activation);
-int node_added(const struct node *node); /* the value that FUSION_ADD adds, or NO_VALUE */
+int node_added(const struct node *node);           /* the value that FUSION_ADD adds, or NO_VALUE */
+void node_set_added(struct node *node, int value); /* nothing where it is not fused */
 /* The port of a node's input or output i, of its operation or a fusion; NULL if there is none. */
 const struct port *node_input_port(const struct node *node, int i);
 const struct port *node_output_port(const struct node *node, int i);

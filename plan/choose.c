@@ -212,13 +212,10 @@ static tutti_status choose_node(struct chooser *c, size_t *n)
         if (status != TUTTI_OK) return status;
         graph->nodes[*n].inputs[i] = value;
     }
-    for (int k = 0; k < graph->nodes[*n].fusion_count; k++) {
-        if (graph->nodes[*n].fusions[k].kind != FUSION_ADD) continue;
-        int added = graph->nodes[*n].fusions[k].added;
-        tutti_status status = in_layout(c, n, &added, wanted.add);
-        if (status != TUTTI_OK) return status;
-        graph->nodes[*n].fusions[k].added = added;
-    }
+    int added = node_added(&graph->nodes[*n]);
+    tutti_status status = in_layout(c, n, &added, wanted.add);
+    if (status != TUTTI_OK) return status;
+    node_set_added(&graph->nodes[*n], added);
     struct node *node = &graph->nodes[*n];
     for (int i = 0; i < node->output_count; i++)
         if (node->outputs[i] != NO_VALUE) graph_at(graph, node->outputs[i])->layout = wanted.outputs[i];

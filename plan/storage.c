@@ -10,23 +10,18 @@
 /* Those of the values that this node's kernels cannot take are struck out. */
 static void strike_out(const struct plan *plan, const struct node *node, bool *possible)
 {
-    static const struct implementation alias = { 0 };
-    const struct implementation *implementation = &alias;
-    bool wrong = node->operation->alias;
-    if (!wrong) {
+    const struct implementation *by = NULL; /* NULL: takes none */
+    if (!node->operation->alias) {
         char key[IMPLEMENTATION_KEY];
-        implementation = node->operation->implementations[node->implementation];
-        implementation_key(node->operation, implementation, true, key);
-        wrong = blacklist_reason(plan->device, key) != NULL;
+        by = node->operation->implementations[node->implementation];
+        implementation_key(node->operation, by, true, key);
+        if (blacklist_reason(plan->device, key)) by = NULL;
     }
     for (int i = 0; i < node->input_count; i++)
-        if (node->inputs[i] != NO_VALUE && (wrong || !input_takes_bf16(implementation, node, i)))
-            possible[node->inputs[i]] = false;
+        if (node->inputs[i] != NO_VALUE && !(by && input_takes_bf16(by, node, i))) possible[node->inputs[i]] = false;
     for (int i = 0; i < node->output_count; i++)
-        if (node->outputs[i] != NO_VALUE && (wrong || !output_takes_bf16(implementation, node, i)))
-            possible[node->outputs[i]] = false;
-    if (node_added(node) != NO_VALUE && (wrong || !(implementation->bf16_outputs & 1)))
-        possible[node_added(node)] = false;
+        if (node->outputs[i] != NO_VALUE && !(by && output_takes_bf16(by, node, i))) possible[node->outputs[i]] = false;
+    if (node_added(node) != NO_VALUE && !(by && by->bf16_outputs & 1)) possible[node_added(node)] = false;
 }
 
 tutti_status pass_storage(struct plan *plan)

@@ -537,6 +537,50 @@ START_TEST(every_operation_names_its_ports)
 }
 END_TEST
 
+static void check_list(const struct node *node, const enum fusion_kind *kinds, int count)
+{
+    ck_assert_int_eq(node->fusion_count, count);
+    for (int k = 0; k < count; k++) ck_assert_int_eq(node->fusions[k].kind, kinds[k]);
+}
+
+START_TEST(fusions_are_listed_in_the_order_of_execution)
+{
+    struct node node = { .operation = &operation_conv2d, .input_count = 2, .output_count = 1 };
+    node.inputs[2] = NO_VALUE;
+    node_fuse(&node, (struct fusion) { FUSION_STATISTICS }, NULL, 20);
+    node_fuse(&node, (struct fusion) { FUSION_ADD, .added = 30 }, NULL, NO_VALUE);
+    node_fuse(&node, (struct fusion) { FUSION_NORMALISED, { ACTIVATION_RELU } }, (int[]) { 3, 4, 5, 6 }, NO_VALUE);
+    check_list(&node, (enum fusion_kind[]) { FUSION_NORMALISED, FUSION_ADD, FUSION_STATISTICS }, 3);
+    ck_assert_int_eq(node_fusion(&node, FUSION_NORMALISED)->input, 3); /* behind the bias, which is absent */
+    ck_assert_str_eq(node_input_port(&node, 2)->name, "bias");
+    ck_assert_str_eq(node_input_port(&node, 6)->name, "rstd");
+    ck_assert_int_eq(node.inputs[6], 6);
+    ck_assert_int_eq(node.outputs[node_fusion(&node, FUSION_STATISTICS)->output], 20);
+    ck_assert_int_eq(node_function(&node, FUSION_NORMALISED).activation, ACTIVATION_RELU);
+    ck_assert_int_eq(node_function(&node, FUSION_ACTIVATION).activation, ACTIVATION_NONE);
+    ck_assert_int_eq(node_added(&node), 30);
+    node_separate(&node, FUSED(STATISTICS));
+    check_list(&node, (enum fusion_kind[]) { FUSION_STATISTICS }, 1);
+    ck_assert_int_eq(node.input_count, 3);
+    ck_assert_int_eq(node.output_count, 2);
+    ck_assert_int_eq(node_added(&node), NO_VALUE);
+}
+END_TEST
+
+START_TEST(implementations_say_what_they_fuse)
+{
+    unsigned all = 0;
+    for (const struct operation *const *o = operations; *o; o++)
+        for (const struct implementation *const *i = (*o)->implementations; i && *i; i++) {
+            const bool gives = (*i)->fusions & (FUSED(STATISTICS) | FUSED(GATE));
+            ck_assert_msg(!gives || (*i)->statistics, "%s/%s counts no parts", (*o)->name, (*i)->name);
+            ck_assert_msg(!((*i)->fusions >> FUSION_KINDS), "%s/%s", (*o)->name, (*i)->name);
+            all |= (*i)->fusions;
+        }
+    ck_assert_uint_eq(all, (1u << FUSION_KINDS) - 1);
+}
+END_TEST
+
 START_TEST(inference_folds)
 {
     make_device(DEVICE_CPU, (size_t)1 << 30);
@@ -787,6 +831,8 @@ int main(void)
     tcase_add_test(cases, gradients_of_other_shapes_are_refused);
     tcase_add_test(cases, inputs_are_checked_by_their_ports);
     tcase_add_test(cases, every_operation_names_its_ports);
+    tcase_add_test(cases, fusions_are_listed_in_the_order_of_execution);
+    tcase_add_test(cases, implementations_say_what_they_fuse);
     tcase_add_test(cases, inference_folds);
     tcase_add_test(cases, cross_entropy_wants_logits);
     tcase_add_test(cases, channels_are_last_where_that_pays);
