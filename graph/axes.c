@@ -7,6 +7,13 @@ struct axes axes_with_channels(int rank)
     return axes;
 }
 
+struct axes axes_with_sequences(struct axes axes, const tutti_shape *shape)
+{
+    for (int i = 0; i < shape->rank && i < TUTTI_MAX_RANK; i++)
+        if (shape->sizes[i] == TUTTI_SEQUENCE) axes.kinds[i] = AXIS_SEQUENCE;
+    return axes;
+}
+
 struct axes axes_with_features(const struct value *x, int rank)
 {
     struct axes axes = x->axes;

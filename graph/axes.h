@@ -21,6 +21,8 @@ struct axes {
 /* Where operations with channels have them: behind the samples; and behind the channels any number of axes of space. */
 enum { CHANNEL_AXIS = 1, SPACE_AXIS = 2 };
 struct axes axes_with_channels(int rank);
+/* The axes, but those of size TUTTI_SEQUENCE are of a sequence. */
+struct axes axes_with_sequences(struct axes axes, const tutti_shape *shape);
 
 struct value;
 struct graph;

@@ -28,12 +28,18 @@ void graph_free(struct graph *graph)
 /* So that products of sizes, with what kernels add to them, never overflow: more than any device holds. */
 #define MOST_ELEMENTS ((int64_t)1 << 48)
 
-/* Sizes that are BATCH count as 1. */
+/* The factor of a size. */
+static int64_t known(int64_t size)
+{
+    return size == BATCH || size == TUTTI_SEQUENCE ? 1 : size;
+}
+
+/* Symbols count as 1. */
 static bool is_countable(const tutti_shape *shape)
 {
     int64_t elements = 1;
     for (int i = 0; i < shape->rank; i++) {
-        const int64_t size = shape->sizes[i] == BATCH ? 1 : shape->sizes[i];
+        const int64_t size = known(shape->sizes[i]);
         if (size < 0 || (size > 0 && elements > MOST_ELEMENTS / size)) return false;
         elements *= size;
     }
@@ -42,33 +48,47 @@ static bool is_countable(const tutti_shape *shape)
 
 static tutti_status too_large(const char *what, const tutti_shape *shape)
 {
-    char sizes[200] = "";
+    char sizes[200] = "", size[SIZE_TEXT];
     for (int i = 0; i < shape->rank; i++) {
         const size_t used = strlen(sizes);
-        const bool batch = shape->sizes[i] == BATCH;
-        snprintf(sizes + used, sizeof sizes - used, "%s%" PRId64, i ? ", " : "", batch ? 1 : shape->sizes[i]);
+        snprintf(sizes + used, sizeof sizes - used, "%s%s", i ? ", " : "", size_print(shape->sizes[i], size));
     }
     return fail(TUTTI_SHAPE, "%s would have the shape [%s]: a shape can have at most 2^48 elements", what, sizes);
 }
 
-static void bind_shape(tutti_shape *shape, int64_t samples)
+/* What a node computes has the shape that its operation infers from its inputs. */
+static tutti_status validate_outputs(const struct graph *graph, size_t n);
+
+static void bind_shape(tutti_shape *shape, struct bound_sizes sizes)
 {
-    for (int i = 0; i < shape->rank; i++)
-        if (shape->sizes[i] == BATCH) shape->sizes[i] = samples;
+    for (int i = 0; i < shape->rank; i++) {
+        if (shape->sizes[i] == BATCH) shape->sizes[i] = sizes.samples;
+        if (shape->sizes[i] == TUTTI_SEQUENCE) shape->sizes[i] = sizes.length;
+    }
 }
 
-tutti_status graph_bind(const struct graph *from, int64_t samples, struct graph *to)
+static tutti_status check_bound(const struct graph *graph, struct bound_sizes sizes)
+{
+    if (sizes.samples < 1)
+        return fail(TUTTI_INVALID, "a plan for %" PRId64 " samples is impossible: it needs at least 1", sizes.samples);
+    if (sizes.length < 1 && graph_has_sequences(graph))
+        return fail(TUTTI_INVALID, "a plan for sequences of length %" PRId64 " is impossible: it needs at least 1",
+            sizes.length);
+    return TUTTI_OK;
+}
+
+tutti_status graph_bind(const struct graph *from, struct bound_sizes sizes, struct graph *to)
 {
     tutti_status status = TUTTI_OK;
     graph_init(to);
-    if (samples < 1) FAIL(TUTTI_INVALID, "a plan for %" PRId64 " samples is impossible: it needs at least 1", samples);
+    TRY(check_bound(from, sizes));
     TRY(memory_grow((void **)&to->values, &to->value_capacity, from->value_count, sizeof *to->values));
     TRY(memory_grow((void **)&to->nodes, &to->node_capacity, from->node_count, sizeof *to->nodes));
     for (size_t i = 0; i < from->value_count; i++) {
         to->values[i] = from->values[i];
         to->values[i].name = NULL;
         to->value_count = i + 1;
-        bind_shape(&to->values[i].shape, samples);
+        bind_shape(&to->values[i].shape, sizes);
         if (!is_countable(&to->values[i].shape)) {
             status = too_large("with this batch, a value", &to->values[i].shape);
             goto done;
@@ -80,10 +100,12 @@ tutti_status graph_bind(const struct graph *from, int64_t samples, struct graph 
     }
     for (size_t i = 0; i < from->node_count; i++) {
         to->nodes[i] = from->nodes[i];
-        bind_shape(&to->nodes[i].attributes.shape, samples);
+        bind_shape(&to->nodes[i].attributes.shape, sizes);
     }
     to->node_count = from->node_count;
     to->constants = from->constants;
+    if (graph_has_sequences(from)) /* what infer() could not calculate with is a number now */
+        for (size_t i = 0; i < to->node_count; i++) TRY(validate_outputs(to, i));
 done:
     if (status != TUTTI_OK) graph_free(to);
     return status;
@@ -92,6 +114,13 @@ done:
 struct value *graph_at(const struct graph *graph, int value)
 {
     return value < 0 || (size_t)value >= graph->value_count ? NULL : &graph->values[value];
+}
+
+bool graph_has_sequences(const struct graph *graph)
+{
+    for (size_t i = 0; i < graph->value_count; i++)
+        if (shape_sequences(&graph->values[i].shape) > 0) return true;
+    return false;
 }
 
 void *graph_new(struct graph *graph, size_t bytes)
@@ -236,9 +265,7 @@ int64_t value_size(const struct value *value, int from_last)
 
 int64_t value_elements(const struct value *value)
 {
-    int64_t elements = 1;
-    for (int i = 0; i < value->shape.rank; i++) elements *= value->shape.sizes[i] == BATCH ? 1 : value->shape.sizes[i];
-    return elements;
+    return shape_elements(&value->shape);
 }
 
 size_t value_type_bytes(enum value_type type)
@@ -256,7 +283,7 @@ size_t value_type_bytes(enum value_type type)
 size_t value_sample_bytes(const struct value *value)
 {
     int64_t elements = 1;
-    for (int i = 1; i < value->shape.rank; i++) elements *= value->shape.sizes[i];
+    for (int i = 1; i < value->shape.rank; i++) elements *= known(value->shape.sizes[i]);
     return (size_t)elements * value_type_bytes(value->type);
 }
 
@@ -276,6 +303,37 @@ bool shape_equal(tutti_shape a, tutti_shape b)
     for (int i = 0; i < a.rank; i++)
         if (a.sizes[i] != b.sizes[i]) return false;
     return true;
+}
+
+int64_t shape_elements(const tutti_shape *shape)
+{
+    int64_t elements = 1;
+    for (int i = 0; i < shape->rank; i++) elements *= known(shape->sizes[i]);
+    return elements;
+}
+
+int shape_sequences(const tutti_shape *shape)
+{
+    int count = 0;
+    for (int i = 0; i < shape->rank; i++) count += shape->sizes[i] == TUTTI_SEQUENCE;
+    return count;
+}
+
+tutti_status shape_check_numbers(const tutti_shape *shape, const char *operation)
+{
+    if (shape_sequences(shape) == 0) return TUTTI_OK;
+    return fail(TUTTI_SHAPE,
+        "%s: the input has the length of sequences, TUTTI_SEQUENCE, among its sizes: this operation needs numbers",
+        operation);
+}
+
+const char *size_print(int64_t size, char text[SIZE_TEXT])
+{
+    if (size == BATCH || size == TUTTI_SEQUENCE)
+        snprintf(text, SIZE_TEXT, "%s", size == BATCH ? "N" : "T");
+    else
+        snprintf(text, SIZE_TEXT, "%" PRId64, size);
+    return text;
 }
 
 bool shape_read(const int64_t *sizes, int rank, tutti_shape *shape)
@@ -379,12 +437,10 @@ static void print_value(const struct graph *graph, const char *port, int value, 
     if (v->name) text_append(text, ":%s", v->name);
     text_append(text, "[");
     static const char *const kinds[] = { "", "", "C", "S", "T" };
+    char size[SIZE_TEXT];
     for (int i = 0; i < v->shape.rank; i++) {
-        text_append(text, "%s%s", i ? "," : "", kinds[value_axis(v, i)]);
-        if (v->shape.sizes[i] == BATCH)
-            text_append(text, "N");
-        else
-            text_append(text, "%" PRId64, v->shape.sizes[i]);
+        const char *kind = v->shape.sizes[i] == TUTTI_SEQUENCE ? "" : kinds[value_axis(v, i)];
+        text_append(text, "%s%s%s", i ? "," : "", kind, size_print(v->shape.sizes[i], size));
     }
     static const char *const layouts[] = { "", "b", "c" };
     text_append(text, "]%s%s", layouts[v->layout], v->type == TYPE_BF16 ? "/bf16" : "");

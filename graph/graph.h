@@ -1,6 +1,6 @@
-/* Values and nodes. A graph is in execution order: a node's inputs are made before it. In a network's own graph the
- * first size of a value with `batched` is BATCH; graph_bind() makes a copy for a number of samples, on which plan/
- * works. */
+/* Values and nodes. A graph is in execution order: a node's inputs are made before it. In a network's own graph two
+ * sizes are symbols: the first size of a value with `batched` is BATCH, and any other one can be TUTTI_SEQUENCE.
+ * graph_bind() makes a copy with numbers instead, on which plan/ works. */
 #ifndef GRAPH_GRAPH_H
 #define GRAPH_GRAPH_H
 
@@ -11,6 +11,12 @@
 #define GRAPH_MAX_OUTPUTS 6
 #define BATCH (-1) /* stands for the number of samples until graph_bind() */
 #define NO_VALUE (-1)
+
+/* What the symbols stand for. */
+struct bound_sizes {
+    int64_t samples;
+    int64_t length; /* of sequences; 0: the network has none */
+};
 
 /* BF16: an F32 that is stored as the upper half of a float, where the plan chose so (plan/storage.c). Inputs alone are
  * F16, BF16_INPUT or BOOL, and only `convert` reads these. */
@@ -73,6 +79,7 @@ struct attributes {
     int64_t kernel[2], stride[2], padding[2], dilation[2]; /* height, width */
     int64_t groups;
     bool ceil_mode, exclude_padding;
+    bool within; /* window: it adds nothing to the input */
     float epsilon, momentum;
     enum activation activation; /* of activation nodes and their gradients */
     float low, high;
@@ -121,8 +128,8 @@ struct graph {
 
 void graph_init(struct graph *graph);
 void graph_free(struct graph *graph);
-/* A copy in which BATCH is `samples`. */
-tutti_status graph_bind(const struct graph *from, int64_t samples, struct graph *to);
+/* A copy with these sizes. */
+tutti_status graph_bind(const struct graph *from, struct bound_sizes sizes, struct graph *to);
 
 /* Appends a value without producer. name may be NULL. */
 int graph_value(
@@ -142,10 +149,19 @@ struct value *graph_at(const struct graph *graph, int value);
 int64_t value_size(const struct value *value, int from_last); /* of an axis, counted from the last one */
 int64_t value_elements(const struct value *value);            /* of the shape, padding of the layout not counted */
 size_t value_type_bytes(enum value_type type);                /* of an element */
-size_t value_sample_bytes(const struct value *value);         /* of one sample of a batched value, as the host has it */
+/* Of one sample of a batched value, as the host has it; in a network's own graph, with a sequence length of 1. */
+size_t value_sample_bytes(const struct value *value);
 /* Bytes that it takes in its layout with this vector width. */
 size_t value_bytes(const struct value *value, int vector_width);
 bool shape_equal(tutti_shape a, tutti_shape b);
+int64_t shape_elements(const tutti_shape *shape); /* symbols count as 1 */
+int shape_sequences(const tutti_shape *shape);    /* how many sizes are TUTTI_SEQUENCE */
+/* Why an operation that calculates with all sizes of a sample does not take the shape. */
+tutti_status shape_check_numbers(const tutti_shape *shape, const char *operation);
+bool graph_has_sequences(const struct graph *graph);
+enum { SIZE_TEXT = 24 };
+/* A size for messages: N the batch, T the length of sequences, or the number; returns `text`. */
+const char *size_print(int64_t size, char text[SIZE_TEXT]);
 /* False: there are no such sizes, or more than a shape has. */
 bool shape_read(const int64_t *sizes, int rank, tutti_shape *shape);
 /* For each value, whether some of `count` values depend on it, or is one of them; freed by free(). NULL without memory.

@@ -36,9 +36,10 @@ static tutti_status check_sizes(const char *name, const int64_t *sizes, int rank
     if (rank < 0 || rank >= TUTTI_MAX_RANK || (rank > 0 && !sizes))
         return fail(TUTTI_SHAPE, "input %s has %d dimensions: at most %d are possible", name, rank, TUTTI_MAX_RANK - 1);
     for (int i = 0; i < rank; i++)
-        if (sizes[i] < 1)
-            return fail(
-                TUTTI_SHAPE, "input %s has size %" PRId64 " in dimension %d: it must be at least 1", name, sizes[i], i);
+        if (sizes[i] < 1 && sizes[i] != TUTTI_SEQUENCE)
+            return fail(TUTTI_SHAPE,
+                "input %s has size %" PRId64 " in dimension %d: it must be at least 1, or TUTTI_SEQUENCE", name,
+                sizes[i], i);
     return TUTTI_OK;
 }
 
@@ -58,8 +59,10 @@ tutti_tensor tutti_input_typed(
     for (int i = 0; i < rank; i++) batched.sizes[i + 1] = sizes[i];
     const int value = graph_value(&network->graph, ROLE_INPUT, types[dtype], batched, true, name);
     if (value == NO_VALUE) return network_fail(network, network->graph.status);
-    /* Three sizes are [C, H, W] until an operation says otherwise. */
-    if (rank == 3) graph_at(&network->graph, value)->axes = axes_with_channels(batched.rank);
+    /* Three sizes are [C, H, W] until an operation says otherwise; but none of an image is that of a sequence. */
+    const bool image = rank == 3 && shape_sequences(&batched) == 0;
+    graph_at(&network->graph, value)->axes =
+        image ? axes_with_channels(batched.rank) : axes_with_sequences((struct axes) { 0 }, &batched);
     network->input_count++;
     return (tutti_tensor) { value };
 done:

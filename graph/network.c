@@ -186,11 +186,11 @@ static tutti_shape without_batch(const struct value *value)
     return shape;
 }
 
-/* FLOPs of the layer's nodes for one sample. */
+/* FLOPs of the layer's nodes for one sample, with a sequence length of 1. */
 static tutti_status layer_flops(const tutti_network *network, int layer, double *flops)
 {
     struct graph graph;
-    tutti_status status = graph_bind(&network->graph, 1, &graph);
+    tutti_status status = graph_bind(&network->graph, (struct bound_sizes) { 1, 1 }, &graph);
     if (status != TUTTI_OK) return status;
     *flops = 0;
     for (size_t n = 0; n < graph.node_count; n++) {

@@ -18,6 +18,11 @@ static tutti_status count_elements(struct parameter *parameter)
     for (int i = 0; i < parameter->shape.rank; i++) {
         size_t product;
         const int64_t size = parameter->shape.sizes[i];
+        if (size == TUTTI_SEQUENCE)
+            return fail(TUTTI_SHAPE,
+                "%s would have the length of sequences, TUTTI_SEQUENCE, as its size in dimension %d: sizes of "
+                "parameters and constants must be numbers",
+                parameter->name, i);
         if (size < 1 || !size_multiply((size_t)parameter->elements, (size_t)size, &product) || product > INT64_MAX / 64)
             return fail(TUTTI_SHAPE,
                 "%s would have size %" PRId64

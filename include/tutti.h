@@ -184,6 +184,12 @@ typedef struct tutti_tensor {
 #define TUTTI_SHAPE(...) ((tutti_shape) { .rank = TUTTI_COUNT(__VA_ARGS__), .sizes = { __VA_ARGS__ } })
 #endif
 #define TUTTI_MAX_RANK 6
+/* A size in the shape of an input: the length of sequences, which can be another one in each step, evaluation and
+ * inference (tutti_feed.length), up to tutti_training.sequence. All inputs have the same. Layers give outputs of this
+ * length, as those of tutti_reshape() and tutti_op() with this size in their shape. Layers that need a number fail with
+ * TUTTI_SHAPE: it cannot be a size of a parameter or of the input of a convolution or pooling, and tutti_concat()
+ * cannot join along it. The operation "prefix" of tutti_op() cuts a parameter or constant for the longest to it. */
+#define TUTTI_SEQUENCE (-2)
 typedef struct tutti_shape {
     int rank;
     int64_t sizes[TUTTI_MAX_RANK];
@@ -227,9 +233,9 @@ typedef enum tutti_initialiser {
     TUTTI_INIT_ZEROS,
 } tutti_initialiser;
 
-/* Adds an input of float32 samples. The shape has one to five sizes of at least 1. A network has at most 15 inputs,
- * which are fed by their names (tutti_feed): a name belongs to one input. NULL: "input" for the first one, else
- * "input_1" and so on. */
+/* Adds an input of float32 samples. The shape has one to five sizes of at least 1, or TUTTI_SEQUENCE. A network has at
+ * most 15 inputs, which are fed by their names (tutti_feed): a name belongs to one input. NULL: "input" for the first
+ * one, else "input_1" and so on. */
 TUTTI_API tutti_tensor tutti_input(tutti_network *network, const char *name, tutti_shape shape_of_a_sample);
 /* Adds an input of samples of any type: `sizes` has `rank` sizes, 0 to 5; with rank 0 a sample is one number, as
  * targets of tutti_cross_entropy() are. TUTTI_DTYPE_I64 makes an input of int32 that can be fed with int64 arrays: a
@@ -404,7 +410,8 @@ TUTTI_API tutti_tensor tutti_embedding(
 
 /* Joins 1 to 8 inputs along a dimension of the sample: 0 is the channels of [C, H, W]. All other sizes must agree. */
 TUTTI_API tutti_tensor tutti_concat(tutti_network *network, const tutti_tensor *inputs, int count, int dimension);
-/* Gives the same elements another shape of one to five sizes. One size may be -1: it is computed from the others. */
+/* Gives the same elements another shape of one to five sizes. One size may be -1: it is computed from the others.
+ * TUTTI_SEQUENCE stays a size of its own. */
 TUTTI_API tutti_tensor tutti_reshape(tutti_network *network, tutti_tensor x, tutti_shape shape);
 /* The same with a pointer to one to five sizes. */
 TUTTI_API tutti_tensor tutti_reshape_sized(tutti_network *network, tutti_tensor x, const int64_t *sizes, int rank);
@@ -474,7 +481,8 @@ typedef struct tutti_layer_info {
     const char *name, *operation; /* valid until the network is freed */
     tutti_shape shape;            /* of a sample of the layer's first output */
     int64_t parameters;           /* number of trainable values of this layer; running statistics are not counted */
-    double flops;                 /* of the forward pass of one sample; a multiply-add counts as two */
+    /* Of the forward pass of one sample, with sequences of length 1; a multiply-add counts as two. */
+    double flops;
 } tutti_layer_info;
 /* Returns the number of layers. */
 TUTTI_API int tutti_network_layers(const tutti_network *network);
@@ -613,6 +621,11 @@ typedef struct tutti_training {
     int output_count;
     bool fetch_in_training;              /* tutti_train_fetch() gives outputs: they are then kept in every step */
     const tutti_expert_options *experts; /* tutti_experts.h; NULL: the defaults */
+    /* Largest length for which TUTTI_SEQUENCE stands; 0 without such inputs. tutti_compile() makes plans for this
+     * length, and finds for it how many samples fit a device's memory. The first step of another length makes a plan,
+     * which takes up to seconds. A device keeps its last eight plans, also those of evaluation and of other numbers of
+     * samples: programs should pad sequences to a few lengths. */
+    int64_t sequence;
 } tutti_training;
 
 /* Creates a trainer: initialises the parameters and builds a plan and a replica of the network on every opened device,
@@ -641,12 +654,15 @@ typedef struct tutti_feed {
     const char *name;
     tutti_dtype dtype; /* that of the input; TUTTI_DTYPE_I64 also feeds one of TUTTI_DTYPE_I32 */
     const void *data;  /* [samples][shape of a sample] */
+    /* What TUTTI_SEQUENCE stands for in the shape of a sample, the same for all feeds of a call and on all ranks. 0: as
+     * another feed of the call says, else tutti_training.sequence. */
+    int64_t length;
 } tutti_feed;
 /* An array for an output of the trainer. */
 typedef struct tutti_fetch {
     tutti_tensor tensor; /* as it was passed to tutti_compile() */
     tutti_dtype dtype;   /* F32; F16 and BF16: values are rounded to it */
-    void *data;          /* [samples][shape of a sample] */
+    void *data;          /* [samples][shape of a sample], with the feeds' length of sequences */
 } tutti_fetch;
 
 /* Trains one step on at least 1 sample and at most tutti_training.batch samples over all ranks. `metrics` may be NULL.
@@ -695,6 +711,7 @@ typedef struct tutti_source {
      * this number. */
     int (*read)(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count);
     void *user;
+    int64_t length; /* of the sequences of all its samples, as tutti_feed.length */
 } tutti_source;
 
 typedef struct tutti_progress {

@@ -14,10 +14,11 @@ static int64_t sample_size(const struct value *value, int from_last)
 void broadcast_print(const struct value *value, char *text, size_t size)
 {
     size_t used = 0;
+    char one[SIZE_TEXT];
     text[0] = '\0';
     for (int i = value->batched; i < value->shape.rank && used < size; i++)
         used += (size_t)snprintf(
-            text + used, size - used, "%s%lld", i > value->batched ? ", " : "", (long long)value->shape.sizes[i]);
+            text + used, size - used, "%s%s", i > value->batched ? ", " : "", size_print(value->shape.sizes[i], one));
 }
 
 /* Widens the output to what goes with the input, too. */

@@ -25,6 +25,11 @@ static tutti_status infer_concat(const struct graph *graph, struct node *node, s
             return fail(TUTTI_SHAPE,
                 "concat: input %d differs from input 0 in a dimension other than %d: all other sizes must be equal", i,
                 axis - 1);
+        if (shape.sizes[axis] == TUTTI_SEQUENCE || other->shape.sizes[axis] == TUTTI_SEQUENCE)
+            return fail(TUTTI_SHAPE,
+                "concat: the inputs have the length of sequences, TUTTI_SEQUENCE, along dimension %d: only numbers can "
+                "be added up",
+                axis - 1);
         outputs[0].shape.sizes[axis] += other->shape.sizes[axis];
     }
     infer_axes(graph, node, &outputs[0]);
@@ -32,20 +37,40 @@ static tutti_status infer_concat(const struct graph *graph, struct node *node, s
     return TUTTI_OK;
 }
 
+/* Along the length of sequences, whose number is not known yet, all of it can be taken, or the first element. */
+static tutti_status check_axis(const struct attributes *a, int axis, int64_t have, int axis_of_sample)
+{
+    const int64_t begin = a->begins[axis], size = a->shape.sizes[axis];
+    if (have == TUTTI_SEQUENCE && (begin != 0 || (size != TUTTI_SEQUENCE && size != 1)))
+        return fail(TUTTI_SHAPE,
+            "window: axis %d has the length of sequences, TUTTI_SEQUENCE: nothing can be cut from it or added to it, "
+            "but the first element can be taken",
+            axis_of_sample);
+    if (have == TUTTI_SEQUENCE || (size == TUTTI_SEQUENCE && a->within)) return TUTTI_OK;
+    if (a->within && begin + size > have)
+        return fail(TUTTI_SHAPE,
+            "window: the first %lld elements are taken along axis %d, which has %lld: it needs as many as the longest "
+            "sequence has",
+            (long long)size, axis_of_sample, (long long)have);
+    if (size >= 1 && begin < have && begin + size > 0) return TUTTI_OK;
+    return fail(TUTTI_SHAPE, "window: along axis %d it has elements %lld to %lld, all outside the input's %lld",
+        axis_of_sample, (long long)begin, (long long)(begin + size - 1), (long long)have);
+}
+
 static tutti_status infer_window(const struct graph *graph, struct node *node, struct value *outputs)
 {
+    tutti_status status = TUTTI_OK;
     const struct value *x = graph_at(graph, node->inputs[0]);
     const struct attributes *a = &node->attributes;
     if (a->shape.rank != x->shape.rank || (x->batched && (a->begins[0] || a->shape.sizes[0] != x->shape.sizes[0])))
         return fail(TUTTI_SHAPE, "window: its shape and the input's differ in their axes or their batch");
-    for (int i = x->batched; i < x->shape.rank; i++)
-        if (a->shape.sizes[i] < 1 || a->begins[i] >= x->shape.sizes[i] || a->begins[i] + a->shape.sizes[i] <= 0)
-            return fail(TUTTI_SHAPE, "window: along axis %d it has elements %lld to %lld, all outside the input's %lld",
-                i - x->batched, (long long)a->begins[i], (long long)(a->begins[i] + a->shape.sizes[i] - 1),
-                (long long)x->shape.sizes[i]);
-    outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = a->shape, .axes = x->axes };
+    for (int i = x->batched; i < x->shape.rank; i++) TRY(check_axis(a, i, x->shape.sizes[i], i - x->batched));
+    outputs[0] = (struct value) {
+        .type = TYPE_F32, .batched = x->batched, .shape = a->shape, .axes = axes_with_sequences(x->axes, &a->shape)
+    };
     node->output_count = 1;
-    return TUTTI_OK;
+done:
+    return status;
 }
 
 /* The input seen through a window of the window. */

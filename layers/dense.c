@@ -26,8 +26,8 @@ static tutti_status infer_forward(const struct graph *graph, struct node *node, 
             "dense: a sample has %d dimensions and the weights have %d: at least 1 and exactly 2 are needed",
             x->shape.rank - 1, w->shape.rank);
     if (w->shape.sizes[1] != value_size(x, 0))
-        return fail(TUTTI_SHAPE, "dense: the weights are for %lld features, but the input's last dimension has %lld",
-            (long long)w->shape.sizes[1], (long long)value_size(x, 0));
+        return fail(TUTTI_SHAPE, "dense: the weights are for %lld features, but the input's last dimension has %s",
+            (long long)w->shape.sizes[1], size_print(value_size(x, 0), (char[SIZE_TEXT]) { 0 }));
     outputs[0] = rows_of(x, w->shape.sizes[0]);
     node->output_count = 1;
     return TUTTI_OK;

@@ -2,7 +2,7 @@
 
 tutti_status image_check(const char *operation, const struct value *x)
 {
-    if (x->shape.rank == IMAGE_RANK) return TUTTI_OK;
+    if (x->shape.rank == IMAGE_RANK) return shape_check_numbers(&x->shape, operation);
     return fail(TUTTI_SHAPE, "%s: the input must be an image [C, H, W], but it has %d dimensions", operation,
         x->shape.rank - 1);
 }

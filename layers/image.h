@@ -6,7 +6,8 @@
 
 enum { IMAGE_SPACE = 2, IMAGE_RANK = SPACE_AXIS + IMAGE_SPACE };
 
-/* Whether x has as many axes as an image. What they were of before does not matter: the operation takes them so. */
+/* Whether x has as many axes as an image, and numbers as sizes. What the axes were of before does not matter: the
+ * operation takes them so. */
 tutti_status image_check(const char *operation, const struct value *x);
 /* An output of floats. */
 struct value image_value(tutti_shape shape, bool batched);

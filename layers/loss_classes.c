@@ -29,6 +29,11 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
         return fail(TUTTI_SHAPE, "%s: the predictions must be floats and the targets class numbers (int32)", name);
     if (x->shape.rank < 2) return fail(TUTTI_SHAPE, "%s: the predictions have no axis of classes", name);
     const int axis = class_axis(node, x);
+    if (x->shape.sizes[axis] == TUTTI_SEQUENCE)
+        return fail(TUTTI_SHAPE,
+            "%s: axis %d of the predictions, that of the classes, has the length of sequences, TUTTI_SEQUENCE: the "
+            "classes must be a number",
+            name, axis - 1);
     const tutti_shape wanted = label_shape(&x->shape, axis);
     if (!shape_equal(wanted, labels->shape)) {
         if (labels->shape.rank == 1)

@@ -41,7 +41,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
 {
     const struct value *a = graph_at(graph, node->inputs[0]), *b = graph_at(graph, node->inputs[1]);
     const bool ta = node->attributes.transpose_a, tb = node->attributes.transpose_b;
-    char one[128], other[128];
+    char one[128], other[128], of_a[SIZE_TEXT], of_b[SIZE_TEXT];
     broadcast_print(a, one, sizeof one);
     broadcast_print(b, other, sizeof other);
     if (a->shape.rank - a->batched < 2 || b->shape.rank - b->batched < 2)
@@ -49,9 +49,9 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
             "matmul: the inputs have the shapes [%s] and [%s]: each needs at least 2 dimensions beside the batch's",
             one, other);
     if (value_size(a, ta) != value_size(b, !tb))
-        return fail(TUTTI_SHAPE, "matmul: the inputs [%s]%s and [%s]%s cannot be multiplied: %lld is not %lld", one,
-            ta ? ", transposed," : "", other, tb ? ", transposed," : "", (long long)value_size(a, ta),
-            (long long)value_size(b, !tb));
+        return fail(TUTTI_SHAPE, "matmul: the inputs [%s]%s and [%s]%s cannot be multiplied: %s is not %s", one,
+            ta ? ", transposed," : "", other, tb ? ", transposed," : "", size_print(value_size(a, ta), of_a),
+            size_print(value_size(b, !tb), of_b));
     if (!same_leading(a, b) && !is_single(a, b) && !is_single(b, a))
         return fail(TUTTI_SHAPE,
             "matmul: the inputs have the shapes [%s]%s and [%s]%s: the dimensions in front of the last two, and the "

@@ -14,8 +14,8 @@ static tutti_status infer_expand(const struct graph *graph, struct node *node, s
     for (int i = x->batched; i < x->shape.rank; i++) {
         const int64_t from = x->shape.sizes[i], to = ahead < 0 ? 0 : outputs[0].shape.sizes[ahead + i];
         if (from != to && from != 1)
-            return fail(TUTTI_SHAPE, "expand: size %lld of axis %d cannot become %lld", (long long)from, i - x->batched,
-                (long long)to);
+            return fail(TUTTI_SHAPE, "expand: size %s of axis %d cannot become %s",
+                size_print(from, (char[SIZE_TEXT]) { 0 }), i - x->batched, size_print(to, (char[SIZE_TEXT]) { 0 }));
     }
     node->output_count = 1;
     return TUTTI_OK;

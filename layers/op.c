@@ -95,16 +95,32 @@ static tutti_status complete_pad(const struct value *x, struct given *given)
         return fail(TUTTI_INVALID, "pad: before and behind need a number for each of the %d axes", rank);
     a->shape = x->shape;
     for (int i = 0; i < rank; i++) {
+        if (x->shape.sizes[i + x->batched] == TUTTI_SEQUENCE && (before->numbers[i] || behind->numbers[i]))
+            return fail(
+                TUTTI_SHAPE, "pad: axis %d has the length of sequences, TUTTI_SEQUENCE: nothing can be added to it", i);
         a->begins[i + x->batched] = -before->numbers[i];
         a->shape.sizes[i + x->batched] += before->numbers[i] + behind->numbers[i];
     }
     return TUTTI_OK;
 }
 
+/* As many elements as sequences are long, from the first one on; all axes if none is given. */
+static tutti_status complete_prefix(const struct value *x, struct given *given)
+{
+    struct attributes *a = &given->attributes;
+    a->shape = x->shape;
+    a->within = true;
+    for (int i = x->batched; i < x->shape.rank; i++)
+        if (a->axes == 0 || a->axes >> i & 1) a->shape.sizes[i] = TUTTI_SEQUENCE;
+    a->axes = 0;
+    return TUTTI_OK;
+}
+
 /* Elements start to end - 1. Both are counted from the end of the axis if negative; `end` is clipped. */
 static tutti_status slice_axis(const struct value *x, int axis, int64_t start, int64_t end, struct attributes *a)
 {
-    const int64_t size = x->shape.sizes[axis];
+    int64_t size = x->shape.sizes[axis];
+    if (size == TUTTI_SEQUENCE) size = INT64_MAX; /* window's infer() looks at what is asked for */
     start = start < 0 ? start + size : start;
     end = end < 0 ? end + size : end > size ? size : end;
     if (start < 0 || start >= end)
@@ -164,6 +180,7 @@ static const struct recipe recipes[] = {
     { "slice", &operation_window, 1, 1,
         { { "axes", LIST, AT(axes), 0 }, { "starts", LIST, AT(starts), 0 }, { "ends", LIST, AT(ends), 0 } },
         .complete = complete_slice },
+    { "prefix", &operation_window, 1, 1, { { "axes", AXES, AT(attributes.axes), 0 } }, .complete = complete_prefix },
     { "pad", &operation_window, 1, 1,
         { { "before", LIST, AT(starts), 0 }, { "behind", LIST, AT(ends), 0 },
             { "value", NUMBER, AT(attributes.low), 0 } },

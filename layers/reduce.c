@@ -20,14 +20,6 @@ static tutti_shape kept_shape(const struct node *node, const struct value *x)
     return shape;
 }
 
-/* Elements that one becomes; the batch counts as 1 before it is known. */
-static int64_t count(const tutti_shape *shape)
-{
-    int64_t elements = 1;
-    for (int i = 0; i < shape->rank; i++) elements *= shape->sizes[i] == BATCH ? 1 : shape->sizes[i];
-    return elements;
-}
-
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *x = graph_at(graph, node->inputs[0]);
@@ -39,9 +31,11 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
         node->attributes.shape = kept;
         node->attributes.shape_axes = x->axes;
     }
-    if (count(&kept) != count(&node->attributes.shape))
+    if (shape_elements(&kept) != shape_elements(&node->attributes.shape) ||
+        shape_sequences(&kept) != shape_sequences(&node->attributes.shape))
         return fail(TUTTI_SHAPE, "%s: the result has %lld elements, but the shape asked for has %lld",
-            node->operation->name, (long long)count(&kept), (long long)count(&node->attributes.shape));
+            node->operation->name, (long long)shape_elements(&kept),
+            (long long)shape_elements(&node->attributes.shape));
     outputs[0] = (struct value) { .type = TYPE_F32,
         .batched = x->batched && !is_joined(node, 0),
         .shape = node->attributes.shape,
@@ -80,7 +74,8 @@ static tutti_status gradient(
     if (node->operation == &operation_reduce_max)
         input_gradients[0] = gradient_of_max(graph, node, output_gradients[0]);
     else if (node->operation == &operation_reduce_mean)
-        input_gradients[0] = repeat(graph, node, output_gradients[0], (float)count(&kept) / (float)count(&whole));
+        input_gradients[0] =
+            repeat(graph, node, output_gradients[0], (float)shape_elements(&kept) / (float)shape_elements(&whole));
     else
         input_gradients[0] = repeat(graph, node, output_gradients[0], 1);
     return graph->status;

@@ -2,12 +2,15 @@
 #include "graph/network.h"
 #include "layers/layers.h"
 
-/* Elements of one sample (or of all, where nothing is batched): sizes that are BATCH count as 1. */
-static int64_t elements(tutti_shape shape)
+/* The length of sequences stays an axis, wherever: it has no number to be multiplied by. */
+static tutti_status check_sequences(const tutti_shape *from, const tutti_shape *to)
 {
-    int64_t product = 1;
-    for (int i = 0; i < shape.rank; i++) product *= shape.sizes[i] == BATCH ? 1 : shape.sizes[i];
-    return product;
+    const int before = shape_sequences(from), behind = shape_sequences(to);
+    if (before == behind) return TUTTI_OK;
+    return fail(TUTTI_SHAPE,
+        "reshape: the length of sequences, TUTTI_SEQUENCE, is %d of the input's sizes and %d of the shape's: it cannot "
+        "be joined with another size",
+        before, behind);
 }
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
@@ -16,13 +19,13 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     tutti_shape to = node->attributes.shape;
     if (to.rank < 1 || to.rank > TUTTI_MAX_RANK)
         return fail(TUTTI_SHAPE, "reshape: the shape has %d dimensions: 1 to %d are possible", to.rank, TUTTI_MAX_RANK);
-    if (elements(x->shape) != elements(to) || (x->batched && x->shape.sizes[0] != to.sizes[0]))
+    if (shape_elements(&x->shape) != shape_elements(&to) || (x->batched && x->shape.sizes[0] != to.sizes[0]))
         return fail(TUTTI_SHAPE, "reshape: the input has %lld elements, but the shape has %lld",
-            (long long)elements(x->shape), (long long)elements(to));
+            (long long)shape_elements(&x->shape), (long long)shape_elements(&to));
     outputs[0] =
         (struct value) { .type = x->type, .batched = x->batched, .shape = to, .axes = node->attributes.shape_axes };
     node->output_count = 1;
-    return TUTTI_OK;
+    return check_sequences(&x->shape, &to);
 }
 
 static tutti_status gradient(
@@ -67,7 +70,7 @@ tutti_status reshape_resolve(const struct value *x, struct attributes *attribute
 {
     tutti_shape *shape = &attributes->shape;
     const int first = x->batched;
-    const int64_t have = elements(x->shape);
+    const int64_t have = shape_elements(&x->shape);
     int64_t known = 1;
     int open = -1;
     if (shape->rank <= first || shape->rank > TUTTI_MAX_RANK)
@@ -79,6 +82,7 @@ tutti_status reshape_resolve(const struct value *x, struct attributes *attribute
             open = i;
             continue;
         }
+        if (size == TUTTI_SEQUENCE) continue;
         if (size < 1 || size > have)
             return fail(TUTTI_SHAPE, "reshape: size %lld in dimension %d does not fit an input of %lld elements%s",
                 (long long)size, i - first, (long long)have, size == -1 ? "; only one size may be -1" : "");
@@ -89,8 +93,10 @@ tutti_status reshape_resolve(const struct value *x, struct attributes *attribute
             "reshape: the input has %lld elements: the sizes of the shape do not multiply to this number",
             (long long)have);
     if (open >= 0) shape->sizes[open] = have / known;
-    attributes->shape_axes = kept_axes(x, shape);
-    return TUTTI_OK;
+    if (open >= 0 && have == known && shape_sequences(&x->shape) > shape_sequences(shape))
+        shape->sizes[open] = TUTTI_SEQUENCE;
+    attributes->shape_axes = axes_with_sequences(kept_axes(x, shape), shape);
+    return check_sequences(&x->shape, shape);
 }
 
 static tutti_tensor append(tutti_network *network, tutti_tensor x, const char *name, tutti_shape asked)

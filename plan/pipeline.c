@@ -93,7 +93,7 @@ static tutti_status run_passes(struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
     struct text text = { 0 }, before = { 0 };
-    TRY(graph_bind(&plan->network->graph, plan->options.samples, &plan->graph));
+    TRY(graph_bind(&plan->network->graph, plan->options.sizes, &plan->graph));
     if (plan->options.objective.loss) plan->options.objective.loss_count = 0; /* a second run appends it again */
     memcpy(plan->outputs, plan->options.objective.outputs, sizeof plan->outputs);
     TRY(plan_find_inputs(&plan->graph, plan->feeds, &plan->input_count));

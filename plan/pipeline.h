@@ -13,7 +13,7 @@ struct objective objective_of(tutti_tensor output, tutti_loss loss);
 int objective_pairs(const struct objective *objective);
 /* Whether the host reads the outputs: passes then keep them. */
 void plan_keep_outputs(struct plan *plan, bool kept);
-/* A plan without launches: the network bound to the options' samples once plan_run_passes() has run. */
+/* A plan without launches: the network bound to the options' sizes once plan_run_passes() has run. */
 struct plan *plan_start(struct device *device, const tutti_network *network, const struct plan_options *options);
 tutti_status plan_run_passes(struct plan *plan);
 /* As before the first pass. */

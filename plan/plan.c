@@ -157,7 +157,7 @@ static tutti_status verify(struct plan *plan)
 {
     tutti_status status = TUTTI_OK;
     struct plan_options options = plan->options;
-    options.samples = options.samples < 2 ? options.samples : 2;
+    options.sizes.samples = options.sizes.samples < 2 ? options.sizes.samples : 2;
     options.explain = false;
     struct plan *small = NULL;
     struct verify_items items = { 0 };

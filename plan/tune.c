@@ -348,7 +348,7 @@ tutti_tuner *tutti_tuner_new(tutti_network *network, tutti_tensor output, const 
     if (OPTIONS_READ(&read, given, tutti_training) != TUTTI_OK) return NULL;
     const struct tutti_runtime *runtime = network->runtime;
     const struct plan_options options = { .mode = training->loss == TUTTI_LOSS_NONE ? PLAN_INFER : PLAN_TRAIN,
-        .samples = training->batch ? training->batch : 32,
+        .sizes = { training->batch ? training->batch : 32, training->sequence },
         .objective = objective_of(output, training->loss),
         .exact = training->exact,
         .precision = training->precision };

@@ -28,7 +28,7 @@ struct objective {
 
 struct plan_options {
     enum plan_mode mode;
-    int64_t samples;
+    struct bound_sizes sizes;
     struct objective objective;
     bool exact;
     bool meets; /* training: other devices have the rest of the batch, whose statistics count too (launch_meeting) */

@@ -9,7 +9,7 @@ static tutti_status append_gradients(struct interpreted *made)
 {
     tutti_status status = TUTTI_OK;
     struct plan *plan = made->plan;
-    TRY(graph_bind(&plan->network->graph, plan->options.samples, &plan->graph));
+    TRY(graph_bind(&plan->network->graph, plan->options.sizes, &plan->graph));
     memcpy(plan->outputs, plan->options.objective.outputs, sizeof plan->outputs);
     TRY(plan_find_inputs(&plan->graph, plan->feeds, &plan->input_count));
     plan->feed_count = plan->input_count;

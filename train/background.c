@@ -57,7 +57,8 @@ static void *serve(void *argument)
 tutti_status background_start(struct replica *replica, int64_t samples, bool alone)
 {
     struct background *background = &replica->background;
-    const struct plan_key key = { PLAN_TRAIN, divide_up(samples, divide_up(samples, replica->capacity)) };
+    const int64_t part = divide_up(samples, divide_up(samples, replica->capacity));
+    const struct plan_key key = { PLAN_TRAIN, { part, replica->trainer->last.length } };
     *background = (struct background) { .seen = clock_seconds(),
         .alone = alone && !update_is_made(replica),
         .plan_wanted = !plan_cache_find(&replica->plans, key),

@@ -109,13 +109,15 @@ static tutti_status allocate(struct batches *batches)
         batches_shuffle(batches->order, samples, options->seed, options->epoch);
     else
         for (int64_t i = 0; i < samples; i++) batches->order[i] = i;
-    for (int i = 0; i < BUFFERS; i++) {
+    struct bound_sizes sizes = { options->batch, batches->source->length };
+    const tutti_status status = feeds_length(options->feeds, &sizes.length);
+    for (int i = 0; i < BUFFERS && status == TUTTI_OK; i++) {
         struct buffer *buffer = &batches->buffers[i];
-        buffer->memory = memory_new(arrays_bytes(&options->feeds->arrays, options->batch), 1);
+        buffer->memory = memory_new(arrays_bytes(&options->feeds->arrays, sizes), 1);
         if (!buffer->memory) return TUTTI_NO_MEMORY;
-        buffer->feeds = arrays_at(&options->feeds->arrays, buffer->memory, options->batch);
+        buffer->feeds = arrays_at(&options->feeds->arrays, buffer->memory, sizes);
     }
-    return TUTTI_OK;
+    return status;
 }
 
 tutti_status batches_open(struct batches **made, const tutti_source *source, const struct batches_options *options)

@@ -49,12 +49,10 @@ static void find_classes(
 
 static tutti_status add(struct feed_list *list, const char *name, const struct value *value)
 {
-    const int number = list->arrays.count++;
-    struct feed *feed = &list->feeds[number];
+    struct feed *feed = &list->feeds[list->arrays.count];
     feed->name = memory_copy_text(name);
     feed->type = value->type;
-    feed->elements = (int64_t)(value_sample_bytes(value) / value_type_bytes(value->type));
-    list->arrays.bytes[number] = value_sample_bytes(value);
+    arrays_add(&list->arrays, value);
     return feed->name ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
@@ -71,15 +69,32 @@ static tutti_status add_targets(struct feed_list *list, const struct graph *grap
     struct feed *feed = &list->feeds[list->arrays.count - 1];
     feed->trains = true;
     if (objective->loss->takes_classes) feed->classes = predictions->shape.sizes[predictions->shape.rank - 1];
+    if (feed->classes == TUTTI_SEQUENCE)
+        return fail(TUTTI_SHAPE, "the number of classes is TUTTI_SEQUENCE, the length of sequences: it must be known");
     return status;
 }
 
-tutti_status feeds_init(struct feed_list *list, const tutti_network *network, const struct objective *objective)
+static tutti_status read_longest(struct feed_list *list, const struct graph *graph, int64_t longest)
+{
+    if (!graph_has_sequences(graph)) return TUTTI_OK;
+    if (longest < 1 || longest > INT32_MAX)
+        return fail(TUTTI_INVALID,
+            "tutti_training.sequence is %" PRId64
+            ", but the network has inputs with TUTTI_SEQUENCE in their shapes: set it to the length of the longest "
+            "sequence",
+            longest);
+    list->longest = longest;
+    return TUTTI_OK;
+}
+
+tutti_status feeds_init(
+    struct feed_list *list, const tutti_network *network, const struct objective *objective, int64_t longest)
 {
     tutti_status status = TUTTI_OK;
     const struct graph *graph = &network->graph;
     int inputs[PLAN_MAX_FEEDS], count;
     memset(list, 0, sizeof(*list));
+    TRY(read_longest(list, graph, longest));
     TRY(plan_find_inputs(graph, inputs, &count));
     for (int i = 0; i < count; i++) TRY(add(list, graph_at(graph, inputs[i])->name, graph_at(graph, inputs[i])));
     TRY(mark_needed(list, network, inputs, objective->outputs, objective->output_count, false));
@@ -114,11 +129,46 @@ static tutti_status find(const struct feed_list *list, const tutti_feed *feed, i
         list->arrays.count, list->feeds[0].name);
 }
 
+tutti_status feeds_length(const struct feed_list *list, int64_t *length)
+{
+    if (*length != 0 && list->longest == 0)
+        return fail(TUTTI_INVALID,
+            "the length of sequences is %" PRId64 ", but no input has TUTTI_SEQUENCE in its shape", *length);
+    if (*length < 0 || *length > list->longest)
+        return fail(TUTTI_INVALID,
+            "the length of sequences is %" PRId64 ": it must be from 1 to tutti_training.sequence, %" PRId64, *length,
+            list->longest);
+    if (*length == 0) *length = list->longest;
+    return TUTTI_OK;
+}
+
+/* That of all feeds that say one. */
+static tutti_status read_length(const struct feed_list *list, const tutti_feed *feeds, int count, int64_t *length)
+{
+    *length = 0;
+    for (int i = 0; i < count; i++) {
+        if (feeds[i].length == 0) continue;
+        if (*length && feeds[i].length != *length)
+            return fail(TUTTI_INVALID,
+                "feed %d has sequences of length %" PRId64 ", but one before it of length %" PRId64
+                ": all feeds of a call have the same",
+                i, feeds[i].length, *length);
+        *length = feeds[i].length;
+    }
+    return feeds_length(list, length);
+}
+
+/* Of a sample. */
+static int64_t elements_of(const struct feed_list *list, int number, int64_t length)
+{
+    return (int64_t)(arrays_sample_bytes(&list->arrays, number, length) / value_type_bytes(list->feeds[number].type));
+}
+
 /* Room for `samples` samples as int32. */
-static tutti_status make_room(struct feed_list *list, int number, int64_t samples)
+static tutti_status make_room(struct feed_list *list, int number, int64_t samples, int64_t elements)
 {
     size_t needed;
-    if (!size_multiply((size_t)samples, (size_t)list->feeds[number].elements, &needed))
+    if (!size_multiply((size_t)samples, (size_t)elements, &needed))
         return fail(
             TUTTI_NO_MEMORY, "%" PRId64 " samples of \"%s\" do not fit into memory", samples, list->feeds[number].name);
     void *array = list->narrowed[number];
@@ -127,19 +177,21 @@ static tutti_status make_room(struct feed_list *list, int number, int64_t sample
     return status;
 }
 
-static tutti_status narrow(struct feed_list *list, int number, const int64_t *from, int64_t samples, void **array)
+static tutti_status narrow(
+    struct feed_list *list, int number, const int64_t *from, int64_t samples, struct arrays *arrays)
 {
     const struct feed *feed = &list->feeds[number];
-    const tutti_status status = make_room(list, number, samples);
+    const int64_t elements = elements_of(list, number, arrays->length);
+    const tutti_status status = make_room(list, number, samples, elements);
     if (status != TUTTI_OK) return status;
     int32_t *to = list->narrowed[number];
-    for (int64_t i = 0; i < samples * feed->elements; i++) {
+    for (int64_t i = 0; i < samples * elements; i++) {
         if (from[i] < INT32_MIN || from[i] > INT32_MAX)
             return fail(TUTTI_INVALID, "sample %" PRId64 " of \"%s\" has the number %" PRId64 ": devices take int32",
-                i / feed->elements, feed->name, from[i]);
+                i / elements, feed->name, from[i]);
         to[i] = (int32_t)from[i];
     }
-    *array = to;
+    arrays->at[number] = to;
     return TUTTI_OK;
 }
 
@@ -159,7 +211,7 @@ static tutti_status take(struct feed_list *list, const tutti_feed *given, int po
             dtype_name(wanted));
     arrays->at[number] = (void *)(uintptr_t)given->data;
     if (wide) *borrowed = false;
-    if (wide) TRY(narrow(list, number, given->data, samples, &arrays->at[number]));
+    if (wide) TRY(narrow(list, number, given->data, samples, arrays));
 done:
     return status;
 }
@@ -172,6 +224,7 @@ tutti_status feeds_read(struct feed_list *list, const tutti_feed *feeds, int cou
     *borrowed = true;
     if (!feeds || count < 1)
         FAIL(TUTTI_INVALID, "no array is fed: pass one for each input, the first of them \"%s\"", list->feeds[0].name);
+    TRY(read_length(list, feeds, count, &arrays->length));
     for (int i = 0; i < count; i++) TRY(take(list, &feeds[i], i, samples, arrays, borrowed));
     for (int i = 0; i < list->arrays.count; i++)
         if (!arrays->at[i] && (trains ? list->feeds[i].trains : list->feeds[i].infers))
@@ -186,13 +239,14 @@ tutti_status feeds_check(const struct feed_list *list, const struct arrays *arra
     for (int i = 0; i < list->arrays.count; i++) {
         const struct feed *feed = &list->feeds[i];
         const int32_t *labels = arrays->at[i];
+        const int64_t elements = elements_of(list, i, arrays->length);
         if (feed->classes == 0 || !labels) continue;
-        for (int64_t j = 0; j < samples * feed->elements; j++)
+        for (int64_t j = 0; j < samples * elements; j++)
             if (labels[j] >= feed->classes && !(feed->ignores && labels[j] == feed->ignored))
                 return fail(TUTTI_INVALID,
                     "the target of sample %lld of the batch is class %d, but the network has %lld classes, counted "
                     "from 0",
-                    (long long)(j / feed->elements), labels[j], (long long)feed->classes);
+                    (long long)(j / elements), labels[j], (long long)feed->classes);
     }
     return TUTTI_OK;
 }
@@ -205,6 +259,6 @@ int feeds_buffers(const struct feed_list *list, const struct arrays *arrays, tut
             buffers[count++] = (tutti_buffer) { .name = list->feeds[i].name,
                 .dtype = input_dtype(list->feeds[i].type),
                 .data = arrays->at[i],
-                .bytes = list->arrays.bytes[i] };
+                .bytes = arrays_sample_bytes(&list->arrays, i, arrays->length) };
     return count;
 }

@@ -9,9 +9,8 @@
 struct feed {
     char *name;
     enum value_type type;
-    int64_t elements; /* of a sample */
-    int64_t classes;  /* a loss reads class numbers below this; 0: none does */
-    int32_t ignored;  /* by that loss, which `ignores` it; negative ones always are */
+    int64_t classes; /* a loss reads class numbers below this; 0: none does */
+    int32_t ignored; /* by that loss, which `ignores` it; negative ones always are */
     bool ignores;
     bool trains, infers; /* training and evaluation read it; inference does */
 };
@@ -19,14 +18,19 @@ struct feed {
 struct feed_list {
     struct feed feeds[PLAN_MAX_FEEDS];
     struct array_list arrays;
+    int64_t longest; /* sequence; 0: the network has none */
     /* Arrays of int32 for callers that pass int64, valid during a call. */
     int32_t *narrowed[PLAN_MAX_FEEDS];
     size_t room[PLAN_MAX_FEEDS]; /* of each, in numbers */
 };
 
-/* Errors: TUTTI_INVALID if the network has no input, or too many. */
-tutti_status feeds_init(struct feed_list *list, const tutti_network *network, const struct objective *objective);
+/* longest: tutti_training.sequence. Errors: TUTTI_INVALID if the network has no input, or too many, or sequences whose
+ * longest is not given. */
+tutti_status feeds_init(
+    struct feed_list *list, const tutti_network *network, const struct objective *objective, int64_t longest);
 void feeds_free(struct feed_list *list);
+/* Whether sequences can have this length; 0: *length becomes that of the longest. */
+tutti_status feeds_length(const struct feed_list *list, int64_t *length);
 /* The caller's feeds as arrays. `trains`: all that training reads must be there, else all that inference reads.
  * *borrowed: none is a copy that lives no longer than the next call. Errors: TUTTI_INVALID with the feed's name. */
 tutti_status feeds_read(struct feed_list *list, const tutti_feed *feeds, int count, bool trains, int64_t samples,
@@ -44,7 +48,7 @@ struct fetched {
 /* Errors: TUTTI_INVALID if a tensor is none of the objective's outputs, is named twice, or has a type that is not
  * possible. To be ended by fetches_end(), also after a failure. */
 tutti_status fetches_begin(struct fetched *fetched, const struct objective *objective, const struct array_list *outputs,
-    const tutti_fetch *fetches, int count, int64_t samples);
+    const tutti_fetch *fetches, int count, struct bound_sizes sizes);
 /* Writes what is rounded, if `status` is TUTTI_OK, and frees what fetches_begin() allocated; returns the status. */
 tutti_status fetches_end(struct fetched *fetched, tutti_status status, const struct objective *objective,
     const struct array_list *outputs, const tutti_fetch *fetches, int count, int64_t samples);

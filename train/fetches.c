@@ -6,7 +6,6 @@
 #include "train/feeds.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static int find(const struct objective *objective, tutti_tensor tensor)
 {
@@ -21,10 +20,10 @@ static bool is_rounded(tutti_dtype dtype)
 }
 
 tutti_status fetches_begin(struct fetched *fetched, const struct objective *objective, const struct array_list *outputs,
-    const tutti_fetch *fetches, int count, int64_t samples)
+    const tutti_fetch *fetches, int count, struct bound_sizes sizes)
 {
     tutti_status status = TUTTI_OK;
-    memset(fetched, 0, sizeof(*fetched));
+    *fetched = (struct fetched) { .arrays.length = sizes.length };
     if (!fetches || count < 1) FAIL(TUTTI_INVALID, "no output is fetched: pass at least one tutti_fetch");
     for (int i = 0; i < count; i++) {
         const tutti_fetch *fetch = &fetches[i];
@@ -40,7 +39,8 @@ tutti_status fetches_begin(struct fetched *fetched, const struct objective *obje
                 dtype_name(fetch->dtype));
         fetched->arrays.at[number] = fetch->data;
         if (!is_rounded(fetch->dtype)) continue;
-        fetched->rounded[number] = memory_new((size_t)samples, outputs->bytes[number]);
+        fetched->rounded[number] =
+            memory_new((size_t)sizes.samples, arrays_sample_bytes(outputs, number, sizes.length));
         if (!fetched->rounded[number]) return TUTTI_NO_MEMORY;
         fetched->arrays.at[number] = fetched->rounded[number];
     }
@@ -61,7 +61,8 @@ tutti_status fetches_end(struct fetched *fetched, tutti_status status, const str
     for (int i = 0; status == TUTTI_OK && i < count; i++) {
         const int number = find(objective, fetches[i].tensor);
         if (fetched->rounded[number])
-            round_to(&fetches[i], fetched->rounded[number], (size_t)samples * outputs->bytes[number] / sizeof(float));
+            round_to(&fetches[i], fetched->rounded[number],
+                (size_t)samples * arrays_sample_bytes(outputs, number, fetched->arrays.length) / sizeof(float));
     }
     for (int i = 0; i < PLAN_MAX_OUTPUTS; i++) free(fetched->rounded[i]);
     return status;

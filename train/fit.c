@@ -24,11 +24,12 @@ struct fit {
 
 /* ------------------------------------------------------------------------------------------------ checking ---- */
 
-static tutti_status check_source(const tutti_source *source, const char *what)
+static tutti_status check_source(const tutti_trainer *trainer, const tutti_source *source, const char *what)
 {
+    int64_t length = source->length;
     if (!source->read) return fail(TUTTI_INVALID, "the %s data have no read function: set tutti_source.read", what);
     if (source->samples < 1) return fail(TUTTI_INVALID, "the %s data have no samples: they need at least one", what);
-    return TUTTI_OK;
+    return feeds_length(&trainer->feeds, &length);
 }
 
 static tutti_status check(struct fit *fit)
@@ -37,8 +38,8 @@ static tutti_status check(struct fit *fit)
     const tutti_fitting *fitting = fit->fitting;
     const tutti_trainer *trainer = fit->trainer;
     TRY(trainer_check(trainer, true, 1));
-    TRY(check_source(fit->source, "training"));
-    if (fitting->test) TRY(check_source(fitting->test, "test"));
+    TRY(check_source(trainer, fit->source, "training"));
+    if (fitting->test) TRY(check_source(trainer, fitting->test, "test"));
     if (fitting->epochs < 0 || fitting->steps < 0 || fitting->batch < 0)
         FAIL(TUTTI_INVALID, "epochs, steps and batch are %lld, %lld and %lld: they cannot be negative",
             (long long)fitting->epochs, (long long)fitting->steps, (long long)fitting->batch);
@@ -63,7 +64,8 @@ static tutti_status agree(const struct fit *fit, tutti_status status)
 {
     const tutti_fitting *fitting = fit->fitting;
     const int64_t numbers[] = { fit->source->samples, fit->batch, fit->epochs, fitting->steps, fitting->no_shuffle,
-        fitting->test ? fitting->test->samples : 0, fitting->save != NULL, fitting->resume != NULL };
+        fitting->test ? fitting->test->samples : 0, fitting->save != NULL, fitting->resume != NULL, fit->source->length,
+        fitting->test ? fitting->test->length : 0 };
     TRY(world_same(fit->trainer, status, XXH3_64bits(numbers, sizeof(numbers)), "data or lengths of training"));
     if (fit->trainer->world) TRY(world_resize(fit->trainer->world, fit->batch));
 done:
@@ -356,7 +358,9 @@ tutti_status tutti_fit(
     TRY(trainer_check(trainer, true, samples));
     held.list = &trainer->feeds;
     TRY(feeds_read(&trainer->feeds, feeds, feed_count, true, samples, &held.arrays, &borrowed));
-    const tutti_source source = { .samples = samples, .read = read_arrays, .user = &held };
+    const tutti_source source = {
+        .samples = samples, .read = read_arrays, .user = &held, .length = held.arrays.length
+    };
     return tutti_fit_source(trainer, &source, fitting);
 done:
     return status;
@@ -369,7 +373,7 @@ tutti_status tutti_evaluate_source(tutti_trainer *trainer, const tutti_source *s
     tutti_metrics unused;
     if (!trainer || !source) FAIL(TUTTI_INVALID, "the trainer or the source is NULL: pass both");
     TRY(trainer_check(trainer, true, 1));
-    TRY(check_source(source, "test"));
+    TRY(check_source(trainer, source, "test"));
     trainer_run_begin(trainer);
     status = evaluate(trainer, source, metrics ? metrics : &unused, &whole);
     trainer_run_end(trainer);

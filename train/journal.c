@@ -72,7 +72,7 @@ static tutti_status copy_samples(tutti_trainer *trainer, size_t index, const str
 {
     tutti_status status = TUTTI_OK;
     struct journal *journal = trainer->journal;
-    const size_t bytes = arrays_bytes(&trainer->feeds.arrays, samples);
+    const size_t bytes = arrays_bytes(&trainer->feeds.arrays, (struct bound_sizes) { samples, feeds->length });
     void *array = journal->entries;
     TRY(memory_grow(&array, &journal->room, index + 1, sizeof(*journal->entries)));
     journal->entries = array;
@@ -100,7 +100,8 @@ tutti_status journal_take(tutti_trainer *trainer, struct replica_work *work)
     if (!ahead) TRY(copy_samples(trainer, index, &work->feeds, work->samples));
     struct entry *entry = &journal->entries[index];
     entry->number = 0;
-    work->feeds = arrays_at(&trainer->feeds.arrays, entry->samples, work->samples);
+    const struct bound_sizes sizes = { work->samples, work->feeds.length };
+    work->feeds = arrays_at(&trainer->feeds.arrays, entry->samples, sizes);
     work->kept = true;
     entry->work = *work;
     entry->work.gives_outputs = false; /* where they went may be gone when the step is repeated */
@@ -135,7 +136,7 @@ static struct optimizer_arrays *copy_new(const tutti_trainer *trainer)
 /* A job of the replica. */
 static tutti_status read_all(struct replica *replica, void *argument)
 {
-    worker_allow(&replica->worker, worker_step_limit(&replica->worker, replica->trainer->options.batch));
+    replica_allow_step(replica, replica->trainer->options.batch);
     return replica_read(replica, argument);
 }
 

@@ -22,7 +22,7 @@ static tutti_status add_output(tutti_trainer *trainer, tutti_tensor tensor)
         return fail(TUTTI_INVALID, "a trainer has at most %d outputs", PLAN_MAX_OUTPUTS);
     if (value->type != TYPE_F32)
         return fail(TUTTI_INVALID, "output %d is not float32: convert it with tutti_cast()", objective->output_count);
-    trainer->outputs.bytes[trainer->outputs.count++] = value_sample_bytes(value);
+    arrays_add(&trainer->outputs, value);
     objective->outputs[objective->output_count++] = tensor.id;
     return TUTTI_OK;
 }
@@ -62,7 +62,8 @@ tutti_status trainer_read_objective(tutti_trainer *trainer, tutti_tensor output,
             FAIL(TUTTI_INVALID, "loss %d does not exist: pass one of tutti_loss", (int)training->loss);
     }
     trainer->trains = objective->loss || objective->loss_count > 0;
-    TRY(feeds_init(&trainer->feeds, trainer->network, objective));
+    TRY(feeds_init(&trainer->feeds, trainer->network, objective, training->sequence));
+    trainer->last.length = trainer->feeds.longest;
 done:
     return status;
 }

@@ -32,12 +32,12 @@ void plan_cache_unlock(struct plan_cache *cache)
 
 struct plan_key plan_key_of(const struct plan_options *options)
 {
-    return (struct plan_key) { options->mode, options->samples };
+    return (struct plan_key) { options->mode, options->sizes };
 }
 
 static bool is_same(struct plan_key a, struct plan_key b)
 {
-    return a.mode == b.mode && a.samples == b.samples;
+    return a.mode == b.mode && a.sizes.samples == b.sizes.samples && a.sizes.length == b.sizes.length;
 }
 
 struct cached_plan *plan_cache_find(struct plan_cache *cache, struct plan_key key)

@@ -13,7 +13,7 @@ enum { PLAN_CACHE_PLANS = 8 };
 /* What a plan is for: a plan does for all work with the same key, and for no other. */
 struct plan_key {
     enum plan_mode mode;
-    int64_t samples;
+    struct bound_sizes sizes;
 };
 
 struct cached_plan {

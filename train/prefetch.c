@@ -38,8 +38,9 @@ done:
 void prefetch_prepare(struct replica *replica, const struct replica_work *work)
 {
     if (!wanted(replica, work)) return;
-    if (make_room(replica, arrays_bytes(&replica->trainer->feeds.arrays, work->samples)) != TUTTI_OK)
-        prefetch_free(replica);
+    const struct feed_list *feeds = &replica->trainer->feeds;
+    const struct bound_sizes most = { work->samples, feeds->longest };
+    if (make_room(replica, arrays_bytes(&feeds->arrays, most)) != TUTTI_OK) prefetch_free(replica);
 }
 
 tutti_status prefetch_take(struct replica *replica, const struct plan *plan, int feed, int64_t first, int64_t samples)
@@ -47,9 +48,12 @@ tutti_status prefetch_take(struct replica *replica, const struct plan *plan, int
     tutti_status status = TUTTI_OK;
     const struct array_list *list = &replica->trainer->feeds.arrays;
     const struct prefetch *prefetch = &replica->prefetch;
-    const size_t from = arrays_offset(list, feed, prefetch->samples) + (size_t)first * list->bytes[feed];
+    const int64_t length = plan->options.sizes.length;
+    const size_t sample = arrays_sample_bytes(list, feed, length);
+    const size_t from =
+        arrays_offset(list, feed, (struct bound_sizes) { prefetch->samples, length }) + (size_t)first * sample;
     CL_TRY(clEnqueueCopyBuffer(replica->device->queue, prefetch->buffer, plan_buffer(plan, plan->feeds[feed]), from, 0,
-               (size_t)samples * list->bytes[feed], 0, NULL, NULL),
+               (size_t)samples * sample, 0, NULL, NULL),
         "copying samples on '%s'", replica->device->can.name);
 done:
     return status;
@@ -67,7 +71,7 @@ static tutti_status send(struct replica *replica, const struct replica_work *wor
     (void)arrays_pack(list, &next, work->samples, staging);
     worker_unguard(&replica->worker);
     TRY(uploads_write(&replica->uploads, replica->device, replica->device->uploads, prefetch->buffer, 0, staging,
-        arrays_bytes(list, work->samples), &prefetch->sent));
+        arrays_bytes(list, (struct bound_sizes) { work->samples, next.length }), &prefetch->sent));
     CL_TRY(clFlush(replica->device->uploads), "sending samples to '%s'", replica->device->can.name);
 done:
     return status;

@@ -272,7 +272,8 @@ static int64_t probe_samples(tutti_trainer *trainer, int device)
     for (int i = 0; i < SPEED_SIZES; i++) {
         const struct speed_size *size = &speed->sizes[SPEED_TOGETHER][i];
         if (size->samples > 0 && size->samples <= trainer->replicas[device].capacity &&
-            plan_cache_find(&trainer->replicas[device].plans, (struct plan_key) { PLAN_TRAIN, size->samples }) &&
+            plan_cache_find(&trainer->replicas[device].plans,
+                (struct plan_key) { PLAN_TRAIN, { size->samples, trainer->last.length } }) &&
             (!last || size->used > last->used))
             last = size;
     }
@@ -281,7 +282,8 @@ static int64_t probe_samples(tutti_trainer *trainer, int device)
 
 static tutti_status copy_samples(const tutti_trainer *trainer, struct probe *probe, const struct replica_work *work)
 {
-    const size_t bytes = arrays_bytes(&trainer->feeds.arrays, probe->work.samples);
+    const size_t bytes =
+        arrays_bytes(&trainer->feeds.arrays, (struct bound_sizes) { probe->work.samples, work->feeds.length });
     if (probe->bytes < bytes) {
         free(probe->samples);
         probe->bytes = 0;

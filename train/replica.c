@@ -15,10 +15,11 @@ static bool trains(const struct replica *replica)
     return replica->trainer->trains;
 }
 
-/* Of most of a replica's work. */
+/* Of most of a replica's work, with the longest sequences. */
 static struct plan_key usual(const struct replica *replica, int64_t samples)
 {
-    return (struct plan_key) { trains(replica) ? PLAN_TRAIN : PLAN_INFER, samples };
+    const enum plan_mode mode = trains(replica) ? PLAN_TRAIN : PLAN_INFER;
+    return (struct plan_key) { mode, { samples, replica->trainer->feeds.longest } };
 }
 
 tutti_status replica_make_sum(struct replica *replica)
@@ -82,6 +83,12 @@ done:
     return status;
 }
 
+void replica_allow_step(struct replica *replica, int64_t samples)
+{
+    const int64_t longest = replica->trainer->feeds.longest;
+    worker_allow(&replica->worker, worker_step_limit(&replica->worker, longest > 0 ? samples * longest : samples));
+}
+
 void replica_forget(struct replica *replica)
 {
     if (worker_is_abandoned(&replica->worker)) return; /* its thread may be there */
@@ -95,7 +102,7 @@ void replica_forget(struct replica *replica)
 static tutti_status free_objects(struct replica *replica, void *unused)
 {
     (void)unused;
-    worker_allow(&replica->worker, worker_step_limit(&replica->worker, replica->trainer->options.batch));
+    replica_allow_step(replica, replica->trainer->options.batch);
     gradient_way(replica)->free(replica);
     plan_cache_free(&replica->plans);
     update_free(replica);
@@ -176,11 +183,11 @@ static void report_building(void *user, int built, int total)
 struct plan_options replica_options(struct replica *replica, struct plan_key key)
 {
     return (struct plan_options) { .mode = key.mode,
-        .samples = key.samples,
+        .sizes = key.sizes,
         .objective = replica->trainer->objective,
         .exact = replica->trainer->options.exact,
         .meets = replica->trainer->options.whole_batch && replica->trainer->exchange &&
-            key.samples < replica->trainer->options.batch,
+            key.sizes.samples < replica->trainer->options.batch,
         .precision = replica->trainer->options.precision,
         .parameters = replica->parameters,
         .frozen = replica->frozen,

@@ -108,6 +108,8 @@ void replica_make_room(struct replica *replica);
 tutti_status replica_doubt(struct replica *replica, tutti_status status);
 /* Whether it is a lost member (membership.h). */
 bool replica_is_lost(const struct replica *replica);
+/* A job: what it does next may take as long as a step with this many samples of the longest sequences. */
+void replica_allow_step(struct replica *replica, int64_t samples);
 /* The plan with this key, from the cache, or made. */
 tutti_status replica_plan(struct replica *replica, struct plan_key key, struct cached_plan **cached);
 /* Puts a plan that was made into the cache. */

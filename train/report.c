@@ -74,7 +74,7 @@ void tutti_report_reset(tutti_trainer *trainer)
     }
 }
 
-/* A job of the replica: its plan once more, with the texts that are not kept otherwise. */
+/* A job of the replica: its plan for the longest sequences once more, with the texts that are not kept otherwise. */
 struct explanation {
     int64_t samples;
     bool passes;
@@ -84,7 +84,9 @@ struct explanation {
 static tutti_status explain(struct replica *replica, void *argument)
 {
     struct explanation *explanation = argument;
-    const struct plan_key key = { replica->trainer->trains ? PLAN_TRAIN : PLAN_INFER, explanation->samples };
+    const tutti_trainer *trainer = replica->trainer;
+    const struct plan_key key = { trainer->trains ? PLAN_TRAIN : PLAN_INFER,
+        { explanation->samples, trainer->feeds.longest } };
     struct plan *plan = NULL;
     const tutti_status status = replica_explain(replica, key, &plan);
     if (status != TUTTI_OK) return status;

@@ -177,7 +177,9 @@ static tutti_status stage_samples(struct run *run)
     if (replica->device->can.unified && (!worker_has_thread(&replica->worker) || work->kept)) return TUTTI_OK;
     run->prefetched = prefetch_has(replica, work->number, work->first, work->samples);
     if (run->prefetched) return TUTTI_OK;
-    const size_t bytes = arrays_bytes(&trainer->feeds.arrays, work->samples);
+    /* The samples of the next step take their place. */
+    const size_t bytes =
+        arrays_bytes(&trainer->feeds.arrays, (struct bound_sizes) { work->samples, trainer->feeds.longest });
     TRY(uploads_stage(&replica->uploads, replica->device, bytes));
     unsigned char *staging = uploads_staging(&replica->uploads);
     if (!worker_guard(&replica->worker))
@@ -199,11 +201,11 @@ static tutti_status send_feed(void *user, const struct command *command)
     const int64_t samples = run->now.samples;
     const void *data = arrays_from(&run->trainer->feeds.arrays, &run->feeds, run->now.first).at[feed];
     const struct device *device = run->replica->device;
-    const size_t bytes = (size_t)samples * run->trainer->feeds.arrays.bytes[feed];
+    const size_t bytes = (size_t)samples * arrays_sample_bytes(&run->trainer->feeds.arrays, feed, run->feeds.length);
     cl_mem *borrowed = &run->borrowed[feed];
     cl_int error = CL_SUCCESS;
     const bool stays = run->work->kept || !worker_has_thread(&run->replica->worker); /* also if the device hangs */
-    if (!device->host_memory || !stays || samples != plan->options.samples) goto copy;
+    if (!device->host_memory || !stays || samples != plan->options.sizes.samples) goto copy;
     /* The kernels that get it only read it: plan/memory.c puts nothing into an input's memory. */
     *borrowed =
         clCreateBuffer(device->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes, (void *)(uintptr_t)data, &error);
@@ -268,10 +270,10 @@ static tutti_status stage_outputs(struct run *run)
     run->outputs = arrays_from(list, &work->outputs, work->first);
     if (!work->gives_outputs || !worker_has_thread(&replica->worker)) return TUTTI_OK;
     void *array = replica->scratch.outputs;
-    const tutti_status status =
-        memory_grow(&array, &replica->scratch.output_capacity, arrays_bytes(list, work->samples), 1);
+    const struct bound_sizes sizes = { work->samples, work->outputs.length };
+    const tutti_status status = memory_grow(&array, &replica->scratch.output_capacity, arrays_bytes(list, sizes), 1);
     replica->scratch.outputs = array;
-    if (status == TUTTI_OK) run->outputs = arrays_at(list, replica->scratch.outputs, work->samples);
+    if (status == TUTTI_OK) run->outputs = arrays_at(list, replica->scratch.outputs, sizes);
     return status;
 }
 
@@ -366,8 +368,8 @@ static tutti_status read_output(void *user, const struct command *output)
     const size_t i = output->number;
     if (!run->work->outputs.at[i]) return TUTTI_OK;
     CL_TRY(clEnqueueReadBuffer(device->queue, run->plan->buffers[run->plan->outputs[i]], CL_FALSE, 0,
-               (size_t)run->now.samples * list->bytes[i], arrays_from(list, &run->outputs, run->now.first).at[i], 0,
-               NULL, NULL),
+               (size_t)run->now.samples * arrays_sample_bytes(list, (int)i, run->outputs.length),
+               arrays_from(list, &run->outputs, run->now.first).at[i], 0, NULL, NULL),
         "reading outputs from '%s'", device->can.name);
 done:
     return status;
@@ -378,10 +380,11 @@ done:
 static struct plan_key key_of(const struct run *run, int64_t samples)
 {
     const enum plan_mode mode = run->work->mode;
+    const int64_t length = run->work->feeds.length, capacity = run->replica->capacity;
     int64_t power = 1;
-    if (mode != PLAN_INFER || samples >= run->replica->capacity) return (struct plan_key) { mode, samples };
+    if (mode != PLAN_INFER || samples >= capacity) return (struct plan_key) { mode, { samples, length } };
     while (power < samples) power *= 2;
-    return (struct plan_key) { mode, power < run->replica->capacity ? power : run->replica->capacity };
+    return (struct plan_key) { mode, { power < capacity ? power : capacity, length } };
 }
 
 static tutti_status enqueue_micro_batch(struct run *run, int64_t number)
@@ -515,9 +518,10 @@ done:
 }
 
 /* Of the slowest step but the first, which may have compiled kernels. */
-static void note_pace(struct replica *replica, double seconds)
+static void note_pace(struct replica *replica, const struct replica_work *work)
 {
-    if (replica->report.samples > 0) worker_note_pace(&replica->worker, seconds);
+    const int64_t length = work->feeds.length, positions = length > 0 ? work->samples * length : work->samples;
+    if (replica->report.samples > 0) worker_note_pace(&replica->worker, work->result.seconds / (double)positions);
 }
 
 tutti_status replica_run(struct replica *replica, void *argument)
@@ -525,11 +529,11 @@ tutti_status replica_run(struct replica *replica, void *argument)
     tutti_status status = TUTTI_OK;
     struct run run = { .replica = replica, .trainer = replica->trainer, .work = argument };
     const bool training = run.work->mode == PLAN_TRAIN;
-    worker_allow(&replica->worker, worker_step_limit(&replica->worker, run.work->samples));
+    replica_allow_step(replica, run.work->samples);
     TRY(gradient_way(replica)->release(replica));
     TRY(divide(&run)); /* may make plans, which takes its own time */
     const double start = clock_seconds();
-    worker_allow(&replica->worker, worker_step_limit(&replica->worker, run.work->samples));
+    replica_allow_step(replica, run.work->samples);
     TRY(stage_samples(&run));
     prefetch_prepare(replica, run.work);
     TRY(stage_outputs(&run));
@@ -552,7 +556,7 @@ tutti_status replica_run(struct replica *replica, void *argument)
     holding_took(&replica->holding, &run.work->supply, run.work->update);
     if (run.parameter_writes > 0) replica->parameters_s = uploads_seconds(&replica->uploads, run.parameter_writes);
     if (!training) goto done;
-    note_pace(replica, run.work->result.seconds / (double)run.work->samples);
+    note_pace(replica, run.work);
     replica->report.busy_s += run.work->result.seconds;
     replica->report.samples += run.work->samples;
 done:

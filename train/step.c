@@ -134,6 +134,7 @@ static void note_scale(tutti_trainer *trainer)
 static tutti_status get_ready(tutti_trainer *trainer, struct replica_work *work)
 {
     tutti_status status = TUTTI_OK;
+    if (work->samples > 0) trainer->last.length = work->feeds.length;
     TRY(feeds_check(&trainer->feeds, &work->feeds, work->samples));
     if (trainer->world) TRY(coming_go_on(trainer, adapt_is_changing(trainer)));
     if (trainer->options.automatic) TRY(adapt_before(trainer, work->samples));

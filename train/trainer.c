@@ -241,15 +241,12 @@ tutti_status trainer_check(const tutti_trainer *trainer, bool trains, int64_t sa
 }
 
 /* outputs: NULL, or where the batch's go. */
-static tutti_status train_step(tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples,
+static tutti_status train_step(tutti_trainer *trainer, const struct arrays *feeds, int64_t samples,
     const struct arrays *outputs, tutti_metrics *metrics)
 {
     tutti_status status;
-    bool borrowed;
     struct sums sums;
-    struct batch batch = { .samples = samples };
-    TRY(trainer_check(trainer, true, samples));
-    TRY(feeds_read(&trainer->feeds, feeds, feed_count, true, samples, &batch.feeds, &borrowed));
+    struct batch batch = { .samples = samples, .feeds = *feeds };
     TRY(world_place(trainer, &batch));
     if (batch.whole > trainer->options.batch)
         FAIL(TUTTI_INVALID,
@@ -267,19 +264,28 @@ done:
 tutti_status tutti_train_step(
     tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples, tutti_metrics *metrics)
 {
-    return train_step(trainer, feeds, feed_count, samples, NULL, metrics);
+    bool borrowed;
+    struct arrays arrays;
+    tutti_status status = trainer_check(trainer, true, samples);
+    if (status == TUTTI_OK) status = feeds_read(&trainer->feeds, feeds, feed_count, true, samples, &arrays, &borrowed);
+    return status == TUTTI_OK ? train_step(trainer, &arrays, samples, NULL, metrics) : status;
 }
 
 tutti_status tutti_train_fetch(tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples,
     const tutti_fetch *fetches, int fetch_count, tutti_metrics *metrics)
 {
+    bool borrowed;
+    struct arrays arrays;
     struct fetched fetched;
     tutti_status status = trainer_check(trainer, true, samples);
     if (status != TUTTI_OK) return status;
     if (!trainer->objective.keeps_outputs)
         return fail(TUTTI_INVALID, "this trainer keeps no outputs of its steps: set tutti_training.fetch_in_training");
-    status = fetches_begin(&fetched, &trainer->objective, &trainer->outputs, fetches, fetch_count, samples);
-    if (status == TUTTI_OK) status = train_step(trainer, feeds, feed_count, samples, &fetched.arrays, metrics);
+    status = feeds_read(&trainer->feeds, feeds, feed_count, true, samples, &arrays, &borrowed);
+    if (status != TUTTI_OK) return status;
+    status = fetches_begin(&fetched, &trainer->objective, &trainer->outputs, fetches, fetch_count,
+        (struct bound_sizes) { samples, arrays.length });
+    if (status == TUTTI_OK) status = train_step(trainer, &arrays, samples, &fetched.arrays, metrics);
     return fetches_end(&fetched, status, &trainer->objective, &trainer->outputs, fetches, fetch_count, samples);
 }
 
@@ -332,8 +338,10 @@ tutti_status tutti_infer(tutti_trainer *trainer, const tutti_feed *feeds, int fe
     struct fetched fetched;
     tutti_status status = trainer_check(trainer, false, samples);
     if (status != TUTTI_OK) return status;
-    status = fetches_begin(&fetched, &trainer->objective, &trainer->outputs, fetches, fetch_count, samples);
-    if (status == TUTTI_OK) status = feeds_read(&trainer->feeds, feeds, feed_count, false, samples, &arrays, &borrowed);
+    status = feeds_read(&trainer->feeds, feeds, feed_count, false, samples, &arrays, &borrowed);
+    if (status != TUTTI_OK) return status;
+    status = fetches_begin(&fetched, &trainer->objective, &trainer->outputs, fetches, fetch_count,
+        (struct bound_sizes) { samples, arrays.length });
     if (status == TUTTI_OK) status = trainer_forward(trainer, PLAN_INFER, &arrays, samples, &sums, &fetched.arrays);
     return fetches_end(&fetched, status, &trainer->objective, &trainer->outputs, fetches, fetch_count, samples);
 }

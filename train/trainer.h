@@ -46,6 +46,7 @@ struct last_step {
     float largest;   /* magnitude of them, on this rank */
     bool stepped;    /* there is one, whose gradients can be asked for */
     float unscale;   /* of them */
+    int64_t length;  /* of its sequences; before it, the longest. 0: the network has none */
 };
 
 /* Batches that were announced, so that devices with memory of their own can have them before their step begins: that of

@@ -62,11 +62,11 @@ double worker_build_limit(const struct worker *worker)
     return given > 0 ? given : BUILD_S;
 }
 
-double worker_step_limit(const struct worker *worker, int64_t samples)
+double worker_step_limit(const struct worker *worker, int64_t positions)
 {
     const double given = worker->watch->step_limit_s;
     if (worker->pace_s == 0) return worker_build_limit(worker); /* its first step: drivers compile in it, too */
-    return given > 0 ? given : fmax(STEP_LEAST_S, STEP_FACTOR * worker->pace_s * (double)samples);
+    return given > 0 ? given : fmax(STEP_LEAST_S, STEP_FACTOR * worker->pace_s * (double)positions);
 }
 
 static void give_up(struct worker *worker)

@@ -31,7 +31,7 @@ struct worker {
     struct worker *next;     /* of the same watch */
     struct replica *replica; /* whose jobs it does */
     const struct device *device;
-    double pace_s; /* the most seconds per sample that a step took, but for the first; 0: not known yet */
+    double pace_s; /* the most seconds per position that a step took, but for the first; 0: not known yet */
     bool threaded; /* else jobs are done by the trainer's thread */
     pthread_t thread;
     /* What follows is guarded by the watch's lock. */
@@ -89,11 +89,11 @@ bool worker_guard(struct worker *worker);
 void worker_unguard(struct worker *worker);
 /* By a job, under the lock: sleeps for other devices; its own time limit stands still. */
 void worker_sleep(struct worker *worker);
-/* By a job: a step took so many seconds per sample. */
+/* By a job: a step took so many seconds per position, which are samples times the length of their sequences. */
 void worker_note_pace(struct worker *worker, double seconds);
 
-/* Seconds that a device may take to make plans, or for this many samples. */
+/* Seconds that a device may take to make plans, or for this many positions. */
 double worker_build_limit(const struct worker *worker);
-double worker_step_limit(const struct worker *worker, int64_t samples);
+double worker_step_limit(const struct worker *worker, int64_t positions);
 
 #endif

@@ -140,7 +140,8 @@ static uint64_t hash_of(const struct tutti_trainer *trainer, const struct world 
     const double numbers[] = { trainer->objective.loss_count, loss ? 1 + loss->takes_classes : 0, o->kind,
         o->learning_rate, o->momentum, o->weight_decay, o->beta1, o->beta2, o->epsilon, o->nesterov,
         trainer->options.experts.wire, (double)trainer->options.batch, (double)world->average.every,
-        world->division.automatic, trainer->options.whole_batch, trainer->course.loss_scale.on };
+        world->division.automatic, trainer->options.whole_batch, trainer->course.loss_scale.on,
+        (double)trainer->feeds.longest };
     uint64_t hash = XXH3_64bits_withSeed(numbers, sizeof(numbers), trainer->course.seed);
     hash = XXH3_64bits_withSeed(trainer->objective.weights, sizeof(trainer->objective.weights), hash);
     for (size_t i = 0; i < network->parameter_count; i++) {
@@ -420,7 +421,7 @@ tutti_status world_place(struct tutti_trainer *trainer, struct batch *batch)
     batch->whole = batch->samples;
     if (!world) return TUTTI_OK;
     world->mine.samples = batch->samples;
-    const tutti_status status = agree(trainer, TUTTI_OK);
+    const tutti_status status = world_same(trainer, TUTTI_OK, (uint64_t)batch->feeds.length, "lengths of sequences");
     if (status != TUTTI_OK) return status;
     batch->whole = 0;
     for (int i = 0; i < world->hosts->count; i++) {

@@ -162,7 +162,7 @@ static int plans_of_more(const struct replica *replica, int64_t samples)
 {
     int count = 0;
     for (int i = 0; i < PLAN_CACHE_PLANS; i++)
-        count += replica->plans.plans[i].plan && replica->plans.plans[i].plan->options.samples > samples;
+        count += replica->plans.plans[i].plan && replica->plans.plans[i].plan->options.sizes.samples > samples;
     return count;
 }
 

@@ -90,7 +90,7 @@ START_TEST(test_interpreter)
     const tutti_tensor output = golden->build(network, tutti_input(network, "x", golden->shape), CLASSES);
     GOOD(network_layout(network));
     const struct plan_options options = {
-        .mode = PLAN_TRAIN, .samples = GOLDEN_BATCH, .objective = objective_of(output, TUTTI_CROSS_ENTROPY)
+        .mode = PLAN_TRAIN, .sizes.samples = GOLDEN_BATCH, .objective = objective_of(output, TUTTI_CROSS_ENTROPY)
     };
     struct interpreted made;
     GOOD(interpreted_new(&runtime->devices[0], network, &options, fused, &made));

@@ -123,7 +123,8 @@ static void fill_caches(struct session *session, const int64_t *samples, int cou
 {
     for (int i = 0; i < count; i++) {
         struct plan *plan = NULL;
-        ASSERT_OK(replica_explain(&session->trainer->replicas[0], (struct plan_key) { PLAN_TRAIN, samples[i] }, &plan));
+        ASSERT_OK(replica_explain(
+            &session->trainer->replicas[0], (struct plan_key) { PLAN_TRAIN, { samples[i], 0 } }, &plan));
         plan_free(plan);
     }
 }

@@ -1,7 +1,9 @@
-/* Groups of parameters, constants and class weights on two ranks, run by mpirun: rank 0 has two devices, rank 1 one.
+/* Groups of parameters, constants, class weights and sequences on two ranks, run by mpirun: rank 0 has two devices,
+ * rank 1 one.
  *
  *   test_parameter_ranks equal    ends like one device, and both ranks with the same bytes
- *   test_parameter_ranks other    a rank that has another group, or another constant, is refused */
+ *   test_parameter_ranks other    a rank that has another group, or another constant, is refused
+ *   test_parameter_ranks lengths  sequences of another length in each step; the ranks must have the same */
 #include "tests/feeds.h"
 #include "tests/hosts/ranks.h"
 
@@ -91,4 +93,50 @@ static void other(void)
     }
 }
 
-const struct mode modes[] = { { "equal", equal }, { "other", other }, { NULL } };
+enum { COLUMNS = 7, LONGEST = 9 };
+
+static void open_sequences(struct session *session, const char *devices, bool with_hosts)
+{
+    *session = (struct session) { .runtime = session_runtime(devices, false) };
+    tutti_network *network = session->network = tutti_network_new(session->runtime);
+    tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(TUTTI_SEQUENCE, COLUMNS));
+    x = tutti_tanh(network, tutti_dense(network, x, 12, &(tutti_dense_options) { .name = "in" }));
+    x = tutti_op(network, "reduce_mean", &x, 1, "axes=0 keepdims=0");
+    x = tutti_dense(network, x, CLASSES, &(tutti_dense_options) { .name = "fc" });
+    const tutti_training training = { .batch = STEP_SAMPLES,
+        .learning_rate = 0.1f,
+        .seed = 7,
+        .sharing = TUTTI_SHARES_EQUAL,
+        .sequence = LONGEST,
+        .hosts = with_hosts ? hosts : NULL };
+    session->trainer = tutti_compile(network, x, &training);
+    ck_assert_msg(session->trainer, "%s", tutti_message(NULL));
+}
+
+static tutti_status step_of(struct session *session, int64_t length, int first, int samples, tutti_metrics *metrics)
+{
+    const tutti_feed feeds[] = { { "x", TUTTI_DTYPE_F32, images + first * length * COLUMNS, length },
+        { "targets", TUTTI_DTYPE_I32, labels + first } };
+    return tutti_train_step(session->trainer, feeds, 2, samples, metrics);
+}
+
+static void lengths(void)
+{
+    const int half = STEP_SAMPLES / 2, mine = hosts->rank * half;
+    struct session one, ranks;
+    open_sequences(&one, "0", false);
+    open_sequences(&ranks, hosts->rank ? "0" : "0,1", true);
+    for (int64_t length = LONGEST; length > 0; length -= 4) {
+        tutti_metrics whole, both;
+        ASSERT_OK(step_of(&one, length, 0, STEP_SAMPLES, &whole));
+        ASSERT_OK(step_of(&ranks, length, mine, half, &both));
+        ck_assert_double_eq_tol(whole.loss, both.loss, ROUNDING * whole.loss);
+    }
+    fails_with(step_of(&ranks, 3 + hosts->rank, mine, half, NULL), TUTTI_MISMATCH, "different lengths of sequences");
+    close_to(&one, &ranks, ROUNDING);
+    same_on_ranks(&ranks);
+    session_close(&one);
+    session_close(&ranks);
+}
+
+const struct mode modes[] = { { "equal", equal }, { "other", other }, { "lengths", lengths }, { NULL } };

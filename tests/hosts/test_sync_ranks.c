@@ -76,7 +76,8 @@ typedef tutti_status (*fault)(struct device *device, void *state, cl_event *even
 static struct plan *plan_of(struct session *session, int device)
 {
     struct replica *replica = &session->trainer->replicas[device];
-    return plan_cache_find(&replica->plans, (struct plan_key) { PLAN_TRAIN, session->trainer->parts[device] })->plan;
+    const struct plan_key key = { PLAN_TRAIN, { session->trainer->parts[device], 0 } };
+    return plan_cache_find(&replica->plans, key)->plan;
 }
 
 /* The launch in front of a meeting, which makes what is handed in. */

@@ -31,7 +31,7 @@ class Short(Options):
 
 
 class Feed(c.Structure):
-    _fields_ = [("name", c.c_char_p), ("dtype", c.c_int), ("data", c.c_void_p)]
+    _fields_ = [("name", c.c_char_p), ("dtype", c.c_int), ("data", c.c_void_p), ("length", c.c_int64)]
 
 
 class Metrics(c.Structure):

@@ -321,7 +321,7 @@ static tutti_status interpret(struct expectation *e, struct device *device, bool
     const size_t elements = (size_t)result_elements(e);
     struct model m = { .e = e, .up = memory_new(elements, sizeof *m.up), .down = memory_new(elements, sizeof *m.down) };
     const struct plan_options options = {
-        .mode = PLAN_TRAIN, .samples = e->samples, .objective = e->objective, .seeded = !e->has_loss
+        .mode = PLAN_TRAIN, .sizes.samples = e->samples, .objective = e->objective, .seeded = !e->has_loss
     };
     if (!m.up || !m.down) FAIL(TUTTI_NO_MEMORY, "not enough memory for the expected results");
     TRY(interpreted_new(device, e->network, &options, false, &m.made));

@@ -18,7 +18,7 @@ static tutti_status open_plan(const struct expectation *e, struct device *device
     TRY(buffer_new(device, bytes, gradients));
     TRY(buffer_new(device, ((size_t)e->network->frozen_floats + 1) * sizeof(float), frozen));
     struct plan_options options = { .mode = PLAN_TRAIN,
-        .samples = e->samples,
+        .sizes.samples = e->samples,
         .objective = e->objective,
         .seeded = !e->has_loss,
         .force = force,

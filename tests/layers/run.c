@@ -59,7 +59,7 @@ static tutti_status open_plan(struct bench *b, enum plan_mode mode, const char *
     if (!b->gradients) TRY(buffer_new(b->device, b->arena_bytes, &b->gradients));
     if (!b->frozen && frozen > 0) TRY(buffer_new(b->device, frozen, &b->frozen));
     struct plan_options options = { .mode = mode,
-        .samples = e->samples,
+        .sizes.samples = e->samples,
         .objective = e->objective,
         .seeded = !e->has_loss && mode == PLAN_TRAIN,
         .force = force,

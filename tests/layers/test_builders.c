@@ -5,8 +5,8 @@
 #include <string.h>
 #undef fail /* base/status.h has its own */
 
+#include "graph/network.h"
 #include "runtime/device.h"
-#include "tutti.h"
 
 /* image: [6, 5, 7], other: [6, 4, 7], features: [12]. */
 struct inputs {
@@ -160,6 +160,72 @@ static tutti_tensor embedding_of_no_rows(struct inputs *in)
     return tutti_embedding(in->network, "words", in->features, 0, 3);
 }
 
+/* What needs the length of sequences as a number. */
+static tutti_tensor frames(struct inputs *in)
+{
+    return tutti_input(in->network, "frames", TUTTI_SHAPE(TUTTI_SEQUENCE, 8));
+}
+static tutti_tensor op_of_frames(struct inputs *in, const char *operation, const char *attributes)
+{
+    const tutti_tensor x = frames(in);
+    return tutti_op(in->network, operation, &x, 1, attributes);
+}
+static tutti_tensor sequence_concat(struct inputs *in)
+{
+    const tutti_tensor x = frames(in);
+    return tutti_concat(in->network, (tutti_tensor[]) { x, x }, 2, 0);
+}
+static tutti_tensor sequence_flatten(struct inputs *in)
+{
+    return tutti_flatten(in->network, frames(in));
+}
+static tutti_tensor sequence_reshape(struct inputs *in)
+{
+    return tutti_reshape(in->network, frames(in), TUTTI_SHAPE(TUTTI_SEQUENCE, TUTTI_SEQUENCE, 8));
+}
+static tutti_tensor sequence_parameter(struct inputs *in)
+{
+    return tutti_parameter(in->network, "positions", TUTTI_SHAPE(TUTTI_SEQUENCE, 8), NULL);
+}
+static tutti_tensor sequence_features(struct inputs *in)
+{
+    const tutti_tensor columns = op_of_frames(in, "transpose", NULL);
+    return tutti_dense(in->network, columns, 4, &(tutti_dense_options) { .name = "fc" });
+}
+static tutti_tensor sequence_conv(struct inputs *in)
+{
+    const tutti_tensor image = tutti_reshape(in->network, frames(in), TUTTI_SHAPE(1, TUTTI_SEQUENCE, 8));
+    return tutti_conv2d(in->network, image, 4, 3, NULL);
+}
+static tutti_tensor sequence_pool(struct inputs *in)
+{
+    const tutti_tensor image = tutti_reshape(in->network, frames(in), TUTTI_SHAPE(8, TUTTI_SEQUENCE, 1));
+    return tutti_global_average_pool(in->network, image);
+}
+static tutti_tensor sequence_add(struct inputs *in)
+{
+    return tutti_add(in->network, frames(in), tutti_input(in->network, "table", TUTTI_SHAPE(5, 8)));
+}
+static tutti_tensor sequence_matmul(struct inputs *in)
+{
+    const tutti_tensor table = tutti_input(in->network, "table", TUTTI_SHAPE(4, 5));
+    return tutti_matmul(in->network, NULL, table, frames(in), false, false);
+}
+static tutti_tensor sequence_slice(struct inputs *in)
+{
+    return op_of_frames(in, "slice", "axes=0 starts=0 ends=-2");
+}
+static tutti_tensor sequence_pad(struct inputs *in)
+{
+    return op_of_frames(in, "pad", "before=0,0 behind=3,0");
+}
+static tutti_tensor sequence_classes(struct inputs *in)
+{
+    const int64_t eight = 8;
+    const tutti_tensor labels = tutti_input_typed(in->network, "labels", TUTTI_DTYPE_I32, &eight, 1);
+    return tutti_cross_entropy(in->network, frames(in), labels, NULL);
+}
+
 static const struct {
     tutti_tensor (*build)(struct inputs *in);
     tutti_status status;
@@ -200,6 +266,18 @@ static const struct {
     { norm_of_nothing, TUTTI_SHAPE, { "no dimension to normalise over", NULL } },
     { embedding_of_floats, TUTTI_INVALID, { "words", "must be of int32" } },
     { embedding_of_no_rows, TUTTI_INVALID, { "words", "the table is 0 x 3" } },
+    { sequence_concat, TUTTI_SHAPE, { "concat", "TUTTI_SEQUENCE, along dimension 0" } },
+    { sequence_flatten, TUTTI_SHAPE, { "reshape", "1 of the input's sizes and 0 of the shape's" } },
+    { sequence_reshape, TUTTI_SHAPE, { "reshape", "1 of the input's sizes and 2 of the shape's" } },
+    { sequence_parameter, TUTTI_SHAPE, { "positions", "TUTTI_SEQUENCE, as its size in dimension 0" } },
+    { sequence_features, TUTTI_SHAPE, { "fc.weight", "TUTTI_SEQUENCE, as its size in dimension 1" } },
+    { sequence_conv, TUTTI_SHAPE, { "conv2d", "TUTTI_SEQUENCE, among its sizes" } },
+    { sequence_pool, TUTTI_SHAPE, { "average_pool", "TUTTI_SEQUENCE, among its sizes" } },
+    { sequence_add, TUTTI_SHAPE, { "[T, 8] and [5, 8]", NULL } },
+    { sequence_matmul, TUTTI_SHAPE, { "[4, 5] and [T, 8]", "5 is not T" } },
+    { sequence_slice, TUTTI_SHAPE, { "slice", "axis 0 has the length of sequences" } },
+    { sequence_pad, TUTTI_SHAPE, { "pad: axis 0 has the length of sequences", NULL } },
+    { sequence_classes, TUTTI_SHAPE, { "axis 0 of the predictions", "TUTTI_SEQUENCE" } },
 };
 
 static struct inputs inputs_new(struct tutti_runtime *runtime)
@@ -225,13 +303,65 @@ START_TEST(test_builders_say_what_is_wrong)
 }
 END_TEST
 
-static void check_shape(struct inputs *in, tutti_tensor y, tutti_shape want)
+static void check_shape(const struct inputs *in, tutti_tensor y, tutti_shape want)
 {
     tutti_shape shape;
     ck_assert_int_eq(tutti_shape_of(in->network, y, &shape), TUTTI_OK);
     ck_assert_int_eq(shape.rank, want.rank);
     for (int i = 0; i < want.rank; i++) ck_assert_int_eq(shape.sizes[i], want.sizes[i]);
 }
+
+/* The length of sequences passes through, and becomes a number when the graph is bound. */
+START_TEST(test_sequences_pass_through)
+{
+    enum { T = TUTTI_SEQUENCE };
+    struct tutti_runtime runtime = { 0 };
+    const struct inputs in = { .network = tutti_network_new(&runtime) };
+    tutti_network *n = in.network;
+    const int64_t length = T;
+    const tutti_tensor ids = tutti_input_typed(n, "ids", TUTTI_DTYPE_I32, &length, 1);
+    const tutti_tensor x = tutti_input(n, "x", TUTTI_SHAPE(T, 8));
+    const tutti_tensor words = tutti_embedding(n, NULL, ids, 10, 8);
+    check_shape(&in, words, TUTTI_SHAPE(T, 8));
+    check_shape(&in, tutti_add(n, x, words), TUTTI_SHAPE(T, 8));
+    check_shape(&in, tutti_mul(n, x, tutti_input(n, "row", TUTTI_SHAPE(1, 8))), TUTTI_SHAPE(T, 8));
+    check_shape(&in, tutti_layer_norm(n, NULL, x, 0), TUTTI_SHAPE(T, 8));
+    check_shape(&in, tutti_dropout(n, tutti_relu(n, x), 0.5f), TUTTI_SHAPE(T, 8));
+    check_shape(&in, tutti_dense(n, x, 12, NULL), TUTTI_SHAPE(T, 12));
+    const tutti_tensor split = tutti_reshape(n, x, TUTTI_SHAPE(T, 2, 4));
+    check_shape(&in, split, TUTTI_SHAPE(T, 2, 4));
+    check_shape(&in, tutti_reshape(n, split, TUTTI_SHAPE(T, -1)), TUTTI_SHAPE(T, 8));
+    check_shape(&in, tutti_reshape(n, split, TUTTI_SHAPE(-1, 8)), TUTTI_SHAPE(T, 8));
+    check_shape(&in, tutti_op(n, "reshape", &split, 1, "shape=4,-2,2"), TUTTI_SHAPE(4, T, 2));
+    const tutti_tensor heads = tutti_op(n, "transpose", &split, 1, "perm=1,0,2");
+    check_shape(&in, heads, TUTTI_SHAPE(2, T, 4));
+    const tutti_tensor scores = tutti_softmax(n, tutti_matmul(n, NULL, heads, heads, false, true));
+    check_shape(&in, scores, TUTTI_SHAPE(2, T, T));
+    check_shape(&in, tutti_matmul(n, NULL, scores, heads, false, false), TUTTI_SHAPE(2, T, 4));
+    check_shape(&in, tutti_op(n, "reduce_mean", &x, 1, "axes=0"), TUTTI_SHAPE(1, 8));
+    check_shape(&in, tutti_op(n, "reduce_max", &x, 1, "axes=-1 keepdims=0"), TUTTI_SHAPE(T));
+    check_shape(&in, tutti_op(n, "slice", &x, 1, "axes=0 starts=0 ends=1"), TUTTI_SHAPE(1, 8));
+    check_shape(&in, tutti_op(n, "slice", &x, 1, "axes=1 starts=2 ends=5"), TUTTI_SHAPE(T, 3));
+    check_shape(&in, tutti_op(n, "pad", &x, 1, "before=0,1 behind=0,2"), TUTTI_SHAPE(T, 11));
+    check_shape(&in, tutti_concat(n, (tutti_tensor[]) { x, words }, 2, 1), TUTTI_SHAPE(T, 16));
+    const tutti_tensor table = tutti_parameter(n, "table", TUTTI_SHAPE(7, 8), NULL);
+    check_shape(&in, tutti_op(n, "prefix", &table, 1, "axes=0"), TUTTI_SHAPE(T, 8));
+    const tutti_tensor row = tutti_input(n, "one", TUTTI_SHAPE(1, 8));
+    check_shape(&in, tutti_op(n, "expand", &row, 1, "shape=-2,8"), TUTTI_SHAPE(T, 8));
+    ck_assert_msg(
+        tutti_cross_entropy(n, x, ids, &(tutti_loss_options) { .class_axis = -1 }).id >= 0, "%s", tutti_message(NULL));
+    struct graph bound;
+    ck_assert_int_eq(graph_bind(&n->graph, (struct bound_sizes) { 3, 0 }, &bound), TUTTI_INVALID);
+    ck_assert_msg(graph_bind(&n->graph, (struct bound_sizes) { 3, 7 }, &bound) == TUTTI_OK, "%s", tutti_message(NULL));
+    ck_assert_int_eq(graph_validate(&bound), TUTTI_OK);
+    ck_assert(!graph_has_sequences(&bound));
+    ck_assert(shape_equal(bound.values[scores.id].shape, TUTTI_SHAPE(3, 2, 7, 7)));
+    graph_free(&bound);
+    ck_assert_int_eq(graph_bind(&n->graph, (struct bound_sizes) { 3, 8 }, &bound), TUTTI_SHAPE);
+    ck_assert_ptr_nonnull(strstr(tutti_message(NULL), "the first 8 elements are taken along axis 0, which has 7"));
+    tutti_network_free(n);
+}
+END_TEST
 
 START_TEST(test_shapes)
 {
@@ -339,6 +469,7 @@ int main(void)
     TCase *tcase = tcase_create("builders");
     tcase_add_loop_test(tcase, test_builders_say_what_is_wrong, 0, sizeof wrong / sizeof *wrong);
     tcase_add_test(tcase, test_shapes);
+    tcase_add_test(tcase, test_sequences_pass_through);
     tcase_add_loop_test(tcase, test_operations_by_name, 0, sizeof operations / sizeof *operations);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

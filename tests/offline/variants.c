@@ -192,7 +192,7 @@ static tutti_status ask_plans(const struct model *model, const tutti_network *ne
             for (int meets = 0; meets <= (modes[m] == PLAN_TRAIN); meets++) {
                 const bool usual = modes[m] == PLAN_TRAIN && b == 0 && !meets && device.can.units > devices[0].units;
                 const struct plan_options options = { .mode = modes[m],
-                    .samples = batches[b],
+                    .sizes.samples = batches[b],
                     .objective = objective_of(output, modes[m] == PLAN_INFER ? TUTTI_LOSS_NONE : model->loss),
                     .meets = meets };
                 TRY(ask_plan(network, &options, usual ? model->name : NULL));
@@ -218,7 +218,7 @@ static tutti_status ask_rounded(
     tutti_status status = TUTTI_OK;
     for (size_t r = 0; r < count && status == TUTTI_OK; r++) {
         const struct plan_options options = { .mode = PLAN_TRAIN,
-            .samples = model->batch,
+            .sizes.samples = model->batch,
             .objective = objective_of(output, model->loss),
             .precision = roundings[r].precision };
         have_matrix(roundings[r].form);
@@ -255,7 +255,7 @@ static tutti_status ask_shuffled(const struct model *model, const tutti_network 
 {
     tutti_status status = TUTTI_OK;
     const struct plan_options options = {
-        .mode = PLAN_TRAIN, .samples = model->batch, .objective = objective_of(output, model->loss)
+        .mode = PLAN_TRAIN, .sizes.samples = model->batch, .objective = objective_of(output, model->loss)
     };
     for (enum shuffle_form form = SHUFFLE_NONE + 1; form < SHUFFLE_FORMS && status == TUTTI_OK; form++) {
         device.can.shuffle = form;
@@ -344,7 +344,7 @@ static tutti_status ask_losses(void)
         tutti_huber(network, output, targets, NULL),
     };
     struct plan_options options = {
-        .mode = PLAN_TRAIN, .samples = 4, .objective = objective_of(output, TUTTI_LOSS_NONE)
+        .mode = PLAN_TRAIN, .sizes.samples = 4, .objective = objective_of(output, TUTTI_LOSS_NONE)
     };
     struct objective *objective = &options.objective;
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {

@@ -59,7 +59,7 @@ void make(struct made *made, enum plan_mode mode, tutti_tensor (*build)(tutti_ne
     ck_assert_msg(tutti_network_status(made->network) == TUTTI_OK, "%s", tutti_message(NULL));
     ck_assert_int_eq(network_layout(made->network), TUTTI_OK);
     const struct plan_options options = { .mode = mode,
-        .samples = 5,
+        .sizes.samples = 5,
         .objective = objective_of(output, TUTTI_CROSS_ENTROPY),
         .precision = bf16 ? TUTTI_BF16 : TUTTI_FP32,
         .guards = true };

@@ -122,6 +122,23 @@ START_TEST(sequences_stay_sequences)
 }
 END_TEST
 
+START_TEST(lengths_that_vary_are_of_sequences)
+{
+    make_device(DEVICE_CPU, (size_t)1 << 30);
+    tutti_network *net = tutti_network_new(&runtime);
+    const int64_t t = TUTTI_SEQUENCE;
+    const tutti_tensor mask = tutti_parameter(net, "mask", TUTTI_SHAPE(7, 7), NULL);
+    const tutti_tensor x = tutti_input(net, "x", TUTTI_SHAPE(t, 8));
+    check_axes(net, x, "NT-");
+    check_axes(net, tutti_input(net, "rows", TUTTI_SHAPE(3, t, 8)), "N-T-"); /* no image */
+    check_axes(net, tutti_reshape(net, x, TUTTI_SHAPE(2, t, 4)), "N-T-");
+    check_axes(net, tutti_reshape(net, x, TUTTI_SHAPE(8, -1)), "N-T");
+    check_axes(net, one(net, "prefix", mask, NULL), "TT");
+    check_axes(net, one(net, "prefix", mask, "axes=0"), "T-");
+    tutti_network_free(net);
+}
+END_TEST
+
 /* ----------------------------------------------------------------------------------------------- layouts ---- */
 
 /* Attention over the pixels of an image, added to it. */
@@ -264,6 +281,7 @@ int main(void)
     tcase_add_test(cases, operations_on_elements_pass_axes_on);
     tcase_add_test(cases, operations_that_move_axes_move_what_they_are_of);
     tcase_add_test(cases, sequences_stay_sequences);
+    tcase_add_test(cases, lengths_that_vary_are_of_sequences);
     tcase_add_test(cases, what_is_no_image_stays_plain);
     tcase_add_loop_test(cases, unusual_axes_are_planned, 0, 3);
     tcase_add_test(cases, layouts_are_for_any_number_of_axes_of_space);

@@ -10,7 +10,7 @@
 static struct plan *list_commands(tutti_network *network, tutti_tensor output, enum plan_mode mode)
 {
     const struct plan_options options = { .mode = mode,
-        .samples = 4,
+        .sizes.samples = 4,
         .objective = objective_of(output, TUTTI_CROSS_ENTROPY),
         .meets = mode == PLAN_TRAIN,
         .guards = true };

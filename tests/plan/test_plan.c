@@ -474,7 +474,9 @@ START_TEST(gradients_of_other_shapes_are_refused)
     inputs[1] = network_parameter(network, layer, "weight", TUTTI_SHAPE(3), &(struct parameter) { 0 });
     const tutti_tensor output =
         network_append(network, layer, &faulty, &(struct attributes) { .epsilon = 1 }, inputs, 2);
-    struct plan_options options = { .mode = PLAN_TRAIN, .samples = 2, .objective = objective_of(output, TUTTI_MSE) };
+    struct plan_options options = {
+        .mode = PLAN_TRAIN, .sizes.samples = 2, .objective = objective_of(output, TUTTI_MSE)
+    };
     size_t bytes;
     ck_assert_msg(tutti_network_status(network) == TUTTI_OK, "%s", tutti_message(NULL));
     ck_assert_int_eq(network_layout(network), TUTTI_OK);
@@ -612,7 +614,7 @@ START_TEST(cross_entropy_wants_logits)
     tutti_network *network = tutti_network_new(&runtime);
     tutti_tensor output = three_dimensions(network);
     struct plan_options options = {
-        .mode = PLAN_TRAIN, .samples = 2, .objective = objective_of(output, TUTTI_CROSS_ENTROPY)
+        .mode = PLAN_TRAIN, .sizes.samples = 2, .objective = objective_of(output, TUTTI_CROSS_ENTROPY)
     };
     size_t bytes;
     ck_assert_int_eq(network_layout(network), TUTTI_OK);
@@ -628,7 +630,7 @@ START_TEST(a_forced_implementation_that_refuses_is_an_error)
     tutti_network *network = tutti_network_new(&runtime);
     tutti_tensor output = residual(network);
     struct plan_options options = { .mode = PLAN_TRAIN,
-        .samples = 2,
+        .sizes.samples = 2,
         .objective = objective_of(output, TUTTI_CROSS_ENTROPY),
         .force = "conv2d=winograd" };
     size_t bytes;
@@ -668,7 +670,7 @@ static int count_chosen(tutti_tensor (*build)(tutti_network *), tutti_precision 
     const tutti_tensor output = build(network);
     ck_assert_int_eq(network_layout(network), TUTTI_OK);
     const struct plan_options options = { .mode = PLAN_TRAIN,
-        .samples = 5,
+        .sizes.samples = 5,
         .objective = objective_of(output, TUTTI_CROSS_ENTROPY),
         .precision = precision,
         .guards = true };
@@ -785,12 +787,12 @@ START_TEST(batches_that_overflow_are_refused)
     tutti_network *network = tutti_network_new(&runtime);
     tutti_relu(network, tutti_input(network, "x", TUTTI_SHAPE(1 << 20, 1 << 20)));
     ck_assert_int_eq(tutti_network_status(network), TUTTI_OK);
-    ck_assert_int_eq(graph_bind(&network->graph, 256, &graph), TUTTI_OK);
+    ck_assert_int_eq(graph_bind(&network->graph, (struct bound_sizes) { 256, 0 }, &graph), TUTTI_OK);
     graph_free(&graph);
-    ck_assert_int_eq(graph_bind(&network->graph, 257, &graph), TUTTI_SHAPE);
+    ck_assert_int_eq(graph_bind(&network->graph, (struct bound_sizes) { 257, 0 }, &graph), TUTTI_SHAPE);
     ck_assert_ptr_nonnull(strstr(tutti_message(NULL), "with this batch, a value would have the shape [257, 1048576, "));
-    ck_assert_int_eq(graph_bind(&network->graph, INT64_MAX, &graph), TUTTI_SHAPE);
-    ck_assert_int_eq(graph_bind(&network->graph, 0, &graph), TUTTI_INVALID);
+    ck_assert_int_eq(graph_bind(&network->graph, (struct bound_sizes) { INT64_MAX, 0 }, &graph), TUTTI_SHAPE);
+    ck_assert_int_eq(graph_bind(&network->graph, (struct bound_sizes) { 0, 0 }, &graph), TUTTI_INVALID);
     tutti_network_free(network);
 }
 END_TEST

@@ -216,8 +216,8 @@ START_TEST(ranges_of_parameters)
     session_steps(&apart, 4);
     same_bytes(&shared, &apart);
     for (int i = 0; i < 2; i++) {
-        const struct cached_plan *cached =
-            plan_cache_find(&apart.trainer->replicas[i].plans, (struct plan_key) { PLAN_TRAIN, STEP_SAMPLES / 2 });
+        const struct cached_plan *cached = plan_cache_find(
+            &apart.trainer->replicas[i].plans, (struct plan_key) { PLAN_TRAIN, { STEP_SAMPLES / 2, 0 } });
         ck_assert_ptr_nonnull(cached);
         const struct plan *plan = cached->plan;
         check_needs(plan);
@@ -836,6 +836,7 @@ Suite *suite_fit(void);
 Suite *suite_fp16(void);
 Suite *suite_objective(void);
 Suite *suite_parameters(void);
+Suite *suite_sequences(void);
 Suite *suite_sync(void);
 
 /* TUTTI_SUITES names the suites to run; without it all of them run. */
@@ -960,7 +961,7 @@ int main(void)
         Suite *(*make)(void);
     } suites[] = { { "devices", suite_devices }, { "alone", suite_alone }, { "adapt", suite_adapt },
         { "feeds", suite_feeds }, { "fit", suite_fit }, { "fp16", suite_fp16 }, { "objective", suite_objective },
-        { "parameters", suite_parameters }, { "sync", suite_sync } };
+        { "parameters", suite_parameters }, { "sequences", suite_sequences }, { "sync", suite_sync } };
     SRunner *runner = srunner_create(NULL);
     srunner_set_fork_status(runner, CK_NOFORK);
     sessions_share_runtimes();

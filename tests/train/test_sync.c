@@ -185,7 +185,8 @@ START_TEST(others_do_not_wait_for_the_lost)
     session_steps(&one, 3);
     session_steps(&two, 1);
     struct replica *replica = &two.trainer->replicas[_i % 2];
-    struct plan *plan = plan_cache_find(&replica->plans, (struct plan_key) { PLAN_TRAIN, STEP_SAMPLES / 2 })->plan;
+    struct plan *plan =
+        plan_cache_find(&replica->plans, (struct plan_key) { PLAN_TRAIN, { STEP_SAMPLES / 2, 0 } })->plan;
     plan->step.launches[plan->step.count * (_i / 2 ? 3 : 1) / 4].call = break_down;
     for (int step = 1; step < 3; step++) {
         const int first = step * STEP_SAMPLES;
@@ -214,7 +215,8 @@ START_TEST(who_makes_nan_is_found)
     session_steps(&one, 3);
     session_steps(&two, 1);
     struct replica *replica = &two.trainer->replicas[_i];
-    struct plan *plan = plan_cache_find(&replica->plans, (struct plan_key) { PLAN_TRAIN, STEP_SAMPLES / 2 })->plan;
+    struct plan *plan =
+        plan_cache_find(&replica->plans, (struct plan_key) { PLAN_TRAIN, { STEP_SAMPLES / 2, 0 } })->plan;
     const struct meeting *meeting = &plan->step.meetings[plan->step.meeting_count / 2];
     struct launch *before = &plan->step.launches[meeting->before - 1]; /* makes what is handed in */
     cl_mem buffer = meeting->buffer;
