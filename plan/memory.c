@@ -80,11 +80,14 @@ static void find_lifetimes(struct allocation *a)
     }
 }
 
-/* With guards every class keeps its memory to itself, so that whatever is written beside it shows. */
+/* With guards every class keeps its memory to itself, so that whatever is written beside it shows. So do inputs in
+ * whole slabs: plan_read_feed_from() knows them by their buffers. */
 static void widen_lifetimes(struct allocation *a)
 {
-    for (size_t v = 0; a->plan->options.guards && v < a->plan->graph.value_count; v++)
-        a->first[v] = -1, a->last[v] = a->end;
+    const bool whole = arena_is_whole(a->plan->device);
+    for (size_t v = 0; v < a->plan->graph.value_count; v++)
+        if (a->plan->options.guards || (whole && a->last[v] >= 0 && a->plan->graph.values[v].role == ROLE_INPUT))
+            a->first[v] = -1, a->last[v] = a->end;
 }
 
 /* Whether the class of `value` is the plan's own memory and dies with node n. A reshaped input is the caller's. */
