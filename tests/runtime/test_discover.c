@@ -210,7 +210,7 @@ START_TEST(class_and_width_can_be_forced)
     expect_ok(tutti_device_check(runtime, 0));
     expect_options(&runtime->devices[0], "generated", "-DV=8 -DTUTTI_GPU=1");
     expect_options(&runtime->devices[0], "pool_cpu", "-DV=8");
-    expect_options(&runtime->devices[0], "pool_plain", NULL);
+    expect_options(&runtime->devices[0], "conv2d_pack_gpu", NULL);
     tutti_close(runtime);
     setenv("TUTTI_DEVICE_CLASS", "CPU", 1);
     runtime = open_runtime(&(tutti_runtime_options) { .devices = "cpu" });
