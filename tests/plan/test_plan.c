@@ -369,6 +369,41 @@ static size_t arena(const struct made *made)
     return bytes;
 }
 
+/* Whether memory slots a and b have something in one slab. */
+static bool share_slab(const struct memory_slot *a, const struct memory_slot *b)
+{
+    return a->kind == SLOT_ARENA && b->kind == SLOT_ARENA && a->place.slab == b->place.slab;
+}
+
+START_TEST(values_on_gpus_take_whole_slabs)
+{
+    struct made made;
+    make_device(DEVICE_GPU, (size_t)1 << 30);
+    make(&made, PLAN_TRAIN, residual);
+    const struct graph *graph = &made.plan->graph;
+    const struct memory_slot *slots = made.memory.slots;
+    int inputs = 0, in_turns = 0;
+    for (size_t v = 0; v < graph->value_count; v++) {
+        if (slots[v].kind == SLOT_ARENA) ck_assert_uint_eq(slots[v].place.offset, 0);
+        for (size_t w = 0; w < v; w++) {
+            if (!share_slab(&slots[v], &slots[w])) continue;
+            /* Steps find the arguments that are inputs by their buffers. */
+            ck_assert_int_ne(graph->values[v].role, ROLE_INPUT);
+            ck_assert_int_ne(graph->values[w].role, ROLE_INPUT);
+            in_turns++;
+        }
+        inputs += graph->values[v].role == ROLE_INPUT && slots[v].kind == SLOT_ARENA;
+    }
+    ck_assert_int_gt(inputs, 0);
+    ck_assert_int_gt(in_turns, 0);
+    drop(&made);
+    make_device(DEVICE_CPU, (size_t)1 << 30); /* one slab, in parts */
+    make(&made, PLAN_TRAIN, residual);
+    ck_assert_int_eq(made.memory.slab_count, 1);
+    drop(&made);
+}
+END_TEST
+
 START_TEST(values_between_kernels_that_can_are_bf16)
 {
     struct made made;
@@ -832,6 +867,7 @@ int main(void)
     tcase_add_test(cases, every_parameter_has_one_gradient);
     tcase_add_test(cases, gradients_of_other_shapes_are_refused);
     tcase_add_test(cases, inputs_are_checked_by_their_ports);
+    tcase_add_test(cases, values_on_gpus_take_whole_slabs);
     tcase_add_test(cases, every_operation_names_its_ports);
     tcase_add_test(cases, fusions_are_listed_in_the_order_of_execution);
     tcase_add_test(cases, implementations_say_what_they_fuse);
