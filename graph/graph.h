@@ -113,7 +113,7 @@ struct node {
     int fusion_count;
     int layer;          /* of the network, for names and the profile; -1: none */
     int implementation; /* chosen by plan/choose.c; -1 before */
-    const void *design; /* of that implementation, made when all passes have run; NULL: none */
+    const void *design; /* of that implementation, the plan's, set when all passes have run; NULL: none */
 };
 
 struct graph {

@@ -84,9 +84,10 @@ struct implementation {
      * bits of layouts: every value of the node with the axes of an input that has one of these is in it, too. */
     void (*layouts)(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs);
     unsigned any_layout;
-    /* In how many parts it can give, beside its first output, the statistics that the node which reads that begins
-     * with; 0 or NULL: it cannot. The output `statistics` is float [parts][numbers][channels up to a multiple of V];
-     * numbers: 3 of FUSION_STATISTICS, 2 of FUSION_GATE (graph/fusion.h) */
+    /* Reads the design, before the node has its final form. In how many parts it can give, beside its first output, the
+     * statistics that the node which reads that begins with; 0 or NULL: it cannot. The output `statistics` is float
+     * [parts][numbers][channels up to a multiple of V]; numbers: 3 of FUSION_STATISTICS, 2 of FUSION_GATE
+     * (graph/fusion.h) */
     int64_t (*statistics)(const struct problem *problem);
     /* The kinds of fusion.h that it takes; others stay nodes. */
     unsigned fusions;
@@ -97,9 +98,11 @@ struct implementation {
      * first output: what is added, and the ports with PORT_BESIDE, too. Its kernels get the types by
      * element_options(). */
     unsigned bf16_inputs, bf16_outputs;
-    /* Decides once how the work is cut: tiles, tasks, parts of sums, into `design_bytes` of zeroed memory. The
-     * functions below find it as problem->design; those above are called before, and the node's values keep their
-     * shapes. NULL: none. */
+    /* Decides how the work is cut: tiles, tasks, parts of sums, into `design_bytes` of zeroed memory. It is called once
+     * for all nodes of a plan with the same problem, and sees only what such a problem is (plan/design.c): the first
+     * three inputs of the operation and its first output, attributes of windows and products, what is fused, the
+     * device, precision. With statistics(), which asks before that is known, it sees no fusions, types and layouts. The
+     * functions below, and statistics(), find it as problem->design. NULL: none. */
     size_t design_bytes;
     void (*design)(const struct problem *problem, void *design);
     /* Bytes of scratch for the duration of the node. NULL: none. */

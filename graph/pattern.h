@@ -7,11 +7,15 @@
 
 struct rewriting {
     struct graph *graph;
-    const void *plan;
+    void *plan;
     /* The implementation that will be chosen for the node as it is now; NULL: there is none. problem: set to what the
      * implementation looks at. */
     const struct implementation *(*choose)(
         const struct rewriting *rewriting, const struct node *node, struct problem *problem);
+    /* Sets problem->design to the implementation's, where it has one; false: there is no memory, as the graph's status
+     * says. */
+    bool (*design)(
+        const struct rewriting *rewriting, const struct implementation *implementation, struct problem *problem);
 };
 
 /* A node of `operation`, and the node that makes one of its inputs. */

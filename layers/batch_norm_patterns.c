@@ -17,6 +17,7 @@ static int statistics_of(const struct rewriting *rewriting, int n, enum fusion_k
     struct problem problem;
     const struct implementation *implementation = rewriting->choose(rewriting, &graph->nodes[n], &problem);
     if (!implementation || !(implementation->fusions >> kind & 1)) return NO_VALUE;
+    if (!rewriting->design(rewriting, implementation, &problem)) return NO_VALUE;
     const int64_t width = problem.device->vector_width, parts = implementation->statistics(&problem);
     if (parts == 0) return NO_VALUE;
     const tutti_shape shape =

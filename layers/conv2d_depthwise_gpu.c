@@ -67,11 +67,6 @@ static void layouts(const struct problem *problem, enum value_layout *inputs, en
 
 /* --------------------------------------------------------------------------- forward and data gradient ---- */
 
-static bool has_channels_last(const struct problem *problem)
-{
-    return problem->inputs[0]->layout == LAYOUT_CHANNELS_LAST;
-}
-
 /* Plain: rows of y of a work-item. With few taps their registers are enough for more. */
 static int64_t rows_of(const struct conv2d_sizes *z)
 {
@@ -92,16 +87,17 @@ static bool is_short(const struct conv2d_sizes *z)
     return z->h * z->w <= most && z->oh * z->ow <= most;
 }
 
-/* Channels last: a group's fours of channels and its strips; all strips of a tensor of `rows` of `width` pixels. */
+/* Channels last: a group's fours of channels and its strips; all strips of the tensor that is walked. */
 struct shape {
     int64_t quads, lines, strips, channel_groups;
 };
 
-static struct shape shape_of(const struct problem *problem, int64_t rows, int64_t width)
+static struct shape shape_of(const struct problem *problem)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const bool gradient = conv2d_is_data_gradient(problem);
     struct shape m = { .quads = MOST_QUADS, .lines = MOST_ITEMS / MOST_QUADS };
-    m.strips = rows * divide_up(width, STRIP);
+    m.strips = z.n * (gradient ? z.h * divide_up(z.w, STRIP) : z.oh * divide_up(z.ow, STRIP));
     while (m.quads > 1 && m.quads / 2 >= z.c / CHANNELS_LAST_MULTIPLE) m.quads /= 2, m.lines *= 2;
     while (m.lines > 1 && (m.lines / 2 >= m.strips || m.quads * m.lines > (int64_t)problem->device->group_max))
         m.lines /= 2;
@@ -110,17 +106,16 @@ static struct shape shape_of(const struct problem *problem, int64_t rows, int64_
     return m;
 }
 
-static struct shape shape_of_outputs(const struct problem *problem)
+static void design_strips(const struct problem *problem, void *design)
 {
-    const struct conv2d_sizes z = conv2d_sizes_of(problem);
-    return shape_of(problem, z.n * z.oh, z.ow);
+    *(struct shape *)design = shape_of(problem);
 }
 
 static int64_t statistics_parts(const struct problem *problem)
 {
     if (node_fusions(problem->node) & (FUSED(ADD) | FUSED(ACTIVATION))) return 0;
-    const struct shape m = shape_of_outputs(problem);
-    return divide_up(m.strips, m.lines);
+    const struct shape *m = problem->design;
+    return divide_up(m->strips, m->lines);
 }
 
 /* m: channels last; NULL: plain, where `group` work-items add up. */
@@ -165,19 +160,19 @@ static void item_grid(struct launch *launch, const struct problem *problem, int6
 static void emit_image(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
-    const bool gradient = conv2d_is_data_gradient(problem), last = has_channels_last(problem);
+    const bool gradient = conv2d_is_data_gradient(problem);
     const int64_t channels = gradient ? z.c : z.k, height = gradient ? z.h : z.oh, width = gradient ? z.w : z.ow;
-    const struct shape m = shape_of(problem, z.n * height, width);
-    struct launch *launch = add(problem, operands, list, gradient ? "data_gradient" : "forward", last ? &m : NULL,
-        group_size(problem->device, GROUP));
+    const struct shape *m = problem->design;
+    struct launch *launch =
+        add(problem, operands, list, gradient ? "data_gradient" : "forward", m, group_size(problem->device, GROUP));
     if (!gradient) launch_buffer(launch, operands->inputs[2]);
     LAUNCH_BUFFERS(launch, operands->add, operands->outputs[0]);
-    if (last) launch_int(launch, z.n);
+    if (m) launch_int(launch, z.n);
     LAUNCH_INTS(launch, channels, z.h, z.w, z.oh, z.ow);
     statistics_arguments(launch, problem, operands);
     const int64_t rows = divide_up(height, gradient ? gradient_rows(&z) : rows_of(&z));
-    if (last)
-        strip_grid(launch, &m, divide_up(m.strips, m.lines));
+    if (m)
+        strip_grid(launch, m, divide_up(m->strips, m->lines));
     else
         item_grid(launch, problem, z.n * channels * rows * (gradient ? divide_up(width, z.stride_w) : width));
 }
@@ -186,18 +181,21 @@ static void emit_image(const struct problem *problem, const struct operands *ope
 
 /* Of the batch: enough groups for all units, each work-item with some tiles of pixels, or strips, of its own. */
 struct parts {
+    bool last; /* channels are */
+    struct shape shape;
     int64_t count, each, all; /* tiles, or strips */
     size_t group;
 };
 
-static struct parts parts_of(const struct problem *problem, const struct shape *m)
+static struct parts parts_of(const struct problem *problem, bool last)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     const struct capabilities *can = problem->device;
-    const bool last = has_channels_last(problem);
-    const int64_t all = last ? m->strips : z.n * divide_up(z.oh, rows_of(&z)) * z.ow;
+    struct parts parts = { .last = last, .group = GROUP };
+    if (last) parts.shape = shape_of(problem);
+    const struct shape *m = &parts.shape;
+    const int64_t all = parts.all = last ? m->strips : z.n * divide_up(z.oh, rows_of(&z)) * z.ow;
     const int64_t groups = last ? m->channel_groups : z.k;
-    struct parts parts = { .all = all, .group = GROUP };
     while (parts.group > 1 &&
         (parts.group > can->group_max || parts.group * sizeof(float) > can->local_bytes ||
             parts.group / 2 >= (size_t)all))
@@ -209,44 +207,53 @@ static struct parts parts_of(const struct problem *problem, const struct shape *
     return parts;
 }
 
+static void design_parts(const struct problem *problem, void *design)
+{
+    *(struct parts *)design = parts_of(problem, false);
+}
+
+static void design_parts_of_strips(const struct problem *problem, void *design)
+{
+    *(struct parts *)design = parts_of(problem, true);
+}
+
 static size_t workspace(const struct problem *problem)
 {
-    const struct shape m = shape_of_outputs(problem);
-    const int64_t parts = parts_of(problem, &m).count;
-    return parts == 1 ? 0 : (size_t)(parts * value_elements(problem->outputs[0])) * sizeof(float);
+    const struct parts *parts = problem->design;
+    return parts->count == 1 ? 0 : (size_t)(parts->count * value_elements(problem->outputs[0])) * sizeof(float);
 }
 
 static void emit_weight_gradient(
     const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
-    const bool last = has_channels_last(problem);
-    const struct shape m = shape_of_outputs(problem);
-    const struct parts parts = parts_of(problem, &m);
-    struct launch *launch = add(problem, operands, list, "weight_gradient", last ? &m : NULL, parts.group);
-    LAUNCH_BUFFERS(launch, operands->add, parts.count > 1 ? operands->workspace : operands->outputs[0]);
+    const struct parts *parts = problem->design;
+    const bool last = parts->last;
+    struct launch *launch = add(problem, operands, list, "weight_gradient", last ? &parts->shape : NULL, parts->group);
+    LAUNCH_BUFFERS(launch, operands->add, parts->count > 1 ? operands->workspace : operands->outputs[0]);
     LAUNCH_INTS(launch, z.n, z.k, z.h, z.w, z.oh, z.ow);
-    if (!last) launch_int(launch, parts.count);
-    launch_int(launch, parts.each);
-    if (!last) launch_int(launch, parts.all);
+    if (!last) launch_int(launch, parts->count);
+    launch_int(launch, parts->each);
+    if (!last) launch_int(launch, parts->all);
     if (last)
-        strip_grid(launch, &m, parts.count);
+        strip_grid(launch, &parts->shape, parts->count);
     else
-        launch_grid(launch, 2, (size_t)z.k * parts.group, (size_t)parts.count, 1, parts.group, 1, 1);
-    if (parts.count > 1) conv2d_sum_parts(problem, operands, parts.count, list);
+        launch_grid(launch, 2, (size_t)z.k * parts->group, (size_t)parts->count, 1, parts->group, 1, 1);
+    if (parts->count > 1) conv2d_sum_parts(problem, operands, parts->count, list);
 }
 
 #define PLAIN .name = "depthwise_gpu", .fits = fits_gpu
 #define CHANNELS_LAST .name = "depthwise_channels_last", .fits = fits_channels_last, .layouts = layouts
+#define STRIPS .design_bytes = sizeof(struct shape), .design = design_strips, .emit = emit_image
+#define PARTS .design_bytes = sizeof(struct parts), .workspace = workspace, .emit = emit_weight_gradient
 
 const struct implementation conv2d_depthwise_gpu[CONV2D_PASSES] = {
     { PLAIN, .fusions = CONV2D_FORWARD_FUSIONS, .emit = emit_image },
     { PLAIN, .fusions = FUSED(ADD), .emit = emit_image },
-    { PLAIN, .fusions = FUSED(ADD), .workspace = workspace, .emit = emit_weight_gradient },
+    { PLAIN, .fusions = FUSED(ADD), .design = design_parts, PARTS },
 };
 const struct implementation conv2d_depthwise_channels_last[CONV2D_PASSES] = {
-    { CHANNELS_LAST, .fusions = CONV2D_FORWARD_FUSIONS | FUSED(STATISTICS), .statistics = statistics_parts,
-        .emit = emit_image },
-    { CHANNELS_LAST, .fusions = FUSED(ADD), .emit = emit_image },
-    { CHANNELS_LAST, .fusions = FUSED(ADD), .workspace = workspace, .emit = emit_weight_gradient },
+    { CHANNELS_LAST, .fusions = CONV2D_FORWARD_FUSIONS | FUSED(STATISTICS), .statistics = statistics_parts, STRIPS },
+    { CHANNELS_LAST, .fusions = FUSED(ADD), STRIPS },
+    { CHANNELS_LAST, .fusions = FUSED(ADD), .design = design_parts_of_strips, PARTS },
 };

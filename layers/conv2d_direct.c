@@ -267,7 +267,8 @@ static void emit_prepare(const struct problem *problem, const struct operands *o
 
 static int64_t statistics_parts(const struct problem *problem)
 {
-    return conv2d_cpu_statistics(problem) ? direct_of(problem).chunks : 0;
+    const struct direct *d = problem->design;
+    return conv2d_cpu_statistics(problem) ? d->chunks : 0;
 }
 
 static void emit_product(const struct problem *problem, const struct operands *operands, struct launch_list *list)

@@ -128,10 +128,11 @@ static size_t image_prepared(const struct problem *problem)
 
 /* Each tile of pixels is a part. The tensor is read once less, for 6 floats written and read per channel and part,
  * which has at least 32 pixels of it where there are so many; and there is no launch for them. So it always pays. */
-static int64_t statistics_parts(const struct problem *problem, enum matrix_form form, bool last)
+static int64_t statistics_parts(const struct problem *problem)
 {
+    const struct image *m = problem->design;
     if (conv2d_is_data_gradient(problem) || node_fusions(problem->node) & (FUSED(ADD) | FUSED(ACTIVATION))) return 0;
-    return image_of(problem, form, last).pixel_tiles;
+    return m->pixel_tiles;
 }
 
 /* Whether a pixel of the result is one of the source, and four that follow one another are in one image. */
@@ -325,10 +326,6 @@ static void layouts(const struct problem *problem, enum value_layout *inputs, en
     {                                                                                                             \
         *(struct weights *)design = weights_of(problem, form, last);                                              \
     }                                                                                                             \
-    static int64_t statistics_##label(const struct problem *problem)                                              \
-    {                                                                                                             \
-        return statistics_parts(problem, form, last);                                                             \
-    }                                                                                                             \
     const struct implementation conv2d_##called[CONV2D_PASSES] = {                                                \
         { IMAGE(label, #called), .fusions = CONV2D_FORWARD_FUSIONS | FUSED(STATISTICS), __VA_ARGS__ },            \
         { IMAGE(label, #called), .fusions = FUSED(ADD), __VA_ARGS__ },                                            \
@@ -337,7 +334,7 @@ static void layouts(const struct problem *problem, enum value_layout *inputs, en
     };
 #define COMMON(label, text) .name = text, .fits = fits_##label
 #define IMAGE(label, text)                                                                                      \
-    COMMON(label, text), .statistics = statistics_##label, .design_bytes = sizeof(struct image),                \
+    COMMON(label, text), .statistics = statistics_parts, .design_bytes = sizeof(struct image),                  \
                          .design = design_image_##label, .prepared = image_prepared, .emit_prepare = emit_pack, \
                          .emit = emit_image
 

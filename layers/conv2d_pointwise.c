@@ -198,11 +198,9 @@ static int64_t following(const struct problem *problem, const struct plan *p)
 
 static int64_t statistics_parts(const struct problem *problem)
 {
-    const bool gradient = conv2d_is_data_gradient(problem);
-    if (gradient && conv2d_sizes_of(problem).stride_h > 1) return 0; /* zeros between the pixels are written apart */
-    if (!conv2d_cpu_statistics(problem)) return 0;
-    const struct plan p = plan_of(problem);
-    return divide_up(p.groups, p.groups_max);
+    const struct plan *p = problem->design;
+    if (p->gradient && p->z.stride_h > 1) return 0; /* zeros between the pixels are written apart */
+    return conv2d_cpu_statistics(problem) ? divide_up(p->groups, p->groups_max) : 0;
 }
 
 static void emit_product(const struct problem *problem, const struct operands *operands, struct launch_list *list)

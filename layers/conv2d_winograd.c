@@ -171,7 +171,8 @@ static size_t product_workspace(const struct problem *problem)
 
 static int64_t statistics_parts(const struct problem *problem)
 {
-    return conv2d_cpu_statistics(problem) ? plan_of(problem).tiles.chunks : 0;
+    const struct plan *p = problem->design;
+    return conv2d_cpu_statistics(problem) ? p->tiles.chunks : 0;
 }
 
 static size_t prepared(const struct problem *problem)

@@ -379,20 +379,3 @@ done:
     free(chooser.twins);
     return status;
 }
-
-tutti_status pass_design(struct plan *plan)
-{
-    for (size_t n = 0; n < plan->graph.node_count; n++) {
-        struct node *node = &plan->graph.nodes[n];
-        if (node->operation->alias) continue;
-        const struct implementation *implementation = node->operation->implementations[node->implementation];
-        if (!implementation->design) continue;
-        struct problem problem;
-        problem_of(plan, node, &problem);
-        void *design = graph_new(&plan->graph, implementation->design_bytes);
-        if (!design) return TUTTI_NO_MEMORY;
-        implementation->design(&problem, design);
-        node->design = design;
-    }
-    return TUTTI_OK;
-}

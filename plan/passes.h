@@ -25,6 +25,12 @@ tutti_status pass_storage(struct plan *plan);
 
 /* The designs of what was chosen, behind all other passes. */
 tutti_status pass_design(struct plan *plan);
+/* The design of an implementation that has one, made where the plan has no such problem yet; NULL: no memory. Before a
+ * node has its final form, too: fusions do not change it. */
+const void *plan_design(struct plan *plan, const struct problem *problem, const struct implementation *implementation);
+void plan_designs_free(struct plan *plan);
+/* The same, the caller's to free. */
+void *design_new(const struct problem *problem, const struct implementation *implementation);
 
 /* Why an implementation is not for this problem: it is forced away, on the device's blacklist, or does not take it;
  * NULL: it is. */

@@ -175,5 +175,6 @@ void plan_free(struct plan *plan)
     free(plan->passes);
     arena_free(plan->arena);
     graph_free(&plan->graph);
+    plan_designs_free(plan);
     free(plan);
 }

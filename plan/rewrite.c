@@ -10,6 +10,15 @@ static const struct implementation *choose(
     return choose_implementation(rewriting->plan, node);
 }
 
+static bool design(
+    const struct rewriting *rewriting, const struct implementation *implementation, struct problem *problem)
+{
+    if (!implementation->design) return true;
+    problem->design = plan_design(rewriting->plan, problem, implementation);
+    if (!problem->design) rewriting->graph->status = TUTTI_NO_MEMORY;
+    return problem->design != NULL;
+}
+
 static bool rewrite_all(const struct rewriting *rewriting, const struct pattern *pattern)
 {
     bool changed = false;
@@ -22,7 +31,7 @@ static bool rewrite_all(const struct rewriting *rewriting, const struct pattern 
 
 tutti_status pass_rewrite(struct plan *plan)
 {
-    const struct rewriting rewriting = { .graph = &plan->graph, .plan = plan, .choose = choose };
+    const struct rewriting rewriting = { .graph = &plan->graph, .plan = plan, .choose = choose, .design = design };
     for (bool changed = true; changed;) {
         changed = false;
         for (const struct pattern *const *pattern = patterns; *pattern; pattern++)

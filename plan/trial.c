@@ -153,10 +153,8 @@ static tutti_status take_problem(
     }
     trial->problem.design = NULL;
     if (!implementation->design) return TUTTI_OK;
-    trial->problem.design = trial->design = memory_new(1, implementation->design_bytes);
-    if (!trial->design) return TUTTI_NO_MEMORY;
-    implementation->design(&trial->problem, trial->design);
-    return TUTTI_OK;
+    trial->problem.design = trial->design = design_new(&trial->problem, implementation);
+    return trial->design ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
 static tutti_status make_buffers(struct trial *trial, const struct implementation *implementation)

@@ -87,6 +87,8 @@ struct plan {
     cl_mem *prepared; /* per node; NULL where it has none */
     size_t prepared_count;
     cl_mem workspace;
+    struct plan_design *designs; /* plan/design.c */
+    size_t design_count, design_capacity;
     unsigned redirected; /* feeds, as bits, that launches may read from another buffer than their own */
     size_t arena_bytes;  /* needed, also when the arena is larger */
     /* Values of interest, NO_VALUE where absent. metrics: pairs of floats, each the sum of a loss over the plan's

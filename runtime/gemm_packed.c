@@ -61,13 +61,19 @@ static double cost_of(
     return (rounds + IDLE) * task;
 }
 
+static int tiles_of(const struct capabilities *can, const struct tile **tiles)
+{
+    const bool wide = can->vector_width >= 16;
+    *tiles = wide ? wide_tiles : narrow_tiles;
+    return wide ? (int)(sizeof wide_tiles / sizeof **tiles) : (int)(sizeof narrow_tiles / sizeof **tiles);
+}
+
 /* The cheapest tile and division. What is lost on edges and by uneven rounds matters more than the tile itself. */
 static struct gemm_design choose(const struct gemm *gemm, const struct capabilities *can)
 {
     struct gemm_design best = { 0 };
-    const bool wide = can->vector_width >= 16;
-    const struct tile *tiles = wide ? wide_tiles : narrow_tiles;
-    const int count = wide ? (int)(sizeof wide_tiles / sizeof *tiles) : (int)(sizeof narrow_tiles / sizeof *tiles);
+    const struct tile *tiles;
+    const int count = tiles_of(can, &tiles);
     const int64_t units = can->units > 0 ? can->units : 1;
     double best_cost = 0;
     for (int t = 0; t < count; t++) {
@@ -95,11 +101,25 @@ static struct gemm_design choose(const struct gemm *gemm, const struct capabilit
     return best;
 }
 
+/* Whether tasks of one tile do: more rows need no less memory. */
+static bool fits_any(const struct gemm *gemm, const struct capabilities *can)
+{
+    const struct tile *tiles;
+    const int count = tiles_of(can, &tiles);
+    for (int t = 0; t < count; t++) {
+        struct gemm_design choice = {
+            .tile_rows = tiles[t].rows, .tile_vectors = tiles[t].vectors, .rows = tiles[t].rows
+        };
+        if (set_depth(gemm, can, &choice)) return true;
+    }
+    return false;
+}
+
 static const char *refusal(const struct gemm *gemm, const struct capabilities *can)
 {
     if (can->class != DEVICE_CPU) return "it needs a CPU-class device";
     if (!gemm_is_small(gemm)) return "a size of the product is larger than 2^30";
-    if (!choose(gemm, can).rows) return "the device's local memory is too small for a panel";
+    if (!fits_any(gemm, can)) return "the device's local memory is too small for a panel";
     return NULL;
 }
 

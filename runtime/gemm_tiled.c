@@ -67,12 +67,21 @@ static struct gemm_design design_of(const struct gemm *gemm, enum matrix_form fo
     return gemm->design ? *gemm->design : choose(gemm, form, can);
 }
 
+static bool fits_any(const struct gemm *gemm, enum matrix_form form, const struct capabilities *can)
+{
+    const struct tile *tiles[TILES];
+    const int count = tile_list(form, gemm->compute, tiles);
+    for (int t = 0; t < count; t++)
+        if (tile_fits(tiles[t], BUFFERS, can) && (!gemm->tile || gemm->tile == t + 1)) return true;
+    return false;
+}
+
 static const char *refusal(const struct gemm *gemm, enum matrix_form form, const struct capabilities *can)
 {
     if (can->class != DEVICE_GPU) return "it needs a GPU-class device";
     if (!gemm_is_small(gemm)) return "a size of the product is larger than 2^30";
     if (gemm->lda > LONGEST_ROW || gemm->ldb > LONGEST_ROW) return "a row of a matrix has more than 2^23 numbers";
-    if (!choose(gemm, form, can).tile) return "the device's work-groups or local memory are too small";
+    if (!fits_any(gemm, form, can)) return "the device's work-groups or local memory are too small";
     return NULL;
 }
 

@@ -136,14 +136,17 @@ static tutti_status collect(struct launch_list *list, const char *network)
 /* ---- what plans ask for ---- */
 
 /* Whether it can stand in for the one that the passes chose, which may have been given a fused form. */
-static bool takes(const struct plan *plan, const struct problem *problem, const struct implementation *implementation)
+static bool takes(struct plan *plan, const struct problem *of_chosen, const struct implementation *implementation)
 {
-    const struct node *node = problem->node;
+    const struct node *node = of_chosen->node;
+    struct problem own = *of_chosen, *problem = &own;
+    own.design = NULL;
     const struct implementation *chosen = node->operation->implementations[node->implementation];
     const unsigned fused = node_fusions(node), form = FUSED(MASK) | FUSED(GIVEN) | FUSED(BIAS);
     if (implementation_refusal(plan, problem, implementation)) return false;
     if (fused & ~implementation->fusions || (implementation->cannot_fuse && implementation->cannot_fuse(problem)))
         return false;
+    if (fused & FUSED(STATISTICS) && implementation->design) own.design = plan_design(plan, problem, implementation);
     if (fused & FUSED(STATISTICS) && !implementation->statistics(problem)) return false;
     return !((implementation->fusions ^ chosen->fusions) & form);
 }

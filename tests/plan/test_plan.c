@@ -2,12 +2,14 @@
  * public builder over a runtime that holds one made-up device. */
 #include "tests/plan/made.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "layers/layers.h"
 #include "layers/loop.h"
+#include "models/models.h"
 #include "plan/node.h"
 #include "plan/pipeline.h"
 #include "plan/plan.h"
@@ -832,6 +834,60 @@ START_TEST(batches_that_overflow_are_refused)
 }
 END_TEST
 
+static tutti_tensor resnet50(tutti_network *net)
+{
+    return model_resnet50(net, tutti_input(net, "x", TUTTI_SHAPE(3, 224, 224)), 1000);
+}
+
+enum { DESIGN_NAME = PROBLEM_NAME + IMPLEMENTATION_KEY + 80 };
+
+/* Of the node's implementation, which has a design, on its problem, in words. */
+static void name_design(const struct plan *plan, const struct node *node, char name[DESIGN_NAME])
+{
+    const struct implementation *implementation = node->operation->implementations[node->implementation];
+    struct problem problem;
+    char key[IMPLEMENTATION_KEY];
+    problem_of(plan, node, &problem);
+    problem_name(&problem, name);
+    implementation_key(node->operation, implementation, false, key);
+    size_t length = strlen(name);
+    length += (size_t)snprintf(name + length, DESIGN_NAME - length, " %s", key);
+    if (implementation->statistics) return;
+    length += (size_t)snprintf(name + length, DESIGN_NAME - length, " fused %x", node_fusions(node));
+    for (int i = 0; i < 4; i++) {
+        const struct value *value = i < 3 ? problem.inputs[i] : problem.outputs[0];
+        if (value && (i == 3 || operation_input(node->operation, i)))
+            length += (size_t)snprintf(name + length, DESIGN_NAME - length, " %d:%d %d", i, value->type, value->layout);
+    }
+}
+
+/* One for each problem and implementation, though rewriting asks for some of them before the last pass does. */
+START_TEST(nothing_is_designed_twice)
+{
+    make_device(_i ? DEVICE_GPU : DEVICE_CPU, (size_t)1 << 32);
+    struct made made;
+    make(&made, PLAN_TRAIN, resnet50);
+    const struct plan *plan = made.plan;
+    static char names[1000][DESIGN_NAME];
+    const void *designs[1000];
+    size_t nodes = 0, count = 0;
+    for (size_t n = 0; n < plan->graph.node_count; n++) {
+        const struct node *node = &plan->graph.nodes[n];
+        if (!node->design) continue;
+        nodes++;
+        ck_assert_uint_lt(count, 1000);
+        name_design(plan, node, names[count]);
+        size_t same = 0;
+        while (strcmp(names[same], names[count])) same++;
+        if (same == count) designs[count++] = node->design;
+        ck_assert_ptr_eq(designs[same], node->design);
+    }
+    ck_assert_uint_eq(plan->design_count, count); /* as often was a function that designs called */
+    ck_assert_uint_gt(nodes, 2 * count);
+    drop(&made);
+}
+END_TEST
+
 START_TEST(printing_names_nodes)
 {
     make_device(DEVICE_CPU, (size_t)1 << 30);
@@ -879,6 +935,7 @@ int main(void)
     tcase_add_test(cases, what_the_rule_passes_over_a_table_may_choose);
     tcase_add_test(cases, builder_errors_name_the_layer);
     tcase_add_test(cases, batches_that_overflow_are_refused);
+    tcase_add_loop_test(cases, nothing_is_designed_twice, 0, 2);
     tcase_add_test(cases, printing_names_nodes);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);

@@ -1,0 +1,128 @@
+/* Designs (graph/operation.h), one for each implementation and problem of a plan. Rewriting asks for those of
+ * implementations with statistics() before the nodes have their final form. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "plan/node.h"
+
+/* A node's own inputs come first, and those that designs look at are no more than these. */
+enum { OWN_INPUTS = 3, OWN_VALUES = OWN_INPUTS + 1, VALUE_KEY = 3 + TUTTI_MAX_RANK, ATTRIBUTES = 12 };
+
+/* What a design may depend on beside the device and the plan's options: shapes and attributes of the node's own work;
+ * behind rewriting also layouts, types and what is fused into the node. A rank of -1: the value is absent. */
+struct own {
+    struct value values[OWN_VALUES];
+    struct node node;
+    struct problem problem;
+};
+
+struct plan_design {
+    const struct operation *operation;
+    const struct implementation *implementation;
+    int64_t key[OWN_VALUES * VALUE_KEY + ATTRIBUTES];
+    void *made;
+};
+
+static void set_own(struct own *own, const struct problem *problem, const struct implementation *implementation)
+{
+    const struct node *node = problem->node;
+    const struct attributes *a = &node->attributes;
+    const bool final = !implementation->statistics;
+    memset(own, 0, sizeof *own);
+    own->node = (struct node) { .operation = node->operation,
+        .attributes = { .kernel = { a->kernel[0], a->kernel[1] },
+            .stride = { a->stride[0], a->stride[1] },
+            .padding = { a->padding[0], a->padding[1] },
+            .dilation = { a->dilation[0], a->dilation[1] },
+            .groups = a->groups,
+            .transpose_a = a->transpose_a,
+            .transpose_b = a->transpose_b } };
+    if (final) {
+        memcpy(own->node.fusions, node->fusions, sizeof node->fusions);
+        own->node.fusion_count = node->fusion_count;
+    }
+    own->problem = (struct problem) {
+        .node = &own->node, .device = problem->device, .exact = problem->exact, .compute = problem->compute
+    };
+    for (int i = 0; i < OWN_VALUES; i++) {
+        const struct value *value = i < OWN_INPUTS ? problem->inputs[i] : problem->outputs[0];
+        const bool is_own = value && (i == OWN_INPUTS || operation_input(node->operation, i));
+        own->values[i].shape.rank = -1;
+        if (!is_own) continue;
+        own->values[i] = (struct value) { .shape = value->shape, .axes = value->axes, .batched = value->batched };
+        if (final) own->values[i].type = value->type, own->values[i].layout = value->layout;
+        const struct value **place = i < OWN_INPUTS ? &own->problem.inputs[i] : &own->problem.outputs[0];
+        *place = &own->values[i];
+    }
+}
+
+static void set_key(const struct own *own, int64_t *key)
+{
+    const struct attributes *a = &own->node.attributes;
+    const int64_t attributes[ATTRIBUTES] = { a->kernel[0], a->kernel[1], a->stride[0], a->stride[1], a->padding[0],
+        a->padding[1], a->dilation[0], a->dilation[1], a->groups, a->transpose_a, a->transpose_b,
+        node_fusions(&own->node) };
+    for (int i = 0; i < OWN_VALUES; i++) {
+        const tutti_shape *shape = &own->values[i].shape;
+        *key++ = own->values[i].type;
+        *key++ = own->values[i].layout;
+        *key++ = shape->rank;
+        for (int j = 0; j < TUTTI_MAX_RANK; j++) *key++ = j < shape->rank ? shape->sizes[j] : 0;
+    }
+    memcpy(key, attributes, sizeof attributes);
+}
+
+static void *make(const struct own *own, const struct implementation *implementation)
+{
+    void *made = memory_new(1, implementation->design_bytes);
+    if (made) implementation->design(&own->problem, made);
+    return made;
+}
+
+void *design_new(const struct problem *problem, const struct implementation *implementation)
+{
+    struct own own;
+    set_own(&own, problem, implementation);
+    return make(&own, implementation);
+}
+
+const void *plan_design(struct plan *plan, const struct problem *problem, const struct implementation *implementation)
+{
+    struct own own;
+    struct plan_design design = { .operation = problem->node->operation, .implementation = implementation };
+    set_own(&own, problem, implementation);
+    set_key(&own, design.key);
+    for (size_t i = 0; i < plan->design_count; i++) {
+        const struct plan_design *known = &plan->designs[i];
+        if (known->operation == design.operation && known->implementation == implementation &&
+            !memcmp(known->key, design.key, sizeof design.key))
+            return known->made;
+    }
+    if (memory_grow((void **)&plan->designs, &plan->design_capacity, plan->design_count + 1, sizeof design) != TUTTI_OK)
+        return NULL;
+    design.made = make(&own, implementation);
+    if (design.made) plan->designs[plan->design_count++] = design;
+    return design.made;
+}
+
+void plan_designs_free(struct plan *plan)
+{
+    for (size_t i = 0; i < plan->design_count; i++) free(plan->designs[i].made);
+    free(plan->designs);
+}
+
+tutti_status pass_design(struct plan *plan)
+{
+    for (size_t n = 0; n < plan->graph.node_count; n++) {
+        struct node *node = &plan->graph.nodes[n];
+        if (node->operation->alias) continue;
+        const struct implementation *implementation = node->operation->implementations[node->implementation];
+        if (!implementation->design) continue;
+        struct problem problem;
+        problem_of(plan, node, &problem);
+        node->design = plan_design(plan, &problem, implementation);
+        if (!node->design) return TUTTI_NO_MEMORY;
+    }
+    return TUTTI_OK;
+}
