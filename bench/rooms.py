@@ -21,7 +21,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.M)
 COLUMNS = {"train": 0, "plan": 0, "layers": 0, "graph": 0, "runtime": 0, "base": 0, "formats": 1, "bench": 1,
            "clkernels": 1, "tools": 2, "models": 2, "examples": 3}
 # A folder without includes lies beside this one.
-BESIDE = {"clkernels": "layers"}
+BESIDE = {"clkernels": "base"}
 # Sizes in pixels.
 WIDTH, MARGIN, GAP, BOX, HEIGHT, ROW, LETTERS = 720, 10, 25, 156, 72, 94, 20
 STYLE = """

@@ -16,6 +16,8 @@
  * 2 clip; MASK_FROM_Y 1: y is an argument, 0: it is recomputed; DADD, DX 1: this output is wanted. `stream` 1: y and dx
  * bypass the cache, for tensors larger than it.
  * Lanes past C: gamma and beta count as 0 there, and dy is 0, so every output is 0. */
+#include "parameters.h"
+#include "arguments/batch_norm_cpu.h"
 #include "channels.h"
 #include "derivative.h"
 #include "element.h"
@@ -112,10 +114,7 @@ INLINE void finish(VF mean, VF rstd, VF var, VF M, float scale, global float *sa
     channels_store(var * (M / fmax(M - 1.0f, (VF)(1.0f)) * scale), batch_var, cb, C);
 }
 
-TASK void bn_forward(global const in0_t *x, ADD_PARAMETER(add_t) global out0_t *y, global const float *gamma,
-    global const float *beta, global const step_constants *constants, global float *save_mean, global float *save_rstd,
-    global float *batch_mean, global float *batch_var, int N, int CB, int HW, int C, int stream,
-    float epsilon)
+TASK void bn_forward(BN_FORWARD_ARGUMENTS(PARAMETER))
 {
     const int cb = get_global_id(0);
     const float M = (float)N * HW;
@@ -162,10 +161,7 @@ INLINE void join_parts(global const float *statistics, int parts, int CB, int cb
     *M = count;
 }
 
-TASK void bn_apply(global const in0_t *x, ADD_PARAMETER(add_t) global out0_t *y, global const float *gamma,
-    global const float *beta, global const step_constants *constants, global const float *statistics,
-    global float *save_mean, global float *save_rstd, global float *batch_mean, global float *batch_var, int N, int CB,
-    int HW, int C, int stream, float epsilon, int statistics_parts)
+TASK void bn_apply(BN_APPLY_ARGUMENTS(PARAMETER))
 {
     PART
     VF mean, var, M;
@@ -178,9 +174,7 @@ TASK void bn_apply(global const in0_t *x, ADD_PARAMETER(add_t) global out0_t *y,
 }
 
 /* The statistics' outputs alone, where the kernels that read x normalise it. */
-TASK void bn_moments(global const step_constants *constants, global const float *statistics, global float *save_mean,
-    global float *save_rstd, global float *batch_mean, global float *batch_var, int N, int CB, int C, float epsilon,
-    int statistics_parts)
+TASK void bn_moments(BN_MOMENTS_ARGUMENTS(PARAMETER))
 {
     const int cb = get_global_id(0);
     VF mean, var, M;
@@ -189,9 +183,7 @@ TASK void bn_moments(global const step_constants *constants, global const float 
         batch_var, cb, C);
 }
 
-TASK void bn_inference(global const in0_t *x, ADD_PARAMETER(add_t) global out0_t *y, global const float *gamma,
-    global const float *beta, global const float *mean, global const float *var, int N, int CB, int HW, int C, int stream,
-    float epsilon)
+TASK void bn_inference(BN_INFERENCE_ARGUMENTS(PARAMETER))
 {
     PART
     VF a = channels_load(gamma, cb, C) / sqrt(channels_load(var, cb, C) + epsilon);
@@ -214,12 +206,8 @@ TASK void bn_inference(global const in0_t *x, ADD_PARAMETER(add_t) global out0_t
 #define KEEP(g, i)
 #endif
 
-#define TENSORS                                                                                                        \
-    global const in0_t *x, global const in1_t *dy, global const in5_t *y,                   \
-    ADD_PARAMETER(add_t) global out3_t *dadd, global out0_t *dx
-#define TENSOR_ARGUMENTS x, dy, y, ADD_ARGUMENT dadd, dx
-
-OUTLINE void reduce(TENSORS, int p0, int p1, int CB, int cb, int HW, VF mean, VF a, VF b, VF *sum_g, VF *sum_gx)
+OUTLINE void reduce(TENSORS_ARGUMENTS(PARAMETER), int p0, int p1, int CB, int cb, int HW, VF mean, VF a, VF b,
+    VF *sum_g, VF *sum_gx)
 {
     VF gt = (VF)(0.0f), xt = (VF)(0.0f);
     FOR_PLANES
@@ -252,7 +240,7 @@ OUTLINE void reduce(TENSORS, int p0, int p1, int CB, int cb, int HW, VF mean, VF
     }
 
 /* dx = a g + m x + c [+ add] with constants per channel */
-OUTLINE void write_dx(TENSORS, int p0, int p1, int CB, int cb, int HW, VF a, VF b, VF m, VF c,
+OUTLINE void write_dx(TENSORS_ARGUMENTS(PARAMETER), int p0, int p1, int CB, int cb, int HW, VF a, VF b, VF m, VF c,
     int stream)
 {
 #if DX
@@ -277,34 +265,29 @@ OUTLINE void write_dx(TENSORS, int p0, int p1, int CB, int cb, int HW, VF a, VF 
     VF M = (VF)((float)N * HW), dgamma_block = sum_gx * rstd, m = -a * rstd * dgamma_block / M;                        \
     VF c = -a * sum_g / M - m * mean;
 
-TASK void bn_gradient(TENSORS, global const float *gamma, global const float *beta, global const float *save_mean,
-    global const float *save_rstd, global float *dgamma, global float *dbeta, int N, int CB, int HW, int C,
-    int stream)
+TASK void bn_gradient(TENSORS_ARGUMENTS(PARAMETER) BN_GRADIENT_ARGUMENTS(PARAMETER))
 {
     const int cb = get_global_id(0);
     VF sum_g, sum_gx;
     CHANNEL
-    reduce(TENSOR_ARGUMENTS, 0, N * HW, CB, cb, HW, mean, a, b, &sum_g, &sum_gx);
+    reduce(TENSORS_ARGUMENTS(NAME), 0, N * HW, CB, cb, HW, mean, a, b, &sum_g, &sum_gx);
     DX_CONSTANTS
     channels_store(dgamma_block, dgamma, cb, C);
     channels_store(sum_g, dbeta, cb, C);
-    write_dx(TENSOR_ARGUMENTS, 0, N * HW, CB, cb, HW, a, b, m, c, stream);
+    write_dx(TENSORS_ARGUMENTS(NAME), 0, N * HW, CB, cb, HW, a, b, m, c, stream);
 }
 
-TASK void bn_reduce(TENSORS, global const float *gamma, global const float *beta, global const float *save_mean,
-    global const float *save_rstd, global float *statistics, int N, int CB, int HW, int C, int stream)
+TASK void bn_reduce(TENSORS_ARGUMENTS(PARAMETER) BN_REDUCE_ARGUMENTS(PARAMETER))
 {
     PART
     VF sum_g, sum_gx;
     CHANNEL
-    reduce(TENSOR_ARGUMENTS, p0, p1, CB, cb, HW, mean, a, b, &sum_g, &sum_gx);
+    reduce(TENSORS_ARGUMENTS(NAME), p0, p1, CB, cb, HW, mean, a, b, &sum_g, &sum_gx);
     VSTORE(sum_g, (size_t)(part * 2) * CB + cb, statistics);
     VSTORE(sum_gx, (size_t)(part * 2 + 1) * CB + cb, statistics);
 }
 
-TASK void bn_dx(TENSORS, global const float *gamma, global const float *beta, global const float *save_mean,
-    global const float *save_rstd, global const float *statistics, global float *dgamma, global float *dbeta, int N,
-    int CB, int HW, int C, int stream, int statistics_parts)
+TASK void bn_dx(TENSORS_ARGUMENTS(PARAMETER) BN_DX_ARGUMENTS(PARAMETER))
 {
     PART
     CHANNEL
@@ -314,5 +297,5 @@ TASK void bn_dx(TENSORS, global const float *gamma, global const float *beta, gl
         channels_store(dgamma_block, dgamma, cb, C);
         channels_store(sum_g, dbeta, cb, C);
     }
-    write_dx(TENSOR_ARGUMENTS, p0, p1, CB, cb, HW, a, b, m, c, stream);
+    write_dx(TENSORS_ARGUMENTS(NAME), p0, p1, CB, cb, HW, a, b, m, c, stream);
 }

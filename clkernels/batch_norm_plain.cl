@@ -15,6 +15,8 @@
  * but the three that join parts count C and HW in these vectors: with 1 there are HW / 4 of them, with 2 C / 4.
  * WIDE is 1 where a channel's pixels lie together, else (HW = 1) some channels that do. plain_finish has N of the samples.
  * Options besides: as in batch_norm_cpu.cl, and INDEX, an unsigned type that holds all positions. */
+#include "parameters.h"
+#include "arguments/batch_norm_plain.h"
 #include "derivative.h"
 #include "epilogue.h"
 #include "group.h"
@@ -157,8 +159,7 @@ GROUPS void plain_join(global const float *in, global float *out, int C, int par
 }
 
 /* The running variance is the unbiased one of the M values that count: those of all devices, where they met. */
-GROUPS void plain_finish(global const step_constants *constants, global const float *partial, global float *save_mean,
-    global float *save_rstd, global float *batch_mean, global float *batch_var, int N, int C, int parts, int stride, float epsilon)
+GROUPS void plain_finish(PLAIN_FINISH_ARGUMENTS(PARAMETER))
 {
     local float4 scratch[GROUP];
     const float4 all = moments_of_parts(partial, parts, stride, C, JOINED, scratch);
@@ -191,8 +192,7 @@ GROUPS void plain_finish(global const step_constants *constants, global const fl
         c[k] -= c[k] >= C ? C : 0;                                                                                     \
     }
 
-GROUPS void plain_apply(global const T *x, ADD_PARAMETER(T) global T *y, global const TC *restrict gamma, global const TC *restrict beta,
-    global const TC *restrict save_mean, global const TC *restrict save_rstd, INDEX vectors, int C, int HW)
+GROUPS void plain_apply(PLAIN_APPLY_ARGUMENTS(PARAMETER))
 {
     VECTORS
     T v[EACH];
@@ -206,8 +206,7 @@ GROUPS void plain_apply(global const T *x, ADD_PARAMETER(T) global T *y, global 
     }
 }
 
-GROUPS void plain_inference(global const T *x, ADD_PARAMETER(T) global T *y, global const TC *restrict gamma, global const TC *restrict beta,
-    global const TC *restrict mean, global const TC *restrict var, INDEX vectors, int C, int HW, float epsilon)
+GROUPS void plain_inference(PLAIN_INFERENCE_ARGUMENTS(PARAMETER))
 {
     VECTORS
     T v[EACH];
@@ -236,9 +235,7 @@ GROUPS void plain_inference(global const T *x, ADD_PARAMETER(T) global T *y, glo
     const TC mean = save_mean[c], rstd = save_rstd[c], a = gamma[c] * rstd;                                            \
     const TC b = beta ? fma(-mean, a, beta[c]) : (TC)(0.0f);
 
-GROUPS void plain_reduce(global const T *x, global const T *dy, global const T *y, global T *dadd,
-    global const TC *restrict gamma, global const TC *restrict beta, global const TC *restrict save_mean, global const TC *restrict save_rstd,
-    global TC *partial, int N, int C, int HW)
+GROUPS void plain_reduce(PLAIN_REDUCE_ARGUMENTS(PARAMETER))
 {
     PART
     CHANNEL(min(c, C - 1))
@@ -270,8 +267,7 @@ GROUPS void plain_reduce(global const T *x, global const T *dy, global const T *
 }
 
 /* dx = gamma rstd g + m x + c: writes m and c as [2][C] behind the partial sums. */
-GROUPS void plain_finish_gradient(global const float *gamma, global const float *save_mean, global const float *save_rstd,
-    global float *partial, global float *dgamma, global float *dbeta, int N, int C, int HW, int parts)
+GROUPS void plain_finish_gradient(PLAIN_FINISH_GRADIENT_ARGUMENTS(PARAMETER))
 {
     local float2 tree[GROUP];
     global float *coefficients = partial + (size_t)parts * 2 * C;
@@ -295,9 +291,7 @@ GROUPS void plain_finish_gradient(global const float *gamma, global const float 
     if (dbeta) dbeta[c] = sum_g;
 }
 
-GROUPS void plain_dx(global const T *x, global const T *dy, global const T *y, global const T *dadd,
-    ADD_PARAMETER(T) global T *dx, global const TC *restrict gamma, global const TC *restrict beta, global const TC *restrict save_mean,
-    global const TC *restrict save_rstd, global const TC *restrict partial, int parts, INDEX vectors, int C, int HW)
+GROUPS void plain_dx(PLAIN_DX_ARGUMENTS(PARAMETER))
 {
     global const TC *coefficients = partial + (size_t)parts * 2 * C;
     VECTORS
@@ -327,9 +321,7 @@ GROUPS void plain_dx(global const T *x, global const T *dy, global const T *y, g
 
 /* w'[k][i] = w[k][i] gamma[k] / sqrt(var[k] + epsilon);  bias'[k] = (bias[k] - mean[k]) gamma[k] / sqrt(...) + beta[k].
  * bias may be NULL. One work-item per weight, `floats` in all, `inner` of each k. */
-kernel void fold(global const float *w, global const float *bias, global const float *gamma, global const float *beta,
-    global const float *mean, global const float *var, global float *folded, global float *folded_bias, INDEX floats,
-    int inner, float epsilon)
+kernel void fold(FOLD_ARGUMENTS(PARAMETER))
 {
     const INDEX i = get_global_id(0);
     if (i >= floats) return;

@@ -14,6 +14,8 @@
  *
  * dy is [N][C][pixels] in the plain layout, [N][C / V][pixels][V] in the blocked one; db [C], to which `add` [C] is
  * added where ADD is 1. Launched by layers/channel_sum.c. */
+#include "parameters.h"
+#include "arguments/channel_sum.h"
 #include "epilogue.h"
 #include "vector.h"
 
@@ -23,8 +25,7 @@ INLINE void finish(float sum, int c, global const float *add, global float *db)
     db[c] = sum;
 }
 
-kernel void plain(
-    global const float *restrict dy, global const float *add, global float *db, int N, int C, int pixels, int blocked)
+kernel void plain(SUM_ARGUMENTS(PARAMETER) PLANE_ARGUMENTS(PARAMETER))
 {
     int c = get_global_id(0);
     if (c >= C) return;
@@ -55,8 +56,7 @@ INLINE VF column(global const float *from, int count)
     return (a + b) + (c + d);
 }
 
-TASK void vectors(
-    global const float *restrict dy, global const float *add, global float *db, int N, int C, int pixels, int blocked)
+TASK void vectors(SUM_ARGUMENTS(PARAMETER) PLANE_ARGUMENTS(PARAMETER))
 {
     int task = get_group_id(0);
     VF sum = 0.0f;
@@ -77,7 +77,7 @@ TASK void vectors(
     finish(vector_sum(sum) + rest, task, add, db);
 }
 
-TASK void columns(global const float *restrict dy, global const float *add, global float *db, int N, int C)
+TASK void columns(SUM_ARGUMENTS(PARAMETER))
 {
     int first = get_group_id(0) * V;
     if (first + V <= C) {

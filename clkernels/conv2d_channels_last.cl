@@ -10,6 +10,8 @@
  *
  * Launched by layers/conv2d_implicit_gemm.c. BM, BN, BK, TM, TN, MATRIX: see tile_product.h. COMPUTE: see compute.h.
  * ACTIVATE: see epilogue.h; bias and add may be NULL, which spares variants. */
+#include "parameters.h"
+#include "arguments/conv2d_channels_last.h"
 #define TOGETHER 1
 #include "compute.h"
 #include "conv2d_image.h"
@@ -39,10 +41,8 @@ typedef float run_t;
 #endif
 
 /* source [N][SH][SW][CS] (FLAT: [N][CS][SH][SW]), result [N][RH][RW][CR]; CSP and CRP: as the weights are packed. */
-SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(global const float *restrict source,
-    global const tile_t *restrict weights, global const float *restrict bias, global const float *add,
-    global float *result, int N, int CS, int CR, int CSP, int CRP, int SH, int SW, int RH, int RW, int R, int S,
-    int stride_h, int stride_w, int padding_h, int padding_w, int dilation_h, int dilation_w STATISTICS_PARAMETER)
+SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(
+    IMAGE_LAST_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER)
 {
     local float4 a_tile[FOURS(BM * LINE_LENGTH / IN_FOUR)], b_tile[FOURS(BN * LINE_LENGTH / IN_FOUR)];
     const int item = get_local_id(0), first_pixel = get_group_id(0) * BM, first_channel = get_group_id(1) * BN;
@@ -144,8 +144,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(g
     }
 }
 
-kernel void pack(global const float *restrict w, global tile_t *restrict packed, int count, int taps, int CS, int CR,
-    int CSP, int CRP)
+kernel void pack(PACK_LAST_ARGUMENTS(PARAMETER))
 {
     const int i = get_global_id(0);
     if (i >= count) return;

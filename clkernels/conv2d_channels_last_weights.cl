@@ -8,6 +8,8 @@
  *
  * Launched by layers/conv2d_implicit_gemm.c. BM, BN, BK, TM, TN, MATRIX: see tile_product.h. COMPUTE: see compute.h. add may
  * be NULL. */
+#include "parameters.h"
+#include "arguments/conv2d_channels_last_weights.h"
 #include "compute.h"
 #include "tile_product.h"
 
@@ -18,10 +20,8 @@
 #define A_STEP_AT(q) (item / (BM / 4) + (q) * (ITEMS / (BM / 4)))
 #define B_STEP_AT(q) (item / (BN / 4) + (q) * (ITEMS / (BN / 4)))
 
-SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_gradient(global const float *restrict x,
-    global const float *restrict dy, global const float *add, global float *dw, int N, int C, int K, int H, int W, int OH,
-    int OW, int R, int S, int stride_h, int stride_w, int padding_h, int padding_w, int dilation_h, int dilation_w,
-    int pixels_of_split)
+SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_gradient(
+    IMAGE_LAST_WEIGHTS_ARGUMENTS(PARAMETER))
 {
     local float4 a_tile[BK * A_ROW / IN_FOUR], b_tile[BK * B_ROW / IN_FOUR];
     const int item = get_local_id(0), first_row = get_group_id(1) * BM, first_column = get_group_id(0) * BN;

@@ -9,6 +9,7 @@
 #include "derivative.h"
 #include "element.h"
 #include "epilogue.h"
+#include "arguments/conv2d_beside.h"
 
 #ifndef SCRATCH_GLOBAL
 #define SCRATCH_GLOBAL 0
@@ -83,13 +84,11 @@
  * its part of [parts][3][blocks][V]. Sums are of differences from the first number, so that a large mean does not
  * cancel. */
 #if STATISTICS
-#define STATISTICS_PARAMETER , global float *statistics
-#define STATISTICS_ARGUMENT , statistics
+#define STATISTICS_PARAMETER STATISTICS_ARGUMENTS(PARAMETER)
+#define STATISTICS_ARGUMENT STATISTICS_ARGUMENTS(NAME)
 #elif GATE
-#define STATISTICS_PARAMETER                                                                                  \
-    , const global in2_t *x, const global float *gamma, const global float *beta, const global float *mean,   \
-        const global float *rstd, const global in7_t *output, int channels, global float *statistics
-#define STATISTICS_ARGUMENT , x, gamma, beta, mean, rstd, output, channels, statistics
+#define STATISTICS_PARAMETER GATE_ARGUMENTS(PARAMETER)
+#define STATISTICS_ARGUMENT GATE_ARGUMENTS(NAME)
 #else
 #define STATISTICS_PARAMETER
 #define STATISTICS_ARGUMENT
@@ -262,10 +261,8 @@ INLINE void tally_prefetch(const struct tally *m, const global add_t *add, size_
 
 /* NORMALISE 1: what the convolution is of is ACTIVATION(gamma (x - mean) rstd + beta), made of x as that is loaded. */
 #if NORMALISE
-#define NORM_PARAMETERS                                                                                     \
-    , const global float *gamma, const global float *beta, const global float *mean, const global float *rstd, \
-        int channels
-#define NORM_ARGUMENTS , gamma, beta, mean, rstd, channels
+#define NORM_PARAMETERS NORMALISE_ARGUMENTS(PARAMETER)
+#define NORM_ARGUMENTS NORMALISE_ARGUMENTS(NAME)
 struct norm {
     VF a, b;
 };

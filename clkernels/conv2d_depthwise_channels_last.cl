@@ -15,6 +15,8 @@
  *
  * Launched by layers/conv2d_depthwise_gpu.c. R, S and the attributes are constants of the program. STRIP is a
  * multiple of STRIDE_W. BIAS, ADD, ACTIVATE: see epilogue.h. */
+#include "parameters.h"
+#include "arguments/conv2d_depthwise_channels_last.h"
 #include "epilogue.h"
 #include "vector.h"
 
@@ -44,7 +46,8 @@ INLINE void load_line(global const float *row, int first, int count, int width, 
 }
 
 #if STATISTICS
-#define STATISTICS_PARAMETER , global float *statistics, int stride
+#include "arguments/conv2d_tile_statistics.h"
+#define STATISTICS_PARAMETER TILE_STATISTICS_ARGUMENTS(PARAMETER)
 /* Of a work-item's `own` pixels; then of all that have the same channels, by the first of them. */
 INLINE void give_statistics(const float4 *results, int own, bool exists, global float *statistics, int stride,
     local float4 *means, local float4 *deviations, local float *counts)
@@ -83,9 +86,8 @@ INLINE void give_statistics(const float4 *results, int own, bool exists, global 
 #define STATISTICS_PARAMETER
 #endif
 
-__attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void forward(global const float *restrict x,
-    global const float *restrict w, global const float *restrict bias, global const float *add, global float *y, int N,
-    int C, int H, int W, int OH, int OW STATISTICS_PARAMETER)
+__attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void forward(
+    FORWARD_LAST_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER)
 {
     const int c = ((int)get_group_id(1) * QUADS + ITS_QUAD) * 4, strips = (OW + STRIP - 1) / STRIP;
     const int strip = get_group_id(0) * LINES + ITS_LINE, row = strip / strips, left = strip % strips * STRIP;
@@ -130,8 +132,7 @@ __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void forward(global co
 #define LEAST DOWN(MEETS_AT(0, S - 1))
 #define MOST (DOWN(MEETS_AT(STRIP - 1, 0)) - LEAST + 1)
 
-__attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void data_gradient(global const float *restrict dy,
-    global const float *restrict w, global const float *add, global float *dx, int N, int C, int H, int W, int OH, int OW)
+__attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void data_gradient(DATA_GRADIENT_LAST_ARGUMENTS(PARAMETER))
 {
     const int c = ((int)get_group_id(1) * QUADS + ITS_QUAD) * 4, strips = (W + STRIP - 1) / STRIP;
     const int strip = get_group_id(0) * LINES + ITS_LINE, row = strip / strips, left = strip % strips * STRIP;
@@ -161,9 +162,8 @@ __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void data_gradient(glo
     }
 }
 
-__attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_gradient(global const float *restrict x,
-    global const float *restrict dy, global const float *add, global float *dw, int N, int C, int H, int W, int OH,
-    int OW, int strips_of_part)
+__attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_gradient(
+    WEIGHT_GRADIENT_LAST_ARGUMENTS(PARAMETER))
 {
     local float4 parts[ITEMS];
     const int item = get_local_id(0), c = ((int)get_group_id(1) * QUADS + ITS_QUAD) * 4;

@@ -29,13 +29,15 @@
  * that a tile reads), LEFT (of the first tile, those outside), RIGHT (of the last tile, those inside), EDGE (columns
  * that the tile before the last one keeps away from the end), FIRST, LAST, STREAM, STATISTICS, GATE,
  * NORMALISE, BOTH, epilogue. */
+#include "parameters.h"
+#include "arguments/conv2d_depthwise_cpu.h"
 #include "conv2d_cpu.h"
 #define TAPS (R * S)
 #if BOTH
 #define SUMS_PARAMETER , VF *sum
 #define SUMS_ARGUMENT , sum
-#define PARTS_PARAMETER , global float *workspace
-#define PARTS_ARGUMENT , workspace
+#define PARTS_PARAMETER DEPTHWISE_PARTS_ARGUMENTS(PARAMETER)
+#define PARTS_ARGUMENT DEPTHWISE_PARTS_ARGUMENTS(NAME)
 #else
 #define SUMS_PARAMETER
 #define SUMS_ARGUMENT
@@ -58,10 +60,6 @@ kernel TASK void depthwise_pack(
 /* Which task this is, and how many of its kind there are. */
 #define PLACE_PARAMETERS int block, int image, int range, int blocks, int images
 #define PLACE get_group_id(0), get_group_id(1), get_group_id(2), get_num_groups(0), get_num_groups(1)
-/* Of the kernels that make a tensor from another one by the packed weights. */
-#define LAYER_PARAMETERS(from, to)                                                                          \
-    const global in0_t *restrict from, const global float *restrict packed, const global add_t *add,        \
-        global out0_t *to, int height, int width, int OH, int OW, int rows_max STATISTICS_PARAMETER NORM_PARAMETERS
 
 /* Whether the i-th vector that a tile reads from `at` on exists; constant but for GUARD. */
 INLINE bool exists(int i, int at, int width, bool left, bool right)
@@ -129,11 +127,11 @@ INLINE void forward_tile(const global in0_t *restrict x, const VF *w, VF bias, c
     tally_join(all, &tile);
 }
 
-OUTLINE void forward_body(LAYER_PARAMETERS(x, y), PLACE_PARAMETERS)
+OUTLINE void forward_body(DEPTHWISE_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER NORM_PARAMETERS, PLACE_PARAMETERS)
 {
     const size_t plane = (size_t)image * blocks + block;
     const int first = range * rows_max, last = min(first + rows_max, OH);
-    x += plane * height * width * V;
+    source += plane * height * width * V;
     VF w[TAPS];
     const VF bias = VLOAD(block, packed);
     const struct norm norm = NORM_OF(block);
@@ -142,16 +140,16 @@ OUTLINE void forward_body(LAYER_PARAMETERS(x, y), PLACE_PARAMETERS)
     for (int oy = first; oy < last; oy++) {
         const size_t row = (plane * OH + oy) * OW * V;
 #define TILE(from, begin, left, right) \
-    forward_tile(x, w, bias, add, y, row, oy, from, begin, height, width, left, right, &norm, &all)
+    forward_tile(source, w, bias, add, result, row, oy, from, begin, height, width, left, right, &norm, &all)
         FOR_TILES(OW, TILE)
 #undef TILE
     }
     TALLY_STORE(&all, range * images + image, blocks, block);
 }
 
-kernel TASK void depthwise_forward(LAYER_PARAMETERS(x, y))
+kernel TASK void depthwise_forward(DEPTHWISE_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER NORM_PARAMETERS)
 {
-    forward_body(x, packed, add, y, height, width, OH, OW, rows_max STATISTICS_ARGUMENT NORM_ARGUMENTS, PLACE);
+    forward_body(DEPTHWISE_ARGUMENTS(NAME) STATISTICS_ARGUMENT NORM_ARGUMENTS, PLACE);
 }
 #endif
 
@@ -214,11 +212,12 @@ INLINE void gradient_tile(const global in0_t *restrict dy, const VF *w, const gl
     }
 }
 
-OUTLINE void gradient_body(LAYER_PARAMETERS(dy, dx) PARTS_PARAMETER, PLACE_PARAMETERS)
+OUTLINE void gradient_body(
+    DEPTHWISE_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER NORM_PARAMETERS PARTS_PARAMETER, PLACE_PARAMETERS)
 {
     const size_t plane = (size_t)image * blocks + block;
     const int first = range * rows_max, last = min(first + rows_max, height);
-    dy += plane * OH * OW * V;
+    source += plane * OH * OW * V;
     VF w[TAPS];
     UNROLL for (int i = 0; i < TAPS; i++) w[i] = VLOAD((size_t)blocks + (size_t)block * TAPS + i, packed);
 #if BOTH
@@ -230,7 +229,7 @@ OUTLINE void gradient_body(LAYER_PARAMETERS(dy, dx) PARTS_PARAMETER, PLACE_PARAM
     for (int iy = first; iy < last; iy++) {
         const size_t row = (plane * height + iy) * width * V;
 #define TILE(from, begin, left, right) \
-    gradient_tile(dy, w, add, dx, row, iy, from, begin, OH, OW, width, left, right, &all SUMS_ARGUMENT)
+    gradient_tile(source, w, add, result, row, iy, from, begin, OH, OW, width, left, right, &all SUMS_ARGUMENT)
         FOR_TILES(columns, TILE)
 #undef TILE
     }
@@ -241,9 +240,9 @@ OUTLINE void gradient_body(LAYER_PARAMETERS(dy, dx) PARTS_PARAMETER, PLACE_PARAM
 #endif
 }
 
-kernel TASK void depthwise_gradient(LAYER_PARAMETERS(dy, dx) PARTS_PARAMETER)
+kernel TASK void depthwise_gradient(DEPTHWISE_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER NORM_PARAMETERS PARTS_PARAMETER)
 {
-    gradient_body(dy, packed, add, dx, height, width, OH, OW, rows_max STATISTICS_ARGUMENT PARTS_ARGUMENT, PLACE);
+    gradient_body(DEPTHWISE_ARGUMENTS(NAME) STATISTICS_ARGUMENT PARTS_ARGUMENT, PLACE);
 }
 #endif
 
@@ -257,12 +256,8 @@ INLINE void weights_tile(const global in0_t *restrict x, const global in1_t *res
     FOR_SOURCES(x, sum[r * S + s] = fma(v, d[o], sum[r * S + s]))
 }
 
-#define WEIGHTS_PARAMETERS                                                                                  \
-    const global in0_t *restrict x, const global in1_t *restrict dy, global float *workspace, int count,    \
-        int count_max, int height, int width, int OH, int OW, int rows_max NORM_PARAMETERS
-
 /* The `image` of a task is a chunk of count_max of them. */
-OUTLINE void weights_body(WEIGHTS_PARAMETERS, PLACE_PARAMETERS)
+OUTLINE void weights_body(DEPTHWISE_WEIGHTS_ARGUMENTS(PARAMETER) NORM_PARAMETERS, PLACE_PARAMETERS)
 {
     const int n0 = image * count_max, n1 = min(n0 + count_max, count);
     const int first = range * rows_max, last = min(first + rows_max, OH);
@@ -286,8 +281,8 @@ OUTLINE void weights_body(WEIGHTS_PARAMETERS, PLACE_PARAMETERS)
     UNROLL for (int i = 0; i < TAPS; i++) VSTORE(all[i], ((size_t)part * blocks + block) * TAPS + i, workspace);
 }
 
-kernel TASK void depthwise_weights(WEIGHTS_PARAMETERS)
+kernel TASK void depthwise_weights(DEPTHWISE_WEIGHTS_ARGUMENTS(PARAMETER) NORM_PARAMETERS)
 {
-    weights_body(x, dy, workspace, count, count_max, height, width, OH, OW, rows_max NORM_ARGUMENTS, PLACE);
+    weights_body(DEPTHWISE_WEIGHTS_ARGUMENTS(NAME) NORM_ARGUMENTS, PLACE);
 }
 #endif

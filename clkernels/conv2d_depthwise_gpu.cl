@@ -12,6 +12,8 @@
  *
  * Launched by layers/conv2d_depthwise_gpu.c. R, S and the attributes are constants of the program: the loops over taps
  * unroll. BIAS, ADD, ACTIVATE: see epilogue.h. */
+#include "parameters.h"
+#include "arguments/conv2d_depthwise_gpu.h"
 #include "epilogue.h"
 #include "group.h"
 #include "vector.h"
@@ -32,14 +34,12 @@ INLINE float pixel_of(global const float *image, int h, int column, int H, int W
 /* The column and the first of the rows of result number `at`, and the plane. */
 #define POSITION(at, columns, rows, each_column, each_row)                                                             \
     const int across = ((columns) + each_column - 1) / each_column, down = ((rows) + each_row - 1) / each_row;         \
-    const PLACE strip = (at) / across;                                                                                 \
+    const INDEX strip = (at) / across;                                                                                 \
     const int column = (int)((at) % across), row = (int)(strip % down), plane = (int)(strip / down);
 
-WORK_GROUP kernel void forward(global const float *restrict x, global const float *restrict weights,
-    global const float *restrict bias, global const float *add, global float *y, int K, int H, int W, int OH, int OW,
-    PLACE items)
+WORK_GROUP kernel void forward(FORWARD_ARGUMENTS(PARAMETER))
 {
-    const PLACE item = get_global_id(0);
+    const INDEX item = get_global_id(0);
     if (item >= items) return;
     POSITION(item, OW, OH, 1, ROWS)
     const int k = plane % K, oh = row * ROWS, top = oh * STRIDE_H - PADDING_H, left = column * STRIDE_W - PADDING_W;
@@ -81,10 +81,9 @@ WORK_GROUP kernel void forward(global const float *restrict x, global const floa
 #define FIRST_H (OFFSET_H(0, R - 1) / STRIDE_H)
 #define LAST_H (OFFSET_H(ROWS_DX - 1, 0) / STRIDE_H)
 
-WORK_GROUP kernel void data_gradient(global const float *restrict dy, global const float *restrict weights,
-    global const float *add, global float *dx, int C, int H, int W, int OH, int OW, PLACE items)
+WORK_GROUP kernel void data_gradient(DATA_GRADIENT_ARGUMENTS(PARAMETER))
 {
-    const PLACE item = get_global_id(0);
+    const INDEX item = get_global_id(0);
     if (item >= items) return;
     POSITION(item, W, H, STRIDE_W, ROWS_DX)
     const int c = plane % C, top = row * (ROWS_DX / STRIDE_H) - R * DILATION_H, left = column - S * DILATION_W;
@@ -127,9 +126,7 @@ WORK_GROUP kernel void data_gradient(global const float *restrict dy, global con
 }
 
 /* A work-item takes ROWS pixels in one column of dy at a time, of `tiles` of a channel in all. */
-WORK_GROUP kernel void weight_gradient(global const float *restrict x,
-    global const float *restrict dy, global const float *add, global float *dw, int N, int K, int H, int W, int OH,
-    int OW, int splits, int tiles_of_split, int tiles)
+WORK_GROUP kernel void weight_gradient(WEIGHT_GRADIENT_ARGUMENTS(PARAMETER))
 {
     local float scratch[GROUP];
     const int k = get_group_id(0), split = get_group_id(1), end = min(tiles, (split + 1) * tiles_of_split);

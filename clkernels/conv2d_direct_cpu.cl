@@ -22,6 +22,8 @@
  * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, GRADIENT (0 forward, 1 data gradient), WINDOW, ORIGIN_H,
  * ORIGIN_W, XV, MR, MW, NV, PREFETCHES (vectors of weights, with each channel), STREAM, SCRATCH_GLOBAL, STATISTICS,
  * GATE, epilogue. */
+#include "parameters.h"
+#include "arguments/conv2d_direct_cpu.h"
 #include "conv2d_cpu.h"
 #if GATE
 #define TALLY_LOOP LOOP
@@ -143,15 +145,7 @@ INLINE void put_prefetch(const struct tally *all, const global float *add, struc
 
 /* units_max: of a chunk; panels_max: of a task. depth: a multiple of XV, or all channels. distance: floats of weights
  * from those in use to those that are prefetched, by `shares` tiles in turn. */
-#define CONV2D_DIRECT_PARAMETERS                                                                          \
-    const global float *restrict source, const global float *restrict packed, const global float *add,    \
-        global float *result, int padded, int source_blocks, int source_height, int source_width,         \
-        int result_blocks, int result_height, int result_width, int units_all, int units_max, int chunks, \
-        int per_image, int segments, int segment, int width, int row_start, int column_start,             \
-        int width_packed, int panels, int panels_max, int depth, int distance, int shares,                \
-        SCRATCH float *scratch, int scratch_floats STATISTICS_PARAMETER
-
-OUTLINE void conv2d_direct_body(CONV2D_DIRECT_PARAMETERS, int range, int first_chunk, int step)
+OUTLINE void conv2d_direct_body(DIRECT_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER, int range, int first_chunk, int step)
 {
     SCRATCH float *s = scratch;
     const struct units u = { per_image, segments, segment, width };
@@ -217,10 +211,7 @@ OUTLINE void conv2d_direct_body(CONV2D_DIRECT_PARAMETERS, int range, int first_c
     }
 }
 
-kernel TASK void conv2d_direct(CONV2D_DIRECT_PARAMETERS)
+kernel TASK void conv2d_direct(DIRECT_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER)
 {
-    conv2d_direct_body(source, packed, add, result, padded, source_blocks, source_height, source_width, result_blocks,
-        result_height, result_width, units_all, units_max, chunks, per_image, segments, segment, width, row_start,
-        column_start, width_packed, panels, panels_max, depth, distance, shares, TASK_SCRATCH(scratch,
-        scratch_floats), scratch_floats STATISTICS_ARGUMENT, get_group_id(1), get_group_id(0), get_num_groups(0));
+    conv2d_direct_body(DIRECT_ARGUMENTS(NAME) STATISTICS_ARGUMENT, get_group_id(1), get_group_id(0), get_num_groups(0));
 }

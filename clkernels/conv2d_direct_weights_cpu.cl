@@ -11,6 +11,8 @@
  * vectors). Launched by conv2d_direct.c with channel blocks x output blocks x splits tasks, or fewer, which loop.
  *
  * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, XV, CT or RT and ST, NV, SCRATCH_GLOBAL. */
+#include "parameters.h"
+#include "arguments/conv2d_direct_weights_cpu.h"
 #include "conv2d_cpu.h"
 #define WINDOW R
 #define ROW_STEP STRIDE_H
@@ -19,12 +21,6 @@
 #include "conv2d_rows.h"
 
 /* channel_blocks, output_blocks: of a task (the latter a multiple of NV). */
-#define CONV2D_DIRECT_WEIGHTS_PARAMETERS                                                                    \
-    const global float *restrict x, const global float *restrict dy, global float *workspace, long offset,  \
-        int C, int CB, int KB, int height, int width_source, int units_all, int units_split, int units_max, \
-        int per_image, int segments, int segment, int width, int row_start, int column_start,               \
-        int width_packed, int channel_blocks, int output_blocks, int splits, SCRATCH float *scratch,        \
-        int scratch_floats
 
 #if XV == V
 /* d[block][unit][segment]: dy, zero for pixels that belong to the segment before. Blocks past the last repeat it; what
@@ -69,7 +65,7 @@ INLINE void multiply(SCRATCH pixel *restrict m, int ld, SCRATCH const float *res
     UNROLL for (int i = 0; i < CT; i++) UNROLL for (int k = 0; k < NV; k++) m[i * ld + k] = acc[i][k];
 }
 
-OUTLINE void conv2d_direct_weights_body(CONV2D_DIRECT_WEIGHTS_PARAMETERS, int first_task, int step)
+OUTLINE void conv2d_direct_weights_body(DIRECT_WEIGHTS_ARGUMENTS(PARAMETER), int first_task, int step)
 {
     const struct units u = { per_image, segments, segment, width };
     const int c_tasks = (CB + channel_blocks - 1) / channel_blocks, k_tasks = (KB + output_blocks - 1) / output_blocks;
@@ -105,12 +101,9 @@ OUTLINE void conv2d_direct_weights_body(CONV2D_DIRECT_WEIGHTS_PARAMETERS, int fi
     }
 }
 
-kernel TASK void conv2d_direct_weights(CONV2D_DIRECT_WEIGHTS_PARAMETERS)
+kernel TASK void conv2d_direct_weights(DIRECT_WEIGHTS_ARGUMENTS(PARAMETER))
 {
-    conv2d_direct_weights_body(x, dy, workspace, offset, C, CB, KB, height, width_source, units_all, units_split,
-        units_max, per_image, segments, segment, width, row_start, column_start, width_packed, channel_blocks,
-        output_blocks, splits, TASK_SCRATCH(scratch, scratch_floats), scratch_floats, get_group_id(0),
-        get_num_groups(0));
+    conv2d_direct_weights_body(DIRECT_WEIGHTS_ARGUMENTS(NAME), get_group_id(0), get_num_groups(0));
 }
 #else
 /* RT x ST taps from (r0, s0) on of one channel, NV blocks of outputs; taps and blocks that do not exist are computed
@@ -146,7 +139,7 @@ INLINE void multiply_image(SCRATCH VF_unaligned *restrict m, int ld, int r0, int
             m[k * ld + (r0 + r) * S + s0 + s] = acc[r][s][k];
 }
 
-OUTLINE void conv2d_direct_weights_image_body(CONV2D_DIRECT_WEIGHTS_PARAMETERS, int first_task, int step)
+OUTLINE void conv2d_direct_weights_image_body(DIRECT_WEIGHTS_ARGUMENTS(PARAMETER), int first_task, int step)
 {
     const struct units u = { per_image, segments, segment, width };
     const int k_tasks = (KB + output_blocks - 1) / output_blocks, length = C * R * S;
@@ -172,11 +165,8 @@ OUTLINE void conv2d_direct_weights_image_body(CONV2D_DIRECT_WEIGHTS_PARAMETERS, 
     }
 }
 
-kernel TASK void conv2d_direct_weights_image(CONV2D_DIRECT_WEIGHTS_PARAMETERS)
+kernel TASK void conv2d_direct_weights_image(DIRECT_WEIGHTS_ARGUMENTS(PARAMETER))
 {
-    conv2d_direct_weights_image_body(x, dy, workspace, offset, C, CB, KB, height, width_source, units_all,
-        units_split, units_max, per_image, segments, segment, width, row_start, column_start, width_packed,
-        channel_blocks, output_blocks, splits, TASK_SCRATCH(scratch, scratch_floats), scratch_floats, get_group_id(0),
-        get_num_groups(0));
+    conv2d_direct_weights_image_body(DIRECT_WEIGHTS_ARGUMENTS(NAME), get_group_id(0), get_num_groups(0));
 }
 #endif

@@ -11,6 +11,8 @@
  *
  * w [K][C / groups][R][S]. C, K: channels of one group. Launched by layers/conv2d_grouped.c. STRIDE_H, STRIDE_W, KB,
  * SB, R, S are constants of the program; BIAS, ADD, ACTIVATE: see epilogue.h. */
+#include "parameters.h"
+#include "arguments/conv2d_grouped_cpu.h"
 #include "epilogue.h"
 #include "vector.h"
 
@@ -63,9 +65,7 @@ INLINE void store(VF sum, global const float *add, global float *y, int count)
 }
 
 /* source [N][groups * CS][SH][SW], result [N][groups * CR][RH][RW]. */
-TASK void image(global const float *restrict source, global const float *restrict weights,
-    global const float *restrict bias, global const float *add, global float *result, int groups, int CS, int CR,
-    int SH, int SW, int RH, int RW, int padding_h, int padding_w, int dilation_h, int dilation_w, int rows)
+TASK void image(GROUPED_ARGUMENTS(PARAMETER))
 {
     const int tiles = (CR + KB - 1) / KB, group = get_group_id(1) / tiles, first = get_group_id(1) % tiles * KB;
     const int end = min((int)(get_group_id(0) + 1) * rows, RH), channels = min(KB, CR - first);
@@ -115,9 +115,7 @@ TASK void image(global const float *restrict source, global const float *restric
         }
 }
 
-TASK void weight_gradient(global const float *restrict x, global const float *restrict dy, global const float *add,
-    global float *dw, int N, int groups, int C, int K, int H, int W, int OH, int OW, int padding_h, int padding_w,
-    int dilation_h, int dilation_w)
+TASK void weight_gradient(GROUPED_WEIGHTS_ARGUMENTS(PARAMETER))
 {
     const int tiles = (K + KB - 1) / KB, group = get_group_id(0) / tiles, first = get_group_id(0) % tiles * KB;
     const int c = get_group_id(1), channels = min(KB, K - first);

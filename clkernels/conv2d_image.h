@@ -52,7 +52,8 @@
 #endif
 
 #if STATISTICS
-#define STATISTICS_PARAMETER , global float *statistics, int stride
+#include "arguments/conv2d_tile_statistics.h"
+#define STATISTICS_PARAMETER TILE_STATISTICS_ARGUMENTS(PARAMETER)
 #define FOURS(tile_fours) ((tile_fours) > ITEMS ? (tile_fours) : ITEMS) /* where a work-item then has one for its sums */
 
 /* A work-item has CHANNELS x PIXELS results, RESULT(u, k) of channel CHANNEL(u) and pixel PIXEL(k), of a tile of TILE_PIXELS;

@@ -14,6 +14,8 @@
  * Launched by layers/conv2d_implicit_gemm.c. BM, BN, BK, TM, TN, MATRIX: see tile_product.h. COMPUTE: see compute.h.
  * ACTIVATE: see epilogue.h; bias and add may be NULL, which spares variants. No work-item passes a barrier that others of
  * its group do not: early returns are the whole group's. */
+#include "parameters.h"
+#include "arguments/conv2d_implicit_gemm.h"
 #include "compute.h"
 #include "conv2d_image.h"
 #include "epilogue.h"
@@ -49,10 +51,8 @@
 #define OWN_SLOT SLOT
 
 /* source [N][groups * CS][SH][SW], result [N][groups * CR][RH][RW]; CSP and CRP: the padded numbers of channels. */
-SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(global const float *restrict source,
-    global const float *restrict weights, global const float *restrict bias, global const float *add,
-    global float *result, int N, int groups, int CS, int CR, int CSP, int CRP, int SH, int SW, int RH, int RW, int R,
-    int S, int stride_h, int stride_w, int padding_h, int padding_w, int dilation_h, int dilation_w STATISTICS_PARAMETER)
+SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(
+    IMAGE_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER)
 {
     local float4 a_tile[FOURS(BK * A_ROW / IN_FOUR)], b_tile[FOURS(BK * B_ROW / IN_FOUR)];
     const int item = get_local_id(0), first_channel = get_group_id(1) * BM, first_pixel = get_group_id(0) * BN;

@@ -8,6 +8,8 @@
  *
  * Launched by layers/conv2d_implicit_gemm.c. BM, BN, BK, TM, TN, MATRIX: see tile_product.h. COMPUTE: see
  * compute.h. add may be NULL. */
+#include "parameters.h"
+#include "arguments/conv2d_implicit_gemm_weights.h"
 #include "compute.h"
 #include "tile_product.h"
 
@@ -17,10 +19,8 @@
 #define AT_ONCE (ITEMS / (BK / 4)) /* with POINT: lines that all work-items bring at a time */
 #define EACH(lines) (((lines) + AT_ONCE - 1) / AT_ONCE)
 
-SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_gradient(global const float *restrict x,
-    global const float *restrict dy, global const float *add, global float *dw, int N, int groups, int C, int K, int H,
-    int W, int OH, int OW, int R, int S, int stride_h, int stride_w, int padding_h, int padding_w, int dilation_h,
-    int dilation_w, int splits, int pixels_of_split)
+SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_gradient(
+    IMAGE_WEIGHTS_ARGUMENTS(PARAMETER))
 {
     local float4 a_tile[BK * A_ROW / IN_FOUR], b_tile[BK * B_ROW / IN_FOUR];
     const int item = get_local_id(0), first_row = get_group_id(1) * BM, first_column = get_group_id(0) * BN;

@@ -3,8 +3,9 @@
  * change places. Launched by layers/conv2d_implicit_gemm.c with one work-item for each element.
  *
  * w [K][C][taps], K over all groups, C of one; CS, CR: channels of source and result of a group; CSP, CRP: padded. */
-kernel void pack(global const float *restrict w, global float *restrict packed, int count, int taps, int CS, int CR,
-    int CSP, int CRP, int gradient, int flat)
+#include "parameters.h"
+#include "arguments/conv2d_pack_gpu.h"
+kernel void pack(PACK_ARGUMENTS(PARAMETER))
 {
     const int i = get_global_id(0);
     if (i >= count) return;

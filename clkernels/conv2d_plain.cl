@@ -8,14 +8,11 @@
  * where p = (oh, ow) and q = p stride - padding + (r, s) dilation; g is the group of k.
  * x [N][C][H][W], w [K][C/G][R][S], y [N][K][OH][OW]. Launched by layers/conv2d_plain.c with one
  * dimension, at least as many work-items as the output has elements. BIAS, ADD, ACTIVATE: see epilogue.h. */
+#include "parameters.h"
+#include "arguments/conv2d_plain.h"
 #include "epilogue.h"
 
-#define SIZES                                                                                                         \
-    long count, int C, int H, int W, int K, int OH, int OW, int R, int S, int CG, int KG, int stride_h, int stride_w, \
-        int padding_h, int padding_w, int dilation_h, int dilation_w
-
-kernel void forward(global const float *restrict x, global const float *restrict weight,
-    global const float *restrict bias, global const float *add, global float *y, SIZES)
+kernel void forward(PLAIN_FORWARD_ARGUMENTS(PARAMETER) PLAIN_SIZES(PARAMETER))
 {
     long i = get_global_id(0);
     if (i >= count) return;
@@ -39,8 +36,7 @@ kernel void forward(global const float *restrict x, global const float *restrict
     y[i] = ACTIVATION(sum);
 }
 
-kernel void data_gradient(global const float *restrict dy, global const float *restrict weight, global const float *add,
-    global float *dx, SIZES)
+kernel void data_gradient(PLAIN_DATA_GRADIENT_ARGUMENTS(PARAMETER) PLAIN_SIZES(PARAMETER))
 {
     long i = get_global_id(0);
     if (i >= count) return;
@@ -62,8 +58,7 @@ kernel void data_gradient(global const float *restrict dy, global const float *r
     dx[i] = sum;
 }
 
-kernel void weight_gradient(global const float *restrict x, global const float *restrict dy, global const float *add,
-    global float *dw, SIZES, int N)
+kernel void weight_gradient(PLAIN_WEIGHT_GRADIENT_ARGUMENTS(PARAMETER) PLAIN_SIZES(PARAMETER) PLAIN_SAMPLES(PARAMETER))
 {
     long i = get_global_id(0);
     if (i >= count) return;

@@ -19,6 +19,8 @@
  * Macros: MG, MW, NV, CU (source channels unrolled), YS (stride of pixels written; 2: the data gradient of
  * stride 2, whose other pixels are zero), KEEP_OTHERS (1: they already hold what they must), STATISTICS,
  * GATE, epilogue; CT and PLANES_AHEAD for the weight gradient. */
+#include "parameters.h"
+#include "arguments/conv2d_pointwise_cpu.h"
 #include "conv2d_cpu.h"
 
 #ifdef MW
@@ -93,13 +95,7 @@ INLINE void multiply(VF acc[MG][MW][NV], const global in0_t *const *p, const glo
  * result. groups_max (a multiple of MG), panels_max: of a task. depth: a multiple of V, or all channels. ahead: groups
  * from those in use to those that are prefetched. following: vectors of the weights behind those in use that are
  * prefetched with each block of channels. stream: results are written around the caches, being larger than they are. */
-#define POINTWISE_PARAMETERS                                                                                          \
-    const global in0_t *restrict source, const global float *restrict packed, const global add_t *add,                \
-        global out0_t *result, int padded, int source_blocks, int result_blocks, int length, int columns, int height, \
-        int width, int groups_image, int groups, int groups_max, int panels, int panels_max, int depth, int ahead,    \
-        int following, int stream, local float *sums STATISTICS_PARAMETER
-
-OUTLINE void pointwise_body(POINTWISE_PARAMETERS, int range, int chunk)
+OUTLINE void pointwise_body(POINTWISE_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER, int range, int chunk)
 {
     const size_t result_plane = (size_t)height * width * V;
     const int q0 = chunk * groups_max, q1 = min(q0 + groups_max, groups);
@@ -177,17 +173,14 @@ OUTLINE void pointwise_body(POINTWISE_PARAMETERS, int range, int chunk)
     }
 }
 
-kernel TASK void pointwise(POINTWISE_PARAMETERS)
+kernel TASK void pointwise(POINTWISE_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER)
 {
-    pointwise_body(source, packed, add, result, padded, source_blocks, result_blocks, length, columns, height, width,
-        groups_image, groups, groups_max, panels, panels_max, depth, ahead, following, stream, sums STATISTICS_ARGUMENT,
-        get_group_id(0), get_group_id(1));
+    pointwise_body(POINTWISE_ARGUMENTS(NAME) STATISTICS_ARGUMENT, get_group_id(0), get_group_id(1));
 }
 #endif
 
 /* gathered[plane][OH][OW][V] = the pixels of x that a stride uses: whole lines of the caches, and long runs. */
-kernel TASK void gather(
-    const global in0_t *restrict x, global in0_t *restrict gathered, int height, int width, int OH, int OW, int stride)
+kernel TASK void gather(GATHER_ARGUMENTS(PARAMETER))
 {
     const global in0_t *from = x + (size_t)get_group_id(0) * height * width * V;
     global in0_t *to = gathered + (size_t)get_group_id(0) * OH * OW * V;
@@ -243,12 +236,7 @@ INLINE void outer_wide(VF acc[CT][NV], const float *x, const VF *dy)
  * of the blocks of the next chunk, or, with more passes than blocks, 1 / 2^shift of one: evenly, since a burst of
  * prefetches stalls. part is in the workspace from `offset` on. channels_max (a multiple of V), blocks_max (of NV): of
  * a task. */
-#define WEIGHTS_PARAMETERS                                                                                        \
-    const global in0_t *restrict x, const global in1_t *restrict dy, global float *workspace, long offset, int C, \
-        int KB, int length, int run, int runs_image, int runs, int runs_split, int chunk, int channels_max,       \
-        int blocks_max
-
-OUTLINE void pointwise_weights_body(WEIGHTS_PARAMETERS, int c_range, int k_range, int split)
+OUTLINE void pointwise_weights_body(POINTWISE_WEIGHTS_ARGUMENTS(PARAMETER), int c_range, int k_range, int split)
 {
     const int CB = (C + V - 1) / V, c0 = c_range * channels_max, c1 = min(c0 + channels_max, C);
     const int k0 = k_range * blocks_max, k1 = min(k0 + blocks_max, KB);
@@ -326,9 +314,8 @@ OUTLINE void pointwise_weights_body(WEIGHTS_PARAMETERS, int c_range, int k_range
     }
 }
 
-kernel TASK void pointwise_weights(WEIGHTS_PARAMETERS)
+kernel TASK void pointwise_weights(POINTWISE_WEIGHTS_ARGUMENTS(PARAMETER))
 {
-    pointwise_weights_body(x, dy, workspace, offset, C, KB, length, run, runs_image, runs, runs_split, chunk,
-        channels_max, blocks_max, get_group_id(0), get_group_id(1), get_group_id(2));
+    pointwise_weights_body(POINTWISE_WEIGHTS_ARGUMENTS(NAME), get_group_id(0), get_group_id(1), get_group_id(2));
 }
 #endif

@@ -4,6 +4,8 @@
  *
  * dw may be add. Launched by conv2d_cpu.c with (ceil(K/V), chunks of `share` elements) tasks; `share` is a multiple of
  * V. */
+#include "parameters.h"
+#include "arguments/conv2d_sum_cpu.h"
 #include "conv2d_cpu.h"
 
 INLINE VF sum_of(const global float *part, size_t stride, int parts)
@@ -13,8 +15,7 @@ INLINE VF sum_of(const global float *part, size_t stride, int parts)
     return sum;
 }
 
-kernel TASK void conv2d_sum(const global float *workspace, long offset, const global float *add, global float *dw,
-    int K, int length, int parts, int share)
+kernel TASK void conv2d_sum(SUM_ARGUMENTS(PARAMETER))
 {
     const int block = get_group_id(0), rows = min(V, K - block * V);
     const int first = get_group_id(1) * share, last = min(first + share, length);

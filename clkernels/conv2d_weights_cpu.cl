@@ -9,6 +9,8 @@
  *
  * Launched by conv2d_cpu.c before the weights are used, with tasks for panels and for chunks of V source channels:
  * pack_forward (chunks, panels), pack_gradient (panels, chunks), so that neighbouring tasks read neighbouring memory. */
+#include "parameters.h"
+#include "arguments/conv2d_weights_cpu.h"
 #include "conv2d_cpu.h"
 
 /* Where the vectors of (source channel, tap) lie, counted in groups of NV. */
@@ -30,11 +32,7 @@ INLINE void pack_zeros(global float *panel, int from, int taps, int padded)
             LOOP for (int j = 0; j < NV; j++) VSTORE((VF)(0.0f), packed_at(channel, tap, taps, padded) * NV + j, panel);
 }
 
-#define PACK_PARAMETERS                                                                                      \
-    const global float *restrict w, const global float *restrict bias, global float *restrict packed, int C, \
-        int K, int taps, int padded
-
-OUTLINE void pack_forward_body(PACK_PARAMETERS, int panel, int block, int panels)
+OUTLINE void pack_forward_body(PACK_ARGUMENTS(PARAMETER), int panel, int block, int panels)
 {
     const int first = block * V, last = min(first + V, C), length = C * taps;
     if (first == 0) pack_bias(bias, packed, panel, K);
@@ -68,12 +66,12 @@ OUTLINE void pack_forward_body(PACK_PARAMETERS, int panel, int block, int panels
     if (first + V >= C) pack_zeros(out, C, taps, padded);
 }
 
-kernel TASK void pack_forward(PACK_PARAMETERS)
+kernel TASK void pack_forward(PACK_ARGUMENTS(PARAMETER))
 {
-    pack_forward_body(w, bias, packed, C, K, taps, padded, get_group_id(1), get_group_id(0), get_num_groups(1));
+    pack_forward_body(PACK_ARGUMENTS(NAME), get_group_id(1), get_group_id(0), get_num_groups(1));
 }
 
-OUTLINE void pack_gradient_body(PACK_PARAMETERS, int panel, int block, int panels)
+OUTLINE void pack_gradient_body(PACK_ARGUMENTS(PARAMETER), int panel, int block, int panels)
 {
     const int first = block * V, last = min(first + V, K);
     const int c0 = panel * NV * V, lanes = min(NV * V, C - c0);
@@ -93,7 +91,7 @@ OUTLINE void pack_gradient_body(PACK_PARAMETERS, int panel, int block, int panel
     if (first + V >= K) pack_zeros(out, K, taps, padded);
 }
 
-kernel TASK void pack_gradient(PACK_PARAMETERS)
+kernel TASK void pack_gradient(PACK_ARGUMENTS(PARAMETER))
 {
-    pack_gradient_body(w, bias, packed, C, K, taps, padded, get_group_id(0), get_group_id(1), get_num_groups(0));
+    pack_gradient_body(PACK_ARGUMENTS(NAME), get_group_id(0), get_group_id(1), get_num_groups(0));
 }

@@ -10,6 +10,8 @@
  *
  * Launched by conv2d_winograd.c with (chunks of T tiles, ranges of panels) tasks. `padded`: source channels rounded up
  * to KU. */
+#include "parameters.h"
+#include "arguments/conv2d_winograd_cpu.h"
 #define TILES SCRATCH
 #define WEIGHTS global
 #define PREFETCH_NEXT 0
@@ -17,14 +19,7 @@
 #include "winograd.h"
 #include "winograd_product.h"
 
-#define WINOGRAD_PARAMETERS                                                                                 \
-    const global float *restrict source, const global float *restrict prepared, const global float *add,    \
-        global float *result, int source_blocks, int padded, int result_blocks, int source_height,          \
-        int source_width, int result_height, int result_width, int padding_h, int padding_w, int tile_rows, \
-        int tile_columns, int tiles, int T, int chunks, int panels, int panels_max, SCRATCH float *scratch, \
-        int scratch_floats STATISTICS_PARAMETER
-
-OUTLINE void winograd_body(WINOGRAD_PARAMETERS, int range, int first_chunk, int step)
+OUTLINE void winograd_body(WINOGRAD_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER, int range, int first_chunk, int step)
 {
     const struct tiling g = { tile_rows, tile_columns, tile_rows * tile_columns, source_height, source_width,
         result_height, result_width, padding_h, padding_w };
@@ -46,10 +41,7 @@ OUTLINE void winograd_body(WINOGRAD_PARAMETERS, int range, int first_chunk, int 
     }
 }
 
-kernel TASK void winograd(WINOGRAD_PARAMETERS)
+kernel TASK void winograd(WINOGRAD_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER)
 {
-    winograd_body(source, prepared, add, result, source_blocks, padded, result_blocks, source_height, source_width,
-        result_height, result_width, padding_h, padding_w, tile_rows, tile_columns, tiles, T, chunks, panels,
-        panels_max, TASK_SCRATCH(scratch, scratch_floats), scratch_floats STATISTICS_ARGUMENT, get_group_id(1),
-        get_group_id(0), get_num_groups(0));
+    winograd_body(WINOGRAD_ARGUMENTS(NAME) STATISTICS_ARGUMENT, get_group_id(1), get_group_id(0), get_num_groups(0));
 }

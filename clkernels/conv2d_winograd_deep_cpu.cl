@@ -12,6 +12,8 @@
  *
  * Launched by conv2d_winograd.c with (panels, chunks) tasks; winograd_bias and winograd_input are in
  * conv2d_winograd_prepare_cpu.cl. `slice` is a multiple of V. */
+#include "parameters.h"
+#include "arguments/conv2d_winograd_deep_cpu.h"
 #define TILES global
 #define WEIGHTS SCRATCH
 #define PREFETCH_NEXT 1
@@ -20,14 +22,7 @@
 #include "winograd_weights.h"
 #include "winograd_product.h"
 
-#define WINOGRAD_DEEP_PARAMETERS                                                                               \
-    const global float *restrict workspace, long offset, const global float *restrict w,                       \
-        const global float *restrict prepared, const global float *add, global float *result, int sources,     \
-        int source_blocks, int results, int result_blocks, int result_height, int result_width, int tile_rows, \
-        int tile_columns, int tiles, int T, int slice, int tasks, SCRATCH float *scratch,                      \
-        int scratch_floats STATISTICS_PARAMETER
-
-OUTLINE void winograd_deep_body(WINOGRAD_DEEP_PARAMETERS, int first_task, int step)
+OUTLINE void winograd_deep_body(WINOGRAD_DEEP_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER, int first_task, int step)
 {
     const struct tiling g = { tile_rows, tile_columns, tile_rows * tile_columns, 0, 0, result_height, result_width, 0,
         0 };
@@ -56,9 +51,7 @@ OUTLINE void winograd_deep_body(WINOGRAD_DEEP_PARAMETERS, int first_task, int st
     }
 }
 
-kernel TASK void winograd_deep(WINOGRAD_DEEP_PARAMETERS)
+kernel TASK void winograd_deep(WINOGRAD_DEEP_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER)
 {
-    winograd_deep_body(workspace, offset, w, prepared, add, result, sources, source_blocks, results, result_blocks,
-        result_height, result_width, tile_rows, tile_columns, tiles, T, slice, tasks, TASK_SCRATCH(scratch,
-        scratch_floats), scratch_floats STATISTICS_ARGUMENT, get_group_id(0), get_num_groups(0));
+    winograd_deep_body(WINOGRAD_DEEP_ARGUMENTS(NAME) STATISTICS_ARGUMENT, get_group_id(0), get_num_groups(0));
 }

@@ -13,6 +13,8 @@
  * Launched by layers/conv2d_winograd_gpu.c with a work-item for each tile (kernels: each channel of results, input channel)
  * and each channel: global size (tiles or channels, rounded up to the group; channels). SIDE: 6 or 4. ACTIVATE: see
  * epilogue.h; bias and add may be NULL. */
+#include "parameters.h"
+#include "arguments/conv2d_winograd_gpu.h"
 #include "epilogue.h"
 #include "vector.h"
 #define NUMBER float
@@ -72,9 +74,6 @@ INLINE void transform(global const float *plane, bool exists, int height, int wi
 
 /* image [N][C][height][width] -> tiles, `padded` channels of them, from float `from` on: `length` of them, from tile `first` of
  * `count` on. */
-#define TILES_ARGUMENTS                                                                                                \
-    global const float *restrict image, global float *restrict tiles, long from, int C, int padded, int height,        \
-        int width, int rows, int columns, int count, int first, int part, int length, int padding_h, int padding_w
 #define TRANSFORM_TILES(of_results)                                                                                    \
     const int t = get_global_id(0), c = get_global_id(1);                                                              \
     if (t >= length) return;                                                                                           \
@@ -84,12 +83,12 @@ INLINE void transform(global const float *plane, bool exists, int height, int wi
         x - padding_w, of_results,                                                                                     \
         tiles + from + ((size_t)(t / part) * POINTS * padded + c) * part + t % part, (size_t)padded * part)
 
-kernel void winograd_sources(TILES_ARGUMENTS)
+kernel void winograd_sources(TILES_ARGUMENTS(PARAMETER))
 {
     TRANSFORM_TILES(false);
 }
 
-kernel void winograd_result_gradients(TILES_ARGUMENTS)
+kernel void winograd_result_gradients(TILES_ARGUMENTS(PARAMETER))
 {
     TRANSFORM_TILES(true);
 }
@@ -121,9 +120,7 @@ kernel void winograd_weights(
 }
 
 /* products [SIDE * SIDE][padded][part], from float `from` on -> result [N][K][height][width]. */
-kernel void winograd_results(global const float *restrict products, long from, global const float *restrict bias,
-    global const float *add, global float *result, int K, int padded, int height, int width, int rows, int columns,
-    int count, int first, int part)
+kernel void winograd_results(RESULTS_ARGUMENTS(PARAMETER))
 {
     const int tile = get_global_id(0), k = get_global_id(1);
     if (tile >= part || first + tile >= count) return;
@@ -162,8 +159,7 @@ kernel void winograd_results(global const float *restrict products, long from, g
 
 /* sums [parts][SIDE * SIDE][K, up to a multiple][padded C], from float `from` on -> dw [K][C][3][3], with the parts added up in
  * their order. */
-kernel void winograd_weight_gradient(global const float *restrict sums, long from, global const float *add,
-    global float *dw, int C, int padded, int padded_k, int parts)
+kernel void winograd_weight_gradient(WEIGHT_GRADIENT_ARGUMENTS(PARAMETER))
 {
     const int channel = get_global_id(0), k = get_global_id(1);
     if (channel >= C) return;

@@ -7,6 +7,8 @@
  *
  * Launched by conv2d_winograd.c: winograd_weights with (source blocks, panels) tasks, winograd_bias with one; by
  * conv2d_winograd_tiles.c, also for weight gradients with many channels: winograd_input with (source blocks, chunks). */
+#include "parameters.h"
+#include "arguments/conv2d_winograd_prepare_cpu.h"
 #define TILES global
 #define WEIGHTS global
 #include "winograd.h"
@@ -38,9 +40,7 @@ kernel TASK void winograd_bias(
     LOOP for (int i = 0; i < padded; i++) prepared[i] = HAS_BIAS && i < results ? bias[i] : 0.0f;
 }
 
-kernel TASK void winograd_input(const global float *restrict source, global float *restrict workspace, long offset,
-    int source_blocks, int source_height, int source_width, int result_height, int result_width, int padding_h,
-    int padding_w, int tile_rows, int tile_columns, int tiles, int T, int slice)
+kernel TASK void winograd_input(WINOGRAD_INPUT_ARGUMENTS(PARAMETER))
 {
     const struct tiling g = { tile_rows, tile_columns, tile_rows * tile_columns, source_height, source_width,
         result_height, result_width, padding_h, padding_w };

@@ -21,6 +21,8 @@
  * Macros: R, S, STRIDE_H, TW (tiles of a row, rounded up to MT and then, after one more, to V), NV, MT (tiles in
  * registers), GT (rows of the kernel, of both planes, in registers of the weight gradient), HAS_BIAS,
  * SCRATCH_GLOBAL, STATISTICS, epilogue. */
+#include "parameters.h"
+#include "arguments/conv2d_winograd_rows_cpu.h"
 #include "conv2d_cpu.h"
 #define NUMBER VF
 #define LINE 4
@@ -159,13 +161,8 @@ INLINE void put_row(const SCRATCH vec *restrict m, int step, VF bias, const glob
     }
 }
 
-#define WINOGRAD_ROWS_PARAMETERS                                                                         \
-    const global float *restrict x, const global float *restrict packed, const global float *add,        \
-        global float *y, int C, int KB, int height, int width, int result_height, int result_width,      \
-        int padding_h, int padding_w, int tiles, int rows_max, int chunks_image, int chunks, int stream, \
-        SCRATCH float *scratch, int scratch_floats STATISTICS_PARAMETER
-
-OUTLINE void winograd_rows_body(WINOGRAD_ROWS_PARAMETERS, int first_chunk, int step_chunks)
+OUTLINE void winograd_rows_body(
+    WINOGRAD_ROWS_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER, int first_chunk, int step_chunks)
 {
     SCRATCH float *s = scratch;
     const int source_rows = (rows_max - 1) * STRIDE_H + R, panels = (KB + NV - 1) / NV;
@@ -196,11 +193,9 @@ OUTLINE void winograd_rows_body(WINOGRAD_ROWS_PARAMETERS, int first_chunk, int s
     }
 }
 
-kernel TASK void winograd_rows(WINOGRAD_ROWS_PARAMETERS)
+kernel TASK void winograd_rows(WINOGRAD_ROWS_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER)
 {
-    winograd_rows_body(x, packed, add, y, C, KB, height, width, result_height, result_width, padding_h, padding_w,
-        tiles, rows_max, chunks_image, chunks, stream, TASK_SCRATCH(scratch, scratch_floats),
-        scratch_floats STATISTICS_ARGUMENT, get_group_id(0), get_num_groups(0));
+    winograd_rows_body(WINOGRAD_ROWS_ARGUMENTS(NAME) STATISTICS_ARGUMENT, get_group_id(0), get_num_groups(0));
 }
 
 /* A dy of `count` rows for NV blocks from `block` on; blocks past the last repeat it. d: [7][NV][count * tiles] */
@@ -242,13 +237,7 @@ INLINE void multiply_gradient(SCRATCH vec *restrict m, int rows, SCRATCH const f
     UNROLL for (int g = 0; g < GT; g++) UNROLL for (int k = 0; k < NV; k++) if (g < rows) m[g * NV + k] = acc[g][k];
 }
 
-#define WINOGRAD_ROWS_GRADIENT_PARAMETERS                                                                  \
-    const global float *restrict x, const global float *restrict dy, global float *workspace, long offset, \
-        int C, int KB, int height, int width, int result_height, int result_width, int padding_h,          \
-        int padding_w, int tiles, int rows_max, int chunks_image, int chunks, int chunks_split,            \
-        int panels_max, SCRATCH float *scratch, int scratch_floats
-
-OUTLINE void winograd_rows_gradient_body(WINOGRAD_ROWS_GRADIENT_PARAMETERS, int split, int range)
+OUTLINE void winograd_rows_gradient_body(WINOGRAD_ROWS_GRADIENT_ARGUMENTS(PARAMETER), int split, int range)
 {
     SCRATCH float *s = scratch;
     const int source_rows = (rows_max - 1) * STRIDE_H + R, channel = source_rows * 14 * TW;
@@ -287,9 +276,7 @@ OUTLINE void winograd_rows_gradient_body(WINOGRAD_ROWS_GRADIENT_PARAMETERS, int 
             }
 }
 
-kernel TASK void winograd_rows_gradient(WINOGRAD_ROWS_GRADIENT_PARAMETERS)
+kernel TASK void winograd_rows_gradient(WINOGRAD_ROWS_GRADIENT_ARGUMENTS(PARAMETER))
 {
-    winograd_rows_gradient_body(x, dy, workspace, offset, C, KB, height, width, result_height, result_width,
-        padding_h, padding_w, tiles, rows_max, chunks_image, chunks, chunks_split, panels_max, TASK_SCRATCH(scratch,
-        scratch_floats), scratch_floats, get_group_id(0), get_group_id(1));
+    winograd_rows_gradient_body(WINOGRAD_ROWS_GRADIENT_ARGUMENTS(NAME), get_group_id(0), get_group_id(1));
 }

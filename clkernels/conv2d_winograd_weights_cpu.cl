@@ -10,22 +10,17 @@
  * A task sums the products of a block of channels over a share of the tiles, T at a time; in registers are CT channels x
  * NV vectors. Launched by conv2d_winograd_weights.c with channel blocks x output blocks x splits tasks, or fewer, which
  * loop. */
+#include "parameters.h"
+#include "arguments/conv2d_winograd_weights_cpu.h"
 #define TILES SCRATCH
 #define PRODUCTS SCRATCH
 #include "winograd.h"
 #include "winograd_gradient.h"
 
-#define WINOGRAD_WEIGHT_GRADIENT_PARAMETERS                                                                \
-    const global float *restrict x, const global float *restrict dy, global float *workspace, long offset, \
-        const global float *add, global float *dw, int C, int K, int height, int width, int result_height, \
-        int result_width, int padding_h, int padding_w, int tile_rows, int tile_columns, int tiles, int T, \
-        int tiles_split, int channel_blocks, int output_blocks, int splits, SCRATCH float *scratch, \
-        int scratch_floats
-
-OUTLINE void winograd_weight_gradient_body(WINOGRAD_WEIGHT_GRADIENT_PARAMETERS, int first_task, int step)
+OUTLINE void winograd_weight_gradient_body(WINOGRAD_WEIGHTS_ARGUMENTS(PARAMETER), int first_task, int step)
 {
-    const struct tiling g = { tile_rows, tile_columns, tile_rows * tile_columns, height, width, result_height,
-        result_width, padding_h, padding_w };
+    const struct tiling g = { tile_rows, tile_columns, tile_rows * tile_columns,
+        source_height, source_width, result_height, result_width, padding_h, padding_w };
     const int CB = (C + V - 1) / V, KB = (K + V - 1) / V;
     const int c_tasks = (CB + channel_blocks - 1) / channel_blocks, k_tasks = (KB + output_blocks - 1) / output_blocks;
     const int block = T + 1, m_step = channel_blocks * V * output_blocks + 1;
@@ -62,9 +57,7 @@ OUTLINE void winograd_weight_gradient_body(WINOGRAD_WEIGHT_GRADIENT_PARAMETERS, 
     }
 }
 
-kernel TASK void winograd_weight_gradient(WINOGRAD_WEIGHT_GRADIENT_PARAMETERS)
+kernel TASK void winograd_weight_gradient(WINOGRAD_WEIGHTS_ARGUMENTS(PARAMETER))
 {
-    winograd_weight_gradient_body(x, dy, workspace, offset, add, dw, C, K, height, width, result_height, result_width,
-        padding_h, padding_w, tile_rows, tile_columns, tiles, T, tiles_split, channel_blocks, output_blocks, splits,
-        TASK_SCRATCH(scratch, scratch_floats), scratch_floats, get_group_id(0), get_num_groups(0));
+    winograd_weight_gradient_body(WINOGRAD_WEIGHTS_ARGUMENTS(NAME), get_group_id(0), get_num_groups(0));
 }

@@ -13,13 +13,14 @@
  * Launched by conv2d_winograd_weights.c in this order: winograd_gradients with (blocks of K, rounded up; chunks),
  * winograd_weight_products with (KERNEL_NUMBERS, ranges of panels of NV blocks of K), winograd_weight_results with (blocks of C, panels)
  * tasks. */
+#include "parameters.h"
+#include "arguments/conv2d_winograd_weights_deep_cpu.h"
 #define TILES global
 #define PRODUCTS global
 #include "winograd.h"
 #include "winograd_gradient.h"
 
-kernel TASK void winograd_gradients(const global float *restrict dy, global float *restrict workspace, long d_at, int K,
-    int result_height, int result_width, int tile_rows, int tile_columns, int tiles, int T)
+kernel TASK void winograd_gradients(WINOGRAD_GRADIENTS_ARGUMENTS(PARAMETER))
 {
     const struct tiling g = { tile_rows, tile_columns, tile_rows * tile_columns, 0, 0, result_height, result_width, 0,
         0 };
@@ -48,8 +49,7 @@ OUTLINE void products_body(global float *restrict workspace, long v_at, long d_a
     }
 }
 
-kernel TASK void winograd_weight_products(global float *restrict workspace, long v_at, long d_at, long m_at, int CB,
-    int panels, int panels_max, int tiles, int T)
+kernel TASK void winograd_weight_products(WINOGRAD_PRODUCTS_ARGUMENTS(PARAMETER))
 {
     products_body(
         workspace, v_at, d_at, m_at, CB, panels, panels_max, tiles, T, KERNEL_NUMBERS - 1 - get_group_id(0),
@@ -65,8 +65,7 @@ OUTLINE void results_body(const global float *restrict workspace, long m_at, con
         finish_block(m + k % NV, panels * channels * NV + 1, add, dw, 0, 0, 1, k, c * V, C, K);
 }
 
-kernel TASK void winograd_weight_results(const global float *restrict workspace, long m_at, const global float *add,
-    global float *dw, int C, int K, int panels)
+kernel TASK void winograd_weight_results(WINOGRAD_RESULTS_ARGUMENTS(PARAMETER))
 {
     results_body(workspace, m_at, add, dw, C, K, panels, get_group_id(0), get_group_id(1));
 }

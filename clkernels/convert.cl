@@ -2,6 +2,8 @@
  * apart from `first` on. Launched by layers/convert.c, once for each channel, or for all elements as one plane.
  * FROM_...: the type of x. TO_I32 1: y is int32, scale and shift are not used. CPU class: a task is `chunk` elements.
  * GPU class: a work-item is one element. */
+#include "parameters.h"
+#include "arguments/convert.h"
 #include "vector.h"
 
 #if defined(FROM_U8)
@@ -31,8 +33,7 @@
 #define CONVERTED(i) fma(scale, (float)LOAD(i), shift)
 #endif
 
-kernel void convert(
-    global const FROM *x, global TO *y, float scale, float shift, long n, long stride, long first, long chunk)
+kernel void convert(CONVERT_ARGUMENTS(PARAMETER))
 {
     const size_t plane = (size_t)first + get_global_id(1) * (size_t)stride;
     x += plane;

@@ -7,6 +7,8 @@
  * probability * 2^32 and 1 / (1 - probability), from layers/dropout.c, which launches
  *   dropout_vectors  CPU class: tasks of `each` times 64 positions
  *   dropout_items    any device: a work-item for each block of Philox, four positions */
+#include "parameters.h"
+#include "arguments/dropout.h"
 #include "random.h"
 #include "step.h"
 
@@ -18,8 +20,7 @@
 #include "vector.h"
 PHILOX(philox, VU)
 
-TASK void dropout_vectors(global const float *x, global const step_constants *constants, global float *y,
-    long elements_of_sample, long total, uint threshold, float scale, uint stream, int each)
+TASK void dropout_vectors(DROPOUT_ARGUMENTS(PARAMETER) TASK_ARGUMENTS(PARAMETER))
 {
     const ulong begin = (ulong)constants->first_sample * elements_of_sample;
     for (int part = 0; part < each; part++) {
@@ -48,8 +49,7 @@ TASK void dropout_vectors(global const float *x, global const step_constants *co
 #else
 PHILOX(philox, uint)
 
-kernel void dropout_items(global const float *x, global const step_constants *constants, global float *y,
-    long elements_of_sample, long total, uint threshold, float scale, uint stream)
+kernel void dropout_items(DROPOUT_ARGUMENTS(PARAMETER))
 {
     const ulong begin = (ulong)constants->first_sample * elements_of_sample;
     const ulong block = begin / 64 * 16 + get_global_id(0);

@@ -1,5 +1,5 @@
-"""Writes a C file that holds OpenCL texts: embed.py OUTPUT FILE.cl ...   `#include "x.h"` of the same folder is replaced;
-builtins.h stands before each text."""
+"""Writes a C file that holds OpenCL texts: embed.py OUTPUT FILE.cl ...   `#include "x.h"` and `"arguments/x.h"` are
+replaced; builtins.h stands before each text."""
 import os
 import re
 import sys

@@ -7,11 +7,12 @@
  * ROWS 0, any device: embedding_begin fills dtable with what is added, one work-item for each float; then
  * embedding_gradient has a group of GROUP work-items for each p: the first p of a row sums for all of them. No float is
  * added by two work-items, so that the order is fixed. */
+#include "parameters.h"
+#include "arguments/embedding.h"
 #if ROWS
 #include "vector.h"
 
-TASK void embedding_gradient(global const int *ids, global const float *dy, global float *dtable,
-    global const float *added, int count, int rows, int width, int columns, int each)
+TASK void embedding_gradient(TASKS_ARGUMENTS(PARAMETER))
 {
     const int column = get_group_id(0) * columns, length = min(columns, width - column), whole = length / V * V;
     const int first = get_group_id(1) * each, end = min(first + each, rows);

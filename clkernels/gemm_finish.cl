@@ -1,6 +1,8 @@
 /* What a product leaves over that made its sums in parts, or that has no epilogue (CLBlast's). fp32, C is row-major with ldc
  * floats between rows and stride_c between the products of a batch. Launched by runtime/gemm.c and runtime/gemm_clblast.c
  * with the global size (n rounded up to the group, m, batch), and by layers/conv2d_implicit_gemm.c. */
+#include "parameters.h"
+#include "arguments/gemm_finish.h"
 #include "gemm_finish.h"
 
 /* C = added: before a product that adds to C. */
@@ -15,8 +17,7 @@ kernel void gemm_copy(global float *C, global const float *added, int n, int ldc
 
 /* C = finish(parts[0] + parts[1] + ...), in their order: gemm_finish.h. A part has ld floats between rows, stride between the
  * products of a batch, and the next one lies stride_part behind it; a single one may be C itself. C begins from_c floats into its buffer. */
-kernel void gemm_finish(global const float *parts, global const float *bias, global const float *added, global float *C,
-    int count, int n, int ld, int ldc, long stride, long stride_part, long stride_c, long from_c)
+kernel void gemm_finish(FINISH_ARGUMENTS(PARAMETER))
 {
     const int column = get_global_id(0);
     if (column >= n) return;

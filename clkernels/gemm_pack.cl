@@ -4,10 +4,11 @@
  *   BY_LINE 1: the steps of a line follow one another in the matrix; else the lines of a step. FOURS 1: these are multiples
  *   of four floats. A matrix begins `first` floats into its buffer and `stride` behind the one before it, the packed ones
  *   first_to chunks into theirs. Launched over (BM * CHUNKS * steps, line tiles, products). */
+#include "parameters.h"
+#include "arguments/gemm_pack.h"
 #include "pipeline.h"
 
-SUBGROUPS kernel void gemm_pack(global const float *from, global uint4 *to, int lines, int k, int steps, int ld, long first,
-    long stride, long first_to)
+SUBGROUPS kernel void gemm_pack(PACK_ARGUMENTS(PARAMETER))
 {
     const int step = get_global_id(0) / (BM * CHUNKS), place = get_global_id(0) % (BM * CHUNKS);
     const int chunk = place % CHUNKS, tile = get_global_id(1), product = get_global_id(2);

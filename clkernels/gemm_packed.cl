@@ -15,6 +15,8 @@
  * scratch: TA: strips of A, STRIP(depth) for each MR of `rows`; then depth x NR of B; then a tile.
  * MR * NV accumulators and NV vectors of B have to fit the registers: 32 take 12x2, 6x4, 8x3; 16 take 6x2, 4x3.
  * Algorithm: Goto, van de Geijn: Anatomy of high-performance matrix multiplication, TOMS 34 (2008). */
+#include "parameters.h"
+#include "arguments/gemm_packed.h"
 #include "vector.h"
 #include "epilogue.h"
 #include "derivative.h"
@@ -191,12 +193,7 @@ INLINE void multiply(VF c[MR][NV], global const float *A, int lda, int i0, int n
     }
 }
 
-#define GEMM_PACKED_PARAMETERS                                                                                         \
-    global const float *A, global const float *B, global float *C, global const float *bias, global const float *added, \
-        global float *sums, local float *scratch, int m, int n, int k, int lda, int ldb, int ldc, long stride_a,       \
-        long stride_b, long stride_c, int rows, int columns, int depth
-
-OUTLINE void gemm_packed_body(GEMM_PACKED_PARAMETERS, int column_task, int row_task, long product)
+OUTLINE void gemm_packed_body(PACKED_ARGUMENTS(PARAMETER), int column_task, int row_task, long product)
 {
     const int i_first = row_task * rows, i_end = min(i_first + rows, m);
     const int j_first = column_task * columns, j_end = min(j_first + columns, n);
@@ -239,8 +236,7 @@ OUTLINE void gemm_packed_body(GEMM_PACKED_PARAMETERS, int column_task, int row_t
     }
 }
 
-TASK void gemm_packed(GEMM_PACKED_PARAMETERS)
+TASK void gemm_packed(PACKED_ARGUMENTS(PARAMETER))
 {
-    gemm_packed_body(A, B, C, bias, added, sums, scratch, m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c, rows,
-        columns, depth, get_group_id(0), get_group_id(1), get_group_id(2));
+    gemm_packed_body(PACKED_ARGUMENTS(NAME), get_group_id(0), get_group_id(1), get_group_id(2));
 }

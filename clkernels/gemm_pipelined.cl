@@ -6,6 +6,8 @@
  *   begins stride_a and stride_b chunks behind the one before it.
  *
  * The tile and its options: tile_product.h, of form 6. Launched as gemm_tiled.cl is. */
+#include "parameters.h"
+#include "arguments/gemm_pipelined.h"
 #include "pipeline.h"
 #include "gemm_finish.h"
 
@@ -17,9 +19,7 @@
 #define COPIES_END __asm__ volatile("cp.async.commit_group;" : : : "memory")
 #define COPIES_WAIT(later) __asm__ volatile("cp.async.wait_group %0;" : : "n"(later) : "memory")
 
-SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void gemm_pipelined(global const uint4 *packed,
-    global const float *bias, global const float *added, global float *C, int m, int n, int steps, int ldc, long from_b,
-    long from_c, long stride_a, long stride_b, long stride_c)
+SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void gemm_pipelined(PIPELINED_ARGUMENTS(PARAMETER))
 {
     local uint4 stages[STAGES * STAGE];
     const int item = get_local_id(0), product = get_group_id(2);

@@ -7,14 +7,14 @@
  * ceil(m / TILE) * SIDE, batch). A group computes TILE x TILE elements, a work-item 4 x 4 of them (every SIDE-th row and
  * column, so that neighbours read and write neighbours); it brings DEPTH columns of op(A) and rows of op(B) into local
  * memory at a time, zeros past the edges. Algorithm: the tiled product of every OpenCL textbook. */
+#include "parameters.h"
+#include "arguments/gemm_plain.h"
 #include "epilogue.h"
 #define EACH 4
 #define TILE (SIDE * EACH)
 #define DEPTH 16
 
-__attribute__((reqd_work_group_size(SIDE, SIDE, 1))) kernel void gemm_plain(global const float *A, global const float *B,
-    global float *C, global const float *bias, global const float *added, int m, int n, int k, int lda, int ldb, int ldc,
-    long stride_a, long stride_b, long stride_c)
+__attribute__((reqd_work_group_size(SIDE, SIDE, 1))) kernel void gemm_plain(PLAIN_ARGUMENTS(PARAMETER))
 {
     local float a[DEPTH][TILE + 1], b[DEPTH][TILE + 1]; /* + 1: no two work-items of a column in one bank */
     const int x = get_local_id(0), y = get_local_id(1), item = y * SIDE + x;

@@ -8,6 +8,8 @@
  *                                                                         [k][SMALL], from gemm_skinny_transpose
  *   FORM 3  gemm_skinny_outer  C [m][n] = A [SMALL][m]^T B [SMALL][n]     ceil(m / rows) tasks; stream: C is larger
  *                                                                         than the caches and written around them */
+#include "parameters.h"
+#include "arguments/gemm_skinny.h"
 #include "element.h"
 #include "epilogue.h"
 
@@ -22,9 +24,7 @@ INLINE float finish(float v, global const float *bias, global const float *added
 /* Rows of B at a time: ROWS * SMALL accumulators in registers. */
 #define ROWS (SMALL <= 8 ? 3 : 1)
 #define AHEAD 512 /* floats of a row prefetched ahead: the device's own prefetching ends with the page */
-
-TASK void gemm_skinny_dot(global const float *A, global const float *B, global float *C, global const float *bias,
-    global const float *added, int n, int k, int lda, int ldb, int ldc, int columns)
+TASK void gemm_skinny_dot(DOT_ARGUMENTS(PARAMETER))
 {
     const int first = get_group_id(0) * columns, end = min(first + columns, n);
     for (int j = first; j < end; j += ROWS) {
@@ -79,8 +79,7 @@ TASK void gemm_skinny_transpose(global const float *A, global float *transposed,
 }
 
 /* A task keeps its strip of C in local memory and adds DEEP rows of B to it at a time. */
-TASK void gemm_skinny_rows(global const float *transposed, global const float *B, global float *C, global const float *bias,
-    global const float *added, int n, int k, int ldb, int ldc)
+TASK void gemm_skinny_rows(ROWS_ARGUMENTS(PARAMETER))
 {
     local float sums[SMALL * STRIP] __attribute__((aligned(64)));
     const int j0 = get_group_id(0) * STRIP, width = min(STRIP, n - j0), whole = width / V * V;
@@ -132,9 +131,7 @@ TASK void gemm_skinny_rows(global const float *transposed, global const float *B
             VSTORE(ACTIVATION(v), 0, C + to);                                                                          \
     }
 
-TASK void gemm_skinny_outer(global const float *A, global const float *B, global float *C, global const float *bias,
-    global const float *added, int m, int n, int lda, int ldb, int ldc, int rows,
-    int stream)
+TASK void gemm_skinny_outer(OUTER_ARGUMENTS(PARAMETER))
 {
     const int first = get_group_id(0) * rows, end = min(first + rows, m);
     const bool around = stream && ((uintptr_t)C | (size_t)ldc * sizeof(float)) % sizeof(VF) == 0;

@@ -13,6 +13,8 @@
  * groups; BM, BN, BK, TM, TN, MATRIX: see tile_product.h. Two buffers of local memory take turns: while one is multiplied,
  * what comes next travels to registers and then into the other, with one barrier for each BK steps. Past the edges, rows
  * and columns repeat the last one, which nobody stores; steps are zeros. */
+#include "parameters.h"
+#include "arguments/gemm_tiled.h"
 #include "compute.h"
 #include "gemm_finish.h"
 #include "tile_product.h"
@@ -67,10 +69,7 @@ INLINE float4 fetch(global const float *from, bool across, bool fours, int left,
             PUT_FOUR(to, next[q])                                                                                      \
     }
 
-SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void gemm_tiled(global const float *restrict A,
-    global const float *restrict B, global const float *bias, global const float *added, global float *C, int m, int n,
-    int k, int lda, int ldb, int ldc, long from_a, long from_b, long from_c, long stride_a, long stride_b,
-    long stride_c, long stride_split, int splits, int k_of_split)
+SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void gemm_tiled(TILED_ARGUMENTS(PARAMETER))
 {
     local float4 a_tile[2][BK * A_ROW / IN_FOUR], b_tile[2][BK * B_ROW / IN_FOUR];
     const int item = get_local_id(0), first_row = get_group_id(1) * BM, first_column = get_group_id(0) * BN;

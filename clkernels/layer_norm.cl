@@ -8,11 +8,12 @@
  * each task where SUMS is 1. ROWS 0, any device: one group of GROUP work-items for each row; layer_norm_sums has one
  * work-item for each column of a part of `each` rows. layer_norm_finish has one work-item for each column. y may be x; dx
  * may be x or dy. */
+#include "parameters.h"
+#include "arguments/layer_norm.h"
 #if ROWS
 #include "vector.h"
 
-TASK void layer_norm(global const float *x, global const float *gamma, global const float *beta, global float *y,
-    global float *mean, global float *rstd, int rows, int width, int each, float epsilon)
+TASK void layer_norm(ROWS_ARGUMENTS(PARAMETER))
 {
     const int first = get_group_id(0) * each, end = min(first + each, rows), whole = width / V * V;
     for (int row = first; row < end; row++) {
@@ -37,8 +38,7 @@ TASK void layer_norm(global const float *x, global const float *gamma, global co
     }
 }
 
-TASK void layer_norm_gradient(global const float *x, global const float *dy, global const float *gamma,
-    global const float *mean, global const float *rstd, global float *dx, global float *parts, int rows, int width, int each)
+TASK void layer_norm_gradient(ROWS_GRADIENT_ARGUMENTS(PARAMETER))
 {
     const int first = get_group_id(0) * each, end = min(first + each, rows), whole = width / V * V;
     global float *weights = parts + (size_t)get_group_id(0) * 2 * width, *biases = weights + width;
@@ -83,8 +83,7 @@ TASK void layer_norm_gradient(global const float *x, global const float *dy, glo
 #else
 #include "group.h"
 
-__attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void layer_norm(global const float *x, global const float *gamma,
-    global const float *beta, global float *y, global float *mean, global float *rstd, int width, float epsilon)
+__attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void layer_norm(GROUPS_ARGUMENTS(PARAMETER))
 {
     local float scratch[GROUP];
     const int item = get_local_id(0);
@@ -101,9 +100,7 @@ __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void layer_norm(global
     if (item == 0 && rstd) rstd[row] = r;
 }
 
-__attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void layer_norm_gradient(global const float *x,
-    global const float *dy, global const float *gamma, global const float *mean, global const float *rstd, global float *dx,
-    int width)
+__attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void layer_norm_gradient(GROUPS_GRADIENT_ARGUMENTS(PARAMETER))
 {
     local float scratch[GROUP];
     const int item = get_local_id(0);
@@ -122,8 +119,7 @@ __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void layer_norm_gradie
     for (int i = item; i < width; i += GROUP) dx[i] = (dy[i] * gamma[i] - fma((x[i] - m) * r, b, a)) * r;
 }
 
-kernel void layer_norm_sums(global const float *x, global const float *dy, global const float *mean,
-    global const float *rstd, global float *parts, int rows, int width, int each)
+kernel void layer_norm_sums(SUMS_ARGUMENTS(PARAMETER))
 {
     const int i = get_global_id(0), part = get_global_id(1), first = part * each, end = min(first + each, rows);
     if (i >= width) return;

@@ -15,8 +15,8 @@
 #ifndef LOSS_CLASSES_H
 #define LOSS_CLASSES_H
 #if CLASS_WEIGHTS
-#define CLASS_WEIGHT_PARAMETERS , global const float *class_weights, float mean_weight
-#define CLASS_WEIGHT_ARGUMENTS , class_weights, mean_weight
+#define CLASS_WEIGHT_PARAMETERS WEIGHTS_ARGUMENTS(PARAMETER)
+#define CLASS_WEIGHT_ARGUMENTS WEIGHTS_ARGUMENTS(NAME)
 #define CLASS_WEIGHT(i) class_weights[i]
 #define MEAN_WEIGHT mean_weight
 #define SMOOTHED(i, x, most) (class_weights[i] * (LOG_PROBABILITIES ? -(x) : (most) - (x)))

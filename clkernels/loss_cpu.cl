@@ -11,6 +11,8 @@
  *
  * results [positions][2], each the loss and 1 or 0 for correct, go to loss_sum (loss_sum.cl). GRADIENT 1: dx is wanted.
  * SMOOTHING 0: smoothing is 0. */
+#include "parameters.h"
+#include "arguments/loss_classes.h"
 #include "row.h"
 #include "step.h"
 #define POSITIONS V
@@ -24,9 +26,7 @@
 #endif
 
 /* inner is 1: ceil(rows / each) tasks of `each` rows. */
-TASK void cross_entropy(global const float *x, global const int *labels, global const step_constants *constants,
-    global float *dx, global float *results, float weight, float smoothing, int rows, int width, int each
-    CLASS_WEIGHT_PARAMETERS)
+TASK void cross_entropy(LABELS_ARGUMENTS(PARAMETER) ROWS_ARGUMENTS(PARAMETER) CLASS_WEIGHT_PARAMETERS)
 {
     const int first = get_group_id(0) * each, end = min(first + each, rows), whole = width / V * V;
     for (int row = first; row < end; row++) {
@@ -66,9 +66,7 @@ TASK void cross_entropy(global const float *x, global const int *labels, global 
 }
 
 /* inner > 1: `pieces` tasks for each sample, each of `each` positions. */
-TASK void cross_entropy_positions(global const float *x, global const int *labels,
-    global const step_constants *constants, global float *dx, global float *results, float weight, float smoothing,
-    int width, int inner, int pieces, int each CLASS_WEIGHT_PARAMETERS)
+TASK void cross_entropy_positions(LABELS_ARGUMENTS(PARAMETER) PIECES_ARGUMENTS(PARAMETER) CLASS_WEIGHT_PARAMETERS)
 {
     const size_t sample = get_group_id(0) / pieces;
     int p = (int)(get_group_id(0) % pieces) * each;

@@ -9,6 +9,8 @@
  * dx = the loss's derivative * weight * loss_scale. Each task (CPU class) or group of GROUP work-items works on `each`
  * of n elements; results [pieces][2], the sum of losses and the number of correct elements, go to loss_sum
  * (loss_sum.cl). The sums carry their rounding error along (Knuth's TwoSum). GRADIENT 1: dx is wanted. */
+#include "parameters.h"
+#include "arguments/loss_elements.h"
 #include "vector.h"
 #include "step.h"
 
@@ -45,9 +47,6 @@
     } while (0)
 static float total(float sum, float error) { return isinf(sum) ? sum : sum + error; }
 
-#define PARAMETERS                                                                                                  \
-    global const float *x, global const float *targets, global const step_constants *constants, global float *dx,   \
-        global float *results, float weight, float delta, long n, int each
 /* Its elements, and one of them. */
 #define PIECE                                                                                                       \
     const size_t piece = get_group_id(0), first = piece * each, end = min(first + each, (size_t)n);                 \
@@ -64,7 +63,7 @@ static float total(float sum, float error) { return isinf(sum) ? sum : sum + err
 #if TUTTI_GPU
 #include "group.h"
 
-__attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void loss_elements(PARAMETERS)
+__attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void loss_elements(ELEMENTS_ARGUMENTS(PARAMETER))
 {
     local float scratch[GROUP];
     PIECE
@@ -77,7 +76,7 @@ __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void loss_elements(PAR
     }
 }
 #else
-TASK void loss_elements(PARAMETERS)
+TASK void loss_elements(ELEMENTS_ARGUMENTS(PARAMETER))
 {
     PIECE
     VF sums = (VF)(0.0f), errors = (VF)(0.0f), more = (VF)(0.0f);

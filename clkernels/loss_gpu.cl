@@ -1,5 +1,7 @@
 /* Losses by class number and their gradients, for any device; launched by layers/loss_classes.c. Arrays, formulas and
  * options are those of loss_cpu.cl. results [positions][2] go to loss_sum (loss_sum.cl). */
+#include "parameters.h"
+#include "arguments/loss_classes.h"
 #include "group.h"
 #include "step.h"
 #define POSITIONS 1
@@ -7,9 +9,8 @@
 #include "loss_classes.h"
 
 /* inner is 1: one group of GROUP work-items for each row. */
-__attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void cross_entropy(global const float *x,
-    global const int *labels, global const step_constants *constants, global float *dx, global float *results,
-    float weight, float smoothing, int width CLASS_WEIGHT_PARAMETERS)
+__attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void cross_entropy(
+    LABELS_ARGUMENTS(PARAMETER) WIDTH_ARGUMENTS(PARAMETER) CLASS_WEIGHT_PARAMETERS)
 {
     local float scratch[GROUP];
     const int item = get_local_id(0), row = get_group_id(0), label = labels[row];
@@ -46,9 +47,7 @@ __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void cross_entropy(glo
 }
 
 /* inner > 1: one work-item for each of `total` positions. */
-kernel void cross_entropy_positions(global const float *x, global const int *labels,
-    global const step_constants *constants, global float *dx, global float *results, float weight, float smoothing,
-    int width, int inner, long total CLASS_WEIGHT_PARAMETERS)
+kernel void cross_entropy_positions(LABELS_ARGUMENTS(PARAMETER) POSITIONS_ARGUMENTS(PARAMETER) CLASS_WEIGHT_PARAMETERS)
 {
     const size_t row = get_global_id(0);
     if (row >= (size_t)total) return;

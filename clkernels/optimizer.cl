@@ -9,6 +9,8 @@
  * 1 where losses are not scaled.
  * GROUPED 1: groups has a factor of the rate, and a decay instead of the argument's, for each 256 floats of the arenas.
  * Launched by train/optimizer.c at the end of a step, as arena.h has it. */
+#include "parameters.h"
+#include "arguments/optimizer.h"
 #include "step.h"
 #include "arena.h"
 #define LOAD(p) VLOAD(0, p)
@@ -16,7 +18,7 @@
 #define AS_VI CONCATENATE(as_int, V)
 
 #if GROUPED
-#define GROUPS , global const float2 *restrict groups
+#define GROUPS GROUPS_ARGUMENTS(PARAMETER)
 #define RULE(i, rate, decay) ((float2)(groups[(i) / 256].x * (rate), groups[(i) / 256].y))
 #else
 #define GROUPS
@@ -33,8 +35,7 @@ static bool update_wanted(global const step_constants *constants, global const f
     return finite;
 }
 
-KERNEL void sgd(global float *restrict p, global const float *restrict g, global const step_constants *constants,
-    global const float *losses, long n, int floats, float decay GROUPS)
+KERNEL void sgd(SGD_ARGUMENTS(PARAMETER) GROUPS)
 {
     if (!update_wanted(constants, losses)) return;
     const float rate = constants->learning_rate, unscale = constants->unscale;
@@ -46,9 +47,7 @@ KERNEL void sgd(global float *restrict p, global const float *restrict g, global
     }
 }
 
-KERNEL void sgd_momentum(global float *restrict p, global const float *restrict g, global float *restrict v,
-    global const step_constants *constants, global const float *losses, long n, int floats, float decay,
-    float momentum, int nesterov GROUPS)
+KERNEL void sgd_momentum(SGD_MOMENTUM_ARGUMENTS(PARAMETER) GROUPS)
 {
     if (!update_wanted(constants, losses)) return;
     const float rate = constants->learning_rate, unscale = constants->unscale;
@@ -63,9 +62,7 @@ KERNEL void sgd_momentum(global float *restrict p, global const float *restrict 
     }
 }
 
-KERNEL void adam(global float *restrict p, global const float *restrict g, global float *restrict m,
-    global float *restrict v, global const step_constants *constants, global const float *losses, long n,
-    int floats, float decay, float beta1, float beta2, float epsilon, int decoupled GROUPS)
+KERNEL void adam(ADAM_ARGUMENTS(PARAMETER) GROUPS)
 {
     if (!update_wanted(constants, losses)) return;
     const float learning_rate = constants->learning_rate, correction = constants->bias_correction1;

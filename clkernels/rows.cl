@@ -6,11 +6,12 @@
  * Launched by layers/concat.c. CPU class: get_global_id(0) is a piece of `chunk` floats of a row, (1) the first of the rows
  * that this task copies, of which there are get_global_size(1) in parallel. GPU class: the same, with groups of 64
  * work-items on neighbouring floats. */
+#include "parameters.h"
+#include "arguments/rows.h"
 #include "vector.h"
 #include "epilogue.h"
 
-kernel void copy_rows(global const float *in, ADD_PARAMETER(float) global float *out, long rows, long width,
-    long in_first, long in_stride, long out_first, long out_stride, long chunk)
+kernel void copy_rows(COPY_ARGUMENTS(PARAMETER))
 {
     for (long r = get_global_id(1); r < rows; r += get_global_size(1)) {
         global const float *from = in + in_first + r * in_stride;

@@ -3,10 +3,12 @@
 
 #include "base/memory.h"
 #include "base/options.h"
+#include "clkernels/arguments/batch_norm_plain.h"
 #include "graph/network.h"
 #include "layers/elementwise.h"
 #include "layers/image.h"
 #include "layers/layers.h"
+#include "runtime/arguments.h"
 
 struct planes batch_norm_sizes_of(const struct problem *problem)
 {
@@ -112,16 +114,17 @@ static tutti_status gradient(
 
 /* --------------------------------------------------------------------------------------------------- folding ---- */
 
+ARGUMENTS(fold, FOLD_ARGUMENTS)
+
 static void emit_fold(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct value *w = problem->inputs[0];
     int64_t floats = value_elements(w), inner = floats / w->shape.sizes[0];
     struct launch *launch = launch_add(list, "batch_norm_plain", "fold", "-DGROUP=1 -DWIDE=1 -DINDEX=ulong");
-    for (int i = 0; i < 6; i++) launch_buffer(launch, operands->inputs[i]);
-    for (int i = 0; i < 2; i++) launch_buffer(launch, operands->outputs[i]);
-    launch_long(launch, floats);
-    launch_int(launch, inner);
-    launch_float(launch, (double)problem->node->attributes.epsilon);
+    const cl_mem *inputs = operands->inputs, *outputs = operands->outputs;
+    ARGUMENTS_SET(launch, fold, .w = inputs[0], .bias = inputs[1], .gamma = inputs[2], .beta = inputs[3],
+        .mean = inputs[4], .var = inputs[5], .folded = outputs[0], .folded_bias = outputs[1],
+        .floats = index_argument(floats, true), .inner = inner, .epsilon = (double)problem->node->attributes.epsilon);
     size_t group = group_size(problem->device, 64);
     launch_grid(launch, 1, size_round_up((size_t)floats, group), 1, 1, group, 1, 1);
     launch_work(launch, (double)floats, 8.0 * (double)floats);

@@ -3,10 +3,13 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "clkernels/arguments/batch_norm_cpu.h"
+#include "clkernels/arguments/batch_norm_plain.h"
 #include "layers/batch_norm.h"
 #include "layers/element.h"
 #include "layers/elementwise.h"
 #include "layers/epilogue.h"
+#include "runtime/arguments.h"
 
 static bool is_gradient(const struct problem *problem)
 {
@@ -190,36 +193,33 @@ static struct launch *add(
         work->wide, work->floats <= INT32_MAX ? "uint" : "ulong", work->fours, options);
 }
 
-/* The sizes of a launch that makes sums of parts of so many tensors. */
-static void set_sums(struct launch *launch, const struct work *work, double tensors)
+/* Arguments: the sizes of kernels that go over blocks of channels, or over vectors. */
+#define BLOCKS_VALUES(work) \
+    .N = (work)->n, .CB = (work)->blocks, .HW = (work)->pixels, .C = (work)->c, .stream = (work)->stream
+#define VECTORS_VALUES(work)                                                                        \
+    .vectors = index_argument((work)->vectors, (work)->floats > INT32_MAX), .C = (work)->c_vectors, \
+    .HW = (work)->pixel_vectors
+
+/* A launch that makes sums of parts of so many tensors. */
+static void sums_grid(struct launch *launch, const struct work *work, double tensors)
 {
-    if (work->blocked) {
-        LAUNCH_INTS(launch, work->n, work->blocks, work->pixels);
+    if (work->blocked)
         launch_tasks(launch, (size_t)work->blocks, (size_t)work->parts, 1);
-    } else {
-        LAUNCH_INTS(launch, work->n, work->c_vectors, work->pixel_vectors);
+    else
         launch_grid(launch, 2, (size_t)work->blocks * work->group, (size_t)work->parts, 1, work->group, 1, 1);
-    }
     launch_work(launch, work->blocked ? 0 : 3.0 * (double)work->floats, 4.0 * tensors * (double)work->floats);
 }
 
 /* The same of a launch that goes through whole tensors: not blocked, with EACH vectors for each work-item. */
-static void set_elements(struct launch *launch, const struct work *work, double tensors)
+static void elements_grid(struct launch *launch, const struct work *work, double tensors)
 {
     const double floats = (double)work->floats;
-    launch_work(launch, 2.0 * floats * (work->blocked ? tensors : 1), 4.0 * tensors * floats);
-    if (work->blocked) {
-        LAUNCH_INTS(launch, work->n, work->blocks, work->pixels, work->c, work->stream);
-        launch_tasks(launch, (size_t)work->blocks, (size_t)work->parts, 1);
-        return;
-    }
-    if (work->floats <= INT32_MAX)
-        launch_int(launch, work->vectors);
-    else
-        launch_long(launch, work->vectors);
-    LAUNCH_INTS(launch, work->c_vectors, work->pixel_vectors);
     const size_t groups = (size_t)divide_up(work->vectors, (int64_t)work->group * EACH);
-    launch_grid(launch, 1, groups * work->group, 1, 1, work->group, 1, 1);
+    launch_work(launch, 2.0 * floats * (work->blocked ? tensors : 1), 4.0 * tensors * floats);
+    if (work->blocked)
+        launch_tasks(launch, (size_t)work->blocks, (size_t)work->parts, 1);
+    else
+        launch_grid(launch, 1, groups * work->group, 1, 1, work->group, 1, 1);
 }
 
 /* A group for JOINED channels, and for each of the slices. */
@@ -247,23 +247,38 @@ static void emit_join(const struct problem *problem, const struct operands *oper
     statistics->parts = slices;
 }
 
+ARGUMENTS(bn_forward, BN_FORWARD_ARGUMENTS)
+ARGUMENTS(bn_apply, BN_APPLY_ARGUMENTS)
+ARGUMENTS(bn_moments, BN_MOMENTS_ARGUMENTS)
+ARGUMENTS(bn_inference, BN_INFERENCE_ARGUMENTS)
+ARGUMENTS(plain_finish, PLAIN_FINISH_ARGUMENTS)
+ARGUMENTS(plain_apply, PLAIN_APPLY_ARGUMENTS)
+ARGUMENTS(plain_inference, PLAIN_INFERENCE_ARGUMENTS)
+#define APPLIED_VALUES(given)                                                         \
+    .x = (given)->inputs[NORM_X], .add = (given)->add, .y = (given)->outputs[NORM_Y], \
+    .gamma = (given)->inputs[NORM_GAMMA], .beta = (given)->inputs[NORM_BETA]
+#define SAVED_VALUES(given) \
+    .save_mean = (given)->outputs[NORM_SAVED_MEAN], .save_rstd = (given)->outputs[NORM_SAVED_RSTD]
+#define MOMENTS_VALUES(given)                                          \
+    .constants = (given)->inputs[NORM_CONSTANTS], SAVED_VALUES(given), \
+    .batch_mean = (given)->outputs[NORM_BATCH_MEAN], .batch_var = (given)->outputs[NORM_BATCH_VAR]
+
 /* Mean and variance of all parts. Blocked only where those that would read y normalise x as they load it. */
 static void emit_moments(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const struct work *work, const struct statistics *statistics)
 {
+    const double epsilon = (double)problem->node->attributes.epsilon;
     struct launch *launch = add(problem, list, work, work->blocked ? "bn_moments" : "plain_finish");
-    LAUNCH_BUFFERS(launch, operands->inputs[NORM_CONSTANTS], statistics->buffer);
-    launch_buffers(launch, operands->outputs + NORM_SAVED_MEAN, 4);
     launch_work(launch, 0, 12.0 * (double)(statistics->parts * work->c));
     if (work->blocked) {
-        LAUNCH_INTS(launch, work->n, work->blocks, work->c);
-        launch_float(launch, (double)problem->node->attributes.epsilon);
-        launch_int(launch, statistics->parts);
+        ARGUMENTS_SET(launch, bn_moments, MOMENTS_VALUES(operands), .statistics = statistics->buffer, .N = work->n,
+            .CB = work->blocks, .C = work->c, .epsilon = epsilon, .statistics_parts = statistics->parts);
         launch_tasks(launch, (size_t)work->blocks, 1, 1);
         return;
     }
-    LAUNCH_INTS(launch, batch_norm_sizes_of(problem).n, work->c, statistics->parts, statistics->stride);
-    launch_float(launch, (double)problem->node->attributes.epsilon);
+    ARGUMENTS_SET(launch, plain_finish, MOMENTS_VALUES(operands), .partial = statistics->buffer,
+        .N = batch_norm_sizes_of(problem).n, .C = work->c, .parts = statistics->parts, .stride = statistics->stride,
+        .epsilon = epsilon);
     set_channels(launch, work, 1);
 }
 
@@ -271,25 +286,27 @@ static void emit_moments(const struct problem *problem, const struct operands *o
 static void emit_results(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const struct work *work, const struct statistics *statistics)
 {
-    const bool adds = problem->add != NULL, joins = work->blocked && statistics && statistics->buffer;
+    const bool joins = work->blocked && statistics && statistics->buffer;
+    const double epsilon = (double)problem->node->attributes.epsilon;
+    const cl_mem mean = operands->inputs[NORM_MEAN], var = operands->inputs[NORM_VAR];
     const char *blocked = joins ? "bn_apply" : statistics ? "bn_forward" : "bn_inference";
     const char *plain = statistics ? "plain_apply" : "plain_inference";
     struct launch *launch = add(problem, list, work, work->blocked ? blocked : plain);
-    launch_buffer(launch, operands->inputs[NORM_X]);
-    if (adds) launch_buffer(launch, operands->add);
-    LAUNCH_BUFFERS(launch, operands->outputs[NORM_Y], operands->inputs[NORM_GAMMA], operands->inputs[NORM_BETA]);
-    if (!statistics) {
-        launch_buffers(launch, operands->inputs + NORM_MEAN, 2);
-    } else if (!work->blocked) {
-        launch_buffers(launch, operands->outputs + NORM_SAVED_MEAN, 2);
-    } else {
-        launch_buffer(launch, operands->inputs[NORM_CONSTANTS]);
-        if (joins) launch_buffer(launch, statistics->buffer);
-        launch_buffers(launch, operands->outputs + NORM_SAVED_MEAN, 4);
-    }
-    set_elements(launch, work, work->blocked && adds ? 3 : 2);
-    if (work->blocked || !statistics) launch_float(launch, (double)problem->node->attributes.epsilon);
-    if (joins) launch_int(launch, statistics->parts);
+    if (joins)
+        ARGUMENTS_SET(launch, bn_apply, APPLIED_VALUES(operands), MOMENTS_VALUES(operands), BLOCKS_VALUES(work),
+            .statistics = statistics->buffer, .epsilon = epsilon, .statistics_parts = statistics->parts);
+    else if (work->blocked && statistics)
+        ARGUMENTS_SET(launch, bn_forward, APPLIED_VALUES(operands), MOMENTS_VALUES(operands), BLOCKS_VALUES(work),
+            .epsilon = epsilon);
+    else if (work->blocked)
+        ARGUMENTS_SET(launch, bn_inference, APPLIED_VALUES(operands), .mean = mean, .var = var, BLOCKS_VALUES(work),
+            .epsilon = epsilon);
+    else if (statistics)
+        ARGUMENTS_SET(launch, plain_apply, APPLIED_VALUES(operands), SAVED_VALUES(operands), VECTORS_VALUES(work));
+    else
+        ARGUMENTS_SET(launch, plain_inference, APPLIED_VALUES(operands), .mean = mean, .var = var, VECTORS_VALUES(work),
+            .epsilon = epsilon);
+    elements_grid(launch, work, work->blocked && problem->add ? 3 : 2);
 }
 
 static void emit_forward(const struct problem *problem, const struct operands *operands, struct launch_list *list)
@@ -299,7 +316,9 @@ static void emit_forward(const struct problem *problem, const struct operands *o
     if (makes_statistics(problem, work)) {
         struct launch *launch = add(problem, list, work, work->blocked ? "bn_stats" : "plain_stats");
         LAUNCH_BUFFERS(launch, operands->inputs[NORM_X], operands->workspace);
-        set_sums(launch, work, 1);
+        LAUNCH_INTS(launch, work->n, work->blocked ? work->blocks : work->c_vectors,
+            work->blocked ? work->pixels : work->pixel_vectors);
+        sums_grid(launch, work, 1);
     }
     emit_join(problem, operands, list, work, &statistics);
     meet(problem, operands, list, MEETING_MOMENTS, &statistics);
@@ -314,21 +333,30 @@ static void emit_inference(const struct problem *problem, const struct operands 
 
 /* --------------------------------------------------------------------------------------------- gradient ---- */
 
-/* The kernels take the tensors, of which plain_reduce does not write dx, and what belongs to a channel. */
-static struct launch *add_gradient(const struct problem *problem, const struct operands *operands,
-    struct launch_list *list, const struct work *work, const char *kernel, bool writes)
+ARGUMENTS(tensors, TENSORS_ARGUMENTS)
+ARGUMENTS(bn_gradient, BN_GRADIENT_ARGUMENTS)
+ARGUMENTS(bn_reduce, BN_REDUCE_ARGUMENTS)
+ARGUMENTS(bn_dx, BN_DX_ARGUMENTS)
+ARGUMENTS(plain_reduce, PLAIN_REDUCE_ARGUMENTS)
+ARGUMENTS(plain_finish_gradient, PLAIN_FINISH_GRADIENT_ARGUMENTS)
+ARGUMENTS(plain_dx, PLAIN_DX_ARGUMENTS)
+#define TENSORS_VALUES(problem, given)                                    \
+    .x = (given)->inputs[GRADIENT_X], .dy = (given)->inputs[GRADIENT_DY], \
+    .y = fused_input_buffer((problem), (given), FUSION_MASKED, MASKED_Y), \
+    .dadd = fused_output_buffer((problem), (given), FUSION_MASKED)
+#define CHANNEL_VALUES(problem, given)                                          \
+    .gamma = (given)->inputs[GRADIENT_GAMMA],                                   \
+    .beta = fused_input_buffer((problem), (given), FUSION_MASKED, MASKED_BETA), \
+    .save_mean = (given)->inputs[GRADIENT_MEAN], .save_rstd = (given)->inputs[GRADIENT_RSTD]
+#define SUMS_VALUES(given) .dgamma = (given)->outputs[GRADIENT_DGAMMA], .dbeta = (given)->outputs[GRADIENT_DBETA]
+
+/* Blocked, the kernels take the tensors, then what belongs to a channel. */
+static struct launch *add_blocked(const struct problem *problem, const struct operands *operands,
+    struct launch_list *list, const struct work *work, const char *kernel)
 {
-    const bool adds = problem->add != NULL;
     struct launch *launch = add(problem, list, work, kernel);
-    LAUNCH_BUFFERS(launch, operands->inputs[GRADIENT_X], operands->inputs[GRADIENT_DY],
-        fused_input_buffer(problem, operands, FUSION_MASKED, MASKED_Y));
-    if (work->blocked && adds) launch_buffer(launch, operands->add);
-    launch_buffer(launch, fused_output_buffer(problem, operands, FUSION_MASKED));
-    if (!work->blocked && adds && writes) launch_buffer(launch, operands->add);
-    if (work->blocked || writes) launch_buffer(launch, operands->outputs[GRADIENT_DX]);
-    LAUNCH_BUFFERS(launch, operands->inputs[GRADIENT_GAMMA],
-        fused_input_buffer(problem, operands, FUSION_MASKED, MASKED_BETA), operands->inputs[GRADIENT_MEAN],
-        operands->inputs[GRADIENT_RSTD]);
+    ARGUMENTS_SET(
+        launch, tensors, TENSORS_VALUES(problem, operands), .add = operands->add, .dx = operands->outputs[GRADIENT_DX]);
     return launch;
 }
 
@@ -337,43 +365,63 @@ static void emit_coefficients(const struct problem *problem, const struct operan
     const struct work *work, int64_t parts)
 {
     struct launch *launch = add(problem, list, work, "plain_finish_gradient");
-    LAUNCH_BUFFERS(launch, operands->inputs[GRADIENT_GAMMA], operands->inputs[GRADIENT_MEAN],
-        operands->inputs[GRADIENT_RSTD], operands->workspace, operands->outputs[GRADIENT_DGAMMA],
-        operands->outputs[GRADIENT_DBETA]);
-    LAUNCH_INTS(launch, work->n, work->c, work->pixels, parts);
+    ARGUMENTS_SET(launch, plain_finish_gradient, .gamma = operands->inputs[GRADIENT_GAMMA],
+        .save_mean = operands->inputs[GRADIENT_MEAN], .save_rstd = operands->inputs[GRADIENT_RSTD],
+        .partial = operands->workspace, SUMS_VALUES(operands), .N = work->n, .C = work->c, .HW = work->pixels,
+        .parts = parts);
     set_channels(launch, work, 1);
     launch_work(launch, 0, 8.0 * (double)(parts * work->c));
+}
+
+static void emit_reduce(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    const struct work *work, double tensors)
+{
+    if (work->blocked) {
+        struct launch *launch = add_blocked(problem, operands, list, work, "bn_reduce");
+        ARGUMENTS_SET(launch, bn_reduce, CHANNEL_VALUES(problem, operands), .statistics = operands->workspace,
+            BLOCKS_VALUES(work));
+        elements_grid(launch, work, tensors);
+        return;
+    }
+    struct launch *launch = add(problem, list, work, "plain_reduce");
+    ARGUMENTS_SET(launch, plain_reduce, TENSORS_VALUES(problem, operands), CHANNEL_VALUES(problem, operands),
+        .partial = operands->workspace, .N = work->n, .C = work->c_vectors, .HW = work->pixel_vectors);
+    sums_grid(launch, work, 2);
+}
+
+static struct launch *emit_dx(const struct problem *problem, const struct operands *operands, struct launch_list *list,
+    const struct work *work, const struct statistics *statistics)
+{
+    struct launch *launch;
+    if (!work->blocked) {
+        launch = add(problem, list, work, "plain_dx");
+        ARGUMENTS_SET(launch, plain_dx, TENSORS_VALUES(problem, operands), CHANNEL_VALUES(problem, operands),
+            .add = operands->add, .dx = operands->outputs[GRADIENT_DX], .partial = statistics->buffer,
+            .parts = statistics->parts, VECTORS_VALUES(work));
+    } else if (statistics->buffer) {
+        launch = add_blocked(problem, operands, list, work, "bn_dx");
+        ARGUMENTS_SET(launch, bn_dx, CHANNEL_VALUES(problem, operands), .statistics = statistics->buffer,
+            SUMS_VALUES(operands), BLOCKS_VALUES(work), .statistics_parts = statistics->parts);
+    } else {
+        launch = add_blocked(problem, operands, list, work, "bn_gradient");
+        ARGUMENTS_SET(
+            launch, bn_gradient, CHANNEL_VALUES(problem, operands), SUMS_VALUES(operands), BLOCKS_VALUES(work));
+    }
+    return launch;
 }
 
 static void emit_gradient(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct work *work = problem->design;
-    const bool blocked = work->blocked;
     const double read = fused_input(problem, FUSION_MASKED, MASKED_Y) ? 3 : 2;
     const double kept = fused_output(problem, FUSION_MASKED) ? 1 : 0;
     struct statistics statistics = statistics_of(problem, operands, work);
-    if (makes_statistics(problem, work)) {
-        struct launch *launch =
-            add_gradient(problem, operands, list, work, blocked ? "bn_reduce" : "plain_reduce", false);
-        launch_buffer(launch, operands->workspace);
-        if (blocked)
-            set_elements(launch, work, read + kept);
-        else
-            set_sums(launch, work, 2);
-    }
+    if (makes_statistics(problem, work)) emit_reduce(problem, operands, list, work, read + kept);
     meet(problem, operands, list, MEETING_SUMS, &statistics);
-    if (!blocked) emit_coefficients(problem, operands, list, work, statistics.parts);
-    if (!blocked && !problem->outputs[GRADIENT_DX]) return;
-    const bool joins = statistics.buffer != NULL;
-    const char *kernel = !blocked ? "plain_dx" : joins ? "bn_dx" : "bn_gradient";
-    struct launch *launch = add_gradient(problem, operands, list, work, kernel, true);
-    if (joins) launch_buffer(launch, statistics.buffer);
-    if (blocked)
-        LAUNCH_BUFFERS(launch, operands->outputs[GRADIENT_DGAMMA], operands->outputs[GRADIENT_DBETA]);
-    else
-        launch_int(launch, statistics.parts);
-    set_elements(launch, work, joins ? 3 : read + 1 + kept);
-    if (blocked && joins) launch_int(launch, statistics.parts);
+    if (!work->blocked) emit_coefficients(problem, operands, list, work, statistics.parts);
+    if (!work->blocked && !problem->outputs[GRADIENT_DX]) return;
+    struct launch *launch = emit_dx(problem, operands, list, work, &statistics);
+    elements_grid(launch, work, statistics.buffer ? 3 : read + 1 + kept);
 }
 
 /* ---------------------------------------------------------------------------------------------------- tables ---- */

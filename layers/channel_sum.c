@@ -1,8 +1,10 @@
 /* channel_sum: the gradient of a bias, dy summed over all axes but that of the channels or features. */
+#include "clkernels/arguments/channel_sum.h"
 #include "base/memory.h"
 #include "layers/elementwise.h"
 #include "layers/epilogue.h"
 #include "layers/layers.h"
+#include "runtime/arguments.h"
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
@@ -31,6 +33,9 @@ static bool channels_last(const struct problem *problem)
     return problem->inputs[0]->layout == LAYOUT_CHANNELS_LAST;
 }
 
+ARGUMENTS(sum, SUM_ARGUMENTS)
+ARGUMENTS(plane, PLANE_ARGUMENTS)
+
 static struct launch *add(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const char *kernel, int group)
 {
@@ -38,8 +43,8 @@ static struct launch *add(const struct problem *problem, const struct operands *
     struct planes z = sizes_of(problem);
     struct launch *launch = launch_add(list, "channel_sum", kernel, "-DGROUP=%d %s", group,
         epilogue_options(problem->node, epilogue, sizeof epilogue));
-    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->add, operands->outputs[0]);
-    LAUNCH_INTS(launch, z.n, z.c);
+    ARGUMENTS_SET(
+        launch, sum, .dy = operands->inputs[0], .add = operands->add, .db = operands->outputs[0], .N = z.n, .C = z.c);
     double elements = (double)value_elements(problem->inputs[0]);
     launch_work(launch, elements, 4 * (elements + (double)z.c));
     return launch;
@@ -51,9 +56,7 @@ static void emit_vectors(const struct problem *problem, const struct operands *o
     int64_t v = problem->device->vector_width;
     const bool blocked = is_blocked(problem), columns = z.pixels == 1 && !blocked;
     struct launch *launch = add(problem, operands, list, columns ? "columns" : "vectors", 1);
-    if (!columns) {
-        LAUNCH_INTS(launch, z.pixels, blocked);
-    }
+    if (!columns) ARGUMENTS_SET(launch, plane, .pixels = z.pixels, .blocked = blocked);
     launch_tasks(launch, (size_t)(columns || blocked ? divide_up(z.c, v) : z.c), 1, 1);
 }
 
@@ -162,7 +165,7 @@ static void emit_plain(const struct problem *problem, const struct operands *ope
 {
     struct planes z = sizes_of(problem);
     struct launch *launch = add(problem, operands, list, "plain", 1);
-    LAUNCH_INTS(launch, z.pixels, is_blocked(problem));
+    ARGUMENTS_SET(launch, plane, .pixels = z.pixels, .blocked = is_blocked(problem));
     size_t group = problem->device->group_max < 64 ? problem->device->group_max : 64;
     launch_grid(launch, 1, size_round_up((size_t)z.c, group), 1, 1, group, 1, 1);
 }

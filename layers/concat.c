@@ -3,11 +3,13 @@
  * another. A window along the channels is a copy of rows, too. The blocked layout is the same along the channels when
  * all are multiples of the vector width; with channels last, these are a row, and multiples of 4 there. */
 #include "base/memory.h"
+#include "clkernels/arguments/rows.h"
 #include "graph/network.h"
 #include "layers/elementwise.h"
 #include "layers/epilogue.h"
 #include "layers/layers.h"
 #include "layers/loop.h"
+#include "runtime/arguments.h"
 
 static tutti_status infer_concat(const struct graph *graph, struct node *node, struct value *outputs)
 {
@@ -148,6 +150,8 @@ struct row_copy {
     int64_t in_first, in_stride, out_first, out_stride;
 };
 
+ARGUMENTS(copy, COPY_ARGUMENTS)
+
 static void rows_emit(
     struct launch_list *list, const struct row_copy *copy, const struct node *node, cl_mem in, cl_mem add, cl_mem out)
 {
@@ -155,28 +159,22 @@ static void rows_emit(
     const struct capabilities *device = &list->device->can;
     struct launch *launch =
         launch_add(list, "rows", "copy_rows", "%s", epilogue_options(node, options, sizeof options));
-    launch_buffer(launch, in);
-    if (add) launch_buffer(launch, add);
-    launch_buffer(launch, out);
-    launch_long(launch, copy->rows);
-    launch_long(launch, copy->width);
-    launch_long(launch, copy->in_first);
-    launch_long(launch, copy->in_stride);
-    launch_long(launch, copy->out_first);
-    launch_long(launch, copy->out_stride);
     size_t rows = (size_t)(copy->rows < 4096 ? copy->rows : 4096);
+    int64_t chunk = 1;
     if (device->class == DEVICE_CPU) {
         /* Tasks over pieces of rows where these are long, else over rows. */
-        int64_t whole = copy->rows * copy->width, chunk = elementwise_task_floats(device, whole);
+        int64_t whole = copy->rows * copy->width;
+        chunk = elementwise_task_floats(device, whole);
         if (chunk > copy->width) chunk = copy->width;
         int64_t rows_of_task = elementwise_task_floats(device, whole) / chunk;
-        launch_long(launch, chunk);
         launch_tasks(launch, (size_t)divide_up(copy->width, chunk), (size_t)divide_up(copy->rows, rows_of_task), 1);
     } else {
         size_t group = group_size(device, copy->width > 64 ? 256 : 64);
-        launch_long(launch, 1);
         launch_grid(launch, 2, size_round_up((size_t)copy->width, group), rows, 1, group, 1, 1);
     }
+    ARGUMENTS_SET(launch, copy, .in = in, .add = add, .out = out, .rows = copy->rows, .width = copy->width,
+        .in_first = copy->in_first, .in_stride = copy->in_stride, .out_first = copy->out_first,
+        .out_stride = copy->out_stride, .chunk = chunk);
     double floats = (double)copy->rows * (double)copy->width;
     launch_work(launch, 0, floats * (add ? 12 : 8));
 }

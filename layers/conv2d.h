@@ -3,6 +3,7 @@
 #define LAYERS_CONV2D_H
 
 #include "layers/layers.h"
+#include "runtime/arguments.h"
 
 /* y[n, k, oh, ow] = sum over c, r, s of w[k, c, r, s] x[n, group(k) * C/groups + c, oh * stride - padding + r *
  * dilation, ...] */
@@ -13,6 +14,12 @@ struct conv2d_sizes {
     int64_t groups, c_group, k_group; /* C and K of one group */
     int64_t stride_h, stride_w, padding_h, padding_w, dilation_h, dilation_w;
 };
+
+/* Arguments of kernels: the sizes of x and y, and the window. */
+#define PLANE_VALUES(z) .H = (z)->h, .W = (z)->w, .OH = (z)->oh, .OW = (z)->ow
+#define WINDOW_VALUES(z)                                                                                            \
+    .stride_h = (z)->stride_h, .stride_w = (z)->stride_w, .padding_h = (z)->padding_h, .padding_w = (z)->padding_w, \
+    .dilation_h = (z)->dilation_h, .dilation_w = (z)->dilation_w
 
 /* For operation_conv2d, operation_conv2d_data_gradient and operation_conv2d_weight_gradient alike. */
 struct conv2d_sizes conv2d_sizes_of(const struct problem *problem);

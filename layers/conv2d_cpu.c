@@ -4,6 +4,9 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "clkernels/arguments/conv2d_beside.h"
+#include "clkernels/arguments/conv2d_sum_cpu.h"
+#include "clkernels/arguments/conv2d_weights_cpu.h"
 #include "layers/elementwise.h"
 #include "layers/epilogue.h"
 
@@ -80,6 +83,8 @@ size_t conv2d_packing_bytes(const struct problem *problem, const struct conv2d_p
     return (size_t)packing->panels * panel * (size_t)(packing->padded * packing->taps + 1);
 }
 
+ARGUMENTS(pack, PACK_ARGUMENTS)
+
 void conv2d_packing_emit(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const struct conv2d_packing *packing, bool gradient)
 {
@@ -87,8 +92,8 @@ void conv2d_packing_emit(const struct problem *problem, const struct operands *o
     cl_mem bias = gradient ? NULL : operands->inputs[2];
     struct launch *launch = launch_add(list, "conv2d_weights_cpu", gradient ? "pack_gradient" : "pack_forward",
         "-DNV=%d -DSV=%d -DHAS_BIAS=%d", (int)packing->vectors, (int)packing->source_block, bias != NULL);
-    LAUNCH_BUFFERS(launch, operands->inputs[1], conv2d_or(bias, operands->inputs[1]), operands->prepared);
-    LAUNCH_INTS(launch, z.c, z.k, packing->taps, packing->padded);
+    ARGUMENTS_SET(launch, pack, .w = operands->inputs[1], .bias = conv2d_or(bias, operands->inputs[1]),
+        .packed = operands->prepared, .C = z.c, .K = z.k, .taps = packing->taps, .padded = packing->padded);
     int64_t chunks = divide_up(gradient ? z.k : z.c, problem->device->vector_width);
     launch_tasks(
         launch, (size_t)(gradient ? packing->panels : chunks), (size_t)(gradient ? chunks : packing->panels), 1);
@@ -115,14 +120,10 @@ size_t conv2d_scratch_workspace(const struct conv2d_scratch *scratch, int64_t ta
     return scratch->global ? scratch->bytes * (size_t)tasks : 0;
 }
 
-void conv2d_scratch_arguments(
-    struct launch *launch, const struct conv2d_scratch *scratch, const struct operands *operands)
+struct scratch_argument conv2d_scratch_argument(const struct conv2d_scratch *scratch, const struct operands *operands)
 {
-    if (scratch->global)
-        launch_buffer(launch, operands->workspace);
-    else
-        launch_local(launch, scratch->bytes);
-    launch_int(launch, (int64_t)(scratch->bytes / sizeof(float)));
+    return (
+        struct scratch_argument) { .buffer = scratch->global ? operands->workspace : NULL, .bytes = scratch->bytes };
 }
 
 /* --------------------------------------------------------------------------------------- parts of weight gradients */
@@ -134,6 +135,8 @@ size_t conv2d_parts_bytes(const struct problem *problem, int64_t parts)
     return (size_t)(parts * divide_up(z.k, v) * v) * (size_t)(z.c_group * z.r * z.s) * sizeof(float);
 }
 
+ARGUMENTS(sum, SUM_ARGUMENTS)
+
 static void sum_parts(const struct problem *problem, struct launch_list *list, cl_mem from, size_t offset,
     int64_t parts, const struct node *node, cl_mem add, cl_mem to)
 {
@@ -144,10 +147,8 @@ static void sum_parts(const struct problem *problem, struct launch_list *list, c
     char epilogue[EPILOGUE_OPTIONS];
     struct launch *launch =
         launch_add(list, "conv2d_sum_cpu", "conv2d_sum", "%s", epilogue_options(node, epilogue, sizeof epilogue));
-    launch_buffer(launch, from);
-    launch_long(launch, (int64_t)offset);
-    LAUNCH_BUFFERS(launch, conv2d_or(add, to), to);
-    LAUNCH_INTS(launch, z.k, length, parts, share);
+    ARGUMENTS_SET(launch, sum, .workspace = from, .offset = (int64_t)offset, .add = conv2d_or(add, to), .dw = to,
+        .K = z.k, .length = length, .parts = parts, .share = share);
     launch_tasks(launch, (size_t)blocks, (size_t)divide_up(length, share), 1);
     launch_work(launch, (double)parts * (double)(z.k * length), 4.0 * (double)(parts + 1) * (double)(z.k * length));
 }

@@ -73,8 +73,9 @@ struct conv2d_scratch conv2d_scratch_of(const struct problem *problem, size_t by
 int64_t conv2d_scratch_tasks(const struct problem *problem, const struct conv2d_scratch *scratch, int64_t wanted);
 size_t conv2d_scratch_workspace(const struct conv2d_scratch *scratch, int64_t tasks);
 /* The last two arguments of such a kernel. */
-void conv2d_scratch_arguments(
-    struct launch *launch, const struct conv2d_scratch *scratch, const struct operands *operands);
+struct scratch_argument conv2d_scratch_argument(const struct conv2d_scratch *scratch, const struct operands *operands);
+#define SCRATCH_VALUES(p, operands) \
+    .scratch = conv2d_scratch_argument((p), (operands)), .scratch_floats = (int64_t)((p)->bytes / sizeof(float))
 
 /* Partial weight gradients, [parts][ceil(K/V)][C * R * S][V], in the workspace from `offset` (floats) on. Of a data
  * gradient they go to the output of FUSION_WEIGHTS. */

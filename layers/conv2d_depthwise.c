@@ -1,5 +1,6 @@
 /* conv2d, depthwise: one kernel for each channel, on CPU-class devices. Kernels: clkernels/conv2d_depthwise_cpu.cl. */
 #include "base/memory.h"
+#include "clkernels/arguments/conv2d_depthwise_cpu.h"
 #include "layers/conv2d_cpu.h"
 #include "layers/element.h"
 #include "layers/epilogue.h"
@@ -174,6 +175,9 @@ static size_t gradient_workspace(const struct problem *problem)
     return makes_weights(problem) ? conv2d_parts_bytes(problem, parts) : 0;
 }
 
+ARGUMENTS(product, DEPTHWISE_ARGUMENTS)
+ARGUMENTS(parts, DEPTHWISE_PARTS_ARGUMENTS)
+
 static void emit_product(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
@@ -183,12 +187,12 @@ static void emit_product(const struct problem *problem, const struct operands *o
     int64_t rows_max = rows_of_task(problem, z.n * blocks, rows);
     struct launch *launch = gradient ? add_launch(problem, operands, list, "depthwise_gradient", "GRADIENT", &tiles)
                                      : add_launch(problem, operands, list, "depthwise_forward", "FORWARD", &tiles);
-    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->prepared, conv2d_or(operands->add, operands->outputs[0]),
-        operands->outputs[0]);
-    LAUNCH_INTS(launch, z.h, z.w, z.oh, z.ow, rows_max);
+    ARGUMENTS_SET(launch, product, .source = operands->inputs[0], .packed = operands->prepared,
+        .add = conv2d_or(operands->add, operands->outputs[0]), .result = operands->outputs[0], .height = z.h,
+        .width = z.w, .OH = z.oh, .OW = z.ow, .rows_max = rows_max);
     result_arguments(launch, problem, operands);
     normalised_arguments(launch, problem, operands);
-    if (makes_weights(problem)) launch_buffer(launch, operands->workspace);
+    if (makes_weights(problem)) ARGUMENTS_SET(launch, parts, .workspace = operands->workspace);
     launch_tasks(launch, (size_t)blocks, (size_t)z.n, (size_t)divide_up(rows, rows_max));
     launch_work(launch, conv2d_flops(problem) * (makes_weights(problem) ? 2 : 1), conv2d_bytes(problem));
     if (makes_weights(problem)) conv2d_parts_emit(problem, operands, list, z.n * divide_up(rows, rows_max), 0);
@@ -217,14 +221,17 @@ static size_t weights_workspace(const struct problem *problem)
     return conv2d_parts_bytes(problem, weights_of(problem).parts);
 }
 
+ARGUMENTS(weights, DEPTHWISE_WEIGHTS_ARGUMENTS)
+
 static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
     struct weights_plan w = weights_of(problem);
     struct tiles tiles = tiles_forward(&z, accumulators(problem, &z));
     struct launch *launch = add_launch(problem, operands, list, "depthwise_weights", "WEIGHTS", &tiles);
-    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1], operands->workspace);
-    LAUNCH_INTS(launch, z.n, w.images_max, z.h, z.w, z.oh, z.ow, w.rows_max);
+    ARGUMENTS_SET(launch, weights, .x = operands->inputs[0], .dy = operands->inputs[1],
+        .workspace = operands->workspace, .count = z.n, .count_max = w.images_max, .height = z.h, .width = z.w,
+        .OH = z.oh, .OW = z.ow, .rows_max = w.rows_max);
     normalised_arguments(launch, problem, operands);
     launch_tasks(
         launch, (size_t)blocks_of(problem), (size_t)divide_up(z.n, w.images_max), (size_t)divide_up(z.oh, w.rows_max));

@@ -2,7 +2,9 @@
  * result is a few multiplications of floats. In the plain layout a work-item makes some results in one column of what
  * the cache holds, with any number of output channels for an input channel. With channels last, which lies between
  * products that have this layout, a work-item has STRIP pixels of four channels, with what lies under them. */
+#include "clkernels/arguments/conv2d_depthwise_gpu.h"
 #include "base/memory.h"
+#include "clkernels/arguments/conv2d_depthwise_channels_last.h"
 #include "layers/conv2d.h"
 #include "layers/elementwise.h"
 #include "layers/epilogue.h"
@@ -131,10 +133,9 @@ static struct launch *add(const struct problem *problem, const struct operands *
               TAPS_OPTIONS "-DSTRIP=%d -DQUADS=%d -DLINES=%d -DBIAS=%d -DSTATISTICS=%d %s", TAPS_VALUES(z), STRIP,
               (int)m->quads, (int)m->lines, bias, gives_statistics(problem->node), epilogue)
         : launch_add(list, "conv2d_depthwise_gpu", kernel,
-              TAPS_OPTIONS "-DMULTIPLIER=%d -DROWS=%d -DROWS_DX=%d -DPLACE=%s -DGROUP=%d -DBIAS=%d %s", TAPS_VALUES(z),
+              TAPS_OPTIONS "-DMULTIPLIER=%d -DROWS=%d -DROWS_DX=%d -DINDEX=%s -DGROUP=%d -DBIAS=%d %s", TAPS_VALUES(z),
               (int)z.k_group, (int)rows_of(&z), (int)gradient_rows(&z), is_short(&z) ? "uint" : "ulong", (int)group,
               bias, epilogue);
-    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1]);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
     return launch;
 }
@@ -145,36 +146,52 @@ static void strip_grid(struct launch *launch, const struct shape *m, int64_t gro
     launch_grid(launch, 2, (size_t)groups * items, (size_t)m->channel_groups, 1, items, 1, 1);
 }
 
-/* Plain: so many work-items, which is also the kernel's last argument. */
-static void item_grid(struct launch *launch, const struct problem *problem, int64_t items)
+ARGUMENTS(forward, FORWARD_ARGUMENTS)
+ARGUMENTS(data_gradient, DATA_GRADIENT_ARGUMENTS)
+ARGUMENTS(forward_last, FORWARD_LAST_ARGUMENTS)
+ARGUMENTS(data_gradient_last, DATA_GRADIENT_LAST_ARGUMENTS)
+
+static void set_strips(struct launch *launch, const struct problem *problem, const struct operands *operands)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
-    const size_t group = group_size(problem->device, GROUP);
-    if (is_short(&z))
-        launch_int(launch, items);
+    const struct shape *m = problem->design;
+    const cl_mem *inputs = operands->inputs, result = operands->outputs[0];
+    if (conv2d_is_data_gradient(problem))
+        ARGUMENTS_SET(launch, data_gradient_last, .dy = inputs[0], .w = inputs[1], .add = operands->add, .dx = result,
+            .N = z.n, .C = z.c, PLANE_VALUES(&z));
     else
-        launch_long(launch, items);
-    launch_grid(launch, 1, size_round_up((size_t)items, group), 1, 1, group, 1, 1);
+        ARGUMENTS_SET(launch, forward_last, .x = inputs[0], .w = inputs[1], .bias = inputs[2], .add = operands->add,
+            .y = result, .N = z.n, .C = z.c, PLANE_VALUES(&z));
+    statistics_arguments(launch, problem, operands);
+    strip_grid(launch, m, divide_up(m->strips, m->lines));
+}
+
+static void set_items(struct launch *launch, const struct problem *problem, const struct operands *operands)
+{
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const cl_mem *inputs = operands->inputs, result = operands->outputs[0];
+    const bool gradient = conv2d_is_data_gradient(problem);
+    const int64_t count = gradient ? z.n * z.c * divide_up(z.h, gradient_rows(&z)) * divide_up(z.w, z.stride_w)
+                                   : z.n * z.k * divide_up(z.oh, rows_of(&z)) * z.ow;
+    const struct index_argument items = index_argument(count, !is_short(&z));
+    if (gradient)
+        ARGUMENTS_SET(launch, data_gradient, .dy = inputs[0], .weights = inputs[1], .add = operands->add, .dx = result,
+            .C = z.c, PLANE_VALUES(&z), .items = items);
+    else
+        ARGUMENTS_SET(launch, forward, .x = inputs[0], .weights = inputs[1], .bias = inputs[2], .add = operands->add,
+            .y = result, .K = z.k, PLANE_VALUES(&z), .items = items);
+    const size_t group = group_size(problem->device, GROUP);
+    launch_grid(launch, 1, size_round_up((size_t)count, group), 1, 1, group, 1, 1);
 }
 
 static void emit_image(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct conv2d_sizes z = conv2d_sizes_of(problem);
-    const bool gradient = conv2d_is_data_gradient(problem);
-    const int64_t channels = gradient ? z.c : z.k, height = gradient ? z.h : z.oh, width = gradient ? z.w : z.ow;
-    const struct shape *m = problem->design;
-    struct launch *launch =
-        add(problem, operands, list, gradient ? "data_gradient" : "forward", m, group_size(problem->device, GROUP));
-    if (!gradient) launch_buffer(launch, operands->inputs[2]);
-    LAUNCH_BUFFERS(launch, operands->add, operands->outputs[0]);
-    if (m) launch_int(launch, z.n);
-    LAUNCH_INTS(launch, channels, z.h, z.w, z.oh, z.ow);
-    statistics_arguments(launch, problem, operands);
-    const int64_t rows = divide_up(height, gradient ? gradient_rows(&z) : rows_of(&z));
-    if (m)
-        strip_grid(launch, m, divide_up(m->strips, m->lines));
+    struct launch *launch = add(problem, operands, list, conv2d_is_data_gradient(problem) ? "data_gradient" : "forward",
+        problem->design, group_size(problem->device, GROUP));
+    if (problem->design)
+        set_strips(launch, problem, operands);
     else
-        item_grid(launch, problem, z.n * channels * rows * (gradient ? divide_up(width, z.stride_w) : width));
+        set_items(launch, problem, operands);
 }
 
 /* ----------------------------------------------------------------------------------------- weight gradient ---- */
@@ -223,22 +240,27 @@ static size_t workspace(const struct problem *problem)
     return parts->count == 1 ? 0 : (size_t)(parts->count * value_elements(problem->outputs[0])) * sizeof(float);
 }
 
+ARGUMENTS(weight_gradient, WEIGHT_GRADIENT_ARGUMENTS)
+ARGUMENTS(weight_gradient_last, WEIGHT_GRADIENT_LAST_ARGUMENTS)
+
 static void emit_weight_gradient(
     const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct conv2d_sizes z = conv2d_sizes_of(problem);
     const struct parts *parts = problem->design;
-    const bool last = parts->last;
-    struct launch *launch = add(problem, operands, list, "weight_gradient", last ? &parts->shape : NULL, parts->group);
-    LAUNCH_BUFFERS(launch, operands->add, parts->count > 1 ? operands->workspace : operands->outputs[0]);
-    LAUNCH_INTS(launch, z.n, z.k, z.h, z.w, z.oh, z.ow);
-    if (!last) launch_int(launch, parts->count);
-    launch_int(launch, parts->each);
-    if (!last) launch_int(launch, parts->all);
-    if (last)
+    const cl_mem x = operands->inputs[0], dy = operands->inputs[1];
+    const cl_mem dw = parts->count > 1 ? operands->workspace : operands->outputs[0];
+    struct launch *launch =
+        add(problem, operands, list, "weight_gradient", parts->last ? &parts->shape : NULL, parts->group);
+    if (parts->last) {
+        ARGUMENTS_SET(launch, weight_gradient_last, .x = x, .dy = dy, .add = operands->add, .dw = dw, .N = z.n,
+            .C = z.c, PLANE_VALUES(&z), .strips_of_part = parts->each);
         strip_grid(launch, &parts->shape, parts->count);
-    else
+    } else {
+        ARGUMENTS_SET(launch, weight_gradient, .x = x, .dy = dy, .add = operands->add, .dw = dw, .N = z.n, .K = z.k,
+            PLANE_VALUES(&z), .splits = parts->count, .tiles_of_split = parts->each, .tiles = parts->all);
         launch_grid(launch, 2, (size_t)z.k * parts->group, (size_t)parts->count, 1, parts->group, 1, 1);
+    }
     if (parts->count > 1) conv2d_sum_parts(problem, operands, parts->count, list);
 }
 

@@ -1,6 +1,8 @@
 /* conv2d, direct: any kernel, stride, padding and dilation on CPU-class devices. The kernels are
  * clkernels/conv2d_direct_cpu.cl (forward and data gradient) and conv2d_direct_weights_cpu.cl. */
 #include "base/memory.h"
+#include "clkernels/arguments/conv2d_direct_cpu.h"
+#include "clkernels/arguments/conv2d_direct_weights_cpu.h"
 #include "layers/conv2d_cpu.h"
 #include "layers/epilogue.h"
 
@@ -96,11 +98,10 @@ static void cut_rows(struct rows *rows, int64_t unit, double bytes_per_column, d
     rows->segments = divide_up(rows->row_width, rows->segment);
 }
 
-static void launch_rows(struct launch *launch, const struct rows *rows)
-{
-    LAUNCH_INTS(launch, rows->per_image * rows->segments, rows->segments, rows->segment, rows->row_width,
-        rows->row_start, rows->column_start);
-}
+#define ROWS_VALUES(rows)                                                                                        \
+    .per_image = (rows)->per_image * (rows)->segments, .segments = (rows)->segments, .segment = (rows)->segment, \
+    .width = (rows)->row_width, .row_start = (rows)->row_start, .column_start = (rows)->column_start,            \
+    .width_packed = packed_width(rows)
 
 /* ----------------------------------------------------------------------------------------- forward, data gradient */
 
@@ -271,6 +272,8 @@ static int64_t statistics_parts(const struct problem *problem)
     return conv2d_cpu_statistics(problem) ? d->chunks : 0;
 }
 
+ARGUMENTS(direct, DIRECT_ARGUMENTS)
+
 static void emit_product(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct direct *d = problem->design;
@@ -289,14 +292,14 @@ static void emit_product(const struct problem *problem, const struct operands *o
         (int)d->packing.vectors, (int)d->prefetches, conv2d_streams(problem, operands, (double)result_bytes),
         d->scratch.global, result_options(problem->node, statistics, sizeof statistics),
         epilogue_options(problem->node, epilogue, sizeof epilogue));
-    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->prepared, conv2d_or(operands->add, operands->outputs[0]),
-        operands->outputs[0]);
-    LAUNCH_INTS(launch, d->packing.padded, d->pixel == 1 ? d->channels.sources : d->channels.source_blocks,
-        d->rows.height, d->rows.width, d->channels.result_blocks, gradient ? z->h : z->oh, gradient ? z->w : z->ow,
-        d->units, d->units_max, d->chunks);
-    launch_rows(launch, &d->rows);
-    LAUNCH_INTS(launch, packed_width(&d->rows), d->packing.panels, d->panels_max, d->depth, d->distance, d->shares);
-    conv2d_scratch_arguments(launch, &d->scratch, operands);
+    ARGUMENTS_SET(launch, direct, .source = operands->inputs[0], .packed = operands->prepared,
+        .add = conv2d_or(operands->add, operands->outputs[0]), .result = operands->outputs[0],
+        .padded = d->packing.padded, .source_blocks = d->pixel == 1 ? d->channels.sources : d->channels.source_blocks,
+        .source_height = d->rows.height, .source_width = d->rows.width, .result_blocks = d->channels.result_blocks,
+        .result_height = gradient ? z->h : z->oh, .result_width = gradient ? z->w : z->ow, .units_all = d->units,
+        .units_max = d->units_max, .chunks = d->chunks, ROWS_VALUES(&d->rows), .panels = d->packing.panels,
+        .panels_max = d->panels_max, .depth = d->depth, .distance = d->distance, .shares = d->shares,
+        SCRATCH_VALUES(&d->scratch, operands));
     result_arguments(launch, problem, operands);
     launch_tasks(launch, (size_t)d->tasks, (size_t)divide_up(d->packing.panels, d->panels_max), 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
@@ -421,6 +424,8 @@ static size_t weights_workspace(const struct problem *problem)
     return d->parts_offset * sizeof(float) + conv2d_parts_bytes(problem, d->splits);
 }
 
+ARGUMENTS(direct_weights, DIRECT_WEIGHTS_ARGUMENTS)
+
 static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct direct_weights *d = problem->design;
@@ -432,12 +437,11 @@ static void emit_weights(const struct problem *problem, const struct operands *o
         (int)z->r, (int)z->s, (int)z->stride_h, (int)z->stride_w, (int)z->dilation_h, (int)z->dilation_w,
         d->image ? 1 : problem->device->vector_width, (int)d->channels, (int)d->taps_h, (int)d->taps_w, (int)d->vectors,
         d->scratch.global);
-    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1], operands->workspace);
-    launch_long(launch, (int64_t)d->parts_offset);
-    LAUNCH_INTS(launch, z->c, d->c_blocks, d->k_blocks, z->h, z->w, d->units, d->units_split, d->units_max);
-    launch_rows(launch, &d->rows);
-    LAUNCH_INTS(launch, packed_width(&d->rows), d->task_c, d->task_k, d->splits);
-    conv2d_scratch_arguments(launch, &d->scratch, operands);
+    ARGUMENTS_SET(launch, direct_weights, .x = operands->inputs[0], .dy = operands->inputs[1],
+        .workspace = operands->workspace, .offset = (int64_t)d->parts_offset, .C = z->c, .CB = d->c_blocks,
+        .KB = d->k_blocks, .height = z->h, .width_source = z->w, .units_all = d->units, .units_split = d->units_split,
+        .units_max = d->units_max, ROWS_VALUES(&d->rows), .channel_blocks = d->task_c, .output_blocks = d->task_k,
+        .splits = d->splits, SCRATCH_VALUES(&d->scratch, operands));
     launch_tasks(launch, (size_t)d->tasks, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
     conv2d_parts_emit(problem, operands, list, d->splits, d->parts_offset);

@@ -1,7 +1,12 @@
 /* conv2d on GPU-class devices by implicit matrix products: in the plain layout, for any convolution, by multiply-adds
  * or matrix instructions; and with channels last by matrix instructions, where the layout pass has found that this
  * pays. There a tile's rows are pixels and its columns channels; in the plain layout it is the other way round. */
+#include "clkernels/arguments/conv2d_implicit_gemm.h"
 #include "base/memory.h"
+#include "clkernels/arguments/conv2d_channels_last.h"
+#include "clkernels/arguments/conv2d_channels_last_weights.h"
+#include "clkernels/arguments/conv2d_implicit_gemm_weights.h"
+#include "clkernels/arguments/conv2d_pack_gpu.h"
 #include "layers/conv2d.h"
 #include "layers/epilogue.h"
 #include "runtime/gemm.h"
@@ -155,6 +160,12 @@ static struct launch *add(
         activation_options(node_function(problem->node, FUSION_ACTIVATION), activation, sizeof activation));
 }
 
+ARGUMENTS(pack, PACK_ARGUMENTS)
+ARGUMENTS(pack_last, PACK_LAST_ARGUMENTS)
+#define PACK_VALUES(m, given, numbers)                                                                     \
+    .w = (given)->inputs[1], .packed = (given)->prepared, .count = (numbers), .taps = (m)->z.r * (m)->z.s, \
+    .CS = (m)->cs, .CR = (m)->cr, .CSP = (m)->csp, .CRP = (m)->crp
+
 static void emit_pack(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct image *m = problem->design;
@@ -162,24 +173,32 @@ static void emit_pack(const struct problem *problem, const struct operands *oper
     const size_t most = problem->device->group_max, group = most < PACK_GROUP ? most : PACK_GROUP;
     struct launch *launch =
         m->last ? add(problem, m, list, "pack") : launch_add(list, "conv2d_pack_gpu", "pack", "%s", "");
-    LAUNCH_BUFFERS(launch, operands->inputs[1], operands->prepared);
-    LAUNCH_INTS(launch, count, m->z.r * m->z.s, m->cs, m->cr, m->csp, m->crp);
-    if (!m->last) LAUNCH_INTS(launch, conv2d_is_data_gradient(problem), m->flat);
+    if (m->last)
+        ARGUMENTS_SET(launch, pack_last, PACK_VALUES(m, operands, count));
+    else
+        ARGUMENTS_SET(launch, pack, PACK_VALUES(m, operands, count), .gradient = conv2d_is_data_gradient(problem),
+            .flat = m->flat);
     launch_grid(launch, 1, size_round_up((size_t)count, group), 1, 1, group, 1, 1);
     launch_work(launch, 0, 4.0 * (double)count + (double)image_prepared(problem));
 }
+
+ARGUMENTS(image, IMAGE_ARGUMENTS)
+ARGUMENTS(image_last, IMAGE_LAST_ARGUMENTS)
+#define IMAGE_VALUES(m, given)                                                                                      \
+    .source = (given)->inputs[0], .weights = (given)->prepared, .add = (given)->add, .result = (given)->outputs[0], \
+    .N = (m)->z.n, .CS = (m)->cs, .CR = (m)->cr, .CSP = (m)->csp, .CRP = (m)->crp, .SH = (m)->sh, .SW = (m)->sw,    \
+    .RH = (m)->rh, .RW = (m)->rw, .R = (m)->z.r, .S = (m)->z.s, WINDOW_VALUES(&(m)->z)
 
 static void emit_image(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct image *m = problem->design;
     const struct conv2d_sizes *z = &m->z;
+    const cl_mem bias = conv2d_is_data_gradient(problem) ? NULL : operands->inputs[2];
     struct launch *launch = add(problem, m, list, "image");
-    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->prepared,
-        conv2d_is_data_gradient(problem) ? NULL : operands->inputs[2], operands->add, operands->outputs[0]);
-    launch_int(launch, z->n);
-    if (!m->last) launch_int(launch, z->groups);
-    LAUNCH_INTS(launch, m->cs, m->cr, m->csp, m->crp, m->sh, m->sw, m->rh, m->rw, z->r, z->s, z->stride_h, z->stride_w,
-        z->padding_h, z->padding_w, z->dilation_h, z->dilation_w);
+    if (m->last)
+        ARGUMENTS_SET(launch, image_last, IMAGE_VALUES(m, operands), .bias = bias);
+    else
+        ARGUMENTS_SET(launch, image, IMAGE_VALUES(m, operands), .bias = bias, .groups = z->groups);
     statistics_arguments(launch, problem, operands);
     const size_t group = (size_t)tile_items(&m->tile);
     launch_grid(launch, 3, (size_t)m->pixel_tiles * group, (size_t)m->channel_tiles, (size_t)(z->groups * m->classes),
@@ -229,6 +248,13 @@ void conv2d_sum_parts(
     gemm_emit_finish(&whole, &parts, operands->outputs[0], NULL, list);
 }
 
+ARGUMENTS(weights, IMAGE_WEIGHTS_ARGUMENTS)
+ARGUMENTS(weights_last, IMAGE_LAST_WEIGHTS_ARGUMENTS)
+#define WEIGHTS_VALUES(m, given)                                                                                \
+    .x = (given)->inputs[0], .dy = (given)->inputs[1], .add = (given)->add, .N = (m)->z.n, .C = (m)->z.c_group, \
+    .K = (m)->z.k_group, PLANE_VALUES(&(m)->z), .R = (m)->z.r, .S = (m)->z.s, WINDOW_VALUES(&(m)->z),           \
+    .pixels_of_split = (m)->pixels_of_split
+
 static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct weights *m = problem->design;
@@ -239,14 +265,11 @@ static void emit_weights(const struct problem *problem, const struct operands *o
               TILE_VALUES(t, m->form, problem->compute), reads_image(z))
         : launch_add(list, "conv2d_implicit_gemm_weights", "weight_gradient", TILE_OPTIONS " -DPOINT=%d",
               TILE_VALUES(t, m->form, problem->compute), is_pointwise(z));
-    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1], operands->add,
-        m->splits > 1 ? operands->workspace : operands->outputs[0]);
-    launch_int(launch, z->n);
-    if (!m->last) launch_int(launch, z->groups);
-    LAUNCH_INTS(launch, z->c_group, z->k_group, z->h, z->w, z->oh, z->ow, z->r, z->s, z->stride_h, z->stride_w,
-        z->padding_h, z->padding_w, z->dilation_h, z->dilation_w);
-    if (!m->last) launch_int(launch, m->splits);
-    launch_int(launch, m->pixels_of_split);
+    const cl_mem dw = m->splits > 1 ? operands->workspace : operands->outputs[0];
+    if (m->last)
+        ARGUMENTS_SET(launch, weights_last, WEIGHTS_VALUES(m, operands), .dw = dw);
+    else
+        ARGUMENTS_SET(launch, weights, WEIGHTS_VALUES(m, operands), .dw = dw, .groups = z->groups, .splits = m->splits);
     const size_t group = (size_t)tile_items(t);
     launch_grid(launch, 3, (size_t)divide_up(m->columns, t->bn) * group, (size_t)divide_up(z->k_group, t->bm),
         (size_t)(z->groups * m->splits), group, 1, 1);

@@ -1,5 +1,6 @@
 /* conv2d, pointwise: 1x1 with stride 1 or 2 on CPU-class devices. Kernels: clkernels/conv2d_pointwise_cpu.cl. */
 #include "base/memory.h"
+#include "clkernels/arguments/conv2d_pointwise_cpu.h"
 #include "layers/conv2d_cpu.h"
 #include "layers/element.h"
 #include "layers/epilogue.h"
@@ -37,6 +38,8 @@ static size_t gathered_bytes(const struct problem *problem)
     return gathered_floats(problem) * sizeof(float);
 }
 
+ARGUMENTS(gather, GATHER_ARGUMENTS)
+
 /* x, or what is gathered of it. */
 static cl_mem emit_gather(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
@@ -46,8 +49,8 @@ static cl_mem emit_gather(const struct problem *problem, const struct operands *
     char elements[ELEMENT_OPTIONS];
     struct launch *launch =
         launch_add(list, "conv2d_pointwise_cpu", "gather", "%s", element_options(problem, elements, sizeof elements));
-    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->workspace);
-    LAUNCH_INTS(launch, z.h, z.w, z.oh, z.ow, z.stride_h);
+    ARGUMENTS_SET(launch, gather, .x = operands->inputs[0], .gathered = operands->workspace, .height = z.h,
+        .width = z.w, .OH = z.oh, .OW = z.ow, .stride = z.stride_h);
     launch_tasks(launch, (size_t)(z.n * divide_up(z.c, problem->device->vector_width)), 1, 1);
     launch_work(launch, 0, 8.0 * (double)floats);
     return operands->workspace;
@@ -203,6 +206,8 @@ static int64_t statistics_parts(const struct problem *problem)
     return conv2d_cpu_statistics(problem) ? divide_up(p->groups, p->groups_max) : 0;
 }
 
+ARGUMENTS(pointwise, POINTWISE_ARGUMENTS)
+
 static void emit_product(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct plan *p = problem->design;
@@ -220,13 +225,15 @@ static void emit_product(const struct problem *problem, const struct operands *o
         result_options(problem->node, statistics, sizeof statistics),
         epilogue_options(problem->node, epilogue, sizeof epilogue),
         element_options(problem, elements, sizeof elements));
-    LAUNCH_BUFFERS(
-        launch, source, operands->prepared, conv2d_or(operands->add, operands->outputs[0]), operands->outputs[0]);
-    LAUNCH_INTS(launch, p->packing.padded, p->channels.source_blocks, p->channels.result_blocks, p->length, p->z.ow,
-        p->gradient ? p->z.h : p->z.oh, p->gradient ? p->z.w : p->z.ow, p->groups_image, p->groups, p->groups_max,
-        p->packing.panels, p->panels_max, p->depth, ahead < 8 ? ahead : 8, following(problem, p),
-        conv2d_streams(problem, operands, 2.0 * (double)result_bytes));
-    launch_local(launch, p->sums ? p->sums : sizeof(float));
+    ARGUMENTS_SET(launch, pointwise, .source = source, .packed = operands->prepared,
+        .add = conv2d_or(operands->add, operands->outputs[0]), .result = operands->outputs[0],
+        .padded = p->packing.padded, .source_blocks = p->channels.source_blocks,
+        .result_blocks = p->channels.result_blocks, .length = p->length, .columns = p->z.ow,
+        .height = p->gradient ? p->z.h : p->z.oh, .width = p->gradient ? p->z.w : p->z.ow,
+        .groups_image = p->groups_image, .groups = p->groups, .groups_max = p->groups_max, .panels = p->packing.panels,
+        .panels_max = p->panels_max, .depth = p->depth, .ahead = ahead < 8 ? ahead : 8,
+        .following = following(problem, p), .stream = conv2d_streams(problem, operands, 2.0 * (double)result_bytes),
+        .sums = p->sums ? p->sums : sizeof(float));
     result_arguments(launch, problem, operands);
     launch_tasks(
         launch, (size_t)divide_up(p->packing.panels, p->panels_max), (size_t)divide_up(p->groups, p->groups_max), 1);
@@ -328,6 +335,8 @@ static size_t weights_workspace(const struct problem *problem)
     return w->parts_from * sizeof(float) + conv2d_parts_bytes(problem, w->splits);
 }
 
+ARGUMENTS(pointwise_weights, POINTWISE_WEIGHTS_ARGUMENTS)
+
 static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct weights_plan *w = problem->design;
@@ -339,10 +348,10 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     struct launch *launch = launch_add(list, "conv2d_pointwise_cpu", "pointwise_weights",
         "-DNV=%d -DCT=%d -DPLANES_AHEAD=%d%s", (int)w->vectors, (int)w->channels, (int)divide_up(planes, passes),
         element_options(problem, elements, sizeof elements));
-    LAUNCH_BUFFERS(launch, x, operands->inputs[1], operands->workspace);
-    launch_long(launch, (int64_t)w->parts_from);
-    LAUNCH_INTS(launch, w->z.c, w->k_blocks, w->length, w->run, w->runs_image, w->runs, w->runs_split, w->chunk,
-        w->channels_max, w->blocks_max);
+    ARGUMENTS_SET(launch, pointwise_weights, .x = x, .dy = operands->inputs[1], .workspace = operands->workspace,
+        .offset = (int64_t)w->parts_from, .C = w->z.c, .KB = w->k_blocks, .length = w->length, .run = w->run,
+        .runs_image = w->runs_image, .runs = w->runs, .runs_split = w->runs_split, .chunk = w->chunk,
+        .channels_max = w->channels_max, .blocks_max = w->blocks_max);
     launch_tasks(launch, (size_t)divide_up(w->z.c, w->channels_max), (size_t)divide_up(w->k_blocks, w->blocks_max),
         (size_t)w->splits);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));

@@ -4,6 +4,8 @@
 #include "layers/conv2d_winograd.h"
 
 #include "base/memory.h"
+#include "clkernels/arguments/conv2d_winograd_cpu.h"
+#include "clkernels/arguments/conv2d_winograd_deep_cpu.h"
 #include "layers/epilogue.h"
 
 /* Scratch and tiles of a task, and the transformed weights that a core's cache holds. With a stride of 2 a tile has
@@ -220,34 +222,36 @@ static void emit_prepare(const struct problem *problem, const struct operands *o
             (double)(p->channels.sources * p->channels.results));
 }
 
+ARGUMENTS(winograd, WINOGRAD_ARGUMENTS)
+
 static void emit_fused(
     const struct problem *problem, const struct operands *operands, struct launch_list *list, const struct plan *p)
 {
     struct launch *launch = add_product(problem, operands, list, p, "winograd");
-    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->prepared, conv2d_or(operands->add, operands->outputs[0]),
-        operands->outputs[0]);
-    LAUNCH_INTS(launch, p->channels.source_blocks, p->padded, p->channels.result_blocks);
-    winograd_launch_tiles(launch, &p->tiles);
-    LAUNCH_INTS(launch, p->tiles.chunks, p->panels, p->panels_max);
-    conv2d_scratch_arguments(launch, &p->scratch, operands);
+    ARGUMENTS_SET(launch, winograd, .source = operands->inputs[0], .prepared = operands->prepared,
+        .add = conv2d_or(operands->add, operands->outputs[0]), .result = operands->outputs[0],
+        .source_blocks = p->channels.source_blocks, .padded = p->padded, .result_blocks = p->channels.result_blocks,
+        WINOGRAD_TILES_VALUES(&p->tiles), .chunks = p->tiles.chunks, .panels = p->panels, .panels_max = p->panels_max,
+        SCRATCH_VALUES(&p->scratch, operands));
     result_arguments(launch, problem, operands);
     launch_tasks(launch, (size_t)p->tasks, (size_t)divide_up(p->panels, p->panels_max), 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
+
+ARGUMENTS(deep, WINOGRAD_DEEP_ARGUMENTS)
 
 static void emit_deep(
     const struct problem *problem, const struct operands *operands, struct launch_list *list, const struct plan *p)
 {
     winograd_emit_sources(operands, list, &p->tiles, p->vectors, &p->sources);
     struct launch *launch = add_product(problem, operands, list, p, "winograd_deep");
-    launch_buffer(launch, operands->workspace);
-    launch_long(launch, (int64_t)p->sources.from);
-    LAUNCH_BUFFERS(launch, operands->inputs[1], operands->prepared, conv2d_or(operands->add, operands->outputs[0]),
-        operands->outputs[0]);
-    LAUNCH_INTS(launch, p->channels.sources, p->channels.source_blocks, p->channels.results, p->channels.result_blocks,
-        p->tiles.result_h, p->tiles.result_w, p->tiles.rows, p->tiles.columns, p->tiles.count, p->tiles.T,
-        p->sources.slice, p->panels * p->tiles.chunks);
-    conv2d_scratch_arguments(launch, &p->scratch, operands);
+    ARGUMENTS_SET(launch, deep, .workspace = operands->workspace, .offset = (int64_t)p->sources.from,
+        .w = operands->inputs[1], .prepared = operands->prepared, .add = conv2d_or(operands->add, operands->outputs[0]),
+        .result = operands->outputs[0], .sources = p->channels.sources, .source_blocks = p->channels.source_blocks,
+        .results = p->channels.results, .result_blocks = p->channels.result_blocks, .result_height = p->tiles.result_h,
+        .result_width = p->tiles.result_w, .tile_rows = p->tiles.rows, .tile_columns = p->tiles.columns,
+        .tiles = p->tiles.count, .T = p->tiles.T, .slice = p->sources.slice, .tasks = p->panels * p->tiles.chunks,
+        SCRATCH_VALUES(&p->scratch, operands));
     result_arguments(launch, problem, operands);
     launch_tasks(launch, (size_t)p->tasks, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));

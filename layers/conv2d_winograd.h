@@ -29,7 +29,11 @@ double winograd_flops(const struct problem *problem);
 /* A launch of conv2d_winograd_prepare_cpu.cl. `gradient`, `bias`: where the kernel looks at them, else false. */
 struct launch *winograd_add_preparation(struct launch_list *list, const struct winograd_tiles *tiles, int64_t vectors,
     const char *kernel, bool gradient, bool bias);
-void winograd_launch_tiles(struct launch *launch, const struct winograd_tiles *tiles);
+/* Arguments of kernels that go over tiles. */
+#define WINOGRAD_TILES_VALUES(p)                                                                                     \
+    .source_height = (p)->source_h, .source_width = (p)->source_w, .result_height = (p)->result_h,                   \
+    .result_width = (p)->result_w, .padding_h = (p)->padding_h, .padding_w = (p)->padding_w, .tile_rows = (p)->rows, \
+    .tile_columns = (p)->columns, .tiles = (p)->count, .T = (p)->T
 
 /* All sources transformed once, into the workspace, in slices of so many channels. */
 struct winograd_sources {

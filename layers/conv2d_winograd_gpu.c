@@ -1,5 +1,6 @@
 /* conv2d, Winograd F(4x4, 3x3) and F(2x2, 3x3) with stride 1 on GPU-class devices, plain layout: tiles are transformed
  * by clkernels/conv2d_winograd_gpu.cl and multiplied by runtime/gemm.h. */
+#include "clkernels/arguments/conv2d_winograd_gpu.h"
 #include "base/memory.h"
 #include "layers/conv2d.h"
 #include "layers/epilogue.h"
@@ -203,6 +204,8 @@ static void emit_weights(const struct problem *problem, const struct operands *o
     set_work(launch, p, TAPS * kernels, (double)p->points * kernels);
 }
 
+ARGUMENTS(tiles, TILES_ARGUMENTS)
+
 /* Transforms the tiles of an image from `first` on into the workspace, from float `from` on. */
 static void emit_tiles(const struct plan *p, const struct image *image, const char *kernel, cl_mem from_image,
     cl_mem workspace, int64_t from, int64_t first, struct launch_list *list)
@@ -210,15 +213,17 @@ static void emit_tiles(const struct plan *p, const struct image *image, const ch
     const int64_t left = divide_up(p->tiles - first, p->part), parts = left < p->together ? left : p->together;
     const bool of_results = image == &p->result;
     struct launch *launch = launch_add(list, "conv2d_winograd_gpu", kernel, "-DSIDE=%d", (int)p->side);
-    LAUNCH_BUFFERS(launch, from_image, workspace);
-    launch_long(launch, from);
-    LAUNCH_INTS(launch, image->channels, image->padded, image->h, image->w, p->rows, p->columns, p->tiles, first,
-        p->part, parts * p->part, of_results ? 0 : image->padding_h, of_results ? 0 : image->padding_w);
+    ARGUMENTS_SET(launch, tiles, .image = from_image, .tiles = workspace, .from = from, .C = image->channels,
+        .padded = image->padded, .height = image->h, .width = image->w, .rows = p->rows, .columns = p->columns,
+        .count = p->tiles, .first = first, .part = p->part, .length = parts * p->part,
+        .padding_h = of_results ? 0 : image->padding_h, .padding_w = of_results ? 0 : image->padding_w);
     set_grid(launch, list, parts * p->part, image->padded);
     const double share = (double)(parts * p->part) / (double)p->tiles, channels = (double)image->channels;
     set_work(launch, p, share * (double)(p->n * image->h * image->w) * channels,
         (double)(p->points * parts * p->part) * channels);
 }
+
+ARGUMENTS(results, RESULTS_ARGUMENTS)
 
 static void emit_results(const struct problem *problem, const struct plan *p, const struct operands *operands,
     int64_t first, struct launch_list *list)
@@ -228,11 +233,10 @@ static void emit_results(const struct problem *problem, const struct plan *p, co
     const struct image *result = &p->result;
     struct launch *launch = launch_add(list, "conv2d_winograd_gpu", "winograd_results", "-DSIDE=%d %s", (int)p->side,
         activation_options(node_function(problem->node, FUSION_ACTIVATION), activation, sizeof activation));
-    launch_buffer(launch, operands->workspace);
-    launch_long(launch, p->results_from);
-    LAUNCH_BUFFERS(launch, bias ? operands->inputs[2] : NULL, operands->add, operands->outputs[0]);
-    LAUNCH_INTS(
-        launch, result->channels, result->padded, result->h, result->w, p->rows, p->columns, p->tiles, first, p->part);
+    ARGUMENTS_SET(launch, results, .products = operands->workspace, .from = p->results_from,
+        .bias = bias ? operands->inputs[2] : NULL, .add = operands->add, .result = operands->outputs[0],
+        .K = result->channels, .padded = result->padded, .height = result->h, .width = result->w, .rows = p->rows,
+        .columns = p->columns, .count = p->tiles, .first = first, .part = p->part);
     set_grid(launch, list, p->part, result->channels);
     const double tiles = (double)(p->tiles - first < p->part ? p->tiles - first : p->part);
     const double pixels = tiles / (double)p->tiles * (double)(p->n * result->h * result->w);
@@ -251,6 +255,8 @@ static void emit_image(const struct problem *problem, const struct operands *ope
     }
 }
 
+ARGUMENTS(weight_gradient, WEIGHT_GRADIENT_ARGUMENTS)
+
 static void emit_weight_gradient(
     const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
@@ -265,10 +271,9 @@ static void emit_weight_gradient(
     }
     struct launch *launch =
         launch_add(list, "conv2d_winograd_gpu", "winograd_weight_gradient", "-DSIDE=%d", (int)p->side);
-    launch_buffer(launch, scratch);
-    launch_long(launch, p->sums_from);
-    LAUNCH_BUFFERS(launch, operands->add, operands->outputs[0]);
-    LAUNCH_INTS(launch, p->source.channels, p->source.padded, p->result.padded, p->parts);
+    ARGUMENTS_SET(launch, weight_gradient, .sums = scratch, .from = p->sums_from, .add = operands->add,
+        .dw = operands->outputs[0], .C = p->source.channels, .padded = p->source.padded, .padded_k = p->result.padded,
+        .parts = p->parts);
     set_grid(launch, list, p->source.channels, p->result.channels);
     const double kernels = (double)p->source.channels * (double)p->result.channels;
     set_work(launch, p, TAPS * kernels * (operands->add ? 2 : 1), (double)(p->points * p->parts) * kernels);

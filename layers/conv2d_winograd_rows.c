@@ -2,6 +2,7 @@
  * (7x7), on CPU-class devices, by a one-dimensional Winograd transform. The kernels are
  * clkernels/conv2d_winograd_rows_cpu.cl. */
 #include "base/memory.h"
+#include "clkernels/arguments/conv2d_winograd_rows_cpu.h"
 #include "layers/conv2d_cpu.h"
 #include "layers/epilogue.h"
 
@@ -126,11 +127,10 @@ static struct launch *add_launch(
         epilogue_options(problem->node, epilogue, sizeof epilogue));
 }
 
-static void launch_sizes(struct launch *launch, const struct image *p)
-{
-    LAUNCH_INTS(launch, p->z.c, p->k_blocks, p->z.h, p->z.w, p->z.oh, p->z.ow, p->z.padding_h, p->z.padding_w, p->tiles,
-        p->rows, p->chunks_image, p->chunks);
-}
+#define SIZES_VALUES(p)                                                                                           \
+    .C = (p)->z.c, .KB = (p)->k_blocks, .height = (p)->z.h, .width = (p)->z.w, .result_height = (p)->z.oh,        \
+    .result_width = (p)->z.ow, .padding_h = (p)->z.padding_h, .padding_w = (p)->z.padding_w, .tiles = (p)->tiles, \
+    .rows_max = (p)->rows, .chunks_image = (p)->chunks_image, .chunks = (p)->chunks
 
 /* -------------------------------------------------------------------------------------------------------- forward */
 
@@ -164,15 +164,16 @@ static int64_t statistics_parts(const struct problem *problem)
     return conv2d_cpu_statistics(problem) ? p->chunks : 0;
 }
 
+ARGUMENTS(product, WINOGRAD_ROWS_ARGUMENTS)
+
 static void emit_product(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct image *p = problem->design;
     struct launch *launch = add_launch(problem, list, p, "winograd_rows");
-    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->prepared, conv2d_or(operands->add, operands->outputs[0]),
-        operands->outputs[0]);
-    launch_sizes(launch, p);
-    launch_int(launch, conv2d_streams(problem, operands, 4.0 * (double)(p->z.n * p->z.k * p->z.oh * p->z.ow)));
-    conv2d_scratch_arguments(launch, &p->scratch, operands);
+    ARGUMENTS_SET(launch, product, .x = operands->inputs[0], .packed = operands->prepared,
+        .add = conv2d_or(operands->add, operands->outputs[0]), .y = operands->outputs[0], SIZES_VALUES(p),
+        .stream = conv2d_streams(problem, operands, 4.0 * (double)(p->z.n * p->z.k * p->z.oh * p->z.ow)),
+        SCRATCH_VALUES(&p->scratch, operands));
     result_arguments(launch, problem, operands);
     launch_tasks(launch, (size_t)p->tasks, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
@@ -191,15 +192,15 @@ static size_t weights_workspace(const struct problem *problem)
     return parts_offset(p) * sizeof(float) + conv2d_parts_bytes(problem, p->splits);
 }
 
+ARGUMENTS(weights, WINOGRAD_ROWS_GRADIENT_ARGUMENTS)
+
 static void emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct image *p = problem->design;
     struct launch *launch = add_launch(problem, list, p, "winograd_rows_gradient");
-    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1], operands->workspace);
-    launch_long(launch, (int64_t)parts_offset(p));
-    launch_sizes(launch, p);
-    LAUNCH_INTS(launch, p->chunks_split, p->panels_max);
-    conv2d_scratch_arguments(launch, &p->scratch, operands);
+    ARGUMENTS_SET(launch, weights, .x = operands->inputs[0], .dy = operands->inputs[1],
+        .workspace = operands->workspace, .offset = (int64_t)parts_offset(p), SIZES_VALUES(p),
+        .chunks_split = p->chunks_split, .panels_max = p->panels_max, SCRATCH_VALUES(&p->scratch, operands));
     launch_tasks(launch, (size_t)p->splits, (size_t)divide_up(p->panels, p->panels_max), 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
     conv2d_parts_emit(problem, operands, list, p->splits, parts_offset(p));

@@ -1,6 +1,7 @@
 /* Tiles of conv2d by Winograd on CPU-class devices, and what conv2d_winograd.c and conv2d_winograd_weights.c begin
  * with. Kernels: clkernels/conv2d_winograd_prepare_cpu.cl. */
 #include "base/memory.h"
+#include "clkernels/arguments/conv2d_winograd_prepare_cpu.h"
 #include "layers/conv2d_winograd.h"
 
 /* A side of a tile of a forward pass's results; what transforming a kernel's weights costs, in products. */
@@ -84,21 +85,15 @@ struct launch *winograd_add_preparation(struct launch_list *list, const struct w
         (int)vectors, bias);
 }
 
-void winograd_launch_tiles(struct launch *launch, const struct winograd_tiles *p)
-{
-    LAUNCH_INTS(launch, p->source_h, p->source_w, p->result_h, p->result_w, p->padding_h, p->padding_w, p->rows,
-        p->columns, p->count, p->T);
-}
+ARGUMENTS(input, WINOGRAD_INPUT_ARGUMENTS)
 
 void winograd_emit_sources(const struct operands *operands, struct launch_list *list,
     const struct winograd_tiles *tiles, int64_t vectors, const struct winograd_sources *sources)
 {
     struct launch *launch = winograd_add_preparation(list, tiles, vectors, "winograd_input", tiles->side > TILE, false);
-    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->workspace);
-    launch_long(launch, (int64_t)sources->from);
-    launch_int(launch, sources->blocks);
-    winograd_launch_tiles(launch, tiles);
-    launch_int(launch, sources->slice);
+    ARGUMENTS_SET(launch, input, .source = operands->inputs[0], .workspace = operands->workspace,
+        .offset = (int64_t)sources->from, .source_blocks = sources->blocks, WINOGRAD_TILES_VALUES(tiles),
+        .slice = sources->slice);
     launch_tasks(launch, (size_t)sources->blocks, (size_t)tiles->chunks, 1);
     launch_work(launch, 0, 4.0 * (double)sources->floats * (1 + (double)(TILE * TILE) / (double)tiles->numbers));
 }

@@ -1,6 +1,8 @@
 /* conv2d by Winograd on CPU-class devices (conv2d_winograd.h): weight gradient. Kernels:
  * clkernels/conv2d_winograd_weights_cpu.cl, conv2d_winograd_weights_deep_cpu.cl (with many channels). */
 #include "base/memory.h"
+#include "clkernels/arguments/conv2d_winograd_weights_cpu.h"
+#include "clkernels/arguments/conv2d_winograd_weights_deep_cpu.h"
 #include "layers/conv2d_winograd.h"
 #include "layers/epilogue.h"
 
@@ -98,6 +100,10 @@ static struct launch *add_weights(const struct problem *problem, struct launch_l
         epilogue_options(problem->node, epilogue, sizeof epilogue));
 }
 
+ARGUMENTS(gradients, WINOGRAD_GRADIENTS_ARGUMENTS)
+ARGUMENTS(products, WINOGRAD_PRODUCTS_ARGUMENTS)
+ARGUMENTS(results, WINOGRAD_RESULTS_ARGUMENTS)
+
 static void emit_weights_deep(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const struct winograd_weights *p)
 {
@@ -109,31 +115,30 @@ static void emit_weights_deep(const struct problem *problem, const struct operan
         &(struct winograd_sources) { .blocks = p->c_blocks, .slice = v, .floats = p->gradients_from });
 
     struct launch *launch = add_weights(problem, list, p, text, "winograd_gradients");
-    LAUNCH_BUFFERS(launch, operands->inputs[1], operands->workspace);
-    launch_long(launch, (int64_t)p->gradients_from);
-    LAUNCH_INTS(launch, z->k, z->oh, z->ow, p->tiles.rows, p->tiles.columns, p->tiles.count, p->tiles.T);
+    ARGUMENTS_SET(launch, gradients, .dy = operands->inputs[1], .workspace = operands->workspace,
+        .d_at = (int64_t)p->gradients_from, .K = z->k, .result_height = z->oh, .result_width = z->ow,
+        .tile_rows = p->tiles.rows, .tile_columns = p->tiles.columns, .tiles = p->tiles.count, .T = p->tiles.T);
     launch_tasks(launch, (size_t)(p->panels * p->vectors), (size_t)p->tiles.chunks, 1);
     launch_work(
         launch, 0, 4.0 * (double)(z->n * z->k * z->oh * z->ow) + 4.0 * (double)(numbers * p->tiles.count * z->k));
 
     launch = add_weights(problem, list, p, text, "winograd_weight_products");
-    launch_buffer(launch, operands->workspace);
-    launch_long(launch, 0);
-    launch_long(launch, (int64_t)p->gradients_from);
-    launch_long(launch, (int64_t)p->products_from);
-    LAUNCH_INTS(launch, p->c_blocks, p->panels, p->panels_max, p->tiles.count, p->tiles.T);
+    ARGUMENTS_SET(launch, products, .workspace = operands->workspace, .v_at = 0, .d_at = (int64_t)p->gradients_from,
+        .m_at = (int64_t)p->products_from, .CB = p->c_blocks, .panels = p->panels, .panels_max = p->panels_max,
+        .tiles = p->tiles.count, .T = p->tiles.T);
     launch_tasks(launch, (size_t)kernel_numbers, (size_t)divide_up(p->panels, p->panels_max), 1);
     launch_work(launch, conv2d_flops(problem),
         4.0 * (double)(numbers * p->tiles.count * (z->k + z->c) + kernel_numbers * z->k * z->c));
 
     launch = add_weights(problem, list, p, text, "winograd_weight_results");
-    launch_buffer(launch, operands->workspace);
-    launch_long(launch, (int64_t)p->products_from);
-    LAUNCH_BUFFERS(launch, conv2d_or(operands->add, operands->outputs[0]), operands->outputs[0]);
-    LAUNCH_INTS(launch, z->c, z->k, p->panels);
+    ARGUMENTS_SET(launch, results, .workspace = operands->workspace, .m_at = (int64_t)p->products_from,
+        .add = conv2d_or(operands->add, operands->outputs[0]), .dw = operands->outputs[0], .C = z->c, .K = z->k,
+        .panels = p->panels);
     launch_tasks(launch, (size_t)p->c_blocks, (size_t)p->panels, 1);
     launch_work(launch, 0, 4.0 * (double)(kernel_numbers + z->r * z->s) * (double)(z->k * z->c));
 }
+
+ARGUMENTS(weights, WINOGRAD_WEIGHTS_ARGUMENTS)
 
 void winograd_emit_weights(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
@@ -143,14 +148,11 @@ void winograd_emit_weights(const struct problem *problem, const struct operands 
         return;
     }
     struct launch *launch = add_weights(problem, list, p, "conv2d_winograd_weights_cpu", "winograd_weight_gradient");
-    LAUNCH_BUFFERS(
-        launch, operands->inputs[0], operands->inputs[1], conv2d_or(operands->workspace, operands->outputs[0]));
-    launch_long(launch, (int64_t)p->parts_from);
-    LAUNCH_BUFFERS(launch, conv2d_or(operands->add, operands->outputs[0]), operands->outputs[0]);
-    LAUNCH_INTS(launch, p->z.c, p->z.k);
-    winograd_launch_tiles(launch, &p->tiles);
-    LAUNCH_INTS(launch, p->tiles_split, p->task_c, p->task_k, p->splits);
-    conv2d_scratch_arguments(launch, &p->scratch, operands);
+    ARGUMENTS_SET(launch, weights, .x = operands->inputs[0], .dy = operands->inputs[1],
+        .workspace = conv2d_or(operands->workspace, operands->outputs[0]), .offset = (int64_t)p->parts_from,
+        .add = conv2d_or(operands->add, operands->outputs[0]), .dw = operands->outputs[0], .C = p->z.c, .K = p->z.k,
+        WINOGRAD_TILES_VALUES(&p->tiles), .tiles_split = p->tiles_split, .channel_blocks = p->task_c,
+        .output_blocks = p->task_k, .splits = p->splits, SCRATCH_VALUES(&p->scratch, operands));
     launch_tasks(launch, (size_t)p->tasks, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
     if (p->splits > 1) conv2d_parts_emit(problem, operands, list, p->splits, p->parts_from);

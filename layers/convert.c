@@ -1,10 +1,12 @@
 /* cast: inputs of any type as floats. convert: the same with scale and shift for each channel, or as int32. */
+#include "clkernels/arguments/convert.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "graph/network.h"
 #include "layers/elementwise.h"
 #include "layers/layers.h"
 #include "layers/loop.h"
+#include "runtime/arguments.h"
 
 #include <math.h>
 
@@ -83,6 +85,8 @@ tutti_tensor tutti_normalise(tutti_network *network, tutti_tensor x, const tutti
 
 /* ------------------------------------------------------------------------------------------- implementations ---- */
 
+ARGUMENTS(convert, CONVERT_ARGUMENTS)
+
 static void emit_channel(
     const struct problem *problem, const struct operands *operands, struct launch_list *list, int channel)
 {
@@ -95,13 +99,9 @@ static void emit_channel(
     const int64_t chunk = elementwise_task_floats(problem->device, n);
     struct launch *launch = launch_add(
         list, "convert", "convert", "-DFROM_%s -DTO_I32=%d", types[x->type], problem->outputs[0]->type == TYPE_I32);
-    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->outputs[0]);
-    launch_float(launch, channels ? (double)a->scale[channel] : 1);
-    launch_float(launch, channels ? (double)a->shift[channel] : 0);
-    launch_long(launch, n);
-    launch_long(launch, n * channels);
-    launch_long(launch, n * channel);
-    launch_long(launch, chunk);
+    ARGUMENTS_SET(launch, convert, .x = operands->inputs[0], .y = operands->outputs[0],
+        .scale = channels ? (double)a->scale[channel] : 1, .shift = channels ? (double)a->shift[channel] : 0, .n = n,
+        .stride = n * channels, .first = n * channel, .chunk = chunk);
     const size_t planes = divided ? (size_t)samples : 1, group = group_size(problem->device, 256);
     if (problem->device->class == DEVICE_CPU)
         launch_tasks(launch, (size_t)divide_up(n, chunk), planes, 1);

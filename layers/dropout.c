@@ -1,10 +1,12 @@
 /* dropout: in training, zeroes with a probability and scales the rest so that the mean stays. Inference drops the node.
  * The gradient is the same operation, with the same random numbers, on dy. */
+#include "clkernels/arguments/dropout.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "graph/network.h"
 #include "layers/elementwise.h"
 #include "layers/layers.h"
+#include "runtime/arguments.h"
 
 static tutti_status check_probability(double probability)
 {
@@ -49,6 +51,9 @@ tutti_tensor tutti_dropout(tutti_network *network, tutti_tensor x, float probabi
 
 /* ------------------------------------------------------------------------------------------- implementations ---- */
 
+ARGUMENTS(dropout, DROPOUT_ARGUMENTS)
+ARGUMENTS(task, TASK_ARGUMENTS)
+
 static struct launch *add(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const char *kernel, int vectors)
 {
@@ -57,12 +62,10 @@ static struct launch *add(const struct problem *problem, const struct operands *
     const int64_t total = value_elements(x), samples = x->batched ? x->shape.sizes[0] : 1;
     const double probability = (double)a->probability; /* below 1, so that the threshold fits 32 bits */
     struct launch *launch = launch_add(list, "dropout", kernel, "-DVECTORS=%d", vectors);
-    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1], operands->outputs[0]);
-    launch_long(launch, total / samples);
-    launch_long(launch, total);
-    launch_int(launch, (int32_t)(uint32_t)(probability * 0x1p32));
-    launch_float(launch, 1 / (1 - probability));
-    launch_int(launch, (int32_t)((uint32_t)RANDOM_DROPOUT + (uint32_t)a->stream));
+    ARGUMENTS_SET(launch, dropout, .x = operands->inputs[0], .constants = operands->inputs[1],
+        .y = operands->outputs[0], .elements_of_sample = total / samples, .total = total,
+        .threshold = (uint32_t)(probability * 0x1p32), .scale = 1 / (1 - probability),
+        .stream = (uint32_t)RANDOM_DROPOUT + (uint32_t)a->stream);
     launch_work(launch, (double)total, 8 * (double)total);
     return launch;
 }
@@ -77,7 +80,7 @@ static void emit_vectors(const struct problem *problem, const struct operands *o
 {
     const int64_t chunks = chunks_of(problem), each = 64;
     struct launch *launch = add(problem, operands, list, "dropout_vectors", 1);
-    launch_int(launch, each);
+    ARGUMENTS_SET(launch, task, .each = each);
     launch_tasks(launch, (size_t)divide_up(chunks, each), 1, 1);
 }
 

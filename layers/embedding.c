@@ -2,10 +2,12 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "clkernels/arguments/embedding.h"
 #include "graph/network.h"
 #include "layers/elementwise.h"
 #include "layers/layers.h"
 #include "layers/loop.h"
+#include "runtime/arguments.h"
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
@@ -91,18 +93,17 @@ static cl_mem added(const struct operands *operands)
     return operands->add ? operands->add : operands->outputs[0];
 }
 
-/* The launch with its buffers: ids, dy, dtable. */
-static struct launch *add(const struct problem *problem, const struct operands *operands, struct launch_list *list,
-    const char *kernel, const char *options)
+static struct launch *add(
+    const struct problem *problem, struct launch_list *list, const char *kernel, const char *options)
 {
     const struct sizes s = sizes_of(problem);
     const double moved = (double)(s.count * s.width);
     struct launch *launch = launch_add(list, "embedding", kernel, "%s", options);
-    for (int i = 0; i < 2; i++) launch_buffer(launch, operands->inputs[i]);
-    launch_buffer(launch, operands->outputs[0]);
     launch_work(launch, 0, 8 * moved);
     return launch;
 }
+
+ARGUMENTS(tasks, TASKS_ARGUMENTS)
 
 /* Blocks of columns are of one size, whatever the numbers are; rows are divided only where there are too few of them,
  * since each task looks at all numbers. */
@@ -114,9 +115,9 @@ static void emit_blocks(const struct problem *problem, const struct operands *op
     const int64_t blocks = divide_up(s.width, columns);
     const int64_t each = blocks >= units ? s.rows : divide_up(s.rows, divide_up(TASKS * units, blocks));
     struct launch *launch =
-        add(problem, operands, list, "embedding_gradient", operands->add ? "-DROWS=1 -DADD=1" : "-DROWS=1 -DADD=0");
-    launch_buffer(launch, added(operands));
-    LAUNCH_INTS(launch, s.count, s.rows, s.width, columns, each);
+        add(problem, list, "embedding_gradient", operands->add ? "-DROWS=1 -DADD=1" : "-DROWS=1 -DADD=0");
+    ARGUMENTS_SET(launch, tasks, .ids = operands->inputs[0], .dy = operands->inputs[1], .dtable = operands->outputs[0],
+        .added = added(operands), .count = s.count, .rows = s.rows, .width = s.width, .columns = columns, .each = each);
     launch_tasks(launch, (size_t)blocks, (size_t)divide_up(s.rows, each), 1);
 }
 
@@ -137,7 +138,8 @@ static void emit_groups(const struct problem *problem, const struct operands *op
     launch_long(launch, s.rows * s.width);
     launch_grid(launch, 1, size_round_up((size_t)(s.rows * s.width), group), 1, 1, group, 1, 1);
     launch_work(launch, 0, 4 * (double)(s.rows * s.width));
-    launch = add(problem, operands, list, "embedding_gradient", options);
+    launch = add(problem, list, "embedding_gradient", options);
+    LAUNCH_BUFFERS(launch, operands->inputs[0], operands->inputs[1], operands->outputs[0]);
     LAUNCH_INTS(launch, s.count, s.rows, s.width);
     launch_grid(launch, 1, (size_t)s.count * group, 1, 1, group, 1, 1);
 }

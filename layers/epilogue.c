@@ -1,6 +1,9 @@
 #include "layers/epilogue.h"
 
 #include "base/numbers.h"
+#include "clkernels/arguments/conv2d_beside.h"
+#include "clkernels/arguments/conv2d_tile_statistics.h"
+#include "runtime/arguments.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -105,17 +108,24 @@ const char *result_options(const struct node *node, char *buffer, size_t size)
     return buffer;
 }
 
+ARGUMENTS(gate, GATE_ARGUMENTS)
+ARGUMENTS(statistics, STATISTICS_ARGUMENTS)
+ARGUMENTS(tile_statistics, TILE_STATISTICS_ARGUMENTS)
+ARGUMENTS(normalise, NORMALISE_ARGUMENTS)
+#define FUSED_VALUE(kind, input) fused_input_buffer(problem, operands, kind, input)
+
 void result_arguments(struct launch *launch, const struct problem *problem, const struct operands *operands)
 {
     const int gate = gate_of(problem->node);
-    if (gate == GATE_MASK) launch_buffer(launch, fused_input_buffer(problem, operands, FUSION_MASK, 0));
-    for (int i = gate == GATE_MASK; gate && i < GATE_INPUTS; i++)
-        launch_buffer(launch, fused_input_buffer(problem, operands, FUSION_GATE, i));
-    if (gate) launch_int(launch, problem->outputs[0]->shape.sizes[CHANNEL_AXIS]);
     if (gate)
-        launch_buffer(launch, fused_output_buffer(problem, operands, FUSION_GATE));
+        ARGUMENTS_SET(launch, gate,
+            .x = gate == GATE_MASK ? FUSED_VALUE(FUSION_MASK, 0) : FUSED_VALUE(FUSION_GATE, GATE_X),
+            .gamma = FUSED_VALUE(FUSION_GATE, GATE_GAMMA), .beta = FUSED_VALUE(FUSION_GATE, GATE_BETA),
+            .mean = FUSED_VALUE(FUSION_GATE, GATE_MEAN), .rstd = FUSED_VALUE(FUSION_GATE, GATE_RSTD),
+            .output = FUSED_VALUE(FUSION_GATE, GATE_Y), .channels = problem->outputs[0]->shape.sizes[CHANNEL_AXIS],
+            .statistics = fused_output_buffer(problem, operands, FUSION_GATE));
     else if (gives_statistics(problem->node))
-        launch_buffer(launch, fused_output_buffer(problem, operands, FUSION_STATISTICS));
+        ARGUMENTS_SET(launch, statistics, .statistics = fused_output_buffer(problem, operands, FUSION_STATISTICS));
 }
 
 bool gives_statistics(const struct node *node)
@@ -125,9 +135,9 @@ bool gives_statistics(const struct node *node)
 
 void statistics_arguments(struct launch *launch, const struct problem *problem, const struct operands *operands)
 {
-    if (!gives_statistics(problem->node)) return;
-    launch_buffer(launch, fused_output_buffer(problem, operands, FUSION_STATISTICS));
-    launch_int(launch, fused_output(problem, FUSION_STATISTICS)->shape.sizes[2]);
+    if (gives_statistics(problem->node))
+        ARGUMENTS_SET(launch, tile_statistics, .statistics = fused_output_buffer(problem, operands, FUSION_STATISTICS),
+            .stride = fused_output(problem, FUSION_STATISTICS)->shape.sizes[2]);
 }
 
 const char *normalised_option(const struct node *node)
@@ -138,7 +148,9 @@ const char *normalised_option(const struct node *node)
 void normalised_arguments(struct launch *launch, const struct problem *problem, const struct operands *operands)
 {
     if (!node_fusion(problem->node, FUSION_NORMALISED)) return;
-    for (int i = 0; i < NORMALISED_INPUTS; i++)
-        launch_buffer(launch, fused_input_buffer(problem, operands, FUSION_NORMALISED, i));
-    launch_int(launch, problem->inputs[0]->shape.sizes[CHANNEL_AXIS]);
+    ARGUMENTS_SET(launch, normalise, .gamma = FUSED_VALUE(FUSION_NORMALISED, NORMALISED_GAMMA),
+        .beta = FUSED_VALUE(FUSION_NORMALISED, NORMALISED_BETA),
+        .mean = FUSED_VALUE(FUSION_NORMALISED, NORMALISED_MEAN),
+        .rstd = FUSED_VALUE(FUSION_NORMALISED, NORMALISED_RSTD),
+        .channels = problem->inputs[0]->shape.sizes[CHANNEL_AXIS]);
 }

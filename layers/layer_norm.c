@@ -1,8 +1,10 @@
 /* Layer normalisation over the last dimension (Ba, Kiros and Hinton 2016), and its gradient. */
+#include "clkernels/arguments/layer_norm.h"
 #include "base/memory.h"
 #include "graph/network.h"
 #include "layers/elementwise.h"
 #include "layers/layers.h"
+#include "runtime/arguments.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -150,16 +152,24 @@ static void emit_finish(const struct problem *problem, const struct operands *op
     launch_work(launch, 0, 8 * (double)(sizes->width * (parts + 1)));
 }
 
-/* The launch with its first buffers: all inputs and the first output; forward, the others. */
-static struct launch *add(
-    const struct problem *problem, const struct operands *operands, struct launch_list *list, const char *options)
+ARGUMENTS(rows, ROWS_ARGUMENTS)
+ARGUMENTS(rows_gradient, ROWS_GRADIENT_ARGUMENTS)
+ARGUMENTS(groups, GROUPS_ARGUMENTS)
+ARGUMENTS(groups_gradient, GROUPS_GRADIENT_ARGUMENTS)
+ARGUMENTS(sums, SUMS_ARGUMENTS)
+#define FORWARD_VALUES(operands)                                                               \
+    .x = (operands)->inputs[0], .gamma = (operands)->inputs[1], .beta = (operands)->inputs[2], \
+    .y = (operands)->outputs[0], .mean = (operands)->outputs[OUTPUT_MEAN], .rstd = (operands)->outputs[OUTPUT_RSTD]
+#define GRADIENT_VALUES(operands)                                                           \
+    .x = (operands)->inputs[0], .dy = (operands)->inputs[1], .mean = (operands)->inputs[3], \
+    .rstd = (operands)->inputs[4]
+
+static struct launch *add(const struct problem *problem, struct launch_list *list, const char *options)
 {
     const bool backward = is_backward(problem);
     const double elements = (double)value_elements(problem->inputs[0]);
     struct launch *launch =
         launch_add(list, "layer_norm", backward ? "layer_norm_gradient" : "layer_norm", "%s", options);
-    launch_buffers(launch, operands->inputs, (size_t)problem->node->input_count);
-    launch_buffers(launch, operands->outputs, backward ? 1 : 3);
     launch_work(launch, (backward ? 12 : 8) * elements, 4 * (backward ? 3 : 2) * elements);
     return launch;
 }
@@ -171,10 +181,14 @@ static void emit_rows(const struct problem *problem, const struct operands *oper
     char options[64];
     snprintf(options, sizeof options, "-DROWS=1 -DDX=%d -DSUMS=%d", backward && problem->outputs[OUTPUT_DX],
         wants_sums(problem));
-    struct launch *launch = add(problem, operands, list, options);
-    if (backward) launch_buffer(launch, operands->workspace);
-    LAUNCH_INTS(launch, sizes.rows, sizes.width, sizes.each);
-    if (!backward) launch_float(launch, (double)problem->node->attributes.epsilon);
+    struct launch *launch = add(problem, list, options);
+    if (backward)
+        ARGUMENTS_SET(launch, rows_gradient, GRADIENT_VALUES(operands), .gamma = operands->inputs[2],
+            .dx = operands->outputs[OUTPUT_DX], .parts = operands->workspace, .rows = sizes.rows, .width = sizes.width,
+            .each = sizes.each);
+    else
+        ARGUMENTS_SET(launch, rows, FORWARD_VALUES(operands), .rows = sizes.rows, .width = sizes.width,
+            .each = sizes.each, .epsilon = (double)problem->node->attributes.epsilon);
     launch_tasks(launch, (size_t)divide_up(sizes.rows, sizes.each), 1, 1);
     if (wants_sums(problem)) emit_finish(problem, operands, &sizes, options, list);
 }
@@ -182,13 +196,11 @@ static void emit_rows(const struct problem *problem, const struct operands *oper
 static void emit_sums(
     const struct problem *problem, const struct operands *operands, const char *options, struct launch_list *list)
 {
-    static const int inputs[] = { 0, 1, 3, 4 };
     const struct sizes sizes = sizes_of_groups(problem);
     const size_t group = group_size(problem->device, COLUMNS);
     struct launch *launch = launch_add(list, "layer_norm", "layer_norm_sums", "%s", options);
-    for (int i = 0; i < 4; i++) launch_buffer(launch, operands->inputs[inputs[i]]);
-    launch_buffer(launch, operands->workspace);
-    LAUNCH_INTS(launch, sizes.rows, sizes.width, sizes.each);
+    ARGUMENTS_SET(launch, sums, GRADIENT_VALUES(operands), .parts = operands->workspace, .rows = sizes.rows,
+        .width = sizes.width, .each = sizes.each);
     launch_grid(launch, 2, size_round_up((size_t)sizes.width, group), (size_t)divide_up(sizes.rows, sizes.each), 1,
         group, 1, 1);
     launch_work(launch, 5 * (double)(sizes.rows * sizes.width), 8 * (double)(sizes.rows * sizes.width));
@@ -204,9 +216,13 @@ static void emit_groups(const struct problem *problem, const struct operands *op
     snprintf(options, sizeof options, "-DROWS=0 -DGROUP=%zu", group);
     if (wants_sums(problem)) emit_sums(problem, operands, options, list);
     if (is_backward(problem) && !problem->outputs[OUTPUT_DX]) return;
-    struct launch *launch = add(problem, operands, list, options);
-    launch_int(launch, sizes.width);
-    if (!is_backward(problem)) launch_float(launch, (double)problem->node->attributes.epsilon);
+    struct launch *launch = add(problem, list, options);
+    if (is_backward(problem))
+        ARGUMENTS_SET(launch, groups_gradient, GRADIENT_VALUES(operands), .gamma = operands->inputs[2],
+            .dx = operands->outputs[OUTPUT_DX], .width = sizes.width);
+    else
+        ARGUMENTS_SET(launch, groups, FORWARD_VALUES(operands), .width = sizes.width,
+            .epsilon = (double)problem->node->attributes.epsilon);
     launch_grid(launch, 1, (size_t)sizes.rows * group, 1, 1, group, 1, 1);
 }
 

@@ -28,12 +28,9 @@ double loss_factor(const struct problem *problem, int64_t positions)
     return (weight != 0 ? (double)weight : 1) / (double)positions;
 }
 
-void loss_buffers(struct launch *launch, const struct operands *operands)
+cl_mem loss_gradient(const struct operands *operands)
 {
-    LAUNCH_BUFFERS(launch, operands->inputs[LOSS_X], operands->inputs[LOSS_TARGETS], operands->inputs[LOSS_CONSTANTS]);
-    /* An argument must be something. */
-    LAUNCH_BUFFERS(launch, operands->outputs[LOSS_GRADIENT] ? operands->outputs[LOSS_GRADIENT] : operands->workspace,
-        operands->workspace);
+    return operands->outputs[LOSS_GRADIENT] ? operands->outputs[LOSS_GRADIENT] : operands->workspace;
 }
 
 void loss_sum(const struct problem *problem, const struct operands *operands, struct launch_list *list, int64_t rows,

@@ -13,8 +13,8 @@ enum { LOSS_METRICS, LOSS_GRADIENT }; /* outputs */
 void loss_outputs(const struct value *x, struct node *node, struct value *outputs);
 /* Labels, or elements, of a sample: each loss is their mean. */
 int64_t loss_positions(const struct problem *problem, int input);
-/* The buffers that every first launch of a loss takes first; results go to the workspace. */
-void loss_buffers(struct launch *launch, const struct operands *operands);
+/* The buffer of the gradient, or another one where nobody wants it: an argument must be something. */
+cl_mem loss_gradient(const struct operands *operands);
 /* The factor of the gradient: the weight, over the positions of a sample. */
 double loss_factor(const struct problem *problem, int64_t positions);
 /* The last launch: metrics are `factor` times the sums over `rows` results in the workspace. */

@@ -1,8 +1,10 @@
 /* Losses by class number: cross_entropy (softmax included) and nll. */
+#include "clkernels/arguments/loss_classes.h"
 #include "base/memory.h"
 #include "layers/elementwise.h"
 #include "layers/layers.h"
 #include "layers/loss.h"
+#include "runtime/arguments.h"
 
 static int class_axis(const struct node *node, const struct value *x)
 {
@@ -92,6 +94,13 @@ static size_t workspace(const struct problem *problem)
     return 2 * sizeof(float) * (size_t)labels_of(problem);
 }
 
+ARGUMENTS(labels, LABELS_ARGUMENTS)
+ARGUMENTS(rows, ROWS_ARGUMENTS)
+ARGUMENTS(pieces, PIECES_ARGUMENTS)
+ARGUMENTS(width, WIDTH_ARGUMENTS)
+ARGUMENTS(positions, POSITIONS_ARGUMENTS)
+ARGUMENTS(weights, WEIGHTS_ARGUMENTS)
+
 /* The launch over the labels, but for its sizes. */
 static struct launch *add(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const char *source, int group)
@@ -103,9 +112,9 @@ static struct launch *add(const struct problem *problem, const struct operands *
             "-DGRADIENT=%d -DLOG_PROBABILITIES=%d -DSMOOTHING=%d -DIGNORED=%d -DGROUP=%d%s", wanted,
             problem->node->operation == &operation_nll, a->smoothing > 0, a->ignores ? (int)a->ignored : -1, group,
             problem->inputs[LOSS_CLASS_WEIGHTS] ? " -DCLASS_WEIGHTS=1" : "");
-    loss_buffers(launch, operands);
-    launch_float(launch, loss_factor(problem, loss_positions(problem, LOSS_TARGETS)));
-    launch_float(launch, (double)a->smoothing);
+    ARGUMENTS_SET(launch, labels, .x = operands->inputs[LOSS_X], .labels = operands->inputs[LOSS_TARGETS],
+        .constants = operands->inputs[LOSS_CONSTANTS], .dx = loss_gradient(operands), .results = operands->workspace,
+        .weight = loss_factor(problem, loss_positions(problem, LOSS_TARGETS)), .smoothing = (double)a->smoothing);
     const double elements = (double)value_elements(problem->inputs[LOSS_X]);
     launch_work(launch, 10 * elements, 4 * (wanted ? 2 : 1) * elements);
     return launch;
@@ -115,10 +124,9 @@ static struct launch *add(const struct problem *problem, const struct operands *
 static void finish(
     const struct problem *problem, const struct operands *operands, struct launch *launch, struct launch_list *list)
 {
-    if (problem->inputs[LOSS_CLASS_WEIGHTS]) {
-        launch_buffer(launch, operands->inputs[LOSS_CLASS_WEIGHTS]);
-        launch_float(launch, (double)problem->node->attributes.loss.mean_weight);
-    }
+    if (problem->inputs[LOSS_CLASS_WEIGHTS])
+        ARGUMENTS_SET(launch, weights, .class_weights = operands->inputs[LOSS_CLASS_WEIGHTS],
+            .mean_weight = (double)problem->node->attributes.loss.mean_weight);
     loss_sum(problem, operands, list, labels_of(problem), 1 / (double)loss_positions(problem, LOSS_TARGETS));
 }
 
@@ -128,12 +136,12 @@ static void emit_rows(const struct problem *problem, const struct operands *oper
     int64_t each = divide_up(2048, width); /* floats that are worth a task */
     struct launch *launch = add(problem, operands, list, "loss_cpu", 1);
     if (inner == 1) {
-        LAUNCH_INTS(launch, labels, width, each);
+        ARGUMENTS_SET(launch, rows, .rows = labels, .width = width, .each = each);
         launch_tasks(launch, (size_t)divide_up(labels, each), 1, 1);
     } else {
         each = (int64_t)size_round_up((size_t)each, (size_t)problem->device->vector_width);
         const int64_t pieces = divide_up(inner, each);
-        LAUNCH_INTS(launch, width, inner, pieces, each);
+        ARGUMENTS_SET(launch, pieces, .width = width, .inner = inner, .pieces = pieces, .each = each);
         launch_tasks(launch, (size_t)(labels / inner * pieces), 1, 1);
     }
     finish(problem, operands, launch, list);
@@ -144,12 +152,11 @@ static void emit_groups(const struct problem *problem, const struct operands *op
     const int64_t width = width_of(problem), inner = inner_of(problem), labels = labels_of(problem);
     const size_t group = group_size(problem->device, inner == 1 && width > 64 ? 256 : 64);
     struct launch *launch = add(problem, operands, list, "loss_gpu", (int)group);
-    launch_int(launch, width);
     if (inner == 1) {
+        ARGUMENTS_SET(launch, width, .width = width);
         launch_grid(launch, 1, (size_t)labels * group, 1, 1, group, 1, 1);
     } else {
-        launch_int(launch, inner);
-        launch_long(launch, labels);
+        ARGUMENTS_SET(launch, positions, .width = width, .inner = inner, .total = labels);
         launch_grid(launch, 1, size_round_up((size_t)labels, group), 1, 1, group, 1, 1);
     }
     finish(problem, operands, launch, list);

@@ -1,9 +1,11 @@
 /* Losses between predictions and targets of one shape, element by element. The formulas stand in
  * clkernels/loss_elements.cl under the operations' names. */
+#include "clkernels/arguments/loss_elements.h"
 #include "base/memory.h"
 #include "layers/elementwise.h"
 #include "layers/layers.h"
 #include "layers/loss.h"
+#include "runtime/arguments.h"
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
@@ -54,6 +56,8 @@ static size_t workspace(const struct problem *problem)
     return 2 * sizeof(float) * (size_t)pieces_of(problem);
 }
 
+ARGUMENTS(elements, ELEMENTS_ARGUMENTS)
+
 static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const bool wanted = operands->outputs[LOSS_GRADIENT] != NULL, gpu = problem->device->class == DEVICE_GPU;
@@ -61,11 +65,10 @@ static void emit(const struct problem *problem, const struct operands *operands,
     const size_t group = gpu ? group_size(problem->device, 256) : 1, pieces = (size_t)pieces_of(problem);
     struct launch *launch = launch_add(list, "loss_elements", "loss_elements", "-DGRADIENT=%d -DLOSS_%s -DGROUP=%d",
         wanted, problem->node->operation->name, (int)group);
-    loss_buffers(launch, operands);
-    launch_float(launch, loss_factor(problem, positions));
-    launch_float(launch, (double)problem->node->attributes.loss.delta);
-    launch_long(launch, elements);
-    launch_int(launch, piece_of(problem));
+    ARGUMENTS_SET(launch, elements, .x = operands->inputs[LOSS_X], .targets = operands->inputs[LOSS_TARGETS],
+        .constants = operands->inputs[LOSS_CONSTANTS], .dx = loss_gradient(operands), .results = operands->workspace,
+        .weight = loss_factor(problem, positions), .delta = (double)problem->node->attributes.loss.delta, .n = elements,
+        .each = piece_of(problem));
     launch_grid(launch, 1, pieces * group, 1, 1, group, 1, 1);
     launch_work(launch, 4 * (double)elements, 4 * (wanted ? 3 : 2) * (double)elements);
     loss_sum(problem, operands, list, (int64_t)pieces, 1 / (double)positions);

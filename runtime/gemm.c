@@ -1,6 +1,7 @@
 #include "runtime/gemm_implementations.h"
 
 #include "base/memory.h"
+#include "clkernels/arguments/gemm_finish.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -88,6 +89,8 @@ struct gemm_finish gemm_finish_of(const struct gemm *gemm, const struct gemm_buf
     return finish;
 }
 
+ARGUMENTS(finish, FINISH_ARGUMENTS)
+
 void gemm_emit_finish(
     const struct gemm *gemm, const struct gemm_sums *sums, cl_mem c, cl_mem bias, struct launch_list *list)
 {
@@ -95,18 +98,9 @@ void gemm_emit_finish(
     const struct gemm_finish finish = gemm_finish_of(gemm, &buffers);
     const size_t group = list->device->can.group_max < 128 ? list->device->can.group_max : 128;
     struct launch *launch = launch_add(list, "gemm_finish", "gemm_finish", "%s", finish.options);
-    launch_buffer(launch, sums->buffer);
-    launch_buffer(launch, finish.bias);
-    launch_buffer(launch, finish.added);
-    launch_buffer(launch, c);
-    launch_int(launch, sums->parts);
-    launch_int(launch, gemm->n);
-    launch_int(launch, sums->ld);
-    launch_int(launch, gemm->ldc);
-    launch_long(launch, sums->stride);
-    launch_long(launch, sums->stride_part);
-    launch_long(launch, gemm->stride_c);
-    launch_long(launch, gemm->from_c);
+    ARGUMENTS_SET(launch, finish, .parts = sums->buffer, .bias = finish.bias, .added = finish.added, .C = c,
+        .count = sums->parts, .n = gemm->n, .ld = sums->ld, .ldc = gemm->ldc, .stride = sums->stride,
+        .stride_part = sums->stride_part, .stride_c = gemm->stride_c, .from_c = gemm->from_c);
     launch_grid(launch, 3, size_round_up((size_t)gemm->n, group), (size_t)gemm->m, (size_t)gemm->batch, group, 1, 1);
     const double results = (double)gemm->m * (double)gemm->n * (double)gemm->batch, parts = (double)sums->parts;
     launch_work(launch, (parts - 1) * results, 4 * results * (parts + 1 + (finish.added != NULL)));

@@ -2,6 +2,7 @@
 #ifndef RUNTIME_GEMM_IMPLEMENTATIONS_H
 #define RUNTIME_GEMM_IMPLEMENTATIONS_H
 
+#include "runtime/arguments.h"
 #include "runtime/gemm.h"
 
 struct gemm_buffers {
@@ -10,6 +11,12 @@ struct gemm_buffers {
     cl_mem added; /* what is added where gemm.accumulate: c or another; else c */
     cl_mem workspace;
 };
+
+/* Arguments of kernels, but for A. */
+#define GEMM_BUFFERS_VALUES(given) .B = (given)->b, .C = (given)->c, .bias = (given)->bias, .added = (given)->added
+#define GEMM_SIZES_VALUES(gemm)                                                                                 \
+    .m = (gemm)->m, .n = (gemm)->n, .k = (gemm)->k, .lda = (gemm)->lda, .ldb = (gemm)->ldb, .ldc = (gemm)->ldc, \
+    .stride_a = (gemm)->stride_a, .stride_b = (gemm)->stride_b, .stride_c = (gemm)->stride_c
 
 struct gemm_implementation {
     const char *name;

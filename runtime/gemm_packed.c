@@ -1,4 +1,5 @@
 /* The product of CPU-class devices: clkernels/gemm_packed.cl, and the choice of its tile and tasks. */
+#include "clkernels/arguments/gemm_packed.h"
 #include "base/memory.h"
 #include "runtime/gemm_implementations.h"
 
@@ -123,6 +124,8 @@ static const char *refusal(const struct gemm *gemm, const struct capabilities *c
     return NULL;
 }
 
+ARGUMENTS(packed, PACKED_ARGUMENTS)
+
 static void emit(const struct gemm *gemm, const struct gemm_buffers *buffers, struct launch_list *list)
 {
     const struct capabilities *can = &list->device->can;
@@ -134,25 +137,10 @@ static void emit(const struct gemm *gemm, const struct gemm_buffers *buffers, st
     struct launch *launch = launch_add(list, "gemm_packed", "gemm_packed", "-DMR=%d -DNV=%d -DTA=%d -DTB=%d %s%s",
         choice.tile_rows, choice.tile_vectors, gemm->transpose_a, gemm->transpose_b,
         gemm_options(gemm, options, sizeof options), more);
-    launch_buffer(launch, buffers->a);
-    launch_buffer(launch, buffers->b);
-    launch_buffer(launch, buffers->c);
-    launch_buffer(launch, buffers->bias);
-    launch_buffer(launch, gemm->mask ? gemm->mask : buffers->added);
-    launch_buffer(launch, gemm->sums ? gemm->sums : buffers->c);
-    launch_local(launch, (size_t)scratch_floats(gemm, can, &choice) * sizeof(float));
-    launch_int(launch, gemm->m);
-    launch_int(launch, gemm->n);
-    launch_int(launch, gemm->k);
-    launch_int(launch, gemm->lda);
-    launch_int(launch, gemm->ldb);
-    launch_int(launch, gemm->ldc);
-    launch_long(launch, gemm->stride_a);
-    launch_long(launch, gemm->stride_b);
-    launch_long(launch, gemm->stride_c);
-    launch_int(launch, choice.rows);
-    launch_int(launch, choice.columns);
-    launch_int(launch, choice.depth);
+    ARGUMENTS_SET(launch, packed, .A = buffers->a, .B = buffers->b, .C = buffers->c, .bias = buffers->bias,
+        .added = gemm->mask ? gemm->mask : buffers->added, .sums = gemm->sums ? gemm->sums : buffers->c,
+        .scratch = (size_t)scratch_floats(gemm, can, &choice) * sizeof(float), GEMM_SIZES_VALUES(gemm),
+        .rows = choice.rows, .columns = choice.columns, .depth = choice.depth);
     launch_tasks(launch, (size_t)divide_up(gemm->n, choice.columns), (size_t)divide_up(gemm->m, choice.rows),
         (size_t)gemm->batch);
     gemm_work(gemm, launch);

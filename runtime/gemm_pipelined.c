@@ -1,6 +1,8 @@
 /* The product of large matrices on GPU-class devices that copy from global into local memory beside their arithmetic:
  * clkernels/gemm_pack.cl, gemm_pipelined.cl. */
+#include "clkernels/arguments/gemm_pipelined.h"
 #include "base/memory.h"
+#include "clkernels/arguments/gemm_pack.h"
 #include "runtime/gemm_implementations.h"
 #include "runtime/tile.h"
 
@@ -82,6 +84,9 @@ struct lines {
     int64_t count, tiles, ld, from, stride, products, to;
 };
 
+ARGUMENTS(pack, PACK_ARGUMENTS)
+ARGUMENTS(pipelined, PIPELINED_ARGUMENTS)
+
 static void emit_pack(
     const struct gemm *g, const struct lines *lines, int64_t steps, cl_mem workspace, struct launch_list *list)
 {
@@ -91,15 +96,8 @@ static void emit_pack(
     const int64_t items = t->bm * LINE_CHUNKS * steps; /* a tile has as many columns as rows */
     struct launch *launch = launch_add(list, "gemm_pack", "gemm_pack", TILE_OPTIONS " -DBY_LINE=%d -DFOURS=%d",
         TILE_VALUES(t, MATRIX_MMA_LDMATRIX, g->compute), lines->by_line, fours);
-    launch_buffer(launch, lines->buffer);
-    launch_buffer(launch, workspace);
-    launch_int(launch, lines->count);
-    launch_int(launch, g->k);
-    launch_int(launch, steps);
-    launch_int(launch, lines->ld);
-    launch_long(launch, lines->from);
-    launch_long(launch, lines->stride);
-    launch_long(launch, lines->to);
+    ARGUMENTS_SET(launch, pack, .from = lines->buffer, .to = workspace, .lines = lines->count, .k = g->k,
+        .steps = steps, .ld = lines->ld, .first = lines->from, .stride = lines->stride, .first_to = lines->to);
     launch_grid(launch, 3, (size_t)items, (size_t)lines->tiles, (size_t)lines->products, PACK_GROUP, 1, 1);
     const double floats = (double)lines->count * (double)g->k * (double)lines->products;
     launch_work(launch, 0, 4 * floats + CHUNK * (double)(items * lines->tiles * lines->products));
@@ -120,19 +118,9 @@ static void emit(const struct gemm *g, const struct gemm_buffers *buffers, struc
         g->n % 4 == 0 && g->from_c % 4 == 0 && g->ldc % 4 == 0 && (g->batch == 1 || g->stride_c % 4 == 0);
     struct launch *launch = launch_add(list, "gemm_pipelined", "gemm_pipelined", TILE_OPTIONS " -DC_FOURS=%d%s",
         TILE_VALUES(t, MATRIX_MMA_LDMATRIX, g->compute), fours, finish.options);
-    launch_buffer(launch, buffers->workspace);
-    launch_buffer(launch, finish.bias);
-    launch_buffer(launch, finish.added);
-    launch_buffer(launch, buffers->c);
-    launch_int(launch, g->m);
-    launch_int(launch, g->n);
-    launch_int(launch, p.steps);
-    launch_int(launch, g->ldc);
-    launch_long(launch, p.from_b);
-    launch_long(launch, g->from_c);
-    launch_long(launch, p.stride_a);
-    launch_long(launch, p.stride_b);
-    launch_long(launch, g->stride_c);
+    ARGUMENTS_SET(launch, pipelined, .packed = buffers->workspace, .bias = finish.bias, .added = finish.added,
+        .C = buffers->c, .m = g->m, .n = g->n, .steps = p.steps, .ldc = g->ldc, .from_b = p.from_b, .from_c = g->from_c,
+        .stride_a = p.stride_a, .stride_b = p.stride_b, .stride_c = g->stride_c);
     launch_grid(
         launch, 3, (size_t)(p.columns * tile_items(t)), (size_t)p.rows, (size_t)g->batch, (size_t)tile_items(t), 1, 1);
     gemm_work(g, launch);

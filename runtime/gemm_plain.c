@@ -1,4 +1,5 @@
 /* The product that fits every device and every size: clkernels/gemm_plain.cl. */
+#include "clkernels/arguments/gemm_plain.h"
 #include "base/memory.h"
 #include "runtime/gemm_implementations.h"
 
@@ -19,26 +20,15 @@ static const char *refusal(const struct gemm *gemm, const struct capabilities *c
     return NULL;
 }
 
+ARGUMENTS(plain, PLAIN_ARGUMENTS)
+
 static void emit(const struct gemm *gemm, const struct gemm_buffers *buffers, struct launch_list *list)
 {
     const int64_t side = side_of(&list->device->can), tile = side * EACH;
     char options[256];
     struct launch *launch = launch_add(list, "gemm_plain", "gemm_plain", "-DSIDE=%d -DTA=%d -DTB=%d %s", (int)side,
         gemm->transpose_a, gemm->transpose_b, gemm_options(gemm, options, sizeof options));
-    launch_buffer(launch, buffers->a);
-    launch_buffer(launch, buffers->b);
-    launch_buffer(launch, buffers->c);
-    launch_buffer(launch, buffers->bias);
-    launch_buffer(launch, buffers->added);
-    launch_int(launch, gemm->m);
-    launch_int(launch, gemm->n);
-    launch_int(launch, gemm->k);
-    launch_int(launch, gemm->lda);
-    launch_int(launch, gemm->ldb);
-    launch_int(launch, gemm->ldc);
-    launch_long(launch, gemm->stride_a);
-    launch_long(launch, gemm->stride_b);
-    launch_long(launch, gemm->stride_c);
+    ARGUMENTS_SET(launch, plain, .A = buffers->a, GEMM_BUFFERS_VALUES(buffers), GEMM_SIZES_VALUES(gemm));
     launch_grid(launch, 3, (size_t)(divide_up(gemm->n, tile) * side), (size_t)(divide_up(gemm->m, tile) * side),
         (size_t)gemm->batch, (size_t)side, (size_t)side, 1);
     gemm_work(gemm, launch);

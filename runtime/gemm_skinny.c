@@ -1,4 +1,5 @@
 /* Products with a small batch through a large layer, on CPU-class devices: clkernels/gemm_skinny.cl. */
+#include "clkernels/arguments/gemm_skinny.h"
 #include "base/memory.h"
 #include "runtime/gemm_implementations.h"
 
@@ -69,29 +70,19 @@ static struct launch *add(const struct gemm *gemm, const char *kernel, struct la
         (int)small_of(gemm), strip_of(gemm, list), DEEP, gemm_options(gemm, options, sizeof options));
 }
 
-static void buffers_of(const struct gemm_buffers *buffers, cl_mem a, struct launch *launch)
-{
-    launch_buffer(launch, a);
-    launch_buffer(launch, buffers->b);
-    launch_buffer(launch, buffers->c);
-    launch_buffer(launch, buffers->bias);
-    launch_buffer(launch, buffers->added);
-}
+ARGUMENTS(dot, DOT_ARGUMENTS)
 
 static void emit_dot(const struct gemm *gemm, const struct gemm_buffers *buffers, struct launch_list *list)
 {
     const int64_t columns = part(gemm->n, 3, list);
     struct launch *launch = add(gemm, "gemm_skinny_dot", list);
-    buffers_of(buffers, buffers->a, launch);
-    launch_int(launch, gemm->n);
-    launch_int(launch, gemm->k);
-    launch_int(launch, gemm->lda);
-    launch_int(launch, gemm->ldb);
-    launch_int(launch, gemm->ldc);
-    launch_int(launch, columns);
+    ARGUMENTS_SET(launch, dot, .A = buffers->a, GEMM_BUFFERS_VALUES(buffers), .n = gemm->n, .k = gemm->k,
+        .lda = gemm->lda, .ldb = gemm->ldb, .ldc = gemm->ldc, .columns = columns);
     launch_tasks(launch, (size_t)divide_up(gemm->n, columns), 1, 1);
     gemm_work(gemm, launch);
 }
+
+ARGUMENTS(rows, ROWS_ARGUMENTS)
 
 static void emit_rows(const struct gemm *gemm, const struct gemm_buffers *buffers, struct launch_list *list)
 {
@@ -103,27 +94,21 @@ static void emit_rows(const struct gemm *gemm, const struct gemm_buffers *buffer
     launch_tasks(launch, (size_t)divide_up(gemm->k, 256), 1, 1);
 
     launch = add(gemm, "gemm_skinny_rows", list);
-    buffers_of(buffers, buffers->workspace, launch);
-    launch_int(launch, gemm->n);
-    launch_int(launch, gemm->k);
-    launch_int(launch, gemm->ldb);
-    launch_int(launch, gemm->ldc);
+    ARGUMENTS_SET(launch, rows, .transposed = buffers->workspace, GEMM_BUFFERS_VALUES(buffers), .n = gemm->n,
+        .k = gemm->k, .ldb = gemm->ldb, .ldc = gemm->ldc);
     launch_tasks(launch, (size_t)divide_up(gemm->n, strip_of(gemm, list)), 1, 1);
     gemm_work(gemm, launch);
 }
+
+ARGUMENTS(outer, OUTER_ARGUMENTS)
 
 static void emit_outer(const struct gemm *gemm, const struct gemm_buffers *buffers, struct launch_list *list)
 {
     const int64_t rows = part(gemm->m, 2, list);
     struct launch *launch = add(gemm, "gemm_skinny_outer", list);
-    buffers_of(buffers, buffers->a, launch);
-    launch_int(launch, gemm->m);
-    launch_int(launch, gemm->n);
-    launch_int(launch, gemm->lda);
-    launch_int(launch, gemm->ldb);
-    launch_int(launch, gemm->ldc);
-    launch_int(launch, rows);
-    launch_int(launch, !gemm->accumulate && (size_t)gemm->m * (size_t)gemm->n * sizeof(float) > STREAM_BYTES);
+    ARGUMENTS_SET(launch, outer, .A = buffers->a, GEMM_BUFFERS_VALUES(buffers), .m = gemm->m, .n = gemm->n,
+        .lda = gemm->lda, .ldb = gemm->ldb, .ldc = gemm->ldc, .rows = rows,
+        .stream = !gemm->accumulate && (size_t)gemm->m * (size_t)gemm->n * sizeof(float) > STREAM_BYTES);
     launch_tasks(launch, (size_t)divide_up(gemm->m, rows), 1, 1);
     gemm_work(gemm, launch);
 }

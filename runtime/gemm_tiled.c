@@ -1,5 +1,6 @@
 /* The product of GPU-class devices: clkernels/gemm_tiled.cl, by multiply-adds or by matrix instructions, and the choice
  * of its tile and of the sum's parts. */
+#include "clkernels/arguments/gemm_tiled.h"
 #include "base/memory.h"
 #include "runtime/gemm_implementations.h"
 #include "runtime/tile.h"
@@ -98,6 +99,8 @@ static bool in_fours(int64_t length, int64_t from, int64_t ld, int64_t stride, i
     return length % 4 == 0 && from % 4 == 0 && ld % 4 == 0 && (batch == 1 || stride % 4 == 0);
 }
 
+ARGUMENTS(tiled, TILED_ARGUMENTS)
+
 static void emit(
     const struct gemm *g, enum matrix_form form, const struct gemm_buffers *buffers, struct launch_list *list)
 {
@@ -119,26 +122,11 @@ static void emit(
         in_fours(g->transpose_a ? g->m : g->k, g->from_a, g->lda, g->stride_a, g->batch),
         in_fours(g->transpose_b ? g->k : g->n, g->from_b, g->ldb, g->stride_b, g->batch),
         in_fours(g->n, from_c, to.ld, to.stride, g->batch), parts ? "" : finish.options);
-    launch_buffer(launch, buffers->a);
-    launch_buffer(launch, buffers->b);
-    launch_buffer(launch, parts ? NULL : finish.bias);
-    launch_buffer(launch, parts ? NULL : finish.added);
-    launch_buffer(launch, to.buffer);
-    launch_int(launch, g->m);
-    launch_int(launch, g->n);
-    launch_int(launch, g->k);
-    launch_int(launch, g->lda);
-    launch_int(launch, g->ldb);
-    launch_int(launch, to.ld);
-    launch_long(launch, g->from_a);
-    launch_long(launch, g->from_b);
-    launch_long(launch, from_c);
-    launch_long(launch, g->stride_a);
-    launch_long(launch, g->stride_b);
-    launch_long(launch, to.stride);
-    launch_long(launch, parts ? to.stride_part : 0);
-    launch_int(launch, choice.splits);
-    launch_int(launch, choice.k_of_split);
+    ARGUMENTS_SET(launch, tiled, .A = buffers->a, .B = buffers->b, .bias = parts ? NULL : finish.bias,
+        .added = parts ? NULL : finish.added, .C = to.buffer, .m = g->m, .n = g->n, .k = g->k, .lda = g->lda,
+        .ldb = g->ldb, .ldc = to.ld, .from_a = g->from_a, .from_b = g->from_b, .from_c = from_c,
+        .stride_a = g->stride_a, .stride_b = g->stride_b, .stride_c = to.stride,
+        .stride_split = parts ? to.stride_part : 0, .splits = choice.splits, .k_of_split = choice.k_of_split);
     launch_grid(launch, 3, (size_t)(divide_up(g->n, t->bn) * tile_items(t)), (size_t)divide_up(g->m, t->bm),
         (size_t)(g->batch * choice.splits), (size_t)tile_items(t), 1, 1);
     gemm_work(g, launch);

@@ -104,27 +104,47 @@ static struct launch_argument *argument_new(struct launch *launch)
     return &launch->arguments[launch->count++];
 }
 
-void launch_buffer(struct launch *launch, cl_mem buffer)
+static struct launch_argument *argument_add(struct launch *launch, const struct launch_argument *argument)
 {
-    struct launch_argument *argument = argument_new(launch);
-    if (argument)
-        *argument =
-            (struct launch_argument) { .kind = ARGUMENT_BUFFER, .size = sizeof(cl_mem), .value.buffer = buffer };
+    struct launch_argument *place = argument_new(launch);
+    if (place) *place = *argument;
+    return place;
 }
 
-void launch_int(struct launch *launch, int64_t value)
+struct launch_argument *launch_buffer(struct launch *launch, cl_mem buffer)
 {
-    struct launch_argument *argument = argument_new(launch);
-    if (!argument) return;
+    return argument_add(
+        launch, &(struct launch_argument) { .kind = ARGUMENT_BUFFER, .size = sizeof(cl_mem), .value.buffer = buffer });
+}
+
+struct launch_argument *launch_int(struct launch *launch, int64_t value)
+{
+    struct launch_argument *place = argument_add(
+        launch, &(struct launch_argument) { .kind = ARGUMENT_BYTES, .size = sizeof(cl_int), .value.i = (int)value });
     if ((value < INT_MIN || value > INT_MAX) && !launch->fault) launch->fault = launch->count;
-    *argument = (struct launch_argument) { .kind = ARGUMENT_BYTES, .size = sizeof(cl_int), .value.i = (int)value };
+    return place;
 }
 
-void launch_long(struct launch *launch, int64_t value)
+struct launch_argument *launch_long(struct launch *launch, int64_t value)
 {
-    struct launch_argument *argument = argument_new(launch);
-    if (argument)
-        *argument = (struct launch_argument) { .kind = ARGUMENT_BYTES, .size = sizeof(cl_long), .value.l = value };
+    return argument_add(
+        launch, &(struct launch_argument) { .kind = ARGUMENT_BYTES, .size = sizeof(cl_long), .value.l = value });
+}
+
+struct launch_argument *launch_float(struct launch *launch, double value)
+{
+    return argument_add(
+        launch, &(struct launch_argument) { .kind = ARGUMENT_BYTES, .size = sizeof(float), .value.f = (float)value });
+}
+
+struct launch_argument *launch_local(struct launch *launch, size_t bytes)
+{
+    return argument_add(launch, &(struct launch_argument) { .kind = ARGUMENT_LOCAL, .size = bytes });
+}
+
+void launch_name(struct launch_argument *argument, const char *name)
+{
+    if (argument) argument->name = name;
 }
 
 void launch_buffers(struct launch *launch, const cl_mem *buffers, size_t count)
@@ -135,19 +155,6 @@ void launch_buffers(struct launch *launch, const cl_mem *buffers, size_t count)
 void launch_ints(struct launch *launch, const int64_t *values, size_t count)
 {
     for (size_t i = 0; i < count; i++) launch_int(launch, values[i]);
-}
-
-void launch_float(struct launch *launch, double value)
-{
-    struct launch_argument *argument = argument_new(launch);
-    if (argument)
-        *argument = (struct launch_argument) { .kind = ARGUMENT_BYTES, .size = sizeof(float), .value.f = (float)value };
-}
-
-void launch_local(struct launch *launch, size_t bytes)
-{
-    struct launch_argument *argument = argument_new(launch);
-    if (argument) *argument = (struct launch_argument) { .kind = ARGUMENT_LOCAL, .size = bytes };
 }
 
 void launch_grid(

@@ -17,7 +17,8 @@ struct launch_argument {
         long long l;
         float f;
     } value;
-    cl_mem instead; /* of the buffer; NULL: none */
+    cl_mem instead;   /* of the buffer; NULL: none */
+    const char *name; /* of the kernel's parameter; NULL: not told */
 };
 
 struct launch {
@@ -68,11 +69,15 @@ struct launch *launch_add(struct launch_list *list, const char *source, const ch
     __attribute__((format(printf, 4, 5)));
 struct launch *launch_add_call(
     struct launch_list *list, const char *name, tutti_status (*call)(struct device *, void *, cl_event *), void *state);
-/* Arguments in the order of the kernel's parameters. */
-void launch_buffer(struct launch *launch, cl_mem buffer);
-void launch_int(
-    struct launch *launch, int64_t value); /* a kernel's int; must fit, else the list's status is set at realise */
-void launch_long(struct launch *launch, int64_t value);
+/* Arguments in the order of the kernel's parameters; of more than six, by a list (runtime/arguments.h). Each is given,
+ * to be named; NULL: there are too many. */
+struct launch_argument *launch_buffer(struct launch *launch, cl_mem buffer);
+/* A kernel's int. It must fit, else launch_list_realise() fails. */
+struct launch_argument *launch_int(struct launch *launch, int64_t value);
+struct launch_argument *launch_long(struct launch *launch, int64_t value);
+struct launch_argument *launch_float(struct launch *launch, double value);
+struct launch_argument *launch_local(struct launch *launch, size_t bytes);
+void launch_name(struct launch_argument *argument, const char *name);
 /* Several in a row. */
 void launch_buffers(struct launch *launch, const cl_mem *buffers, size_t count);
 void launch_ints(struct launch *launch, const int64_t *values, size_t count);
@@ -80,8 +85,6 @@ void launch_ints(struct launch *launch, const int64_t *values, size_t count);
     launch_buffers(launch, (const cl_mem[]) { __VA_ARGS__ }, sizeof((const cl_mem[]) { __VA_ARGS__ }) / sizeof(cl_mem))
 #define LAUNCH_INTS(launch, ...) \
     launch_ints(launch, (const int64_t[]) { __VA_ARGS__ }, sizeof((const int64_t[]) { __VA_ARGS__ }) / sizeof(int64_t))
-void launch_float(struct launch *launch, double value);
-void launch_local(struct launch *launch, size_t bytes);
 /* Global size in work-items and work-group size; every launch states its work-group size. CPU-class kernels with one
  * work-item per group use launch_tasks. */
 void launch_grid(

@@ -1,5 +1,6 @@
 #include "runtime/program.h"
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "runtime/program_cache.h"
@@ -130,6 +131,9 @@ static bool keeps_loops(const struct device *device)
 /* Clang's header of all built-in functions declares nothing where the name of its guard is defined. */
 #define WITHOUT_HEADER " -D_OPENCL_H_ -DDECLARE_BUILTINS"
 
+/* For name_check() of realise.c. */
+#define ARGUMENT_NAMES " -cl-kernel-arg-info"
+
 static char *options_of(const struct device *device, const struct program_request *request, const char *more)
 {
     const struct kernel_text *text = source_find(request->source);
@@ -139,8 +143,8 @@ static char *options_of(const struct device *device, const struct program_reques
     if (text && text->class) snprintf(class, sizeof(class), " -DTUTTI_GPU=%d", device->can.class == DEVICE_GPU);
     if (text && text->shuffle && device->can.shuffle)
         snprintf(shuffle, sizeof(shuffle), " -DSHUFFLE=%d", (int)device->can.shuffle);
-    return memory_format("-cl-std=CL1.2 -w%s%s%s%s%s%s%s%s", width, class, shuffle,
-        keeps_loops(device) ? " -DUNROLL_GPU=" : "", keep_order ? " -DKEEP_ORDER" : "", more,
+    return memory_format("-cl-std=CL1.2 -w%s%s%s%s%s%s%s%s%s", TUTTI_IS_DEBUG ? ARGUMENT_NAMES : "", width, class,
+        shuffle, keeps_loops(device) ? " -DUNROLL_GPU=" : "", keep_order ? " -DKEEP_ORDER" : "", more,
         request->options && *request->options ? " " : "", request->options ? request->options : "");
 }
 

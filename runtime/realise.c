@@ -35,9 +35,11 @@ static tutti_status launch_check(const struct launch *launch, const struct devic
 {
     if (launch->fault > LAUNCH_ARGUMENTS)
         return fail(TUTTI_INTERNAL, "'%s' has more than %d arguments", launch->kernel_name, LAUNCH_ARGUMENTS);
-    if (launch->fault)
-        return fail(TUTTI_UNSUPPORTED, "argument %d of '%s' exceeds 32 bits: lower the batch or the micro-batch",
-            launch->fault - 1, launch->kernel_name);
+    if (launch->fault) {
+        const char *name = launch->arguments[launch->fault - 1].name;
+        return fail(TUTTI_UNSUPPORTED, "argument %d%s%s of '%s' exceeds 32 bits: lower the batch or the micro-batch",
+            launch->fault - 1, name ? ", " : "", name ? name : "", launch->kernel_name);
+    }
     size_t local = 0;
     for (int i = 0; i < launch->count; i++) {
         const struct launch_argument *argument = &launch->arguments[i];
@@ -77,6 +79,26 @@ done:
     return status;
 }
 
+/* POCL's headers put something in front of a name that a built-in function has, too. */
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t length = strlen(text), size = strlen(end);
+    return length >= size && !strcmp(text + length - size, end);
+}
+
+/* Whether the kernel's parameter is the one that the argument was meant for, where both have names: lists behind each
+ * other (runtime/arguments.h) have the same order on both sides. */
+static tutti_status name_check(const struct launch *launch, int i)
+{
+    char name[64];
+    const char *meant = launch->arguments[i].name;
+    if (!meant ||
+        clGetKernelArgInfo(launch->kernel, (cl_uint)i, CL_KERNEL_ARG_NAME, sizeof name, name, NULL) != CL_SUCCESS ||
+        !*name || ends_with(name, meant))
+        return TUTTI_OK;
+    return fail(TUTTI_INTERNAL, "argument %d of '%s' is '%s', but got '%s'", i, launch->kernel_name, name, meant);
+}
+
 static tutti_status arguments_set(const struct launch *launch, const struct device *device)
 {
     tutti_status status = TUTTI_OK;
@@ -87,6 +109,7 @@ static tutti_status arguments_set(const struct launch *launch, const struct devi
         FAIL(TUTTI_INTERNAL, "'%s' has %u arguments, but got %d", launch->kernel_name, expected, launch->count);
     for (int i = 0; i < launch->count; i++) {
         const struct launch_argument *argument = &launch->arguments[i];
+        TRY(name_check(launch, i));
         const void *given = argument->instead ? (const void *)&argument->instead : &argument->value;
         const void *value = argument->kind == ARGUMENT_LOCAL ? NULL : given;
         CL_TRY(clSetKernelArg(launch->kernel, (cl_uint)i, argument->size, value), "setting argument %d of '%s' on '%s'",

@@ -2,6 +2,8 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "clkernels/arguments/optimizer.h"
+#include "runtime/arguments.h"
 
 #include <math.h>
 #include <stdalign.h>
@@ -321,31 +323,32 @@ static void launch_stream(struct launch *launch, const struct device *device, in
         launch_grid(launch, 1, size_round_up(items, group), 1, 1, group, 1, 1);
 }
 
+ARGUMENTS(sgd, SGD_ARGUMENTS)
+ARGUMENTS(sgd_momentum, SGD_MOMENTUM_ARGUMENTS)
+ARGUMENTS(adam, ADAM_ARGUMENTS)
+ARGUMENTS(groups, GROUPS_ARGUMENTS)
+#define UPDATE_VALUES(buffers)                                                                \
+    .p = (buffers)->parameters, .g = (buffers)->gradients, .constants = (buffers)->constants, \
+    .losses = (buffers)->losses
+
 static void emit_trained(
     const struct optimizer *o, int64_t floats, const struct optimizer_buffers *buffers, struct launch_list *list)
 {
     static const char *const kernels[] = { "sgd", "sgd_momentum", "adam" };
     const int states = optimizer_states(o);
     struct launch *launch = launch_with(list, "optimizer", kernels[states], o->groups ? "-DGROUPED=1" : "");
-    launch_buffer(launch, buffers->parameters);
-    launch_buffer(launch, buffers->gradients);
-    for (int i = 0; i < states; i++) launch_buffer(launch, buffers->states[i]);
-    launch_buffer(launch, buffers->constants);
-    launch_buffer(launch, buffers->losses);
-    launch_long(launch, floats);
-    launch_int(launch, floats_of_item(list->device, floats));
-    launch_float(launch, o->weight_decay);
-    if (states == 1) {
-        launch_float(launch, o->momentum);
-        launch_int(launch, o->nesterov);
-    }
-    if (states == 2) {
-        launch_float(launch, o->beta1);
-        launch_float(launch, o->beta2);
-        launch_float(launch, o->epsilon);
-        launch_int(launch, o->kind == TUTTI_ADAMW);
-    }
-    if (o->groups) launch_buffer(launch, buffers->groups);
+    const int64_t each = floats_of_item(list->device, floats);
+    const double decay = o->weight_decay;
+    if (states == 0)
+        ARGUMENTS_SET(launch, sgd, UPDATE_VALUES(buffers), .n = floats, .floats = each, .decay = decay);
+    else if (states == 1)
+        ARGUMENTS_SET(launch, sgd_momentum, UPDATE_VALUES(buffers), .v = buffers->states[0], .n = floats,
+            .floats = each, .decay = decay, .momentum = o->momentum, .nesterov = o->nesterov);
+    else
+        ARGUMENTS_SET(launch, adam, UPDATE_VALUES(buffers), .m = buffers->states[0], .v = buffers->states[1],
+            .n = floats, .floats = each, .decay = decay, .beta1 = o->beta1, .beta2 = o->beta2, .epsilon = o->epsilon,
+            .decoupled = o->kind == TUTTI_ADAMW);
+    if (o->groups) ARGUMENTS_SET(launch, groups, .groups = buffers->groups);
     launch_stream(launch, list->device, floats);
     launch_work(launch, (double)floats * (2 + 6 * states), (double)floats * 4 * (3 + 2 * states));
 }

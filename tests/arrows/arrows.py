@@ -3,7 +3,8 @@
 those between the parts of train/.
 Checks, too, that the build knows every text of a kernel, that the header and the documentation name only functions
 and types that exist, that every function has a caller, and that numbers become text and back through base/numbers.h,
-which does not depend on the program's locale; and that no pass of plan/ knows an operation by name.
+which does not depend on the program's locale; that no pass of plan/ knows an operation by name, and that kernels
+with many parameters have a list of them.
 
     arrows.py ROOT
 """
@@ -15,11 +16,11 @@ import sys
 ALLOWED = {
     "base": [],
     "formats": ["base"],
-    "runtime": ["base"],
+    "runtime": ["clkernels", "base"],
     "graph": ["runtime", "base"],
-    "layers": ["graph", "runtime", "base"],
+    "layers": ["graph", "runtime", "clkernels", "base"],
     "plan": ["layers", "graph", "runtime", "base"],
-    "train": ["plan", "layers", "graph", "runtime", "formats", "base"],
+    "train": ["plan", "layers", "graph", "runtime", "clkernels", "formats", "base"],
     "models": [],
     "tools": ["models", "formats", "base"],
     "examples": [],
@@ -40,7 +41,7 @@ def faults(root):
                 if not found or found[1] in ("tutti.h", "tutti_experts.h"):
                     continue
                 parts = pathlib.PurePosixPath(found[1]).parts
-                target = parts[0] if len(parts) > 1 else room
+                target = parts[0] if len(parts) > 1 and not (path.parent / found[1]).exists() else room
                 if target == ".." or (target != room and target not in below):
                     yield f"{path.relative_to(root)}:{number}: {room}/ may not include \"{found[1]}\""
 
@@ -122,9 +123,21 @@ def operation_faults(root):
 def kernel_faults(root):
     """A text that the build does not know is not embedded anew when it changes."""
     known = (root / "clkernels/meson.build").read_text()
-    for path in sorted((root / "clkernels").glob("*.[ch]*")):
-        if path.suffix in (".cl", ".h") and f"'{path.name}'" not in known:
-            yield f"clkernels/meson.build: lacks '{path.name}'"
+    for path in sorted((root / "clkernels").rglob("*.[ch]*")):
+        if path.suffix in (".cl", ".h") and f"'{path.relative_to(root / 'clkernels')}'" not in known:
+            yield f"clkernels/meson.build: lacks '{path.relative_to(root / 'clkernels')}'"
+
+
+# A kernel with more parameters takes a list of clkernels/arguments/.
+MOST_PARAMETERS = 6
+
+
+def parameter_faults(root):
+    """A list of parameters that kernels and their launches would have to agree about, longer than one can see at once."""
+    for path in sorted((root / "clkernels").glob("*.cl")):
+        for name, parameters in re.findall(r"\b(?:kernel|TASK|KERNEL|GROUPS)\b[^;{}]*?\bvoid\s+(\w+)\s*\(([^{;]*)\)\s*{", code_of(path)):
+            if parameters.count(",") >= MOST_PARAMETERS:
+                yield f"{path.relative_to(root)}: {name} has more than {MOST_PARAMETERS} parameters without a list of them"
 
 
 def code_of(path):
@@ -192,8 +205,8 @@ def locale_faults(root):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    found = [*faults(root), *part_faults(root), *operation_faults(root), *kernel_faults(root), *name_faults(root), *caller_faults(root),
-             *locale_faults(root)]
+    found = [*faults(root), *part_faults(root), *operation_faults(root), *kernel_faults(root), *parameter_faults(root),
+             *name_faults(root), *caller_faults(root), *locale_faults(root)]
     print("\n".join(found))
     rooms = [room for room in ALLOWED if (root / room).is_dir()]
     print(f"{len(rooms) if not found else 0} passed, {len(found)} failed")

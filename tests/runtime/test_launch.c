@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "runtime/arguments.h"
 #include "runtime/launch.h"
 #include "runtime/memory.h"
 #include "runtime/profile.h"
@@ -106,6 +107,36 @@ START_TEST(numbers_that_fit_are_passed)
     ck_assert_uint_eq(launch->arguments[4].size, 8);
     ck_assert_float_eq(launch->arguments[5].value.f, 0.5f);
     expect_failure(realise(), TUTTI_INTERNAL, "has 2 arguments, but got 6");
+}
+END_TEST
+
+/* Lists of arguments, of the kernel with the parameters (in, out) and of another one. */
+#define IN_LIST(X) X##_FIRST(const global float *, in)
+#define OUT_LIST(X) X##_BUFFER(global float *, out)
+#define WIDE_LIST(X) X##_INT(width)
+ARGUMENTS(in_list, IN_LIST)
+ARGUMENTS(out_list, OUT_LIST)
+ARGUMENTS(wide_list, WIDE_LIST)
+
+START_TEST(lists_of_arguments_have_the_kernels_order)
+{
+    struct launch *launch = launch_add(&list, "check", "check_copy", "-cl-kernel-arg-info -DN=%d", ITEMS);
+    launch_grid(launch, 1, ITEMS, 1, 1, ITEMS, 1, 1);
+    ARGUMENTS_SET(launch, out_list, .out = out);
+    ARGUMENTS_SET(launch, in_list, .in = in);
+    expect_failure(realise(), TUTTI_INTERNAL, "argument 0 of 'check_copy' is 'in', but got 'out'");
+    launch->count = 0;
+    ARGUMENTS_SET(launch, in_list, .in = in);
+    ARGUMENTS_SET(launch, out_list, .out = out);
+    expect_ok(realise());
+}
+END_TEST
+
+START_TEST(numbers_that_do_not_fit_are_named)
+{
+    struct launch *launch = add("check_copy");
+    ARGUMENTS_SET(launch, wide_list, .width = INT64_C(1) << 31);
+    expect_failure(realise(), TUTTI_UNSUPPORTED, "argument 2, width of 'check_copy' exceeds 32 bits");
 }
 END_TEST
 
@@ -263,6 +294,8 @@ Suite *launch_suite(void)
     tcase_add_test(tests, events_are_given);
     tcase_add_test(tests, numbers_that_do_not_fit_are_refused);
     tcase_add_test(tests, numbers_that_fit_are_passed);
+    tcase_add_test(tests, lists_of_arguments_have_the_kernels_order);
+    tcase_add_test(tests, numbers_that_do_not_fit_are_named);
     tcase_add_test(tests, too_many_arguments_are_refused);
     tcase_add_test(tests, too_much_local_memory_is_refused);
     tcase_add_test(tests, impossible_sizes_are_refused);

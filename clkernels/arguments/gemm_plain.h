@@ -1,0 +1,5 @@
+/* Arguments of gemm_plain.cl. */
+#define PLAIN_ARGUMENTS(X)                                                                                   \
+    X##_FIRST(global const float *, A) X##_BUFFER(global const float *, B) X##_BUFFER(global float *, C)     \
+        X##_BUFFER(global const float *, bias) X##_BUFFER(global const float *, added) X##_INT(m) X##_INT(n) \
+            X##_INT(k) X##_INT(lda) X##_INT(ldb) X##_INT(ldc) X##_LONG(stride_a) X##_LONG(stride_b) X##_LONG(stride_c)
