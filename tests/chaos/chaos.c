@@ -333,12 +333,16 @@ static void warm_up_child(uint64_t begin, uint64_t end)
 }
 
 /* What faults leave in Tutti's cache, such as verdicts about kernels, is for no other test and no other run. */
+/* Other tests use the cache meanwhile: their locks and half-written files come and go. */
 static bool copy_cache(void)
 {
     char command[1024];
     const char *cache = getenv("TUTTI_CACHE_DIR");
     if (!cache) return true;
-    snprintf(command, sizeof(command), "mkdir -p '%s' && cp -r '%s' '%s/cache'", cache, cache, root);
+    snprintf(command, sizeof(command),
+        "mkdir -p '%s' '%s/cache' && find '%s' -maxdepth 1 -type f ! -name '*.tmp' ! -name lock -exec cp {} '%s/cache' "
+        "\\;",
+        cache, root, cache, root);
     if (system(command)) return false;
     snprintf(command, sizeof(command), "%s/cache", root);
     return setenv("TUTTI_CACHE_DIR", command, 1) == 0;
