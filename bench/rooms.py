@@ -119,7 +119,7 @@ def draw_arrow(points, tip):
 def draw_arrows(boxes, arrows):
     out, lanes = [], {}
     for room in boxes:
-        for below in sorted(arrows[room], key=lambda name: boxes[name].y):
+        for below in sorted(arrows[room], key=lambda name: (boxes[name].y, name)):
             start, end = boxes[room], boxes[below]
             if end.column in (start.column, None):
                 x = start.x + start.width // 2
