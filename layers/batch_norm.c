@@ -120,11 +120,14 @@ static void emit_fold(const struct problem *problem, const struct operands *oper
 {
     const struct value *w = problem->inputs[0];
     int64_t floats = value_elements(w), inner = floats / w->shape.sizes[0];
-    struct launch *launch = launch_add(list, "batch_norm_plain", "fold", "-DGROUP=1 -DWIDE=1 -DINDEX=ulong");
+    const bool is_long = floats > INT32_MAX;
+    struct launch *launch =
+        launch_add(list, "batch_norm_plain", "fold", "-DGROUP=1 -DWIDE=1 -DINDEX=%s", is_long ? "ulong" : "uint");
     const cl_mem *inputs = operands->inputs, *outputs = operands->outputs;
     ARGUMENTS_SET(launch, fold, .w = inputs[0], .bias = inputs[1], .gamma = inputs[2], .beta = inputs[3],
         .mean = inputs[4], .var = inputs[5], .folded = outputs[0], .folded_bias = outputs[1],
-        .floats = index_argument(floats, true), .inner = inner, .epsilon = (double)problem->node->attributes.epsilon);
+        .floats = index_argument(floats, is_long), .inner = inner,
+        .epsilon = (double)problem->node->attributes.epsilon);
     size_t group = group_size(problem->device, 64);
     launch_grid(launch, 1, size_round_up((size_t)floats, group), 1, 1, group, 1, 1);
     launch_work(launch, (double)floats, 8.0 * (double)floats);
