@@ -149,14 +149,14 @@ WORK_GROUP kernel void weight_gradient(WEIGHT_GRADIENT_ARGUMENTS(PARAMETER))
                         UNROLL for (int s = 0; s < S; s++) sums[r * S + s] += gradient[j] * pixels[s];
         }
     }
+    UNROLL for (int tap = 0; tap < R * S; tap++) sums[tap] = group_sum(sums[tap], scratch);
+    if (get_local_id(0) != 0) return;
     UNROLL for (int tap = 0; tap < R * S; tap++)
     {
-        float value = group_sum(sums[tap], scratch);
-        if (get_local_id(0) == 0) {
+        float value = sums[tap];
 #if ADD
-            if (splits == 1) value += add[k * R * S + tap];
+        if (splits == 1) value += add[k * R * S + tap];
 #endif
-            dw[((long)split * K + k) * R * S + tap] = value;
-        }
+        dw[((long)split * K + k) * R * S + tap] = value;
     }
 }
