@@ -214,12 +214,13 @@ static void sums_grid(struct launch *launch, const struct work *work, double ten
 static void elements_grid(struct launch *launch, const struct work *work, double tensors)
 {
     const double floats = (double)work->floats;
-    const size_t groups = (size_t)divide_up(work->vectors, (int64_t)work->group * EACH);
     launch_work(launch, 2.0 * floats * (work->blocked ? tensors : 1), 4.0 * tensors * floats);
-    if (work->blocked)
+    if (work->blocked) {
         launch_tasks(launch, (size_t)work->blocks, (size_t)work->parts, 1);
-    else
-        launch_grid(launch, 1, groups * work->group, 1, 1, work->group, 1, 1);
+        return;
+    }
+    const size_t groups = (size_t)divide_up(work->vectors, (int64_t)work->group * EACH);
+    launch_grid(launch, 1, groups * work->group, 1, 1, work->group, 1, 1);
 }
 
 /* A group for JOINED channels, and for each of the slices. */
