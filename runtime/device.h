@@ -77,6 +77,7 @@ enum quirk {
     QUIRK_WAITS_FOR_ALL = 16,  /* asked to wait for one command, it waits for all that are queued */
     QUIRK_UNROLLS_LONG = 32,   /* as a CPU in a GPU's place, it compiles in half the time what is not unrolled */
     QUIRK_LOADS_AHEAD = 64,    /* of their use, until sums leave their registers: IN_ORDER in clkernels/vector.h */
+    QUIRK_ADDS_LOCAL = 128,    /* a kernel is said to have some bytes of local memory more than it has */
 };
 
 struct device {

@@ -53,12 +53,13 @@ static tutti_status launch_check(const struct launch *launch, const struct devic
     return sizes_check(launch, device);
 }
 
-enum { DRIVERS_OWN = 1024 }; /* bytes of local memory */
+enum { ADDED_LOCAL = 16 }; /* bytes, see QUIRK_ADDS_LOCAL */
 
 /* What only the built kernel tells: its own local memory, and the largest group that its registers allow. */
 static tutti_status kernel_check(const struct launch *launch, const struct device *device)
 {
     tutti_status status = TUTTI_OK;
+    const size_t added = device->quirks & QUIRK_ADDS_LOCAL ? ADDED_LOCAL : 0;
     cl_ulong local = 0;
     size_t group_max = 0;
     size_t group = launch->local[0] * launch->local[1] * launch->local[2];
@@ -68,11 +69,10 @@ static tutti_status kernel_check(const struct launch *launch, const struct devic
     if (group > group_max && !(device->quirks & QUIRK_DENIES_GROUPS))
         FAIL(TUTTI_UNSUPPORTED, "'%s' needs work-groups of %zu work-items, but '%s' runs it in groups of at most %zu",
             launch->kernel_name, group, device->can.name, group_max);
-    /* Local arguments are set by now, so they are counted in this. NVIDIA's driver 580 adds some bytes of its own,
-     * beside the 48 KiB that it allows: 16 where a kernel has all of them, and runs it. */
+    /* Local arguments are set by now, so they are counted in this. */
     CL_TRY(clGetKernelWorkGroupInfo(launch->kernel, device->id, CL_KERNEL_LOCAL_MEM_SIZE, sizeof(local), &local, NULL),
         "asking for the local memory of '%s'", launch->kernel_name);
-    if (local > device->can.local_bytes + DRIVERS_OWN)
+    if (local > device->can.local_bytes + added)
         FAIL(TUTTI_UNSUPPORTED, "'%s' needs %zu bytes of local memory, but '%s' has only %zu", launch->kernel_name,
             (size_t)local, device->can.name, device->can.local_bytes);
 done:
