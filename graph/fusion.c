@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/invariant.h"
 #include "graph/operation.h"
 
 static const struct kind {
@@ -45,6 +46,9 @@ void node_fuse(struct node *node, struct fusion fusion, const int *inputs, int o
     const int count = input_count(fusion.kind);
     fusion.input = free_place(operation->inputs, GRAPH_MAX_INPUTS, node->input_count);
     fusion.output = free_place(operation->outputs, GRAPH_MAX_OUTPUTS, node->output_count);
+    INVARIANT(!node_fusion(node, fusion.kind)); /* so that there is room for each */
+    INVARIANT(!count || fusion.input + count <= GRAPH_MAX_INPUTS);
+    INVARIANT(!kinds[fusion.kind].output.name || fusion.output < GRAPH_MAX_OUTPUTS);
     for (int i = 0; i < count; i++) node->inputs[fusion.input + i] = inputs[i];
     if (count) node->input_count = fusion.input + count;
     if (kinds[fusion.kind].output.name) {
