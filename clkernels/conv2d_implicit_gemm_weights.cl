@@ -39,7 +39,7 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
 #define FETCH(next, of, lines, first, exist)                                                                           \
     UNROLL_GPU for (int q = 0; q < EACH(lines); q++)                                                                   \
     {                                                                                                                  \
-        const int line = first + lane + q * AT_ONCE;                                                                     \
+        const int line = first + lane + q * AT_ONCE;                                                                   \
         next[q] = pixel < end && line < exist                                                                          \
             ? *(global const float4 *)(of + (((long)n * groups + group) * exist + line) * plane + place)               \
             : (float4)(0.0f);                                                                                          \
@@ -52,8 +52,8 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void weight_
 #define PUT(tile, next, lines, row)                                                                                    \
     UNROLL_GPU for (int q = 0; q < EACH(lines); q++)                                                                   \
     {                                                                                                                  \
-        local tile_t *to = (local tile_t *)tile + step * (row) + lane + q * AT_ONCE;                                     \
-        if ((lines) % AT_ONCE && lane + q * AT_ONCE >= (lines)) continue;                                                  \
+        local tile_t *to = (local tile_t *)tile + step * (row) + lane + q * AT_ONCE;                                   \
+        if ((lines) % AT_ONCE && lane + q * AT_ONCE >= (lines)) continue;                                              \
         to[0] = ELEMENT_OF(next[q].x);                                                                                 \
         to[row] = ELEMENT_OF(next[q].y);                                                                               \
         to[2 * (row)] = ELEMENT_OF(next[q].z);                                                                         \
