@@ -18,17 +18,18 @@ int64_t case_get(const struct test_case *c, const char *key, int64_t otherwise)
     return (int64_t)case_get_real(c, key, (double)otherwise);
 }
 
-/* One word: letters, then a number. */
+/* One word: a name of letters and a number, such as k3, or any name, = and a number, such as log2=1. */
 static bool parse_word(const char *word, size_t size, struct test_case *c)
 {
-    size_t letters = 0;
-    while (letters < size && (isalpha((unsigned char)word[letters]) || word[letters] == '_')) letters++;
+    const char *equals = memchr(word, '=', size), *number = equals ? equals + 1 : word;
+    while (!equals && number < word + size && (isalpha((unsigned char)*number) || *number == '_')) number++;
+    const size_t length = (size_t)((equals ? equals : number) - word);
     char *end = NULL;
-    double value = strtod(word + letters, &end);
-    if (!letters || letters == size || letters >= sizeof c->words[0].key || end != word + size) return false;
+    const double value = strtod(number, &end);
+    if (!length || number == word + size || length >= sizeof c->words[0].key || end != word + size) return false;
     if (c->count >= (int)(sizeof c->words / sizeof *c->words)) return false;
-    memcpy(c->words[c->count].key, word, letters);
-    c->words[c->count].key[letters] = 0;
+    memcpy(c->words[c->count].key, word, length);
+    c->words[c->count].key[length] = 0;
     c->words[c->count++].value = value;
     return true;
 }
@@ -42,7 +43,8 @@ bool case_parse(const char *line, struct test_case *c)
         at += strspn(at, " ");
         size_t size = strcspn(at, " ");
         if (size && !parse_word(at, size, c)) {
-            fprintf(stderr, "%s: cannot read '%.*s': a word is letters and a number\n", line, (int)size, at);
+            fprintf(stderr, "%s: cannot read '%.*s': a word is letters and a number, or name=number\n", line, (int)size,
+                at);
             return false;
         }
         at += size;

@@ -12,8 +12,8 @@
  *   operations [...] --at-most 500                 the cases of so few numbers in input, output and parameters
  *   operations [...] --memory-limit 1000000        on devices with so many bytes: larger work is divided into parts
  *   operations [...] --part 2/16                   the second of 16 parts of these cases, to run parts side by side
- *   operations [...] --once                        one training step of each, not a second that must give the same
- * bytes operations [...] --record FILE                 writes the launches of each run into FILE (record.c, choose.py)
+ *   operations [...] --once                        one training step of each, not two that must give the same bytes
+ *   operations [...] --record FILE                 writes the launches of each run into FILE (record.c, choose.py)
  *
  * Devices are those of TUTTI_DEVICES, else all. Each runs a case with the kernels of its own class and vector width,
  * then as a GPU and with narrower vectors, unless TUTTI_DEVICE_CLASS or TUTTI_VECTOR_WIDTH says with which. */

@@ -1,6 +1,6 @@
 /* Operations that are generated.
  *
- * pointwise OPERATION1 n c [h w low high positive] a [b c_is] is
+ * pointwise OPERATION1 n c [h w low high positive] a [b c_is] is      (OPERATION with a digit: OPERATION=1)
  *   Every line of the tables of layers/pointwise.h. The inputs are x and the mean of x over its last axis [.., 1];
  * those of where are x > mean, x, and a parameter of that axis's size. For the inputs a, b and c_is the result is `is`,
  * by PyTorch's definitions in Python's math: what kernels are compared with is compiled from the table's line as well.
