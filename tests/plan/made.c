@@ -51,6 +51,19 @@ tutti_tensor residual(tutti_network *net)
     return tutti_dense(net, x, 10, &(tutti_dense_options) { .name = "fc2" });
 }
 
+tutti_tensor separable(tutti_network *net)
+{
+    tutti_tensor x = tutti_input(net, "x", TUTTI_SHAPE(8, 12, 12));
+    x = tutti_conv2d(net, x, 20, 3, &(tutti_conv2d_options) { .name = "stem", .padding = 1, .no_bias = true });
+    x = tutti_conv2d(net, x, 24, 1, &(tutti_conv2d_options) { .name = "wide", .no_bias = true });
+    tutti_tensor other = tutti_batch_norm(net, x, &(tutti_batch_norm_options) { .name = "other" });
+    x = tutti_relu(net, tutti_batch_norm(net, x, &(tutti_batch_norm_options) { .name = "bn0" }));
+    x = tutti_conv2d(
+        net, x, 24, 3, &(tutti_conv2d_options) { .name = "apart", .padding = 1, .groups = 24, .no_bias = true });
+    x = tutti_add(net, tutti_batch_norm(net, x, &(tutti_batch_norm_options) { .name = "bn1" }), other);
+    return tutti_flatten(net, tutti_global_average_pool(net, x));
+}
+
 void make(struct made *made, enum plan_mode mode, tutti_tensor (*build)(tutti_network *))
 {
     memset(made, 0, sizeof *made);

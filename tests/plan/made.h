@@ -19,6 +19,8 @@ void forget_device(void);
 
 /* What the plan tests look at: a residual block with everything that fuses, and a dense end. */
 tutti_tensor residual(tutti_network *net);
+/* A pointwise and a depthwise convolution with batch normalisation behind each, and a shortcut. */
+tutti_tensor separable(tutti_network *net);
 
 struct made {
     tutti_network *network;

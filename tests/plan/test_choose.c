@@ -1,0 +1,216 @@
+/* The implementation of each node: by rule, table, blacklist or force; and its design. */
+#include "tests/plan/test_plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "layers/layers.h"
+#include "models/models.h"
+#include "plan/node.h"
+#include "plan/plan.h"
+#include "runtime/check.h"
+#include "runtime/store.h"
+#include "runtime/tuning.h"
+
+START_TEST(a_forced_implementation_that_refuses_is_an_error)
+{
+    make_device(DEVICE_GPU, (size_t)1 << 30);
+    tutti_network *network = tutti_network_new(&runtime);
+    tutti_tensor output = residual(network);
+    struct plan_options options = { .mode = PLAN_TRAIN,
+        .sizes.samples = 2,
+        .objective = objective_of(output, TUTTI_CROSS_ENTROPY),
+        .force = "conv2d=winograd" };
+    size_t bytes;
+    ck_assert_int_eq(network_layout(network), TUTTI_OK);
+    ck_assert_int_eq(plan_measure(&device, network, &options, &bytes), TUTTI_UNSUPPORTED);
+    tutti_network_free(network);
+}
+END_TEST
+
+/* Between convolutions one of `groups` groups; of 20 it is one of each channel. */
+static tutti_tensor with_groups(tutti_network *net, int groups)
+{
+    tutti_tensor x = tutti_input(net, "x", TUTTI_SHAPE(3, 12, 12));
+    for (int i = 0; i < 2; i++) {
+        x = tutti_conv2d(net, x, 20, 1, NULL);
+        x = tutti_conv2d(net, x, 20, 3, &(tutti_conv2d_options) { .padding = 1, .groups = groups });
+    }
+    return tutti_dense(net, tutti_flatten(net, tutti_global_average_pool(net, x)), 10, NULL);
+}
+
+static tutti_tensor with_depthwise(tutti_network *net)
+{
+    return with_groups(net, 20);
+}
+
+/* For which there is no form with channels last. */
+static tutti_tensor with_pairs(tutti_network *net)
+{
+    return with_groups(net, 10);
+}
+
+/* Nodes of a training plan that run by an implementation of this name. */
+static int count_chosen(tutti_tensor (*build)(tutti_network *), tutti_precision precision, const char *name)
+{
+    int count = 0;
+    tutti_network *network = tutti_network_new(&runtime);
+    const tutti_tensor output = build(network);
+    ck_assert_int_eq(network_layout(network), TUTTI_OK);
+    const struct plan_options options = { .mode = PLAN_TRAIN,
+        .sizes.samples = 5,
+        .objective = objective_of(output, TUTTI_CROSS_ENTROPY),
+        .precision = precision,
+        .guards = true };
+    struct plan *plan = plan_start(&device, network, &options);
+    ck_assert_ptr_nonnull(plan);
+    ck_assert_msg(plan_run_passes(plan) == TUTTI_OK, "%s", tutti_message(NULL));
+    for (size_t n = 0; n < plan->graph.node_count; n++) {
+        const struct node *node = &plan->graph.nodes[n];
+        if (node->operation->alias) continue;
+        count += !strcmp(node->operation->implementations[node->implementation]->name, name);
+    }
+    plan_free(plan);
+    tutti_network_free(network);
+    return count;
+}
+
+START_TEST(channels_are_last_where_that_pays)
+{
+    make_device(DEVICE_GPU, (size_t)1 << 30);
+    device.can.matrix[COMPUTE_BF16].form = MATRIX_MMA;
+    ck_assert_int_eq(count_chosen(residual, TUTTI_BF16, "channels_last"), 8); /* 3, 2 gradients of data, 3 of weights */
+    ck_assert_int_eq(count_chosen(residual, TUTTI_BF16, "tiles"), 2);         /* before and behind the dense layers */
+    ck_assert_int_eq(count_chosen(residual, TUTTI_FP32, "channels_last"), 0);
+    ck_assert_int_eq(count_chosen(with_depthwise, TUTTI_BF16, "channels_last"), 5);
+    ck_assert_int_eq(count_chosen(with_depthwise, TUTTI_BF16, "depthwise_channels_last"), 6);
+    ck_assert_int_eq(count_chosen(with_depthwise, TUTTI_BF16, "tiles"), 0);
+    ck_assert_int_eq(count_chosen(with_pairs, TUTTI_BF16, "channels_last"), 0);
+    ck_assert_int_eq(count_chosen(with_pairs, TUTTI_BF16, "tiles"), 0);
+    ck_assert_int_eq(count_chosen(with_pairs, TUTTI_BF16, "implicit_gemm_matrix"), 11);
+}
+END_TEST
+
+/* The names of the implementations that a convolution of 20 channels gets. */
+static const char *chosen_for_conv2(const struct made *made)
+{
+    const struct graph *graph = &made->plan->graph;
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct node *node = &graph->nodes[n];
+        if (node->operation == &operation_conv2d && !strcmp(made->network->layers[node->layer].name, "conv2"))
+            return node->operation->implementations[node->implementation]->name;
+    }
+    return "none";
+}
+
+START_TEST(what_was_measured_decides)
+{
+    static const char *const measured[][2] = { { "direct 1.0 winograd 2.0", "direct" },
+        { "winograd 1.0 direct 2.0", "winograd" }, { "depthwise 1.0", "winograd" }, /* it refuses: the rule decides */
+        { "direction 1.0", "winograd" }, { "plain 1.0", "plain" } };
+    const char *problem = "conv2d/Nx20x12x12/20x20x3x3/Nx20x12x12/k3x3/s1x1/p1x1/d1x1/g1/n5";
+    make_device(DEVICE_CPU, (size_t)1 << 30);
+    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
+        struct made made;
+        tuning_keep(&device, problem, measured[i][0]);
+        make(&made, PLAN_TRAIN, residual);
+        ck_assert_str_eq(chosen_for_conv2(&made), measured[i][1]);
+        drop(&made);
+    }
+    blacklist_add(&device, "conv2d/direct", "wrong"); /* however fast it was */
+    tuning_keep(&device, problem, measured[0][0]);
+    struct made made;
+    make(&made, PLAN_TRAIN, residual);
+    ck_assert_str_eq(chosen_for_conv2(&made), "winograd");
+    drop(&made);
+}
+END_TEST
+
+static tutti_tensor wide(tutti_network *net)
+{
+    tutti_tensor x = tutti_input(net, "x", TUTTI_SHAPE(3, 56, 56));
+    x = tutti_conv2d(net, x, 256, 3, &(tutti_conv2d_options) { .padding = 1 });
+    x = tutti_conv2d(net, x, 256, 3, &(tutti_conv2d_options) { .name = "conv2", .padding = 1 });
+    return tutti_dense(net, tutti_flatten(net, x), 10, NULL);
+}
+
+START_TEST(what_the_rule_passes_over_a_table_may_choose)
+{
+    struct made made;
+    make_device(DEVICE_GPU, (size_t)1 << 30);
+    make(&made, PLAN_TRAIN, wide);
+    ck_assert_str_eq(chosen_for_conv2(&made), "winograd_4x4");
+    drop(&made);
+    make(&made, PLAN_TRAIN, residual);
+    ck_assert_str_eq(chosen_for_conv2(&made), "implicit_gemm");
+    drop(&made);
+    tuning_keep(&device, "conv2d/Nx20x12x12/20x20x3x3/Nx20x12x12/k3x3/s1x1/p1x1/d1x1/g1/n5",
+        "winograd_2x2 1.0 implicit_gemm 2.0");
+    make(&made, PLAN_TRAIN, residual);
+    ck_assert_str_eq(chosen_for_conv2(&made), "winograd_2x2");
+    drop(&made);
+}
+END_TEST
+
+static tutti_tensor resnet50(tutti_network *net)
+{
+    return model_resnet50(net, tutti_input(net, "x", TUTTI_SHAPE(3, 224, 224)), 1000);
+}
+
+enum { DESIGN_NAME = PROBLEM_NAME + IMPLEMENTATION_KEY + 80 };
+
+/* Of the node's implementation, which has a design, on its problem, in words. */
+static void name_design(const struct plan *plan, const struct node *node, char name[DESIGN_NAME])
+{
+    const struct implementation *implementation = node->operation->implementations[node->implementation];
+    struct problem problem;
+    char key[IMPLEMENTATION_KEY];
+    problem_of(plan, node, &problem);
+    problem_name(&problem, name);
+    implementation_key(node->operation, implementation, false, key);
+    size_t length = strlen(name);
+    length += (size_t)snprintf(name + length, DESIGN_NAME - length, " %s", key);
+    if (implementation->statistics) return;
+    length += (size_t)snprintf(name + length, DESIGN_NAME - length, " fused %x", node_fusions(node));
+    for (int i = 0; i < 4; i++) {
+        const struct value *value = i < 3 ? problem.inputs[i] : problem.outputs[0];
+        if (value && (i == 3 || operation_input(node->operation, i)))
+            length += (size_t)snprintf(name + length, DESIGN_NAME - length, " %d:%d %d", i, value->type, value->layout);
+    }
+}
+
+/* One for each problem and implementation, though rewriting asks for some of them before the last pass does. */
+START_TEST(nothing_is_designed_twice)
+{
+    make_device(_i ? DEVICE_GPU : DEVICE_CPU, (size_t)1 << 32);
+    struct made made;
+    make(&made, PLAN_TRAIN, resnet50);
+    const struct plan *plan = made.plan;
+    static char names[1000][DESIGN_NAME];
+    const void *designs[1000];
+    size_t nodes = 0, count = 0;
+    for (size_t n = 0; n < plan->graph.node_count; n++) {
+        const struct node *node = &plan->graph.nodes[n];
+        if (!node->design) continue;
+        nodes++;
+        ck_assert_uint_lt(count, 1000);
+        name_design(plan, node, names[count]);
+        size_t same = 0;
+        while (strcmp(names[same], names[count])) same++;
+        if (same == count) designs[count++] = node->design;
+        ck_assert_ptr_eq(designs[same], node->design);
+    }
+    ck_assert_uint_eq(plan->design_count, count); /* as often was a function that designs called */
+    ck_assert_uint_gt(nodes, 2 * count);
+    drop(&made);
+}
+END_TEST
+
+void add_choose(TCase *cases)
+{
+    tcase_add_test(cases, channels_are_last_where_that_pays);
+    tcase_add_test(cases, a_forced_implementation_that_refuses_is_an_error);
+    tcase_add_test(cases, what_was_measured_decides);
+    tcase_add_test(cases, what_the_rule_passes_over_a_table_may_choose);
+    tcase_add_loop_test(cases, nothing_is_designed_twice, 0, 2);
+}
