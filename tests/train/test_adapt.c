@@ -1,5 +1,6 @@
 /* Divisions that change while the training goes on: plans made in the background, a device alone and back. */
 #include "tests/feeds.h"
+#include "tests/train/test_devices.h"
 #include "tests/train/training.h"
 
 #include <math.h>
@@ -207,7 +208,6 @@ START_TEST(lost_devices)
 }
 END_TEST
 
-Suite *suite_adapt(void);
 Suite *suite_adapt(void)
 {
     Suite *suite = suite_create("adapt");

@@ -1,5 +1,6 @@
 /* A network with two inputs learns what the same network learns from one input that holds both. */
 #include "tests/feeds.h"
+#include "tests/train/test_devices.h"
 #include "tests/train/training.h"
 
 #include <string.h>
@@ -128,7 +129,6 @@ START_TEST(feeds_are_checked)
 }
 END_TEST
 
-Suite *suite_feeds(void);
 Suite *suite_feeds(void)
 {
     Suite *suite = suite_create("feeds");

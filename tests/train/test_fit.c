@@ -1,5 +1,6 @@
 /* The loop over epochs: resuming, cancelling, the last small batch, sources that fail. */
 #include "tests/feeds.h"
+#include "tests/train/test_devices.h"
 #include "tests/train/training.h"
 
 #include <math.h>
@@ -392,7 +393,6 @@ START_TEST(bad_fittings)
 }
 END_TEST
 
-Suite *suite_fit(void);
 Suite *suite_fit(void)
 {
     Suite *suite = suite_create("fit");

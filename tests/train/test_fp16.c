@@ -2,6 +2,7 @@
  * too large costs steps and nothing else. GPU-class devices round to half; others compute in floats, which overflow
  * too. */
 #include "tests/feeds.h"
+#include "tests/train/test_devices.h"
 #include "tests/train/training.h"
 #include "tutti_experts.h"
 
@@ -240,7 +241,6 @@ static void setup(void)
     warnings = 0;
 }
 
-Suite *suite_fp16(void);
 Suite *suite_fp16(void)
 {
     Suite *suite = suite_create("fp16");

@@ -1,5 +1,6 @@
 /* Sums of losses that are nodes, metrics beside them, what a step gives back, and samples that are no floats. */
 #include "tests/feeds.h"
+#include "tests/train/test_devices.h"
 #include "tests/train/training.h"
 
 #include "base/half.h"
@@ -410,7 +411,6 @@ START_TEST(wrong_calls_are_told)
 }
 END_TEST
 
-Suite *suite_objective(void);
 Suite *suite_objective(void)
 {
     Suite *suite = suite_create("objective");

@@ -1,5 +1,6 @@
 /* Frozen parameters, groups, parameters that layers share, constants, and initial values that the caller gives. */
 #include "tests/feeds.h"
+#include "tests/train/test_devices.h"
 #include "tests/train/training.h"
 
 #include <math.h>
@@ -596,7 +597,6 @@ START_TEST(wrong_parameters_are_told)
 }
 END_TEST
 
-Suite *suite_parameters(void);
 Suite *suite_parameters(void)
 {
     Suite *suite = suite_create("parameters");

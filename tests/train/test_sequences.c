@@ -1,5 +1,6 @@
 /* A transformer whose sequences have another length in each step learns what networks of fixed lengths learn. */
 #include "tests/feeds.h"
+#include "tests/train/test_devices.h"
 #include "tests/train/training.h"
 
 #include "base/random.h"
@@ -341,7 +342,6 @@ START_TEST(the_longest_must_be_given)
 }
 END_TEST
 
-Suite *suite_sequences(void);
 Suite *suite_sequences(void)
 {
     Suite *suite = suite_create("sequences");

@@ -1,5 +1,6 @@
 /* Batch normalisation over the whole batch: two devices train as one does, whatever their shares. */
 #include "tests/feeds.h"
+#include "tests/train/test_devices.h"
 #include "tests/train/training.h"
 
 #include <math.h>
@@ -276,7 +277,6 @@ START_TEST(automatic_shares)
 }
 END_TEST
 
-Suite *suite_sync(void);
 Suite *suite_sync(void)
 {
     Suite *suite = suite_create("sync");

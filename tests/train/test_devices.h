@@ -1,0 +1,30 @@
+/* The suites of the program test_devices, one file each. The files of the suites "devices", which tests/makers runs
+ * too, and "alone" add their cases to either. */
+#ifndef TESTS_TRAIN_TEST_DEVICES_H
+#define TESTS_TRAIN_TEST_DEVICES_H
+
+#include <check.h>
+#undef fail
+
+Suite *suite_adapt(void);
+Suite *suite_feeds(void);
+Suite *suite_fit(void);
+Suite *suite_fp16(void);
+Suite *suite_objective(void);
+Suite *suite_parameters(void);
+Suite *suite_sequences(void);
+Suite *suite_sync(void);
+
+void calls_alone(TCase *cases);
+void division_together(TCase *cases);
+void division_alone(TCase *cases);
+void failures_together(TCase *cases);
+void inference_together(TCase *cases);
+void inference_alone(TCase *cases);
+void measuring_alone(TCase *cases);
+void threads_together(TCase *cases);
+void threads_alone(TCase *cases);
+void transfers_together(TCase *cases);
+void transfers_alone(TCase *cases);
+
+#endif

@@ -1,0 +1,82 @@
+/* Measured choices of kernels, and profiles. */
+#include "tests/feeds.h"
+#include "tests/train/test_devices.h"
+#include "tests/train/training.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sums in another order differ in the last bits; a few steps make them a few more. */
+#define ROUNDING 2e-5
+
+/* Whether the plan says of any layer that it was chosen by measurement. */
+static bool chosen_by_measurement(const struct session *session)
+{
+    char *text = tutti_explain(session->trainer, 0, false);
+    ck_assert_ptr_nonnull(text);
+    const bool found = strstr(text, "by the device's table, in ms: ") != NULL;
+    free(text);
+    return found;
+}
+
+/* A batch of 8 is taken by more than one matrix product. What was measured serves the next process too, and what rounds
+ * no more than before is still as close to the run by rule. */
+START_TEST(measured_choices_are_kept)
+{
+    char folder[] = "/tmp/tutti-tune-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    const tutti_runtime_options options = { .devices = "0", .cache_folder = folder };
+    struct session rule, tuned, later;
+    session_try(&rule, &options, KIND_PLAIN, &(tutti_training) { .batch = 8 });
+    ck_assert(!chosen_by_measurement(&rule));
+    session_try(&tuned, &options, KIND_PLAIN, &(tutti_training) { .batch = 8, .tune = true });
+    ck_assert(chosen_by_measurement(&tuned));
+    session_try(&later, &options, KIND_PLAIN, &(tutti_training) { .batch = 8 });
+    ck_assert(chosen_by_measurement(&later));
+    struct session *const all[] = { &rule, &tuned, &later };
+    for (int i = 0; i < 3; i++)
+        for (int step = 0; step < 3; step++)
+            ASSERT_OK(
+                tutti_train_step(all[i]->trainer, FEED_PAIR(images + 8 * step * PIXELS, labels + 8 * step), 8, NULL));
+    close_to(&rule, &tuned, ROUNDING);
+    same_bytes(&tuned, &later);
+    for (int i = 0; i < 3; i++) session_close(all[i]);
+    char command[64];
+    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
+/* Profiling runs the plan again, with the parameters that the step has updated. */
+START_TEST(profiles_change_nothing)
+{
+    enum { FLOATS = 6 * 2 * 3 * 3 };
+    struct session session;
+    float gradient[FLOATS], after[FLOATS];
+    const char *name = "conv.weight";
+    session_open(&session, _i ? "0,1" : "0", KIND_NORM, NULL);
+    session_steps(&session, 1);
+    ASSERT_OK(tutti_get_gradient(session.trainer, name, gradient, FLOATS));
+    int64_t count;
+    float *const parameters = session_parameters(&session, &count);
+    for (int d = 0; d < session.runtime->count; d++) {
+        char *text = tutti_profile(session.trainer, d, NULL);
+        ck_assert_msg(text != NULL, "%s", tutti_message(NULL));
+        free(text);
+    }
+    ASSERT_OK(tutti_get_gradient(session.trainer, name, after, FLOATS));
+    ck_assert(memcmp(gradient, after, sizeof(gradient)) == 0);
+    float *const later = session_parameters(&session, &count);
+    ck_assert(memcmp(parameters, later, (size_t)count * sizeof(float)) == 0);
+    free(later);
+    free(parameters);
+    session_close(&session);
+}
+END_TEST
+
+void measuring_alone(TCase *cases)
+{
+    tcase_add_test(cases, measured_choices_are_kept);
+    add_cases(cases, profiles_change_nothing, 2);
+}
