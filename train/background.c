@@ -47,10 +47,10 @@ static void *serve(void *argument)
     background->status = make(replica);
     if (background->status != TUTTI_OK)
         snprintf(background->message, sizeof(background->message), "%s", status_message());
-    watch_lock(&replica->trainer->watch);
+    watchdog_lock(&replica->trainer->watchdog);
     background->done = true;
-    watch_tell(&replica->trainer->watch);
-    watch_unlock(&replica->trainer->watch);
+    watchdog_notify(&replica->trainer->watchdog);
+    watchdog_unlock(&replica->trainer->watchdog);
     return NULL;
 }
 
@@ -94,9 +94,9 @@ bool background_hangs(const struct replica *replica)
 
 bool background_is_done(struct replica *replica)
 {
-    watch_lock(&replica->trainer->watch);
+    watchdog_lock(&replica->trainer->watchdog);
     const bool done = is_over(replica);
-    watch_unlock(&replica->trainer->watch);
+    watchdog_unlock(&replica->trainer->watchdog);
     return done;
 }
 
@@ -113,10 +113,10 @@ tutti_status background_wait(struct replica *replica)
 {
     struct background *background = &replica->background;
     if (!background->started) return background->status;
-    watch_lock(&replica->trainer->watch);
-    while (!is_over(replica)) watch_wait(&replica->trainer->watch);
+    watchdog_lock(&replica->trainer->watchdog);
+    while (!is_over(replica)) watchdog_wait(&replica->trainer->watchdog);
     const bool hangs = background->hangs;
-    watch_unlock(&replica->trainer->watch);
+    watchdog_unlock(&replica->trainer->watchdog);
     background->started = false;
     if (hangs) return let_go(replica);
     pthread_join(background->thread, NULL);

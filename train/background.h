@@ -13,7 +13,7 @@ struct tutti_trainer;
 struct background {
     pthread_t thread;
     bool started;
-    bool done, hangs;      /* guarded by the watch's lock */
+    bool done, hangs;      /* guarded by the watchdog's lock */
     double waited_s, seen; /* of its time limit; when it was last looked at */
     bool alone;            /* also what the device needs to update itself */
     bool plan_wanted;

@@ -291,21 +291,21 @@ static bool find_ready(struct exchange *exchange, bool *failed)
 static bool sum_as_they_arrive(struct exchange *exchange, bool failed)
 {
     tutti_trainer *trainer = exchange->trainer;
-    watch_lock(&trainer->watch);
+    watchdog_lock(&trainer->watchdog);
     while (true) {
         const bool working = find_ready(exchange, &failed);
         const int threads = !failed && exchange->taken < exchange->ready_count ? threads_for_sums(exchange) : 0;
         if (threads > 0) {
-            watch_unlock(&trainer->watch);
+            watchdog_unlock(&trainer->watchdog);
             take_turn(exchange, threads);
-            watch_lock(&trainer->watch);
+            watchdog_lock(&trainer->watchdog);
         } else if (working) {
-            watch_wait(&trainer->watch);
+            watchdog_wait(&trainer->watchdog);
         } else {
             break;
         }
     }
-    watch_unlock(&trainer->watch);
+    watchdog_unlock(&trainer->watchdog);
     return !failed;
 }
 

@@ -109,10 +109,10 @@ tutti_status gradients_add(struct replica *replica, const struct arrival *arriva
         clReleaseEvent(arrival->event);
         return status;
     }
-    watch_lock(&replica->trainer->watch); /* the exchange looks at those that arrived */
+    watchdog_lock(&replica->trainer->watchdog); /* the exchange looks at those that arrived */
     port->arrivals = array;
     port->arrivals[port->arrival_count++] = *arrival;
-    watch_unlock(&replica->trainer->watch);
+    watchdog_unlock(&replica->trainer->watchdog);
     return TUTTI_OK;
 }
 
@@ -124,10 +124,10 @@ tutti_status gradients_await(struct replica *replica)
         const cl_event event = port->arrivals[i].event;
         const bool last = i + 1 == port->arrival_count;
         TRY(last ? event_wait(replica->device, event) : event_wait_amid(replica->device, event));
-        watch_lock(&replica->trainer->watch);
+        watchdog_lock(&replica->trainer->watchdog);
         port->arrived = i + 1;
-        watch_tell(&replica->trainer->watch);
-        watch_unlock(&replica->trainer->watch);
+        watchdog_notify(&replica->trainer->watchdog);
+        watchdog_unlock(&replica->trainer->watchdog);
     }
 done:
     return status;

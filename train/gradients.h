@@ -34,7 +34,7 @@ struct gradient_port {
     atomic_bool sum_made; /* read by whoever asks for replica_memory() */
     bool has_last;        /* gradients of the last step, in part */
     bool last_is_sum;     /* they are in `sum` */
-    /* Gradients on the host, in the order of their arrival; `arrived` of them, guarded by the watch's lock. */
+    /* Gradients on the host, in the order of their arrival; `arrived` of them, guarded by the watchdog's lock. */
     struct arrival *arrivals;
     size_t arrival_count, arrived, arrival_capacity;
     /* Page-locked memory; gradients as bfloat16, and the launches that round them: a bucket each, in the order of the
@@ -93,7 +93,7 @@ tutti_status gradients_add_up(struct replica *replica, int64_t micro_batch);
 void gradients_note_work(struct gradient_port *port, bool sum);
 void gradients_note_step(struct gradient_port *port, bool has_part);
 cl_mem gradients_last(const struct gradient_port *port); /* those of the last step, or NULL */
-/* Under the watch's lock: they have not all reached the host. */
+/* Under the watchdog's lock: they have not all reached the host. */
 bool gradients_are_expected(const struct gradient_port *port);
 /* The exchange may write parameters in the device's memory in this step. */
 bool gradients_are_exposed(const struct gradient_port *port);

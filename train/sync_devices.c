@@ -31,7 +31,7 @@ void meetings_close(tutti_trainer *trainer)
 void meetings_begin(tutti_trainer *trainer, int64_t samples)
 {
     struct meetings *meetings = &trainer->meetings;
-    watch_lock(&trainer->watch);
+    watchdog_lock(&trainer->watchdog);
     meetings->samples = samples;
     meetings->expected = meetings->arrived = 0;
     meetings->judged = meetings->complete = meetings->broken = false;
@@ -39,7 +39,7 @@ void meetings_begin(tutti_trainer *trainer, int64_t samples)
         meetings->attendees[r] = (struct attendee) { .attends = trainer->parts[r] > 0 };
         meetings->expected += meetings->attendees[r].attends;
     }
-    watch_unlock(&trainer->watch);
+    watchdog_unlock(&trainer->watchdog);
 }
 
 /* ----------------------------------------------------------------------------------------------- combining ---- */
@@ -157,7 +157,7 @@ void meetings_conclude(tutti_trainer *trainer, bool good)
     meetings->complete = false;
     meetings->round += good;
     meetings->broken = !good;
-    watch_tell(&trainer->watch);
+    watchdog_notify(&trainer->watchdog);
 }
 
 /* The last one to come makes the numbers of all, to which those of other ranks may have to be added. */
@@ -170,7 +170,7 @@ static tutti_status close_round(tutti_trainer *trainer, const struct meeting *me
         return TUTTI_OK;
     }
     trainer->meetings.complete = true;
-    watch_tell(&trainer->watch);
+    watchdog_notify(&trainer->watchdog);
     return TUTTI_OK;
 }
 
@@ -205,19 +205,19 @@ static tutti_status attend(struct replica *replica, const struct meeting *meetin
 
 tutti_status meetings_attend(struct replica *replica, const struct meeting *meeting, int64_t samples, float *numbers)
 {
-    watch_lock(&replica->trainer->watch);
+    watchdog_lock(&replica->trainer->watchdog);
     const tutti_status status = attend(replica, meeting, numbers);
     if (status == TUTTI_OK) take(&replica->trainer->meetings, meeting, samples, numbers);
-    watch_unlock(&replica->trainer->watch);
+    watchdog_unlock(&replica->trainer->watchdog);
     return status;
 }
 
 void meetings_leave(struct replica *replica)
 {
     tutti_trainer *trainer = replica->trainer;
-    watch_lock(&trainer->watch);
+    watchdog_lock(&trainer->watchdog);
     trainer->meetings.attendees[replica->number].attends = false;
-    watch_unlock(&trainer->watch);
+    watchdog_unlock(&trainer->watchdog);
 }
 
 bool meetings_interrupted(const struct meetings *meetings, int replica)

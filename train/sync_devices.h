@@ -20,7 +20,7 @@ struct attendee {
     int64_t stride;
 };
 
-/* Guarded by the watch's lock. */
+/* The watchdog's lock guards it. */
 struct meetings {
     int64_t samples; /* of the step, on all ranks */
     int expected, arrived;

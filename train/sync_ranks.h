@@ -19,7 +19,7 @@ void rounds_close(struct tutti_trainer *trainer);
 /* A try at a step; its end, with this rank's vote so far, which takes what has failed here. */
 void rounds_begin(struct tutti_trainer *trainer);
 void rounds_end(struct tutti_trainer *trainer, struct vote *vote);
-/* Under the watch's lock, often: whether a round is under way. */
+/* Under the watchdog's lock, often: whether a round is under way. */
 bool rounds_carry(struct tutti_trainer *trainer);
 /* Of this try, waiting for other ranks. */
 double rounds_waited(const struct tutti_trainer *trainer);

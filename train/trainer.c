@@ -34,7 +34,7 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
             training->step_limit_s, training->build_limit_s);
     if (training->micro_batch < 0)
         return fail(TUTTI_INVALID, "the micro-batch is %lld: it must be at least 1", (long long)training->micro_batch);
-    watch_limits(&trainer->watch, training->step_limit_s, training->build_limit_s);
+    watchdog_set_limits(&trainer->watchdog, training->step_limit_s, training->build_limit_s);
     trainer->course.seed = training->seed;
     trainer->options.exact = training->exact;
     trainer->options.precision = training->precision;
@@ -76,7 +76,7 @@ done:
 static tutti_status make_replicas(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
-    const bool threaded = trainer->exchange || watch_has_limit(&trainer->watch);
+    const bool threaded = trainer->exchange || watchdog_has_limit(&trainer->watchdog);
     TRY(shares_divide(trainer->shares, trainer->count, trainer->part, trainer->parts));
     for (int i = 0; i < trainer->count; i++) {
         struct replica *replica = &trainer->replicas[i];
@@ -84,7 +84,7 @@ static tutti_status make_replicas(tutti_trainer *trainer)
         replica->number = i;
         replica->device = &trainer->runtime->devices[i];
         plan_cache_open(&replica->plans);
-        worker_open(&replica->worker, &trainer->watch, replica, replica->device);
+        worker_open(&replica->worker, &trainer->watchdog, replica, replica->device);
         if (threaded) TRY(worker_thread(&replica->worker));
     }
     for (int i = 0; i < trainer->count; i++) worker_start(&trainer->replicas[i].worker, build, &trainer->parts[i]);
@@ -190,7 +190,7 @@ tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const 
     network->trainers++;
     trainer->runtime = network->runtime;
     parameters_open(&trainer->store, network, &trainer->optimizer);
-    watch_open(&trainer->watch, world_carry, trainer);
+    watchdog_open(&trainer->watchdog, world_progress, trainer);
     TRY(world_open(trainer, training, plan_training(trainer, output, training)));
     trainer->exchange = trainer->count > 1 || world_sums(trainer);
     TRY(world_begin(trainer, make_all(trainer)));
@@ -224,7 +224,7 @@ void tutti_trainer_free(tutti_trainer *trainer)
     free((bool *)trainer->optimizer.reached);
     free((struct optimizer_group *)trainer->optimizer.groups);
     meetings_close(trainer);
-    watch_close(&trainer->watch);
+    watchdog_close(&trainer->watchdog);
     free(trainer);
 }
 

@@ -84,7 +84,7 @@ struct tutti_trainer {
     struct replica_work *works; /* one for each replica */
     struct share *shares;       /* as the caller wants them, or balance */
     int64_t *parts;             /* of the batch at hand */
-    struct watch watch;         /* over the replicas' workers */
+    struct watchdog watchdog;   /* over the replicas' workers */
     struct meetings meetings;
 
     struct world *world; /* trainers of other ranks; NULL: there are none */

@@ -1,4 +1,4 @@
-/* Waiting for devices, which may hang, no longer than they may take. */
+/* Waits for the jobs of devices, which may hang, up to their limits. */
 #include "base/numbers.h"
 #include "base/threads.h"
 #include "train/worker.h"
@@ -13,58 +13,58 @@ enum { STEP_FACTOR = 20, STEP_LEAST_S = 60, BUILD_S = 1800 };
  * look like a hanging device. */
 #define SLICE_S 0.05
 
-void watch_open(struct watch *watch, double (*carry)(void *user), void *user)
+void watchdog_open(struct watchdog *watchdog, double (*progress)(void *user), void *user)
 {
     pthread_condattr_t attributes;
-    *watch = (struct watch) { .carry = carry, .user = user };
-    pthread_mutex_init(&watch->lock, NULL);
+    *watchdog = (struct watchdog) { .progress = progress, .user = user };
+    pthread_mutex_init(&watchdog->lock, NULL);
     pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC); /* watch_wait() */
-    pthread_cond_init(&watch->changed, &attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC); /* watchdog_wait() */
+    pthread_cond_init(&watchdog->changed, &attributes);
     pthread_condattr_destroy(&attributes);
 }
 
-void watch_close(struct watch *watch)
+void watchdog_close(struct watchdog *watchdog)
 {
-    pthread_cond_destroy(&watch->changed);
-    pthread_mutex_destroy(&watch->lock);
+    pthread_cond_destroy(&watchdog->changed);
+    pthread_mutex_destroy(&watchdog->lock);
 }
 
-void watch_limits(struct watch *watch, double step_s, double build_s)
+void watchdog_set_limits(struct watchdog *watchdog, double step_s, double build_s)
 {
-    watch->step_limit_s = step_s;
-    watch->build_limit_s = build_s;
+    watchdog->step_limit_s = step_s;
+    watchdog->build_limit_s = build_s;
 }
 
-bool watch_has_limit(const struct watch *watch)
+bool watchdog_has_limit(const struct watchdog *watchdog)
 {
-    return watch->step_limit_s > 0;
+    return watchdog->step_limit_s > 0;
 }
 
-void watch_lock(struct watch *watch)
+void watchdog_lock(struct watchdog *watchdog)
 {
-    pthread_mutex_lock(&watch->lock);
+    pthread_mutex_lock(&watchdog->lock);
 }
 
-void watch_unlock(struct watch *watch)
+void watchdog_unlock(struct watchdog *watchdog)
 {
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&watchdog->lock);
 }
 
-void watch_tell(struct watch *watch)
+void watchdog_notify(struct watchdog *watchdog)
 {
-    pthread_cond_broadcast(&watch->changed);
+    pthread_cond_broadcast(&watchdog->changed);
 }
 
 double worker_build_limit(const struct worker *worker)
 {
-    const double given = worker->watch->build_limit_s;
+    const double given = worker->watchdog->build_limit_s;
     return given > 0 ? given : BUILD_S;
 }
 
 double worker_step_limit(const struct worker *worker, int64_t positions)
 {
-    const double given = worker->watch->step_limit_s;
+    const double given = worker->watchdog->step_limit_s;
     if (worker->pace_s == 0) return worker_build_limit(worker); /* its first step: drivers compile in it, too */
     return given > 0 ? given : fmax(STEP_LEAST_S, STEP_FACTOR * worker->pace_s * (double)positions);
 }
@@ -78,23 +78,23 @@ static void give_up(struct worker *worker)
         "device %d, '%s', did not finish its work within %.3g seconds: see the system's log; its memory is not freed "
         "before the program ends",
         worker->device->index, worker->device->can.name, worker->allowed_s);
-    watch_tell(worker->watch);
+    watchdog_notify(worker->watchdog);
 }
 
-void watch_wait(struct watch *watch)
+void watchdog_wait(struct watchdog *watchdog)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    const double soon = watch->carry(watch->user);
+    const double soon = watchdog->progress(watchdog->user);
     until.tv_nsec += (long)(1e9 * (soon > 0 ? soon : SLICE_S));
     if (until.tv_nsec >= 1000000000) {
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
     const double start = clock_seconds();
-    (void)pthread_cond_timedwait(&watch->changed, &watch->lock, &until);
+    (void)pthread_cond_timedwait(&watchdog->changed, &watchdog->lock, &until);
     const double passed = fmin(clock_seconds() - start, SLICE_S);
-    for (struct worker *worker = watch->workers; worker; worker = worker->next) {
+    for (struct worker *worker = watchdog->workers; worker; worker = worker->next) {
         if (!worker_works(worker) || worker->guarded || worker->waits) continue;
         worker->waited_s += passed;
         if (worker->waited_s > worker->allowed_s) give_up(worker);

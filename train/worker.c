@@ -5,13 +5,13 @@
 
 /* -------------------------------------------------------------------------------------------- its life ---- */
 
-void worker_open(struct worker *worker, struct watch *watch, struct replica *replica, const struct device *device)
+void worker_open(struct worker *worker, struct watchdog *watchdog, struct replica *replica, const struct device *device)
 {
-    *worker = (struct worker) { .watch = watch, .replica = replica, .device = device };
-    watch_lock(watch);
-    worker->next = watch->workers;
-    watch->workers = worker;
-    watch_unlock(watch);
+    *worker = (struct worker) { .watchdog = watchdog, .replica = replica, .device = device };
+    watchdog_lock(watchdog);
+    worker->next = watchdog->workers;
+    watchdog->workers = worker;
+    watchdog_unlock(watchdog);
 }
 
 static void finish_job(struct worker *worker, tutti_status status)
@@ -25,18 +25,18 @@ static void finish_job(struct worker *worker, tutti_status status)
 static void *serve(void *argument)
 {
     struct worker *worker = argument;
-    struct watch *watch = worker->watch;
-    watch_lock(watch);
+    struct watchdog *watchdog = worker->watchdog;
+    watchdog_lock(watchdog);
     while (true) {
-        while (!worker->busy && !worker->stop) pthread_cond_wait(&worker->given, &watch->lock);
+        while (!worker->busy && !worker->stop) pthread_cond_wait(&worker->given, &watchdog->lock);
         if (!worker->busy) break;
-        watch_unlock(watch);
+        watchdog_unlock(watchdog);
         const tutti_status status = worker->job(worker->replica, worker->argument);
-        watch_lock(watch);
+        watchdog_lock(watchdog);
         finish_job(worker, status);
-        watch_tell(watch);
+        watchdog_notify(watchdog);
     }
-    watch_unlock(watch);
+    watchdog_unlock(watchdog);
     return NULL;
 }
 
@@ -53,11 +53,11 @@ tutti_status worker_thread(struct worker *worker)
 bool worker_close(struct worker *worker)
 {
     if (!worker->threaded) return true;
-    watch_lock(worker->watch);
+    watchdog_lock(worker->watchdog);
     worker->stop = true;
     const bool stuck = worker->abandoned && worker->busy;
     pthread_cond_signal(&worker->given);
-    watch_unlock(worker->watch);
+    watchdog_unlock(worker->watchdog);
     if (stuck) {
         pthread_detach(worker->thread);
     } else {
@@ -75,9 +75,9 @@ void worker_start(struct worker *worker, worker_job *job, void *argument)
         finish_job(worker, job(worker->replica, argument));
         return;
     }
-    watch_lock(worker->watch);
-    while (worker_works(worker)) watch_wait(worker->watch); /* a probe */
-    if (!worker->abandoned) {                               /* else worker_wait() tells */
+    watchdog_lock(worker->watchdog);
+    while (worker_works(worker)) watchdog_wait(worker->watchdog); /* a probe */
+    if (!worker->abandoned) {                                     /* else worker_wait() tells */
         worker->job = job;
         worker->argument = argument;
         worker->busy = true;
@@ -85,14 +85,14 @@ void worker_start(struct worker *worker, worker_job *job, void *argument)
         worker->allowed_s = worker_build_limit(worker);
         pthread_cond_signal(&worker->given);
     }
-    watch_unlock(worker->watch);
+    watchdog_unlock(worker->watchdog);
 }
 
 tutti_status worker_wait(struct worker *worker)
 {
-    watch_lock(worker->watch);
-    while (worker_works(worker)) watch_wait(worker->watch);
-    watch_unlock(worker->watch);
+    watchdog_lock(worker->watchdog);
+    while (worker_works(worker)) watchdog_wait(worker->watchdog);
+    watchdog_unlock(worker->watchdog);
     if (worker->status != TUTTI_OK) status_set_message(worker->message);
     return worker->status;
 }
@@ -124,26 +124,26 @@ bool worker_gave_up(const struct worker *worker)
 
 bool worker_is_busy(struct worker *worker)
 {
-    watch_lock(worker->watch);
+    watchdog_lock(worker->watchdog);
     const bool busy = worker_works(worker);
-    watch_unlock(worker->watch);
+    watchdog_unlock(worker->watchdog);
     return busy;
 }
 
 bool worker_is_abandoned(const struct worker *worker)
 {
-    watch_lock(worker->watch);
+    watchdog_lock(worker->watchdog);
     const bool abandoned = worker->abandoned;
-    watch_unlock(worker->watch);
+    watchdog_unlock(worker->watchdog);
     return abandoned;
 }
 
 bool worker_is_stuck(const struct worker *worker)
 {
     if (!worker->threaded) return false;
-    watch_lock(worker->watch);
+    watchdog_lock(worker->watchdog);
     const bool stuck = worker->abandoned && worker->busy;
-    watch_unlock(worker->watch);
+    watchdog_unlock(worker->watchdog);
     return stuck;
 }
 
@@ -156,31 +156,31 @@ bool worker_has_thread(const struct worker *worker)
 
 void worker_allow(struct worker *worker, double seconds)
 {
-    watch_lock(worker->watch);
+    watchdog_lock(worker->watchdog);
     worker->allowed_s = seconds;
     worker->waited_s = 0;
-    watch_unlock(worker->watch);
+    watchdog_unlock(worker->watchdog);
 }
 
 bool worker_guard(struct worker *worker)
 {
-    watch_lock(worker->watch);
+    watchdog_lock(worker->watchdog);
     const bool guarded = worker->guarded = !worker->abandoned;
-    watch_unlock(worker->watch);
+    watchdog_unlock(worker->watchdog);
     return guarded;
 }
 
 void worker_unguard(struct worker *worker)
 {
-    watch_lock(worker->watch);
+    watchdog_lock(worker->watchdog);
     worker->guarded = false;
-    watch_unlock(worker->watch);
+    watchdog_unlock(worker->watchdog);
 }
 
 void worker_sleep(struct worker *worker)
 {
     worker->waits = true;
-    pthread_cond_wait(&worker->watch->changed, &worker->watch->lock);
+    pthread_cond_wait(&worker->watchdog->changed, &worker->watchdog->lock);
     worker->waits = false;
 }
 

@@ -1,8 +1,8 @@
-/* The thread of a device, which does one job at a time for its replica, and the watch over all threads of a trainer:
- * devices may hang. The trainer's thread, which waits for jobs no longer than they may take, notices it (watchdog.c).
- * The device is given up then, with the thread that is stuck in its driver and all that this thread may still use.
+/* The thread of a device, which runs one job at a time for its replica, and the watchdog over all such threads of a
+ * trainer. Devices may hang: the trainer's thread waits for a job only as long as the job's limit (watchdog.c). After
+ * that it abandons the device, the thread that is stuck in the driver, and the memory that this thread may still use.
  *
- * The trainer's thread makes all calls but those that are said to be a job's. */
+ * The trainer's thread makes all calls, unless a comment says that a job makes them. */
 #ifndef TRAIN_WORKER_H
 #define TRAIN_WORKER_H
 
@@ -15,84 +15,84 @@ struct worker;
 
 typedef tutti_status worker_job(struct replica *replica, void *argument);
 
-struct watch {
-    pthread_mutex_t lock; /* guards what workers tell: their jobs, arrivals, meetings, plans in the background */
+struct watchdog {
+    pthread_mutex_t lock; /* guards jobs, arrived gradients, exchanged statistics and plans in the background */
     pthread_cond_t changed;
-    struct worker *workers;             /* the first one; they are linked */
+    struct worker *workers;             /* a linked list */
     double step_limit_s, build_limit_s; /* 0: automatic */
-    /* Under the lock, while somebody waits: moves on what else goes on, and returns the seconds until the next call; 0:
-     * nothing goes on. */
-    double (*carry)(void *user);
+    /* Called under the lock while a thread waits: makes progress with the communication between ranks. Returns the
+     * seconds until the next call, or 0 if there is no communication. */
+    double (*progress)(void *user);
     void *user;
 };
 
 struct worker {
-    struct watch *watch;
-    struct worker *next;     /* of the same watch */
+    struct watchdog *watchdog;
+    struct worker *next;     /* of the same watchdog */
     struct replica *replica; /* whose jobs it does */
     const struct device *device;
     double pace_s; /* the most seconds per position that a step took, but for the first; 0: not known yet */
-    bool threaded; /* else jobs are done by the trainer's thread */
+    bool threaded; /* else the trainer's thread runs the jobs */
     pthread_t thread;
-    /* What follows is guarded by the watch's lock. */
-    pthread_cond_t given; /* for the thread alone: a job, or `stop` */
+    /* The watchdog's lock guards the members below. */
+    pthread_cond_t given; /* wakes the thread for a job or `stop` */
     bool stop, busy;
     worker_job *job;
     void *argument;
     tutti_status status;
     char message[1024];
-    bool guarded;               /* in the caller's memory: not to be given up now */
+    bool guarded;               /* the job uses the caller's memory: it must not be abandoned now */
     bool waits;                 /* for other devices */
-    bool abandoned;             /* took too long: its thread is, or was, stuck in the driver */
-    double waited_s, allowed_s; /* for the present phase of its job */
+    bool abandoned;             /* a job exceeded its limit: the thread is, or was, stuck in the driver */
+    double waited_s, allowed_s; /* of the present phase of the job: the time so far, and its limit */
 };
 
-void watch_open(struct watch *watch, double (*carry)(void *user), void *user);
-void watch_close(struct watch *watch);
-void watch_limits(struct watch *watch, double step_s, double build_s); /* 0: automatic */
-bool watch_has_limit(const struct watch *watch);                       /* of steps, by the caller */
-/* By any thread. */
-void watch_lock(struct watch *watch);
-void watch_unlock(struct watch *watch);
-/* By any thread, under the lock: wakes all that wait. */
-void watch_tell(struct watch *watch);
-/* Under the lock: waits for watch_tell(), or a moment; gives up the devices that take longer than they may. */
-void watch_wait(struct watch *watch);
+void watchdog_open(struct watchdog *watchdog, double (*progress)(void *user), void *user);
+void watchdog_close(struct watchdog *watchdog);
+void watchdog_set_limits(struct watchdog *watchdog, double step_s, double build_s); /* 0: automatic */
+bool watchdog_has_limit(const struct watchdog *watchdog);                           /* the caller has limited steps */
+/* Any thread may call these two. */
+void watchdog_lock(struct watchdog *watchdog);
+void watchdog_unlock(struct watchdog *watchdog);
+/* Wakes all waiting threads. Any thread may call it, under the lock. */
+void watchdog_notify(struct watchdog *watchdog);
+/* Under the lock: waits for watchdog_notify() or a short time, then abandons the devices that exceed their limits. */
+void watchdog_wait(struct watchdog *watchdog);
 
-/* Without a thread at first; it has one from worker_thread() on. */
-void worker_open(struct worker *worker, struct watch *watch, struct replica *replica, const struct device *device);
+/* The worker has no thread before worker_thread() starts it. */
+void worker_open(
+    struct worker *worker, struct watchdog *watchdog, struct replica *replica, const struct device *device);
 tutti_status worker_thread(struct worker *worker);
-/* False where its thread is stuck in the driver: then it is left alone. */
+/* Returns false if the thread is stuck in the driver; the thread then continues to exist. */
 bool worker_close(struct worker *worker);
 
-/* Runs a job on the thread, or at once where there is none; its status is that of worker_wait(), which also hands over
- * the message. */
+/* Runs a job on the thread, or at once if there is no thread. worker_wait() returns the status of the job and sets its
+ * message. */
 void worker_start(struct worker *worker, worker_job *job, void *argument);
 tutti_status worker_wait(struct worker *worker);
-const char *worker_message(const struct worker *worker); /* why it was given up */
+const char *worker_message(const struct worker *worker); /* of the last failure */
 bool worker_is_busy(struct worker *worker);
-bool worker_is_abandoned(const struct worker *worker); /* also for a job */
-bool worker_is_stuck(const struct worker *worker);     /* its thread is, in the driver */
+bool worker_is_abandoned(const struct worker *worker); /* a job may call it, too */
+bool worker_is_stuck(const struct worker *worker);     /* its thread hangs in the driver */
 bool worker_has_thread(const struct worker *worker);
-/* Under the lock: it works on its job; it has ended it, with a failure. */
+/* Under the lock: the job runs; the job has failed; the worker is abandoned; no job runs, abandoned or not. */
 bool worker_works(const struct worker *worker);
 bool worker_failed(const struct worker *worker);
-bool worker_gave_up(const struct worker *worker);   /* was given up */
-bool worker_gave_up(const struct worker *worker);   /* was given up */
-bool worker_has_ended(const struct worker *worker); /* however long that took */
+bool worker_gave_up(const struct worker *worker);
+bool worker_has_ended(const struct worker *worker);
 
-/* By a job: what it does next may take so many seconds. */
+/* A job calls it: its next phase may take so many seconds. */
 void worker_allow(struct worker *worker, double seconds);
-/* By a job before it touches memory that belongs to the caller, and after: in between it is not given up. False where
- * it was given up before: the memory may not exist any more. */
+/* A job calls them before and after it uses the caller's memory: in between it cannot be abandoned. Returns false if it
+ * was abandoned before: the memory may no longer exist. */
 bool worker_guard(struct worker *worker);
 void worker_unguard(struct worker *worker);
-/* By a job, under the lock: sleeps for other devices; its own time limit stands still. */
+/* A job calls it under the lock: waits for other devices. The wait does not count for its limit. */
 void worker_sleep(struct worker *worker);
-/* By a job: a step took so many seconds per position, which are samples times the length of their sequences. */
+/* A job calls it: a step took so many seconds per position. Positions are samples times the length of sequences. */
 void worker_note_pace(struct worker *worker, double seconds);
 
-/* Seconds that a device may take to make plans, or for this many positions. */
+/* Limits in seconds: of a job that builds plans, and of a step with this many positions. */
 double worker_build_limit(const struct worker *worker);
 double worker_step_limit(const struct worker *worker, int64_t positions);
 

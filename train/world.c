@@ -481,7 +481,7 @@ static void widen(void *argument, int task)
     for (int64_t i = begin; i < begin + count; i++) gradients[i] = bf16_to_float(trainer->world->leaving.half[i]);
 }
 
-double world_carry(void *user)
+double world_progress(void *user)
 {
     struct tutti_trainer *trainer = user;
     const bool round = rounds_carry(trainer), sums = trainer->world && hosts_progress(trainer->world->hosts);

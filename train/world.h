@@ -104,8 +104,8 @@ void world_try(struct tutti_trainer *trainer);
 /* This rank's sums of a range, by any thread. */
 void world_put(struct tutti_trainer *trainer, int64_t first, int64_t count, const float *sums);
 void world_leave(struct tutti_trainer *trainer, const bool *summed);
-/* For watch_open(): what goes on between ranks does so only while somebody looks after it. */
-double world_carry(void *trainer);
+/* For watchdog_open(): communication between ranks makes progress only during these calls. */
+double world_progress(void *trainer);
 tutti_status world_vote(struct tutti_trainer *trainer, const struct vote *vote, enum verdict *all, struct sums *sums);
 /* After a step that took so long. */
 void world_stepped(struct tutti_trainer *trainer, double seconds);

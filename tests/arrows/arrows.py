@@ -76,7 +76,7 @@ HEADERS = ["batches", "gradients", "device_update", "background", "prefetch", "r
 # Members of other structs that are parts: the only files that touch their fields.
 OWNERS = {
     "worker": ["worker", "watchdog"],
-    "watch": ["worker", "watchdog"],
+    "watchdog": ["worker", "watchdog"],
     "plans": ["plan_cache"],
     "store": ["parameter_store"],
     "holding": ["parameter_store"],

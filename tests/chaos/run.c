@@ -176,9 +176,9 @@ static int thread_count(void)
 static bool all_returned(tutti_trainer *trainer)
 {
     bool all = true;
-    watch_lock(&trainer->watch);
+    watchdog_lock(&trainer->watchdog);
     for (int i = 0; i < trainer->count; i++) all &= worker_has_ended(&trainer->replicas[i].worker);
-    watch_unlock(&trainer->watch);
+    watchdog_unlock(&trainer->watchdog);
     return all;
 }
 

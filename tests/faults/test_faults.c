@@ -179,7 +179,7 @@ static const char *hang_in_the_background(struct session *session, struct outcom
     if (outcome->status != TUTTI_OK) return status_message();
     tutti_trainer *trainer = session->trainer;
     struct replica *victim = &trainer->replicas[fault.victim];
-    trainer->watch.build_limit_s = 3; /* several times what the other device takes for its plan */
+    trainer->watchdog.build_limit_s = 3; /* several times what the other device takes for its plan */
     for (int step = 0; step < STEPS && outcome->status == TUTTI_OK; step++) {
         if (step == STEPS / 2) await_plan(victim);
         if (replica_is_lost(victim) != (step > STEPS / 2)) return "the device was lost at another step";

@@ -144,8 +144,8 @@ static const char *during_hanging_plan(const char *(*call)(struct session *sessi
 static const char *step_of_another_size(struct session *session)
 {
     tutti_trainer *trainer = session->trainer;
-    trainer->watch.step_limit_s = HANG_LIMIT_S;
-    trainer->watch.build_limit_s = 30;
+    trainer->watchdog.step_limit_s = HANG_LIMIT_S;
+    trainer->watchdog.build_limit_s = 30;
     trainer->replicas[1].worker.pace_s = HANG_LIMIT_S; /* else its first step may take as long as a plan */
     if (tutti_train_step(trainer, FEED_PAIR(images, labels), SAMPLES - 2, NULL) != TUTTI_OK) return status_message();
     return told.lost ? told.last : NULL;
@@ -190,7 +190,7 @@ static const char *lost_with_its_plan(void)
     struct session session;
     double loss;
     if (begin_hanging_plan(&session) != TUTTI_OK) return status_message();
-    session.trainer->watch.build_limit_s = 15;
+    session.trainer->watchdog.build_limit_s = 15;
     membership_lose(&session.trainer->members, 1);
     const double start = clock_seconds();
     const tutti_status status = session_step(&session, 0, &loss);
@@ -209,7 +209,7 @@ static const char *change_given_up(void)
     struct session session;
     if (begin_hanging_plan(&session) != TUTTI_OK) return status_message();
     tutti_trainer *trainer = session.trainer;
-    trainer->watch.build_limit_s = 3;
+    trainer->watchdog.build_limit_s = 3;
     tutti_status status = TUTTI_OK;
     for (int step = 0; step < 3 && status == TUTTI_OK; step++)
         status = tutti_train_step(trainer, FEED_PAIR(images, labels), SMALL, NULL);
@@ -283,7 +283,7 @@ static const char *probe_reads_late(void)
     session.trainer->balance.cold = 0;
     balance_add(&session.trainer->balance, times, times[0]);
     leave_alone(&session, 0);
-    session.trainer->watch.step_limit_s = HANG_LIMIT_S;
+    session.trainer->watchdog.step_limit_s = HANG_LIMIT_S;
     session.trainer->replicas[1].worker.pace_s = HANG_LIMIT_S; /* else a probe may take as long as a plan */
     give(&session, &fault);
     status = step_until_probed(&session, 1, true);

@@ -209,7 +209,7 @@ static void take_back(struct outcome *outcome)
 tutti_status train(struct session *session, const struct fault *fault, struct outcome *outcome)
 {
     tutti_status status = TUTTI_OK;
-    session->trainer->watch.step_limit_s = fault && is_hang(fault) ? HANG_LIMIT_S : STEP_LIMIT_S;
+    session->trainer->watchdog.step_limit_s = fault && is_hang(fault) ? HANG_LIMIT_S : STEP_LIMIT_S;
     for (int step = 0; step < STEPS; step++) {
         if (fault && step == broken_steps(fault->phase).first) give(session, fault);
         status = session_step(session, step, &outcome->losses[step]);

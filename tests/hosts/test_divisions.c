@@ -132,7 +132,7 @@ static void fill_caches(struct session *session, const int64_t *samples, int cou
 /* The stuck device's plan waits for the end of another one's making. */
 static void order_stuck(struct session *session, struct replica *stuck, int rank, int64_t first)
 {
-    session->trainer->watch.build_limit_s = hosts->rank == rank ? BUILD_LIMIT_S : 0;
+    session->trainer->watchdog.build_limit_s = hosts->rank == rank ? BUILD_LIMIT_S : 0;
     if (hosts->rank == rank) plan_cache_lock(&stuck->plans);
     order(session, first);
     ck_assert_int_gt(go_on(session), 10);

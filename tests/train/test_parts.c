@@ -127,11 +127,11 @@ static tutti_status add_one(struct replica *replica, void *argument)
 START_TEST(worker_does_jobs)
 {
     int number = 0;
-    struct watch watch;
+    struct watchdog watchdog;
     struct worker worker;
     const struct device device = { .index = 7 };
-    watch_open(&watch, nothing_else, NULL);
-    worker_open(&worker, &watch, NULL, &device);
+    watchdog_open(&watchdog, nothing_else, NULL);
+    worker_open(&worker, &watchdog, NULL, &device);
     if (_i == 1) ck_assert_int_eq(worker_thread(&worker), TUTTI_OK);
     for (int i = 0; i < 2; i++) {
         worker_start(&worker, add_one, &number);
@@ -142,7 +142,7 @@ START_TEST(worker_does_jobs)
     ck_assert_str_eq(status_message(), "no more than 2");
     ck_assert(number == 3 && !worker_is_busy(&worker) && !worker_is_abandoned(&worker));
     ck_assert(worker_close(&worker));
-    watch_close(&watch);
+    watchdog_close(&watchdog);
 }
 END_TEST
 
@@ -163,13 +163,13 @@ static tutti_status hang(struct replica *replica, void *argument)
 
 START_TEST(worker_that_hangs_is_given_up)
 {
-    struct watch watch;
+    struct watchdog watchdog;
     struct worker worker;
     const struct device device = { .index = 7 };
     struct hang it = { .worker = &worker };
-    watch_open(&watch, nothing_else, NULL);
-    watch_limits(&watch, 0.1, 0.1);
-    worker_open(&worker, &watch, NULL, &device);
+    watchdog_open(&watchdog, nothing_else, NULL);
+    watchdog_set_limits(&watchdog, 0.1, 0.1);
+    worker_open(&worker, &watchdog, NULL, &device);
     ck_assert_int_eq(worker_thread(&worker), TUTTI_OK);
     worker_start(&worker, hang, &it);
     ck_assert_int_eq(worker_wait(&worker), TUTTI_DEVICE_LOST);
@@ -179,7 +179,7 @@ START_TEST(worker_that_hangs_is_given_up)
     ck_assert(!it.guarded); /* the caller's memory may not be there any more */
     ck_assert_int_eq(worker_wait(&worker), TUTTI_DEVICE_LOST);
     ck_assert(worker_close(&worker));
-    watch_close(&watch);
+    watchdog_close(&watchdog);
 }
 END_TEST
 
