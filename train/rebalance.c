@@ -1,6 +1,6 @@
-/* Automatic shares: tells balance.c the times of the steps, has plans made in the background (background.c) for the
- * division that it wants, and takes them into use between two steps, when all are ready. A device that is left out is
- * probed now and then: it does its old part once more, beside the others, on a copy of a batch and for nothing. */
+/* Automatic shares: passes the times of steps to balance.c, builds plans for the division that balance.c wants in the
+ * background (background.c), and adopts them between two steps when all are ready. A device without samples is probed
+ * from time to time: it computes its former part of a copied batch while the others train; the results are dropped. */
 #include "train/trainer.h"
 
 #include "base/log.h"
@@ -11,24 +11,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A probe may slow the others down by what it takes itself: so many times that must lie between two of them. */
+/* A probe may delay the others by its own duration: between two probes lies this multiple of it, and at least
+ * PROBE_EARLIEST seconds. */
 #define PROBE_REST 100.0
-/* Seconds that do, at least. */
 #define PROBE_EARLIEST 0.05
-/* What disturbs a machine, another process on its core or a lower clock, lasts for tens of milliseconds, and short
- * steps one after the other would all tell of the same. So their means are taken over this part of the training's time,
- * and over so many seconds at most: the first decisions come soon, later ones are better founded. */
-#define TELLING_PART 0.01
-#define MOST_TELLING 0.1
-/* What the trials of devices alone have shown is looked at again after so many seconds, and whenever the training has
- * lasted so many times as long as at the last of them. */
+/* Disturbances, such as another process or a lower clock, last for tens of milliseconds: several short steps would
+ * measure the same one. So balance.c receives means over this part of the training's time so far, at most over
+ * MOST_MEAN_S seconds: the first decisions come soon, later ones rest on more measurements. */
+#define MEAN_PART 0.01
+#define MOST_MEAN_S 0.1
+/* The trials of single devices are repeated after FIRST_AGAIN seconds, and then whenever the training's duration has
+ * grown by the factor NEXT_AGAIN. */
 #define FIRST_AGAIN 1.0
 #define NEXT_AGAIN 2
-/* Steps in a row of another size, after which the division is for that size: not the last batch of an epoch. */
+/* After so many consecutive steps of another size the batch is divided for that size. The last batch of an epoch alone
+ * does not count. */
 enum { ODD_STEPS = 2 };
 
-/* What the thread of a device reads during a probe. Each device has its own, because a thread that hangs may read it
- * later. */
+/* Input of a device's thread during a probe. Each device has its own, because a thread that hangs may read it later. */
 struct probe {
     struct replica_work work;
     void *samples; /* copies */
@@ -42,25 +42,25 @@ struct probing {
     double next;             /* when, by clock_seconds() */
 };
 
-struct adaption {
-    bool changing; /* plans for balance.wanted are being made */
-    bool refused;  /* what a device needs to update itself could not be made: exchange with oneself does, too */
-    int64_t odd;   /* another size that the last steps had, */
-    int odd_steps; /* and how many */
+struct rebalance {
+    bool changing; /* plans for balance.wanted are being built */
+    bool refused;  /* on-device update unavailable: fall back to the host exchange, even with one device */
+    int64_t odd;   /* size of the last steps, if it differs from balance.batch */
+    int odd_steps; /* number of these steps */
     struct probing probing;
-    double passed_s; /* that the training has taken so far, */
-    double again_s;  /* and when devices are tried again */
-    int untold;      /* steps with this division whose times balance.c has not been told, */
-    double untold_s; /* what they took, */
-    double *seconds; /* and each device's parts of them */
+    double passed_s;     /* duration of the training so far */
+    double again_s;      /* single devices are tried again when passed_s exceeds it */
+    int unreported;      /* steps with this division whose times balance.c has not received yet */
+    double unreported_s; /* their duration */
+    double *seconds;     /* their duration on each device */
 };
 
 static void forget_times(tutti_trainer *trainer)
 {
-    struct adaption *adaption = trainer->adaption;
-    adaption->untold = 0;
-    adaption->untold_s = 0;
-    memset(adaption->seconds, 0, (size_t)trainer->count * sizeof(*adaption->seconds));
+    struct rebalance *rebalance = trainer->rebalance;
+    rebalance->unreported = 0;
+    rebalance->unreported_s = 0;
+    memset(rebalance->seconds, 0, (size_t)trainer->count * sizeof(*rebalance->seconds));
 }
 
 static void set_shares(tutti_trainer *trainer)
@@ -69,19 +69,19 @@ static void set_shares(tutti_trainer *trainer)
     for (int i = 0; i < trainer->count; i++) trainer->shares[i].weight = (double)trainer->balance.parts[i];
 }
 
-tutti_status adapt_open(tutti_trainer *trainer)
+tutti_status rebalance_open(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
     int64_t *limits = memory_new((size_t)trainer->count, sizeof(*limits));
-    trainer->adaption = memory_new(1, sizeof(*trainer->adaption));
-    if (!limits || !trainer->adaption) {
+    trainer->rebalance = memory_new(1, sizeof(*trainer->rebalance));
+    if (!limits || !trainer->rebalance) {
         status = TUTTI_NO_MEMORY;
         goto done;
     }
-    trainer->adaption->again_s = FIRST_AGAIN;
-    trainer->adaption->seconds = memory_new((size_t)trainer->count, sizeof(double));
-    trainer->adaption->probing.probes = memory_new((size_t)trainer->count, sizeof(struct probe));
-    if (!trainer->adaption->seconds || !trainer->adaption->probing.probes) {
+    trainer->rebalance->again_s = FIRST_AGAIN;
+    trainer->rebalance->seconds = memory_new((size_t)trainer->count, sizeof(double));
+    trainer->rebalance->probing.probes = memory_new((size_t)trainer->count, sizeof(struct probe));
+    if (!trainer->rebalance->seconds || !trainer->rebalance->probing.probes) {
         status = TUTTI_NO_MEMORY;
         goto done;
     }
@@ -94,21 +94,21 @@ done:
     return status;
 }
 
-void adapt_close(tutti_trainer *trainer)
+void rebalance_close(tutti_trainer *trainer)
 {
-    if (!trainer->adaption) return;
-    struct probe *probes = trainer->adaption->probing.probes;
+    if (!trainer->rebalance) return;
+    struct probe *probes = trainer->rebalance->probing.probes;
     balance_free(&trainer->balance);
     for (int i = 0; probes && i < trainer->count; i++) free(probes[i].samples);
     free(probes);
-    free(trainer->adaption->seconds);
-    free(trainer->adaption);
-    trainer->adaption = NULL;
+    free(trainer->rebalance->seconds);
+    free(trainer->rebalance);
+    trainer->rebalance = NULL;
 }
 
-struct replica *adapt_alone(tutti_trainer *trainer)
+struct replica *rebalance_alone(tutti_trainer *trainer)
 {
-    if (!trainer->adaption) return NULL;
+    if (!trainer->rebalance) return NULL;
     const int alone = balance_alone(&trainer->balance);
     struct replica *replica = alone < 0 ? NULL : &trainer->replicas[alone];
     return replica && update_is_made(replica) && !replica_is_lost(replica) ? replica : NULL;
@@ -135,11 +135,11 @@ static void tell(const tutti_trainer *trainer)
     }
 }
 
-/* A plan for a lost device is not waited for: tutti_trainer_free() frees it. A device whose plan hangs is lost. */
+/* Does not wait for the plan of a lost device: tutti_trainer_free() frees it. A device whose plan hangs is lost. */
 static tutti_status give_up_change(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
-    trainer->adaption->changing = false;
+    trainer->rebalance->changing = false;
     for (int i = 0; i < trainer->count; i++) {
         struct replica *replica = &trainer->replicas[i];
         if (replica_is_lost(replica)) continue;
@@ -149,7 +149,7 @@ static tutti_status give_up_change(tutti_trainer *trainer)
     return status;
 }
 
-/* What the device takes from now on: less, if it is lost, or its memory was full and there are no micro-batches. */
+/* The most samples of the device: fewer if it is lost, or if its memory was full and micro-batches are impossible. */
 static int64_t limit_of(const tutti_trainer *trainer, int device)
 {
     const struct replica *replica = &trainer->replicas[device];
@@ -158,10 +158,10 @@ static int64_t limit_of(const tutti_trainer *trainer, int device)
     return trainer->options.whole_batch && replica->capacity < limit ? replica->capacity : limit;
 }
 
-tutti_status adapt_lost(tutti_trainer *trainer)
+tutti_status rebalance_lost(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
-    if (!trainer->adaption) return TUTTI_OK; /* not all replicas are made yet, or shares are given */
+    if (!trainer->rebalance) return TUTTI_OK; /* not all replicas are made yet, or shares are given */
     for (int i = 0; i < trainer->count; i++) {
         const int64_t limit = limit_of(trainer, i);
         if (limit == trainer->balance.devices[i].limit) continue;
@@ -173,21 +173,21 @@ done:
     return status;
 }
 
-void adapt_change(tutti_trainer *trainer)
+void rebalance_start(tutti_trainer *trainer)
 {
     const struct balance *balance = &trainer->balance;
     bool alone = false;
     for (int i = 0; i < trainer->count; i++) alone |= balance->wanted[i] == balance->batch;
-    trainer->adaption->changing = true;
+    trainer->rebalance->changing = true;
     background_start_all(trainer, balance->wanted, alone);
 }
 
-bool adapt_is_changing(const tutti_trainer *trainer)
+bool rebalance_is_changing(const tutti_trainer *trainer)
 {
-    return trainer->adaption && trainer->adaption->changing;
+    return trainer->rebalance && trainer->rebalance->changing;
 }
 
-/* The failure of a plan for a larger part ends nothing: the device goes on with what it has. */
+/* If a plan for a larger part fails, the device keeps its present plan. */
 static tutti_status check_plans(tutti_trainer *trainer, bool *ready)
 {
     tutti_status status = TUTTI_OK;
@@ -205,7 +205,7 @@ static tutti_status check_plans(tutti_trainer *trainer, bool *ready)
         log_info(&trainer->runtime->log, "device %d, '%s', keeps its share: %s", replica->device->index,
             replica->device->can.name, status_message());
         *ready = false;
-        trainer->adaption->refused = balance->wanted[i] == balance->parts[i];
+        trainer->rebalance->refused = balance->wanted[i] == balance->parts[i];
         TRY(balance_limit(balance, i, balance->parts[i] > 0 ? balance->parts[i] : 1));
     }
 done:
@@ -224,13 +224,13 @@ static tutti_status adopt(tutti_trainer *trainer)
         const tutti_status given_up = give_up_change(trainer);
         return status == TUTTI_OK ? given_up : status;
     }
-    trainer->adaption->changing = false;
+    trainer->rebalance->changing = false;
     balance_adopt(balance);
     set_shares(trainer);
-    struct replica *alone = adapt_alone(trainer);
+    struct replica *alone = rebalance_alone(trainer);
     if (alone && parameters_holder(&trainer->store) != alone)
         holding_drop_parameters(&alone->holding); /* the optimizer's states are on the host */
-    trainer->adaption->probing.next = 0;
+    trainer->rebalance->probing.next = 0;
     tell(trainer);
     return TUTTI_OK;
 }
@@ -248,7 +248,7 @@ static tutti_status run_probe(struct replica *replica, void *argument)
 
 static tutti_status end_probe(tutti_trainer *trainer)
 {
-    struct probing *probing = &trainer->adaption->probing;
+    struct probing *probing = &trainer->rebalance->probing;
     struct replica *replica = probing->replica;
     if (!replica || worker_is_busy(&replica->worker)) return TUTTI_OK;
     probing->replica = NULL;
@@ -264,7 +264,7 @@ static tutti_status end_probe(tutti_trainer *trainer)
     return TUTTI_OK;
 }
 
-/* The part that a device had when it last worked with others, if its plan is still there; else 0. */
+/* The number of samples that the device had when it last trained with others, if its plan is still cached; else 0. */
 static int64_t probe_samples(tutti_trainer *trainer, int device)
 {
     const struct speed *speed = &trainer->balance.devices[device].speed;
@@ -297,7 +297,7 @@ static tutti_status copy_samples(const tutti_trainer *trainer, struct probe *pro
 
 static tutti_status start_probe(tutti_trainer *trainer, int device, int64_t samples, const struct replica_work *work)
 {
-    struct probing *probing = &trainer->adaption->probing;
+    struct probing *probing = &trainer->rebalance->probing;
     struct probe *probe = &probing->probes[device];
     probe->work = *work;
     probe->work.samples = samples;
@@ -311,10 +311,10 @@ static tutti_status start_probe(tutti_trainer *trainer, int device, int64_t samp
     return TUTTI_OK;
 }
 
-/* The next of those that are left out, in turns. */
+/* Probes the devices without samples in turns. */
 static tutti_status probe_next(tutti_trainer *trainer, const struct replica_work *work)
 {
-    struct probing *probing = &trainer->adaption->probing;
+    struct probing *probing = &trainer->rebalance->probing;
     const struct balance *balance = &trainer->balance;
     if (probing->replica || !balance->settled || clock_seconds() < probing->next) return TUTTI_OK;
     for (int i = 1; i <= trainer->count; i++) {
@@ -324,7 +324,7 @@ static tutti_status probe_next(tutti_trainer *trainer, const struct replica_work
         if (samples == 0 || samples > work->samples) continue;
         const double expected = speed_time(&balance->devices[device].speed, SPEED_TOGETHER, samples);
         if (probing->next > 0) return start_probe(trainer, device, samples, work);
-        probing->next = clock_seconds() + fmax(PROBE_EARLIEST, PROBE_REST * expected); /* the first rests, too */
+        probing->next = clock_seconds() + fmax(PROBE_EARLIEST, PROBE_REST * expected); /* before the first probe, too */
         break;
     }
     return TUTTI_OK;
@@ -332,11 +332,11 @@ static tutti_status probe_next(tutti_trainer *trainer, const struct replica_work
 
 /* ---------------------------------------------------------------------------------------------------- steps ---- */
 
-/* The last batch of an epoch may be smaller; when such steps follow each other, this is the batch now. */
+/* Divides for another size if several steps had it: the last batch of an epoch alone may be smaller. */
 static tutti_status follow_batch(tutti_trainer *trainer, int64_t samples)
 {
     tutti_status status = TUTTI_OK;
-    struct adaption *adaption = trainer->adaption;
+    struct rebalance *rebalance = trainer->rebalance;
     const int64_t *prepared = coming_parts(trainer, samples);
     if (samples != trainer->balance.batch && prepared) {
         balance_take(&trainer->balance, samples, prepared);
@@ -344,12 +344,12 @@ static tutti_status follow_batch(tutti_trainer *trainer, int64_t samples)
         tell(trainer);
     }
     if (samples == trainer->balance.batch || samples == 0) {
-        adaption->odd_steps = 0;
+        rebalance->odd_steps = 0;
         return TUTTI_OK;
     }
-    adaption->odd_steps = adaption->odd == samples ? adaption->odd_steps + 1 : 1;
-    adaption->odd = samples;
-    if (adaption->odd_steps < ODD_STEPS) return TUTTI_OK;
+    rebalance->odd_steps = rebalance->odd == samples ? rebalance->odd_steps + 1 : 1;
+    rebalance->odd = samples;
+    if (rebalance->odd_steps < ODD_STEPS) return TUTTI_OK;
     TRY(give_up_change(trainer));
     TRY(balance_resize(&trainer->balance, samples));
     set_shares(trainer);
@@ -358,61 +358,61 @@ done:
     return status;
 }
 
-tutti_status adapt_before(tutti_trainer *trainer, int64_t samples)
+tutti_status rebalance_before_step(tutti_trainer *trainer, int64_t samples)
 {
     tutti_status status = TUTTI_OK;
     TRY(end_probe(trainer));
-    TRY(adapt_lost(trainer));
+    TRY(rebalance_lost(trainer));
     TRY(follow_batch(trainer, samples));
-    if (trainer->adaption->changing && background_all_done(trainer)) TRY(adopt(trainer));
+    if (trainer->rebalance->changing && background_all_done(trainer)) TRY(adopt(trainer));
 done:
     return status;
 }
 
-/* A device is the only one because others were lost: it still has to learn to update itself. */
+/* One device is left because the others were lost, and its on-device update is not built yet. */
 static bool alone_without_update(const tutti_trainer *trainer)
 {
     const int alone = balance_alone(&trainer->balance);
-    return alone >= 0 && !update_is_made(&trainer->replicas[alone]) && !trainer->adaption->refused;
+    return alone >= 0 && !update_is_made(&trainer->replicas[alone]) && !trainer->rebalance->refused;
 }
 
-/* The means of the last steps, once they tell something. */
-static bool tell_times(tutti_trainer *trainer, double seconds)
+/* Passes mean times to balance.c once they cover enough time; returns whether it did. */
+static bool report_times(tutti_trainer *trainer, double seconds)
 {
-    struct adaption *adaption = trainer->adaption;
-    adaption->untold++;
-    adaption->untold_s += seconds;
-    adaption->passed_s += seconds;
+    struct rebalance *rebalance = trainer->rebalance;
+    rebalance->unreported++;
+    rebalance->unreported_s += seconds;
+    rebalance->passed_s += seconds;
     for (int i = 0; i < trainer->count; i++)
-        adaption->seconds[i] += trainer->parts[i] > 0 ? trainer->works[i].result.seconds : 0;
-    if (adaption->untold_s < fmin(MOST_TELLING, TELLING_PART * adaption->passed_s)) return false;
-    for (int i = 0; i < trainer->count; i++) adaption->seconds[i] /= adaption->untold;
-    balance_add(&trainer->balance, adaption->seconds, adaption->untold_s / adaption->untold);
+        rebalance->seconds[i] += trainer->parts[i] > 0 ? trainer->works[i].result.seconds : 0;
+    if (rebalance->unreported_s < fmin(MOST_MEAN_S, MEAN_PART * rebalance->passed_s)) return false;
+    for (int i = 0; i < trainer->count; i++) rebalance->seconds[i] /= rebalance->unreported;
+    balance_add(&trainer->balance, rebalance->seconds, rebalance->unreported_s / rebalance->unreported);
     forget_times(trainer);
     if (trainer->balance.trying) {
-        adaption->again_s = fmax(FIRST_AGAIN, NEXT_AGAIN * adaption->passed_s);
-    } else if (trainer->balance.settled && adaption->passed_s > adaption->again_s) {
+        rebalance->again_s = fmax(FIRST_AGAIN, NEXT_AGAIN * rebalance->passed_s);
+    } else if (trainer->balance.settled && rebalance->passed_s > rebalance->again_s) {
         balance_try_again(&trainer->balance);
-        adaption->again_s = NEXT_AGAIN * adaption->passed_s;
+        rebalance->again_s = NEXT_AGAIN * rebalance->passed_s;
     }
     return true;
 }
 
-tutti_status adapt_after(tutti_trainer *trainer, const struct replica_work *work, double seconds)
+tutti_status rebalance_after_step(tutti_trainer *trainer, const struct replica_work *work, double seconds)
 {
     struct balance *balance = &trainer->balance;
     if (work->samples != balance->batch) return TUTTI_OK;
     for (int i = 0; i < trainer->count; i++)
         if (trainer->parts[i] != balance->parts[i]) return TUTTI_OK; /* a device was lost in this step */
-    /* Making plans slows a CPU down: such times tell nothing. */
-    if (trainer->adaption->changing || coming_holds(trainer)) return TUTTI_OK;
+    /* Building plans slows a CPU down: ignore these times. */
+    if (trainer->rebalance->changing || coming_holds(trainer)) return TUTTI_OK;
     if (alone_without_update(trainer)) {
         memcpy(balance->wanted, balance->parts, (size_t)balance->count * sizeof(*balance->parts));
-        adapt_change(trainer);
+        rebalance_start(trainer);
         return TUTTI_OK;
     }
-    if (tell_times(trainer, seconds) && balance_decide(balance)) {
-        adapt_change(trainer);
+    if (report_times(trainer, seconds) && balance_decide(balance)) {
+        rebalance_start(trainer);
         return TUTTI_OK;
     }
     return probe_next(trainer, work);

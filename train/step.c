@@ -136,8 +136,8 @@ static tutti_status get_ready(tutti_trainer *trainer, struct replica_work *work)
     tutti_status status = TUTTI_OK;
     if (work->samples > 0) trainer->last.length = work->feeds.length;
     TRY(feeds_check(&trainer->feeds, &work->feeds, work->samples));
-    if (trainer->world) TRY(coming_go_on(trainer, adapt_is_changing(trainer)));
-    if (trainer->options.automatic) TRY(adapt_before(trainer, work->samples));
+    if (trainer->world) TRY(coming_go_on(trainer, rebalance_is_changing(trainer)));
+    if (trainer->options.automatic) TRY(rebalance_before_step(trainer, work->samples));
 done:
     return status;
 }
@@ -185,7 +185,7 @@ static tutti_status finish(tutti_trainer *trainer, const struct replica_work *wo
     note_times(trainer, seconds);
     if (world_sums(trainer)) world_stepped(trainer, seconds);
     if (trainer->options.automatic)
-        TRY(adapt_after(trainer, work, world_sums(trainer) ? trainer->world->seconds : seconds));
+        TRY(rebalance_after_step(trainer, work, world_sums(trainer) ? trainer->world->seconds : seconds));
 done:
     if (status != TUTTI_OK && world_sums(trainer)) hosts_leave(trainer->world->hosts);
     return status;

@@ -168,7 +168,7 @@ static tutti_status make_all(tutti_trainer *trainer)
     TRY(make_values_and_replicas(trainer));
     if (trainer->options.whole_batch)
         TRY(trainer_divide(trainer, PLAN_TRAIN, trainer->part, trainer->parts)); /* by what fits */
-    if (trainer->options.automatic) TRY(adapt_open(trainer));
+    if (trainer->options.automatic) TRY(rebalance_open(trainer));
     if (trainer->options.automatic) TRY(journal_open(trainer));
 done:
     return status;
@@ -211,7 +211,7 @@ void tutti_trainer_free(tutti_trainer *trainer)
     thread_pool_free(trainer->pool); /* the caller's thread alone gives it work */
     if (stuck) return;               /* a thread that hangs in a driver may come back and use the rest */
     trainer->network->trainers--;
-    adapt_close(trainer);
+    rebalance_close(trainer);
     world_close(trainer);
     journal_free(trainer);
     feeds_free(&trainer->feeds);

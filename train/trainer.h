@@ -94,7 +94,7 @@ struct tutti_trainer {
     bool exchange;
     struct thread_pool *pool;
     struct balance balance;
-    struct adaption *adaption;
+    struct rebalance *rebalance;
     struct journal *journal; /* of the one device that trains, while there are others */
     bool repeats;            /* a step at hand is one of the journal's */
 };
@@ -151,18 +151,19 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
 void metrics_set(const tutti_trainer *trainer, double loss, double correct, int64_t samples, tutti_metrics *metrics);
 void metrics_tell(tutti_trainer *trainer, const struct tally *tally, int64_t samples, tutti_metrics *metrics);
 
-/* rebalance.c: automatic shares. After the replicas are made; before a step, when a division whose plans are ready is
- * taken into use; after one that took `seconds`; before a batch is divided, since replicas may be lost. */
-tutti_status adapt_open(tutti_trainer *trainer);
-void adapt_close(tutti_trainer *trainer); /* after the replicas were freed */
-tutti_status adapt_before(tutti_trainer *trainer, int64_t samples);
-tutti_status adapt_after(tutti_trainer *trainer, const struct replica_work *work, double seconds);
-tutti_status adapt_lost(tutti_trainer *trainer);
-/* Has balance.wanted prepared, to be taken into use when it is ready; whether something is. */
-void adapt_change(tutti_trainer *trainer);
-bool adapt_is_changing(const tutti_trainer *trainer);
-/* The one replica that trains, and updates itself; NULL where gradients are exchanged. */
-struct replica *adapt_alone(tutti_trainer *trainer);
+/* rebalance.c: automatic shares. rebalance_open() is called after the replicas are made, rebalance_close() after they
+ * were freed. rebalance_before_step() adopts a division whose plans are ready; rebalance_after_step() is told that the
+ * step took `seconds`. rebalance_lost() is called before a batch is divided, because replicas may be lost. */
+tutti_status rebalance_open(tutti_trainer *trainer);
+void rebalance_close(tutti_trainer *trainer);
+tutti_status rebalance_before_step(tutti_trainer *trainer, int64_t samples);
+tutti_status rebalance_after_step(tutti_trainer *trainer, const struct replica_work *work, double seconds);
+tutti_status rebalance_lost(tutti_trainer *trainer);
+/* Starts building the plans for balance.wanted in the background; returns whether such plans are being built. */
+void rebalance_start(tutti_trainer *trainer);
+bool rebalance_is_changing(const tutti_trainer *trainer);
+/* The only replica that trains, which updates itself; NULL if gradients are exchanged. */
+struct replica *rebalance_alone(tutti_trainer *trainer);
 
 /* journal.c: what a device that trains alone has learnt is not lost with it.
  * - journal_take() copies the samples of a step before such a device runs it; journal_take_ahead() copies those of the

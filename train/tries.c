@@ -13,13 +13,13 @@ struct replica *trainer_alone(tutti_trainer *trainer)
 {
     if (world_sums(trainer)) return NULL;
     if (!trainer->options.automatic) return trainer->exchange ? NULL : &trainer->replicas[0];
-    struct replica *alone = adapt_alone(trainer);
+    struct replica *alone = rebalance_alone(trainer);
     return alone && membership_is_present(&trainer->members, alone->number) ? alone : NULL;
 }
 
 static tutti_status divide(tutti_trainer *trainer, const struct replica_work *work)
 {
-    const tutti_status status = adapt_lost(trainer);
+    const tutti_status status = rebalance_lost(trainer);
     return status == TUTTI_OK ? trainer_divide(trainer, work->mode, work->samples, trainer->parts) : status;
 }
 

@@ -74,9 +74,10 @@ static bool want(tutti_trainer *trainer, const struct change *change)
 
 static void begin_change(tutti_trainer *trainer, const struct change *change)
 {
-    if (!trainer->adaption || adapt_is_changing(trainer) || coming_holds(trainer) || !want(trainer, change)) return;
+    if (!trainer->rebalance || rebalance_is_changing(trainer) || coming_holds(trainer) || !want(trainer, change))
+        return;
     for (int i = 0; i < DEVICES; i++) trainer->balance.devices[i].tried = true; /* no other changes than these */
-    adapt_change(trainer);
+    rebalance_start(trainer);
     const double start = clock_seconds();
     while (1e3 * (clock_seconds() - start) < change->wait_ms && !background_all_done(trainer)) sleep_s(0.001);
 }
@@ -84,7 +85,7 @@ static void begin_change(tutti_trainer *trainer, const struct change *change)
 /* A device that is left out is probed after a twentieth of a second. */
 static void rest(tutti_trainer *trainer)
 {
-    if (!trainer->adaption) return;
+    if (!trainer->rebalance) return;
     trainer->balance.settled = true;
     sleep_s(0.02);
 }

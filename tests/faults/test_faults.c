@@ -159,7 +159,7 @@ static tutti_status change(struct session *session, const struct fault *fault)
     balance->wanted[0] = SAMPLES / 4;
     balance->wanted[1] = SAMPLES - SAMPLES / 4;
     if (fault->order.action != LAYER_NONE) give(session, fault);
-    adapt_change(session->trainer);
+    rebalance_start(session->trainer);
     return TUTTI_OK;
 }
 

@@ -112,7 +112,7 @@ static tutti_status begin_hanging_plan(struct session *session)
     session->trainer->balance.wanted[0] = SAMPLES / 4;
     session->trainer->balance.wanted[1] = SAMPLES - SAMPLES / 4;
     give(session, &fault);
-    adapt_change(session->trainer);
+    rebalance_start(session->trainer);
     for (int i = 0; i < 1000 && layer->broken() == 0; i++) sleep_s(0.01);
     if (layer->broken() == 0) FAIL(TUTTI_INTERNAL, "no plan hangs, so this test shows nothing");
 done:
@@ -255,7 +255,7 @@ static tutti_status step_until_probed(struct session *session, int device, bool 
     double loss;
     const double start = clock_seconds();
     for (int step = 0; clock_seconds() - start < STEP_LIMIT_S; step++) {
-        if (!adapt_is_changing(trainer)) trainer->balance.settled = true;
+        if (!rebalance_is_changing(trainer)) trainer->balance.settled = true;
         trainer->balance.cold = 2; /* no time counts, so the division stays */
         TRY(session_step(session, step % STEPS, &loss));
         if (probe_of(session, device) && (!hangs || replica_is_lost(&trainer->replicas[device]))) return TUTTI_OK;

@@ -145,7 +145,7 @@ void leave_alone(struct session *session, int device)
 {
     tutti_trainer *trainer = session->trainer;
     for (int i = 0; i < trainer->count; i++) trainer->balance.wanted[i] = i == device ? SAMPLES : 0;
-    adapt_change(trainer);
+    rebalance_start(trainer);
     while (!background_is_done(&trainer->replicas[device])) nanosleep(&(struct timespec) { .tv_nsec = 1000000 }, NULL);
 }
 

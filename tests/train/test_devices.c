@@ -56,7 +56,7 @@ int main(void)
     static const struct {
         const char *name;
         Suite *(*make)(void);
-    } suites[] = { { "devices", suite_devices }, { "alone", suite_alone }, { "adapt", suite_adapt },
+    } suites[] = { { "devices", suite_devices }, { "alone", suite_alone }, { "rebalance", suite_rebalance },
         { "feeds", suite_feeds }, { "fit", suite_fit }, { "fp16", suite_fp16 }, { "objective", suite_objective },
         { "parameters", suite_parameters }, { "sequences", suite_sequences }, { "sync", suite_sync } };
     SRunner *runner = srunner_create(NULL);

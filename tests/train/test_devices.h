@@ -6,7 +6,7 @@
 #include <check.h>
 #undef fail
 
-Suite *suite_adapt(void);
+Suite *suite_rebalance(void);
 Suite *suite_feeds(void);
 Suite *suite_fit(void);
 Suite *suite_fp16(void);

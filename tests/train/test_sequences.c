@@ -228,7 +228,7 @@ START_TEST(lost_steps_are_repeated)
         ck_assert_int_lt(tries, 100);
         trainer->balance.wanted[0] = TEXTS;
         trainer->balance.wanted[1] = 0;
-        adapt_change(trainer);
+        rebalance_start(trainer);
         while (!background_is_done(&trainer->replicas[0])) nanosleep(&(struct timespec) { .tv_nsec = 1000000 }, NULL);
         next_step(&two, &step);
     }

@@ -49,7 +49,7 @@ static void divide(struct session *session, int64_t first, int *step)
         ck_assert_int_lt(tries, 100);
         const int64_t wanted[2] = { first, STEP_SAMPLES - first };
         memcpy(trainer->balance.wanted, wanted, sizeof(wanted));
-        adapt_change(trainer);
+        rebalance_start(trainer);
         for (int i = 0; i < 2; i++)
             while (!background_is_done(&trainer->replicas[i]))
                 nanosleep(&(struct timespec) { .tv_nsec = 1000000 }, NULL);
@@ -97,12 +97,12 @@ START_TEST(plans_are_made_beside_steps)
     session_open_automatic_apart(&two, "0,1", KIND_DROPOUT, NULL);
     for (size_t i = 0; i < sizeof(divisions) / sizeof(*divisions); i++) {
         const int64_t wanted[2] = { divisions[i], STEP_SAMPLES - divisions[i] };
-        while (adapt_is_changing(two.trainer)) {
+        while (rebalance_is_changing(two.trainer)) {
             next_step(&two, &step); /* few: after hundreds rounding alone makes other parameters */
             nanosleep(&(struct timespec) { .tv_nsec = 30000000 }, NULL);
         }
         memcpy(two.trainer->balance.wanted, wanted, sizeof(wanted));
-        adapt_change(two.trainer);
+        rebalance_start(two.trainer);
         next_step(&two, &step);
     }
     for (int i = 0; i < step;) next_step(&one, &i);
@@ -208,10 +208,10 @@ START_TEST(lost_devices)
 }
 END_TEST
 
-Suite *suite_adapt(void)
+Suite *suite_rebalance(void)
 {
-    Suite *suite = suite_create("adapt");
-    TCase *cases = cases_new(suite, "adapt", data_make, NULL);
+    Suite *suite = suite_create("rebalance");
+    TCase *cases = cases_new(suite, "rebalance", data_make, NULL);
     tcase_add_test(cases, any_divisions_equal_one_device);
     tcase_add_test(cases, plans_are_made_beside_steps);
     tcase_add_test(cases, by_measured_times);
