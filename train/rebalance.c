@@ -337,7 +337,7 @@ static tutti_status follow_batch(tutti_trainer *trainer, int64_t samples)
 {
     tutti_status status = TUTTI_OK;
     struct rebalance *rebalance = trainer->rebalance;
-    const int64_t *prepared = coming_parts(trainer, samples);
+    const int64_t *prepared = repartition_parts(trainer, samples);
     if (samples != trainer->balance.batch && prepared) {
         balance_take(&trainer->balance, samples, prepared);
         set_shares(trainer);
@@ -405,7 +405,7 @@ tutti_status rebalance_after_step(tutti_trainer *trainer, const struct replica_w
     for (int i = 0; i < trainer->count; i++)
         if (trainer->parts[i] != balance->parts[i]) return TUTTI_OK; /* a device was lost in this step */
     /* Building plans slows a CPU down: ignore these times. */
-    if (trainer->rebalance->changing || coming_holds(trainer)) return TUTTI_OK;
+    if (trainer->rebalance->changing || repartition_keeps_shares(trainer)) return TUTTI_OK;
     if (alone_without_update(trainer)) {
         memcpy(balance->wanted, balance->parts, (size_t)balance->count * sizeof(*balance->parts));
         rebalance_start(trainer);

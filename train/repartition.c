@@ -6,45 +6,45 @@
 
 #include <stdlib.h>
 
-tutti_status coming_open(struct tutti_trainer *trainer)
+tutti_status repartition_open(struct tutti_trainer *trainer)
 {
-    trainer->world->division.coming.parts = memory_new((size_t)trainer->count, sizeof(int64_t));
-    return trainer->world->division.coming.parts ? TUTTI_OK : TUTTI_NO_MEMORY;
+    trainer->world->division.repartition.parts = memory_new((size_t)trainer->count, sizeof(int64_t));
+    return trainer->world->division.repartition.parts ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
-void coming_close(struct tutti_trainer *trainer)
+void repartition_close(struct tutti_trainer *trainer)
 {
-    free(trainer->world->division.coming.parts);
+    free(trainer->world->division.repartition.parts);
 }
 
-void coming_begin(struct tutti_trainer *trainer, int64_t samples)
+void repartition_begin(struct tutti_trainer *trainer, int64_t samples)
 {
-    trainer->world->division.coming.state = samples > 0 ? COMING_WAITS : COMING_READY;
-    trainer->world->division.coming.samples = samples;
+    trainer->world->division.repartition.state = samples > 0 ? REPARTITION_WAITING : REPARTITION_READY;
+    trainer->world->division.repartition.samples = samples;
 }
 
-bool coming_holds(const struct tutti_trainer *trainer)
+bool repartition_keeps_shares(const struct tutti_trainer *trainer)
 {
     if (!trainer->world) return false;
-    return trainer->world->division.coming.state == COMING_BUILDS ||
-        trainer->world->division.coming.state == COMING_READY;
+    return trainer->world->division.repartition.state == REPARTITION_BUILDING ||
+        trainer->world->division.repartition.state == REPARTITION_READY;
 }
 
-const int64_t *coming_parts(const struct tutti_trainer *trainer, int64_t samples)
+const int64_t *repartition_parts(const struct tutti_trainer *trainer, int64_t samples)
 {
-    const struct coming *coming = trainer->world ? &trainer->world->division.coming : NULL;
-    if (!coming || coming->samples != samples) return NULL;
-    if (coming->state != COMING_READY && coming->state != COMING_TAKEN) return NULL;
+    const struct repartition *repartition = trainer->world ? &trainer->world->division.repartition : NULL;
+    if (!repartition || repartition->samples != samples) return NULL;
+    if (repartition->state != REPARTITION_READY && repartition->state != REPARTITION_ADOPTED) return NULL;
     for (int i = 0; i < trainer->count; i++)
-        if (coming->parts[i] > 0 && replica_is_lost(&trainer->replicas[i])) return NULL;
-    return coming->parts;
+        if (repartition->parts[i] > 0 && replica_is_lost(&trainer->replicas[i])) return NULL;
+    return repartition->parts;
 }
 
-/* The devices go on with what they have. One whose plan hangs is lost where its rank has others; the only one works by
- * its old plans until it needs another. */
+/* The devices keep their plans. A device whose plan hangs is lost if its rank has others; the only device continues
+ * with its old plans until it needs another one. */
 static tutti_status refuse(struct tutti_trainer *trainer, struct replica *replica, tutti_status status)
 {
-    trainer->world->division.coming.state = COMING_REFUSED;
+    trainer->world->division.repartition.state = REPARTITION_REFUSED;
     const bool lose = background_hangs(replica) && membership_left(&trainer->members) > 1;
     if (!lose)
         log_warn(&trainer->runtime->log,
@@ -55,41 +55,41 @@ static tutti_status refuse(struct tutti_trainer *trainer, struct replica *replic
     return lost;
 }
 
-/* By the shares in use, as the first step of the new division will. */
+/* Divides by the present shares, as the first step of the new division will. */
 static void start(struct tutti_trainer *trainer)
 {
-    struct coming *coming = &trainer->world->division.coming;
-    const tutti_status status = trainer_divide(trainer, PLAN_TRAIN, coming->samples, coming->parts);
+    struct repartition *repartition = &trainer->world->division.repartition;
+    const tutti_status status = trainer_divide(trainer, PLAN_TRAIN, repartition->samples, repartition->parts);
     bool possible = status == TUTTI_OK;
     for (int i = 0; i < trainer->count; i++) {
         struct replica *replica = &trainer->replicas[i];
-        background_free(replica); /* of a division that nobody wants any more */
+        background_free(replica); /* of an earlier division */
         possible &= !background_hangs(replica) || replica_is_lost(replica);
     }
-    coming->state = possible ? COMING_BUILDS : COMING_REFUSED;
-    if (possible) background_start_all(trainer, coming->parts, false);
+    repartition->state = possible ? REPARTITION_BUILDING : REPARTITION_REFUSED;
+    if (possible) background_start_all(trainer, repartition->parts, false);
 }
 
-static tutti_status take(struct tutti_trainer *trainer)
+static tutti_status adopt(struct tutti_trainer *trainer)
 {
     struct replica *failed = NULL;
-    struct coming *coming = &trainer->world->division.coming;
+    struct repartition *repartition = &trainer->world->division.repartition;
     for (int i = 0; i < trainer->count; i++) {
-        if (coming->parts[i] == 0) continue;
+        if (repartition->parts[i] == 0) continue;
         const tutti_status made = background_wait(&trainer->replicas[i]);
         if (made != TUTTI_OK) return refuse(trainer, &trainer->replicas[i], made);
     }
-    coming->state = COMING_READY;
-    const tutti_status status = background_adopt_all(trainer, coming->parts, &failed);
+    repartition->state = REPARTITION_READY;
+    const tutti_status status = background_adopt_all(trainer, repartition->parts, &failed);
     return failed ? trainer_shrink_or_lose(trainer, failed, status) : TUTTI_OK;
 }
 
-tutti_status coming_go_on(struct tutti_trainer *trainer, bool busy)
+tutti_status repartition_advance(struct tutti_trainer *trainer, bool busy)
 {
-    const enum coming_state state = trainer->world->division.coming.state;
-    if (state != COMING_WAITS && state != COMING_BUILDS) return TUTTI_OK;
+    const enum repartition_state state = trainer->world->division.repartition.state;
+    if (state != REPARTITION_WAITING && state != REPARTITION_BUILDING) return TUTTI_OK;
     if (busy || !background_all_done(trainer)) return TUTTI_OK;
-    if (state == COMING_BUILDS) return take(trainer);
+    if (state == REPARTITION_BUILDING) return adopt(trainer);
     start(trainer);
     return TUTTI_OK;
 }

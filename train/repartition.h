@@ -1,8 +1,8 @@
-/* A division of the batches over the ranks that is to come: plans for this rank's part are made in the background
- * (background.c) while steps go on by the old division. Every rank does so; when all are ready, all change at the same
- * step (world.c). Where a rank's devices cannot have such plans, all keep the division that they have.
+/* The next division of the batch over the ranks. Each rank builds plans for its part in the background (background.c)
+ * while it trains with the present division. When all ranks are ready, all switch at the same step (world.c). If a rank
+ * cannot build its plans, all ranks keep the present division.
  *
- * All calls are made by the trainer's thread, between two steps. */
+ * The trainer's thread makes all calls, between two steps. */
 #ifndef TRAIN_REPARTITION_H
 #define TRAIN_REPARTITION_H
 
@@ -13,31 +13,31 @@
 
 struct tutti_trainer;
 
-enum coming_state {
-    COMING_NOTHING,
-    COMING_WAITS,
-    COMING_BUILDS,
-    COMING_READY, /* the plans lie with the replicas */
-    COMING_REFUSED,
-    COMING_TAKEN /* the division is in use */
+enum repartition_state {
+    REPARTITION_NONE,
+    REPARTITION_WAITING,
+    REPARTITION_BUILDING,
+    REPARTITION_READY, /* the replicas have the plans */
+    REPARTITION_REFUSED,
+    REPARTITION_ADOPTED /* it is the present division */
 };
 
-struct coming {
-    enum coming_state state;
+struct repartition {
+    enum repartition_state state;
     int64_t samples; /* this rank's part of a batch */
-    int64_t *parts;  /* and its devices' */
+    int64_t *parts;  /* its devices' parts */
 };
 
-tutti_status coming_open(struct tutti_trainer *trainer);
-void coming_close(struct tutti_trainer *trainer);
-/* This rank's part will be `samples`. */
-void coming_begin(struct tutti_trainer *trainer, int64_t samples);
-/* Before a step. `busy`: plans for other shares of this rank's devices are being made (rebalance.c), which come first.
- */
-tutti_status coming_go_on(struct tutti_trainer *trainer, bool busy);
-/* The shares of this rank's devices have to stay as they are. */
-bool coming_holds(const struct tutti_trainer *trainer);
-/* The devices' parts of `samples`, if plans were made for them; else NULL. */
-const int64_t *coming_parts(const struct tutti_trainer *trainer, int64_t samples);
+tutti_status repartition_open(struct tutti_trainer *trainer);
+void repartition_close(struct tutti_trainer *trainer);
+/* Starts with this rank's next part, `samples`. */
+void repartition_begin(struct tutti_trainer *trainer, int64_t samples);
+/* Before a step: starts building plans, or adopts them when all are built. `busy`: rebalance.c is building plans for
+ * other shares of this rank's devices; wait for these first. */
+tutti_status repartition_advance(struct tutti_trainer *trainer, bool busy);
+/* Returns whether the shares of this rank's devices must not change now. */
+bool repartition_keeps_shares(const struct tutti_trainer *trainer);
+/* Returns the devices' parts of `samples` if there are plans for them, else NULL. */
+const int64_t *repartition_parts(const struct tutti_trainer *trainer, int64_t samples);
 
 #endif

@@ -136,7 +136,7 @@ static tutti_status get_ready(tutti_trainer *trainer, struct replica_work *work)
     tutti_status status = TUTTI_OK;
     if (work->samples > 0) trainer->last.length = work->feeds.length;
     TRY(feeds_check(&trainer->feeds, &work->feeds, work->samples));
-    if (trainer->world) TRY(coming_go_on(trainer, rebalance_is_changing(trainer)));
+    if (trainer->world) TRY(repartition_advance(trainer, rebalance_is_changing(trainer)));
     if (trainer->options.automatic) TRY(rebalance_before_step(trainer, work->samples));
 done:
     return status;

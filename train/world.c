@@ -173,7 +173,7 @@ static tutti_status allocate(struct tutti_trainer *trainer, struct world *world)
     for (size_t i = 0; i < count; i++) limits[i] = trainer->options.batch > 1 ? trainer->options.batch - 1 : 1;
     if (world->division.automatic)
         TRY(balance_init(&world->division.balance, world->hosts->count, trainer->options.batch, limits));
-    TRY(coming_open(trainer));
+    TRY(repartition_open(trainer));
 done:
     free(limits);
     return status;
@@ -224,7 +224,7 @@ void world_close(struct tutti_trainer *trainer)
     if (!world) return;
     rounds_close(trainer);
     balance_free(&world->division.balance);
-    coming_close(trainer);
+    repartition_close(trainer);
     pthread_mutex_destroy(&world->division.lock);
     free(world->notes);
     free(world->division.shares);
@@ -336,7 +336,7 @@ static tutti_status give_up_division(struct world *world)
     tutti_status status = TUTTI_OK;
     struct balance *balance = &world->division.balance;
     for (int i = 0; i < world->hosts->count; i++)
-        if (world->notes[i].coming == COMING_REFUSED)
+        if (world->notes[i].repartition == REPARTITION_REFUSED)
             TRY(balance_limit(balance, i, balance->parts[i] > 0 ? balance->parts[i] : 1));
 done:
     return status;
@@ -346,13 +346,13 @@ static tutti_status look_at_plans(struct world *world, int64_t step)
 {
     bool ready = true, refused = false;
     for (int i = 0; i < world->hosts->count; i++) {
-        ready &= world->notes[i].coming == COMING_READY;
-        refused |= world->notes[i].coming == COMING_REFUSED;
+        ready &= world->notes[i].repartition == REPARTITION_READY;
+        refused |= world->notes[i].repartition == REPARTITION_REFUSED;
     }
     world->division.preparing = !ready && !refused;
     if (ready) set_next(world, step);
     if (!refused) return TUTTI_OK;
-    world->division.coming.state = COMING_NOTHING;
+    world->division.repartition.state = REPARTITION_NONE;
     return give_up_division(world);
 }
 
@@ -368,13 +368,13 @@ static tutti_status take_division(struct tutti_trainer *trainer)
         balance_adopt(balance);
         set_shares(world, balance->parts);
         world->division.next_step = 0;
-        world->division.coming.state = COMING_TAKEN;
+        world->division.repartition.state = REPARTITION_ADOPTED;
     }
     if (world->division.preparing) TRY(look_at_plans(world, step));
     if (!world->notes[0].divides) return TUTTI_OK;
     TRY(hosts_broadcast(world->hosts, 0, balance->wanted, (size_t)world->hosts->count * sizeof(*balance->wanted)));
     world->division.preparing = true;
-    coming_begin(trainer, balance->wanted[world->hosts->rank]);
+    repartition_begin(trainer, balance->wanted[world->hosts->rank]);
 done:
     return status;
 }
@@ -520,7 +520,7 @@ tutti_status world_vote(struct tutti_trainer *trainer, const struct vote *vote, 
     world->mine.tally = sums->tally;
     world->mine.seconds = world->seconds;
     world->mine.divides = world->division.wanted;
-    world->mine.coming = (int32_t)world->division.coming.state;
+    world->mine.repartition = (int32_t)world->division.repartition.state;
     TRY(exchange_notes(trainer, vote));
     add_notes(world, &total);
     *all = (enum verdict)total.says;
@@ -601,7 +601,7 @@ tutti_status world_average(struct tutti_trainer *trainer, const struct vote *vot
         world->mine.seconds = world->average.since.seconds / (double)steps;
     }
     world->mine.divides = world->division.wanted;
-    world->mine.coming = (int32_t)world->division.coming.state;
+    world->mine.repartition = (int32_t)world->division.repartition.state;
     TRY(exchange_notes(trainer, vote));
     TRY(average_arenas(trainer, whole > 0 ? (float)(own / whole) : 0));
     if (world->division.automatic) TRY(take_division(trainer));

@@ -17,11 +17,11 @@ struct world_note {
     int32_t status; /* tutti_status, of a failure */
     int32_t not_finite;
     int32_t cancelled;
-    int32_t divides; /* rank 0: a new division follows */
-    int32_t coming;  /* enum coming_state, of the division that was told last */
-    int32_t partial; /* did not go through all of its samples */
-    uint64_t hash;   /* of what must be the same everywhere */
-    int64_t samples; /* its own, of which the tally has the sums */
+    int32_t divides;     /* rank 0: a new division follows */
+    int32_t repartition; /* enum repartition_state, of the next division */
+    int32_t partial;     /* did not go through all of its samples */
+    uint64_t hash;       /* of what must be the same everywhere */
+    int64_t samples;     /* its own, of which the tally has the sums */
     struct tally tally;
     double seconds; /* what they took it, without waiting for others */
     double weight;
@@ -47,7 +47,7 @@ struct division {
     struct balance balance; /* rank 0 decides */
     bool wanted;            /* it has decided, and not told yet */
     bool preparing;         /* it was told, and not all ranks have plans for it */
-    struct coming coming;
+    struct repartition repartition;
 };
 
 /* Averages of parameters. */

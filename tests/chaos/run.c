@@ -74,7 +74,8 @@ static bool want(tutti_trainer *trainer, const struct change *change)
 
 static void begin_change(tutti_trainer *trainer, const struct change *change)
 {
-    if (!trainer->rebalance || rebalance_is_changing(trainer) || coming_holds(trainer) || !want(trainer, change))
+    if (!trainer->rebalance || rebalance_is_changing(trainer) || repartition_keeps_shares(trainer) ||
+        !want(trainer, change))
         return;
     for (int i = 0; i < DEVICES; i++) trainer->balance.devices[i].tried = true; /* no other changes than these */
     rebalance_start(trainer);
