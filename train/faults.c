@@ -73,8 +73,8 @@ static bool only_scaled_too_much(const tutti_trainer *trainer)
 static bool is_bad(const tutti_trainer *trainer, int i)
 {
     if (trainer->parts[i] == 0 || only_scaled_too_much(trainer)) return false;
-    if (meetings_judged(&trainer->meetings))
-        return meetings_spoiled(&trainer->meetings, i); /* the others have their numbers from it */
+    if (sync_devices_judged(&trainer->sync_devices))
+        return sync_devices_spoiled(&trainer->sync_devices, i); /* the others received their numbers from it */
     return trainer->works[i].result.not_finite || !isfinite(trainer->works[i].result.tally.loss);
 }
 

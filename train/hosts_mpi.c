@@ -298,8 +298,8 @@ tutti_status hosts_round(struct tutti_hosts *hosts, const void *mine, void *all,
     tutti_status status = TUTTI_OK;
     struct link *link = hosts->link;
     if (!hosts_are_whole(hosts)) return fail(TUTTI_HOST_LOST, "the connection to the other hosts was lost before");
-    MPI_TRY(
-        MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, link->rounds, &link->round), "meeting");
+    MPI_TRY(MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, link->rounds, &link->round),
+        "synchronising");
     for (int i = 0; i < hosts->count; i++) link->silent[i] = 0;
     link->round_seen = clock_seconds();
 done:
@@ -313,7 +313,7 @@ tutti_status hosts_round_test(struct tutti_hosts *hosts, bool *over)
     int done = 0;
     *over = false;
     if (!hosts_are_whole(hosts)) return fail(TUTTI_HOST_LOST, "the connection to the other hosts was lost before");
-    MPI_TRY(MPI_Test(&link->round, &done, MPI_STATUS_IGNORE), "meeting");
+    MPI_TRY(MPI_Test(&link->round, &done, MPI_STATUS_IGNORE), "synchronising");
     *over = done != 0;
     if (done) goto done;
     const double now = clock_seconds(), passed = now - link->round_seen;

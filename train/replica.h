@@ -64,7 +64,7 @@ struct scratch {
     float *losses;
     unsigned char *outputs; /* what a device with a thread gives, before it is the caller's */
     size_t output_capacity;
-    float *numbers; /* of a meeting, on their way */
+    float *numbers; /* statistics that are exchanged */
     size_t number_capacity;
 };
 

@@ -30,7 +30,7 @@ struct run {
     /* Of a device with memory of its own: the first micro-batch's samples are where its plan reads them, and what that
      * needs first of the parameters; the last launch is done. */
     cl_event begun, ended;
-    double waited; /* seconds, for others at meetings */
+    double waited; /* seconds, for statistics of other devices */
     bool first;    /* the work is a plan's first */
 };
 
@@ -313,7 +313,7 @@ static tutti_status meet(void *user, const struct command *command)
     const size_t bytes = (size_t)meeting_floats(meeting) * sizeof(float);
     TRY(buffer_read(replica->device, meeting->buffer, 0, replica->scratch.numbers, bytes));
     const double start = clock_seconds();
-    status = meetings_attend(replica, meeting, run->work->samples, replica->scratch.numbers);
+    status = sync_devices_exchange(replica, meeting, run->work->samples, replica->scratch.numbers);
     run->waited += clock_seconds() - start;
     if (status == TUTTI_OK) status = enqueue_write(replica, meeting->buffer, replica->scratch.numbers, bytes);
 done:
@@ -561,7 +561,7 @@ tutti_status replica_run(struct replica *replica, void *argument)
     replica->report.samples += run.work->samples;
 done:
     uploads_forget(&replica->uploads);
-    if (!run.work->probe) meetings_leave(replica);
+    if (!run.work->probe) sync_devices_leave(replica);
     if (run.begun) clReleaseEvent(run.begun);
     if (run.ended) clReleaseEvent(run.ended);
     /* What is still queued reads the caller's memory. */

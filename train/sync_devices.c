@@ -11,40 +11,41 @@ static int rows_of(const struct meeting *meeting)
     return (int)(meeting_floats(meeting) / meeting->stride);
 }
 
-size_t meeting_numbers(const struct meeting *meeting)
+size_t sync_devices_numbers(const struct meeting *meeting)
 {
     return (size_t)(rows_of(meeting) * meeting->channels);
 }
 
-tutti_status meetings_open(tutti_trainer *trainer)
+tutti_status sync_devices_open(tutti_trainer *trainer)
 {
-    trainer->meetings.attendees = memory_new((size_t)trainer->count, sizeof(*trainer->meetings.attendees));
-    return trainer->meetings.attendees ? TUTTI_OK : TUTTI_NO_MEMORY;
+    trainer->sync_devices.participants =
+        memory_new((size_t)trainer->count, sizeof(*trainer->sync_devices.participants));
+    return trainer->sync_devices.participants ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
-void meetings_close(tutti_trainer *trainer)
+void sync_devices_close(tutti_trainer *trainer)
 {
-    free(trainer->meetings.attendees);
-    free(trainer->meetings.whole);
+    free(trainer->sync_devices.participants);
+    free(trainer->sync_devices.whole);
 }
 
-void meetings_begin(tutti_trainer *trainer, int64_t samples)
+void sync_devices_begin(tutti_trainer *trainer, int64_t samples)
 {
-    struct meetings *meetings = &trainer->meetings;
+    struct sync_devices *sync = &trainer->sync_devices;
     watchdog_lock(&trainer->watchdog);
-    meetings->samples = samples;
-    meetings->expected = meetings->arrived = 0;
-    meetings->judged = meetings->complete = meetings->broken = false;
+    sync->samples = samples;
+    sync->expected = sync->arrived = 0;
+    sync->judged = sync->complete = sync->broken = false;
     for (int r = 0; r < trainer->count; r++) {
-        meetings->attendees[r] = (struct attendee) { .attends = trainer->parts[r] > 0 };
-        meetings->expected += meetings->attendees[r].attends;
+        sync->participants[r] = (struct participant) { .takes_part = trainer->parts[r] > 0 };
+        sync->expected += sync->participants[r].takes_part;
     }
     watchdog_unlock(&trainer->watchdog);
 }
 
 /* ----------------------------------------------------------------------------------------------- combining ---- */
 
-static bool is_finite(const struct attendee *given, const struct meeting *meeting)
+static bool is_finite(const struct participant *given, const struct meeting *meeting)
 {
     bool finite = true;
     for (int row = 0; row < rows_of(meeting); row++)
@@ -53,22 +54,22 @@ static bool is_finite(const struct attendee *given, const struct meeting *meetin
     return finite;
 }
 
-/* The first numbers that are not finite tell who made them: after this meeting, all have them. */
+/* Only the first numbers that are not finite show which device is faulty: the exchange spreads them to all. */
 static void judge(tutti_trainer *trainer, const struct meeting *meeting)
 {
-    struct meetings *meetings = &trainer->meetings;
+    struct sync_devices *sync = &trainer->sync_devices;
     int bad = 0;
-    if (meetings->judged) return;
+    if (sync->judged) return;
     for (int r = 0; r < trainer->count; r++) {
-        struct attendee *attendee = &meetings->attendees[r];
-        if (!attendee->numbers) continue;
-        attendee->spoiled = !is_finite(attendee, meeting);
-        bad += attendee->spoiled;
+        struct participant *participant = &sync->participants[r];
+        if (!participant->numbers) continue;
+        participant->spoiled = !is_finite(participant, meeting);
+        bad += participant->spoiled;
     }
-    meetings->judged = bad > 0;
+    sync->judged = bad > 0;
 }
 
-/* Adds what somebody knows of a channel to what is known of it: its numbers, the rows of which are `stride` apart. */
+/* Adds a participant's numbers of a channel to the total, whose rows are `stride` apart. */
 static void add_sums(const double *given, double *whole, int64_t stride)
 {
     whole[0] += given[0];
@@ -91,146 +92,148 @@ static void add_channel(const struct meeting *meeting, const double *given, doub
     (meeting->kind == MEETING_SUMS ? add_sums : add_moments)(given, whole, meeting->channels);
 }
 
-static void add_floats(const struct meeting *meeting, const struct attendee *attendee, double *whole)
+static void add_floats(const struct meeting *meeting, const struct participant *participant, double *whole)
 {
-    double given[MEETING_ROWS];
+    double given[SYNC_ROWS];
     for (int64_t c = 0; c < meeting->channels; c++) {
-        for (int row = 0; row < rows_of(meeting); row++) given[row] = attendee->numbers[row * attendee->stride + c];
+        for (int row = 0; row < rows_of(meeting); row++)
+            given[row] = participant->numbers[row * participant->stride + c];
         add_channel(meeting, given, whole + c);
     }
 }
 
-void meeting_add(const struct meeting *meeting, const double *numbers, double *whole)
+void sync_devices_add(const struct meeting *meeting, const double *numbers, double *whole)
 {
-    double given[MEETING_ROWS];
+    double given[SYNC_ROWS];
     for (int64_t c = 0; c < meeting->channels; c++) {
         for (int row = 0; row < rows_of(meeting); row++) given[row] = numbers[row * meeting->channels + c];
         add_channel(meeting, given, whole + c);
     }
 }
 
-/* Of all that handed in, in the replicas' order, whoever came first. */
+/* Adds the numbers of all participants in the order of the replicas, so that the bytes do not depend on arrival. */
 static tutti_status combine(tutti_trainer *trainer, const struct meeting *meeting)
 {
-    struct meetings *meetings = &trainer->meetings;
-    const size_t numbers = meeting_numbers(meeting);
-    void *array = meetings->whole;
-    const tutti_status status = memory_grow(&array, &meetings->capacity, numbers, sizeof(*meetings->whole));
-    meetings->whole = array;
+    struct sync_devices *sync = &trainer->sync_devices;
+    const size_t numbers = sync_devices_numbers(meeting);
+    void *array = sync->whole;
+    const tutti_status status = memory_grow(&array, &sync->capacity, numbers, sizeof(*sync->whole));
+    sync->whole = array;
     if (status != TUTTI_OK) return status;
-    for (size_t i = 0; i < numbers; i++) meetings->whole[i] = 0;
+    for (size_t i = 0; i < numbers; i++) sync->whole[i] = 0;
     judge(trainer, meeting);
     for (int r = 0; r < trainer->count; r++)
-        if (meetings->attendees[r].numbers) add_floats(meeting, &meetings->attendees[r], meetings->whole);
+        if (sync->participants[r].numbers) add_floats(meeting, &sync->participants[r], sync->whole);
     return TUTTI_OK;
 }
 
-static void take(const struct meetings *meetings, const struct meeting *meeting, int64_t samples, float *numbers)
+static void read_result(const struct sync_devices *sync, const struct meeting *meeting, int64_t samples, float *numbers)
 {
-    const double part = meeting->kind == MEETING_SUMS ? (double)samples / (double)meetings->samples : 1;
+    const double part = meeting->kind == MEETING_SUMS ? (double)samples / (double)sync->samples : 1;
     for (int row = 0; row < rows_of(meeting); row++)
         for (int64_t c = 0; c < meeting->channels; c++)
-            numbers[row * meeting->stride + c] = (float)(part * meetings->whole[row * meeting->channels + c]);
+            numbers[row * meeting->stride + c] = (float)(part * sync->whole[row * meeting->channels + c]);
 }
 
-/* ----------------------------------------------------------------------------------------------- attending ---- */
+/* ---------------------------------------------------------------------------------------------- exchanging ---- */
 
-static bool comes(const tutti_trainer *trainer, int r)
+static bool is_expected(const tutti_trainer *trainer, int r)
 {
-    return trainer->meetings.attendees[r].attends && !worker_gave_up(&trainer->replicas[r].worker);
+    return trainer->sync_devices.participants[r].takes_part && !worker_gave_up(&trainer->replicas[r].worker);
 }
 
-/* Somebody will not come any more. */
+/* A participant will not hand in any more. */
 static bool is_broken(const tutti_trainer *trainer)
 {
-    bool broken = trainer->meetings.broken;
+    bool broken = trainer->sync_devices.broken;
     for (int r = 0; r < trainer->count; r++)
-        broken |= trainer->parts[r] > 0 && !comes(trainer, r) && !trainer->meetings.attendees[r].numbers;
+        broken |= trainer->parts[r] > 0 && !is_expected(trainer, r) && !trainer->sync_devices.participants[r].numbers;
     return broken;
 }
 
-void meetings_conclude(tutti_trainer *trainer, bool good)
+void sync_devices_conclude(tutti_trainer *trainer, bool good)
 {
-    struct meetings *meetings = &trainer->meetings;
-    for (int r = 0; r < trainer->count; r++) meetings->attendees[r].numbers = NULL;
-    meetings->arrived = 0;
-    meetings->complete = false;
-    meetings->round += good;
-    meetings->broken = !good;
+    struct sync_devices *sync = &trainer->sync_devices;
+    for (int r = 0; r < trainer->count; r++) sync->participants[r].numbers = NULL;
+    sync->arrived = 0;
+    sync->complete = false;
+    sync->round += good;
+    sync->broken = !good;
     watchdog_notify(&trainer->watchdog);
 }
 
-/* The last one to come makes the numbers of all, to which those of other ranks may have to be added. */
+/* The last participant adds the numbers up. With several ranks the result waits for those of the others. */
 static tutti_status close_round(tutti_trainer *trainer, const struct meeting *meeting)
 {
     const tutti_status status = combine(trainer, meeting);
     if (status != TUTTI_OK) return status;
-    if (!trainer->world || !trainer->world->rounds) {
-        meetings_conclude(trainer, true);
+    if (!trainer->world || !trainer->world->sync_ranks) {
+        sync_devices_conclude(trainer, true);
         return TUTTI_OK;
     }
-    trainer->meetings.complete = true;
+    trainer->sync_devices.complete = true;
     watchdog_notify(&trainer->watchdog);
     return TUTTI_OK;
 }
 
 /* Under the lock. */
-static tutti_status attend(struct replica *replica, const struct meeting *meeting, const float *numbers)
+static tutti_status exchange(struct replica *replica, const struct meeting *meeting, const float *numbers)
 {
     tutti_status status = TUTTI_OK;
     tutti_trainer *trainer = replica->trainer;
-    struct meetings *meetings = &trainer->meetings;
+    struct sync_devices *sync = &trainer->sync_devices;
     const int number = replica->number;
-    struct attendee *mine = &meetings->attendees[number];
-    if (!comes(trainer, number))
+    struct participant *mine = &sync->participants[number];
+    if (!is_expected(trainer, number))
         return fail(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
-    if (meetings->arrived == 0) meetings->meeting = meeting;
-    if (meetings->meeting->kind != meeting->kind || meetings->meeting->channels != meeting->channels)
+    if (sync->arrived == 0) sync->meeting = meeting;
+    if (sync->meeting->kind != meeting->kind || sync->meeting->channels != meeting->channels)
         return fail(TUTTI_INTERNAL, "two devices synchronise at different layers");
-    const uint64_t round = meetings->round;
+    const uint64_t round = sync->round;
     mine->numbers = numbers;
     mine->stride = meeting->stride;
-    if (++meetings->arrived == meetings->expected) {
+    if (++sync->arrived == sync->expected) {
         status = close_round(trainer, meeting);
         if (status != TUTTI_OK) {
             mine->numbers = NULL;
             return status;
         }
     }
-    while (meetings->round == round && !is_broken(trainer)) worker_sleep(&replica->worker);
-    if (meetings->round != round) return TUTTI_OK;
+    while (sync->round == round && !is_broken(trainer)) worker_sleep(&replica->worker);
+    if (sync->round != round) return TUTTI_OK;
     mine->interrupted = true;
     return fail(TUTTI_CANCELLED, "another device failed");
 }
 
-tutti_status meetings_attend(struct replica *replica, const struct meeting *meeting, int64_t samples, float *numbers)
+tutti_status sync_devices_exchange(
+    struct replica *replica, const struct meeting *meeting, int64_t samples, float *numbers)
 {
     watchdog_lock(&replica->trainer->watchdog);
-    const tutti_status status = attend(replica, meeting, numbers);
-    if (status == TUTTI_OK) take(&replica->trainer->meetings, meeting, samples, numbers);
+    const tutti_status status = exchange(replica, meeting, numbers);
+    if (status == TUTTI_OK) read_result(&replica->trainer->sync_devices, meeting, samples, numbers);
     watchdog_unlock(&replica->trainer->watchdog);
     return status;
 }
 
-void meetings_leave(struct replica *replica)
+void sync_devices_leave(struct replica *replica)
 {
     tutti_trainer *trainer = replica->trainer;
     watchdog_lock(&trainer->watchdog);
-    trainer->meetings.attendees[replica->number].attends = false;
+    trainer->sync_devices.participants[replica->number].takes_part = false;
     watchdog_unlock(&trainer->watchdog);
 }
 
-bool meetings_interrupted(const struct meetings *meetings, int replica)
+bool sync_devices_interrupted(const struct sync_devices *sync, int replica)
 {
-    return meetings->attendees[replica].interrupted;
+    return sync->participants[replica].interrupted;
 }
 
-bool meetings_judged(const struct meetings *meetings)
+bool sync_devices_judged(const struct sync_devices *sync)
 {
-    return meetings->judged;
+    return sync->judged;
 }
 
-bool meetings_spoiled(const struct meetings *meetings, int replica)
+bool sync_devices_spoiled(const struct sync_devices *sync, int replica)
 {
-    return meetings->attendees[replica].spoiled;
+    return sync->participants[replica].spoiled;
 }

@@ -1,6 +1,6 @@
-/* Where the devices of a step meet: small vectors that each of them makes become those of the whole batch before any of
- * them goes on (runtime/launch.h says which). A meeting waits for all that take part in the step; one that fails or is
- * given up on the way breaks the step off for the others, whose fault it is not. */
+/* Synchronised statistics on the devices of a rank: at the command `meet`, each device hands in a small vector and
+ * receives that of the whole batch before it continues (struct meeting in runtime/launch.h). The exchange waits for all
+ * devices of the step. If one of them fails or is abandoned, the others break the step off; they are not to blame. */
 #ifndef TRAIN_SYNC_DEVICES_H
 #define TRAIN_SYNC_DEVICES_H
 
@@ -9,52 +9,53 @@
 struct replica;
 struct tutti_trainer;
 
-enum { MEETING_ROWS = 3 }; /* numbers of a channel, at most */
+enum { SYNC_ROWS = 3 }; /* numbers of a channel, at most */
 
-/* A replica at the meetings of a step. */
-struct attendee {
-    bool attends;         /* it has not been at all of them yet */
-    bool interrupted;     /* broke its work off because another device failed */
-    bool spoiled;         /* gave the others numbers that are not finite */
-    const float *numbers; /* that it handed in; NULL: not yet */
+/* A replica in the exchanges of a step. */
+struct participant {
+    bool takes_part;      /* it has not finished its exchanges yet */
+    bool interrupted;     /* it broke the step off because another device failed */
+    bool spoiled;         /* it handed in numbers that are not finite */
+    const float *numbers; /* that it handed in, in rows `stride` apart; NULL: not yet */
     int64_t stride;
 };
 
 /* The watchdog's lock guards it. */
-struct meetings {
+struct sync_devices {
     int64_t samples; /* of the step, on all ranks */
     int expected, arrived;
-    bool complete;                 /* all have handed in, and wait for the other ranks */
-    bool broken;                   /* another rank will not come any more in this step */
-    uint64_t round;                /* counts meetings */
-    const struct meeting *meeting; /* that some are at */
-    struct attendee *attendees;    /* one for each replica */
-    double *whole; /* [rows][channels] of the last meeting; while it is complete, of this rank's devices */
+    bool complete;                    /* all devices have handed in and wait for the other ranks */
+    bool broken;                      /* another rank will not take part in this step any more */
+    uint64_t round;                   /* number of completed exchanges */
+    const struct meeting *meeting;    /* of the exchange at hand */
+    struct participant *participants; /* one for each replica */
+    double *whole; /* [rows][channels], result of the last exchange; while `complete`, of this rank's devices only */
     size_t capacity;
-    /* Numbers that are not finite came from some devices and not from others, which have had them since: what becomes
-     * of the step tells nothing more about who is faulty (`spoiled` does). */
+    /* Some devices handed in numbers that are not finite (`spoiled`). All devices have received them, so later results
+     * no longer show which device is faulty. */
     bool judged;
 };
 
-tutti_status meetings_open(struct tutti_trainer *trainer);
-void meetings_close(struct tutti_trainer *trainer);
-/* Before the replicas that have a part of the step start. */
-void meetings_begin(struct tutti_trainer *trainer, int64_t samples);
-/* By a replica's thread: gives the numbers of its `samples` samples and gets those of all. TUTTI_CANCELLED where the
- * step is broken off; it is interrupted then, and another one is to blame. */
-tutti_status meetings_attend(struct replica *replica, const struct meeting *meeting, int64_t samples, float *numbers);
-/* By a replica's thread: it has been at all meetings of the step, or will not come any more. */
-void meetings_leave(struct replica *replica);
+tutti_status sync_devices_open(struct tutti_trainer *trainer);
+void sync_devices_close(struct tutti_trainer *trainer);
+/* Before the replicas with a part of the step start. */
+void sync_devices_begin(struct tutti_trainer *trainer, int64_t samples);
+/* A replica's thread calls it: hands in the numbers of its `samples` samples and returns those of all in their place.
+ * Errors: TUTTI_CANCELLED if the step is broken off because another device failed; the replica is interrupted then. */
+tutti_status sync_devices_exchange(
+    struct replica *replica, const struct meeting *meeting, int64_t samples, float *numbers);
+/* A replica's thread calls it: the replica exchanges nothing more in this step. */
+void sync_devices_leave(struct replica *replica);
 /* After the step. */
-bool meetings_interrupted(const struct meetings *meetings, int replica);
-/* Somebody's numbers were not finite; whose, then, are to blame. */
-bool meetings_judged(const struct meetings *meetings);
-bool meetings_spoiled(const struct meetings *meetings, int replica);
+bool sync_devices_interrupted(const struct sync_devices *sync, int replica);
+/* Whether numbers that are not finite were handed in; whether this replica handed them in. */
+bool sync_devices_judged(const struct sync_devices *sync);
+bool sync_devices_spoiled(const struct sync_devices *sync, int replica);
 
-/* For sync_ranks.c, under the lock: numbers of a meeting without those between its rows; adds such numbers to others;
- * the other ranks' are among `whole` now, or the step is broken off. */
-size_t meeting_numbers(const struct meeting *meeting);
-void meeting_add(const struct meeting *meeting, const double *numbers, double *whole);
-void meetings_conclude(struct tutti_trainer *trainer, bool good);
+/* For sync_ranks.c, under the lock: the number of values in an exchange; adds such values to a total; ends the
+ * exchange, with `whole` as its result if `good`, else the step is broken off. */
+size_t sync_devices_numbers(const struct meeting *meeting);
+void sync_devices_add(const struct meeting *meeting, const double *numbers, double *whole);
+void sync_devices_conclude(struct tutti_trainer *trainer, bool good);
 
 #endif

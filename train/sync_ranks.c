@@ -13,104 +13,103 @@ enum says { SAYS_NUMBERS, SAYS_DONE, SAYS_FAILED };
 
 struct message {
     int32_t says, kind;        /* enum says, enum meeting_kind */
-    int64_t channels, samples; /* of which the numbers are; 0 where there are none */
+    int64_t channels, samples; /* of the numbers; 0: there are none */
     double numbers[];          /* [rows][channels] */
 };
 
-struct rounds {
+struct sync_ranks {
     unsigned char *mine, *all; /* struct message: one, and one of each rank */
-    size_t bytes, room;        /* of a message; numbers in it */
+    size_t bytes, room;        /* of a message: its size, and how many numbers it can hold */
     bool under_way;
-    bool over;        /* nobody meets in this try any more */
-    struct vote vote; /* of a failure, told at the end of the try */
+    bool over;        /* no rank synchronises in this try any more */
+    struct vote vote; /* failures of rounds, for sync_ranks_end() */
     double begun, waited;
 };
 
-static struct rounds *rounds_of(const struct tutti_trainer *trainer)
+static struct sync_ranks *sync_of(const struct tutti_trainer *trainer)
 {
-    return trainer->world ? trainer->world->rounds : NULL;
+    return trainer->world ? trainer->world->sync_ranks : NULL;
 }
 
-/* Batch normalisation has as many channels as its running statistics have numbers. */
+/* A batch normalisation has as many channels as each of its running statistics has elements. */
 static size_t most_numbers(const tutti_network *network)
 {
     int64_t most = 0;
     for (size_t i = 0; i < network->parameter_count; i++)
         if (network->parameters[i].kind == PARAMETER_STATISTIC && network->parameters[i].elements > most)
             most = network->parameters[i].elements;
-    return MEETING_ROWS * (size_t)most;
+    return SYNC_ROWS * (size_t)most;
 }
 
-tutti_status rounds_open(struct tutti_trainer *trainer)
+tutti_status sync_ranks_open(struct tutti_trainer *trainer)
 {
     if (!trainer->options.whole_batch || trainer->world->average.every > 0) return TUTTI_OK;
-    struct rounds *rounds = trainer->world->rounds = memory_new(1, sizeof(*rounds));
-    if (!rounds) return TUTTI_NO_MEMORY;
-    rounds->room = most_numbers(trainer->network);
-    rounds->bytes = sizeof(struct message) + rounds->room * sizeof(double);
-    rounds->mine = memory_new(rounds->bytes, 1);
-    rounds->all = memory_new((size_t)trainer->world->hosts->count, rounds->bytes);
-    return rounds->mine && rounds->all ? TUTTI_OK : TUTTI_NO_MEMORY;
+    struct sync_ranks *sync = trainer->world->sync_ranks = memory_new(1, sizeof(*sync));
+    if (!sync) return TUTTI_NO_MEMORY;
+    sync->room = most_numbers(trainer->network);
+    sync->bytes = sizeof(struct message) + sync->room * sizeof(double);
+    sync->mine = memory_new(sync->bytes, 1);
+    sync->all = memory_new((size_t)trainer->world->hosts->count, sync->bytes);
+    return sync->mine && sync->all ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
-void rounds_close(struct tutti_trainer *trainer)
+void sync_ranks_close(struct tutti_trainer *trainer)
 {
-    struct rounds *rounds = rounds_of(trainer);
-    if (!rounds) return;
-    free(rounds->mine);
-    free(rounds->all);
-    free(rounds);
-    trainer->world->rounds = NULL;
+    struct sync_ranks *sync = sync_of(trainer);
+    if (!sync) return;
+    free(sync->mine);
+    free(sync->all);
+    free(sync);
+    trainer->world->sync_ranks = NULL;
 }
 
-void rounds_begin(struct tutti_trainer *trainer)
+void sync_ranks_begin(struct tutti_trainer *trainer)
 {
-    struct rounds *rounds = rounds_of(trainer);
-    if (!rounds) return;
-    rounds->over = false;
-    rounds->vote = vote_of(TUTTI_OK);
-    rounds->waited = 0;
+    struct sync_ranks *sync = sync_of(trainer);
+    if (!sync) return;
+    sync->over = false;
+    sync->vote = vote_of(TUTTI_OK);
+    sync->waited = 0;
 }
 
-double rounds_waited(const struct tutti_trainer *trainer)
+double sync_ranks_waited(const struct tutti_trainer *trainer)
 {
-    const struct rounds *rounds = rounds_of(trainer);
-    return rounds ? rounds->waited : 0;
+    const struct sync_ranks *sync = sync_of(trainer);
+    return sync ? sync->waited : 0;
 }
 
-/* ----------------------------------------------------------------------------------------------------- messages ----
- */
+/* ---------------------------------------------------------------------------------------------------- messages ---- */
 
-static const struct message *message_of(const struct rounds *rounds, int rank)
+static const struct message *message_of(const struct sync_ranks *sync, int rank)
 {
-    return (const void *)(rounds->all + (size_t)rank * rounds->bytes);
+    return (const void *)(sync->all + (size_t)rank * sync->bytes);
 }
 
 static int ranks_that_say(const struct tutti_trainer *trainer, enum says says)
 {
     int count = 0;
     for (int i = 0; i < trainer->world->hosts->count; i++)
-        count += message_of(trainer->world->rounds, i)->says == (int32_t)says;
+        count += message_of(trainer->world->sync_ranks, i)->says == (int32_t)says;
     return count;
 }
 
 static tutti_status begin(struct tutti_trainer *trainer, enum says says)
 {
-    struct rounds *rounds = trainer->world->rounds;
-    struct message *message = (void *)rounds->mine;
+    struct sync_ranks *sync = trainer->world->sync_ranks;
+    struct message *message = (void *)sync->mine;
     *message = (struct message) { .says = (int32_t)says };
     if (says == SAYS_NUMBERS) {
-        const struct meetings *meetings = &trainer->meetings;
-        const size_t numbers = meeting_numbers(meetings->meeting);
-        if (numbers > rounds->room)
+        const struct sync_devices *devices = &trainer->sync_devices;
+        const size_t numbers = sync_devices_numbers(devices->meeting);
+        if (numbers > sync->room)
             return fail(TUTTI_INTERNAL, "a layer to synchronise has more channels than any statistics");
-        message->kind = (int32_t)meetings->meeting->kind;
-        message->channels = meetings->meeting->channels;
+        message->kind = (int32_t)devices->meeting->kind;
+        message->channels = devices->meeting->channels;
         for (int i = 0; i < trainer->count; i++) message->samples += trainer->parts[i];
-        memcpy(message->numbers, meetings->whole, numbers * sizeof(double));
+        memcpy(message->numbers, devices->whole, numbers * sizeof(double));
     }
-    rounds->begun = clock_seconds();
-    return hosts_round(trainer->world->hosts, rounds->mine, rounds->all, rounds->bytes);
+    sync->begun = clock_seconds();
+    return hosts_round(trainer->world->hosts, sync->mine, sync->all, sync->bytes);
 }
 
 static bool is_finite(const struct message *message, size_t numbers)
@@ -120,73 +119,72 @@ static bool is_finite(const struct message *message, size_t numbers)
     return finite;
 }
 
-/* All ranks' numbers, in the ranks' order, instead of this one's. */
+/* Replaces this rank's numbers by the sum over all ranks, in the order of the ranks. */
 static tutti_status add_up(struct tutti_trainer *trainer)
 {
     int64_t samples = 0;
-    struct meetings *meetings = &trainer->meetings;
-    const struct meeting *meeting = meetings->meeting;
-    const size_t numbers = meeting_numbers(meeting);
-    memset(meetings->whole, 0, numbers * sizeof(*meetings->whole));
+    struct sync_devices *devices = &trainer->sync_devices;
+    const struct meeting *meeting = devices->meeting;
+    const size_t numbers = sync_devices_numbers(meeting);
+    memset(devices->whole, 0, numbers * sizeof(*devices->whole));
     for (int i = 0; i < trainer->world->hosts->count; i++) {
-        const struct message *message = message_of(trainer->world->rounds, i);
+        const struct message *message = message_of(trainer->world->sync_ranks, i);
         if (message->says != SAYS_NUMBERS) continue;
         if (message->kind != (int32_t)meeting->kind || message->channels != meeting->channels)
             return fail(TUTTI_INTERNAL, "the devices of rank %d synchronise at another layer", i);
         samples += message->samples;
-        meetings->judged |= !is_finite(message, numbers); /* from now on all have them */
-        meeting_add(meeting, message->numbers, meetings->whole);
+        devices->judged |= !is_finite(message, numbers); /* all ranks have them now */
+        sync_devices_add(meeting, message->numbers, devices->whole);
     }
-    if (samples == meetings->samples) return TUTTI_OK;
+    if (samples == devices->samples) return TUTTI_OK;
     return fail(TUTTI_INTERNAL, "%lld of the step's %lld samples take part in a synchronisation", (long long)samples,
-        (long long)meetings->samples);
+        (long long)devices->samples);
 }
 
-/* ---------------------------------------------------------------------------------------------------- carrying ---- */
+/* ------------------------------------------------------------------------------------------------------ rounds ---- */
 
-/* What came back. */
-static void take(struct tutti_trainer *trainer)
+static void read_result(struct tutti_trainer *trainer)
 {
-    struct rounds *rounds = trainer->world->rounds;
+    struct sync_ranks *sync = trainer->world->sync_ranks;
     tutti_status status = TUTTI_OK;
-    rounds->over = ranks_that_say(trainer, SAYS_FAILED) > 0;
-    if (!rounds->over) status = add_up(trainer);
-    vote_take(&rounds->vote, status);
-    meetings_conclude(trainer, !rounds->over && status == TUTTI_OK);
+    sync->over = ranks_that_say(trainer, SAYS_FAILED) > 0;
+    if (!sync->over) status = add_up(trainer);
+    vote_take(&sync->vote, status);
+    sync_devices_conclude(trainer, !sync->over && status == TUTTI_OK);
 }
 
-bool rounds_carry(struct tutti_trainer *trainer)
+bool sync_ranks_progress(struct tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
-    struct rounds *rounds = rounds_of(trainer);
+    struct sync_ranks *sync = sync_of(trainer);
     bool back = false;
-    if (!rounds || rounds->over || (!rounds->under_way && !trainer->meetings.complete)) return false;
-    if (!rounds->under_way) status = begin(trainer, SAYS_NUMBERS);
-    rounds->under_way = status == TUTTI_OK;
+    if (!sync || sync->over || (!sync->under_way && !trainer->sync_devices.complete)) return false;
+    if (!sync->under_way) status = begin(trainer, SAYS_NUMBERS);
+    sync->under_way = status == TUTTI_OK;
     if (status == TUTTI_OK) status = hosts_round_test(trainer->world->hosts, &back);
     if (status == TUTTI_OK && !back) return true;
-    rounds->under_way = false;
-    rounds->waited += clock_seconds() - rounds->begun;
+    sync->under_way = false;
+    sync->waited += clock_seconds() - sync->begun;
     if (status == TUTTI_OK) {
-        take(trainer);
+        read_result(trainer);
         return false;
     }
-    vote_take(&rounds->vote, status);
-    rounds->over = !hosts_are_whole(trainer->world->hosts);
-    meetings_conclude(trainer, false);
+    vote_take(&sync->vote, status);
+    sync->over = !hosts_are_whole(trainer->world->hosts);
+    sync_devices_conclude(trainer, false);
     return false;
 }
 
-void rounds_end(struct tutti_trainer *trainer, struct vote *vote)
+void sync_ranks_end(struct tutti_trainer *trainer, struct vote *vote)
 {
-    struct rounds *rounds = rounds_of(trainer);
-    if (!rounds) return;
-    if (!vote_fails(vote) && vote_fails(&rounds->vote)) *vote = rounds->vote;
-    while (!rounds->over) {
+    struct sync_ranks *sync = sync_of(trainer);
+    if (!sync) return;
+    if (!vote_fails(vote) && vote_fails(&sync->vote)) *vote = sync->vote;
+    while (!sync->over) {
         tutti_status met = begin(trainer, vote->says == VOTE_DONE ? SAYS_DONE : SAYS_FAILED);
         if (met == TUTTI_OK) met = hosts_round_wait(trainer->world->hosts);
         if (!vote_fails(vote)) vote_take(vote, met);
-        rounds->over =
+        sync->over =
             met != TUTTI_OK || ranks_that_say(trainer, SAYS_FAILED) > 0 || ranks_that_say(trainer, SAYS_NUMBERS) == 0;
     }
 }

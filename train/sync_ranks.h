@@ -1,11 +1,11 @@
-/* Meetings (sync_devices.h) over the ranks: when all devices of this rank have handed in, their numbers go round, and
- * those of all ranks come back, added in the ranks' order in double precision, so that all have the same bytes. Rounds
- * have a communicator of their own, beside the sums of gradients. The trainer's thread carries them while it waits for
- * the devices.
+/* Synchronised statistics over the ranks (sync_devices.h: on one rank). When all devices of a rank have handed in, its
+ * numbers are gathered with those of all ranks (hosts_round()) and added in the order of the ranks in double precision,
+ * so all ranks have the same bytes. These rounds have a communicator of their own, beside the sums of gradients. The
+ * trainer's thread makes progress with them while it waits for the devices.
  *
- * In each try at a step all ranks take part in the same rounds: those whose devices have nothing to hand in, too, until
- * a round in which nobody has, or one in which somebody says that its part has failed. Such a round breaks the step off
- * for those whose devices still meet; the vote (world.h) has everybody do it again, or fail. */
+ * In each try at a step all ranks take part in the same rounds, also ranks whose devices have nothing to hand in. The
+ * try ends with a round in which no rank hands in, or in which a rank reports a failure. The latter breaks the step off
+ * on ranks whose devices still exchange; after the vote (world.h), all ranks repeat the step or fail. */
 #ifndef TRAIN_SYNC_RANKS_H
 #define TRAIN_SYNC_RANKS_H
 
@@ -13,15 +13,16 @@
 
 struct tutti_trainer;
 
-/* After the trainer is made, where devices of several ranks meet; else there is nothing, and the others do nothing. */
-tutti_status rounds_open(struct tutti_trainer *trainer);
-void rounds_close(struct tutti_trainer *trainer);
-/* A try at a step; its end, with this rank's vote so far, which takes what has failed here. */
-void rounds_begin(struct tutti_trainer *trainer);
-void rounds_end(struct tutti_trainer *trainer, struct vote *vote);
-/* Under the watchdog's lock, often: whether a round is under way. */
-bool rounds_carry(struct tutti_trainer *trainer);
-/* Of this try, waiting for other ranks. */
-double rounds_waited(const struct tutti_trainer *trainer);
+/* After the trainer is made. If devices of several ranks do not synchronise, it makes nothing and the other functions
+ * do nothing. */
+tutti_status sync_ranks_open(struct tutti_trainer *trainer);
+void sync_ranks_close(struct tutti_trainer *trainer);
+/* A try at a step begins; it ends. `vote` is this rank's vote so far; a failure of a round is added to it. */
+void sync_ranks_begin(struct tutti_trainer *trainer);
+void sync_ranks_end(struct tutti_trainer *trainer, struct vote *vote);
+/* Call it often under the watchdog's lock: makes progress with a round; returns whether one is under way. */
+bool sync_ranks_progress(struct tutti_trainer *trainer);
+/* Seconds of this try that were spent waiting for other ranks. */
+double sync_ranks_waited(const struct tutti_trainer *trainer);
 
 #endif

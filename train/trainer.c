@@ -164,7 +164,7 @@ static tutti_status make_all(tutti_trainer *trainer)
     tutti_status status = TUTTI_OK;
     TRY(parameters_make(&trainer->store, trainer->exchange && trainer->trains, world_sums(trainer)));
     if (trainer->exchange) TRY(thread_pool_new(&trainer->pool, trainer->runtime->threads));
-    TRY(meetings_open(trainer));
+    TRY(sync_devices_open(trainer));
     TRY(make_values_and_replicas(trainer));
     if (trainer->options.whole_batch)
         TRY(trainer_divide(trainer, PLAN_TRAIN, trainer->part, trainer->parts)); /* by what fits */
@@ -223,7 +223,7 @@ void tutti_trainer_free(tutti_trainer *trainer)
     free(trainer->parts);
     free((bool *)trainer->optimizer.reached);
     free((struct optimizer_group *)trainer->optimizer.groups);
-    meetings_close(trainer);
+    sync_devices_close(trainer);
     watchdog_close(&trainer->watchdog);
     free(trainer);
 }

@@ -27,7 +27,7 @@ struct trainer_options {
     bool batch_given;           /* by the caller, not the default */
     bool automatic;             /* shares by speed */
     /* --sync-batchnorm, and there is something in the network that it concerns: no device may take its part in
-     * micro-batches, and those that share a batch meet. */
+     * micro-batches, and devices that share a batch synchronise their statistics. */
     bool whole_batch;
 };
 
@@ -85,7 +85,7 @@ struct tutti_trainer {
     struct share *shares;       /* as the caller wants them, or balance */
     int64_t *parts;             /* of the batch at hand */
     struct watchdog watchdog;   /* over the replicas' workers */
-    struct meetings meetings;
+    struct sync_devices sync_devices;
 
     struct world *world; /* trainers of other ranks; NULL: there are none */
     int64_t part;        /* of the batch, on this host at first */

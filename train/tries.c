@@ -72,7 +72,7 @@ static void give_all(tutti_trainer *trainer, const struct replica_work *work, bo
 /* What a device says that has not done its part. */
 static struct vote vote_of_failure(tutti_trainer *trainer, int device, tutti_status status)
 {
-    if (meetings_interrupted(&trainer->meetings, device)) return vote_again(); /* by another's failure */
+    if (sync_devices_interrupted(&trainer->sync_devices, device)) return vote_again(); /* by another's failure */
     const tutti_status lost = trainer_shrink_or_lose(trainer, &trainer->replicas[device], status);
     return lost == TUTTI_OK ? vote_again() : vote_of(lost);
 }
@@ -100,7 +100,7 @@ static struct vote try_once(tutti_trainer *trainer, const struct replica_work *w
     trainer->last.not_finite = false;
     const tutti_status prepared = prepare(trainer, work);
     if (prepared != TUTTI_OK) return vote_of(prepared);
-    meetings_begin(trainer, work->whole);
+    sync_devices_begin(trainer, work->whole);
     const bool trains = work->mode == PLAN_TRAIN, alone = trains && trainer_alone(trainer);
     give_all(trainer, work, alone);
     if (trains && !alone) exchanged = exchange_run(trainer, &work->constants);
@@ -150,14 +150,14 @@ tutti_status tries_run_ranks(
             own = (struct sums) { .samples = work->samples };
             mine = try_once(trainer, work);
             if (mine.says == VOTE_DONE) add_results(trainer, &own);
-            trainer->world->seconds = clock_seconds() - start - rounds_waited(trainer);
+            trainer->world->seconds = clock_seconds() - start - sync_ranks_waited(trainer);
         }
-        rounds_end(trainer, &mine);
+        sync_ranks_end(trainer, &mine);
         *sums = own;
         const tutti_status voted = world_vote(trainer, &mine, &all, sums);
         if (voted != TUTTI_OK) return voted;
         /* Those who do it again need this rank's numbers, too. */
-        if (all == VOTE_AGAIN && trainer->world->rounds) mine = vote_again();
+        if (all == VOTE_AGAIN && trainer->world->sync_ranks) mine = vote_again();
     }
     trainer->last.not_finite |= sums_overflow(trainer);
     return TUTTI_OK;

@@ -222,7 +222,7 @@ void world_close(struct tutti_trainer *trainer)
 {
     struct world *world = trainer->world;
     if (!world) return;
-    rounds_close(trainer);
+    sync_ranks_close(trainer);
     balance_free(&world->division.balance);
     repartition_close(trainer);
     pthread_mutex_destroy(&world->division.lock);
@@ -270,7 +270,7 @@ tutti_status world_begin(struct tutti_trainer *trainer, tutti_status status)
         world->leaving.half = memory_new((size_t)trainer->network->trained_floats, sizeof(*world->leaving.half));
         if (!world->leaving.own_half || !world->leaving.half) status = TUTTI_NO_MEMORY;
     }
-    if (status == TUTTI_OK) status = rounds_open(trainer);
+    if (status == TUTTI_OK) status = sync_ranks_open(trainer);
     world->mine.capacity = capacity_of(trainer);
     TRY(agree(trainer, status));
     TRY(limit_parts(world));
@@ -447,7 +447,7 @@ bool world_sums(const struct tutti_trainer *trainer)
 void world_try(struct tutti_trainer *trainer)
 {
     trainer->world->leaving.blocks_left = blocks_of(trainer);
-    rounds_begin(trainer);
+    sync_ranks_begin(trainer);
 }
 
 void world_put(struct tutti_trainer *trainer, int64_t first, int64_t count, const float *sums)
@@ -484,7 +484,7 @@ static void widen(void *argument, int task)
 double world_progress(void *user)
 {
     struct tutti_trainer *trainer = user;
-    const bool round = rounds_carry(trainer), sums = trainer->world && hosts_progress(trainer->world->hosts);
+    const bool round = sync_ranks_progress(trainer), sums = trainer->world && hosts_progress(trainer->world->hosts);
     return round ? ROUND_S : sums ? PROGRESS_S : 0;
 }
 

@@ -63,8 +63,8 @@ struct world {
     bool cancelled; /* agreed on */
     struct world_note *notes, mine;
     struct leaving leaving;
-    struct rounds *rounds; /* NULL: devices of several ranks do not meet within a step */
-    double seconds;        /* of this rank's own part of the last step */
+    struct sync_ranks *sync_ranks; /* NULL: devices of several ranks do not synchronise within a step */
+    double seconds;                /* of this rank's own part of the last step */
     struct division division;
     struct average average;
 };
