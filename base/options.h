@@ -1,6 +1,6 @@
-/* Reading option structs, whose first member is `size_t size`: programs built with an older or a newer header than the
- * library pass structs of another size. A new member stands behind the padding at the struct's end, so that its size
- * grows: what is in the padding is not defined. */
+/* Reading option structs and writing result structs, whose first member is `size_t size`: programs built with an older
+ * or a newer header than the library pass structs of another size. A new member stands behind the padding at the
+ * struct's end, so that its size grows: what is in the padding is not defined. */
 #ifndef BASE_OPTIONS_H
 #define BASE_OPTIONS_H
 
@@ -13,5 +13,11 @@
 tutti_status options_read(void *to, size_t known, size_t first, const void *from, const char *type);
 /* Of a struct that has not grown since version 0.2.0. */
 #define OPTIONS_READ(to, from, type) options_read((to), sizeof(type), sizeof(type), (from), #type)
+
+/* Copies the struct at `from`, which has `known` bytes, into the caller's struct at `to`, but for the size, which the
+ * caller has set. Members that are beyond the size or that the library does not know keep their values. 0 and `type` as
+ * above. Errors: TUTTI_INVALID if the size is impossible. */
+tutti_status result_write(void *to, size_t known, size_t first, const void *from, const char *type);
+#define RESULT_WRITE(to, from, type) result_write((to), sizeof(type), sizeof(type), (from), #type)
 
 #endif

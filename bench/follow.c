@@ -91,7 +91,7 @@ static tutti_status measure(struct run *run, bool *followed)
     tutti_status status = TUTTI_OK;
     int64_t share = 0;
     int down = -1, up = -1;
-    tutti_device_times times = { 0 };
+    tutti_device_times times = { .size = sizeof(times) };
     for (int i = 0; i < MOST_TO_SETTLE && !times.settled; i++) {
         TRY(step(run, &share));
         TRY(tutti_report_times(run->trainer, 0, &times));

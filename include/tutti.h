@@ -18,9 +18,13 @@
  *   library and a program built with different versions of this header still agree. 0 stands for the struct of version
  *   0.2.0: members that later versions add are then not read.
  *
+ * Results
+ *   A struct that a function fills in and that begins with `size` can grow in the same way. Set `size` before the call:
+ *   the function writes the members up to this size. Members that the library does not know keep their values.
+ *
  * Other languages
  *   Beside each function that takes a tutti_shape stands one with a pointer to the sizes and their number. A
- *   tutti_tensor is passed by value: a struct of one int, as any language can declare it. An option struct may be
+ *   tutti_tensor is passed by value: a struct of one int, as any language can declare it. A struct with `size` may be
  *   declared up to the last member that is used, with the size of this declaration in `size` and zeros as padding.
  *
  * Errors
@@ -800,6 +804,7 @@ TUTTI_API void tutti_report_reset(tutti_trainer *trainer);
 /* Times of one device, in seconds over all training steps since tutti_compile() or tutti_report_reset():
  * compute_s + transfer_s + idle_s = step_s. */
 typedef struct tutti_device_times {
+    size_t size; /* sizeof(tutti_device_times), or 0; set it before the call */
     int64_t steps;
     double step_s;
     double compute_s;  /* from the device's first command to its last, without transfer_s */
@@ -812,9 +817,9 @@ typedef struct tutti_device_times {
     /* Copies to the device (sent) and from it (received): bytes, seconds, and the seconds that overlap with computing
      * (beside). All are 0 if host and device share memory. */
     double sent_bytes, sent_s, received_bytes, received_s, sent_beside_s, received_beside_s;
-    uint64_t reserved[2];
 } tutti_device_times;
-/* Writes the times of the opened device at `position`. Errors: TUTTI_INVALID if there is no such device. */
+/* Writes the times of the opened device at `position`. Errors: TUTTI_INVALID if there is no such device, or the size is
+ * impossible. */
 TUTTI_API tutti_status tutti_report_times(const tutti_trainer *trainer, int position, tutti_device_times *times);
 /* Returns a text about the plan of a device, for training, or for inference if the loss is TUTTI_LOSS_NONE: the kernel
  * chosen for each node and why each other kernel was refused. With `passes` it returns the graph after each pass

@@ -30,13 +30,13 @@ struct tutti_expert_options {
  * docs/tuning.md describes the file of results. */
 typedef struct tutti_tuner tutti_tuner;
 typedef struct tutti_candidate {
+    size_t size;         /* sizeof(tutti_candidate), or 0; set it before the call */
     const char *problem; /* its name in tuning tables; candidates of one problem are adjacent */
     const char *layer;   /* name of the first layer with this problem, or "" */
     const char *kernel;
     const char *refusal; /* why the kernel cannot be tried, else NULL */
     int uses;            /* number of places in the network with this problem */
     bool present;        /* the kernel that is used now; it is the first candidate of its problem */
-    uint64_t reserved[4];
 } tutti_candidate;
 typedef struct tutti_trial {
     double least, median;                 /* shortest and median time of the candidate, in seconds */
@@ -49,7 +49,7 @@ typedef struct tutti_trial {
 TUTTI_API tutti_tuner *tutti_tuner_new(
     tutti_network *network, tutti_tensor output, const tutti_training *training, int device);
 /* Describes candidate `index`, from 0. Its strings are valid until the tuner is freed. Errors: TUTTI_INVALID past the
- * last candidate. */
+ * last candidate, or if the size is impossible. */
 TUTTI_API tutti_status tutti_tuner_candidate(const tutti_tuner *tuner, int index, tutti_candidate *candidate);
 /* Computes the candidate's problem with the plain kernel and keeps the results until another problem is computed.
  * tutti_tuner_try() compares candidates of this problem with them. Slow. */

@@ -362,35 +362,40 @@ tutti_tuner *tutti_tuner_new(tutti_network *network, tutti_tensor output, const 
     return NULL;
 }
 
+static tutti_status check_index(const tutti_tuner *tuner, int index)
+{
+    if (index >= 0 && (size_t)index < tuner->count) return TUTTI_OK;
+    return fail(TUTTI_INVALID, "candidate %d does not exist: the index is past the last one or negative", index);
+}
+
 tutti_status tutti_tuner_candidate(const tutti_tuner *tuner, int index, tutti_candidate *candidate)
 {
-    if (index < 0 || (size_t)index >= tuner->count)
-        return fail(TUTTI_INVALID, "candidate %d does not exist: the index is past the last one or negative", index);
+    const tutti_status status = check_index(tuner, index);
+    if (status != TUTTI_OK) return status;
     const struct candidate *c = &tuner->candidates[index];
     const struct node *node = &tuner->plan->graph.nodes[c->node];
-    *candidate = (tutti_candidate) { .problem = c->problem,
+    const tutti_candidate known = { .problem = c->problem,
         .layer = node->layer >= 0 ? tuner->plan->network->layers[node->layer].name : "",
         .kernel = c->implementation->name,
         .refusal = c->refusal,
         .uses = c->uses,
         .present = c->present };
-    return TUTTI_OK;
+    return RESULT_WRITE(candidate, &known, tutti_candidate);
 }
 
 tutti_status tutti_tuner_refer(tutti_tuner *tuner, int index)
 {
-    tutti_candidate candidate;
-    const tutti_status status = tutti_tuner_candidate(tuner, index, &candidate);
+    const tutti_status status = check_index(tuner, index);
     return status == TUTTI_OK ? refer(tuner, &tuner->candidates[index]) : status;
 }
 
 tutti_status tutti_tuner_try(tutti_tuner *tuner, int index, tutti_trial *trial)
 {
-    tutti_candidate candidate;
-    const tutti_status status = tutti_tuner_candidate(tuner, index, &candidate);
+    const tutti_status status = check_index(tuner, index);
     if (status != TUTTI_OK) return status;
-    if (candidate.present || candidate.refusal)
-        return fail(TUTTI_INVALID, "candidate %d, '%s', cannot be tried: %s", index, candidate.kernel,
-            candidate.present ? "it is the kernel used now" : candidate.refusal);
-    return measure(tuner, &tuner->candidates[index], trial);
+    const struct candidate *candidate = &tuner->candidates[index];
+    if (candidate->present || candidate->refusal)
+        return fail(TUTTI_INVALID, "candidate %d, '%s', cannot be tried: %s", index, candidate->implementation->name,
+            candidate->present ? "it is the kernel used now" : candidate->refusal);
+    return measure(tuner, candidate, trial);
 }

@@ -156,7 +156,7 @@ static void first_step_done(struct bench *bench, double started)
 /* Automatic shares take some steps to find. */
 static bool settled(const struct bench *bench)
 {
-    tutti_device_times times;
+    tutti_device_times times = { .size = sizeof(times) };
     return tutti_report_times(bench->session.trainer, 0, &times) != TUTTI_OK || times.settled;
 }
 

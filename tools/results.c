@@ -26,7 +26,7 @@ static double per_step(const tutti_device_times *times, double seconds)
 
 static void times_json(struct json_line *line, const struct session *session, int position)
 {
-    tutti_device_times times;
+    tutti_device_times times = { .size = sizeof(times) };
     if (tutti_report_times(session->trainer, position, &times) != TUTTI_OK) return;
     json_line_number(line, "compute_ms", per_step(&times, times.compute_s));
     json_line_number(line, "transfer_ms", per_step(&times, times.transfer_s));
@@ -51,7 +51,7 @@ static void shares_text(FILE *file, const struct session *session)
 void times_text(FILE *file, const struct session *session)
 {
     tutti_device_report report;
-    tutti_device_times times = { 0 };
+    tutti_device_times times = { .size = sizeof(times) };
     int64_t batch = 0;
     for (int i = 0; tutti_report(session->trainer, i, &report) == TUTTI_OK; i++) batch += report.share;
     for (int i = 0; tutti_report(session->trainer, i, &report) == TUTTI_OK &&

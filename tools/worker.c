@@ -47,7 +47,7 @@ static tutti_training training_of(const struct session *session, const struct ta
 static void list_candidates(FILE *out, const struct session *session, tutti_tuner *tuner, int device)
 {
     tutti_device_info info;
-    tutti_candidate c;
+    tutti_candidate c = { .size = sizeof(c) };
     if (tutti_device_get(session->runtime, device, &info) != TUTTI_OK) return;
     fprintf(out, "device\t%s\t%s\t%d\n", info.name, info.driver, tutti_device_count(session->runtime));
     for (int i = 0; tuner && tutti_tuner_candidate(tuner, i, &c) == TUTTI_OK; i++)

@@ -2,6 +2,7 @@
 #include "train/trainer.h"
 
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -44,7 +45,7 @@ tutti_status tutti_report_times(const tutti_trainer *trainer, int position, tutt
         return fail(
             TUTTI_INVALID, "device %d does not exist: the trainer has %d, counted from 0", position, trainer->count);
     const struct replica_report *all = &trainer->replicas[position].report;
-    *times = (tutti_device_times) { .steps = trainer->report.steps,
+    tutti_device_times known = { .steps = trainer->report.steps,
         .step_s = trainer->report.seconds,
         .compute_s = all->compute_s,
         .transfer_s = all->transfer_s,
@@ -57,10 +58,11 @@ tutti_status tutti_report_times(const tutti_trainer *trainer, int position, tutt
         .received_beside_s = all->received.beside,
         .automatic = trainer->options.automatic,
         .settled = !trainer->options.automatic || trainer->balance.settled };
-    if (!trainer->options.automatic || trainer->balance.parts[position] > 0) return TUTTI_OK;
-    times->with_s = trainer->balance.devices[position].with;
-    times->without_s = trainer->balance.devices[position].without;
-    return TUTTI_OK;
+    if (trainer->options.automatic && trainer->balance.parts[position] == 0) {
+        known.with_s = trainer->balance.devices[position].with;
+        known.without_s = trainer->balance.devices[position].without;
+    }
+    return RESULT_WRITE(times, &known, tutti_device_times);
 }
 
 void tutti_report_reset(tutti_trainer *trainer)

@@ -1,5 +1,5 @@
-/* Types of elements on the host: their names and sizes, float16, and option structs of other sizes than the library's.
- */
+/* Types of elements on the host: their names and sizes, float16; option and result structs of other sizes than the
+ * library's. */
 #include <check.h>
 #undef fail
 
@@ -97,6 +97,27 @@ START_TEST(options_of_other_sizes)
 }
 END_TEST
 
+/* Nothing beyond the caller's size or the library's is written, and the size stays. */
+START_TEST(results_of_other_sizes)
+{
+    const struct known known = { .first = 1, .second = 2 };
+    struct newer newer = { .size = sizeof(struct older), .second = 7, .third = 8 };
+    ck_assert_int_eq(RESULT_WRITE(&newer, &known, struct known), TUTTI_OK);
+    ck_assert(newer.size == sizeof(struct older) && newer.first == 1 && newer.second == 7);
+    newer = (struct newer) { .size = sizeof(newer), .third = 8, .fourth = 9 };
+    ck_assert_int_eq(RESULT_WRITE(&newer, &known, struct known), TUTTI_OK);
+    ck_assert(newer.size == sizeof(newer) && newer.first == 1 && newer.second == 2);
+    ck_assert(newer.third == 8 && newer.fourth == 9);
+    newer = (struct newer) { .second = 7 };
+    ck_assert_int_eq(result_write(&newer, sizeof(known), sizeof(struct older), &known, "struct known"), TUTTI_OK);
+    ck_assert(newer.size == 0 && newer.first == 1 && newer.second == 7);
+    newer = (struct newer) { .size = 4 };
+    ck_assert_int_eq(RESULT_WRITE(&newer, &known, struct known), TUTTI_INVALID);
+    ck_assert_msg(strstr(status_message(), "sizeof(struct known)"), "%s", status_message());
+    ck_assert(newer.size == 4 && newer.first == 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("types");
@@ -105,6 +126,7 @@ int main(void)
     tcase_add_test(tests, halves_round_to_the_nearest);
     tcase_add_test(tests, halves_know_their_limits);
     tcase_add_test(tests, options_of_other_sizes);
+    tcase_add_test(tests, results_of_other_sizes);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_set_fork_status(runner, CK_NOFORK);

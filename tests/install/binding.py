@@ -1,5 +1,5 @@
-"""Trains a network through ctypes, with what a binding declares of the header: plain functions, and option structs up to
-the last member that it uses.   binding.py BUILD"""
+"""Trains a network through ctypes, with what a binding declares of the header: plain functions, and structs with a size
+up to the last member that it uses.   binding.py BUILD"""
 import ctypes as c
 import math
 import random
@@ -30,6 +30,11 @@ class Short(Options):
     _fields_ = [("size", c.c_size_t), ("loss", c.c_int), ("optimizer", c.c_int), ("learning_rate", c.c_float)]
 
 
+class Times(Options):
+    """tutti_device_times up to the time of all steps."""
+    _fields_ = [("size", c.c_size_t), ("steps", c.c_int64), ("step_s", c.c_double)]
+
+
 class Feed(c.Structure):
     _fields_ = [("name", c.c_char_p), ("dtype", c.c_int), ("data", c.c_void_p), ("length", c.c_int64)]
 
@@ -55,6 +60,7 @@ reshape = declare(Tensor, "tutti_reshape_sized", c.c_void_p, Tensor, *sizes_and_
 op = declare(Tensor, "tutti_op", c.c_void_p, c.c_char_p, c.POINTER(Tensor), c.c_int, c.c_char_p)
 group = declare(c.c_int, "tutti_group", c.c_void_p, c.c_char_p, c.c_void_p)
 compile_network = declare(c.c_void_p, "tutti_compile", c.c_void_p, Tensor, c.c_void_p)
+report_times = declare(c.c_int, "tutti_report_times", c.c_void_p, c.c_int, c.POINTER(Times))
 train_step = declare(c.c_int, "tutti_train_step", c.c_void_p, c.POINTER(Feed), c.c_int, c.c_int64, c.POINTER(Metrics))
 free = [declare(None, name, c.c_void_p) for name in ("tutti_trainer_free", "tutti_network_free", "tutti_close")]
 
@@ -94,6 +100,10 @@ def main():
     for _ in range(20):
         must(train_step(trainer, feeds, 2, samples, c.byref(metrics)) == 0)
         losses.append(metrics.loss)
+    times = Times()
+    must(report_times(trainer, 0, c.byref(times)) == 0)
+    if times.steps != 20 or times.step_s <= 0:
+        sys.exit(f"binding.py: {times.steps} steps took {times.step_s} s")
     for function, made in zip(free, (trainer, network, runtime)):
         function(made)
     if not math.isfinite(losses[-1]) or losses[-1] > losses[0] / 2:

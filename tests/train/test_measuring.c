@@ -1,8 +1,10 @@
-/* Measured choices of kernels, and profiles. */
+/* Measured choices of kernels, profiles and times. */
 #include "tests/feeds.h"
 #include "tests/train/test_devices.h"
 #include "tests/train/training.h"
+#include "tutti_experts.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,8 +77,65 @@ START_TEST(profiles_change_nothing)
 }
 END_TEST
 
+/* Callers whose header is older or newer than the library: their structs are shorter or longer. */
+START_TEST(times_have_the_callers_size)
+{
+    struct session session;
+    struct {
+        size_t size;
+        int64_t steps;
+        double next;
+    } shorter = { .size = offsetof(tutti_device_times, step_s), .next = -1 };
+    struct {
+        tutti_device_times known;
+        double next;
+    } longer = { .known.size = sizeof(longer), .next = -1 };
+    session_open(&session, "0", KIND_PLAIN, NULL);
+    session_steps(&session, 2);
+    ASSERT_OK(tutti_report_times(session.trainer, 0, (void *)&shorter));
+    ck_assert(shorter.steps == 2 && shorter.next == -1 && shorter.size == offsetof(tutti_device_times, step_s));
+    ASSERT_OK(tutti_report_times(session.trainer, 0, (void *)&longer));
+    ck_assert(longer.known.steps == 2 && longer.known.settled && longer.next == -1);
+    ck_assert(longer.known.step_s > 0 && longer.known.size == sizeof(longer));
+    longer.known.size = 3;
+    fails_with(tutti_report_times(session.trainer, 0, &longer.known), TUTTI_INVALID, "tutti_device_times.size is 3");
+    session_close(&session);
+}
+END_TEST
+
+START_TEST(candidates_have_the_callers_size)
+{
+    struct session session;
+    struct {
+        size_t size;
+        const char *problem, *layer, *next;
+    } shorter = { .size = offsetof(tutti_candidate, kernel), .next = "kept" };
+    struct {
+        tutti_candidate known;
+        const char *next;
+    } longer = { .known.size = sizeof(longer), .next = "kept" };
+    session_open(&session, "0", KIND_PLAIN, NULL);
+    const tutti_tensor output = { session.trainer->objective.outputs[0] };
+    tutti_tuner *tuner = tutti_tuner_new(session.network, output, &(tutti_training) { .batch = 8 }, 0);
+    ck_assert_msg(tuner, "%s", tutti_message(NULL));
+    ASSERT_OK(tutti_tuner_candidate(tuner, 0, (void *)&shorter));
+    ck_assert_str_eq(shorter.next, "kept");
+    ASSERT_OK(tutti_tuner_candidate(tuner, 0, (void *)&longer));
+    ck_assert_ptr_eq(longer.known.problem, shorter.problem);
+    ck_assert_ptr_eq(longer.known.layer, shorter.layer);
+    ck_assert(longer.known.present && longer.known.uses > 0 && longer.known.size == sizeof(longer));
+    ck_assert_str_eq(longer.next, "kept");
+    longer.known.size = 3;
+    fails_with(tutti_tuner_candidate(tuner, 0, &longer.known), TUTTI_INVALID, "tutti_candidate.size is 3");
+    tutti_tuner_free(tuner);
+    session_close(&session);
+}
+END_TEST
+
 void measuring_alone(TCase *cases)
 {
     tcase_add_test(cases, measured_choices_are_kept);
     add_cases(cases, profiles_change_nothing, 2);
+    tcase_add_test(cases, times_have_the_callers_size);
+    tcase_add_test(cases, candidates_have_the_callers_size);
 }

@@ -124,7 +124,7 @@ START_TEST(by_measured_times)
     for (int i = 0; i < STEPS;) next_step(&one, &i);
     close_to(&one, &two, ROUNDING);
     for (int i = 0; i < 2; i++) {
-        tutti_device_times times;
+        tutti_device_times times = { .size = sizeof(times) };
         tutti_device_report report;
         ASSERT_OK(tutti_report(two.trainer, i, &report));
         ASSERT_OK(tutti_report_times(two.trainer, i, &times));
@@ -136,7 +136,7 @@ START_TEST(by_measured_times)
     }
     ck_assert_int_eq(samples, STEPS * STEP_SAMPLES);
     tutti_report_reset(two.trainer);
-    tutti_device_times times;
+    tutti_device_times times = { .size = sizeof(times) };
     ASSERT_OK(tutti_report_times(two.trainer, 1, &times));
     ck_assert(times.steps == 0 && times.step_s == 0 && times.compute_s == 0);
     ck_assert_int_eq(tutti_report_times(two.trainer, 2, &times), TUTTI_INVALID);

@@ -63,7 +63,7 @@ START_TEST(samples_of_the_next_step)
     tutti_metrics metrics;
     ASSERT_OK(tutti_evaluate(apart.trainer, FEED_PAIR(images, labels), SAMPLES, &metrics)); /* in between */
     announced_step(&apart, 2);
-    tutti_device_times times;
+    tutti_device_times times = { .size = sizeof(times) };
     ASSERT_OK(tutti_report_times(apart.trainer, 0, &times));
     ck_assert(times.sent_beside_s >= 0 && times.sent_beside_s <= times.sent_s);
     session_steps(&plain, 1); /* batch 0, where 3 was announced */
@@ -121,7 +121,7 @@ static size_t launches_before(const struct plan *plan, enum command_kind kind, s
 /* Gradients come from memory of the device's own, and nothing is copied where it shares the host's. */
 static void check_traffic(const struct session *session, int device, double received)
 {
-    tutti_device_times times;
+    tutti_device_times times = { .size = sizeof(times) };
     ASSERT_OK(tutti_report_times(session->trainer, device, &times));
     ck_assert_double_eq(times.received_bytes, received);
     ck_assert_double_gt(times.sent_bytes, received); /* parameters, and samples as well */
