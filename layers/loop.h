@@ -98,9 +98,23 @@ bool loop_has_fours(const struct loop *loop);
 /* Appends the launches, which need loop_workspace() bytes. */
 void loop_emit(struct loop *loop, cl_mem workspace, struct launch_list *list);
 size_t loop_workspace(const struct loop *loop, const struct capabilities *device);
+/* The arguments of the kernel run(), in their order: the text's parameters and what the launch sets are made of one
+ * list. The body of the kernel names them. */
+struct loop_argument {
+    enum { LOOP_READ, LOOP_WRITTEN, LOOP_LONG, LOOP_FLOAT } kind;
+    const char *name;
+    const struct loop_operand *operand; /* of LOOP_READ and LOOP_WRITTEN: the buffer */
+    int64_t whole;
+    double real;
+};
+struct loop_arguments {
+    struct loop_argument list[LOOP_OPERANDS + 1 + 8];
+    int count;
+};
 /* For loop_launch.c: writes the kernel run() of a loop and returns the name of the text, for launch_add(). NULL if
  * there is no memory. */
-const char *loop_source(const struct loop *loop, const struct capabilities *device);
+const char *loop_source(
+    const struct loop *loop, const struct loop_arguments *arguments, const struct capabilities *device);
 enum { LOOP_VECTORS = 4 }; /* CPU class, sums of columns: vectors of a row that are summed at the same time */
 
 /* A node whose loop is in its attributes; plan/compose.c makes it of several nodes. */

@@ -184,28 +184,62 @@ static bool is_short(const struct loop *loop)
     return most < (int64_t)1 << 30;
 }
 
-static void set_arguments(
-    struct launch *launch, const struct loop *loop, const struct division *d, const struct capabilities *device)
+static void add_buffer(struct loop_arguments *a, const char *name, const struct loop_operand *operand, bool written)
 {
-    const int64_t part = divide_up(device->class == DEVICE_CPU ? d->count : d->joined, d->parts);
-    const double scale = d->parts > 1 || !loop->join ? 1 : loop->scale;
+    a->list[a->count++] = (struct loop_argument) { written ? LOOP_WRITTEN : LOOP_READ, name, .operand = operand };
+}
+
+static void add_long(struct loop_arguments *a, const char *name, int64_t value)
+{
+    a->list[a->count++] = (struct loop_argument) { LOOP_LONG, name, .whole = value };
+}
+
+static void add_float(struct loop_arguments *a, const char *name, double value)
+{
+    a->list[a->count++] = (struct loop_argument) { LOOP_FLOAT, name, .real = value };
+}
+
+static struct loop_arguments arguments_of(
+    const struct loop *loop, const struct division *d, const struct capabilities *device)
+{
+    static const char *const names[LOOP_OPERANDS] = { "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7" };
+    const bool cpu = device->class == DEVICE_CPU;
+    struct loop_arguments made = { .count = 0 };
+    for (int i = 0; i < loop->operand_count; i++) add_buffer(&made, names[i], &loop->operands[i], false);
+    add_buffer(&made, "out", &loop->out, true);
+    if (cpu) {
+        add_long(&made, "rows", d->rows);
+        add_long(&made, "each", d->each);
+        add_long(&made, "width", d->width);
+        add_long(&made, "piece", d->piece);
+    } else {
+        add_long(&made, "n", d->kept);
+    }
+    add_long(&made, "count", cpu ? d->count : d->joined);
+    add_long(&made, "part", divide_up(cpu ? d->count : d->joined, d->parts));
+    if (cpu) add_long(&made, "made", d->kept);
+    add_float(&made, "scale", d->parts > 1 || !loop->join ? 1 : loop->scale);
+    return made;
+}
+
+static void set_arguments(struct launch *launch, const struct loop_arguments *arguments)
+{
+    for (int i = 0; i < arguments->count; i++) {
+        const struct loop_argument *a = &arguments->list[i];
+        struct launch_argument *set = a->operand ? launch_buffer(launch, a->operand->buffer)
+            : a->kind == LOOP_FLOAT              ? launch_float(launch, a->real)
+                                                 : launch_long(launch, a->whole);
+        launch_name(set, a->name);
+    }
+}
+
+static void set_sizes(struct launch *launch, const struct division *d, const struct capabilities *device)
+{
     if (device->class == DEVICE_CPU) {
-        launch_long(launch, d->rows);
-        launch_long(launch, d->each);
-        launch_long(launch, d->width);
-        launch_long(launch, d->piece);
-        launch_long(launch, d->count);
-        launch_long(launch, part);
-        launch_long(launch, d->kept);
-        launch_float(launch, scale);
         launch_tasks(
             launch, (size_t)divide_up(d->width, d->piece), (size_t)divide_up(d->rows, d->each), (size_t)d->parts);
         return;
     }
-    launch_long(launch, d->kept);
-    launch_long(launch, d->joined);
-    launch_long(launch, part);
-    launch_float(launch, scale);
     const size_t items =
         d->inner_joined ? (size_t)d->kept * d->group : size_round_up((size_t)d->kept / d->each_item, d->group);
     launch_grid(launch, 2, items, (size_t)d->parts, 1, d->group, 1, 1);
@@ -234,7 +268,8 @@ void loop_emit(struct loop *loop, cl_mem workspace, struct launch_list *list)
         loop->out = (struct loop_operand) { .buffer = workspace };
         set_kept_strides(loop, &loop->out);
     }
-    const char *source = loop_source(loop, device);
+    const struct loop_arguments arguments = arguments_of(loop, &d, device);
+    const char *source = loop_source(loop, &arguments, device);
     if (!source) {
         if (list->status == TUTTI_OK) list->status = TUTTI_NO_MEMORY;
         return;
@@ -243,9 +278,8 @@ void loop_emit(struct loop *loop, cl_mem workspace, struct launch_list *list)
         (size_t)d.kept * value_type_bytes(loop->out.type) > STREAM_BYTES;
     struct launch *launch = launch_add(list, source, "run", "-cl-single-precision-constant -DINDEX=%s%s -DGROUP=%zu",
         is_short(loop) ? "uint" : "long", stream ? " -DSTREAM" : "", d.group ? d.group : 1);
-    for (int i = 0; i < loop->operand_count; i++) launch_buffer(launch, loop->operands[i].buffer);
-    launch_buffer(launch, loop->out.buffer);
-    set_arguments(launch, loop, &d, device);
+    set_arguments(launch, &arguments);
+    set_sizes(launch, &d, device);
     launch_work(launch, (double)loop->step_count * (double)d.kept * (double)d.joined, bytes_of(loop));
     if (d.parts > 1) {
         struct loop last = finish;

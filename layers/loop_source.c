@@ -79,11 +79,20 @@ static void print_place(
             text_append(text, " + x%d * %" PRId64, axis, o->strides[axis]);
 }
 
-static void print_parameters(struct text *text, const struct loop *loop)
+static void print_parameters(struct text *text, const struct loop_arguments *arguments)
 {
-    for (int i = 0; i < loop->operand_count; i++)
-        text_append(text, "global const element_%s *p%d, ", type_name(loop->operands[i].type), i);
-    text_append(text, "global element_%s *out, ", type_name(loop->out.type));
+    text_append(text, "void run(");
+    for (int i = 0; i < arguments->count; i++) {
+        const struct loop_argument *a = &arguments->list[i];
+        text_append(text, "%s", i ? ", " : "");
+        switch (a->kind) {
+        case LOOP_READ: text_append(text, "global const element_%s *%s", type_name(a->operand->type), a->name); break;
+        case LOOP_WRITTEN: text_append(text, "global element_%s *%s", type_name(a->operand->type), a->name); break;
+        case LOOP_LONG: text_append(text, "long %s", a->name); break;
+        case LOOP_FLOAT: text_append(text, "float %s", a->name); break;
+        }
+    }
+    text_append(text, ")\n{\n");
 }
 
 /* " && x >= 3 && x < 7" where the operand is guarded along the axis. */
@@ -257,13 +266,12 @@ static void print_cpu_rows(struct text *text, const struct loop *loop)
 }
 
 /* get_group_id(0): a piece of the innermost axis, (1): some rows, (2): a part of what is joined. */
-static void print_cpu_kernel(struct text *text, const struct loop *loop)
+static void print_cpu_kernel(struct text *text, const struct loop *loop, const struct loop_arguments *arguments)
 {
     const bool inner_joined = loop_joins(loop, loop->rank - 1);
-    text_append(text, "TASK void run(");
-    print_parameters(text, loop);
+    text_append(text, "TASK ");
+    print_parameters(text, arguments);
     text_append(text,
-        "long rows, long each, long width, long piece, long count, long part, long made, float scale)\n{\n"
         "    const INDEX first = (INDEX)get_group_id(1) * each, last = min(first + (INDEX)each, (INDEX)rows);\n"
         "    const INDEX begin = (INDEX)get_group_id(0) * piece, end = min(begin + (INDEX)piece, (INDEX)width);\n"
         "    const INDEX from = (INDEX)get_group_id(2) * part, until = min(from + (INDEX)part, (INDEX)count);\n"
@@ -321,14 +329,12 @@ static void print_four(struct text *text, const struct loop *loop, int k)
 }
 
 /* A work-item makes four results that lie together: reads and stores are of 16 bytes. */
-static void print_gpu_fours(struct text *text, const struct loop *loop)
+static void print_gpu_fours(struct text *text, const struct loop *loop, const struct loop_arguments *arguments)
 {
     static const char *const element = "xyzw";
-    text_append(text, "kernel void run(");
-    print_parameters(text, loop);
-    text_append(text,
-        "long n, long count, long part, float scale)\n{\n"
-        "    const INDEX at = (INDEX)get_global_id(0) * 4;\n    if (at >= (INDEX)n) return;\n");
+    text_append(text, "kernel ");
+    print_parameters(text, arguments);
+    text_append(text, "    const INDEX at = (INDEX)get_global_id(0) * 4;\n    if (at >= (INDEX)n) return;\n");
     print_coordinates(text, loop, false, false, "at");
     print_pointers(text, loop, "p", "q", false, false, true);
     text_append(text, "    out += %" PRId64, loop->out.offset);
@@ -345,7 +351,7 @@ static void print_gpu_fours(struct text *text, const struct loop *loop)
 }
 
 /* A work-item per result, or a work-group if the innermost axis is joined. get_group_id(1) is the part. */
-static void print_gpu_kernel(struct text *text, const struct loop *loop)
+static void print_gpu_kernel(struct text *text, const struct loop *loop, const struct loop_arguments *arguments)
 {
     const bool groups = loop_joins(loop, loop->rank - 1);
     if (groups)
@@ -353,9 +359,8 @@ static void print_gpu_kernel(struct text *text, const struct loop *loop)
             "static float group_joined(float value, local float *scratch)\n{\n"
             "    GROUP_JOIN(value, scratch, scalar_join)\n}\n"
             "__attribute__((reqd_work_group_size(GROUP, 1, 1))) ");
-    text_append(text, "kernel void run(");
-    print_parameters(text, loop);
-    text_append(text, "long n, long count, long part, float scale)\n{\n");
+    text_append(text, "kernel ");
+    print_parameters(text, arguments);
     if (groups) text_append(text, "    local float scratch[GROUP];\n");
     text_append(text, "    const INDEX at = %s;\n    if (at >= (INDEX)n) return;\n",
         groups ? "get_group_id(0)" : "get_global_id(0)");
@@ -387,7 +392,8 @@ static void print_gpu_kernel(struct text *text, const struct loop *loop)
         text_append(text, ");\n    }\n    PUT(%s, sum * scale, out);\n}\n", type_name(loop->out.type));
 }
 
-const char *loop_source(const struct loop *loop, const struct capabilities *device)
+const char *loop_source(
+    const struct loop *loop, const struct loop_arguments *arguments, const struct capabilities *device)
 {
     struct text text = { 0 };
     const bool cpu = device->class == DEVICE_CPU;
@@ -401,11 +407,11 @@ const char *loop_source(const struct loop *loop, const struct capabilities *devi
                 type, math);
     }
     if (cpu)
-        print_cpu_kernel(&text, loop);
+        print_cpu_kernel(&text, loop, arguments);
     else if (loop_has_fours(loop))
-        print_gpu_fours(&text, loop);
+        print_gpu_fours(&text, loop, arguments);
     else
-        print_gpu_kernel(&text, loop);
+        print_gpu_kernel(&text, loop, arguments);
     const char *name = text.failed ? NULL : source_make("generated", text.data);
     text_free(&text);
     return name;

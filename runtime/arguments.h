@@ -8,7 +8,8 @@
  *
  * The compiler refuses an argument too few, one that the list does not have, one twice, and a buffer for a number or a
  * number for a buffer. A kernel's parameters may be several lists behind each other: launch_list_realise() compares
- * their number, and with -Ddebug=true, where drivers tell them, their names. */
+ * their number, and with -Ddebug=true, where drivers tell them, their names. A generated kernel's list is a table
+ * (struct loop_arguments in layers/loop.h). */
 #ifndef RUNTIME_ARGUMENTS_H
 #define RUNTIME_ARGUMENTS_H
 
