@@ -349,16 +349,24 @@ static void write_if(double *to, int64_t at, double number)
     if (to) to[at] = number;
 }
 
+/* Row `number` of the statistics that another node made (FUSION_GIVEN); NULL: there are none. */
+static const double *given_statistics(const struct problem *problem, const struct arrays *arrays, int number)
+{
+    const struct fusion *given = node_fusion(problem->node, FUSION_GIVEN);
+    return given ? arrays->inputs[given->input] + number * value_size(problem->inputs[given->input], 0) : NULL;
+}
+
 static tutti_status batch_norm(const struct problem *problem, const struct arrays *arrays)
 {
+    const double *means = given_statistics(problem, arrays, 1), *squares = given_statistics(problem, arrays, 2);
     const struct planes z = batch_norm_sizes_of(problem);
     const bool running = arrays->inference || problem->node->operation == &operation_batch_norm_inference;
     const double count = (double)(z.n * z.pixels);
     const double weight = running ? 0 : (double)z.n * (double)arrays->constants->loss_scale;
     double *const *in = arrays->inputs, *const *out = arrays->outputs;
     for (int64_t c = 0; c < z.c; c++) {
-        double mean = in[NORM_MEAN][c], variance = in[NORM_VAR][c];
-        if (!running) moments(&z, in[NORM_X], c, &mean, &variance);
+        double mean = means ? means[c] : in[NORM_MEAN][c], variance = squares ? squares[c] / count : in[NORM_VAR][c];
+        if (!running && !means) moments(&z, in[NORM_X], c, &mean, &variance);
         const double rstd = 1 / sqrt(variance + (double)problem->node->attributes.epsilon);
         write_if(out[NORM_SAVED_MEAN], c, mean);
         write_if(out[NORM_SAVED_RSTD], c, rstd);
@@ -378,10 +386,11 @@ static tutti_status batch_norm_gradient(const struct problem *problem, const str
     double *const *in = arrays->inputs, *const *out = arrays->outputs;
     const double *gamma = in[GRADIENT_GAMMA], *mean = in[GRADIENT_MEAN], *rstd = in[GRADIENT_RSTD];
     const double *g = in[GRADIENT_DY];
+    const double *sums = given_statistics(problem, arrays, 0), *products = given_statistics(problem, arrays, 1);
     const int64_t count = z.n * z.pixels;
     for (int64_t c = 0; c < z.c; c++) {
-        double sum = 0, product = 0; /* of g, of g times the normalised x */
-        for (int64_t p = 0; p < count; p++) {
+        double sum = sums ? sums[c] : 0, product = products ? products[c] * rstd[c] : 0; /* of g, of g times normal x */
+        for (int64_t p = 0; !sums && p < count; p++) {
             const int64_t i = channel_place(&z, c, p);
             sum += g[i];
             product += g[i] * (in[GRADIENT_X][i] - mean[c]) * rstd[c];

@@ -15,8 +15,8 @@ struct arrays {
 };
 
 bool interpreter_knows(const struct operation *operation);
-/* Computes the outputs of one node. problem->device may be NULL. Statistics are stored as one part; the others are 0.
- * TUTTI_UNSUPPORTED: the interpreter does not know the operation. */
+/* Computes the outputs of one node. problem->device may be NULL. Statistics are stored and read as one part; the
+ * others are 0. TUTTI_UNSUPPORTED: the interpreter does not know the operation. */
 tutti_status interpret_node(const struct problem *problem, const struct arrays *arrays);
 
 struct interpreter {

@@ -10,8 +10,11 @@ tutti_status pass_loss(struct plan *plan);
 tutti_status pass_inference(struct plan *plan);
 /* Appends the gradient of everything that the parameters need. */
 tutti_status pass_gradient(struct plan *plan);
-/* Fusions: the patterns of layers/ (graph/pattern.h). */
+/* Fusions: the patterns of layers/ (graph/pattern.h), until no one matches. */
 tutti_status pass_rewrite(struct plan *plan);
+struct pattern;
+/* One of them at every node that it matches; whether the graph changed. Dropped nodes stay until edit_compact(). */
+bool rewrite_by(struct plan *plan, const struct pattern *pattern);
 /* Drops nodes whose outputs nobody uses. */
 tutti_status pass_sweep(struct plan *plan);
 /* Implementation of every node, layouts of every value, `reorder` nodes at the edges. */

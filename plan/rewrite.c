@@ -19,23 +19,23 @@ static bool design(
     return problem->design != NULL;
 }
 
-static bool rewrite_all(const struct rewriting *rewriting, const struct pattern *pattern)
+bool rewrite_by(struct plan *plan, const struct pattern *pattern)
 {
+    const struct rewriting rewriting = { .graph = &plan->graph, .plan = plan, .choose = choose, .design = design };
     bool changed = false;
-    for (size_t n = 0; n < rewriting->graph->node_count; n++) {
+    for (size_t n = 0; n < plan->graph.node_count; n++) {
         int producer = -1;
-        if (pattern_matches(pattern, rewriting->graph, n, &producer)) changed |= pattern->apply(rewriting, n, producer);
+        if (pattern_matches(pattern, &plan->graph, n, &producer)) changed |= pattern->apply(&rewriting, n, producer);
     }
     return changed;
 }
 
 tutti_status pass_rewrite(struct plan *plan)
 {
-    const struct rewriting rewriting = { .graph = &plan->graph, .plan = plan, .choose = choose, .design = design };
     for (bool changed = true; changed;) {
         changed = false;
         for (const struct pattern *const *pattern = patterns; *pattern; pattern++)
-            changed |= rewrite_all(&rewriting, *pattern);
+            changed |= rewrite_by(plan, *pattern);
         edit_compact(&plan->graph);
     }
     return plan->graph.status;

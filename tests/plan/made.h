@@ -19,7 +19,11 @@ void forget_device(void);
 
 /* What the plan tests look at: a residual block with everything that fuses, and a dense end. */
 tutti_tensor residual(tutti_network *net);
-/* A pointwise and a depthwise convolution with batch normalisation behind each, and a shortcut. */
+/* Dense layers of rows. */
+tutti_tensor perceptron(tutti_network *net);
+/* Pooled twice, the second time beside another use of what is pooled. */
+tutti_tensor pooled(tutti_network *net);
+/* A depthwise convolution between batch normalisations, of which two are of one tensor. */
 tutti_tensor separable(tutti_network *net);
 
 struct made {

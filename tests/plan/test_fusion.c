@@ -29,14 +29,6 @@ START_TEST(training_fuses)
 }
 END_TEST
 
-static tutti_tensor perceptron(tutti_network *net)
-{
-    tutti_tensor x = tutti_input(net, "x", TUTTI_SHAPE(8, 24)); /* 8 rows of a sample: more than skinny products take */
-    x = tutti_relu(net, tutti_dense(net, x, 64, &(tutti_dense_options) { .name = "fc1" }));
-    x = tutti_relu(net, tutti_dense(net, x, 48, &(tutti_dense_options) { .name = "fc2" }));
-    return tutti_flatten(net, tutti_dense(net, x, 10, &(tutti_dense_options) { .name = "fc3" }));
-}
-
 /* Gradients of biases and of activations are made by the products, where these can. */
 START_TEST(products_take_what_surrounds_them)
 {
@@ -83,18 +75,6 @@ START_TEST(chains_are_one_kernel)
     drop(&made);
 }
 END_TEST
-
-/* Pooled twice, the second time beside another use of what is pooled. */
-static tutti_tensor pooled(tutti_network *net)
-{
-    tutti_tensor x = tutti_input(net, "x", TUTTI_SHAPE(3, 12, 12));
-    x = tutti_relu(net, tutti_conv2d(net, x, 20, 3, &(tutti_conv2d_options) { .name = "conv1", .padding = 1 }));
-    x = tutti_max_pool(net, x, 2, NULL);
-    x = tutti_relu(net, tutti_conv2d(net, x, 20, 3, &(tutti_conv2d_options) { .name = "conv2", .padding = 1 }));
-    tutti_tensor y = tutti_max_pool(net, x, 3, &(tutti_pool_options) { .stride = 1, .padding = 1 });
-    x = tutti_flatten(net, tutti_add(net, x, y));
-    return tutti_dense(net, x, 10, &(tutti_dense_options) { .name = "fc" });
-}
 
 /* What the gradient of a layer's bias sums, and where the gradient of its activation is taken: masked, by the data
  * gradient before it. */
