@@ -41,8 +41,8 @@ struct operation_test {
     bool reals;                                  /* real data although the results are exact (a maximum, a copy) */
     bool inference;                              /* inference mode is another formula: tested too, forward only */
     bool no_gradient;                            /* the gradient is not compared */
-    /* Fills the input by itself: values that a kink, a logarithm or a class number wants. Whole numbers where it is of
-     * int32; it then has no gradient. */
+    /* Fills the input by itself: values that a kink, a logarithm or a class number wants. Numbers of its type where it
+     * is not of float32; it then has no gradient. */
     void (*fill)(const struct test_case *c, float *input, int64_t count);
     /* For operations of which the interpreter and the kernels share a description (layers/loop.h, layers/pointwise.h):
      * compares it with numbers from elsewhere; and the forward result in double, with which the interpreter's is

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "runtime/device.h"
@@ -157,13 +158,13 @@ done:
     return status;
 }
 
-/* All gradients, before differences change the values. A plan with a loss has no gradient of its input; nor has an
- * input of whole numbers. */
+/* All gradients, before differences change the values. A plan with a loss has no gradient of its input; nor has one of
+ * another type than floats. */
 static tutti_status expect_gradients(const struct model *m, struct expectation *e, struct text *problems)
 {
     tutti_status status = TUTTI_OK;
     const struct plan *plan = m->made.plan;
-    for (int t = e->has_loss || e->whole_numbers; t < e->tensors; t++) {
+    for (int t = e->has_loss || e->type != TYPE_F32; t < e->tensors; t++) {
         if (t > 0 && parameter_is_fixed(&e->network->parameters[t - 1])) continue;
         const double *values = t == 0
             ? plan->input_gradient == NO_VALUE ? NULL : m->made.interpreter.values[plan->input_gradient]
@@ -179,6 +180,21 @@ static tutti_status expect_gradients(const struct model *m, struct expectation *
     }
 done:
     return status;
+}
+
+/* Number i of an array of this type. */
+static void store(enum value_type type, float number, int64_t i, void *to)
+{
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    switch (type) {
+    case TYPE_U8:
+    case TYPE_BOOL: ((uint8_t *)to)[i] = (uint8_t)number; break;
+    case TYPE_I32: ((int32_t *)to)[i] = (int32_t)number; break;
+    case TYPE_F16: ((uint16_t *)to)[i] = half_from_float(number); break;
+    case TYPE_BF16_INPUT: ((uint16_t *)to)[i] = (uint16_t)(bits >> 16); break;
+    default: ((float *)to)[i] = number; break;
+    }
 }
 
 /* of_products: parameters are such numbers too as the precision rounds to, so that products of them are exact. */
@@ -206,10 +222,7 @@ static void fill_data(struct expectation *e, bool of_products)
             if (bf16 && of_products) to[i] = test_bf16(to[i]);
         }
     }
-    for (int64_t i = 0; i < e->input_elements && e->whole_numbers; i++) {
-        const int32_t whole = (int32_t)e->input[i];
-        memcpy(&e->input[i], &whole, sizeof whole);
-    }
+    for (int64_t i = 0; i < e->input_elements; i++) store(e->type, e->input[i], i, e->fed);
 }
 
 /* whole: `from` is of int32. */
@@ -224,7 +237,7 @@ static void write_data(const struct expectation *e, const struct model *m)
 {
     const struct plan *plan = m->made.plan;
     double *const *values = m->made.interpreter.values;
-    write_doubles(e->input, e->whole_numbers, e->input_elements, values[plan->feeds[0]]);
+    write_doubles(e->input, false, e->input_elements, values[plan->feeds[0]]);
     if (plan->seed != NO_VALUE) write_doubles(e->seed, false, e->output_elements, values[plan->seed]);
     for (size_t p = 0; p < e->network->parameter_count; p++) {
         const struct parameter *how = &e->network->parameters[p];
@@ -269,7 +282,7 @@ static bool build(struct expectation *e, struct tutti_runtime *runtime, struct t
         text_append(problems, "  the network has no input, no output or more than %d parameters\n", MAX_TENSORS - 1);
         return false;
     }
-    e->whole_numbers = e->network->graph.values[input].type == TYPE_I32;
+    e->type = e->network->graph.values[input].type;
     e->samples = case_get(&e->c, "n", 1);
     e->input_elements = e->samples * elements_of(in);
     e->output_elements = e->samples * elements_of(out);
@@ -281,6 +294,7 @@ static bool allocate(struct expectation *e)
 {
     size_t output = (size_t)e->output_elements;
     e->input = memory_new((size_t)e->input_elements, sizeof(float));
+    e->fed = memory_new((size_t)e->input_elements, value_type_bytes(e->type));
     e->seed = memory_new(output, sizeof(float));
     e->targets = memory_new(output, sizeof(float));
     e->parameters = memory_new((size_t)e->network->total_floats, sizeof(float));
@@ -288,7 +302,7 @@ static bool allocate(struct expectation *e)
     e->y = memory_new(output + 2, sizeof(double));
     for (int t = 0; t < e->tensors; t++)
         e->gradients[t].elements = t ? e->network->parameters[t - 1].elements : e->input_elements;
-    return e->input && e->seed && e->targets && e->parameters && e->frozen && e->y;
+    return e->input && e->fed && e->seed && e->targets && e->parameters && e->frozen && e->y;
 }
 
 /* Activations of exp and tanh are not exact, whatever they follow. */
@@ -380,6 +394,7 @@ void expectation_free(struct expectation *e)
 {
     for (int t = 0; t < e->tensors; t++) free(e->gradients[t].values);
     free(e->input);
+    free(e->fed);
     free(e->seed);
     free(e->targets);
     free(e->parameters);

@@ -27,9 +27,10 @@ struct expectation {
     /* TUTTI_BF16: CPU-class devices store values so where kernels can. But for TUTTI_FP32 input and seed are such
      * numbers; for GPU-class devices, which round what they multiply, parameters are too. */
     tutti_precision precision;
-    bool whole_numbers;                        /* the input is of int32, whose bits `input` holds */
+    enum value_type type; /* of the input: the numbers in `input` are of this type, and `fed` is what devices get */
     float *input, *seed, *parameters, *frozen; /* parameters, frozen: the whole arenas */
-    void *targets;                             /* of a loss */
+    void *fed;
+    void *targets; /* of a loss */
     int tensors;
     /* Of a loss, y is the sum over the samples and the number of correct ones. y_inference: NULL where it is y. */
     double *y, *y_inference;

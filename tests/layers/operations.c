@@ -30,6 +30,7 @@
 extern const struct operation_test test_conv2d;
 extern const struct operation_test test_dense;
 extern const struct operation_test test_embedding;
+extern const struct operation_test test_cast;
 extern const struct operation_test test_layer_norm;
 extern const struct operation_test test_matmul;
 extern const struct operation_test test_softmax;
@@ -62,6 +63,7 @@ static const struct operation_test *const tests[] = {
     &test_conv2d,
     &test_dense,
     &test_embedding,
+    &test_cast,
     &test_layer_norm,
     &test_matmul,
     &test_softmax,

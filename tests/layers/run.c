@@ -74,6 +74,11 @@ done:
     return status;
 }
 
+static size_t fed_bytes(const struct expectation *e)
+{
+    return (size_t)e->input_elements * value_type_bytes(e->type);
+}
+
 static tutti_status upload(struct bench *b)
 {
     tutti_status status = TUTTI_OK;
@@ -85,8 +90,7 @@ static tutti_status upload(struct bench *b)
     TRY(buffer_write(b->device, b->parameters, 0, e->parameters, (size_t)e->network->total_floats * sizeof(float)));
     if (b->frozen)
         TRY(buffer_write(b->device, b->frozen, 0, e->frozen, (size_t)e->network->frozen_floats * sizeof(float)));
-    TRY(buffer_write(
-        b->device, plan_buffer(plan, plan->feeds[0]), 0, e->input, (size_t)e->input_elements * sizeof(float)));
+    TRY(buffer_write(b->device, plan_buffer(plan, plan->feeds[0]), 0, e->fed, fed_bytes(e)));
     if (plan->seed != NO_VALUE)
         TRY(buffer_write(
             b->device, plan_buffer(plan, plan->seed), 0, e->seed, (size_t)e->output_elements * sizeof(float)));
@@ -108,9 +112,9 @@ static tutti_status read_value(struct bench *b, int value, float *to, int64_t co
     return buffer_read(b->device, plan_buffer(b->plan, value), 0, to, (size_t)count * sizeof(float));
 }
 
-static void check_same(struct bench *b, const char *what, const float *got, const float *want, int64_t count)
+static void check_same(struct bench *b, const char *what, const void *got, const void *want, size_t bytes)
 {
-    if (memcmp(got, want, (size_t)count * sizeof(float))) text_append(b->problems, "  %s\n", what);
+    if (memcmp(got, want, bytes)) text_append(b->problems, "  %s\n", what);
 }
 
 static void check_poison(struct bench *b, const char *what, const float *from, int64_t first, int64_t last)
@@ -132,10 +136,11 @@ static tutti_status check_untouched(struct bench *b)
     const struct expectation *e = b->e;
     const tutti_network *network = e->network;
     TRY(plan_check_guards(b->plan));
-    TRY(read_value(b, b->plan->feeds[0], b->results, e->input_elements));
-    check_same(b, "the input was overwritten", b->results, e->input, e->input_elements);
+    TRY(buffer_read(b->device, plan_buffer(b->plan, b->plan->feeds[0]), 0, b->results, fed_bytes(e)));
+    check_same(b, "the input was overwritten", b->results, e->fed, fed_bytes(e));
     TRY(buffer_read(b->device, b->parameters, 0, b->again, b->arena_bytes));
-    check_same(b, "the parameters were overwritten", b->again, e->parameters, network->total_floats);
+    check_same(
+        b, "the parameters were overwritten", b->again, e->parameters, (size_t)network->total_floats * sizeof(float));
     check_poison(b, "the parameters", b->again, network->total_floats, network->total_floats + TAIL);
     TRY(buffer_read(b->device, b->gradients, 0, b->gradient_arena, b->arena_bytes));
     for (size_t p = 0; p < network->parameter_count; p++) {
@@ -197,7 +202,7 @@ static tutti_status check_repeats(struct bench *b)
     TRY(plan_enqueue(b->plan, NULL, NULL));
     TRY(buffer_read(b->device, b->gradients, 0, b->again, b->arena_bytes));
     check_same(b, "the gradients of a second run differ from the first's", b->again, b->gradient_arena,
-        e->network->total_floats);
+        (size_t)e->network->total_floats * sizeof(float));
 done:
     return status;
 }
