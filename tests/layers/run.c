@@ -37,6 +37,33 @@ static int rounded_values(const struct plan *plan)
     return rounded;
 }
 
+/* Whether the value is computed. The input, the seed and parameters are numbers of bfloat16 in such a case. */
+static bool is_computed(const struct graph *graph, int value)
+{
+    const struct value *v = graph_at(graph, value);
+    while (v && v->producer >= 0) {
+        const struct operation *operation = graph->nodes[v->producer].operation;
+        if (!operation->alias && operation != structural.reorder) return true;
+        v = graph_at(graph, graph->nodes[v->producer].inputs[0]);
+    }
+    return false;
+}
+
+/* Operands that are rounded as products of the GPU class load them. Each counts several times: a sum's error is that of
+ * its terms, which may be larger than the sum. */
+enum { TERMS = 2 };
+static int rounded_operands(const struct plan *plan)
+{
+    int rounded = 0;
+    if (plan->device->can.class != DEVICE_GPU || plan_compute(plan) != COMPUTE_BF16) return 0;
+    for (size_t n = 0; n < plan->graph.node_count; n++) {
+        const struct node *node = &plan->graph.nodes[n];
+        if (!strncmp(node->operation->name, "conv2d", 6) || !strncmp(node->operation->name, "dense", 5))
+            rounded += is_computed(&plan->graph, node->inputs[0]) + is_computed(&plan->graph, node->inputs[1]);
+    }
+    return rounded;
+}
+
 /* Winograd's transforms have fractions: it rounds where a sum of integers would not. */
 static double limit_of(const struct bench *b)
 {
@@ -46,7 +73,7 @@ static double limit_of(const struct bench *b)
         if (node->implementation < 0 || limit >= winograd) continue;
         if (!strncmp(node->operation->implementations[node->implementation]->name, "winograd", 8)) limit = winograd;
     }
-    return limit + tolerance_of_bf16(rounded_values(b->plan));
+    return limit + tolerance_of_bf16(rounded_values(b->plan) + TERMS * rounded_operands(b->plan));
 }
 
 static tutti_status open_plan(struct bench *b, enum plan_mode mode, const char *force)
