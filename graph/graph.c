@@ -67,6 +67,12 @@ static void bind_shape(tutti_shape *shape, struct bound_sizes sizes)
     }
 }
 
+static void bind_attributes(struct node *node, struct bound_sizes sizes)
+{
+    for (const struct attribute *member = attribute_members(node->operation->attributes); member->name; member++)
+        if (member->kind == ATTRIBUTE_SHAPE) bind_shape((void *)(node->attributes.bytes + member->offset), sizes);
+}
+
 static tutti_status check_bound(const struct graph *graph, struct bound_sizes sizes)
 {
     if (sizes.samples < 1)
@@ -100,7 +106,7 @@ tutti_status graph_bind(const struct graph *from, struct bound_sizes sizes, stru
     }
     for (size_t i = 0; i < from->node_count; i++) {
         to->nodes[i] = from->nodes[i];
-        bind_shape(&to->nodes[i].attributes.shape, sizes);
+        bind_attributes(&to->nodes[i], sizes);
     }
     to->node_count = from->node_count;
     to->constants = from->constants;
@@ -221,16 +227,16 @@ static tutti_status check_types(const struct graph *graph, const struct node *no
     return TUTTI_OK;
 }
 
-int graph_append(struct graph *graph, const struct operation *operation, const struct attributes *attributes,
-    const int *inputs, int input_count, int layer)
+int graph_append(struct graph *graph, const struct operation *operation, const void *attributes, const int *inputs,
+    int input_count, int layer)
 {
     if (graph->status != TUTTI_OK) return NO_VALUE;
     if (input_count > GRAPH_MAX_INPUTS)
         return failed(graph,
             fail(TUTTI_INVALID, "%s accepts at most %d inputs: it got %d", operation->name, GRAPH_MAX_INPUTS,
                 input_count));
-    struct node node = { .operation = operation, .input_count = input_count, .layer = layer, .implementation = -1 };
-    if (attributes) node.attributes = *attributes;
+    struct node node = { .input_count = input_count, .layer = layer, .implementation = -1 };
+    node_set_operation(&node, operation, attributes);
     for (int i = 0; i < GRAPH_MAX_INPUTS; i++) node.inputs[i] = i < input_count ? inputs[i] : NO_VALUE;
     for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++) node.outputs[i] = NO_VALUE;
     struct value outputs[GRAPH_MAX_OUTPUTS];
@@ -457,13 +463,23 @@ static void print_fusions(const struct node *node, struct text *text)
     }
 }
 
+/* "(relu)", of an activation or its gradient. */
+static void print_attributes(const struct node *node, struct text *text)
+{
+    for (const struct attribute *member = attribute_members(node->operation->attributes); member->name; member++) {
+        if (member->kind != ATTRIBUTE_ACTIVATION) continue;
+        const enum activation *activation = (const void *)(node->attributes.bytes + member->offset);
+        if (*activation) text_append(text, "(%s)", activation_name(*activation));
+    }
+}
+
 void graph_print(const struct graph *graph, struct text *text)
 {
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct node *node = &graph->nodes[n];
         text_append(text, "%4zu", n);
         text_append(text, " %s", node->operation->name);
-        if (node->attributes.activation) text_append(text, "(%s)", activation_name(node->attributes.activation));
+        print_attributes(node, text);
         print_fusions(node, text);
         for (int i = 0; i < node->input_count; i++)
             print_value(graph, node_input_port(node, i)->name, node->inputs[i], text);

@@ -4,6 +4,7 @@
 #ifndef GRAPH_GRAPH_H
 #define GRAPH_GRAPH_H
 
+#include "graph/attributes.h"
 #include "graph/axes.h"
 #include "graph/fusion.h"
 
@@ -52,60 +53,11 @@ struct value {
     char *name;  /* NULL: none */
 };
 
-/* Of losses. Zero is the default of each. */
-struct loss_attributes {
-    float weight;      /* of the gradient; 0: 1 */
-    float smoothing;   /* of labels, 0 to 1 */
-    float delta;       /* huber */
-    float mean_weight; /* of the class weights, where it has some */
-    bool ignores;      /* the label `ignored` is excluded, as negative ones are */
-    int32_t ignored;
-    float weights[8]; /* loss_total: of its inputs, and which of them counts what is correct; -1: none */
-    int counted;
-};
-
-/* convert: y = scale[c] x + shift[c] for channel c of x; 0 channels: y = x. */
-enum { CONVERT_CHANNELS = 16 };
-struct convert_attributes {
-    int channels;
-    float scale[CONVERT_CHANNELS], shift[CONVERT_CHANNELS];
-    enum value_type type; /* of y */
-};
-
-struct pointwise;
-struct loop;
-/* Attributes of every operation: one struct, so that copying a node is an assignment. */
-struct attributes {
-    int64_t kernel[2], stride[2], padding[2], dilation[2]; /* height, width */
-    int64_t groups;
-    bool ceil_mode, exclude_padding;
-    bool within; /* window: it adds nothing to the input */
-    float epsilon, momentum;
-    enum activation activation; /* of activation nodes and their gradients */
-    float low, high;
-    float probability;
-    int stream; /* dropout: its number in the network, for the random numbers */
-    int axis;
-    int64_t units;
-    bool transpose_a, transpose_b;
-    /* Reshape's target; the input's shape in gradient nodes that need it. Batch dimension included. And what its axes
-     * are of, where no input of the node says that. */
-    tutti_shape shape;
-    struct axes shape_axes;
-    unsigned axes;                     /* of reductions: those that are joined, as bits. Batch dimension included */
-    int order[TUTTI_MAX_RANK];         /* of transpose */
-    int64_t begins[TUTTI_MAX_RANK];    /* of window; batch dimension included */
-    const struct pointwise *pointwise; /* of pointwise_gradient (layers/pointwise.h) */
-    const struct loop *loop;           /* of loop (layers/loop.h); the graph's memory */
-    struct loss_attributes loss;
-    struct convert_attributes convert;
-};
-
 struct operation;
 
 struct node {
     const struct operation *operation;
-    struct attributes attributes;
+    struct attribute_values attributes; /* read by node_attributes() */
     int input_count, output_count;
     int inputs[GRAPH_MAX_INPUTS];        /* values; NO_VALUE for an optional input that is absent */
     int outputs[GRAPH_MAX_OUTPUTS];      /* values; NO_VALUE for one that nobody wants */
@@ -134,11 +86,11 @@ tutti_status graph_bind(const struct graph *from, struct bound_sizes sizes, stru
 /* Appends a value without producer. name may be NULL. */
 int graph_value(
     struct graph *graph, enum value_role role, enum value_type type, tutti_shape shape, bool batched, const char *name);
-/* Appends a node and its outputs, whose shapes its operation's infer() gives. Fails if the inputs do not fit the
- * operation's ports; absent ones at the end may be left out. The first output's value; NO_VALUE after a failure.
- * Further outputs follow it: node_of(...)->outputs[i]. */
-int graph_append(struct graph *graph, const struct operation *operation, const struct attributes *attributes,
-    const int *inputs, int input_count, int layer);
+/* Appends a node and its outputs, whose shapes its operation's infer() gives. attributes: the operation's own struct,
+ * which is copied; NULL: all are 0. Fails if the inputs do not fit the operation's ports; absent ones at the end may be
+ * left out. The first output's value; NO_VALUE after a failure. Further outputs follow it: node_of(...)->outputs[i]. */
+int graph_append(struct graph *graph, const struct operation *operation, const void *attributes, const int *inputs,
+    int input_count, int layer);
 /* Zeroed memory that lives as long as the graph; NULL without. Copies of the graph share it with nobody: only plans,
  * which are not copied, have such attributes. */
 void *graph_new(struct graph *graph, size_t bytes);

@@ -128,7 +128,7 @@ int network_layer_begin(tutti_network *network, const char *name, const char *op
 }
 
 tutti_tensor network_append(tutti_network *network, int layer, const struct operation *operation,
-    const struct attributes *attributes, const int *inputs, int input_count)
+    const void *attributes, const int *inputs, int input_count)
 {
     if (!network_ok(network) || layer < 0) return (tutti_tensor) { NO_VALUE };
     int value = graph_append(&network->graph, operation, attributes, inputs, input_count, layer);

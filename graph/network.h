@@ -85,7 +85,7 @@ int network_weight(tutti_network *network, int layer, const tutti_tensor *given,
     const struct parameter *how);
 /* Appends the node and closes the layer. */
 tutti_tensor network_append(tutti_network *network, int layer, const struct operation *operation,
-    const struct attributes *attributes, const int *inputs, int input_count);
+    const void *attributes, const int *inputs, int input_count);
 /* How arrays for an input of this type are passed. */
 tutti_dtype input_dtype(enum value_type type);
 /* The value behind a tensor, checked. NULL after a failure, which is then kept. */

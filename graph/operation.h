@@ -100,9 +100,9 @@ struct implementation {
     unsigned bf16_inputs, bf16_outputs;
     /* Decides how the work is cut: tiles, tasks, parts of sums, into `design_bytes` of zeroed memory. It is called once
      * for all nodes of a plan with the same problem, and sees only what such a problem is (plan/design.c): the first
-     * three inputs of the operation and its first output, attributes of windows and products, what is fused, the
-     * device, precision. With statistics(), which asks before that is known, it sees no fusions, types and layouts. The
-     * functions below, and statistics(), find it as problem->design. NULL: none. */
+     * three inputs of the operation and its first output, attributes, what is fused, the device, precision. With
+     * statistics(), which asks before that is known, it sees no fusions, types and layouts. The functions below, and
+     * statistics(), find it as problem->design. NULL: none. */
     size_t design_bytes;
     void (*design)(const struct problem *problem, void *design);
     /* Bytes of scratch for the duration of the node. NULL: none. */
@@ -122,9 +122,10 @@ struct operation {
     const char *name; /* ONNX's in lower case where there is one */
     /* In the order of a node's inputs and outputs; layers/layers.h says what they hold. */
     struct port inputs[GRAPH_MAX_INPUTS], outputs[GRAPH_MAX_OUTPUTS];
-    const struct pointwise *pointwise; /* of work on each element by itself (layers/pointwise.h); else NULL */
-    /* Sets the shape, axes, type and batched of outputs[0 .. output_count-1] from the inputs and attributes (which it
-     * may complete), and the node's output_count; or fails with a message that names the attribute and its value. */
+    const struct pointwise *pointwise;       /* of work on each element by itself (layers/pointwise.h); else NULL */
+    const struct attribute_type *attributes; /* of its nodes; NULL: they have none */
+    /* Sets the shape, axes, type and batched of outputs[0 .. output_count-1] from the inputs and attributes, and the
+     * node's output_count; or fails with a message that names the attribute and its value. */
     tutti_status (*infer)(const struct graph *graph, struct node *node, struct value *outputs);
     /* Appends the nodes that compute the gradient of each wanted input. output_gradients[i] is NO_VALUE where there is
      * none; writes input_gradients[i] (NO_VALUE stays: no gradient). NULL: the operation has none (integer inputs,
@@ -163,9 +164,9 @@ extern const struct operation *const operations[];
 struct structural_operations {
     const struct operation *sum;     /* of two gradients of one value */
     const struct operation *copy;    /* of a gradient that needs memory of its own */
-    const struct operation *total;   /* of several losses */
-    const struct operation *reorder; /* to another layout, attributes.axis */
-    const struct operation *loop;    /* several nodes in one (layers/loop.h) */
+    const struct operation *total;   /* of several losses: struct loss_total_attributes (layers/loss.h) */
+    const struct operation *reorder; /* to another layout: struct reorder_attributes (layers/layers.h) */
+    const struct operation *loop;    /* several nodes in one: struct loop_attributes (layers/loop.h) */
 };
 extern const struct structural_operations structural;
 

@@ -46,12 +46,6 @@ bool pattern_fuse(const struct rewriting *rewriting, int n, struct fusion fusion
     return false;
 }
 
-struct nonlinearity pattern_function(const struct node *node)
-{
-    const struct attributes *a = &node->attributes;
-    return (struct nonlinearity) { a->activation, a->low, a->high };
-}
-
 void pattern_take_output(struct graph *graph, int producer, size_t n)
 {
     const int value = graph->nodes[n].outputs[0];

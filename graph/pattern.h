@@ -42,7 +42,6 @@ bool pattern_supports(const struct rewriting *rewriting, const struct node *node
 /* Fuses it into node n, if the implementation that the node then has takes it; inputs, output: as of node_fuse(). */
 bool pattern_fuse(const struct rewriting *rewriting, int n, struct fusion fusion, const int *inputs, int output);
 /* Node `producer` now makes what node n made; n is dropped. */
-void pattern_take_output(struct graph *graph, int producer, size_t n); /* Of an activation node or its gradient. */
-struct nonlinearity pattern_function(const struct node *node);
+void pattern_take_output(struct graph *graph, int producer, size_t n);
 
 #endif

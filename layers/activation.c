@@ -8,10 +8,14 @@
 #include "layers/patterns.h"
 #include "layers/pointwise.h"
 
+ATTRIBUTES_DESCRIBE(activation, ATTRIBUTE_NAMED(activation, ACTIVATION, function.activation, "activation"),
+    ATTRIBUTE_NAMED(activation, NUMBER, function.low, "low"),
+    ATTRIBUTE_NAMED(activation, NUMBER, function.high, "high"))
+
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *x = graph_at(graph, node->inputs[0]);
-    const struct attributes *a = &node->attributes;
+    const struct nonlinearity *a = &activation_attributes(node)->function;
     if (a->activation == ACTIVATION_CLIP && !(a->low < a->high))
         return fail(
             TUTTI_INVALID, "clip: low is %g and high is %g: low must be below high", (double)a->low, (double)a->high);
@@ -40,9 +44,9 @@ static tutti_status gradient(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {
     if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
-    struct attributes attributes = node->attributes;
+    const struct activation_attributes *attributes = activation_attributes(node);
     int inputs[2] = { node->outputs[0], output_gradients[0] };
-    input_gradients[0] = graph_append(graph, &operation_activation_gradient, &attributes, inputs, 2, node->layer);
+    input_gradients[0] = graph_append(graph, &operation_activation_gradient, attributes, inputs, 2, node->layer);
     return graph->status;
 }
 
@@ -50,6 +54,7 @@ const struct operation operation_activation = {
     .name = "activation",
     .inputs = { { "x" } },
     .outputs = { { "y" } },
+    .attributes = &activation_attributes_type,
     .infer = infer,
     .gradient = gradient,
     .loop = pointwise_loop,
@@ -60,6 +65,7 @@ const struct operation operation_activation_gradient = {
     .name = "activation_gradient",
     .inputs = { { "y" }, { "dy" } },
     .outputs = { { "dx" } },
+    .attributes = &activation_attributes_type,
     .infer = infer_gradient,
     .loop = pointwise_loop,
     .implementations = loop_implementations,
@@ -73,7 +79,7 @@ static bool fuse_activation(const struct rewriting *rewriting, size_t n, int pro
 {
     struct graph *graph = rewriting->graph;
     struct node *node = &graph->nodes[n];
-    const struct fusion function = { FUSION_ACTIVATION, pattern_function(node) };
+    const struct fusion function = { FUSION_ACTIVATION, activation_attributes(node)->function };
     if (node->fusion_count || node_fusion(&graph->nodes[producer], FUSION_ACTIVATION)) return false;
     if (!pattern_fuse(rewriting, producer, function, NULL, NO_VALUE)) return false;
     pattern_take_output(graph, producer, n);
@@ -95,7 +101,8 @@ static bool fuse_mask(const struct rewriting *rewriting, size_t n, int producer)
     if (node_added(factor) != NO_VALUE || graph_at(graph, factor->inputs[0])->producer >= producer) return false;
     if (target->fusion_count || target->output_count > 1 || !pattern_supports(rewriting, target, FUSION_MASK))
         return false;
-    node_fuse(target, (struct fusion) { FUSION_MASK, pattern_function(factor) }, factor->inputs, NO_VALUE);
+    node_fuse(
+        target, (struct fusion) { FUSION_MASK, activation_attributes(factor)->function }, factor->inputs, NO_VALUE);
     pattern_take_output(graph, producer, n);
     return true;
 }
@@ -113,7 +120,7 @@ static tutti_tensor append(
     tutti_network *network, tutti_tensor x, const char *name, enum activation activation, float low, float high)
 {
     if (!network_value(network, x)) return (tutti_tensor) { NO_VALUE };
-    struct attributes attributes = { .activation = activation, .low = low, .high = high };
+    const struct activation_attributes attributes = { { activation, low, high } };
     int layer = network_layer_begin(network, NULL, name);
     return network_append(network, layer, &operation_activation, &attributes, &x.id, 1);
 }

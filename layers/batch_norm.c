@@ -10,6 +10,8 @@
 #include "layers/layers.h"
 #include "runtime/arguments.h"
 
+ATTRIBUTES_DESCRIBE(batch_norm, ATTRIBUTE(batch_norm, NUMBER, epsilon))
+
 struct planes batch_norm_sizes_of(const struct problem *problem)
 {
     return value_planes(problem->inputs[0], CHANNEL_AXIS);
@@ -27,12 +29,11 @@ static tutti_status check_axes(const char *name, const struct value *x)
 static tutti_status check(
     const struct graph *graph, const struct node *node, const struct value *x, int first, int last)
 {
-    const struct attributes *a = &node->attributes;
+    const float epsilon = batch_norm_attributes(node)->epsilon;
     const char *name = node->operation->name;
     const tutti_status status = check_axes(name, x);
     if (status != TUTTI_OK) return status;
-    if (!(a->epsilon > 0))
-        return fail(TUTTI_INVALID, "%s: epsilon is %g: it must be positive", name, (double)a->epsilon);
+    if (!(epsilon > 0)) return fail(TUTTI_INVALID, "%s: epsilon is %g: it must be positive", name, (double)epsilon);
     for (int i = first; i <= last; i++) {
         const struct value *v = graph_at(graph, node->inputs[i]);
         if (v->shape.rank != 1 || v->shape.sizes[0] != x->shape.sizes[CHANNEL_AXIS])
@@ -102,8 +103,8 @@ static tutti_status gradient(
     if (output_gradients[NORM_Y] == NO_VALUE) return TUTTI_OK;
     int inputs[] = { forward.inputs[NORM_X], output_gradients[NORM_Y], forward.inputs[NORM_GAMMA],
         forward.outputs[NORM_SAVED_MEAN], forward.outputs[NORM_SAVED_RSTD] };
-    struct attributes attributes = { .epsilon = forward.attributes.epsilon };
-    if (graph_append(graph, &operation_batch_norm_gradient, &attributes, inputs, 5, forward.layer) == NO_VALUE)
+    const struct batch_norm_attributes *attributes = batch_norm_attributes(&forward);
+    if (graph_append(graph, &operation_batch_norm_gradient, attributes, inputs, 5, forward.layer) == NO_VALUE)
         return graph->status;
     const struct node *made = graph_last(graph);
     if (wanted[NORM_X]) input_gradients[NORM_X] = made->outputs[GRADIENT_DX];
@@ -127,7 +128,7 @@ static void emit_fold(const struct problem *problem, const struct operands *oper
     ARGUMENTS_SET(launch, fold, .w = inputs[0], .bias = inputs[1], .gamma = inputs[2], .beta = inputs[3],
         .mean = inputs[4], .var = inputs[5], .folded = outputs[0], .folded_bias = outputs[1],
         .floats = index_argument(floats, is_long), .inner = inner,
-        .epsilon = (double)problem->node->attributes.epsilon);
+        .epsilon = (double)batch_norm_attributes(problem->node)->epsilon);
     size_t group = group_size(problem->device, 64);
     launch_grid(launch, 1, size_round_up((size_t)floats, group), 1, 1, group, 1, 1);
     launch_work(launch, (double)floats, 8.0 * (double)floats);
@@ -173,6 +174,7 @@ const struct operation operation_batch_norm = {
         [NORM_BATCH_MEAN] = { "batch_mean" },
         [NORM_BATCH_VAR] = { "batch_var" } },
     .whole_batch = true,
+    .attributes = &batch_norm_attributes_type,
     .infer = infer,
     .gradient = gradient,
     .inference = batch_norm_in_inference,
@@ -187,6 +189,7 @@ const struct operation operation_batch_norm_gradient = {
         [GRADIENT_MEAN] = { "mean" },
         [GRADIENT_RSTD] = { "rstd" } },
     .outputs = { [GRADIENT_DX] = { "dx" }, [GRADIENT_DGAMMA] = { "dgamma" }, [GRADIENT_DBETA] = { "dbeta" } },
+    .attributes = &batch_norm_attributes_type,
     .infer = infer_gradient,
     .implementations = norm_gradient,
     .flops = flops_gradient,
@@ -195,6 +198,7 @@ const struct operation operation_batch_norm_inference = {
     .name = "batch_norm_inference",
     .inputs = { { "x" }, { "gamma" }, { "beta" }, { "running_mean" }, { "running_var" } },
     .outputs = { { "y" } },
+    .attributes = &batch_norm_attributes_type,
     .infer = infer_inference,
     .implementations = norm_inference,
     .flops = flops_inference,
@@ -203,16 +207,17 @@ const struct operation operation_fold_batch_norm = {
     .name = "fold_batch_norm",
     .inputs = { { "w" }, { "bias", PORT_OPTIONAL }, { "gamma" }, { "beta" }, { "running_mean" }, { "running_var" } },
     .outputs = { { "w" }, { "bias" } },
+    .attributes = &batch_norm_attributes_type,
     .infer = infer_fold,
     .implementations = fold_implementations,
 };
 
 /* --------------------------------------------------------------------------------------------------- builder ---- */
 
-static tutti_status check_momentum(const struct attributes *a)
+static tutti_status check_momentum(float momentum)
 {
-    if (!(a->momentum > 0 && a->momentum <= 1))
-        return fail(TUTTI_INVALID, "batch_norm: momentum is %g: it must be above 0 and at most 1", (double)a->momentum);
+    if (!(momentum > 0 && momentum <= 1))
+        return fail(TUTTI_INVALID, "batch_norm: momentum is %g: it must be above 0 and at most 1", (double)momentum);
     return TUTTI_OK;
 }
 
@@ -224,18 +229,18 @@ tutti_tensor tutti_batch_norm(tutti_network *network, tutti_tensor tensor, const
     if (readable != TUTTI_OK) return network_fail(network, readable);
     const struct value *x = network_value(network, tensor);
     if (!x) return (tutti_tensor) { NO_VALUE };
-    struct attributes attributes = { .epsilon = o->epsilon != 0 ? o->epsilon : 1e-5f,
-        .momentum = o->momentum != 0 ? o->momentum : 0.1f };
+    const struct batch_norm_attributes attributes = { .epsilon = o->epsilon != 0 ? o->epsilon : 1e-5f };
+    const float momentum = o->momentum != 0 ? o->momentum : 0.1f;
     tutti_status status = check_axes("batch_norm", x);
-    if (status == TUTTI_OK) status = check_momentum(&attributes);
+    if (status == TUTTI_OK) status = check_momentum(momentum);
     if (status != TUTTI_OK) return network_fail(network, status);
 
     tutti_shape shape = TUTTI_SHAPE(x->shape.sizes[CHANNEL_AXIS]);
     struct parameter weight = { .init = TUTTI_INIT_ZEROS, .init_constant = 1 };
     struct parameter bias = { .init = TUTTI_INIT_ZEROS };
-    struct parameter mean = { .kind = PARAMETER_STATISTIC, .momentum = attributes.momentum, .init = TUTTI_INIT_ZEROS };
+    struct parameter mean = { .kind = PARAMETER_STATISTIC, .momentum = momentum, .init = TUTTI_INIT_ZEROS };
     struct parameter var = {
-        .kind = PARAMETER_STATISTIC, .momentum = attributes.momentum, .init = TUTTI_INIT_ZEROS, .init_constant = 1
+        .kind = PARAMETER_STATISTIC, .momentum = momentum, .init = TUTTI_INIT_ZEROS, .init_constant = 1
     };
     int layer = network_layer_begin(network, o->name, "batch_norm");
     int inputs[6] = { tensor.id };

@@ -4,6 +4,11 @@
 
 #include "layers/layers.h"
 
+struct batch_norm_attributes {
+    float epsilon;
+};
+ATTRIBUTES(batch_norm)
+
 /* Places of inputs and outputs, see layers.h. */
 enum { NORM_X, NORM_GAMMA, NORM_BETA, NORM_MEAN, NORM_VAR, NORM_CONSTANTS };
 enum { NORM_Y, NORM_SAVED_MEAN, NORM_SAVED_RSTD, NORM_BATCH_MEAN, NORM_BATCH_VAR };

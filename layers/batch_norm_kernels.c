@@ -268,7 +268,7 @@ ARGUMENTS(plain_inference, PLAIN_INFERENCE_ARGUMENTS)
 static void emit_moments(const struct problem *problem, const struct operands *operands, struct launch_list *list,
     const struct work *work, const struct statistics *statistics)
 {
-    const double epsilon = (double)problem->node->attributes.epsilon;
+    const double epsilon = (double)batch_norm_attributes(problem->node)->epsilon;
     struct launch *launch = add(problem, list, work, work->blocked ? "bn_moments" : "plain_finish");
     launch_work(launch, 0, 12.0 * (double)(statistics->parts * work->c));
     if (work->blocked) {
@@ -288,7 +288,7 @@ static void emit_results(const struct problem *problem, const struct operands *o
     const struct work *work, const struct statistics *statistics)
 {
     const bool joins = work->blocked && statistics && statistics->buffer;
-    const double epsilon = (double)problem->node->attributes.epsilon;
+    const double epsilon = (double)batch_norm_attributes(problem->node)->epsilon;
     const cl_mem mean = operands->inputs[NORM_MEAN], var = operands->inputs[NORM_VAR];
     const char *blocked = joins ? "bn_apply" : statistics ? "bn_forward" : "bn_inference";
     const char *plain = statistics ? "plain_apply" : "plain_inference";

@@ -115,7 +115,7 @@ static bool fuse_gradient_activation(const struct rewriting *rewriting, size_t n
     const bool others = edit_uses(graph, masked) > 1;
     const int inputs[MASKED_INPUTS] = { node_added(forward) != NO_VALUE ? mask->inputs[0] : NO_VALUE,
         forward->inputs[NORM_BETA] };
-    const struct fusion fusion = { FUSION_MASKED, pattern_function(mask) };
+    const struct fusion fusion = { FUSION_MASKED, activation_attributes(mask)->function };
     if (!pattern_fuse(rewriting, (int)n, fusion, inputs, others ? masked : NO_VALUE)) return false;
     node->inputs[GRADIENT_DY] = mask->inputs[1];
     mask->operation = NULL;
@@ -201,7 +201,8 @@ static tutti_status fold(struct graph *graph, size_t norm, int before)
     const int bias = target.input_count > 2 ? target.inputs[2] : NO_VALUE;
     const int inputs[6] = { target.inputs[1], bias, node.inputs[NORM_GAMMA], node.inputs[NORM_BETA],
         node.inputs[NORM_MEAN], node.inputs[NORM_VAR] };
-    if (graph_append(graph, &operation_fold_batch_norm, &node.attributes, inputs, 6, target.layer) == NO_VALUE)
+    if (graph_append(graph, &operation_fold_batch_norm, batch_norm_attributes(&node), inputs, 6, target.layer) ==
+        NO_VALUE)
         return graph->status;
     const struct node folded = *graph_last(graph);
     target.inputs[1] = folded.outputs[0];
@@ -217,7 +218,8 @@ static tutti_status fold(struct graph *graph, size_t norm, int before)
 static tutti_status scale_and_shift(struct graph *graph, size_t norm)
 {
     const struct node node = graph->nodes[norm];
-    if (graph_append(graph, &operation_batch_norm_inference, &node.attributes, node.inputs, 5, node.layer) == NO_VALUE)
+    if (graph_append(graph, &operation_batch_norm_inference, batch_norm_attributes(&node), node.inputs, 5,
+            node.layer) == NO_VALUE)
         return graph->status;
     struct node made = *graph_last(graph);
     graph->node_count--;

@@ -71,7 +71,7 @@ int broadcast_gradient(struct graph *graph, int gradient, int value, int layer)
     const struct value *from = graph_at(graph, gradient), *to = graph_at(graph, value);
     if (!from) return NO_VALUE;
     if (shape_equal(from->shape, to->shape) && from->batched == to->batched) return gradient;
-    struct attributes attributes = { .shape = to->shape, .shape_axes = to->axes };
+    struct reduce_attributes attributes = { .shape = to->shape, .kinds = to->axes };
     const int rank = from->shape.rank;
     for (int i = 0; i < rank; i++) {
         const bool batch = from->batched && i == 0;

@@ -9,7 +9,7 @@
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *dy = graph_at(graph, node->inputs[0]);
-    const int axis = node->attributes.axis;
+    const int axis = axis_attributes(node)->axis;
     if (axis < 1 || axis >= dy->shape.rank)
         return fail(TUTTI_SHAPE, "channel_sum: the gradient has %d dimensions, and none has the number %d",
             dy->shape.rank, axis);
@@ -20,7 +20,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
 
 static struct planes sizes_of(const struct problem *problem)
 {
-    return value_planes(problem->inputs[0], problem->node->attributes.axis);
+    return value_planes(problem->inputs[0], axis_attributes(problem->node)->axis);
 }
 
 static bool is_blocked(const struct problem *problem)
@@ -198,6 +198,7 @@ const struct operation operation_channel_sum = {
     .name = "channel_sum",
     .inputs = { { "dy" } },
     .outputs = { { "db" } },
+    .attributes = &axis_attributes_type,
     .infer = infer,
     .implementations = implementations,
 };

@@ -11,10 +11,14 @@
 #include "layers/loop.h"
 #include "runtime/arguments.h"
 
+ATTRIBUTES_DESCRIBE(axis, ATTRIBUTE(axis, AXIS, axis))
+ATTRIBUTES_DESCRIBE(window, ATTRIBUTE(window, SHAPE, shape), ATTRIBUTE(window, OTHER, begins),
+    ATTRIBUTE(window, NUMBER, outside), ATTRIBUTE(window, FLAG, within))
+
 static tutti_status infer_concat(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *first = graph_at(graph, node->inputs[0]);
-    int axis = node->attributes.axis;
+    int axis = axis_attributes(node)->axis;
     if (axis < (first->batched ? 1 : 0) || axis >= first->shape.rank)
         return fail(TUTTI_INVALID, "concat: dimension %d does not exist: the inputs have %d, counted from 0", axis - 1,
             first->shape.rank - 1);
@@ -40,7 +44,7 @@ static tutti_status infer_concat(const struct graph *graph, struct node *node, s
 }
 
 /* Along the length of sequences, whose number is not known yet, all of it can be taken, or the first element. */
-static tutti_status check_axis(const struct attributes *a, int axis, int64_t have, int axis_of_sample)
+static tutti_status check_axis(const struct window_attributes *a, int axis, int64_t have, int axis_of_sample)
 {
     const int64_t begin = a->begins[axis], size = a->shape.sizes[axis];
     if (have == TUTTI_SEQUENCE && (begin != 0 || (size != TUTTI_SEQUENCE && size != 1)))
@@ -63,7 +67,7 @@ static tutti_status infer_window(const struct graph *graph, struct node *node, s
 {
     tutti_status status = TUTTI_OK;
     const struct value *x = graph_at(graph, node->inputs[0]);
-    const struct attributes *a = &node->attributes;
+    const struct window_attributes *a = window_attributes(node);
     if (a->shape.rank != x->shape.rank || (x->batched && (a->begins[0] || a->shape.sizes[0] != x->shape.sizes[0])))
         return fail(TUTTI_SHAPE, "window: its shape and the input's differ in their axes or their batch");
     for (int i = x->batched; i < x->shape.rank; i++) TRY(check_axis(a, i, x->shape.sizes[i], i - x->batched));
@@ -79,9 +83,9 @@ done:
 static tutti_status gradient_of_window(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {
-    struct attributes attributes = { .shape = graph_at(graph, node->inputs[0])->shape };
+    struct window_attributes attributes = { .shape = graph_at(graph, node->inputs[0])->shape };
     if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
-    for (int i = 0; i < attributes.shape.rank; i++) attributes.begins[i] = -node->attributes.begins[i];
+    for (int i = 0; i < attributes.shape.rank; i++) attributes.begins[i] = -window_attributes(node)->begins[i];
     input_gradients[0] = graph_append(graph, &operation_window, &attributes, output_gradients, 1, node->layer);
     return graph->status;
 }
@@ -90,8 +94,8 @@ static tutti_status gradient_of_concat(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {
     struct node forward = *node; /* appending may move the nodes */
-    const int axis = forward.attributes.axis;
-    struct attributes attributes = { 0 };
+    const int axis = axis_attributes(&forward)->axis;
+    struct window_attributes attributes = { 0 };
     if (output_gradients[0] == NO_VALUE) return TUTTI_OK;
     for (int i = 0; i < forward.input_count; i++) {
         attributes.shape = graph_at(graph, forward.inputs[i])->shape;
@@ -122,17 +126,17 @@ static const char *fits_channels(const struct problem *problem, bool along_chann
 
 static const char *concat_fits(const struct problem *problem)
 {
-    return fits_channels(problem, problem->node->attributes.axis == CHANNEL_AXIS, 0);
+    return fits_channels(problem, axis_attributes(problem->node)->axis == CHANNEL_AXIS, 0);
 }
 
 /* What concat's gradient is. */
 static const char *window_fits(const struct problem *problem)
 {
     const struct value *x = problem->inputs[0], *y = problem->outputs[0];
-    const int64_t begin = problem->node->attributes.begins[CHANNEL_AXIS], size = y->shape.sizes[CHANNEL_AXIS];
+    const int64_t *begins = window_attributes(problem->node)->begins;
+    const int64_t begin = begins[CHANNEL_AXIS], size = y->shape.sizes[CHANNEL_AXIS];
     bool along = y->batched && begin >= 0 && begin + size <= x->shape.sizes[CHANNEL_AXIS];
-    for (int i = SPACE_AXIS; i < y->shape.rank; i++)
-        along &= problem->node->attributes.begins[i] == 0 && x->shape.sizes[i] == y->shape.sizes[i];
+    for (int i = SPACE_AXIS; i < y->shape.rank; i++) along &= begins[i] == 0 && x->shape.sizes[i] == y->shape.sizes[i];
     return fits_channels(problem, along, begin);
 }
 
@@ -181,7 +185,7 @@ static void rows_emit(
 
 static void emit_concat(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    int axis = problem->node->attributes.axis;
+    int axis = axis_attributes(problem->node)->axis;
     const struct value *y = problem->outputs[0];
     struct row_copy copy = { .out_stride = row_width(y, axis) };
     copy.rows = value_elements(y) / copy.out_stride;
@@ -200,19 +204,19 @@ static void emit_window(const struct problem *problem, const struct operands *op
         .out_stride = width,
         .rows = value_elements(y) / width,
         .in_stride = row_width(x, CHANNEL_AXIS),
-        .in_first = problem->node->attributes.begins[CHANNEL_AXIS] * (width / y->shape.sizes[CHANNEL_AXIS]) };
+        .in_first = window_attributes(problem->node)->begins[CHANNEL_AXIS] * (width / y->shape.sizes[CHANNEL_AXIS]) };
     rows_emit(list, &copy, problem->node, operands->inputs[0], operands->add, operands->outputs[0]);
 }
 
-/* An element that the input lacks is attributes.low. */
 static void describe_window(const struct problem *problem, struct loop *loop)
 {
     const struct value *x = problem->inputs[0], *y = problem->outputs[0];
+    const struct window_attributes *a = window_attributes(problem->node);
     loop_begin(loop, y);
     struct loop_operand *operand = &loop->operands[loop_add_operand(loop, problem, 0)];
-    operand->outside = problem->node->attributes.low;
+    operand->outside = a->outside;
     for (int i = 0; i < y->shape.rank; i++) {
-        const int64_t begin = problem->node->attributes.begins[i], size = x->shape.sizes[i];
+        const int64_t begin = a->begins[i], size = x->shape.sizes[i];
         operand->offset += begin * operand->strides[i];
         loop_guard(operand, i, -begin, size - begin, y->shape.sizes[i]);
     }
@@ -236,6 +240,7 @@ const struct operation operation_concat = {
     .name = "concat",
     .inputs = { { "x", PORT_REPEATED } },
     .outputs = { { "y" } },
+    .attributes = &axis_attributes_type,
     .infer = infer_concat,
     .gradient = gradient_of_concat,
     .implementations = concat_implementations,
@@ -244,6 +249,7 @@ const struct operation operation_window = {
     .name = "window",
     .inputs = { { "x" } },
     .outputs = { { "y" } },
+    .attributes = &window_attributes_type,
     .infer = infer_window,
     .gradient = gradient_of_window,
     .loop = describe_window,
@@ -266,7 +272,7 @@ tutti_tensor tutti_concat(tutti_network *network, const tutti_tensor *inputs, in
     }
     if (dimension < 0 || dimension >= TUTTI_MAX_RANK)
         return network_fail(network, fail(TUTTI_INVALID, "concat: dimension %d does not exist", dimension));
-    struct attributes attributes = { .axis = dimension + 1 };
+    const struct axis_attributes attributes = { .axis = dimension + 1 };
     int layer = network_layer_begin(network, NULL, "concat");
     return network_append(network, layer, &operation_concat, &attributes, values, count);
 }

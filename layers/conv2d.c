@@ -5,9 +5,10 @@
 #include "graph/edit.h"
 #include "graph/network.h"
 #include "layers/conv2d_cpu.h"
-#include "layers/image.h"
 #include "layers/layers.h"
 #include "layers/patterns.h"
+
+ATTRIBUTES_DESCRIBE(conv2d, WINDOW_ATTRIBUTES(conv2d), ATTRIBUTE(conv2d, SHAPE, shape))
 
 enum conv2d_pass conv2d_pass_of(const struct problem *problem)
 {
@@ -38,7 +39,7 @@ struct conv2d_sizes conv2d_sizes_of(const struct problem *problem)
         w = problem->outputs[0];
         y = problem->inputs[1];
     }
-    const struct attributes *a = &node->attributes;
+    const struct window *a = &conv2d_attributes(node)->window;
     int64_t groups = a->groups;
     return (struct conv2d_sizes) {
         .n = x->shape.sizes[0],
@@ -82,7 +83,7 @@ double conv2d_bytes(const struct problem *problem)
 static const char *const direction[2] = { "height", "width" };
 
 /* The output's size in one direction. */
-static tutti_status output_size(const struct attributes *a, int axis, int64_t size, int64_t *out)
+static tutti_status output_size(const struct window *a, int axis, int64_t size, int64_t *out)
 {
     const char *what = direction[axis];
     int64_t kernel = a->kernel[axis], stride = a->stride[axis], padding = a->padding[axis],
@@ -109,7 +110,7 @@ static tutti_status output_size(const struct attributes *a, int axis, int64_t si
     return TUTTI_OK;
 }
 
-static tutti_status output_sizes(const struct attributes *a, const tutti_shape *x, tutti_shape *y)
+static tutti_status output_sizes(const struct window *a, const tutti_shape *x, tutti_shape *y)
 {
     tutti_status status = TUTTI_OK;
     for (int i = SPACE_AXIS; i < IMAGE_RANK && status == TUTTI_OK; i++)
@@ -120,7 +121,7 @@ static tutti_status output_sizes(const struct attributes *a, const tutti_shape *
 static tutti_status infer_forward(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *x = graph_at(graph, node->inputs[0]), *w = graph_at(graph, node->inputs[1]);
-    const struct attributes *a = &node->attributes;
+    const struct window *a = &conv2d_attributes(node)->window;
     const tutti_status status = image_check("conv2d", x);
     if (status != TUTTI_OK) return status;
     if (w->shape.rank != IMAGE_RANK || a->groups < 1 || w->shape.sizes[1] * a->groups != x->shape.sizes[CHANNEL_AXIS] ||
@@ -136,9 +137,10 @@ static tutti_status infer_forward(const struct graph *graph, struct node *node, 
 static tutti_status infer_data_gradient(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *dy = graph_at(graph, node->inputs[0]);
-    if (dy->shape.rank != IMAGE_RANK || node->attributes.shape.rank != IMAGE_RANK)
+    const tutti_shape *shape = &conv2d_attributes(node)->shape;
+    if (dy->shape.rank != IMAGE_RANK || shape->rank != IMAGE_RANK)
         return fail(TUTTI_SHAPE, "conv2d_data_gradient: gradient and image must have 4 dimensions");
-    outputs[0] = image_value(node->attributes.shape, dy->batched);
+    outputs[0] = image_value(*shape, dy->batched);
     node->output_count = 1;
     return TUTTI_OK;
 }
@@ -146,9 +148,10 @@ static tutti_status infer_data_gradient(const struct graph *graph, struct node *
 static tutti_status infer_weight_gradient(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *x = graph_at(graph, node->inputs[0]), *dy = graph_at(graph, node->inputs[1]);
-    if (x->shape.rank != IMAGE_RANK || dy->shape.rank != IMAGE_RANK || node->attributes.shape.rank != IMAGE_RANK)
+    const tutti_shape *shape = &conv2d_attributes(node)->shape;
+    if (x->shape.rank != IMAGE_RANK || dy->shape.rank != IMAGE_RANK || shape->rank != IMAGE_RANK)
         return fail(TUTTI_SHAPE, "conv2d_weight_gradient: image, gradient and weights must have 4 dimensions");
-    outputs[0] = (struct value) { .type = TYPE_F32, .shape = node->attributes.shape };
+    outputs[0] = (struct value) { .type = TYPE_F32, .shape = *shape };
     node->output_count = 1;
     return TUTTI_OK;
 }
@@ -162,8 +165,8 @@ static tutti_status gradient(
     struct node forward = *node; /* appending may move the nodes */
     int dy = output_gradients[0];
     if (dy == NO_VALUE) return TUTTI_OK;
-    const struct attributes channels = { .axis = CHANNEL_AXIS };
-    struct attributes attributes = forward.attributes;
+    const struct axis_attributes channels = { CHANNEL_AXIS };
+    struct conv2d_attributes attributes = *conv2d_attributes(&forward);
     if (wanted[1]) {
         attributes.shape = graph_at(graph, forward.inputs[1])->shape;
         input_gradients[1] = graph_append(
@@ -186,7 +189,7 @@ static int64_t or_else(int64_t value, int64_t otherwise)
     return value ? value : otherwise;
 }
 
-static void attributes_from(int64_t kernel, const tutti_conv2d_options *o, struct attributes *a)
+static void window_from(int64_t kernel, const tutti_conv2d_options *o, struct window *a)
 {
     a->kernel[0] = kernel;
     a->kernel[1] = or_else(o->kernel_w, kernel);
@@ -200,7 +203,7 @@ static void attributes_from(int64_t kernel, const tutti_conv2d_options *o, struc
 }
 
 /* What can be said before there are weights. */
-static tutti_status check_channels(const struct value *x, int64_t channels, const struct attributes *a)
+static tutti_status check_channels(const struct value *x, int64_t channels, const struct window *a)
 {
     const tutti_status status = image_check("conv2d", x);
     if (status != TUTTI_OK) return status;
@@ -224,14 +227,15 @@ tutti_tensor tutti_conv2d(
     const struct value *x = network_value(network, tensor);
     if (!x) return (tutti_tensor) { NO_VALUE };
     int layer = network_layer_begin(network, o->name, "conv2d");
-    struct attributes attributes = { 0 };
-    attributes_from(kernel, o, &attributes);
-    tutti_status status = check_channels(x, channels, &attributes);
+    struct conv2d_attributes attributes = { 0 };
+    const struct window *window = &attributes.window;
+    window_from(kernel, o, &attributes.window);
+    tutti_status status = check_channels(x, channels, window);
     if (status != TUTTI_OK) return network_fail(network, status);
 
-    int64_t c_group = x->shape.sizes[CHANNEL_AXIS] / attributes.groups;
-    int64_t taps = attributes.kernel[0] * attributes.kernel[1];
-    tutti_shape shape = { IMAGE_RANK, { channels, c_group, attributes.kernel[0], attributes.kernel[1] } };
+    int64_t c_group = x->shape.sizes[CHANNEL_AXIS] / window->groups;
+    int64_t taps = window->kernel[0] * window->kernel[1];
+    tutti_shape shape = { IMAGE_RANK, { channels, c_group, window->kernel[0], window->kernel[1] } };
     struct parameter how = {
         .init = o->init, .init_scale = o->init_scale, .fan_in = c_group * taps, .fan_out = channels * taps
     };
@@ -263,6 +267,7 @@ const struct operation operation_conv2d = {
     .name = "conv2d",
     .inputs = { { "x" }, { "w" }, { "bias", PORT_OPTIONAL } },
     .outputs = { { "y" } },
+    .attributes = &conv2d_attributes_type,
     .infer = infer_forward,
     .gradient = gradient,
     .implementations = forward_implementations,
@@ -273,6 +278,7 @@ const struct operation operation_conv2d_data_gradient = {
     .name = "conv2d_data_gradient",
     .inputs = { { "dy" }, { "w" } },
     .outputs = { { "dx" } },
+    .attributes = &conv2d_attributes_type,
     .infer = infer_data_gradient,
     .implementations = data_gradient_implementations,
     .flops = conv2d_flops,
@@ -282,6 +288,7 @@ const struct operation operation_conv2d_weight_gradient = {
     .name = "conv2d_weight_gradient",
     .inputs = { { "x" }, { "dy" } },
     .outputs = { { "dw" } },
+    .attributes = &conv2d_attributes_type,
     .infer = infer_weight_gradient,
     .implementations = weight_gradient_implementations,
     .flops = conv2d_flops,

@@ -2,8 +2,15 @@
 #ifndef LAYERS_CONV2D_H
 #define LAYERS_CONV2D_H
 
+#include "layers/image.h"
 #include "layers/layers.h"
 #include "runtime/arguments.h"
+
+struct conv2d_attributes {
+    struct window window;
+    tutti_shape shape; /* of a gradient's result: that of w or x */
+};
+ATTRIBUTES(conv2d)
 
 /* y[n, k, oh, ow] = sum over c, r, s of w[k, c, r, s] x[n, group(k) * C/groups + c, oh * stride - padding + r *
  * dilation, ...] */

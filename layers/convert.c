@@ -10,10 +10,13 @@
 
 #include <math.h>
 
+ATTRIBUTES_DESCRIBE(convert, ATTRIBUTE(convert, OTHER, channels), ATTRIBUTE(convert, OTHER, scale),
+    ATTRIBUTE(convert, OTHER, shift), ATTRIBUTE(convert, OTHER, type))
+
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *x = graph_at(graph, node->inputs[0]);
-    const enum value_type type = node->attributes.convert.type;
+    const enum value_type type = convert_attributes(node)->type;
     const bool whole = x->type == TYPE_U8 || x->type == TYPE_BOOL || x->type == TYPE_I32;
     if (type == TYPE_I32 && !whole) return fail(TUTTI_INVALID, "convert: only u8, bool and i32 become i32");
     outputs[0] = (struct value) { .type = type, .batched = x->batched, .shape = x->shape, .axes = x->axes };
@@ -38,7 +41,7 @@ tutti_tensor tutti_cast(tutti_network *network, tutti_tensor x, tutti_dtype dtyp
     const int layer = network_layer_begin(network, NULL, "convert");
     if (dtype != TUTTI_DTYPE_F32 && dtype != TUTTI_DTYPE_I32)
         return network_fail(network, fail(TUTTI_INVALID, "tutti_cast() converts to f32 or i32 only"));
-    const struct attributes attributes = { .convert.type = TYPE_I32 };
+    const struct convert_attributes attributes = { .type = TYPE_I32 };
     if (dtype == TUTTI_DTYPE_F32) return network_append(network, layer, &operation_cast, NULL, &x.id, 1);
     return network_append(network, layer, &operation_convert, &attributes, &x.id, 1);
 }
@@ -71,14 +74,14 @@ done:
 tutti_tensor tutti_normalise(tutti_network *network, tutti_tensor x, const tutti_normalise_options *given)
 {
     tutti_normalise_options options;
-    struct attributes attributes = { .convert.type = TYPE_F32 };
+    struct convert_attributes attributes = { .type = TYPE_F32 };
     const struct value *value = network_value(network, x);
     if (!value) return (tutti_tensor) { NO_VALUE };
     tutti_status status = OPTIONS_READ(&options, given, tutti_normalise_options);
     const int layer = network_layer_begin(network, status == TUTTI_OK ? options.name : NULL, "normalise");
     if (status == TUTTI_OK && value->role != ROLE_INPUT)
         status = fail(TUTTI_INVALID, "tutti_normalise() takes an input of the network, and this is another tensor");
-    if (status == TUTTI_OK) status = read_options(value, &options, &attributes.convert);
+    if (status == TUTTI_OK) status = read_options(value, &options, &attributes);
     if (status != TUTTI_OK) return network_fail(network, status);
     return network_append(network, layer, &operation_convert, &attributes, &x.id, 1);
 }
@@ -92,7 +95,7 @@ static void emit_channel(
 {
     static const char *const types[] = { "F32", "I32", "U8", "F32", "F16", "BF16", "BOOL" };
     const struct value *x = problem->inputs[0];
-    const struct convert_attributes *a = &problem->node->attributes.convert;
+    const struct convert_attributes *a = convert_attributes(problem->node);
     const int64_t elements = value_elements(x), samples = x->shape.sizes[0], channels = a->channels;
     const bool divided = channels > 1;
     const int64_t n = divided ? elements / samples / channels : elements;
@@ -113,7 +116,7 @@ static void emit_channel(
 
 static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const int channels = problem->node->attributes.convert.channels;
+    const int channels = convert_attributes(problem->node)->channels;
     for (int c = 0; c < channels || c == 0; c++) emit_channel(problem, operands, list, c);
 }
 
@@ -128,6 +131,7 @@ const struct operation operation_convert = {
     .name = "convert",
     .inputs = { { "x", PORT_ANY_TYPE } },
     .outputs = { { "y" } },
+    .attributes = &convert_attributes_type,
     .infer = infer,
     .implementations = implementations,
 };

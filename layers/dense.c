@@ -63,7 +63,7 @@ static tutti_status infer_weight_gradient(const struct graph *graph, struct node
  * images. */
 static int as_rows(struct graph *graph, int dy, int layer)
 {
-    const struct attributes rows = { .shape = graph_at(graph, dy)->shape };
+    const struct reshape_attributes rows = { .shape = graph_at(graph, dy)->shape };
     return value_has_layouts(graph_at(graph, dy)) ? graph_append(graph, &operation_reshape, &rows, &dy, 1, layer) : dy;
 }
 
@@ -72,16 +72,15 @@ static tutti_status gradient(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {
     const struct node forward = *node; /* appending may move the nodes */
-    const struct attributes none = { 0 };
     const int dy = output_gradients[0], x = forward.inputs[0], w = forward.inputs[1], layer = forward.layer;
     if (dy == NO_VALUE) return TUTTI_OK;
     const int rows[] = { x, as_rows(graph, dy, layer) };
-    const struct attributes features = { .axis = graph_at(graph, dy)->shape.rank - 1 };
-    if (wanted[1]) input_gradients[1] = graph_append(graph, &operation_dense_weight_gradient, &none, rows, 2, layer);
+    const struct axis_attributes features = { .axis = graph_at(graph, dy)->shape.rank - 1 };
+    if (wanted[1]) input_gradients[1] = graph_append(graph, &operation_dense_weight_gradient, NULL, rows, 2, layer);
     if (forward.input_count > 2 && forward.inputs[2] != NO_VALUE && wanted[2])
         input_gradients[2] = graph_append(graph, &operation_channel_sum, &features, &rows[1], 1, layer);
     if (wanted[0])
-        input_gradients[0] = graph_append(graph, &operation_dense_data_gradient, &none, (int[]) { dy, w }, 2, layer);
+        input_gradients[0] = graph_append(graph, &operation_dense_data_gradient, NULL, (int[]) { dy, w }, 2, layer);
     return graph->status;
 }
 
@@ -111,8 +110,7 @@ tutti_tensor tutti_dense(tutti_network *network, tutti_tensor tensor, int64_t un
         if (o->bias_init == TUTTI_INIT_DEFAULT && o->init != TUTTI_INIT_DEFAULT) how.init = TUTTI_INIT_ZEROS;
         inputs[2] = network_weight(network, layer, o->bias, "bias", TUTTI_SHAPE(units), &how);
     }
-    return network_append(
-        network, layer, &operation_dense, &(struct attributes) { .units = units }, inputs, o->no_bias ? 2 : 3);
+    return network_append(network, layer, &operation_dense, NULL, inputs, o->no_bias ? 2 : 3);
 }
 
 /* ------------------------------------------------------------------------------------------------ operations ---- */

@@ -8,6 +8,8 @@
 #include "layers/layers.h"
 #include "runtime/arguments.h"
 
+ATTRIBUTES_DESCRIBE(dropout, ATTRIBUTE(dropout, NUMBER, probability), ATTRIBUTE(dropout, OTHER, stream))
+
 static tutti_status check_probability(double probability)
 {
     if (probability >= 0 && probability < 1) return TUTTI_OK;
@@ -19,16 +21,15 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     const struct value *x = graph_at(graph, node->inputs[0]);
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape, .axes = x->axes };
     node->output_count = 1;
-    return check_probability((double)node->attributes.probability);
+    return check_probability((double)dropout_attributes(node)->probability);
 }
 
 static tutti_status gradient(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {
     if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
-    const struct attributes attributes = node->attributes;
     const int inputs[] = { output_gradients[0], node->inputs[1] };
-    input_gradients[0] = graph_append(graph, &operation_dropout, &attributes, inputs, 2, node->layer);
+    input_gradients[0] = graph_append(graph, &operation_dropout, dropout_attributes(node), inputs, 2, node->layer);
     return graph->status;
 }
 
@@ -45,7 +46,7 @@ tutti_tensor tutti_dropout(tutti_network *network, tutti_tensor x, float probabi
     if (status != TUTTI_OK) return network_fail(network, status);
     const int layer = network_layer_begin(network, NULL, "dropout");
     const int inputs[] = { x.id, graph_constants(&network->graph) };
-    const struct attributes attributes = { .probability = probability, .stream = network->dropout_count++ };
+    const struct dropout_attributes attributes = { .probability = probability, .stream = network->dropout_count++ };
     return network_append(network, layer, &operation_dropout, &attributes, inputs, 2);
 }
 
@@ -58,7 +59,7 @@ static struct launch *add(const struct problem *problem, const struct operands *
     const char *kernel, int vectors)
 {
     const struct value *x = problem->inputs[0];
-    const struct attributes *a = &problem->node->attributes;
+    const struct dropout_attributes *a = dropout_attributes(problem->node);
     const int64_t total = value_elements(x), samples = x->batched ? x->shape.sizes[0] : 1;
     const double probability = (double)a->probability; /* below 1, so that the threshold fits 32 bits */
     struct launch *launch = launch_add(list, "dropout", kernel, "-DVECTORS=%d", vectors);
@@ -109,6 +110,7 @@ const struct operation operation_dropout = {
     .name = "dropout",
     .inputs = { { "x" }, { "constants" } },
     .outputs = { { "y" } },
+    .attributes = &dropout_attributes_type,
     .infer = infer,
     .gradient = gradient,
     .inference = in_inference,

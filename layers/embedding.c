@@ -9,6 +9,8 @@
 #include "layers/loop.h"
 #include "runtime/arguments.h"
 
+ATTRIBUTES_DESCRIBE(embedding_gradient, ATTRIBUTE(embedding_gradient, SHAPE, shape))
+
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *ids = graph_at(graph, node->inputs[0]), *table = graph_at(graph, node->inputs[1]);
@@ -32,11 +34,11 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     return TUTTI_OK;
 }
 
-/* Inputs: ids, dy. attributes.shape: the table's. */
+/* Inputs: ids, dy. */
 static tutti_status infer_gradient(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *ids = graph_at(graph, node->inputs[0]), *dy = graph_at(graph, node->inputs[1]);
-    const tutti_shape table = node->attributes.shape;
+    const tutti_shape table = embedding_gradient_attributes(node)->shape;
     if (table.rank != 2 || dy->shape.rank != ids->shape.rank + 1 ||
         dy->shape.sizes[dy->shape.rank - 1] != table.sizes[1])
         return fail(TUTTI_SHAPE, "embedding_gradient: the gradient, of %d dimensions, does not match the table",
@@ -50,7 +52,7 @@ static tutti_status gradient(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {
     if (output_gradients[0] == NO_VALUE || !wanted[1]) return TUTTI_OK;
-    const struct attributes attributes = { .shape = graph_at(graph, node->inputs[1])->shape };
+    const struct embedding_gradient_attributes attributes = { .shape = graph_at(graph, node->inputs[1])->shape };
     const int inputs[] = { node->inputs[0], output_gradients[0] };
     input_gradients[1] = graph_append(graph, &operation_embedding_gradient, &attributes, inputs, 2, node->layer);
     return graph->status;
@@ -69,7 +71,7 @@ tutti_tensor tutti_embedding(tutti_network *network, const char *name, tutti_ten
     const struct parameter how = { .init = TUTTI_INIT_NORMAL, .init_scale = 1 };
     int inputs[] = { ids.id, NO_VALUE };
     inputs[1] = network_parameter(network, layer, "weight", TUTTI_SHAPE(rows, width), &how);
-    return network_append(network, layer, &operation_embedding, &(struct attributes) { 0 }, inputs, 2);
+    return network_append(network, layer, &operation_embedding, NULL, inputs, 2);
 }
 
 /* ------------------------------------------------------------------------------------------- implementations ---- */
@@ -181,6 +183,7 @@ const struct operation operation_embedding_gradient = {
     .name = "embedding_gradient",
     .inputs = { { "ids", PORT_ANY_TYPE }, { "dy" } },
     .outputs = { { "dtable" } },
+    .attributes = &embedding_gradient_attributes_type,
     .infer = infer_gradient,
     .implementations = backward,
 };

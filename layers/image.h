@@ -6,6 +6,16 @@
 
 enum { IMAGE_SPACE = 2, IMAGE_RANK = SPACE_AXIS + IMAGE_SPACE };
 
+/* Height and width of a window that slides over an image. Pooling has no dilation and no groups: 0. */
+struct window {
+    int64_t kernel[IMAGE_SPACE], stride[IMAGE_SPACE], padding[IMAGE_SPACE], dilation[IMAGE_SPACE], groups;
+};
+#define WINDOW_ATTRIBUTE(of, name) ATTRIBUTE_NAMED(of, SIZES, window.name, #name)
+/* Members of a description: those of `window`. */
+#define WINDOW_ATTRIBUTES(of)                                                                  \
+    WINDOW_ATTRIBUTE(of, kernel), WINDOW_ATTRIBUTE(of, stride), WINDOW_ATTRIBUTE(of, padding), \
+        WINDOW_ATTRIBUTE(of, dilation), WINDOW_ATTRIBUTE(of, groups)
+
 /* Whether x has as many axes as an image, and numbers as sizes. What the axes were of before does not matter: the
  * operation takes them so. */
 tutti_status image_check(const char *operation, const struct value *x);

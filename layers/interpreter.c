@@ -242,7 +242,7 @@ static void sum_channels(const struct value *dy, int axis, const double *from, d
 
 static tutti_status channel_sum(const struct problem *problem, const struct arrays *arrays)
 {
-    sum_channels(problem->inputs[0], problem->node->attributes.axis, arrays->inputs[0], arrays->outputs[0]);
+    sum_channels(problem->inputs[0], axis_attributes(problem->node)->axis, arrays->inputs[0], arrays->outputs[0]);
     return TUTTI_OK;
 }
 
@@ -277,7 +277,7 @@ struct product_rows {
 static void multiply_row(void *argument, int number)
 {
     const struct product_rows *p = argument;
-    const struct attributes *attributes = &p->problem->node->attributes;
+    const struct matmul_attributes *attributes = matmul_attributes(p->problem->node);
     const int64_t product = number / p->rows, row = number % p->rows;
     const int64_t first_a = product * p->rows * p->depth % value_elements(p->problem->inputs[0]);
     const int64_t first_b = product * p->depth * p->columns % value_elements(p->problem->inputs[1]);
@@ -296,7 +296,7 @@ static tutti_status matmul(const struct problem *problem, const struct arrays *a
     const struct value *a = problem->inputs[0], *y = problem->outputs[0];
     struct product_rows rows = { problem, arrays, .rows = y->shape.sizes[y->shape.rank - 2],
         .columns = value_size(y, 0) };
-    rows.depth = a->shape.sizes[a->shape.rank - (problem->node->attributes.transpose_a ? 2 : 1)];
+    rows.depth = a->shape.sizes[a->shape.rank - (matmul_attributes(problem->node)->transpose_a ? 2 : 1)];
     run_parts(arrays, (int)(value_elements(y) / rows.columns), multiply_row, &rows);
     return TUTTI_OK;
 }
@@ -367,7 +367,7 @@ static tutti_status batch_norm(const struct problem *problem, const struct array
     for (int64_t c = 0; c < z.c; c++) {
         double mean = means ? means[c] : in[NORM_MEAN][c], variance = squares ? squares[c] / count : in[NORM_VAR][c];
         if (!running && !means) moments(&z, in[NORM_X], c, &mean, &variance);
-        const double rstd = 1 / sqrt(variance + (double)problem->node->attributes.epsilon);
+        const double rstd = 1 / sqrt(variance + (double)batch_norm_attributes(problem->node)->epsilon);
         write_if(out[NORM_SAVED_MEAN], c, mean);
         write_if(out[NORM_SAVED_RSTD], c, rstd);
         write_if(out[NORM_BATCH_MEAN], c, mean * weight);
@@ -412,7 +412,7 @@ static tutti_status fold_batch_norm(const struct problem *problem, const struct 
     const int64_t inner = stride_of(problem->inputs[W], 0), channels = problem->inputs[W]->shape.sizes[0];
     double *const *in = arrays->inputs;
     for (int64_t k = 0; k < channels; k++) {
-        const double scale = in[GAMMA][k] / sqrt(in[VAR][k] + (double)problem->node->attributes.epsilon);
+        const double scale = in[GAMMA][k] / sqrt(in[VAR][k] + (double)batch_norm_attributes(problem->node)->epsilon);
         for (int64_t i = k * inner; i < (k + 1) * inner; i++) arrays->outputs[0][i] = in[W][i] * scale;
         arrays->outputs[1][k] = ((in[BIAS] ? in[BIAS][k] : 0) - in[MEAN][k]) * scale + in[BETA][k];
     }
@@ -429,7 +429,7 @@ static tutti_status layer_norm(const struct problem *problem, const struct array
         double mean = 0, variance = 0;
         for (int64_t i = 0; i < width; i++) mean += x[i] / (double)width;
         for (int64_t i = 0; i < width; i++) variance += (x[i] - mean) * (x[i] - mean) / (double)width;
-        const double rstd = 1 / sqrt(variance + (double)problem->node->attributes.epsilon);
+        const double rstd = 1 / sqrt(variance + (double)layer_norm_attributes(problem->node)->epsilon);
         for (int64_t i = 0; i < width; i++)
             write_if(arrays->outputs[0], row * width + i,
                 (x[i] - mean) * rstd * arrays->inputs[1][i] + arrays->inputs[2][i]);
@@ -467,16 +467,16 @@ static tutti_status layer_norm_gradient(const struct problem *problem, const str
 /* --------------------------------------------------------------------------------------------------- pooling ---- */
 
 /* The pixels of window o along an axis (0: rows): first, last + 1, and what they count in an average. */
-struct window {
+struct span {
     int64_t begin, end, count, start; /* start: where the window begins, perhaps outside */
 };
 
-static struct window window_of(const struct problem *problem, int axis, int64_t o)
+static struct span span_of(const struct problem *problem, int axis, int64_t o)
 {
     const struct pool_sizes z = pool_sizes_of(problem);
-    const struct attributes *a = &problem->node->attributes;
+    const struct window *a = &pool_attributes(problem->node)->window;
     const int64_t in = axis ? z.w : z.h, out = axis ? z.ow : z.oh;
-    struct window w = { .begin = o * in / out, .end = ((o + 1) * in + out - 1) / out };
+    struct span w = { .begin = o * in / out, .end = ((o + 1) * in + out - 1) / out };
     const bool adaptive = pool_is_adaptive(problem->node);
     if (!adaptive) {
         w.start = o * a->stride[axis] - a->padding[axis];
@@ -485,7 +485,7 @@ static struct window window_of(const struct problem *problem, int axis, int64_t 
         const int64_t padded = in + a->padding[axis];
         w.count = (w.start + a->kernel[axis] < padded ? w.start + a->kernel[axis] : padded) - w.start;
     }
-    if (adaptive || a->exclude_padding) w.count = w.end - w.begin;
+    if (adaptive || pool_attributes(problem->node)->exclude_padding) w.count = w.end - w.begin;
     return w;
 }
 
@@ -493,9 +493,9 @@ static tutti_status max_pool(const struct problem *problem, const struct arrays 
 {
     const struct pool_sizes z = pool_sizes_of(problem);
     for (int64_t o = 0; o < z.n * z.c * z.oh * z.ow; o++) {
-        const struct window h = window_of(problem, 0, o / z.ow % z.oh), w = window_of(problem, 1, o % z.ow);
+        const struct span h = span_of(problem, 0, o / z.ow % z.oh), w = span_of(problem, 1, o % z.ow);
         const double *image = arrays->inputs[0] + o / (z.oh * z.ow) * z.h * z.w;
-        const int64_t width = problem->node->attributes.kernel[1];
+        const int64_t width = pool_attributes(problem->node)->window.kernel[1];
         double most = -INFINITY;
         int64_t place = (h.begin - h.start) * width + w.begin - w.start;
         for (int64_t y = h.begin; y < h.end; y++)
@@ -515,8 +515,8 @@ static tutti_status max_pool_gradient(const struct problem *problem, const struc
     const struct pool_sizes z = pool_sizes_of(problem);
     memset(arrays->outputs[0], 0, (size_t)value_elements(problem->outputs[0]) * sizeof(double));
     for (int64_t o = 0; o < z.n * z.c * z.oh * z.ow; o++) {
-        const struct window h = window_of(problem, 0, o / z.ow % z.oh), w = window_of(problem, 1, o % z.ow);
-        const int64_t place = (int64_t)arrays->inputs[1][o], width = problem->node->attributes.kernel[1];
+        const struct span h = span_of(problem, 0, o / z.ow % z.oh), w = span_of(problem, 1, o % z.ow);
+        const int64_t place = (int64_t)arrays->inputs[1][o], width = pool_attributes(problem->node)->window.kernel[1];
         const int64_t y = h.start + place / width, x = w.start + place % width;
         if (y < 0 || y >= z.h || x < 0 || x >= z.w) continue; /* of made-up places */
         arrays->outputs[0][(o / (z.oh * z.ow) * z.h + y) * z.w + x] += arrays->inputs[0][o];
@@ -532,7 +532,7 @@ static tutti_status average_pool(const struct problem *problem, const struct arr
     double *images = gradient ? arrays->outputs[0] : arrays->inputs[0];
     if (gradient) memset(images, 0, (size_t)value_elements(problem->outputs[0]) * sizeof *images);
     for (int64_t o = 0; o < z.n * z.c * z.oh * z.ow; o++) {
-        const struct window h = window_of(problem, 0, o / z.ow % z.oh), w = window_of(problem, 1, o % z.ow);
+        const struct span h = span_of(problem, 0, o / z.ow % z.oh), w = span_of(problem, 1, o % z.ow);
         const double count = (double)(h.count * w.count), share = gradient ? arrays->inputs[0][o] / count : 0;
         double *image = images + o / (z.oh * z.ow) * z.h * z.w, sum = 0;
         for (int64_t y = h.begin; y < h.end; y++)
@@ -579,9 +579,9 @@ static tutti_status dropout(const struct problem *problem, const struct arrays *
     const struct value *x = problem->inputs[0];
     const struct step_constants *s = arrays->constants;
     const int64_t count = value_elements(x), samples = x->batched ? x->shape.sizes[0] : 1;
-    const double probability = (double)problem->node->attributes.probability;
+    const double probability = (double)dropout_attributes(problem->node)->probability;
     const uint32_t key[2] = { s->seed_low, s->seed_high ^ s->step_high }, threshold = (uint32_t)(probability * 0x1p32);
-    const uint32_t stream = (uint32_t)RANDOM_DROPOUT + (uint32_t)problem->node->attributes.stream;
+    const uint32_t stream = (uint32_t)RANDOM_DROPOUT + (uint32_t)dropout_attributes(problem->node)->stream;
     for (int64_t i = 0; i < count; i++) {
         const uint64_t position = (uint64_t)s->first_sample * (uint64_t)(count / samples) + (uint64_t)i;
         const uint64_t block = position / 64 * 16 + position % 16;
@@ -605,7 +605,7 @@ static tutti_status copy(const struct problem *problem, const struct arrays *arr
 
 static tutti_status concat(const struct problem *problem, const struct arrays *arrays)
 {
-    const int axis = problem->node->attributes.axis;
+    const int axis = axis_attributes(problem->node)->axis;
     const int64_t row = stride_of(problem->outputs[0], axis) * problem->outputs[0]->shape.sizes[axis];
     int64_t first = 0;
     for (int i = 0; i < problem->node->input_count; i++) {
@@ -621,7 +621,7 @@ static tutti_status concat(const struct problem *problem, const struct arrays *a
 static tutti_status convert(const struct problem *problem, const struct arrays *arrays)
 {
     const struct value *x = problem->inputs[0];
-    const struct convert_attributes *a = &problem->node->attributes.convert;
+    const struct convert_attributes *a = convert_attributes(problem->node);
     const int64_t count = value_elements(x), each = count / x->shape.sizes[0] / (a->channels > 1 ? a->channels : 1);
     for (int64_t i = 0; i < count; i++) {
         const int64_t c = a->channels > 1 ? i / each % a->channels : 0;
@@ -636,7 +636,7 @@ static tutti_status convert(const struct problem *problem, const struct arrays *
 /* The factor of a loss's gradient; `positions` are those of a sample. */
 static double gradient_factor(const struct problem *problem, const struct arrays *arrays, int64_t positions)
 {
-    const float weight = problem->node->attributes.loss.weight;
+    const float weight = loss_attributes(problem->node)->weight;
     return (weight != 0 ? (double)weight : 1) / (double)positions * (double)arrays->constants->loss_scale;
 }
 
@@ -647,7 +647,7 @@ static double gradient_factor(const struct problem *problem, const struct arrays
 static double classify(const struct problem *problem, const double *x, const double *weights, int64_t classes,
     int64_t inner, int64_t label, double factor, double *dx, bool *correct)
 {
-    const struct loss_attributes *a = &problem->node->attributes.loss;
+    const struct loss_attributes *a = loss_attributes(problem->node);
     const bool probabilities = problem->node->operation == &operation_nll, known = label < classes;
     const double smoothing = (double)a->smoothing, own = known ? x[label * inner] : NAN;
     double pull = 1, most = -INFINITY, sum = 0; /* pull: the sum of wanted */
@@ -670,8 +670,8 @@ static double classify(const struct problem *problem, const double *x, const dou
 static tutti_status loss_of_classes(const struct problem *problem, const struct arrays *arrays)
 {
     const struct value *x = problem->inputs[LOSS_X];
-    const struct attributes *a = &problem->node->attributes;
-    const int axis = a->axis ? a->axis : x->shape.rank - 1;
+    const struct loss_attributes *a = loss_attributes(problem->node);
+    const int axis = loss_class_axis(problem->node, x);
     const int64_t classes = x->shape.sizes[axis], inner = stride_of(x, axis);
     const int64_t labels = value_elements(problem->inputs[LOSS_TARGETS]), positions = labels / x->shape.sizes[0];
     const double factor = gradient_factor(problem, arrays, positions);
@@ -682,7 +682,7 @@ static tutti_status loss_of_classes(const struct problem *problem, const struct 
         const int64_t first = i / inner * classes * inner + i % inner;
         double *dx = arrays->outputs[LOSS_GRADIENT] ? arrays->outputs[LOSS_GRADIENT] + first : NULL;
         bool correct = false;
-        if (label >= 0 && !(a->loss.ignores && label == a->loss.ignored))
+        if (label >= 0 && !(a->ignores && label == a->ignored))
             loss +=
                 classify(problem, arrays->inputs[LOSS_X] + first, weights, classes, inner, label, factor, dx, &correct);
         else
@@ -697,7 +697,7 @@ static tutti_status loss_of_classes(const struct problem *problem, const struct 
 /* The loss of prediction x and target t, and its derivative by x. */
 static double loss_of_element(const struct node *node, double x, double t, double *derivative)
 {
-    const double d = x - t, delta = (double)node->attributes.loss.delta;
+    const double d = x - t, delta = (double)loss_attributes(node)->delta;
     if (node->operation == &operation_mean_squared_error) {
         *derivative = 2 * d;
         return d * d;
@@ -734,7 +734,7 @@ static tutti_status loss_of_elements(const struct problem *problem, const struct
 
 static tutti_status loss_total(const struct problem *problem, const struct arrays *arrays)
 {
-    const struct loss_attributes *a = &problem->node->attributes.loss;
+    const struct loss_total_attributes *a = loss_total_attributes(problem->node);
     double *total = arrays->outputs[0];
     total[0] = total[1] = 0;
     for (int i = 0; i < problem->node->input_count; i++) {

@@ -13,6 +13,8 @@
 enum { OUTPUT_Y, OUTPUT_MEAN, OUTPUT_RSTD };
 enum { OUTPUT_DX, OUTPUT_DGAMMA, OUTPUT_DBETA };
 
+ATTRIBUTES_DESCRIBE(layer_norm, ATTRIBUTE(layer_norm, AXIS, axis), ATTRIBUTE(layer_norm, NUMBER, epsilon))
+
 static bool is_vector(const struct value *value, int64_t width)
 {
     return value->shape.rank == 1 && !value->batched && value->shape.sizes[0] == width;
@@ -22,13 +24,13 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
 {
     const struct value *x = graph_at(graph, node->inputs[0]);
     const struct value *gamma = graph_at(graph, node->inputs[1]), *beta = graph_at(graph, node->inputs[2]);
-    const float epsilon = node->attributes.epsilon;
-    const int rank = x->shape.rank;
+    const float epsilon = layer_norm_attributes(node)->epsilon;
+    const int rank = x->shape.rank, axis = layer_norm_attributes(node)->axis;
     if (rank - x->batched < 1) return fail(TUTTI_SHAPE, "layer_norm: the input has no dimension to normalise over");
-    if (node->attributes.axis != rank - 1)
+    if (axis != rank - 1)
         return fail(TUTTI_UNSUPPORTED,
             "layer_norm: the axis is %d of %d: only the last one, -1, is possible: `transpose` moves an axis there",
-            node->attributes.axis - x->batched, rank - x->batched);
+            axis - x->batched, rank - x->batched);
     if (!is_vector(gamma, value_size(x, 0)) || !is_vector(beta, value_size(x, 0)))
         return fail(TUTTI_SHAPE, "layer_norm: gamma and beta must have the shape [%lld], as the input's last dimension",
             (long long)value_size(x, 0));
@@ -77,7 +79,8 @@ tutti_tensor tutti_layer_norm(tutti_network *network, const char *name, tutti_te
     const int layer = network_layer_begin(network, name, "layer_norm");
     if (value->shape.rank - value->batched < 1)
         return network_fail(network, fail(TUTTI_SHAPE, "layer_norm: the input has no dimension to normalise over"));
-    const struct attributes attributes = { .epsilon = epsilon != 0 ? epsilon : 1e-5f, .axis = value->shape.rank - 1 };
+    const struct layer_norm_attributes attributes = { .epsilon = epsilon != 0 ? epsilon : 1e-5f,
+        .axis = value->shape.rank - 1 };
     const tutti_shape shape = TUTTI_SHAPE(value_size(value, 0));
     const struct parameter weight = { .init = TUTTI_INIT_ZEROS, .init_constant = 1 },
                            bias = { .init = TUTTI_INIT_ZEROS };
@@ -188,7 +191,7 @@ static void emit_rows(const struct problem *problem, const struct operands *oper
             .each = sizes.each);
     else
         ARGUMENTS_SET(launch, rows, FORWARD_VALUES(operands), .rows = sizes.rows, .width = sizes.width,
-            .each = sizes.each, .epsilon = (double)problem->node->attributes.epsilon);
+            .each = sizes.each, .epsilon = (double)layer_norm_attributes(problem->node)->epsilon);
     launch_tasks(launch, (size_t)divide_up(sizes.rows, sizes.each), 1, 1);
     if (wants_sums(problem)) emit_finish(problem, operands, &sizes, options, list);
 }
@@ -222,7 +225,7 @@ static void emit_groups(const struct problem *problem, const struct operands *op
             .dx = operands->outputs[OUTPUT_DX], .width = sizes.width);
     else
         ARGUMENTS_SET(launch, groups, FORWARD_VALUES(operands), .width = sizes.width,
-            .epsilon = (double)problem->node->attributes.epsilon);
+            .epsilon = (double)layer_norm_attributes(problem->node)->epsilon);
     launch_grid(launch, 1, (size_t)sizes.rows * group, 1, 1, group, 1, 1);
 }
 
@@ -241,6 +244,7 @@ const struct operation operation_layer_norm = {
     .name = "layer_norm",
     .inputs = { { "x" }, { "gamma" }, { "beta" } },
     .outputs = { { "y" }, { "mean" }, { "rstd" } },
+    .attributes = &layer_norm_attributes_type,
     .infer = infer,
     .gradient = gradient,
     .implementations = forward,

@@ -6,23 +6,28 @@
  *   dx, dy, dw, db  gradients of the loss with respect to these
  *   gamma, beta     scale and shift of a batch normalisation
  *   mean, rstd      mean and reciprocal standard deviation of the batch, outputs of batch_norm
- *   activation      the attributes activation, low and high
  *   constants       struct step_constants (graph/operation.h)
  *
- * What else a node can read and write is in graph/fusion.h. */
+ * What else a node can read and write is in graph/fusion.h. `struct NAME_attributes` are the attributes of the
+ * operations declared behind it; those of families with a header of their own stand there. */
 #ifndef LAYERS_LAYERS_H
 #define LAYERS_LAYERS_H
 
 #include "graph/operation.h"
 #include "layers/pointwise.h"
 
-/* conv2d.c, channel_sum.c
+/* conv2d.c */
+extern const struct operation operation_conv2d, operation_conv2d_data_gradient, operation_conv2d_weight_gradient;
+
+/* An axis, counted with the batch's.
  *
- * conv2d_weight_gradient: attributes.shape is the shape of w; of conv2d_data_gradient, that of x.
- * channel_sum (attributes.axis)
- *     Sum over all axes except this one. */
-extern const struct operation operation_conv2d, operation_conv2d_data_gradient, operation_conv2d_weight_gradient,
-    operation_channel_sum;
+ * channel_sum.c: sum over all axes except this one.
+ * concat.c: joins the inputs along the axis. */
+struct axis_attributes {
+    int axis;
+};
+ATTRIBUTES(axis)
+extern const struct operation operation_channel_sum, operation_concat;
 
 /* dense.c: x [N, ..., features], w [units, features], y [N, ..., units] */
 extern const struct operation operation_dense, operation_dense_data_gradient, operation_dense_weight_gradient;
@@ -41,73 +46,120 @@ extern const struct operation operation_batch_norm, operation_batch_norm_gradien
     operation_fold_batch_norm;
 
 /* activation.c: the derivative of every activation is computed from its output y. */
+struct activation_attributes {
+    struct nonlinearity function;
+};
+ATTRIBUTES(activation)
 extern const struct operation operation_activation, operation_activation_gradient;
 
 /* convert.c
  *
- * convert (attributes.convert)
- *     y = scale[c] x + shift[c], f32, or i32 for x of u8, bool or i32. Inputs have no gradient, so it has none.
- * cast
- *     y is x as f32. */
+ * convert
+ *     y = scale[c] x + shift[c] for channel c of x; 0 channels: y = x. f32, or i32 for x of u8, bool or i32. Inputs
+ * have no gradient, so it has none. cast (no attributes) y is x as f32. */
+enum { CONVERT_CHANNELS = 16 };
+struct convert_attributes {
+    int channels;
+    float scale[CONVERT_CHANNELS], shift[CONVERT_CHANNELS];
+    enum value_type type; /* of y */
+};
+ATTRIBUTES(convert)
 extern const struct operation operation_convert, operation_cast;
 
-/* concat.c
- *
- * concat (attributes.axis counts the batch dimension as 0)
- *     Joins the inputs along the axis.
- * window
- *     What x has from attributes.begins on, of attributes.shape; attributes.low where x has nothing. */
-extern const struct operation operation_concat, operation_window;
+/* concat.c: what x has from `begins` on, of this shape. Both include the batch. */
+struct window_attributes {
+    tutti_shape shape;
+    int64_t begins[TUTTI_MAX_RANK];
+    float outside; /* where x has nothing */
+    bool within;   /* x has all of it */
+};
+ATTRIBUTES(window)
+extern const struct operation operation_window;
 
-/* reduce.c; attributes.axes: those of x, as bits, that become one number. y has attributes.shape: the sizes of x
- * without these axes, or with 1 there, or with other axes of size 1. It has no batch if the batch's axis is one of
- * these. */
+/* reduce.c: y has no batch if the batch's axis is joined. */
+struct reduce_attributes {
+    unsigned axes;     /* of x, as bits: they become one number */
+    tutti_shape shape; /* of y: the sizes of x without these axes, or with other axes of size 1. Rank 0: with 1 there */
+    struct axes kinds; /* of y's axes, where the shape is given */
+};
+ATTRIBUTES(reduce)
 extern const struct operation operation_reduce_sum, operation_reduce_mean, operation_reduce_max;
 
-/* movement.c
- *
- * expand (attributes.shape, attributes.low)
- *     low x, repeated along the axes where x has size 1 or none.
- * transpose (attributes.order)
- *     y's axis i is x's axis order[i]. */
-extern const struct operation operation_expand, operation_transpose;
+/* movement.c: factor x, repeated along the axes where x has size 1 or none. */
+struct expand_attributes {
+    tutti_shape shape; /* of y */
+    float factor;
+};
+ATTRIBUTES(expand)
+extern const struct operation operation_expand;
 
-/* reshape.c: y of attributes.shape is an alias of the memory of x; no launches.
- * reorder.c: y has the values of x in the layout attributes.axis; one of both is plain. */
-extern const struct operation operation_reshape, operation_reorder;
+/* movement.c: y's axis i is x's axis order[i]. */
+struct transpose_attributes {
+    int order[TUTTI_MAX_RANK];
+};
+ATTRIBUTES(transpose)
+extern const struct operation operation_transpose;
+
+/* reshape.c: y is an alias of the memory of x; no launches. */
+struct reshape_attributes {
+    tutti_shape shape; /* of y */
+    struct axes axes;
+};
+ATTRIBUTES(reshape)
+extern const struct operation operation_reshape;
 /* Checks a shape asked for, which has the batch in front if x has; sets the one size that may be -1, and the axes. */
-tutti_status reshape_resolve(const struct value *x, struct attributes *attributes);
+tutti_status reshape_resolve(const struct value *x, struct reshape_attributes *attributes);
 
-/* pool.c; attributes.shape of gradients: the shape of x
+/* reorder.c: y has the values of x in another layout; one of both is plain. */
+struct reorder_attributes {
+    enum value_layout layout; /* of y */
+};
+ATTRIBUTES(reorder)
+extern const struct operation operation_reorder;
+
+/* pool.c
  *
  * max_pool
  *     index is the position of the maximum in its window: u8, or i32 for windows of more than 255 pixels.
  * average_pool
- *     Global pooling is a kernel of the image's size.
- * adaptive_average_pool
- *     attributes.kernel is the output's size. */
+ *     Global pooling is a kernel of the image's size. */
 extern const struct operation operation_max_pool, operation_max_pool_gradient, operation_average_pool,
     operation_average_pool_gradient, operation_adaptive_average_pool, operation_adaptive_average_pool_gradient;
 
-/* dropout.c; attributes.probability, attributes.stream. Its gradient is dropout of dy with the same mask. */
+/* dropout.c: its gradient is dropout of dy with the same mask. */
+struct dropout_attributes {
+    float probability;
+    int stream; /* its number in the network, for the random numbers */
+};
+ATTRIBUTES(dropout)
 extern const struct operation operation_dropout;
 
-/* layer_norm.c; attributes.axis, the last one, and attributes.epsilon. mean and rstd are those of each row, for the
- * gradient. */
+/* layer_norm.c: mean and rstd are those of each row, for the gradient, which has no attributes. */
+struct layer_norm_attributes {
+    int axis; /* the last one */
+    float epsilon;
+};
+ATTRIBUTES(layer_norm)
 extern const struct operation operation_layer_norm, operation_layer_norm_gradient;
 
-/* embedding.c: ids i32 [...], table [rows, width], y [..., width]. Numbers that are not of a row give zeros.
- * attributes.shape of the gradient: the shape of the table. */
+/* embedding.c: ids i32 [...], table [rows, width], y [..., width]. Numbers that are not of a row give zeros. */
+struct embedding_gradient_attributes {
+    tutti_shape shape; /* of the table */
+};
+ATTRIBUTES(embedding_gradient)
 extern const struct operation operation_embedding, operation_embedding_gradient;
 
-/* matmul.c: a [..., m, k], b [..., k, n], y [..., m, n]; attributes.transpose_a, transpose_b: of the last two
- * dimensions, before the product. The dimensions in front are equal, or one input has none. */
+/* matmul.c: a [..., m, k], b [..., k, n], y [..., m, n]. The dimensions in front are equal, or one input has none. */
+struct matmul_attributes {
+    bool transpose_a, transpose_b; /* the last two dimensions, before the product */
+};
+ATTRIBUTES(matmul)
 extern const struct operation operation_matmul;
 
 /* softmax.c, over the last dimension */
 extern const struct operation operation_softmax, operation_softmax_gradient;
 
-/* loss_classes.c: cross_entropy, nll; attributes.axis: of the classes; 0: the last one
+/* loss_classes.c: cross_entropy, nll
  *     x are logits [N, ..., classes, ...], or for nll logarithms of probabilities. targets are labels, i32 of x's shape
  *     without the classes; those below 0 are excluded.
  * loss_elements.c: mean_squared_error, l1, huber, bce_with_logits
@@ -115,11 +167,11 @@ extern const struct operation operation_softmax, operation_softmax_gradient;
  *
  * metrics, f32 [2], are sums over the samples, without loss_scale and weight: of the losses, each the mean over a
  * sample's labels or elements, and of the shares that are correct (0 where the operation does not count them). dx is
- * multiplied by constants.loss_scale and attributes.loss.weight. */
+ * multiplied by constants.loss_scale and the attribute `weight`. */
 extern const struct operation operation_cross_entropy, operation_nll;
 extern const struct operation operation_mean_squared_error, operation_l1, operation_huber, operation_bce_with_logits;
 
-/* loss_total.c; attributes.loss.weights and counted
+/* loss_total.c
  *     y [2 + 2 * inputs]: the weighted sum of the losses and the correct ones of input `counted`, then each input. An
  *     input whose weight is 0 is not in the sum, whatever it is. */
 extern const struct operation operation_loss_total;

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+ATTRIBUTES_DESCRIBE(loop, ATTRIBUTE(loop, OTHER, loop))
+
 void loop_begin(struct loop *loop, const struct value *over)
 {
     *loop = (struct loop) { .rank = over->shape.rank, .scale = 1 };
@@ -108,7 +110,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
 
 static void copy(const struct problem *problem, struct loop *loop)
 {
-    *loop = *problem->node->attributes.loop;
+    *loop = *loop_attributes(problem->node)->loop;
 }
 
 /* --------------------------------------------------------------------------------------------- implementation ---- */
@@ -228,6 +230,7 @@ const struct operation operation_loop = {
     .name = "loop",
     .inputs = { { "x", PORT_REPEATED | PORT_ANY_TYPE } },
     .outputs = { { "y" } },
+    .attributes = &loop_attributes_type,
     .infer = infer,
     .loop = copy,
     .implementations = loop_implementations,

@@ -117,7 +117,11 @@ const char *loop_source(
     const struct loop *loop, const struct loop_arguments *arguments, const struct capabilities *device);
 enum { LOOP_VECTORS = 4 }; /* CPU class, sums of columns: vectors of a row that are summed at the same time */
 
-/* A node whose loop is in its attributes; plan/compose.c makes it of several nodes. */
+/* plan/compose.c makes such a node of several ones. */
+struct loop_attributes {
+    const struct loop *loop; /* the graph's memory */
+};
+ATTRIBUTES(loop)
 extern const struct operation operation_loop;
 /* The implementation of every operation that has a loop, and a list with only this one. */
 extern const struct implementation loop_generated;

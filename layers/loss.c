@@ -9,6 +9,23 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+ATTRIBUTES_DESCRIBE(loss, ATTRIBUTE(loss, AXIS, axis), ATTRIBUTE(loss, NUMBER, weight),
+    ATTRIBUTE(loss, NUMBER, smoothing), ATTRIBUTE(loss, NUMBER, delta), ATTRIBUTE(loss, NUMBER, mean_weight),
+    ATTRIBUTE(loss, FLAG, ignores), ATTRIBUTE(loss, OTHER, ignored))
+
+int loss_class_axis(const struct node *loss, const struct value *x)
+{
+    const int axis = loss_attributes(loss)->axis;
+    return axis ? axis : x->shape.rank - 1;
+}
+
+void loss_set_weight(struct node *loss, float weight)
+{
+    struct loss_attributes attributes = *loss_attributes(loss);
+    attributes.weight = weight;
+    node_set_operation(loss, loss->operation, &attributes);
+}
+
 void loss_outputs(const struct value *x, struct node *node, struct value *outputs)
 {
     outputs[LOSS_METRICS] = (struct value) { .type = TYPE_F32, .shape = TUTTI_SHAPE(2) };
@@ -24,7 +41,7 @@ int64_t loss_positions(const struct problem *problem, int input)
 
 double loss_factor(const struct problem *problem, int64_t positions)
 {
-    const float weight = problem->node->attributes.loss.weight;
+    const float weight = loss_attributes(problem->node)->weight;
     return (weight != 0 ? (double)weight : 1) / (double)positions;
 }
 
@@ -58,8 +75,8 @@ static tutti_status find_axis(const struct value *x, int class_axis, int *axis)
         class_axis, x->shape.rank - 1);
 }
 
-static tutti_status check_class_weights(
-    const struct operation *operation, const struct value *x, const tutti_loss_options *options, struct attributes *to)
+static tutti_status check_class_weights(const struct operation *operation, const struct value *x,
+    const tutti_loss_options *options, struct loss_attributes *to)
 {
     double sum = 0;
     if (!options->class_weights && options->class_weight_count == 0) return TUTTI_OK;
@@ -75,7 +92,7 @@ static tutti_status check_class_weights(
             return fail(TUTTI_INVALID, "class_weights[%d] is %g: it must be at least 0 and finite", i, (double)weight);
         sum += (double)weight;
     }
-    to->loss.mean_weight = (float)(sum / options->class_weight_count);
+    to->mean_weight = (float)(sum / options->class_weight_count);
     return TUTTI_OK;
 }
 
@@ -91,18 +108,18 @@ static int add_class_weights(tutti_network *network, int layer, const tutti_loss
     return value;
 }
 
-static tutti_status read_options(
-    const struct operation *operation, const struct value *x, const tutti_loss_options *options, struct attributes *to)
+static tutti_status read_options(const struct operation *operation, const struct value *x,
+    const tutti_loss_options *options, struct loss_attributes *to)
 {
     tutti_status status = TUTTI_OK;
-    to->loss = (struct loss_attributes) { .smoothing = options->label_smoothing,
+    *to = (struct loss_attributes) { .smoothing = options->label_smoothing,
         .delta = options->delta != 0 ? options->delta : 1,
         .ignores = options->has_ignored,
         .ignored = options->ignored };
-    if (!(to->loss.smoothing >= 0 && to->loss.smoothing <= 1))
-        FAIL(TUTTI_INVALID, "label_smoothing is %g: it must be from 0 to 1", (double)to->loss.smoothing);
-    if (!(to->loss.delta > 0 && to->loss.delta <= 1e30f))
-        FAIL(TUTTI_INVALID, "delta is %g: it must be positive and finite", (double)to->loss.delta);
+    if (!(to->smoothing >= 0 && to->smoothing <= 1))
+        FAIL(TUTTI_INVALID, "label_smoothing is %g: it must be from 0 to 1", (double)to->smoothing);
+    if (!(to->delta > 0 && to->delta <= 1e30f))
+        FAIL(TUTTI_INVALID, "delta is %g: it must be positive and finite", (double)to->delta);
     if (operation->takes_classes) TRY(find_axis(x, options->class_axis, &to->axis));
     TRY(check_class_weights(operation, x, options, to));
 done:
@@ -113,7 +130,7 @@ tutti_tensor loss_build(tutti_network *network, const struct operation *operatio
     const tutti_loss_options *given)
 {
     tutti_loss_options options;
-    struct attributes attributes = { 0 };
+    struct loss_attributes attributes = { 0 };
     const struct value *predictions = network_value(network, x);
     if (!predictions || !network_value(network, targets)) return (tutti_tensor) { NO_VALUE };
     tutti_status status = OPTIONS_READ(&options, given, tutti_loss_options);

@@ -5,10 +5,29 @@
 #include "graph/network.h"
 #include "graph/operation.h"
 
+/* Zero is the default of each. */
+struct loss_attributes {
+    int axis;          /* of the classes; 0: the last one */
+    float weight;      /* of the gradient; 0: 1 */
+    float smoothing;   /* of labels, 0 to 1 */
+    float delta;       /* huber */
+    float mean_weight; /* of the class weights, where it has some */
+    bool ignores;      /* the label `ignored` is excluded, as negative ones are */
+    int32_t ignored;
+};
+ATTRIBUTES(loss)
+struct loss_total_attributes {
+    float weights[8]; /* of its inputs */
+    int counted;      /* the input that counts what is correct; -1: none */
+};
+ATTRIBUTES(loss_total)
+
 /* Inputs. Class weights: a constant, or absent. */
 enum { LOSS_X, LOSS_TARGETS, LOSS_CONSTANTS, LOSS_CLASS_WEIGHTS };
 enum { LOSS_METRICS, LOSS_GRADIENT }; /* outputs */
 
+int loss_class_axis(const struct node *loss, const struct value *x);
+void loss_set_weight(struct node *loss, float weight);
 /* For infer(): both outputs. */
 void loss_outputs(const struct value *x, struct node *node, struct value *outputs);
 /* Labels, or elements, of a sample: each loss is their mean. */

@@ -6,11 +6,6 @@
 #include "layers/loss.h"
 #include "runtime/arguments.h"
 
-static int class_axis(const struct node *node, const struct value *x)
-{
-    return node->attributes.axis ? node->attributes.axis : x->shape.rank - 1;
-}
-
 static tutti_shape label_shape(const tutti_shape *shape, int axis)
 {
     tutti_shape labels = { 0 };
@@ -30,7 +25,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     if (x->type != TYPE_F32 || labels->type != TYPE_I32)
         return fail(TUTTI_SHAPE, "%s: the predictions must be floats and the targets class numbers (int32)", name);
     if (x->shape.rank < 2) return fail(TUTTI_SHAPE, "%s: the predictions have no axis of classes", name);
-    const int axis = class_axis(node, x);
+    const int axis = loss_class_axis(node, x);
     if (x->shape.sizes[axis] == TUTTI_SEQUENCE)
         return fail(TUTTI_SHAPE,
             "%s: axis %d of the predictions, that of the classes, has the length of sequences, TUTTI_SEQUENCE: the "
@@ -71,7 +66,7 @@ tutti_tensor tutti_nll(
 static int64_t width_of(const struct problem *problem)
 {
     const struct value *x = problem->inputs[LOSS_X];
-    return x->shape.sizes[class_axis(problem->node, x)];
+    return x->shape.sizes[loss_class_axis(problem->node, x)];
 }
 
 /* Elements of x from one class to the next. */
@@ -79,7 +74,7 @@ static int64_t inner_of(const struct problem *problem)
 {
     const struct value *x = problem->inputs[LOSS_X];
     int64_t inner = 1;
-    for (int i = class_axis(problem->node, x) + 1; i < x->shape.rank; i++) inner *= x->shape.sizes[i];
+    for (int i = loss_class_axis(problem->node, x) + 1; i < x->shape.rank; i++) inner *= x->shape.sizes[i];
     return inner;
 }
 
@@ -106,7 +101,7 @@ static struct launch *add(const struct problem *problem, const struct operands *
     const char *source, int group)
 {
     const bool wanted = operands->outputs[LOSS_GRADIENT] != NULL;
-    const struct loss_attributes *a = &problem->node->attributes.loss;
+    const struct loss_attributes *a = loss_attributes(problem->node);
     struct launch *launch =
         launch_add(list, source, inner_of(problem) > 1 ? "cross_entropy_positions" : "cross_entropy",
             "-DGRADIENT=%d -DLOG_PROBABILITIES=%d -DSMOOTHING=%d -DIGNORED=%d -DGROUP=%d%s", wanted,
@@ -126,7 +121,7 @@ static void finish(
 {
     if (problem->inputs[LOSS_CLASS_WEIGHTS])
         ARGUMENTS_SET(launch, weights, .class_weights = operands->inputs[LOSS_CLASS_WEIGHTS],
-            .mean_weight = (double)problem->node->attributes.loss.mean_weight);
+            .mean_weight = (double)loss_attributes(problem->node)->mean_weight);
     loss_sum(problem, operands, list, labels_of(problem), 1 / (double)loss_positions(problem, LOSS_TARGETS));
 }
 
@@ -184,6 +179,7 @@ static const struct implementation *const implementations[] = { &rows, &groups, 
             [LOSS_CONSTANTS] = { "constants" },                                    \
             [LOSS_CLASS_WEIGHTS] = { "class_weights", PORT_OPTIONAL } },           \
         .outputs = { [LOSS_METRICS] = { "metrics" }, [LOSS_GRADIENT] = { "dx" } }, \
+        .attributes = &loss_attributes_type,                                       \
         .infer = infer,                                                            \
         .implementations = implementations,                                        \
         .is_loss = true,                                                           \

@@ -67,8 +67,8 @@ static void emit(const struct problem *problem, const struct operands *operands,
         wanted, problem->node->operation->name, (int)group);
     ARGUMENTS_SET(launch, elements, .x = operands->inputs[LOSS_X], .targets = operands->inputs[LOSS_TARGETS],
         .constants = operands->inputs[LOSS_CONSTANTS], .dx = loss_gradient(operands), .results = operands->workspace,
-        .weight = loss_factor(problem, positions), .delta = (double)problem->node->attributes.loss.delta, .n = elements,
-        .each = piece_of(problem));
+        .weight = loss_factor(problem, positions), .delta = (double)loss_attributes(problem->node)->delta,
+        .n = elements, .each = piece_of(problem));
     launch_grid(launch, 1, pieces * group, 1, 1, group, 1, 1);
     launch_work(launch, 4 * (double)elements, 4 * (wanted ? 3 : 2) * (double)elements);
     loss_sum(problem, operands, list, (int64_t)pieces, 1 / (double)positions);
@@ -87,6 +87,7 @@ static const struct implementation *const implementations[] = { &pieces, NULL };
         .name = #operation_name,                                                                              \
         .inputs = { [LOSS_X] = { "x" }, [LOSS_TARGETS] = { "targets" }, [LOSS_CONSTANTS] = { "constants" } }, \
         .outputs = { [LOSS_METRICS] = { "metrics" }, [LOSS_GRADIENT] = { "dx" } },                            \
+        .attributes = &loss_attributes_type,                                                                  \
         .infer = infer,                                                                                       \
         .implementations = implementations,                                                                   \
         .is_loss = true,                                                                                      \

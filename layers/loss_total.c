@@ -1,6 +1,9 @@
 /* loss_total: the weighted sum of several losses, and each of them, in one array for the host. */
 #include "layers/elementwise.h"
 #include "layers/layers.h"
+#include "layers/loss.h"
+
+ATTRIBUTES_DESCRIBE(loss_total, ATTRIBUTE(loss_total, OTHER, weights), ATTRIBUTE(loss_total, OTHER, counted))
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
@@ -12,7 +15,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
 
 static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
-    const struct loss_attributes *a = &problem->node->attributes.loss;
+    const struct loss_total_attributes *a = loss_total_attributes(problem->node);
     for (int i = 0; i < problem->node->input_count; i++) {
         struct launch *launch = launch_add(list, "loss_sum", "loss_add", "-DGROUP=1");
         launch_buffer(launch, operands->inputs[i]);
@@ -35,6 +38,7 @@ const struct operation operation_loss_total = {
     .name = "loss_total",
     .inputs = { { "metrics", PORT_REPEATED } },
     .outputs = { { "y" } },
+    .attributes = &loss_total_attributes_type,
     .infer = infer,
     .implementations = implementations,
 };

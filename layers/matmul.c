@@ -5,6 +5,8 @@
 #include "layers/layers.h"
 #include "layers/product.h"
 
+ATTRIBUTES_DESCRIBE(matmul, ATTRIBUTE(matmul, FLAG, transpose_a), ATTRIBUTE(matmul, FLAG, transpose_b))
+
 /* Whether the dimensions in front of the matrices, the batch's included, are those of the other value. */
 static bool same_leading(const struct value *a, const struct value *b)
 {
@@ -32,15 +34,15 @@ static struct axes product_axes(
     const struct value *leading, const struct value *a, const struct value *b, const struct node *node)
 {
     struct axes axes = leading->axes;
-    axes.kinds[leading->shape.rank - 2] = kind_of(a, !node->attributes.transpose_a);
-    axes.kinds[leading->shape.rank - 1] = kind_of(b, node->attributes.transpose_b);
+    axes.kinds[leading->shape.rank - 2] = kind_of(a, !matmul_attributes(node)->transpose_a);
+    axes.kinds[leading->shape.rank - 1] = kind_of(b, matmul_attributes(node)->transpose_b);
     return axes;
 }
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *a = graph_at(graph, node->inputs[0]), *b = graph_at(graph, node->inputs[1]);
-    const bool ta = node->attributes.transpose_a, tb = node->attributes.transpose_b;
+    const bool ta = matmul_attributes(node)->transpose_a, tb = matmul_attributes(node)->transpose_b;
     char one[128], other[128], of_a[SIZE_TEXT], of_b[SIZE_TEXT];
     broadcast_print(a, one, sizeof one);
     broadcast_print(b, other, sizeof other);
@@ -70,7 +72,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
 
 static int product(struct graph *graph, int a, bool transpose_a, int b, bool transpose_b, int layer)
 {
-    const struct attributes attributes = { .transpose_a = transpose_a, .transpose_b = transpose_b };
+    const struct matmul_attributes attributes = { transpose_a, transpose_b };
     return graph_append(graph, &operation_matmul, &attributes, (int[]) { a, b }, 2, layer);
 }
 
@@ -78,9 +80,10 @@ static int product(struct graph *graph, int a, bool transpose_a, int b, bool tra
 static int gradient_of_single(struct graph *graph, const struct node *node, int dy)
 {
     const int a = node->inputs[0], layer = node->layer;
-    const struct attributes none = { 0 }, shape = { .shape = graph_at(graph, node->inputs[1])->shape };
-    const int inputs[] = { node->attributes.transpose_b ? a : dy, node->attributes.transpose_b ? dy : a };
-    const int gradient = graph_append(graph, &operation_dense_weight_gradient, &none, inputs, 2, layer);
+    const bool tb = matmul_attributes(node)->transpose_b;
+    const struct reshape_attributes shape = { .shape = graph_at(graph, node->inputs[1])->shape };
+    const int inputs[] = { tb ? a : dy, tb ? dy : a };
+    const int gradient = graph_append(graph, &operation_dense_weight_gradient, NULL, inputs, 2, layer);
     return shape.shape.rank == 2 ? gradient : graph_append(graph, &operation_reshape, &shape, &gradient, 1, layer);
 }
 
@@ -89,7 +92,7 @@ static tutti_status gradient(
 {
     const struct node forward = *node; /* appending may move the nodes */
     const int dy = output_gradients[0], a = forward.inputs[0], b = forward.inputs[1], layer = forward.layer;
-    const bool ta = forward.attributes.transpose_a, tb = forward.attributes.transpose_b;
+    const bool ta = matmul_attributes(node)->transpose_a, tb = matmul_attributes(node)->transpose_b;
     if (dy == NO_VALUE) return TUTTI_OK;
     if (wanted[1]) {
         const bool single = !same_leading(graph_at(graph, a), graph_at(graph, b)) && !ta &&
@@ -112,6 +115,7 @@ const struct operation operation_matmul = {
     .name = "matmul",
     .inputs = { { "a" }, { "b" } },
     .outputs = { { "y" } },
+    .attributes = &matmul_attributes_type,
     .infer = infer,
     .gradient = gradient,
     .implementations = product_forward,
@@ -125,7 +129,7 @@ tutti_tensor tutti_matmul(
     tutti_network *network, const char *name, tutti_tensor a, tutti_tensor b, bool transpose_a, bool transpose_b)
 {
     if (!network_operand(network, a) || !network_operand(network, b)) return (tutti_tensor) { NO_VALUE };
-    const struct attributes attributes = { .transpose_a = transpose_a, .transpose_b = transpose_b };
+    const struct matmul_attributes attributes = { transpose_a, transpose_b };
     const int layer = network_layer_begin(network, name, "matmul");
     return network_append(network, layer, &operation_matmul, &attributes, (int[]) { a.id, b.id }, 2);
 }

@@ -5,10 +5,13 @@
 
 #include <string.h>
 
+ATTRIBUTES_DESCRIBE(expand, ATTRIBUTE(expand, SHAPE, shape), ATTRIBUTE(expand, NUMBER, factor))
+ATTRIBUTES_DESCRIBE(transpose, ATTRIBUTE(transpose, ORDER, order))
+
 static tutti_status infer_expand(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *x = graph_at(graph, node->inputs[0]);
-    outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = node->attributes.shape };
+    outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = expand_attributes(node)->shape };
     infer_axes(graph, node, &outputs[0]);
     const int ahead = outputs[0].shape.rank - x->shape.rank;
     for (int i = x->batched; i < x->shape.rank; i++) {
@@ -25,9 +28,10 @@ static tutti_status gradient_of_expand(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {
     if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
+    const float factor = expand_attributes(node)->factor;
     input_gradients[0] = broadcast_gradient(graph, output_gradients[0], node->inputs[0], node->layer);
-    const struct attributes scale = { .low = node->attributes.low };
-    if (scale.low != 1)
+    const struct pointwise_attributes scale = { .low = factor };
+    if (factor != 1)
         input_gradients[0] = graph_append(graph, &operation_scale, &scale, input_gradients, 1, node->layer);
     return graph->status;
 }
@@ -38,7 +42,7 @@ static tutti_status infer_transpose(const struct graph *graph, struct node *node
     unsigned seen = 0;
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched, .shape = x->shape };
     for (int i = 0; i < x->shape.rank; i++) {
-        const int from = node->attributes.order[i];
+        const int from = transpose_attributes(node)->order[i];
         if (from < 0 || from >= x->shape.rank || seen >> from & 1 || (x->batched && i == 0 && from != 0))
             return fail(
                 TUTTI_INVALID, "transpose: the order must name each of the %d axes once", x->shape.rank - x->batched);
@@ -54,9 +58,9 @@ static tutti_status gradient_of_transpose(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {
     if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
-    struct attributes attributes = { 0 };
+    struct transpose_attributes attributes = { 0 };
     for (int i = 0; i < graph_at(graph, node->inputs[0])->shape.rank; i++)
-        attributes.order[node->attributes.order[i]] = i;
+        attributes.order[transpose_attributes(node)->order[i]] = i;
     input_gradients[0] = graph_append(graph, &operation_transpose, &attributes, output_gradients, 1, node->layer);
     return graph->status;
 }
@@ -70,9 +74,10 @@ static void describe(const struct problem *problem, struct loop *loop)
     if (node->operation == &operation_transpose) {
         const struct loop_operand plain = loop_operand(x, &x->shape, x->batched);
         for (int i = 0; i < y->shape.rank; i++)
-            loop->operands[operand].strides[i] = plain.strides[node->attributes.order[i]];
-    } else if (node->attributes.low != 1) {
-        loop_add_step(loop, &operation_scale.pointwise->y, node->attributes.low, 0)->variables[VARIABLE_A] = operand;
+            loop->operands[operand].strides[i] = plain.strides[transpose_attributes(node)->order[i]];
+    } else if (expand_attributes(node)->factor != 1) {
+        const float factor = expand_attributes(node)->factor;
+        loop_add_step(loop, &operation_scale.pointwise->y, factor, 0)->variables[VARIABLE_A] = operand;
     }
 }
 
@@ -80,6 +85,7 @@ const struct operation operation_expand = {
     .name = "expand",
     .inputs = { { "x" } },
     .outputs = { { "y" } },
+    .attributes = &expand_attributes_type,
     .infer = infer_expand,
     .gradient = gradient_of_expand,
     .loop = describe,
@@ -89,6 +95,7 @@ const struct operation operation_transpose = {
     .name = "transpose",
     .inputs = { { "x" } },
     .outputs = { { "y" } },
+    .attributes = &transpose_attributes_type,
     .infer = infer_transpose,
     .gradient = gradient_of_transpose,
     .loop = describe,

@@ -1,4 +1,5 @@
 /* tutti_op(): finds an operation by its name in the table `recipes`, and reads its attributes from text. */
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "graph/network.h"
@@ -16,47 +17,53 @@ struct list {
     int64_t numbers[TUTTI_MAX_RANK];
 };
 
-/* The attributes as read from the text. */
-struct given {
-    struct attributes attributes;
+/* What the text says beside attributes of the operation, for complete(). */
+struct said {
     bool keepdims;
-    struct list axes, starts, ends;
+    unsigned axes;
+    struct list picked, starts, ends;
+};
+
+/* As read from the text. */
+struct given {
+    struct attribute_values attributes;
+    struct said said;
     char *name; /* of the layer */
 };
 
-/* AXIS, AXES and ORDER: axes of a sample, counted from the end if negative. SHAPE: of a sample. LIST: whole numbers. */
-enum kind { NUMBER, FLAG, AXIS, AXES, ORDER, SHAPE, LIST };
-
-struct attribute {
+/* A "key=value" of the text. Axes are those of a sample, counted from the end if negative; a shape is of a sample. */
+struct word {
     const char *name;
-    enum kind kind;
-    size_t offset; /* in struct given */
-    double otherwise;
+    const char *attribute;    /* of the operation, which it sets; NULL: it sets a member of struct said */
+    enum attribute_kind kind; /* of that member; ATTRIBUTE_OTHER: struct list, of whole numbers */
+    size_t offset;
+    double otherwise; /* without the word; of a number, flag or axis */
 };
+#define SETS(attribute) #attribute, ATTRIBUTE_OTHER, 0
+#define SAYS(kind, member) NULL, ATTRIBUTE_##kind, offsetof(struct said, member)
+#define SAYS_LIST(member) SAYS(OTHER, member)
 
-enum { MOST_ATTRIBUTES = 3 };
+enum { MOST_WORDS = 3 };
 struct recipe {
     const char *name;
     const struct operation *operation;
     int least, most; /* inputs */
-    struct attribute attributes[MOST_ATTRIBUTES];
+    struct word words[MOST_WORDS];
     enum activation activation;
     bool random; /* takes the step's constants, and a stream of random numbers */
-    /* Derives attributes from others and from x, the first input. May be NULL. */
-    tutti_status (*complete)(const struct value *x, struct given *given);
+    /* Derives the operation's attributes from others, from what is said and from x, the first input. May be NULL. */
+    tutti_status (*complete)(const struct value *x, const struct said *said, void *attributes);
 };
 
-#define AT(member) offsetof(struct given, member)
-
-static tutti_status complete_reduction(const struct value *x, struct given *given)
+static tutti_status complete_reduction(const struct value *x, const struct said *said, void *attributes)
 {
-    struct attributes *a = &given->attributes;
+    struct reduce_attributes *a = attributes;
     const unsigned all = ((1u << x->shape.rank) - 1) & ~(unsigned)x->batched;
     if (a->axes == 0) a->axes = all;
-    if (given->keepdims) return TUTTI_OK;
+    if (said->keepdims) return TUTTI_OK;
     for (int i = 0; i < x->shape.rank; i++) {
         if (a->axes >> i & 1) continue;
-        a->shape_axes.kinds[a->shape.rank] = x->axes.kinds[i];
+        a->kinds.kinds[a->shape.rank] = x->axes.kinds[i];
         a->shape.sizes[a->shape.rank++] = x->shape.sizes[i];
     }
     if (a->shape.rank == 0) a->shape = TUTTI_SHAPE(1);
@@ -64,33 +71,35 @@ static tutti_status complete_reduction(const struct value *x, struct given *give
 }
 
 /* Without `perm`, the axes are reversed, as by numpy. */
-static tutti_status complete_transpose(const struct value *x, struct given *given)
+static tutti_status complete_transpose(const struct value *x, const struct said *said, void *attributes)
 {
-    int *order = given->attributes.order, rank = x->shape.rank;
-    bool said = false;
-    for (int i = x->batched; i < rank; i++) said |= order[i] != 0;
-    for (int i = x->batched; i < rank && !said; i++) order[i] = rank - 1 - i + x->batched;
+    int *order = ((struct transpose_attributes *)attributes)->order, rank = x->shape.rank;
+    bool given = false;
+    (void)said;
+    for (int i = x->batched; i < rank; i++) given |= order[i] != 0;
+    for (int i = x->batched; i < rank && !given; i++) order[i] = rank - 1 - i + x->batched;
     return TUTTI_OK;
 }
 
-static tutti_status complete_expand(const struct value *x, struct given *given)
+static tutti_status complete_expand(const struct value *x, const struct said *said, void *attributes)
 {
-    (void)x;
-    given->attributes.low = 1;
+    (void)x, (void)said;
+    ((struct expand_attributes *)attributes)->factor = 1;
     return TUTTI_OK;
 }
 
-static tutti_status complete_reshape(const struct value *x, struct given *given)
+static tutti_status complete_reshape(const struct value *x, const struct said *said, void *attributes)
 {
-    return reshape_resolve(x, &given->attributes);
+    (void)said;
+    return reshape_resolve(x, attributes);
 }
 
 /* `before` and `behind`: the number of elements added at each end of each axis of a sample. */
-static tutti_status complete_pad(const struct value *x, struct given *given)
+static tutti_status complete_pad(const struct value *x, const struct said *said, void *attributes)
 {
-    struct attributes *a = &given->attributes;
+    struct window_attributes *a = attributes;
     const int rank = x->shape.rank - x->batched;
-    const struct list *before = &given->starts, *behind = &given->ends;
+    const struct list *before = &said->starts, *behind = &said->ends;
     if ((before->count && before->count != rank) || (behind->count && behind->count != rank))
         return fail(TUTTI_INVALID, "pad: before and behind need a number for each of the %d axes", rank);
     a->shape = x->shape;
@@ -105,19 +114,18 @@ static tutti_status complete_pad(const struct value *x, struct given *given)
 }
 
 /* As many elements as sequences are long, from the first one on; all axes if none is given. */
-static tutti_status complete_prefix(const struct value *x, struct given *given)
+static tutti_status complete_prefix(const struct value *x, const struct said *said, void *attributes)
 {
-    struct attributes *a = &given->attributes;
+    struct window_attributes *a = attributes;
     a->shape = x->shape;
     a->within = true;
     for (int i = x->batched; i < x->shape.rank; i++)
-        if (a->axes == 0 || a->axes >> i & 1) a->shape.sizes[i] = TUTTI_SEQUENCE;
-    a->axes = 0;
+        if (said->axes == 0 || said->axes >> i & 1) a->shape.sizes[i] = TUTTI_SEQUENCE;
     return TUTTI_OK;
 }
 
 /* Elements start to end - 1. Both are counted from the end of the axis if negative; `end` is clipped. */
-static tutti_status slice_axis(const struct value *x, int axis, int64_t start, int64_t end, struct attributes *a)
+static tutti_status slice_axis(const struct value *x, int axis, int64_t start, int64_t end, struct window_attributes *a)
 {
     int64_t size = x->shape.sizes[axis];
     if (size == TUTTI_SEQUENCE) size = INT64_MAX; /* window's infer() looks at what is asked for */
@@ -132,20 +140,21 @@ static tutti_status slice_axis(const struct value *x, int axis, int64_t start, i
 }
 
 /* Without `axes`, the first ones. */
-static tutti_status complete_slice(const struct value *x, struct given *given)
+static tutti_status complete_slice(const struct value *x, const struct said *said, void *attributes)
 {
     tutti_status status = TUTTI_OK;
-    const struct list *axes = &given->axes, *starts = &given->starts, *ends = &given->ends;
+    struct window_attributes *a = attributes;
+    const struct list *axes = &said->picked, *starts = &said->starts, *ends = &said->ends;
     const int rank = x->shape.rank - x->batched;
     if (starts->count == 0 || starts->count != ends->count || (axes->count && axes->count != starts->count) ||
         starts->count > rank)
         return fail(TUTTI_INVALID, "slice: it needs as many ends as starts, one for each axis");
-    given->attributes.shape = x->shape;
+    a->shape = x->shape;
     for (int i = 0; i < starts->count; i++) {
         const int64_t number = axes->count ? axes->numbers[i] : i, axis = number < 0 ? number + rank : number;
         if (axis < 0 || axis >= rank)
             FAIL(TUTTI_INVALID, "slice: axis %lld does not exist: the input has %d", (long long)number, rank);
-        TRY(slice_axis(x, (int)axis + x->batched, starts->numbers[i], ends->numbers[i], &given->attributes));
+        TRY(slice_axis(x, (int)axis + x->batched, starts->numbers[i], ends->numbers[i], a));
     }
 done:
     return status;
@@ -153,50 +162,42 @@ done:
 
 #define POINTWISE_RECIPE(name_, inputs, ...) { #name_, &operation_##name_, inputs, inputs },
 
-#define REDUCTION(name_)                                                                         \
-    {                                                                                            \
-#name_, &operation_##name_, 1, 1,                                                        \
-            { { "axes", AXES, AT(attributes.axes), 0 }, { "keepdims", FLAG, AT(keepdims), 1 } }, \
-                .complete = complete_reduction                                                   \
+#define REDUCTION(name_)                                                                                        \
+    {                                                                                                           \
+#name_, &operation_##name_, 1, 1,                                                                       \
+            { { "axes", SETS(axes) }, { "keepdims", SAYS(FLAG, keepdims), 1 } }, .complete = complete_reduction \
     }
 
 /* The first entry with a name is used. So elu and scale, with attributes, precede their lines of POINTWISE_TABLE
  * (layers/pointwise.h), which stands last. */
 static const struct recipe recipes[] = {
-    { "elu", &operation_elu, 1, 1, { { "alpha", NUMBER, AT(attributes.low), 1 } } },
-    { "scale", &operation_scale, 1, 1, { { "factor", NUMBER, AT(attributes.low), 1 } } },
+    { "elu", &operation_elu, 1, 1, { { "alpha", SETS(low), 1 } } },
+    { "scale", &operation_scale, 1, 1, { { "factor", SETS(low), 1 } } },
     { "relu", &operation_activation, 1, 1, .activation = ACTIVATION_RELU },
     { "sigmoid", &operation_activation, 1, 1, .activation = ACTIVATION_SIGMOID },
     { "tanh", &operation_activation, 1, 1, .activation = ACTIVATION_TANH },
-    { "leaky_relu", &operation_activation, 1, 1, { { "alpha", NUMBER, AT(attributes.low), 0.01 } },
+    { "leaky_relu", &operation_activation, 1, 1, { { "alpha", SETS(low), 0.01 } },
         .activation = ACTIVATION_LEAKY_RELU },
-    { "clip", &operation_activation, 1, 1,
-        { { "min", NUMBER, AT(attributes.low), -INFINITY }, { "max", NUMBER, AT(attributes.high), INFINITY } },
+    { "clip", &operation_activation, 1, 1, { { "min", SETS(low), -INFINITY }, { "max", SETS(high), INFINITY } },
         .activation = ACTIVATION_CLIP },
     REDUCTION(reduce_sum), REDUCTION(reduce_mean), REDUCTION(reduce_max),
-    { "expand", &operation_expand, 1, 1, { { "shape", SHAPE, AT(attributes.shape), 0 } }, .complete = complete_expand },
-    { "transpose", &operation_transpose, 1, 1, { { "perm", ORDER, AT(attributes.order), 0 } },
-        .complete = complete_transpose },
+    { "expand", &operation_expand, 1, 1, { { "shape", SETS(shape) } }, .complete = complete_expand },
+    { "transpose", &operation_transpose, 1, 1, { { "perm", SETS(order) } }, .complete = complete_transpose },
     { "slice", &operation_window, 1, 1,
-        { { "axes", LIST, AT(axes), 0 }, { "starts", LIST, AT(starts), 0 }, { "ends", LIST, AT(ends), 0 } },
+        { { "axes", SAYS_LIST(picked) }, { "starts", SAYS_LIST(starts) }, { "ends", SAYS_LIST(ends) } },
         .complete = complete_slice },
-    { "prefix", &operation_window, 1, 1, { { "axes", AXES, AT(attributes.axes), 0 } }, .complete = complete_prefix },
+    { "prefix", &operation_window, 1, 1, { { "axes", SAYS(AXES, axes) } }, .complete = complete_prefix },
     { "pad", &operation_window, 1, 1,
-        { { "before", LIST, AT(starts), 0 }, { "behind", LIST, AT(ends), 0 },
-            { "value", NUMBER, AT(attributes.low), 0 } },
+        { { "before", SAYS_LIST(starts) }, { "behind", SAYS_LIST(ends) }, { "value", SETS(outside), 0 } },
         .complete = complete_pad },
     { "cast", &operation_cast, 1, 1 },
-    { "reshape", &operation_reshape, 1, 1, { { "shape", SHAPE, AT(attributes.shape), 0 } },
-        .complete = complete_reshape },
-    { "concat", &operation_concat, 1, 8, { { "axis", AXIS, AT(attributes.axis), 0 } } },
-    { "softmax", &operation_softmax, 1, 1 },
-    { "dropout", &operation_dropout, 1, 1, { { "ratio", NUMBER, AT(attributes.probability), 0.5 } }, .random = true },
-    { "layer_norm", &operation_layer_norm, 3, 3,
-        { { "axis", AXIS, AT(attributes.axis), -1 }, { "epsilon", NUMBER, AT(attributes.epsilon), 1e-5 } } },
+    { "reshape", &operation_reshape, 1, 1, { { "shape", SETS(shape) } }, .complete = complete_reshape },
+    { "concat", &operation_concat, 1, 8, { { "axis", SETS(axis), 0 } } }, { "softmax", &operation_softmax, 1, 1 },
+    { "dropout", &operation_dropout, 1, 1, { { "ratio", SETS(probability), 0.5 } }, .random = true },
+    { "layer_norm", &operation_layer_norm, 3, 3, { { "axis", SETS(axis), -1 }, { "epsilon", SETS(epsilon), 1e-5 } } },
     { "embedding", &operation_embedding, 2, 2 },
     { "matmul", &operation_matmul, 2, 2,
-        { { "transpose_a", FLAG, AT(attributes.transpose_a), 0 },
-            { "transpose_b", FLAG, AT(attributes.transpose_b), 0 } } },
+        { { "transpose_a", SETS(transpose_a), 0 }, { "transpose_b", SETS(transpose_b), 0 } } },
     { "dense", &operation_dense, 2, 3 }, POINTWISE_TABLE(POINTWISE_RECIPE) /* layers/pointwise.h */
 };
 
@@ -232,8 +233,7 @@ static int axis_of(const struct value *x, double number)
     return axis >= 0 && axis < rank && axis == floor(axis) ? (int)axis + x->batched : -1;
 }
 
-static bool set_axes(
-    const struct value *x, const struct attribute *attribute, const double *numbers, int count, char *to)
+static bool set_axes(const struct value *x, enum attribute_kind kind, const double *numbers, int count, void *to)
 {
     int axes[TUTTI_MAX_RANK];
     unsigned all = 0;
@@ -241,11 +241,11 @@ static bool set_axes(
         if (i == TUTTI_MAX_RANK || (axes[i] = axis_of(x, numbers[i])) < 0 || all >> axes[i] & 1) return false;
         all |= 1u << axes[i];
     }
-    if (attribute->kind == AXIS) {
+    if (kind == ATTRIBUTE_AXIS) {
         *(int *)to = axes[0];
         return count == 1;
     }
-    if (attribute->kind == AXES) {
+    if (kind == ATTRIBUTE_AXES) {
         *(unsigned *)to = all;
         return true;
     }
@@ -277,70 +277,92 @@ static bool set_list(const double *numbers, int count, struct list *list)
     return set_whole(numbers, count, list->numbers);
 }
 
-/* False if the numbers are invalid for this kind of attribute. */
-static bool set_attribute(
-    const struct value *x, const struct attribute *attribute, const double *numbers, int count, struct given *given)
+/* What a word sets. */
+struct target {
+    enum attribute_kind kind;
+    void *to;
+};
+
+static struct target attribute_in(struct given *given, const struct operation *operation, const char *name)
 {
-    char *to = (char *)given + attribute->offset;
-    switch (attribute->kind) {
-    case NUMBER: *(float *)to = (float)numbers[0]; return count == 1;
-    case FLAG: *(bool *)to = numbers[0] != 0; return count == 1 && (numbers[0] == 0 || numbers[0] == 1);
-    case AXIS:
-    case AXES:
-    case ORDER: return set_axes(x, attribute, numbers, count, to);
-    case SHAPE: return set_shape(x, numbers, count, (tutti_shape *)to);
-    case LIST: return set_list(numbers, count, (struct list *)to);
+    const struct attribute *member = attribute_members(operation->attributes);
+    while (member->name && strcmp(member->name, name)) member++;
+    INVARIANT(member->name);
+    return (struct target) { member->kind, given->attributes.bytes + member->offset };
+}
+
+static struct target target_of(const struct recipe *recipe, const struct word *word, struct given *given)
+{
+    if (word->attribute) return attribute_in(given, recipe->operation, word->attribute);
+    return (struct target) { word->kind, (char *)&given->said + word->offset };
+}
+
+/* False if the numbers are invalid for this kind of target. */
+static bool set(const struct value *x, struct target target, const double *numbers, int count)
+{
+    switch (target.kind) {
+    case ATTRIBUTE_NUMBER: *(float *)target.to = (float)numbers[0]; return count == 1;
+    case ATTRIBUTE_FLAG:
+        *(bool *)target.to = numbers[0] != 0;
+        return count == 1 && (numbers[0] == 0 || numbers[0] == 1);
+    case ATTRIBUTE_AXIS:
+    case ATTRIBUTE_AXES:
+    case ATTRIBUTE_ORDER: return set_axes(x, target.kind, numbers, count, target.to);
+    case ATTRIBUTE_SHAPE: return set_shape(x, numbers, count, target.to);
+    default: return set_list(numbers, count, target.to);
     }
-    return false;
 }
 
 static tutti_status unknown_attribute(const struct recipe *recipe, const char *name, size_t length)
 {
     char known[160] = "name";
-    for (int i = 0; i < MOST_ATTRIBUTES && recipe->attributes[i].name; i++)
-        snprintf(known + strlen(known), sizeof known - strlen(known), ", %s", recipe->attributes[i].name);
+    for (int i = 0; i < MOST_WORDS && recipe->words[i].name; i++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), ", %s", recipe->words[i].name);
     return fail(TUTTI_INVALID, "%s: there is no attribute '%.*s': it has %s", recipe->name, (int)length, name, known);
 }
 
 /* One "key=value" of the text. */
 static tutti_status read_word(
-    const struct recipe *recipe, const struct value *x, const char *word, size_t size, struct given *given)
+    const struct recipe *recipe, const struct value *x, const char *text, size_t size, struct given *given)
 {
-    const char *equals = memchr(word, '=', size);
-    const size_t key = equals ? (size_t)(equals - word) : size, length = equals ? size - key - 1 : 0;
+    const char *equals = memchr(text, '=', size);
+    const size_t key = equals ? (size_t)(equals - text) : size, length = equals ? size - key - 1 : 0;
     double numbers[TUTTI_MAX_RANK + 1];
-    if (equals && key == 4 && !memcmp(word, "name", 4)) {
+    if (equals && key == 4 && !memcmp(text, "name", 4)) {
         free(given->name);
         given->name = memory_format("%.*s", (int)length, equals + 1);
         return given->name ? TUTTI_OK : TUTTI_NO_MEMORY;
     }
-    for (int i = 0; i < MOST_ATTRIBUTES; i++) {
-        const struct attribute *attribute = &recipe->attributes[i];
-        if (!attribute->name || strlen(attribute->name) != key || memcmp(attribute->name, word, key)) continue;
+    for (int i = 0; i < MOST_WORDS; i++) {
+        const struct word *word = &recipe->words[i];
+        if (!word->name || strlen(word->name) != key || memcmp(word->name, text, key)) continue;
         const int count = equals ? read_numbers(equals + 1, length, numbers) : 0;
-        if (count > 0 && set_attribute(x, attribute, numbers, count, given)) return TUTTI_OK;
-        return fail(TUTTI_INVALID, "%s: '%.*s' is no %s for an input of %d axes", recipe->name, (int)size, word,
-            attribute->name, x->shape.rank - x->batched);
+        if (count > 0 && set(x, target_of(recipe, word, given), numbers, count)) return TUTTI_OK;
+        return fail(TUTTI_INVALID, "%s: '%.*s' is no %s for an input of %d axes", recipe->name, (int)size, text,
+            word->name, x->shape.rank - x->batched);
     }
-    return unknown_attribute(recipe, word, key);
+    return unknown_attribute(recipe, text, key);
 }
 
 static tutti_status read_text(const struct recipe *recipe, const struct value *x, const char *text, struct given *given)
 {
     tutti_status status = TUTTI_OK;
-    for (int i = 0; i < MOST_ATTRIBUTES; i++) {
-        const struct attribute *attribute = &recipe->attributes[i];
-        const double otherwise = attribute->otherwise;
-        if (attribute->name && (attribute->kind == NUMBER || attribute->kind == FLAG || attribute->kind == AXIS))
-            (void)set_attribute(x, attribute, &otherwise, 1, given);
+    for (int i = 0; i < MOST_WORDS && recipe->words[i].name; i++) {
+        const struct target target = target_of(recipe, &recipe->words[i], given);
+        const double otherwise = recipe->words[i].otherwise;
+        if (target.kind == ATTRIBUTE_NUMBER || target.kind == ATTRIBUTE_FLAG || target.kind == ATTRIBUTE_AXIS)
+            (void)set(x, target, &otherwise, 1);
     }
     for (const char *at = text ? text : ""; *(at += strspn(at, " ")) != '\0'; at += strcspn(at, " "))
         TRY(read_word(recipe, x, at, strcspn(at, " "), given));
-    for (int i = 0; i < MOST_ATTRIBUTES; i++)
-        if (recipe->attributes[i].name && recipe->attributes[i].kind == SHAPE && given->attributes.shape.rank == 0)
-            FAIL(TUTTI_INVALID, "%s: it needs the attribute '%s'", recipe->name, recipe->attributes[i].name);
-    given->attributes.activation = recipe->activation;
-    if (recipe->complete) status = recipe->complete(x, given);
+    for (int i = 0; i < MOST_WORDS && recipe->words[i].name; i++) {
+        const struct target target = target_of(recipe, &recipe->words[i], given);
+        if (target.kind == ATTRIBUTE_SHAPE && ((const tutti_shape *)target.to)->rank == 0)
+            FAIL(TUTTI_INVALID, "%s: it needs the attribute '%s'", recipe->name, recipe->words[i].name);
+    }
+    if (recipe->activation)
+        *(enum activation *)attribute_in(given, recipe->operation, "activation").to = recipe->activation;
+    if (recipe->complete) status = recipe->complete(x, &given->said, given->attributes.bytes);
 done:
     return status;
 }
@@ -370,11 +392,11 @@ tutti_tensor tutti_op(
     const tutti_status status = read_text(recipe, network_operand(network, inputs[0]), attributes, &given);
     const int layer = network_layer_begin(network, given.name, recipe->name);
     if (recipe->random) {
-        given.attributes.stream = network->dropout_count++;
+        *(int *)attribute_in(&given, recipe->operation, "stream").to = network->dropout_count++;
         values[input_count++] = graph_constants(&network->graph);
     }
     made = status == TUTTI_OK
-        ? network_append(network, layer, recipe->operation, &given.attributes, values, input_count)
+        ? network_append(network, layer, recipe->operation, given.attributes.bytes, values, input_count)
         : network_fail(network, status);
     free(given.name);
     return made;

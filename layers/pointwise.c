@@ -58,6 +58,10 @@ static bool expression_names(const char *text, enum pointwise_variable variable)
 
 /* ---------------------------------------------------------------------------------------------------- graph ---- */
 
+ATTRIBUTES_DESCRIBE(pointwise, ATTRIBUTE(pointwise, NUMBER, low), ATTRIBUTE(pointwise, NUMBER, high))
+ATTRIBUTES_DESCRIBE(pointwise_gradient, ATTRIBUTE(pointwise_gradient, OTHER, derivative),
+    ATTRIBUTE(pointwise_gradient, NUMBER, low), ATTRIBUTE(pointwise_gradient, NUMBER, high))
+
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
     return broadcast_infer(graph, node, &outputs[0]);
@@ -74,17 +78,16 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
 
 static int append_gradient(struct graph *graph, const struct node *node, int input, int dy)
 {
-    const char *text = node->operation->pointwise->derivatives[input].text;
+    const struct expression *derivative = &node->operation->pointwise->derivatives[input];
+    const char *text = derivative->text;
     int inputs[POINTWISE_VARIABLES] = { NO_VALUE, NO_VALUE, NO_VALUE, NO_VALUE, NO_VALUE };
     if (!strcmp(text, "g")) return dy;
     for (int i = 0; i < node->input_count; i++)
         if (expression_names(text, (enum pointwise_variable)(VARIABLE_A + i))) inputs[VARIABLE_A + i] = node->inputs[i];
     if (expression_names(text, VARIABLE_Y)) inputs[VARIABLE_Y] = node->outputs[0];
     inputs[VARIABLE_G] = dy;
-    struct attributes attributes = { .pointwise = node->operation->pointwise,
-        .axis = input,
-        .low = node->attributes.low,
-        .high = node->attributes.high };
+    const struct pointwise_attributes *a = pointwise_attributes(node);
+    const struct pointwise_gradient_attributes attributes = { derivative, a->low, a->high };
     return graph_append(graph, &operation_pointwise_gradient, &attributes, inputs, POINTWISE_VARIABLES, node->layer);
 }
 
@@ -102,13 +105,21 @@ static tutti_status gradient(
 
 /* --------------------------------------------------------------------------------------------------- kernels ---- */
 
-static const struct expression *expression_of(const struct node *node)
+/* The expression of a node, with low and high. */
+static struct loop_step *add_step(const struct node *node, struct loop *loop)
 {
-    const struct attributes *a = &node->attributes;
-    if (node->operation == &operation_activation) return &activations[a->activation].y;
-    if (node->operation == &operation_activation_gradient) return &activations[a->activation].derivatives[0];
-    if (node->operation == &operation_pointwise_gradient) return &a->pointwise->derivatives[a->axis];
-    return &node->operation->pointwise->y;
+    const bool gradient = node->operation == &operation_activation_gradient;
+    if (gradient || node->operation == &operation_activation) {
+        const struct nonlinearity *a = &activation_attributes(node)->function;
+        const struct pointwise *activation = &activations[a->activation];
+        return loop_add_step(loop, gradient ? activation->derivatives : &activation->y, a->low, a->high);
+    }
+    if (node->operation == &operation_pointwise_gradient) {
+        const struct pointwise_gradient_attributes *a = pointwise_gradient_attributes(node);
+        return loop_add_step(loop, a->derivative, a->low, a->high);
+    }
+    const struct pointwise_attributes *a = pointwise_attributes(node);
+    return loop_add_step(loop, &node->operation->pointwise->y, a->low, a->high);
 }
 
 /* The variable that stands for an input of the node. */
@@ -123,7 +134,7 @@ void pointwise_loop(const struct problem *problem, struct loop *loop)
 {
     const struct node *node = problem->node;
     loop_begin(loop, problem->outputs[0]);
-    struct loop_step *step = loop_add_step(loop, expression_of(node), node->attributes.low, node->attributes.high);
+    struct loop_step *step = add_step(node, loop);
     for (int i = 0; i < node->input_count; i++)
         if (problem->inputs[i]) step->variables[variable_of(node, i)] = loop_add_operand(loop, problem, i);
 }
@@ -142,17 +153,18 @@ void pointwise_loop(const struct problem *problem, struct loop *loop)
     {           \
         "c"     \
     }
-#define OPERATION(name_, inputs_, ...)           \
-    const struct operation operation_##name_ = { \
-        .name = #name_,                          \
-        .inputs = { PORTS_##inputs_ },           \
-        .outputs = { { "y" } },                  \
-        .infer = infer,                          \
-        .gradient = gradient,                    \
-        .loop = pointwise_loop,                  \
-        .implementations = loop_implementations, \
-        .flops = loop_flops,                     \
-        .pointwise = &table[POSITION_##name_],   \
+#define OPERATION(name_, inputs_, ...)            \
+    const struct operation operation_##name_ = {  \
+        .name = #name_,                           \
+        .inputs = { PORTS_##inputs_ },            \
+        .outputs = { { "y" } },                   \
+        .attributes = &pointwise_attributes_type, \
+        .infer = infer,                           \
+        .gradient = gradient,                     \
+        .loop = pointwise_loop,                   \
+        .implementations = loop_implementations,  \
+        .flops = loop_flops,                      \
+        .pointwise = &table[POSITION_##name_],    \
     };
 POINTWISE_TABLE(OPERATION)
 
@@ -164,6 +176,7 @@ const struct operation operation_pointwise_gradient = {
         [VARIABLE_C] = { "c", PORT_OPTIONAL },
         [VARIABLE_Y] = { "y", PORT_OPTIONAL } },
     .outputs = { { "d" } },
+    .attributes = &pointwise_gradient_attributes_type,
     .infer = infer_gradient,
     .loop = pointwise_loop,
     .implementations = loop_implementations,

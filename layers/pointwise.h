@@ -71,8 +71,16 @@ extern const struct pointwise activations[]; /* indexed by enum activation; the 
 
 #define POINTWISE_DECLARE(name, ...) extern const struct operation operation_##name;
 POINTWISE_TABLE(POINTWISE_DECLARE)
-/* The gradient of one input, in the shape of the output. Inputs that the expression does not use are absent.
- * attributes.pointwise is the line of the table, attributes.axis the number of the input. */
+struct pointwise_attributes { /* of each */
+    float low, high;
+};
+ATTRIBUTES(pointwise)
+/* The gradient of one input, in the shape of the output. Inputs that the expression does not use are absent. */
+struct pointwise_gradient_attributes {
+    const struct expression *derivative;
+    float low, high;
+};
+ATTRIBUTES(pointwise_gradient)
 extern const struct operation operation_pointwise_gradient;
 /* struct operation.loop, also of operation_activation and its gradient. */
 void pointwise_loop(const struct problem *problem, struct loop *loop);

@@ -4,9 +4,11 @@
 
 #include "base/options.h"
 #include "graph/network.h"
-#include "layers/image.h"
 #include "layers/layers.h"
 #include "layers/patterns.h"
+
+ATTRIBUTES_DESCRIBE(pool, WINDOW_ATTRIBUTES(pool), ATTRIBUTE(pool, FLAG, ceil_mode),
+    ATTRIBUTE(pool, FLAG, exclude_padding), ATTRIBUTE(pool, SHAPE, shape))
 
 bool pool_is_gradient(const struct node *node)
 {
@@ -38,7 +40,7 @@ struct pool_sizes pool_sizes_of(const struct problem *problem)
 double pool_flops(const struct problem *problem)
 {
     const struct pool_sizes z = pool_sizes_of(problem);
-    const int64_t *kernel = problem->node->attributes.kernel;
+    const int64_t *kernel = pool_attributes(problem->node)->window.kernel;
     const double planes = (double)(z.n * z.c);
     if (pool_is_adaptive(problem->node)) return planes * (double)(z.h * z.w);
     return planes * (double)(z.oh * z.ow) * (double)(kernel[0] * kernel[1]);
@@ -49,9 +51,9 @@ double pool_flops(const struct problem *problem)
 static const char *const direction[2] = { "height", "width" };
 
 /* As PyTorch: in ceil mode a window must begin inside the image or the padding before it. */
-static tutti_status output_size(const char *name, const struct attributes *a, int axis, int64_t size, int64_t *out)
+static tutti_status output_size(const char *name, const struct pool_attributes *a, int axis, int64_t size, int64_t *out)
 {
-    int64_t kernel = a->kernel[axis], stride = a->stride[axis], padding = a->padding[axis];
+    int64_t kernel = a->window.kernel[axis], stride = a->window.stride[axis], padding = a->window.padding[axis];
     const char *what = direction[axis];
     if (kernel < 1 || kernel > INT32_MAX)
         return fail(TUTTI_INVALID, "%s: kernel is %lld (%s): it must be at least 1 and less than 2^31", name,
@@ -75,26 +77,26 @@ static tutti_status output_size(const char *name, const struct attributes *a, in
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *x = graph_at(graph, node->inputs[0]);
-    const struct attributes *a = &node->attributes;
+    const struct pool_attributes *a = pool_attributes(node);
+    const int64_t *kernel = a->window.kernel;
     tutti_shape shape = x->shape;
     tutti_status status = image_check(node->operation->name, x);
     for (int i = 0; i < IMAGE_SPACE && status == TUTTI_OK; i++)
         if (pool_is_adaptive(node))
-            shape.sizes[SPACE_AXIS + i] = a->kernel[i];
+            shape.sizes[SPACE_AXIS + i] = kernel[i];
         else
             status =
                 output_size(node->operation->name, a, i, x->shape.sizes[SPACE_AXIS + i], &shape.sizes[SPACE_AXIS + i]);
     outputs[0] = outputs[1] = image_value(shape, x->batched);
-    outputs[1].type = a->kernel[0] * a->kernel[1] <= UINT8_MAX ? TYPE_U8 : TYPE_I32;
+    outputs[1].type = kernel[0] * kernel[1] <= UINT8_MAX ? TYPE_U8 : TYPE_I32;
     node->output_count = pool_is_max(node) ? 2 : 1;
     return status;
 }
 
-/* attributes.shape as its output. */
 static tutti_status infer_gradient(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *dy = graph_at(graph, node->inputs[0]);
-    const tutti_shape *shape = &node->attributes.shape;
+    const tutti_shape *shape = &pool_attributes(node)->shape;
     if (dy->shape.rank != IMAGE_RANK || shape->rank != IMAGE_RANK)
         return fail(TUTTI_SHAPE, "%s: the gradient and the image must have 4 dimensions", node->operation->name);
     outputs[0] = image_value(*shape, dy->batched);
@@ -111,7 +113,7 @@ static tutti_status gradient(
         : pool_is_adaptive(node)            ? &operation_adaptive_average_pool_gradient
                                             : &operation_average_pool_gradient;
     const int inputs[] = { output_gradients[0], max ? node->outputs[1] : NO_VALUE };
-    struct attributes attributes = node->attributes;
+    struct pool_attributes attributes = *pool_attributes(node);
     attributes.shape = graph_at(graph, node->inputs[0])->shape;
     input_gradients[0] = graph_append(graph, operation, &attributes, inputs, max ? 2 : 1, node->layer);
     return graph->status;
@@ -124,6 +126,7 @@ static tutti_status gradient(
         .name = #name_,                          \
         .inputs = { { "x" } },                   \
         .outputs = { { "y" }, __VA_ARGS__ },     \
+        .attributes = &pool_attributes_type,     \
         .infer = infer,                          \
         .gradient = gradient,                    \
         .implementations = list,                 \
@@ -134,6 +137,7 @@ static tutti_status gradient(
         .name = #name_,                          \
         .inputs = { { "dy" }, __VA_ARGS__ },     \
         .outputs = { { "dx" } },                 \
+        .attributes = &pool_attributes_type,     \
         .infer = infer_gradient,                 \
         .implementations = list,                 \
         .flops = pool_flops,                     \
@@ -203,7 +207,7 @@ static int64_t or_else(int64_t value, int64_t otherwise)
 }
 
 static tutti_tensor append(tutti_network *network, tutti_tensor x, const char *name, const struct operation *operation,
-    const struct attributes *attributes)
+    const struct pool_attributes *attributes)
 {
     int layer = network_layer_begin(network, name, operation->name);
     return network_append(network, layer, operation, attributes, &x.id, 1);
@@ -217,13 +221,14 @@ static tutti_tensor sliding(tutti_network *network, tutti_tensor x, int64_t kern
     const tutti_status readable = OPTIONS_READ(&read, options, tutti_pool_options);
     if (readable != TUTTI_OK) return network_fail(network, readable);
     if (!network_value(network, x)) return (tutti_tensor) { NO_VALUE };
-    struct attributes a = { .ceil_mode = o->ceil_mode, .exclude_padding = o->exclude_padding };
-    a.kernel[0] = kernel;
-    a.kernel[1] = or_else(o->kernel_w, kernel);
-    a.stride[0] = or_else(o->stride, kernel);
-    a.stride[1] = or_else(o->stride_w, or_else(o->stride, a.kernel[1]));
-    a.padding[0] = o->padding;
-    a.padding[1] = o->padding_w == -1 ? 0 : or_else(o->padding_w, o->padding);
+    struct pool_attributes a = { .ceil_mode = o->ceil_mode, .exclude_padding = o->exclude_padding };
+    struct window *window = &a.window;
+    window->kernel[0] = kernel;
+    window->kernel[1] = or_else(o->kernel_w, kernel);
+    window->stride[0] = or_else(o->stride, kernel);
+    window->stride[1] = or_else(o->stride_w, or_else(o->stride, window->kernel[1]));
+    window->padding[0] = o->padding;
+    window->padding[1] = o->padding_w == -1 ? 0 : or_else(o->padding_w, o->padding);
     return append(network, x, o->name, operation, &a);
 }
 
@@ -245,8 +250,8 @@ static tutti_tensor global(tutti_network *network, tutti_tensor x, const struct 
     if (!value) return (tutti_tensor) { NO_VALUE };
     tutti_status status = image_check(operation->name, value);
     if (status != TUTTI_OK) return network_fail(network, status);
-    struct attributes a = { .stride = { 1, 1 } };
-    for (int i = 0; i < IMAGE_SPACE; i++) a.kernel[i] = value->shape.sizes[SPACE_AXIS + i];
+    struct pool_attributes a = { .window.stride = { 1, 1 } };
+    for (int i = 0; i < IMAGE_SPACE; i++) a.window.kernel[i] = value->shape.sizes[SPACE_AXIS + i];
     return append(network, x, NULL, operation, &a);
 }
 
@@ -272,10 +277,10 @@ tutti_tensor tutti_adaptive_average_pool(tutti_network *network, tutti_tensor x,
     if (status != TUTTI_OK) return network_fail(network, status);
     int64_t h = value->shape.sizes[SPACE_AXIS], w = value->shape.sizes[SPACE_AXIS + 1];
     if (h == height && w == width) return x;
-    struct attributes a = { .stride = { 1, 1 } };
+    struct pool_attributes a = { .window.stride = { 1, 1 } };
     bool even = h % height == 0 && w % width == 0;
-    a.kernel[0] = even ? h / height : height;
-    a.kernel[1] = even ? w / width : width;
-    for (int i = 0; even && i < 2; i++) a.stride[i] = a.kernel[i];
+    a.window.kernel[0] = even ? h / height : height;
+    a.window.kernel[1] = even ? w / width : width;
+    for (int i = 0; even && i < 2; i++) a.window.stride[i] = a.window.kernel[i];
     return append(network, x, NULL, even ? &operation_average_pool : &operation_adaptive_average_pool, &a);
 }

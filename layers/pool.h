@@ -3,6 +3,14 @@
 #define LAYERS_POOL_H
 
 #include "graph/operation.h"
+#include "layers/image.h"
+
+struct pool_attributes {
+    struct window window; /* of adaptive pooling: the kernel is the output's size */
+    bool ceil_mode, exclude_padding;
+    tutti_shape shape; /* of gradients: of x */
+};
+ATTRIBUTES(pool)
 
 /* x [n, c, h, w], y [n, c, oh, ow]; from forward and gradient nodes alike. */
 struct pool_sizes {

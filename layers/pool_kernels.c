@@ -32,7 +32,7 @@ static struct launch *add(const struct problem *problem, const struct operands *
 {
     const struct pool_sizes z = pool_sizes_of(problem);
     const struct node *node = problem->node;
-    const struct attributes *a = &node->attributes;
+    const struct window *a = &pool_attributes(node)->window;
     const bool adaptive = pool_is_adaptive(node), max = pool_is_max(node), adds = problem->add != NULL;
     char elements[ELEMENT_OPTIONS + 64];
     element_options(problem, elements, ELEMENT_OPTIONS);
@@ -49,7 +49,8 @@ static struct launch *add(const struct problem *problem, const struct operands *
         "-DCOUNT=%d -DADD=%d %s%s",
         (long long)z.h, (long long)z.w, (long long)z.oh, (long long)z.ow, (long long)(adaptive ? 1 : a->kernel[0]),
         (long long)(adaptive ? 1 : a->kernel[1]), (long long)a->stride[0], (long long)a->stride[1],
-        (long long)a->padding[0], (long long)a->padding[1], adaptive, a->exclude_padding, adds, more, elements);
+        (long long)a->padding[0], (long long)a->padding[1], adaptive, pool_attributes(node)->exclude_padding, adds,
+        more, elements);
     launch_buffers(launch, operands->inputs, max && pool_is_gradient(node) ? 2 : 1);
     if (adds) launch_buffer(launch, operands->add);
     launch_buffers(launch, operands->outputs, max && !pool_is_gradient(node) ? 2 : 1);
@@ -61,7 +62,7 @@ static struct launch *add(const struct problem *problem, const struct operands *
 /* Of max_pool_gradient, see pool_cpu.cl. */
 static int form_of(const struct problem *problem)
 {
-    const struct attributes *a = &problem->node->attributes;
+    const struct window *a = &pool_attributes(problem->node)->window;
     const struct pool_sizes z = pool_sizes_of(problem);
     bool apart = a->kernel[0] == a->stride[0] && a->kernel[1] == a->stride[1] && !a->padding[0] && !a->padding[1];
     if (!is_blocked(problem)) return 0;
@@ -156,7 +157,7 @@ static void layouts_gradient(const struct problem *problem, enum value_layout *i
 
 static const char *global_refusal(const struct problem *problem, const char *refusal)
 {
-    const struct attributes *a = &problem->node->attributes;
+    const struct window *a = &pool_attributes(problem->node)->window;
     const struct pool_sizes z = pool_sizes_of(problem);
     if (refusal) return refusal;
     const bool whole = a->kernel[0] == z.h && a->kernel[1] == z.w && !a->padding[0] && !a->padding[1];

@@ -29,7 +29,7 @@ static struct gemm dense_sizes(const struct problem *problem)
 /* One product where b is the same for all and the rows of a's matrices lie below each other. */
 static struct gemm matmul_sizes(const struct problem *problem)
 {
-    const struct attributes *attributes = &problem->node->attributes;
+    const struct matmul_attributes *attributes = matmul_attributes(problem->node);
     const struct value *a = problem->inputs[0], *b = problem->inputs[1], *y = problem->outputs[0];
     struct gemm gemm = {
         .m = value_size(y, 1),

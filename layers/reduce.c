@@ -6,9 +6,12 @@
 
 #include <string.h>
 
+ATTRIBUTES_DESCRIBE(
+    reduce, ATTRIBUTE(reduce, AXES, axes), ATTRIBUTE(reduce, SHAPE, shape), ATTRIBUTE(reduce, OTHER, kinds))
+
 static bool is_joined(const struct node *node, int axis)
 {
-    return node->attributes.axes >> axis & 1;
+    return reduce_attributes(node)->axes >> axis & 1;
 }
 
 /* The shape of x with 1 for the axes that are joined. */
@@ -23,23 +26,18 @@ static tutti_shape kept_shape(const struct node *node, const struct value *x)
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *x = graph_at(graph, node->inputs[0]);
-    const tutti_shape kept = kept_shape(node, x);
-    if (node->attributes.axes >> x->shape.rank)
+    const struct reduce_attributes *a = reduce_attributes(node);
+    const tutti_shape kept = kept_shape(node, x), *shape = a->shape.rank ? &a->shape : &kept;
+    if (a->axes >> x->shape.rank)
         return fail(TUTTI_INVALID, "%s: an axis does not exist: the input has %d, the batch's included",
             node->operation->name, x->shape.rank);
-    if (node->attributes.shape.rank == 0) {
-        node->attributes.shape = kept;
-        node->attributes.shape_axes = x->axes;
-    }
-    if (shape_elements(&kept) != shape_elements(&node->attributes.shape) ||
-        shape_sequences(&kept) != shape_sequences(&node->attributes.shape))
+    if (shape_elements(&kept) != shape_elements(shape) || shape_sequences(&kept) != shape_sequences(shape))
         return fail(TUTTI_SHAPE, "%s: the result has %lld elements, but the shape asked for has %lld",
-            node->operation->name, (long long)shape_elements(&kept),
-            (long long)shape_elements(&node->attributes.shape));
+            node->operation->name, (long long)shape_elements(&kept), (long long)shape_elements(shape));
     outputs[0] = (struct value) { .type = TYPE_F32,
         .batched = x->batched && !is_joined(node, 0),
-        .shape = node->attributes.shape,
-        .axes = node->attributes.shape_axes };
+        .shape = *shape,
+        .axes = a->shape.rank ? a->kinds : x->axes };
     node->output_count = 1;
     return TUTTI_OK;
 }
@@ -48,10 +46,10 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
 static int repeat(struct graph *graph, const struct node *node, int dy, float scale)
 {
     const struct value x = *graph_at(graph, node->inputs[0]);
-    struct attributes attributes = { .shape = kept_shape(node, &x), .shape_axes = x.axes };
-    int gradient = graph_append(graph, &operation_reshape, &attributes, &dy, 1, node->layer);
-    attributes = (struct attributes) { .shape = x.shape, .low = scale };
-    return graph_append(graph, &operation_expand, &attributes, &gradient, 1, node->layer);
+    const struct reshape_attributes kept = { kept_shape(node, &x), x.axes };
+    const struct expand_attributes whole = { x.shape, scale };
+    const int gradient = graph_append(graph, &operation_reshape, &kept, &dy, 1, node->layer);
+    return graph_append(graph, &operation_expand, &whole, &gradient, 1, node->layer);
 }
 
 /* The largest elements share the gradient evenly, as PyTorch's amax. */
@@ -59,7 +57,7 @@ static int gradient_of_max(struct graph *graph, const struct node *node, int dy)
 {
     const int layer = node->layer, y = repeat(graph, node, node->outputs[0], 1), g = repeat(graph, node, dy, 1);
     const int equal = graph_append(graph, &operation_equal, NULL, (int[]) { node->inputs[0], y }, 2, layer);
-    const struct attributes axes = { .axes = node->attributes.axes };
+    const struct reduce_attributes axes = { .axes = reduce_attributes(node)->axes };
     const int number = graph_append(graph, &operation_reduce_sum, &axes, &equal, 1, layer);
     const int share = graph_append(graph, &operation_div, NULL, (int[]) { equal, number }, 2, layer);
     return graph_append(graph, &operation_mul, NULL, (int[]) { share, g }, 2, layer);
@@ -92,7 +90,7 @@ static void describe(const struct problem *problem, struct loop *loop)
     loop_begin(loop, x);
     loop_add_operand(loop, problem, 0);
     loop->out = loop_operand(&kept, &x->shape, x->batched);
-    loop->joined = node->attributes.axes;
+    loop->joined = reduce_attributes(node)->axes;
     loop->join = node->operation == &operation_reduce_max ? JOIN_MAX : JOIN_SUM;
     if (node->operation == &operation_reduce_mean)
         loop->scale = (double)value_elements(&kept) / (double)value_elements(x);
@@ -103,6 +101,7 @@ static void describe(const struct problem *problem, struct loop *loop)
         .name = #name_,                          \
         .inputs = { { "x" } },                   \
         .outputs = { { "y" } },                  \
+        .attributes = &reduce_attributes_type,   \
         .infer = infer,                          \
         .gradient = gradient,                    \
         .loop = describe,                        \

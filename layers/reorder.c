@@ -1,4 +1,4 @@
-/* reorder: the same values in another layout, which is attributes.axis: from the plain one, or to it. Plans put it
+/* reorder: the same values in another layout: from the plain one, or to it. Plans put it
  * where a producer and a consumer want different ones. */
 #include "base/memory.h"
 #include "layers/element.h"
@@ -6,6 +6,8 @@
 #include "layers/layers.h"
 
 enum { TILE = 16 };
+
+ATTRIBUTES_DESCRIBE(reorder, ATTRIBUTE(reorder, OTHER, layout))
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
@@ -21,18 +23,18 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
 
 static bool from_plain(const struct problem *problem)
 {
-    return problem->node->attributes.axis != LAYOUT_PLAIN;
+    return reorder_attributes(problem->node)->layout != LAYOUT_PLAIN;
 }
 
 static enum value_layout other_layout(const struct problem *problem)
 {
-    return from_plain(problem) ? (enum value_layout)problem->node->attributes.axis : problem->inputs[0]->layout;
+    return from_plain(problem) ? reorder_attributes(problem->node)->layout : problem->inputs[0]->layout;
 }
 
 static void layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
 {
     inputs[0] = from_plain(problem) ? LAYOUT_PLAIN : problem->inputs[0]->layout;
-    outputs[0] = (enum value_layout)problem->node->attributes.axis;
+    outputs[0] = reorder_attributes(problem->node)->layout;
 }
 
 /* Each image is a matrix of channels and pixels. */
@@ -140,6 +142,7 @@ const struct operation operation_reorder = {
     .name = "reorder",
     .inputs = { { "x", PORT_ANY_TYPE } },
     .outputs = { { "y" } },
+    .attributes = &reorder_attributes_type,
     .infer = infer,
     .implementations = implementations,
     .bytes = bytes,

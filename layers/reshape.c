@@ -2,6 +2,8 @@
 #include "graph/network.h"
 #include "layers/layers.h"
 
+ATTRIBUTES_DESCRIBE(reshape, ATTRIBUTE(reshape, SHAPE, shape), ATTRIBUTE(reshape, OTHER, axes))
+
 /* The length of sequences stays an axis, wherever: it has no number to be multiplied by. */
 static tutti_status check_sequences(const tutti_shape *from, const tutti_shape *to)
 {
@@ -16,14 +18,14 @@ static tutti_status check_sequences(const tutti_shape *from, const tutti_shape *
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *x = graph_at(graph, node->inputs[0]);
-    tutti_shape to = node->attributes.shape;
+    const tutti_shape to = reshape_attributes(node)->shape;
     if (to.rank < 1 || to.rank > TUTTI_MAX_RANK)
         return fail(TUTTI_SHAPE, "reshape: the shape has %d dimensions: 1 to %d are possible", to.rank, TUTTI_MAX_RANK);
     if (shape_elements(&x->shape) != shape_elements(&to) || (x->batched && x->shape.sizes[0] != to.sizes[0]))
         return fail(TUTTI_SHAPE, "reshape: the input has %lld elements, but the shape has %lld",
             (long long)shape_elements(&x->shape), (long long)shape_elements(&to));
     outputs[0] =
-        (struct value) { .type = x->type, .batched = x->batched, .shape = to, .axes = node->attributes.shape_axes };
+        (struct value) { .type = x->type, .batched = x->batched, .shape = to, .axes = reshape_attributes(node)->axes };
     node->output_count = 1;
     return check_sequences(&x->shape, &to);
 }
@@ -33,7 +35,7 @@ static tutti_status gradient(
 {
     if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
     const struct value *x = graph_at(graph, node->inputs[0]);
-    const struct attributes attributes = { .shape = x->shape, .shape_axes = x->axes };
+    const struct reshape_attributes attributes = { x->shape, x->axes };
     input_gradients[0] = graph_append(graph, &operation_reshape, &attributes, output_gradients, 1, node->layer);
     return graph->status;
 }
@@ -44,6 +46,7 @@ const struct operation operation_reshape = {
     .name = "reshape",
     .inputs = { { "x", PORT_ANY_TYPE } },
     .outputs = { { "y" } },
+    .attributes = &reshape_attributes_type,
     .infer = infer,
     .gradient = gradient,
     .implementations = implementations,
@@ -66,7 +69,7 @@ static struct axes kept_axes(const struct value *x, const tutti_shape *shape)
     return axes;
 }
 
-tutti_status reshape_resolve(const struct value *x, struct attributes *attributes)
+tutti_status reshape_resolve(const struct value *x, struct reshape_attributes *attributes)
 {
     tutti_shape *shape = &attributes->shape;
     const int first = x->batched;
@@ -95,7 +98,7 @@ tutti_status reshape_resolve(const struct value *x, struct attributes *attribute
     if (open >= 0) shape->sizes[open] = have / known;
     if (open >= 0 && have == known && shape_sequences(&x->shape) > shape_sequences(shape))
         shape->sizes[open] = TUTTI_SEQUENCE;
-    attributes->shape_axes = axes_with_sequences(kept_axes(x, shape), shape);
+    attributes->axes = axes_with_sequences(kept_axes(x, shape), shape);
     return check_sequences(&x->shape, shape);
 }
 
@@ -103,7 +106,7 @@ static tutti_tensor append(tutti_network *network, tutti_tensor x, const char *n
 {
     const struct value *value = network_value(network, x);
     if (!value) return (tutti_tensor) { NO_VALUE };
-    struct attributes attributes = { .shape = { .rank = asked.rank + value->batched, .sizes = { BATCH } } };
+    struct reshape_attributes attributes = { .shape = { .rank = asked.rank + value->batched, .sizes = { BATCH } } };
     for (int i = 0; i < asked.rank && i + value->batched < TUTTI_MAX_RANK; i++)
         attributes.shape.sizes[i + value->batched] = asked.sizes[i];
     tutti_status status = reshape_resolve(value, &attributes);

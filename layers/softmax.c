@@ -26,8 +26,7 @@ static tutti_status gradient(
 {
     if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
     const int inputs[] = { node->outputs[0], output_gradients[0] };
-    input_gradients[0] =
-        graph_append(graph, &operation_softmax_gradient, &(struct attributes) { 0 }, inputs, 2, node->layer);
+    input_gradients[0] = graph_append(graph, &operation_softmax_gradient, NULL, inputs, 2, node->layer);
     return graph->status;
 }
 
@@ -35,7 +34,7 @@ tutti_tensor tutti_softmax(tutti_network *network, tutti_tensor x)
 {
     if (!network_value(network, x)) return (tutti_tensor) { NO_VALUE };
     const int layer = network_layer_begin(network, NULL, "softmax");
-    return network_append(network, layer, &operation_softmax, &(struct attributes) { 0 }, &x.id, 1);
+    return network_append(network, layer, &operation_softmax, NULL, &x.id, 1);
 }
 
 /* ------------------------------------------------------------------------------------------- implementations ---- */

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "graph/edit.h"
+#include "layers/layers.h"
 #include "layers/loop.h"
 #include "plan/node.h"
 #include "runtime/check.h"
@@ -165,7 +166,7 @@ static tutti_status in_layout(struct chooser *c, size_t *n, int *value, enum val
         *value = c->twins[*value];
         return TUTTI_OK;
     }
-    struct attributes attributes = { .axis = (int)layout };
+    const struct reorder_attributes attributes = { layout };
     int made = graph_append(graph, structural.reorder, &attributes, value, 1, graph->nodes[*n].layer);
     if (made == NO_VALUE) return graph->status;
     graph_at(graph, made)->layout = layout;
@@ -229,7 +230,7 @@ static tutti_status plain_output(struct chooser *c, int *value)
     struct graph *graph = &c->plan->graph;
     if (*value == NO_VALUE || graph_at(graph, *value)->layout == LAYOUT_PLAIN) return TUTTI_OK;
     graph_at(graph, *value)->output = false;
-    struct attributes attributes = { .axis = LAYOUT_PLAIN };
+    const struct reorder_attributes attributes = { LAYOUT_PLAIN };
     int made = graph_append(graph, structural.reorder, &attributes, value, 1, -1);
     if (made == NO_VALUE) return graph->status;
     struct node *node = graph_last(graph);

@@ -97,9 +97,8 @@ static tutti_status set_loop(struct graph *graph, struct node *node, const struc
         kept->operands[i].input = input;
     }
     for (int i = node->input_count; i < GRAPH_MAX_INPUTS; i++) node->inputs[i] = NO_VALUE;
-    node->operation = structural.loop;
+    node_set_operation(node, structural.loop, &(struct loop_attributes) { kept });
     node->implementation = 0;
-    node->attributes = (struct attributes) { .loop = kept };
     node->fusion_count = 0;
     return TUTTI_OK;
 }

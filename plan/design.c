@@ -7,7 +7,7 @@
 #include "plan/node.h"
 
 /* A node's own inputs come first, and those that designs look at are no more than these. */
-enum { OWN_INPUTS = 3, OWN_VALUES = OWN_INPUTS + 1, VALUE_KEY = 3 + TUTTI_MAX_RANK, ATTRIBUTES = 12 };
+enum { OWN_INPUTS = 3, OWN_VALUES = OWN_INPUTS + 1, VALUE_KEY = 3 + TUTTI_MAX_RANK };
 
 /* What a design may depend on beside the device and the plan's options: shapes and attributes of the node's own work;
  * behind rewriting also layouts, types and what is fused into the node. A rank of -1: the value is absent. */
@@ -20,24 +20,17 @@ struct own {
 struct plan_design {
     const struct operation *operation;
     const struct implementation *implementation;
-    int64_t key[OWN_VALUES * VALUE_KEY + ATTRIBUTES];
+    int64_t key[OWN_VALUES * VALUE_KEY + 1];
+    struct attribute_values attributes;
     void *made;
 };
 
 static void set_own(struct own *own, const struct problem *problem, const struct implementation *implementation)
 {
     const struct node *node = problem->node;
-    const struct attributes *a = &node->attributes;
     const bool final = !implementation->statistics;
     memset(own, 0, sizeof *own);
-    own->node = (struct node) { .operation = node->operation,
-        .attributes = { .kernel = { a->kernel[0], a->kernel[1] },
-            .stride = { a->stride[0], a->stride[1] },
-            .padding = { a->padding[0], a->padding[1] },
-            .dilation = { a->dilation[0], a->dilation[1] },
-            .groups = a->groups,
-            .transpose_a = a->transpose_a,
-            .transpose_b = a->transpose_b } };
+    own->node = (struct node) { .operation = node->operation, .attributes = node->attributes };
     if (final) {
         memcpy(own->node.fusions, node->fusions, sizeof node->fusions);
         own->node.fusion_count = node->fusion_count;
@@ -59,10 +52,6 @@ static void set_own(struct own *own, const struct problem *problem, const struct
 
 static void set_key(const struct own *own, int64_t *key)
 {
-    const struct attributes *a = &own->node.attributes;
-    const int64_t attributes[ATTRIBUTES] = { a->kernel[0], a->kernel[1], a->stride[0], a->stride[1], a->padding[0],
-        a->padding[1], a->dilation[0], a->dilation[1], a->groups, a->transpose_a, a->transpose_b,
-        node_fusions(&own->node) };
     for (int i = 0; i < OWN_VALUES; i++) {
         const tutti_shape *shape = &own->values[i].shape;
         *key++ = own->values[i].type;
@@ -70,7 +59,7 @@ static void set_key(const struct own *own, int64_t *key)
         *key++ = shape->rank;
         for (int j = 0; j < TUTTI_MAX_RANK; j++) *key++ = j < shape->rank ? shape->sizes[j] : 0;
     }
-    memcpy(key, attributes, sizeof attributes);
+    *key = node_fusions(&own->node);
 }
 
 static void *make(const struct own *own, const struct implementation *implementation)
@@ -90,13 +79,14 @@ void *design_new(const struct problem *problem, const struct implementation *imp
 const void *plan_design(struct plan *plan, const struct problem *problem, const struct implementation *implementation)
 {
     struct own own;
-    struct plan_design design = { .operation = problem->node->operation, .implementation = implementation };
+    struct plan_design design = { problem->node->operation, implementation, .attributes = problem->node->attributes };
     set_own(&own, problem, implementation);
     set_key(&own, design.key);
     for (size_t i = 0; i < plan->design_count; i++) {
         const struct plan_design *known = &plan->designs[i];
         if (known->operation == design.operation && known->implementation == implementation &&
-            !memcmp(known->key, design.key, sizeof design.key))
+            !memcmp(known->key, design.key, sizeof design.key) &&
+            attributes_equal(design.operation->attributes, &known->attributes, &design.attributes))
             return known->made;
     }
     if (memory_grow((void **)&plan->designs, &plan->design_capacity, plan->design_count + 1, sizeof design) != TUTTI_OK)

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "layers/layers.h"
+#include "layers/loss.h"
 #include "plan/passes.h"
 #include "plan/pipeline.h"
 
@@ -36,10 +37,10 @@ static tutti_status append_total(struct plan *plan)
 {
     struct graph *graph = &plan->graph;
     const struct objective *objective = &plan->options.objective;
-    struct attributes attributes = { .loss.counted = -1 };
+    struct loss_total_attributes attributes = { .counted = -1 };
     for (int i = 0; i < objective->loss_count; i++) {
-        attributes.loss.weights[i] = objective->weights[i];
-        if (attributes.loss.counted < 0 && loss_node(plan, i)->operation->counts_correct) attributes.loss.counted = i;
+        attributes.weights[i] = objective->weights[i];
+        if (attributes.counted < 0 && loss_node(plan, i)->operation->counts_correct) attributes.counted = i;
     }
     plan->metrics = graph_append(graph, structural.total, &attributes, objective->losses, objective->loss_count, -1);
     return graph->status;
@@ -57,7 +58,7 @@ tutti_status pass_loss(struct plan *plan)
     struct objective *objective = &plan->options.objective;
     if (plan->options.mode == PLAN_INFER || plan->options.seeded) return TUTTI_OK;
     if (objective->loss && objective->loss_count == 0) TRY(append_loss(plan));
-    for (int i = 0; i < objective->loss_count; i++) loss_node(plan, i)->attributes.loss.weight = objective->weights[i];
+    for (int i = 0; i < objective->loss_count; i++) loss_set_weight(loss_node(plan, i), objective->weights[i]);
     if (objective_pairs(objective) > 1)
         TRY(append_total(plan));
     else if (objective->loss_count > 0)

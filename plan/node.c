@@ -82,9 +82,18 @@ static void append_shape(char *name, const struct value *value)
     append_sizes(name, batched ? "/Nx" : "/", value->shape.sizes + batched, value->shape.rank - batched);
 }
 
+/* "/k3x3": the first letter of the attribute's name. */
+static void append_attributes(char *name, const struct node *node)
+{
+    for (const struct attribute *member = attribute_members(node->operation->attributes); member->name; member++) {
+        const char before[] = { '/', member->name[0], '\0' };
+        const void *sizes = node->attributes.bytes + member->offset;
+        if (member->kind == ATTRIBUTE_SIZES) append_sizes(name, before, sizes, (int)(member->bytes / sizeof(int64_t)));
+    }
+}
+
 void problem_name(const struct problem *problem, char name[PROBLEM_NAME])
 {
-    const struct attributes *a = &problem->node->attributes;
     static const char *const computed[] = {
         [COMPUTE_FP32] = "", [COMPUTE_TF32] = "tf32/", [COMPUTE_BF16] = "bf16/", [COMPUTE_FP16] = "fp16/"
     };
@@ -97,13 +106,7 @@ void problem_name(const struct problem *problem, char name[PROBLEM_NAME])
         append_shape(name, values[i]);
         if (values[i]->batched) samples = values[i]->shape.sizes[0];
     }
-    if (a->stride[0]) { /* of windows */
-        append_sizes(name, "/k", a->kernel, 2);
-        append_sizes(name, "/s", a->stride, 2);
-        append_sizes(name, "/p", a->padding, 2);
-        append_sizes(name, "/d", a->dilation, 2);
-        append_sizes(name, "/g", &a->groups, 1);
-    }
+    append_attributes(name, problem->node);
     append_sizes(name, "/n", &samples, 1);
 }
 

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "graph/operation.h"
 #include "layers/layers.h"
+#include "layers/loss.h"
 #include "plan/pipeline.h"
 
 #include <inttypes.h>
@@ -29,11 +30,10 @@ static tutti_status mark_needed(
 
 static void note_classes(struct feed *feed, const struct node *loss, const struct value *predictions)
 {
-    const int axis = loss->attributes.axis ? loss->attributes.axis : predictions->shape.rank - 1;
-    const int64_t classes = predictions->shape.sizes[axis];
+    const int64_t classes = predictions->shape.sizes[loss_class_axis(loss, predictions)];
     if (feed->classes == 0 || classes < feed->classes) feed->classes = classes;
-    feed->ignores = loss->attributes.loss.ignores;
-    feed->ignored = loss->attributes.loss.ignored;
+    feed->ignores = loss_attributes(loss)->ignores;
+    feed->ignored = loss_attributes(loss)->ignored;
 }
 
 /* Targets that are read by a loss as class numbers. */

@@ -32,7 +32,7 @@ static cl_mem buffer_of(struct device *device, const void *data, size_t bytes)
 /* One operation on its own: data for each of its inputs, room for its outputs (NULL: not wanted). */
 struct direct {
     const struct operation *operation;
-    struct attributes attributes;
+    const void *attributes;
     int input_count, output_count;
     enum value_type types[3];
     tutti_shape shapes[3];
@@ -83,7 +83,7 @@ static void run(const struct direct *d, void (*verify)(const struct direct *d, c
         int inputs[3];
         for (int i = 0; i < d->input_count; i++)
             inputs[i] = graph_value(&graph, ROLE_INPUT, d->types[i], d->shapes[i], d->batched[i], NULL);
-        ck_assert_int_ne(graph_append(&graph, d->operation, &d->attributes, inputs, d->input_count, -1), NO_VALUE);
+        ck_assert_int_ne(graph_append(&graph, d->operation, d->attributes, inputs, d->input_count, -1), NO_VALUE);
         struct problem problem = { .node = graph_last(&graph), .device = &device->can, .training = true };
         for (int i = 0; i < d->input_count; i++) problem.inputs[i] = graph_at(&graph, inputs[i]);
         for (int i = 0; i < d->output_count; i++)
@@ -256,7 +256,7 @@ START_TEST(test_dropout_divided)
     for (int i = 0; i < SAMPLES * WIDTH; i++) ones[i] = 1;
     struct step_constants here = constants;
     struct direct d = { .operation = &operation_dropout,
-        .attributes = { .probability = 0.25f, .stream = 3 },
+        .attributes = &(const struct dropout_attributes) { .probability = 0.25f, .stream = 3 },
         .input_count = 2,
         .output_count = 1,
         .shapes = { TUTTI_SHAPE(SAMPLES, WIDTH), constants_shape },

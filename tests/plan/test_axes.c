@@ -244,7 +244,7 @@ START_TEST(layouts_are_for_any_number_of_axes_of_space)
         struct graph graph;
         graph_init(&graph);
         int x = graph_value(&graph, ROLE_INPUT, TYPE_F32, shapes[i], true, "x");
-        const struct attributes attributes = { .axis = LAYOUT_BLOCKED };
+        const struct reorder_attributes attributes = { LAYOUT_BLOCKED };
         ck_assert(!value_has_layouts(graph_at(&graph, x)));
         const int made = graph_append(&graph, &operation_reorder, &attributes, &x, 1, -1);
         struct value *value = graph_at(&graph, made);
@@ -265,7 +265,7 @@ START_TEST(features_have_no_layouts)
     struct graph graph;
     graph_init(&graph);
     int x = graph_value(&graph, ROLE_INPUT, TYPE_F32, TUTTI_SHAPE(2, 20), true, "x");
-    const struct attributes attributes = { .axis = LAYOUT_BLOCKED };
+    const struct reorder_attributes attributes = { LAYOUT_BLOCKED };
     ck_assert_int_eq(graph_append(&graph, &operation_reorder, &attributes, &x, 1, -1), NO_VALUE);
     ck_assert_ptr_nonnull(strstr(tutti_message(NULL), "reorder: only values with axes of space"));
     graph_free(&graph);

@@ -92,7 +92,8 @@ static void check_pooled(
         const struct fusion *mask = node_fusion(factor, FUSION_MASK);
         ck_assert_int_eq(mask != NULL, masked);
         ck_assert(shape_equal(graph_at(graph, factor->inputs[mask ? mask->input : 0])->shape, dy->shape));
-        ck_assert_int_eq(mask ? mask->function.activation : factor->attributes.activation, ACTIVATION_RELU);
+        ck_assert_int_eq(
+            mask ? mask->function.activation : activation_attributes(factor)->function.activation, ACTIVATION_RELU);
         found++;
     }
     ck_assert_int_eq(found, 1);

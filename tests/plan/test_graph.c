@@ -59,8 +59,7 @@ START_TEST(gradients_of_other_shapes_are_refused)
     int inputs[2] = { tutti_input(network, "x", TUTTI_SHAPE(3)).id };
     const int layer = network_layer_begin(network, NULL, "faulty");
     inputs[1] = network_parameter(network, layer, "weight", TUTTI_SHAPE(3), &(struct parameter) { 0 });
-    const tutti_tensor output =
-        network_append(network, layer, &faulty, &(struct attributes) { .epsilon = 1 }, inputs, 2);
+    const tutti_tensor output = network_append(network, layer, &faulty, NULL, inputs, 2);
     struct plan_options options = {
         .mode = PLAN_TRAIN, .sizes.samples = 2, .objective = objective_of(output, TUTTI_MSE)
     };
