@@ -58,7 +58,8 @@ static int rounded_operands(const struct plan *plan)
     if (plan->device->can.class != DEVICE_GPU || plan_compute(plan) != COMPUTE_BF16) return 0;
     for (size_t n = 0; n < plan->graph.node_count; n++) {
         const struct node *node = &plan->graph.nodes[n];
-        if (!strncmp(node->operation->name, "conv2d", 6) || !strncmp(node->operation->name, "dense", 5))
+        const char *name = node->operation->name;
+        if (!strncmp(name, "conv2d", 6) || !strncmp(name, "dense", 5) || !strcmp(name, "matmul"))
             rounded += is_computed(&plan->graph, node->inputs[0]) + is_computed(&plan->graph, node->inputs[1]);
     }
     return rounded;

@@ -46,8 +46,8 @@ static void reference(
     const struct test_case *c, const double *const *inputs, const double *const *parameters, double *y)
 {
     const bool boolean = dtype_of(c) == TUTTI_DTYPE_BOOL;
-    const int64_t width = case_get(c, "h", 0) ? case_get(c, "w", 1) : case_get(c, "c", 1);
-    const int64_t n = case_get(c, "n", 1), sample = case_get(c, "c", 1) * case_get(c, "h", 1) * case_get(c, "w", 1);
+    const int64_t width = case_get(c, "w", 1), n = case_get(c, "n", 1),
+                  sample = case_get(c, "c", 1) * case_get(c, "h", 1) * case_get(c, "w", 1);
     const int over = (int)case_get(c, "over", 0);
     const int64_t joined = over == 1 ? width : case_get(c, "c", 1), stride = over == 1 ? 1 : sample / joined;
     (void)parameters;
