@@ -21,6 +21,7 @@
  * Results
  *   A struct that a function fills in and that begins with `size` can grow in the same way. Set `size` before the call:
  *   the function writes the members up to this size. Members that the library does not know keep their values.
+ *   Structs without `size` keep their members. What else a later version tells gets a function of its own.
  *
  * Other languages
  *   Beside each function that takes a tutti_shape stands one with a pointer to the sizes and their number. A
