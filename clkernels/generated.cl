@@ -9,6 +9,24 @@
 #include "group.h"
 #endif
 
+#ifdef DECLARE_BUILTINS /* as in builtins.h: those that expressions alone call */
+#define PURE __attribute__((overloadable, const))
+#define WIDTHS(DECLARE) DECLARE() DECLARE(2) DECLARE(4) DECLARE(8) DECLARE(16)
+#define OF_ONE(N)                                                                                                      \
+    float##N PURE sin(float##N);                                                                                       \
+    float##N PURE cos(float##N);                                                                                       \
+    float##N PURE tan(float##N);                                                                                       \
+    float##N PURE asin(float##N);                                                                                      \
+    float##N PURE acos(float##N);                                                                                      \
+    float##N PURE atan(float##N);                                                                                      \
+    float##N PURE sinh(float##N);                                                                                      \
+    float##N PURE cosh(float##N);                                                                                      \
+    float##N PURE asinh(float##N);                                                                                     \
+    float##N PURE acosh(float##N);                                                                                     \
+    float##N PURE atanh(float##N);
+WIDTHS(OF_ONE)
+#endif
+
 /* N. Juffa (stackoverflow.com/a/35148199): 1 unit in the last place. EXP: of numbers that are not positive. */
 #define ERF(name, T, EXP)                                                                                              \
     INLINE T name(T x)                                                                                                 \

@@ -33,6 +33,17 @@
     X(exp, 1, exp(a), g * y, , )                                                                                       \
     X(log, 1, log(a), g / a, , )                                                                                       \
     X(erf, 1, erf(a), g * 1.1283791670955126 * exp(-a * a), , )                                                        \
+    X(sin, 1, sin(a), g * cos(a), , )                                                                                  \
+    X(cos, 1, cos(a), -g * sin(a), , )                                                                                 \
+    X(tan, 1, tan(a), g * (1 + y * y), , )                                                                             \
+    X(asin, 1, asin(a), g / sqrt((1 - a) * (1 + a)), , )                                                               \
+    X(acos, 1, acos(a), -g / sqrt((1 - a) * (1 + a)), , )                                                              \
+    X(atan, 1, atan(a), g / (1 + a * a), , )                                                                           \
+    X(sinh, 1, sinh(a), g * cosh(a), , )                                                                               \
+    X(cosh, 1, cosh(a), g * sinh(a), , )                                                                               \
+    X(asinh, 1, asinh(a), g / sqrt(1 + a * a), , )                                                                     \
+    X(acosh, 1, acosh(a), g / sqrt((a - 1) * (a + 1)), , )                                                             \
+    X(atanh, 1, atanh(a), g / ((1 - a) * (1 + a)), , )                                                                 \
     X(softplus, 1, larger(a, 0) + log1p(exp(-fabs(a))), g * sigmoid(a), , )                                            \
     X(silu, 1, a * sigmoid(a), g * sigmoid(a) * (1 + a * (1 - sigmoid(a))), , )                                        \
     X(gelu, 1, a / 2 * (1 + erf(a * 0.70710678)), g / 2 * (1 + erf(a * 0.70710678) + 0.79788456 * a * exp(-a*a/2)), , )\

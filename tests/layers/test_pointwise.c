@@ -1,9 +1,10 @@
 /* Operations that are generated.
  *
- * pointwise OPERATION1 n c [h w low high positive] a [b c_is] is      (OPERATION with a digit: OPERATION=1)
+ * pointwise OPERATION1 n c [h w low high positive center width] a [b c_is] is      (OPERATION with a digit: OPERATION=1)
  *   Every line of the tables of layers/pointwise.h. The inputs are x and the mean of x over its last axis [.., 1];
- * those of where are x > mean, x, and a parameter of that axis's size. For the inputs a, b and c_is the result is `is`,
- * by PyTorch's definitions in Python's math: what kernels are compared with is compiled from the table's line as well.
+ * those of where are x > mean, x, and a parameter of that axis's size. x lies within `width` of `center`: 3 of 0, or
+ * with `positive` 1 of 1.25. For the inputs a, b and c_is the result is `is`, by PyTorch's definitions in Python's
+ * math: what kernels are compared with is compiled from the table's line as well.
  *
  * comparison: the same for those without a gradient.
  *
@@ -102,7 +103,9 @@ static void reference(
 static void fill(const struct test_case *c, float *input, int64_t count)
 {
     const bool positive = case_get(c, "positive", 0);
-    for (int64_t i = 0; i < count; i++) input[i] = positive ? 1.25f + test_real(1, i) : 3 * test_real(1, i);
+    const float center = (float)case_get_real(c, "center", positive ? 1.25 : 0);
+    const float width = (float)case_get_real(c, "width", positive ? 1 : 3);
+    for (int64_t i = 0; i < count; i++) input[i] = center + width * test_real(1, i);
 }
 
 static const char *const cases[] = {
@@ -124,6 +127,17 @@ static const char *const cases[] = {
     "pointwise exp1 n3 c37 a-0.7 is0.496585304",
     "pointwise log1 n3 c7 positive1 a0.7 is-0.356674944",
     "pointwise erf1 n3 c37 a0.7 is0.677801194",
+    "pointwise sin1 n3 c37 width40 a-0.7 is-0.644217687",
+    "pointwise cos1 n3 c37 width40 a-0.7 is0.764842187",
+    "pointwise tan1 n3 c37 width1.25 a-0.7 is-0.84228838",
+    "pointwise asin1 n3 c37 width0.9375 a-0.7 is-0.775397497",
+    "pointwise acos1 n3 c37 width0.9375 a-0.7 is2.34619382",
+    "pointwise atan1 n3 c37 a-0.7 is-0.610725964",
+    "pointwise sinh1 n3 c37 a-0.7 is-0.758583702",
+    "pointwise cosh1 n3 c37 a-0.7 is1.25516901",
+    "pointwise asinh1 n3 c37 a-0.7 is-0.652666566",
+    "pointwise acosh1 n3 c37 center2.5 width1.25 a1.7 is1.12323098",
+    "pointwise atanh1 n3 c37 width0.9375 a-0.7 is-0.867300528",
     "pointwise softplus1 n3 c37 a-0.7 is0.403186049",
     "pointwise silu1 n3 c37 a-0.7 is-0.232268559",
     "pointwise gelu1 n3 c37 a-0.7 is-0.169374556",
