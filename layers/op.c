@@ -168,10 +168,12 @@ done:
             { { "axes", SETS(axes) }, { "keepdims", SAYS(FLAG, keepdims), 1 } }, .complete = complete_reduction \
     }
 
-/* The first entry with a name is used. So elu and scale, with attributes, precede their lines of POINTWISE_TABLE
+/* The first entry with a name is used. So elu and others with attributes precede their lines of POINTWISE_TABLE
  * (layers/pointwise.h), which stands last. */
 static const struct recipe recipes[] = {
     { "elu", &operation_elu, 1, 1, { { "alpha", SETS(low), 1 } } },
+    { "celu", &operation_celu, 1, 1, { { "alpha", SETS(low), 1 } } },
+    { "thresholded_relu", &operation_thresholded_relu, 1, 1, { { "alpha", SETS(low), 1 } } },
     { "scale", &operation_scale, 1, 1, { { "factor", SETS(low), 1 } } },
     { "relu", &operation_activation, 1, 1, .activation = ACTIVATION_RELU },
     { "sigmoid", &operation_activation, 1, 1, .activation = ACTIVATION_SIGMOID },

@@ -47,7 +47,18 @@
     X(softplus, 1, larger(a, 0) + log1p(exp(-fabs(a))), g * sigmoid(a), , )                                            \
     X(silu, 1, a * sigmoid(a), g * sigmoid(a) * (1 + a * (1 - sigmoid(a))), , )                                        \
     X(gelu, 1, a / 2 * (1 + erf(a * 0.70710678)), g / 2 * (1 + erf(a * 0.70710678) + 0.79788456 * a * exp(-a*a/2)), , )\
+    X(gelu_tanh, 1, a * sigmoid(a * (1.5957691216 + 0.0713548163 * a * a)),                                            \
+        g * (sigmoid(a * (1.5957691216 + 0.0713548163 * a * a)) +                                                      \
+            y * sigmoid(-a * (1.5957691216 + 0.0713548163 * a * a)) * (1.5957691216 + 0.2140644488 * a * a)), , )      \
+    X(mish, 1, a * tanh(larger(a, 0) + log1p(exp(-fabs(a)))), g * (tanh(larger(a, 0) + log1p(exp(-fabs(a)))) +         \
+        sigmoid(a) * (a - y * tanh(larger(a, 0) + log1p(exp(-fabs(a)))))), , )                                         \
+    X(softsign, 1, a / (1 + fabs(a)), g / ((1 + fabs(a)) * (1 + fabs(a))), , )                                         \
     X(elu, 1, where(a > 0, a, low * (exp(a) - 1)), where(a > 0, g, g * (y + low)), , )                                 \
+    X(celu, 1, where(a > 0, a, low * (exp(a / low) - 1)), where(a > 0, g, g * exp(a / low)), , )                       \
+    X(selu, 1, where(a > 0, 1.0507009874 * a, 1.7580993408 * (exp(a) - 1)),                                            \
+        where(a > 0, 1.0507009874 * g, g * (y + 1.7580993408)), , )                                                    \
+    X(prelu, 2, where(a > 0, a, b * a), where(a > 0, g, b * g), where(a > 0, 0, a * g), )                              \
+    X(thresholded_relu, 1, where(a <= low, 0, a), where(a <= low, 0, g), , )                                           \
     X(hard_sigmoid, 1, larger(smaller(a / 6 + 0.5, 1), 0), where(fabs(a) < 3, g / 6, 0), , )                           \
     X(hard_swish, 1, a * larger(smaller(a / 6 + 0.5, 1), 0), where(a <= -3, 0, where(a >= 3, g, g * (a / 3 + 0.5))), , )
 

@@ -17,7 +17,7 @@ struct test_case {
     struct step_constants constants; /* what the device is given: dropout's seed, the loss's scale */
     int count;
     struct {
-        char key[16];
+        char key[20];
         double value;
     } words[24];
 };
@@ -41,6 +41,7 @@ struct operation_test {
     bool reals;                                  /* real data although the results are exact (a maximum, a copy) */
     bool inference;                              /* inference mode is another formula: tested too, forward only */
     bool no_gradient;                            /* the gradient is not compared */
+    bool kinks; /* the data lie where results are 0, and where differences give no gradient */
     /* Fills the input by itself: values that a kink, a logarithm or a class number wants. Numbers of its type where it
      * is not of float32; it then has no gradient. */
     void (*fill)(const struct test_case *c, float *input, int64_t count);

@@ -1,12 +1,16 @@
 /* Operations that are generated.
  *
- * pointwise OPERATION1 n c [h w low high positive center width] a [b c_is] is      (OPERATION with a digit: OPERATION=1)
+ * pointwise OPERATION1 n c [h w low high positive center width] a [b c_is] is   (OPERATION with a digit: OPERATION=1)
  *   Every line of the tables of layers/pointwise.h. The inputs are x and the mean of x over its last axis [.., 1];
  * those of where are x > mean, x, and a parameter of that axis's size. x lies within `width` of `center`: 3 of 0, or
  * with `positive` 1 of 1.25. For the inputs a, b and c_is the result is `is`, by PyTorch's definitions in Python's
  * math: what kernels are compared with is compiled from the table's line as well.
  *
  * comparison: the same for those without a gradient.
+ *
+ * special OPERATION1 n c a [b] is [da db]
+ *   All elements of the inputs are a and b: points where the function or its gradient could be undefined. The
+ * derivatives by them are da and db, by PyTorch's definitions.
  *
  * reduce KIND1 n c [h w axes keep]
  *   KIND is sum, mean or max; axes are those of a sample, from 1 on, as digits.
@@ -40,6 +44,15 @@ static double evaluate(const struct pointwise *pointwise, double a, double b, do
     return pointwise->y.function(variables, case_get_real(at, "low", 0), case_get_real(at, "high", 0));
 }
 
+static double derivative(const struct pointwise *pointwise, int input, const struct test_case *at)
+{
+    const double a = case_get_real(at, "a", 0), b = case_get_real(at, "b", 0), y = evaluate(pointwise, a, b, 0, at);
+    const double variables[POINTWISE_VARIABLES] = {
+        [VARIABLE_A] = a, [VARIABLE_B] = b, [VARIABLE_Y] = y, [VARIABLE_G] = 1
+    };
+    return pointwise->derivatives[input].function(variables, case_get_real(at, "low", 0), case_get_real(at, "high", 0));
+}
+
 static int64_t width_of(const struct test_case *c)
 {
     return case_get(c, "h", 0) ? case_get(c, "w", 1) : case_get(c, "c", 1);
@@ -56,12 +69,17 @@ static tutti_tensor input(tutti_network *network, const struct test_case *c)
     return tutti_input(network, "x", h ? TUTTI_SHAPE(channels, h, w) : TUTTI_SHAPE(channels));
 }
 
+static bool has_alpha(const struct pointwise *pointwise)
+{
+    return pointwise == operation_elu.pointwise || pointwise == operation_celu.pointwise ||
+        pointwise == operation_thresholded_relu.pointwise || pointwise == &activations[ACTIVATION_LEAKY_RELU];
+}
+
 static tutti_tensor build(tutti_network *network, const struct test_case *c)
 {
     const struct pointwise *pointwise = pointwise_of(c);
     char attributes[64] = "";
-    if (pointwise == operation_elu.pointwise || pointwise == &activations[ACTIVATION_LEAKY_RELU])
-        snprintf(attributes, sizeof attributes, "alpha=%g", case_get_real(c, "low", 0));
+    if (has_alpha(pointwise)) snprintf(attributes, sizeof attributes, "alpha=%g", case_get_real(c, "low", 0));
     if (pointwise == operation_scale.pointwise)
         snprintf(attributes, sizeof attributes, "factor=%g", case_get_real(c, "low", 0));
     if (pointwise == &activations[ACTIVATION_CLIP])
@@ -84,6 +102,11 @@ static void check(const struct test_case *c, struct text *problems)
                  got = evaluate(pointwise_of(c), case_get_real(c, "a", 0), case_get_real(c, "b", 0),
                      case_get_real(c, "c_is", 0), c);
     if (!(fabs(got - is) < 1e-8)) text_append(problems, "  the table's line gives %.9g, not %.9g\n", got, is);
+    for (int i = 0; i < 2; i++) {
+        const double of = derivative(pointwise_of(c), i, c), must = case_get_real(c, i ? "db" : "da", of);
+        if (of != must && !(fabs(of - must) < 1e-8))
+            text_append(problems, "  the derivative %d is %.9g, not %.9g\n", i, of, must);
+    }
 }
 
 static void reference(
@@ -141,7 +164,15 @@ static const char *const cases[] = {
     "pointwise softplus1 n3 c37 a-0.7 is0.403186049",
     "pointwise silu1 n3 c37 a-0.7 is-0.232268559",
     "pointwise gelu1 n3 c37 a-0.7 is-0.169374556",
+    "pointwise gelu_tanh1 n3 c37 width9 a-0.7 is-0.169429865",
+    "pointwise mish1 n3 c37 width9 a-0.7 is-0.267870235",
+    "pointwise softsign1 n3 c37 a-0.7 is-0.411764706",
     "pointwise elu1 n3 c37 low0.75 a-0.7 is-0.377561022",
+    "pointwise celu1 n3 c37 low0.75 a-0.7 is-0.455069459",
+    "pointwise selu1 n3 c37 a-0.7 is-0.885053046",
+    "pointwise prelu1 n3 c7 a-0.7 b0.25 is-0.175",
+    "pointwise prelu1 n2 c5 h3 w19 a0.7 b0.25 is0.7",
+    "pointwise thresholded_relu1 n3 c37 low0.75 a0.7 is0",
     "pointwise hard_sigmoid1 n3 c37 a-0.7 is0.383333333",
     "pointwise hard_swish1 n3 c37 a-0.7 is-0.268333333",
     "pointwise relu1 n3 c7 a-0.7 is0",
@@ -191,6 +222,50 @@ const struct operation_test test_comparison = {
     .reference = reference,
     .cases = comparisons,
     .no_gradient = true,
+};
+
+/* ------------------------------------------------------------------------------------------- special points ---- */
+
+/* The input has a in its first half, and b in the second. */
+static tutti_tensor build_special(tutti_network *network, const struct test_case *c)
+{
+    const struct pointwise *pointwise = pointwise_of(c);
+    const int channels = (int)case_get(c, "c", 1);
+    const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(pointwise->inputs * channels));
+    char first[64], second[64];
+    snprintf(first, sizeof first, "starts=0 ends=%d", channels);
+    snprintf(second, sizeof second, "starts=%d ends=%d", channels, 2 * channels);
+    if (pointwise->inputs == 1) return tutti_op(network, pointwise->name, &x, 1, NULL);
+    const tutti_tensor inputs[] = { tutti_op(network, "slice", &x, 1, first),
+        tutti_op(network, "slice", &x, 1, second) };
+    return tutti_op(network, pointwise->name, inputs, 2, NULL);
+}
+
+static void fill_special(const struct test_case *c, float *input, int64_t count)
+{
+    const int64_t channels = case_get(c, "c", 1), inputs = pointwise_of(c)->inputs;
+    for (int64_t i = 0; i < count; i++)
+        input[i] = (float)case_get_real(c, i % (inputs * channels) < channels ? "a" : "b", 0);
+}
+
+static const char *const specials[] = {
+    "special prelu1 n2 c19 a0 b0.25 is0 da0.25 db0",
+    "special gelu_tanh1 n2 c19 a-80 is0 da0",
+    "special gelu_tanh1 n2 c19 a80 is80 da1",
+    "special mish1 n2 c19 a-800 is0 da0",
+    "special mish1 n2 c19 a200 is200 da1",
+    "special selu1 n2 c19 a0 is0 da1.7580993408",
+    "special softsign1 n2 c19 a0 is0 da1",
+    NULL,
+};
+const struct operation_test test_special = {
+    .name = "special",
+    .build = build_special,
+    .check = check,
+    .cases = specials,
+    .tolerance = TOLERANCE_FUNCTION,
+    .fill = fill_special,
+    .kinks = true,
 };
 
 /* ---------------------------------------------------------------------------------------------------- reduce ---- */
