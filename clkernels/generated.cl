@@ -12,7 +12,7 @@
 #ifdef DECLARE_BUILTINS /* as in builtins.h: those that expressions alone call */
 #define PURE __attribute__((overloadable, const))
 #define WIDTHS(DECLARE) DECLARE() DECLARE(2) DECLARE(4) DECLARE(8) DECLARE(16)
-#define OF_ONE(N)                                                                                                      \
+#define FUNCTIONS_OF(N)                                                                                                \
     float##N PURE sin(float##N);                                                                                       \
     float##N PURE cos(float##N);                                                                                       \
     float##N PURE tan(float##N);                                                                                       \
@@ -23,8 +23,14 @@
     float##N PURE cosh(float##N);                                                                                      \
     float##N PURE asinh(float##N);                                                                                     \
     float##N PURE acosh(float##N);                                                                                     \
-    float##N PURE atanh(float##N);
-WIDTHS(OF_ONE)
+    float##N PURE atanh(float##N);                                                                                     \
+    float##N PURE rint(float##N);                                                                                      \
+    float##N PURE fmod(float##N, float##N);                                                                            \
+    float##N PURE pow(float##N, float##N);
+WIDTHS(FUNCTIONS_OF)
+#undef PURE
+#undef WIDTHS
+#undef FUNCTIONS_OF
 #endif
 
 /* N. Juffa (stackoverflow.com/a/35148199): 1 unit in the last place. EXP: of numbers that are not positive. */
