@@ -24,6 +24,7 @@
     float##N PURE asinh(float##N);                                                                                     \
     float##N PURE acosh(float##N);                                                                                     \
     float##N PURE atanh(float##N);                                                                                     \
+    float##N PURE ceil(float##N);                                                                                      \
     float##N PURE rint(float##N);                                                                                      \
     float##N PURE fmod(float##N, float##N);                                                                            \
     float##N PURE pow(float##N, float##N);

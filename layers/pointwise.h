@@ -28,9 +28,21 @@
     X(equal, 2, where(a == b, 1, 0), , , )                                                                             \
     X(greater, 2, where(a > b, 1, 0), , , )                                                                            \
     X(less, 2, where(a < b, 1, 0), , , )                                                                               \
+    X(greater_or_equal, 2, where(a >= b, 1, 0), , , )                                                                  \
+    X(less_or_equal, 2, where(a <= b, 1, 0), , , )                                                                     \
+    X(and, 2, where(a != 0 && b != 0, 1, 0), , , )                                                                     \
+    X(or, 2, where(a != 0 || b != 0, 1, 0), , , )                                                                      \
+    X(xor, 2, where((a != 0) != (b != 0), 1, 0), , , )                                                                 \
+    X(not, 1, where(a == 0, 1, 0), , , )                                                                               \
+    X(is_nan, 1, where(a != a, 1, 0), , , )                                                                            \
+    X(is_inf, 1, where(fabs(a) == INFINITY, 1, 0), , , )                                                               \
     X(where, 3, where(a != 0, b, c), , where(a != 0, g, 0), where(a != 0, 0, g))                                       \
     X(neg, 1, -a, -g, , )                                                                                              \
     X(abs, 1, fabs(a), where(a > 0, g, where(a < 0, -g, 0)), , )                                                       \
+    X(sign, 1, where(a > 0, 1, where(a < 0, -1, a)), , , )                                                             \
+    X(floor, 1, floor(a), , , )                                                                                        \
+    X(ceil, 1, ceil(a), , , )                                                                                          \
+    X(round, 1, rint(a), , , )                                                                                         \
     X(square, 1, a * a, 2 * a * g, , )                                                                                 \
     X(sqrt, 1, sqrt(a), 0.5 * g / y, , )                                                                               \
     X(reciprocal, 1, 1 / a, -g * y * y, , )                                                                            \

@@ -48,6 +48,7 @@ extern const struct operation_test test_elementwise;
 extern const struct operation_test test_pointwise;
 extern const struct operation_test test_comparison;
 extern const struct operation_test test_special;
+extern const struct operation_test test_step;
 extern const struct operation_test test_reduce;
 extern const struct operation_test test_transpose;
 extern const struct operation_test test_expand;
@@ -82,6 +83,7 @@ static const struct operation_test *const tests[] = {
     &test_pointwise,
     &test_comparison,
     &test_special,
+    &test_step,
     &test_reduce,
     &test_transpose,
     &test_expand,

@@ -12,6 +12,9 @@
  *   All elements of the inputs are a and b: points where the function or its gradient could be undefined. The
  * derivatives by them are da and db, by PyTorch's definitions. With `constant`, b has no gradient, which would be NaN.
  *
+ * step OPERATION1 n c a [b nan] is
+ *   The same for operations without a gradient. With `nan`, a is NaN.
+ *
  * reduce KIND1 n c [h w axes keep]
  *   KIND is sum, mean or max; axes are those of a sample, from 1 on, as digits.
  *
@@ -44,9 +47,14 @@ static double evaluate(const struct pointwise *pointwise, double a, double b, do
     return pointwise->y.function(variables, case_get_real(at, "low", 0), case_get_real(at, "high", 0));
 }
 
+static double first_of(const struct test_case *c)
+{
+    return case_get(c, "nan", 0) ? NAN : case_get_real(c, "a", 0);
+}
+
 static double derivative(const struct pointwise *pointwise, int input, const struct test_case *at)
 {
-    const double a = case_get_real(at, "a", 0), b = case_get_real(at, "b", 0), y = evaluate(pointwise, a, b, 0, at);
+    const double a = first_of(at), b = case_get_real(at, "b", 0), y = evaluate(pointwise, a, b, 0, at);
     const double variables[POINTWISE_VARIABLES] = {
         [VARIABLE_A] = a, [VARIABLE_B] = b, [VARIABLE_Y] = y, [VARIABLE_G] = 1
     };
@@ -99,8 +107,7 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
 static void check(const struct test_case *c, struct text *problems)
 {
     const double is = case_get_real(c, "is", NAN),
-                 got = evaluate(pointwise_of(c), case_get_real(c, "a", 0), case_get_real(c, "b", 0),
-                     case_get_real(c, "c_is", 0), c);
+                 got = evaluate(pointwise_of(c), first_of(c), case_get_real(c, "b", 0), case_get_real(c, "c_is", 0), c);
     if (!(fabs(got - is) < 1e-8)) text_append(problems, "  the table's line gives %.9g, not %.9g\n", got, is);
     for (int i = 0; i < 2; i++) {
         const double of = derivative(pointwise_of(c), i, c), must = case_get_real(c, i ? "db" : "da", NAN);
@@ -216,6 +223,8 @@ static const char *const comparisons[] = {
     "comparison equal1 n200 c2 a1.5 b1.5 is1",
     "comparison greater1 n2 c3 h2 w16 a1.5 b1.5 is0",
     "comparison less1 n3 c8 a1.5 b2 is1",
+    "comparison greater_or_equal1 n200 c2 a1.5 b1.5 is1",
+    "comparison less_or_equal1 n200 c2 a1.5 b1.5 is1",
     NULL,
 };
 const struct operation_test test_comparison = {
@@ -257,7 +266,8 @@ static tutti_tensor build_special(tutti_network *network, const struct test_case
 static void fill_special(const struct test_case *c, float *input, int64_t count)
 {
     const int64_t channels = case_get(c, "c", 1), size = has_b(c) ? 2 * channels : channels;
-    for (int64_t i = 0; i < count; i++) input[i] = (float)case_get_real(c, i % size < channels ? "a" : "b", 0);
+    for (int64_t i = 0; i < count; i++)
+        input[i] = (float)(i % size < channels ? first_of(c) : case_get_real(c, "b", 0));
 }
 
 static const char *const specials[] = {
@@ -288,6 +298,41 @@ const struct operation_test test_special = {
     .cases = specials,
     .tolerance = TOLERANCE_FUNCTION,
     .fill = fill_special,
+    .kinks = true,
+};
+
+static const char *const steps[] = {
+    "step sign1 n2 c19 a-0.25 is-1",
+    "step sign1 n2 c19 a0.25 is1",
+    "step sign1 n2 c19 a0 is0",
+    "step floor1 n2 c19 a-2.5 is-3",
+    "step ceil1 n2 c19 a-2.5 is-2",
+    "step round1 n2 c19 a-2.5 is-2",
+    "step round1 n2 c19 a0.5 is0",
+    "step round1 n2 c19 a3.5 is4",
+    "step round1 n2 c19 a-3.25 is-3",
+    "step and1 n2 c19 a1 b0 is0",
+    "step and1 n2 c19 a2 b-1 is1",
+    "step or1 n2 c19 a0 b0 is0",
+    "step or1 n2 c19 a0 b1 is1",
+    "step xor1 n2 c19 a1 b-1 is0",
+    "step xor1 n2 c19 a0 b1 is1",
+    "step not1 n2 c19 a0 is1",
+    "step not1 n2 c19 a-0.5 is0",
+    "step is_nan1 n2 c19 nan1 is1",
+    "step is_nan1 n2 c19 a1e999 is0",
+    "step is_inf1 n2 c19 a-1e999 is1",
+    "step is_inf1 n2 c19 nan1 is0",
+    "step less_or_equal1 n2 c19 nan1 b0 is0",
+    NULL,
+};
+const struct operation_test test_step = {
+    .name = "step",
+    .build = build_special,
+    .check = check,
+    .cases = steps,
+    .fill = fill_special,
+    .no_gradient = true,
     .kinks = true,
 };
 
