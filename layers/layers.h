@@ -83,7 +83,8 @@ struct reduce_attributes {
     struct axes kinds; /* of y's axes, where the shape is given */
 };
 ATTRIBUTES(reduce)
-extern const struct operation operation_reduce_sum, operation_reduce_mean, operation_reduce_max;
+extern const struct operation operation_reduce_sum, operation_reduce_mean, operation_reduce_max, operation_reduce_min,
+    operation_reduce_prod;
 
 /* movement.c: factor x, repeated along the axes where x has size 1 or none. */
 struct expand_attributes {

@@ -3,9 +3,17 @@
 
 #include "layers/elementwise.h"
 
+#include <math.h>
 #include <string.h>
 
 ATTRIBUTES_DESCRIBE(loop, ATTRIBUTE(loop, OTHER, loop))
+
+const struct join joins[] = {
+    [JOIN_SUM] = { 0, &operation_add },
+    [JOIN_PRODUCT] = { 1, &operation_mul },
+    [JOIN_MAX] = { -INFINITY, &operation_max },
+    [JOIN_MIN] = { INFINITY, &operation_min },
+};
 
 void loop_begin(struct loop *loop, const struct value *over)
 {

@@ -35,7 +35,13 @@ struct loop_step {
     int variables[POINTWISE_VARIABLES]; /* 2: operand 2; LOOP_STEP + 1: the result of step 1 */
 };
 
-enum loop_join { JOIN_NONE, JOIN_SUM, JOIN_MAX };
+enum loop_join { JOIN_NONE, JOIN_SUM, JOIN_PRODUCT, JOIN_MAX, JOIN_MIN };
+/* What a join begins with, and the operation that joins two numbers. */
+struct join {
+    float start;
+    const struct operation *operation;
+};
+extern const struct join joins[]; /* indexed by enum loop_join; the first entry is empty */
 
 struct loop {
     int rank;

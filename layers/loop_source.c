@@ -397,14 +397,17 @@ const char *loop_source(
 {
     struct text text = { 0 };
     const bool cpu = device->class == DEVICE_CPU;
-    if (loop->join == JOIN_SUM) text_append(&text, "#define START 0.0f\n#define JOIN(x, y) ((x) + (y))\n");
-    if (loop->join == JOIN_MAX) text_append(&text, "#define START -INFINITY\n#define JOIN(x, y) larger(x, y)\n");
+    if (loop->join) {
+        text_append(&text, "#define START ");
+        print_number(&text, joins[loop->join].start);
+        text_append(&text, "\n");
+    }
     for (int vector = 0; vector <= cpu; vector++) {
         const char *math = vector ? "vector" : "scalar", *type = vector ? "VF" : "float";
         print_element(&text, loop, math, type);
         if (loop->join)
-            text_append(&text, "#define T %s\nINLINE T %s_join(T x, T y)\n{\n    return JOIN(x, y);\n}\n#undef T\n",
-                type, math);
+            text_append(&text, "#define T %s\nINLINE T %s_join(T a, T b)\n{\n    return %s;\n}\n#undef T\n", type, math,
+                joins[loop->join].operation->pointwise->y.text);
     }
     if (cpu)
         print_cpu_kernel(&text, loop, arguments);

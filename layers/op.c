@@ -182,7 +182,7 @@ static const struct recipe recipes[] = {
         .activation = ACTIVATION_LEAKY_RELU },
     { "clip", &operation_activation, 1, 1, { { "min", SETS(low), -INFINITY }, { "max", SETS(high), INFINITY } },
         .activation = ACTIVATION_CLIP },
-    REDUCTION(reduce_sum), REDUCTION(reduce_mean), REDUCTION(reduce_max),
+    REDUCTION(reduce_sum), REDUCTION(reduce_mean), REDUCTION(reduce_max), REDUCTION(reduce_min), REDUCTION(reduce_prod),
     { "expand", &operation_expand, 1, 1, { { "shape", SETS(shape) } }, .complete = complete_expand },
     { "transpose", &operation_transpose, 1, 1, { { "perm", SETS(order) } }, .complete = complete_transpose },
     { "slice", &operation_window, 1, 1,

@@ -28,6 +28,8 @@ const struct operation *const operations[] = {
     &operation_reduce_sum,
     &operation_reduce_mean,
     &operation_reduce_max,
+    &operation_reduce_min,
+    &operation_reduce_prod,
     &operation_expand,
     &operation_transpose,
     &operation_convert,

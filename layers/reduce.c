@@ -1,4 +1,4 @@
-/* Joining along axes: sums, means and maxima. */
+/* Joining along axes: sums, means, products and extremes. */
 #include "graph/network.h"
 #include "layers/layers.h"
 #include "layers/loop.h"
@@ -52,8 +52,8 @@ static int repeat(struct graph *graph, const struct node *node, int dy, float sc
     return graph_append(graph, &operation_expand, &whole, &gradient, 1, node->layer);
 }
 
-/* The largest elements share the gradient evenly, as PyTorch's amax. */
-static int gradient_of_max(struct graph *graph, const struct node *node, int dy)
+/* The largest or smallest elements share the gradient evenly, as PyTorch's amax and amin. */
+static int gradient_of_extreme(struct graph *graph, const struct node *node, int dy)
 {
     const int layer = node->layer, y = repeat(graph, node, node->outputs[0], 1), g = repeat(graph, node, dy, 1);
     const int equal = graph_append(graph, &operation_equal, NULL, (int[]) { node->inputs[0], y }, 2, layer);
@@ -63,14 +63,32 @@ static int gradient_of_max(struct graph *graph, const struct node *node, int dy)
     return graph_append(graph, &operation_mul, NULL, (int[]) { share, g }, 2, layer);
 }
 
+/* Times the product of the other elements: of all that are not 0, divided by the element; or 0 if another one is 0. */
+static int gradient_of_product(struct graph *graph, const struct node *node, int dy)
+{
+    const int layer = node->layer, x = node->inputs[0], g = repeat(graph, node, dy, 1);
+    const struct reduce_attributes axes = { .axes = reduce_attributes(node)->axes };
+    const int zero = graph_append(graph, &operation_not, NULL, &x, 1, layer);
+    const int factor = graph_append(graph, &operation_add, NULL, (int[]) { x, zero }, 2, layer);
+    const int product = graph_append(graph, &operation_reduce_prod, &axes, &factor, 1, layer);
+    const int zeros = graph_append(graph, &operation_reduce_sum, &axes, &zero, 1, layer);
+    const int others = graph_append(graph, &operation_div, NULL, (int[]) { product, factor }, 2, layer);
+    const int other_zeros = graph_append(graph, &operation_sub, NULL, (int[]) { zeros, zero }, 2, layer);
+    const int none = graph_append(graph, &operation_not, NULL, &other_zeros, 1, layer);
+    const int derivative = graph_append(graph, &operation_mul, NULL, (int[]) { others, none }, 2, layer);
+    return graph_append(graph, &operation_mul, NULL, (int[]) { derivative, g }, 2, layer);
+}
+
 static tutti_status gradient(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {
     const tutti_shape whole = graph_at(graph, node->inputs[0])->shape,
                       kept = kept_shape(node, graph_at(graph, node->inputs[0]));
     if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
-    if (node->operation == &operation_reduce_max)
-        input_gradients[0] = gradient_of_max(graph, node, output_gradients[0]);
+    if (node->operation == &operation_reduce_max || node->operation == &operation_reduce_min)
+        input_gradients[0] = gradient_of_extreme(graph, node, output_gradients[0]);
+    else if (node->operation == &operation_reduce_prod)
+        input_gradients[0] = gradient_of_product(graph, node, output_gradients[0]);
     else if (node->operation == &operation_reduce_mean)
         input_gradients[0] =
             repeat(graph, node, output_gradients[0], (float)shape_elements(&kept) / (float)shape_elements(&whole));
@@ -80,6 +98,13 @@ static tutti_status gradient(
 }
 
 /* ------------------------------------------------------------------------------------------- implementations ---- */
+
+static enum loop_join join_of(const struct operation *operation)
+{
+    if (operation == &operation_reduce_max) return JOIN_MAX;
+    if (operation == &operation_reduce_min) return JOIN_MIN;
+    return operation == &operation_reduce_prod ? JOIN_PRODUCT : JOIN_SUM;
+}
 
 static void describe(const struct problem *problem, struct loop *loop)
 {
@@ -91,7 +116,7 @@ static void describe(const struct problem *problem, struct loop *loop)
     loop_add_operand(loop, problem, 0);
     loop->out = loop_operand(&kept, &x->shape, x->batched);
     loop->joined = reduce_attributes(node)->axes;
-    loop->join = node->operation == &operation_reduce_max ? JOIN_MAX : JOIN_SUM;
+    loop->join = join_of(node->operation);
     if (node->operation == &operation_reduce_mean)
         loop->scale = (double)value_elements(&kept) / (double)value_elements(x);
 }
@@ -111,3 +136,5 @@ static void describe(const struct problem *problem, struct loop *loop)
 REDUCE(reduce_sum)
 REDUCE(reduce_mean)
 REDUCE(reduce_max)
+REDUCE(reduce_min)
+REDUCE(reduce_prod)

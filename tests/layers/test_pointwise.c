@@ -15,8 +15,10 @@
  * step OPERATION1 n c a [b nan] is
  *   The same for operations without a gradient. With `nan`, a is NaN.
  *
- * reduce KIND1 n c [h w axes keep]
- *   KIND is sum, mean or max; axes are those of a sample, from 1 on, as digits.
+ * reduce KIND1 n c [h w axes keep zeros pairs]
+ *   KIND is sum, mean, max, min or prod; axes are those of a sample, from 1 on, as digits. With `zeros`, the first
+ * of each so many elements is 0, and in every other of these groups the next one, too. With `pairs`, each number stands
+ * twice, so that there are two extremes.
  *
  * chain KIND1 n c h w: operations whose kernels become one.
  *   normal      (x - mean) / sqrt(softplus(mean of (x - mean)^2)), means over the last axis
@@ -347,7 +349,10 @@ static bool is_joined(const struct test_case *c, int axis)
 
 static const char *kind_of(const struct test_case *c)
 {
-    return case_get(c, "sum", 0) ? "reduce_sum" : case_get(c, "max", 0) ? "reduce_max" : "reduce_mean";
+    static const char *const names[] = { "reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (case_get(c, names[i] + strlen("reduce_"), 0)) return names[i];
+    return NULL;
 }
 
 static tutti_tensor build_reduce(tutti_network *network, const struct test_case *c)
@@ -367,26 +372,32 @@ static void reference_reduce(
 {
     (void)parameters;
     const int64_t sizes[] = { case_get(c, "n", 1), case_get(c, "c", 1), case_get(c, "h", 1), case_get(c, "w", 1) };
-    const bool max = case_get(c, "max", 0), mean = case_get(c, "mean", 0);
+    const bool max = case_get(c, "max", 0), min = case_get(c, "min", 0), prod = case_get(c, "prod", 0);
     int64_t strides[4] = { 0 }, kept = 1;
     for (int i = 3; i >= 0; i--) {
         if (i > 0 && is_joined(c, i - 1)) continue;
         strides[i] = kept;
         kept *= sizes[i];
     }
-    for (int64_t i = 0; i < kept; i++) y[i] = max ? -INFINITY : 0;
+    for (int64_t i = 0; i < kept; i++) y[i] = max ? -INFINITY : min ? INFINITY : prod;
     for (int64_t i = 0; i < elements_of(c); i++) {
         int64_t at = 0, rest = i;
         for (int k = 3; k >= 0; k--) at += rest % sizes[k] * strides[k], rest /= sizes[k];
-        y[at] = max ? fmax(y[at], inputs[0][i]) : y[at] + inputs[0][i];
+        const double x = inputs[0][i];
+        y[at] = max ? fmax(y[at], x) : min ? fmin(y[at], x) : prod ? y[at] * x : y[at] + x;
     }
-    for (int64_t i = 0; i < kept && mean; i++) y[i] *= (double)kept / (double)elements_of(c);
+    for (int64_t i = 0; i < kept && case_get(c, "mean", 0); i++) y[i] *= (double)kept / (double)elements_of(c);
 }
 
-static void fill_reals(const struct test_case *c, float *input, int64_t count)
+/* Factors are near 1 and -1. */
+static void fill_reduce(const struct test_case *c, float *input, int64_t count)
 {
-    (void)c;
-    for (int64_t i = 0; i < count; i++) input[i] = test_real(1, i);
+    const int64_t zeros = case_get(c, "zeros", 0), each = case_get(c, "pairs", 0) ? 2 : 1;
+    for (int64_t i = 0; i < count; i++) {
+        const float real = test_real(1, i / each);
+        const bool zero = zeros && (i % zeros == 0 || i % (2 * zeros) == 1);
+        input[i] = zero ? 0 : case_get(c, "prod", 0) ? real / 4 + (i % 3 ? 1 : -1) : real;
+    }
 }
 
 static const char *const reductions[] = {
@@ -401,6 +412,15 @@ static const char *const reductions[] = {
     "reduce sum1 n1 c3 h700 w20 axes2",
     "reduce max1 n2 c3 h2 w70 axes1",
     "reduce sum1 n1 c1",
+    "reduce min1 n2 c5 h3 w19 axes3",
+    "reduce min1 n2 c3 h2 w70 axes1 keep0",
+    "reduce min1 n3 c18 pairs1",
+    "reduce max1 n3 c18 pairs1",
+    "reduce min1 n1 c3 h20 w20 axes2",
+    "reduce prod1 n2 c5 h3 w19 axes3",
+    "reduce prod1 n2 c5 h3 w19 axes1 keep0",
+    "reduce prod1 n2 c5 h3 w19 axes3 zeros60",
+    "reduce prod1 n1 c2 h300 w20 axes2",
     NULL,
 };
 const struct operation_test test_reduce = {
@@ -409,7 +429,7 @@ const struct operation_test test_reduce = {
     .reference = reference_reduce,
     .cases = reductions,
     .tolerance = TOLERANCE_SUM,
-    .fill = fill_reals,
+    .fill = fill_reduce,
 };
 
 /* ----------------------------------------------------------------------------------------------------- chain ---- */
