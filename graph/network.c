@@ -127,14 +127,19 @@ int network_layer_begin(tutti_network *network, const char *name, const char *op
     return (int)network->layer_count - 1;
 }
 
+tutti_tensor network_close(tutti_network *network, int layer, int value)
+{
+    if (value == NO_VALUE) return network_fail(network, network->graph.status);
+    network->layers[layer].value = value;
+    return (tutti_tensor) { value };
+}
+
 tutti_tensor network_append(tutti_network *network, int layer, const struct operation *operation,
     const void *attributes, const int *inputs, int input_count)
 {
     if (!network_ok(network) || layer < 0) return (tutti_tensor) { NO_VALUE };
-    int value = graph_append(&network->graph, operation, attributes, inputs, input_count, layer);
-    if (value == NO_VALUE) return network_fail(network, network->graph.status);
-    network->layers[layer].value = value;
-    return (tutti_tensor) { value };
+    return network_close(
+        network, layer, graph_append(&network->graph, operation, attributes, inputs, input_count, layer));
 }
 
 const struct value *network_operand(tutti_network *network, tutti_tensor tensor)

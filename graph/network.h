@@ -86,6 +86,8 @@ int network_weight(tutti_network *network, int layer, const tutti_tensor *given,
 /* Appends the node and closes the layer. */
 tutti_tensor network_append(tutti_network *network, int layer, const struct operation *operation,
     const void *attributes, const int *inputs, int input_count);
+/* Closes a layer of several nodes, whose result is `value`; NO_VALUE: the graph has failed. */
+tutti_tensor network_close(tutti_network *network, int layer, int value);
 /* How arrays for an input of this type are passed. */
 tutti_dtype input_dtype(enum value_type type);
 /* The value behind a tensor, checked. NULL after a failure, which is then kept. */

@@ -53,6 +53,7 @@ struct recipe {
     bool random; /* takes the step's constants, and a stream of random numbers */
     /* Derives the operation's attributes from others, from what is said and from x, the first input. May be NULL. */
     tutti_status (*complete)(const struct value *x, const struct said *said, void *attributes);
+    reduce_chain *chain; /* makes several nodes instead of one of `operation`, whose attributes it takes */
 };
 
 static tutti_status complete_reduction(const struct value *x, const struct said *said, void *attributes)
@@ -162,10 +163,11 @@ done:
 
 #define POINTWISE_RECIPE(name_, inputs, ...) { #name_, &operation_##name_, inputs, inputs },
 
-#define REDUCTION(name_)                                                                                        \
-    {                                                                                                           \
-#name_, &operation_##name_, 1, 1,                                                                       \
-            { { "axes", SETS(axes) }, { "keepdims", SAYS(FLAG, keepdims), 1 } }, .complete = complete_reduction \
+#define REDUCTION(name_, of, chain_)                                                                                  \
+    {                                                                                                                 \
+        .name = #name_, .operation = &operation_##of, .least = 1, .most = 1,                                          \
+        .words = { { "axes", SETS(axes) }, { "keepdims", SAYS(FLAG, keepdims), 1 } }, .complete = complete_reduction, \
+        .chain = chain_                                                                                               \
     }
 
 /* The first entry with a name is used. So elu and others with attributes precede their lines of POINTWISE_TABLE
@@ -182,7 +184,12 @@ static const struct recipe recipes[] = {
         .activation = ACTIVATION_LEAKY_RELU },
     { "clip", &operation_activation, 1, 1, { { "min", SETS(low), -INFINITY }, { "max", SETS(high), INFINITY } },
         .activation = ACTIVATION_CLIP },
-    REDUCTION(reduce_sum), REDUCTION(reduce_mean), REDUCTION(reduce_max), REDUCTION(reduce_min), REDUCTION(reduce_prod),
+    REDUCTION(reduce_sum, reduce_sum, NULL), REDUCTION(reduce_mean, reduce_mean, NULL),
+    REDUCTION(reduce_max, reduce_max, NULL), REDUCTION(reduce_min, reduce_min, NULL),
+    REDUCTION(reduce_prod, reduce_prod, NULL), REDUCTION(reduce_l1, reduce_sum, reduce_l1),
+    REDUCTION(reduce_l2, reduce_sum, reduce_l2), REDUCTION(reduce_log_sum, reduce_sum, reduce_log_sum),
+    REDUCTION(reduce_log_sum_exp, reduce_sum, reduce_log_sum_exp),
+    REDUCTION(reduce_sum_square, reduce_sum, reduce_sum_square),
     { "expand", &operation_expand, 1, 1, { { "shape", SETS(shape) } }, .complete = complete_expand },
     { "transpose", &operation_transpose, 1, 1, { { "perm", SETS(order) } }, .complete = complete_transpose },
     { "slice", &operation_window, 1, 1,
@@ -369,6 +376,14 @@ done:
     return status;
 }
 
+static tutti_tensor append(tutti_network *network, int layer, const struct recipe *recipe, const void *attributes,
+    const int *values, int count)
+{
+    if (!recipe->chain) return network_append(network, layer, recipe->operation, attributes, values, count);
+    if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
+    return network_close(network, layer, recipe->chain(&network->graph, layer, attributes, values[0]));
+}
+
 tutti_tensor tutti_op(
     tutti_network *network, const char *operation, const tutti_tensor *inputs, int input_count, const char *attributes)
 {
@@ -397,9 +412,8 @@ tutti_tensor tutti_op(
         *(int *)attribute_in(&given, recipe->operation, "stream").to = network->dropout_count++;
         values[input_count++] = graph_constants(&network->graph);
     }
-    made = status == TUTTI_OK
-        ? network_append(network, layer, recipe->operation, given.attributes.bytes, values, input_count)
-        : network_fail(network, status);
+    made = status == TUTTI_OK ? append(network, layer, recipe, given.attributes.bytes, values, input_count)
+                              : network_fail(network, status);
     free(given.name);
     return made;
 }

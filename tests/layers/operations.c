@@ -50,6 +50,7 @@ extern const struct operation_test test_comparison;
 extern const struct operation_test test_special;
 extern const struct operation_test test_step;
 extern const struct operation_test test_reduce;
+extern const struct operation_test test_reduce_chain;
 extern const struct operation_test test_transpose;
 extern const struct operation_test test_expand;
 extern const struct operation_test test_chain;
@@ -85,6 +86,7 @@ static const struct operation_test *const tests[] = {
     &test_special,
     &test_step,
     &test_reduce,
+    &test_reduce_chain,
     &test_transpose,
     &test_expand,
     &test_chain,

@@ -340,6 +340,7 @@ START_TEST(test_sequences_pass_through)
     check_shape(&in, tutti_matmul(n, NULL, scores, heads, false, false), TUTTI_SHAPE(2, T, 4));
     check_shape(&in, tutti_op(n, "reduce_mean", &x, 1, "axes=0"), TUTTI_SHAPE(1, 8));
     check_shape(&in, tutti_op(n, "reduce_max", &x, 1, "axes=-1 keepdims=0"), TUTTI_SHAPE(T));
+    check_shape(&in, tutti_op(n, "reduce_log_sum_exp", &x, 1, "axes=-1 keepdims=0"), TUTTI_SHAPE(T));
     check_shape(&in, tutti_op(n, "slice", &x, 1, "axes=0 starts=0 ends=1"), TUTTI_SHAPE(1, 8));
     check_shape(&in, tutti_op(n, "slice", &x, 1, "axes=1 starts=2 ends=5"), TUTTI_SHAPE(T, 3));
     check_shape(&in, tutti_op(n, "pad", &x, 1, "before=0,1 behind=0,2"), TUTTI_SHAPE(T, 11));
@@ -430,6 +431,10 @@ static const struct {
     { "exp", "name=\xff", 1, TUTTI_INVALID, "not UTF-8", 0 },
     { "reduce_mean", "  axes=-1,0   keepdims=0 name=mean ", 1, TUTTI_OK, NULL, 1 },
     { "reduce_max", NULL, 1, TUTTI_OK, NULL, 3 },
+    { "reduce_l2", "axes=-1 keepdims=0", 1, TUTTI_OK, NULL, 2 },
+    { "reduce_log_sum_exp", "axes=3", 1, TUTTI_INVALID, "'axes=3'", 0 },
+    { "prelu", NULL, 1, TUTTI_INVALID, "it got 1 inputs: it takes 2", 0 },
+    { "celu", "alpha=x", 1, TUTTI_INVALID, "'alpha=x'", 0 },
     { "reshape", "shape=7,-1", 1, TUTTI_OK, NULL, 2 },
     { "expand", "shape=2,6,5,7", 1, TUTTI_OK, NULL, 4 },
     { "concat", "axis=1", 2, TUTTI_OK, NULL, 3 },

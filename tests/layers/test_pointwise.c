@@ -20,6 +20,10 @@
  * of each so many elements is 0, and in every other of these groups the next one, too. With `pairs`, each number stands
  * twice, so that there are two extremes.
  *
+ * reduce_chain KIND1 n c [h w axes keep positive center width zeros masked]
+ *   The same of l1 (l1=1), l2, sum_square, log_sum and log_sum_exp. x is as in `pointwise`; with `zeros`,
+ *   the first ones are 0, as many as the last axis has; with `masked`, every third one is -infinity.
+ *
  * chain KIND1 n c h w: operations whose kernels become one.
  *   normal      (x - mean) / sqrt(softplus(mean of (x - mean)^2)), means over the last axis
  *   moved       x * transpose(tanh(2 transpose(x)))
@@ -349,7 +353,8 @@ static bool is_joined(const struct test_case *c, int axis)
 
 static const char *kind_of(const struct test_case *c)
 {
-    static const char *const names[] = { "reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod" };
+    static const char *const names[] = { "reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod",
+        "reduce_l1", "reduce_l2", "reduce_log_sum", "reduce_log_sum_exp", "reduce_sum_square" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (case_get(c, names[i] + strlen("reduce_"), 0)) return names[i];
     return NULL;
@@ -365,6 +370,21 @@ static tutti_tensor build_reduce(tutti_network *network, const struct test_case 
             snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d", *text ? "," : "axes=", i - rank);
     snprintf(text + strlen(text), sizeof text - strlen(text), " keepdims=%d", (int)case_get(c, "keep", 1));
     return tutti_op(network, kind_of(c), &x, 1, text);
+}
+
+/* What is joined of an element, and what becomes of the number that is joined. */
+static double element_of(const struct test_case *c, double x)
+{
+    if (case_get(c, "l1", 0)) return fabs(x);
+    if (case_get(c, "l2", 0) || case_get(c, "sum_square", 0)) return x * x;
+    return case_get(c, "log_sum_exp", 0) ? exp(x) : x;
+}
+
+static double result_of(const struct test_case *c, double y, double share)
+{
+    if (case_get(c, "l2", 0)) return sqrt(y);
+    if (case_get(c, "log_sum", 0) || case_get(c, "log_sum_exp", 0)) return log(y);
+    return case_get(c, "mean", 0) ? y * share : y;
 }
 
 static void reference_reduce(
@@ -383,10 +403,10 @@ static void reference_reduce(
     for (int64_t i = 0; i < elements_of(c); i++) {
         int64_t at = 0, rest = i;
         for (int k = 3; k >= 0; k--) at += rest % sizes[k] * strides[k], rest /= sizes[k];
-        const double x = inputs[0][i];
+        const double x = element_of(c, inputs[0][i]);
         y[at] = max ? fmax(y[at], x) : min ? fmin(y[at], x) : prod ? y[at] * x : y[at] + x;
     }
-    for (int64_t i = 0; i < kept && case_get(c, "mean", 0); i++) y[i] *= (double)kept / (double)elements_of(c);
+    for (int64_t i = 0; i < kept; i++) y[i] = result_of(c, y[i], (double)kept / (double)elements_of(c));
 }
 
 /* Factors are near 1 and -1. */
@@ -430,6 +450,35 @@ const struct operation_test test_reduce = {
     .cases = reductions,
     .tolerance = TOLERANCE_SUM,
     .fill = fill_reduce,
+};
+
+static void fill_reduce_chain(const struct test_case *c, float *input, int64_t count)
+{
+    fill(c, input, count);
+    if (case_get(c, "zeros", 0)) memset(input, 0, (size_t)width_of(c) * sizeof *input);
+    for (int64_t i = 0; i < count && case_get(c, "masked", 0); i += 3) input[i] = -INFINITY;
+}
+
+static const char *const reduction_chains[] = {
+    "reduce_chain l1=1 n2 c5 h3 w19 axes3",
+    "reduce_chain l1=1 n3 c37 zeros1",
+    "reduce_chain l2=1 n2 c5 h3 w19 axes3 keep0 zeros1",
+    "reduce_chain l2=1 n2 c5 h3 w19 axes1",
+    "reduce_chain sum_square1 n2 c5 h3 w19 axes2 keep0",
+    "reduce_chain log_sum1 n2 c5 h3 w19 axes3 positive1",
+    "reduce_chain log_sum_exp1 n2 c5 h3 w19 axes3 keep0",
+    "reduce_chain log_sum_exp1 n2 c5 h3 w19 axes1 center200 width8",
+    "reduce_chain log_sum_exp1 n3 c37 center-200 width8",
+    "reduce_chain log_sum_exp1 n3 c37 masked1",
+    NULL,
+};
+const struct operation_test test_reduce_chain = {
+    .name = "reduce_chain",
+    .build = build_reduce,
+    .reference = reference_reduce,
+    .cases = reduction_chains,
+    .tolerance = TOLERANCE_FUNCTION,
+    .fill = fill_reduce_chain,
 };
 
 /* ----------------------------------------------------------------------------------------------------- chain ---- */
