@@ -118,10 +118,11 @@ def read_table():
 def write_table(kernels, rows, reasons):
     with open(TABLE, "w", encoding="utf-8") as file:
         file.write(HEAD)
-        spilled = {(k.source, k.name, chip) for k in kernels for chip in k.chips if (k.key, chip) in rows and rows[k.key, chip].spilled}
+        needing = {(k.source, k.name, chip) for k in kernels for chip in k.chips
+                   if (k.key, chip) in rows and any(unreasoned(rows[k.key, chip]))}
         file.write("\n")
         for what, reason in sorted(reasons.items()):
-            if what in spilled:
+            if what in needing:
                 file.write(f"because {' '.join(what)}: {reason}\n")
         for kernel in kernels:
             file.write(f"\n{kernel.key}\n")
@@ -256,12 +257,18 @@ def note(members, chip, found, rows, refusals):
 
 # ---- comparing ----
 
+def unreasoned(row):
+    """What needs a reason in the table."""
+    if row.spilled:
+        yield f"spills {row.spilled} bytes and the table gives no reason"
+    if row.local > 32 << 10:
+        yield f"takes {row.local} bytes of local memory and the table gives no reason: some devices have 32 KiB"
+
+
 def worse(row, old, reason):
     """What is worse than in the table, whose row is `old`."""
-    if row.spilled and not reason:
-        yield f"spills {row.spilled} bytes and the table gives no reason"
-    if row.local > 32 << 10 and not reason:
-        yield f"takes {row.local} bytes of local memory: some devices have 32 KiB"
+    if not reason:
+        yield from unreasoned(row)
     if not old:
         yield "is not in the table"
         return
