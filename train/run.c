@@ -190,8 +190,9 @@ done:
     return status;
 }
 
-/* Where host and device share memory, samples are read where the caller holds them; else, and where the plan is for
- * more samples than there are, they are copied. The buffer is theirs until the plan's launches are enqueued. */
+/* Where host and device share memory, samples are read where the caller holds them; else, where the plan is for more
+ * samples than there are, and where they do not lie as kernels need it, they are copied. The buffer is theirs until the
+ * plan's launches are enqueued. */
 static tutti_status send_feed(void *user, const struct command *command)
 {
     tutti_status status = TUTTI_OK;
@@ -205,7 +206,8 @@ static tutti_status send_feed(void *user, const struct command *command)
     cl_mem *borrowed = &run->borrowed[feed];
     cl_int error = CL_SUCCESS;
     const bool stays = run->work->kept || !worker_has_thread(&run->replica->worker); /* also if the device hangs */
-    if (!device->host_memory || !stays || samples != plan->options.sizes.samples) goto copy;
+    const bool aligned = (uintptr_t)data % sizeof(cl_float4) == 0; /* kernels read four numbers at once */
+    if (!device->host_memory || !stays || !aligned || samples != plan->options.sizes.samples) goto copy;
     /* The kernels that get it only read it: plan/memory.c puts nothing into an input's memory. */
     *borrowed =
         clCreateBuffer(device->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes, (void *)(uintptr_t)data, &error);
