@@ -19,9 +19,11 @@ LINE = re.compile(r"^\| `(\w+)/` \| (.+) \|$", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.M)
 # The column of each folder; the lowest one is as wide as the picture.
 COLUMNS = {"train": 0, "plan": 0, "layers": 0, "graph": 0, "runtime": 0, "base": 0, "formats": 1, "bench": 1,
-           "clkernels": 1, "tools": 2, "models": 2, "examples": 3}
+           "clkernels": 1, "tools": 2, "models": 2, "onnx": 1, "examples": 3}
 # A folder without includes lies beside this one.
 BESIDE = {"clkernels": "base"}
+# Rows higher than a folder's includes ask for, where their place is another folder's.
+HIGHER = {"onnx": 2}
 # Sizes in pixels.
 WIDTH, MARGIN, GAP, BOX, HEIGHT, ROW, LETTERS = 720, 10, 25, 156, 72, 94, 20
 STYLE = """
@@ -44,7 +46,7 @@ LEGEND = ("Folders and their includes", (
     "include. Arrows that follow from others are left out:",
     "plan/ also includes graph/, for example.",
     "Blue: linked into libtutti.so. Programs see tutti.h."))
-LIBRARY = ("train", "plan", "layers", "graph", "runtime", "formats", "base", "clkernels")
+LIBRARY = ("train", "plan", "layers", "graph", "runtime", "formats", "base", "clkernels", "onnx")
 
 
 def read(path):
@@ -80,7 +82,7 @@ def row_of(room, arrows):
     """Counted from below."""
     if room in BESIDE:
         return row_of(BESIDE[room], arrows)
-    return max((1 + row_of(below, arrows) for below in arrows[room]), default=0)
+    return max((1 + row_of(below, arrows) for below in arrows[room]), default=0) + HIGHER.get(room, 0)
 
 
 class Box:

@@ -1,0 +1,55 @@
+/* Networks from ONNX files, which PyTorch, Keras and others write: docs/onnx.md says what is read. */
+#ifndef TUTTI_ONNX_H
+#define TUTTI_ONNX_H
+
+#include <tutti.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tutti_onnx_options {
+    size_t size; /* sizeof(tutti_onnx_options), or 0 */
+    /* Shape of a sample of the first input, for sizes that the file leaves open, as height and width. Sizes that the
+     * file has must be the same. rank 0: the file's. */
+    tutti_shape input;
+    /* If the first output is that of a Softmax or LogSoftmax, it becomes the input of this: logits, as
+     * TUTTI_CROSS_ENTROPY needs them. */
+    bool logits;
+} tutti_onnx_options;
+
+#define TUTTI_ONNX_PORTS 16
+/* What tutti_import_onnx() makes. Inputs and outputs are in the file's order; tutti_shape_of() has their shapes. */
+typedef struct tutti_onnx {
+    tutti_network *network; /* the caller's */
+    int input_count, output_count;
+    tutti_tensor inputs[TUTTI_ONNX_PORTS], outputs[TUTTI_ONNX_PORTS];
+    tutti_dtype input_dtypes[TUTTI_ONNX_PORTS];
+    uint64_t reserved[4];
+} tutti_onnx;
+
+/* Makes a network of an ONNX file, of opset 13 or newer. `options` may be NULL.
+ *
+ * Shapes: the first axis of every input and output of the file is the batch, which Tutti does not write. A file for one
+ * number of samples works with any. Inputs keep their names and their types: float32 (also for those of other widths),
+ * int32, int64, uint8 or bool. At most 15 inputs and 16 outputs are possible.
+ *
+ * Parameters keep the names and shapes of the file's initialisers, with the file's values as their initial ones: they
+ * train, unless tutti_freeze() is called. Initialisers of one element, of integers, or with elements that are not
+ * finite are constants, as are the outputs of Constant. A batch normalisation has LAYER.weight, LAYER.bias,
+ * LAYER.running_mean and LAYER.running_var, where LAYER is the beginning of its initialisers' names, and trains with
+ * the batch's statistics.
+ *
+ * Files of untrusted origin are safe to read. External data are read from the file's folder and folders in it, not
+ * through links. Errors; nothing is made then, and made->network is NULL:
+ *   TUTTI_FILE          the file, or its external data, cannot be read
+ *   TUTTI_FORMAT        it is damaged: the message names the node or the tensor
+ *   TUTTI_UNSUPPORTED   operators that Tutti does not have, all of them in one message; or this build has no protobuf-c
+ *   TUTTI_SHAPE, ...    what the function that adds the node's layer returns */
+TUTTI_API tutti_status tutti_import_onnx(
+    tutti_runtime *runtime, const char *path, const tutti_onnx_options *options, tutti_onnx *made);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,359 @@
+/* tutti_import_onnx(): reads a file, checks it as a whole, and adds the layers of its nodes to a network. */
+#include "onnx/operators.h"
+
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/text.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OLDEST_OPSET = 13, NEWEST_OPSET = 28 };
+
+/* -------------------------------------------------------------------------------------------------------- names ----
+ */
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(((const struct value *)a)->name, ((const struct value *)b)->name);
+}
+
+struct value *import_find(const struct import *import, const char *name)
+{
+    const struct value key = { .name = name };
+    void *found = tfind(&key, &import->names, compare_names);
+    return found ? *(struct value **)found : NULL;
+}
+
+/* Names are printed and become names of parameters. */
+static tutti_status check_text(const char *text, const char *what)
+{
+    bool plain = text_is_utf8(text);
+    for (const char *at = text; plain && *at; at++) plain = (unsigned char)*at >= ' ' && *at != 127;
+    return plain ? TUTTI_OK : fail(TUTTI_FORMAT, "%s is not UTF-8, or has control characters", what);
+}
+
+/* A name may stand for one value only. */
+static tutti_status add_name(struct import *import, const char *name, struct value **made)
+{
+    struct value *value = &import->values[import->value_count];
+    *value = (struct value) { .name = name, .tensor = { -1 } };
+    struct value **found = tsearch(value, &import->names, compare_names);
+    if (!found) return fail(TUTTI_NO_MEMORY, "there is no memory for the file's %zu names", import->value_count);
+    if (*found != value) return fail(TUTTI_FORMAT, "the name '%s' stands for two values", name);
+    import->value_count++;
+    *made = value;
+    return TUTTI_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------- checks ----
+ */
+
+static tutti_status check_opset(struct import *import)
+{
+    for (size_t i = 0; i < import->model->n_opset_import; i++) {
+        const Onnx__OperatorSetIdProto *set = import->model->opset_import[i];
+        const char *domain = proto_text(set->domain);
+        if (!*domain || !strcmp(domain, "ai.onnx")) import->opset = set->version;
+    }
+    if (import->opset >= OLDEST_OPSET && import->opset <= NEWEST_OPSET) return TUTTI_OK;
+    return fail(TUTTI_UNSUPPORTED, "its operators are those of opset %lld: opsets %d to %d are read; export it again",
+        (long long)import->opset, OLDEST_OPSET, NEWEST_OPSET);
+}
+
+static tutti_status check_node_texts(const Onnx__NodeProto *node, size_t position)
+{
+    tutti_status status = TUTTI_OK;
+    TRY(check_text(proto_text(node->name), "the name of a node"));
+    TRY(check_text(proto_text(node->op_type), "the operator of a node"));
+    TRY(check_text(proto_text(node->domain), "the domain of a node"));
+    for (size_t i = 0; i < node->n_input; i++) TRY(check_text(node->input[i], "the name of an input"));
+    for (size_t i = 0; i < node->n_output; i++) TRY(check_text(node->output[i], "the name of an output"));
+    if (node->n_output == 0 || !node->op_type) FAIL(TUTTI_FORMAT, "it has no output, or no operator");
+done:
+    return status == TUTTI_OK ? status : status_context(status, "node %zu", position);
+}
+
+/* Nodes stand in an order in which they can be computed. So there is no cycle. */
+static tutti_status add_node_names(struct import *import, const Onnx__NodeProto *node, size_t position)
+{
+    tutti_status status = TUTTI_OK;
+    struct value *made = NULL;
+    TRY(check_node_texts(node, position));
+    for (size_t i = 0; i < node->n_input; i++)
+        if (*node->input[i] && !import_find(import, node->input[i]))
+            FAIL(TUTTI_FORMAT,
+                "node %zu, %s '%s', reads '%s', which is no input, no initialiser and no output of a node before it",
+                position, node->op_type, proto_text(node->name), node->input[i]);
+    for (size_t i = 0; i < node->n_output; i++)
+        if (*node->output[i]) TRY(add_name(import, node->output[i], &made));
+done:
+    return status;
+}
+
+static tutti_status add_initialiser(struct import *import, const Onnx__TensorProto *tensor)
+{
+    tutti_status status = TUTTI_OK;
+    struct value *value = NULL;
+    TRY(check_text(proto_text(tensor->name), "the name of an initialiser"));
+    if (!*proto_text(tensor->name)) FAIL(TUTTI_FORMAT, "an initialiser has no name");
+    TRY(tensor_check(tensor));
+    TRY(add_name(import, tensor->name, &value));
+    value->stored = tensor;
+    value->initialiser = true;
+done:
+    return status;
+}
+
+/* Old files list initialisers among the inputs. */
+static tutti_status add_input_name(struct import *import, const Onnx__ValueInfoProto *input)
+{
+    tutti_status status = TUTTI_OK;
+    struct value *value = import_find(import, proto_text(input->name));
+    TRY(check_text(proto_text(input->name), "the name of an input"));
+    if (!*proto_text(input->name)) FAIL(TUTTI_FORMAT, "an input has no name");
+    if (!value || !value->initialiser) TRY(add_name(import, input->name, &value));
+done:
+    return status;
+}
+
+/* The names of everything, in the file's order. */
+static tutti_status add_names(struct import *import)
+{
+    tutti_status status = TUTTI_OK;
+    const Onnx__GraphProto *graph = import->model->graph;
+    size_t count = graph->n_initializer + graph->n_input + 1; /* one more: for a name that is there twice */
+    for (size_t i = 0; i < graph->n_node; i++) count += graph->node[i]->n_output;
+    import->values = memory_new(count, sizeof *import->values);
+    if (!import->values) return TUTTI_NO_MEMORY;
+    for (size_t i = 0; i < graph->n_initializer; i++) TRY(add_initialiser(import, graph->initializer[i]));
+    for (size_t i = 0; i < graph->n_input; i++) TRY(add_input_name(import, graph->input[i]));
+    for (size_t i = 0; i < graph->n_node; i++) TRY(add_node_names(import, graph->node[i], i));
+    for (size_t i = 0; i < graph->n_output; i++)
+        if (!import_find(import, proto_text(graph->output[i]->name)))
+            FAIL(TUTTI_FORMAT, "the output %zu of the model is made by no node", i);
+    if (graph->n_output == 0) FAIL(TUTTI_FORMAT, "the model has no output");
+done:
+    return status;
+}
+
+/* --------------------------------------------------------------------------------------- unsupported operators ---- */
+
+static bool is_supported(const Onnx__NodeProto *node)
+{
+    const char *domain = proto_text(node->domain);
+    return (!*domain || !strcmp(domain, "ai.onnx")) && operator_find(node->op_type);
+}
+
+static bool same_operator(const Onnx__NodeProto *a, const Onnx__NodeProto *b)
+{
+    return !strcmp(a->op_type, b->op_type) && !strcmp(proto_text(a->domain), proto_text(b->domain));
+}
+
+/* "Einsum (2 nodes: 'a', 'b')", for the kind of operator that the node at `first` has. */
+static void describe_kind(struct text *text, const Onnx__GraphProto *graph, size_t first)
+{
+    enum { MOST_NAMES = 3 };
+    const Onnx__NodeProto *kind = graph->node[first];
+    size_t count = 0;
+    for (size_t i = first; i < graph->n_node; i++) count += same_operator(kind, graph->node[i]);
+    text_append(text, "%s%s%s%s (%zu node%s:", text->size ? ", " : "", proto_text(kind->domain),
+        *proto_text(kind->domain) ? "::" : "", kind->op_type, count, count == 1 ? "" : "s");
+    size_t named = 0;
+    for (size_t i = first; i < graph->n_node && named < MOST_NAMES; i++)
+        if (same_operator(kind, graph->node[i]))
+            text_append(text, "%s '%s'", named++ ? "," : "", proto_text(graph->node[i]->name));
+    text_append(text, "%s)", count > MOST_NAMES ? ", ..." : "");
+}
+
+/* Tells all of them at once. */
+static tutti_status check_operators(const struct import *import)
+{
+    enum { MOST_KINDS = 64 };
+    const Onnx__GraphProto *graph = import->model->graph;
+    size_t kinds[MOST_KINDS], count = 0;
+    struct text text = { 0 };
+    for (size_t i = 0; i < graph->n_node && count < MOST_KINDS; i++) {
+        bool known = is_supported(graph->node[i]);
+        for (size_t k = 0; k < count && !known; k++) known = same_operator(graph->node[kinds[k]], graph->node[i]);
+        if (known) continue;
+        kinds[count++] = i;
+        describe_kind(&text, graph, i);
+    }
+    const tutti_status status = count == 0
+        ? TUTTI_OK
+        : fail(TUTTI_UNSUPPORTED, "opset %lld: operators that Tutti does not have: %s", (long long)import->opset,
+              text.failed ? "" : text.data);
+    text_free(&text);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------- layers ----
+ */
+
+static bool dtype_of(int type, tutti_dtype *dtype)
+{
+    *dtype = type == ONNX_INT32 ? TUTTI_DTYPE_I32
+        : type == ONNX_INT64    ? TUTTI_DTYPE_I64
+        : type == ONNX_UINT8    ? TUTTI_DTYPE_U8
+        : type == ONNX_BOOL     ? TUTTI_DTYPE_BOOL
+                                : TUTTI_DTYPE_F32;
+    return *dtype != TUTTI_DTYPE_F32 || onnx_type_is_float(type);
+}
+
+static tutti_status input_shape(
+    struct import *import, const Onnx__ValueInfoProto *input, const tutti_shape *asked, tutti_shape *shape)
+{
+    const Onnx__TypeProto__Tensor *type = input->type ? input->type->tensor_type : NULL;
+    const Onnx__TensorShapeProto *sizes = type ? type->shape : NULL;
+    if (!sizes || sizes->n_dim < 1 || sizes->n_dim > TUTTI_MAX_RANK)
+        return fail(TUTTI_UNSUPPORTED, "input '%s' must be a tensor of 1 to %d axes, the first of them the batch",
+            input->name, TUTTI_MAX_RANK);
+    shape->rank = (int)sizes->n_dim - 1;
+    if (asked->rank && asked->rank != shape->rank)
+        return fail(TUTTI_SHAPE, "input '%s' has %d axes in a sample, not %d", input->name, shape->rank, asked->rank);
+    if (sizes->dim[0]->dim_value > 0) import->fixed_batch = sizes->dim[0]->dim_value;
+    for (int i = 0; i < shape->rank; i++) {
+        const int64_t size = sizes->dim[i + 1]->dim_value;
+        shape->sizes[i] = size > 0 ? size : asked->rank ? asked->sizes[i] : 0;
+        if (shape->sizes[i] == 0)
+            return fail(
+                TUTTI_SHAPE, "input '%s': axis %d has an open size: pass the shape of a sample", input->name, i + 1);
+        if (asked->rank && shape->sizes[i] != asked->sizes[i])
+            return fail(TUTTI_SHAPE, "input '%s': axis %d has size %lld, not %lld", input->name, i + 1, (long long)size,
+                (long long)asked->sizes[i]);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status add_input(struct import *import, const Onnx__ValueInfoProto *input, const tutti_shape *asked)
+{
+    tutti_shape shape = { 0 };
+    tutti_dtype dtype;
+    struct value *value = import_find(import, input->name);
+    const tutti_status status = input_shape(import, input, asked, &shape);
+    if (status != TUTTI_OK) return status;
+    if (!dtype_of(input->type->tensor_type->elem_type, &dtype))
+        return fail(TUTTI_UNSUPPORTED, "input '%s' is of ONNX's type %d, which Tutti does not read", input->name,
+            (int)input->type->tensor_type->elem_type);
+    value->tensor = tutti_input_typed(import->network, input->name, dtype, shape.sizes, shape.rank);
+    value->batched = true;
+    value->integers = dtype != TUTTI_DTYPE_F32;
+    if (value->tensor.id < 0) return tutti_network_status(import->network);
+    import->made->inputs[import->made->input_count] = value->tensor; /* a network has at most 15 */
+    import->made->input_dtypes[import->made->input_count++] = dtype;
+    return TUTTI_OK;
+}
+
+static tutti_status add_inputs(struct import *import, const tutti_shape *asked)
+{
+    tutti_status status = TUTTI_OK;
+    const tutti_shape none = { 0 };
+    const Onnx__GraphProto *graph = import->model->graph;
+    for (size_t i = 0; i < graph->n_input; i++) {
+        if (import_find(import, graph->input[i]->name)->initialiser) continue;
+        TRY(add_input(import, graph->input[i], asked));
+        asked = &none;
+    }
+done:
+    return status;
+}
+
+static tutti_status add_node(struct import *import, const Onnx__NodeProto *node)
+{
+    const struct onnx_operator *row = operator_find(node->op_type);
+    struct step step = { import, node, row->operation };
+    tutti_status status;
+    if (import->logits && !strcmp(import->logits, node->output[0]) && strstr(node->op_type, "Softmax"))
+        status = step_same(&step);
+    else if (row->fold && step_is_whole(&step))
+        status = row->fold(&step);
+    else if (row->build)
+        status = row->build(&step);
+    else
+        status = step_refuse("its inputs must be integers that are known when the file is read");
+    if (status == TUTTI_OK) return status;
+    return status_context(status, "%s '%s'", node->op_type, proto_text(node->name));
+}
+
+static tutti_status find_outputs(const struct import *import, tutti_onnx *made)
+{
+    const Onnx__GraphProto *graph = import->model->graph;
+    if (graph->n_output > TUTTI_ONNX_PORTS)
+        return fail(
+            TUTTI_UNSUPPORTED, "it has %zu outputs: at most %d are possible", graph->n_output, TUTTI_ONNX_PORTS);
+    for (size_t i = 0; i < graph->n_output; i++) {
+        const struct value *value = import_find(import, graph->output[i]->name);
+        if (value->tensor.id < 0 || !value->batched)
+            return fail(TUTTI_UNSUPPORTED, "output '%s' does not depend on an input", value->name);
+        made->outputs[made->output_count++] = value->tensor;
+    }
+    return TUTTI_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------ the call ----
+ */
+
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? memory_format("%.*s/", (int)(slash - path), path) : memory_copy_text(".");
+}
+
+static void keep_name(void *node)
+{
+    (void)node; /* it is in import.values */
+}
+
+static void import_free(struct import *import)
+{
+    tdestroy(import->names, keep_name);
+    for (size_t i = 0; i < import->value_count; i++) array_free(import->values[i].array);
+    free(import->values);
+    free(import->folder);
+}
+
+/* Nothing is allocated for the network before all operators are known to be there. */
+static tutti_status import_model(struct import *import, tutti_runtime *runtime, const tutti_onnx_options *options)
+{
+    tutti_status status = TUTTI_OK;
+    const Onnx__GraphProto *graph = import->model->graph;
+    TRY(check_opset(import));
+    TRY(add_names(import));
+    TRY(check_operators(import));
+    if (options->logits) import->logits = graph->output[0]->name;
+    import->network = tutti_network_new(runtime);
+    if (!import->network) return TUTTI_NO_MEMORY;
+    TRY(add_inputs(import, &options->input));
+    for (size_t i = 0; i < graph->n_node; i++) TRY(add_node(import, graph->node[i]));
+done:
+    return status;
+}
+
+tutti_status tutti_import_onnx(
+    tutti_runtime *runtime, const char *path, const tutti_onnx_options *options, tutti_onnx *made)
+{
+    tutti_onnx_options read;
+    struct import import = { .made = made };
+    Onnx__ModelProto *model = NULL;
+    *made = (tutti_onnx) { 0 };
+    tutti_status status = OPTIONS_READ(&read, options, tutti_onnx_options);
+    if (status != TUTTI_OK) return status;
+    TRY(proto_read(path, &model));
+    import.model = model;
+    import.folder = folder_of(path);
+    status = import.folder ? import_model(&import, runtime, &read) : TUTTI_NO_MEMORY;
+    if (status == TUTTI_OK) status = find_outputs(&import, made);
+    if (status != TUTTI_OK) {
+        status_context(status, "%s", path);
+        goto done;
+    }
+    made->network = import.network;
+    import.network = NULL;
+done:
+    tutti_network_free(import.network);
+    import_free(&import);
+    proto_free(model);
+    return status;
+}

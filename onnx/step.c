@@ -1,0 +1,298 @@
+/* A node's inputs, attributes and outputs. */
+#include "onnx/import.h"
+
+#include "base/memory.h"
+#include "base/numbers.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+tutti_status step_refuse(const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    number_print_list(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return fail(TUTTI_UNSUPPORTED, "%s", text);
+}
+
+/* ------------------------------------------------------------------------------------------------- attributes ---- */
+
+const Onnx__AttributeProto *step_attribute(const struct step *step, const char *name)
+{
+    for (size_t i = 0; i < step->node->n_attribute; i++)
+        if (!strcmp(proto_text(step->node->attribute[i]->name), name)) return step->node->attribute[i];
+    return NULL;
+}
+
+int64_t step_integer(const struct step *step, const char *name, int64_t otherwise)
+{
+    const Onnx__AttributeProto *attribute = step_attribute(step, name);
+    return attribute ? attribute->i : otherwise;
+}
+
+float step_number(const struct step *step, const char *name, float otherwise)
+{
+    const Onnx__AttributeProto *attribute = step_attribute(step, name);
+    return attribute ? attribute->f : otherwise;
+}
+
+bool step_says(const struct step *step, const char *name, const char *text)
+{
+    const Onnx__AttributeProto *attribute = step_attribute(step, name);
+    const size_t length = strlen(text);
+    return attribute && attribute->s.len == length && !memcmp(attribute->s.data, text, length);
+}
+
+const int64_t *step_integers(const struct step *step, const char *name, size_t *count)
+{
+    const Onnx__AttributeProto *attribute = step_attribute(step, name);
+    *count = attribute ? attribute->n_ints : 0;
+    return attribute ? attribute->ints : NULL;
+}
+
+/* ----------------------------------------------------------------------------------------------------- values ---- */
+
+struct value *step_input(const struct step *step, size_t position)
+{
+    const Onnx__NodeProto *node = step->node;
+    return position < node->n_input && *node->input[position] ? import_find(step->import, node->input[position]) : NULL;
+}
+
+struct value *step_output(const struct step *step, size_t position)
+{
+    const Onnx__NodeProto *node = step->node;
+    return position < node->n_output && *node->output[position] ? import_find(step->import, node->output[position])
+                                                                : NULL;
+}
+
+static tutti_status load(const struct import *import, struct value *value)
+{
+    if (value->array || !value->stored) return TUTTI_OK;
+    return tensor_read(value->stored, import->folder, &value->array);
+}
+
+static bool is_whole(const struct value *value)
+{
+    return value->stored ? !onnx_type_is_float(value->stored->data_type) : value->array && value->array->extents;
+}
+
+bool step_is_whole(const struct step *step)
+{
+    bool whole = step_input(step, 0) != NULL;
+    for (size_t i = 0; i < step->node->n_input && whole; i++) {
+        const struct value *value = step_input(step, i);
+        whole = !value || is_whole(value);
+    }
+    return whole;
+}
+
+tutti_status step_array(const struct step *step, size_t position, const struct array **array)
+{
+    struct value *value = step_input(step, position);
+    if (!value) return fail(TUTTI_FORMAT, "input %zu is missing", position);
+    const tutti_status status = load(step->import, value);
+    if (status != TUTTI_OK) return status;
+    *array = value->array;
+    if (value->array) return TUTTI_OK;
+    return step_refuse(
+        "input %zu, '%s', depends on the samples: it must be known when the file is read", position, value->name);
+}
+
+tutti_status step_list(const struct step *step, size_t position, int64_t *list, int most, int *count)
+{
+    const struct array *array = NULL;
+    *count = 0;
+    if (!step_input(step, position)) return TUTTI_OK;
+    const tutti_status status = step_array(step, position, &array);
+    if (status != TUTTI_OK) return status;
+    if (!array->extents || array->count > (size_t)most)
+        return fail(TUTTI_FORMAT, "input %zu must be at most %d integers", position, most);
+    for (size_t i = 0; i < array->count; i++) {
+        if (array->extents[i].batches) return step_refuse("input %zu depends on the number of samples", position);
+        list[i] = array->extents[i].number;
+    }
+    *count = (int)array->count;
+    return TUTTI_OK;
+}
+
+tutti_status step_scalar(const struct step *step, size_t position, float otherwise, float *scalar)
+{
+    const struct array *array = NULL;
+    *scalar = otherwise;
+    if (!step_input(step, position)) return TUTTI_OK;
+    const tutti_status status = step_array(step, position, &array);
+    if (status != TUTTI_OK) return status;
+    if (array->count != 1 || !array->floats) return fail(TUTTI_FORMAT, "input %zu must be one float", position);
+    *scalar = array->floats[0];
+    return TUTTI_OK;
+}
+
+tutti_status value_shape(const struct import *import, const struct value *value, tutti_shape *shape)
+{
+    const size_t rank = value->stored ? value->stored->n_dims : value->array ? (size_t)value->array->rank : 0;
+    if (value->tensor.id >= 0 && !value->stored && !value->array)
+        return tutti_shape_of(import->network, value->tensor, shape);
+    if (rank > TUTTI_MAX_RANK) return step_refuse("'%s' has more than %d axes", value->name, TUTTI_MAX_RANK);
+    shape->rank = (int)rank;
+    for (size_t i = 0; i < rank; i++) shape->sizes[i] = value->stored ? value->stored->dims[i] : value->array->sizes[i];
+    return TUTTI_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------------- tensors ---- */
+
+static bool is_finite(const struct array *array)
+{
+    for (size_t i = 0; i < array->count; i++)
+        if (!isfinite(array->floats[i])) return false;
+    return true;
+}
+
+/* Numbers of bool become floats, which where() and the arithmetic take; other integers become int32. */
+static tutti_status add_whole(struct import *import, struct value *value, tutti_shape shape)
+{
+    const struct array *array = value->array;
+    int32_t *numbers = memory_new(array->count, sizeof *numbers);
+    tutti_status status = TUTTI_OK;
+    if (!numbers) return TUTTI_NO_MEMORY;
+    for (size_t i = 0; i < array->count; i++) {
+        const struct extent extent = array->extents[i];
+        if (extent.batches || extent.number < INT32_MIN || extent.number > INT32_MAX) {
+            status = step_refuse(
+                "'%s' has a number that depends on the number of samples, or does not fit int32", value->name);
+            break;
+        }
+        numbers[i] = (int32_t)extent.number;
+    }
+    if (status == TUTTI_OK)
+        value->tensor =
+            tutti_constant_typed(import->network, value->name, TUTTI_DTYPE_I32, shape.sizes, shape.rank, numbers);
+    free(numbers);
+    return status;
+}
+
+/* A parameter, or a constant: see tutti_import_onnx(). */
+static tutti_status add_tensor(struct import *import, struct value *value)
+{
+    tutti_shape shape = { 0 };
+    tutti_status status = value_shape(import, value, &shape);
+    if (status == TUTTI_OK) status = load(import, value);
+    if (status != TUTTI_OK) return status;
+    if (!value->array || value->array->count == 0)
+        return step_refuse("'%s' has no elements, or is nothing that is read", value->name);
+    if (shape.rank == 0) shape = TUTTI_SHAPE(1);
+    if (value->array->extents)
+        status = add_whole(import, value, shape);
+    else if (!value->initialiser || value->array->count == 1 || !is_finite(value->array))
+        value->tensor = tutti_constant(import->network, value->name, shape, value->array->floats);
+    else
+        value->tensor = tutti_parameter(
+            import->network, value->name, shape, &(tutti_parameter_options) { .values = value->array->floats });
+    if (status == TUTTI_OK && value->tensor.id < 0) status = tutti_network_status(import->network);
+    if (value->stored && value->array->count > 1) { /* the network has its copy */
+        array_free(value->array);
+        value->array = NULL;
+    }
+    return status;
+}
+
+tutti_status step_tensor(const struct step *step, size_t position, tutti_tensor *tensor)
+{
+    struct value *value = step_input(step, position);
+    if (!value) return fail(TUTTI_FORMAT, "input %zu is missing", position);
+    const tutti_status status = value->tensor.id < 0 ? add_tensor(step->import, value) : TUTTI_OK;
+    *tensor = value->tensor;
+    return status;
+}
+
+tutti_status step_sample(const struct step *step, size_t position, tutti_tensor *tensor, tutti_shape *shape)
+{
+    const struct value *value = step_input(step, position);
+    tutti_status status = step_tensor(step, position, tensor);
+    if (status == TUTTI_OK && !value->batched)
+        status = step_refuse("input %zu, '%s', must depend on the samples", position, value->name);
+    if (status == TUTTI_OK) status = tutti_shape_of(step->import->network, *tensor, shape);
+    return status;
+}
+
+tutti_status step_axis(int64_t axis, int rank, int *of_sample)
+{
+    const int64_t counted = axis < 0 ? axis + rank + 1 : axis;
+    if (counted < 0 || counted > rank)
+        return fail(TUTTI_FORMAT, "axis %" PRId64 " does not exist: there are %d", axis, rank + 1);
+    if (counted == 0) return step_refuse("axis %" PRId64 " is the batch", axis);
+    *of_sample = (int)counted - 1;
+    return TUTTI_OK;
+}
+
+/* -------------------------------------------------------------------------------------------------- operations ---- */
+
+tutti_tensor step_plain(const struct step *step, const char *operation, const tutti_tensor *inputs, int count)
+{
+    return step_op(step, operation, inputs, count, " ");
+}
+
+tutti_tensor step_op(
+    const struct step *step, const char *operation, const tutti_tensor *inputs, int count, const char *attributes, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, attributes);
+    const int length = number_print_list(text, sizeof text, attributes, arguments);
+    va_end(arguments);
+    /* A name with a space would be two words. */
+    const char *name = proto_text(step->node->name);
+    if (*name && !strpbrk(name, " ") && length >= 0 && strlen(name) + 7 < sizeof text - (size_t)length)
+        number_print(text + length, sizeof text - (size_t)length, " name=%s", name);
+    return tutti_op(step->import->network, operation, inputs, count, text);
+}
+
+tutti_status step_made(const struct step *step, size_t output, tutti_tensor tensor, bool batched)
+{
+    struct value *value = step_output(step, output);
+    if (tensor.id < 0) return tutti_network_status(step->import->network);
+    if (value) value->tensor = tensor;
+    if (value) value->batched = batched;
+    return TUTTI_OK;
+}
+
+tutti_status step_done(const struct step *step, tutti_tensor tensor, bool batched)
+{
+    return step_made(step, 0, tensor, batched);
+}
+
+tutti_status step_known(const struct step *step, struct array *array)
+{
+    struct value *value = step_output(step, 0);
+    if (!array) return TUTTI_NO_MEMORY;
+    if (value)
+        value->array = array;
+    else
+        array_free(array);
+    return TUTTI_OK;
+}
+
+static tutti_status copy_array(const struct step *step, const struct array *from)
+{
+    struct array *copy = array_new(from->rank, from->sizes, from->floats != NULL);
+    if (copy && from->floats) memcpy(copy->floats, from->floats, from->count * sizeof *from->floats);
+    if (copy && from->extents) memcpy(copy->extents, from->extents, from->count * sizeof *from->extents);
+    return step_known(step, copy);
+}
+
+tutti_status step_same(const struct step *step)
+{
+    tutti_tensor tensor;
+    const struct value *value = step_input(step, 0);
+    struct value *output = step_output(step, 0);
+    if (value && value->array && !value->stored) return copy_array(step, value->array);
+    if (value && output) output->stored = value->stored;
+    if (value && value->stored && is_whole(value)) return TUTTI_OK;
+    const tutti_status status = step_tensor(step, 0, &tensor);
+    return status == TUTTI_OK ? step_done(step, tensor, value->batched) : status;
+}

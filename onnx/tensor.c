@@ -1,0 +1,212 @@
+#include "onnx/tensor.h"
+
+#include "base/bf16.h"
+#include "base/half.h"
+#include "base/memory.h"
+#include "onnx/external.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How many elements a TensorProto has in the list of its type, where they are not in raw_data. */
+enum list { FLOATS, INT32S, INT64S, DOUBLES };
+
+struct type {
+    const char *name;
+    int number;
+    size_t bytes; /* of an element in raw_data and external data */
+    bool is_float;
+    enum list list;
+};
+
+static const struct type types[] = {
+    { "FLOAT", ONNX_FLOAT, 4, true, FLOATS },
+    { "DOUBLE", ONNX_DOUBLE, 8, true, DOUBLES },
+    { "FLOAT16", ONNX_FLOAT16, 2, true, INT32S },
+    { "BFLOAT16", ONNX_BFLOAT16, 2, true, INT32S },
+    { "UINT8", ONNX_UINT8, 1, false, INT32S },
+    { "INT8", ONNX_INT8, 1, false, INT32S },
+    { "UINT16", ONNX_UINT16, 2, false, INT32S },
+    { "INT16", ONNX_INT16, 2, false, INT32S },
+    { "INT32", ONNX_INT32, 4, false, INT32S },
+    { "BOOL", ONNX_BOOL, 1, false, INT32S },
+    { "INT64", ONNX_INT64, 8, false, INT64S },
+};
+
+static const struct type *find_type(int number)
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (types[i].number == number) return &types[i];
+    return NULL;
+}
+
+const char *onnx_type_name(int type)
+{
+    const struct type *found = find_type(type);
+    return found ? found->name : "a type that is not read";
+}
+
+bool onnx_type_is_float(int type)
+{
+    const struct type *found = find_type(type);
+    return found && found->is_float;
+}
+
+/* ------------------------------------------------------------------------------------------------------ arrays ---- */
+
+static bool count_elements(int rank, const int64_t *sizes, size_t *count)
+{
+    *count = 1;
+    for (int i = 0; i < rank; i++)
+        if (sizes[i] < 0 || !size_multiply(*count, (size_t)sizes[i], count)) return false;
+    return true;
+}
+
+struct array *array_new(int rank, const int64_t *sizes, bool floats)
+{
+    size_t count;
+    if (rank < 0 || rank > ARRAY_MAX_RANK || !count_elements(rank, sizes, &count)) {
+        fail(TUTTI_SHAPE, "an array of %d axes does not fit into memory, or has more than %d axes", rank,
+            ARRAY_MAX_RANK);
+        return NULL;
+    }
+    struct array *array = memory_new(1, sizeof *array);
+    if (!array) return NULL;
+    array->rank = rank;
+    array->count = count;
+    for (int i = 0; i < rank; i++) array->sizes[i] = sizes[i];
+    /* One element more: an array without elements has memory, too. */
+    if (floats && count < SIZE_MAX) array->floats = memory_new(count + 1, sizeof *array->floats);
+    if (!floats && count < SIZE_MAX) array->extents = memory_new(count + 1, sizeof *array->extents);
+    if (array->floats || array->extents) return array;
+    free(array);
+    return NULL;
+}
+
+void array_free(struct array *array)
+{
+    if (!array) return;
+    free(array->floats);
+    free(array->extents);
+    free(array);
+}
+
+/* ----------------------------------------------------------------------------------------------------- reading ---- */
+
+static float float_of_bits(const struct type *type, uint16_t bits)
+{
+    return type->number == ONNX_BFLOAT16 ? bf16_to_float(bits) : half_to_float(bits);
+}
+
+static float read_float(const struct type *type, const unsigned char *from)
+{
+    float single;
+    double twice;
+    uint16_t half;
+    switch (type->number) {
+    case ONNX_FLOAT: memcpy(&single, from, sizeof single); return single;
+    case ONNX_DOUBLE: memcpy(&twice, from, sizeof twice); return (float)twice;
+    default: memcpy(&half, from, sizeof half); return float_of_bits(type, half);
+    }
+}
+
+static int64_t read_integer(const struct type *type, const unsigned char *from)
+{
+    int16_t two;
+    int32_t four;
+    int64_t eight;
+    switch (type->number) {
+    case ONNX_UINT8: return *from;
+    case ONNX_BOOL: return *from != 0;
+    case ONNX_INT8: return (int8_t)*from;
+    case ONNX_INT16: memcpy(&two, from, sizeof two); return two;
+    case ONNX_UINT16: memcpy(&two, from, sizeof two); return (uint16_t)two;
+    case ONNX_INT32: memcpy(&four, from, sizeof four); return four;
+    default: memcpy(&eight, from, sizeof eight); return eight;
+    }
+}
+
+static void fill_from_bytes(const struct type *type, const unsigned char *bytes, struct array *array)
+{
+    for (size_t i = 0; i < array->count; i++) {
+        const unsigned char *from = bytes + i * type->bytes;
+        if (type->is_float)
+            array->floats[i] = read_float(type, from);
+        else
+            array->extents[i].number = read_integer(type, from);
+    }
+}
+
+/* From float_data, int32_data and so on. */
+static void fill_from_list(const Onnx__TensorProto *tensor, const struct type *type, struct array *array)
+{
+    for (size_t i = 0; i < array->count; i++) {
+        if (type->list == FLOATS)
+            array->floats[i] = tensor->float_data[i];
+        else if (type->list == DOUBLES)
+            array->floats[i] = (float)tensor->double_data[i];
+        else if (type->list == INT64S)
+            array->extents[i].number = tensor->int64_data[i];
+        else if (type->is_float) /* their bits, in an integer */
+            array->floats[i] = float_of_bits(type, (uint16_t)tensor->int32_data[i]);
+        else
+            array->extents[i].number = type->number == ONNX_BOOL ? tensor->int32_data[i] != 0 : tensor->int32_data[i];
+    }
+}
+
+static size_t list_count(const Onnx__TensorProto *tensor, enum list list)
+{
+    return list == FLOATS ? tensor->n_float_data
+        : list == DOUBLES ? tensor->n_double_data
+        : list == INT64S  ? tensor->n_int64_data
+                          : tensor->n_int32_data;
+}
+
+enum { EXTERNAL = 1 }; /* TensorProto.DataLocation */
+
+tutti_status tensor_check(const Onnx__TensorProto *tensor)
+{
+    const struct type *type = find_type(tensor->data_type);
+    size_t count, bytes;
+    if (!type)
+        return fail(TUTTI_UNSUPPORTED, "tensor %s: its elements have ONNX's type %d, which Tutti does not read",
+            proto_text(tensor->name), (int)tensor->data_type);
+    if (tensor->n_dims > ARRAY_MAX_RANK)
+        return fail(TUTTI_UNSUPPORTED, "tensor %s: it has %zu axes: at most %d are read", proto_text(tensor->name),
+            tensor->n_dims, ARRAY_MAX_RANK);
+    if (!count_elements((int)tensor->n_dims, tensor->dims, &count) || !size_multiply(count, type->bytes, &bytes) ||
+        bytes > INT64_MAX / 8)
+        return fail(TUTTI_FORMAT, "tensor %s: its shape has a negative size, or more elements than any memory holds",
+            proto_text(tensor->name));
+    if (tensor->data_location == EXTERNAL) return TUTTI_OK;
+    if (tensor->has_raw_data ? tensor->raw_data.len == bytes : list_count(tensor, type->list) == count) return TUTTI_OK;
+    return fail(TUTTI_FORMAT, "tensor %s: its shape needs %zu elements of %s, but the file has %zu %s of it",
+        proto_text(tensor->name), count, type->name,
+        tensor->has_raw_data ? tensor->raw_data.len : list_count(tensor, type->list),
+        tensor->has_raw_data ? "bytes" : "elements");
+}
+
+tutti_status tensor_read(const Onnx__TensorProto *tensor, const char *folder, struct array **array)
+{
+    tutti_status status = TUTTI_OK;
+    unsigned char *bytes = NULL;
+    *array = NULL;
+    TRY(tensor_check(tensor));
+    const struct type *type = find_type(tensor->data_type);
+    if (tensor->data_location == EXTERNAL) {
+        size_t count = 1;
+        (void)count_elements((int)tensor->n_dims, tensor->dims, &count);
+        TRY(external_read(tensor, folder, count * type->bytes, &bytes));
+    }
+    *array = array_new((int)tensor->n_dims, tensor->dims, type->is_float);
+    if (!*array)
+        status = TUTTI_NO_MEMORY;
+    else if (bytes || tensor->has_raw_data)
+        fill_from_bytes(type, bytes ? bytes : tensor->raw_data.data, *array);
+    else
+        fill_from_list(tensor, type, *array);
+done:
+    free(bytes);
+    return status;
+}

@@ -1,0 +1,50 @@
+/* Arrays of numbers: what a TensorProto holds, in the file itself or in a file beside it, and what is computed when a
+ * file is read. */
+#ifndef ONNX_TENSOR_H
+#define ONNX_TENSOR_H
+
+#include "base/status.h"
+#include "onnx/proto.h"
+
+/* ONNX's numbers of types of elements. */
+enum onnx_type {
+    ONNX_FLOAT = 1,
+    ONNX_UINT8 = 2,
+    ONNX_INT8 = 3,
+    ONNX_UINT16 = 4,
+    ONNX_INT16 = 5,
+    ONNX_INT32 = 6,
+    ONNX_INT64 = 7,
+    ONNX_BOOL = 9,
+    ONNX_FLOAT16 = 10,
+    ONNX_DOUBLE = 11,
+    ONNX_BFLOAT16 = 16
+};
+const char *onnx_type_name(int type); /* "FLOAT"; a text with the number for types that are not read */
+bool onnx_type_is_float(int type);    /* of any width */
+
+/* number + batches N, where N is the number of samples: an integer that is computed from shapes. */
+struct extent {
+    int64_t number, batches;
+};
+
+enum { ARRAY_MAX_RANK = 8 };
+struct array {
+    int rank; /* 0: one number */
+    int64_t sizes[ARRAY_MAX_RANK];
+    size_t count;           /* of elements */
+    float *floats;          /* of float types, else NULL */
+    struct extent *extents; /* of integers and bool, else NULL */
+};
+
+/* An array of zeros. NULL with a message on failure. */
+struct array *array_new(int rank, const int64_t *sizes, bool floats);
+void array_free(struct array *array); /* accepts NULL */
+
+/* Reads the elements of a tensor. `folder` is that of the model's file: external data lie in it or in folders in it.
+ * Errors: TUTTI_FORMAT, TUTTI_FILE, TUTTI_UNSUPPORTED, TUTTI_NO_MEMORY; the message names the tensor. */
+tutti_status tensor_read(const Onnx__TensorProto *tensor, const char *folder, struct array **array);
+/* Checks its type, its shape and the number of its elements, without reading external data. */
+tutti_status tensor_check(const Onnx__TensorProto *tensor);
+
+#endif

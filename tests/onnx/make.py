@@ -1,0 +1,310 @@
+#!/usr/bin/env python3
+"""Makes the files of tests/onnx/files: networks that PyTorch exports, and graphs with the operators that are read. Beside each
+stands NAME.safetensors, with inputs and with the outputs that onnxruntime computes from them; for networks that are trained,
+also with the loss and the gradients that PyTorch computes.
+
+    python3 -m venv .dev/torch
+    .dev/torch/bin/pip install torch==2.9.1 numpy onnx==1.23.2 onnxscript==0.7.2 onnxruntime==1.31.1
+    .dev/torch/bin/python tests/onnx/make.py tests/onnx/files
+"""
+import io
+import json
+import pathlib
+import struct
+import sys
+import warnings
+
+import numpy
+import onnx
+import onnxruntime
+import torch
+from onnx import TensorProto, helper, numpy_helper
+from torch import nn
+
+SAMPLES = 3
+random = numpy.random.default_rng(7)
+TYPES = {"float32": "F32", "int64": "I64", "int32": "I32"}
+
+
+def save(path, arrays):
+    """As safetensors, without its package."""
+    header, offset, data = {}, 0, b""
+    for name, array in sorted(arrays.items(), key=lambda item: -item[1].itemsize):
+        array = numpy.ascontiguousarray(array)
+        header[name] = {"dtype": TYPES[str(array.dtype)], "shape": list(array.shape), "data_offsets": [offset, offset + array.nbytes]}
+        offset += array.nbytes
+        data += array.tobytes()
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def numbers(*shape):
+    """Few bits, so that files compress."""
+    return (random.integers(-64, 64, shape) / 32).astype(numpy.float32)
+
+
+def record(path, feeds, more=None):
+    """Runs the file in onnxruntime."""
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    outputs = session.run(None, feeds)
+    arrays = {f"input.{name}": array for name, array in feeds.items()}
+    arrays |= {f"output.{value.name}": array.astype(numpy.float32) for value, array in zip(session.get_outputs(), outputs)}
+    save(path.with_suffix(".safetensors"), arrays | (more or {}))
+
+
+# ---------------------------------------------------------------------------------------------------------- networks
+
+class Mlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1, self.fc2 = nn.Linear(12, 9), nn.Linear(9, 5)
+
+    def forward(self, x):
+        return self.fc2(torch.relu(self.fc1(x.flatten(1))))
+
+
+class Residual(nn.Module):
+    """Convolutions of all kinds, with batch normalisation, and a sum."""
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(2, 6, 3, stride=2, padding=1, bias=False), nn.BatchNorm2d(6)
+        self.conv2, self.bn2 = nn.Conv2d(6, 6, 3, padding=1, groups=6), nn.BatchNorm2d(6)
+        self.conv3, self.fc = nn.Conv2d(12, 8, (1, 3), padding=(0, 1), dilation=(1, 1)), nn.Linear(8, 4)
+        for norm in (self.bn1, self.bn2):
+            norm.running_mean.uniform_(-0.5, 0.5)
+            norm.running_var.uniform_(0.5, 2)
+            nn.init.uniform_(norm.weight, 0.5, 1.5)
+            nn.init.uniform_(norm.bias, -0.5, 0.5)
+
+    def forward(self, x):
+        x = torch.relu(self.bn1(self.conv1(x)))
+        y = nn.functional.hardswish(self.bn2(self.conv2(x))) + x
+        y = nn.functional.max_pool2d(torch.cat([y, x], 1), 2)
+        y = nn.functional.leaky_relu(self.conv3(y), 0.1)
+        return self.fc(nn.functional.adaptive_avg_pool2d(y, 1).flatten(1))
+
+
+class Transformer(nn.Module):
+    """A block of a transformer over tokens, which the older exporter writes with chains of Shape, Gather and Slice."""
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.norm1, self.norm2 = nn.Embedding(11, 8), nn.LayerNorm(8), nn.LayerNorm(8)
+        self.qkv, self.out = nn.Linear(8, 24), nn.Linear(8, 8)
+        self.up, self.down, self.head = nn.Linear(8, 16), nn.Linear(16, 8), nn.Linear(8, 11)
+
+    def forward(self, ids):
+        x = self.tokens(ids)
+        batch, length, width = x.shape
+        q, k, v = (part.reshape(batch, length, 2, width // 2).transpose(1, 2) for part in self.qkv(self.norm1(x)).chunk(3, -1))
+        y = torch.softmax(q @ k.transpose(-2, -1) / (width // 2) ** 0.5, -1) @ v
+        x = x + self.out(y.transpose(1, 2).reshape(batch, length, width))
+        x = x + self.down(nn.functional.gelu(self.up(self.norm2(x))))
+        return self.head(x[:, 0])
+
+
+def export(folder, name, network, example, classes=0, **options):
+    """classes: also a training step with labels; its gradients are those of the file's parameters."""
+    path = folder / f"{name}.onnx"
+    network.eval()
+    keep = {"training": torch.onnx.TrainingMode.PRESERVE, "do_constant_folding": False} if options.pop("unfolded", False) else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(network, (example,), str(path), input_names=["x"], output_names=["y"], **keep, **options)
+    more = {}
+    if classes:
+        network.train()
+        labels = torch.arange(example.shape[0]) % classes
+        loss = nn.functional.cross_entropy(network(example), labels)
+        loss.backward()
+        more = {f"gradient.{key}": value.grad.numpy() for key, value in network.named_parameters()}
+        more |= {"labels": labels.numpy().astype(numpy.int32), "loss": loss.detach().numpy().reshape(1)}
+        network.eval()
+    feed = example.numpy() if options.get("dynamic_axes") is None else numpy.concatenate([example.numpy()] * 2)
+    record(path, {"x": feed}, more)
+
+
+def networks(folder):
+    torch.manual_seed(1)
+    image, flat = torch.from_numpy(numbers(SAMPLES, 2, 10, 10)), torch.from_numpy(numbers(SAMPLES, 3, 4))
+    dynamic = {"x": {0: "batch"}}
+    export(folder, "mlp", Mlp(), flat, classes=5, dynamo=False, opset_version=17, dynamic_axes=dynamic)
+    export(folder, "mlp_external", Mlp(), flat, classes=5, dynamo=True, opset_version=20, external_data=True)
+    export(folder, "residual", Residual(), image, classes=4, dynamo=False, opset_version=17, dynamic_axes=dynamic, unfolded=True)
+    export(folder, "residual_folded", Residual(), image, dynamo=True, opset_version=20, external_data=False)
+    ids = torch.from_numpy(random.integers(0, 11, (SAMPLES, 6)))
+    export(folder, "transformer", Transformer(), ids, dynamo=False, opset_version=14, dynamic_axes=dynamic)
+    export(folder, "transformer_new", Transformer(), ids, dynamo=True, opset_version=20, external_data=False)
+
+
+# --------------------------------------------------------------------------------------------------------- operators
+
+class Graph:
+    """Nodes that each make an output; initialisers are the arrays among their inputs."""
+    def __init__(self, name, opset, **inputs):
+        self.name, self.opset, self.inputs, self.nodes, self.initialisers, self.outputs = name, opset, inputs, [], [], []
+
+    def constant(self, array):
+        array = numpy.asarray(array)
+        name = f"w{len(self.initialisers)}"
+        self.initialisers.append(numpy_helper.from_array(array, name))
+        return name
+
+    def add(self, operator, *inputs, hidden=False, outputs=1, **attributes):
+        names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
+        made = [f"{operator.lower()}{len(self.nodes)}_{i}" for i in range(outputs)]
+        self.nodes.append(helper.make_node(operator, names, made, name=f"node{len(self.nodes)}", **attributes))
+        self.outputs += [] if hidden else made
+        return made[0]
+
+    def write(self, folder, symbolic=True):
+        assert len(self.outputs) <= 16, (self.name, len(self.outputs))
+        kinds = {"float32": TensorProto.FLOAT, "int64": TensorProto.INT64, "int32": TensorProto.INT32}
+        inputs = [helper.make_tensor_value_info(name, kinds[str(array.dtype)], ["N" if symbolic else array.shape[0], *array.shape[1:]])
+                  for name, array in self.inputs.items()]
+        outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in self.outputs]
+        graph = helper.make_graph(self.nodes, self.name, inputs, outputs, self.initialisers)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10)
+        path = folder / f"{self.name}.onnx"
+        onnx.save(model, path)
+        record(path, self.inputs)
+
+
+def pointwise(folder):
+    graph = Graph("pointwise", 20, x=numbers(SAMPLES, 2, 5))
+    for operator in ("Abs", "Erf", "Exp", "Neg", "Relu", "Sigmoid", "Softplus", "Tanh", "HardSwish", "Elu", "LeakyRelu", "Gelu",
+                     "HardSigmoid"):
+        graph.add(operator, "x")
+    graph.add("Identity", "x")
+    graph.write(folder)
+    graph = Graph("attributes", 20, x=numbers(SAMPLES, 2, 5))
+    graph.add("Elu", "x", alpha=0.5)
+    graph.add("LeakyRelu", "x", alpha=0.25)
+    graph.add("Gelu", "x", approximate="tanh")
+    graph.add("HardSigmoid", "x", alpha=1 / 6)
+    graph.add("Clip", "x", numpy.float32(-0.5), numpy.float32(0.75))
+    graph.add("Clip", "x", "", numpy.float32(0.5))
+    for exponent in (1, 2, 3, -1):
+        graph.add("Pow", "x" if exponent > 0 else graph.add("Exp", "x", hidden=True), numpy.float32(exponent))
+    graph.add("PRelu", "x", numbers(5))
+    graph.add("Dropout", "x", numpy.float32(0.25))
+    graph.add("Cast", "x", to=TensorProto.FLOAT)
+    positive = graph.add("Exp", "x", hidden=True)
+    for operator in ("Sqrt", "Log", "Reciprocal"):
+        graph.add(operator, positive)
+    graph.write(folder)
+    graph = Graph("binary", 18, x=numbers(SAMPLES, 3, 4), y=numbers(SAMPLES, 1, 4) + 3)
+    for operator in ("Add", "Sub", "Mul", "Div", "Max", "Min"):
+        graph.add(operator, "x", "y")
+    graph.add("Add", "x", numbers(1, 3, 1))
+    graph.add("Mul", numbers(4), "x")
+    graph.add("Sub", numpy.float32(1), "x")
+    graph.add("Max", "x", "y", numbers(3, 1))
+    graph.add("Sum", "x", "y", "x")
+    greater = graph.add("Greater", "x", "y", hidden=True)
+    graph.add("Where", greater, "x", "y")
+    graph.add("Where", graph.add("Less", "x", numbers(1), hidden=True), "y", numpy.float32(0.5))
+    graph.add("Cast", graph.add("Equal", "x", "x", hidden=True), to=TensorProto.FLOAT)
+    graph.write(folder)
+
+
+def along_axes(folder):
+    graph = Graph("reductions", 18, x=numbers(SAMPLES, 2, 5, 4))
+    for operator in ("L1", "L2", "Max", "Mean", "Min", "Sum", "SumSquare"):
+        graph.add("Reduce" + operator, "x", numpy.array([2, -1]), keepdims=operator != "Max")
+    graph.add("ReduceMean", "x", numpy.array([2, 3]))
+    graph.add("ReduceSum", "x", numpy.array([1]), keepdims=0)
+    graph.add("Softmax", "x")
+    graph.add("Softmax", "x", axis=1)
+    graph.add("LogSoftmax", "x", axis=2)
+    graph.add("GlobalAveragePool", "x")
+    graph.add("GlobalMaxPool", "x")
+    graph.add("LayerNormalization", "x", numbers(4), numbers(4), epsilon=0.01)
+    graph.add("LayerNormalization", "x", numbers(4))
+    graph.write(folder)
+    graph = Graph("old", 13, x=numbers(SAMPLES, 2, 5, 4))
+    graph.add("ReduceMean", "x", axes=[1, 3], keepdims=0)
+    graph.add("ReduceSum", "x", numpy.array([2]))
+    graph.add("Split", "x", numpy.array([1, 3]), axis=-1, outputs=2)
+    graph.add("Pad", "x", numpy.array([0, 0, 1, 0, 0, 0, 0, 2]), numpy.float32(0.5))
+    graph.add("Dropout", "x")
+    graph.add("BatchNormalization", "x", *(numbers(2) for _ in range(3)), numpy.array([0.5, 2], numpy.float32), momentum=0.8)
+    graph.write(folder)
+
+
+def movement(folder):
+    graph = Graph("movement", 18, x=numbers(SAMPLES, 2, 3, 4))
+    graph.add("Flatten", "x")
+    graph.add("Reshape", "x", numpy.array([0, -1, 2]))
+    graph.add("Reshape", "x", numpy.array([-1, 4, 6]))
+    graph.add("Reshape", "x", numpy.array([SAMPLES, 24]))
+    graph.add("Transpose", "x", perm=[0, 2, 3, 1])
+    graph.add("Unsqueeze", "x", numpy.array([-1]))
+    graph.add("Squeeze", graph.add("Slice", "x", numpy.array([1]), numpy.array([2]), numpy.array([2]), hidden=True), numpy.array([2]))
+    graph.add("Slice", "x", numpy.array([-3, 0]), numpy.array([2**62, -1]), numpy.array([3, 2]))
+    graph.add("Concat", *["x"] * 11, axis=2)
+    graph.add("Split", "x", axis=2, num_outputs=2, outputs=2)
+    graph.add("Pad", "x", numpy.array([1, 0, 0, 2]), "", numpy.array([1, 3]))
+    graph.add("Gather", "x", numpy.array(-2), axis=3)
+    one = graph.add("ReduceSum", "x", numpy.array([1]), hidden=True)
+    graph.add("Expand", one, numpy.array([1, 5, 1, 1]))
+    graph.write(folder, symbolic=False)
+    graph = Graph("shapes", 17, x=numbers(SAMPLES, 2, 3, 4), ids=random.integers(0, 5, (SAMPLES, 6)))
+    shape = graph.add("Shape", "x", hidden=True)
+    batch = graph.add("Gather", shape, numpy.array(0), hidden=True)
+    rows = graph.add("Slice", shape, numpy.array([1]), numpy.array([3]), numpy.array([0]), hidden=True)
+    product = graph.add("ReduceProd", rows, hidden=True)
+    half = graph.add("Div", graph.add("Mul", product, numpy.array([4]), hidden=True), numpy.array([2]), hidden=True)
+    first = graph.add("Unsqueeze", batch, numpy.array([0]), hidden=True)
+    graph.add("Reshape", "x", graph.add("Concat", first, half, numpy.array([-1]), axis=0, hidden=True))
+    size = graph.add("Size", "x", hidden=True)
+    each = graph.add("Div", graph.add("Add", graph.add("Mul", numpy.array(0), size, hidden=True), numpy.array(48), hidden=True),
+                     numpy.array([2]), hidden=True)
+    graph.add("Reshape", "x", graph.add("Concat", first, each, axis=0, hidden=True))
+    ones = graph.add("ConstantOfShape", numpy.array([4]), value=numpy_helper.from_array(numpy.array([1])), hidden=True)
+    wanted = numpy.array([-1, 2, 3, 4])
+    same = graph.add("Equal", wanted, graph.add("Sub", ones, numpy.array(2), hidden=True), hidden=True)
+    target = graph.add("Where", same, ones, graph.add("Add", wanted, numpy.array(0), hidden=True), hidden=True)
+    graph.add("Expand", graph.add("ReduceMax", "x", axes=[1], hidden=True), graph.add("Cast", target, to=TensorProto.INT64, hidden=True))
+    graph.add("Mul", "x", graph.add("Constant", value_float=0.5, hidden=True))
+    graph.add("Mul", "x", graph.add("Cast", graph.add("Squeeze", graph.add("Shape", "x", start=1, end=2, hidden=True), hidden=True),
+                                    to=TensorProto.FLOAT, hidden=True))
+    graph.add("Reshape", "x", graph.add("Constant", value_ints=[0, 24], hidden=True))
+    graph.add("Add", "x", graph.add("Identity", numbers(3, 4), hidden=True))
+    graph.add("Gather", numbers(5, 3), "ids")
+    graph.write(folder)
+
+
+def layers(folder):
+    graph = Graph("convolutions", 18, x=numbers(SAMPLES, 4, 9, 8))
+    graph.add("Conv", "x", numbers(3, 4, 3, 3), numbers(3))
+    graph.add("Conv", "x", numbers(6, 2, 3, 2), group=2, strides=[2, 1], pads=[1, 0, 1, 0], dilations=[1, 2])
+    graph.add("Conv", "x", numbers(3, 4, 2, 3), pads=[0, 2, 1, 1], kernel_shape=[2, 3])
+    graph.add("Conv", "x", numbers(2, 4, 2, 3), strides=[2, 3], auto_pad="SAME_UPPER")
+    graph.add("Conv", "x", numbers(2, 4, 2, 3), strides=[2, 3], auto_pad="SAME_LOWER")
+    graph.add("MaxPool", "x", kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 0])
+    graph.add("MaxPool", "x", kernel_shape=[2, 2], strides=[2, 2], pads=[0, 0, 1, 1])
+    graph.add("MaxPool", "x", kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1)
+    graph.add("AveragePool", "x", kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    graph.add("AveragePool", "x", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1], count_include_pad=1)
+    graph.add("AveragePool", "x", kernel_shape=[2, 3], strides=[2, 3], pads=[0, 0, 1, 1], count_include_pad=1)
+    graph.write(folder)
+    graph = Graph("products", 18, x=numbers(SAMPLES, 6), m=numbers(SAMPLES, 3, 6))
+    graph.add("Gemm", "x", numbers(5, 6), numbers(5), transB=1)
+    graph.add("Gemm", "x", numbers(6, 5), numbers(1, 5), alpha=0.5, beta=2.0)
+    graph.add("Gemm", "x", numbers(6, 5))
+    graph.add("MatMul", "x", numbers(6, 4))
+    graph.add("MatMul", "m", numbers(6, 4))
+    graph.add("MatMul", "m", graph.add("Transpose", "m", perm=[0, 2, 1], hidden=True))
+    graph.add("MatMul", numbers(2, 3), "m")
+    graph.add("Add", graph.add("MatMul", "m", graph.add("Transpose", numbers(4, 6), perm=[1, 0], hidden=True), hidden=True), numbers(4))
+    graph.write(folder)
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    for make in (networks, pointwise, along_axes, movement, layers):
+        make(folder)
+
+
+main()

@@ -1,0 +1,181 @@
+/* Reads the files that make.py wrote: outputs are those of onnxruntime, losses and gradients those of PyTorch. */
+#include "base/memory.h"
+#include "formats/safetensors.h"
+#include <check.h>
+#undef fail
+
+#include "tutti_onnx.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME = 300 };
+/* Of the largest element: sums in another order. */
+#define LIMIT 2e-5
+
+#define GOOD(call) ck_assert_msg((call) == TUTTI_OK, "%s", tutti_message(NULL))
+
+struct session {
+    tutti_runtime *runtime;
+    tutti_onnx model;
+    tutti_trainer *trainer;
+    struct safetensors *recorded;
+    tutti_feed feeds[TUTTI_ONNX_PORTS];
+    int feed_count;
+    int64_t samples;
+};
+
+static void in_files(char path[NAME], const char *name, const char *suffix)
+{
+    snprintf(path, NAME, "%s/tests/onnx/files/%s%s", getenv("TUTTI_SOURCE"), name, suffix);
+}
+
+/* What is recorded as input.NAME, for each input. */
+static void add_feeds(struct session *s)
+{
+    for (int i = 0; i < safetensors_count(s->recorded); i++) {
+        const struct safetensors_tensor *tensor = safetensors_at(s->recorded, i);
+        if (strncmp(tensor->name, "input.", 6)) continue;
+        s->samples = tensor->sizes[0];
+        s->feeds[s->feed_count++] = (tutti_feed) { tensor->name + 6,
+            tensor->type == SAFETENSORS_I64 ? TUTTI_DTYPE_I64 : TUTTI_DTYPE_F32, tensor->data };
+    }
+}
+
+static void session_open(struct session *s, const char *name)
+{
+    char path[NAME];
+    *s = (struct session) { .runtime = tutti_open(&(tutti_runtime_options) { .devices = "0" }) };
+    ck_assert_ptr_nonnull(s->runtime);
+    in_files(path, name, ".onnx");
+    GOOD(tutti_import_onnx(s->runtime, path, NULL, &s->model));
+    in_files(path, name, ".safetensors");
+    GOOD(safetensors_open(path, &s->recorded));
+    add_feeds(s);
+}
+
+static void session_close(struct session *s)
+{
+    safetensors_close(s->recorded);
+    tutti_trainer_free(s->trainer);
+    tutti_network_free(s->model.network);
+    tutti_close(s->runtime);
+}
+
+static void compare(const char *file, const char *name, const float *got, const struct safetensors_tensor *wanted)
+{
+    const size_t count = wanted->bytes / sizeof(float);
+    double largest = 0.01, worst = 0;
+    for (size_t i = 0; i < count; i++) {
+        float one;
+        memcpy(&one, (const char *)wanted->data + i * sizeof one, sizeof one);
+        largest = fmax(largest, fabs((double)one));
+        const double error = fabs((double)one - (double)got[i]);
+        worst = error <= worst ? worst : error; /* NaN counts */
+    }
+    ck_assert_msg(worst <= LIMIT * largest, "%s: %s is off by %g, with elements up to %g", file, name, worst, largest);
+}
+
+/* The output at a position is the recorded one with this name. */
+static const struct safetensors_tensor *recorded_output(const struct session *s, int position)
+{
+    for (int i = 0, at = 0; i < safetensors_count(s->recorded); i++) {
+        const struct safetensors_tensor *tensor = safetensors_at(s->recorded, i);
+        if (!strncmp(tensor->name, "output.", 7) && at++ == position) return tensor;
+    }
+    return NULL;
+}
+
+static void check_shape(const struct session *s, int position, const struct safetensors_tensor *wanted)
+{
+    tutti_shape shape;
+    GOOD(tutti_shape_of(s->model.network, s->model.outputs[position], &shape));
+    ck_assert_msg(shape.rank + 1 == wanted->rank, "%s has %d axes", wanted->name, shape.rank);
+    for (int i = 0; i < shape.rank; i++)
+        ck_assert_msg(shape.sizes[i] == wanted->sizes[i + 1], "%s, axis %d: %lld", wanted->name, i + 1,
+            (long long)shape.sizes[i]);
+}
+
+static const char *const names[] = { "mlp", "mlp_external", "residual", "residual_folded", "transformer",
+    "transformer_new", "pointwise", "attributes", "binary", "reductions", "old", "movement", "shapes", "convolutions",
+    "products" };
+
+START_TEST(outputs_are_onnxruntimes)
+{
+    struct session s;
+    tutti_fetch fetches[TUTTI_ONNX_PORTS];
+    session_open(&s, names[_i]);
+    for (int i = 0; i < s.model.output_count; i++) {
+        const struct safetensors_tensor *wanted = recorded_output(&s, i);
+        ck_assert_ptr_nonnull(wanted);
+        check_shape(&s, i, wanted);
+        fetches[i] = (tutti_fetch) { s.model.outputs[i], TUTTI_DTYPE_F32, malloc(wanted->bytes) };
+        ck_assert_ptr_nonnull(fetches[i].data);
+    }
+    s.trainer = tutti_compile(s.model.network, s.model.outputs[0],
+        &(tutti_training) { .loss = TUTTI_LOSS_NONE,
+            .batch = 8,
+            .outputs = s.model.outputs + 1,
+            .output_count = s.model.output_count - 1 });
+    ck_assert_msg(s.trainer != NULL, "%s: %s", names[_i], tutti_message(NULL));
+    GOOD(tutti_infer(s.trainer, s.feeds, s.feed_count, s.samples, fetches, s.model.output_count));
+    for (int i = 0; i < s.model.output_count; i++) {
+        const struct safetensors_tensor *wanted = recorded_output(&s, i);
+        compare(names[_i], wanted->name, fetches[i].data, wanted);
+        free(fetches[i].data);
+    }
+    session_close(&s);
+}
+END_TEST
+
+static void check_gradient(const struct session *s, const char *file, const struct safetensors_tensor *wanted)
+{
+    const int64_t count = (int64_t)(wanted->bytes / sizeof(float));
+    float *gradient = malloc(wanted->bytes);
+    ck_assert_ptr_nonnull(gradient);
+    GOOD(tutti_get_gradient(s->trainer, wanted->name + 9, gradient, count));
+    compare(file, wanted->name, gradient, wanted);
+    free(gradient);
+}
+
+static const char *const trained[] = { "mlp", "mlp_external", "residual" };
+
+START_TEST(gradients_are_pytorchs)
+{
+    struct session s;
+    tutti_metrics metrics;
+    float loss;
+    session_open(&s, trained[_i]);
+    const struct safetensors_tensor *labels = safetensors_find(s.recorded, "labels");
+    const struct safetensors_tensor *wanted = safetensors_find(s.recorded, "loss");
+    ck_assert(labels && wanted);
+    memcpy(&loss, wanted->data, sizeof loss);
+    s.trainer = tutti_compile(s.model.network, s.model.outputs[0], &(tutti_training) { .batch = labels->sizes[0] });
+    ck_assert_msg(s.trainer != NULL, "%s", tutti_message(NULL));
+    s.feeds[1] = (tutti_feed) { "targets", TUTTI_DTYPE_I32, labels->data };
+    GOOD(tutti_train_step(s.trainer, s.feeds, 2, labels->sizes[0], &metrics));
+    ck_assert_msg(fabs(metrics.loss - (double)loss) < 1e-5, "%s: the loss is %g, not %g", trained[_i], metrics.loss,
+        (double)loss);
+    for (int i = 0; i < safetensors_count(s.recorded); i++) {
+        const struct safetensors_tensor *tensor = safetensors_at(s.recorded, i);
+        if (!strncmp(tensor->name, "gradient.", 9)) check_gradient(&s, trained[_i], tensor);
+    }
+    session_close(&s);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("onnx");
+    TCase *cases = tcase_create("files");
+    tcase_add_loop_test(cases, outputs_are_onnxruntimes, 0, sizeof names / sizeof *names);
+    tcase_add_loop_test(cases, gradients_are_pytorchs, 0, sizeof trained / sizeof *trained);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
