@@ -57,7 +57,7 @@ const Onnx__AttributeProto *step_attribute(const struct step *step, const char *
 tutti_status step_array(const struct step *step, size_t position, const struct array **array);
 /* The same as at most `most` integers without symbols, as axes and pads. *count is 0 if the input is absent. */
 tutti_status step_list(const struct step *step, size_t position, int64_t *list, int most, int *count);
-/* One float; `otherwise` if the input is absent. */
+/* One number; `otherwise` if the input is absent. */
 tutti_status step_scalar(const struct step *step, size_t position, float otherwise, float *scalar);
 /* Whether all inputs are integers that are known when the file is read. */
 bool step_is_whole(const struct step *step);

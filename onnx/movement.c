@@ -26,10 +26,12 @@ tutti_tensor step_reshape(const struct step *step, tutti_tensor x, const tutti_s
     return step_op(step, "reshape", &x, 1, "shape=%s", print_list(shape->sizes, shape->rank).text);
 }
 
+/* 0 if it does not fit 64 bits, which no value of a network has. */
 static int64_t elements_of(const tutti_shape *shape)
 {
     int64_t count = 1;
-    for (int i = 0; i < shape->rank; i++) count *= shape->sizes[i];
+    for (int i = 0; i < shape->rank; i++)
+        if (__builtin_mul_overflow(count, shape->sizes[i], &count)) return 0;
     return count;
 }
 

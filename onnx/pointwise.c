@@ -29,7 +29,7 @@ tutti_status step_broadcast(const struct step *step, tutti_tensor *tensors, size
     tutti_shape shapes[MOST_INPUTS] = { { 0 } };
     int rank = 0;
     *batched = false;
-    if (count > MOST_INPUTS) return step_refuse("it has %zu inputs: at most %d are read", count, MOST_INPUTS);
+    if (count < 1 || count > MOST_INPUTS) return step_refuse("it has %zu inputs: 1 to %d are read", count, MOST_INPUTS);
     for (size_t i = 0; i < count; i++) {
         status = step_tensor(step, i, &tensors[i]);
         if (status == TUTTI_OK) status = value_shape(step->import, step_input(step, i), &shapes[i]);

@@ -128,8 +128,9 @@ tutti_status step_scalar(const struct step *step, size_t position, float otherwi
     if (!step_input(step, position)) return TUTTI_OK;
     const tutti_status status = step_array(step, position, &array);
     if (status != TUTTI_OK) return status;
-    if (array->count != 1 || !array->floats) return fail(TUTTI_FORMAT, "input %zu must be one float", position);
-    *scalar = array->floats[0];
+    if (array->count != 1 || (array->extents && array->extents[0].batches))
+        return fail(TUTTI_FORMAT, "input %zu must be one number", position);
+    *scalar = array->floats ? array->floats[0] : (float)array->extents[0].number;
     return TUTTI_OK;
 }
 
@@ -184,7 +185,7 @@ static tutti_status add_tensor(struct import *import, struct value *value)
     if (status == TUTTI_OK) status = load(import, value);
     if (status != TUTTI_OK) return status;
     if (!value->array || value->array->count == 0)
-        return step_refuse("'%s' has no elements, or is nothing that is read", value->name);
+        return step_refuse("'%s' has no elements, or is an output that is not available", value->name);
     if (shape.rank == 0) shape = TUTTI_SHAPE(1);
     if (value->array->extents)
         status = add_whole(import, value, shape);

@@ -66,6 +66,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         .summary = "Measures the time of a step of MODEL",
         .argument = "MODEL",
         .arguments = session_models(),
+        .suffix = SESSION_FILES,
         .details = details,
         .options = options,
         .count = sizeof(options) / sizeof(options[0]) };
@@ -248,7 +249,7 @@ static int show_profile(const struct bench *bench, const struct settings *s)
 
 static int run_bench(struct bench *bench, struct settings *s)
 {
-    const struct model *model = model_find(s->model);
+    const struct model *model = session_model(s->model);
     bool numbers = model->loss == TUTTI_MSE;
     bench->train = !strcmp(s->mode, "train");
     bench->shape = model->input;
@@ -257,10 +258,12 @@ static int run_bench(struct bench *bench, struct settings *s)
     int result = s->input ? parse_shape("bench", s->input, &bench->shape) : EXIT_DONE;
     if (result != EXIT_DONE || (result = session_open(&bench->session, "bench", &s->session)) != EXIT_DONE)
         return result;
-    tutti_status status = make_samples(bench, s, numbers);
-    if (status != TUTTI_OK) return work_failed("bench", status, status_message());
     result = session_build(&bench->session, model, bench->shape, (int)bench->outputs);
     if (result != EXIT_DONE) return result;
+    bench->shape = bench->session.shape;
+    bench->outputs = bench->session.classes;
+    tutti_status status = make_samples(bench, s, numbers);
+    if (status != TUTTI_OK) return work_failed("bench", status, status_message());
     double started = clock_seconds();
     result = session_compile(&bench->session,
         &(tutti_training) { .loss = bench->train ? model->loss : TUTTI_LOSS_NONE,

@@ -16,6 +16,7 @@ static enum parsed parse(struct saved_options *s, int argc, char **argv)
         .summary = "Measures the loss and accuracy of saved weights",
         .argument = "MODEL",
         .arguments = session_models(),
+        .suffix = SESSION_FILES,
         .options = options,
         .count = sizeof(options) / sizeof(options[0]) };
     return options_parse(&usage, argc, argv, &s->model);

@@ -25,6 +25,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         .summary = "Predicts the class of each sample with saved weights, and prints its index, class and probability",
         .argument = "MODEL",
         .arguments = session_models(),
+        .suffix = SESSION_FILES,
         .options = options,
         .count = sizeof(options) / sizeof(options[0]) };
     return options_parse(&usage, argc, argv, &s->saved.model);

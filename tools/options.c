@@ -59,7 +59,8 @@ static void print_help(const struct usage *usage)
     printf("Usage: tutti %s%s%s [options]\n\n%s.\n", usage->command, usage->argument ? " " : "",
         usage->argument ? usage->argument : "", usage->summary);
     if (usage->arguments)
-        printf("\n%s is one of: %s.\n", usage->argument, join_names(usage->arguments, names, sizeof(names)));
+        printf("\n%s is one of: %s%s%s.\n", usage->argument, join_names(usage->arguments, names, sizeof(names)),
+            usage->suffix ? ", or a file *" : "", usage->suffix ? usage->suffix : "");
     printf("\nOptions:\n");
     for (int i = 0; i < usage->count; i++) {
         const struct option *option = &usage->options[i];
@@ -153,6 +154,12 @@ static int parse_option(const struct usage *usage, int argc, char **argv, int *p
     return set_value(usage, option, argv[++*position]);
 }
 
+static bool has_suffix(const char *text, const char *suffix)
+{
+    const size_t length = strlen(text), end = suffix ? strlen(suffix) : 0;
+    return suffix && length > end && !strcmp(text + length - end, suffix);
+}
+
 static int check_argument(const struct usage *usage, const char *argument)
 {
     char names[NAMES_BYTES];
@@ -161,9 +168,10 @@ static int check_argument(const struct usage *usage, const char *argument)
         return wrong_use(usage->command, "%s is missing; use one of %s", usage->argument,
             join_names(usage->arguments, names, sizeof(names)));
     if (!argument) return wrong_use(usage->command, "%s is missing (see --help)", usage->argument);
-    if (usage->arguments && !is_one_of(argument, usage->arguments))
-        return wrong_use(usage->command, "unknown %s \"%s\"; use one of %s", usage->argument, argument,
-            join_names(usage->arguments, names, sizeof(names)));
+    if (usage->arguments && !is_one_of(argument, usage->arguments) && !has_suffix(argument, usage->suffix))
+        return wrong_use(usage->command, "unknown %s \"%s\"; use one of %s%s%s", usage->argument, argument,
+            join_names(usage->arguments, names, sizeof(names)), usage->suffix ? ", or a file *" : "",
+            usage->suffix ? usage->suffix : "");
     return EXIT_DONE;
 }
 

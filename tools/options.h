@@ -27,6 +27,7 @@ struct usage {
     const char *summary;          /* one line */
     const char *argument;         /* the noun of the one positional argument ("MODEL"), or NULL */
     const char *const *arguments; /* what it may be, ended by NULL; NULL: anything */
+    const char *suffix;           /* of files that it may be, too (".onnx"), or NULL */
     const char *details;          /* text after the options, or NULL */
     const struct option *options;
     int count;

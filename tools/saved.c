@@ -9,9 +9,10 @@ const char *const saved_parts[] = { "test", "train", NULL };
 int saved_open(const char *command, struct saved_options *options, bool with_loss, struct session *session,
     struct data *data, struct samples **part)
 {
-    const struct model *model = model_find(options->model);
+    const struct model *model = session_model(options->model);
     bool numbers = model->loss == TUTTI_MSE;
-    if (!options->weights) return wrong_use(command, "--weights is missing: name the safetensors file to use");
+    if (!options->weights && model->build)
+        return wrong_use(command, "--weights is missing: name the safetensors file to use");
     if (!options->data) options->data = numbers ? "line" : "digits";
     tutti_status status = data_load(data, options->data, numbers);
     if (status != TUTTI_OK) return work_failed(command, status, status_message());
@@ -23,7 +24,7 @@ int saved_open(const char *command, struct saved_options *options, bool with_los
     if (result != EXIT_DONE) return result;
     tutti_training training = { .loss = with_loss ? model->loss : TUTTI_LOSS_NONE, .batch = options->batch };
     result = session_compile(session, &training);
-    if (result != EXIT_DONE) return result;
+    if (result != EXIT_DONE || !options->weights) return result;
     status = tutti_load_weights(session->trainer, options->weights);
     return status == TUTTI_OK ? EXIT_DONE : work_failed(command, status, tutti_message(session->runtime));
 }

@@ -27,8 +27,8 @@ extern const char *const saved_parts[];
         { "batch", OPTION_INTEGER, &(s).batch, "N", "samples computed at once, over all devices", 1, 1e9 },         \
         SESSION_OPTIONS((s).session)
 
-/* Loads the data, opens the devices, builds and compiles the model and loads its weights; with_loss: as for training.
- * Fills options->data where it was not given. Returns an exit status. */
+/* Loads the data, opens the devices, builds and compiles the model and loads its weights, which an ONNX file has
+ * itself; with_loss: as for training. Fills options->data where it was not given. Returns an exit status. */
 int saved_open(const char *command, struct saved_options *options, bool with_loss, struct session *session,
     struct data *data, struct samples **part);
 

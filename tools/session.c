@@ -3,6 +3,7 @@
 #include "base/numbers.h"
 
 #include "tools/progress.h"
+#include "tutti_onnx.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -19,6 +20,14 @@ const char *const *session_models(void)
     static const char *names[SESSION_MAX_MODELS + 1];
     for (int i = 0; i < SESSION_MAX_MODELS && model_at(i); i++) names[i] = model_at(i)->name;
     return names;
+}
+
+const struct model *session_model(const char *name)
+{
+    static struct model file = { .description = "an ONNX file", .learning_rate = 0.01f, .momentum = 0.9f, .batch = 32 };
+    const struct model *model = model_find(name);
+    file.name = name;
+    return model ? model : &file;
 }
 
 const char *const session_precisions[] = {
@@ -100,9 +109,47 @@ int session_open(struct session *session, const char *command, const struct sess
     return options->shares ? parse_shares(session, options->shares) : EXIT_DONE;
 }
 
+/* What a file's network must be like for the command, which feeds one input and looks at one output. */
+static int check_file(const struct session *session, const tutti_onnx *made, int64_t classes)
+{
+    tutti_shape output = { 0 };
+    const char *name = session->model->name;
+    (void)tutti_shape_of(made->network, made->outputs[0], &output);
+    if (made->input_count != 1 || made->input_dtypes[0] != TUTTI_DTYPE_F32)
+        return wrong_use(session->command, "%s has %d input%s: the command feeds one, of floats", name,
+            made->input_count, made->input_count == 1 ? " of integers" : "s");
+    if (output.rank != 1)
+        return wrong_use(session->command,
+            "the first output of %s has %d axes in a sample: the command needs one, classes", name, output.rank);
+    if (classes && output.sizes[0] != classes)
+        return wrong_use(session->command, "%s has %lld outputs for a sample, but there are %lld classes", name,
+            (long long)output.sizes[0], (long long)classes);
+    return EXIT_DONE;
+}
+
+static int build_file(struct session *session, tutti_shape shape, int64_t classes)
+{
+    tutti_onnx made;
+    const tutti_onnx_options options = { .input = shape, .logits = true };
+    const tutti_status status = tutti_import_onnx(session->runtime, session->model->name, &options, &made);
+    if (status != TUTTI_OK) return work_failed(session->command, status, tutti_message(session->runtime));
+    session->network = made.network;
+    session->output = made.outputs[0];
+    const int result = session->only_shown ? EXIT_DONE : check_file(session, &made, classes);
+    if (result != EXIT_DONE) return result;
+    tutti_shape output = { 0 };
+    (void)tutti_shape_of(made.network, made.inputs[0], &session->shape);
+    (void)tutti_shape_of(made.network, made.outputs[0], &output);
+    session->classes = output.sizes[0];
+    return EXIT_DONE;
+}
+
 int session_build(struct session *session, const struct model *model, tutti_shape shape, int classes)
 {
     session->model = model;
+    if (!model->build) return build_file(session, shape, classes);
+    session->shape = shape;
+    session->classes = classes;
     session->network = tutti_network_new(session->runtime);
     if (!session->network) return work_failed(session->command, TUTTI_NO_MEMORY, tutti_message(session->runtime));
     tutti_tensor x = tutti_input(session->network, "input", shape);
@@ -188,6 +235,6 @@ struct session_arrays session_arrays(
     const struct session *session, const float *inputs, const void *targets, float *outputs)
 {
     const tutti_dtype dtype = session->model->loss == TUTTI_MSE ? TUTTI_DTYPE_F32 : TUTTI_DTYPE_I32;
-    return (struct session_arrays) { .feeds = { { "input", TUTTI_DTYPE_F32, inputs }, { "targets", dtype, targets } },
+    return (struct session_arrays) { .feeds = { { NULL, TUTTI_DTYPE_F32, inputs }, { "targets", dtype, targets } },
         .fetch = { session->output, TUTTI_DTYPE_F32, outputs } };
 }

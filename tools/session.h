@@ -96,6 +96,9 @@ struct session {
     tutti_runtime *runtime;
     tutti_network *network;
     tutti_tensor output;
+    tutti_shape shape; /* of a sample */
+    int64_t classes;
+    bool only_shown; /* nothing is fed: a file may have any inputs and outputs */
     tutti_trainer *trainer;
     double shares[SESSION_MAX_DEVICES];
     bool shares_given;
@@ -107,11 +110,15 @@ struct session {
 };
 
 extern const char *const session_precisions[], *const session_wires[]; /* in tutti_precision's order, ended by NULL */
-/* The models' names, ended by NULL: what the MODEL argument may be. */
+/* The models' names, ended by NULL: what the MODEL argument may be, besides files whose names end in SESSION_FILES. */
 const char *const *session_models(void);
+#define SESSION_FILES ".onnx"
+/* The model with this name, or one for the file: it has no `build`, and shape and classes are 0. */
+const struct model *session_model(const char *name);
 
 int session_open(struct session *session, const char *command, const struct session_options *options);
-/* Builds model for samples of this shape; classes are outputs for the linear model. */
+/* Builds model for samples of this shape; classes are outputs for the linear model. A file has them itself: they must
+ * be the same, or 0. session->shape and classes are those of the network then. */
 int session_build(struct session *session, const struct model *model, tutti_shape shape, int classes);
 /* Fills shares and micro_batch of the training and compiles. */
 int session_compile(struct session *session, tutti_training *training);

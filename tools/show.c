@@ -32,6 +32,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         .summary = "Prints the layers of MODEL and the memory it needs on each device",
         .argument = "MODEL",
         .arguments = session_models(),
+        .suffix = SESSION_FILES,
         .details = "FLOPs are those of the forward pass of one sample; a multiply-add counts as two.",
         .options = options,
         .count = sizeof(options) / sizeof(options[0]) };
@@ -122,11 +123,12 @@ static int print_explanations(const struct settings *s, const struct session *se
 
 static int show(struct settings *s, struct session *session)
 {
-    const struct model *model = model_find(s->model);
+    const struct model *model = session_model(s->model);
     tutti_shape shape = model->input;
     double flops = 0;
     int result = s->input ? parse_shape("show", s->input, &shape) : EXIT_DONE;
     if (result != EXIT_DONE || (result = session_open(session, "show", &s->session)) != EXIT_DONE) return result;
+    session->only_shown = true;
     result = session_build(session, model, shape, s->classes ? (int)s->classes : model->classes);
     if (result != EXIT_DONE) return result;
     if (!s->batch) s->batch = model->batch;

@@ -95,6 +95,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         .summary = "Trains MODEL on all chosen devices together",
         .argument = "MODEL",
         .arguments = session_models(),
+        .suffix = SESSION_FILES,
         .details = details,
         .options = options,
         .count = sizeof(options) / sizeof(options[0]) };
@@ -275,7 +276,7 @@ static int prepare(struct training *training, struct settings *s, const struct m
 static int train(struct training *training, struct settings *s)
 {
     struct session *session = &training->session;
-    const struct model *model = model_find(s->model);
+    const struct model *model = session_model(s->model);
     if (!s->data) s->data = model->loss == TUTTI_MSE ? "line" : "digits";
     int result = prepare(training, s, model);
     tutti_status status = tutti_hosts_agree(training->hosts, result == EXIT_DONE ? TUTTI_OK : TUTTI_INVALID);

@@ -82,6 +82,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         .summary = "Finds the fastest kernels of MODEL on each device",
         .argument = "MODEL",
         .arguments = session_models(),
+        .suffix = SESSION_FILES,
         .details = "Each candidate runs in a process of its own. Its results are compared with those of the plain\n"
                    "kernel, and its time with that of the kernel chosen by the shipped tables, in turns. A candidate\n"
                    "that hangs, crashes or is wrong is recorded as refused. One that is faster by more than the noise\n"
@@ -417,7 +418,7 @@ done:
 
 static int tune(struct tuning *t, struct settings *s)
 {
-    const struct model *model = model_find(s->model);
+    const struct model *model = session_model(s->model);
     t->settings = s;
     t->task = (struct task) { .model = model,
         .shape = model->input,

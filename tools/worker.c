@@ -97,12 +97,12 @@ static int serve_steps(FILE *in, FILE *out, struct session *session, const struc
     double shares[SESSION_MAX_DEVICES] = { 0 };
     char line[64];
     size_t sample = 1;
-    for (int i = 0; i < task->shape.rank; i++) sample *= (size_t)task->shape.sizes[i];
+    for (int i = 0; i < session->shape.rank; i++) sample *= (size_t)session->shape.sizes[i];
     shares[task->device] = 1;
     tutti_training training = training_of(session, task);
     memcpy(session->shares, shares, sizeof(shares));
     session->shares_given = true;
-    const size_t outputs = (size_t)(task->batch * task->classes);
+    const size_t outputs = (size_t)(task->batch * session->classes);
     float *inputs = memory_new((size_t)task->batch * sample, sizeof(float));
     float *targets = memory_new(outputs, sizeof(float)), *results = memory_new(outputs, sizeof(float));
     int result = inputs && targets && results ? session_compile(session, &training) : EXIT_WORK_FAILED;

@@ -103,6 +103,17 @@ class Transformer(nn.Module):
         return self.head(x[:, 0])
 
 
+class Digits(nn.Module):
+    """A network for the data that the command draws, with a softmax at its end."""
+    def __init__(self):
+        super().__init__()
+        self.conv, self.fc = nn.Conv2d(1, 4, 5, stride=2, padding=2), nn.Linear(196, 10)
+
+    def forward(self, x):
+        x = nn.functional.max_pool2d(torch.relu(self.conv(x)), 2)
+        return torch.softmax(self.fc(x.flatten(1)), -1)
+
+
 def export(folder, name, network, example, classes=0, **options):
     """classes: also a training step with labels; its gradients are those of the file's parameters."""
     path = folder / f"{name}.onnx"
@@ -132,6 +143,7 @@ def networks(folder):
     export(folder, "mlp_external", Mlp(), flat, classes=5, dynamo=True, opset_version=20, external_data=True)
     export(folder, "residual", Residual(), image, classes=4, dynamo=False, opset_version=17, dynamic_axes=dynamic, unfolded=True)
     export(folder, "residual_folded", Residual(), image, dynamo=True, opset_version=20, external_data=False)
+    export(folder, "digits", Digits(), torch.from_numpy(numbers(1, 1, 28, 28)), dynamo=False, opset_version=13)
     ids = torch.from_numpy(random.integers(0, 11, (SAMPLES, 6)))
     export(folder, "transformer", Transformer(), ids, dynamo=False, opset_version=14, dynamic_axes=dynamic)
     export(folder, "transformer_new", Transformer(), ids, dynamo=True, opset_version=20, external_data=False)

@@ -1,0 +1,379 @@
+/* Files that are damaged or malicious: a line that says so, no crash, no leak, and nothing read outside the folder. */
+#include "base/file.h"
+#include "base/status.h"
+#include "tests/onnx/messages.h"
+#include <check.h>
+#undef fail
+
+#include "tutti_onnx.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { NAME = 300, FLOAT = 1, INT64 = 7, STRING = 8 };
+
+static tutti_runtime *runtime;
+static char folder[NAME], path[NAME + 16];
+
+static void open_runtime(void)
+{
+    runtime = tutti_open(&(tutti_runtime_options) { .devices = "0" });
+    ck_assert_msg(runtime != NULL, "%s", tutti_message(NULL));
+    snprintf(folder, sizeof folder, "/tmp/tutti-onnx-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/model.onnx", folder);
+}
+
+static void close_runtime(void)
+{
+    char command[NAME + 16];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    ck_assert_int_eq(system(command), 0);
+    tutti_close(runtime);
+}
+
+/* What becomes of a file with these bytes. */
+static tutti_status import_bytes(const void *data, size_t size)
+{
+    tutti_onnx made;
+    unlink(path); /* a file that is written anew, or by file_write(), is flushed to the disk */
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(data, 1, size, file), size);
+    ck_assert_int_eq(fclose(file), 0);
+    const tutti_status status = tutti_import_onnx(runtime, path, NULL, &made);
+    ck_assert_msg((status == TUTTI_OK) == (made.network != NULL), "status %d", (int)status);
+    if (status != TUTTI_OK) ck_assert_msg(strchr(tutti_message(NULL), '\n') == NULL, "%s", tutti_message(NULL));
+    tutti_network_free(made.network);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------- damaged files ----
+ */
+
+static const char *const damaged[] = { "mlp", "shapes", "old", "movement", "convolutions", "products", "transformer" };
+
+static void read_file(const char *name, unsigned char **data, size_t *size)
+{
+    char from[NAME];
+    snprintf(from, sizeof from, "%s/tests/onnx/files/%s.onnx", getenv("TUTTI_SOURCE"), name);
+    ck_assert_msg(file_read(from, 1 << 20, data, size) == TUTTI_OK, "%s", status_message());
+}
+
+START_TEST(cut_files_are_refused)
+{
+    unsigned char *data;
+    size_t size;
+    read_file(damaged[_i], &data, &size);
+    ck_assert_int_eq(import_bytes(data, size), TUTTI_OK);
+    /* What stands behind the graph is opset_import, some bytes that may be read before they are missed. */
+    for (size_t cut = 0; cut<size; cut += size> 4096 ? 7 : 1) ck_assert_int_ne(import_bytes(data, cut), TUTTI_OK);
+    free(data);
+}
+END_TEST
+
+START_TEST(changed_files_do_no_harm)
+{
+    static const unsigned char changes[] = { 0xff, 0x80, 0x01, 0x10 };
+    unsigned char *data;
+    size_t size;
+    read_file(damaged[_i], &data, &size);
+    for (size_t at = 0; at<size; at += size> 4096 ? 5 : 1)
+        for (size_t i = 0; i < sizeof changes; i++) {
+            data[at] ^= changes[i];
+            (void)import_bytes(data, size);
+            data[at] ^= changes[i];
+        }
+    free(data);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------------------------------- malicious files ----
+ */
+
+static void put_node(struct message *graph, const char *operator_, const char *a, const char *b, const char *y)
+{
+    struct message node = { 0 };
+    put_text(&node, NODE_INPUT, a);
+    if (b) put_text(&node, NODE_INPUT, b);
+    put_text(&node, NODE_OUTPUT, y);
+    put_text(&node, NODE_NAME, y);
+    put_text(&node, NODE_OPERATOR, operator_);
+    put_message(graph, GRAPH_NODE, &node);
+}
+
+static void put_port(struct message *graph, int field, const char *name, int64_t size)
+{
+    struct message port = { 0 }, type = { 0 }, tensor = { 0 }, shape = { 0 }, axis = { 0 };
+    put_text(&axis, 2, "N");
+    put_message(&shape, 1, &axis);
+    put_integer(&axis, 1, size);
+    put_message(&shape, 1, &axis);
+    put_integer(&tensor, 1, FLOAT);
+    put_message(&tensor, 2, &shape);
+    put_message(&type, 1, &tensor);
+    put_text(&port, 1, name);
+    put_message(&port, 2, &type);
+    put_message(graph, field, &port);
+}
+
+/* An initialiser "w" with sizes and so many bytes. */
+static void put_initialiser(
+    struct message *graph, int type, const int64_t *sizes, int rank, const void *raw, size_t bytes)
+{
+    struct message tensor = { 0 };
+    for (int i = 0; i < rank; i++) put_integer(&tensor, TENSOR_DIMS, sizes[i]);
+    put_integer(&tensor, TENSOR_TYPE, type);
+    put_text(&tensor, TENSOR_NAME, "w");
+    put_bytes(&tensor, TENSOR_RAW, raw, bytes);
+    put_message(graph, GRAPH_INITIALIZER, &tensor);
+}
+
+static void put_external(
+    struct message *graph, int64_t size, const char *location, const char *offset, const char *length)
+{
+    struct message tensor = { 0 }, entry = { 0 };
+    const char *const entries[][2] = { { "location", location }, { "offset", offset }, { "length", length } };
+    put_integer(&tensor, TENSOR_DIMS, size);
+    put_integer(&tensor, TENSOR_TYPE, FLOAT);
+    put_text(&tensor, TENSOR_NAME, "w");
+    for (int i = 0; i < 3; i++) {
+        if (!entries[i][1]) continue;
+        put_text(&entry, 1, entries[i][0]);
+        put_text(&entry, 2, entries[i][1]);
+        put_message(&tensor, TENSOR_EXTERNAL, &entry);
+    }
+    put_integer(&tensor, TENSOR_LOCATION, 1);
+    put_message(graph, GRAPH_INITIALIZER, &tensor);
+}
+
+/* Imports a model of this graph, which is freed; `words` must be in the message. */
+static void refused(struct message *graph, int64_t opset, tutti_status status, const char *words)
+{
+    struct message model = { 0 }, set = { 0 };
+    put_integer(&set, OPSET_VERSION, opset);
+    put_message(&model, MODEL_OPSET, &set);
+    put_message(&model, MODEL_GRAPH, graph);
+    const tutti_status got = import_bytes(model.data, model.size);
+    ck_assert_msg(got == status, "status %d instead of %d: %s", (int)got, (int)status, tutti_message(NULL));
+    if (words) ck_assert_msg(strstr(tutti_message(NULL), words) != NULL, "no \"%s\": %s", words, tutti_message(NULL));
+    message_free(&model);
+}
+
+/* x [N, 4] -> operator(x, w) -> y */
+static struct message graph_of(const char *operator_, const char *second)
+{
+    struct message graph = { 0 };
+    put_port(&graph, GRAPH_INPUT, "x", 4);
+    put_port(&graph, GRAPH_OUTPUT, "y", 4);
+    put_node(&graph, operator_, "x", second, "y");
+    return graph;
+}
+
+START_TEST(the_graph_is_checked)
+{
+    struct message graph = graph_of("Relu", NULL);
+    refused(&graph, 17, TUTTI_OK, NULL);
+    graph = graph_of("Relu", NULL);
+    refused(&graph, 9, TUTTI_UNSUPPORTED, "opset 9");
+    graph = graph_of("Add", "nothing");
+    refused(&graph, 17, TUTTI_FORMAT, "'nothing'");
+    graph = graph_of("Add", "y");
+    refused(&graph, 17, TUTTI_FORMAT, "reads 'y'");
+    graph = (struct message) { 0 };
+    put_port(&graph, GRAPH_INPUT, "x", 4);
+    put_port(&graph, GRAPH_OUTPUT, "b", 4);
+    put_node(&graph, "Add", "x", "b", "a");
+    put_node(&graph, "Relu", "a", NULL, "b");
+    refused(&graph, 17, TUTTI_FORMAT, "reads 'b'");
+    graph = graph_of("Relu", NULL);
+    put_node(&graph, "Tanh", "x", NULL, "y");
+    refused(&graph, 17, TUTTI_FORMAT, "'y' stands for two values");
+    graph = graph_of("Relu", NULL);
+    put_port(&graph, GRAPH_OUTPUT, "z", 4);
+    refused(&graph, 17, TUTTI_FORMAT, "made by no node");
+    graph = graph_of("Re\x1b[2Jlu", NULL);
+    refused(&graph, 17, TUTTI_FORMAT, "control characters");
+    graph = graph_of("Re\xff", NULL);
+    refused(&graph, 17, TUTTI_FORMAT, "UTF-8");
+    graph = graph_of("Add", NULL);
+    refused(&graph, 17, TUTTI_INVALID, "Add 'y'");
+    graph = graph_of("Sum", "");
+    refused(&graph, 17, TUTTI_FORMAT, "missing");
+}
+END_TEST
+
+START_TEST(unknown_operators_are_told_at_once)
+{
+    struct message graph = graph_of("Einsum", NULL), node = { 0 };
+    put_node(&graph, "Loop", "x", NULL, "a");
+    put_node(&graph, "Loop", "x", NULL, "b");
+    put_text(&node, NODE_INPUT, "x");
+    put_text(&node, NODE_OUTPUT, "c");
+    put_text(&node, NODE_OPERATOR, "Relu");
+    put_text(&node, NODE_DOMAIN, "com.example");
+    put_message(&graph, GRAPH_NODE, &node);
+    refused(&graph, 17, TUTTI_UNSUPPORTED,
+        "opset 17: operators that Tutti does not have: Einsum (1 node: 'y'), Loop (2 nodes: 'a', 'b'), "
+        "com.example::Relu");
+}
+END_TEST
+
+START_TEST(sizes_are_checked)
+{
+    static const int64_t huge[] = { INT64_MAX, INT64_MAX }, large[] = { 1ll << 31, 1ll << 31, 1 << 4 }, one[] = { 4 };
+    static const int64_t negative[] = { -4, -1 }, many[] = { 1, 1, 1, 1, 1, 1, 1, 1, 4 };
+    static const float four[4] = { 0 };
+    struct message graph = graph_of("Add", "w");
+    put_initialiser(&graph, FLOAT, one, 1, four, sizeof four);
+    refused(&graph, 17, TUTTI_OK, NULL);
+    graph = graph_of("Add", "w");
+    put_initialiser(&graph, FLOAT, huge, 2, four, sizeof four);
+    refused(&graph, 17, TUTTI_FORMAT, "more elements than any memory holds");
+    graph = graph_of("Add", "w");
+    put_initialiser(&graph, FLOAT, large, 3, four, sizeof four);
+    refused(&graph, 17, TUTTI_FORMAT, "w");
+    graph = graph_of("Add", "w");
+    put_initialiser(&graph, FLOAT, negative, 2, four, sizeof four);
+    refused(&graph, 17, TUTTI_FORMAT, "negative");
+    graph = graph_of("Add", "w");
+    put_initialiser(&graph, FLOAT, many, 9, four, sizeof four);
+    refused(&graph, 17, TUTTI_UNSUPPORTED, "9 axes");
+    graph = graph_of("Add", "w");
+    put_initialiser(&graph, FLOAT, one, 1, four, sizeof four - 1);
+    refused(&graph, 17, TUTTI_FORMAT, "15 bytes");
+    graph = graph_of("Add", "w");
+    put_initialiser(&graph, STRING, one, 1, four, sizeof four);
+    refused(&graph, 17, TUTTI_UNSUPPORTED, "type 8");
+    graph = (struct message) { 0 };
+    put_port(&graph, GRAPH_INPUT, "x", INT64_MAX);
+    put_port(&graph, GRAPH_OUTPUT, "y", 4);
+    put_node(&graph, "Relu", "x", NULL, "y");
+    refused(&graph, 17, TUTTI_SHAPE, "x");
+}
+END_TEST
+
+START_TEST(numbers_are_checked)
+{
+    static const int64_t two[] = { 2 },
+                         wild[][2] = { { INT64_MIN, INT64_MAX }, { 1ll << 40, 1ll << 40 }, { -1, -1 }, { 0, -5 },
+                             { -1, 1ll << 62 }, { 7, 7 } };
+    static const char *const operators[] = { "Reshape", "Expand", "Unsqueeze", "Squeeze", "Slice", "Pad", "ReduceSum",
+        "Gather", "Tile", "Pow", "Split", "Add", "MatMul", "Clip" };
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
+        for (size_t k = 0; k < sizeof wild / sizeof *wild; k++) {
+            struct message graph = graph_of(operators[i], "w"), model = { 0 }, set = { 0 };
+            put_initialiser(&graph, INT64, two, 1, wild[k], sizeof wild[k]);
+            put_integer(&set, OPSET_VERSION, 18);
+            put_message(&model, MODEL_OPSET, &set);
+            put_message(&model, MODEL_GRAPH, &graph);
+            const tutti_status status = import_bytes(model.data, model.size);
+            ck_assert_msg(status != TUTTI_OK && status != TUTTI_INTERNAL, "%s, %zu", operators[i], k);
+            message_free(&model);
+        }
+}
+END_TEST
+
+START_TEST(nesting_and_amounts_have_limits)
+{
+    struct message inner = { 0 };
+    for (int depth = 0; depth < 5000; depth++) { /* a graph in an attribute of a node in a graph ... */
+        struct message attribute = { 0 }, node = { 0 }, graph = { 0 };
+        put_message(&attribute, ATTRIBUTE_GRAPH, &inner);
+        put_message(&node, NODE_ATTRIBUTE, &attribute);
+        put_message(&graph, GRAPH_NODE, &node);
+        inner = graph;
+    }
+    refused(&inner, 17, TUTTI_FORMAT, "node 0");
+    struct message graph = { 0 }, empty = { 0 };
+    for (int i = 0; i < 4000000; i++) put_bytes(&graph, GRAPH_NODE, "", 0);
+    refused(&graph, 17, TUTTI_FORMAT, NULL);
+    refused(&empty, 17, TUTTI_FORMAT, "no output");
+    ck_assert_int_eq(import_bytes("", 0), TUTTI_FORMAT);
+}
+END_TEST
+
+/* ------------------------------------------------------------------------------------------------- external data ----
+ */
+
+static void refused_external(
+    int64_t size, const char *location, const char *offset, const char *length, tutti_status status, const char *words)
+{
+    struct message graph = graph_of("Add", "w");
+    put_external(&graph, size, location, offset, length);
+    refused(&graph, 17, status, words);
+}
+
+static void put_data(const char *name, size_t size)
+{
+    char full[NAME + 16];
+    static const char zeros[64];
+    snprintf(full, sizeof full, "%s/%s", folder, name);
+    ck_assert_int_eq(file_write(full, zeros, size), TUTTI_OK);
+}
+
+START_TEST(external_data_are_of_the_folder)
+{
+    char full[NAME + 16];
+    put_data("w.data", 32);
+    snprintf(full, sizeof full, "%s/inside", folder);
+    ck_assert_int_eq(mkdir(full, 0700), 0);
+    put_data("inside/w.data", 32);
+    refused_external(4, "w.data", NULL, NULL, TUTTI_OK, NULL);
+    refused_external(4, "./inside/w.data", "16", "16", TUTTI_OK, NULL);
+    refused_external(4, "../w.data", NULL, NULL, TUTTI_FORMAT, "'../w.data'");
+    refused_external(4, "inside/../w.data", NULL, NULL, TUTTI_FORMAT, "within the model's folder");
+    refused_external(4, "/etc/passwd", NULL, NULL, TUTTI_FORMAT, "within the model's folder");
+    refused_external(4, "", NULL, NULL, TUTTI_FORMAT, "no location");
+    refused_external(4, NULL, "0", NULL, TUTTI_FORMAT, "no location");
+    refused_external(4, "inside", NULL, NULL, TUTTI_FILE, "no file");
+    refused_external(4, "none.data", NULL, NULL, TUTTI_FILE, "none.data");
+    refused_external(4, "w.data/w", NULL, NULL, TUTTI_FILE, "w.data");
+    snprintf(full, sizeof full, "%s/link", folder);
+    ck_assert_int_eq(symlink("/etc/passwd", full), 0);
+    refused_external(4, "link", NULL, NULL, TUTTI_FILE, "links are not followed");
+    snprintf(full, sizeof full, "%s/outside", folder);
+    ck_assert_int_eq(symlink("/etc", full), 0);
+    refused_external(4, "outside/passwd", NULL, NULL, TUTTI_FILE, "outside");
+    snprintf(full, sizeof full, "%s/pipe", folder);
+    ck_assert_int_eq(mkfifo(full, 0600), 0);
+    refused_external(4, "pipe", NULL, NULL, TUTTI_FILE, "no file");
+}
+END_TEST
+
+START_TEST(external_data_have_their_size)
+{
+    put_data("w.data", 32);
+    refused_external(4, "w.data", "17", NULL, TUTTI_FORMAT, "from byte 17");
+    refused_external(4, "w.data", "18446744073709551615", NULL, TUTTI_FORMAT, "w");
+    refused_external(4, "w.data", "-16", NULL, TUTTI_FORMAT, "'-16'");
+    refused_external(4, "w.data", "1e1", NULL, TUTTI_FORMAT, "'1e1'");
+    refused_external(4, "w.data", "0", "12", TUTTI_FORMAT, "12 bytes");
+    refused_external(1ll << 38, "w.data", "0", NULL, TUTTI_FORMAT, "1099511627776 bytes");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("onnx, hostile");
+    TCase *cases = tcase_create("hostile");
+    tcase_add_unchecked_fixture(cases, open_runtime, close_runtime);
+    tcase_add_loop_test(cases, cut_files_are_refused, 0, sizeof damaged / sizeof *damaged);
+    tcase_add_loop_test(cases, changed_files_do_no_harm, 0, sizeof damaged / sizeof *damaged);
+    tcase_add_test(cases, the_graph_is_checked);
+    tcase_add_test(cases, unknown_operators_are_told_at_once);
+    tcase_add_test(cases, sizes_are_checked);
+    tcase_add_test(cases, numbers_are_checked);
+    tcase_add_test(cases, nesting_and_amounts_have_limits);
+    tcase_add_test(cases, external_data_are_of_the_folder);
+    tcase_add_test(cases, external_data_have_their_size);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
