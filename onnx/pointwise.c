@@ -208,6 +208,7 @@ static tutti_status read_axes(const struct step *step, int rank, unsigned *axes)
     for (int i = 0; i < count && status == TUTTI_OK; i++) {
         int axis = 0;
         status = step_axis(attribute ? attribute[i] : list[i], rank, &axis);
+        if (status == TUTTI_OK && *axes >> axis & 1) status = fail(TUTTI_FORMAT, "an axis is there twice");
         *axes |= 1u << axis;
     }
     return status;
