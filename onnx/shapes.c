@@ -281,19 +281,24 @@ tutti_status build_constant_of_shape(struct step *step)
 {
     enum { MOST = 1 << 20 };
     int64_t sizes[ARRAY_MAX_RANK];
-    int rank = 0;
+    int rank;
+    size_t count;
     struct array *value = NULL, *y = NULL;
     const Onnx__AttributeProto *a = step_attribute(step, "value");
     tutti_status status = step_list(step, 0, sizes, ARRAY_MAX_RANK, &rank);
-    if (status == TUTTI_OK && a && a->t) status = tensor_read(a->t, step->import->folder, &value);
     if (status != TUTTI_OK) return status;
-    if (!value || value->count == 1) y = array_new(rank, sizes, !value || value->floats);
-    for (size_t i = 0; y && value && i < y->count && y->count <= MOST; i++) {
+    if (!array_count(rank, sizes, &count) || count > MOST)
+        return step_refuse("its shape is none, or has more than %d elements", MOST);
+    if (a && a->t && (status = tensor_read(a->t, step->import->folder, &value)) != TUTTI_OK) return status;
+    if (value && value->count != 1) {
+        array_free(value);
+        return fail(TUTTI_FORMAT, "its value is not one number");
+    }
+    y = array_new(rank, sizes, !value || value->floats);
+    for (size_t i = 0; y && value && i < count; i++) {
         if (y->floats) y->floats[i] = value->floats[0];
         if (y->extents) y->extents[i] = value->extents[0];
     }
     array_free(value);
-    if (y && y->count <= MOST) return step_known(step, y);
-    array_free(y);
-    return step_refuse("its value is not one number, or it has more than %d elements", MOST);
+    return step_known(step, y);
 }

@@ -55,7 +55,7 @@ bool onnx_type_is_float(int type)
 
 /* ------------------------------------------------------------------------------------------------------ arrays ---- */
 
-static bool count_elements(int rank, const int64_t *sizes, size_t *count)
+bool array_count(int rank, const int64_t *sizes, size_t *count)
 {
     *count = 1;
     for (int i = 0; i < rank; i++)
@@ -66,7 +66,7 @@ static bool count_elements(int rank, const int64_t *sizes, size_t *count)
 struct array *array_new(int rank, const int64_t *sizes, bool floats)
 {
     size_t count;
-    if (rank < 0 || rank > ARRAY_MAX_RANK || !count_elements(rank, sizes, &count)) {
+    if (rank < 0 || rank > ARRAY_MAX_RANK || !array_count(rank, sizes, &count)) {
         fail(TUTTI_SHAPE, "an array of %d axes does not fit into memory, or has more than %d axes", rank,
             ARRAY_MAX_RANK);
         return NULL;
@@ -175,7 +175,7 @@ tutti_status tensor_check(const Onnx__TensorProto *tensor)
     if (tensor->n_dims > ARRAY_MAX_RANK)
         return fail(TUTTI_UNSUPPORTED, "tensor %s: it has %zu axes: at most %d are read", proto_text(tensor->name),
             tensor->n_dims, ARRAY_MAX_RANK);
-    if (!count_elements((int)tensor->n_dims, tensor->dims, &count) || !size_multiply(count, type->bytes, &bytes) ||
+    if (!array_count((int)tensor->n_dims, tensor->dims, &count) || !size_multiply(count, type->bytes, &bytes) ||
         bytes > INT64_MAX / 8)
         return fail(TUTTI_FORMAT, "tensor %s: its shape has a negative size, or more elements than any memory holds",
             proto_text(tensor->name));
@@ -196,7 +196,7 @@ tutti_status tensor_read(const Onnx__TensorProto *tensor, const char *folder, st
     const struct type *type = find_type(tensor->data_type);
     if (tensor->data_location == EXTERNAL) {
         size_t count = 1;
-        (void)count_elements((int)tensor->n_dims, tensor->dims, &count);
+        (void)array_count((int)tensor->n_dims, tensor->dims, &count);
         TRY(external_read(tensor, folder, count * type->bytes, &bytes));
     }
     *array = array_new((int)tensor->n_dims, tensor->dims, type->is_float);

@@ -37,6 +37,8 @@ struct array {
     struct extent *extents; /* of integers and bool, else NULL */
 };
 
+/* The number of elements. False if a size is negative, or the number does not fit size_t. */
+bool array_count(int rank, const int64_t *sizes, size_t *count);
 /* An array of zeros. NULL with a message on failure. */
 struct array *array_new(int rank, const int64_t *sizes, bool floats);
 void array_free(struct array *array); /* accepts NULL */

@@ -360,7 +360,7 @@ int main(void)
 {
     Suite *suite = suite_create("onnx, hostile");
     TCase *cases = tcase_create("hostile");
-    tcase_add_unchecked_fixture(cases, open_runtime, close_runtime);
+    tcase_add_checked_fixture(cases, open_runtime, close_runtime);
     tcase_add_loop_test(cases, cut_files_are_refused, 0, sizeof damaged / sizeof *damaged);
     tcase_add_loop_test(cases, changed_files_do_no_harm, 0, sizeof damaged / sizeof *damaged);
     tcase_add_test(cases, the_graph_is_checked);
