@@ -36,9 +36,10 @@ typedef struct tutti_onnx {
  *
  * Parameters keep the names and shapes of the file's initialisers, with the file's values as their initial ones: they
  * train, unless tutti_freeze() is called. Initialisers of one element, of integers, or with elements that are not
- * finite are constants, as are the outputs of Constant. A batch normalisation has LAYER.weight, LAYER.bias,
- * LAYER.running_mean and LAYER.running_var, where LAYER is the beginning of its initialisers' names, and trains with
- * the batch's statistics.
+ * finite are constants, as are the outputs of Constant. An initialiser whose elements are all equal can stand for
+ * several that the exporter merged: each node that reads it has a parameter of its own, NAME, NAME#2 and so on. A batch
+ * normalisation has LAYER.weight, LAYER.bias, LAYER.running_mean and LAYER.running_var, where LAYER is the beginning of
+ * its initialisers' names, and trains with the batch's statistics.
  *
  * Files of untrusted origin are safe to read. External data are read from the file's folder and folders in it, not
  * through links. Errors; nothing is made then, and made->network is NULL:

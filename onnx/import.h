@@ -14,6 +14,8 @@ struct value {
     struct array *array;             /* numbers that were read or computed, or NULL */
     tutti_tensor tensor;             /* id < 0: not in the network yet */
     bool batched;                    /* of the tensor: its first axis in the file is the batch */
+    int parameters;                  /* that were made of it: several if it is uniform */
+    bool uniform;                    /* an initialiser whose elements are all equal */
     bool integers;                   /* an input of another type than float */
 };
 

@@ -177,6 +177,21 @@ static tutti_status add_whole(struct import *import, struct value *value, tutti_
     return status;
 }
 
+/* Exporters merge initialisers that are equal, as the scales of layers that were never trained. Where all elements are
+ * equal, each use is a parameter of its own: NAME, NAME#2 and so on. */
+static tutti_status add_parameter(struct import *import, struct value *value, tutti_shape shape)
+{
+    const float *floats = value->array->floats;
+    char *name = value->parameters++ == 0 ? memory_copy_text(value->name)
+                                          : memory_format("%s#%d", value->name, value->parameters);
+    if (!name) return TUTTI_NO_MEMORY;
+    value->uniform = true;
+    for (size_t i = 1; i < value->array->count; i++) value->uniform &= floats[i] == floats[0];
+    value->tensor = tutti_parameter(import->network, name, shape, &(tutti_parameter_options) { .values = floats });
+    free(name);
+    return TUTTI_OK;
+}
+
 /* A parameter, or a constant: see tutti_import_onnx(). */
 static tutti_status add_tensor(struct import *import, struct value *value)
 {
@@ -192,8 +207,7 @@ static tutti_status add_tensor(struct import *import, struct value *value)
     else if (!value->initialiser || value->array->count == 1 || !is_finite(value->array))
         value->tensor = tutti_constant(import->network, value->name, shape, value->array->floats);
     else
-        value->tensor = tutti_parameter(
-            import->network, value->name, shape, &(tutti_parameter_options) { .values = value->array->floats });
+        status = add_parameter(import, value, shape);
     if (status == TUTTI_OK && value->tensor.id < 0) status = tutti_network_status(import->network);
     if (value->stored && value->array->count > 1) { /* the network has its copy */
         array_free(value->array);
@@ -206,7 +220,7 @@ tutti_status step_tensor(const struct step *step, size_t position, tutti_tensor 
 {
     struct value *value = step_input(step, position);
     if (!value) return fail(TUTTI_FORMAT, "input %zu is missing", position);
-    const tutti_status status = value->tensor.id < 0 ? add_tensor(step->import, value) : TUTTI_OK;
+    const tutti_status status = value->tensor.id < 0 || value->uniform ? add_tensor(step->import, value) : TUTTI_OK;
     *tensor = value->tensor;
     return status;
 }

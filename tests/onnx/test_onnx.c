@@ -98,9 +98,9 @@ static void check_shape(const struct session *s, int position, const struct safe
             (long long)shape.sizes[i]);
 }
 
-static const char *const names[] = { "mlp", "mlp_external", "residual", "residual_folded", "digits", "transformer",
-    "transformer_new", "pointwise", "attributes", "binary", "reductions", "old", "movement", "shapes", "convolutions",
-    "products" };
+static const char *const names[] = { "mlp", "mlp_external", "residual", "residual_folded", "digits", "merged",
+    "transformer", "transformer_new", "pointwise", "attributes", "binary", "reductions", "old", "movement", "shapes",
+    "convolutions", "products" };
 
 START_TEST(outputs_are_onnxruntimes)
 {
@@ -166,12 +166,28 @@ START_TEST(gradients_are_pytorchs)
 }
 END_TEST
 
+/* Two layers read w0, of ones, and w1, of zeros, and w2, whose elements differ. */
+START_TEST(merged_initialisers_are_apart)
+{
+    static const char *const wanted[] = { "w0", "w1", "w2", "w0#2", "w1#2" };
+    struct session s;
+    const char *name;
+    int count = 0;
+    session_open(&s, "merged");
+    for (; tutti_parameter_info(s.model.network, count, &name, NULL, NULL) == TUTTI_OK; count++)
+        ck_assert(count < 5 && !strcmp(name, wanted[count]));
+    ck_assert_int_eq(count, 5);
+    session_close(&s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("onnx");
     TCase *cases = tcase_create("files");
     tcase_add_loop_test(cases, outputs_are_onnxruntimes, 0, sizeof names / sizeof *names);
     tcase_add_loop_test(cases, gradients_are_pytorchs, 0, sizeof trained / sizeof *trained);
+    tcase_add_test(cases, merged_initialisers_are_apart);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
