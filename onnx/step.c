@@ -154,21 +154,30 @@ static bool is_finite(const struct array *array)
     return true;
 }
 
-/* Numbers of bool become floats, which where() and the arithmetic take; other integers become int32. */
-static tutti_status add_whole(struct import *import, struct value *value, tutti_shape shape)
+/* Truths become floats, as those are that comparisons make. */
+static tutti_status add_truths(struct import *import, struct value *value, tutti_shape shape)
+{
+    const struct array *array = value->array;
+    float *floats = memory_new(array->count, sizeof *floats);
+    if (!floats) return TUTTI_NO_MEMORY;
+    for (size_t i = 0; i < array->count; i++) floats[i] = (float)(array->extents[i].number != 0);
+    value->tensor = tutti_constant(import->network, value->name, shape, floats);
+    free(floats);
+    return TUTTI_OK;
+}
+
+static tutti_status add_integers(struct import *import, struct value *value, tutti_shape shape)
 {
     const struct array *array = value->array;
     int32_t *numbers = memory_new(array->count, sizeof *numbers);
-    tutti_status status = TUTTI_OK;
-    if (!numbers) return TUTTI_NO_MEMORY;
-    for (size_t i = 0; i < array->count; i++) {
+    tutti_status status = numbers ? TUTTI_OK : TUTTI_NO_MEMORY;
+    for (size_t i = 0; i < array->count && status == TUTTI_OK; i++) {
         const struct extent extent = array->extents[i];
-        if (extent.batches || extent.number < INT32_MIN || extent.number > INT32_MAX) {
+        if (extent.batches || extent.number < INT32_MIN || extent.number > INT32_MAX)
             status = step_refuse(
                 "'%s' has a number that depends on the number of samples, or does not fit int32", value->name);
-            break;
-        }
-        numbers[i] = (int32_t)extent.number;
+        else
+            numbers[i] = (int32_t)extent.number;
     }
     if (status == TUTTI_OK)
         value->tensor =
@@ -203,7 +212,8 @@ static tutti_status add_tensor(struct import *import, struct value *value)
         return step_refuse("'%s' has no elements, or is an output that is not available", value->name);
     if (shape.rank == 0) shape = TUTTI_SHAPE(1);
     if (value->array->extents)
-        status = add_whole(import, value, shape);
+        status = value->stored && value->stored->data_type == ONNX_BOOL ? add_truths(import, value, shape)
+                                                                        : add_integers(import, value, shape);
     else if (!value->initialiser || value->array->count == 1 || !is_finite(value->array))
         value->tensor = tutti_constant(import->network, value->name, shape, value->array->floats);
     else

@@ -162,6 +162,12 @@ class Graph:
         self.initialisers.append(numpy_helper.from_array(array, name))
         return name
 
+    def typed(self, kind, array):
+        """In the list of its type, not as raw bytes."""
+        name = f"w{len(self.initialisers)}"
+        self.initialisers.append(helper.make_tensor(name, kind, array.shape, array.flatten().tolist()))
+        return name
+
     def add(self, operator, *inputs, hidden=False, outputs=1, **attributes):
         names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
         made = [f"{operator.lower()}{len(self.nodes)}_{i}" for i in range(outputs)]
@@ -267,6 +273,17 @@ def movement(folder):
     one = graph.add("ReduceSum", "x", numpy.array([1]), hidden=True)
     graph.add("Expand", one, numpy.array([1, 5, 1, 1]))
     graph.write(folder, symbolic=False)
+    graph = Graph("types", 18, x=numbers(SAMPLES, 2, 4))
+    for kind in (TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16,
+                 TensorProto.UINT16, TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL):
+        array = numpy.array([[0, 1, 2, 3]]) if kind in (TensorProto.BOOL, TensorProto.UINT8, TensorProto.UINT16) else numpy.array([-2, 0, 1, 3])
+        graph.add("Add", "x", graph.add("Cast", graph.typed(kind, array), to=TensorProto.FLOAT, hidden=True))
+    for array in (numpy.float64([1, 2, 3, 4]), numpy.float16([0.5, 2, 3, 65504]), numpy.int8([-1, 2, 3, 4])):
+        graph.add("Mul", "x", graph.add("Cast", array, to=TensorProto.FLOAT, hidden=True))
+    graph.add("Add", "x", graph.typed(TensorProto.FLOAT, numbers(2, 1)))
+    graph.add("Where", graph.typed(TensorProto.BOOL, numpy.array([True, False, True, True])), "x", numpy.float32(9))
+    graph.add("Reshape", "x", graph.typed(TensorProto.INT64, numpy.array([-1, 8])))
+    graph.write(folder)
     graph = Graph("shapes", 17, x=numbers(SAMPLES, 2, 3, 4), ids=random.integers(0, 5, (SAMPLES, 6)))
     shape = graph.add("Shape", "x", hidden=True)
     batch = graph.add("Gather", shape, numpy.array(0), hidden=True)

@@ -206,6 +206,45 @@ START_TEST(the_graph_is_checked)
 }
 END_TEST
 
+/* x [N, ?, 3] */
+START_TEST(open_sizes_are_given)
+{
+    static const tutti_shape shapes[] = { { 2, { 5, 3 } }, { 1, { 5 } }, { 2, { 5, 4 } } };
+    struct message model = { 0 }, graph = { 0 }, set = { 0 }, port = { 0 }, type = { 0 }, tensor = { 0 }, shape = { 0 };
+    struct message axis = { 0 };
+    for (int i = 0; i < 2; i++) {
+        put_text(&axis, 2, i ? "length" : "N");
+        put_message(&shape, 1, &axis);
+    }
+    put_integer(&axis, 1, 3);
+    put_message(&shape, 1, &axis);
+    put_integer(&tensor, 1, FLOAT);
+    put_message(&tensor, 2, &shape);
+    put_message(&type, 1, &tensor);
+    put_text(&port, 1, "x");
+    put_message(&port, 2, &type);
+    put_message(&graph, GRAPH_INPUT, &port);
+    put_port(&graph, GRAPH_OUTPUT, "y", 4);
+    put_node(&graph, "Relu", "x", NULL, "y");
+    put_integer(&set, OPSET_VERSION, 17);
+    put_message(&model, MODEL_OPSET, &set);
+    put_message(&model, MODEL_GRAPH, &graph);
+    ck_assert_int_eq(import_bytes(model.data, model.size), TUTTI_SHAPE);
+    ck_assert_ptr_nonnull(strstr(tutti_message(NULL), "axis 1 has an open size"));
+    message_free(&model);
+    for (int i = 0; i < 3; i++) {
+        tutti_onnx made;
+        tutti_shape got = { 0 };
+        const tutti_onnx_options options = { .input = shapes[i] };
+        ck_assert_int_eq(tutti_import_onnx(runtime, path, &options, &made), i ? TUTTI_SHAPE : TUTTI_OK);
+        if (i > 0) continue;
+        ck_assert_int_eq(tutti_shape_of(made.network, made.outputs[0], &got), TUTTI_OK);
+        ck_assert(got.rank == 2 && got.sizes[0] == 5 && got.sizes[1] == 3);
+        tutti_network_free(made.network);
+    }
+}
+END_TEST
+
 START_TEST(unknown_operators_are_told_at_once)
 {
     struct message graph = graph_of("Einsum", NULL), node = { 0 };
@@ -364,6 +403,7 @@ int main(void)
     tcase_add_loop_test(cases, cut_files_are_refused, 0, sizeof damaged / sizeof *damaged);
     tcase_add_loop_test(cases, changed_files_do_no_harm, 0, sizeof damaged / sizeof *damaged);
     tcase_add_test(cases, the_graph_is_checked);
+    tcase_add_test(cases, open_sizes_are_given);
     tcase_add_test(cases, unknown_operators_are_told_at_once);
     tcase_add_test(cases, sizes_are_checked);
     tcase_add_test(cases, numbers_are_checked);

@@ -98,7 +98,7 @@ static void check_shape(const struct session *s, int position, const struct safe
             (long long)shape.sizes[i]);
 }
 
-static const char *const names[] = { "mlp", "mlp_external", "residual", "residual_folded", "digits", "merged",
+static const char *const names[] = { "mlp", "mlp_external", "residual", "residual_folded", "digits", "merged", "types",
     "transformer", "transformer_new", "pointwise", "attributes", "binary", "reductions", "old", "movement", "shapes",
     "convolutions", "products" };
 
