@@ -37,6 +37,6 @@ step_function build_reshape, build_flatten, build_squeeze, build_unsqueeze, buil
 
 /* pointwise.c: element by element, and along axes. */
 step_function build_pointwise, build_alpha, build_many, build_clip, build_hard_sigmoid, build_gelu, build_pow,
-    build_prelu, build_cast, build_dropout, build_identity, build_reduce, build_softmax;
+    build_mod, build_cast, build_dropout, build_identity, build_reduce, build_softmax;
 
 #endif

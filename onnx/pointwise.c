@@ -121,47 +121,40 @@ tutti_status build_hard_sigmoid(struct step *step)
     return step_done(step, step_op(step, "clip", &x, 1, "min=0 max=1"), batched);
 }
 
-/* With erf, or x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) (Hendrycks and Gimpel 2016). */
 tutti_status build_gelu(struct step *step)
 {
     tutti_tensor x;
     bool batched;
     const tutti_status status = step_broadcast(step, &x, 1, &batched);
     if (status != TUTTI_OK) return status;
-    if (!step_says(step, "approximate", "tanh")) return step_done(step, step_plain(step, "gelu", &x, 1), batched);
-    tutti_tensor cube = binary(step, "mul", step_plain(step, "square", &x, 1), x);
-    tutti_tensor inner = binary(step, "add", x, step_op(step, "scale", &cube, 1, "factor=0.044715"));
-    inner = step_op(step, "scale", &inner, 1, "factor=0.7978845608");
-    inner = binary(step, "add", step_plain(step, "tanh", &inner, 1), constant(step, 1));
-    const tutti_tensor half = step_op(step, "scale", &x, 1, "factor=0.5");
-    return step_done(step, binary(step, "mul", half, inner), batched);
+    const bool with_tanh = step_says(step, "approximate", "tanh");
+    return step_done(step, step_plain(step, with_tanh ? "gelu_tanh" : "gelu", &x, 1), batched);
 }
 
+/* A square, as in normalisations that exporters write in parts, needs no logarithm. */
 tutti_status build_pow(struct step *step)
 {
-    tutti_tensor x;
-    float exponent;
+    tutti_tensor x[2];
     bool batched;
-    tutti_status status = step_broadcast(step, &x, 1, &batched);
-    if (status == TUTTI_OK) status = step_scalar(step, 1, 0, &exponent);
-    if (status != TUTTI_OK) return status;
-    if (exponent == 1) return step_done(step, step_plain(step, "copy", &x, 1), batched);
-    if (exponent == 2) return step_done(step, step_plain(step, "square", &x, 1), batched);
-    if (exponent == 0.5f) return step_done(step, step_plain(step, "sqrt", &x, 1), batched);
-    if (exponent == -1) return step_done(step, step_plain(step, "reciprocal", &x, 1), batched);
-    if (exponent == 3) return step_done(step, binary(step, "mul", step_plain(step, "square", &x, 1), x), batched);
-    return step_refuse("the exponent is %g: 0.5, -1, 1, 2 and 3 are read", (double)exponent);
+    float exponent = 0;
+    tutti_status status = step_broadcast(step, x, 1, &batched);
+    const struct value *second = step_input(step, 1);
+    if (status == TUTTI_OK && second && second->stored && second->stored->n_dims == 0) {
+        status = step_scalar(step, 1, 0, &exponent);
+        if (status == TUTTI_OK && exponent == 2) return step_done(step, step_plain(step, "square", x, 1), batched);
+        if (status == TUTTI_OK) return step_done(step, binary(step, "pow", x[0], constant(step, exponent)), batched);
+    }
+    if (status == TUTTI_OK) status = step_broadcast(step, x, 2, &batched);
+    return status == TUTTI_OK ? step_done(step, step_plain(step, "pow", x, 2), batched) : status;
 }
 
-/* max(x, 0) + slope min(x, 0) */
-tutti_status build_prelu(struct step *step)
+tutti_status build_mod(struct step *step)
 {
     tutti_tensor x[2];
     bool batched;
     const tutti_status status = step_broadcast(step, x, 2, &batched);
     if (status != TUTTI_OK) return status;
-    const tutti_tensor negative = binary(step, "mul", binary(step, "min", x[0], constant(step, 0)), x[1]);
-    return step_done(step, binary(step, "add", step_plain(step, "relu", x, 1), negative), batched);
+    return step_done(step, step_plain(step, step_integer(step, "fmod", 0) ? "fmod" : "mod", x, 2), batched);
 }
 
 tutti_status build_identity(struct step *step)
@@ -225,8 +218,7 @@ static tutti_tensor reduce(const struct step *step, tutti_tensor x, const char *
 
 tutti_status build_reduce(struct step *step)
 {
-    const char *name = step->node->op_type + strlen("Reduce");
-    const bool keep = step_integer(step, "keepdims", 1) != 0, least = !strcmp(name, "Min");
+    const bool keep = step_integer(step, "keepdims", 1) != 0;
     tutti_tensor x;
     tutti_shape shape;
     unsigned axes = 0;
@@ -235,18 +227,9 @@ tutti_status build_reduce(struct step *step)
     if (status != TUTTI_OK) return status;
     if (axes + 1 == 1u << shape.rank && !keep)
         return step_refuse("it leaves no axis beside the batch: keepdims must be 1");
-    if (step->operation) x = step_plain(step, step->operation, &x, 1);
-    if (least) x = step_plain(step, "neg", &x, 1);
-    if (!strcmp(name, "Mean") && shape.rank == 3 && axes == 6 && keep)
+    if (!strcmp(step->operation, "reduce_mean") && shape.rank == 3 && axes == 6 && keep)
         return step_done(step, tutti_global_average_pool(step->import->network, x), true);
-    x = reduce(step, x,
-        !strcmp(name, "Mean")               ? "reduce_mean"
-            : least || !strcmp(name, "Max") ? "reduce_max"
-                                            : "reduce_sum",
-        axes, keep);
-    if (least) x = step_plain(step, "neg", &x, 1);
-    if (!strcmp(name, "L2")) x = step_plain(step, "sqrt", &x, 1);
-    return step_done(step, x, true);
+    return step_done(step, reduce(step, x, step->operation, axes, keep), true);
 }
 
 /* x - max - log(sum(exp(x - max))) */

@@ -202,14 +202,33 @@ def pointwise(folder):
     graph.add("HardSigmoid", "x", alpha=1 / 6)
     graph.add("Clip", "x", numpy.float32(-0.5), numpy.float32(0.75))
     graph.add("Clip", "x", "", numpy.float32(0.5))
-    for exponent in (1, 2, 3, -1):
-        graph.add("Pow", "x" if exponent > 0 else graph.add("Exp", "x", hidden=True), numpy.float32(exponent))
+    for exponent in (2, 3, 1.5):
+        graph.add("Pow", graph.add("Exp", "x", hidden=True), numpy.float32(exponent))
+    graph.add("Celu", "x", alpha=0.5)
     graph.add("PRelu", "x", numbers(5))
     graph.add("Dropout", "x", numpy.float32(0.25))
     graph.add("Cast", "x", to=TensorProto.FLOAT)
     positive = graph.add("Exp", "x", hidden=True)
     for operator in ("Sqrt", "Log", "Reciprocal"):
         graph.add(operator, positive)
+    graph.write(folder)
+    graph = Graph("angles", 22, x=numbers(SAMPLES, 2, 5) / 4)
+    for operator in ("Sin", "Cos", "Tan", "Sinh", "Cosh", "Asin", "Acos", "Atan", "Asinh", "Atanh"):
+        graph.add(operator, "x")
+    graph.add("Acosh", graph.add("Add", "x", numpy.float32(2), hidden=True))
+    for operator in ("Ceil", "Floor", "Round", "Sign"):
+        graph.add(operator, graph.add("Mul", "x", numpy.float32(4), hidden=True))
+    graph.write(folder)
+    graph = Graph("logic", 22, x=numbers(SAMPLES, 2, 5), y=numbers(SAMPLES, 2, 5))
+    above, below = (graph.add(operator, "x", "y", hidden=True) for operator in ("GreaterOrEqual", "LessOrEqual"))
+    for condition in (above, below, graph.add("And", above, below, hidden=True), graph.add("Or", above, below, hidden=True),
+                      graph.add("Xor", above, below, hidden=True), graph.add("Not", above, hidden=True), graph.add("IsNaN", "x", hidden=True)):
+        graph.add("Cast", condition, to=TensorProto.FLOAT)
+    graph.add("Mod", "x", graph.add("Add", "y", numpy.float32(3), hidden=True), fmod=1)
+    graph.add("Mish", "x")
+    graph.add("Softsign", "x")
+    graph.add("ThresholdedRelu", "x", alpha=0.5)
+    graph.add("Pow", graph.add("Exp", "x", hidden=True), "y")
     graph.write(folder)
     graph = Graph("binary", 18, x=numbers(SAMPLES, 3, 4), y=numbers(SAMPLES, 1, 4) + 3)
     for operator in ("Add", "Sub", "Mul", "Div", "Max", "Min"):
@@ -239,6 +258,11 @@ def along_axes(folder):
     graph.add("GlobalMaxPool", "x")
     graph.add("LayerNormalization", "x", numbers(4), numbers(4), epsilon=0.01)
     graph.add("LayerNormalization", "x", numbers(4))
+    graph.write(folder)
+    graph = Graph("logarithms", 18, x=numbers(SAMPLES, 2, 5, 4))
+    graph.add("ReduceProd", "x", numpy.array([3]))
+    graph.add("ReduceLogSumExp", "x", numpy.array([1, 2]))
+    graph.add("ReduceLogSum", graph.add("Abs", "x", hidden=True), numpy.array([2]))
     graph.write(folder)
     graph = Graph("merged", 18, x=numbers(SAMPLES, 2, 4))
     ones, zeros, other = (graph.constant(array) for array in (numpy.ones(4, numpy.float32), numpy.zeros(4, numpy.float32), numbers(4)))

@@ -98,9 +98,9 @@ static void check_shape(const struct session *s, int position, const struct safe
             (long long)shape.sizes[i]);
 }
 
-static const char *const names[] = { "mlp", "mlp_external", "residual", "residual_folded", "digits", "merged", "types",
-    "transformer", "transformer_new", "pointwise", "attributes", "binary", "reductions", "old", "movement", "shapes",
-    "convolutions", "products" };
+static const char *const names[] = { "mlp", "mlp_external", "residual", "residual_folded", "digits", "merged", "angles",
+    "logic", "logarithms", "types", "transformer", "transformer_new", "pointwise", "attributes", "binary", "reductions",
+    "old", "movement", "shapes", "convolutions", "products" };
 
 START_TEST(outputs_are_onnxruntimes)
 {
