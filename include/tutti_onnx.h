@@ -21,11 +21,11 @@ typedef struct tutti_onnx_options {
 #define TUTTI_ONNX_PORTS 16
 /* What tutti_import_onnx() makes. Inputs and outputs are in the file's order; tutti_shape_of() has their shapes. */
 typedef struct tutti_onnx {
+    size_t size;            /* sizeof(tutti_onnx), or 0; set it before the call */
     tutti_network *network; /* the caller's */
     int input_count, output_count;
     tutti_tensor inputs[TUTTI_ONNX_PORTS], outputs[TUTTI_ONNX_PORTS];
     tutti_dtype input_dtypes[TUTTI_ONNX_PORTS];
-    uint64_t reserved[4];
 } tutti_onnx;
 
 /* Makes a network of an ONNX file, of opset 13 or newer. `options` may be NULL.

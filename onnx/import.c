@@ -335,22 +335,24 @@ tutti_status tutti_import_onnx(
     tutti_runtime *runtime, const char *path, const tutti_onnx_options *options, tutti_onnx *made)
 {
     tutti_onnx_options read;
-    struct import import = { .made = made };
+    tutti_onnx known = { 0 };
+    struct import import = { .made = &known };
     Onnx__ModelProto *model = NULL;
-    *made = (tutti_onnx) { 0 };
-    tutti_status status = OPTIONS_READ(&read, options, tutti_onnx_options);
+    tutti_status status = RESULT_WRITE(made, &known, tutti_onnx);
+    if (status == TUTTI_OK) status = OPTIONS_READ(&read, options, tutti_onnx_options);
     if (status != TUTTI_OK) return status;
     TRY(proto_read(path, &model));
     import.model = model;
     import.folder = folder_of(path);
     status = import.folder ? import_model(&import, runtime, &read) : TUTTI_NO_MEMORY;
-    if (status == TUTTI_OK) status = find_outputs(&import, made);
+    if (status == TUTTI_OK) status = find_outputs(&import, &known);
     if (status != TUTTI_OK) {
         status_context(status, "%s", path);
         goto done;
     }
-    made->network = import.network;
+    known.network = import.network;
     import.network = NULL;
+    status = RESULT_WRITE(made, &known, tutti_onnx);
 done:
     tutti_network_free(import.network);
     import_free(&import);

@@ -129,7 +129,7 @@ static int check_file(const struct session *session, const tutti_onnx *made, int
 
 static int build_file(struct session *session, tutti_shape shape, int64_t classes)
 {
-    tutti_onnx made;
+    tutti_onnx made = { .size = sizeof made };
     const tutti_onnx_options options = { .input = shape, .logits = true };
     const tutti_status status = tutti_import_onnx(session->runtime, session->model->name, &options, &made);
     if (status != TUTTI_OK) return work_failed(session->command, status, tutti_message(session->runtime));

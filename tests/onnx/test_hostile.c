@@ -38,7 +38,7 @@ static void close_runtime(void)
 /* What becomes of a file with these bytes. */
 static tutti_status import_bytes(const void *data, size_t size)
 {
-    tutti_onnx made;
+    tutti_onnx made = { .size = sizeof made };
     unlink(path); /* a file that is written anew, or by file_write(), is flushed to the disk */
     FILE *file = fopen(path, "wb");
     ck_assert_ptr_nonnull(file);
@@ -233,7 +233,7 @@ START_TEST(open_sizes_are_given)
     ck_assert_ptr_nonnull(strstr(tutti_message(NULL), "axis 1 has an open size"));
     message_free(&model);
     for (int i = 0; i < 3; i++) {
-        tutti_onnx made;
+        tutti_onnx made = { .size = sizeof made };
         tutti_shape got = { 0 };
         const tutti_onnx_options options = { .input = shapes[i] };
         ck_assert_int_eq(tutti_import_onnx(runtime, path, &options, &made), i ? TUTTI_SHAPE : TUTTI_OK);
