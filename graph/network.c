@@ -210,6 +210,19 @@ static tutti_status layer_flops(const tutti_network *network, int layer, double 
     return TUTTI_OK;
 }
 
+/* The layer that made the parameter; if the caller did, the first layer that reads it. -1: none does. */
+static int layer_of(const tutti_network *network, int parameter)
+{
+    const struct graph *graph = &network->graph;
+    if (network->parameters[parameter].layer >= 0) return network->parameters[parameter].layer;
+    for (size_t n = 0; n < graph->node_count; n++)
+        for (int i = 0; i < graph->nodes[n].input_count; i++) {
+            const struct value *value = graph_at(graph, graph->nodes[n].inputs[i]);
+            if (value && value->parameter == parameter) return graph->nodes[n].layer;
+        }
+    return -1;
+}
+
 tutti_status tutti_network_layer(const tutti_network *network, int position, tutti_layer_info *info)
 {
     if (position < 0 || (size_t)position >= network->layer_count)
@@ -220,7 +233,7 @@ tutti_status tutti_network_layer(const tutti_network *network, int position, tut
     info->name = layer->name;
     info->operation = layer->operation;
     for (size_t i = 0; i < network->parameter_count; i++)
-        if (network->parameters[i].layer == position && network->parameters[i].kind == PARAMETER_TRAINED)
+        if (network->parameters[i].kind == PARAMETER_TRAINED && layer_of(network, (int)i) == position)
             info->parameters += network->parameters[i].elements;
     const struct value *value = graph_at(&network->graph, layer->value);
     if (value) info->shape = without_batch(value);

@@ -485,7 +485,9 @@ TUTTI_API tutti_tensor tutti_huber(
 typedef struct tutti_layer_info {
     const char *name, *operation; /* valid until the network is freed */
     tutti_shape shape;            /* of a sample of the layer's first output */
-    int64_t parameters;           /* number of trainable values of this layer; running statistics are not counted */
+    /* Number of trainable values of this layer; running statistics are not counted. A tutti_parameter() counts in the
+     * first layer that reads it. */
+    int64_t parameters;
     /* Of the forward pass of one sample, with sequences of length 1; a multiply-add counts as two. */
     double flops;
 } tutti_layer_info;

@@ -135,6 +135,28 @@ START_TEST(test_conv2d_shapes_and_names)
 }
 END_TEST
 
+/* A tensor of the caller's belongs to the first layer that reads it. */
+START_TEST(test_shared_parameters_count_once)
+{
+    struct tutti_runtime runtime = { 0 };
+    tutti_network *network = tutti_network_new(&runtime);
+    tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(5));
+    const tutti_tensor unread = tutti_parameter(network, "unread", TUTTI_SHAPE(7), NULL);
+    const tutti_tensor weight = tutti_parameter(network, "weight", TUTTI_SHAPE(5, 5), NULL);
+    const tutti_dense_options options = { .weight = &weight, .no_bias = true };
+    x = tutti_relu(network, tutti_dense(network, x, 5, &options));
+    x = tutti_dense(network, x, 5, &options);
+    ck_assert(unread.id >= 0 && x.id >= 0);
+    ck_assert_int_eq(tutti_network_layers(network), 3);
+    for (int i = 0; i < 3; i++) {
+        tutti_layer_info info;
+        ck_assert_int_eq(tutti_network_layer(network, i, &info), TUTTI_OK);
+        ck_assert_int_eq(info.parameters, i == 0 ? 25 : 0);
+    }
+    tutti_network_free(network);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("messages");
@@ -143,6 +165,7 @@ int main(void)
     tcase_add_loop_test(tcase, test_conv2d_says_what_is_wrong, 0, sizeof wrong / sizeof *wrong);
     tcase_add_test(tcase, test_conv2d_wants_an_image);
     tcase_add_test(tcase, test_conv2d_shapes_and_names);
+    tcase_add_test(tcase, test_shared_parameters_count_once);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
