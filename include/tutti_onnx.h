@@ -1,4 +1,4 @@
-/* Networks from ONNX files, which PyTorch, Keras and others write: docs/onnx.md says what is read. */
+/* Networks from ONNX files, as PyTorch and others write them: docs/onnx.md says what is read. */
 #ifndef TUTTI_ONNX_H
 #define TUTTI_ONNX_H
 
