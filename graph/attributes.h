@@ -33,7 +33,7 @@ struct attribute_type {
 };
 
 /* Those of a node, whatever its operation. By value: nodes are copied by assignment. */
-enum { ATTRIBUTE_BYTES = 136 };
+enum { ATTRIBUTE_BYTES = 152 };
 struct attribute_values {
     _Alignas(int64_t) unsigned char bytes[ATTRIBUTE_BYTES];
 };

@@ -28,13 +28,22 @@ void graph_free(struct graph *graph)
 /* So that products of sizes, with what kernels add to them, never overflow: more than any device holds. */
 #define MOST_ELEMENTS ((int64_t)1 << 48)
 
-/* The factor of a size. */
-static int64_t known(int64_t size)
+bool size_is_batch(int64_t size)
 {
-    return size == BATCH || size == TUTTI_SEQUENCE ? 1 : size;
+    return size < 0 && size % 2 != 0;
 }
 
-/* Symbols count as 1. */
+static int64_t rows_of(int64_t size)
+{
+    return (1 - size) / 2;
+}
+
+/* The factor of a size: of one sample, and a sequence of length 1. */
+static int64_t known(int64_t size)
+{
+    return size_is_batch(size) ? rows_of(size) : size == TUTTI_SEQUENCE ? 1 : size;
+}
+
 static bool is_countable(const tutti_shape *shape)
 {
     int64_t elements = 1;
@@ -62,8 +71,10 @@ static tutti_status validate_outputs(const struct graph *graph, size_t n);
 static void bind_shape(tutti_shape *shape, struct bound_sizes sizes)
 {
     for (int i = 0; i < shape->rank; i++) {
-        if (shape->sizes[i] == BATCH) shape->sizes[i] = sizes.samples;
-        if (shape->sizes[i] == TUTTI_SEQUENCE) shape->sizes[i] = sizes.length;
+        int64_t *size = &shape->sizes[i];
+        const bool fits = size_is_batch(*size) && sizes.samples <= MOST_ELEMENTS / rows_of(*size);
+        if (size_is_batch(*size)) *size = fits ? sizes.samples * rows_of(*size) : MOST_ELEMENTS + 1;
+        if (*size == TUTTI_SEQUENCE) *size = sizes.length;
     }
 }
 
@@ -168,6 +179,7 @@ int graph_value(
         .type = type,
         .shape = shape,
         .batched = batched,
+        .rows = batched,
         .producer = -1,
         .parameter = -1,
         .gradient_of = -1 };
@@ -227,6 +239,27 @@ static tutti_status check_types(const struct graph *graph, const struct node *no
     return TUTTI_OK;
 }
 
+/* How many rows a sample has in outputs: as in the inputs, where infer() does not say. */
+static tutti_status set_rows(const struct graph *graph, const struct node *node, struct value *outputs)
+{
+    int64_t rows = 0;
+    const struct operation *operation = node->operation;
+    for (int i = 0; i < node->input_count; i++) {
+        const struct value *input = graph_at(graph, node->inputs[i]);
+        if (!input || !input->batched) continue;
+        if (rows && rows != input->rows)
+            return fail(TUTTI_SHAPE,
+                "%s: a sample has %" PRId64 " rows in one input and %" PRId64 " in another: fold or unfold one of them",
+                operation->name, rows, input->rows);
+        rows = input->rows;
+    }
+    if (rows > 1 && (operation->is_loss || operation->whole_batch))
+        return fail(TUTTI_SHAPE, "%s: a sample has %" PRId64 " rows in its input: unfold it", operation->name, rows);
+    for (int i = 0; i < node->output_count; i++)
+        if (outputs[i].batched && outputs[i].rows == 0) outputs[i].rows = rows;
+    return TUTTI_OK;
+}
+
 int graph_append(struct graph *graph, const struct operation *operation, const void *attributes, const int *inputs,
     int input_count, int layer)
 {
@@ -244,6 +277,7 @@ int graph_append(struct graph *graph, const struct operation *operation, const v
     tutti_status status = check_ports(&node);
     if (status == TUTTI_OK) status = check_types(graph, &node);
     if (status == TUTTI_OK) status = operation->infer(graph, &node, outputs);
+    if (status == TUTTI_OK) status = set_rows(graph, &node, outputs);
     for (int i = 0; status == TUTTI_OK && i < node.output_count; i++)
         if (!is_countable(&outputs[i].shape)) status = too_large(operation->name, &outputs[i].shape);
     if (status == TUTTI_OK)
@@ -267,6 +301,11 @@ int graph_append(struct graph *graph, const struct operation *operation, const v
 int64_t value_size(const struct value *value, int from_last)
 {
     return value->shape.sizes[value->shape.rank - 1 - from_last];
+}
+
+int64_t value_samples(const struct value *value)
+{
+    return value->batched ? value->shape.sizes[0] / value->rows : 1;
 }
 
 int64_t value_elements(const struct value *value)
@@ -337,6 +376,8 @@ const char *size_print(int64_t size, char text[SIZE_TEXT])
 {
     if (size == BATCH || size == TUTTI_SEQUENCE)
         snprintf(text, SIZE_TEXT, "%s", size == BATCH ? "N" : "T");
+    else if (size_is_batch(size))
+        snprintf(text, SIZE_TEXT, "%" PRId64 "N", rows_of(size));
     else
         snprintf(text, SIZE_TEXT, "%" PRId64, size);
     return text;

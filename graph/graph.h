@@ -1,6 +1,6 @@
 /* Values and nodes. A graph is in execution order: a node's inputs are made before it. In a network's own graph two
- * sizes are symbols: the first size of a value with `batched` is BATCH, and any other one can be TUTTI_SEQUENCE.
- * graph_bind() makes a copy with numbers instead, on which plan/ works. */
+ * sizes are symbols: the first size of a value with `batched` is a multiple of the number of samples, BATCH, and any
+ * other one can be TUTTI_SEQUENCE. graph_bind() makes a copy with numbers instead, on which plan/ works. */
 #ifndef GRAPH_GRAPH_H
 #define GRAPH_GRAPH_H
 
@@ -10,7 +10,9 @@
 
 #define GRAPH_MAX_INPUTS 10
 #define GRAPH_MAX_OUTPUTS 6
-#define BATCH (-1) /* stands for the number of samples until graph_bind() */
+/* Stands for `rows` times the number of samples until graph_bind(). Odd: TUTTI_SEQUENCE is even. */
+#define BATCH_ROWS(rows) (1 - 2 * (int64_t)(rows))
+#define BATCH BATCH_ROWS(1)
 #define NO_VALUE (-1)
 
 /* What the symbols stand for. */
@@ -44,6 +46,7 @@ struct value {
     enum value_layout layout;
     tutti_shape shape; /* the batch dimension included: sizes[0] where batched */
     bool batched;
+    int64_t rows;     /* where batched: sizes[0] is this times the number of samples. 1, unless an axis was folded */
     struct axes axes; /* what they are of, beside the batch */
     int producer;     /* node, or -1 */
     int parameter;    /* ROLE_PARAMETER: its number in the network; else -1 */
@@ -99,6 +102,7 @@ struct node *graph_last(struct graph *graph);
 int graph_constants(struct graph *graph);
 struct value *graph_at(const struct graph *graph, int value);
 int64_t value_size(const struct value *value, int from_last); /* of an axis, counted from the last one */
+int64_t value_samples(const struct value *value);             /* after graph_bind(); 1 where it has no batch */
 int64_t value_elements(const struct value *value);            /* of the shape, padding of the layout not counted */
 size_t value_type_bytes(enum value_type type);                /* of an element */
 /* Of one sample of a batched value, as the host has it; in a network's own graph, with a sequence length of 1. */
@@ -106,13 +110,15 @@ size_t value_sample_bytes(const struct value *value);
 /* Bytes that it takes in its layout with this vector width. */
 size_t value_bytes(const struct value *value, int vector_width);
 bool shape_equal(tutti_shape a, tutti_shape b);
-int64_t shape_elements(const tutti_shape *shape); /* symbols count as 1 */
+int64_t shape_elements(const tutti_shape *shape); /* of one sample, and a sequence of length 1, where symbols stand */
 int shape_sequences(const tutti_shape *shape);    /* how many sizes are TUTTI_SEQUENCE */
 /* Why an operation that calculates with all sizes of a sample does not take the shape. */
 tutti_status shape_check_numbers(const tutti_shape *shape, const char *operation);
 bool graph_has_sequences(const struct graph *graph);
 enum { SIZE_TEXT = 24 };
-/* A size for messages: N the batch, T the length of sequences, or the number; returns `text`. */
+bool size_is_batch(int64_t size); /* a multiple of BATCH */
+/* A size for messages: N the batch, 3N three rows for each sample, T the length of sequences, or the number; returns
+ * `text`. */
 const char *size_print(int64_t size, char text[SIZE_TEXT]);
 /* False: there are no such sizes, or more than a shape has. */
 bool shape_read(const int64_t *sizes, int rank, tutti_shape *shape);

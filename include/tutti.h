@@ -180,15 +180,15 @@ typedef struct tutti_tensor {
     int id; /* negative: the call failed, and the network keeps the error */
 } tutti_tensor;
 
-/* Makes a shape of one to six sizes: TUTTI_SHAPE(3, 224, 224). The shape of a sample has at most five. */
-#define TUTTI_COUNT_(a, b, c, d, e, f, count, ...) count
-#define TUTTI_COUNT(...) TUTTI_COUNT_(__VA_ARGS__, 6, 5, 4, 3, 2, 1, 0)
+/* Makes a shape of one to eight sizes: TUTTI_SHAPE(3, 224, 224). The shape of a sample has at most seven. */
+#define TUTTI_COUNT_(a, b, c, d, e, f, g, h, count, ...) count
+#define TUTTI_COUNT(...) TUTTI_COUNT_(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #ifdef __cplusplus
 #define TUTTI_SHAPE(...) (tutti_shape { TUTTI_COUNT(__VA_ARGS__), { __VA_ARGS__ } })
 #else
 #define TUTTI_SHAPE(...) ((tutti_shape) { .rank = TUTTI_COUNT(__VA_ARGS__), .sizes = { __VA_ARGS__ } })
 #endif
-#define TUTTI_MAX_RANK 6
+#define TUTTI_MAX_RANK 8
 /* A size in the shape of an input: the length of sequences, which can be another one in each step, evaluation and
  * inference (tutti_feed.length), up to tutti_training.sequence. All inputs have the same. Layers give outputs of this
  * length, as those of tutti_reshape() and tutti_op() with this size in their shape. Layers that need a number fail with
@@ -238,11 +238,11 @@ typedef enum tutti_initialiser {
     TUTTI_INIT_ZEROS,
 } tutti_initialiser;
 
-/* Adds an input of float32 samples. The shape has one to five sizes of at least 1, or TUTTI_SEQUENCE. A network has at
+/* Adds an input of float32 samples. The shape has one to seven sizes of at least 1, or TUTTI_SEQUENCE. A network has at
  * most 15 inputs, which are fed by their names (tutti_feed): a name belongs to one input. NULL: "input" for the first
  * one, else "input_1" and so on. */
 TUTTI_API tutti_tensor tutti_input(tutti_network *network, const char *name, tutti_shape shape_of_a_sample);
-/* Adds an input of samples of any type: `sizes` has `rank` sizes, 0 to 5; with rank 0 a sample is one number, as
+/* Adds an input of samples of any type: `sizes` has `rank` sizes, 0 to 7; with rank 0 a sample is one number, as
  * targets of tutti_cross_entropy() are. TUTTI_DTYPE_I64 makes an input of int32 that can be fed with int64 arrays: a
  * number that does not fit int32 fails the call that feeds it. Layers compute with float32: tutti_cast() and
  * tutti_normalise() make it from other types on the device. */
@@ -275,7 +275,7 @@ typedef struct tutti_parameter_options {
 /* Adds a parameter, for the `weight` or `bias` of layers. Files of weights have it by its name, behind the scope. */
 TUTTI_API tutti_tensor tutti_parameter(
     tutti_network *network, const char *name, tutti_shape shape, const tutti_parameter_options *options);
-/* The same with a pointer to one to six sizes, for languages that have no TUTTI_SHAPE(). */
+/* The same with a pointer to one to eight sizes, for languages that have no TUTTI_SHAPE(). */
 TUTTI_API tutti_tensor tutti_parameter_sized(
     tutti_network *network, const char *name, const int64_t *sizes, int rank, const tutti_parameter_options *options);
 /* Returns the parameter with a full name, as that of a layer which another one shall share. A gradient is then the sum
@@ -308,7 +308,7 @@ TUTTI_API tutti_status tutti_group(tutti_network *network, const char *pattern, 
  * and it is no parameter: it is in no file, and no function that takes a parameter's name finds it. The name serves
  * texts alone; NULL: "constant". */
 TUTTI_API tutti_tensor tutti_constant(tutti_network *network, const char *name, tutti_shape shape, const float *values);
-/* The same for TUTTI_DTYPE_F32 and TUTTI_DTYPE_I32, with one to six sizes. tutti_cast() makes floats of int32. */
+/* The same for TUTTI_DTYPE_F32 and TUTTI_DTYPE_I32, with one to eight sizes. tutti_cast() makes floats of int32. */
 TUTTI_API tutti_tensor tutti_constant_typed(
     tutti_network *network, const char *name, tutti_dtype dtype, const int64_t *sizes, int rank, const void *values);
 
@@ -415,10 +415,10 @@ TUTTI_API tutti_tensor tutti_embedding(
 
 /* Joins 1 to 8 inputs along a dimension of the sample: 0 is the channels of [C, H, W]. All other sizes must agree. */
 TUTTI_API tutti_tensor tutti_concat(tutti_network *network, const tutti_tensor *inputs, int count, int dimension);
-/* Gives the same elements another shape of one to five sizes. One size may be -1: it is computed from the others.
+/* Gives the same elements another shape of one to seven sizes. One size may be -1: it is computed from the others.
  * TUTTI_SEQUENCE stays a size of its own. */
 TUTTI_API tutti_tensor tutti_reshape(tutti_network *network, tutti_tensor x, tutti_shape shape);
-/* The same with a pointer to one to five sizes. */
+/* The same with a pointer to one to seven sizes. */
 TUTTI_API tutti_tensor tutti_reshape_sized(tutti_network *network, tutti_tensor x, const int64_t *sizes, int rank);
 /* [...] -> [elements of a sample]. */
 TUTTI_API tutti_tensor tutti_flatten(tutti_network *network, tutti_tensor x);

@@ -60,7 +60,7 @@ static struct launch *add(const struct problem *problem, const struct operands *
 {
     const struct value *x = problem->inputs[0];
     const struct dropout_attributes *a = dropout_attributes(problem->node);
-    const int64_t total = value_elements(x), samples = x->batched ? x->shape.sizes[0] : 1;
+    const int64_t total = value_elements(x), samples = value_samples(x);
     const double probability = (double)a->probability; /* below 1, so that the threshold fits 32 bits */
     struct launch *launch = launch_add(list, "dropout", kernel, "-DVECTORS=%d", vectors);
     ARGUMENTS_SET(launch, dropout, .x = operands->inputs[0], .constants = operands->inputs[1],

@@ -576,7 +576,7 @@ static tutti_status dropout(const struct problem *problem, const struct arrays *
 {
     const struct value *x = problem->inputs[0];
     const struct step_constants *s = arrays->constants;
-    const int64_t count = value_elements(x), samples = x->batched ? x->shape.sizes[0] : 1;
+    const int64_t count = value_elements(x), samples = value_samples(x);
     const double probability = (double)dropout_attributes(problem->node)->probability;
     const uint32_t key[2] = { s->seed_low, s->seed_high ^ s->step_high }, threshold = (uint32_t)(probability * 0x1p32);
     const uint32_t stream = (uint32_t)RANDOM_DROPOUT + (uint32_t)dropout_attributes(problem->node)->stream;

@@ -114,6 +114,9 @@ ATTRIBUTES(reshape)
 extern const struct operation operation_reshape;
 /* Checks a shape asked for, which has the batch in front if x has; sets the one size that may be -1, and the axes. */
 tutti_status reshape_resolve(const struct value *x, struct reshape_attributes *attributes);
+/* Moves the first axis of a sample into the batch: rows become samples to the nodes that follow; and back. */
+tutti_status reshape_fold(const struct value *x, struct reshape_attributes *attributes);
+tutti_status reshape_unfold(const struct value *x, int64_t size, struct reshape_attributes *attributes);
 
 /* reorder.c: y has the values of x in another layout; one of both is plain. */
 struct reorder_attributes {

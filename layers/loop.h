@@ -1,4 +1,4 @@
-/* Generated kernels. A loop runs over up to six axes and reads its operands by strides. It computes each element by a
+/* Generated kernels. A loop runs over up to eight axes and reads its operands by strides. It computes each element by a
  * few expressions (layers/pointwise.h), and stores it, or reduces it along some of the axes ("joins" below). The files:
  * loop.c describes nodes as loops, loop_compose.c joins two loops into one, loop_launch.c divides a loop over
  * work-items, loop_source.c writes the kernel's text. */

@@ -95,6 +95,17 @@ static tutti_status complete_reshape(const struct value *x, const struct said *s
     return reshape_resolve(x, attributes);
 }
 
+static tutti_status complete_fold(const struct value *x, const struct said *said, void *attributes)
+{
+    (void)said;
+    return reshape_fold(x, attributes);
+}
+
+static tutti_status complete_unfold(const struct value *x, const struct said *said, void *attributes)
+{
+    return reshape_unfold(x, said->starts.count == 1 ? said->starts.numbers[0] : 0, attributes);
+}
+
 /* `before` and `behind`: the number of elements added at each end of each axis of a sample. */
 static tutti_status complete_pad(const struct value *x, const struct said *said, void *attributes)
 {
@@ -201,6 +212,8 @@ static const struct recipe recipes[] = {
         .complete = complete_pad },
     { "cast", &operation_cast, 1, 1 },
     { "reshape", &operation_reshape, 1, 1, { { "shape", SETS(shape) } }, .complete = complete_reshape },
+    { "fold", &operation_reshape, 1, 1, .complete = complete_fold },
+    { "unfold", &operation_reshape, 1, 1, { { "size", SAYS_LIST(starts) } }, .complete = complete_unfold },
     { "concat", &operation_concat, 1, 8, { { "axis", SETS(axis), 0 } } }, { "softmax", &operation_softmax, 1, 1 },
     { "dropout", &operation_dropout, 1, 1, { { "ratio", SETS(probability), 0.5 } }, .random = true },
     { "layer_norm", &operation_layer_norm, 3, 3, { { "axis", SETS(axis), -1 }, { "epsilon", SETS(epsilon), 1e-5 } } },

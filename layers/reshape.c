@@ -1,4 +1,4 @@
-/* reshape and flatten: the same memory under another shape; no launches. */
+/* reshape, flatten, fold and unfold: the same memory under another shape; no launches. */
 #include "graph/network.h"
 #include "layers/layers.h"
 
@@ -15,17 +15,29 @@ static tutti_status check_sequences(const tutti_shape *from, const tutti_shape *
         before, behind);
 }
 
+/* Rows of a sample in a shape with the first size `to`, for a value with the first size x->shape.sizes[0]. 0: none. */
+static int64_t rows_in(const struct value *x, int64_t to)
+{
+    const int64_t from = x->shape.sizes[0];
+    const int64_t was = shape_elements(&(tutti_shape) { 1, { from } }),
+                  is = shape_elements(&(tutti_shape) { 1, { to } });
+    if (size_is_batch(from) != size_is_batch(to) || is * x->rows % was != 0) return 0;
+    return is * x->rows / was;
+}
+
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *x = graph_at(graph, node->inputs[0]);
     const tutti_shape to = reshape_attributes(node)->shape;
     if (to.rank < 1 || to.rank > TUTTI_MAX_RANK)
         return fail(TUTTI_SHAPE, "reshape: the shape has %d dimensions: 1 to %d are possible", to.rank, TUTTI_MAX_RANK);
-    if (shape_elements(&x->shape) != shape_elements(&to) || (x->batched && x->shape.sizes[0] != to.sizes[0]))
+    const int64_t rows = x->batched ? rows_in(x, to.sizes[0]) : 0;
+    if (shape_elements(&x->shape) != shape_elements(&to) || (x->batched && rows == 0))
         return fail(TUTTI_SHAPE, "reshape: the input has %lld elements, but the shape has %lld",
             (long long)shape_elements(&x->shape), (long long)shape_elements(&to));
-    outputs[0] =
-        (struct value) { .type = x->type, .batched = x->batched, .shape = to, .axes = reshape_attributes(node)->axes };
+    outputs[0] = (struct value) {
+        .type = x->type, .batched = x->batched, .rows = rows, .shape = to, .axes = reshape_attributes(node)->axes
+    };
     node->output_count = 1;
     return check_sequences(&x->shape, &to);
 }
@@ -55,6 +67,15 @@ const struct operation operation_reshape = {
 
 /* -------------------------------------------------------------------------------------------------- builders ---- */
 
+/* Sample axes that are counted from the last one stay what they are. */
+static tutti_status with_rows(const struct value *x, tutti_shape shape, struct reshape_attributes *attributes)
+{
+    const int less = x->shape.rank < shape.rank ? x->shape.rank : shape.rank;
+    *attributes = (struct reshape_attributes) { .shape = shape };
+    for (int i = 1; i < less; i++) attributes->axes.kinds[shape.rank - i] = x->axes.kinds[x->shape.rank - i];
+    return TUTTI_OK;
+}
+
 /* Axes stay what they are up to the first one that is divided or joined with others, and from the last one on. */
 static struct axes kept_axes(const struct value *x, const tutti_shape *shape)
 {
@@ -67,6 +88,28 @@ static struct axes kept_axes(const struct value *x, const tutti_shape *shape)
         axes.kinds[shape->rank - i] = x->axes.kinds[rank - i];
     }
     return axes;
+}
+
+tutti_status reshape_fold(const struct value *x, struct reshape_attributes *attributes)
+{
+    tutti_shape shape = { .rank = x->shape.rank - 1 };
+    if (!x->batched || x->shape.rank < 3 || x->shape.sizes[1] == TUTTI_SEQUENCE)
+        return fail(TUTTI_SHAPE, "fold: a sample needs a first axis with a number of elements, and another axis");
+    shape.sizes[0] = BATCH_ROWS(x->rows * x->shape.sizes[1]);
+    for (int i = 1; i < shape.rank; i++) shape.sizes[i] = x->shape.sizes[i + 1];
+    return with_rows(x, shape, attributes);
+}
+
+tutti_status reshape_unfold(const struct value *x, int64_t size, struct reshape_attributes *attributes)
+{
+    tutti_shape shape = { .rank = x->shape.rank + 1 };
+    if (!x->batched || size < 1 || x->rows % size != 0 || shape.rank > TUTTI_MAX_RANK)
+        return fail(TUTTI_SHAPE, "unfold: the size is %lld, and a sample has %lld rows: it must divide them",
+            (long long)size, (long long)x->rows);
+    shape.sizes[0] = BATCH_ROWS(x->rows / size);
+    shape.sizes[1] = size;
+    for (int i = 2; i < shape.rank; i++) shape.sizes[i] = x->shape.sizes[i - 1];
+    return with_rows(x, shape, attributes);
 }
 
 tutti_status reshape_resolve(const struct value *x, struct reshape_attributes *attributes)
@@ -106,7 +149,8 @@ static tutti_tensor append(tutti_network *network, tutti_tensor x, const char *n
 {
     const struct value *value = network_value(network, x);
     if (!value) return (tutti_tensor) { NO_VALUE };
-    struct reshape_attributes attributes = { .shape = { .rank = asked.rank + value->batched, .sizes = { BATCH } } };
+    struct reshape_attributes attributes = { .shape = { .rank = asked.rank + value->batched } };
+    attributes.shape.sizes[0] = value->shape.sizes[0];
     for (int i = 0; i < asked.rank && i + value->batched < TUTTI_MAX_RANK; i++)
         attributes.shape.sizes[i + value->batched] = asked.sizes[i];
     tutti_status status = reshape_resolve(value, &attributes);

@@ -43,7 +43,9 @@ static void set_own(struct own *own, const struct problem *problem, const struct
         const bool is_own = value && (i == OWN_INPUTS || operation_input(node->operation, i));
         own->values[i].shape.rank = -1;
         if (!is_own) continue;
-        own->values[i] = (struct value) { .shape = value->shape, .axes = value->axes, .batched = value->batched };
+        own->values[i] = (struct value) {
+            .shape = value->shape, .axes = value->axes, .batched = value->batched, .rows = value->rows
+        };
         if (final) own->values[i].type = value->type, own->values[i].layout = value->layout;
         const struct value **place = i < OWN_INPUTS ? &own->problem.inputs[i] : &own->problem.outputs[0];
         *place = &own->values[i];

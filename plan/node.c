@@ -104,7 +104,7 @@ void problem_name(const struct problem *problem, char name[PROBLEM_NAME])
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         if (!values[i]) continue;
         append_shape(name, values[i]);
-        if (values[i]->batched) samples = values[i]->shape.sizes[0];
+        if (values[i]->batched) samples = value_samples(values[i]);
     }
     append_attributes(name, problem->node);
     append_sizes(name, "/n", &samples, 1);

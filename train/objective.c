@@ -18,6 +18,9 @@ static tutti_status add_output(tutti_trainer *trainer, tutti_tensor tensor)
             "output %d is a parameter or a constant: it does not depend on an input; parameters are read "
             "with tutti_get_parameter()",
             objective->output_count);
+    if (value->rows != 1)
+        return fail(TUTTI_INVALID, "output %d has %lld rows for each sample: unfold it", objective->output_count,
+            (long long)value->rows);
     if (objective->output_count == PLAN_MAX_OUTPUTS)
         return fail(TUTTI_INVALID, "a trainer has at most %d outputs", PLAN_MAX_OUTPUTS);
     if (value->type != TYPE_F32)
