@@ -16,7 +16,24 @@ typedef struct tutti_onnx_options {
     /* If the first output is that of a Softmax or LogSoftmax, it becomes the input of this: logits, as
      * TUTTI_CROSS_ENTROPY needs them. */
     bool logits;
+    int batch_axis; /* of every input of the file; 0: the first one */
+    /* The file's inputs have no batch: a sample is all of each input, and the network computes the file's outputs for
+     * each of any number of samples. */
+    bool whole;
+    /* Inputs that get their values now, `known_count` of them: shapes, axes and other numbers that must be known when
+     * a file is read, or parameters. They are no inputs of the network. */
+    const struct tutti_onnx_known *known;
+    int known_count;
 } tutti_onnx_options;
+
+/* Values of an input. This struct never grows. */
+typedef struct tutti_onnx_known {
+    const char *name;
+    tutti_dtype dtype; /* TUTTI_DTYPE_F32, or of integers as the file's */
+    tutti_shape shape; /* as in the file; rank 0: one number */
+    const void *values;
+    bool trains; /* a parameter of this name, of float32; otherwise a constant */
+} tutti_onnx_known;
 
 #define TUTTI_ONNX_PORTS 16
 /* What tutti_import_onnx() makes. Inputs and outputs are in the file's order; tutti_shape_of() has their shapes. */
@@ -26,6 +43,7 @@ typedef struct tutti_onnx {
     int input_count, output_count;
     tutti_tensor inputs[TUTTI_ONNX_PORTS], outputs[TUTTI_ONNX_PORTS];
     tutti_dtype input_dtypes[TUTTI_ONNX_PORTS];
+    tutti_dtype output_dtypes[TUTTI_ONNX_PORTS]; /* as the file says; the tensors are of float32 with such numbers */
 } tutti_onnx;
 
 /* Makes a network of an ONNX file, of opset 13 or newer. `options` may be NULL.

@@ -358,8 +358,10 @@ static tutti_status read_word(
     for (int i = 0; i < MOST_WORDS; i++) {
         const struct word *word = &recipe->words[i];
         if (!word->name || strlen(word->name) != key || memcmp(word->name, text, key)) continue;
+        const struct target target = target_of(recipe, word, given);
+        const bool number = target.kind == ATTRIBUTE_SHAPE && x->batched && equals && length == 0; /* no axes */
         const int count = equals ? read_numbers(equals + 1, length, numbers) : 0;
-        if (count > 0 && set(x, target_of(recipe, word, given), numbers, count)) return TUTTI_OK;
+        if ((count > 0 || number) && set(x, target, numbers, count)) return TUTTI_OK;
         return fail(TUTTI_INVALID, "%s: '%.*s' is no %s for an input of %d axes", recipe->name, (int)size, text,
             word->name, x->shape.rank - x->batched);
     }

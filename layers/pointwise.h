@@ -42,6 +42,7 @@
     X(sign, 1, where(a > 0, 1, where(a < 0, -1, a)), , , )                                                             \
     X(floor, 1, floor(a), , , )                                                                                        \
     X(ceil, 1, ceil(a), , , )                                                                                          \
+    X(trunc, 1, where(a < 0, ceil(a), floor(a)), , , )                                                                 \
     X(round, 1, rint(a), , , )                                                                                         \
     X(square, 1, a * a, 2 * a * g, , )                                                                                 \
     X(sqrt, 1, sqrt(a), 0.5 * g / y, , )                                                                               \

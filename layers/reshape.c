@@ -119,7 +119,7 @@ tutti_status reshape_resolve(const struct value *x, struct reshape_attributes *a
     const int64_t have = shape_elements(&x->shape);
     int64_t known = 1;
     int open = -1;
-    if (shape->rank <= first || shape->rank > TUTTI_MAX_RANK)
+    if (shape->rank < 1 || shape->rank < first || shape->rank > TUTTI_MAX_RANK)
         return fail(TUTTI_SHAPE, "reshape: the shape has %d dimensions: 1 to %d are possible", shape->rank - first,
             TUTTI_MAX_RANK - first);
     for (int i = first; i < shape->rank; i++) {

@@ -38,7 +38,8 @@ static tutti_status check_text(const char *text, const char *what)
 static tutti_status add_name(struct import *import, const char *name, struct value **made)
 {
     struct value *value = &import->values[import->value_count];
-    *value = (struct value) { .name = name, .tensor = { -1 } };
+    *value = (struct value) { .name = name, .tensor = { -1 }, .floats = { -1 } };
+    value->place = (struct place) { .axis = HIDDEN, .rows = 1, .ahead = 1 };
     struct value **found = tsearch(value, &import->names, compare_names);
     if (!found) return fail(TUTTI_NO_MEMORY, "there is no memory for the file's %zu names", import->value_count);
     if (*found != value) return fail(TUTTI_FORMAT, "the name '%s' stands for two values", name);
@@ -101,6 +102,7 @@ static tutti_status add_initialiser(struct import *import, const Onnx__TensorPro
     TRY(tensor_check(tensor));
     TRY(add_name(import, tensor->name, &value));
     value->stored = tensor;
+    value->type = tensor->data_type;
     value->initialiser = true;
 done:
     return status;
@@ -192,37 +194,66 @@ static tutti_status check_operators(const struct import *import)
 /* ------------------------------------------------------------------------------------------------------- layers ----
  */
 
+/* Types that Tutti does not have are fed as wider ones. */
 static bool dtype_of(int type, tutti_dtype *dtype)
 {
-    *dtype = type == ONNX_INT32 ? TUTTI_DTYPE_I32
-        : type == ONNX_INT64    ? TUTTI_DTYPE_I64
-        : type == ONNX_UINT8    ? TUTTI_DTYPE_U8
-        : type == ONNX_BOOL     ? TUTTI_DTYPE_BOOL
-                                : TUTTI_DTYPE_F32;
-    return *dtype != TUTTI_DTYPE_F32 || onnx_type_is_float(type);
+    static const tutti_dtype types[] = { [ONNX_FLOAT] = TUTTI_DTYPE_F32,
+        [ONNX_UINT8] = TUTTI_DTYPE_U8,
+        [ONNX_INT8] = TUTTI_DTYPE_I32,
+        [ONNX_UINT16] = TUTTI_DTYPE_I32,
+        [ONNX_INT16] = TUTTI_DTYPE_I32,
+        [ONNX_INT32] = TUTTI_DTYPE_I32,
+        [ONNX_INT64] = TUTTI_DTYPE_I64,
+        [ONNX_BOOL] = TUTTI_DTYPE_BOOL,
+        [ONNX_FLOAT16] = TUTTI_DTYPE_F32,
+        [ONNX_DOUBLE] = TUTTI_DTYPE_F32,
+        [ONNX_UINT32] = TUTTI_DTYPE_I64,
+        [ONNX_UINT64] = TUTTI_DTYPE_I64,
+        [ONNX_BFLOAT16] = TUTTI_DTYPE_F32 };
+    if (!onnx_type_is_known(type)) return false;
+    *dtype = types[type];
+    return true;
 }
 
-static tutti_status input_shape(
-    struct import *import, const Onnx__ValueInfoProto *input, const tutti_shape *asked, tutti_shape *shape)
+static tutti_status check_rank(const struct import *import, const Onnx__ValueInfoProto *input)
 {
     const Onnx__TypeProto__Tensor *type = input->type ? input->type->tensor_type : NULL;
     const Onnx__TensorShapeProto *sizes = type ? type->shape : NULL;
-    if (!sizes || sizes->n_dim < 1 || sizes->n_dim > TUTTI_MAX_RANK)
-        return fail(TUTTI_UNSUPPORTED, "input '%s' must be a tensor of 1 to %d axes, the first of them the batch",
-            input->name, TUTTI_MAX_RANK);
-    shape->rank = (int)sizes->n_dim - 1;
-    if (asked->rank && asked->rank != shape->rank)
-        return fail(TUTTI_SHAPE, "input '%s' has %d axes in a sample, not %d", input->name, shape->rank, asked->rank);
-    if (sizes->dim[0]->dim_value > 0) import->fixed_batch = sizes->dim[0]->dim_value;
-    for (int i = 0; i < shape->rank; i++) {
-        const int64_t size = sizes->dim[i + 1]->dim_value;
-        shape->sizes[i] = size > 0 ? size : asked->rank ? asked->sizes[i] : 0;
-        if (shape->sizes[i] == 0)
+    const int axis = import->options->batch_axis;
+    const bool whole = import->options->whole;
+    if (sizes && sizes->n_dim < (size_t)TUTTI_MAX_RANK + !whole && (whole || sizes->n_dim > (size_t)axis))
+        return TUTTI_OK;
+    if (whole)
+        return fail(
+            TUTTI_UNSUPPORTED, "input '%s' must be a tensor of at most %d axes", input->name, TUTTI_MAX_RANK - 1);
+    return fail(TUTTI_UNSUPPORTED, "input '%s' must be a tensor of %d to %d axes: axis %d is the batch", input->name,
+        axis + 1, TUTTI_MAX_RANK, axis);
+}
+
+/* The shape of a sample: the batch's axis is left out. */
+static tutti_status input_shape(
+    struct import *import, const Onnx__ValueInfoProto *input, const tutti_shape *asked, tutti_shape *shape)
+{
+    const tutti_status status = check_rank(import, input);
+    if (status != TUTTI_OK) return status;
+    const Onnx__TensorShapeProto *sizes = input->type->tensor_type->shape;
+    const int batch = import->options->whole ? HIDDEN : import->options->batch_axis;
+    if (asked->rank && asked->rank != (int)sizes->n_dim - (batch != HIDDEN))
+        return fail(TUTTI_SHAPE, "input '%s' has %d axes in a sample, not %d", input->name,
+            (int)sizes->n_dim - (batch != HIDDEN), asked->rank);
+    if (batch != HIDDEN && sizes->dim[batch]->dim_value > 0) import->fixed_batch = sizes->dim[batch]->dim_value;
+    shape->rank = 0;
+    for (int i = 0; i < (int)sizes->n_dim; i++) {
+        if (i == batch) continue;
+        const int at = shape->rank++;
+        const int64_t size = sizes->dim[i]->dim_value;
+        shape->sizes[at] = size > 0 ? size : asked->rank ? asked->sizes[at] : 0;
+        if (shape->sizes[at] == 0)
             return fail(
-                TUTTI_SHAPE, "input '%s': axis %d has an open size: pass the shape of a sample", input->name, i + 1);
-        if (asked->rank && shape->sizes[i] != asked->sizes[i])
-            return fail(TUTTI_SHAPE, "input '%s': axis %d has size %lld, not %lld", input->name, i + 1, (long long)size,
-                (long long)asked->sizes[i]);
+                TUTTI_SHAPE, "input '%s': axis %d has an open size: pass the shape of a sample", input->name, i);
+        if (asked->rank && shape->sizes[at] != asked->sizes[at])
+            return fail(TUTTI_SHAPE, "input '%s': axis %d has size %lld, not %lld", input->name, i, (long long)size,
+                (long long)asked->sizes[at]);
     }
     return TUTTI_OK;
 }
@@ -234,15 +265,76 @@ static tutti_status add_input(struct import *import, const Onnx__ValueInfoProto 
     struct value *value = import_find(import, input->name);
     const tutti_status status = input_shape(import, input, asked, &shape);
     if (status != TUTTI_OK) return status;
-    if (!dtype_of(input->type->tensor_type->elem_type, &dtype))
-        return fail(TUTTI_UNSUPPORTED, "input '%s' is of ONNX's type %d, which Tutti does not read", input->name,
-            (int)input->type->tensor_type->elem_type);
+    value->type = input->type->tensor_type->elem_type;
+    if (!dtype_of(value->type, &dtype))
+        return fail(
+            TUTTI_UNSUPPORTED, "input '%s' is of ONNX's type %d, which Tutti does not read", input->name, value->type);
     value->tensor = tutti_input_typed(import->network, input->name, dtype, shape.sizes, shape.rank);
-    value->batched = true;
-    value->integers = dtype != TUTTI_DTYPE_F32;
+    value->converts = dtype != TUTTI_DTYPE_F32;
+    value->place.batched = true;
+    value->place.axis = import->options->whole ? HIDDEN : import->options->batch_axis;
     if (value->tensor.id < 0) return tutti_network_status(import->network);
     import->made->inputs[import->made->input_count] = value->tensor; /* a network has at most 15 */
     import->made->input_dtypes[import->made->input_count++] = dtype;
+    return TUTTI_OK;
+}
+
+/* One number of each sample, for step_spread(). */
+static tutti_status add_like(struct import *import, const Onnx__ValueInfoProto *input)
+{
+    struct value *value = import_find(import, input->name);
+    tutti_shape shape;
+    tutti_tensor x = value->tensor;
+    tutti_network *network = import->network;
+    if (import->like.id >= 0) return TUTTI_OK;
+    if (value->converts) x = value->floats = tutti_cast(network, x, TUTTI_DTYPE_F32);
+    tutti_status status = x.id < 0 ? tutti_network_status(network) : tutti_shape_of(network, x, &shape);
+    if (status != TUTTI_OK) return status;
+    if (shape.rank > 1) x = tutti_reshape(network, x, TUTTI_SHAPE(-1));
+    if (shape.rank > 0) x = tutti_op(network, "slice", &x, 1, "axes=0 starts=0 ends=1");
+    import->like = x;
+    return x.id < 0 ? tutti_network_status(network) : TUTTI_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ known inputs ---- */
+
+static const tutti_onnx_known *find_known(const struct import *import, const char *name)
+{
+    for (int i = 0; i < import->options->known_count; i++)
+        if (import->options->known[i].name && !strcmp(import->options->known[i].name, name))
+            return &import->options->known[i];
+    return NULL;
+}
+
+static void copy_known(const tutti_onnx_known *known, struct array *array)
+{
+    for (size_t i = 0; i < array->count; i++) {
+        if (known->dtype == TUTTI_DTYPE_F32) array->floats[i] = ((const float *)known->values)[i];
+        if (known->dtype == TUTTI_DTYPE_I32) array->extents[i].number = ((const int32_t *)known->values)[i];
+        if (known->dtype == TUTTI_DTYPE_I64) array->extents[i].number = ((const int64_t *)known->values)[i];
+        if (known->dtype == TUTTI_DTYPE_U8 || known->dtype == TUTTI_DTYPE_BOOL)
+            array->extents[i].number = ((const uint8_t *)known->values)[i];
+    }
+}
+
+/* An input that the caller gives now is a constant or a parameter. */
+static tutti_status add_known(struct import *import, const Onnx__ValueInfoProto *input, const tutti_onnx_known *known)
+{
+    struct value *value = import_find(import, input->name);
+    const bool floats = known->dtype == TUTTI_DTYPE_F32;
+    const tutti_shape *shape = &known->shape;
+    value->type = input->type && input->type->tensor_type ? input->type->tensor_type->elem_type : ONNX_FLOAT;
+    if (!onnx_type_is_known(value->type) || onnx_type_is_float(value->type) != floats || (!floats && known->trains) ||
+        known->dtype == TUTTI_DTYPE_F16 || known->dtype == TUTTI_DTYPE_BF16 || shape->rank < 0 ||
+        shape->rank > TUTTI_MAX_RANK)
+        return fail(TUTTI_INVALID, "known input '%s' must be float32 or integers as in the file; only float32 trains",
+            input->name);
+    value->array = array_new(shape->rank, shape->sizes, floats);
+    if (!value->array) return TUTTI_NO_MEMORY;
+    if (value->array->count && !known->values)
+        return fail(TUTTI_INVALID, "known input '%s' has no values", input->name);
+    value->trains = known->trains;
+    copy_known(known, value->array);
     return TUTTI_OK;
 }
 
@@ -252,14 +344,32 @@ static tutti_status add_inputs(struct import *import, const tutti_shape *asked)
     const tutti_shape none = { 0 };
     const Onnx__GraphProto *graph = import->model->graph;
     for (size_t i = 0; i < graph->n_input; i++) {
+        const tutti_onnx_known *known = find_known(import, graph->input[i]->name);
         if (import_find(import, graph->input[i]->name)->initialiser) continue;
+        if (known) {
+            TRY(add_known(import, graph->input[i], known));
+            continue;
+        }
         TRY(add_input(import, graph->input[i], asked));
+        TRY(add_like(import, graph->input[i]));
         asked = &none;
     }
 done:
     return status;
 }
 
+/* Of the first input, where the operator and its function do not say. */
+static void set_types(const struct step *step, const struct onnx_operator *row)
+{
+    const struct value *input = step_input(step, 0);
+    for (size_t i = 0; i < step->node->n_output; i++) {
+        struct value *output = step_output(step, i);
+        if (output && output->type == 0)
+            output->type = i == 0 && row->type ? row->type : input ? input->type : ONNX_FLOAT;
+    }
+}
+
+/* Numbers that are known are computed now, where that is possible, and by the network else. */
 static tutti_status add_node(struct import *import, const Onnx__NodeProto *node)
 {
     const struct onnx_operator *row = operator_find(node->op_type);
@@ -269,27 +379,45 @@ static tutti_status add_node(struct import *import, const Onnx__NodeProto *node)
         status = step_same(&step);
     else if (row->fold && step_is_whole(&step))
         status = row->fold(&step);
-    else if (row->build)
-        status = row->build(&step);
     else
-        status = step_refuse("its inputs must be integers that are known when the file is read");
+        status = row->build ? TUTTI_UNSUPPORTED
+                            : step_refuse("its inputs must be integers that are known when the file is read");
+    if (status == TUTTI_UNSUPPORTED && row->build) status = row->build(&step);
+    set_types(&step, row);
     if (status == TUTTI_OK) return status;
     return status_context(status, "%s '%s'", node->op_type, proto_text(node->name));
 }
 
-static tutti_status find_outputs(const struct import *import, tutti_onnx *made)
+/* A value that depends on no sample is an output only if the whole file is one sample. */
+static tutti_status find_output(struct import *import, const char *name, tutti_tensor *tensor, tutti_dtype *dtype)
+{
+    char *names[] = { (char *)name };
+    Onnx__NodeProto node = ONNX__NODE_PROTO__INIT;
+    node.n_input = 1;
+    node.input = names;
+    const struct step step = { import, &node, NULL };
+    struct operand x;
+    const struct value *value = import_find(import, name);
+    if (!import->options->whole && !value->place.batched)
+        return fail(TUTTI_UNSUPPORTED, "output '%s' does not depend on an input", name);
+    const tutti_status status = import->options->whole ? step_batched(&step, 0, &x) : step_operand(&step, 0, &x);
+    if (status != TUTTI_OK) return status_context(status, "output '%s'", name);
+    if (!dtype_of(value->type, dtype)) *dtype = TUTTI_DTYPE_F32;
+    *tensor = x.tensor;
+    if (x.place.rows > 1) *tensor = step_op(&step, "unfold", tensor, 1, "size=%lld", (long long)x.place.rows);
+    return tensor->id < 0 ? tutti_network_status(import->network) : TUTTI_OK;
+}
+
+static tutti_status find_outputs(struct import *import, tutti_onnx *made)
 {
     const Onnx__GraphProto *graph = import->model->graph;
+    tutti_status status = TUTTI_OK;
     if (graph->n_output > TUTTI_ONNX_PORTS)
         return fail(
             TUTTI_UNSUPPORTED, "it has %zu outputs: at most %d are possible", graph->n_output, TUTTI_ONNX_PORTS);
-    for (size_t i = 0; i < graph->n_output; i++) {
-        const struct value *value = import_find(import, graph->output[i]->name);
-        if (value->tensor.id < 0 || !value->batched)
-            return fail(TUTTI_UNSUPPORTED, "output '%s' does not depend on an input", value->name);
-        made->outputs[made->output_count++] = value->tensor;
-    }
-    return TUTTI_OK;
+    for (size_t i = 0; i < graph->n_output && status == TUTTI_OK; i++, made->output_count++)
+        status = find_output(import, graph->output[i]->name, &made->outputs[i], &made->output_dtypes[i]);
+    return status;
 }
 
 /* ------------------------------------------------------------------------------------------------------ the call ----
@@ -319,6 +447,9 @@ static tutti_status import_model(struct import *import, tutti_runtime *runtime, 
 {
     tutti_status status = TUTTI_OK;
     const Onnx__GraphProto *graph = import->model->graph;
+    if (options->batch_axis < 0 || options->batch_axis >= TUTTI_MAX_RANK || options->known_count < 0 ||
+        (options->known_count > 0 && !options->known))
+        FAIL(TUTTI_INVALID, "batch_axis is %d and known_count is %d", options->batch_axis, options->known_count);
     TRY(check_opset(import));
     TRY(add_names(import));
     TRY(check_operators(import));
@@ -336,7 +467,7 @@ tutti_status tutti_import_onnx(
 {
     tutti_onnx_options read;
     tutti_onnx known = { 0 };
-    struct import import = { .made = &known };
+    struct import import = { .made = &known, .options = &read, .like = { -1 } };
     Onnx__ModelProto *model = NULL;
     tutti_status status = RESULT_WRITE(made, &known, tutti_onnx);
     if (status == TUTTI_OK) status = OPTIONS_READ(&read, options, tutti_onnx_options);

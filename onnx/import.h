@@ -6,26 +6,43 @@
 #include "onnx/tensor.h"
 #include "tutti_onnx.h"
 
+/* The batch is an axis as others in a file. In a network it is not written. So a place says which axis of the file it
+ * is; the others are those of a sample, in order. */
+enum { HIDDEN = -1 };
+struct place {
+    bool batched;
+    int axis; /* of the file; HIDDEN: a sample is the whole value (tutti_onnx_options.whole) */
+    /* The file's axis has `ahead` times the number of samples times `rows` elements. The tensor has `rows` for each
+     * sample (the operation "fold"). If `ahead` is not 1, the sample has an axis of this size with the number `axis`.
+     */
+    int64_t rows, ahead;
+};
+
 /* What a name of the file stands for: numbers, a tensor of the network, or both. */
 struct value {
     const char *name;
+    int type;                        /* ONNX's number of the type of its elements */
     const Onnx__TensorProto *stored; /* the numbers as the file has them, or NULL */
     bool initialiser;                /* of the graph, not of a Constant: it can be a parameter */
+    bool trains;                     /* a known input that is a parameter, whatever its size */
     struct array *array;             /* numbers that were read or computed, or NULL */
     tutti_tensor tensor;             /* id < 0: not in the network yet */
-    bool batched;                    /* of the tensor: its first axis in the file is the batch */
+    tutti_tensor floats;             /* the tensor as float32; id < 0: it is, or nobody has asked */
+    bool converts;                   /* the tensor is not of float32 */
+    struct place place;              /* of the tensor */
     int parameters;                  /* that were made of it: several if it is uniform */
     bool uniform;                    /* an initialiser whose elements are all equal */
-    bool integers;                   /* an input of another type than float */
 };
 
 struct import {
     tutti_network *network;
     tutti_onnx *made;
+    const tutti_onnx_options *options;
     const Onnx__ModelProto *model;
     char *folder; /* of the file */
     int64_t opset;
     int64_t fixed_batch; /* number of samples that the file is for; 0: it says none */
+    tutti_tensor like;   /* one number of each sample; id < 0: none yet */
     struct value *values;
     size_t value_count;
     void *names;        /* tree of tsearch() over values */
@@ -34,6 +51,10 @@ struct import {
 
 /* NULL if the file does not have the name. */
 struct value *import_find(const struct import *import, const char *name);
+/* The sizes of a value as the file has them. */
+tutti_status value_extents(const struct import *import, const struct value *value, struct extent *sizes, int *rank);
+/* The tensor's shape: of a sample, if it has a batch. */
+tutti_status value_shape(const struct import *import, const struct value *value, tutti_shape *shape);
 
 /* The node whose layer is added. Functions on it give a message that a caller may return as it is. */
 struct step {
@@ -59,19 +80,39 @@ const Onnx__AttributeProto *step_attribute(const struct step *step, const char *
 tutti_status step_array(const struct step *step, size_t position, const struct array **array);
 /* The same as at most `most` integers without symbols, as axes and pads. *count is 0 if the input is absent. */
 tutti_status step_list(const struct step *step, size_t position, int64_t *list, int most, int *count);
+/* A list that older opsets have as an attribute, and newer ones as an input. */
+tutti_status step_list_or_attribute(
+    const struct step *step, const char *name, size_t position, int64_t *list, int most, int *count);
 /* One number; `otherwise` if the input is absent. */
 tutti_status step_scalar(const struct step *step, size_t position, float otherwise, float *scalar);
 /* Whether all inputs are integers that are known when the file is read. */
 bool step_is_whole(const struct step *step);
-/* The shape of a value: of a sample, if it has a batch. */
-tutti_status value_shape(const struct import *import, const struct value *value, tutti_shape *shape);
 
-/* An input as a tensor of the network: parameters and constants are added at their first use. */
-tutti_status step_tensor(const struct step *step, size_t position, tutti_tensor *tensor);
-/* An input that has a batch, and the shape of a sample. */
-tutti_status step_sample(const struct step *step, size_t position, tutti_tensor *tensor, tutti_shape *shape);
-/* An axis of the file as one of a sample that has `rank` axes. */
-tutti_status step_axis(int64_t axis, int rank, int *of_sample);
+/* An input as a tensor of float32; parameters and constants are added at their first use. The axes of `shape` are the
+ * tensor's: of a sample, if it has a batch. */
+struct operand {
+    tutti_tensor tensor;
+    tutti_shape shape;
+    struct place place;
+};
+tutti_status step_operand(const struct step *step, size_t position, struct operand *operand);
+/* The same as int32, if it is an input or a constant of integers; else of float32, with whole numbers. */
+tutti_status step_indices(const struct step *step, size_t position, struct operand *operand);
+/* One that has a batch; one that has none, as weights. */
+tutti_status step_batched(const struct step *step, size_t position, struct operand *operand);
+tutti_status step_fixed(const struct step *step, size_t position, struct operand *operand);
+/* One for operations on rows [C, ...]: the file's first axis is the batch, or becomes part of it. step_done_rows()
+ * takes their result; `rows` is this operand. */
+tutti_status step_rows(const struct step *step, size_t position, struct operand *operand);
+tutti_status step_done_rows(const struct step *step, size_t output, tutti_tensor tensor, const struct operand *rows);
+/* The number of axes in the file. */
+int operand_rank(const struct operand *operand);
+/* The tensor's axis for an axis of the file, which may be negative. Refuses the batch. */
+tutti_status operand_axis(const struct operand *operand, int64_t axis, int *of_tensor);
+/* The same tensor for each sample. */
+tutti_status step_spread(const struct step *step, tutti_tensor *tensor);
+/* The place of a result with other axes in the file: `change` more or less in front of the batch's. */
+struct place place_moved(struct place place, int change);
 
 /* Adds an operation of tutti_op(), with the node's name; step_plain(): without attributes. */
 tutti_tensor step_plain(const struct step *step, const char *operation, const tutti_tensor *inputs, int count);
@@ -79,9 +120,11 @@ tutti_tensor step_op(const struct step *step, const char *operation, const tutti
     const char *attributes, ...) __attribute__((format(printf, 5, 6)));
 /* The first output is the first input. */
 tutti_status step_same(const struct step *step);
-/* What the node makes. A tensor with a negative id is the failure of the function that returned it. */
-tutti_status step_done(const struct step *step, tutti_tensor tensor, bool batched);
-tutti_status step_made(const struct step *step, size_t output, tutti_tensor tensor, bool batched);
+/* What the node makes. A tensor with a negative id is the failure of the function that returned it. The type is that of
+ * the first input, until step_type() says another one. */
+tutti_status step_done(const struct step *step, tutti_tensor tensor, struct place place);
+tutti_status step_made(const struct step *step, size_t output, tutti_tensor tensor, struct place place);
+void step_type(const struct step *step, size_t output, int type);
 /* The node's first output is this array, which is freed with the import. NULL: TUTTI_NO_MEMORY. */
 tutti_status step_known(const struct step *step, struct array *array);
 /* TUTTI_UNSUPPORTED; the caller of the step's function puts the node's name in front. */

@@ -104,40 +104,38 @@ static int64_t padding_w(const struct window *w)
 
 tutti_status build_conv(struct step *step)
 {
-    tutti_tensor x, weight, bias = { -1 };
-    tutti_shape shape = { 0 }, kernel = { 0 };
+    struct operand x, weight, bias;
     struct window w;
     const bool biased = step_input(step, 2) != NULL;
-    tutti_status status = step_sample(step, 0, &x, &shape);
-    if (status == TUTTI_OK) status = step_tensor(step, 1, &weight);
-    if (status == TUTTI_OK) status = value_shape(step->import, step_input(step, 1), &kernel);
-    if (status == TUTTI_OK && kernel.rank != 4) status = step_refuse("its weight has %d axes, not 4", kernel.rank);
-    if (status == TUTTI_OK) status = read_window(step, &shape, kernel.sizes + 2, &w);
-    if (status == TUTTI_OK && biased) status = step_tensor(step, 2, &bias);
+    tutti_status status = step_rows(step, 0, &x);
+    if (status == TUTTI_OK) status = step_fixed(step, 1, &weight);
+    const tutti_shape *kernel = &weight.shape;
+    if (status == TUTTI_OK && kernel->rank != 4) status = step_refuse("its weight has %d axes, not 4", kernel->rank);
+    if (status == TUTTI_OK) status = read_window(step, &x.shape, kernel->sizes + 2, &w);
+    if (status == TUTTI_OK && biased) status = step_fixed(step, 2, &bias);
     if (status != TUTTI_OK) return status;
-    pad_apart(step, &w, 0, &x);
-    return step_done(step,
-        tutti_conv2d(step->import->network, x, kernel.sizes[0], kernel.sizes[2],
+    pad_apart(step, &w, 0, &x.tensor);
+    return step_done_rows(step, 0,
+        tutti_conv2d(step->import->network, x.tensor, kernel->sizes[0], kernel->sizes[2],
             &(tutti_conv2d_options) { .name = layer_name(step),
                 .stride = w.strides[0],
                 .padding = w.before[0],
                 .dilation = w.dilations[0],
                 .groups = step_integer(step, "group", 1),
-                .kernel_w = kernel.sizes[3],
+                .kernel_w = kernel->sizes[3],
                 .stride_w = w.strides[1],
                 .padding_w = padding_w(&w),
                 .dilation_w = w.dilations[1],
                 .no_bias = !biased,
-                .weight = &weight,
-                .bias = biased ? &bias : NULL }),
-        true);
+                .weight = &weight.tensor,
+                .bias = biased ? &bias.tensor : NULL }),
+        &x);
 }
 
-static tutti_status read_pool(const struct step *step, tutti_tensor *x, struct window *w, tutti_pool_options *options)
+static tutti_status read_pool(const struct step *step, struct operand *x, struct window *w, tutti_pool_options *options)
 {
-    tutti_shape shape = { 0 };
-    tutti_status status = step_sample(step, 0, x, &shape);
-    if (status == TUTTI_OK) status = read_window(step, &shape, NULL, w);
+    tutti_status status = step_rows(step, 0, x);
+    if (status == TUTTI_OK) status = read_window(step, &x->shape, NULL, w);
     if (status != TUTTI_OK) return status;
     if (w->dilations[0] != 1 || w->dilations[1] != 1) return step_refuse("dilations must be 1");
     const bool ceil_mode = step_integer(step, "ceil_mode", 0) != 0;
@@ -153,21 +151,21 @@ static tutti_status read_pool(const struct step *step, tutti_tensor *x, struct w
 
 tutti_status build_max_pool(struct step *step)
 {
-    tutti_tensor x;
+    struct operand x;
     struct window w;
     tutti_pool_options options;
     const tutti_status status = read_pool(step, &x, &w, &options);
     if (status != TUTTI_OK) return status;
     if (step_output(step, 1)) return step_refuse("its indices are not available");
-    pad_apart(step, &w, -FLT_MAX, &x);
+    pad_apart(step, &w, -FLT_MAX, &x.tensor);
     options.padding = w.before[0];
     options.padding_w = padding_w(&w);
-    return step_done(step, tutti_max_pool(step->import->network, x, w.kernel[0], &options), true);
+    return step_done_rows(step, 0, tutti_max_pool(step->import->network, x.tensor, w.kernel[0], &options), &x);
 }
 
 tutti_status build_average_pool(struct step *step)
 {
-    tutti_tensor x;
+    struct operand x;
     struct window w;
     tutti_pool_options options;
     const tutti_status status = read_pool(step, &x, &w, &options);
@@ -175,21 +173,21 @@ tutti_status build_average_pool(struct step *step)
     options.exclude_padding = step_integer(step, "count_include_pad", 0) == 0;
     if (options.exclude_padding && (w.before[0] != w.behind[0] || w.before[1] != w.behind[1]))
         return step_refuse("padding that differs before and behind, and does not count, is not read");
-    pad_apart(step, &w, 0, &x);
+    pad_apart(step, &w, 0, &x.tensor);
     options.padding = w.before[0];
     options.padding_w = padding_w(&w);
-    return step_done(step, tutti_average_pool(step->import->network, x, w.kernel[0], &options), true);
+    return step_done_rows(step, 0, tutti_average_pool(step->import->network, x.tensor, w.kernel[0], &options), &x);
 }
 
 tutti_status build_global_pool(struct step *step)
 {
-    tutti_tensor x;
-    tutti_shape shape = { 0 };
+    struct operand x;
     tutti_network *network = step->import->network;
-    const tutti_status status = step_sample(step, 0, &x, &shape);
+    const tutti_status status = step_rows(step, 0, &x);
     if (status != TUTTI_OK) return status;
     const bool mean = !strcmp(step->node->op_type, "GlobalAveragePool");
-    return step_done(step, mean ? tutti_global_average_pool(network, x) : tutti_global_max_pool(network, x), true);
+    x.tensor = mean ? tutti_global_average_pool(network, x.tensor) : tutti_global_max_pool(network, x.tensor);
+    return step_done_rows(step, 0, x.tensor, &x);
 }
 
 /* ---------------------------------------------------------------------------------------------- normalisations ---- */
@@ -239,49 +237,77 @@ static tutti_status set_part(const struct step *step, const char *layer, size_t 
     return status;
 }
 
+/* A sample [rows, C, ...] as [C, rows, ...] and back: normalised channels come first. */
+static tutti_tensor swap_front(const struct step *step, tutti_tensor x, int rank)
+{
+    int order[TUTTI_MAX_RANK] = { 1, 0 };
+    for (int i = 2; i < rank; i++) order[i] = i;
+    return step_permuted(step, x, order, rank);
+}
+
+/* [C, all other elements], which is normalised over the samples and the other elements. */
+static tutti_status batch_norm(struct step *step, struct operand *x, const tutti_batch_norm_options *options)
+{
+    const bool whole = x->place.axis == HIDDEN;
+    tutti_shape front = x->shape, flat = { .rank = 3, .sizes = { 0, 1, 1 } };
+    if (whole && x->shape.rank > 1) {
+        x->tensor = swap_front(step, x->tensor, x->shape.rank);
+        front.sizes[0] = x->shape.sizes[1];
+        front.sizes[1] = x->shape.sizes[0];
+    }
+    flat.sizes[0] = front.sizes[0];
+    for (int i = 1; i < front.rank; i++) flat.sizes[2] *= front.sizes[i];
+    const bool image = !whole && (front.rank == 1 || front.rank == 3);
+    tutti_tensor y = image ? x->tensor : step_reshape(step, x->tensor, &flat);
+    y = tutti_batch_norm(step->import->network, y, options);
+    if (!image) y = step_reshape(step, y, &front);
+    if (whole && x->shape.rank > 1) y = swap_front(step, y, x->shape.rank);
+    return step_done(step, y, x->place);
+}
+
 tutti_status build_batch_normalization(struct step *step)
 {
-    tutti_tensor x;
-    tutti_shape shape = { 0 };
+    struct operand x;
     const float momentum = 1 - step_number(step, "momentum", 0.9f);
-    tutti_status status = step_sample(step, 0, &x, &shape);
+    tutti_status status = step_batched(step, 0, &x);
     if (status != TUTTI_OK) return status;
+    if ((x.place.axis != HIDDEN && x.place.axis != 0) || x.place.rows != 1 || x.place.ahead != 1 || x.shape.rank < 1)
+        return step_refuse("the batch must be its first axis");
+    const int64_t channels = x.shape.sizes[x.place.axis == HIDDEN && x.shape.rank > 1];
     if (step->node->n_input != NORM_PARTS + 1) return fail(TUTTI_FORMAT, "it needs 5 inputs");
     if (!(momentum > 0)) return step_refuse("its momentum must be less than 1");
     char *layer = norm_name(step);
     if (!layer) return TUTTI_NO_MEMORY;
-    x = tutti_batch_norm(step->import->network, x,
+    status = batch_norm(step, &x,
         &(tutti_batch_norm_options) {
             .name = layer, .epsilon = step_number(step, "epsilon", 1e-5f), .momentum = momentum });
-    status = step_done(step, x, true);
-    for (size_t i = 0; i < NORM_PARTS && status == TUTTI_OK; i++) status = set_part(step, layer, i, shape.sizes[0]);
+    for (size_t i = 0; i < NORM_PARTS && status == TUTTI_OK; i++) status = set_part(step, layer, i, channels);
     free(layer);
     return status;
 }
 
 tutti_status build_layer_normalization(struct step *step)
 {
-    tutti_tensor inputs[3];
-    tutti_shape shape = { 0 }, scale = { 0 };
-    tutti_status status = step_sample(step, 0, &inputs[0], &shape);
+    struct operand x, scale, bias;
+    tutti_status status = step_operand(step, 0, &x);
     int axis = 0;
-    if (status == TUTTI_OK) status = step_axis(step_integer(step, "axis", -1), shape.rank, &axis);
-    if (status == TUTTI_OK) status = step_tensor(step, 1, &inputs[1]);
-    if (status == TUTTI_OK) status = value_shape(step->import, step_input(step, 1), &scale);
+    if (status == TUTTI_OK) status = operand_axis(&x, step_integer(step, "axis", -1), &axis);
+    if (status == TUTTI_OK) status = step_fixed(step, 1, &scale);
     if (status != TUTTI_OK) return status;
-    if (axis != shape.rank - 1 || scale.rank != 1 || scale.sizes[0] != shape.sizes[axis])
+    if (axis != x.shape.rank - 1 || scale.shape.rank != 1 || scale.shape.sizes[0] != x.shape.sizes[axis])
         return step_refuse("only the last axis is normalised");
     if (step_output(step, 1) || step_output(step, 2)) return step_refuse("its mean and deviation are not available");
     if (step_input(step, 2)) {
-        if ((status = step_tensor(step, 2, &inputs[2])) != TUTTI_OK) return status;
+        if ((status = step_fixed(step, 2, &bias)) != TUTTI_OK) return status;
     } else {
-        struct array *zeros = array_new(1, scale.sizes, true);
+        struct array *zeros = array_new(1, scale.shape.sizes, true);
         if (!zeros) return TUTTI_NO_MEMORY;
-        inputs[2] = tutti_constant(step->import->network, NULL, scale, zeros->floats);
+        bias.tensor = tutti_constant(step->import->network, NULL, scale.shape, zeros->floats);
         array_free(zeros);
     }
+    const tutti_tensor inputs[] = { x.tensor, scale.tensor, bias.tensor };
     const double epsilon = (double)step_number(step, "epsilon", 1e-5f);
-    return step_done(step, step_op(step, "layer_norm", inputs, 3, "epsilon=%.9g", epsilon), true);
+    return step_done(step, step_op(step, "layer_norm", inputs, 3, "epsilon=%.9g", epsilon), x.place);
 }
 
 /* --------------------------------------------------------------------------------------------------- products ---- */
@@ -291,62 +317,82 @@ static tutti_tensor scaled(const struct step *step, tutti_tensor x, float factor
     return factor == 1 ? x : step_op(step, "scale", &x, 1, "factor=%.9g", (double)factor);
 }
 
-/* y = alpha A B + beta C: a dense layer. */
+/* y = alpha A B, as a dense layer, where only A depends on the samples. *biased: `bias` was added. */
+static tutti_status gemm_dense(
+    struct step *step, const struct operand *a, struct operand *b, const struct operand *bias, tutti_tensor *y)
+{
+    if (step_integer(step, "transA", 0))
+        return step_refuse("its first input is transposed, and depends on the samples");
+    if (!step_integer(step, "transB", 0)) b->tensor = step_permuted(step, b->tensor, (int[]) { 1, 0 }, b->shape.rank);
+    const tutti_tensor list[] = { a->tensor, b->tensor, bias ? bias->tensor : b->tensor };
+    *y = step_plain(step, "dense", list, bias ? 3 : 2);
+    return y->id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
+}
+
+/* y = alpha A B + beta C */
 tutti_status build_gemm(struct step *step)
 {
-    tutti_tensor list[3];
-    tutti_shape shape = { 0 }, weight = { 0 }, bias = { 0 };
+    struct operand a, b, c = { .shape = { 0 } };
     const float alpha = step_number(step, "alpha", 1), beta = step_number(step, "beta", 1);
-    const struct value *c = step_input(step, 2);
-    tutti_status status = step_sample(step, 0, &list[0], &shape);
-    if (status == TUTTI_OK) status = step_tensor(step, 1, &list[1]);
-    if (status == TUTTI_OK) status = value_shape(step->import, step_input(step, 1), &weight);
-    if (status == TUTTI_OK && c) status = step_tensor(step, 2, &list[2]);
-    if (status == TUTTI_OK && c) status = value_shape(step->import, c, &bias);
+    const int transposed_a = step_integer(step, "transA", 0) != 0, transposed_b = step_integer(step, "transB", 0) != 0;
+    const bool has_c = step_input(step, 2) != NULL;
+    tutti_status status = step_operand(step, 0, &a);
+    if (status == TUTTI_OK) status = step_operand(step, 1, &b);
+    if (status == TUTTI_OK && has_c) status = step_operand(step, 2, &c);
     if (status != TUTTI_OK) return status;
-    if (step_integer(step, "transA", 0) || step_input(step, 1)->batched || (c && c->batched) || shape.rank != 1)
-        return step_refuse("its first input must depend on the samples, and the others must not");
-    if (!step_integer(step, "transB", 0)) list[1] = step_permuted(step, list[1], (int[]) { 1, 0 }, weight.rank);
-    const int units = step_integer(step, "transB", 0) ? 0 : 1;
-    const bool direct = c && alpha == 1 && beta == 1 && bias.rank == 1 && bias.sizes[0] == weight.sizes[units];
-    tutti_tensor y = scaled(step, step_plain(step, "dense", list, direct ? 3 : 2), alpha);
-    if (!c || direct) return step_done(step, y, true);
-    if (bias.rank == 2 && bias.sizes[0] != 1) return step_refuse("its third input has a size along the batch");
-    if (bias.rank == 2) list[2] = step_reshape(step, list[2], &(tutti_shape) { .rank = 1, .sizes = { bias.sizes[1] } });
-    y = step_plain(step, "add", (tutti_tensor[]) { y, scaled(step, list[2], beta) }, 2);
-    return step_done(step, y, true);
+    if (operand_rank(&a) != 2 || operand_rank(&b) != 2) return step_refuse("its inputs must be matrices");
+    struct place place = a.place.batched ? a.place : b.place;
+    tutti_tensor y;
+    const bool rows = a.place.batched && a.place.axis != HIDDEN;
+    if (rows && (b.place.batched || a.place.axis != 0))
+        return step_refuse("only its first input may depend on the samples, along its first axis");
+    if (!rows && b.place.batched && b.place.axis != HIDDEN)
+        return step_refuse("its second input must not depend on the samples");
+    const bool direct = rows && has_c && alpha == 1 && beta == 1 && !c.place.batched && c.shape.rank == 1 &&
+        c.shape.sizes[0] == b.shape.sizes[!transposed_b];
+    if (rows)
+        status = gemm_dense(step, &a, &b, direct ? &c : NULL, &y);
+    else
+        y = step_op(step, "matmul", (tutti_tensor[]) { a.tensor, b.tensor }, 2, "transpose_a=%d transpose_b=%d",
+            transposed_a, transposed_b);
+    if (status != TUTTI_OK) return status;
+    y = scaled(step, y, alpha);
+    if (!has_c || direct) return step_done(step, y, place);
+    if (rows && !c.place.batched && c.shape.rank == 2 && (status = step_drop_axis(step, 2, 0, &c)) != TUTTI_OK)
+        return status;
+    if (!place.batched) place = c.place;
+    y = step_plain(step, "add", (tutti_tensor[]) { y, scaled(step, c.tensor, beta) }, 2);
+    return step_done(step, y, place);
 }
 
 /* A vector for each sample is a matrix of one row. */
-static tutti_status vector_by_matrix(struct step *step, tutti_tensor x, tutti_tensor matrix, const tutti_shape *shape)
+static tutti_status vector_by_matrix(struct step *step, const struct operand *x, tutti_tensor matrix)
 {
-    const tutti_shape row = { .rank = 2, .sizes = { 1, shape->sizes[0] } };
+    const tutti_shape row = { .rank = 2, .sizes = { 1, x->shape.sizes[0] } };
     tutti_shape product = { 0 };
     tutti_network *network = step->import->network;
-    x = step_reshape(step, x, &row);
-    x = step_plain(step, "matmul", (tutti_tensor[]) { x, matrix }, 2);
-    if (x.id < 0) return tutti_network_status(network);
-    const tutti_status status = tutti_shape_of(network, x, &product);
+    tutti_tensor y = step_reshape(step, x->tensor, &row);
+    y = step_plain(step, "matmul", (tutti_tensor[]) { y, matrix }, 2);
+    if (y.id < 0) return tutti_network_status(network);
+    const tutti_status status = tutti_shape_of(network, y, &product);
     if (status != TUTTI_OK) return status;
-    return step_done(step, step_reshape(step, x, &(tutti_shape) { .rank = 1, .sizes = { product.sizes[1] } }), true);
+    y = step_reshape(step, y, &(tutti_shape) { .rank = 1, .sizes = { product.sizes[1] } });
+    return step_done(step, y, x->place);
 }
 
 tutti_status build_matmul(struct step *step)
 {
-    tutti_tensor pair[2];
-    tutti_shape shapes[2] = { { 0 } };
-    tutti_status status = TUTTI_OK;
-    bool batched[2] = { false };
-    for (size_t i = 0; i < 2 && status == TUTTI_OK; i++) {
-        status = step_tensor(step, i, &pair[i]);
-        if (status != TUTTI_OK) return status;
-        batched[i] = step_input(step, i)->batched;
-        status = value_shape(step->import, step_input(step, i), &shapes[i]);
-    }
+    struct operand a, b;
+    tutti_status status = step_operand(step, 0, &a);
+    if (status == TUTTI_OK) status = step_operand(step, 1, &b);
     if (status != TUTTI_OK) return status;
-    if (batched[0] && !batched[1] && shapes[0].rank == 1 && shapes[1].rank == 2)
-        return vector_by_matrix(step, pair[0], pair[1], &shapes[0]);
-    if (batched[0] && batched[1] && shapes[0].rank != shapes[1].rank)
-        return step_refuse("its inputs have different numbers of axes");
-    return step_done(step, step_plain(step, "matmul", pair, 2), batched[0] || batched[1]);
+    const bool both = a.place.batched && b.place.batched;
+    if (a.place.batched && !both && a.shape.rank == 1 && b.shape.rank == 2) return vector_by_matrix(step, &a, b.tensor);
+    if (both && (!place_equal(&a.place, &b.place) || a.shape.rank != b.shape.rank))
+        return step_refuse("its inputs have different numbers of axes, or the batch in different places");
+    if ((a.place.batched && a.place.axis == operand_rank(&a) - 1) ||
+        (b.place.batched && b.place.axis != HIDDEN && b.place.axis >= operand_rank(&b) - 2))
+        return step_refuse("the batch is an axis of its matrices");
+    const tutti_tensor y = step_plain(step, "matmul", (tutti_tensor[]) { a.tensor, b.tensor }, 2);
+    return step_done(step, y, a.place.batched ? a.place : b.place);
 }

@@ -10,19 +10,36 @@ struct onnx_operator {
     step_function *build;  /* NULL: it is for known integers only */
     step_function *fold;   /* if all inputs are known integers; NULL: none */
     const char *operation; /* for `build`: a name of tutti_op() */
+    int type;              /* of the first output's elements; 0: that of the first input */
 };
 /* NULL if Tutti does not have it. */
 const struct onnx_operator *operator_find(const char *name);
 
-/* Brings inputs to shapes that Tutti broadcasts to what ONNX does, where the batch is an axis as others. *batched:
- * whether one of them has a batch. */
-tutti_status step_broadcast(const struct step *step, tutti_tensor *tensors, size_t count, bool *batched);
+/* Brings inputs to shapes that Tutti broadcasts to what ONNX does, where the batch is an axis as others. *place: of the
+ * result. */
+tutti_status step_broadcast(const struct step *step, tutti_tensor *tensors, size_t count, struct place *place);
 
-/* movement.c: another shape, of a sample if it has a batch; another order of a sample's axes. */
+/* place.c */
+bool place_equal(const struct place *a, const struct place *b);
+/* Takes an axis away from an operand without a batch: of size 1, or of the file's number of samples, if all are alike.
+ */
+tutti_status step_drop_axis(const struct step *step, size_t position, int axis, struct operand *operand);
+/* Gives an operand without a batch the place of another one. */
+tutti_status step_like(const struct step *step, size_t position, const struct operand *like, struct operand *operand);
+
+/* reshape.c: "2,0,1"; axes of the file as bits; what Reshape does. */
+struct list {
+    char text[160];
+};
+struct list list_print(const int64_t *numbers, int count);
+tutti_status axes_read(const int64_t *axes, int count, int rank, unsigned *bits);
+tutti_status step_reshape_to(const struct step *step, const struct operand *x, const struct array *asked);
+/* Another shape of a tensor, of a sample if it has a batch; another order of its axes. */
 tutti_tensor step_reshape(const struct step *step, tutti_tensor x, const tutti_shape *shape);
 tutti_tensor step_permuted(const struct step *step, tutti_tensor x, const int *order, int rank);
 
 /* shapes.c: numbers that are known when the file is read. */
+bool extent_multiply(struct extent a, struct extent b, struct extent *product);
 step_function build_shape, build_size, build_constant, build_constant_of_shape;
 step_function fold_arithmetic, fold_where, fold_cast, fold_gather, fold_concat, fold_slice, fold_same_elements,
     fold_reduce_prod;
@@ -31,12 +48,12 @@ step_function fold_arithmetic, fold_where, fold_cast, fold_gather, fold_concat, 
 step_function build_conv, build_max_pool, build_average_pool, build_global_pool, build_batch_normalization,
     build_layer_normalization, build_gemm, build_matmul;
 
-/* movement.c: other shapes and parts of values. */
+/* reshape.c, movement.c: other shapes and parts of values. */
 step_function build_reshape, build_flatten, build_squeeze, build_unsqueeze, build_transpose, build_concat, build_slice,
     build_split, build_pad, build_gather, build_expand;
 
 /* pointwise.c: element by element, and along axes. */
 step_function build_pointwise, build_alpha, build_many, build_clip, build_hard_sigmoid, build_gelu, build_pow,
-    build_mod, build_cast, build_dropout, build_identity, build_reduce, build_softmax;
+    build_mod, build_cast, build_cast_like, build_div, build_dropout, build_identity, build_reduce, build_softmax;
 
 #endif

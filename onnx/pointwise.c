@@ -10,40 +10,56 @@ enum { MOST_INPUTS = 8 };
 
 /* ---------------------------------------------------------------------------------------------- broadcasting ---- */
 
-/* Takes the first axis of a parameter or constant away: it stands beside the batch, and has size 1. */
-static tutti_status drop_axis(const struct step *step, const tutti_shape *shape, tutti_tensor *tensor)
+/* The batch's axis in a result with `rank` axes: inputs have fewer axes in front. HIDDEN if a sample is all. */
+static int place_in(const struct operand *x, int rank)
 {
-    if (shape->sizes[0] != 1)
-        return step_refuse(
-            "an input that does not depend on the samples has size %lld along the batch", (long long)shape->sizes[0]);
-    if (shape->rank == 1) return TUTTI_OK;
-    *tensor = step_reshape(step, *tensor,
-        &(tutti_shape) { .rank = shape->rank - 1,
-            .sizes = { shape->sizes[1], shape->sizes[2], shape->sizes[3], shape->sizes[4], shape->sizes[5] } });
-    return tensor->id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
+    return x->place.axis == HIDDEN ? HIDDEN : x->place.axis + rank - operand_rank(x);
 }
 
-tutti_status step_broadcast(const struct step *step, tutti_tensor *tensors, size_t count, bool *batched)
+static tutti_status join_places(const struct operand *list, size_t count, struct place *place)
+{
+    int rank = 0;
+    *place = (struct place) { .axis = HIDDEN, .rows = 1, .ahead = 1 };
+    for (size_t i = 0; i < count; i++)
+        if (operand_rank(&list[i]) > rank) rank = operand_rank(&list[i]);
+    for (size_t i = 0; i < count; i++) {
+        struct place moved = list[i].place;
+        if (!moved.batched) continue;
+        moved.axis = place_in(&list[i], rank);
+        if (place->batched && !place_equal(place, &moved))
+            return step_refuse("the batch is another axis of input %zu than of the ones before", i);
+        *place = moved;
+    }
+    return TUTTI_OK;
+}
+
+/* An input without a batch has no axis where the others have the batch. */
+static tutti_status align(const struct step *step, struct operand *list, size_t count, const struct place *place)
 {
     tutti_status status = TUTTI_OK;
-    tutti_shape shapes[MOST_INPUTS] = { { 0 } };
     int rank = 0;
-    *batched = false;
+    for (size_t i = 0; i < count; i++)
+        if (operand_rank(&list[i]) > rank) rank = operand_rank(&list[i]);
+    for (size_t i = 0; i < count && status == TUTTI_OK; i++) {
+        const int axis = place->axis - (rank - operand_rank(&list[i]));
+        if (list[i].place.batched || axis < 0 || axis >= list[i].shape.rank) continue;
+        if (place->ahead == 1)
+            status = step_drop_axis(step, i, axis, &list[i]);
+        else if (list[i].shape.sizes[axis] != 1)
+            status = step_refuse("input %zu has a size along the batch", i);
+    }
+    return status;
+}
+
+tutti_status step_broadcast(const struct step *step, tutti_tensor *tensors, size_t count, struct place *place)
+{
+    struct operand list[MOST_INPUTS] = { 0 };
+    tutti_status status = TUTTI_OK;
     if (count < 1 || count > MOST_INPUTS) return step_refuse("it has %zu inputs: 1 to %d are read", count, MOST_INPUTS);
-    for (size_t i = 0; i < count; i++) {
-        status = step_tensor(step, i, &tensors[i]);
-        if (status == TUTTI_OK) status = value_shape(step->import, step_input(step, i), &shapes[i]);
-        if (status != TUTTI_OK) return status;
-        const bool has_batch = step_input(step, i)->batched;
-        *batched |= has_batch;
-        if (shapes[i].rank + has_batch > rank) rank = shapes[i].rank + has_batch;
-    }
-    for (size_t i = 0; i < count && *batched && status == TUTTI_OK; i++) {
-        const bool has_batch = step_input(step, i)->batched;
-        if (has_batch && shapes[i].rank + 1 != rank)
-            return step_refuse("the batch of input %zu would be another axis than the first one", i);
-        if (!has_batch && shapes[i].rank == rank) status = drop_axis(step, &shapes[i], &tensors[i]);
-    }
+    for (size_t i = 0; i < count && status == TUTTI_OK; i++) status = step_operand(step, i, &list[i]);
+    if (status == TUTTI_OK) status = join_places(list, count, place);
+    if (status == TUTTI_OK && place->batched && place->axis != HIDDEN) status = align(step, list, count, place);
+    for (size_t i = 0; i < count; i++) tensors[i] = list[i].tensor;
     return status;
 }
 
@@ -51,35 +67,35 @@ tutti_status step_broadcast(const struct step *step, tutti_tensor *tensors, size
 tutti_status build_pointwise(struct step *step)
 {
     tutti_tensor tensors[MOST_INPUTS];
-    bool batched;
+    struct place place;
     const size_t count = step->node->n_input;
-    const tutti_status status = step_broadcast(step, tensors, count, &batched);
+    const tutti_status status = step_broadcast(step, tensors, count, &place);
     if (status != TUTTI_OK) return status;
-    return step_done(step, step_plain(step, step->operation, tensors, (int)count), batched);
+    return step_done(step, step_plain(step, step->operation, tensors, (int)count), place);
 }
 
 /* Functions of one input and `alpha`. */
 tutti_status build_alpha(struct step *step)
 {
     tutti_tensor x;
-    bool batched;
+    struct place place;
     const float alpha = step_number(step, "alpha", strcmp(step->node->op_type, "LeakyRelu") ? 1 : 0.01f);
-    const tutti_status status = step_broadcast(step, &x, 1, &batched);
+    const tutti_status status = step_broadcast(step, &x, 1, &place);
     if (status != TUTTI_OK) return status;
-    return step_done(step, step_op(step, step->operation, &x, 1, "alpha=%.9g", (double)alpha), batched);
+    return step_done(step, step_op(step, step->operation, &x, 1, "alpha=%.9g", (double)alpha), place);
 }
 
 /* Functions of two inputs, of any number of them. */
 tutti_status build_many(struct step *step)
 {
     tutti_tensor tensors[MOST_INPUTS] = { { 0 } };
-    bool batched;
+    struct place place;
     const size_t count = step->node->n_input;
-    const tutti_status status = step_broadcast(step, tensors, count, &batched);
+    const tutti_status status = step_broadcast(step, tensors, count, &place);
     if (status != TUTTI_OK) return status;
     for (size_t i = 1; i < count; i++)
         tensors[0] = step_plain(step, step->operation, (tutti_tensor[]) { tensors[0], tensors[i] }, 2);
-    return step_done(step, tensors[0], batched);
+    return step_done(step, tensors[0], place);
 }
 
 /* ------------------------------------------------------------------------------------------------- functions ---- */
@@ -98,63 +114,63 @@ tutti_status build_clip(struct step *step)
 {
     tutti_tensor x;
     float low, high;
-    bool batched;
-    tutti_status status = step_broadcast(step, &x, 1, &batched);
+    struct place place;
+    tutti_status status = step_broadcast(step, &x, 1, &place);
     if (status == TUTTI_OK) status = step_scalar(step, 1, -FLT_MAX, &low);
     if (status == TUTTI_OK) status = step_scalar(step, 2, FLT_MAX, &high);
     if (status != TUTTI_OK) return status;
-    return step_done(step, step_op(step, "clip", &x, 1, "min=%.9g max=%.9g", (double)low, (double)high), batched);
+    return step_done(step, step_op(step, "clip", &x, 1, "min=%.9g max=%.9g", (double)low, (double)high), place);
 }
 
 /* min(max(alpha x + beta, 0), 1) */
 tutti_status build_hard_sigmoid(struct step *step)
 {
     tutti_tensor x;
-    bool batched;
+    struct place place;
     const float alpha = step_number(step, "alpha", 0.2f), beta = step_number(step, "beta", 0.5f);
-    const tutti_status status = step_broadcast(step, &x, 1, &batched);
+    const tutti_status status = step_broadcast(step, &x, 1, &place);
     if (status != TUTTI_OK) return status;
     if (fabsf(alpha - 1.0f / 6) < 1e-7f && beta == 0.5f)
-        return step_done(step, step_plain(step, "hard_sigmoid", &x, 1), batched);
+        return step_done(step, step_plain(step, "hard_sigmoid", &x, 1), place);
     x = step_op(step, "scale", &x, 1, "factor=%.9g", (double)alpha);
     x = binary(step, "add", x, constant(step, beta));
-    return step_done(step, step_op(step, "clip", &x, 1, "min=0 max=1"), batched);
+    return step_done(step, step_op(step, "clip", &x, 1, "min=0 max=1"), place);
 }
 
 tutti_status build_gelu(struct step *step)
 {
     tutti_tensor x;
-    bool batched;
-    const tutti_status status = step_broadcast(step, &x, 1, &batched);
+    struct place place;
+    const tutti_status status = step_broadcast(step, &x, 1, &place);
     if (status != TUTTI_OK) return status;
     const bool with_tanh = step_says(step, "approximate", "tanh");
-    return step_done(step, step_plain(step, with_tanh ? "gelu_tanh" : "gelu", &x, 1), batched);
+    return step_done(step, step_plain(step, with_tanh ? "gelu_tanh" : "gelu", &x, 1), place);
 }
 
 /* A square, as in normalisations that exporters write in parts, needs no logarithm. */
 tutti_status build_pow(struct step *step)
 {
     tutti_tensor x[2];
-    bool batched;
+    struct place place;
     float exponent = 0;
-    tutti_status status = step_broadcast(step, x, 1, &batched);
+    tutti_status status = step_broadcast(step, x, 1, &place);
     const struct value *second = step_input(step, 1);
     if (status == TUTTI_OK && second && second->stored && second->stored->n_dims == 0) {
         status = step_scalar(step, 1, 0, &exponent);
-        if (status == TUTTI_OK && exponent == 2) return step_done(step, step_plain(step, "square", x, 1), batched);
-        if (status == TUTTI_OK) return step_done(step, binary(step, "pow", x[0], constant(step, exponent)), batched);
+        if (status == TUTTI_OK && exponent == 2) return step_done(step, step_plain(step, "square", x, 1), place);
+        if (status == TUTTI_OK) return step_done(step, binary(step, "pow", x[0], constant(step, exponent)), place);
     }
-    if (status == TUTTI_OK) status = step_broadcast(step, x, 2, &batched);
-    return status == TUTTI_OK ? step_done(step, step_plain(step, "pow", x, 2), batched) : status;
+    if (status == TUTTI_OK) status = step_broadcast(step, x, 2, &place);
+    return status == TUTTI_OK ? step_done(step, step_plain(step, "pow", x, 2), place) : status;
 }
 
 tutti_status build_mod(struct step *step)
 {
     tutti_tensor x[2];
-    bool batched;
-    const tutti_status status = step_broadcast(step, x, 2, &batched);
+    struct place place;
+    const tutti_status status = step_broadcast(step, x, 2, &place);
     if (status != TUTTI_OK) return status;
-    return step_done(step, step_plain(step, step_integer(step, "fmod", 0) ? "fmod" : "mod", x, 2), batched);
+    return step_done(step, step_plain(step, step_integer(step, "fmod", 0) ? "fmod" : "mod", x, 2), place);
 }
 
 tutti_status build_identity(struct step *step)
@@ -162,46 +178,78 @@ tutti_status build_identity(struct step *step)
     return step_same(step);
 }
 
-/* Floats of any width are float32, and inputs of other types become it. */
+/* Floats of any width are float32. So are integers and truths: whole numbers, 0 and 1. */
+static tutti_status cast(struct step *step, int to)
+{
+    struct operand x;
+    const struct value *value = step_input(step, 0);
+    if (!value) return fail(TUTTI_FORMAT, "input 0 is missing");
+    step_type(step, 0, to);
+    const bool same = onnx_type_is_float(to) ? !value->converts : !onnx_type_is_float(value->type) && to != ONNX_BOOL;
+    if (same || value->type == to) return step_same(step);
+    const tutti_status status = step_operand(step, 0, &x);
+    if (status != TUTTI_OK) return status;
+    if (to == ONNX_BOOL) {
+        x.tensor = step_plain(step, "not", &x.tensor, 1);
+        x.tensor = step_plain(step, "not", &x.tensor, 1);
+    } else if (!onnx_type_is_float(to)) {
+        x.tensor = step_plain(step, "trunc", &x.tensor, 1);
+    }
+    return step_done(step, x.tensor, x.place);
+}
+
 tutti_status build_cast(struct step *step)
 {
     const int to = (int)step_integer(step, "to", 0);
+    if (!onnx_type_is_known(to)) return step_refuse("to type %d, which is not read", to);
+    return cast(step, to);
+}
+
+tutti_status build_cast_like(struct step *step)
+{
+    const struct value *like = step_input(step, 1);
+    return like ? cast(step, like->type) : fail(TUTTI_FORMAT, "input 1 is missing");
+}
+
+/* Of integers: without what is behind the point. */
+tutti_status build_div(struct step *step)
+{
     const struct value *value = step_input(step, 0);
-    if (!onnx_type_is_float(to))
-        return step_refuse("to %s: values that depend on the samples can only become floats", onnx_type_name(to));
-    if (!value || !value->integers) return step_same(step);
-    return step_done(step, tutti_cast(step->import->network, value->tensor, TUTTI_DTYPE_F32), true);
+    const tutti_status status = build_pointwise(step);
+    if (status != TUTTI_OK || !value || onnx_type_is_float(value->type)) return status;
+    struct value *output = step_output(step, 0);
+    if (output) output->tensor = step_plain(step, "trunc", &output->tensor, 1);
+    return output && output->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
 }
 
 tutti_status build_dropout(struct step *step)
 {
-    tutti_tensor x;
-    tutti_shape shape;
+    struct operand x;
     float ratio;
-    tutti_status status = step_sample(step, 0, &x, &shape);
+    tutti_status status = step_operand(step, 0, &x);
     if (status == TUTTI_OK) status = step_scalar(step, 1, 0.5f, &ratio);
     if (status != TUTTI_OK) return status;
-    return step_done(step, ratio == 0 ? x : step_op(step, "dropout", &x, 1, "ratio=%.9g", (double)ratio), true);
+    if (step_output(step, 1)) return step_refuse("its mask is not available");
+    if (ratio == 0) return step_done(step, x.tensor, x.place);
+    return step_done(step, step_op(step, "dropout", &x.tensor, 1, "ratio=%.9g", (double)ratio), x.place);
 }
 
 /* ------------------------------------------------------------------------------------------------- along axes ---- */
 
-/* Axes are an attribute, or, later, an input. As bits of a sample's axes; without any: all but the batch are none. */
-static tutti_status read_axes(const struct step *step, int rank, unsigned *axes)
+/* All axes if none is named, or none at all with `noop_with_empty_axes`. */
+static tutti_status read_axes(const struct step *step, const struct operand *x, unsigned *of_file, unsigned *axes)
 {
     int64_t list[TUTTI_MAX_RANK];
-    size_t said;
     int count = 0;
-    const int64_t *attribute = step_integers(step, "axes", &said);
-    tutti_status status = attribute ? TUTTI_OK : step_list(step, 1, list, TUTTI_MAX_RANK, &count);
+    const int rank = operand_rank(x);
+    tutti_status status = step_list_or_attribute(step, "axes", 1, list, TUTTI_MAX_RANK, &count);
+    if (status == TUTTI_OK) status = axes_read(list, count, rank, of_file);
     if (status != TUTTI_OK) return status;
-    if (attribute) count = said > TUTTI_MAX_RANK ? 0 : (int)said;
+    if (count == 0 && !step_integer(step, "noop_with_empty_axes", 0)) *of_file = (1u << rank) - 1;
     *axes = 0;
-    if (count == 0) return step_refuse("it must name the axes, without the batch");
-    for (int i = 0; i < count && status == TUTTI_OK; i++) {
-        int axis = 0;
-        status = step_axis(attribute ? attribute[i] : list[i], rank, &axis);
-        if (status == TUTTI_OK && *axes >> axis & 1) status = fail(TUTTI_FORMAT, "an axis is there twice");
+    for (int i = 0, axis = 0; i < rank && status == TUTTI_OK; i++) {
+        if (!(*of_file >> i & 1)) continue;
+        status = operand_axis(x, i, &axis);
         *axes |= 1u << axis;
     }
     return status;
@@ -216,20 +264,29 @@ static tutti_tensor reduce(const struct step *step, tutti_tensor x, const char *
     return step_op(step, operation, &x, 1, "axes=%s keepdims=%d", list, keep);
 }
 
+/* What a reduction along no axis is. */
+static tutti_tensor reduce_nothing(const struct step *step, tutti_tensor x)
+{
+    if (!strcmp(step->operation, "reduce_sum_square")) return step_plain(step, "square", &x, 1);
+    if (!strcmp(step->operation, "reduce_log_sum")) return step_plain(step, "log", &x, 1);
+    const bool absolute = !strcmp(step->operation, "reduce_l1") || !strcmp(step->operation, "reduce_l2");
+    return absolute ? step_plain(step, "abs", &x, 1) : x;
+}
+
 tutti_status build_reduce(struct step *step)
 {
     const bool keep = step_integer(step, "keepdims", 1) != 0;
-    tutti_tensor x;
-    tutti_shape shape;
-    unsigned axes = 0;
-    tutti_status status = step_sample(step, 0, &x, &shape);
-    if (status == TUTTI_OK) status = read_axes(step, shape.rank, &axes);
+    struct operand x;
+    unsigned axes = 0, of_file = 0;
+    tutti_status status = step_operand(step, 0, &x);
+    if (status == TUTTI_OK) status = read_axes(step, &x, &of_file, &axes);
     if (status != TUTTI_OK) return status;
-    if (axes + 1 == 1u << shape.rank && !keep)
-        return step_refuse("it leaves no axis beside the batch: keepdims must be 1");
-    if (!strcmp(step->operation, "reduce_mean") && shape.rank == 3 && axes == 6 && keep)
-        return step_done(step, tutti_global_average_pool(step->import->network, x), true);
-    return step_done(step, reduce(step, x, step->operation, axes, keep), true);
+    if (axes == 0) return step_done(step, reduce_nothing(step, x.tensor), x.place);
+    if (x.place.batched && !strcmp(step->operation, "reduce_mean") && x.shape.rank == 3 && axes == 6 && keep)
+        return step_done(step, tutti_global_average_pool(step->import->network, x.tensor), x.place);
+    const unsigned before = of_file & ((1u << (x.place.axis == HIDDEN ? 0 : x.place.axis)) - 1);
+    return step_done(step, reduce(step, x.tensor, step->operation, axes, keep),
+        place_moved(x.place, keep ? 0 : -__builtin_popcount(before)));
 }
 
 /* x - max - log(sum(exp(x - max))) */
@@ -243,16 +300,15 @@ static tutti_tensor log_softmax(const struct step *step, tutti_tensor x, int axi
 /* Along another axis than the last one, it is exchanged with the last one, and back. */
 tutti_status build_softmax(struct step *step)
 {
-    tutti_tensor x;
-    tutti_shape shape;
+    struct operand x;
     int axis = 0, order[TUTTI_MAX_RANK];
-    tutti_status status = step_sample(step, 0, &x, &shape);
-    if (status == TUTTI_OK) status = step_axis(step_integer(step, "axis", -1), shape.rank, &axis);
+    tutti_status status = step_operand(step, 0, &x);
+    if (status == TUTTI_OK) status = operand_axis(&x, step_integer(step, "axis", -1), &axis);
     if (status != TUTTI_OK) return status;
-    if (step->operation) return step_done(step, log_softmax(step, x, axis), true);
-    if (axis == shape.rank - 1) return step_done(step, step_plain(step, "softmax", &x, 1), true);
-    for (int i = 0; i < shape.rank; i++) order[i] = i == axis ? shape.rank - 1 : i == shape.rank - 1 ? axis : i;
-    x = step_permuted(step, x, order, shape.rank);
-    x = step_permuted(step, step_plain(step, "softmax", &x, 1), order, shape.rank);
-    return step_done(step, x, true);
+    if (step->operation) return step_done(step, log_softmax(step, x.tensor, axis), x.place);
+    const int last = x.shape.rank - 1;
+    for (int i = 0; i <= last; i++) order[i] = i == axis ? last : i == last ? axis : i;
+    x.tensor = step_permuted(step, x.tensor, order, last + 1);
+    x.tensor = step_permuted(step, step_plain(step, "softmax", &x.tensor, 1), order, last + 1);
+    return step_done(step, x.tensor, x.place);
 }

@@ -25,14 +25,8 @@ static struct array *new_whole(int rank, int64_t size)
 /* The sizes of a value as the file has them, with the batch. */
 static tutti_status sizes_of(const struct step *step, struct extent *sizes, int *rank)
 {
-    tutti_shape shape = { 0 };
     const struct value *value = step_input(step, 0);
-    if (!value) return fail(TUTTI_FORMAT, "input 0 is missing");
-    const tutti_status status = value_shape(step->import, value, &shape);
-    *rank = shape.rank + value->batched;
-    sizes[0] = (struct extent) { 0, 1 };
-    for (int i = 0; i < shape.rank; i++) sizes[i + value->batched] = (struct extent) { shape.sizes[i], 0 };
-    return status;
+    return value ? value_extents(step->import, value, sizes, rank) : fail(TUTTI_FORMAT, "input 0 is missing");
 }
 
 tutti_status build_shape(struct step *step)
@@ -40,6 +34,7 @@ tutti_status build_shape(struct step *step)
     struct extent sizes[TUTTI_MAX_RANK + 1];
     int rank = 0;
     const tutti_status status = sizes_of(step, sizes, &rank);
+    step_type(step, 0, ONNX_INT64);
     if (status != TUTTI_OK) return status;
     int64_t start = step_integer(step, "start", 0), end = step_integer(step, "end", rank);
     start = start < 0 ? start + rank : start;
@@ -51,7 +46,7 @@ tutti_status build_shape(struct step *step)
 }
 
 /* Products of sizes: a product with the number of samples in both is none. */
-static bool multiply(struct extent a, struct extent b, struct extent *product)
+bool extent_multiply(struct extent a, struct extent b, struct extent *product)
 {
     const struct extent swapped = a;
     if (b.batches) {
@@ -67,7 +62,7 @@ static tutti_status product_of(const struct step *step, const struct extent *lis
 {
     struct extent product = { 1, 0 };
     for (size_t i = 0; i < count; i++)
-        if (!multiply(product, list[i], &product)) return step_refuse("the product of sizes is too large");
+        if (!extent_multiply(product, list[i], &product)) return step_refuse("the product of sizes is too large");
     struct array *array = new_whole(rank, size);
     if (array) array->extents[0] = product;
     return step_known(step, array);
@@ -102,7 +97,7 @@ static bool combine(const char *name, struct extent a, struct extent b, struct e
     case 'S':
         return !__builtin_sub_overflow(a.number, b.number, &y->number) &&
             !__builtin_sub_overflow(a.batches, b.batches, &y->batches);
-    case 'M': return multiply(a, b, y);
+    case 'M': return extent_multiply(a, b, y);
     case 'E': *y = (struct extent) { a.number == b.number && a.batches == b.batches, 0 }; return true;
     default: /* Div */
         if (b.batches || b.number == 0 || b.number == -1 ||

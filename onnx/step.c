@@ -121,6 +121,18 @@ tutti_status step_list(const struct step *step, size_t position, int64_t *list, 
     return TUTTI_OK;
 }
 
+tutti_status step_list_or_attribute(
+    const struct step *step, const char *name, size_t position, int64_t *list, int most, int *count)
+{
+    size_t said;
+    const int64_t *attribute = step_integers(step, name, &said);
+    if (!attribute) return step_list(step, position, list, most, count);
+    if (said > (size_t)most) return fail(TUTTI_FORMAT, "%s must be at most %d integers", name, most);
+    for (size_t i = 0; i < said; i++) list[i] = attribute[i];
+    *count = (int)said;
+    return TUTTI_OK;
+}
+
 tutti_status step_scalar(const struct step *step, size_t position, float otherwise, float *scalar)
 {
     const struct array *array = NULL;
@@ -183,6 +195,7 @@ static tutti_status add_integers(struct import *import, struct value *value, tut
         value->tensor =
             tutti_constant_typed(import->network, value->name, TUTTI_DTYPE_I32, shape.sizes, shape.rank, numbers);
     free(numbers);
+    value->converts = true;
     return status;
 }
 
@@ -212,9 +225,8 @@ static tutti_status add_tensor(struct import *import, struct value *value)
         return step_refuse("'%s' has no elements, or is an output that is not available", value->name);
     if (shape.rank == 0) shape = TUTTI_SHAPE(1);
     if (value->array->extents)
-        status = value->stored && value->stored->data_type == ONNX_BOOL ? add_truths(import, value, shape)
-                                                                        : add_integers(import, value, shape);
-    else if (!value->initialiser || value->array->count == 1 || !is_finite(value->array))
+        status = value->type == ONNX_BOOL ? add_truths(import, value, shape) : add_integers(import, value, shape);
+    else if (!value->trains && (!value->initialiser || value->array->count == 1 || !is_finite(value->array)))
         value->tensor = tutti_constant(import->network, value->name, shape, value->array->floats);
     else
         status = add_parameter(import, value, shape);
@@ -226,33 +238,36 @@ static tutti_status add_tensor(struct import *import, struct value *value)
     return status;
 }
 
-tutti_status step_tensor(const struct step *step, size_t position, tutti_tensor *tensor)
+static tutti_status add_once(const struct step *step, size_t position, struct value **value)
 {
-    struct value *value = step_input(step, position);
-    if (!value) return fail(TUTTI_FORMAT, "input %zu is missing", position);
-    const tutti_status status = value->tensor.id < 0 || value->uniform ? add_tensor(step->import, value) : TUTTI_OK;
-    *tensor = value->tensor;
-    return status;
+    *value = step_input(step, position);
+    if (!*value) return fail(TUTTI_FORMAT, "input %zu is missing", position);
+    return (*value)->tensor.id < 0 || (*value)->uniform ? add_tensor(step->import, *value) : TUTTI_OK;
 }
 
-tutti_status step_sample(const struct step *step, size_t position, tutti_tensor *tensor, tutti_shape *shape)
+static tutti_status operand_of(const struct step *step, const struct value *value, struct operand *operand)
 {
-    const struct value *value = step_input(step, position);
-    tutti_status status = step_tensor(step, position, tensor);
-    if (status == TUTTI_OK && !value->batched)
-        status = step_refuse("input %zu, '%s', must depend on the samples", position, value->name);
-    if (status == TUTTI_OK) status = tutti_shape_of(step->import->network, *tensor, shape);
-    return status;
+    operand->tensor = value->tensor;
+    operand->place = value->place;
+    if (value->place.batched) return tutti_shape_of(step->import->network, value->tensor, &operand->shape);
+    return value_shape(step->import, value, &operand->shape);
 }
 
-tutti_status step_axis(int64_t axis, int rank, int *of_sample)
+tutti_status step_indices(const struct step *step, size_t position, struct operand *operand)
 {
-    const int64_t counted = axis < 0 ? axis + rank + 1 : axis;
-    if (counted < 0 || counted > rank)
-        return fail(TUTTI_FORMAT, "axis %" PRId64 " does not exist: there are %d", axis, rank + 1);
-    if (counted == 0) return step_refuse("axis %" PRId64 " is the batch", axis);
-    *of_sample = (int)counted - 1;
-    return TUTTI_OK;
+    struct value *value = NULL;
+    const tutti_status status = add_once(step, position, &value);
+    return status == TUTTI_OK ? operand_of(step, value, operand) : status;
+}
+
+tutti_status step_operand(const struct step *step, size_t position, struct operand *operand)
+{
+    struct value *value = NULL;
+    tutti_status status = step_indices(step, position, operand);
+    if (status != TUTTI_OK || !(value = step_input(step, position))->converts) return status;
+    if (value->floats.id < 0) value->floats = tutti_cast(step->import->network, value->tensor, TUTTI_DTYPE_F32);
+    operand->tensor = value->floats;
+    return value->floats.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
 }
 
 /* -------------------------------------------------------------------------------------------------- operations ---- */
@@ -277,18 +292,24 @@ tutti_tensor step_op(
     return tutti_op(step->import->network, operation, inputs, count, text);
 }
 
-tutti_status step_made(const struct step *step, size_t output, tutti_tensor tensor, bool batched)
+tutti_status step_made(const struct step *step, size_t output, tutti_tensor tensor, struct place place)
 {
     struct value *value = step_output(step, output);
     if (tensor.id < 0) return tutti_network_status(step->import->network);
     if (value) value->tensor = tensor;
-    if (value) value->batched = batched;
+    if (value) value->place = place;
     return TUTTI_OK;
 }
 
-tutti_status step_done(const struct step *step, tutti_tensor tensor, bool batched)
+tutti_status step_done(const struct step *step, tutti_tensor tensor, struct place place)
 {
-    return step_made(step, 0, tensor, batched);
+    return step_made(step, 0, tensor, place);
+}
+
+void step_type(const struct step *step, size_t output, int type)
+{
+    struct value *value = step_output(step, output);
+    if (value) value->type = type;
 }
 
 tutti_status step_known(const struct step *step, struct array *array)
@@ -312,12 +333,14 @@ static tutti_status copy_array(const struct step *step, const struct array *from
 
 tutti_status step_same(const struct step *step)
 {
-    tutti_tensor tensor;
+    struct operand x;
     const struct value *value = step_input(step, 0);
     struct value *output = step_output(step, 0);
     if (value && value->array && !value->stored) return copy_array(step, value->array);
     if (value && output) output->stored = value->stored;
     if (value && value->stored && is_whole(value)) return TUTTI_OK;
-    const tutti_status status = step_tensor(step, 0, &tensor);
-    return status == TUTTI_OK ? step_done(step, tensor, value->batched) : status;
+    tutti_status status = step_indices(step, 0, &x);
+    if (status == TUTTI_OK) status = step_done(step, x.tensor, x.place);
+    if (status == TUTTI_OK && output) output->converts = value->converts;
+    return status;
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* How many elements a TensorProto has in the list of its type, where they are not in raw_data. */
-enum list { FLOATS, INT32S, INT64S, DOUBLES };
+enum list { FLOATS, INT32S, INT64S, UINT64S, DOUBLES };
 
 struct type {
     const char *name;
@@ -32,6 +32,8 @@ static const struct type types[] = {
     { "INT32", ONNX_INT32, 4, false, INT32S },
     { "BOOL", ONNX_BOOL, 1, false, INT32S },
     { "INT64", ONNX_INT64, 8, false, INT64S },
+    { "UINT32", ONNX_UINT32, 4, false, UINT64S },
+    { "UINT64", ONNX_UINT64, 8, false, UINT64S },
 };
 
 static const struct type *find_type(int number)
@@ -41,10 +43,9 @@ static const struct type *find_type(int number)
     return NULL;
 }
 
-const char *onnx_type_name(int type)
+bool onnx_type_is_known(int type)
 {
-    const struct type *found = find_type(type);
-    return found ? found->name : "a type that is not read";
+    return find_type(type) != NULL;
 }
 
 bool onnx_type_is_float(int type)
@@ -123,6 +124,7 @@ static int64_t read_integer(const struct type *type, const unsigned char *from)
     case ONNX_INT16: memcpy(&two, from, sizeof two); return two;
     case ONNX_UINT16: memcpy(&two, from, sizeof two); return (uint16_t)two;
     case ONNX_INT32: memcpy(&four, from, sizeof four); return four;
+    case ONNX_UINT32: memcpy(&four, from, sizeof four); return (uint32_t)four;
     default: memcpy(&eight, from, sizeof eight); return eight;
     }
 }
@@ -148,6 +150,8 @@ static void fill_from_list(const Onnx__TensorProto *tensor, const struct type *t
             array->floats[i] = (float)tensor->double_data[i];
         else if (type->list == INT64S)
             array->extents[i].number = tensor->int64_data[i];
+        else if (type->list == UINT64S)
+            array->extents[i].number = (int64_t)tensor->uint64_data[i];
         else if (type->is_float) /* their bits, in an integer */
             array->floats[i] = float_of_bits(type, (uint16_t)tensor->int32_data[i]);
         else
@@ -160,6 +164,7 @@ static size_t list_count(const Onnx__TensorProto *tensor, enum list list)
     return list == FLOATS ? tensor->n_float_data
         : list == DOUBLES ? tensor->n_double_data
         : list == INT64S  ? tensor->n_int64_data
+        : list == UINT64S ? tensor->n_uint64_data
                           : tensor->n_int32_data;
 }
 

@@ -18,10 +18,12 @@ enum onnx_type {
     ONNX_BOOL = 9,
     ONNX_FLOAT16 = 10,
     ONNX_DOUBLE = 11,
+    ONNX_UINT32 = 12,
+    ONNX_UINT64 = 13,
     ONNX_BFLOAT16 = 16
 };
-const char *onnx_type_name(int type); /* "FLOAT"; a text with the number for types that are not read */
-bool onnx_type_is_float(int type);    /* of any width */
+bool onnx_type_is_known(int type);
+bool onnx_type_is_float(int type); /* of any width */
 
 /* number + batches N, where N is the number of samples: an integer that is computed from shapes. */
 struct extent {

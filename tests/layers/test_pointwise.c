@@ -313,6 +313,7 @@ static const char *const steps[] = {
     "step sign1 n2 c19 a0 is0",
     "step floor1 n2 c19 a-2.5 is-3",
     "step ceil1 n2 c19 a-2.5 is-2",
+    "step trunc1 n2 c19 a-2.5 is-2",
     "step round1 n2 c19 a-2.5 is-2",
     "step round1 n2 c19 a0.5 is0",
     "step round1 n2 c19 a3.5 is4",

@@ -1,0 +1,162 @@
+/* Where the batch is in a value of the file, and what that makes of the file's axes. */
+#include "onnx/operators.h"
+
+#include <inttypes.h>
+
+struct place place_moved(struct place place, int change)
+{
+    if (place.batched && place.axis != HIDDEN) place.axis += change;
+    return place;
+}
+
+/* Whether the sample has an axis with the number of the batch's. */
+static bool has_ahead(const struct place *place)
+{
+    return place->batched && place->axis != HIDDEN && place->ahead != 1;
+}
+
+static bool has_own_axis(const struct place *place)
+{
+    return place->batched && place->axis != HIDDEN && place->ahead == 1;
+}
+
+int operand_rank(const struct operand *operand)
+{
+    return operand->shape.rank + has_own_axis(&operand->place);
+}
+
+tutti_status operand_axis(const struct operand *operand, int64_t axis, int *of_tensor)
+{
+    const struct place *place = &operand->place;
+    const int rank = operand_rank(operand);
+    const int64_t counted = axis < 0 ? axis + rank : axis;
+    if (counted < 0 || counted >= rank)
+        return fail(TUTTI_FORMAT, "axis %" PRId64 " does not exist: there are %d", axis, rank);
+    if (place->batched && counted == place->axis) return step_refuse("axis %" PRId64 " is the batch", axis);
+    *of_tensor = (int)counted - (has_own_axis(place) && counted > place->axis);
+    return TUTTI_OK;
+}
+
+tutti_status value_extents(const struct import *import, const struct value *value, struct extent *sizes, int *rank)
+{
+    struct operand x = { .place = value->place };
+    const tutti_status status = value_shape(import, value, &x.shape);
+    *rank = operand_rank(&x);
+    for (int i = 0, at = 0; i < *rank; i++) {
+        const bool is_batch = x.place.batched && i == x.place.axis;
+        sizes[i] =
+            is_batch ? (struct extent) { 0, x.place.rows * x.place.ahead } : (struct extent) { x.shape.sizes[at] };
+        at += !is_batch || has_ahead(&x.place);
+    }
+    return status;
+}
+
+tutti_status step_batched(const struct step *step, size_t position, struct operand *operand)
+{
+    const tutti_status status = step_operand(step, position, operand);
+    if (status != TUTTI_OK || operand->place.batched) return status;
+    if (!step->import->options->whole)
+        return step_refuse("input %zu, '%s', must depend on the samples", position, step_input(step, position)->name);
+    operand->place = (struct place) { .batched = true, .axis = HIDDEN, .rows = 1, .ahead = 1 };
+    return step_spread(step, &operand->tensor);
+}
+
+tutti_status step_fixed(const struct step *step, size_t position, struct operand *operand)
+{
+    const tutti_status status = step_operand(step, position, operand);
+    if (status != TUTTI_OK || !operand->place.batched) return status;
+    return step_refuse("input %zu, '%s', must not depend on the samples", position, step_input(step, position)->name);
+}
+
+tutti_status step_rows(const struct step *step, size_t position, struct operand *operand)
+{
+    const tutti_status status = step_batched(step, position, operand);
+    if (status != TUTTI_OK) return status;
+    if (operand->place.axis > 0 || operand->place.ahead != 1)
+        return step_refuse(
+            "the batch is axis %d of input %zu: it must be the first one", operand->place.axis, position);
+    if (operand->place.axis == 0) return TUTTI_OK;
+    if (operand->shape.rank < 2) return step_refuse("input %zu has %d axes", position, operand->shape.rank);
+    operand->place.rows = operand->shape.sizes[0];
+    operand->shape.rank--;
+    for (int i = 0; i < operand->shape.rank; i++) operand->shape.sizes[i] = operand->shape.sizes[i + 1];
+    operand->tensor = step_plain(step, "fold", &operand->tensor, 1);
+    return operand->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
+}
+
+tutti_status step_done_rows(const struct step *step, size_t output, tutti_tensor tensor, const struct operand *rows)
+{
+    struct place place = rows->place;
+    if (place.axis == HIDDEN) {
+        tensor = step_op(step, "unfold", &tensor, 1, "size=%" PRId64, place.rows);
+        place.rows = 1;
+    }
+    return step_made(step, output, tensor, place);
+}
+
+/* where(x, t, t) has the batch of x and the elements of t, whatever x is. */
+tutti_status step_spread(const struct step *step, tutti_tensor *tensor)
+{
+    struct import *import = step->import;
+    if (import->like.id < 0) return step_refuse("the file has no input that depends on the samples");
+    *tensor = step_plain(step, "where", (tutti_tensor[]) { import->like, *tensor, *tensor }, 3);
+    return tensor->id < 0 ? tutti_network_status(import->network) : TUTTI_OK;
+}
+
+bool place_equal(const struct place *a, const struct place *b)
+{
+    if (!a->batched || !b->batched) return a->batched == b->batched;
+    return a->axis == b->axis && a->rows == b->rows && a->ahead == b->ahead;
+}
+
+/* Whether the parts of an array along an axis are all the same. */
+static bool is_repeated(const struct array *array, int axis)
+{
+    size_t inner = 1;
+    for (int i = axis + 1; i < array->rank; i++) inner *= (size_t)array->sizes[i];
+    const size_t line = inner * (size_t)array->sizes[axis];
+    for (size_t i = 0; i < array->count; i++)
+        if (array->floats ? array->floats[i] != array->floats[i / line * line + i % inner]
+                          : array->extents[i].number != array->extents[i / line * line + i % inner].number)
+            return false;
+    return true;
+}
+
+/* A file for one number of samples may have a constant with the same part for each. */
+static tutti_status first_of_repeated(const struct step *step, size_t position, int axis, tutti_tensor *tensor)
+{
+    const struct array *array = NULL;
+    const tutti_status status = step_array(step, position, &array);
+    if (status == TUTTI_OK && is_repeated(array, axis))
+        *tensor = step_op(step, "slice", tensor, 1, "axes=%d starts=0 ends=1", axis);
+    else
+        return step_refuse("input %zu has a size along the batch, and does not depend on the samples", position);
+    return tensor->id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
+}
+
+tutti_status step_drop_axis(const struct step *step, size_t position, int axis, struct operand *x)
+{
+    tutti_shape shape = { 0 };
+    const int64_t fixed = step->import->fixed_batch;
+    tutti_status status = TUTTI_OK;
+    if (x->shape.sizes[axis] != 1 && x->shape.sizes[axis] != fixed)
+        return step_refuse("input %zu does not depend on the samples, and has size %" PRId64 " along the batch",
+            position, x->shape.sizes[axis]);
+    if (x->shape.sizes[axis] != 1) status = first_of_repeated(step, position, axis, &x->tensor);
+    for (int i = 0; i < x->shape.rank; i++)
+        if (i != axis) shape.sizes[shape.rank++] = x->shape.sizes[i];
+    if (status != TUTTI_OK) return status;
+    x->shape = shape;
+    x->tensor = step_reshape(step, x->tensor, shape.rank ? &shape : &TUTTI_SHAPE(1));
+    return x->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
+}
+
+tutti_status step_like(const struct step *step, size_t position, const struct operand *like, struct operand *x)
+{
+    tutti_status status = TUTTI_OK;
+    if (like->place.ahead != 1 || like->place.rows != 1 || x->shape.rank != operand_rank(like))
+        return step_refuse("input %zu does not depend on the samples, and others do", position);
+    if (like->place.axis != HIDDEN) status = step_drop_axis(step, position, like->place.axis, x);
+    x->place = like->place;
+    return status == TUTTI_OK ? step_spread(step, &x->tensor) : status;
+}

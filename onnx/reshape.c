@@ -1,0 +1,304 @@
+/* Operators that give the same elements other axes. The batch is found among the new ones by its distance in memory
+ * between two samples. */
+#include "onnx/operators.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct list list_print(const int64_t *numbers, int count)
+{
+    struct list list = { "" };
+    size_t used = 0;
+    for (int i = 0; i < count && used < sizeof list.text; i++)
+        used += (size_t)snprintf(list.text + used, sizeof list.text - used, "%s%" PRId64, i ? "," : "", numbers[i]);
+    return list;
+}
+
+tutti_tensor step_reshape(const struct step *step, tutti_tensor x, const tutti_shape *shape)
+{
+    return step_op(step, "reshape", &x, 1, "shape=%s", list_print(shape->sizes, shape->rank).text);
+}
+
+tutti_tensor step_permuted(const struct step *step, tutti_tensor x, const int *order, int rank)
+{
+    int64_t perm[TUTTI_MAX_RANK];
+    bool moves = false;
+    for (int i = 0; i < rank; i++) {
+        perm[i] = order[i];
+        moves |= order[i] != i;
+    }
+    return moves ? step_op(step, "transpose", &x, 1, "perm=%s", list_print(perm, rank).text) : x;
+}
+
+/* ---------------------------------------------------------------------------------------------------- Reshape ---- */
+
+/* The product of sizes; 0 if it does not fit 48 bits, which no value of a network has. */
+static int64_t product(const int64_t *sizes, int count)
+{
+    int64_t all = 1;
+    for (int i = 0; i < count; i++)
+        if (__builtin_mul_overflow(all, sizes[i], &all) || all > INT64_C(1) << 48) return 0;
+    return all;
+}
+
+/* Sizes of the file, with the batch at `axis` (-1: none), where the size is a factor of the number of samples. `open`:
+ * the one that is -1, or -1. */
+struct target {
+    int64_t sizes[TUTTI_MAX_RANK];
+    int rank, axis, open;
+};
+
+/* What Reshape asks for; 0 copies the input's size. */
+static tutti_status read_target(
+    const struct step *step, const struct array *asked, const struct extent *from, int from_rank, struct target *to)
+{
+    const bool copies = !step_integer(step, "allowzero", 0);
+    *to = (struct target) { .rank = (int)asked->count, .axis = -1, .open = -1 };
+    if (!asked->extents || asked->rank > 1 || asked->count > TUTTI_MAX_RANK)
+        return step_refuse("the shape must be up to %d integers", TUTTI_MAX_RANK);
+    for (int i = 0; i < to->rank; i++) {
+        struct extent size = asked->extents[i];
+        const bool copy = copies && size.number == 0 && size.batches == 0;
+        if (copy && i >= from_rank) return fail(TUTTI_FORMAT, "axis %d does not exist in the input", i);
+        if (copy) size = from[i];
+        if (size.batches && (size.number || to->axis >= 0 || size.batches < 0))
+            return step_refuse("axis %d is no multiple of the number of samples, or the second one", i);
+        if (size.batches) to->axis = i;
+        to->sizes[i] = size.batches ? size.batches : size.number;
+        if (to->sizes[i] == -1 && to->open < 0)
+            to->open = i;
+        else if (to->sizes[i] < 1 || to->sizes[i] > INT32_MAX)
+            return fail(TUTTI_FORMAT, "the size %" PRId64, to->sizes[i]);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status does_not_fit(int64_t have)
+{
+    return fail(TUTTI_FORMAT, "the new sizes do not fit %" PRId64 " elements", have);
+}
+
+/* Sets the size that is -1: `have` elements, of one sample if the batch's axis is known, or if the -1 can be it. */
+static tutti_status close_target(struct target *to, int64_t have)
+{
+    if (to->open >= 0) to->sizes[to->open] = 1;
+    const int64_t others = product(to->sizes, to->rank);
+    if (others == 0 || have % others != 0 || (to->open < 0 && have != others)) return does_not_fit(have);
+    if (to->open >= 0) to->sizes[to->open] = have / others;
+    return TUTTI_OK;
+}
+
+/* Of a file for `samples` samples: the axis whose elements are as far apart as samples are, `stride`. */
+static void find_axis(struct target *to, int64_t stride, int64_t samples)
+{
+    for (int i = 0; i < to->rank; i++) {
+        const int64_t behind = product(to->sizes + i + 1, to->rank - i - 1), span = behind * to->sizes[i];
+        const bool fits = behind && stride % behind == 0 && span % (stride * samples) == 0;
+        /* A batch of one can be any axis: the first of size 1, or the first that fits. */
+        if (fits && (to->axis < 0 || (to->sizes[to->axis] != 1 && to->sizes[i] == 1))) to->axis = i;
+        if (fits && (samples > 1 || to->sizes[i] == 1)) return;
+    }
+}
+
+/* Where the batch goes, and all sizes. `each`: elements of a sample. `stride`: elements from one sample to the next. */
+static tutti_status resolve(
+    const struct step *step, struct target *to, int64_t each, int64_t stride, const struct place *place)
+{
+    const int64_t samples = step->import->fixed_batch;
+    if (place->axis == HIDDEN || to->axis >= 0) return close_target(to, each);
+    if (samples == 0) {
+        if (to->open < 0) return step_refuse("no axis of the new shape is the batch");
+        to->axis = to->open;
+        return close_target(to, each);
+    }
+    const tutti_status status = close_target(to, each * samples);
+    if (status != TUTTI_OK) return status;
+    find_axis(to, stride, samples);
+    if (to->axis < 0) return step_refuse("no axis of the new shape is the batch");
+    to->sizes[to->axis] /= samples;
+    return TUTTI_OK;
+}
+
+/* Elements of a sample before the batch's axis, and the shape behind it. */
+static int64_t ahead_of(const struct place *place, const tutti_shape *shape)
+{
+    return product(shape->sizes, place->axis + (place->ahead != 1));
+}
+
+/* Sample [A, B] of rows k as [k', A, B'], where A elements lie in front of the batch and k B = k' B' behind it. */
+static tutti_tensor move_rows(const struct step *step, const struct operand *x, int64_t a, int64_t behind, int64_t rows)
+{
+    tutti_tensor y = x->tensor;
+    const int64_t each = behind * x->place.rows;
+    if (x->place.rows > 1) y = step_op(step, "unfold", &y, 1, "size=%" PRId64, x->place.rows);
+    if (x->place.rows > 1 && a > 1) {
+        y = step_reshape(step, y, &(tutti_shape) { 3, { x->place.rows, a, behind } });
+        y = step_permuted(step, y, (int[]) { 1, 0, 2 }, 3);
+    }
+    if (rows > 1 && a > 1) {
+        y = step_reshape(step, y, &(tutti_shape) { 3, { a, rows, each / rows } });
+        y = step_permuted(step, y, (int[]) { 1, 0, 2 }, 3);
+    }
+    return y;
+}
+
+/* Gives x the sizes of the file. */
+static tutti_status reshape_to(const struct step *step, const struct operand *x, const struct target *to)
+{
+    const int64_t a = ahead_of(&x->place, &x->shape), each = product(x->shape.sizes, x->shape.rank);
+    const int64_t stride = each / a * x->place.rows; /* from one sample to the next */
+    const int64_t behind = product(to->sizes + to->axis + 1, to->rank - to->axis - 1);
+    struct place place = { .batched = true, .axis = to->axis };
+    if (behind == 0 || stride % behind != 0) return step_refuse("an axis of the new shape would join parts of samples");
+    place.rows = stride / behind;
+    if (to->sizes[to->axis] % place.rows != 0) return step_refuse("the batch would be divided between two axes");
+    place.ahead = to->sizes[to->axis] / place.rows;
+    tutti_shape shape = { 0 };
+    if (place.rows > 1) shape.sizes[shape.rank++] = place.rows;
+    for (int i = 0; i < to->rank; i++) {
+        if (i == to->axis && place.ahead == 1) continue;
+        if (shape.rank == TUTTI_MAX_RANK) return step_refuse("the new shape has too many axes");
+        shape.sizes[shape.rank++] = i == to->axis ? place.ahead : to->sizes[i];
+    }
+    tutti_tensor y = step_reshape(step, move_rows(step, x, a, each / a, place.rows), &shape);
+    if (place.rows > 1) y = step_plain(step, "fold", &y, 1);
+    return step_done(step, y, place);
+}
+
+tutti_status step_reshape_to(const struct step *step, const struct operand *x, const struct array *asked)
+{
+    struct extent from[TUTTI_MAX_RANK + 1];
+    struct target to;
+    int rank = 0;
+    tutti_status status = value_extents(step->import, step_input(step, 0), from, &rank);
+    if (status == TUTTI_OK) status = read_target(step, asked, from, rank, &to);
+    if (status != TUTTI_OK) return status;
+    const int64_t each = product(x->shape.sizes, x->shape.rank) * (x->place.batched ? x->place.rows : 1);
+    if (!x->place.batched || x->place.axis == HIDDEN) {
+        if (to.axis >= 0) return step_refuse("the number of samples would be a size of axis %d", to.axis);
+        if ((status = close_target(&to, each)) != TUTTI_OK) return status;
+        tutti_shape shape = { .rank = to.rank };
+        for (int i = 0; i < to.rank; i++) shape.sizes[i] = to.sizes[i];
+        if (shape.rank == 0 && !x->place.batched) shape = TUTTI_SHAPE(1);
+        return step_done(step, step_reshape(step, x->tensor, &shape), x->place);
+    }
+    const int64_t stride = each / ahead_of(&x->place, &x->shape);
+    status = resolve(step, &to, each, stride, &x->place);
+    return status == TUTTI_OK ? reshape_to(step, x, &to) : status;
+}
+
+tutti_status build_reshape(struct step *step)
+{
+    struct operand x;
+    const struct array *asked = NULL;
+    tutti_status status = step_array(step, 1, &asked);
+    if (status == TUTTI_OK) status = step_operand(step, 0, &x);
+    return status == TUTTI_OK ? step_reshape_to(step, &x, asked) : status;
+}
+
+/* ------------------------------------------------------------------------------------------ the same, by rules ---- */
+
+static tutti_status multiply_all(const struct extent *sizes, int count, struct extent *all)
+{
+    *all = (struct extent) { 1, 0 };
+    for (int i = 0; i < count; i++)
+        if (!extent_multiply(*all, sizes[i], all)) return step_refuse("the product of sizes is too large");
+    return TUTTI_OK;
+}
+
+/* Two axes: the product of those before `axis`, and of the others. */
+tutti_status build_flatten(struct step *step)
+{
+    struct operand x;
+    struct extent from[TUTTI_MAX_RANK + 1];
+    int rank = 0;
+    tutti_status status = step_operand(step, 0, &x);
+    if (status == TUTTI_OK) status = value_extents(step->import, step_input(step, 0), from, &rank);
+    if (status != TUTTI_OK) return status;
+    int64_t axis = step_integer(step, "axis", 1);
+    axis = axis < 0 ? axis + rank : axis;
+    if (axis < 0 || axis > rank) return fail(TUTTI_FORMAT, "axis %" PRId64 " does not exist", axis);
+    struct array *asked = array_new(1, (int64_t[]) { 2 }, false);
+    if (!asked) return TUTTI_NO_MEMORY;
+    status = multiply_all(from, (int)axis, &asked->extents[0]);
+    if (status == TUTTI_OK) status = multiply_all(from + axis, rank - (int)axis, &asked->extents[1]);
+    if (status == TUTTI_OK) status = step_reshape_to(step, &x, asked);
+    array_free(asked);
+    return status;
+}
+
+tutti_status axes_read(const int64_t *axes, int count, int rank, unsigned *bits)
+{
+    *bits = 0;
+    for (int i = 0; i < count; i++) {
+        const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+        if (axis < 0 || axis >= rank || *bits >> axis & 1)
+            return fail(TUTTI_FORMAT, "axis %" PRId64 " does not exist, or is there twice", axes[i]);
+        *bits |= 1u << axis;
+    }
+    return TUTTI_OK;
+}
+
+/* Inserts axes of size 1, or takes them away: `bits` are those of the longer shape in the file. The batch's axis stays
+ * beside the others. */
+static tutti_status change_axes(struct step *step, const struct operand *x, unsigned bits, bool insert)
+{
+    tutti_shape to = { 0 };
+    struct place place = x->place;
+    const int have = operand_rank(x), rank = insert ? have + __builtin_popcount(bits) : have;
+    for (int i = 0, at = 0; i < rank; i++) {
+        const bool one = bits >> i & 1;
+        if (insert && one) {
+            to.sizes[to.rank++] = 1;
+            place = place_moved(place, i <= place.axis);
+            continue;
+        }
+        const int from = insert ? at++ : i;
+        if (x->place.batched && from == x->place.axis) {
+            if (one) return step_refuse("its axes include the batch");
+            if (place.ahead != 1) to.sizes[to.rank++] = place.ahead;
+            continue;
+        }
+        int axis = 0;
+        const tutti_status status = operand_axis(x, from, &axis);
+        if (status != TUTTI_OK) return status;
+        if (one && x->shape.sizes[axis] != 1) return fail(TUTTI_FORMAT, "the size of axis %d is not 1", i);
+        if (one)
+            place = place_moved(place, from < x->place.axis ? -1 : 0);
+        else
+            to.sizes[to.rank++] = x->shape.sizes[axis];
+    }
+    if (to.rank == 0 && !place.batched) to = TUTTI_SHAPE(1);
+    return step_done(step, step_reshape(step, x->tensor, &to), place);
+}
+
+static tutti_status squeeze_or_unsqueeze(struct step *step, bool insert)
+{
+    struct operand x;
+    int64_t axes[TUTTI_MAX_RANK];
+    int count = 0;
+    unsigned bits = 0;
+    tutti_status status = step_operand(step, 0, &x);
+    if (status == TUTTI_OK) status = step_list_or_attribute(step, "axes", 1, axes, TUTTI_MAX_RANK, &count);
+    if (status != TUTTI_OK) return status;
+    const int have = operand_rank(&x), rank = have + (insert ? count : 0);
+    if (rank > TUTTI_MAX_RANK || (count == 0 && insert)) return step_refuse("too many axes, or none");
+    status = axes_read(axes, count, rank, &bits);
+    for (int i = 0, axis = 0; i < have && count == 0; i++) {
+        if (x.place.batched && i == x.place.axis) continue;
+        status = operand_axis(&x, i, &axis);
+        if (status != TUTTI_OK) return status;
+        bits |= x.shape.sizes[axis] == 1 ? 1u << i : 0;
+    }
+    return status == TUTTI_OK ? change_axes(step, &x, bits, insert) : status;
+}
+
+tutti_status build_squeeze(struct step *step)
+{
+    return squeeze_or_unsqueeze(step, false);
+}
+
+tutti_status build_unsqueeze(struct step *step)
+{
+    return squeeze_or_unsqueeze(step, true);
+}
