@@ -38,11 +38,11 @@ tutti_status step_reshape_to(const struct step *step, const struct operand *x, c
 tutti_tensor step_reshape(const struct step *step, tutti_tensor x, const tutti_shape *shape);
 tutti_tensor step_permuted(const struct step *step, tutti_tensor x, const int *order, int rank);
 
-/* shapes.c: numbers that are known when the file is read. */
-bool extent_multiply(struct extent a, struct extent b, struct extent *product);
+/* shapes.c, fold.c: numbers that are known when the file is read. */
 step_function build_shape, build_size, build_constant, build_constant_of_shape;
-step_function fold_arithmetic, fold_where, fold_cast, fold_gather, fold_concat, fold_slice, fold_same_elements,
-    fold_reduce_prod;
+bool extent_multiply(struct extent a, struct extent b, struct extent *product);
+step_function fold_arithmetic, fold_not, fold_where, fold_cast, fold_reduce, fold_gather, fold_concat, fold_slice,
+    fold_transpose, fold_expand, fold_reshape, fold_squeeze, fold_unsqueeze, fold_range;
 
 /* layers.c: convolutions, poolings, normalisations, products. */
 step_function build_conv, build_max_pool, build_average_pool, build_global_pool, build_batch_normalization,

@@ -1,18 +1,10 @@
-/* Operators on numbers that are known when the file is read: chains from Shape to Reshape, Expand and Slice. Sizes are
- * multiples of the number of samples, or numbers. */
+/* Shapes and constants: numbers that are known when the file is read. Sizes are multiples of the number of samples, or
+ * numbers. */
 #include "onnx/operators.h"
 
 #include "base/memory.h"
 
 #include <string.h>
-
-/* The arrays of the first `count` inputs. */
-static tutti_status read_inputs(const struct step *step, const struct array **arrays, size_t count)
-{
-    tutti_status status = TUTTI_OK;
-    for (size_t i = 0; i < count && status == TUTTI_OK; i++) status = step_array(step, i, &arrays[i]);
-    return status;
-}
 
 static struct array *new_whole(int rank, int64_t size)
 {
@@ -45,19 +37,6 @@ tutti_status build_shape(struct step *step)
     return step_known(step, array);
 }
 
-/* Products of sizes: a product with the number of samples in both is none. */
-bool extent_multiply(struct extent a, struct extent b, struct extent *product)
-{
-    const struct extent swapped = a;
-    if (b.batches) {
-        a = b;
-        b = swapped;
-    }
-    if (b.batches) return false;
-    return !__builtin_mul_overflow(a.number, b.number, &product->number) &&
-        !__builtin_mul_overflow(a.batches, b.number, &product->batches);
-}
-
 static tutti_status product_of(const struct step *step, const struct extent *list, size_t count, int rank, int64_t size)
 {
     struct extent product = { 1, 0 };
@@ -74,169 +53,6 @@ tutti_status build_size(struct step *step)
     int rank = 0;
     const tutti_status status = sizes_of(step, sizes, &rank);
     return status == TUTTI_OK ? product_of(step, sizes, (size_t)rank, 0, 1) : status;
-}
-
-tutti_status fold_reduce_prod(struct step *step)
-{
-    const struct array *x;
-    const tutti_status status = read_inputs(step, &x, 1);
-    if (status != TUTTI_OK) return status;
-    if (x->rank != 1) return step_refuse("only products over a list are read");
-    return product_of(step, x->extents, x->count, step_integer(step, "keepdims", 1) != 0, 1);
-}
-
-/* --------------------------------------------------------------------------------------------------- arithmetic ----
- */
-
-static bool combine(const char *name, struct extent a, struct extent b, struct extent *y)
-{
-    switch (name[0]) {
-    case 'A':
-        return !__builtin_add_overflow(a.number, b.number, &y->number) &&
-            !__builtin_add_overflow(a.batches, b.batches, &y->batches);
-    case 'S':
-        return !__builtin_sub_overflow(a.number, b.number, &y->number) &&
-            !__builtin_sub_overflow(a.batches, b.batches, &y->batches);
-    case 'M': return extent_multiply(a, b, y);
-    case 'E': *y = (struct extent) { a.number == b.number && a.batches == b.batches, 0 }; return true;
-    default: /* Div */
-        if (b.batches || b.number == 0 || b.number == -1 ||
-            (a.batches && (a.number % b.number || a.batches % b.number)))
-            return false;
-        *y = (struct extent) { a.number / b.number, a.batches / b.number };
-        return true;
-    }
-}
-
-tutti_status fold_arithmetic(struct step *step)
-{
-    const struct array *x[2];
-    const tutti_status status = read_inputs(step, x, 2);
-    if (status != TUTTI_OK) return status;
-    const struct array *larger = x[0]->count >= x[1]->count && x[0]->rank >= x[1]->rank ? x[0] : x[1];
-    for (int i = 0; i < 2; i++)
-        if (x[i]->count != larger->count && x[i]->count != 1) return step_refuse("only lists and numbers are read");
-    struct array *y = array_new(larger->rank, larger->sizes, false);
-    for (size_t i = 0; y && i < y->count; i++) {
-        if (combine(step->node->op_type, x[0]->extents[x[0]->count == 1 ? 0 : i],
-                x[1]->extents[x[1]->count == 1 ? 0 : i], &y->extents[i]))
-            continue;
-        array_free(y);
-        return step_refuse("its result is no whole multiple of the number of samples, or does not fit 64 bits");
-    }
-    return step_known(step, y);
-}
-
-tutti_status fold_where(struct step *step)
-{
-    const struct array *x[3];
-    const tutti_status status = read_inputs(step, x, 3);
-    if (status != TUTTI_OK) return status;
-    const struct array *largest = x[0];
-    for (int i = 1; i < 3; i++)
-        if (x[i]->count > largest->count) largest = x[i];
-    for (int i = 0; i < 3; i++)
-        if (x[i]->count != largest->count && x[i]->count != 1) return step_refuse("only lists and numbers are read");
-    struct array *y = array_new(largest->rank, largest->sizes, false);
-    for (size_t i = 0; y && i < y->count; i++) {
-        const struct extent condition = x[0]->extents[x[0]->count == 1 ? 0 : i];
-        const struct array *from = condition.number || condition.batches ? x[1] : x[2];
-        y->extents[i] = from->extents[from->count == 1 ? 0 : i];
-    }
-    return step_known(step, y);
-}
-
-tutti_status fold_cast(struct step *step)
-{
-    const struct array *x;
-    const int64_t to = step_integer(step, "to", 0);
-    const tutti_status status = read_inputs(step, &x, 1);
-    if (status != TUTTI_OK) return status;
-    if (!onnx_type_is_float((int)to)) return step_same(step);
-    struct array *y = array_new(x->rank, x->sizes, true);
-    for (size_t i = 0; y && i < y->count; i++) {
-        if (x->extents[i].batches) {
-            array_free(y);
-            return step_refuse("the number of samples cannot become a float");
-        }
-        y->floats[i] = (float)x->extents[i].number;
-    }
-    return step_known(step, y);
-}
-
-/* ---------------------------------------------------------------------------------------------------- movement ---- */
-
-tutti_status fold_gather(struct step *step)
-{
-    const struct array *x[2];
-    const tutti_status status = read_inputs(step, x, 2);
-    if (status != TUTTI_OK) return status;
-    if (x[0]->rank != 1) return step_refuse("only lists are read");
-    struct array *y = array_new(x[1]->rank, x[1]->sizes, false);
-    for (size_t i = 0; y && i < y->count; i++) {
-        const int64_t index = x[1]->extents[i].number, size = x[0]->sizes[0], at = index < 0 ? index + size : index;
-        if (x[1]->extents[i].batches || at < 0 || at >= size) {
-            array_free(y);
-            return fail(TUTTI_FORMAT, "index %lld lies outside of %lld elements", (long long)index, (long long)size);
-        }
-        y->extents[i] = x[0]->extents[at];
-    }
-    return step_known(step, y);
-}
-
-tutti_status fold_concat(struct step *step)
-{
-    tutti_status status = TUTTI_OK;
-    const struct array *x = NULL;
-    size_t count = 0, done = 0;
-    for (size_t i = 0; i < step->node->n_input; i++) {
-        status = step_array(step, i, &x);
-        if (status != TUTTI_OK) return status;
-        if (x->rank != 1 || !size_add(count, x->count, &count)) return step_refuse("only lists are read");
-    }
-    struct array *y = new_whole(1, (int64_t)count);
-    for (size_t i = 0; y && i < step->node->n_input; i++) {
-        status = step_array(step, i, &x);
-        if (status != TUTTI_OK) break; /* cannot be: it was read above */
-        memcpy(y->extents + done, x->extents, x->count * sizeof *x->extents);
-        done += x->count;
-    }
-    return step_known(step, y);
-}
-
-tutti_status fold_slice(struct step *step)
-{
-    const struct array *x;
-    int64_t start[1], end[1], axis[1] = { 0 }, stride[1] = { 1 };
-    int counts[4];
-    tutti_status status = read_inputs(step, &x, 1);
-    if (status == TUTTI_OK) status = step_list(step, 1, start, 1, &counts[0]);
-    if (status == TUTTI_OK) status = step_list(step, 2, end, 1, &counts[1]);
-    if (status == TUTTI_OK) status = step_list(step, 3, axis, 1, &counts[2]);
-    if (status == TUTTI_OK) status = step_list(step, 4, stride, 1, &counts[3]);
-    if (status != TUTTI_OK) return status;
-    if (x->rank != 1 || counts[0] != 1 || counts[1] != 1 || (axis[0] != 0 && axis[0] != -1) || stride[0] != 1)
-        return step_refuse("only slices of lists with steps of 1 are read");
-    const int64_t size = x->sizes[0];
-    const int64_t from = start[0] < -size ? 0 : start[0] < 0 ? start[0] + size : start[0] > size ? size : start[0];
-    const int64_t to = end[0] < -size ? 0 : end[0] < 0 ? end[0] + size : end[0] > size ? size : end[0];
-    struct array *y = new_whole(1, to > from ? to - from : 0);
-    if (y) memcpy(y->extents, x->extents + from, y->count * sizeof *y->extents);
-    return step_known(step, y);
-}
-
-/* Squeeze, Unsqueeze and Reshape between a number and a list: the elements are the same. */
-tutti_status fold_same_elements(struct step *step)
-{
-    const struct array *x;
-    const tutti_status status = read_inputs(step, &x, 1);
-    if (status != TUTTI_OK) return status;
-    const bool squeeze = step->node->op_type[0] == 'S';
-    if (x->rank > 1 || (x->rank == 1 && squeeze && x->count != 1) || (x->rank == 1 && step->node->op_type[0] == 'U'))
-        return step_refuse("only numbers and lists are read");
-    struct array *y = new_whole(!squeeze, (int64_t)x->count);
-    if (y) memcpy(y->extents, x->extents, x->count * sizeof *x->extents);
-    return step_known(step, y);
 }
 
 /* ---------------------------------------------------------------------------------------------------- constants ----

@@ -114,6 +114,23 @@ class Digits(nn.Module):
         return torch.softmax(self.fc(x.flatten(1)), -1)
 
 
+class Windows(nn.Module):
+    """An attention layer of PyTorch, which moves the batch to the second axis, within windows that are joined with the batch."""
+    def __init__(self):
+        super().__init__()
+        self.attention, self.norm = nn.MultiheadAttention(8, 2, batch_first=False), nn.LayerNorm(8)
+        self.first, self.fc = nn.Parameter(torch.randn(1, 1, 8)), nn.Linear(8, 5)
+
+    def forward(self, x):
+        batch = x.shape[0]
+        y = x.reshape(batch, 2, 3, 2, 2, 8).permute(0, 1, 3, 2, 4, 5).reshape(batch * 4, 6, 8)
+        y = self.attention(self.norm(y).transpose(0, 1), y.transpose(0, 1), y.transpose(0, 1), need_weights=False)[0].transpose(0, 1)
+        y = y.reshape(batch, 2, 2, 3, 2, 8).permute(0, 1, 3, 2, 4, 5).reshape(batch, 24, 8)
+        y = torch.cat([self.first.expand(batch, -1, -1), y], 1).transpose(0, 1)
+        y = self.attention(y, y, y, need_weights=False)[0]
+        return self.fc(y[0])
+
+
 def export(folder, name, network, example, classes=0, **options):
     """classes: also a training step with labels; its gradients are those of the file's parameters."""
     path = folder / f"{name}.onnx"
@@ -147,6 +164,17 @@ def networks(folder):
     ids = torch.from_numpy(random.integers(0, 11, (SAMPLES, 6)))
     export(folder, "transformer", Transformer(), ids, dynamo=False, opset_version=14, dynamic_axes=dynamic)
     export(folder, "transformer_new", Transformer(), ids, dynamo=True, opset_version=20, external_data=False)
+
+
+def places(folder):
+    torch.manual_seed(2)
+    image = torch.from_numpy(numpy.random.default_rng(8).integers(-64, 64, (SAMPLES, 6, 4, 8)).astype(numpy.float32) / 32)
+    export(folder, "windows", Windows(), image, classes=5, dynamo=False, opset_version=17)
+    export(folder, "windows_new", Windows(), image, dynamo=True, opset_version=20, external_data=False)
+    model = onnx.load(folder / "windows_new.onnx")
+    for node in model.graph.node: # half of the file
+        del node.metadata_props[:]
+    onnx.save(model, folder / "windows_new.onnx")
 
 
 # --------------------------------------------------------------------------------------------------------- operators
@@ -362,8 +390,9 @@ def layers(folder):
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for make in (networks, pointwise, along_axes, movement, layers):
+    for make in (networks, pointwise, along_axes, movement, layers, places):
         make(folder)
 
 
-main()
+if __name__ == "__main__":
+    main()
