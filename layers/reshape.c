@@ -93,8 +93,8 @@ static struct axes kept_axes(const struct value *x, const tutti_shape *shape)
 tutti_status reshape_fold(const struct value *x, struct reshape_attributes *attributes)
 {
     tutti_shape shape = { .rank = x->shape.rank - 1 };
-    if (!x->batched || x->shape.rank < 3 || x->shape.sizes[1] == TUTTI_SEQUENCE)
-        return fail(TUTTI_SHAPE, "fold: a sample needs a first axis with a number of elements, and another axis");
+    if (!x->batched || x->shape.rank < 2 || x->shape.sizes[1] == TUTTI_SEQUENCE)
+        return fail(TUTTI_SHAPE, "fold: a sample needs a first axis with a number of elements");
     shape.sizes[0] = BATCH_ROWS(x->rows * x->shape.sizes[1]);
     for (int i = 1; i < shape.rank; i++) shape.sizes[i] = x->shape.sizes[i + 1];
     return with_rows(x, shape, attributes);
