@@ -93,13 +93,14 @@ static tutti_status check_shared(
     const tutti_network *network, tutti_tensor given, const char *suffix, tutti_shape shape)
 {
     const struct value *value = graph_at(&network->graph, given.id);
-    if (!value || value->role != ROLE_PARAMETER || value->type != TYPE_F32)
+    if (!value || value->batched || value->type != TYPE_F32)
         return fail(TUTTI_INVALID,
-            "%s is tensor %d, which is no parameter of this network: pass what tutti_parameter() or "
-            "tutti_find_parameter() returned",
+            "%s is tensor %d, which is no float32 tensor of this network, or depends on the samples: pass what "
+            "tutti_parameter() or tutti_find_parameter() returned, or what operations make of it",
             suffix, given.id);
     if (shape_equal(value->shape, shape)) return TUTTI_OK;
-    return fail(TUTTI_SHAPE, "the parameter '%s' has another shape than this layer's %s", value->name, suffix);
+    return fail(TUTTI_SHAPE, "%s%s%s has another shape than this layer's %s", value->name ? "the parameter '" : "",
+        value->name ? value->name : "the tensor", value->name ? "'" : "", suffix);
 }
 
 int network_weight(tutti_network *network, int layer, const tutti_tensor *given, const char *suffix, tutti_shape shape,

@@ -319,7 +319,9 @@ typedef struct tutti_dense_options {
     /* Of weights and biases. Default of bias_init: PyTorch's uniform if init is TUTTI_INIT_DEFAULT, else zeros. */
     tutti_initialiser init, bias_init;
     float init_scale; /* standard deviation for TUTTI_INIT_NORMAL; 0: 0.01 */
-    /* A parameter that this layer shares with others, instead of its own; NULL: its own. */
+    /* A parameter that this layer shares with others, or a tensor made of parameters, instead of its own; NULL: its
+     * own.
+     */
     const tutti_tensor *weight, *bias;
 } tutti_dense_options;
 /* y = x W^T + b over the last dimension: x [..., features] -> y [..., units].
@@ -337,7 +339,9 @@ typedef struct tutti_conv2d_options {
     /* Of weights and biases. Default of bias_init: PyTorch's uniform if init is TUTTI_INIT_DEFAULT, else zeros. */
     tutti_initialiser init, bias_init;
     float init_scale; /* standard deviation for TUTTI_INIT_NORMAL; 0: 0.01 */
-    /* A parameter that this layer shares with others, instead of its own; NULL: its own. */
+    /* A parameter that this layer shares with others, or a tensor made of parameters, instead of its own; NULL: its
+     * own.
+     */
     const tutti_tensor *weight, *bias;
 } tutti_conv2d_options;
 /* Cross-correlation with zero padding, as PyTorch's Conv2d: x [C, H, W] -> y [channels, OH, OW], where
