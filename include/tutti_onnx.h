@@ -24,6 +24,10 @@ typedef struct tutti_onnx_options {
      * a file is read, or parameters. They are no inputs of the network. */
     const struct tutti_onnx_known *known;
     int known_count;
+    /* Gets a line for each thing that the exporter did and this undoes, or that changes how the network trains: names,
+     * copies, folded batch normalisation. May be NULL. */
+    void (*note)(void *user, const char *line);
+    void *user;
 } tutti_onnx_options;
 
 /* Values of an input. This struct never grows. */
@@ -52,12 +56,14 @@ typedef struct tutti_onnx {
  * number of samples works with any. Inputs keep their names and their types: float32 (also for those of other widths),
  * int32, int64, uint8 or bool. At most 15 inputs and 16 outputs are possible.
  *
- * Parameters keep the names and shapes of the file's initialisers, with the file's values as their initial ones: they
- * train, unless tutti_freeze() is called. Initialisers of one element, of integers, or with elements that are not
- * finite are constants, as are the outputs of Constant. An initialiser whose elements are all equal can stand for
- * several that the exporter merged: each node that reads it has a parameter of its own, NAME, NAME#2 and so on. A batch
- * normalisation has LAYER.weight, LAYER.bias, LAYER.running_mean and LAYER.running_var, where LAYER is the beginning of
- * its initialisers' names, and trains with the batch's statistics.
+ * Parameters keep the names and shapes of the file's initialisers, with the file's values as their initial ones. A
+ * weight that PyTorch's exporters stored transposed, as val_7, has the name and shape of its layer's weight again, and
+ * a transposed copy of a parameter is this parameter: they train, unless tutti_freeze() is called. Initialisers of one
+ * element, of integers, or with elements that are not finite are constants, as are the outputs of Constant. An
+ * initialiser whose elements are all equal can stand for several that the exporter merged: each node that reads it has
+ * a parameter of its own, NAME, NAME#2 and so on. A batch normalisation has LAYER.weight, LAYER.bias,
+ * LAYER.running_mean and LAYER.running_var, where LAYER is the beginning of its initialisers' names, and trains with
+ * the batch's statistics.
  *
  * Files of untrusted origin are safe to read. External data are read from the file's folder and folders in it, not
  * through links. Errors; nothing is made then, and made->network is NULL:

@@ -87,6 +87,8 @@ static tutti_status add_node_names(struct import *import, const Onnx__NodeProto 
             FAIL(TUTTI_FORMAT,
                 "node %zu, %s '%s', reads '%s', which is no input, no initialiser and no output of a node before it",
                 position, node->op_type, proto_text(node->name), node->input[i]);
+        else if (*node->input[i])
+            import_find(import, node->input[i])->uses++;
     for (size_t i = 0; i < node->n_output; i++)
         if (*node->output[i]) TRY(add_name(import, node->output[i], &made));
 done:
@@ -437,7 +439,11 @@ static void keep_name(void *node)
 static void import_free(struct import *import)
 {
     tdestroy(import->names, keep_name);
-    for (size_t i = 0; i < import->value_count; i++) array_free(import->values[i].array);
+    import_free_parts(import);
+    for (size_t i = 0; i < import->value_count; i++) {
+        array_free(import->values[i].array);
+        free(import->values[i].renamed);
+    }
     free(import->values);
     free(import->folder);
 }
@@ -453,6 +459,8 @@ static tutti_status import_model(struct import *import, tutti_runtime *runtime, 
     TRY(check_opset(import));
     TRY(add_names(import));
     TRY(check_operators(import));
+    TRY(import_restore_names(import));
+    import_note_folded(import);
     if (options->logits) import->logits = graph->output[0]->name;
     import->network = tutti_network_new(runtime);
     if (!import->network) return TUTTI_NO_MEMORY;

@@ -30,8 +30,12 @@ struct value {
     tutti_tensor floats;             /* the tensor as float32; id < 0: it is, or nobody has asked */
     bool converts;                   /* the tensor is not of float32 */
     struct place place;              /* of the tensor */
+    int uses;                        /* by nodes */
     int parameters;                  /* that were made of it: several if it is uniform */
     bool uniform;                    /* an initialiser whose elements are all equal */
+    char *renamed;                   /* the parameter's own name; the file has it transposed. NULL: as in the file */
+    bool ambiguous;                  /* several initialisers would get the name `renamed` */
+    struct value *tied;              /* the initialiser of which this one is a transposed copy, or NULL */
 };
 
 struct import {
@@ -46,9 +50,25 @@ struct import {
     struct value *values;
     size_t value_count;
     void *names;        /* tree of tsearch() over values */
+    void *renamed;      /* the same, over names that parameters get */
+    void *parts;        /* the same, over struct part */
     const char *logits; /* output whose softmax is left out, or NULL */
 };
 
+/* Tells the caller, for `tutti show --why`. */
+void import_note(const struct import *import, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* names.c: before the first node. */
+tutti_status import_restore_names(struct import *import);
+/* The parameter that a node reads of an initialiser with equal elements. Fails if there is no memory. */
+struct part {
+    char *name;
+    tutti_tensor tensor; /* id < 0: not made yet */
+};
+tutti_status import_part(struct import *import, const Onnx__NodeProto *node, struct value *value, struct part **part);
+void import_free_parts(struct import *import);
+void import_note_folded(const struct import *import);
+/* Reads the numbers of an initialiser, if they were not. */
+tutti_status import_load(const struct import *import, struct value *value);
 /* NULL if the file does not have the name. */
 struct value *import_find(const struct import *import, const char *name);
 /* The sizes of a value as the file has them. */

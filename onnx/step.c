@@ -71,7 +71,7 @@ struct value *step_output(const struct step *step, size_t position)
                                                                 : NULL;
 }
 
-static tutti_status load(const struct import *import, struct value *value)
+tutti_status import_load(const struct import *import, struct value *value)
 {
     if (value->array || !value->stored) return TUTTI_OK;
     return tensor_read(value->stored, import->folder, &value->array);
@@ -96,7 +96,7 @@ tutti_status step_array(const struct step *step, size_t position, const struct a
 {
     struct value *value = step_input(step, position);
     if (!value) return fail(TUTTI_FORMAT, "input %zu is missing", position);
-    const tutti_status status = load(step->import, value);
+    const tutti_status status = import_load(step->import, value);
     if (status != TUTTI_OK) return status;
     *array = value->array;
     if (value->array) return TUTTI_OK;
@@ -200,26 +200,64 @@ static tutti_status add_integers(struct import *import, struct value *value, tut
 }
 
 /* Exporters merge initialisers that are equal, as the scales of layers that were never trained. Where all elements are
- * equal, each use is a parameter of its own: NAME, NAME#2 and so on. */
-static tutti_status add_parameter(struct import *import, struct value *value, tutti_shape shape)
+ * equal, each layer has a parameter of its own (names.c). */
+static tutti_status add_parameter(const struct step *step, struct value *value, tutti_shape shape)
 {
     const float *floats = value->array->floats;
-    char *name = value->parameters++ == 0 ? memory_copy_text(value->name)
-                                          : memory_format("%s#%d", value->name, value->parameters);
-    if (!name) return TUTTI_NO_MEMORY;
+    const tutti_parameter_options options = { .values = floats };
+    struct part *part = NULL;
     value->uniform = true;
     for (size_t i = 1; i < value->array->count; i++) value->uniform &= floats[i] == floats[0];
-    value->tensor = tutti_parameter(import->network, name, shape, &(tutti_parameter_options) { .values = floats });
-    free(name);
+    if (!value->uniform) {
+        value->tensor = tutti_parameter(step->import->network, value->name, shape, &options);
+        return TUTTI_OK;
+    }
+    const tutti_status status = import_part(step->import, step->node, value, &part);
+    if (status != TUTTI_OK) return status;
+    if (part->tensor.id < 0) part->tensor = tutti_parameter(step->import->network, part->name, shape, &options);
+    value->tensor = part->tensor;
     return TUTTI_OK;
 }
 
-/* A parameter, or a constant: see tutti_import_onnx(). */
-static tutti_status add_tensor(struct import *import, struct value *value)
+static tutti_tensor transposed(struct import *import, tutti_tensor x)
 {
+    return tutti_op(import->network, "transpose", &x, 1, "perm=1,0");
+}
+
+/* A parameter with the name and shape of its layer's weight, which the file has transposed. */
+static tutti_status add_renamed(struct import *import, struct value *value, tutti_shape shape)
+{
+    const int64_t rows = shape.sizes[0], columns = shape.sizes[1];
+    float *floats = memory_new(value->array->count, sizeof *floats);
+    if (!floats) return TUTTI_NO_MEMORY;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++) floats[j * rows + i] = value->array->floats[i * columns + j];
+    const tutti_tensor weight = tutti_parameter(
+        import->network, value->renamed, TUTTI_SHAPE(columns, rows), &(tutti_parameter_options) { .values = floats });
+    free(floats);
+    value->tensor = transposed(import, weight);
+    return TUTTI_OK;
+}
+
+static tutti_status add_tensor(const struct step *step, struct value *value);
+
+static tutti_status add_tied(const struct step *step, struct value *value)
+{
+    struct import *import = step->import;
+    const tutti_status status = value->tied->tensor.id < 0 ? add_tensor(step, value->tied) : TUTTI_OK;
+    if (status != TUTTI_OK) return status;
+    value->tensor = transposed(import, value->tied->tensor);
+    return value->tensor.id < 0 ? tutti_network_status(import->network) : TUTTI_OK;
+}
+
+/* A parameter, or a constant: see tutti_import_onnx(). */
+static tutti_status add_tensor(const struct step *step, struct value *value)
+{
+    struct import *import = step->import;
     tutti_shape shape = { 0 };
     tutti_status status = value_shape(import, value, &shape);
-    if (status == TUTTI_OK) status = load(import, value);
+    if (status == TUTTI_OK && value->tied) return add_tied(step, value);
+    if (status == TUTTI_OK) status = import_load(import, value);
     if (status != TUTTI_OK) return status;
     if (!value->array || value->array->count == 0)
         return step_refuse("'%s' has no elements, or is an output that is not available", value->name);
@@ -229,7 +267,7 @@ static tutti_status add_tensor(struct import *import, struct value *value)
     else if (!value->trains && (!value->initialiser || value->array->count == 1 || !is_finite(value->array)))
         value->tensor = tutti_constant(import->network, value->name, shape, value->array->floats);
     else
-        status = add_parameter(import, value, shape);
+        status = value->renamed ? add_renamed(import, value, shape) : add_parameter(step, value, shape);
     if (status == TUTTI_OK && value->tensor.id < 0) status = tutti_network_status(import->network);
     if (value->stored && value->array->count > 1) { /* the network has its copy */
         array_free(value->array);
@@ -242,7 +280,7 @@ static tutti_status add_once(const struct step *step, size_t position, struct va
 {
     *value = step_input(step, position);
     if (!*value) return fail(TUTTI_FORMAT, "input %zu is missing", position);
-    return (*value)->tensor.id < 0 || (*value)->uniform ? add_tensor(step->import, *value) : TUTTI_OK;
+    return (*value)->tensor.id < 0 || (*value)->uniform ? add_tensor(step, *value) : TUTTI_OK;
 }
 
 static tutti_status operand_of(const struct step *step, const struct value *value, struct operand *operand)

@@ -127,10 +127,16 @@ static int check_file(const struct session *session, const tutti_onnx *made, int
     return EXIT_DONE;
 }
 
+static void print_note(void *user, const char *line)
+{
+    (void)user;
+    fprintf(stderr, "%s\n", line);
+}
+
 static int build_file(struct session *session, tutti_shape shape, int64_t classes)
 {
     tutti_onnx made = { .size = sizeof made };
-    const tutti_onnx_options options = { .input = shape, .logits = true };
+    const tutti_onnx_options options = { .input = shape, .logits = true, .note = session->tells ? print_note : NULL };
     const tutti_status status = tutti_import_onnx(session->runtime, session->model->name, &options, &made);
     if (status != TUTTI_OK) return work_failed(session->command, status, tutti_message(session->runtime));
     session->network = made.network;

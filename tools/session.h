@@ -99,6 +99,7 @@ struct session {
     tutti_shape shape; /* of a sample */
     int64_t classes;
     bool only_shown; /* nothing is fed: a file may have any inputs and outputs */
+    bool tells;      /* of an ONNX file: what its exporter did, on standard error */
     tutti_trainer *trainer;
     double shares[SESSION_MAX_DEVICES];
     bool shares_given;

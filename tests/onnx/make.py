@@ -162,8 +162,8 @@ def networks(folder):
     export(folder, "residual_folded", Residual(), image, dynamo=True, opset_version=20, external_data=False)
     export(folder, "digits", Digits(), torch.from_numpy(numbers(1, 1, 28, 28)), dynamo=False, opset_version=13)
     ids = torch.from_numpy(random.integers(0, 11, (SAMPLES, 6)))
-    export(folder, "transformer", Transformer(), ids, dynamo=False, opset_version=14, dynamic_axes=dynamic)
-    export(folder, "transformer_new", Transformer(), ids, dynamo=True, opset_version=20, external_data=False)
+    export(folder, "transformer", Transformer(), ids, classes=5, dynamo=False, opset_version=14, dynamic_axes=dynamic)
+    export(folder, "transformer_new", Transformer(), ids, classes=5, dynamo=True, opset_version=20, external_data=False)
 
 
 def places(folder):

@@ -140,7 +140,7 @@ static void check_gradient(const struct session *s, const char *file, const stru
     free(gradient);
 }
 
-static const char *const trained[] = { "mlp", "mlp_external", "residual" };
+static const char *const trained[] = { "mlp", "mlp_external", "residual", "transformer", "transformer_new" };
 
 START_TEST(gradients_are_pytorchs)
 {
@@ -181,12 +181,44 @@ START_TEST(merged_initialisers_are_apart)
 }
 END_TEST
 
+/* Parameters whose names or shapes the exporter changed. */
+static const struct {
+    const char *file, *name;
+    int64_t rows, columns; /* 0: it has one axis */
+} restored[] = {
+    { "transformer", "qkv.weight", 24, 8 }, /* stored transposed as onnx::MatMul_144; found by the bias */
+    { "transformer_new", "down.weight", 8, 16 },
+    { "transformer_new", "norm2.bias", 8, 0 }, /* merged with norm1.bias; found by the scope */
+    { "windows", "norm.bias", 8, 0 },          /* merged; found by an Identity */
+    { "windows_new", "attention.in_proj_weight", 24, 8 },
+};
+
+START_TEST(names_are_pytorchs)
+{
+    struct session s;
+    tutti_shape shape;
+    const char *name;
+    bool found = false;
+    session_open(&s, restored[_i].file);
+    for (int i = 0; tutti_parameter_info(s.model.network, i, &name, &shape, NULL) == TUTTI_OK; i++) {
+        ck_assert_msg(strncmp(name, "val_115", 7), "a copy is a parameter");
+        if (strcmp(name, restored[_i].name)) continue;
+        found = true;
+        ck_assert_int_eq(shape.sizes[0], restored[_i].rows);
+        ck_assert_int_eq(shape.rank == 2 ? shape.sizes[1] : 0, restored[_i].columns);
+    }
+    ck_assert_msg(found, "%s has no parameter %s", restored[_i].file, restored[_i].name);
+    session_close(&s);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("onnx");
     TCase *cases = tcase_create("files");
     tcase_add_loop_test(cases, outputs_are_onnxruntimes, 0, sizeof names / sizeof *names);
     tcase_add_loop_test(cases, gradients_are_pytorchs, 0, sizeof trained / sizeof *trained);
+    tcase_add_loop_test(cases, names_are_pytorchs, 0, sizeof restored / sizeof *restored);
     tcase_add_test(cases, merged_initialisers_are_apart);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
