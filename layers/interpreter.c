@@ -9,6 +9,7 @@
 #include "base/threads.h"
 #include "layers/batch_norm.h"
 #include "layers/conv2d.h"
+#include "layers/indices.h"
 #include "layers/layers.h"
 #include "layers/loop.h"
 #include "layers/loss.h"
@@ -749,7 +750,7 @@ static tutti_status loss_total(const struct problem *problem, const struct array
 /* Operations that are loops (struct operation) need no line. */
 static const struct interpretation {
     const struct operation *operation;
-    tutti_status (*run)(const struct problem *problem, const struct arrays *arrays);
+    interpretation *run;
 } table[] = {
     { &operation_conv2d, convolve_input },
     { &operation_conv2d_data_gradient, conv2d_data_gradient },
@@ -769,6 +770,10 @@ static const struct interpretation {
     { &operation_matmul, matmul },
     { &operation_embedding, embedding },
     { &operation_embedding_gradient, embedding_gradient },
+    { &operation_gather, interpret_gather },
+    { &operation_gather_gradient, interpret_gather_gradient },
+    { &operation_scatter, interpret_scatter },
+    { &operation_scatter_gradient, interpret_scatter_gradient },
     { &operation_layer_norm, layer_norm },
     { &operation_layer_norm_gradient, layer_norm_gradient },
     { &operation_softmax, softmax },

@@ -19,6 +19,10 @@ bool interpreter_knows(const struct operation *operation);
  * others are 0. TUTTI_UNSUPPORTED: the interpreter does not know the operation. */
 tutti_status interpret_node(const struct problem *problem, const struct arrays *arrays);
 
+/* Operations of families with a file of their own. interpreter_indices.c: */
+typedef tutti_status interpretation(const struct problem *problem, const struct arrays *arrays);
+interpretation interpret_gather, interpret_gather_gradient, interpret_scatter, interpret_scatter_gradient;
+
 struct interpreter {
     const struct graph *graph;
     double **values; /* of each value; the caller writes inputs and parameters */

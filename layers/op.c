@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "graph/network.h"
+#include "layers/indices.h"
 #include "layers/layers.h"
 
 #include <math.h>
@@ -37,7 +38,8 @@ struct word {
     const char *attribute;    /* of the operation, which it sets; NULL: it sets a member of struct said */
     enum attribute_kind kind; /* of that member; ATTRIBUTE_OTHER: struct list, of whole numbers */
     size_t offset;
-    double otherwise; /* without the word; of a number, flag or axis */
+    double otherwise;    /* without the word; of a number, flag or axis */
+    const char *choices; /* "none add": words that stand for the numbers 0, 1, ...; NULL: numbers */
 };
 #define SETS(attribute) #attribute, ATTRIBUTE_OTHER, 0
 #define SAYS(kind, member) NULL, ATTRIBUTE_##kind, offsetof(struct said, member)
@@ -172,6 +174,30 @@ done:
     return status;
 }
 
+/* `reduction`, of scatter. */
+static tutti_status complete_elements(const struct value *x, const struct said *said, void *attributes)
+{
+    struct indexed_attributes *a = attributes;
+    (void)x;
+    a->kind = INDEXED_ELEMENTS;
+    a->reduction = (int)said->picked.numbers[0];
+    return TUTTI_OK;
+}
+
+/* `batch_dims`, of gather: axes of a sample in front that data and indices share. `reduction`, of scatter. */
+static tutti_status complete_nd(const struct value *x, const struct said *said, void *attributes)
+{
+    struct indexed_attributes *a = attributes;
+    const int64_t shared = said->starts.numbers[0];
+    if (said->starts.count > 1 || shared < 0 || shared >= x->shape.rank - x->batched)
+        return fail(TUTTI_INVALID, "gather_nd: batch_dims must be one number, from 0 to less than the %d axes",
+            x->shape.rank - x->batched);
+    a->kind = INDEXED_ND;
+    a->axis = x->batched + (int)shared;
+    a->reduction = (int)said->picked.numbers[0];
+    return TUTTI_OK;
+}
+
 #define POINTWISE_RECIPE(name_, inputs, ...) { #name_, &operation_##name_, inputs, inputs },
 
 #define REDUCTION(name_, of, chain_)                                                                                  \
@@ -217,7 +243,14 @@ static const struct recipe recipes[] = {
     { "concat", &operation_concat, 1, 8, { { "axis", SETS(axis), 0 } } }, { "softmax", &operation_softmax, 1, 1 },
     { "dropout", &operation_dropout, 1, 1, { { "ratio", SETS(probability), 0.5 } }, .random = true },
     { "layer_norm", &operation_layer_norm, 3, 3, { { "axis", SETS(axis), -1 }, { "epsilon", SETS(epsilon), 1e-5 } } },
-    { "embedding", &operation_embedding, 2, 2 },
+    { "embedding", &operation_embedding, 2, 2 }, { "gather", &operation_gather, 2, 2, { { "axis", SETS(axis), 0 } } },
+    { "gather_elements", &operation_gather, 2, 2, { { "axis", SETS(axis), 0 } }, .complete = complete_elements },
+    { "gather_nd", &operation_gather, 2, 2, { { "batch_dims", SAYS_LIST(starts) } }, .complete = complete_nd },
+    { "scatter_elements", &operation_scatter, 3, 3,
+        { { "axis", SETS(axis), 0 }, { "reduction", SAYS_LIST(picked), .choices = SCATTER_REDUCTIONS } },
+        .complete = complete_elements },
+    { "scatter_nd", &operation_scatter, 3, 3, { { "reduction", SAYS_LIST(picked), .choices = SCATTER_REDUCTIONS } },
+        .complete = complete_nd },
     { "matmul", &operation_matmul, 2, 2,
         { { "transpose_a", SETS(transpose_a), 0 }, { "transpose_b", SETS(transpose_b), 0 } } },
     { "dense", &operation_dense, 2, 3 }, POINTWISE_TABLE(POINTWISE_RECIPE) /* layers/pointwise.h */
@@ -245,6 +278,23 @@ static int read_numbers(const char *text, size_t length, double numbers[TUTTI_MA
         if (*at != ',') return 0;
     }
     return 0;
+}
+
+/* The number that a word stands for; -1: it is not one of these. */
+static int choice_of(const char *choices, const char *text, size_t length)
+{
+    int number = 0;
+    for (const char *at = choices; *at != '\0'; at += strcspn(at, " "), at += strspn(at, " "), number++)
+        if (strcspn(at, " ") == length && !memcmp(at, text, length)) return number;
+    return -1;
+}
+
+/* The numbers of a word's text; 0: it is invalid. */
+static int read_value(const struct word *word, const char *text, size_t length, double numbers[TUTTI_MAX_RANK + 1])
+{
+    if (!word->choices) return read_numbers(text, length, numbers);
+    numbers[0] = choice_of(word->choices, text, length);
+    return numbers[0] >= 0;
 }
 
 /* The axis of the value for an axis number of the caller; -1 if it does not exist. */
@@ -360,7 +410,7 @@ static tutti_status read_word(
         if (!word->name || strlen(word->name) != key || memcmp(word->name, text, key)) continue;
         const struct target target = target_of(recipe, word, given);
         const bool number = target.kind == ATTRIBUTE_SHAPE && x->batched && equals && length == 0; /* no axes */
-        const int count = equals ? read_numbers(equals + 1, length, numbers) : 0;
+        const int count = equals ? read_value(word, equals + 1, length, numbers) : 0;
         if ((count > 0 || number) && set(x, target, numbers, count)) return TUTTI_OK;
         return fail(TUTTI_INVALID, "%s: '%.*s' is no %s for an input of %d axes", recipe->name, (int)size, text,
             word->name, x->shape.rank - x->batched);

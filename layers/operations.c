@@ -1,4 +1,5 @@
 /* The table of all operations. */
+#include "layers/indices.h"
 #include "layers/layers.h"
 #include "layers/loop.h"
 
@@ -43,6 +44,10 @@ const struct operation *const operations[] = {
     &operation_dense_weight_gradient,
     &operation_embedding,
     &operation_embedding_gradient,
+    &operation_gather,
+    &operation_gather_gradient,
+    &operation_scatter,
+    &operation_scatter_gradient,
     &operation_matmul,
     &operation_layer_norm,
     &operation_layer_norm_gradient,

@@ -30,6 +30,9 @@
 extern const struct operation_test test_conv2d;
 extern const struct operation_test test_dense;
 extern const struct operation_test test_embedding;
+extern const struct operation_test test_gather;
+extern const struct operation_test test_scatter;
+extern const struct operation_test test_scatter_extreme;
 extern const struct operation_test test_cast;
 extern const struct operation_test test_layer_norm;
 extern const struct operation_test test_matmul;
@@ -66,6 +69,9 @@ static const struct operation_test *const tests[] = {
     &test_conv2d,
     &test_dense,
     &test_embedding,
+    &test_gather,
+    &test_scatter,
+    &test_scatter_extreme,
     &test_cast,
     &test_layer_norm,
     &test_matmul,

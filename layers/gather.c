@@ -1,0 +1,62 @@
+/* gather, gather_elements, gather_nd: elements of a tensor by their numbers. */
+#include "clkernels/arguments/gather.h"
+#include "base/memory.h"
+#include "layers/elementwise.h"
+#include "layers/indices.h"
+#include "runtime/arguments.h"
+
+static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    node->output_count = 1;
+    return indexed_shape(node, graph_at(graph, node->inputs[0]), graph_at(graph, node->inputs[1]), &outputs[0]);
+}
+
+static tutti_status gradient(
+    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+{
+    if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
+    const struct value *data = graph_at(graph, node->inputs[0]);
+    struct indexed_attributes attributes = *indexed_attributes(node);
+    attributes.reduction = SCATTER_ADD;
+    attributes.batched = data->batched;
+    attributes.shape = data->shape;
+    const int inputs[] = { node->inputs[1], output_gradients[0] };
+    input_gradients[0] = graph_append(graph, &operation_gather_gradient, &attributes, inputs, 2, node->layer);
+    return graph->status;
+}
+
+ARGUMENTS(gather, GATHER_ARGUMENTS)
+
+static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const struct value *data = problem->inputs[0], *indices = problem->inputs[1];
+    const struct indexed_sizes z = indexed_sizes_of(indexed_attributes(problem->node), data, indices);
+    const int64_t lines = z.samples * z.rows * z.count,
+                  task = elementwise_task_floats(problem->device, lines * z.inner);
+    const int64_t piece = task < z.inner ? task : z.inner, each = divide_up(task, piece);
+    struct launch *launch = launch_add(list, "gather", "gather", "%s", indexed_options(indices));
+    ARGUMENTS_SET(launch, gather, .data = operands->inputs[0], .indices = operands->inputs[1],
+        .y = operands->outputs[0], .data_sample = data->batched ? z.rows * z.axis * z.inner : 0, .lines = lines,
+        .each = each, .piece = piece);
+    indexed_arguments(launch, &z);
+    if (problem->device->class == DEVICE_CPU) {
+        launch_tasks(launch, (size_t)divide_up(z.inner, piece), (size_t)divide_up(lines, each), 1);
+    } else {
+        const size_t group = group_size(problem->device, 256);
+        launch_grid(launch, 1, size_round_up((size_t)(lines * z.inner), group), 1, 1, group, 1, 1);
+    }
+    launch_work(launch, 0, 8 * (double)lines * (double)z.inner);
+}
+
+static const struct implementation lines = { .name = "lines", .fits = fits_everything, .emit = emit };
+static const struct implementation *const implementations[] = { &lines, NULL };
+
+const struct operation operation_gather = {
+    .name = "gather",
+    .inputs = { { "data" }, { "indices", PORT_ANY_TYPE } },
+    .outputs = { { "y" } },
+    .attributes = &indexed_attributes_type,
+    .infer = infer,
+    .gradient = gradient,
+    .implementations = implementations,
+};

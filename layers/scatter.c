@@ -1,0 +1,261 @@
+/* scatter_elements, scatter_nd: elements of a tensor are joined with updates, in the order of these. The gradient of
+ * gather is such a sum, of updates onto zeros. */
+#include "base/memory.h"
+#include "clkernels/arguments/gather.h"
+#include "layers/broadcast.h"
+#include "layers/elementwise.h"
+#include "layers/indices.h"
+#include "runtime/arguments.h"
+
+/* The sizes of a sample. */
+static bool same_samples(const struct value *a, const struct value *b)
+{
+    if (a->shape.rank - a->batched != b->shape.rank - b->batched) return false;
+    for (int i = a->batched; i < a->shape.rank; i++)
+        if (a->shape.sizes[i] != b->shape.sizes[i - a->batched + b->batched]) return false;
+    return true;
+}
+
+/* What y is: data, for each sample if indices or updates are. */
+static tutti_status with_batch(const struct value *data, const struct value *of, struct value *y)
+{
+    *y = (struct value) { .type = TYPE_F32, .batched = data->batched, .shape = data->shape };
+    if (data->batched || !of->batched) return TUTTI_OK;
+    if (data->shape.rank == TUTTI_MAX_RANK)
+        return fail(TUTTI_SHAPE, "scatter: the result would have %d axes beside the batch's: %d are possible",
+            TUTTI_MAX_RANK, TUTTI_MAX_RANK - 1);
+    y->batched = true;
+    y->shape = (tutti_shape) { .rank = data->shape.rank + 1, .sizes = { of->shape.sizes[0] } };
+    for (int i = 0; i < data->shape.rank; i++) y->shape.sizes[i + 1] = data->shape.sizes[i];
+    return TUTTI_OK;
+}
+
+static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    enum { DATA, INDICES, UPDATES };
+    tutti_status status = TUTTI_OK;
+    const struct value *data = graph_at(graph, node->inputs[DATA]), *indices = graph_at(graph, node->inputs[INDICES]),
+                       *updates = graph_at(graph, node->inputs[UPDATES]);
+    struct value gathered;
+    TRY(indexed_shape(node, data, indices, &gathered));
+    if (!same_samples(&gathered, updates)) {
+        char wanted[128], given[128];
+        broadcast_print(&gathered, wanted, sizeof wanted);
+        broadcast_print(updates, given, sizeof given);
+        FAIL(TUTTI_SHAPE, "scatter: the updates have the shape [%s], and for these indices need [%s]", given, wanted);
+    }
+    TRY(with_batch(data, indices->batched ? indices : updates, &outputs[0]));
+    node->output_count = 1;
+done:
+    return status;
+}
+
+static tutti_status infer_gather_gradient(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    tutti_status status = TUTTI_OK;
+    const struct value *indices = graph_at(graph, node->inputs[0]), *dy = graph_at(graph, node->inputs[1]);
+    const struct indexed_attributes *a = indexed_attributes(node);
+    struct value gathered;
+    outputs[0] = (struct value) { .type = TYPE_F32, .batched = a->batched, .shape = a->shape };
+    TRY(indexed_shape(node, &outputs[0], indices, &gathered));
+    if (!same_samples(&gathered, dy) || gathered.batched != dy->batched)
+        FAIL(TUTTI_SHAPE, "gather_gradient: the gradient has another shape than the gathered elements");
+    node->output_count = 1;
+done:
+    return status;
+}
+
+/* Inputs of scatter_gradient, and its outputs. */
+enum { INDICES, DY, DATA, UPDATES };
+enum { DDATA, DUPDATES };
+
+static tutti_status infer_scatter_gradient(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *indices = graph_at(graph, node->inputs[INDICES]), *dy = graph_at(graph, node->inputs[DY]);
+    outputs[DDATA] = (struct value) { .type = TYPE_F32, .batched = dy->batched, .shape = dy->shape };
+    node->output_count = 2;
+    return indexed_shape(node, dy, indices, &outputs[DUPDATES]);
+}
+
+static tutti_status gradient(
+    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+{
+    const int dy = output_gradients[0], layer = node->layer, reduction = indexed_attributes(node)->reduction;
+    const int data = node->inputs[0], indices = node->inputs[1], updates = node->inputs[2];
+    if (dy == NO_VALUE || (!wanted[0] && !wanted[2])) return TUTTI_OK;
+    struct indexed_attributes attributes = *indexed_attributes(node);
+    attributes.axis += graph_at(graph, dy)->batched - graph_at(graph, data)->batched;
+    const bool reads = reduction > SCATTER_ADD;
+    const int inputs[] = { indices, dy, reads ? data : NO_VALUE, reads ? updates : NO_VALUE };
+    int ddata = dy, dupdates = NO_VALUE;
+    if (reduction == SCATTER_ADD) {
+        if (wanted[2])
+            dupdates = graph_append(graph, &operation_gather, &attributes, (int[]) { dy, indices }, 2, layer);
+    } else {
+        ddata = graph_append(graph, &operation_scatter_gradient, &attributes, inputs, 4, layer);
+        if (graph->status == TUTTI_OK) dupdates = graph_last(graph)->outputs[DUPDATES];
+    }
+    if (wanted[0]) input_gradients[0] = broadcast_gradient(graph, ddata, data, layer);
+    if (wanted[2]) input_gradients[2] = broadcast_gradient(graph, dupdates, updates, layer);
+    return graph->status;
+}
+
+/* ------------------------------------------------------------------------------------------- implementations ---- */
+
+ARGUMENTS(scatter, SCATTER_ARGUMENTS)
+
+enum { GROUP = 64, LINE = 16, ENOUGH_ITEMS = 16384, MOST_BLOCKS = 64, TASKS = 4 };
+
+/* The updates of a tensor. */
+struct scatter {
+    const struct indexed_attributes *attributes;
+    struct indexed_sizes z;
+    const struct value *indices, *made, *updates; /* made: y; updates: NULL if none are read */
+    cl_mem of_indices, of_updates, of_made, dupdates;
+    bool together; /* updates of all samples go to the same elements */
+};
+
+/* How columns, and elements of each, are divided over work-items. */
+struct division {
+    int64_t columns, pieces, outer, each, blocks;
+};
+
+/* Columns are divided first; elements only where there are too few, since each block of them looks at all numbers. */
+static struct division divide(const struct scatter *s, const struct capabilities *device)
+{
+    const struct indexed_sizes *z = &s->z;
+    const bool cpu = device->class == DEVICE_CPU;
+    const int64_t units = device->units > 0 ? device->units : 1, enough = cpu ? TASKS * units : ENOUGH_ITEMS;
+    struct division d = { .columns = 1, .outer = z->rows * (s->together ? 1 : z->samples) };
+    if (cpu) d.columns = (int64_t)size_round_up((size_t)divide_up(z->inner, divide_up(enough, d.outer)), LINE);
+    d.pieces = divide_up(z->inner, d.columns);
+    int64_t blocks = divide_up(enough, d.pieces * d.outer);
+    if (blocks > MOST_BLOCKS) blocks = MOST_BLOCKS;
+    d.each = divide_up(z->axis, blocks);
+    d.blocks = divide_up(z->axis, d.each);
+    return d;
+}
+
+static void emit_begin(const struct scatter *s, const struct value *data, cl_mem from, struct launch_list *list)
+{
+    const struct capabilities *device = &list->device->can;
+    const int64_t all = value_elements(s->made), chunk = elementwise_task_floats(device, all);
+    struct launch *launch = launch_add(list, "scatter", "scatter_begin",
+        "%s -DREDUCTION=1 -DWHAT=0 -DREADS=1 -DTOGETHER=0 -DDATA=%d", indexed_options(s->indices), data != NULL);
+    LAUNCH_BUFFERS(launch, data ? from : s->of_made, s->of_made);
+    launch_long(launch, data ? value_elements(data) : all);
+    launch_long(launch, all);
+    launch_long(launch, device->class == DEVICE_CPU ? chunk : 1);
+    if (device->class == DEVICE_CPU) {
+        launch_tasks(launch, (size_t)divide_up(all, chunk), 1, 1);
+    } else {
+        const size_t group = group_size(device, 4 * GROUP);
+        launch_grid(launch, 1, size_round_up((size_t)all, group), 1, 1, group, 1, 1);
+    }
+    launch_work(launch, 0, (data ? 8 : 4) * (double)all);
+}
+
+/* what: clkernels/scatter.cl. */
+static void emit_updates(const struct scatter *s, int what, struct launch_list *list)
+{
+    const struct capabilities *device = &list->device->can;
+    const struct division d = divide(s, device);
+    const struct indexed_sizes *z = &s->z;
+    const int64_t updates = z->samples * z->rows * z->count * z->inner;
+    struct launch *launch =
+        launch_add(list, "scatter", "scatter", "%s -DREDUCTION=%d -DWHAT=%d -DREADS=%d -DTOGETHER=%d -DDATA=1",
+            indexed_options(s->indices), s->attributes->reduction, what, s->updates != NULL, s->together);
+    ARGUMENTS_SET(launch, scatter, .indices = s->of_indices, .updates = s->updates ? s->of_updates : s->of_made,
+        .y = s->of_made, .dupdates = what ? s->dupdates : s->of_made, .samples = z->samples,
+        .update_sample = s->updates && s->updates->batched ? z->rows * z->count * z->inner : 0, .columns = d.columns,
+        .outer = d.outer, .each = d.each);
+    indexed_arguments(launch, z);
+    if (device->class == DEVICE_CPU) {
+        launch_tasks(launch, (size_t)(d.pieces * d.outer), (size_t)d.blocks, 1);
+    } else {
+        const size_t group = group_size(device, GROUP);
+        launch_grid(launch, 2, size_round_up((size_t)(d.pieces * d.outer), group), (size_t)d.blocks, 1, group, 1, 1);
+    }
+    launch_work(launch, 0, 12 * (double)updates);
+}
+
+static struct scatter scatter_of(
+    const struct problem *problem, const struct operands *operands, const struct value *data, int indices, int updates)
+{
+    struct scatter s = { .attributes = indexed_attributes(problem->node),
+        .indices = problem->inputs[indices],
+        .made = problem->outputs[0],
+        .updates = problem->inputs[updates],
+        .of_indices = operands->inputs[indices],
+        .of_updates = operands->inputs[updates],
+        .of_made = operands->outputs[0] };
+    s.z = indexed_sizes_of(s.attributes, data, s.indices);
+    if (s.made->batched) s.z.samples = s.made->shape.sizes[0];
+    s.together = !s.made->batched;
+    return s;
+}
+
+static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const struct scatter s = scatter_of(problem, operands, problem->inputs[0], 1, 2);
+    emit_begin(&s, problem->inputs[0], operands->inputs[0], list);
+    emit_updates(&s, 0, list);
+}
+
+static void emit_gather_gradient(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const struct scatter s = scatter_of(problem, operands, problem->outputs[0], 0, 1);
+    emit_begin(&s, NULL, NULL, list);
+    emit_updates(&s, 0, list);
+}
+
+static void emit_scatter_gradient(
+    const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    struct scatter s = scatter_of(problem, operands, problem->outputs[0], INDICES, UPDATES);
+    s.dupdates = operands->outputs[DUPDATES];
+    if (s.attributes->reduction > SCATTER_ADD) {
+        emit_begin(&s, problem->inputs[DATA], operands->inputs[DATA], list);
+        emit_updates(&s, 1, list);
+    }
+    emit_begin(&s, problem->inputs[DY], operands->inputs[DY], list);
+    emit_updates(&s, 2, list);
+}
+
+static const struct implementation columns = { .name = "columns", .fits = fits_everything, .emit = emit },
+                                   gather_columns = { .name = "columns",
+                                       .fits = fits_everything,
+                                       .emit = emit_gather_gradient },
+                                   gradient_columns = {
+                                       .name = "columns", .fits = fits_everything, .emit = emit_scatter_gradient
+                                   };
+static const struct implementation *const implementations[] = { &columns, NULL };
+static const struct implementation *const of_gather_gradient[] = { &gather_columns, NULL };
+static const struct implementation *const of_gradient[] = { &gradient_columns, NULL };
+
+const struct operation operation_scatter = {
+    .name = "scatter",
+    .inputs = { { "data" }, { "indices", PORT_ANY_TYPE }, { "updates" } },
+    .outputs = { { "y" } },
+    .attributes = &indexed_attributes_type,
+    .infer = infer,
+    .gradient = gradient,
+    .implementations = implementations,
+};
+const struct operation operation_gather_gradient = {
+    .name = "gather_gradient",
+    .inputs = { { "indices", PORT_ANY_TYPE }, { "dy" } },
+    .outputs = { { "ddata" } },
+    .attributes = &indexed_attributes_type,
+    .infer = infer_gather_gradient,
+    .implementations = of_gather_gradient,
+};
+const struct operation operation_scatter_gradient = {
+    .name = "scatter_gradient",
+    .inputs = { { "indices", PORT_ANY_TYPE }, { "dy" }, { "data", PORT_OPTIONAL }, { "updates", PORT_OPTIONAL } },
+    .outputs = { { "ddata", PORT_OWN }, { "dupdates", PORT_OWN } },
+    .attributes = &indexed_attributes_type,
+    .infer = infer_scatter_gradient,
+    .implementations = of_gradient,
+};
