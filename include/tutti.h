@@ -417,6 +417,13 @@ TUTTI_API tutti_tensor tutti_matmul(
 TUTTI_API tutti_tensor tutti_embedding(
     tutti_network *network, const char *name, tutti_tensor ids, int64_t rows, int64_t width);
 
+/* The k largest elements of x along an axis of a sample, the smallest ones unless `largest`, the best first; axis -1 is
+ * the last one. That axis of the result has size k. Of equal elements the first is better; NaN is larger than all
+ * numbers. indices: written, where in x they lie, as float32 and without a gradient; or NULL. Errors: TUTTI_INVALID if
+ * the axis does not exist, TUTTI_SHAPE if it has less than k elements or more than 2^24. */
+TUTTI_API tutti_tensor tutti_topk(
+    tutti_network *network, tutti_tensor x, int64_t k, int axis, bool largest, tutti_tensor *indices);
+
 /* Joins 1 to 8 inputs along a dimension of the sample: 0 is the channels of [C, H, W]. All other sizes must agree. */
 TUTTI_API tutti_tensor tutti_concat(tutti_network *network, const tutti_tensor *inputs, int count, int dimension);
 /* Gives the same elements another shape of one to seven sizes. One size may be -1: it is computed from the others.

@@ -11,6 +11,7 @@
 #include "layers/conv2d.h"
 #include "layers/indices.h"
 #include "layers/layers.h"
+#include "layers/lines.h"
 #include "layers/loop.h"
 #include "layers/loss.h"
 #include "layers/pool.h"
@@ -774,6 +775,16 @@ static const struct interpretation {
     { &operation_gather_gradient, interpret_gather_gradient },
     { &operation_scatter, interpret_scatter },
     { &operation_scatter_gradient, interpret_scatter_gradient },
+    { &operation_argmax, interpret_argmax },
+    { &operation_argmin, interpret_argmax },
+    { &operation_hardmax, interpret_argmax },
+    { &operation_topk, interpret_topk },
+    { &operation_cumsum, interpret_scan },
+    { &operation_cumprod, interpret_scan },
+    { &operation_cumprod_gradient, interpret_cumprod_gradient },
+    { &operation_one_hot, interpret_one_hot },
+    { &operation_trilu, interpret_trilu },
+    { &operation_reverse_sequence, interpret_reverse_sequence },
     { &operation_layer_norm, layer_norm },
     { &operation_layer_norm_gradient, layer_norm_gradient },
     { &operation_softmax, softmax },

@@ -22,6 +22,9 @@ tutti_status interpret_node(const struct problem *problem, const struct arrays *
 /* Operations of families with a file of their own. interpreter_indices.c: */
 typedef tutti_status interpretation(const struct problem *problem, const struct arrays *arrays);
 interpretation interpret_gather, interpret_gather_gradient, interpret_scatter, interpret_scatter_gradient;
+/* interpreter_lines.c: */
+interpretation interpret_argmax, interpret_topk, interpret_scan, interpret_cumprod_gradient, interpret_one_hot,
+    interpret_trilu, interpret_reverse_sequence;
 
 struct interpreter {
     const struct graph *graph;

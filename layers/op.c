@@ -5,6 +5,7 @@
 #include "graph/network.h"
 #include "layers/indices.h"
 #include "layers/layers.h"
+#include "layers/lines.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -45,7 +46,7 @@ struct word {
 #define SAYS(kind, member) NULL, ATTRIBUTE_##kind, offsetof(struct said, member)
 #define SAYS_LIST(member) SAYS(OTHER, member)
 
-enum { MOST_WORDS = 3 };
+enum { MOST_WORDS = 4 };
 struct recipe {
     const char *name;
     const struct operation *operation;
@@ -198,6 +199,67 @@ static tutti_status complete_nd(const struct value *x, const struct said *said, 
     return TUTTI_OK;
 }
 
+/* `k`; its default, if there is one, stands in the attributes. */
+static tutti_status one_number(const char *name, const struct list *list, int64_t *to)
+{
+    if (list->count > 1) return fail(TUTTI_INVALID, "%s: it takes one number, and got %d", name, list->count);
+    if (list->count) *to = list->numbers[0];
+    return TUTTI_OK;
+}
+
+static tutti_status complete_topk(const struct value *x, const struct said *said, void *attributes)
+{
+    (void)x;
+    return one_number("topk: k", &said->picked, &((struct topk_attributes *)attributes)->k);
+}
+
+static tutti_status complete_trilu(const struct value *x, const struct said *said, void *attributes)
+{
+    (void)x;
+    return one_number("trilu: k", &said->picked, &((struct trilu_attributes *)attributes)->k);
+}
+
+/* `axis` is one of the result, which has one more than the input. */
+static tutti_status complete_one_hot(const struct value *x, const struct said *said, void *attributes)
+{
+    struct one_hot_attributes *a = attributes;
+    int64_t axis = -1, rank = x->shape.rank - x->batched + 1;
+    tutti_status status = one_number("one_hot: axis", &said->picked, &axis);
+    if (status == TUTTI_OK) status = one_number("one_hot: depth", &said->starts, &a->depth);
+    if (status == TUTTI_OK && (axis < -rank || axis >= rank))
+        status = fail(
+            TUTTI_INVALID, "one_hot: axis %lld does not exist: the result has %lld", (long long)axis, (long long)rank);
+    a->axis = x->batched + (int)(axis < 0 ? axis + rank : axis);
+    return status;
+}
+
+/* `batch_axis`: none if it is not given. */
+static tutti_status complete_reverse(const struct value *x, const struct said *said, void *attributes)
+{
+    struct reverse_sequence_attributes *a = attributes;
+    int64_t axis = -1, rank = x->shape.rank - x->batched;
+    const tutti_status status = one_number("reverse_sequence: batch_axis", &said->picked, &axis);
+    if (status == TUTTI_OK && (axis < -1 || axis >= rank))
+        return fail(TUTTI_INVALID, "reverse_sequence: batch_axis %lld does not exist: the input has %lld",
+            (long long)axis, (long long)rank);
+    a->batch_axis = axis < 0 ? -1 : x->batched + (int)axis;
+    return status;
+}
+
+#define ARGMAX_RECIPE(name_)                                                                                      \
+    {                                                                                                             \
+#name_, &operation_##name_, 1, 1,                                                                         \
+        {                                                                                                         \
+            { "axis", SETS(axis), 0 }, { "keepdims", SETS(keepdims), 1 }, { "select_last_index", SETS(last), 0 }, \
+        }                                                                                                         \
+    }
+#define SCAN_RECIPE(name_)                                                                                   \
+    {                                                                                                        \
+#name_, &operation_##name_, 1, 1,                                                                    \
+        {                                                                                                    \
+            { "axis", SETS(axis), 0 }, { "exclusive", SETS(exclusive), 0 }, { "reverse", SETS(reverse), 0 }, \
+        }                                                                                                    \
+    }
 #define POINTWISE_RECIPE(name_, inputs, ...) { #name_, &operation_##name_, inputs, inputs },
 
 #define REDUCTION(name_, of, chain_)                                                                                  \
@@ -251,6 +313,20 @@ static const struct recipe recipes[] = {
         .complete = complete_elements },
     { "scatter_nd", &operation_scatter, 3, 3, { { "reduction", SAYS_LIST(picked), .choices = SCATTER_REDUCTIONS } },
         .complete = complete_nd },
+    ARGMAX_RECIPE(argmax), ARGMAX_RECIPE(argmin),
+    { "hardmax", &operation_hardmax, 1, 1, { { "axis", SETS(axis), -1 } } },
+    { "topk", &operation_topk, 1, 1,
+        { { "k", SAYS_LIST(picked) }, { "axis", SETS(axis), -1 }, { "largest", SETS(largest), 1 } },
+        .complete = complete_topk },
+    SCAN_RECIPE(cumsum), SCAN_RECIPE(cumprod),
+    { "one_hot", &operation_one_hot, 1, 1,
+        { { "axis", SAYS_LIST(picked) }, { "depth", SAYS_LIST(starts) }, { "off", SETS(off), 0 },
+            { "on", SETS(on), 1 } },
+        .complete = complete_one_hot },
+    { "trilu", &operation_trilu, 1, 1, { { "upper", SETS(upper), 1 }, { "k", SAYS_LIST(picked) } },
+        .complete = complete_trilu },
+    { "reverse_sequence", &operation_reverse_sequence, 2, 2,
+        { { "time_axis", SETS(axis), 0 }, { "batch_axis", SAYS_LIST(picked) } }, .complete = complete_reverse },
     { "matmul", &operation_matmul, 2, 2,
         { { "transpose_a", SETS(transpose_a), 0 }, { "transpose_b", SETS(transpose_b), 0 } } },
     { "dense", &operation_dense, 2, 3 }, POINTWISE_TABLE(POINTWISE_RECIPE) /* layers/pointwise.h */

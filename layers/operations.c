@@ -1,6 +1,7 @@
 /* The table of all operations. */
 #include "layers/indices.h"
 #include "layers/layers.h"
+#include "layers/lines.h"
 #include "layers/loop.h"
 
 const struct structural_operations structural = {
@@ -48,6 +49,16 @@ const struct operation *const operations[] = {
     &operation_gather_gradient,
     &operation_scatter,
     &operation_scatter_gradient,
+    &operation_argmax,
+    &operation_argmin,
+    &operation_hardmax,
+    &operation_topk,
+    &operation_cumsum,
+    &operation_cumprod,
+    &operation_cumprod_gradient,
+    &operation_one_hot,
+    &operation_trilu,
+    &operation_reverse_sequence,
     &operation_matmul,
     &operation_layer_norm,
     &operation_layer_norm_gradient,

@@ -33,6 +33,13 @@ extern const struct operation_test test_embedding;
 extern const struct operation_test test_gather;
 extern const struct operation_test test_scatter;
 extern const struct operation_test test_scatter_extreme;
+extern const struct operation_test test_argmax;
+extern const struct operation_test test_topk;
+extern const struct operation_test test_topk_indices;
+extern const struct operation_test test_scan;
+extern const struct operation_test test_one_hot;
+extern const struct operation_test test_trilu;
+extern const struct operation_test test_reverse;
 extern const struct operation_test test_cast;
 extern const struct operation_test test_layer_norm;
 extern const struct operation_test test_matmul;
@@ -72,6 +79,13 @@ static const struct operation_test *const tests[] = {
     &test_gather,
     &test_scatter,
     &test_scatter_extreme,
+    &test_argmax,
+    &test_topk,
+    &test_topk_indices,
+    &test_scan,
+    &test_one_hot,
+    &test_trilu,
+    &test_reverse,
     &test_cast,
     &test_layer_norm,
     &test_matmul,
