@@ -48,9 +48,15 @@ step_function fold_arithmetic, fold_not, fold_where, fold_cast, fold_reduce, fol
 step_function build_conv, build_max_pool, build_average_pool, build_global_pool, build_batch_normalization,
     build_layer_normalization, build_gemm, build_matmul;
 
+/* gather.c: elements by indices. lines.c: along an axis, element after element. constants.c: known when a file is read.
+ */
+step_function build_gather, build_elements, build_gather_nd, build_scatter_nd, build_compress, build_tensor_scatter;
+step_function build_arg, build_hardmax, build_top_k, build_scan, build_one_hot, build_trilu, build_reverse_sequence;
+step_function build_eye_like, build_range, build_non_zero;
+
 /* reshape.c, movement.c: other shapes and parts of values. */
 step_function build_reshape, build_flatten, build_squeeze, build_unsqueeze, build_transpose, build_concat, build_slice,
-    build_split, build_pad, build_gather, build_expand;
+    build_split, build_pad, build_expand;
 
 /* pointwise.c: element by element, and along axes. */
 step_function build_pointwise, build_alpha, build_many, build_clip, build_hard_sigmoid, build_gelu, build_pow,

@@ -388,9 +388,39 @@ def layers(folder):
     graph.write(folder)
 
 
+def by_index(folder):
+    graph = Graph("indices", 18, x=numbers(SAMPLES, 2, 3, 4), y=numbers(SAMPLES, 2, 5, 4), ids=random.integers(-3, 3, (SAMPLES, 2, 5, 4)),
+                  rows=random.integers(0, 5, (SAMPLES, 6)))
+    graph.add("Gather", "x", numpy.array([[1, -1, 0], [2, 2, 1]]), axis=2)
+    graph.add("Gather", "x", numpy.array([3, -4]), axis=-1)
+    graph.add("Transpose", graph.add("Gather", numbers(4, 5, 2), "rows", axis=1, hidden=True), perm=[1, 0, 2, 3])
+    graph.add("GatherElements", "x", "ids", axis=2)
+    graph.add("GatherND", "x", graph.add("Slice", "ids", numpy.array([1]), numpy.array([3]), numpy.array([3]), hidden=True), batch_dims=2)
+    graph.add("GatherND", numbers(5, 5, 2), graph.add("Reshape", "rows", numpy.array([0, 3, 2]), hidden=True))
+    graph.add("ScatterElements", "x", "ids", "y", axis=2)
+    graph.add("ScatterElements", "x", "ids", "y", axis=2, reduction="add")
+    graph.add("Compress", "x", numpy.array([True, False, True]), axis=2)
+    graph.write(folder)
+    graph = Graph("lines", 18, x=numbers(SAMPLES, 2, 3, 4), ids=random.integers(-4, 5, (SAMPLES, 3)), lengths=random.integers(1, 3, SAMPLES))
+    for operator, options in ("ArgMax", {"axis": 1, "keepdims": 0}), ("ArgMin", {"axis": -1, "select_last_index": 1}):
+        graph.add("Cast", graph.add(operator, "x", hidden=True, **options), to=TensorProto.FLOAT)
+    values = graph.add("TopK", "x", numpy.array([2]), axis=2, outputs=2, hidden=True)
+    graph.add("Neg", values)
+    graph.add("Cast", values[:-1] + "1", to=TensorProto.FLOAT)
+    graph.add("CumSum", "x", numpy.array(2), reverse=1)
+    graph.add("CumSum", "x", numpy.array(-1), exclusive=1)
+    graph.add("Hardmax", "x", axis=2)
+    graph.add("OneHot", "ids", numpy.array(5), numpy.float32([-1, 2]))
+    graph.add("OneHot", "ids", numpy.array(5), numpy.float32([0, 1]), axis=1)
+    graph.add("Trilu", "x", numpy.array(1))
+    graph.add("Trilu", "x", upper=0)
+    graph.add("ReverseSequence", "x", "lengths", batch_axis=0, time_axis=1)
+    graph.write(folder)
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for make in (networks, pointwise, along_axes, movement, layers, places):
+    for make in (networks, pointwise, along_axes, movement, layers, places, by_index):
         make(folder)
 
 

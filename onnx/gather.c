@@ -1,0 +1,265 @@
+/* Operators that read or write elements by their indices. */
+#include "onnx/operators.h"
+
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Whether no axis of the file is the batch. */
+static bool is_whole(const struct operand *x)
+{
+    return !x->place.batched || x->place.axis == HIDDEN;
+}
+
+/* ----------------------------------------------------------------------------------------------------- Gather ---- */
+
+/* One element along an axis, which is then gone. */
+static tutti_status gather_one(struct step *step, int64_t index)
+{
+    struct operand x;
+    tutti_shape to = { 0 };
+    int axis = 0;
+    const int64_t asked = step_integer(step, "axis", 0);
+    tutti_status status = step_operand(step, 0, &x);
+    if (status == TUTTI_OK) status = operand_axis(&x, asked, &axis);
+    if (status != TUTTI_OK) return status;
+    index = index < 0 ? index + x.shape.sizes[axis] : index;
+    if (index < 0 || index >= x.shape.sizes[axis]) return fail(TUTTI_FORMAT, "there is no element %" PRId64, index);
+    for (int i = 0; i < x.shape.rank; i++)
+        if (i != axis) to.sizes[to.rank++] = x.shape.sizes[i];
+    if (to.rank == 0 && !x.place.batched) to = TUTTI_SHAPE(1);
+    x.tensor = step_op(step, "slice", &x.tensor, 1, "axes=%d starts=%" PRId64 " ends=%" PRId64, axis, index, index + 1);
+    const int64_t of_file = asked < 0 ? asked + operand_rank(&x) : asked;
+    x.tensor = step_reshape(step, x.tensor, &to);
+    return step_done(step, x.tensor, place_moved(x.place, of_file < x.place.axis ? -1 : 0));
+}
+
+/* The indices' axes take the place of one of the data. */
+static tutti_status gather(struct step *step, const struct operand *x, const struct operand *indices)
+{
+    int axis = 0;
+    const int64_t asked = step_integer(step, "axis", 0), of_file = asked < 0 ? asked + operand_rank(x) : asked;
+    const tutti_status status = operand_axis(x, asked, &axis);
+    if (status != TUTTI_OK) return status;
+    if (x->place.batched && indices->place.batched && !(is_whole(x) && is_whole(indices)))
+        return step_refuse("both its inputs depend on the samples");
+    const tutti_tensor pair[] = { x->tensor, indices->tensor }, y = step_op(step, "gather", pair, 2, "axis=%d", axis);
+    if (!x->place.batched) return step_done(step, y, place_moved(indices->place, (int)of_file));
+    return step_done(step, y, place_moved(x->place, of_file < x->place.axis ? operand_rank(indices) - 1 : 0));
+}
+
+/* Rows of a table by numbers that depend on the samples are an embedding. */
+tutti_status build_gather(struct step *step)
+{
+    struct operand x, indices;
+    tutti_shape shape = { 0 };
+    tutti_status status = step_operand(step, 0, &x);
+    const struct value *second = step_input(step, 1);
+    if (status == TUTTI_OK && !second) status = fail(TUTTI_FORMAT, "input 1 is missing");
+    if (status != TUTTI_OK) return status;
+    const bool known = second->stored || second->array;
+    if (known && (status = value_shape(step->import, second, &shape)) != TUTTI_OK) return status;
+    if (known && shape.rank == 0) {
+        int64_t index[1];
+        int count;
+        status = step_list(step, 1, index, 1, &count);
+        return status == TUTTI_OK ? gather_one(step, index[0]) : status;
+    }
+    if ((status = step_indices(step, 1, &indices)) != TUTTI_OK) return status;
+    const bool is_table = !x.place.batched && x.shape.rank == 2 && step_integer(step, "axis", 0) == 0;
+    if (!is_table || known || !second->converts) return gather(step, &x, &indices);
+    const tutti_tensor pair[] = { indices.tensor, x.tensor };
+    return step_done(step, step_plain(step, "embedding", pair, 2), indices.place);
+}
+
+/* --------------------------------------------------------------------------------------- elements, n dimensions ----
+ */
+
+/* Data, indices, and updates if `count` is 3. *place: of the result. */
+static tutti_status read_inputs(const struct step *step, int count, struct operand *inputs, struct place *place)
+{
+    tutti_status status = TUTTI_OK;
+    *place = (struct place) { .rows = 1, .ahead = 1, .axis = HIDDEN };
+    for (int i = 0; i < count && status == TUTTI_OK; i++) {
+        status = (i == 1 ? step_indices : step_operand)(step, (size_t)i, &inputs[i]);
+        if (status == TUTTI_OK && inputs[i].place.batched && !place->batched) *place = inputs[i].place;
+    }
+    return status;
+}
+
+/* Gives all inputs the same batch, where it is an axis of the file. */
+static tutti_status match_inputs(const struct step *step, int count, struct operand *inputs, const struct place *place)
+{
+    tutti_status status = TUTTI_OK;
+    const struct operand *like = inputs;
+    if (!place->batched || place->axis == HIDDEN) return TUTTI_OK;
+    while (!like->place.batched) like++;
+    for (int i = 0; i < count && status == TUTTI_OK; i++) {
+        if (inputs[i].place.batched && !place_equal(&inputs[i].place, place))
+            return step_refuse("the batch is another axis of input %d", i);
+        if (inputs[i].place.batched) continue;
+        status = step_operand(step, (size_t)i, &inputs[i]);
+        if (status == TUTTI_OK) status = step_like(step, (size_t)i, like, &inputs[i]);
+    }
+    return status;
+}
+
+static tutti_tensor add(
+    const struct step *step, const char *operation, const struct operand *inputs, int count, const char *attributes)
+{
+    tutti_tensor tensors[3];
+    for (int i = 0; i < count; i++) tensors[i] = inputs[i].tensor;
+    return step_op(step, operation, tensors, count, "%s", attributes);
+}
+
+/* NULL: there is no such reduction. */
+static const char *reduction_of(const struct step *step)
+{
+    static const char *const names[] = { "none", "add", "mul", "max", "min" };
+    if (!step_attribute(step, "reduction")) return names[0];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (step_says(step, "reduction", names[i])) return names[i];
+    return NULL;
+}
+
+tutti_status build_elements(struct step *step)
+{
+    struct operand inputs[3];
+    struct place place;
+    char text[64];
+    int axis = 0;
+    const bool scatters = step->node->n_input == 3;
+    const char *reduction = reduction_of(step);
+    tutti_status status = read_inputs(step, 2 + scatters, inputs, &place);
+    if (status == TUTTI_OK) status = match_inputs(step, 2 + scatters, inputs, &place);
+    if (status == TUTTI_OK) status = operand_axis(&inputs[0], step_integer(step, "axis", 0), &axis);
+    if (status != TUTTI_OK) return status;
+    if (!reduction) return step_refuse("its reduction must be none, add, mul, max or min");
+    snprintf(text, sizeof text, scatters ? "axis=%d reduction=%s" : "axis=%d", axis, reduction);
+    return step_done(step, add(step, step->operation, inputs, 2 + scatters, text), place);
+}
+
+/* The first of `batch_dims` axes can be the batch. */
+tutti_status build_gather_nd(struct step *step)
+{
+    struct operand inputs[2], *x = &inputs[0], *indices = &inputs[1];
+    struct place place;
+    char text[32];
+    int64_t shared = step_integer(step, "batch_dims", 0);
+    const tutti_status status = read_inputs(step, 2, inputs, &place);
+    if (status != TUTTI_OK) return status;
+    if (!is_whole(x) && place_equal(&x->place, &indices->place) && place.axis < shared && place.ahead == 1)
+        shared--;
+    else if (!is_whole(x) || (!is_whole(indices) && (shared || place.axis == operand_rank(indices) - 1)))
+        return step_refuse("its indices are along the batch");
+    snprintf(text, sizeof text, "batch_dims=%" PRId64, shared);
+    return step_done(step, add(step, "gather_nd", inputs, 2, text), place);
+}
+
+tutti_status build_scatter_nd(struct step *step)
+{
+    struct operand inputs[3];
+    struct place place;
+    char text[32];
+    const char *reduction = reduction_of(step);
+    const tutti_status status = read_inputs(step, 3, inputs, &place);
+    if (status != TUTTI_OK) return status;
+    if (!reduction) return step_refuse("its reduction must be none, add, mul, max or min");
+    for (int i = 0; i < 3; i++)
+        if (!is_whole(&inputs[i])) return step_refuse("its indices are along the batch");
+    snprintf(text, sizeof text, "reduction=%s", reduction);
+    return step_done(step, add(step, "scatter_nd", inputs, 3, text), place);
+}
+
+/* -------------------------------------------------------------------------------------- Compress, TensorScatter ----
+ */
+
+/* A constant beside the node's first output. */
+static tutti_tensor constant(const struct step *step, const char *suffix, int32_t *numbers, int64_t count)
+{
+    char *name = memory_format("%s~%s", step->node->n_output ? step->node->output[0] : "", suffix);
+    const tutti_tensor made = name
+        ? tutti_constant_typed(step->import->network, name, TUTTI_DTYPE_I32, &count, 1, numbers)
+        : (tutti_tensor) { -1 };
+    free(name);
+    return made;
+}
+
+/* The elements of an axis for which a known condition is true; without an axis, of all elements in a row. */
+tutti_status build_compress(struct step *step)
+{
+    struct operand x;
+    const struct array *condition = NULL;
+    int axis = 0;
+    int64_t count = 0;
+    tutti_status status = step_operand(step, 0, &x);
+    if (status == TUTTI_OK) status = step_array(step, 1, &condition);
+    if (status != TUTTI_OK) return status;
+    if (step_attribute(step, "axis")) {
+        status = operand_axis(&x, step_integer(step, "axis", 0), &axis);
+    } else {
+        if (!is_whole(&x)) return step_refuse("without an axis it would join samples");
+        int64_t all = 1;
+        for (int i = 0; i < x.shape.rank; i++) all *= x.shape.sizes[i];
+        x.shape = TUTTI_SHAPE(all);
+        x.tensor = step_reshape(step, x.tensor, &x.shape);
+    }
+    if (status != TUTTI_OK) return status;
+    if (!condition->extents || condition->count > (size_t)x.shape.sizes[axis])
+        return fail(TUTTI_FORMAT, "its condition must be of bool, and not longer than the axis");
+    int32_t *picked = memory_new(condition->count + 1, sizeof *picked);
+    if (!picked) return TUTTI_NO_MEMORY;
+    for (size_t i = 0; i < condition->count; i++)
+        if (condition->extents[i].number) picked[count++] = (int32_t)i;
+    const tutti_tensor pair[] = { x.tensor, count ? constant(step, "indices", picked, count) : x.tensor };
+    free(picked);
+    if (count == 0) return step_refuse("nothing is left");
+    return step_done(step, step_op(step, "gather", pair, 2, "axis=%d", axis), x.place);
+}
+
+/* Where update s of each sample goes along the axis: write_indices + s, in a circle modulo the axis's size. The samples
+ * are the first axis of the file. */
+static tutti_tensor places_of(
+    const struct step *step, const struct operand *first, const tutti_shape *updates, int axis, int64_t size)
+{
+    const bool own = first->shape.rank > 0, circular = step_says(step, "mode", "circular");
+    const int64_t count = updates->sizes[axis];
+    int32_t number = (int32_t)size, *steps = memory_new((size_t)count + 1, sizeof *steps);
+    if (!steps) return (tutti_tensor) { -1 };
+    for (int64_t i = 0; i < count; i++) steps[i] = (int32_t)i;
+    tutti_tensor places = constant(step, "steps", steps, count);
+    places = tutti_cast(step->import->network, places, TUTTI_DTYPE_F32);
+    free(steps);
+    tutti_shape apart = { .rank = updates->rank };
+    for (int i = 0; i < apart.rank; i++) apart.sizes[i] = i == axis ? count : 1;
+    places = step_reshape(step, places, &apart);
+    for (int i = 0; i < apart.rank; i++) apart.sizes[i] = i == 0 && own ? updates->sizes[0] : 1;
+    const tutti_tensor begin = own ? step_reshape(step, first->tensor, &apart) : first->tensor;
+    if (begin.id >= 0) places = step_plain(step, "add", (tutti_tensor[]) { begin, places }, 2);
+    if (circular) {
+        const tutti_tensor around =
+            tutti_cast(step->import->network, constant(step, "size", &number, 1), TUTTI_DTYPE_F32);
+        places = step_plain(step, "mod", (tutti_tensor[]) { places, around }, 2);
+    }
+    return step_op(step, "expand", &places, 1, "shape=%s", list_print(updates->sizes, updates->rank).text);
+}
+
+/* A cache of keys or values, with an update behind what it has. */
+tutti_status build_tensor_scatter(struct step *step)
+{
+    struct operand x, updates, first = { .tensor = { -1 } };
+    int axis = 0;
+    tutti_status status = step_operand(step, 0, &x);
+    if (status == TUTTI_OK) status = step_operand(step, 1, &updates);
+    if (status == TUTTI_OK && step_input(step, 2)) status = step_operand(step, 2, &first);
+    if (status == TUTTI_OK) status = operand_axis(&x, step_integer(step, "axis", -2), &axis);
+    if (status != TUTTI_OK) return status;
+    if (!is_whole(&x) || !is_whole(&updates) || !is_whole(&first) || x.shape.rank != updates.shape.rank ||
+        updates.shape.rank < 2)
+        return step_refuse("the batch must be no axis of its inputs, which must have equally many");
+    const tutti_tensor inputs[] = { x.tensor, places_of(step, &first, &updates.shape, axis, x.shape.sizes[axis]),
+        updates.tensor };
+    return step_done(step, step_op(step, "scatter_elements", inputs, 3, "axis=%d", axis), x.place);
+}
