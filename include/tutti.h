@@ -406,9 +406,9 @@ TUTTI_API tutti_tensor tutti_tanh(tutti_network *network, tutti_tensor x);
 TUTTI_API tutti_tensor tutti_add(tutti_network *network, tutti_tensor a, tutti_tensor b);
 TUTTI_API tutti_tensor tutti_mul(tutti_network *network, tutti_tensor a, tutti_tensor b);
 /* Products of the matrices in the last two dimensions: a [..., m, k], b [..., k, n] -> y [..., m, n]. With transpose_a,
- * a is [..., k, m]; with transpose_b, b is [..., n, k]. The dimensions in front, the batch included, must be equal, or
- * one input has none and is used with every matrix of the other. Parameters and constants can be inputs. name: NULL or
- * the layer's. */
+ * a is [..., k, m]; with transpose_b, b is [..., n, k]. The dimensions in front are broadcast as numpy does: a missing
+ * one, one of size 1, and the batch of an input that has none are repeated. A vector is one row as a, one column as b,
+ * and y lacks that dimension. Parameters and constants can be inputs. name: NULL or the layer's. */
 TUTTI_API tutti_tensor tutti_matmul(
     tutti_network *network, const char *name, tutti_tensor a, tutti_tensor b, bool transpose_a, bool transpose_b);
 /* Rows of a table: ids [...] of int32 -> y [..., width], y[p] = weight[ids[p]]. A number below 0, or of `rows` or more,

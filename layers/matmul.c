@@ -2,6 +2,7 @@
  * products, too, or those of dense where a matrix is used for all indices. */
 #include "graph/network.h"
 #include "layers/broadcast.h"
+#include "layers/composition.h"
 #include "layers/layers.h"
 #include "layers/product.h"
 
@@ -123,6 +124,143 @@ const struct operation operation_matmul = {
     .bytes = product_bytes,
 };
 
+/* ---------------------------------------------------------------------------------------------- broadcasting ---- */
+
+/* Of the axes in front of the matrices, without the batch's; counted from the last one. */
+static int leading_axes(const struct value *value)
+{
+    return value->shape.rank - value->batched - 2;
+}
+
+static int64_t leading_size(const struct value *value, int from_last)
+{
+    return from_last < leading_axes(value) ? value_size(value, from_last + 2) : 1;
+}
+
+/* Appends the axis of a vector: it is a row of the first input, a column of the second. */
+static int as_matrix(const struct composing *c, int value, bool row)
+{
+    const struct value *x = graph_at(c->graph, value);
+    if (!x || x->shape.rank - x->batched != 1) return value;
+    tutti_shape shape = x->shape;
+    shape.sizes[shape.rank++] = row ? shape.sizes[x->batched] : 1;
+    if (row) shape.sizes[x->batched] = 1;
+    return compose_reshape(c, value, shape);
+}
+
+/* How many of the last leading axes b repeats while all others are those of a; 0: something else is broadcast. The
+ * matrices of a along these axes are then one of more rows. */
+static int repeated_axes(const struct value *a, const struct value *b)
+{
+    int repeated = 0;
+    if (a->batched != b->batched || leading_axes(b) > leading_axes(a)) return 0;
+    while (repeated < leading_axes(a) && leading_size(b, repeated) == 1) repeated++;
+    for (int i = repeated; i < leading_axes(a); i++)
+        if (leading_size(a, i) != leading_size(b, i)) return 0;
+    for (int i = 0; i <= repeated; i++)
+        if (value_size(a, i + 1) == TUTTI_SEQUENCE) return 0;
+    return repeated;
+}
+
+static int product_of_more_rows(
+    const struct composing *c, const struct matmul_attributes *attributes, int a, int b, int repeated)
+{
+    const struct value *left = graph_at(c->graph, a), *right = graph_at(c->graph, b);
+    const int kept = left->shape.rank - 2 - repeated;
+    tutti_shape rows = { .rank = kept + 2 }, matrices = rows, whole = left->shape;
+    int64_t count = 1;
+    for (int i = 0; i < kept; i++) matrices.sizes[i] = rows.sizes[i] = whole.sizes[i];
+    for (int i = 0; i <= repeated; i++) count *= whole.sizes[kept + i];
+    rows.sizes[kept] = count;
+    rows.sizes[kept + 1] = value_size(left, 0);
+    matrices.sizes[kept] = value_size(right, 1);
+    matrices.sizes[kept + 1] = value_size(right, 0);
+    whole.sizes[whole.rank - 1] = value_size(right, attributes->transpose_b);
+    const int pair[] = { compose_reshape(c, a, rows), compose_reshape(c, b, matrices) };
+    const int product = graph_append(c->graph, &operation_matmul, attributes, pair, 2, c->layer);
+    return compose_reshape(c, product, whole);
+}
+
+/* The value with the leading axes that both have together. */
+static int with_all_axes(const struct composing *c, int value, int other)
+{
+    const struct value *x = graph_at(c->graph, value), *y = graph_at(c->graph, other);
+    if (!x || !y) return NO_VALUE;
+    const int leading = leading_axes(x) > leading_axes(y) ? leading_axes(x) : leading_axes(y);
+    const bool batched = x->batched || y->batched;
+    tutti_shape shape = { .rank = leading + 2 + batched };
+    if (shape.rank > TUTTI_MAX_RANK)
+        return compose_fail(c,
+            fail(TUTTI_SHAPE, "matmul: the result would have %d axes beside the batch's: %d are possible",
+                shape.rank - 1, TUTTI_MAX_RANK - 1));
+    if (batched) shape.sizes[0] = x->batched ? x->shape.sizes[0] : y->shape.sizes[0];
+    for (int i = 0; i < leading; i++) {
+        const int64_t own = leading_size(x, i);
+        shape.sizes[shape.rank - 3 - i] = own == 1 ? leading_size(y, i) : own;
+    }
+    for (int i = 1; i <= 2; i++) shape.sizes[shape.rank - i] = x->shape.sizes[x->shape.rank - i];
+    return compose_expand(c, value, shape, batched);
+}
+
+static tutti_status check_leading(const struct value *a, const struct value *b)
+{
+    const int axes = leading_axes(a) > leading_axes(b) ? leading_axes(a) : leading_axes(b);
+    char one[128], other[128];
+    for (int i = 0; i < axes; i++) {
+        const int64_t left = leading_size(a, i), right = leading_size(b, i);
+        if (left == right || left == 1 || right == 1) continue;
+        broadcast_print(a, one, sizeof one);
+        broadcast_print(b, other, sizeof other);
+        return fail(TUTTI_SHAPE,
+            "matmul: the inputs have the shapes [%s]%s and [%s]%s: the sizes in front of the last two must be equal, "
+            "or "
+            "one of them 1, counted from the last",
+            one, a->batched ? " for each sample" : "", other, b->batched ? " for each sample" : "");
+    }
+    return TUTTI_OK;
+}
+
+/* One product, where the operation can read both inputs as they are; else what is smaller is repeated. */
+static int product_of_matrices(const struct composing *c, const struct matmul_attributes *attributes, int a, int b)
+{
+    const struct value *left = graph_at(c->graph, a), *right = graph_at(c->graph, b);
+    if (!left || !right) return NO_VALUE;
+    const bool matrices = leading_axes(left) >= 0 && leading_axes(right) >= 0;
+    if (matrices && !same_leading(left, right) && !is_single(left, right) && !is_single(right, left)) {
+        const tutti_status status = check_leading(left, right);
+        if (status != TUTTI_OK) return compose_fail(c, status);
+        const int repeated = attributes->transpose_a ? 0 : repeated_axes(left, right);
+        if (repeated) return product_of_more_rows(c, attributes, a, b, repeated);
+        a = with_all_axes(c, a, b);
+        b = with_all_axes(c, b, a);
+    }
+    return graph_append(c->graph, &operation_matmul, attributes, (int[]) { a, b }, 2, c->layer);
+}
+
+/* The result of a vector has no axis for it, unless it would have none at all. */
+static int without_axis(const struct composing *c, int product, int from_last)
+{
+    const struct value *y = graph_at(c->graph, product);
+    if (!y || y->shape.rank - y->batched < 2) return product;
+    tutti_shape shape = y->shape;
+    const int axis = shape.rank - 1 - from_last;
+    for (int i = axis; i + 1 < shape.rank; i++) shape.sizes[i] = shape.sizes[i + 1];
+    shape.rank--;
+    return compose_reshape(c, product, shape);
+}
+
+int compose_matmul(const struct composing *c, const void *attributes, const int *inputs, int count)
+{
+    struct matmul_attributes how = *(const struct matmul_attributes *)attributes;
+    const int a = as_matrix(c, inputs[0], true), b = as_matrix(c, inputs[1], false);
+    (void)count;
+    if (a != inputs[0]) how.transpose_a = false;
+    if (b != inputs[1]) how.transpose_b = false;
+    int y = product_of_matrices(c, &how, a, b);
+    if (b != inputs[1]) y = without_axis(c, y, 0);
+    return a != inputs[0] ? without_axis(c, y, b != inputs[1] ? 0 : 1) : y;
+}
+
 /* --------------------------------------------------------------------------------------------------- builder ---- */
 
 tutti_tensor tutti_matmul(
@@ -130,6 +268,7 @@ tutti_tensor tutti_matmul(
 {
     if (!network_operand(network, a) || !network_operand(network, b)) return (tutti_tensor) { NO_VALUE };
     const struct matmul_attributes attributes = { transpose_a, transpose_b };
-    const int layer = network_layer_begin(network, name, "matmul");
-    return network_append(network, layer, &operation_matmul, &attributes, (int[]) { a.id, b.id }, 2);
+    const struct composing composing = { network, &network->graph, network_layer_begin(network, name, "matmul") };
+    if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
+    return network_close(network, composing.layer, compose_matmul(&composing, &attributes, (int[]) { a.id, b.id }, 2));
 }

@@ -4,6 +4,7 @@
 #include "base/numbers.h"
 #include "graph/network.h"
 #include "layers/indices.h"
+#include "layers/composition.h"
 #include "layers/layers.h"
 #include "layers/lines.h"
 
@@ -56,7 +57,9 @@ struct recipe {
     bool random; /* takes the step's constants, and a stream of random numbers */
     /* Derives the operation's attributes from others, from what is said and from x, the first input. May be NULL. */
     tutti_status (*complete)(const struct value *x, const struct said *said, void *attributes);
-    reduce_chain *chain; /* makes several nodes instead of one of `operation`, whose attributes it takes */
+    reduce_chain *chain;  /* makes several nodes instead of one of `operation`, whose attributes it takes */
+    composition *compose; /* the same, of any number of inputs (layers/composition.h) */
+    const struct attribute_type *attributes; /* of `compose`; NULL: those of `operation` */
 };
 
 static tutti_status complete_reduction(const struct value *x, const struct said *said, void *attributes)
@@ -276,6 +279,8 @@ static const struct recipe recipes[] = {
     { "celu", &operation_celu, 1, 1, { { "alpha", SETS(low), 1 } } },
     { "thresholded_relu", &operation_thresholded_relu, 1, 1, { { "alpha", SETS(low), 1 } } },
     { "scale", &operation_scale, 1, 1, { { "factor", SETS(low), 1 } } },
+    { "shift", &operation_shift, 1, 1, { { "by", SETS(low), 0 } } },
+    { "power", &operation_power, 1, 1, { { "exponent", SETS(low), 1 } } },
     { "relu", &operation_activation, 1, 1, .activation = ACTIVATION_RELU },
     { "sigmoid", &operation_activation, 1, 1, .activation = ACTIVATION_SIGMOID },
     { "tanh", &operation_activation, 1, 1, .activation = ACTIVATION_TANH },
@@ -328,7 +333,8 @@ static const struct recipe recipes[] = {
     { "reverse_sequence", &operation_reverse_sequence, 2, 2,
         { { "time_axis", SETS(axis), 0 }, { "batch_axis", SAYS_LIST(picked) } }, .complete = complete_reverse },
     { "matmul", &operation_matmul, 2, 2,
-        { { "transpose_a", SETS(transpose_a), 0 }, { "transpose_b", SETS(transpose_b), 0 } } },
+        { { "transpose_a", SETS(transpose_a), 0 }, { "transpose_b", SETS(transpose_b), 0 } },
+        .compose = compose_matmul },
     { "dense", &operation_dense, 2, 3 }, POINTWISE_TABLE(POINTWISE_RECIPE) /* layers/pointwise.h */
 };
 
@@ -431,9 +437,10 @@ struct target {
     void *to;
 };
 
-static struct target attribute_in(struct given *given, const struct operation *operation, const char *name)
+static struct target attribute_in(struct given *given, const struct recipe *recipe, const char *name)
 {
-    const struct attribute *member = attribute_members(operation->attributes);
+    const struct attribute *member =
+        attribute_members(recipe->attributes ? recipe->attributes : recipe->operation->attributes);
     while (member->name && strcmp(member->name, name)) member++;
     INVARIANT(member->name);
     return (struct target) { member->kind, given->attributes.bytes + member->offset };
@@ -441,7 +448,7 @@ static struct target attribute_in(struct given *given, const struct operation *o
 
 static struct target target_of(const struct recipe *recipe, const struct word *word, struct given *given)
 {
-    if (word->attribute) return attribute_in(given, recipe->operation, word->attribute);
+    if (word->attribute) return attribute_in(given, recipe, word->attribute);
     return (struct target) { word->kind, (char *)&given->said + word->offset };
 }
 
@@ -510,8 +517,7 @@ static tutti_status read_text(const struct recipe *recipe, const struct value *x
         if (target.kind == ATTRIBUTE_SHAPE && ((const tutti_shape *)target.to)->rank == 0)
             FAIL(TUTTI_INVALID, "%s: it needs the attribute '%s'", recipe->name, recipe->words[i].name);
     }
-    if (recipe->activation)
-        *(enum activation *)attribute_in(given, recipe->operation, "activation").to = recipe->activation;
+    if (recipe->activation) *(enum activation *)attribute_in(given, recipe, "activation").to = recipe->activation;
     if (recipe->complete) status = recipe->complete(x, &given->said, given->attributes.bytes);
 done:
     return status;
@@ -520,8 +526,11 @@ done:
 static tutti_tensor append(tutti_network *network, int layer, const struct recipe *recipe, const void *attributes,
     const int *values, int count)
 {
-    if (!recipe->chain) return network_append(network, layer, recipe->operation, attributes, values, count);
+    const struct composing composing = { network, &network->graph, layer };
+    if (!recipe->chain && !recipe->compose)
+        return network_append(network, layer, recipe->operation, attributes, values, count);
     if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
+    if (recipe->compose) return network_close(network, layer, recipe->compose(&composing, attributes, values, count));
     return network_close(network, layer, recipe->chain(&network->graph, layer, attributes, values[0]));
 }
 
@@ -550,7 +559,7 @@ tutti_tensor tutti_op(
     const tutti_status status = read_text(recipe, network_operand(network, inputs[0]), attributes, &given);
     const int layer = network_layer_begin(network, given.name, recipe->name);
     if (recipe->random) {
-        *(int *)attribute_in(&given, recipe->operation, "stream").to = network->dropout_count++;
+        *(int *)attribute_in(&given, recipe, "stream").to = network->dropout_count++;
         values[input_count++] = graph_constants(&network->graph);
     }
     made = status == TUTTI_OK ? append(network, layer, recipe, given.attributes.bytes, values, input_count)

@@ -140,7 +140,7 @@ static tutti_tensor matmul_of_features(struct inputs *in)
 }
 static tutti_tensor matmul_leading(struct inputs *in)
 {
-    const tutti_tensor rows = tutti_reshape(in->network, in->image, TUTTI_SHAPE(30, 7));
+    const tutti_tensor rows = tutti_reshape(in->network, in->image, TUTTI_SHAPE(3, 10, 7));
     return tutti_matmul(in->network, NULL, in->image, rows, false, true);
 }
 static tutti_tensor norm_epsilon(struct inputs *in)
@@ -260,8 +260,8 @@ static const struct {
     { pool_padding, TUTTI_INVALID, { "padding is 2", "half the kernel, 1" } },
     { pool_of_features, TUTTI_SHAPE, { "must be an image", "1 dimensions" } },
     { adaptive, TUTTI_INVALID, { "output size is 0 x 2", NULL } },
-    { matmul_of_features, TUTTI_SHAPE, { "product", "[12] and [6, 5, 7]: each needs at least 2 dimensions" } },
-    { matmul_leading, TUTTI_SHAPE, { "[6, 5, 7] for each sample and [30, 7] for each sample", "must be equal" } },
+    { matmul_of_features, TUTTI_SHAPE, { "product: matmul: the inputs [6, 1, 12] and [6, 5, 7]", "12 is not 5" } },
+    { matmul_leading, TUTTI_SHAPE, { "[6, 5, 7] for each sample and [3, 10, 7] for each sample", "must be equal" } },
     { norm_epsilon, TUTTI_INVALID, { "norm", "epsilon is -1" } },
     { norm_of_nothing, TUTTI_SHAPE, { "no dimension to normalise over", NULL } },
     { embedding_of_floats, TUTTI_INVALID, { "words", "must be of int32" } },

@@ -96,6 +96,10 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
     if (has_alpha(pointwise)) snprintf(attributes, sizeof attributes, "alpha=%g", case_get_real(c, "low", 0));
     if (pointwise == operation_scale.pointwise)
         snprintf(attributes, sizeof attributes, "factor=%g", case_get_real(c, "low", 0));
+    if (pointwise == operation_shift.pointwise)
+        snprintf(attributes, sizeof attributes, "by=%g", case_get_real(c, "low", 0));
+    if (pointwise == operation_power.pointwise)
+        snprintf(attributes, sizeof attributes, "exponent=%g", case_get_real(c, "low", 0));
     if (pointwise == &activations[ACTIVATION_CLIP])
         snprintf(
             attributes, sizeof attributes, "min=%g max=%g", case_get_real(c, "low", 0), case_get_real(c, "high", 0));
@@ -150,6 +154,8 @@ static const char *const cases[] = {
     "pointwise mul1 n3 c7 a1.5 b-0.25 is-0.375",
     "pointwise copy1 n3 c7 a1.5 is1.5",
     "pointwise scale1 n3 c7 low-1.5 a2 is-3",
+    "pointwise shift1 n3 c7 low-1.5 a2 is0.5 da1",
+    "pointwise power1 n3 c37 low-0.5 positive1 a4 is0.5 da-0.0625",
     "pointwise sub1 n3 c7 a1.5 b-0.25 is1.75",
     "pointwise div1 n3 c7 positive1 a1.5 b-0.25 is-6",
     "pointwise max1 n3 c7 a1.5 b-0.25 is1.5",

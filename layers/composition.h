@@ -1,0 +1,34 @@
+/* For builders that append several nodes in one layer. Plans join such nodes (plan/compose.c). After a failure all
+ * functions return NO_VALUE, and composing.graph keeps the status. */
+#ifndef LAYERS_COMPOSITION_H
+#define LAYERS_COMPOSITION_H
+
+#include "graph/network.h"
+#include "layers/layers.h"
+
+struct composing {
+    tutti_network *network;
+    struct graph *graph; /* the network's */
+    int layer;
+};
+
+/* An entry of tutti_op()'s table that is not one node: appends them and returns the result. Absent inputs at the end
+ * are NO_VALUE. */
+typedef int composition(const struct composing *c, const void *attributes, const int *inputs, int count);
+composition compose_matmul; /* matmul.c: the attributes are those of the operation */
+
+/* Keeps the status if it is the first failure. */
+int compose_fail(const struct composing *c, tutti_status status);
+int compose_one(const struct composing *c, const struct operation *operation, int a);
+int compose_two(const struct composing *c, const struct operation *operation, int a, int b);
+/* Elementwise with one number: `scale`, `shift` or `power`. */
+int compose_number(const struct composing *c, const struct operation *operation, int a, float number);
+/* Shapes and axes include the batch's. */
+int compose_reshape(const struct composing *c, int x, tutti_shape shape);
+int compose_reduce(const struct composing *c, const struct operation *operation, int x, unsigned axes);
+int compose_transpose(const struct composing *c, int x, const int *order);
+int compose_window(const struct composing *c, int x, int axis, int64_t begin, int64_t size);
+/* batched: the result has the batch in front, and x may lack it. */
+int compose_expand(const struct composing *c, int x, tutti_shape shape, bool batched);
+
+#endif
