@@ -17,6 +17,18 @@ struct composing {
 typedef int composition(const struct composing *c, const void *attributes, const int *inputs, int count);
 composition compose_matmul; /* matmul.c: the attributes are those of the operation */
 
+/* norms.c: normalisations of x, with scale and bias where there are such inputs. */
+struct norm_attributes {
+    int axis;      /* layer_norm, rms_norm: the first of the last axes; lp_norm: the one */
+    unsigned axes; /* mean_variance_norm; 0: all but the first of a sample */
+    float epsilon;
+    float count;             /* groups of group_norm, p of lp_norm, size of lrn */
+    float alpha, beta, bias; /* lrn */
+};
+ATTRIBUTES(norm)
+composition compose_layer_norm, compose_rms_norm, compose_group_norm, compose_instance_norm, compose_lp_norm,
+    compose_mean_variance_norm, compose_lrn;
+
 /* Keeps the status if it is the first failure. */
 int compose_fail(const struct composing *c, tutti_status status);
 int compose_one(const struct composing *c, const struct operation *operation, int a);

@@ -272,6 +272,12 @@ static tutti_status complete_reverse(const struct value *x, const struct said *s
         .chain = chain_                                                                                               \
     }
 
+#define NORM(name_, inputs, ...)                                                                          \
+    {                                                                                                     \
+        .name = #name_, .least = 1, .most = inputs, .words = { __VA_ARGS__ }, .compose = compose_##name_, \
+        .attributes = &norm_attributes_type                                                               \
+    }
+
 /* The first entry with a name is used. So elu and others with attributes precede their lines of POINTWISE_TABLE
  * (layers/pointwise.h), which stands last. */
 static const struct recipe recipes[] = {
@@ -332,6 +338,14 @@ static const struct recipe recipes[] = {
         .complete = complete_trilu },
     { "reverse_sequence", &operation_reverse_sequence, 2, 2,
         { { "time_axis", SETS(axis), 0 }, { "batch_axis", SAYS_LIST(picked) } }, .complete = complete_reverse },
+    NORM(layer_norm, 3, { "axis", SETS(axis), -1 }, { "epsilon", SETS(epsilon), 1e-5 }),
+    NORM(rms_norm, 2, { "axis", SETS(axis), -1 }, { "epsilon", SETS(epsilon), 1e-5 }),
+    NORM(group_norm, 3, { "groups", SETS(count), 1 }, { "epsilon", SETS(epsilon), 1e-5 }),
+    NORM(instance_norm, 3, { "epsilon", SETS(epsilon), 1e-5 }), NORM(mean_variance_norm, 1, { "axes", SETS(axes) }),
+    NORM(lp_norm, 1, { "axis", SETS(axis), -1 }, { "p", SETS(count), 2 }),
+    NORM(lrn, 1, { "size", SETS(count), 5 }, { "alpha", SETS(alpha), 1e-4 }, { "beta", SETS(beta), 0.75 },
+        { "bias", SETS(bias), 1 }),
+    { "embedding", &operation_embedding, 2, 2 },
     { "matmul", &operation_matmul, 2, 2,
         { { "transpose_a", SETS(transpose_a), 0 }, { "transpose_b", SETS(transpose_b), 0 } },
         .compose = compose_matmul },

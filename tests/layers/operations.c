@@ -44,6 +44,7 @@ extern const struct operation_test test_cast;
 extern const struct operation_test test_layer_norm;
 extern const struct operation_test test_matmul;
 extern const struct operation_test test_matmul_broadcast;
+extern const struct operation_test test_norm;
 extern const struct operation_test test_softmax;
 extern const struct operation_test test_heads;
 extern const struct operation_test test_dropout;
@@ -91,6 +92,7 @@ static const struct operation_test *const tests[] = {
     &test_layer_norm,
     &test_matmul,
     &test_matmul_broadcast,
+    &test_norm,
     &test_softmax,
     &test_heads,
     &test_dropout,

@@ -444,9 +444,13 @@ static const struct {
     { "matmul", NULL, 1, TUTTI_INVALID, "it got 1 inputs: it takes 2", 0 },
     { "matmul", "transpose_b=1", 2, TUTTI_OK, NULL, 3 },
     { "embedding", NULL, 2, TUTTI_INVALID, "must be of int32", 0 },
-    { "layer_norm", NULL, 2, TUTTI_INVALID, "it got 2 inputs: it takes 3", 0 },
-    { "layer_norm", NULL, 3, TUTTI_SHAPE, "gamma and beta must have the shape [7]", 0 },
-    { "layer_norm", "axis=1", 3, TUTTI_UNSUPPORTED, "the axis is 1 of 3: only the last one", 0 },
+    { "layer_norm", NULL, 2, TUTTI_SHAPE, "mul: the inputs have the shapes [6, 5, 7] and [6, 4, 7]", 0 },
+    { "layer_norm", "axis=3", 1, TUTTI_INVALID, "'axis=3'", 0 },
+    { "layer_norm", "axis=1", 1, TUTTI_OK, NULL, 3 },
+    { "rms_norm", "epsilon=-1", 1, TUTTI_INVALID, "epsilon is -1", 0 },
+    { "group_norm", "groups=4", 1, TUTTI_INVALID, "groups is 4, which does not divide the 6 channels", 0 },
+    { "lp_norm", "p=3", 1, TUTTI_UNSUPPORTED, "p is 3", 0 },
+    { "lrn", "size=0", 1, TUTTI_INVALID, "size is 0", 0 },
 };
 
 START_TEST(test_operations_by_name)
