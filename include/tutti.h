@@ -411,6 +411,43 @@ TUTTI_API tutti_tensor tutti_mul(tutti_network *network, tutti_tensor a, tutti_t
  * and y lacks that dimension. Parameters and constants can be inputs. name: NULL or the layer's. */
 TUTTI_API tutti_tensor tutti_matmul(
     tutti_network *network, const char *name, tutti_tensor a, tutti_tensor b, bool transpose_a, bool transpose_b);
+/* What tutti_attention_options.scores is: the scaled products of queries and keys; the same with softcap; with what
+ * masks add; or the probabilities. */
+typedef enum tutti_attention_stage {
+    TUTTI_SCORES,
+    TUTTI_SCORES_CAPPED,
+    TUTTI_SCORES_MASKED,
+    TUTTI_SCORES_SOFTMAX,
+} tutti_attention_stage;
+typedef struct tutti_attention_options {
+    size_t size; /* sizeof(tutti_attention_options), or 0 */
+    const char *name;
+    /* 0: queries, keys and values are [heads, length, width]. Otherwise they are [length, heads * width], and so is the
+     * result; `kv_heads` are those of keys and values, 0: as many. */
+    int64_t heads, kv_heads;
+    float scale;   /* of the products; 0: 1 / sqrt(width) */
+    float softcap; /* scores become softcap * tanh(scores / softcap); 0: they stay */
+    /* A query sees no key behind its own position. The position of the first query is the number of past keys; with
+     * `key_counts`, the last query's is that of the last key. */
+    bool causal;
+    int64_t window_before, window_behind; /* 1 + how many keys before and behind its position it sees; 0: all */
+    /* Added to the scores [heads, length, keys], to which it is broadcast; or of truths: keys where it is 0 are not
+     * seen. If its last axis is shorter, keys behind it are not seen. NULL: none. */
+    const tutti_tensor *mask;
+    bool mask_is_boolean;
+    const tutti_tensor *past_key, *past_value; /* [kv_heads, past length, width], in front of keys and values */
+    const tutti_tensor *key_counts;            /* of each sample: keys from this number on are not seen */
+    tutti_tensor *present_key, *present_value; /* written: keys and values with the past ones; NULL: not wanted */
+    tutti_tensor *scores;                      /* written; NULL: not wanted */
+    tutti_attention_stage scores_stage;        /* which ones */
+} tutti_attention_options;
+/* softmax(q k^T * scale + mask) v for each head: scaled dot-product attention (Vaswani et al. 2017), as ONNX's
+ * Attention and PyTorch's scaled_dot_product_attention. q [heads, length, width], k [kv_heads, keys, width], v
+ * [kv_heads, keys, width of v] -> [heads, length, width of v]. The number of heads is a multiple of kv_heads: each of
+ * these serves as many neighbouring heads. A query that sees no key gives 0. With TUTTI_SEQUENCE as the length, a mask
+ * takes the place of `causal` and windows. Errors: TUTTI_SHAPE, TUTTI_INVALID, TUTTI_UNSUPPORTED. */
+TUTTI_API tutti_tensor tutti_attention(
+    tutti_network *network, tutti_tensor q, tutti_tensor k, tutti_tensor v, const tutti_attention_options *options);
 /* Rows of a table: ids [...] of int32 -> y [..., width], y[p] = weight[ids[p]]. A number below 0, or of `rows` or more,
  * gives a row of zeros and has no gradient. name: NULL or the layer's.
  * Parameter: weight [rows, width]; its initial values are normal with deviation 1, as PyTorch's. */

@@ -29,6 +29,14 @@ ATTRIBUTES(norm)
 composition compose_layer_norm, compose_rms_norm, compose_group_norm, compose_instance_norm, compose_lp_norm,
     compose_mean_variance_norm, compose_lrn;
 
+/* attention.c. Numbers that are 0: heads are an axis, and the whole width is turned. */
+struct rotary_attributes {
+    float heads, width;
+    bool interleaved;
+};
+ATTRIBUTES(rotary)
+composition compose_rotary_embedding;
+
 /* Keeps the status if it is the first failure. */
 int compose_fail(const struct composing *c, tutti_status status);
 int compose_one(const struct composing *c, const struct operation *operation, int a);

@@ -65,6 +65,9 @@
     X(atanh, 1, atanh(a), g / ((1 - a) * (1 + a)), , )                                                                 \
     X(softplus, 1, larger(a, 0) + log1p(exp(-fabs(a))), g * sigmoid(a), , )                                            \
     X(silu, 1, a * sigmoid(a), g * sigmoid(a) * (1 + a * (1 - sigmoid(a))), , )                                        \
+    X(swish, 1, a * sigmoid(low * a), g * sigmoid(low * a) * (1 + low * a * (1 - sigmoid(low * a))), , )               \
+    X(swiglu, 2, a * sigmoid(low * a) * b, g * b * sigmoid(low * a) * (1 + low * a * (1 - sigmoid(low * a))),          \
+        g * a * sigmoid(low * a), )                                                                                    \
     X(gelu, 1, a / 2 * (1 + erf(a * 0.70710678)), g / 2 * (1 + erf(a * 0.70710678) + 0.79788456 * a * exp(-a*a/2)), , )\
     X(gelu_tanh, 1, a * sigmoid(a * (1.5957691216 + 0.0713548163 * a * a)),                                            \
         g * (sigmoid(a * (1.5957691216 + 0.0713548163 * a * a)) +                                                      \

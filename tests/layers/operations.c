@@ -47,6 +47,8 @@ extern const struct operation_test test_matmul_broadcast;
 extern const struct operation_test test_norm;
 extern const struct operation_test test_softmax;
 extern const struct operation_test test_heads;
+extern const struct operation_test test_attention;
+extern const struct operation_test test_rotary;
 extern const struct operation_test test_dropout;
 extern const struct operation_test test_cross_entropy;
 extern const struct operation_test test_mean_squared_error;
@@ -95,6 +97,8 @@ static const struct operation_test *const tests[] = {
     &test_norm,
     &test_softmax,
     &test_heads,
+    &test_attention,
+    &test_rotary,
     &test_dropout,
     &test_cross_entropy,
     &test_mean_squared_error,

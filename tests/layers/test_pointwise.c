@@ -86,7 +86,8 @@ static tutti_tensor input(tutti_network *network, const struct test_case *c)
 static bool has_alpha(const struct pointwise *pointwise)
 {
     return pointwise == operation_elu.pointwise || pointwise == operation_celu.pointwise ||
-        pointwise == operation_thresholded_relu.pointwise || pointwise == &activations[ACTIVATION_LEAKY_RELU];
+        pointwise == operation_thresholded_relu.pointwise || pointwise == operation_swish.pointwise ||
+        pointwise == operation_swiglu.pointwise || pointwise == &activations[ACTIVATION_LEAKY_RELU];
 }
 
 static tutti_tensor build(tutti_network *network, const struct test_case *c)
@@ -154,6 +155,8 @@ static const char *const cases[] = {
     "pointwise mul1 n3 c7 a1.5 b-0.25 is-0.375",
     "pointwise copy1 n3 c7 a1.5 is1.5",
     "pointwise scale1 n3 c7 low-1.5 a2 is-3",
+    "pointwise swish1 n3 c37 low0.5 a2 is1.462117157 da0.927670512",
+    "pointwise swiglu1 n3 c37 low0.5 a2 b3 is4.386351472 da2.783011536 db1.462117157",
     "pointwise shift1 n3 c7 low-1.5 a2 is0.5 da1",
     "pointwise power1 n3 c37 low-0.5 positive1 a4 is0.5 da-0.0625",
     "pointwise sub1 n3 c7 a1.5 b-0.25 is1.75",

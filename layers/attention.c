@@ -1,0 +1,425 @@
+/* attention (ONNX's, which is PyTorch's scaled_dot_product_attention with more options) and rotary_embedding, as
+ * compositions. Axes are counted from the last one: [..., heads, length, width]; in front is what samples have, mostly
+ * nothing. */
+#include "layers/composition.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+struct attention {
+    const struct composing *c;
+    const tutti_attention_options *o;
+    int q, k, v; /* [..., heads, length, width] */
+    int64_t length, keys, past;
+    bool joined; /* q was [..., length, heads width] */
+};
+
+static int64_t size_of(const struct composing *c, int value, int from_last)
+{
+    const struct value *x = graph_at(c->graph, value);
+    return x && from_last < x->shape.rank - x->batched ? value_size(x, from_last) : 0;
+}
+
+static int64_t rank_of(const struct composing *c, int value)
+{
+    const struct value *x = graph_at(c->graph, value);
+    return x ? x->shape.rank - x->batched : 0;
+}
+
+/* Exchanges the axes `first` and `second`, counted from the last one. */
+static int exchanged(const struct composing *c, int x, int first, int second)
+{
+    const struct value *value = graph_at(c->graph, x);
+    int order[TUTTI_MAX_RANK] = { 0 };
+    if (!value) return NO_VALUE;
+    const int last = value->shape.rank - 1;
+    for (int i = 0; i <= last; i++) order[i] = i;
+    order[last - first] = last - second;
+    order[last - second] = last - first;
+    return compose_transpose(c, x, order);
+}
+
+/* The last axis as two: its size is `outer` times the rest. */
+static int last_divided(const struct composing *c, int x, int64_t outer)
+{
+    const struct value *value = graph_at(c->graph, x);
+    if (!value) return NO_VALUE;
+    tutti_shape shape = value->shape;
+    const int64_t size = value_size(value, 0);
+    if (shape.rank == TUTTI_MAX_RANK || outer < 1 || size % outer != 0)
+        return compose_fail(
+            c, fail(TUTTI_SHAPE, "%lld heads do not divide the last axis, of %lld", (long long)outer, (long long)size));
+    shape.sizes[shape.rank - 1] = outer;
+    shape.sizes[shape.rank++] = size / outer;
+    return compose_reshape(c, x, shape);
+}
+
+static int last_joined(const struct composing *c, int x)
+{
+    const struct value *value = graph_at(c->graph, x);
+    if (!value) return NO_VALUE;
+    tutti_shape shape = value->shape;
+    shape.rank--;
+    shape.sizes[shape.rank - 1] *= value_size(value, 0);
+    return compose_reshape(c, x, shape);
+}
+
+/* [..., length, heads width] as [..., heads, length, width]. */
+static int with_heads(const struct composing *c, int x, int64_t heads)
+{
+    return exchanged(c, last_divided(c, x, heads), 1, 2);
+}
+
+static int number(const struct composing *c, tutti_shape shape, const float *values)
+{
+    return network_constant(c->network, NULL, TYPE_F32, shape, values);
+}
+
+/* ------------------------------------------------------------------------------------------------------ masks ---- */
+
+/* For each query and key, by how much the key's position is behind the query's. NULL: no memory. */
+static float *distances(const struct attention *a)
+{
+    float *values = memory_new((size_t)(a->length * a->keys), sizeof *values);
+    for (int64_t i = 0; values && i < a->length * a->keys; i++)
+        values[i] = (float)(i % a->keys - i / a->keys - a->past);
+    return values;
+}
+
+/* 1 where the distance, less what is added for each sample, is in the window. */
+static int in_window(const struct attention *a, int distance)
+{
+    const struct composing *c = a->c;
+    const tutti_attention_options *o = a->o;
+    int allowed = NO_VALUE;
+    if (o->causal || o->window_behind)
+        allowed = compose_two(c, &operation_less_or_equal, distance,
+            number(c, TUTTI_SHAPE(1), (float[]) { o->causal ? 0 : (float)o->window_behind - 1 }));
+    if (o->window_before) {
+        const int near = compose_two(c, &operation_greater_or_equal, distance,
+            number(c, TUTTI_SHAPE(1), (float[]) { 1 - (float)o->window_before }));
+        allowed = allowed == NO_VALUE ? near : compose_two(c, &operation_and, allowed, near);
+    }
+    return allowed;
+}
+
+/* The number of keys of each sample as [..., 1, 1, 1]. */
+static int key_counts(const struct attention *a)
+{
+    const struct value *value = graph_at(a->c->graph, a->o->key_counts->id);
+    if (!value) return NO_VALUE;
+    tutti_shape shape = value->shape;
+    for (int i = 0; i < 3 && shape.rank < TUTTI_MAX_RANK; i++) shape.sizes[shape.rank++] = 1;
+    return compose_reshape(a->c, a->o->key_counts->id, shape);
+}
+
+/* Which keys a query may see, by positions: 1 or 0; NO_VALUE: all. */
+static int seen_by_position(const struct attention *a)
+{
+    const struct composing *c = a->c;
+    const tutti_attention_options *o = a->o;
+    const bool windows = o->causal || o->window_before || o->window_behind;
+    int seen = NO_VALUE, counts = o->key_counts ? key_counts(a) : NO_VALUE;
+    if (!windows && !o->key_counts) return NO_VALUE;
+    if (a->length < 1 || a->keys < 1)
+        return compose_fail(c,
+            fail(TUTTI_UNSUPPORTED,
+                "attention: sequences have the length TUTTI_SEQUENCE: masks by position need a "
+                "number; pass a mask instead, which `prefix` makes of one for the longest"));
+    if (windows) {
+        float *values = distances(a);
+        if (!values) return compose_fail(c, TUTTI_NO_MEMORY);
+        int distance = number(c, TUTTI_SHAPE(a->length, a->keys), values);
+        free(values);
+        if (counts != NO_VALUE)
+            distance =
+                compose_two(c, &operation_sub, compose_number(c, &operation_shift, distance, (float)a->length), counts);
+        seen = in_window(a, distance);
+    }
+    if (counts == NO_VALUE) return seen;
+    float *positions = memory_new((size_t)a->keys, sizeof *positions);
+    if (!positions) return compose_fail(c, TUTTI_NO_MEMORY);
+    for (int64_t i = 0; i < a->keys; i++) positions[i] = (float)i;
+    const int present = compose_two(c, &operation_less, number(c, TUTTI_SHAPE(a->keys), positions), counts);
+    free(positions);
+    return seen == NO_VALUE ? present : compose_two(c, &operation_and, seen, present);
+}
+
+/* The mask, which may end before the last key: keys behind it are not seen. */
+static int whole_mask(const struct attention *a)
+{
+    const struct composing *c = a->c;
+    const struct value *mask = graph_at(c->graph, a->o->mask->id);
+    if (!mask) return NO_VALUE;
+    const int axis = mask->shape.rank - 1;
+    struct window_attributes window = { .shape = mask->shape, .outside = a->o->mask_is_boolean ? 0 : -INFINITY };
+    if (a->keys < 1 || axis < mask->batched || mask->shape.sizes[axis] < 1 || mask->shape.sizes[axis] >= a->keys ||
+        mask->shape.sizes[axis] == 1)
+        return a->o->mask->id;
+    window.shape.sizes[axis] = a->keys;
+    return graph_append(c->graph, &operation_window, &window, &a->o->mask->id, 1, c->layer);
+}
+
+/* What is added to the scores: 0 or minus infinity, or what the mask says; NO_VALUE: nothing. The logarithm of 1 is 0,
+ * and that of 0 minus infinity. */
+static int bias_of(const struct attention *a)
+{
+    const struct composing *c = a->c;
+    int seen = seen_by_position(a), bias = NO_VALUE;
+    if (a->o->mask) {
+        const int mask = whole_mask(a);
+        if (!a->o->mask_is_boolean)
+            bias = mask;
+        else if (seen == NO_VALUE)
+            seen = compose_one(c, &operation_not, compose_one(c, &operation_not, mask));
+        else
+            seen = compose_two(c, &operation_and, seen, mask);
+    }
+    if (seen != NO_VALUE) seen = compose_one(c, &operation_log, seen);
+    if (seen == NO_VALUE || bias == NO_VALUE) return seen == NO_VALUE ? bias : seen;
+    return compose_two(c, &operation_add, bias, seen);
+}
+
+/* ---------------------------------------------------------------------------------------------------- product ---- */
+
+/* Grouped queries: [..., heads, length, width] as [..., heads of keys, queries of each, length, width]. */
+static int grouped(const struct composing *c, int x, int64_t heads, int64_t each)
+{
+    const struct value *value = graph_at(c->graph, x);
+    if (!value) return NO_VALUE;
+    tutti_shape shape = value->shape;
+    const int64_t length = value_size(value, 1), width = value_size(value, 0);
+    if (shape.rank == TUTTI_MAX_RANK)
+        return compose_fail(c, fail(TUTTI_SHAPE, "attention: the inputs have too many axes"));
+    shape.rank++;
+    shape.sizes[shape.rank - 4] = heads;
+    shape.sizes[shape.rank - 3] = each;
+    shape.sizes[shape.rank - 2] = length;
+    shape.sizes[shape.rank - 1] = width;
+    return compose_reshape(c, x, shape);
+}
+
+static int ungrouped(const struct composing *c, int x)
+{
+    const struct value *value = graph_at(c->graph, x);
+    if (!value) return NO_VALUE;
+    tutti_shape shape = value->shape;
+    shape.rank--;
+    shape.sizes[shape.rank - 3] = value_size(value, 3) * value_size(value, 2);
+    shape.sizes[shape.rank - 2] = value_size(value, 1);
+    shape.sizes[shape.rank - 1] = value_size(value, 0);
+    return compose_reshape(c, x, shape);
+}
+
+static int product(const struct composing *c, int a, int b, bool transpose_b)
+{
+    const struct matmul_attributes attributes = { .transpose_b = transpose_b };
+    const int64_t heads = size_of(c, a, 2), of_b = size_of(c, b, 2);
+    if (of_b < 1 || heads % of_b != 0)
+        return compose_fail(c,
+            fail(TUTTI_SHAPE, "attention: %lld heads of queries, and %lld of keys or values, which do not divide them",
+                (long long)heads, (long long)of_b));
+    if (heads == of_b) return compose_matmul(c, &attributes, (int[]) { a, b }, 2);
+    const int pair[] = { grouped(c, a, of_b, heads / of_b), grouped(c, b, of_b, 1) };
+    return ungrouped(c, compose_matmul(c, &attributes, pair, 2));
+}
+
+static int with_past(const struct attention *a, const tutti_tensor *past, int x)
+{
+    const struct value *value = graph_at(a->c->graph, x);
+    if (!past || !value) return x;
+    const struct axis_attributes axis = { value->shape.rank - 2 };
+    return graph_append(a->c->graph, &operation_concat, &axis, (int[]) { past->id, x }, 2, a->c->layer);
+}
+
+static void tell(tutti_tensor *to, int value)
+{
+    if (to) *to = (tutti_tensor) { value };
+}
+
+static void tell_scores(const struct attention *a, tutti_attention_stage stage, int value)
+{
+    if (a->o->scores && a->o->scores_stage == stage) *a->o->scores = (tutti_tensor) { value };
+}
+
+/* Rows without any key have probabilities of 0: their bias is taken away before the softmax, where it would be NaN. */
+static int probabilities(const struct attention *a, int scores, int bias)
+{
+    const struct composing *c = a->c;
+    if (bias == NO_VALUE) return compose_one(c, &operation_softmax, scores);
+    const struct value *value = graph_at(c->graph, bias);
+    if (!value) return NO_VALUE;
+    const int best = compose_reduce(c, &operation_reduce_max, bias, 1u << (value->shape.rank - 1));
+    const int blocked = compose_one(c, &operation_is_inf, best), open = compose_one(c, &operation_not, blocked);
+    bias = graph_append(c->graph, &operation_where, NULL, (int[]) { blocked, open, bias }, 3, c->layer);
+    const int p = compose_one(c, &operation_softmax, compose_two(c, &operation_add, scores, bias));
+    return compose_two(c, &operation_mul, p, open);
+}
+
+static int attend(struct attention *a)
+{
+    const struct composing *c = a->c;
+    const tutti_attention_options *o = a->o;
+    const float scale = o->scale != 0 ? o->scale : 1 / sqrtf((float)size_of(c, a->q, 0));
+    int scores = product(c, compose_number(c, &operation_scale, a->q, scale), a->k, true);
+    tell_scores(a, TUTTI_SCORES, scores);
+    if (o->softcap > 0) {
+        const struct activation_attributes tangent = { .function = { .activation = ACTIVATION_TANH } };
+        scores = compose_number(c, &operation_scale, scores, 1 / o->softcap);
+        scores = graph_append(c->graph, &operation_activation, &tangent, &scores, 1, c->layer);
+        scores = compose_number(c, &operation_scale, scores, o->softcap);
+    }
+    tell_scores(a, TUTTI_SCORES_CAPPED, scores);
+    const int bias = bias_of(a);
+    if (o->scores && o->scores_stage == TUTTI_SCORES_MASKED)
+        tell_scores(a, TUTTI_SCORES_MASKED, bias == NO_VALUE ? scores : compose_two(c, &operation_add, scores, bias));
+    const int p = probabilities(a, scores, bias);
+    tell_scores(a, TUTTI_SCORES_SOFTMAX, p);
+    const int y = product(c, p, a->v, false);
+    return a->joined ? last_joined(c, exchanged(c, y, 1, 2)) : y;
+}
+
+static int compose_attention(struct attention *a)
+{
+    const struct composing *c = a->c;
+    const tutti_attention_options *o = a->o;
+    const int64_t kv_heads = o->kv_heads ? o->kv_heads : o->heads;
+    a->joined = o->heads > 0;
+    if (a->joined) {
+        a->q = with_heads(c, a->q, o->heads);
+        a->k = with_heads(c, a->k, kv_heads);
+        a->v = with_heads(c, a->v, kv_heads);
+    }
+    if (c->graph->status != TUTTI_OK) return NO_VALUE;
+    if (rank_of(c, a->q) < 3 || rank_of(c, a->k) < 3 || rank_of(c, a->v) < 3)
+        return compose_fail(c,
+            fail(TUTTI_SHAPE,
+                "attention: queries, keys and values must be [heads, length, width], or [length, heads width] with the "
+                "option `heads`"));
+    const int64_t without = size_of(c, a->k, 1);
+    a->k = with_past(a, o->past_key, a->k);
+    a->v = with_past(a, o->past_value, a->v);
+    tell(o->present_key, a->k);
+    tell(o->present_value, a->v);
+    a->length = size_of(c, a->q, 1);
+    a->keys = size_of(c, a->k, 1);
+    a->past = a->keys - without;
+    return attend(a);
+}
+
+tutti_tensor tutti_attention(
+    tutti_network *network, tutti_tensor q, tutti_tensor k, tutti_tensor v, const tutti_attention_options *options)
+{
+    const tutti_attention_options none = { 0 }, *o = options ? options : &none;
+    const tutti_tensor *const others[] = { &q, &k, &v, o->mask, o->past_key, o->past_value, o->key_counts };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (others[i] && !network_operand(network, *others[i])) return (tutti_tensor) { NO_VALUE };
+    const struct composing c = { network, &network->graph, network_layer_begin(network, o->name, "attention") };
+    struct attention attention = { .c = &c, .o = o, .q = q.id, .k = k.id, .v = v.id };
+    if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
+    if (o->heads < 0 || o->kv_heads < 0 || o->window_before < 0 || o->window_behind < 0 || !(o->softcap >= 0) ||
+        isinf(o->softcap) || isnan(o->scale) || isinf(o->scale))
+        return network_fail(network,
+            fail(TUTTI_INVALID,
+                "attention: a number of heads, a window or softcap is negative, or a number is not "
+                "finite"));
+    return network_close(network, c.layer, compose_attention(&attention));
+}
+
+/* --------------------------------------------------------------------------------------------- rotary_embedding ----
+ */
+
+ATTRIBUTES_DESCRIBE(
+    rotary, ATTRIBUTE(rotary, NUMBER, heads), ATTRIBUTE(rotary, NUMBER, width), ATTRIBUTE(rotary, FLAG, interleaved))
+
+/* The table's rows for each position, as a factor of [..., heads, length, half] or, `joined`, [..., length, heads,
+ * half]. */
+static int turned_by(const struct composing *c, int table, int ids, bool joined)
+{
+    if (ids != NO_VALUE) table = compose_two(c, &operation_embedding, table == NO_VALUE ? NO_VALUE : ids, table);
+    const struct value *value = graph_at(c->graph, table);
+    if (!value) return NO_VALUE;
+    tutti_shape shape = value->shape;
+    const int axis = shape.rank - 2 + joined; /* of the heads */
+    if (axis < value->batched || shape.rank == TUTTI_MAX_RANK)
+        return compose_fail(c, fail(TUTTI_SHAPE, "rotary_embedding: cos and sin must be [length, width / 2]"));
+    for (int i = shape.rank; i > axis; i--) shape.sizes[i] = shape.sizes[i - 1];
+    shape.sizes[axis] = 1;
+    shape.rank++;
+    return compose_reshape(c, table, shape);
+}
+
+/* Pairs (first, second) of the last axis: its halves, or neighbours. */
+static int part_of(const struct composing *c, int x, int64_t half, bool interleaved, int number_of_part)
+{
+    const struct value *value = graph_at(c->graph, x);
+    if (!value) return NO_VALUE;
+    tutti_shape shape = value->shape;
+    const int last = shape.rank - 1;
+    if (!interleaved) return compose_window(c, x, last, number_of_part * half, half);
+    shape.sizes[last] = half;
+    x = compose_window(c, last_divided(c, x, half), last + 1, number_of_part, 1);
+    return compose_reshape(c, x, shape);
+}
+
+static int joined_last(const struct composing *c, const int *parts, int count)
+{
+    const struct value *value = graph_at(c->graph, parts[0]);
+    if (!value) return NO_VALUE;
+    const struct axis_attributes axis = { value->shape.rank - 1 };
+    return graph_append(c->graph, &operation_concat, &axis, parts, count, c->layer);
+}
+
+static int from_parts(const struct composing *c, int first, int second, bool interleaved)
+{
+    if (!interleaved) return joined_last(c, (int[]) { first, second }, 2);
+    const struct value *value = graph_at(c->graph, first);
+    if (!value) return NO_VALUE;
+    tutti_shape shape = value->shape;
+    shape.sizes[shape.rank++] = 1;
+    const int columns[] = { compose_reshape(c, first, shape), compose_reshape(c, second, shape) };
+    return last_joined(c, joined_last(c, columns, 2));
+}
+
+static int turned(const struct composing *c, int x, int cosine, int sine, int64_t width, bool interleaved)
+{
+    const int64_t all = size_of(c, x, 0), half = width / 2;
+    const struct value *value = graph_at(c->graph, x);
+    if (!value || c->graph->status != TUTTI_OK) return NO_VALUE;
+    const int last = value->shape.rank - 1;
+    if (width < 2 || width % 2 != 0 || width > all)
+        return compose_fail(c,
+            fail(TUTTI_INVALID, "rotary_embedding: the width is %lld: it must be even, and at most %lld",
+                (long long)width, (long long)all));
+    const int part = width == all ? x : compose_window(c, x, last, 0, width);
+    const int first = part_of(c, part, half, interleaved, 0), second = part_of(c, part, half, interleaved, 1);
+    const int real = compose_two(
+        c, &operation_sub, compose_two(c, &operation_mul, first, cosine), compose_two(c, &operation_mul, second, sine));
+    const int other = compose_two(
+        c, &operation_add, compose_two(c, &operation_mul, first, sine), compose_two(c, &operation_mul, second, cosine));
+    const int y = from_parts(c, real, other, interleaved);
+    if (width == all) return y;
+    return joined_last(c, (int[]) { y, compose_window(c, x, last, width, all - width) }, 2);
+}
+
+int compose_rotary_embedding(const struct composing *c, const void *attributes, const int *inputs, int count)
+{
+    const struct rotary_attributes *a = attributes;
+    const int ids = count > 3 ? inputs[3] : NO_VALUE;
+    const bool joined = a->heads >= 1;
+    const int x = joined ? last_divided(c, inputs[0], (int64_t)a->heads) : inputs[0];
+    if (rank_of(c, x) < 3)
+        return compose_fail(c,
+            fail(TUTTI_SHAPE,
+                "rotary_embedding: the input must be [heads, length, width], or [length, heads width] "
+                "with the attribute `heads`"));
+    const int cosine = turned_by(c, inputs[1], ids, joined), sine = turned_by(c, inputs[2], ids, joined);
+    const int64_t width = a->width >= 1 ? (int64_t)a->width : size_of(c, x, 0);
+    const int y = turned(c, x, cosine, sine, width, a->interleaved);
+    const struct value *from = graph_at(c->graph, x), *to = graph_at(c->graph, y);
+    if (from && to && !shape_equal(from->shape, to->shape))
+        return compose_fail(c, fail(TUTTI_SHAPE, "rotary_embedding: cos and sin have more positions or axes than x"));
+    return joined ? last_joined(c, y) : y;
+}
