@@ -155,8 +155,7 @@ static int whole_mask(const struct attention *a)
     if (!mask) return NO_VALUE;
     const int axis = mask->shape.rank - 1;
     struct window_attributes window = { .shape = mask->shape, .outside = a->o->mask_is_boolean ? 0 : -INFINITY };
-    if (a->keys < 1 || axis < mask->batched || mask->shape.sizes[axis] < 1 || mask->shape.sizes[axis] >= a->keys ||
-        mask->shape.sizes[axis] == 1)
+    if (a->keys < 1 || axis < mask->batched || mask->shape.sizes[axis] < 1 || mask->shape.sizes[axis] >= a->keys)
         return a->o->mask->id;
     window.shape.sizes[axis] = a->keys;
     return graph_append(c->graph, &operation_window, &window, &a->o->mask->id, 1, c->layer);

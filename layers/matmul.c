@@ -237,11 +237,11 @@ static int product_of_matrices(const struct composing *c, const struct matmul_at
     return graph_append(c->graph, &operation_matmul, attributes, (int[]) { a, b }, 2, c->layer);
 }
 
-/* The result of a vector has no axis for it, unless it would have none at all. */
+/* The result of a vector has no axis for it, unless it is one number for all samples. */
 static int without_axis(const struct composing *c, int product, int from_last)
 {
     const struct value *y = graph_at(c->graph, product);
-    if (!y || y->shape.rank - y->batched < 2) return product;
+    if (!y || y->shape.rank < 2) return product;
     tutti_shape shape = y->shape;
     const int axis = shape.rank - 1 - from_last;
     for (int i = axis; i + 1 < shape.rank; i++) shape.sizes[i] = shape.sizes[i + 1];

@@ -116,7 +116,8 @@ tutti_status reshape_resolve(const struct value *x, struct reshape_attributes *a
 {
     tutti_shape *shape = &attributes->shape;
     const int first = x->batched;
-    const int64_t have = shape_elements(&x->shape);
+    const tutti_shape batch = { .rank = first, .sizes = { x->shape.sizes[0] } };
+    const int64_t have = shape_elements(&x->shape) / shape_elements(&batch);
     int64_t known = 1;
     int open = -1;
     if (shape->rank < 1 || shape->rank < first || shape->rank > TUTTI_MAX_RANK)

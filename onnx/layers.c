@@ -286,30 +286,6 @@ tutti_status build_batch_normalization(struct step *step)
     return status;
 }
 
-tutti_status build_layer_normalization(struct step *step)
-{
-    struct operand x, scale, bias;
-    tutti_status status = step_operand(step, 0, &x);
-    int axis = 0;
-    if (status == TUTTI_OK) status = operand_axis(&x, step_integer(step, "axis", -1), &axis);
-    if (status == TUTTI_OK) status = step_fixed(step, 1, &scale);
-    if (status != TUTTI_OK) return status;
-    if (axis != x.shape.rank - 1 || scale.shape.rank != 1 || scale.shape.sizes[0] != x.shape.sizes[axis])
-        return step_refuse("only the last axis is normalised");
-    if (step_output(step, 1) || step_output(step, 2)) return step_refuse("its mean and deviation are not available");
-    if (step_input(step, 2)) {
-        if ((status = step_fixed(step, 2, &bias)) != TUTTI_OK) return status;
-    } else {
-        struct array *zeros = array_new(1, scale.shape.sizes, true);
-        if (!zeros) return TUTTI_NO_MEMORY;
-        bias.tensor = tutti_constant(step->import->network, NULL, scale.shape, zeros->floats);
-        array_free(zeros);
-    }
-    const tutti_tensor inputs[] = { x.tensor, scale.tensor, bias.tensor };
-    const double epsilon = (double)step_number(step, "epsilon", 1e-5f);
-    return step_done(step, step_op(step, "layer_norm", inputs, 3, "epsilon=%.9g", epsilon), x.place);
-}
-
 /* --------------------------------------------------------------------------------------------------- products ---- */
 
 static tutti_tensor scaled(const struct step *step, tutti_tensor x, float factor)
@@ -365,19 +341,30 @@ tutti_status build_gemm(struct step *step)
     return step_done(step, y, place);
 }
 
-/* A vector for each sample is a matrix of one row. */
-static tutti_status vector_by_matrix(struct step *step, const struct operand *x, tutti_tensor matrix)
+/* The batch must be an axis in front of the matrices, and the same one from the last on. */
+static tutti_status check_product(const struct operand *a, const struct operand *b)
 {
-    const tutti_shape row = { .rank = 2, .sizes = { 1, x->shape.sizes[0] } };
-    tutti_shape product = { 0 };
-    tutti_network *network = step->import->network;
-    tutti_tensor y = step_reshape(step, x->tensor, &row);
-    y = step_plain(step, "matmul", (tutti_tensor[]) { y, matrix }, 2);
-    if (y.id < 0) return tutti_network_status(network);
-    const tutti_status status = tutti_shape_of(network, y, &product);
-    if (status != TUTTI_OK) return status;
-    y = step_reshape(step, y, &(tutti_shape) { .rank = 1, .sizes = { product.sizes[1] } });
-    return step_done(step, y, x->place);
+    const bool hidden = a->place.axis == HIDDEN && b->place.axis == HIDDEN;
+    if (a->place.batched && b->place.batched && !hidden &&
+        (!place_equal(&a->place, &b->place) || a->shape.rank != b->shape.rank))
+        return step_refuse("its inputs have different numbers of axes, or the batch in different places");
+    if ((a->place.batched && a->place.axis == operand_rank(a) - 1) ||
+        (b->place.batched && b->place.axis != HIDDEN && b->place.axis >= operand_rank(b) - 2) ||
+        (a->place.batched && a->place.axis != HIDDEN && a->place.axis == operand_rank(a) - 2 && b->shape.rank > 2))
+        return step_refuse("the batch is an axis of its matrices");
+    return TUTTI_OK;
+}
+
+/* An operand without a batch may have an axis for it. */
+static tutti_status without_batch(
+    const struct step *step, size_t position, const struct operand *batched, struct operand *x)
+{
+    const bool whole = !batched->place.batched || batched->place.axis == HIDDEN;
+    if (x->place.batched || whole || x->shape.rank < operand_rank(batched) || operand_rank(batched) < 3)
+        return TUTTI_OK;
+    if (x->shape.rank > operand_rank(batched) || batched->place.axis != 0)
+        return step_refuse("input %zu has an axis in front of the batch", position);
+    return step_drop_axis(step, position, 0, x);
 }
 
 tutti_status build_matmul(struct step *step)
@@ -385,14 +372,10 @@ tutti_status build_matmul(struct step *step)
     struct operand a, b;
     tutti_status status = step_operand(step, 0, &a);
     if (status == TUTTI_OK) status = step_operand(step, 1, &b);
+    if (status == TUTTI_OK) status = check_product(&a, &b);
+    if (status == TUTTI_OK) status = without_batch(step, 1, &a, &b);
+    if (status == TUTTI_OK) status = without_batch(step, 0, &b, &a);
     if (status != TUTTI_OK) return status;
-    const bool both = a.place.batched && b.place.batched;
-    if (a.place.batched && !both && a.shape.rank == 1 && b.shape.rank == 2) return vector_by_matrix(step, &a, b.tensor);
-    if (both && (!place_equal(&a.place, &b.place) || a.shape.rank != b.shape.rank))
-        return step_refuse("its inputs have different numbers of axes, or the batch in different places");
-    if ((a.place.batched && a.place.axis == operand_rank(&a) - 1) ||
-        (b.place.batched && b.place.axis != HIDDEN && b.place.axis >= operand_rank(&b) - 2))
-        return step_refuse("the batch is an axis of its matrices");
     const tutti_tensor y = step_plain(step, "matmul", (tutti_tensor[]) { a.tensor, b.tensor }, 2);
     return step_done(step, y, a.place.batched ? a.place : b.place);
 }

@@ -45,8 +45,15 @@ step_function fold_arithmetic, fold_not, fold_where, fold_cast, fold_reduce, fol
     fold_transpose, fold_expand, fold_reshape, fold_squeeze, fold_unsqueeze, fold_range;
 
 /* layers.c: convolutions, poolings, normalisations, products. */
-step_function build_conv, build_max_pool, build_average_pool, build_global_pool, build_batch_normalization,
-    build_layer_normalization, build_gemm, build_matmul;
+step_function build_conv, build_max_pool, build_average_pool, build_global_pool, build_batch_normalization, build_gemm,
+    build_matmul;
+
+/* normalise.c: other normalisations. */
+step_function build_layer_normalization, build_group_normalization, build_instance_normalization, build_lrn,
+    build_lp_normalization, build_mean_variance_normalization;
+
+/* attention.c */
+step_function build_attention, build_rotary_embedding, build_swiglu;
 
 /* gather.c: elements by indices. lines.c: along an axis, element after element. constants.c: known when a file is read.
  */

@@ -187,6 +187,7 @@ static const char *const cases[] = {
     "attention n1 h6 s3 t5 d5 kv3 v3 causal1 past2 joined1",
     "attention n2 h2 s5 t5 d4 causal1 scale0.5 cap2",
     "attention n2 h2 s5 t7 d4 mask7",
+    "attention n2 h2 s5 t7 d4 mask6",
     "attention n2 h2 s5 t7 d4 mask5 boolean1", /* a row that sees nothing */
     "attention n1 h2 s4 t9 d3 before3 behind2",
     "attention n1 h2 s4 t9 d3 counts6 causal1",
