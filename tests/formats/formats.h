@@ -11,6 +11,7 @@ Suite *idx_suite(void);
 Suite *dataset_suite(void);
 Suite *digits_suite(void);
 Suite *json_lines_suite(void);
+Suite *npz_suite(void);
 
 /* Makes an empty folder for a test and removes it with all that is in it. */
 void folder_begin(void);

@@ -1,0 +1,271 @@
+#include "formats/npy.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "arrays are written as they lie in memory, and their headers say little endian"
+#endif
+
+static const unsigned char magic[] = { 0x93, 'N', 'U', 'M', 'P', 'Y' };
+enum { MAGIC = sizeof magic, ALIGNMENT = 64 };
+
+static const struct {
+    const char *name;
+    char code[3]; /* behind the order of bytes */
+    size_t bytes;
+} types[] = {
+    [NPZ_BOOL] = { "bool", "b1", 1 },
+    [NPZ_I8] = { "int8", "i1", 1 },
+    [NPZ_U8] = { "uint8", "u1", 1 },
+    [NPZ_I16] = { "int16", "i2", 2 },
+    [NPZ_U16] = { "uint16", "u2", 2 },
+    [NPZ_F16] = { "float16", "f2", 2 },
+    [NPZ_I32] = { "int32", "i4", 4 },
+    [NPZ_U32] = { "uint32", "u4", 4 },
+    [NPZ_F32] = { "float32", "f4", 4 },
+    [NPZ_I64] = { "int64", "i8", 8 },
+    [NPZ_U64] = { "uint64", "u8", 8 },
+    [NPZ_F64] = { "float64", "f8", 8 },
+};
+enum { TYPES = sizeof types / sizeof *types };
+
+const char *npz_type_name(enum npz_type type)
+{
+    return types[type].name;
+}
+
+size_t npz_type_size(enum npz_type type)
+{
+    return types[type].bytes;
+}
+
+/* -------------------------------------------------------------------------------------------------- header ---- */
+
+/* The text of a header: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }, with spaces where one likes. */
+struct header {
+    const char *at, *end;
+    bool has_type, has_order, has_shape;
+    bool columns_first, swapped;
+};
+
+static void skip_spaces(struct header *header)
+{
+    while (header->at < header->end && (*header->at == ' ' || *header->at == '\n')) header->at++;
+}
+
+/* Whether this text comes next, which is then behind. */
+static bool take(struct header *header, const char *text)
+{
+    const size_t length = strlen(text);
+    skip_spaces(header);
+    if ((size_t)(header->end - header->at) < length || memcmp(header->at, text, length) != 0) return false;
+    header->at += length;
+    return true;
+}
+
+/* A text in quotes of either kind. */
+static bool take_text(struct header *header, char *text, size_t size)
+{
+    const char *quote = take(header, "'") ? "'" : take(header, "\"") ? "\"" : NULL;
+    if (!quote) return false;
+    const char *close = memchr(header->at, *quote, (size_t)(header->end - header->at));
+    if (!close || (size_t)(close - header->at) >= size) return false;
+    memcpy(text, header->at, (size_t)(close - header->at));
+    text[close - header->at] = '\0';
+    header->at = close + 1;
+    return true;
+}
+
+static tutti_status read_type(struct header *header, struct npz_array *array)
+{
+    char text[16];
+    if (!take_text(header, text, sizeof text))
+        return fail(TUTTI_FORMAT, "its elements are structures or texts: only numbers can be read");
+    header->swapped = text[0] == '>';
+    for (int i = 0; i < TYPES; i++)
+        if (strchr("<>|=", text[0]) && !strcmp(text + 1, types[i].code)) {
+            array->type = (enum npz_type)i;
+            return TUTTI_OK;
+        }
+    for (char *c = text; *c; c++)
+        if (*c < ' ' || *c > '~') *c = '?';
+    return fail(TUTTI_FORMAT,
+        "its elements have type '%s': bool, int8 to int64, uint8 to uint64, float16, float32 and "
+        "float64 can be read",
+        text);
+}
+
+static bool take_size(struct header *header, int64_t *size)
+{
+    skip_spaces(header);
+    const char *begin = header->at;
+    *size = 0;
+    for (; header->at < header->end && *header->at >= '0' && *header->at <= '9'; header->at++) {
+        if (*size > (INT64_MAX - 9) / 10) return false;
+        *size = *size * 10 + (*header->at - '0');
+    }
+    return header->at > begin;
+}
+
+static tutti_status read_shape(struct header *header, struct npz_array *array)
+{
+    bool good = take(header, "(");
+    array->rank = 0;
+    while (good && !take(header, ")")) {
+        if (array->rank == NPZ_MAX_RANK)
+            return fail(TUTTI_FORMAT, "it has more than %d axes, which cannot be read", NPZ_MAX_RANK);
+        good = take_size(header, &array->sizes[array->rank++]) && (take(header, ",") || take(header, ")"));
+        if (good && header->at[-1] == ')') return TUTTI_OK;
+    }
+    return good ? TUTTI_OK : fail(TUTTI_FORMAT, "its header is damaged: the shape is no list of sizes");
+}
+
+/* A key and its value. */
+static tutti_status read_entry(struct header *header, struct npz_array *array)
+{
+    char key[16];
+    if (!take_text(header, key, sizeof key) || !take(header, ":"))
+        return fail(TUTTI_FORMAT, "its header is damaged: it is no dictionary of Python");
+    bool *const seen = !strcmp(key, "descr") ? &header->has_type
+        : !strcmp(key, "fortran_order")      ? &header->has_order
+        : !strcmp(key, "shape")              ? &header->has_shape
+                                             : NULL;
+    if (!seen || *seen)
+        return fail(TUTTI_FORMAT, "its header is damaged: it must have descr, fortran_order and shape, each once");
+    *seen = true;
+    if (seen == &header->has_type) return read_type(header, array);
+    if (seen == &header->has_shape) return read_shape(header, array);
+    header->columns_first = take(header, "True");
+    if (header->columns_first || take(header, "False")) return TUTTI_OK;
+    return fail(TUTTI_FORMAT, "its header is damaged: fortran_order is neither True nor False");
+}
+
+static tutti_status read_header(struct header *header, struct npz_array *array)
+{
+    bool more = take(header, "{");
+    while (more && !take(header, "}")) {
+        const tutti_status status = read_entry(header, array);
+        if (status != TUTTI_OK) return status;
+        more = take(header, ",");
+        if (!more && take(header, "}")) break;
+    }
+    skip_spaces(header);
+    if (header->has_type && header->has_order && header->has_shape && header->at == header->end) return TUTTI_OK;
+    return fail(TUTTI_FORMAT, "its header is damaged: it is no dictionary with descr, fortran_order and shape");
+}
+
+/* ------------------------------------------------------------------------------------------------ elements ---- */
+
+static bool count_bytes(const struct npz_array *array, size_t *bytes)
+{
+    *bytes = types[array->type].bytes;
+    for (int i = 0; i < array->rank; i++)
+        if (array->sizes[i] < 0 || !size_multiply(*bytes, (size_t)array->sizes[i], bytes)) return false;
+    return true;
+}
+
+/* Elements from the order in which the first index changes fastest to that in which the last one does. */
+static void copy_columns(const struct npz_array *array, const unsigned char *from)
+{
+    const size_t size = types[array->type].bytes;
+    int64_t index[NPZ_MAX_RANK] = { 0 };
+    size_t strides[NPZ_MAX_RANK], stride = size, source = 0;
+    for (int i = 0; i < array->rank; i++) {
+        strides[i] = stride;
+        stride *= (size_t)array->sizes[i];
+    }
+    for (size_t at = 0; at < array->bytes; at += size) {
+        memcpy((char *)array->data + at, from + source, size);
+        for (int i = array->rank - 1; i >= 0; i--) {
+            source += strides[i];
+            if (++index[i] < array->sizes[i]) break;
+            source -= strides[i] * (size_t)array->sizes[i];
+            index[i] = 0;
+        }
+    }
+}
+
+static void swap_bytes(const struct npz_array *array)
+{
+    const size_t size = types[array->type].bytes;
+    for (unsigned char *element = array->data, *end = element + array->bytes; element < end; element += size)
+        for (size_t i = 0; i < size / 2; i++) {
+            const unsigned char byte = element[i];
+            element[i] = element[size - 1 - i];
+            element[size - 1 - i] = byte;
+        }
+}
+
+/* ----------------------------------------------------------------------------------------------- functions ---- */
+
+bool npy_is(const unsigned char *bytes, size_t size)
+{
+    return size >= MAGIC && !memcmp(bytes, magic, MAGIC);
+}
+
+/* Version 1 has 2 bytes for the length of the header's text, later ones 4. */
+static tutti_status find_text(const unsigned char *bytes, size_t size, struct header *header)
+{
+    const size_t width = size > MAGIC && bytes[MAGIC] == 1 ? 2 : 4, begin = MAGIC + 2 + width;
+    if (!npy_is(bytes, size)) return fail(TUTTI_FORMAT, "it does not begin as arrays of NumPy do");
+    if (size < begin) return fail(TUTTI_FORMAT, "it is cut within its header");
+    if (bytes[MAGIC] < 1 || bytes[MAGIC] > 3)
+        return fail(TUTTI_FORMAT, "it has version %d of NumPy's format: 1 to 3 can be read", bytes[MAGIC]);
+    size_t length = 0;
+    for (size_t i = 0; i < width; i++) length |= (size_t)bytes[MAGIC + 2 + i] << (8 * i);
+    if (length > size - begin) return fail(TUTTI_FORMAT, "it is cut within its header");
+    *header = (struct header) { .at = (const char *)bytes + begin, .end = (const char *)bytes + begin + length };
+    return TUTTI_OK;
+}
+
+tutti_status npy_decode(const unsigned char *bytes, size_t size, struct npz_array *array)
+{
+    tutti_status status = TUTTI_OK;
+    struct header header = { 0 };
+    array->data = NULL;
+    TRY(find_text(bytes, size, &header));
+    const unsigned char *elements = (const unsigned char *)header.end;
+    const size_t left = size - (size_t)(elements - bytes);
+    TRY(read_header(&header, array));
+    if (!count_bytes(array, &array->bytes) || array->bytes != left)
+        FAIL(TUTTI_FORMAT, "it has %zu bytes of elements, which do not fit its shape: it is damaged", left);
+    array->data = malloc(left + 1);
+    if (!array->data) FAIL(TUTTI_NO_MEMORY, "no memory for its %zu bytes", left);
+    if (header.columns_first && array->rank > 1)
+        copy_columns(array, elements);
+    else
+        memcpy(array->data, elements, left);
+    if (header.swapped) swap_bytes(array);
+done:
+    return status;
+}
+
+tutti_status npy_header(
+    const struct npz_array *array, unsigned char header[NPY_HEADER], size_t *header_bytes, size_t *bytes)
+{
+    const size_t begin = MAGIC + 4;
+    char shape[24 * NPZ_MAX_RANK] = "";
+    if (array->rank < 0 || array->rank > NPZ_MAX_RANK || !count_bytes(array, bytes))
+        return fail(
+            TUTTI_INVALID, "array \"%s\" is larger than memory, or has more than %d axes", array->name, NPZ_MAX_RANK);
+    for (int i = 0; i < array->rank; i++)
+        snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%" PRId64 "%s", i ? " " : "", array->sizes[i],
+            array->rank == 1 || i < array->rank - 1 ? "," : "");
+    memset(header, ' ', NPY_HEADER);
+    memcpy(header, magic, MAGIC);
+    const int length = snprintf((char *)header + begin, NPY_HEADER - begin,
+        "{'descr': '%c%s', 'fortran_order': False, 'shape': (%s), }", types[array->type].bytes == 1 ? '|' : '<',
+        types[array->type].code, shape);
+    *header_bytes = size_round_up(begin + (size_t)length + 1, ALIGNMENT);
+    header[begin + (size_t)length] = ' ';
+    header[*header_bytes - 1] = '\n';
+    const size_t text = *header_bytes - begin;
+    memcpy(header + MAGIC, (unsigned char[]) { 1, 0, (unsigned char)text, (unsigned char)(text >> 8) }, 4);
+    return TUTTI_OK;
+}
