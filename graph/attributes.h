@@ -11,10 +11,13 @@
 enum attribute_kind {
     ATTRIBUTE_OTHER,      /* of any type */
     ATTRIBUTE_NUMBER,     /* float */
+    ATTRIBUTE_NUMBERS,    /* float[] */
     ATTRIBUTE_FLAG,       /* bool */
+    ATTRIBUTE_WHOLE,      /* int */
     ATTRIBUTE_AXIS,       /* int: an axis of the first input, the batch's included */
     ATTRIBUTE_AXES,       /* unsigned: a set of such axes, as bits */
     ATTRIBUTE_ORDER,      /* int[TUTTI_MAX_RANK]: all of them in another order */
+    ATTRIBUTE_PLACES,     /* int64_t[TUTTI_MAX_RANK]: a number for each of them */
     ATTRIBUTE_SHAPE,      /* tutti_shape, batch included: graph_bind() replaces its symbols */
     ATTRIBUTE_SIZES,      /* int64_t[]: stand in the names of tuning tables, behind the first letter of the member's */
     ATTRIBUTE_ACTIVATION, /* enum activation: printed behind the operation's name */

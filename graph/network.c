@@ -34,6 +34,7 @@ void tutti_network_free(tutti_network *network)
         free(network->layers[i].name);
         free(network->layers[i].operation);
     }
+    network_free_outputs(network);
     free(network->parameters);
     free(network->layers);
     free(network->scope);

@@ -44,6 +44,12 @@ struct layer {
     int value; /* first output */
 };
 
+/* What tutti_output() names. */
+struct named_output {
+    char *name;
+    int value;
+};
+
 struct tutti_network {
     struct tutti_runtime *runtime;
     bool held; /* by a thread that is stuck in a driver: never freed */
@@ -55,6 +61,8 @@ struct tutti_network {
     int64_t trained_floats, total_floats, frozen_floats;
     struct layer *layers;
     size_t layer_count, layer_capacity;
+    struct named_output *outputs;
+    size_t output_count, output_capacity;
     char *scope;        /* "layer1.0." or NULL */
     size_t *scope_ends; /* length of the scope before each push */
     size_t scope_depth, scope_capacity;
@@ -105,6 +113,7 @@ float *parameter_in(const struct parameter *parameter, const struct parameter_ar
 tutti_status network_initialise(const tutti_network *network, uint64_t seed, const struct parameter_arenas *arenas);
 /* For each parameter, as graph_reaches() for each value. */
 bool *network_trains(const tutti_network *network, const int *values, int count);
+void network_free_outputs(tutti_network *network);
 /* Not a constant. */
 const struct parameter *network_find(const tutti_network *network, const char *name);
 

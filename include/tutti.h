@@ -549,6 +549,54 @@ TUTTI_API int64_t tutti_network_parameters(const tutti_network *network);
 /* Writes the shape of a sample of a tensor. Errors: TUTTI_INVALID if the tensor is not of this network. */
 TUTTI_API tutti_status tutti_shape_of(const tutti_network *network, tutti_tensor tensor, tutti_shape *shape);
 
+/* Names an output of the network, for programs that look for outputs by name and for files of ONNX. A tensor may have
+ * several names. Naming does not make the trainer compute it: pass it to tutti_compile(). Errors: TUTTI_INVALID if
+ * another output has the name, or the tensor is not of this network. */
+TUTTI_API tutti_status tutti_output(tutti_network *network, const char *name, tutti_tensor tensor);
+/* Give the input at `position`, from 0, in the order in which inputs were added; and the output, with its name, in the
+ * order in which they were named. The name is valid until the network is freed; name and output may be NULL. Errors:
+ * TUTTI_INVALID past the end. */
+TUTTI_API tutti_status tutti_network_input(const tutti_network *network, int position, tutti_tensor *input);
+TUTTI_API tutti_status tutti_network_output(
+    const tutti_network *network, int position, const char **name, tutti_tensor *output);
+
+/* Where the values of a tensor come from: a layer, the caller, the parameters, or tutti_constant(). */
+typedef enum tutti_tensor_kind {
+    TUTTI_TENSOR_LAYER,
+    TUTTI_TENSOR_INPUT,
+    TUTTI_TENSOR_PARAMETER,
+    TUTTI_TENSOR_STATISTIC, /* a running statistic */
+    TUTTI_TENSOR_CONSTANT
+} tutti_tensor_kind;
+typedef struct tutti_tensor_info {
+    size_t size; /* sizeof(tutti_tensor_info), or 0; set it before the call */
+    tutti_tensor_kind kind;
+    tutti_dtype dtype;
+    bool for_each_sample; /* it has a batch in front of the shape: inputs, and what depends on them */
+    tutti_shape shape;    /* of a sample, or of the whole tensor */
+    const char *name;     /* valid until the network is freed; NULL for those of layers */
+    const void *values;   /* of a constant, valid until the network is freed; else NULL */
+} tutti_tensor_info;
+/* Describes a tensor. Errors: TUTTI_INVALID if it is not of this network. */
+TUTTI_API tutti_status tutti_network_tensor(const tutti_network *network, tutti_tensor tensor, tutti_tensor_info *info);
+
+/* The network as a list of nodes, for programs that write it in another form. A layer is one node or several; a node's
+ * inputs come before it. docs/operations.md has the operations and their attributes. */
+#define TUTTI_NODE_PORTS 16
+typedef struct tutti_node_info {
+    size_t size;           /* sizeof(tutti_node_info), or 0; set it before the call */
+    const char *operation; /* valid until the network is freed, as `layer` is */
+    const char *layer;     /* the name of its layer */
+    int input_count, output_count;
+    tutti_tensor inputs[TUTTI_NODE_PORTS], outputs[TUTTI_NODE_PORTS]; /* id negative: absent */
+} tutti_node_info;
+TUTTI_API int tutti_network_nodes(const tutti_network *network); /* the number of nodes */
+/* Describes the node at `position`, from 0. Errors: TUTTI_INVALID if there is no such node. */
+TUTTI_API tutti_status tutti_network_node(const tutti_network *network, int position, tutti_node_info *info);
+/* Returns a node's attributes as text: "KEY=NUMBER,NUMBER ...", with one space between, as tutti_op() takes them where
+ * it has the attribute. Axes and shapes are those of a sample. Free the text with free(). Returns NULL on failure. */
+TUTTI_API char *tutti_network_attributes(const tutti_network *network, int position);
+
 /* -------------------------------------------------------------------------------------------------- training ---- */
 
 typedef struct tutti_trainer tutti_trainer;

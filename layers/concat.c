@@ -12,7 +12,7 @@
 #include "runtime/arguments.h"
 
 ATTRIBUTES_DESCRIBE(axis, ATTRIBUTE(axis, AXIS, axis))
-ATTRIBUTES_DESCRIBE(window, ATTRIBUTE(window, SHAPE, shape), ATTRIBUTE(window, OTHER, begins),
+ATTRIBUTES_DESCRIBE(window, ATTRIBUTE(window, SHAPE, shape), ATTRIBUTE(window, PLACES, begins),
     ATTRIBUTE(window, NUMBER, outside), ATTRIBUTE(window, FLAG, within))
 
 static tutti_status infer_concat(const struct graph *graph, struct node *node, struct value *outputs)

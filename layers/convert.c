@@ -10,8 +10,8 @@
 
 #include <math.h>
 
-ATTRIBUTES_DESCRIBE(convert, ATTRIBUTE(convert, OTHER, channels), ATTRIBUTE(convert, OTHER, scale),
-    ATTRIBUTE(convert, OTHER, shift), ATTRIBUTE(convert, OTHER, type))
+ATTRIBUTES_DESCRIBE(convert, ATTRIBUTE(convert, WHOLE, channels), ATTRIBUTE(convert, NUMBERS, scale),
+    ATTRIBUTE(convert, NUMBERS, shift), ATTRIBUTE(convert, OTHER, type))
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {

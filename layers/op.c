@@ -1,4 +1,5 @@
 /* tutti_op(): finds an operation by its name in the table `recipes`, and reads its attributes from text. */
+#include "layers/op.h"
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "base/numbers.h"
@@ -359,6 +360,34 @@ static const struct recipe recipes[] = {
         .compose = compose_matmul },
     { "dense", &operation_dense, 2, 3 }, POINTWISE_TABLE(POINTWISE_RECIPE) /* layers/pointwise.h */
 };
+
+/* --------------------------------------------------------------------------------------------- names of nodes ---- */
+
+static enum activation activation_of(const struct node *node)
+{
+    const bool is = node->operation == &operation_activation;
+    return is ? activation_attributes(node)->function.activation : ACTIVATION_NONE;
+}
+
+const char *op_name(const struct node *node)
+{
+    const enum activation activation = activation_of(node);
+    return activation == ACTIVATION_NONE ? node->operation->name : activations[activation].name;
+}
+
+const char *op_attribute(const struct node *node, const struct attribute *attribute)
+{
+    bool known = false;
+    for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++) {
+        if (recipes[i].operation != node->operation || recipes[i].activation != activation_of(node)) continue;
+        known = true;
+        for (int w = 0; w < MOST_WORDS && recipes[i].words[w].name; w++) {
+            const struct word *word = &recipes[i].words[w];
+            if (word->attribute && !strcmp(word->attribute, attribute->name)) return word->name;
+        }
+    }
+    return known && attribute->kind == ATTRIBUTE_NUMBER ? NULL : attribute->name;
+}
 
 /* ------------------------------------------------------------------------------------------- reading the text ---- */
 

@@ -1,0 +1,138 @@
+/* What a program can read of a network: tensors, inputs, outputs, nodes and their attributes. Needs no device. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#undef fail /* base/status.h has its own */
+
+#include "graph/network.h"
+#include "runtime/device.h"
+
+static tutti_network *network;
+static tutti_tensor image; /* [6, 8, 10] */
+
+static void begin(void)
+{
+    static struct tutti_runtime runtime;
+    network = tutti_network_new(&runtime);
+    ck_assert_ptr_nonnull(network);
+    image = tutti_input(network, "image", TUTTI_SHAPE(6, 8, 10));
+}
+
+static void end(void)
+{
+    tutti_network_free(network);
+}
+
+static tutti_node_info node_at(int position)
+{
+    tutti_node_info info = { .size = sizeof info };
+    ck_assert_msg(tutti_network_node(network, position, &info) == TUTTI_OK, "%s", tutti_message(NULL));
+    return info;
+}
+
+/* What the last node of these builders says. */
+static void expect_last(const char *operation, const char *attributes)
+{
+    ck_assert_msg(tutti_network_status(network) == TUTTI_OK, "%s", tutti_message(NULL));
+    const int last = tutti_network_nodes(network) - 1;
+    char *text = tutti_network_attributes(network, last);
+    ck_assert_str_eq(node_at(last).operation, operation);
+    ck_assert_ptr_nonnull(text);
+    ck_assert_str_eq(text, attributes);
+    free(text);
+}
+
+static void expect_op(const char *operation, const char *attributes, const char *name, const char *told)
+{
+    (void)tutti_op(network, operation, &image, 1, attributes);
+    expect_last(name, told);
+}
+
+START_TEST(attributes_are_those_of_tutti_op)
+{
+    expect_op("relu", NULL, "relu", "");
+    expect_op("clip", "min=-0.5 max=6", "clip", "min=-0.5 max=6");
+    expect_op("leaky_relu", "alpha=0.25", "leaky_relu", "alpha=0.25");
+    expect_op("elu", "alpha=0.5", "elu", "alpha=0.5");
+    expect_op("exp", NULL, "exp", "");
+    expect_op("scale", "factor=3", "scale", "factor=3");
+    expect_op("transpose", "perm=1,0,2", "transpose", "perm=1,0,2");
+    expect_op("reshape", "shape=60,-1", "reshape", "shape=60,8");
+    expect_op("expand", "shape=2,6,8,10", "expand", "shape=2,6,8,10");
+    expect_op("reduce_sum", "axes=-1,0", "reduce_sum", "axes=0,2");
+    expect_op("reduce_sum", "axes=1 keepdims=0", "reduce_sum", "axes=1 shape=6,10");
+    expect_op("slice", "axes=1 starts=2 ends=-1", "window", "shape=6,5,10 begins=0,2,0 value=0 within=0");
+    expect_op("dropout", "ratio=0.25", "dropout", "ratio=0.25");
+    (void)tutti_conv2d(network, image, 4, 3, &(tutti_conv2d_options) { .stride = 2, .padding_w = -1, .groups = 2 });
+    expect_last("conv2d", "kernel=3,3 stride=2,2 padding=0,0 dilation=1,1 groups=2");
+    (void)tutti_batch_norm(network, image, NULL);
+    expect_last("batch_norm", "epsilon=9.99999975e-06");
+    ck_assert_ptr_null(tutti_network_attributes(network, tutti_network_nodes(network)));
+}
+END_TEST
+
+START_TEST(tensors_say_what_they_are)
+{
+    const float values[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 };
+    const tutti_tensor ten = tutti_constant(network, "ten", TUTTI_SHAPE(10), values);
+    const tutti_tensor y = tutti_batch_norm(network, image, &(tutti_batch_norm_options) { .name = "norm" });
+    const tutti_tensor sum = tutti_add(network, y, ten);
+    const tutti_node_info norm = node_at(0), add = node_at(1);
+    ck_assert_str_eq(norm.layer, "norm");
+    ck_assert_int_eq(norm.input_count, 5); /* those of a step are none */
+    ck_assert(norm.inputs[0].id == image.id && norm.outputs[0].id == y.id);
+    ck_assert(add.inputs[0].id == y.id && add.inputs[1].id == ten.id && add.outputs[0].id == sum.id);
+    tutti_tensor_info info = { .size = sizeof info };
+    ck_assert_int_eq(tutti_network_tensor(network, norm.inputs[3], &info), TUTTI_OK);
+    ck_assert(info.kind == TUTTI_TENSOR_STATISTIC && !info.for_each_sample && info.shape.sizes[0] == 6);
+    ck_assert_str_eq(info.name, "norm.running_mean");
+    ck_assert_int_eq(tutti_network_tensor(network, norm.inputs[1], &info), TUTTI_OK);
+    ck_assert_int_eq(info.kind, TUTTI_TENSOR_PARAMETER);
+    ck_assert_int_eq(tutti_network_tensor(network, ten, &info), TUTTI_OK);
+    ck_assert_int_eq(info.kind, TUTTI_TENSOR_CONSTANT);
+    ck_assert_mem_eq(info.values, values, sizeof values);
+    ck_assert_int_eq(tutti_network_tensor(network, sum, &info), TUTTI_OK);
+    ck_assert(info.kind == TUTTI_TENSOR_LAYER && info.for_each_sample && info.shape.rank == 3 && !info.name);
+    ck_assert_int_eq(tutti_network_tensor(network, (tutti_tensor) { 1000 }, &info), TUTTI_INVALID);
+}
+END_TEST
+
+START_TEST(inputs_and_outputs_have_names)
+{
+    tutti_tensor found;
+    const char *name;
+    tutti_tensor_info info = { .size = sizeof info };
+    const tutti_tensor ids = tutti_input_typed(network, "ids", TUTTI_DTYPE_U8, NULL, 0), y = tutti_relu(network, image);
+    ck_assert_int_eq(tutti_network_input(network, 1, &found), TUTTI_OK);
+    ck_assert_int_eq(found.id, ids.id);
+    ck_assert_int_eq(tutti_network_tensor(network, found, &info), TUTTI_OK);
+    ck_assert(info.kind == TUTTI_TENSOR_INPUT && info.dtype == TUTTI_DTYPE_U8 && info.shape.rank == 0);
+    ck_assert_str_eq(info.name, "ids");
+    ck_assert_int_eq(tutti_network_input(network, 2, &found), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_output(network, "y", y), TUTTI_OK);
+    ck_assert_int_eq(tutti_output(network, "again", y), TUTTI_OK);
+    ck_assert_int_eq(tutti_output(network, "y", image), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_output(network, "", image), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_output(network, "none", (tutti_tensor) { -1 }), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_network_output(network, 1, &name, &found), TUTTI_OK);
+    ck_assert_str_eq(name, "again");
+    ck_assert_int_eq(found.id, y.id);
+    ck_assert_int_eq(tutti_network_output(network, 2, NULL, NULL), TUTTI_INVALID);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("describe");
+    TCase *tests = tcase_create("describe");
+    tcase_add_checked_fixture(tests, begin, end);
+    tcase_add_test(tests, attributes_are_those_of_tutti_op);
+    tcase_add_test(tests, tensors_say_what_they_are);
+    tcase_add_test(tests, inputs_and_outputs_have_names);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
