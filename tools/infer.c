@@ -2,15 +2,18 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "formats/json_lines.h"
+#include "tools/arrays.h"
 #include "tools/commands.h"
 #include "tools/saved.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct settings {
     struct saved_options saved;
-    int64_t first, count;
+    int64_t first, count, classes;
+    const char *inputs, *outputs, *input;
 };
 
 static enum parsed parse(struct settings *s, int argc, char **argv)
@@ -20,12 +23,20 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "first", OPTION_INTEGER, &s->first, "N", "index of the first sample, from 0", 0, 1e15 },
         { "count", OPTION_INTEGER, &s->count, "N", "number of samples (default all that follow)", 1, 1e15 },
         { "json", OPTION_FLAG, &s->saved.json, NULL, "print a JSON object per sample" },
+        { "inputs", OPTION_TEXT, &s->inputs, "FILE", "compute the outputs of the arrays in this .npz or .npy file" },
+        { "outputs", OPTION_TEXT, &s->outputs, "FILE", "write them to this .npz or .npy file" },
+        { "input", OPTION_TEXT, &s->input, "CxHxW", "with --inputs: shape of a sample (default the model's)" },
+        { "classes", OPTION_INTEGER, &s->classes, "N", "with --inputs: number of outputs (default the model's)", 1,
+            1e6 },
     };
     const struct usage usage = { .command = "infer",
         .summary = "Predicts the class of each sample with saved weights, and prints its index, class and probability",
         .argument = "MODEL",
         .arguments = session_models(),
         .suffix = SESSION_FILES,
+        .details = "--inputs and --outputs take any model: the file has an array [samples, ...] for each input, by its "
+                   "name; a\n"
+                   "model that is no file has \"input\" and \"output\".",
         .options = options,
         .count = sizeof(options) / sizeof(options[0]) };
     return options_parse(&usage, argc, argv, &s->saved.model);
@@ -119,9 +130,23 @@ done:
     return status;
 }
 
+static int infer_arrays(const struct settings *s, struct session *session)
+{
+    const struct saved_options *saved = &s->saved;
+    if (!s->inputs || !s->outputs)
+        return wrong_use(
+            "infer", "--%s is missing: --inputs and --outputs go together", s->inputs ? "outputs" : "inputs");
+    if (saved->data || s->first || s->count || saved->json || strcmp(saved->part, "test"))
+        return wrong_use("infer", "--data, --part, --first, --count and --json cannot be used with --inputs");
+    const int result = saved_build("infer", saved, s->input, s->classes, session);
+    return result == EXIT_DONE ? arrays_infer(session, saved, s->inputs, s->outputs) : result;
+}
+
 static int infer(struct settings *s, struct session *session, struct data *data)
 {
     struct samples *part = NULL;
+    if (s->inputs || s->outputs) return infer_arrays(s, session);
+    if (s->input || s->classes) return wrong_use("infer", "--input and --classes can only be used with --inputs");
     int result = saved_open("infer", &s->saved, false, session, data, &part);
     if (result != EXIT_DONE) return result;
     if (s->first >= part->count)

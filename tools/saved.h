@@ -32,4 +32,11 @@ extern const char *const saved_parts[];
 int saved_open(const char *command, struct saved_options *options, bool with_loss, struct session *session,
     struct data *data, struct samples **part);
 
+/* Opens the devices and builds the model as it is: a file with all its inputs and outputs. `input` is the shape of a
+ * sample as text, and `classes` the number of outputs; NULL and 0: the model's. Returns an exit status. */
+int saved_build(const char *command, const struct saved_options *options, const char *input, int64_t classes,
+    struct session *session);
+/* Loads the weights into the compiled network, if there are some. Returns an exit status. */
+int saved_load(const char *command, const struct saved_options *options, struct session *session);
+
 #endif

@@ -136,12 +136,14 @@ static void print_note(void *user, const char *line)
 static int build_file(struct session *session, tutti_shape shape, int64_t classes)
 {
     tutti_onnx made = { .size = sizeof made };
-    const tutti_onnx_options options = { .input = shape, .logits = true, .note = session->tells ? print_note : NULL };
+    const tutti_onnx_options options = {
+        .input = shape, .logits = !session->as_it_is, .note = session->tells ? print_note : NULL
+    };
     const tutti_status status = tutti_import_onnx(session->runtime, session->model->name, &options, &made);
     if (status != TUTTI_OK) return work_failed(session->command, status, tutti_message(session->runtime));
     session->network = made.network;
     session->output = made.outputs[0];
-    const int result = session->only_shown ? EXIT_DONE : check_file(session, &made, classes);
+    const int result = session->any_ports || session->as_it_is ? EXIT_DONE : check_file(session, &made, classes);
     if (result != EXIT_DONE) return result;
     tutti_shape output = { 0 };
     (void)tutti_shape_of(made.network, made.inputs[0], &session->shape);
@@ -161,6 +163,7 @@ int session_build(struct session *session, const struct model *model, tutti_shap
     tutti_tensor x = tutti_input(session->network, "input", shape);
     session->output = model->build(session->network, x, classes);
     tutti_status status = tutti_network_status(session->network);
+    if (status == TUTTI_OK) status = tutti_output(session->network, "output", session->output);
     if (status == TUTTI_OK) return EXIT_DONE;
     char sizes[96], message[1200];
     snprintf(message, sizeof(message), "%s for inputs %s: %s", model->name, format_shape(&shape, sizes, sizeof(sizes)),

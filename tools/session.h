@@ -98,8 +98,9 @@ struct session {
     tutti_tensor output;
     tutti_shape shape; /* of a sample */
     int64_t classes;
-    bool only_shown; /* nothing is fed: a file may have any inputs and outputs */
-    bool tells;      /* of an ONNX file: what its exporter did, on standard error */
+    bool any_ports; /* a file may have any inputs and outputs */
+    bool as_it_is;  /* and a Softmax at its end is not left out */
+    bool tells;     /* of an ONNX file: what its exporter did, on standard error */
     tutti_trainer *trainer;
     double shares[SESSION_MAX_DEVICES];
     bool shares_given;

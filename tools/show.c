@@ -128,7 +128,7 @@ static int show(struct settings *s, struct session *session)
     double flops = 0;
     int result = s->input ? parse_shape("show", s->input, &shape) : EXIT_DONE;
     if (result != EXIT_DONE || (result = session_open(session, "show", &s->session)) != EXIT_DONE) return result;
-    session->only_shown = true;
+    session->any_ports = true;
     session->tells = s->why;
     result = session_build(session, model, shape, s->classes ? (int)s->classes : model->classes);
     if (result != EXIT_DONE) return result;
