@@ -129,7 +129,7 @@ static const struct onnx_operator operators[] = {
     { "Transpose", build_transpose, fold_transpose },
     { "Trilu", build_trilu },
     { "Unsqueeze", build_unsqueeze, fold_unsqueeze },
-    { "Where", build_pointwise, fold_where, "where" },
+    { "Where", build_where, fold_where, "where" },
     { "Xor", build_pointwise, fold_arithmetic, "xor", ONNX_BOOL },
 };
 

@@ -74,6 +74,14 @@ tutti_status build_pointwise(struct step *step)
     return step_done(step, step_plain(step, step->operation, tensors, (int)count), place);
 }
 
+/* The type is that of the values, not of the condition. */
+tutti_status build_where(struct step *step)
+{
+    const struct value *value = step_input(step, 1);
+    if (value) step_type(step, 0, value->type);
+    return build_pointwise(step);
+}
+
 /* Functions of one input and `alpha`. */
 tutti_status build_alpha(struct step *step)
 {
