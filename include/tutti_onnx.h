@@ -40,7 +40,8 @@ typedef struct tutti_onnx_known {
 } tutti_onnx_known;
 
 #define TUTTI_ONNX_PORTS 16
-/* What tutti_import_onnx() makes. Inputs and outputs are in the file's order; tutti_shape_of() has their shapes. */
+/* What tutti_import_onnx() makes. Inputs and outputs are in the file's order, with its names: tutti_network_tensor()
+ * and tutti_network_output() tell them. */
 typedef struct tutti_onnx {
     size_t size;            /* sizeof(tutti_onnx), or 0; set it before the call */
     tutti_network *network; /* the caller's */

@@ -417,8 +417,10 @@ static tutti_status find_outputs(struct import *import, tutti_onnx *made)
     if (graph->n_output > TUTTI_ONNX_PORTS)
         return fail(
             TUTTI_UNSUPPORTED, "it has %zu outputs: at most %d are possible", graph->n_output, TUTTI_ONNX_PORTS);
-    for (size_t i = 0; i < graph->n_output && status == TUTTI_OK; i++, made->output_count++)
+    for (size_t i = 0; i < graph->n_output && status == TUTTI_OK; i++, made->output_count++) {
         status = find_output(import, graph->output[i]->name, &made->outputs[i], &made->output_dtypes[i]);
+        if (status == TUTTI_OK) status = tutti_output(import->network, graph->output[i]->name, made->outputs[i]);
+    }
     return status;
 }
 

@@ -17,7 +17,7 @@ struct port {
     tutti_tensor_info info;
     int64_t elements;        /* of a sample */
     void *data;              /* [samples][elements] */
-    const struct port *same; /* an output before with the same tensor, whose data it has; NULL: none */
+    const struct port *same; /* an output before with the same tensor; NULL: none */
 };
 
 struct ports {
@@ -232,28 +232,61 @@ static tutti_status compute(struct session *session, struct ports *ports)
     for (int i = 0; i < ports->output_count; i++) {
         struct port *port = &ports->outputs[i];
         size_t numbers;
-        if (port->same) continue;
         if (!size_multiply((size_t)ports->samples, (size_t)port->elements, &numbers))
             return fail(TUTTI_NO_MEMORY, "output \"%s\" does not fit this machine's memory", port->name);
         port->data = memory_new(numbers, sizeof(float));
         if (!port->data) return TUTTI_NO_MEMORY;
-        fetches[count++] = (tutti_fetch) { port->tensor, TUTTI_DTYPE_F32, port->data };
+        if (!port->same) fetches[count++] = (tutti_fetch) { port->tensor, TUTTI_DTYPE_F32, port->data };
     }
     const tutti_status status =
         tutti_infer(session->trainer, feeds, ports->input_count, ports->samples, fetches, count);
-    return status == TUTTI_OK ? status : fail(status, "%s", tutti_message(session->runtime));
+    if (status != TUTTI_OK) return fail(status, "%s", tutti_message(session->runtime));
+    for (struct port *port = ports->outputs; port < ports->outputs + ports->output_count; port++)
+        if (port->same) memcpy(port->data, port->same->data, (size_t)(ports->samples * port->elements) * sizeof(float));
+    return TUTTI_OK;
 }
 
-static tutti_status write_outputs(const char *path, const struct ports *ports)
+/* A file's output of another type: its whole numbers, which the network computes as floats. */
+static enum npz_type output_type(tutti_dtype dtype)
+{
+    switch (dtype) {
+    case TUTTI_DTYPE_I32: return NPZ_I32;
+    case TUTTI_DTYPE_I64: return NPZ_I64;
+    case TUTTI_DTYPE_U8: return NPZ_U8;
+    case TUTTI_DTYPE_BOOL: return NPZ_BOOL;
+    default: return NPZ_F32;
+    }
+}
+
+/* Replaces the floats, of which none is outside of the type: a file's own integers are as large as they are. */
+static tutti_status round_output(struct port *port, enum npz_type type, size_t count)
+{
+    const float *from = port->data;
+    char *to = memory_new(count, npz_type_size(type));
+    if (!to) return TUTTI_NO_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        const int64_t number = from[i] > -0x1p62f && from[i] < 0x1p62f ? (int64_t)from[i] : 0;
+        memcpy(to + i * npz_type_size(type), &number, npz_type_size(type)); /* the lowest bytes come first */
+    }
+    free(port->data);
+    port->data = to;
+    return TUTTI_OK;
+}
+
+static tutti_status write_outputs(const char *path, const struct session *session, struct ports *ports)
 {
     struct npz_array arrays[TUTTI_ONNX_PORTS];
     for (int i = 0; i < ports->output_count; i++) {
-        const struct port *port = &ports->outputs[i];
+        struct port *port = &ports->outputs[i];
+        const enum npz_type type = output_type(session->output_dtypes[i]);
+        const tutti_status status =
+            type == NPZ_F32 ? TUTTI_OK : round_output(port, type, (size_t)(ports->samples * port->elements));
+        if (status != TUTTI_OK) return status;
         arrays[i] = (struct npz_array) { .name = port->name,
-            .type = NPZ_F32,
+            .type = type,
             .rank = port->info.shape.rank + 1,
             .sizes = { ports->samples },
-            .data = port->same ? port->same->data : port->data };
+            .data = port->data };
         memcpy(arrays[i].sizes + 1, port->info.shape.sizes, (size_t)port->info.shape.rank * sizeof(int64_t));
     }
     return npz_save(path, arrays, ports->output_count);
@@ -268,7 +301,7 @@ static int infer(struct session *session, const struct saved_options *options, c
     if ((result = compile(session, ports, batch)) != EXIT_DONE) return result;
     if ((result = saved_load("infer", options, session)) != EXIT_DONE) return result;
     tutti_status status = compute(session, ports);
-    if (status == TUTTI_OK) status = write_outputs(outputs, ports);
+    if (status == TUTTI_OK) status = write_outputs(outputs, session, ports);
     return status == TUTTI_OK ? EXIT_DONE : work_failed("infer", status, status_message());
 }
 

@@ -143,6 +143,8 @@ static int build_file(struct session *session, tutti_shape shape, int64_t classe
     if (status != TUTTI_OK) return work_failed(session->command, status, tutti_message(session->runtime));
     session->network = made.network;
     session->output = made.outputs[0];
+    _Static_assert(sizeof session->output_dtypes == sizeof made.output_dtypes, "a file has as many outputs");
+    memcpy(session->output_dtypes, made.output_dtypes, sizeof made.output_dtypes);
     const int result = session->any_ports || session->as_it_is ? EXIT_DONE : check_file(session, &made, classes);
     if (result != EXIT_DONE) return result;
     tutti_shape output = { 0 };

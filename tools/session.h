@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-enum { SESSION_MAX_DEVICES = 64, SESSION_MAX_MODELS = 32 };
+enum { SESSION_MAX_DEVICES = 64, SESSION_MAX_MODELS = 32, SESSION_MAX_OUTPUTS = 16 };
 
 struct session_options {
     const char *devices, *shares, *precision, *wire, *tuning;
@@ -98,9 +98,10 @@ struct session {
     tutti_tensor output;
     tutti_shape shape; /* of a sample */
     int64_t classes;
-    bool any_ports; /* a file may have any inputs and outputs */
-    bool as_it_is;  /* and a Softmax at its end is not left out */
-    bool tells;     /* of an ONNX file: what its exporter did, on standard error */
+    bool any_ports;                                 /* a file may have any inputs and outputs */
+    bool as_it_is;                                  /* and a Softmax at its end is not left out */
+    bool tells;                                     /* of an ONNX file: what its exporter did, on standard error */
+    tutti_dtype output_dtypes[SESSION_MAX_OUTPUTS]; /* of a file's outputs, whose tensors are of floats */
     tutti_trainer *trainer;
     double shares[SESSION_MAX_DEVICES];
     bool shares_given;

@@ -1,5 +1,6 @@
 """ONNX files where the name of a model is expected."""
 import harness
+import npz
 
 FILES = harness.SOURCE / "tests" / "onnx" / "files"
 DIGITS, TOKENS = FILES / "digits.onnx", FILES / "transformer.onnx"
@@ -31,6 +32,45 @@ class Onnx(harness.CommandTest):
         self.refused(1, ["axis 2 has size 28", "32"], "bench", DIGITS, "--input", "1x32x28")
         (self.folder / "text.onnx").write_text("no protobuf")
         self.refused(1, "no ONNX file", "train", "text.onnx")
+
+    def close(self, got, wanted):
+        limit = 2e-5 * max(0.01, *map(abs, wanted[2]))
+        self.assertEqual((got[1], len(got[2])), (wanted[1], len(wanted[2])))
+        self.assertLessEqual(max(abs(a - b) for a, b in zip(got[2], wanted[2])), limit)
+
+    def infer(self, name, status=0, **arrays):
+        npz.write(self.folder / "in.npz", deflated=True, **arrays)
+        outcome = self.tutti("infer", FILES / f"{name}.onnx", "--inputs", "in.npz", "--outputs", "out.npz")
+        self.assertEqual(outcome.status, status, outcome)
+        return outcome
+
+    def test_arrays(self):
+        for name in ("transformer", "products", "shapes", "types", "digits"):
+            with self.subTest(name):
+                inputs, outputs = npz.recorded(FILES / f"{name}.safetensors")
+                self.infer(name, **inputs)
+                got = npz.read(self.folder / "out.npz")
+                self.assertEqual(got.keys(), outputs.keys())
+                for output, wanted in outputs.items():
+                    self.close(got[output], wanted)
+
+    def test_arrays_that_do_not_fit(self):
+        x = "<f4", (2, 6), [0] * 12
+        errors = self.infer("products", 2, x=("<f4", (2, 7), [0] * 14), other=x).errors.splitlines()
+        self.assertEqual(len(errors), 3, errors)
+        self.assertIn("\"x\" is [2, 7]: the input is [N, 6]", errors[0])
+        self.assertIn("no array \"m\": the input is of f32, [N, 3, 6]", errors[1])
+        self.assertIn("\"other\" is of no input", errors[2])
+        errors = self.infer("products", 2, x=("<i4", *x[1:]), m=("<f4", (3, 3, 6), [0] * 54)).errors.splitlines()
+        self.assertEqual(len(errors), 2, errors)
+        self.assertIn("\"x\" is of int32: the input is of f32", errors[0])
+        self.assertIn("\"m\" has 3 samples, but another one has 2", errors[1])
+        self.assertIn("no samples", self.infer("products", 2, x=("<f4", (0, 6), []), m=("<f4", (0, 3, 6), [])).errors)
+        ids = [0, 1, 2, 3, 4, 5]
+        self.infer("transformer", x=("|u1", (1, 6), ids))
+        self.assertIn("element 5", self.infer("transformer", 1, x=("<i8", (1, 6), [*ids[:5], 1 << 40])).errors)
+        (self.folder / "in.npz").write_bytes(b"no zip")
+        self.refused(1, "no ZIP file", "infer", FILES / "products.onnx", "--inputs", "in.npz", "--outputs", "out.npz")
 
 
 harness.main()
