@@ -268,6 +268,9 @@ tutti_status plan_read_feed_from(struct plan *plan, int feed, cl_mem buffer)
         if (plan->step.launches[i].call)
             FAIL(TUTTI_UNSUPPORTED, "'%s' takes its input from the plan's memory only",
                 plan->step.launches[i].kernel_name);
+    for (int i = 0; i < plan->options.objective.output_count; i++)
+        if (plan_buffer(plan, plan->outputs[i]) == own)
+            FAIL(TUTTI_UNSUPPORTED, "output %d is the input's own memory, as after a reshape", i);
     plan->redirected |= bit;
     for (size_t i = 0; i < plan->step.count; i++) {
         struct launch *launch = &plan->step.launches[i];

@@ -129,12 +129,32 @@ START_TEST(feeds_are_checked)
 }
 END_TEST
 
+/* A device that reads samples where the caller has them must not do so for these. */
+START_TEST(an_output_may_be_an_input)
+{
+    float flat[STEP_SAMPLES * PIXELS] = { 0 };
+    struct session session = { .runtime = session_runtime("0", false) };
+    session.network = tutti_network_new(session.runtime);
+    const tutti_tensor x = tutti_input(session.network, "images", TUTTI_SHAPE(2, 7, 7));
+    const tutti_tensor y = tutti_flatten(session.network, x);
+    session.trainer =
+        tutti_compile(session.network, y, &(tutti_training) { .loss = TUTTI_LOSS_NONE, .batch = STEP_SAMPLES });
+    ck_assert_msg(session.trainer, "%s", tutti_message(NULL));
+    const tutti_feed feed = { "images", TUTTI_DTYPE_F32, images };
+    const tutti_fetch fetch = { y, TUTTI_DTYPE_F32, flat };
+    ck_assert_int_eq(tutti_infer(session.trainer, &feed, 1, STEP_SAMPLES, &fetch, 1), TUTTI_OK);
+    ck_assert_mem_eq(flat, images, sizeof flat);
+    session_close(&session);
+}
+END_TEST
+
 Suite *suite_feeds(void)
 {
     Suite *suite = suite_create("feeds");
     TCase *cases = cases_new(suite, "feeds", setup, NULL);
     add_cases(cases, two_inputs_learn_as_one, WAYS);
     tcase_add_test(cases, fit_takes_any_number_of_inputs);
+    tcase_add_test(cases, an_output_may_be_an_input);
     add_cases(cases, feeds_are_checked, (int)(sizeof(wrongs) / sizeof(*wrongs)));
     return suite;
 }
