@@ -66,8 +66,8 @@ step_function build_reshape, build_flatten, build_squeeze, build_unsqueeze, buil
     build_split, build_pad, build_expand;
 
 /* pointwise.c: element by element, and along axes. */
-step_function build_pointwise, build_where, build_alpha, build_many, build_clip, build_hard_sigmoid, build_gelu,
-    build_pow, build_mod, build_cast, build_cast_like, build_div, build_dropout, build_identity, build_reduce,
-    build_softmax;
+step_function build_pointwise, build_where, build_is_inf, build_selu, build_alpha, build_many, build_clip,
+    build_hard_sigmoid, build_gelu, build_pow, build_mod, build_cast, build_cast_like, build_div, build_dropout,
+    build_identity, build_reduce, build_softmax;
 
 #endif

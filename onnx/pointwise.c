@@ -82,6 +82,12 @@ tutti_status build_where(struct step *step)
     return build_pointwise(step);
 }
 
+tutti_status build_is_inf(struct step *step)
+{
+    const bool both = step_integer(step, "detect_negative", 1) && step_integer(step, "detect_positive", 1);
+    return both ? build_pointwise(step) : step_refuse("it looks for one sign only");
+}
+
 /* Functions of one input and `alpha`. */
 tutti_status build_alpha(struct step *step)
 {
@@ -91,6 +97,19 @@ tutti_status build_alpha(struct step *step)
     const tutti_status status = step_broadcast(step, &x, 1, &place);
     if (status != TUTTI_OK) return status;
     return step_done(step, step_op(step, step->operation, &x, 1, "alpha=%.9g", (double)alpha), place);
+}
+
+/* gamma elu(x) */
+tutti_status build_selu(struct step *step)
+{
+    tutti_tensor x;
+    struct place place;
+    const double alpha = (double)step_number(step, "alpha", 1.67326319217681884765625f);
+    const double gamma = (double)step_number(step, "gamma", 1.05070102214813232421875f);
+    const tutti_status status = step_broadcast(step, &x, 1, &place);
+    if (status != TUTTI_OK) return status;
+    x = step_op(step, step->operation, &x, 1, "alpha=%.9g", alpha);
+    return step_done(step, step_op(step, "scale", &x, 1, "factor=%.9g", gamma), place);
 }
 
 /* Functions of two inputs, of any number of them. */
