@@ -75,6 +75,29 @@ typedef struct tutti_onnx {
 TUTTI_API tutti_status tutti_import_onnx(
     tutti_runtime *runtime, const char *path, const tutti_onnx_options *options, tutti_onnx *made);
 
+typedef struct tutti_onnx_export_options {
+    size_t size; /* sizeof(tutti_onnx_export_options), or 0 */
+    /* Parameters and constants of more bytes in all lie in a file of their own, PATH.data, as those of more than 2 GB
+     * have to. 0: 1 GiB */
+    uint64_t external_bytes;
+} tutti_onnx_export_options;
+
+/* Writes a network as an ONNX file of opset 20: the layers that the outputs named by tutti_output() need, as they are
+ * in inference, with the values of the trainer's parameters. `options` may be NULL.
+ *
+ * Inputs, outputs and parameters keep their names, parameters their shapes. The first axis of inputs and outputs is the
+ * batch, of any size ("N"); TUTTI_SEQUENCE is "T". Inputs of int64 become int32, as the network's are. Dropout stays in
+ * the file, where it does nothing. Other runtimes compute the same up to rounding; but an embedding there refuses ids
+ * that are no row, and counts negative ones from the end.
+ *
+ * Errors; a file that was there before stays:
+ *   TUTTI_INVALID       no output has a name, or the trainer is of another network
+ *   TUTTI_UNSUPPORTED   operations that have no form in ONNX, all of them in one message; or this build has no
+ *                       protobuf-c
+ *   TUTTI_FILE          the file cannot be written */
+TUTTI_API tutti_status tutti_export_onnx(
+    const tutti_network *network, tutti_trainer *trainer, const char *path, const tutti_onnx_export_options *options);
+
 #ifdef __cplusplus
 }
 #endif

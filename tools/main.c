@@ -14,6 +14,7 @@ static const struct {
     { "train", "trains a network", command_train },
     { "eval", "measures the loss and accuracy of saved weights", command_eval },
     { "infer", "predicts classes with saved weights", command_infer },
+    { "export", "writes a network as an ONNX file", command_export },
     { "bench", "measures the time of a step", command_bench },
     { "tune", "finds the fastest kernels of a network on each device", command_tune },
     { "show", "prints a network's layers, its memory, and the kernels of each device", command_show },

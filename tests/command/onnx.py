@@ -54,6 +54,17 @@ class Onnx(harness.CommandTest):
                 for output, wanted in outputs.items():
                     self.close(got[output], wanted)
 
+    def test_export(self):
+        npz.write(self.folder / "in.npz", input=("<f4", (3, 1, 28, 28), [i % 17 / 17 for i in range(3 * 784)]))
+        self.good("train", "lenet", "--steps", 3, "--batch", 16, "--save", "m")
+        weights = ("--weights", "m.safetensors")
+        self.good("export", "lenet", *weights, "--output", "m.onnx")
+        self.good("infer", "lenet", *weights, "--inputs", "in.npz", "--outputs", "a.npz")
+        self.good("infer", "m.onnx", "--inputs", "in.npz", "--outputs", "b.npz")
+        self.close(npz.read(self.folder / "b.npz")["output"], npz.read(self.folder / "a.npz")["output"])
+        self.good("eval", "m.onnx", *weights) # parameters keep their names
+        self.refused(1, "none", "export", DIGITS, "--output", "none/m.onnx")
+
     def test_arrays_that_do_not_fit(self):
         x = "<f4", (2, 6), [0] * 12
         errors = self.infer("products", 2, x=("<f4", (2, 7), [0] * 14), other=x).errors.splitlines()

@@ -1,7 +1,7 @@
 """Help, wrong use and the devices: what the command says before any work."""
 import harness
 
-COMMANDS = ("devices", "train", "eval", "infer", "bench", "tune", "show")
+COMMANDS = ("devices", "train", "eval", "infer", "export", "bench", "tune", "show")
 
 
 class Help(harness.CommandTest):
@@ -29,7 +29,7 @@ class WrongUse(harness.CommandTest):
         self.refused(2, ["\"fly\"", ", ".join(COMMANDS)], "fly")
 
     def test_unknown_model(self):
-        for command in ("train", "eval", "infer", "bench", "tune", "show"):
+        for command in ("train", "eval", "infer", "export", "bench", "tune", "show"):
             self.refused(2, ["\"alexnet\"", harness.MODELS], command, "alexnet")
 
     def test_missing_model(self):
@@ -57,6 +57,8 @@ class WrongUse(harness.CommandTest):
     def test_weights_are_needed(self):
         self.refused(2, "--weights", "eval", "lenet")
         self.refused(2, "--weights", "infer", "lenet")
+        self.refused(2, "--weights", "export", "lenet", "--output", "lenet.onnx")
+        self.refused(2, "--output", "export", "lenet", "--weights", "lenet.safetensors")
 
     def test_shares_that_do_not_fit(self):
         self.refused(2, ["--shares", "1,2,3"], "bench", "linear", "--shares", "1,2,3", "--devices", "0")

@@ -1,0 +1,252 @@
+/* tutti_export_onnx(): walks the nodes that the outputs need, and writes each by the table of export_layers.c. */
+#include "onnx/export.h"
+
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/text.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --------------------------------------------------------------------------------------------- what is needed ---- */
+
+static tutti_node_info node_at(struct export *export, int position)
+{
+    tutti_node_info info = { .size = sizeof info };
+    const tutti_status status = tutti_network_node(export->network, position, &info);
+    if (status != TUTTI_OK) export_fail(export, status);
+    return info;
+}
+
+/* The largest id of a tensor is that of a node's output or of an input. */
+static void count_tensors(struct export *export)
+{
+    tutti_tensor tensor;
+    int most = 0;
+    for (int i = 0; tutti_network_input(export->network, i, &tensor) == TUTTI_OK; i++)
+        if (tensor.id > most) most = tensor.id;
+    for (int i = 0; i < tutti_network_nodes(export->network); i++) {
+        const tutti_node_info node = node_at(export, i);
+        for (int k = 0; k < node.input_count; k++)
+            if (node.inputs[k].id > most) most = node.inputs[k].id;
+        for (int k = 0; k < node.output_count; k++)
+            if (node.outputs[k].id > most) most = node.outputs[k].id;
+    }
+    export->tensor_count = (size_t)most + 1;
+    export->needed = export_new(export, export->tensor_count, sizeof *export->needed);
+    export->tensor_names = export_new(export, export->tensor_count, sizeof *export->tensor_names);
+}
+
+static bool is_needed(const struct export *export, const tutti_node_info *node)
+{
+    for (int i = 0; i < node->output_count; i++)
+        if (node->outputs[i].id >= 0 && export->needed[node->outputs[i].id]) return true;
+    return false;
+}
+
+/* Inputs of a node come before it. So one walk from the last node to the first one finds all. */
+static void find_needed(struct export *export)
+{
+    tutti_tensor output;
+    for (int i = 0; tutti_network_output(export->network, i, NULL, &output) == TUTTI_OK; i++)
+        export->needed[output.id] = true;
+    for (int i = tutti_network_nodes(export->network) - 1; i >= 0; i--) {
+        const tutti_node_info node = node_at(export, i);
+        if (!is_needed(export, &node)) continue;
+        for (int k = 0; k < node.input_count; k++)
+            if (node.inputs[k].id >= 0) export->needed[node.inputs[k].id] = true;
+    }
+}
+
+/* Tells all at once. */
+static void check_operations(struct export *export)
+{
+    struct text text = { 0 };
+    for (int i = 0; i < tutti_network_nodes(export->network) && text.size < 1000; i++) {
+        const tutti_node_info node = node_at(export, i);
+        if (is_needed(export, &node) && !export_find(node.operation))
+            text_append(&text, "%s%s (layer %s)", text.size ? ", " : "", node.operation, node.layer ? node.layer : "");
+    }
+    if (text.size || text.failed)
+        export_fail(
+            export, fail(TUTTI_UNSUPPORTED, "these operations have no form in ONNX: %s", text.failed ? "" : text.data));
+    text_free(&text);
+}
+
+/* ---------------------------------------------------------------------------------------------- ports of the file
+ */
+
+static enum onnx_type port_type(tutti_dtype dtype)
+{
+    switch (dtype) {
+    case TUTTI_DTYPE_F16: return ONNX_FLOAT16;
+    case TUTTI_DTYPE_BF16: return ONNX_BFLOAT16;
+    case TUTTI_DTYPE_I32:
+    case TUTTI_DTYPE_I64: return ONNX_INT32;
+    case TUTTI_DTYPE_U8: return ONNX_UINT8;
+    case TUTTI_DTYPE_BOOL: return ONNX_BOOL;
+    default: return ONNX_FLOAT;
+    }
+}
+
+static Onnx__TensorShapeProto__Dimension *new_dimension(struct export *export, int64_t size, const char *symbol)
+{
+    Onnx__TensorShapeProto__Dimension *dimension = export_new(export, 1, sizeof *dimension);
+    if (!dimension) return NULL;
+    onnx__tensor_shape_proto__dimension__init(dimension);
+    dimension->has_dim_value = !symbol;
+    dimension->dim_value = symbol ? 0 : size;
+    dimension->dim_param = (char *)symbol;
+    return dimension;
+}
+
+/* Adds an input or an output of the file. */
+static void add_port(struct export *export, struct export_list *list, const char *name, const tutti_tensor_info *info)
+{
+    Onnx__ValueInfoProto *port = export_new(export, 1, sizeof *port);
+    Onnx__TypeProto *type = export_new(export, 1, sizeof *type);
+    Onnx__TypeProto__Tensor *tensor = export_new(export, 1, sizeof *tensor);
+    Onnx__TensorShapeProto *shape = export_new(export, 1, sizeof *shape);
+    Onnx__TensorShapeProto__Dimension **sizes = export_new(export, TUTTI_MAX_RANK + 1, sizeof *sizes);
+    if (!port || !type || !tensor || !shape || !sizes) return;
+    onnx__value_info_proto__init(port);
+    onnx__type_proto__init(type);
+    onnx__type_proto__tensor__init(tensor);
+    onnx__tensor_shape_proto__init(shape);
+    if (info->for_each_sample) sizes[shape->n_dim++] = new_dimension(export, 0, "N");
+    for (int i = 0; i < info->shape.rank; i++) {
+        const int64_t size = info->shape.sizes[i];
+        sizes[shape->n_dim++] = new_dimension(export, size, size == TUTTI_SEQUENCE ? "T" : NULL);
+    }
+    shape->dim = sizes;
+    tensor->has_elem_type = true;
+    tensor->elem_type = port_type(info->dtype);
+    tensor->shape = shape;
+    type->tensor_type = tensor;
+    port->name = (char *)name;
+    port->type = type;
+    (void)export_add(export, list, port);
+}
+
+static void add_inputs(struct source *source)
+{
+    struct export *export = source->export;
+    tutti_tensor input;
+    for (int i = 0; tutti_network_input(export->network, i, &input) == TUTTI_OK; i++) {
+        if (!export->needed[input.id]) continue;
+        const tutti_tensor_info info = source_tensor(source, input);
+        export->tensor_names[input.id] = export_name(export, info.name);
+        add_port(export, &export->inputs, export->tensor_names[input.id], &info);
+    }
+}
+
+/* Parameters and inputs keep their names, so these are taken first. The first name of a layer's output becomes that of
+ * the tensor; others are copies. */
+static void add_outputs(struct source *source)
+{
+    struct export *export = source->export;
+    tutti_tensor output;
+    const char *name;
+    for (int i = 0; tutti_network_output(export->network, i, &name, &output) == TUTTI_OK; i++) {
+        const tutti_tensor_info info = source_tensor(source, output);
+        const char *taken = export_name(export, name);
+        if (info.kind == TUTTI_TENSOR_LAYER && !export->tensor_names[output.id])
+            export->tensor_names[output.id] = taken;
+        add_port(export, &export->outputs, taken, &info);
+    }
+}
+
+/* Outputs that are no layer's own. */
+static void add_copies(struct source *source)
+{
+    struct export *export = source->export;
+    tutti_tensor output;
+    for (int i = 0; tutti_network_output(export->network, i, NULL, &output) == TUTTI_OK; i++) {
+        if ((size_t)i >= export->outputs.count) break;
+        const char *name = ((Onnx__ValueInfoProto *)export->outputs.items[i])->name;
+        *source = (struct source) { .export = export, .info = { .operation = "output", .input_count = 1 } };
+        source->info.inputs[0] = output;
+        const char *from = source_input(source, 0);
+        if (strcmp(from, name) != 0) (void)source_node(source, "Identity", from, NULL, NULL, name);
+    }
+}
+
+static void add_parameters(struct source *source)
+{
+    struct export *export = source->export;
+    for (size_t id = 0; id < export->tensor_count && export->status == TUTTI_OK; id++) {
+        const tutti_tensor tensor = { (int)id };
+        tutti_tensor_info info = { .size = sizeof info };
+        if (!export->needed[id] || tutti_network_tensor(export->network, tensor, &info) != TUTTI_OK) continue;
+        if (info.kind != TUTTI_TENSOR_PARAMETER && info.kind != TUTTI_TENSOR_STATISTIC) continue;
+        source->info.input_count = 1;
+        source->info.inputs[0] = tensor;
+        (void)source_input(source, 0);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------ the call */
+
+static void add_node(struct export *export, int position)
+{
+    struct source source = { .export = export, .info = node_at(export, position) };
+    if (export->status != TUTTI_OK || !is_needed(export, &source.info)) return;
+    char *attributes = tutti_network_attributes(export->network, position);
+    if (!attributes) {
+        export_fail(export, TUTTI_NO_MEMORY);
+        return;
+    }
+    source.attributes = attributes;
+    source.row = export_find(source.info.operation);
+    source.x = source_tensor(&source, source.info.inputs[0]);
+    source.y = source_tensor(&source, source.info.outputs[0]);
+    if (export->status == TUTTI_OK) source.row->write(&source);
+    free(attributes);
+}
+
+static void add_all(struct export *export)
+{
+    struct source source = { .export = export, .info = { .operation = "network" } };
+    add_inputs(&source);
+    add_parameters(&source);
+    add_outputs(&source);
+    for (int i = 0; i < tutti_network_nodes(export->network) && export->status == TUTTI_OK; i++) add_node(export, i);
+    if (export->status == TUTTI_OK) add_copies(&source);
+}
+
+static void keep_name(void *name)
+{
+    (void)name; /* it is in export.owned */
+}
+
+static void export_free(struct export *export)
+{
+    tdestroy(export->names, keep_name);
+    tdestroy(export->node_names, keep_name);
+    for (size_t i = 0; i < export->owned.count; i++) free(export->owned.items[i]);
+    free(export->owned.items);
+    free(export->nodes.items);
+    free(export->initialisers.items);
+    free(export->inputs.items);
+    free(export->outputs.items);
+}
+
+tutti_status tutti_export_onnx(
+    const tutti_network *network, tutti_trainer *trainer, const char *path, const tutti_onnx_export_options *options)
+{
+    tutti_onnx_export_options read;
+    struct export export = { .network = network, .trainer = trainer };
+    tutti_status status = OPTIONS_READ(&read, options, tutti_onnx_export_options);
+    if (status != TUTTI_OK) return status;
+    if (tutti_network_output(network, 0, NULL, NULL) != TUTTI_OK)
+        return fail(TUTTI_INVALID, "%s: the network has no output with a name: call tutti_output()", path);
+    count_tensors(&export);
+    if (export.status == TUTTI_OK) find_needed(&export);
+    if (export.status == TUTTI_OK) check_operations(&export);
+    if (export.status == TUTTI_OK) add_all(&export);
+    status = export.status == TUTTI_OK ? TUTTI_OK : status_context(export.status, "%s", path);
+    if (status == TUTTI_OK) status = export_write(&export, path, read.external_bytes);
+    export_free(&export);
+    return status;
+}

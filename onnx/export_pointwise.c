@@ -1,0 +1,115 @@
+/* Elementwise operations in ONNX. */
+#include "onnx/export.h"
+
+#include <math.h>
+#include <string.h>
+
+/* An input as ONNX's operator takes it. */
+static const char *operand(struct source *source, int input)
+{
+    const char *name = source_aligned(source, input);
+    return source->row->takes_truths ? source_cast(source, name, ONNX_BOOL) : name;
+}
+
+void export_plain(struct source *source)
+{
+    const char *inputs[TUTTI_NODE_PORTS];
+    const struct export_row *row = source->row;
+    const char *output = row->gives_truths ? source_temporary(source) : source_output(source);
+    for (int i = 0; i < source->info.input_count; i++) inputs[i] = operand(source, i);
+    (void)source_node_of(source, row->type, inputs, source->info.input_count, output);
+    if (row->gives_truths)
+        made_integer(source_node(source, "Cast", output, NULL, NULL, source_output(source)), "to", ONNX_FLOAT);
+}
+
+void export_alpha(struct source *source)
+{
+    made_number(source_node(source, source->row->type, source_input(source, 0), NULL, NULL, source_output(source)),
+        "alpha", (float)source_number(source, "alpha", 1));
+}
+
+void export_scale(struct source *source)
+{
+    const char *factor = source_scalar(source, (float)source_number(source, "factor", 1));
+    (void)source_node(source, "Mul", source_input(source, 0), factor, NULL, source_output(source));
+}
+
+void export_clip(struct source *source)
+{
+    const double low = source_number(source, "min", -INFINITY), high = source_number(source, "max", INFINITY);
+    const char *min = low > -INFINITY ? source_scalar(source, (float)low) : "";
+    const char *max = high < INFINITY ? source_scalar(source, (float)high) : "";
+    (void)source_node(source, "Clip", source_input(source, 0), min, max, source_output(source));
+}
+
+void export_square(struct source *source)
+{
+    (void)source_node(source, "Mul", source_input(source, 0), source_input(source, 0), NULL, source_output(source));
+}
+
+void export_silu(struct source *source)
+{
+    const char *gate = source_step(source, "Sigmoid", source_input(source, 0), NULL);
+    (void)source_node(source, "Mul", source_input(source, 0), gate, NULL, source_output(source));
+}
+
+void export_gelu_tanh(struct source *source)
+{
+    made_text(
+        source_node(source, "Gelu", source_input(source, 0), NULL, NULL, source_output(source)), "approximate", "tanh");
+}
+
+/* PyTorch's, whose slope is not ONNX's default. */
+void export_hard_sigmoid(struct source *source)
+{
+    const struct made made =
+        source_node(source, "HardSigmoid", source_input(source, 0), NULL, NULL, source_output(source));
+    made_number(made, "alpha", 1.0f / 6);
+    made_number(made, "beta", 0.5f);
+}
+
+void export_fmod(struct source *source)
+{
+    made_integer(
+        source_node(source, "Mod", source_aligned(source, 0), source_aligned(source, 1), NULL, source_output(source)),
+        "fmod", 1);
+}
+
+/* ONNX has the rest with the sign of b for integers only: r + b where the signs of r = fmod(a, b) and b differ. */
+void export_mod(struct source *source)
+{
+    const char *b = source_aligned(source, 1), *rest = source_temporary(source);
+    made_integer(source_node(source, "Mod", source_aligned(source, 0), b, NULL, rest), "fmod", 1);
+    const char *signs =
+        source_step(source, "Mul", source_step(source, "Sign", rest, NULL), source_step(source, "Sign", b, NULL));
+    const char *differ = source_step(source, "Less", signs, source_scalar(source, 0));
+    (void)source_node(source, "Where", differ, source_step(source, "Add", rest, b), rest, source_output(source));
+}
+
+void export_trunc(struct source *source)
+{
+    const char *x = source_input(source, 0);
+    const char *size = source_step(source, "Floor", source_step(source, "Abs", x, NULL), NULL);
+    (void)source_node(source, "Mul", source_step(source, "Sign", x, NULL), size, NULL, source_output(source));
+}
+
+/* ONNX broadcasts the slope to x only. */
+void export_prelu(struct source *source)
+{
+    const char *x = source_aligned(source, 0), *slope = source_aligned(source, 1);
+    if (source->x.shape.rank == source->y.shape.rank &&
+        !memcmp(source->x.shape.sizes, source->y.shape.sizes, (size_t)source->x.shape.rank * sizeof(int64_t)) &&
+        source->x.for_each_sample == source->y.for_each_sample) {
+        (void)source_node(source, "PRelu", x, slope, NULL, source_output(source));
+        return;
+    }
+    const char *positive = source_step(source, "Greater", x, source_scalar(source, 0));
+    (void)source_node(source, "Where", positive, x, source_step(source, "Mul", slope, x), source_output(source));
+}
+
+void export_where(struct source *source)
+{
+    const char *condition = source_cast(source, source_aligned(source, 0), ONNX_BOOL);
+    (void)source_node(
+        source, "Where", condition, source_aligned(source, 1), source_aligned(source, 2), source_output(source));
+}

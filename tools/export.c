@@ -1,0 +1,54 @@
+/* tutti export: a network with its weights as an ONNX file. */
+#include "tools/commands.h"
+#include "tools/saved.h"
+
+#include "tutti_onnx.h"
+
+struct settings {
+    struct saved_options saved;
+    const char *output, *input;
+    int64_t classes;
+};
+
+static enum parsed parse(struct settings *s, int argc, char **argv)
+{
+    const struct option options[] = {
+        { "weights", OPTION_TEXT, &s->saved.weights, "FILE",
+            "safetensors file with the weights, written by train --save" },
+        { "output", OPTION_TEXT, &s->output, "FILE", "ONNX file to write" },
+        { "input", OPTION_TEXT, &s->input, "CxHxW", "shape of a sample (default the model's)" },
+        { "classes", OPTION_INTEGER, &s->classes, "N", "number of outputs (default the model's)", 1, 1e6 },
+        DEVICE_OPTION(s->saved.session),
+    };
+    const struct usage usage = { .command = "export",
+        .summary = "Writes MODEL with its weights as an ONNX file, for inference in other programs",
+        .argument = "MODEL",
+        .arguments = session_models(),
+        .suffix = SESSION_FILES,
+        .details = "More than 1 GiB of weights lie in a file beside it, FILE.data.",
+        .options = options,
+        .count = sizeof(options) / sizeof(options[0]) };
+    return options_parse(&usage, argc, argv, &s->saved.model);
+}
+
+static int export(const struct settings *s, struct session *session)
+{
+    if (!s->output) return wrong_use("export", "--output is missing: name the ONNX file to write");
+    int result = saved_build("export", &s->saved, s->input, s->classes, session);
+    if (result != EXIT_DONE) return result;
+    result = session_compile(session, &(tutti_training) { .loss = TUTTI_LOSS_NONE, .batch = 1 });
+    if (result != EXIT_DONE || (result = saved_load("export", &s->saved, session)) != EXIT_DONE) return result;
+    const tutti_status status = tutti_export_onnx(session->network, session->trainer, s->output, NULL);
+    return status == TUTTI_OK ? EXIT_DONE : work_failed("export", status, tutti_message(session->runtime));
+}
+
+int command_export(int argc, char **argv)
+{
+    struct settings settings = { .output = NULL };
+    struct session session = { 0 };
+    const enum parsed parsed = parse(&settings, argc, argv);
+    if (parsed != PARSED_RUN) return parsed_exit(parsed);
+    const int result = export(&settings, &session);
+    session_close(&session);
+    return result;
+}
