@@ -1,250 +1,15 @@
 #include "tools/arrays.h"
 
-#include "base/dtype.h"
 #include "base/half.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "formats/npz.h"
-#include "tutti_onnx.h"
+#include "tools/ports.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* One input or output. */
-struct port {
-    const char *name;
-    tutti_tensor tensor;
-    tutti_tensor_info info;
-    int64_t elements;        /* of a sample */
-    void *data;              /* [samples][elements] */
-    const struct port *same; /* an output before with the same tensor; NULL: none */
-};
-
-struct ports {
-    struct port inputs[TUTTI_ONNX_PORTS], outputs[TUTTI_ONNX_PORTS];
-    int input_count, output_count;
-    int64_t samples;
-};
-
-/* ------------------------------------------------------------------------------------ what the network has ---- */
-
-static tutti_status describe(const tutti_network *network, struct port *port)
-{
-    port->info.size = sizeof port->info;
-    const tutti_status status = tutti_network_tensor(network, port->tensor, &port->info);
-    if (!port->name) port->name = port->info.name;
-    port->elements = 1;
-    for (int i = 0; i < port->info.shape.rank; i++) port->elements *= port->info.shape.sizes[i];
-    return status;
-}
-
-static tutti_status find_ports(const tutti_network *network, struct ports *ports)
-{
-    tutti_status status = TUTTI_OK;
-    struct port *at = ports->inputs;
-    for (int i = 0; i < TUTTI_ONNX_PORTS && tutti_network_input(network, i, &at->tensor) == TUTTI_OK; i++, at++) {
-        TRY(describe(network, at));
-        ports->input_count++;
-    }
-    at = ports->outputs;
-    for (int i = 0; i < TUTTI_ONNX_PORTS && tutti_network_output(network, i, &at->name, &at->tensor) == TUTTI_OK;
-         i++, at++) {
-        TRY(describe(network, at));
-        for (const struct port *other = ports->outputs; other < at && !at->same; other++)
-            if (other->tensor.id == at->tensor.id) at->same = other;
-        ports->output_count++;
-    }
-    if (ports->output_count == 0) FAIL(TUTTI_INVALID, "the model has no outputs with names");
-done:
-    return status;
-}
-
-static int compile(struct session *session, const struct ports *ports, int64_t batch)
-{
-    tutti_tensor others[TUTTI_ONNX_PORTS];
-    int count = 0;
-    for (int i = 1; i < ports->output_count; i++)
-        if (!ports->outputs[i].same) others[count++] = ports->outputs[i].tensor;
-    session->output = ports->outputs[0].tensor;
-    return session_compile(session,
-        &(tutti_training) { .loss = TUTTI_LOSS_NONE, .batch = batch, .outputs = others, .output_count = count });
-}
-
-/* ---------------------------------------------------------------------------------- what the file has for it ---- */
-
-/* [N, 3, 224, 224] */
-static const char *print_sizes(const int64_t *sizes, int rank, bool batch, char text[160])
-{
-    size_t used = (size_t)snprintf(text, 160, batch ? "[N" : "[");
-    for (int i = 0; i < rank && used < 160; i++)
-        used += (size_t)snprintf(text + used, 160 - used, "%s%lld", i || batch ? ", " : "", (long long)sizes[i]);
-    if (used < 160) snprintf(text + used, 160 - used, "]");
-    return text;
-}
-
-static bool is_whole(enum npz_type type)
-{
-    return type != NPZ_BOOL && type != NPZ_F16 && type != NPZ_F32 && type != NPZ_F64;
-}
-
-static bool type_fits(enum npz_type type, tutti_dtype dtype)
-{
-    switch (dtype) {
-    case TUTTI_DTYPE_F32: return type == NPZ_F16 || type == NPZ_F32 || type == NPZ_F64;
-    case TUTTI_DTYPE_I32: return is_whole(type);
-    case TUTTI_DTYPE_U8: return type == NPZ_U8;
-    case TUTTI_DTYPE_BOOL: return type == NPZ_BOOL;
-    default: return false;
-    }
-}
-
-static bool sizes_fit(const struct npz_array *array, const tutti_shape *shape)
-{
-    bool fit = array->rank == shape->rank + 1;
-    for (int i = 0; fit && i < shape->rank; i++) fit = array->sizes[i + 1] == shape->sizes[i];
-    return fit;
-}
-
-/* An array without a name belongs to the only input. */
-static const struct npz_array *array_of(const struct npz *file, const struct ports *ports, const struct port *port)
-{
-    const struct npz_array *array = npz_find(file, port->name);
-    return array || ports->input_count > 1 ? array : npz_find(file, "");
-}
-
-static bool is_known(const struct npz *file, const struct ports *ports, const struct npz_array *array)
-{
-    for (int i = 0; i < ports->input_count; i++)
-        if (array_of(file, ports, &ports->inputs[i]) == array) return true;
-    return false;
-}
-
-/* Prints a line if the array does not fit its input. */
-static bool check_array(const char *path, const struct npz_array *array, const struct port *port, int64_t samples)
-{
-    char found[160], wanted[160];
-    print_sizes(port->info.shape.sizes, port->info.shape.rank, true, wanted);
-    if (!array) {
-        wrong_use("infer", "%s has no array \"%s\": the input is of %s, %s", path, port->name,
-            dtype_name(port->info.dtype), wanted);
-        return false;
-    }
-    if (!type_fits(array->type, port->info.dtype))
-        wrong_use("infer", "%s: array \"%s\" is of %s: the input is of %s", path, port->name,
-            npz_type_name(array->type), dtype_name(port->info.dtype));
-    else if (!sizes_fit(array, &port->info.shape))
-        wrong_use("infer", "%s: array \"%s\" is %s: the input is %s", path, port->name,
-            print_sizes(array->sizes, array->rank, false, found), wanted);
-    else if (array->sizes[0] != samples)
-        wrong_use("infer", "%s: array \"%s\" has %lld samples, but another one has %lld", path, port->name,
-            (long long)array->sizes[0], (long long)samples);
-    else if (samples == 0)
-        wrong_use("infer", "%s: array \"%s\" has no samples", path, port->name);
-    else
-        return true;
-    return false;
-}
-
-/* Tells all that does not fit. */
-static bool check_file(const char *path, const struct npz *file, struct ports *ports)
-{
-    bool fits = true;
-    ports->samples = 0;
-    for (int i = ports->input_count - 1; i >= 0; i--) {
-        const struct npz_array *array = array_of(file, ports, &ports->inputs[i]);
-        if (array && array->rank > 0) ports->samples = array->sizes[0];
-    }
-    for (int i = 0; i < ports->input_count; i++)
-        fits &= check_array(path, array_of(file, ports, &ports->inputs[i]), &ports->inputs[i], ports->samples);
-    for (int i = 0; i < npz_count(file); i++) {
-        if (is_known(file, ports, npz_at(file, i))) continue;
-        wrong_use("infer", "%s: array \"%s\" is of no input of the model", path, npz_at(file, i)->name);
-        fits = false;
-    }
-    return fits;
-}
-
-/* ------------------------------------------------------------------------------------------------- convert ---- */
-
-static float float_at(const struct npz_array *array, size_t i)
-{
-    if (array->type == NPZ_F16) return half_to_float(((const uint16_t *)array->data)[i]);
-    return array->type == NPZ_F64 ? (float)((const double *)array->data)[i] : ((const float *)array->data)[i];
-}
-
-/* False if the number does not fit int32. */
-static bool whole_at(const struct npz_array *array, size_t i, int32_t *number)
-{
-    int64_t value = INT64_MAX;
-    switch (array->type) {
-    case NPZ_I8: value = ((const int8_t *)array->data)[i]; break;
-    case NPZ_U8: value = ((const uint8_t *)array->data)[i]; break;
-    case NPZ_I16: value = ((const int16_t *)array->data)[i]; break;
-    case NPZ_U16: value = ((const uint16_t *)array->data)[i]; break;
-    case NPZ_I32: value = ((const int32_t *)array->data)[i]; break;
-    case NPZ_U32: value = ((const uint32_t *)array->data)[i]; break;
-    case NPZ_I64: value = ((const int64_t *)array->data)[i]; break;
-    default:
-        if (((const uint64_t *)array->data)[i] <= INT32_MAX) value = (int64_t)((const uint64_t *)array->data)[i];
-    }
-    *number = (int32_t)value;
-    return value >= INT32_MIN && value <= INT32_MAX;
-}
-
-/* The array in the type of the input. */
-static tutti_status convert(const char *path, const struct npz_array *array, struct port *port)
-{
-    const size_t count = array->bytes / npz_type_size(array->type), bytes = tutti_dtype_bytes(port->info.dtype);
-    port->data = memory_new(count, bytes);
-    if (!port->data) return TUTTI_NO_MEMORY;
-    if (port->info.dtype == TUTTI_DTYPE_U8 || port->info.dtype == TUTTI_DTYPE_BOOL)
-        memcpy(port->data, array->data, count);
-    for (size_t i = 0; i < count && port->info.dtype == TUTTI_DTYPE_F32; i++)
-        ((float *)port->data)[i] = float_at(array, i);
-    for (size_t i = 0; i < count && port->info.dtype == TUTTI_DTYPE_I32; i++)
-        if (!whole_at(array, i, &((int32_t *)port->data)[i]))
-            return fail(TUTTI_INVALID, "%s: element %zu of array \"%s\" does not fit int32", path, i, port->name);
-    return TUTTI_OK;
-}
-
-static int read_inputs(const char *path, struct ports *ports)
-{
-    struct npz *file = NULL;
-    tutti_status status = npz_open(path, &file);
-    if (status != TUTTI_OK) return work_failed("infer", status, status_message());
-    const bool fits = check_file(path, file, ports);
-    for (int i = 0; i < ports->input_count && fits && status == TUTTI_OK; i++)
-        status = convert(path, array_of(file, ports, &ports->inputs[i]), &ports->inputs[i]);
-    npz_close(file);
-    if (!fits) return EXIT_WRONG_USE;
-    return status == TUTTI_OK ? EXIT_DONE : work_failed("infer", status, status_message());
-}
-
-/* ------------------------------------------------------------------------------------------------- compute ---- */
-
-static tutti_status compute(struct session *session, struct ports *ports)
-{
-    tutti_feed feeds[TUTTI_ONNX_PORTS];
-    tutti_fetch fetches[TUTTI_ONNX_PORTS];
-    int count = 0;
-    for (int i = 0; i < ports->input_count; i++)
-        feeds[i] = (tutti_feed) { ports->inputs[i].name, ports->inputs[i].info.dtype, ports->inputs[i].data };
-    for (int i = 0; i < ports->output_count; i++) {
-        struct port *port = &ports->outputs[i];
-        size_t numbers;
-        if (!size_multiply((size_t)ports->samples, (size_t)port->elements, &numbers))
-            return fail(TUTTI_NO_MEMORY, "output \"%s\" does not fit this machine's memory", port->name);
-        port->data = memory_new(numbers, sizeof(float));
-        if (!port->data) return TUTTI_NO_MEMORY;
-        if (!port->same) fetches[count++] = (tutti_fetch) { port->tensor, TUTTI_DTYPE_F32, port->data };
-    }
-    const tutti_status status =
-        tutti_infer(session->trainer, feeds, ports->input_count, ports->samples, fetches, count);
-    if (status != TUTTI_OK) return fail(status, "%s", tutti_message(session->runtime));
-    for (struct port *port = ports->outputs; port < ports->outputs + ports->output_count; port++)
-        if (port->same) memcpy(port->data, port->same->data, (size_t)(ports->samples * port->elements) * sizeof(float));
-    return TUTTI_OK;
-}
+/* --------------------------------------------------------------------------------------------------- infer ---- */
 
 /* A file's output of another type: its whole numbers, which the network computes as floats. */
 static enum npz_type output_type(tutti_dtype dtype)
@@ -292,26 +57,116 @@ static tutti_status write_outputs(const char *path, const struct session *sessio
     return npz_save(path, arrays, ports->output_count);
 }
 
+static int open_arrays(const struct session *session, const char *path, struct npz **file)
+{
+    const tutti_status status = npz_open(path, file);
+    return status == TUTTI_OK ? EXIT_DONE : work_failed(session->command, status, status_message());
+}
+
 static int infer(struct session *session, const struct saved_options *options, const char *inputs, const char *outputs,
     struct ports *ports)
 {
-    int result = read_inputs(inputs, ports);
+    struct npz *file = NULL;
+    int result = open_arrays(session, inputs, &file);
+    if (result == EXIT_DONE) result = ports_read(session, inputs, file, false, ports);
+    npz_close(file);
+    if (result == EXIT_DONE) result = ports_compile(session, ports, options->batch);
+    if (result == EXIT_DONE) result = saved_load("infer", options, session);
+    if (result == EXIT_DONE) result = ports_compute(session, ports);
     if (result != EXIT_DONE) return result;
-    const int64_t batch = options->batch < ports->samples ? options->batch : ports->samples;
-    if ((result = compile(session, ports, batch)) != EXIT_DONE) return result;
-    if ((result = saved_load("infer", options, session)) != EXIT_DONE) return result;
-    tutti_status status = compute(session, ports);
-    if (status == TUTTI_OK) status = write_outputs(outputs, session, ports);
+    const tutti_status status = write_outputs(outputs, session, ports);
     return status == TUTTI_OK ? EXIT_DONE : work_failed("infer", status, status_message());
 }
 
 int arrays_infer(struct session *session, const struct saved_options *options, const char *inputs, const char *outputs)
 {
-    struct ports ports = { .samples = 0 };
-    const tutti_status status = find_ports(session->network, &ports);
-    if (status != TUTTI_OK) return work_failed("infer", status, status_message());
-    const int result = infer(session, options, inputs, outputs, &ports);
-    for (int i = 0; i < ports.input_count; i++) free(ports.inputs[i].data);
-    for (int i = 0; i < ports.output_count; i++) free(ports.outputs[i].data);
+    struct ports ports;
+    int result = ports_find(session, &ports);
+    if (result == EXIT_DONE) result = infer(session, options, inputs, outputs, &ports);
+    ports_free(&ports);
+    return result;
+}
+
+/* -------------------------------------------------------------------------------------------------- expect ---- */
+
+static double number_at(const struct npz_array *array, size_t i)
+{
+    switch (array->type) {
+    case NPZ_F16: return (double)half_to_float(((const uint16_t *)array->data)[i]);
+    case NPZ_F32: return (double)((const float *)array->data)[i];
+    case NPZ_F64: return ((const double *)array->data)[i];
+    case NPZ_I8: return ((const int8_t *)array->data)[i];
+    case NPZ_I16: return ((const int16_t *)array->data)[i];
+    case NPZ_U16: return ((const uint16_t *)array->data)[i];
+    case NPZ_I32: return ((const int32_t *)array->data)[i];
+    case NPZ_U32: return ((const uint32_t *)array->data)[i];
+    case NPZ_I64: return (double)((const int64_t *)array->data)[i];
+    case NPZ_U64: return (double)((const uint64_t *)array->data)[i];
+    default: return ((const uint8_t *)array->data)[i];
+    }
+}
+
+/* Numbers that are equal, infinite ones and NaN too, do not differ. */
+static void measure(const struct npz_array *array, const float *got, double *worst, double *largest)
+{
+    *worst = *largest = 0;
+    for (size_t i = 0; i < array->bytes / npz_type_size(array->type); i++) {
+        const double wanted = number_at(array, i), is = (double)got[i];
+        if (isfinite(wanted)) *largest = fmax(*largest, fabs(wanted));
+        if (wanted == is || (isnan(wanted) && isnan(is))) continue;
+        const double difference = fabs(wanted - is);
+        *worst = isfinite(difference) ? fmax(*worst, difference) : INFINITY;
+    }
+}
+
+static int compare(const struct session *session, const char *path, const struct npz_array *array,
+    const struct ports *ports, const struct port *port)
+{
+    const double limit = 1e-4;
+    double worst, largest;
+    bool fits = array->rank == port->info.shape.rank + 1 && array->sizes[0] == ports->samples;
+    for (int i = 0; fits && i < port->info.shape.rank; i++) fits = array->sizes[i + 1] == port->info.shape.sizes[i];
+    if (!fits)
+        return wrong_use(session->command, "%s: array \"%s\" has another shape than the output of %lld samples", path,
+            port->name, (long long)ports->samples);
+    measure(array, port->data, &worst, &largest);
+    const bool good = worst <= limit * fmax(largest, 1e-6);
+    fprintf(stderr, "tutti %s: output \"%s\" differs from %s by at most %.2g, where the largest number is %.4g: %s\n",
+        session->command, port->name, path, worst, largest, good ? "as expected" : "more than 1e-4 of it");
+    return good ? EXIT_DONE : EXIT_WORK_FAILED;
+}
+
+static int expect(struct session *session, const char *path, const struct npz *file, struct ports *ports)
+{
+    int result = ports_read(session, path, file, true, ports), count = 0;
+    if (result == EXIT_DONE) result = ports_compile(session, ports, ports->samples);
+    if (result == EXIT_DONE) result = ports_compute(session, ports);
+    if (result != EXIT_DONE) return result;
+    for (int i = 0; i < ports->output_count; i++) {
+        const struct npz_array *array = npz_find(file, ports->outputs[i].name);
+        if (!array) continue;
+        const int compared = compare(session, path, array, ports, &ports->outputs[i]);
+        if (result == EXIT_DONE) result = compared;
+        count++;
+    }
+    return count ? result : wrong_use(session->command, "%s has no array of an output", path);
+}
+
+int expects_a_file(const char *command)
+{
+    return wrong_use(command, "--expect needs an ONNX file: the other models have no weights of their own");
+}
+
+int arrays_expect(struct session *session, const char *path)
+{
+    struct ports ports;
+    struct npz *file = NULL;
+    int result = ports_find(session, &ports);
+    if (result == EXIT_DONE) result = open_arrays(session, path, &file);
+    if (result == EXIT_DONE) result = expect(session, path, file, &ports);
+    npz_close(file);
+    ports_free(&ports);
+    tutti_trainer_free(session->trainer);
+    session->trainer = NULL;
     return result;
 }

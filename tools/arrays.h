@@ -4,9 +4,22 @@
 
 #include "tools/saved.h"
 
+/* A line of a table of options; what to say where the model is no file. */
+#define EXPECT_OPTION(text)                                                                                     \
+    {                                                                                                           \
+        .name = "expect", .kind = OPTION_TEXT, .value = &(text), .noun = "FILE",                                \
+        .help = "of an ONNX file: first compare its outputs with those in this .npz file of inputs and outputs" \
+    }
+int expects_a_file(const char *command);
+
 /* Reads the file `inputs`, a .npz with an array [samples, ...] for each input of the network, or a .npy for the only
  * one; computes all named outputs of all samples, and writes them by their names. An error line for each array that
  * does not fit. Returns an exit status. */
 int arrays_infer(struct session *session, const struct saved_options *options, const char *inputs, const char *outputs);
+
+/* Computes the outputs of a built network from the inputs in a file, which has some of the outputs, too: another
+ * runtime's. Prints a line for each; the exit status tells whether all agree to 1e-4 of the largest number. The network
+ * is not compiled afterwards. */
+int arrays_expect(struct session *session, const char *path);
 
 #endif

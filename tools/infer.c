@@ -13,7 +13,7 @@
 struct settings {
     struct saved_options saved;
     int64_t first, count, classes;
-    const char *inputs, *outputs, *input;
+    const char *inputs, *outputs, *input, *expect;
 };
 
 static enum parsed parse(struct settings *s, int argc, char **argv)
@@ -28,6 +28,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "input", OPTION_TEXT, &s->input, "CxHxW", "with --inputs: shape of a sample (default the model's)" },
         { "classes", OPTION_INTEGER, &s->classes, "N", "with --inputs: number of outputs (default the model's)", 1,
             1e6 },
+        EXPECT_OPTION(s->expect),
     };
     const struct usage usage = { .command = "infer",
         .summary = "Predicts the class of each sample with saved weights, and prints its index, class and probability",
@@ -136,9 +137,11 @@ static int infer_arrays(const struct settings *s, struct session *session)
     if (!s->inputs || !s->outputs)
         return wrong_use(
             "infer", "--%s is missing: --inputs and --outputs go together", s->inputs ? "outputs" : "inputs");
+    if (s->expect && session_model(saved->model)->build) return expects_a_file("infer");
     if (saved->data || s->first || s->count || saved->json || strcmp(saved->part, "test"))
         return wrong_use("infer", "--data, --part, --first, --count and --json cannot be used with --inputs");
-    const int result = saved_build("infer", saved, s->input, s->classes, session);
+    int result = saved_build("infer", saved, s->input, s->classes, session);
+    if (result == EXIT_DONE && s->expect) result = arrays_expect(session, s->expect);
     return result == EXIT_DONE ? arrays_infer(session, saved, s->inputs, s->outputs) : result;
 }
 
@@ -146,7 +149,8 @@ static int infer(struct settings *s, struct session *session, struct data *data)
 {
     struct samples *part = NULL;
     if (s->inputs || s->outputs) return infer_arrays(s, session);
-    if (s->input || s->classes) return wrong_use("infer", "--input and --classes can only be used with --inputs");
+    if (s->input || s->classes || s->expect)
+        return wrong_use("infer", "--input, --classes and --expect can only be used with --inputs");
     int result = saved_open("infer", &s->saved, false, session, data, &part);
     if (result != EXIT_DONE) return result;
     if (s->first >= part->count)

@@ -1,5 +1,6 @@
 /* tutti show: a network's layers, and what it costs on each device. */
 #include "formats/json_lines.h"
+#include "tools/arrays.h"
 #include "tools/commands.h"
 #include "tools/session.h"
 
@@ -7,7 +8,7 @@
 #include <string.h>
 
 struct settings {
-    const char *model, *mode, *input;
+    const char *model, *mode, *input, *expect;
     int64_t batch, classes;
     bool why, passes, json;
     struct session_options session;
@@ -26,6 +27,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
             "print for each device and layer the chosen kernel, and why each other one was refused" },
         { "passes", OPTION_FLAG, &s->passes, NULL, "print the graph after each pass, and the commands of a step" },
         { "json", OPTION_FLAG, &s->json, NULL, "print a JSON object per layer, and one for the network" },
+        EXPECT_OPTION(s->expect),
         SESSION_OPTIONS(s->session),
     };
     const struct usage usage = { .command = "show",
@@ -126,11 +128,14 @@ static int show(struct settings *s, struct session *session)
     const struct model *model = session_model(s->model);
     tutti_shape shape = model->input;
     double flops = 0;
+    if (s->expect && model->build) return expects_a_file("show");
     int result = s->input ? parse_shape("show", s->input, &shape) : EXIT_DONE;
     if (result != EXIT_DONE || (result = session_open(session, "show", &s->session)) != EXIT_DONE) return result;
     session->any_ports = true;
+    session->as_it_is = s->expect;
     session->tells = s->why;
     result = session_build(session, model, shape, s->classes ? (int)s->classes : model->classes);
+    if (result == EXIT_DONE && s->expect) result = arrays_expect(session, s->expect);
     if (result != EXIT_DONE) return result;
     if (!s->batch) s->batch = model->batch;
     tutti_status status = print_layers(session, s->json, &flops);

@@ -38,6 +38,10 @@ class Onnx(harness.CommandTest):
         self.assertEqual((got[1], len(got[2])), (wanted[1], len(wanted[2])))
         self.assertLessEqual(max(abs(a - b) for a, b in zip(got[2], wanted[2])), limit)
 
+    def written(self, name, **arrays):
+        npz.write(self.folder / name, **arrays)
+        return name
+
     def infer(self, name, status=0, **arrays):
         npz.write(self.folder / "in.npz", deflated=True, **arrays)
         outcome = self.tutti("infer", FILES / f"{name}.onnx", "--inputs", "in.npz", "--outputs", "out.npz")
@@ -53,6 +57,25 @@ class Onnx(harness.CommandTest):
                 self.assertEqual(got.keys(), outputs.keys())
                 for output, wanted in outputs.items():
                     self.close(got[output], wanted)
+
+    def test_expected_outputs(self):
+        inputs, outputs = npz.recorded(FILES / "products.safetensors")
+        npz.write(self.folder / "in.npz", **inputs)
+        npz.write(self.folder / "both.npz", **inputs, **outputs)
+        errors = self.good("show", FILES / "products.onnx", "--expect", "both.npz").errors
+        self.assertEqual(errors.count("as expected"), len(outputs), errors)
+        last = list(outputs)[-1]
+        kind, shape, values = outputs[last]
+        values[3] += 1
+        npz.write(self.folder / "wrong.npz", **inputs, **{last: (kind, shape, values)})
+        infer = ("infer", FILES / "products.onnx", "--inputs", "in.npz", "--outputs", "out.npz")
+        self.refused(1, [f"\"{last}\" differs from wrong.npz by at most 1", "more than 1e-4"], *infer, "--expect", "wrong.npz")
+        self.assertFalse((self.folder / "out.npz").exists())
+        self.good(*infer, "--expect", "both.npz")
+        self.assertTrue((self.folder / "out.npz").exists())
+        self.refused(2, "no array of an output", *infer, "--expect", "in.npz")
+        self.refused(2, "another shape", *infer, "--expect", self.written("shape.npz", **inputs, **{last: ("<f4", (1,), [0])}))
+        self.refused(2, "ONNX file", "show", "lenet", "--expect", "both.npz")
 
     def test_export(self):
         npz.write(self.folder / "in.npz", input=("<f4", (3, 1, 28, 28), [i % 17 / 17 for i in range(3 * 784)]))

@@ -1,0 +1,37 @@
+/* A network's inputs and outputs by name, with arrays for them from files. */
+#ifndef TOOLS_PORTS_H
+#define TOOLS_PORTS_H
+
+#include "formats/npz.h"
+#include "tools/session.h"
+#include "tutti_onnx.h"
+
+/* One input or output. */
+struct port {
+    const char *name;
+    tutti_tensor tensor;
+    tutti_tensor_info info;
+    int64_t elements;        /* of a sample */
+    void *data;              /* [samples][elements]; of an output: floats */
+    const struct port *same; /* an output before with the same tensor; NULL: none */
+};
+
+struct ports {
+    struct port inputs[TUTTI_ONNX_PORTS], outputs[TUTTI_ONNX_PORTS];
+    int input_count, output_count;
+    int64_t samples;
+};
+
+/* What the network of the session has. Outputs have names. Returns an exit status, as all of these. */
+int ports_find(const struct session *session, struct ports *ports);
+void ports_free(struct ports *ports);
+/* Reads an array [samples, ...] for each input, by its name, or the only array of a .npy file; with_outputs: the file
+ * may have arrays for outputs, too. A line is printed for each array that does not fit. */
+int ports_read(
+    const struct session *session, const char *path, const struct npz *file, bool with_outputs, struct ports *ports);
+/* Compiles the network for inference of all outputs, in batches of at most so many samples. */
+int ports_compile(struct session *session, const struct ports *ports, int64_t batch);
+/* Computes all outputs of all samples. */
+int ports_compute(struct session *session, struct ports *ports);
+
+#endif
