@@ -14,7 +14,7 @@
 enum { DEFAULT_EPOCHS = 5 };
 
 struct settings {
-    const char *model, *data, *optimizer, *save, *resume;
+    const char *model, *data, *optimizer, *save, *resume, *freeze;
     int64_t epochs, steps, batch, seed, average_every;
     double rate, momentum, weight_decay;
     bool no_shuffle, nesterov, json;
@@ -88,6 +88,9 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "average-every", OPTION_INTEGER, &s->average_every, "K",
             "under mpirun: average parameters every K steps instead of summing gradients in every step", 1, 1e9 },
         { "json", OPTION_FLAG, &s->json, NULL, "print a JSON object per epoch, and one at the end" },
+        { "freeze", OPTION_TEXT, &s->freeze, "PATTERN",
+            "do not train parameters whose names are like PATTERN, such as \"features.*\": * is any text, ? a "
+            "character" },
         SESSION_OPTIONS(s->session),
         EXCHANGE_OPTIONS(s->session),
     };
@@ -255,6 +258,27 @@ static int compile(struct training *training, tutti_training *choice)
 }
 
 /* Data, devices and the network: what each rank does by itself. */
+static int count_trained(const tutti_network *network, int *all)
+{
+    bool trained;
+    int count = 0;
+    for (*all = 0; tutti_parameter_info(network, *all, NULL, NULL, &trained) == TUTTI_OK; ++*all) count += trained;
+    return count;
+}
+
+static int freeze(const struct training *training, const char *pattern)
+{
+    tutti_network *network = training->session.network;
+    int all;
+    const int before = count_trained(network, &all);
+    if (tutti_freeze(network, pattern) != TUTTI_OK)
+        return wrong_use("train", "--freeze: %s", tutti_message(training->session.runtime));
+    const int left = count_trained(network, &all);
+    if (left == 0) return wrong_use("train", "--freeze %s: no parameter is left to train", pattern);
+    if (speaks(training)) fprintf(stderr, "froze %d of %d parameter tensors\n", before - left, before);
+    return EXIT_DONE;
+}
+
 static int prepare(struct training *training, struct settings *s, const struct model *model)
 {
     struct session *session = &training->session;
@@ -264,6 +288,7 @@ static int prepare(struct training *training, struct settings *s, const struct m
     if (result != EXIT_DONE || (result = session_open(session, "train", &s->session)) != EXIT_DONE) return result;
     session->experts.average_every = s->average_every;
     result = session_build(session, model, data_shape(data), model->loss == TUTTI_MSE ? 1 : data->classes);
+    if (result == EXIT_DONE && s->freeze) result = freeze(training, s->freeze);
     if (result != EXIT_DONE || !speaks(training)) return result;
     const int hosts = tutti_hosts_count(training->hosts);
     fprintf(stderr, "%s: %lld parameters, %s: %lld training and %lld test samples, batch %lld on %d device%s%s\n",

@@ -32,15 +32,20 @@ def read(path):
         return {name.removesuffix(".npy"): unpack(file.read(name)) for name in file.namelist()}
 
 
-def recorded(path):
-    """The inputs and outputs that tests/onnx/make.py wrote."""
+def safetensors(path):
     data = path.read_bytes()
     length, = struct.unpack_from("<Q", data)
-    header, found = json.loads(data[8:8 + length]), {"input": {}, "output": {}}
-    for name, entry in header.items():
-        where, _, plain = name.partition(".")
-        if where in found:
-            kind, (begin, end) = SAFETENSORS[entry["dtype"]], entry["data_offsets"]
-            count = (end - begin) // struct.calcsize(CODES[kind])
-            found[where][plain] = kind, tuple(entry["shape"]), list(struct.unpack_from(f"<{count}{CODES[kind]}", data, 8 + length + begin))
-    return found["input"], found["output"]
+    found = {}
+    for name, entry in json.loads(data[8:8 + length]).items():
+        if name == "__metadata__":
+            continue
+        kind, (begin, end) = SAFETENSORS[entry["dtype"]], entry["data_offsets"]
+        values = struct.unpack(f"<{(end - begin) // struct.calcsize(CODES[kind])}{CODES[kind]}", data[8 + length + begin:8 + length + end])
+        found[name] = kind, tuple(entry["shape"]), list(values)
+    return found
+
+
+def recorded(path):
+    """The inputs and outputs that tests/onnx/make.py wrote."""
+    arrays = safetensors(path)
+    return tuple({name[len(kind):]: array for name, array in arrays.items() if name.startswith(kind)} for kind in ("input.", "output."))

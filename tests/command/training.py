@@ -5,6 +5,7 @@ import signal
 import time
 
 import harness
+import npz
 
 EPOCH_FIELDS = ("epoch", "loss", "accuracy", "test_loss", "test_accuracy", "samples_per_s")
 
@@ -53,6 +54,15 @@ class Training(harness.CommandTest):
             self.train("--epochs", "2", "--save", name, "--seed", seed)
         self.assertEqual(self.pair("a"), self.pair("b"))
         self.assertNotEqual(self.pair("a")[0], self.pair("c")[0])
+
+    def test_frozen_parameters(self):
+        errors = self.good("train", "mlp", "--steps", 1, "--save", "a", "--freeze", "fc[12].*").errors
+        self.assertIn("froze 4 of 6 parameter tensors", errors)
+        self.good("train", "mlp", "--steps", 2, "--save", "b", "--freeze", "fc[12].*")
+        a, b = (npz.safetensors(self.folder / f"{name}.safetensors") for name in "ab")
+        self.assertEqual({name for name in a if a[name] != b[name]}, {"fc3.weight", "fc3.bias"})
+        self.refused(2, ["--freeze", "conv"], "train", "mlp", "--freeze", "conv*")
+        self.refused(2, "no parameter is left", "train", "mlp", "--freeze", "*")
 
     def test_optimizers(self):
         for options in (["--optimizer", "adam"], ["--optimizer", "adamw", "--weight-decay", "0.1", "--lr", "0.002"],
