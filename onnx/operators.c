@@ -86,7 +86,6 @@ static const struct onnx_operator operators[] = {
     { "Pow", build_pow },
     { "RMSNormalization", build_layer_normalization, NULL, "rms_norm" },
     { "Range", build_range, fold_range },
-    { "Range", NULL, fold_range },
     { "Reciprocal", build_pointwise, NULL, "reciprocal" },
     { "ReduceL1", build_reduce, NULL, "reduce_l1" },
     { "ReduceL2", build_reduce, NULL, "reduce_l2" },
