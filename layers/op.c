@@ -4,8 +4,8 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "graph/network.h"
-#include "layers/indices.h"
 #include "layers/composition.h"
+#include "layers/indices.h"
 #include "layers/layers.h"
 #include "layers/lines.h"
 
@@ -318,7 +318,6 @@ static const struct recipe recipes[] = {
     { "unfold", &operation_reshape, 1, 1, { { "size", SAYS_LIST(starts) } }, .complete = complete_unfold },
     { "concat", &operation_concat, 1, 8, { { "axis", SETS(axis), 0 } } }, { "softmax", &operation_softmax, 1, 1 },
     { "dropout", &operation_dropout, 1, 1, { { "ratio", SETS(probability), 0.5 } }, .random = true },
-    { "layer_norm", &operation_layer_norm, 3, 3, { { "axis", SETS(axis), -1 }, { "epsilon", SETS(epsilon), 1e-5 } } },
     { "embedding", &operation_embedding, 2, 2 }, { "gather", &operation_gather, 2, 2, { { "axis", SETS(axis), 0 } } },
     { "gather_elements", &operation_gather, 2, 2, { { "axis", SETS(axis), 0 } }, .complete = complete_elements },
     { "gather_nd", &operation_gather, 2, 2, { { "batch_dims", SAYS_LIST(starts) } }, .complete = complete_nd },
