@@ -56,6 +56,22 @@ static void export_reshape(struct source *source)
     write_reshape(source, source_input(source, 0));
 }
 
+/* [N], of an input. */
+static const char *batch_size(struct source *source)
+{
+    const struct export *export = source->export;
+    const char *size = source_temporary(source);
+    if (export->inputs.count == 0) {
+        refuse(source, "the number of samples is not known without an input");
+        return "";
+    }
+    const Onnx__ValueInfoProto *input = export->inputs.items[0];
+    const struct made made = source_node(source, "Shape", input->name, NULL, NULL, size);
+    made_integer(made, "start", 0);
+    made_integer(made, "end", 1);
+    return size;
+}
+
 /* The batch, and sizes that x has, are 1: ONNX broadcasts the shape, too. */
 static void export_expand(struct source *source)
 {
@@ -68,7 +84,14 @@ static void export_expand(struct source *source)
             refuse(source, "it repeats a tensor as long as sequences are");
         sizes[array_axis(y, i)] = same ? 1 : y->shape.sizes[i];
     }
-    const char *shape = source_integers(source, sizes, (int)array_axis(y, y->shape.rank));
+    const char *shape;
+    if (y->for_each_sample && !x->for_each_sample) {
+        const char *const parts[] = { batch_size(source), source_integers(source, sizes + 1, y->shape.rank) };
+        shape = source_temporary(source);
+        made_integer(source_node_of(source, "Concat", parts, 2, shape), "axis", 0);
+    } else {
+        shape = source_integers(source, sizes, (int)array_axis(y, y->shape.rank));
+    }
     (void)source_node(source, "Expand", source_aligned(source, 0), shape, NULL, source_output(source));
 }
 

@@ -378,6 +378,9 @@ START_TEST(layers_stay_the_same)
     GOOD(tutti_output(network, "scores", tutti_matmul(network, NULL, y, y, false, true)));
     GOOD(tutti_output(
         network, "tied", tutti_dense(network, words, 6, &(tutti_dense_options) { .weight = &table, .no_bias = true })));
+    const float numbers[30] = { 1, -2, 3, 0.5f };
+    const tutti_tensor fixed = tutti_constant(network, "fixed", TUTTI_SHAPE(3, 2, 5), numbers);
+    GOOD(tutti_output(network, "spread", tutti_matmul(network, NULL, fixed, words, false, false)));
     GOOD(tutti_output(network, "last", tutti_dense(network, tutti_flatten(network, words), 3, NULL)));
     expect_same(network, "layers", 0);
 }
