@@ -28,6 +28,9 @@ typedef struct tutti_onnx_options {
      * copies, folded batch normalisation. May be NULL. */
     void (*note)(void *user, const char *line);
     void *user;
+    /* The last layer gets so many units, with new initial values as tutti_dense() has them: a network for other
+     * classes. It is the Gemm, or MatMul and Add, that the first output comes from. 0: the file's. */
+    int64_t head;
 } tutti_onnx_options;
 
 /* Values of an input. This struct never grows. */

@@ -1,4 +1,5 @@
 /* tutti_import_onnx(): reads a file, checks it as a whole, and adds the layers of its nodes to a network. */
+#include "onnx/head.h"
 #include "onnx/operators.h"
 
 #include "base/memory.h"
@@ -461,6 +462,7 @@ static tutti_status import_model(struct import *import, tutti_runtime *runtime, 
     TRY(check_opset(import));
     TRY(add_names(import));
     TRY(check_operators(import));
+    if (options->head) TRY(head_replace(graph, options->head));
     TRY(import_restore_names(import));
     import_note_folded(import);
     if (options->logits) import->logits = graph->output[0]->name;

@@ -80,6 +80,7 @@ int session_open(struct session *session, const char *command, const struct sess
 {
     *session = (struct session) { .command = command,
         .micro_batch = options->micro_batch,
+        .head = options->head,
         .rank = options->rank,
         .exact = options->exact,
         .tune = options->tune,
@@ -137,7 +138,7 @@ static int build_file(struct session *session, tutti_shape shape, int64_t classe
 {
     tutti_onnx made = { .size = sizeof made };
     const tutti_onnx_options options = {
-        .input = shape, .logits = !session->as_it_is, .note = session->tells ? print_note : NULL
+        .input = shape, .logits = !session->as_it_is, .note = session->tells ? print_note : NULL, .head = session->head
     };
     const tutti_status status = tutti_import_onnx(session->runtime, session->model->name, &options, &made);
     if (status != TUTTI_OK) return work_failed(session->command, status, tutti_message(session->runtime));
@@ -158,6 +159,9 @@ int session_build(struct session *session, const struct model *model, tutti_shap
 {
     session->model = model;
     if (!model->build) return build_file(session, shape, classes);
+    if (session->head)
+        return wrong_use(
+            session->command, "--head needs an ONNX file: the data or --classes say the outputs of the others");
     session->shape = shape;
     session->classes = classes;
     session->network = tutti_network_new(session->runtime);

@@ -13,7 +13,7 @@ enum { SESSION_MAX_DEVICES = 64, SESSION_MAX_MODELS = 32, SESSION_MAX_OUTPUTS = 
 
 struct session_options {
     const char *devices, *shares, *precision, *wire, *tuning;
-    int64_t micro_batch, memory_mib, threads;
+    int64_t micro_batch, memory_mib, threads, head;
     bool exact, tune;
     int rank;                            /* of several processes: named in its log lines where it is not the first */
     bool sync_batchnorm, check_replicas; /* of commands that train */
@@ -25,8 +25,13 @@ struct session_options {
         .name = "devices", .kind = OPTION_TEXT, .value = &(s).devices, .noun = "LIST",           \
         .help = "devices to use: indexes or parts of names separated by commas, all, gpu or cpu" \
     }
+#define HEAD_OPTION(s)                                                                                  \
+    {                                                                                                   \
+        .name = "head", .kind = OPTION_INTEGER, .value = &(s).head, .noun = "N", .low = 1, .high = 1e6, \
+        .help = "of an ONNX file: give the last layer N outputs, with new initial values"               \
+    }
 #define SESSION_OPTIONS(s)                                                                                             \
-    DEVICE_OPTION(s),                                                                                                  \
+    DEVICE_OPTION(s), HEAD_OPTION(s),                                                                                  \
         { .name = "shares",                                                                                            \
             .kind = OPTION_TEXT,                                                                                       \
             .value = &(s).shares,                                                                                      \
@@ -106,7 +111,7 @@ struct session {
     double shares[SESSION_MAX_DEVICES];
     bool shares_given;
     tutti_sharing sharing; /* where they are not */
-    int64_t micro_batch;
+    int64_t micro_batch, head;
     bool exact, tune, sync_batchnorm;
     tutti_precision precision;
     tutti_expert_options experts;

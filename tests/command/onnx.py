@@ -58,6 +58,16 @@ class Onnx(harness.CommandTest):
                 for output, wanted in outputs.items():
                     self.close(got[output], wanted)
 
+    def test_new_head(self):
+        mlp = FILES / "residual.onnx" # 4 classes
+        lines = self.good("show", mlp, "--head", 7, "--json").lines()
+        self.assertEqual(lines[-1]["parameters"] - self.good("show", mlp, "--json").lines()[-1]["parameters"], 3 * 9)
+        self.good("train", DIGITS, "--head", 10, "--steps", 2, "--freeze", "*conv*", "--save", "m")
+        self.good("eval", DIGITS, "--head", 10, "--weights", "m.safetensors")
+        self.good("export", DIGITS, "--head", 10, "--weights", "m.safetensors", "--output", "m.onnx")
+        self.refused(1, "cannot be replaced", "show", FILES / "convolutions.onnx", "--head", 3)
+        self.refused(2, "--head needs an ONNX file", "train", "lenet", "--head", 3)
+
     def test_expected_outputs(self):
         inputs, outputs = npz.recorded(FILES / "products.safetensors")
         npz.write(self.folder / "in.npz", **inputs)

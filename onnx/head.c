@@ -1,0 +1,130 @@
+/* Another last layer for a file: its weights get a new number of outputs, and new initial values. */
+#include "onnx/head.h"
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "onnx/tensor.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static Onnx__TensorProto *initialiser(const Onnx__GraphProto *graph, const char *name)
+{
+    for (size_t i = 0; i < graph->n_initializer; i++)
+        if (!strcmp(graph->initializer[i]->name, name)) return graph->initializer[i];
+    return NULL;
+}
+
+static const Onnx__NodeProto *maker(const Onnx__GraphProto *graph, const char *name)
+{
+    for (size_t i = 0; i < graph->n_node; i++)
+        for (size_t k = 0; k < graph->node[i]->n_output; k++)
+            if (!strcmp(graph->node[i]->output[k], name)) return graph->node[i];
+    return NULL;
+}
+
+/* Operators that a network may have behind its last layer. */
+static bool is_behind(const char *type)
+{
+    static const char *const types[] = { "Softmax", "LogSoftmax", "Sigmoid", "Identity", "Dropout", "Flatten" };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (!strcmp(type, types[i])) return true;
+    return false;
+}
+
+static bool transposed(const Onnx__NodeProto *gemm)
+{
+    for (size_t i = 0; i < gemm->n_attribute; i++)
+        if (!strcmp(proto_text(gemm->attribute[i]->name), "transB")) return gemm->attribute[i]->i != 0;
+    return false;
+}
+
+struct head {
+    Onnx__TensorProto *weight, *bias; /* bias: or NULL */
+    int units;                        /* axis of the weight */
+};
+
+/* Gemm, or MatMul and Add, by initialisers; behind it, what keeps the shape. */
+static tutti_status find_head(const Onnx__GraphProto *graph, struct head *head)
+{
+    const char *at = graph->output[0]->name;
+    const Onnx__NodeProto *node = NULL;
+    *head = (struct head) { .units = 1 };
+    for (size_t steps = 0; steps <= graph->n_node && (node = maker(graph, at)) && node->n_input > 0; steps++) {
+        const bool gemm = !strcmp(node->op_type, "Gemm"), product = gemm || !strcmp(node->op_type, "MatMul");
+        if (product) {
+            if (node->n_input > 1) head->weight = initialiser(graph, node->input[1]);
+            if (gemm && node->n_input > 2) head->bias = initialiser(graph, node->input[2]);
+            if (gemm && transposed(node)) head->units = 0;
+            break;
+        }
+        if (!strcmp(node->op_type, "Add") && node->n_input == 2) {
+            const size_t fixed = initialiser(graph, node->input[0]) ? 0 : 1;
+            head->bias = initialiser(graph, node->input[fixed]);
+            at = node->input[1 - fixed];
+        } else if (is_behind(node->op_type)) {
+            at = node->input[0];
+        } else {
+            break;
+        }
+    }
+    const bool good = head->weight && head->weight->n_dims == 2 && (!head->bias || head->bias->n_dims == 1);
+    return good ? TUTTI_OK
+                : fail(TUTTI_UNSUPPORTED,
+                      "its last layer cannot be replaced: output '%s' comes from %s '%s', not from "
+                      "Gemm, or MatMul and Add, with initialisers",
+                      graph->output[0]->name, node ? node->op_type : "an input", node ? proto_text(node->name) : "");
+}
+
+/* An initialiser that another layer reads, too, is not the last layer's own. */
+static tutti_status check_alone(const Onnx__GraphProto *graph, const Onnx__TensorProto *tensor)
+{
+    int count = 0;
+    for (size_t i = 0; i < graph->n_node; i++)
+        for (size_t k = 0; k < graph->node[i]->n_input; k++) count += !strcmp(graph->node[i]->input[k], tensor->name);
+    return count == 1
+        ? TUTTI_OK
+        : fail(TUTTI_UNSUPPORTED, "its last layer cannot be replaced: other layers share '%s'", tensor->name);
+}
+
+/* Uniform within 1 / sqrt(fan_in), as those of a dense layer. */
+static tutti_status renew(Onnx__TensorProto *tensor, int64_t fan_in, uint32_t stream)
+{
+    size_t count, bytes;
+    if (!array_count((int)tensor->n_dims, tensor->dims, &count) || !size_multiply(count, sizeof(float), &bytes) ||
+        bytes > INT32_MAX)
+        return fail(TUTTI_INVALID, "its last layer would be too large: '%s'", tensor->name);
+    float *values = memory_new(count, sizeof *values);
+    if (!values) return TUTTI_NO_MEMORY;
+    const float most = 1 / sqrtf((float)fan_in);
+    for (size_t i = 0; i < count; i++) values[i] = most * (2 * random_uniform(0, RANDOM_WEIGHTS + stream, i) - 1);
+    free(tensor->raw_data.data);
+    free(tensor->float_data);
+    tensor->float_data = NULL;
+    tensor->n_float_data = 0;
+    tensor->has_raw_data = true;
+    tensor->raw_data = (ProtobufCBinaryData) { bytes, (uint8_t *)values };
+    tensor->data_type = ONNX_FLOAT;
+    tensor->data_location = 0;
+    return TUTTI_OK;
+}
+
+tutti_status head_replace(const Onnx__GraphProto *graph, int64_t units)
+{
+    tutti_status status = TUTTI_OK;
+    struct head head;
+    if (units < 1) return fail(TUTTI_INVALID, "head is %lld: it must be at least 1", (long long)units);
+    TRY(find_head(graph, &head));
+    const int64_t fan_in = head.weight->dims[1 - head.units];
+    if (fan_in < 1) FAIL(TUTTI_FORMAT, "its last layer has no inputs");
+    TRY(check_alone(graph, head.weight));
+    if (head.bias) TRY(check_alone(graph, head.bias));
+    head.weight->dims[head.units] = units;
+    TRY(renew(head.weight, fan_in, 0));
+    if (!head.bias) goto done;
+    head.bias->dims[0] = units;
+    status = renew(head.bias, fan_in, 1);
+done:
+    return status;
+}
