@@ -323,6 +323,22 @@ static tutti_status embedding_gradient(const struct problem *problem, const stru
     return TUTTI_OK;
 }
 
+static tutti_status resampled(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct resample_attributes *a = resample_attributes(problem->node);
+    const struct planes z = value_planes(problem->outputs[0], a->axis);
+    const int64_t from = problem->inputs[0]->shape.sizes[a->axis];
+    const double *x = arrays->inputs[0], *starts = arrays->inputs[1], *positions = arrays->inputs[2];
+    for (int64_t i = 0; i < z.n * z.c * z.pixels; i++) {
+        const int64_t row = i / z.pixels, begin = (int64_t)starts[row % z.c], end = (int64_t)starts[row % z.c + 1];
+        double sum = begin < end ? 0 : (double)a->outside;
+        for (int64_t t = begin; t < end; t++)
+            sum += arrays->inputs[3][t] * x[(row / z.c * from + (int64_t)positions[t]) * z.pixels + i % z.pixels];
+        arrays->outputs[0][i] = sum;
+    }
+    return TUTTI_OK;
+}
+
 /* ------------------------------------------------------------------------------------------------ batch norm ---- */
 
 /* Element `position` of channel c. */
@@ -785,6 +801,7 @@ static const struct interpretation {
     { &operation_one_hot, interpret_one_hot },
     { &operation_trilu, interpret_trilu },
     { &operation_reverse_sequence, interpret_reverse_sequence },
+    { &operation_resample, resampled },
     { &operation_layer_norm, layer_norm },
     { &operation_layer_norm_gradient, layer_norm_gradient },
     { &operation_softmax, softmax },

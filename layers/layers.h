@@ -158,6 +158,16 @@ struct embedding_gradient_attributes {
 ATTRIBUTES(embedding_gradient)
 extern const struct operation operation_embedding, operation_embedding_gradient;
 
+/* resample.c: along the axis, each element is a weighted sum of elements at constant positions; `outside` where there
+ * are none. Its inputs are x, the table of these, and the transposed table, which is that of the gradient. A table is
+ * starts i32 [outputs + 1], positions i32 [taps] and weights [taps] (layers/resample.h makes it). */
+struct resample_attributes {
+    int axis;
+    float outside;
+};
+ATTRIBUTES(resample)
+extern const struct operation operation_resample;
+
 /* matmul.c: a [..., m, k], b [..., k, n], y [..., m, n]. The dimensions in front are equal, or one input has none. */
 struct matmul_attributes {
     bool transpose_a, transpose_b; /* the last two dimensions, before the product */

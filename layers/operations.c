@@ -59,6 +59,7 @@ const struct operation *const operations[] = {
     &operation_one_hot,
     &operation_trilu,
     &operation_reverse_sequence,
+    &operation_resample,
     &operation_matmul,
     &operation_layer_norm,
     &operation_layer_norm_gradient,

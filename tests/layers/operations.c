@@ -69,6 +69,7 @@ extern const struct operation_test test_transpose;
 extern const struct operation_test test_expand;
 extern const struct operation_test test_chain;
 extern const struct operation_test test_window;
+extern const struct operation_test test_resample;
 extern const struct operation_test test_reshape;
 extern const struct operation_test test_concat;
 extern const struct operation_test test_max_pool;
@@ -119,6 +120,7 @@ static const struct operation_test *const tests[] = {
     &test_expand,
     &test_chain,
     &test_window,
+    &test_resample,
     &test_reshape,
     &test_concat,
     &test_max_pool,
