@@ -13,7 +13,7 @@
 
 ATTRIBUTES_DESCRIBE(axis, ATTRIBUTE(axis, AXIS, axis))
 ATTRIBUTES_DESCRIBE(window, ATTRIBUTE(window, SHAPE, shape), ATTRIBUTE(window, PLACES, begins),
-    ATTRIBUTE(window, NUMBER, outside), ATTRIBUTE(window, FLAG, within))
+    ATTRIBUTE(window, NUMBER, outside), ATTRIBUTE(window, FLAG, within), ATTRIBUTE(window, AXES, reversed))
 
 static tutti_status infer_concat(const struct graph *graph, struct node *node, struct value *outputs)
 {
@@ -83,9 +83,15 @@ done:
 static tutti_status gradient_of_window(
     struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
 {
-    struct window_attributes attributes = { .shape = graph_at(graph, node->inputs[0])->shape };
+    const struct window_attributes *a = window_attributes(node);
+    struct window_attributes attributes = { .shape = graph_at(graph, node->inputs[0])->shape, .reversed = a->reversed };
     if (output_gradients[0] == NO_VALUE || !wanted[0]) return TUTTI_OK;
-    for (int i = 0; i < attributes.shape.rank; i++) attributes.begins[i] = -window_attributes(node)->begins[i];
+    for (int i = 0; i < attributes.shape.rank; i++) {
+        attributes.begins[i] = -a->begins[i];
+        if (a->reversed >> i & 1)
+            attributes.begins[i] =
+                graph_at(graph, node->outputs[0])->shape.sizes[i] + a->begins[i] - attributes.shape.sizes[i];
+    }
     input_gradients[0] = graph_append(graph, &operation_window, &attributes, output_gradients, 1, node->layer);
     return graph->status;
 }
@@ -135,7 +141,8 @@ static const char *window_fits(const struct problem *problem)
     const struct value *x = problem->inputs[0], *y = problem->outputs[0];
     const int64_t *begins = window_attributes(problem->node)->begins;
     const int64_t begin = begins[CHANNEL_AXIS], size = y->shape.sizes[CHANNEL_AXIS];
-    bool along = y->batched && begin >= 0 && begin + size <= x->shape.sizes[CHANNEL_AXIS];
+    bool along = y->batched && !window_attributes(problem->node)->reversed && begin >= 0 &&
+        begin + size <= x->shape.sizes[CHANNEL_AXIS];
     for (int i = SPACE_AXIS; i < y->shape.rank; i++) along &= begins[i] == 0 && x->shape.sizes[i] == y->shape.sizes[i];
     return fits_channels(problem, along, begin);
 }
@@ -216,9 +223,12 @@ static void describe_window(const struct problem *problem, struct loop *loop)
     struct loop_operand *operand = &loop->operands[loop_add_operand(loop, problem, 0)];
     operand->outside = a->outside;
     for (int i = 0; i < y->shape.rank; i++) {
-        const int64_t begin = a->begins[i], size = x->shape.sizes[i];
-        operand->offset += begin * operand->strides[i];
-        loop_guard(operand, i, -begin, size - begin, y->shape.sizes[i]);
+        const int64_t begin = a->begins[i], size = x->shape.sizes[i], count = y->shape.sizes[i];
+        const bool reversed = a->reversed >> i & 1;
+        operand->offset += (reversed ? begin + count - 1 : begin) * operand->strides[i];
+        if (reversed) operand->strides[i] = -operand->strides[i];
+        loop_guard(
+            operand, i, reversed ? count + begin - size : -begin, reversed ? count + begin : size - begin, count);
     }
 }
 

@@ -182,6 +182,25 @@ static tutti_status gradient(
     return graph->status;
 }
 
+/* Of a transposed convolution, which is the data gradient of one whose output is its input. */
+static tutti_status gradient_of_data_gradient(
+    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+{
+    struct node forward = *node; /* appending may move the nodes */
+    const int g = output_gradients[0];
+    if (g == NO_VALUE) return TUTTI_OK;
+    struct conv2d_attributes attributes = *conv2d_attributes(&forward);
+    attributes.shape = graph_at(graph, forward.inputs[1])->shape;
+    if (wanted[1])
+        input_gradients[1] = graph_append(
+            graph, &operation_conv2d_weight_gradient, &attributes, (int[]) { g, forward.inputs[0] }, 2, forward.layer);
+    attributes.shape = (tutti_shape) { 0 };
+    if (wanted[0])
+        input_gradients[0] =
+            graph_append(graph, &operation_conv2d, &attributes, (int[]) { g, forward.inputs[1] }, 2, forward.layer);
+    return graph->status;
+}
+
 /* --------------------------------------------------------------------------------------------------- builder ---- */
 
 static int64_t or_else(int64_t value, int64_t otherwise)
@@ -280,6 +299,7 @@ const struct operation operation_conv2d_data_gradient = {
     .outputs = { { "dx" } },
     .attributes = &conv2d_attributes_type,
     .infer = infer_data_gradient,
+    .gradient = gradient_of_data_gradient,
     .implementations = data_gradient_implementations,
     .flops = conv2d_flops,
     .bytes = conv2d_bytes,

@@ -66,12 +66,13 @@ struct convert_attributes {
 ATTRIBUTES(convert)
 extern const struct operation operation_convert, operation_cast;
 
-/* concat.c: what x has from `begins` on, of this shape. Both include the batch. */
+/* concat.c: what x has from `begins` on, of this shape, backwards along the reversed axes. All include the batch. */
 struct window_attributes {
     tutti_shape shape;
     int64_t begins[TUTTI_MAX_RANK];
-    float outside; /* where x has nothing */
-    bool within;   /* x has all of it */
+    float outside;     /* where x has nothing */
+    bool within;       /* x has all of it */
+    unsigned reversed; /* axes, as bits */
 };
 ATTRIBUTES(window)
 extern const struct operation operation_window;
@@ -113,6 +114,8 @@ struct reshape_attributes {
 };
 ATTRIBUTES(reshape)
 extern const struct operation operation_reshape;
+/* What the axes of x reshaped to this shape are of. */
+struct axes reshape_axes(const struct value *x, const tutti_shape *shape);
 /* Checks a shape asked for, which has the batch in front if x has; sets the one size that may be -1, and the axes. */
 tutti_status reshape_resolve(const struct value *x, struct reshape_attributes *attributes);
 /* Moves the first axis of a sample into the batch: rows become samples to the nodes that follow; and back. */

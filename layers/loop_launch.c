@@ -178,7 +178,7 @@ static bool is_short(const struct loop *loop)
     for (int i = 0; i <= loop->operand_count; i++) {
         const struct loop_operand *o = i < loop->operand_count ? &loop->operands[i] : &loop->out;
         int64_t end = o->offset + 1 + o->index_size * o->index_stride;
-        for (int k = 0; k < loop->rank; k++) end += o->strides[k] * (loop->sizes[k] - 1);
+        for (int k = 0; k < loop->rank; k++) end += at_least(o->strides[k], 0) * (loop->sizes[k] - 1);
         most = at_least(most, end);
     }
     return most < (int64_t)1 << 30;

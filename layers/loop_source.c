@@ -70,13 +70,20 @@ static void print_coordinates(struct text *text, const struct loop *loop, bool j
     text_append(text, "    const INDEX x%d = r%d;\n", outermost, joined);
 }
 
-/* " + x0 * 12 + x1": the position of the element. */
+/* Indices are unsigned: what lies backwards is subtracted from the pointer. */
+static int64_t magnitude(int64_t stride)
+{
+    return stride < 0 ? -stride : stride;
+}
+
+/* " + x0 * 12 - x1": the position of the element. */
 static void print_place(
     struct text *text, const struct loop *loop, const struct loop_operand *o, bool joined, bool skip)
 {
     for (int axis = 0; axis < loop->rank - skip; axis++)
         if (loop_joins(loop, axis) == joined && o->strides[axis] != 0)
-            text_append(text, " + x%d * %" PRId64, axis, o->strides[axis]);
+            text_append(
+                text, " %c x%d * %" PRId64, o->strides[axis] < 0 ? '-' : '+', axis, magnitude(o->strides[axis]));
 }
 
 static void print_parameters(struct text *text, const struct loop_arguments *arguments)
@@ -107,7 +114,7 @@ static void print_guard(struct text *text, const struct loop_operand *o, int axi
 static void print_inner(struct text *text, const struct loop *loop, const struct loop_operand *o, const char *at)
 {
     const int64_t stride = at ? o->strides[loop->rank - 1] : 0;
-    if (stride) text_append(text, " + (%s) * %" PRId64, at, stride);
+    if (stride) text_append(text, " %c (%s) * %" PRId64, stride < 0 ? '-' : '+', at, magnitude(stride));
 }
 
 static void print_indexed(
@@ -171,7 +178,8 @@ bool loop_has_vectors(const struct loop *loop)
     const int inner = loop->rank - 1;
     for (int i = 0; i < loop->operand_count; i++) {
         const struct loop_operand *o = &loop->operands[i];
-        if (o->strides[inner] > 1 || operand_is_guarded(o, inner) || o->type == TYPE_F16) return false;
+        if (o->strides[inner] > 1 || o->strides[inner] < 0 || operand_is_guarded(o, inner) || o->type == TYPE_F16)
+            return false;
         if (o->indexed && loop->operands[o->index].strides[inner]) return false;
     }
     return loop_joins(loop, inner) || loop->out.strides[inner] == 1;

@@ -8,25 +8,13 @@
 #include "layers/indices.h"
 #include "layers/layers.h"
 #include "layers/lines.h"
+#include "layers/op_builders.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The numbers of an attribute such as starts=0,1. */
-struct list {
-    int count;
-    int64_t numbers[TUTTI_MAX_RANK];
-};
-
-/* What the text says beside attributes of the operation, for complete(). */
-struct said {
-    bool keepdims;
-    unsigned axes;
-    struct list picked, starts, ends;
-};
 
 /* As read from the text. */
 struct given {
@@ -43,10 +31,13 @@ struct word {
     size_t offset;
     double otherwise;    /* without the word; of a number, flag or axis */
     const char *choices; /* "none add": words that stand for the numbers 0, 1, ...; NULL: numbers */
+    bool reals;          /* the member is a struct reals */
 };
 #define SETS(attribute) #attribute, ATTRIBUTE_OTHER, 0
 #define SAYS(kind, member) NULL, ATTRIBUTE_##kind, offsetof(struct said, member)
 #define SAYS_LIST(member) SAYS(OTHER, member)
+#define SAYS_CHOICE(member, choices) SAYS_LIST(member), 0, choices
+#define SAYS_REALS(member) SAYS(OTHER, member), .reals = true
 
 enum { MOST_WORDS = 4 };
 struct recipe {
@@ -54,6 +45,7 @@ struct recipe {
     const struct operation *operation;
     int least, most; /* inputs */
     struct word words[MOST_WORDS];
+    const struct word *more; /* instead of words: a list that ends with a word without a name */
     enum activation activation;
     bool random; /* takes the step's constants, and a stream of random numbers */
     /* Derives the operation's attributes from others, from what is said and from x, the first input. May be NULL. */
@@ -61,7 +53,14 @@ struct recipe {
     reduce_chain *chain;  /* makes several nodes instead of one of `operation`, whose attributes it takes */
     composition *compose; /* the same, of any number of inputs (layers/composition.h) */
     const struct attribute_type *attributes; /* of `compose`; NULL: those of `operation` */
+    op_builder *build;                       /* makes all nodes from what is said (layers/op_builders.h) */
 };
+
+static const struct word *word_at(const struct recipe *recipe, int i)
+{
+    const struct word *word = recipe->more ? &recipe->more[i] : i < MOST_WORDS ? &recipe->words[i] : NULL;
+    return word && word->name ? word : NULL;
+}
 
 static tutti_status complete_reduction(const struct value *x, const struct said *said, void *attributes)
 {
@@ -113,25 +112,6 @@ static tutti_status complete_unfold(const struct value *x, const struct said *sa
     return reshape_unfold(x, said->starts.count == 1 ? said->starts.numbers[0] : 0, attributes);
 }
 
-/* `before` and `behind`: the number of elements added at each end of each axis of a sample. */
-static tutti_status complete_pad(const struct value *x, const struct said *said, void *attributes)
-{
-    struct window_attributes *a = attributes;
-    const int rank = x->shape.rank - x->batched;
-    const struct list *before = &said->starts, *behind = &said->ends;
-    if ((before->count && before->count != rank) || (behind->count && behind->count != rank))
-        return fail(TUTTI_INVALID, "pad: before and behind need a number for each of the %d axes", rank);
-    a->shape = x->shape;
-    for (int i = 0; i < rank; i++) {
-        if (x->shape.sizes[i + x->batched] == TUTTI_SEQUENCE && (before->numbers[i] || behind->numbers[i]))
-            return fail(
-                TUTTI_SHAPE, "pad: axis %d has the length of sequences, TUTTI_SEQUENCE: nothing can be added to it", i);
-        a->begins[i + x->batched] = -before->numbers[i];
-        a->shape.sizes[i + x->batched] += before->numbers[i] + behind->numbers[i];
-    }
-    return TUTTI_OK;
-}
-
 /* As many elements as sequences are long, from the first one on; all axes if none is given. */
 static tutti_status complete_prefix(const struct value *x, const struct said *said, void *attributes)
 {
@@ -141,42 +121,6 @@ static tutti_status complete_prefix(const struct value *x, const struct said *sa
     for (int i = x->batched; i < x->shape.rank; i++)
         if (said->axes == 0 || said->axes >> i & 1) a->shape.sizes[i] = TUTTI_SEQUENCE;
     return TUTTI_OK;
-}
-
-/* Elements start to end - 1. Both are counted from the end of the axis if negative; `end` is clipped. */
-static tutti_status slice_axis(const struct value *x, int axis, int64_t start, int64_t end, struct window_attributes *a)
-{
-    int64_t size = x->shape.sizes[axis];
-    if (size == TUTTI_SEQUENCE) size = INT64_MAX; /* window's infer() looks at what is asked for */
-    start = start < 0 ? start + size : start;
-    end = end < 0 ? end + size : end > size ? size : end;
-    if (start < 0 || start >= end)
-        return fail(TUTTI_INVALID, "slice: nothing lies from %lld to %lld: axis %d has %lld elements", (long long)start,
-            (long long)end, axis - x->batched, (long long)size);
-    a->begins[axis] = start;
-    a->shape.sizes[axis] = end - start;
-    return TUTTI_OK;
-}
-
-/* Without `axes`, the first ones. */
-static tutti_status complete_slice(const struct value *x, const struct said *said, void *attributes)
-{
-    tutti_status status = TUTTI_OK;
-    struct window_attributes *a = attributes;
-    const struct list *axes = &said->picked, *starts = &said->starts, *ends = &said->ends;
-    const int rank = x->shape.rank - x->batched;
-    if (starts->count == 0 || starts->count != ends->count || (axes->count && axes->count != starts->count) ||
-        starts->count > rank)
-        return fail(TUTTI_INVALID, "slice: it needs as many ends as starts, one for each axis");
-    a->shape = x->shape;
-    for (int i = 0; i < starts->count; i++) {
-        const int64_t number = axes->count ? axes->numbers[i] : i, axis = number < 0 ? number + rank : number;
-        if (axis < 0 || axis >= rank)
-            FAIL(TUTTI_INVALID, "slice: axis %lld does not exist: the input has %d", (long long)number, rank);
-        TRY(slice_axis(x, (int)axis + x->batched, starts->numbers[i], ends->numbers[i], a));
-    }
-done:
-    return status;
 }
 
 /* `reduction`, of scatter. */
@@ -279,6 +223,41 @@ static tutti_status complete_reverse(const struct value *x, const struct said *s
         .attributes = &norm_attributes_type                                                               \
     }
 
+/* In the order of the enums of layers/resize.h. */
+static const struct word resize_words[] = { { "axes", SAYS_LIST(picked) }, { "sizes", SAYS_LIST(sizes) },
+    { "scales", SAYS_REALS(scales) }, { "roi", SAYS_REALS(roi) },
+    { "mode", SAYS_CHOICE(resize_mode, "nearest linear cubic") },
+    { "coordinate_transformation_mode",
+        SAYS_CHOICE(resize_coordinates,
+            "half_pixel half_pixel_symmetric pytorch_half_pixel align_corners asymmetric tf_crop_and_resize") },
+    { "nearest_mode", SAYS_CHOICE(resize_nearest, "round_prefer_floor round_prefer_ceil floor ceil") },
+    { "keep_aspect_ratio_policy", SAYS_CHOICE(resize_policy, "stretch not_larger not_smaller") },
+    { "cubic_coeff_a", SAYS(NUMBER, resize.cubic_coeff_a), -0.75 },
+    { "extrapolation_value", SAYS(NUMBER, resize.extrapolation_value), 0 },
+    { "exclude_outside", SAYS(FLAG, resize.exclude_outside), 0 }, { "antialias", SAYS(FLAG, resize.antialias), 0 },
+    { 0 } };
+
+/* In the order of enum auto_pad. */
+#define SLIDING_WORDS                                                                         \
+    { "kernel_shape", SAYS_LIST(sliding.kernel) }, { "strides", SAYS_LIST(sliding.strides) }, \
+        { "dilations", SAYS_LIST(sliding.dilations) }, { "pads", SAYS_LIST(sliding.pads) },   \
+    {                                                                                         \
+        "auto_pad", SAYS_CHOICE(sliding.auto_pad, "notset valid same_upper same_lower")       \
+    }
+#define POOL_WORDS                                    \
+    SLIDING_WORDS,                                    \
+    {                                                 \
+        "ceil_mode", SAYS(FLAG, sliding.ceil_mode), 0 \
+    }
+static const struct word conv_words[] = { SLIDING_WORDS, { "group", SAYS_LIST(sliding.group) }, { 0 } };
+static const struct word conv_transpose_words[] = { SLIDING_WORDS, { "group", SAYS_LIST(sliding.group) },
+    { "output_padding", SAYS_LIST(sliding.output_padding) }, { "output_shape", SAYS_LIST(sliding.output_shape) },
+    { 0 } };
+static const struct word max_pool_words[] = { POOL_WORDS, { 0 } };
+static const struct word average_pool_words[] = { POOL_WORDS,
+    { "count_include_pad", SAYS(FLAG, sliding.count_include_pad), 0 }, { 0 } };
+static const struct word lp_pool_words[] = { POOL_WORDS, { "p", SAYS(NUMBER, sliding.p), 2 }, { 0 } };
+
 /* The first entry with a name is used. So elu and others with attributes precede their lines of POINTWISE_TABLE
  * (layers/pointwise.h), which stands last. */
 static const struct recipe recipes[] = {
@@ -306,13 +285,25 @@ static const struct recipe recipes[] = {
     { "expand", &operation_expand, 1, 1, { { "shape", SETS(shape) } }, .complete = complete_expand },
     { "transpose", &operation_transpose, 1, 1, { { "perm", SETS(order) } }, .complete = complete_transpose },
     { "slice", &operation_window, 1, 1,
-        { { "axes", SAYS_LIST(picked) }, { "starts", SAYS_LIST(starts) }, { "ends", SAYS_LIST(ends) } },
-        .complete = complete_slice },
+        { { "axes", SAYS_LIST(picked) }, { "starts", SAYS_LIST(starts) }, { "ends", SAYS_LIST(ends) },
+            { "steps", SAYS_LIST(steps) } },
+        .build = op_slice },
     { "prefix", &operation_window, 1, 1, { { "axes", SAYS(AXES, axes) } }, .complete = complete_prefix },
     { "pad", &operation_window, 1, 1,
-        { { "before", SAYS_LIST(starts) }, { "behind", SAYS_LIST(ends) }, { "value", SETS(outside), 0 } },
-        .complete = complete_pad },
-    { "cast", &operation_cast, 1, 1 },
+        { { "before", SAYS_LIST(starts) }, { "behind", SAYS_LIST(ends) }, { "value", SETS(outside), 0 },
+            { "mode", SAYS_CHOICE(mode, "constant reflect edge wrap") } },
+        .build = op_pad },
+    { "tile", NULL, 1, 1, { { "repeats", SAYS_LIST(sizes) } }, .build = op_tile },
+    { "depth_to_space", NULL, 1, 1, { { "blocksize", SAYS_LIST(sizes) }, { "mode", SAYS_CHOICE(mode, "dcr crd") } },
+        .build = op_depth_to_space },
+    { "space_to_depth", NULL, 1, 1, { { "blocksize", SAYS_LIST(sizes) }, { "mode", SAYS_CHOICE(mode, "dcr crd") } },
+        .build = op_space_to_depth },
+    { "resize", NULL, 1, 1, .more = resize_words, .build = op_resize },
+    { "conv", NULL, 2, 3, .more = conv_words, .build = op_conv },
+    { "conv_transpose", NULL, 2, 3, .more = conv_transpose_words, .build = op_conv_transpose },
+    { "max_pool", NULL, 1, 1, .more = max_pool_words, .build = op_max_pool },
+    { "average_pool", NULL, 1, 1, .more = average_pool_words, .build = op_average_pool },
+    { "lp_pool", NULL, 1, 1, .more = lp_pool_words, .build = op_lp_pool }, { "cast", &operation_cast, 1, 1 },
     { "reshape", &operation_reshape, 1, 1, { { "shape", SETS(shape) } }, .complete = complete_reshape },
     { "fold", &operation_reshape, 1, 1, .complete = complete_fold },
     { "unfold", &operation_reshape, 1, 1, { { "size", SAYS_LIST(starts) } }, .complete = complete_unfold },
@@ -380,8 +371,8 @@ const char *op_attribute(const struct node *node, const struct attribute *attrib
     for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++) {
         if (recipes[i].operation != node->operation || recipes[i].activation != activation_of(node)) continue;
         known = true;
-        for (int w = 0; w < MOST_WORDS && recipes[i].words[w].name; w++) {
-            const struct word *word = &recipes[i].words[w];
+        for (int w = 0; word_at(&recipes[i], w); w++) {
+            const struct word *word = word_at(&recipes[i], w);
             if (word->attribute && !strcmp(word->attribute, attribute->name)) return word->name;
         }
     }
@@ -397,11 +388,13 @@ static const struct recipe *find_recipe(const char *name)
     return NULL;
 }
 
-/* Reads "3,-1,5", at most one number more than the largest rank. Returns how many there are; 0: the text is invalid. */
-static int read_numbers(const char *text, size_t length, double numbers[TUTTI_MAX_RANK + 1])
+enum { MOST_NUMBERS = 2 * TUTTI_MAX_RANK };
+
+/* Reads "3,-1,5". Returns how many there are; 0: the text is invalid, or has too many. */
+static int read_numbers(const char *text, size_t length, double numbers[MOST_NUMBERS])
 {
     int count = 0;
-    for (const char *at = text; count <= TUTTI_MAX_RANK; at++) {
+    for (const char *at = text; count < MOST_NUMBERS; at++) {
         char *end = NULL;
         numbers[count++] = number_read(at, &end);
         if (end == at || end > text + length) return 0;
@@ -422,7 +415,7 @@ static int choice_of(const char *choices, const char *text, size_t length)
 }
 
 /* The numbers of a word's text; 0: it is invalid. */
-static int read_value(const struct word *word, const char *text, size_t length, double numbers[TUTTI_MAX_RANK + 1])
+static int read_value(const struct word *word, const char *text, size_t length, double numbers[MOST_NUMBERS])
 {
     if (!word->choices) return read_numbers(text, length, numbers);
     numbers[0] = choice_of(word->choices, text, length);
@@ -439,7 +432,7 @@ static int axis_of(const struct value *x, double number)
 
 static bool set_axes(const struct value *x, enum attribute_kind kind, const double *numbers, int count, void *to)
 {
-    int axes[TUTTI_MAX_RANK];
+    int axes[TUTTI_MAX_RANK] = { 0 };
     unsigned all = 0;
     for (int i = 0; i < count; i++) {
         if (i == TUTTI_MAX_RANK || (axes[i] = axis_of(x, numbers[i])) < 0 || all >> axes[i] & 1) return false;
@@ -481,6 +474,12 @@ static bool set_list(const double *numbers, int count, struct list *list)
     return set_whole(numbers, count, list->numbers);
 }
 
+static void set_reals(const double *numbers, int count, struct reals *reals)
+{
+    reals->count = count;
+    memcpy(reals->numbers, numbers, (size_t)count * sizeof *numbers);
+}
+
 /* What a word sets. */
 struct target {
     enum attribute_kind kind;
@@ -520,9 +519,9 @@ static bool set(const struct value *x, struct target target, const double *numbe
 
 static tutti_status unknown_attribute(const struct recipe *recipe, const char *name, size_t length)
 {
-    char known[160] = "name";
-    for (int i = 0; i < MOST_WORDS && recipe->words[i].name; i++)
-        snprintf(known + strlen(known), sizeof known - strlen(known), ", %s", recipe->words[i].name);
+    char known[240] = "name";
+    for (int i = 0; word_at(recipe, i); i++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), ", %s", word_at(recipe, i)->name);
     return fail(TUTTI_INVALID, "%s: there is no attribute '%.*s': it has %s", recipe->name, (int)length, name, known);
 }
 
@@ -532,18 +531,22 @@ static tutti_status read_word(
 {
     const char *equals = memchr(text, '=', size);
     const size_t key = equals ? (size_t)(equals - text) : size, length = equals ? size - key - 1 : 0;
-    double numbers[TUTTI_MAX_RANK + 1];
+    double numbers[MOST_NUMBERS];
     if (equals && key == 4 && !memcmp(text, "name", 4)) {
         free(given->name);
         given->name = memory_format("%.*s", (int)length, equals + 1);
         return given->name ? TUTTI_OK : TUTTI_NO_MEMORY;
     }
-    for (int i = 0; i < MOST_WORDS; i++) {
-        const struct word *word = &recipe->words[i];
-        if (!word->name || strlen(word->name) != key || memcmp(word->name, text, key)) continue;
+    for (int i = 0; word_at(recipe, i); i++) {
+        const struct word *word = word_at(recipe, i);
+        if (strlen(word->name) != key || memcmp(word->name, text, key) != 0) continue;
         const struct target target = target_of(recipe, word, given);
         const bool number = target.kind == ATTRIBUTE_SHAPE && x->batched && equals && length == 0; /* no axes */
         const int count = equals ? read_value(word, equals + 1, length, numbers) : 0;
+        if (count > 0 && word->reals) {
+            set_reals(numbers, count, target.to);
+            return TUTTI_OK;
+        }
         if ((count > 0 || number) && set(x, target, numbers, count)) return TUTTI_OK;
         return fail(TUTTI_INVALID, "%s: '%.*s' is no %s for an input of %d axes", recipe->name, (int)size, text,
             word->name, x->shape.rank - x->batched);
@@ -554,18 +557,18 @@ static tutti_status read_word(
 static tutti_status read_text(const struct recipe *recipe, const struct value *x, const char *text, struct given *given)
 {
     tutti_status status = TUTTI_OK;
-    for (int i = 0; i < MOST_WORDS && recipe->words[i].name; i++) {
-        const struct target target = target_of(recipe, &recipe->words[i], given);
-        const double otherwise = recipe->words[i].otherwise;
+    for (int i = 0; word_at(recipe, i); i++) {
+        const struct target target = target_of(recipe, word_at(recipe, i), given);
+        const double otherwise = word_at(recipe, i)->otherwise;
         if (target.kind == ATTRIBUTE_NUMBER || target.kind == ATTRIBUTE_FLAG || target.kind == ATTRIBUTE_AXIS)
             (void)set(x, target, &otherwise, 1);
     }
     for (const char *at = text ? text : ""; *(at += strspn(at, " ")) != '\0'; at += strcspn(at, " "))
         TRY(read_word(recipe, x, at, strcspn(at, " "), given));
-    for (int i = 0; i < MOST_WORDS && recipe->words[i].name; i++) {
-        const struct target target = target_of(recipe, &recipe->words[i], given);
+    for (int i = 0; word_at(recipe, i); i++) {
+        const struct target target = target_of(recipe, word_at(recipe, i), given);
         if (target.kind == ATTRIBUTE_SHAPE && ((const tutti_shape *)target.to)->rank == 0)
-            FAIL(TUTTI_INVALID, "%s: it needs the attribute '%s'", recipe->name, recipe->words[i].name);
+            FAIL(TUTTI_INVALID, "%s: it needs the attribute '%s'", recipe->name, word_at(recipe, i)->name);
     }
     if (recipe->activation) *(enum activation *)attribute_in(given, recipe, "activation").to = recipe->activation;
     if (recipe->complete) status = recipe->complete(x, &given->said, given->attributes.bytes);
@@ -573,15 +576,22 @@ done:
     return status;
 }
 
-static tutti_tensor append(tutti_network *network, int layer, const struct recipe *recipe, const void *attributes,
-    const int *values, int count)
+static tutti_tensor append(
+    tutti_network *network, int layer, const struct recipe *recipe, struct given *given, const int *values, int count)
 {
+    int made = NO_VALUE;
+    const void *attributes = given->attributes.bytes;
     const struct composing composing = { network, &network->graph, layer };
-    if (!recipe->chain && !recipe->compose)
+    if (!recipe->chain && !recipe->compose && !recipe->build)
         return network_append(network, layer, recipe->operation, attributes, values, count);
     if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
     if (recipe->compose) return network_close(network, layer, recipe->compose(&composing, attributes, values, count));
-    return network_close(network, layer, recipe->chain(&network->graph, layer, attributes, values[0]));
+    if (recipe->chain)
+        return network_close(network, layer, recipe->chain(&network->graph, layer, attributes, values[0]));
+    given->said.attributes = attributes;
+    const tutti_status status = recipe->build(network, layer, values, count, &given->said, &made);
+    if (status != TUTTI_OK) return network_fail(network, status);
+    return network_ok(network) ? network_close(network, layer, made) : (tutti_tensor) { NO_VALUE };
 }
 
 tutti_tensor tutti_op(
@@ -612,7 +622,7 @@ tutti_tensor tutti_op(
         *(int *)attribute_in(&given, recipe, "stream").to = network->dropout_count++;
         values[input_count++] = graph_constants(&network->graph);
     }
-    made = status == TUTTI_OK ? append(network, layer, recipe, given.attributes.bytes, values, input_count)
+    made = status == TUTTI_OK ? append(network, layer, recipe, &given, values, input_count)
                               : network_fail(network, status);
     free(given.name);
     return made;

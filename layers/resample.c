@@ -57,12 +57,15 @@ static tutti_status gradient(
 
 /* ---------------------------------------------------------------------------------------------------- tables ---- */
 
+/* Outputs and taps of a table: a file that asks for more shall not take the host's memory. */
+enum { MOST = 1 << 24 };
+
 tutti_status taps_new(struct taps *taps, int64_t from, int64_t to)
 {
     *taps = (struct taps) { .from = from, .to = to };
-    if (from < 1 || to < 1 || from >= INT32_MAX || to >= INT32_MAX)
-        return fail(TUTTI_SHAPE, "an axis of %lld elements cannot become %lld: both must be at least 1 and below 2^31",
-            (long long)from, (long long)to);
+    if (from < 1 || to < 1 || from > MOST || to > MOST)
+        return fail(TUTTI_SHAPE, "an axis of %lld elements cannot become %lld: both must be from 1 to %d",
+            (long long)from, (long long)to, MOST);
     taps->starts = memory_new((size_t)to + 1, sizeof *taps->starts);
     return taps->starts ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
@@ -78,9 +81,9 @@ void taps_free(struct taps *taps)
 static tutti_status grow(struct taps *taps)
 {
     const int64_t capacity = taps->capacity ? 2 * taps->capacity : 2 * taps->to;
-    if (taps->count >= INT32_MAX / 2)
-        return fail(TUTTI_UNSUPPORTED, "an axis of %lld elements made from %lld needs more than 2^30 products",
-            (long long)taps->to, (long long)taps->from);
+    if (taps->count >= MOST)
+        return fail(TUTTI_UNSUPPORTED, "an axis of %lld elements made from %lld needs more than %d products",
+            (long long)taps->to, (long long)taps->from, MOST);
     int32_t *positions = realloc(taps->positions, (size_t)capacity * sizeof *positions);
     if (positions) taps->positions = positions;
     float *weights = realloc(taps->weights, (size_t)capacity * sizeof *weights);

@@ -77,7 +77,7 @@ static tutti_status with_rows(const struct value *x, tutti_shape shape, struct r
 }
 
 /* Axes stay what they are up to the first one that is divided or joined with others, and from the last one on. */
-static struct axes kept_axes(const struct value *x, const tutti_shape *shape)
+struct axes reshape_axes(const struct value *x, const tutti_shape *shape)
 {
     struct axes axes = { 0 };
     const int rank = x->shape.rank;
@@ -87,7 +87,7 @@ static struct axes kept_axes(const struct value *x, const tutti_shape *shape)
         if (x->shape.sizes[rank - i] != shape->sizes[shape->rank - i]) break;
         axes.kinds[shape->rank - i] = x->axes.kinds[rank - i];
     }
-    return axes;
+    return axes_with_sequences(axes, shape);
 }
 
 tutti_status reshape_fold(const struct value *x, struct reshape_attributes *attributes)
@@ -142,7 +142,7 @@ tutti_status reshape_resolve(const struct value *x, struct reshape_attributes *a
     if (open >= 0) shape->sizes[open] = have / known;
     if (open >= 0 && have == known && shape_sequences(&x->shape) > shape_sequences(shape))
         shape->sizes[open] = TUTTI_SEQUENCE;
-    attributes->axes = axes_with_sequences(kept_axes(x, shape), shape);
+    attributes->axes = reshape_axes(x, shape);
     return check_sequences(&x->shape, shape);
 }
 

@@ -70,10 +70,20 @@ extern const struct operation_test test_expand;
 extern const struct operation_test test_chain;
 extern const struct operation_test test_window;
 extern const struct operation_test test_resample;
+extern const struct operation_test test_slice;
+extern const struct operation_test test_pad;
+extern const struct operation_test test_tile;
+extern const struct operation_test test_blocks;
+extern const struct operation_test test_resize;
 extern const struct operation_test test_reshape;
 extern const struct operation_test test_concat;
 extern const struct operation_test test_max_pool;
 extern const struct operation_test test_average_pool;
+extern const struct operation_test test_conv;
+extern const struct operation_test test_conv_transpose;
+extern const struct operation_test test_max_pool_axes;
+extern const struct operation_test test_average_pool_axes;
+extern const struct operation_test test_lp_pool;
 extern const struct operation_test test_fold_batch_norm;
 
 /* One line for each operation (or group of operations with one builder). */
@@ -121,10 +131,20 @@ static const struct operation_test *const tests[] = {
     &test_chain,
     &test_window,
     &test_resample,
+    &test_slice,
+    &test_pad,
+    &test_tile,
+    &test_blocks,
+    &test_resize,
     &test_reshape,
     &test_concat,
     &test_max_pool,
     &test_average_pool,
+    &test_conv,
+    &test_conv_transpose,
+    &test_max_pool_axes,
+    &test_average_pool_axes,
+    &test_lp_pool,
     &test_fold_batch_norm,
     NULL,
 };

@@ -122,6 +122,26 @@ static tutti_tensor pool_stride(struct inputs *in)
 {
     return tutti_average_pool(in->network, in->image, 2, &(tutti_pool_options) { .stride = -1 });
 }
+static tutti_tensor conv_kernel(struct inputs *in)
+{
+    return tutti_conv(in->network, in->image, 4, TUTTI_SHAPE(3), NULL);
+}
+static tutti_tensor conv_groups(struct inputs *in)
+{
+    return tutti_conv_transpose(in->network, in->image, 4, TUTTI_SHAPE(3, 3), &(tutti_conv_options) { .groups = 4 });
+}
+static tutti_tensor conv_padding(struct inputs *in)
+{
+    return tutti_conv(in->network, in->image, 4, TUTTI_SHAPE(3, 3), &(tutti_conv_options) { .padding = { -3 } });
+}
+static tutti_tensor pooling_kind(struct inputs *in)
+{
+    return tutti_pool(in->network, in->image, (tutti_pooling)7, TUTTI_SHAPE(3, 3), NULL);
+}
+static tutti_tensor pooling_window(struct inputs *in)
+{
+    return tutti_pool(in->network, in->image, TUTTI_POOL_MAX, TUTTI_SHAPE(3, 9), NULL);
+}
 static tutti_tensor pool_padding(struct inputs *in)
 {
     return tutti_max_pool(in->network, in->image, 3, &(tutti_pool_options) { .padding = 2 });
@@ -257,6 +277,11 @@ static const struct {
     { pool_kernel, TUTTI_SHAPE, { "kernel is 6", "height with padding, 5" } },
     { pool_no_kernel, TUTTI_INVALID, { "kernel is 0", "at least 1" } },
     { pool_stride, TUTTI_INVALID, { "average_pool", "stride is -1" } },
+    { conv_kernel, TUTTI_SHAPE, { "the kernel has 1 sizes, and the input 2 axes", NULL } },
+    { conv_groups, TUTTI_SHAPE, { "groups 4 must divide", NULL } },
+    { conv_padding, TUTTI_INVALID, { "pads -3", NULL } },
+    { pooling_kind, TUTTI_INVALID, { "there is no kind 7", NULL } },
+    { pooling_window, TUTTI_SHAPE, { "a window spans 9 elements along axis 2, which has 7", NULL } },
     { pool_padding, TUTTI_INVALID, { "padding is 2", "half the kernel, 1" } },
     { pool_of_features, TUTTI_SHAPE, { "must be an image", "1 dimensions" } },
     { adaptive, TUTTI_INVALID, { "output size is 0 x 2", NULL } },
@@ -380,6 +405,18 @@ START_TEST(test_shapes)
     check_shape(&in, tutti_global_max_pool(n, in.image), TUTTI_SHAPE(6, 1, 1));
     check_shape(&in, tutti_adaptive_average_pool(n, in.image, 3, 9), TUTTI_SHAPE(6, 3, 9));
     ck_assert_int_eq(tutti_adaptive_average_pool(n, in.image, 5, 7).id, in.image.id);
+    tutti_conv_options skewed = { .stride = { 2, 1 }, .padding = { 1, -1 }, .padding_behind = { 2 }, .groups = 3 };
+    check_shape(&in, tutti_conv(n, in.image, 9, TUTTI_SHAPE(3, 2), &skewed), TUTTI_SHAPE(9, 3, 6));
+    skewed.output_padding[0] = 1;
+    check_shape(&in, tutti_conv_transpose(n, in.image, 9, TUTTI_SHAPE(3, 2), &skewed), TUTTI_SHAPE(9, 9, 8));
+    const tutti_tensor volume = tutti_reshape(n, in.image, TUTTI_SHAPE(2, 3, 5, 7));
+    check_shape(&in, tutti_conv(n, volume, 4, TUTTI_SHAPE(3, 3, 3), &(tutti_conv_options) { .padding = { 1 } }),
+        TUTTI_SHAPE(4, 3, 5, 7));
+    check_shape(&in,
+        tutti_conv_transpose(n, volume, 4, TUTTI_SHAPE(2, 2, 2), &(tutti_conv_options) { .stride = { 2 } }),
+        TUTTI_SHAPE(4, 6, 10, 14));
+    check_shape(&in, tutti_pool(n, volume, TUTTI_POOL_AVERAGE, TUTTI_SHAPE(2, 2, 3), NULL), TUTTI_SHAPE(2, 1, 2, 2));
+    check_shape(&in, tutti_pool(n, in.image, TUTTI_POOL_LP, TUTTI_SHAPE(2, 2), NULL), TUTTI_SHAPE(6, 2, 3));
     check_shape(&in, tutti_flatten(n, in.image), TUTTI_SHAPE(210));
     check_shape(&in, tutti_reshape(n, in.image, TUTTI_SHAPE(7, -1, 2)), TUTTI_SHAPE(7, 15, 2));
     check_shape(&in, tutti_concat(n, (tutti_tensor[]) { in.image, in.other }, 2, 1), TUTTI_SHAPE(6, 9, 7));

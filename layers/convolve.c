@@ -1,0 +1,209 @@
+/* Convolutions along one to three axes, and their transposition, by conv2d and its data gradient. One axis is an image
+ * of height 1. Of three axes, windows of the first one become channels, and their places part of the batch. */
+#include "base/options.h"
+#include "layers/conv2d.h"
+#include "layers/sliding.h"
+
+/* An image's two axes: the last ones of `s`, or one behind a height of 1. */
+static struct conv2d_attributes attributes_of(const struct sliding *s)
+{
+    static const struct sliding_axis one = { 1, 1, 1, 1, 1, 0, 0, 1 };
+    struct conv2d_attributes a = { .window.groups = s->groups };
+    for (int i = 0; i < IMAGE_SPACE; i++) {
+        const int at = s->axes - IMAGE_SPACE + i;
+        const struct sliding_axis *from = at < 0 ? &one : &s->axis[at];
+        a.window.kernel[i] = from->kernel;
+        a.window.stride[i] = from->stride;
+        a.window.padding[i] = from->before;
+        a.window.dilation[i] = from->dilation;
+    }
+    return a;
+}
+
+/* Whether an image with `before` at both ends has as many windows: then conv2d needs no other padding. */
+static bool is_even(const struct sliding_axis *a)
+{
+    const int64_t room = a->in + 2 * a->before - a->reach;
+    return room >= 0 && room / a->stride + 1 == a->out;
+}
+
+static int fold(struct graph *graph, int layer, int x)
+{
+    struct reshape_attributes attributes = { 0 };
+    if (x == NO_VALUE) return NO_VALUE;
+    if (graph->status == TUTTI_OK) graph->status = reshape_fold(graph_at(graph, x), &attributes);
+    return graph_append(graph, &operation_reshape, &attributes, &x, 1, layer);
+}
+
+static int unfold(struct graph *graph, int layer, int x, int64_t size)
+{
+    struct reshape_attributes attributes = { 0 };
+    if (x == NO_VALUE) return NO_VALUE;
+    if (graph->status == TUTTI_OK) graph->status = reshape_unfold(graph_at(graph, x), size, &attributes);
+    return graph_append(graph, &operation_reshape, &attributes, &x, 1, layer);
+}
+
+/* Where convolution and transposition differ, on images. Values are in `graph`; w [K, C / groups, r, s]. */
+typedef int image_function(struct graph *graph, int layer, int x, int w, int bias, struct sliding *s);
+
+static int convolve_image(struct graph *graph, int layer, int x, int w, int bias, struct sliding *s)
+{
+    bool even = true;
+    for (int i = 0; i < s->axes; i++) even &= is_even(&s->axis[i]);
+    if (!even) x = sliding_pad(graph, layer, x, s, 0);
+    if (x == NO_VALUE || w == NO_VALUE) return NO_VALUE;
+    const struct conv2d_attributes a = attributes_of(s);
+    return graph_append(graph, &operation_conv2d, &a, (int[]) { x, w, bias }, bias == NO_VALUE ? 2 : 3, layer);
+}
+
+/* [channels] beside an image. */
+static int add_bias(struct graph *graph, int layer, int y, int bias)
+{
+    if (y == NO_VALUE || bias == NO_VALUE) return y;
+    const int64_t channels = graph_at(graph, bias)->shape.sizes[0];
+    bias = op_reshape(graph, layer, bias, TUTTI_SHAPE(channels, 1, 1));
+    return graph_append(graph, &operation_add, NULL, (int[]) { y, bias }, 2, layer);
+}
+
+/* The data gradient of a convolution of an image with these sizes; where that would not have as many windows, of an
+ * image without padding, of which a part is wanted. */
+static int transpose_image(struct graph *graph, int layer, int x, int w, int bias, struct sliding *s)
+{
+    bool even = true;
+    struct sliding whole = *s;
+    if (x == NO_VALUE || w == NO_VALUE) return NO_VALUE;
+    for (int i = 0; i < s->axes; i++) even &= is_even(&s->axis[i]);
+    for (int i = 0; i < s->axes && !even; i++) {
+        whole.axis[i].in = (s->axis[i].out - 1) * s->axis[i].stride + s->axis[i].reach;
+        whole.axis[i].before = 0;
+    }
+    struct conv2d_attributes a = attributes_of(&whole);
+    const struct value *from = graph_at(graph, x);
+    a.shape = from->shape;
+    a.shape.sizes[CHANNEL_AXIS] = graph_at(graph, w)->shape.sizes[1] * s->groups;
+    for (int i = 0; i < s->axes; i++) a.shape.sizes[IMAGE_RANK - s->axes + i] = whole.axis[i].in;
+    int y = graph_append(graph, &operation_conv2d_data_gradient, &a, (int[]) { x, w }, 2, layer);
+    struct window_attributes part = { .shape = a.shape };
+    for (int i = 0; i < s->axes; i++) {
+        part.begins[IMAGE_RANK - s->axes + i] = s->axis[i].before - whole.axis[i].before;
+        part.shape.sizes[IMAGE_RANK - s->axes + i] = s->axis[i].in;
+    }
+    if (!even && y != NO_VALUE) y = op_window(graph, layer, y, &part);
+    return add_bias(graph, layer, y, bias);
+}
+
+/* [N, C, W] as [N, C, 1, W], and back. */
+static int along_one(struct graph *graph, int layer, int x, int w, int bias, struct sliding *s, image_function *image)
+{
+    if (image == convolve_image && !is_even(&s->axis[0])) x = sliding_pad(graph, layer, x, s, 0);
+    x = op_split(graph, layer, x, SPACE_AXIS, 1);
+    w = op_split(graph, layer, w, SPACE_AXIS, 1);
+    return op_join(graph, layer, image(graph, layer, x, w, bias, s), SPACE_AXIS);
+}
+
+static struct sliding of_image(const struct sliding *s)
+{
+    return (struct sliding) { 2, { s->axis[1], s->axis[2] }, s->groups };
+}
+
+/* x [N, C, D, H, W] -> [N, D', C r, H, W], whose D' become part of the batch. */
+static tutti_status convolve_volume(
+    tutti_network *network, int layer, int x, int w, int bias, const struct sliding *s, int *y)
+{
+    static const int to_batch[] = { 0, 2, 1, 3, 4, 5 }, from_batch[] = { 0, 2, 1, 3, 4 };
+    struct graph *graph = &network->graph;
+    struct sliding image = of_image(s);
+    const int64_t depth = s->axis[0].out;
+    const tutti_status status = sliding_unroll(network, layer, &s->axis[0], SPACE_AXIS, 0, &x);
+    if (status != TUTTI_OK) return status;
+    x = op_transpose(graph, layer, op_split(graph, layer, x, SPACE_AXIS, depth), to_batch, 6);
+    x = fold(graph, layer, op_join(graph, layer, x, SPACE_AXIS));
+    x = convolve_image(graph, layer, x, op_join(graph, layer, w, 1), bias, &image);
+    *y = op_transpose(graph, layer, unfold(graph, layer, x, depth), from_batch, 5);
+    return TUTTI_OK;
+}
+
+/* The sums over places of windows that overlap: the transposed table of sliding_unroll(). */
+static tutti_status roll(tutti_network *network, int layer, const struct sliding_axis *a, int axis, int *y)
+{
+    struct taps windows = { 0 }, taps = { 0 };
+    if (*y == NO_VALUE) return TUTTI_OK;
+    tutti_status status = sliding_taps(a, &windows);
+    if (status == TUTTI_OK) status = taps_transpose(&windows, &taps);
+    if (status == TUTTI_OK) *y = resample(network, layer, *y, axis, &taps, 0);
+    taps_free(&windows);
+    taps_free(&taps);
+    return status;
+}
+
+/* x [N, C, D', H', W'] -> [N D', M r, H, W] -> [N, M, D' r, H, W] -> [N, M, D, H, W]. */
+static tutti_status transpose_volume(
+    tutti_network *network, int layer, int x, int w, int bias, const struct sliding *s, int *y)
+{
+    static const int to_batch[] = { 0, 2, 1, 3, 4 }, from_batch[] = { 0, 2, 1, 3, 4, 5 };
+    struct graph *graph = &network->graph;
+    struct sliding image = of_image(s);
+    const int64_t depth = s->axis[0].out, channels = graph_at(graph, w)->shape.sizes[1] * s->groups;
+    x = fold(graph, layer, op_transpose(graph, layer, x, to_batch, 5));
+    x = transpose_image(graph, layer, x, op_join(graph, layer, w, 1), NO_VALUE, &image);
+    x = op_split(graph, layer, unfold(graph, layer, x, depth), 2, channels);
+    *y = op_join(graph, layer, op_transpose(graph, layer, x, from_batch, 6), SPACE_AXIS);
+    const tutti_status status = roll(network, layer, &s->axis[0], SPACE_AXIS, y);
+    if (bias == NO_VALUE || *y == NO_VALUE || status != TUTTI_OK) return status;
+    bias = op_reshape(graph, layer, bias, TUTTI_SHAPE(channels, 1, 1, 1));
+    *y = graph_append(graph, &operation_add, NULL, (int[]) { *y, bias }, 2, layer);
+    return TUTTI_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ operations ---- */
+
+/* Of a transposition, w is [C, channels / groups, ...], else [channels, C / groups, ...]. */
+static tutti_status check_weights(
+    const char *name, const struct graph *graph, const int *inputs, int count, int64_t groups, bool transposed)
+{
+    const struct value *x = graph_at(graph, inputs[0]), *w = graph_at(graph, inputs[1]);
+    const int64_t channels = x->shape.sizes[CHANNEL_AXIS], *sizes = w->shape.sizes;
+    const int64_t in = transposed ? sizes[0] : sizes[1] * groups, out = transposed ? sizes[1] * groups : sizes[0];
+    const struct value *bias = count > 2 ? graph_at(graph, inputs[2]) : NULL;
+    if (w->batched || w->shape.rank != x->shape.rank || in != channels || sizes[0] % groups != 0)
+        return fail(TUTTI_SHAPE,
+            "%s: weights of %d axes and %lld x %lld channels do not fit an input of %d axes and %lld "
+            "channels in %lld groups",
+            name, w->shape.rank, (long long)sizes[0], (long long)(w->shape.rank > 1 ? sizes[1] : 0), x->shape.rank,
+            (long long)channels, (long long)groups);
+    if (bias && (bias->batched || bias->shape.rank != 1 || bias->shape.sizes[0] != out))
+        return fail(TUTTI_SHAPE, "%s: the bias must have a number for each of the %lld channels", name, (long long)out);
+    return TUTTI_OK;
+}
+
+tutti_status op_conv(tutti_network *network, int layer, const int *inputs, int count, const struct said *said, int *y)
+{
+    struct sliding s;
+    struct graph *graph = &network->graph;
+    const struct value *x = graph_at(graph, inputs[0]), *w = graph_at(graph, inputs[1]);
+    const int bias = count > 2 ? inputs[2] : NO_VALUE;
+    tutti_status status = sliding_resolve("conv", x, &said->sliding, w->shape.sizes + SPACE_AXIS, &s);
+    if (status == TUTTI_OK) status = check_weights("conv", graph, inputs, count, s.groups, false);
+    if (status != TUTTI_OK) return status;
+    if (s.axes == 3) return convolve_volume(network, layer, inputs[0], inputs[1], bias, &s, y);
+    *y = s.axes == 1 ? along_one(graph, layer, inputs[0], inputs[1], bias, &s, convolve_image)
+                     : convolve_image(graph, layer, inputs[0], inputs[1], bias, &s);
+    return TUTTI_OK;
+}
+
+tutti_status op_conv_transpose(
+    tutti_network *network, int layer, const int *inputs, int count, const struct said *said, int *y)
+{
+    struct sliding s;
+    struct graph *graph = &network->graph;
+    const struct value *x = graph_at(graph, inputs[0]), *w = graph_at(graph, inputs[1]);
+    const int bias = count > 2 ? inputs[2] : NO_VALUE;
+    tutti_status status =
+        sliding_resolve_transposed("conv_transpose", x, &said->sliding, w->shape.sizes + SPACE_AXIS, &s);
+    if (status == TUTTI_OK) status = check_weights("conv_transpose", graph, inputs, count, s.groups, true);
+    if (status != TUTTI_OK) return status;
+    if (s.axes == 3) return transpose_volume(network, layer, inputs[0], inputs[1], bias, &s, y);
+    *y = s.axes == 1 ? along_one(graph, layer, inputs[0], inputs[1], bias, &s, transpose_image)
+                     : transpose_image(graph, layer, inputs[0], inputs[1], bias, &s);
+    return TUTTI_OK;
+}

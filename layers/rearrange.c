@@ -1,0 +1,282 @@
+/* slice with steps, pad, tile, depth_to_space and space_to_depth: windows, reshapes, repetitions and tables. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "layers/image.h"
+#include "layers/layers.h"
+#include "layers/op_builders.h"
+
+/* ---------------------------------------------------------------------------------------------------- nodes ---- */
+
+int op_axis(const struct value *x, int64_t number)
+{
+    const int rank = x->shape.rank - x->batched;
+    const int64_t axis = number < 0 ? number + rank : number;
+    return axis >= 0 && axis < rank ? (int)axis + x->batched : -1;
+}
+
+int op_window(struct graph *graph, int layer, int x, const struct window_attributes *attributes)
+{
+    return graph_append(graph, &operation_window, attributes, &x, 1, layer);
+}
+
+int op_reshape(struct graph *graph, int layer, int x, tutti_shape shape)
+{
+    if (x == NO_VALUE) return NO_VALUE;
+    struct reshape_attributes attributes = { .shape = shape };
+    attributes.axes = reshape_axes(graph_at(graph, x), &shape);
+    return graph_append(graph, &operation_reshape, &attributes, &x, 1, layer);
+}
+
+static tutti_status check_rank(int rank)
+{
+    if (rank <= TUTTI_MAX_RANK) return TUTTI_OK;
+    return fail(TUTTI_SHAPE, "an intermediate result would have %d dimensions: %d are possible", rank, TUTTI_MAX_RANK);
+}
+
+int op_split(struct graph *graph, int layer, int x, int axis, int64_t front)
+{
+    if (x == NO_VALUE) return NO_VALUE;
+    tutti_shape shape = graph_at(graph, x)->shape;
+    if (graph->status == TUTTI_OK) graph->status = check_rank(shape.rank + 1);
+    if (graph->status != TUTTI_OK) return NO_VALUE;
+    memmove(shape.sizes + axis + 1, shape.sizes + axis, (size_t)(shape.rank++ - axis) * sizeof *shape.sizes);
+    shape.sizes[axis] = front;
+    shape.sizes[axis + 1] /= front;
+    return op_reshape(graph, layer, x, shape);
+}
+
+int op_join(struct graph *graph, int layer, int x, int axis)
+{
+    if (x == NO_VALUE) return NO_VALUE;
+    tutti_shape shape = graph_at(graph, x)->shape;
+    shape.sizes[axis] *= shape.sizes[axis + 1];
+    memmove(shape.sizes + axis + 1, shape.sizes + axis + 2, (size_t)(--shape.rank - axis - 1) * sizeof *shape.sizes);
+    return op_reshape(graph, layer, x, shape);
+}
+
+/* Element `begin` to `begin` + size - 1 along an axis, all along the others. */
+static int cut(struct graph *graph, int layer, int x, int axis, int64_t begin, int64_t size)
+{
+    if (x == NO_VALUE) return NO_VALUE;
+    struct window_attributes a = { .shape = graph_at(graph, x)->shape };
+    a.begins[axis] = begin;
+    a.shape.sizes[axis] = size;
+    return op_window(graph, layer, x, &a);
+}
+
+int op_transpose(struct graph *graph, int layer, int x, const int *order, int rank)
+{
+    struct transpose_attributes attributes = { 0 };
+    memcpy(attributes.order, order, (size_t)rank * sizeof *order);
+    return x == NO_VALUE ? NO_VALUE : graph_append(graph, &operation_transpose, &attributes, &x, 1, layer);
+}
+
+/* ---------------------------------------------------------------------------------------------------- slice ---- */
+
+/* What is left of an axis: `count` elements, every stride-th of the window. */
+struct strided {
+    int64_t count, stride;
+};
+
+/* From `start` on, every step-th element before `end`. Both are counted from the end of the axis if negative, and
+ * `end` is clipped. A step below 0 goes backwards: the window is reversed. */
+static tutti_status slice_axis(const struct value *x, int axis, int64_t start, int64_t end, int64_t step,
+    struct window_attributes *a, struct strided *made)
+{
+    const int64_t have = x->shape.sizes[axis];
+    const bool open = have == TUTTI_SEQUENCE, back = step < 0;
+    const int64_t size = open ? INT64_MAX : have; /* window's infer() looks at what is asked for */
+    if (step == 0 || step < -INT64_MAX || (open && step != 1))
+        return fail(TUTTI_INVALID, "slice: the step along axis %d is %lld: it cannot be 0%s", axis - x->batched,
+            (long long)step, open ? ", nor other than 1 along the length of sequences" : "");
+    const int64_t first = start < 0 ? start + size : start, behind = end < 0 ? end + size : end;
+    const int64_t from = back && first >= size ? size - 1 : first;
+    const int64_t until = back && behind < -1 ? -1 : behind > size ? size : behind;
+    const int64_t length = back ? from - until : until - from, stride = back ? -step : step;
+    if (from < 0 || length < 1)
+        return fail(TUTTI_INVALID, "slice: nothing lies from %lld to %lld: axis %d has %lld elements", (long long)first,
+            (long long)behind, axis - x->batched, (long long)have);
+    *made = (struct strided) { (length - 1) / stride + 1, stride };
+    if (made->count == 1) made->stride = 1;
+    a->shape.sizes[axis] = open && length == size ? have : made->count * made->stride;
+    a->begins[axis] = back ? from - a->shape.sizes[axis] + 1 : from;
+    if (back) a->reversed |= 1u << axis;
+    return TUTTI_OK;
+}
+
+/* One window, then the first of each `stride` elements of it. */
+tutti_status op_slice(tutti_network *network, int layer, const int *inputs, int count, const struct said *said, int *y)
+{
+    tutti_status status = TUTTI_OK;
+    struct graph *graph = &network->graph;
+    const struct value x = *graph_at(graph, inputs[0]);
+    const struct list *axes = &said->picked, *starts = &said->starts, *ends = &said->ends, *steps = &said->steps;
+    struct window_attributes a = { .shape = x.shape };
+    struct strided strided[TUTTI_MAX_RANK] = { { 0 } };
+    (void)count;
+    if (starts->count == 0 || starts->count != ends->count || (axes->count && axes->count != starts->count) ||
+        (steps->count && steps->count != starts->count) || starts->count > x.shape.rank - x.batched)
+        return fail(
+            TUTTI_INVALID, "slice: it needs as many ends as starts, one for each axis, and as many steps if any");
+    for (int i = 0; i < starts->count; i++) {
+        const int axis = op_axis(&x, axes->count ? axes->numbers[i] : i);
+        if (axis < 0)
+            FAIL(TUTTI_INVALID, "slice: axis %lld does not exist: the input has %d", (long long)axes->numbers[i],
+                x.shape.rank - x.batched);
+        TRY(slice_axis(
+            &x, axis, starts->numbers[i], ends->numbers[i], steps->count ? steps->numbers[i] : 1, &a, &strided[axis]));
+    }
+    *y = op_window(graph, layer, inputs[0], &a);
+    for (int axis = 0; axis < x.shape.rank; axis++) {
+        if (strided[axis].stride < 2) continue;
+        *y = op_split(graph, layer, *y, axis, strided[axis].count);
+        *y = op_join(graph, layer, cut(graph, layer, *y, axis + 1, 0, 1), axis);
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------- pad ---- */
+
+/* The element of `size` that stands `at` elements behind the first one, which may be outside. */
+static int64_t mirrored(enum pad_mode mode, int64_t at, int64_t size)
+{
+    const int64_t period = mode == PAD_WRAP ? size : size > 1 ? 2 * size - 2 : 1;
+    if (mode == PAD_EDGE) return at < 0 ? 0 : at < size ? at : size - 1;
+    const int64_t place = (at % period + period) % period;
+    return place < size ? place : period - place;
+}
+
+static tutti_status pad_axis(
+    tutti_network *network, int layer, enum pad_mode mode, int axis, int64_t before, int64_t behind, int *y)
+{
+    struct taps taps = { 0 };
+    const int64_t size = graph_at(&network->graph, *y)->shape.sizes[axis];
+    tutti_status status = taps_new(&taps, size, size + before + behind);
+    for (int64_t j = 0; j < taps.to && status == TUTTI_OK; j++) {
+        status = taps_add(&taps, mirrored(mode, j - before, size), 1);
+        taps_end_row(&taps);
+    }
+    if (status == TUTTI_OK) *y = resample(network, layer, *y, axis, &taps, 0);
+    taps_free(&taps);
+    return status;
+}
+
+/* `before` and `behind`: the number of elements added at each end of each axis of a sample. */
+tutti_status op_pad(tutti_network *network, int layer, const int *inputs, int count, const struct said *said, int *y)
+{
+    tutti_status status = TUTTI_OK;
+    struct graph *graph = &network->graph;
+    const struct value x = *graph_at(graph, inputs[0]);
+    const int rank = x.shape.rank - x.batched;
+    const struct list *before = &said->starts, *behind = &said->ends;
+    const enum pad_mode mode = (enum pad_mode)said->mode.numbers[0];
+    struct window_attributes a = *(const struct window_attributes *)said->attributes;
+    (void)count;
+    if ((before->count && before->count != rank) || (behind->count && behind->count != rank))
+        return fail(TUTTI_INVALID, "pad: before and behind need a number for each of the %d axes", rank);
+    *y = inputs[0];
+    a.shape = x.shape;
+    for (int i = 0; i < rank; i++) {
+        const int axis = i + x.batched;
+        const int64_t first = before->numbers[i], last = behind->numbers[i];
+        if (first == 0 && last == 0) continue;
+        if (x.shape.sizes[axis] == TUTTI_SEQUENCE)
+            FAIL(
+                TUTTI_SHAPE, "pad: axis %d has the length of sequences, TUTTI_SEQUENCE: nothing can be added to it", i);
+        if (llabs(first) > INT32_MAX || llabs(last) > INT32_MAX)
+            FAIL(TUTTI_INVALID, "pad: %lld and %lld elements along axis %d are too many", (long long)first,
+                (long long)last, i);
+        a.begins[axis] = -first;
+        a.shape.sizes[axis] += first + last;
+        if (mode != PAD_CONSTANT && *y != NO_VALUE) TRY(pad_axis(network, layer, mode, axis, first, last, y));
+    }
+    if (mode == PAD_CONSTANT) *y = op_window(graph, layer, inputs[0], &a);
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------ tile ---- */
+
+static int repeat(struct graph *graph, int layer, int x, int axis, int64_t times)
+{
+    x = op_split(graph, layer, x, axis, 1);
+    if (x == NO_VALUE) return NO_VALUE;
+    struct expand_attributes attributes = { .shape = graph_at(graph, x)->shape, .factor = 1 };
+    attributes.shape.sizes[axis] = times;
+    return op_join(graph, layer, graph_append(graph, &operation_expand, &attributes, &x, 1, layer), axis);
+}
+
+tutti_status op_tile(tutti_network *network, int layer, const int *inputs, int count, const struct said *said, int *y)
+{
+    const struct value x = *graph_at(&network->graph, inputs[0]);
+    const struct list *times = &said->sizes;
+    (void)count;
+    if (times->count != x.shape.rank - x.batched)
+        return fail(TUTTI_INVALID, "tile: repeats need a number for each of the %d axes", x.shape.rank - x.batched);
+    *y = inputs[0];
+    for (int i = 0; i < times->count; i++) {
+        const int64_t size = x.shape.sizes[i + x.batched];
+        if (times->numbers[i] == 1) continue;
+        if (times->numbers[i] < 1 || size == TUTTI_SEQUENCE || times->numbers[i] > INT32_MAX / size)
+            return fail(TUTTI_SHAPE, "tile: axis %d of %s elements cannot be repeated %lld times", i,
+                size_print(size, (char[SIZE_TEXT]) { 0 }), (long long)times->numbers[i]);
+        *y = repeat(&network->graph, layer, *y, i + x.batched, times->numbers[i]);
+    }
+    return TUTTI_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------------- blocks ---- */
+
+static tutti_status check_blocks(const char *name, const struct value *x, int64_t block, bool to_space)
+{
+    const tutti_status status = image_check(name, x);
+    if (status != TUTTI_OK) return status;
+    const int64_t *sizes = x->shape.sizes;
+    const bool fits = block >= 1 && block <= INT16_MAX &&
+        (to_space ? sizes[CHANNEL_AXIS] % (block * block) == 0
+                  : sizes[SPACE_AXIS] % block == 0 && sizes[SPACE_AXIS + 1] % block == 0);
+    if (fits && x->batched) return TUTTI_OK;
+    return fail(TUTTI_SHAPE, "%s: blocks of %lld do not divide an image of %lld x %lld pixels with %lld channels", name,
+        (long long)block, (long long)sizes[SPACE_AXIS], (long long)sizes[SPACE_AXIS + 1],
+        (long long)sizes[CHANNEL_AXIS]);
+}
+
+/* [N, b, b, C, H, W] or [N, C, b, b, H, W] -> [N, C, H, b, W, b]. */
+tutti_status op_depth_to_space(
+    tutti_network *network, int layer, const int *inputs, int count, const struct said *said, int *y)
+{
+    static const int dcr[] = { 0, 3, 4, 1, 5, 2 }, crd[] = { 0, 1, 4, 2, 5, 3 };
+    struct graph *graph = &network->graph;
+    const struct value x = *graph_at(graph, inputs[0]);
+    const int64_t b = said->sizes.numbers[0], *s = x.shape.sizes;
+    const tutti_status status = check_blocks("depth_to_space", &x, b, true);
+    (void)count;
+    if (status != TUTTI_OK) return status;
+    const int64_t c = s[1] / b / b;
+    const tutti_shape apart = said->mode.numbers[0] == BLOCK_DCR ? TUTTI_SHAPE(s[0], b, b, c, s[2], s[3])
+                                                                 : TUTTI_SHAPE(s[0], c, b, b, s[2], s[3]);
+    *y = op_reshape(graph, layer, inputs[0], apart);
+    *y = op_transpose(graph, layer, *y, said->mode.numbers[0] == BLOCK_DCR ? dcr : crd, apart.rank);
+    *y = op_reshape(graph, layer, *y, TUTTI_SHAPE(s[0], c, s[2] * b, s[3] * b));
+    return TUTTI_OK;
+}
+
+/* [N, C, H, b, W, b] -> [N, b, b, C, H, W] or [N, C, b, b, H, W]. */
+tutti_status op_space_to_depth(
+    tutti_network *network, int layer, const int *inputs, int count, const struct said *said, int *y)
+{
+    static const int dcr[] = { 0, 3, 5, 1, 2, 4 }, crd[] = { 0, 1, 3, 5, 2, 4 };
+    struct graph *graph = &network->graph;
+    const struct value x = *graph_at(graph, inputs[0]);
+    const int64_t b = said->sizes.numbers[0], *s = x.shape.sizes;
+    const tutti_status status = check_blocks("space_to_depth", &x, b, false);
+    (void)count;
+    if (status != TUTTI_OK) return status;
+    const tutti_shape apart = TUTTI_SHAPE(s[0], s[1], s[2] / b, b, s[3] / b, b);
+    *y = op_reshape(graph, layer, inputs[0], apart);
+    *y = op_transpose(graph, layer, *y, said->mode.numbers[0] == BLOCK_DCR ? dcr : crd, apart.rank);
+    *y = op_reshape(graph, layer, *y, TUTTI_SHAPE(s[0], s[1] * b * b, s[2] / b, s[3] / b));
+    return TUTTI_OK;
+}

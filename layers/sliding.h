@@ -1,0 +1,36 @@
+/* Windows that slide along one to three axes: of convolutions and pooling in tutti_op(). */
+#ifndef LAYERS_SLIDING_H
+#define LAYERS_SLIDING_H
+
+#include "layers/op_builders.h"
+
+enum { SLIDING_AXES = 3 };
+
+/* Window `o` of an axis begins at element o stride - before of the input's `in`, and has every dilation-th element up
+ * to `reach` behind it. */
+struct sliding_axis {
+    int64_t in, out, kernel, stride, dilation, before, behind, reach;
+};
+/* All axes of x behind the channels. */
+struct sliding {
+    int axes;
+    struct sliding_axis axis[SLIDING_AXES];
+    int64_t groups;
+};
+
+/* Reads the attributes for x [N, C, ...] and checks them. kernel: sizes of the axes; NULL: the attribute. */
+tutti_status sliding_resolve(const char *name, const struct value *x, const struct sliding_words *said,
+    const int64_t *kernel, struct sliding *s);
+/* The same where x is what a convolution made, and the result what it made it from: `in` and `out` are exchanged. */
+tutti_status sliding_resolve_transposed(const char *name, const struct value *x, const struct sliding_words *said,
+    const int64_t *kernel, struct sliding *s);
+/* x with what windows read beyond its ends, which is `outside`, and without what none reads; x where that is equal. The
+ * axes then have no padding. */
+int sliding_pad(struct graph *graph, int layer, int x, struct sliding *s, float outside);
+/* The table that makes of an axis all its windows, one behind the other; freed by taps_free(), also after a failure. */
+tutti_status sliding_taps(const struct sliding_axis *a, struct taps *taps);
+/* Does it, along an axis of *y. Elements that windows read beyond the ends are `outside`. */
+tutti_status sliding_unroll(
+    struct tutti_network *network, int layer, const struct sliding_axis *a, int axis, float outside, int *y);
+
+#endif
