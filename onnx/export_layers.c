@@ -142,6 +142,9 @@ static void find_window(struct source *source, struct window *window)
 static void export_window(struct source *source)
 {
     struct window window = { .cut = 0 };
+    int64_t reversed[TUTTI_MAX_RANK] = { 0 };
+    if (source_whole(source, "reversed", reversed, TUTTI_MAX_RANK) > 0)
+        refuse(source, "it goes backwards along an axis");
     find_window(source, &window);
     const char *x = source_input(source, 0);
     if (window.cut) {

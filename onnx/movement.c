@@ -125,39 +125,6 @@ static tutti_tensor cut(const struct step *step, tutti_tensor x, int axis, int64
     return step_op(step, "slice", &x, 1, "axes=%d starts=%" PRId64 " ends=%" PRId64, axis, start, end);
 }
 
-static int64_t within(int64_t at, int64_t size)
-{
-    return at < -size ? 0 : at < 0 ? at + size : at > size ? size : at;
-}
-
-tutti_status build_slice(struct step *step)
-{
-    struct operand x;
-    int64_t starts[TUTTI_MAX_RANK], ends[TUTTI_MAX_RANK], axes[TUTTI_MAX_RANK], strides[TUTTI_MAX_RANK];
-    int count = 0, end_count = 0, axis_count = 0, stride_count = 0;
-    tutti_status status = step_operand(step, 0, &x);
-    if (status == TUTTI_OK) status = step_list(step, 1, starts, TUTTI_MAX_RANK, &count);
-    if (status == TUTTI_OK) status = step_list(step, 2, ends, TUTTI_MAX_RANK, &end_count);
-    if (status == TUTTI_OK) status = step_list(step, 3, axes, TUTTI_MAX_RANK, &axis_count);
-    if (status == TUTTI_OK) status = step_list(step, 4, strides, TUTTI_MAX_RANK, &stride_count);
-    if (status != TUTTI_OK) return status;
-    if (count < 1 || end_count != count || (axis_count && axis_count != count) ||
-        (stride_count && stride_count != count))
-        return fail(TUTTI_FORMAT, "starts, ends, axes and steps have different lengths");
-    for (int i = 0; i < count; i++) {
-        int axis = 0;
-        const int64_t of_file = axis_count ? axes[i] : i;
-        const bool is_all = starts[i] == 0 && ends[i] >= INT32_MAX && (!stride_count || strides[i] == 1);
-        if (is_all) continue; /* of the batch, too */
-        if ((status = operand_axis(&x, of_file, &axis)) != TUTTI_OK) return status;
-        if (stride_count && strides[i] != 1) return step_refuse("steps must be 1");
-        const int64_t size = x.shape.sizes[axis], start = within(starts[i], size), end = within(ends[i], size);
-        if (end <= start) return step_refuse("nothing is left along axis %d", axis + 1);
-        if (start > 0 || end < size) x.tensor = cut(step, x.tensor, axis, start, end);
-    }
-    return step_done(step, x.tensor, x.place);
-}
-
 tutti_status build_split(struct step *step)
 {
     struct operand x;
@@ -177,34 +144,4 @@ tutti_status build_split(struct step *step)
         start += length;
     }
     return status;
-}
-
-/* Pads are numbers in front of all axes, and then behind them. */
-tutti_status build_pad(struct step *step)
-{
-    struct operand x;
-    int64_t pads[2 * TUTTI_MAX_RANK], axes[TUTTI_MAX_RANK], before[TUTTI_MAX_RANK] = { 0 };
-    int64_t behind[TUTTI_MAX_RANK] = { 0 };
-    int count = 0, axis_count = 0;
-    float value = 0;
-    tutti_status status = step_operand(step, 0, &x);
-    if (status == TUTTI_OK) status = step_list(step, 1, pads, 2 * TUTTI_MAX_RANK, &count);
-    if (status == TUTTI_OK) status = step_scalar(step, 2, 0, &value);
-    if (status == TUTTI_OK) status = step_list(step, 3, axes, TUTTI_MAX_RANK, &axis_count);
-    if (status != TUTTI_OK) return status;
-    if (step_attribute(step, "mode") && !step_says(step, "mode", "constant"))
-        return step_refuse("mode must be constant");
-    const int each = axis_count ? axis_count : operand_rank(&x);
-    if (count != 2 * each) return fail(TUTTI_FORMAT, "it needs %d pads, not %d", 2 * each, count);
-    for (int i = 0; i < each; i++) {
-        int axis = 0;
-        if (pads[i] == 0 && pads[i + each] == 0) continue;
-        if ((status = operand_axis(&x, axis_count ? axes[i] : i, &axis)) != TUTTI_OK) return status;
-        before[axis] = pads[i];
-        behind[axis] = pads[i + each];
-    }
-    const int rank = x.shape.rank;
-    x.tensor = step_op(step, "pad", &x.tensor, 1, "before=%s behind=%s value=%.9g", list_print(before, rank).text,
-        list_print(behind, rank).text, (double)value);
-    return step_done(step, x.tensor, x.place);
 }

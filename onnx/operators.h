@@ -44,9 +44,14 @@ bool extent_multiply(struct extent a, struct extent b, struct extent *product);
 step_function fold_arithmetic, fold_not, fold_where, fold_cast, fold_reduce, fold_gather, fold_concat, fold_slice,
     fold_transpose, fold_expand, fold_reshape, fold_squeeze, fold_unsqueeze, fold_range;
 
-/* layers.c: convolutions, poolings, normalisations, products. */
-step_function build_conv, build_max_pool, build_average_pool, build_global_pool, build_batch_normalization, build_gemm,
-    build_matmul;
+/* windows.c: convolutions and poolings. */
+step_function build_conv, build_pool, build_global_pool;
+
+/* layers.c: batch normalisation, products. */
+step_function build_batch_normalization, build_gemm, build_matmul;
+
+/* rearrange.c, resize.c */
+step_function build_slice, build_pad, build_center_crop_pad, build_tile, build_blocks, build_resize;
 
 /* normalise.c: other normalisations. */
 step_function build_layer_normalization, build_group_normalization, build_instance_normalization, build_lrn,
@@ -62,8 +67,8 @@ step_function build_arg, build_hardmax, build_top_k, build_scan, build_one_hot, 
 step_function build_eye_like, build_range, build_non_zero;
 
 /* reshape.c, movement.c: other shapes and parts of values. */
-step_function build_reshape, build_flatten, build_squeeze, build_unsqueeze, build_transpose, build_concat, build_slice,
-    build_split, build_pad, build_expand;
+step_function build_reshape, build_flatten, build_squeeze, build_unsqueeze, build_transpose, build_concat, build_split,
+    build_expand;
 
 /* pointwise.c: element by element, and along axes. */
 step_function build_pointwise, build_where, build_is_inf, build_selu, build_alpha, build_many, build_clip,

@@ -318,7 +318,7 @@ tutti_tensor step_plain(const struct step *step, const char *operation, const tu
 tutti_tensor step_op(
     const struct step *step, const char *operation, const tutti_tensor *inputs, int count, const char *attributes, ...)
 {
-    char text[512];
+    char text[1024];
     va_list arguments;
     va_start(arguments, attributes);
     const int length = number_print_list(text, sizeof text, attributes, arguments);

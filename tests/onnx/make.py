@@ -418,9 +418,49 @@ def by_index(folder):
     graph.write(folder)
 
 
+def windows(folder):
+    """Convolutions, poolings and other sizes along one to three axes."""
+    graph = Graph("sequences", 19, x=numbers(SAMPLES, 4, 9))
+    graph.add("Conv", "x", numbers(6, 2, 3), numbers(6), group=2, strides=[2], pads=[2, 1])
+    graph.add("ConvTranspose", "x", numbers(4, 3, 3), numbers(6), group=2, strides=[2], pads=[1, 0], output_padding=[1])
+    graph.add("MaxPool", "x", kernel_shape=[3], strides=[2], dilations=[2], pads=[1, 2])
+    graph.add("AveragePool", "x", kernel_shape=[3], strides=[2], pads=[1, 0], ceil_mode=1)
+    graph.add("LpPool", "x", kernel_shape=[2], strides=[2], p=2)
+    for kind in ("GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool"):
+        graph.add(kind, "x")
+    graph.add("Resize", "x", "", numpy.array([1, 1, 1.5], numpy.float32), mode="linear")
+    graph.write(folder)
+    graph = Graph("volumes", 19, x=numbers(SAMPLES, 2, 5, 4, 6))
+    graph.add("Conv", "x", numbers(3, 2, 3, 2, 3), numbers(3), strides=[2, 1, 2], dilations=[1, 2, 1], pads=[1, 1, 0, 1, 1, 2])
+    graph.add("Conv", "x", numbers(4, 1, 2, 3, 3), group=2, auto_pad="SAME_UPPER")
+    graph.add("ConvTranspose", "x", numbers(2, 3, 3, 2, 3), numbers(3), strides=[2, 1, 2], pads=[1, 0, 1, 1, 1, 0])
+    graph.add("MaxPool", "x", kernel_shape=[2, 2, 3], strides=[2, 1, 2], pads=[1, 0, 1, 0, 1, 1])
+    graph.add("AveragePool", "x", kernel_shape=[3, 2, 2], strides=[2, 1, 2], pads=[1, 0, 0, 1, 1, 0], count_include_pad=1)
+    graph.add("GlobalAveragePool", "x")
+    graph.add("Pad", "x", numpy.array([0, 0, 1, 2, 0, 0, 0, 2, 1, 1]), mode="reflect")
+    graph.write(folder)
+    graph = Graph("sizes", 19, x=numbers(SAMPLES, 4, 6, 8))
+    graph.add("ConvTranspose", "x", numbers(4, 2, 3, 2), numbers(2), strides=[2, 3], dilations=[2, 1], pads=[1, 0, 2, 1])
+    graph.add("ConvTranspose", "x", numbers(4, 2, 3, 3), strides=[2, 2], output_shape=[11, 16])
+    graph.add("Pad", "x", numpy.array([1, 2, -1, 3]), "", numpy.array([2, 3]), mode="edge")
+    graph.add("Pad", "x", numpy.array([0, 0, 3, 1, 0, 0, 2, 5]), mode="wrap")
+    graph.add("Slice", "x", numpy.array([-1, 1]), numpy.array([-2**40, 7]), numpy.array([2, 3]), numpy.array([-2, 3]))
+    graph.add("Tile", "x", numpy.array([1, 2, 1, 3]))
+    graph.add("CenterCropPad", "x", numpy.array([3, 11]), axes=[2, 3])
+    graph.add("DepthToSpace", "x", blocksize=2, mode="CRD")
+    graph.add("SpaceToDepth", "x", blocksize=2)
+    graph.add("Resize", "x", "", "", numpy.array([SAMPLES, 4, 9, 5]), mode="cubic", coordinate_transformation_mode="align_corners")
+    graph.add("Resize", "x", "", "", numpy.array([4, 4]), mode="linear", axes=[2, 3], antialias=1, keep_aspect_ratio_policy="not_larger")
+    graph.add("Resize", "x", "", numpy.array([2, 2.5], numpy.float32), axes=[2, 3], coordinate_transformation_mode="asymmetric",
+              nearest_mode="floor")
+    graph.add("Resize", "x", numpy.array([0.2, -0.5, 0.8, 1.25], numpy.float32), "", numpy.array([5, 7]), mode="linear", axes=[2, 3],
+              coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=0.5)
+    graph.write(folder, symbolic=False)
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for make in (networks, pointwise, along_axes, movement, layers, places, by_index):
+    for make in (networks, pointwise, along_axes, movement, layers, places, by_index, windows):
         make(folder)
 
 

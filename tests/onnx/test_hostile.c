@@ -54,7 +54,8 @@ static tutti_status import_bytes(const void *data, size_t size)
 /* ------------------------------------------------------------------------------------------------- damaged files ----
  */
 
-static const char *const damaged[] = { "mlp", "shapes", "old", "movement", "convolutions", "products", "transformer" };
+static const char *const damaged[] = { "mlp", "shapes", "old", "movement", "convolutions", "products", "transformer",
+    "sequences", "volumes", "sizes" };
 
 static void read_file(const char *name, unsigned char **data, size_t *size)
 {

@@ -1,0 +1,181 @@
+/* Slice, Pad, Tile, CenterCropPad, DepthToSpace and SpaceToDepth. */
+#include "onnx/operators.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ----------------------------------------------------------------------------------------------------- Slice ---- */
+
+/* Lists of tutti_op(), one entry for each axis of the tensor that is cut. */
+struct slices {
+    int count;
+    int64_t axes[TUTTI_MAX_RANK], starts[TUTTI_MAX_RANK], ends[TUTTI_MAX_RANK], steps[TUTTI_MAX_RANK];
+};
+
+static int64_t clip(int64_t at, int64_t size, int64_t low, int64_t high)
+{
+    if (at < 0) at = at < -size ? -1 : at + size;
+    return at < low ? low : at > high ? high : at;
+}
+
+/* Both ends are clipped to the axis. In tutti_op(), an end in front of the first element is -size - 1. */
+static tutti_status add_slice(
+    const struct operand *x, int axis, int64_t start, int64_t end, int64_t by, struct slices *slices)
+{
+    const int64_t size = x->shape.sizes[axis];
+    const int64_t first = clip(start, size, 0, by < 0 ? size - 1 : size);
+    const int64_t last = clip(end, size, by < 0 ? -1 : 0, by < 0 ? size - 1 : size);
+    if (by == 0) return fail(TUTTI_FORMAT, "a step is 0");
+    if (by < 0 ? last >= first : first >= last) return step_refuse("nothing is left along axis %d", axis + 1);
+    if (by == 1 && first == 0 && last == size) return TUTTI_OK;
+    slices->axes[slices->count] = axis;
+    slices->starts[slices->count] = first;
+    slices->ends[slices->count] = last < 0 ? -size - 1 : last;
+    slices->steps[slices->count++] = by;
+    return TUTTI_OK;
+}
+
+static tutti_status sliced(const struct step *step, const struct operand *x, const struct slices *s)
+{
+    if (s->count == 0) return step_done(step, x->tensor, x->place);
+    const tutti_tensor y = step_op(step, "slice", &x->tensor, 1, "axes=%s starts=%s ends=%s steps=%s",
+        list_print(s->axes, s->count).text, list_print(s->starts, s->count).text, list_print(s->ends, s->count).text,
+        list_print(s->steps, s->count).text);
+    return step_done(step, y, x->place);
+}
+
+tutti_status build_slice(struct step *step)
+{
+    enum { STARTS, ENDS, AXES, STEPS, LISTS };
+    struct operand x;
+    struct slices slices = { 0 };
+    int64_t lists[LISTS][TUTTI_MAX_RANK];
+    int counts[LISTS] = { 0 };
+    unsigned seen = 0;
+    tutti_status status = step_operand(step, 0, &x);
+    for (size_t i = 0; i < LISTS && status == TUTTI_OK; i++)
+        status = step_list(step, i + 1, lists[i], TUTTI_MAX_RANK, &counts[i]);
+    if (status != TUTTI_OK) return status;
+    for (int i = ENDS; i < LISTS; i++)
+        if (counts[i] != counts[STARTS] && (counts[i] || i == ENDS))
+            return fail(TUTTI_FORMAT, "starts, ends, axes and steps have different lengths");
+    for (int i = 0; i < counts[STARTS]; i++) {
+        int axis = 0;
+        const int64_t start = lists[STARTS][i], end = lists[ENDS][i], by = counts[STEPS] ? lists[STEPS][i] : 1;
+        if (start == 0 && end >= INT32_MAX && by == 1) continue; /* all, of the batch, too */
+        status = operand_axis(&x, counts[AXES] ? lists[AXES][i] : i, &axis);
+        if (status == TUTTI_OK && seen >> axis & 1) status = fail(TUTTI_FORMAT, "an axis is there twice");
+        if (status == TUTTI_OK) status = add_slice(&x, axis, start, end, by, &slices);
+        if (status != TUTTI_OK) return status;
+        seen |= 1u << axis;
+    }
+    return sliced(step, &x, &slices);
+}
+
+/* ------------------------------------------------------------------------------------------------------- Pad ---- */
+
+/* The axes that an operator names, or all: `axes` of the file. */
+static tutti_status read_axes(
+    const struct step *step, size_t position, const struct operand *x, int64_t axes[TUTTI_MAX_RANK], int *count)
+{
+    const tutti_status status = step_list_or_attribute(step, "axes", position, axes, TUTTI_MAX_RANK, count);
+    if (status != TUTTI_OK || *count) return status;
+    *count = operand_rank(x);
+    for (int i = 0; i < *count; i++) axes[i] = i;
+    return TUTTI_OK;
+}
+
+static tutti_status padded(const struct step *step, const struct operand *x, const int64_t *before,
+    const int64_t *behind, const char *mode, float value)
+{
+    const int rank = x->shape.rank;
+    const tutti_tensor y = step_op(step, "pad", &x->tensor, 1, "before=%s behind=%s mode=%s value=%.9g",
+        list_print(before, rank).text, list_print(behind, rank).text, mode, (double)value);
+    return step_done(step, y, x->place);
+}
+
+/* Pads are numbers in front of all axes, and then behind them. */
+tutti_status build_pad(struct step *step)
+{
+    static const char *const modes[] = { "reflect", "edge", "wrap" };
+    struct operand x;
+    int64_t pads[2 * TUTTI_MAX_RANK], axes[TUTTI_MAX_RANK], before[TUTTI_MAX_RANK] = { 0 };
+    int64_t behind[TUTTI_MAX_RANK] = { 0 };
+    int count = 0, each = 0;
+    float value = 0;
+    const char *mode = "constant";
+    tutti_status status = step_operand(step, 0, &x);
+    if (status == TUTTI_OK) status = step_list(step, 1, pads, 2 * TUTTI_MAX_RANK, &count);
+    if (status == TUTTI_OK) status = step_scalar(step, 2, 0, &value);
+    if (status == TUTTI_OK) status = read_axes(step, 3, &x, axes, &each);
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+        if (step_says(step, "mode", modes[i])) mode = modes[i];
+    if (status != TUTTI_OK) return status;
+    if (count != 2 * each) return fail(TUTTI_FORMAT, "it needs %d pads, not %d", 2 * each, count);
+    for (int i = 0; i < each; i++) {
+        int axis = 0;
+        if (pads[i] == 0 && pads[i + each] == 0) continue;
+        if ((status = operand_axis(&x, axes[i], &axis)) != TUTTI_OK) return status;
+        before[axis] = pads[i];
+        behind[axis] = pads[i + each];
+    }
+    return padded(step, &x, before, behind, mode, value);
+}
+
+/* What exceeds the new size is cut off, and what is missing is 0, the half of it at each end. */
+tutti_status build_center_crop_pad(struct step *step)
+{
+    struct operand x;
+    int64_t shape[TUTTI_MAX_RANK], axes[TUTTI_MAX_RANK], before[TUTTI_MAX_RANK] = { 0 };
+    int64_t behind[TUTTI_MAX_RANK] = { 0 };
+    int count = 0, each = 0;
+    tutti_status status = step_operand(step, 0, &x);
+    if (status == TUTTI_OK) status = step_list(step, 1, shape, TUTTI_MAX_RANK, &count);
+    if (status == TUTTI_OK) status = read_axes(step, SIZE_MAX, &x, axes, &each);
+    if (status != TUTTI_OK) return status;
+    if (count != each) return fail(TUTTI_FORMAT, "its shape has %d sizes for %d axes", count, each);
+    for (int i = 0; i < each; i++) {
+        int axis = 0;
+        if ((status = operand_axis(&x, axes[i], &axis)) != TUTTI_OK) return status;
+        if (shape[i] < 1 || shape[i] > INT32_MAX) return step_refuse("size %" PRId64 " of axis %d", shape[i], axis + 1);
+        const int64_t more = shape[i] - x.shape.sizes[axis];
+        before[axis] = more / 2;
+        behind[axis] = more - more / 2;
+    }
+    return padded(step, &x, before, behind, "constant", 0);
+}
+
+/* ------------------------------------------------------------------------------------------------------ Tile ---- */
+
+tutti_status build_tile(struct step *step)
+{
+    struct operand x;
+    int64_t times[TUTTI_MAX_RANK], repeats[TUTTI_MAX_RANK];
+    int count = 0;
+    tutti_status status = step_operand(step, 0, &x);
+    if (status == TUTTI_OK) status = step_list(step, 1, times, TUTTI_MAX_RANK, &count);
+    if (status != TUTTI_OK) return status;
+    if (count != operand_rank(&x)) return fail(TUTTI_FORMAT, "it has %d repeats for %d axes", count, operand_rank(&x));
+    for (int i = 0; i < x.shape.rank; i++) repeats[i] = 1;
+    for (int i = 0; i < count; i++) {
+        int axis = 0;
+        if (times[i] == 1) continue;
+        if ((status = operand_axis(&x, i, &axis)) != TUTTI_OK) return status;
+        repeats[axis] = times[i];
+    }
+    if (x.shape.rank == 0) return step_done(step, x.tensor, x.place);
+    x.tensor = step_op(step, "tile", &x.tensor, 1, "repeats=%s", list_print(repeats, x.shape.rank).text);
+    return step_done(step, x.tensor, x.place);
+}
+
+/* DepthToSpace and SpaceToDepth. */
+tutti_status build_blocks(struct step *step)
+{
+    struct operand x;
+    const int64_t size = step_integer(step, "blocksize", 0);
+    const tutti_status status = step_rows(step, 0, &x);
+    if (status != TUTTI_OK) return status;
+    x.tensor = step_op(step, step->operation, &x.tensor, 1, "blocksize=%" PRId64 "%s", size,
+        step_says(step, "mode", "CRD") ? " mode=crd" : "");
+    return step_done_rows(step, 0, x.tensor, &x);
+}
