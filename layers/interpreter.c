@@ -9,6 +9,7 @@
 #include "base/threads.h"
 #include "layers/batch_norm.h"
 #include "layers/conv2d.h"
+#include "layers/grid_sample.h"
 #include "layers/indices.h"
 #include "layers/layers.h"
 #include "layers/lines.h"
@@ -802,6 +803,9 @@ static const struct interpretation {
     { &operation_trilu, interpret_trilu },
     { &operation_reverse_sequence, interpret_reverse_sequence },
     { &operation_resample, resampled },
+    { &operation_grid_sample, interpret_grid_sample },
+    { &operation_grid_sample_data_gradient, interpret_grid_data_gradient },
+    { &operation_grid_sample_grid_gradient, interpret_grid_grid_gradient },
     { &operation_layer_norm, layer_norm },
     { &operation_layer_norm_gradient, layer_norm_gradient },
     { &operation_softmax, softmax },

@@ -22,6 +22,8 @@ tutti_status interpret_node(const struct problem *problem, const struct arrays *
 /* Operations of families with a file of their own. interpreter_indices.c: */
 typedef tutti_status interpretation(const struct problem *problem, const struct arrays *arrays);
 interpretation interpret_gather, interpret_gather_gradient, interpret_scatter, interpret_scatter_gradient;
+/* interpreter_grid.c: */
+interpretation interpret_grid_sample, interpret_grid_data_gradient, interpret_grid_grid_gradient;
 /* interpreter_lines.c: */
 interpretation interpret_argmax, interpret_topk, interpret_scan, interpret_cumprod_gradient, interpret_one_hot,
     interpret_trilu, interpret_reverse_sequence;

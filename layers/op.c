@@ -5,6 +5,7 @@
 #include "base/numbers.h"
 #include "graph/network.h"
 #include "layers/composition.h"
+#include "layers/grid_sample.h"
 #include "layers/indices.h"
 #include "layers/layers.h"
 #include "layers/lines.h"
@@ -194,6 +195,15 @@ static tutti_status complete_reverse(const struct value *x, const struct said *s
     return status;
 }
 
+static tutti_status complete_grid(const struct value *x, const struct said *said, void *attributes)
+{
+    struct grid_sample_attributes *a = attributes;
+    (void)x;
+    a->mode = (int)said->picked.numbers[0];
+    a->padding = (int)said->starts.numbers[0];
+    return TUTTI_OK;
+}
+
 #define ARGMAX_RECIPE(name_)                                                                                      \
     {                                                                                                             \
 #name_, &operation_##name_, 1, 1,                                                                         \
@@ -345,6 +355,11 @@ static const struct recipe recipes[] = {
         .words = { { "heads", SETS(heads), 0 }, { "width", SETS(width), 0 }, { "interleaved", SETS(interleaved), 0 } },
         .compose = compose_rotary_embedding,
         .attributes = &rotary_attributes_type },
+    { "grid_sample", &operation_grid_sample, 2, 2,
+        { { "mode", SAYS_LIST(picked), .choices = GRID_MODES },
+            { "padding_mode", SAYS_LIST(starts), .choices = GRID_PADDINGS },
+            { "align_corners", SETS(align_corners), 0 } },
+        .complete = complete_grid },
     { "matmul", &operation_matmul, 2, 2,
         { { "transpose_a", SETS(transpose_a), 0 }, { "transpose_b", SETS(transpose_b), 0 } },
         .compose = compose_matmul },

@@ -1,4 +1,5 @@
 /* The table of all operations. */
+#include "layers/grid_sample.h"
 #include "layers/indices.h"
 #include "layers/layers.h"
 #include "layers/lines.h"
@@ -60,6 +61,9 @@ const struct operation *const operations[] = {
     &operation_trilu,
     &operation_reverse_sequence,
     &operation_resample,
+    &operation_grid_sample,
+    &operation_grid_sample_data_gradient,
+    &operation_grid_sample_grid_gradient,
     &operation_matmul,
     &operation_layer_norm,
     &operation_layer_norm_gradient,

@@ -40,6 +40,8 @@ extern const struct operation_test test_scan;
 extern const struct operation_test test_one_hot;
 extern const struct operation_test test_trilu;
 extern const struct operation_test test_reverse;
+extern const struct operation_test test_grid;
+extern const struct operation_test test_grid_nearest;
 extern const struct operation_test test_cast;
 extern const struct operation_test test_layer_norm;
 extern const struct operation_test test_matmul;
@@ -101,6 +103,8 @@ static const struct operation_test *const tests[] = {
     &test_one_hot,
     &test_trilu,
     &test_reverse,
+    &test_grid,
+    &test_grid_nearest,
     &test_cast,
     &test_layer_norm,
     &test_matmul,

@@ -1,0 +1,194 @@
+#include "layers/grid_sample.h"
+
+#include "base/memory.h"
+#include "clkernels/arguments/grid_sample.h"
+#include "layers/broadcast.h"
+#include "layers/elementwise.h"
+#include "layers/lines.h"
+#include "runtime/arguments.h"
+
+ATTRIBUTES_DESCRIBE(grid_sample, ATTRIBUTE(grid_sample, OTHER, mode), ATTRIBUTE(grid_sample, OTHER, padding),
+    ATTRIBUTE(grid_sample, FLAG, align_corners), ATTRIBUTE(grid_sample, SHAPE, shape))
+
+static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *x = graph_at(graph, node->inputs[0]), *grid = graph_at(graph, node->inputs[1]);
+    const int axes = x->shape.rank - SPACE_AXIS, places = grid->shape.rank - grid->batched - 1;
+    if (!x->batched || axes < 2 || axes > 3)
+        return fail(TUTTI_SHAPE, "grid_sample: the input must be [channels, (depth,) height, width] for each sample");
+    if (places < 1 || value_size(grid, 0) != axes || places + SPACE_AXIS > TUTTI_MAX_RANK)
+        return fail(TUTTI_SHAPE, "grid_sample: the grid must be [places ..., %d]: its last axis has size %s", axes,
+            size_print(value_size(grid, 0), (char[SIZE_TEXT]) { 0 }));
+    outputs[0] = (struct value) { .type = TYPE_F32, .batched = true, .shape = { .rank = SPACE_AXIS + places } };
+    outputs[0].shape.sizes[0] = x->shape.sizes[0];
+    outputs[0].shape.sizes[CHANNEL_AXIS] = x->shape.sizes[CHANNEL_AXIS];
+    for (int i = 0; i < places; i++) outputs[0].shape.sizes[SPACE_AXIS + i] = grid->shape.sizes[grid->batched + i];
+    outputs[0].axes = axes_with_channels(outputs[0].shape.rank);
+    node->output_count = 1;
+    return TUTTI_OK;
+}
+
+static tutti_status infer_data_gradient(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    (void)graph;
+    const tutti_shape shape = grid_sample_attributes(node)->shape;
+    outputs[0] =
+        (struct value) { .type = TYPE_F32, .batched = true, .shape = shape, .axes = axes_with_channels(shape.rank) };
+    node->output_count = 1;
+    return TUTTI_OK;
+}
+
+static tutti_status infer_grid_gradient(const struct graph *graph, struct node *node, struct value *outputs)
+{
+    const struct value *x = graph_at(graph, node->inputs[0]), *grid = graph_at(graph, node->inputs[1]);
+    outputs[0] = (struct value) { .type = TYPE_F32, .batched = true, .shape = { .sizes = { x->shape.sizes[0] } } };
+    outputs[0].shape.rank = 1 + grid->shape.rank - grid->batched;
+    for (int i = 1; i < outputs[0].shape.rank; i++)
+        outputs[0].shape.sizes[i] = grid->shape.sizes[i - 1 + grid->batched];
+    node->output_count = 1;
+    return TUTTI_OK;
+}
+
+static tutti_status gradient(
+    struct graph *graph, const struct node *node, const int *output_gradients, const bool *wanted, int *input_gradients)
+{
+    const int dy = output_gradients[0], x = node->inputs[0], grid = node->inputs[1], layer = node->layer;
+    struct grid_sample_attributes attributes = *grid_sample_attributes(node);
+    if (dy == NO_VALUE) return TUTTI_OK;
+    if (wanted[1]) {
+        const int made =
+            graph_append(graph, &operation_grid_sample_grid_gradient, &attributes, (int[]) { x, grid, dy }, 3, layer);
+        input_gradients[1] = broadcast_gradient(graph, made, grid, layer);
+    }
+    if (!wanted[0] || graph->status != TUTTI_OK) return graph->status;
+    attributes.shape = graph_at(graph, x)->shape;
+    input_gradients[0] =
+        graph_append(graph, &operation_grid_sample_data_gradient, &attributes, (int[]) { grid, dy }, 2, layer);
+    return graph->status;
+}
+
+/* ------------------------------------------------------------------------------------------- implementations ---- */
+
+struct grid_sizes grid_sizes_of(const struct value *x, const struct value *grid)
+{
+    const int64_t *sizes = x->shape.sizes, each = value_elements(grid) / (grid->batched ? grid->shape.sizes[0] : 1);
+    const int axes = x->shape.rank - SPACE_AXIS;
+    return (struct grid_sizes) { .samples = sizes[0],
+        .channels = sizes[CHANNEL_AXIS],
+        .depth = axes == 3 ? sizes[SPACE_AXIS] : 1,
+        .height = value_size(x, 1),
+        .width = value_size(x, 0),
+        .outputs = each / axes,
+        .grid_stride = grid->batched ? each : 0,
+        .axes = axes };
+}
+
+ARGUMENTS(sample, GRID_SAMPLE_ARGUMENTS)
+ARGUMENTS(data_gradient, GRID_DATA_ARGUMENTS)
+ARGUMENTS(grid_gradient, GRID_GRID_ARGUMENTS)
+ARGUMENTS(sizes, GRID_SIZES)
+
+static struct launch *add(
+    const struct problem *problem, struct launch_list *list, const char *kernel, const struct grid_sizes *z)
+{
+    static const int taps[] = { 2, 1, 4 };
+    const struct grid_sample_attributes *a = grid_sample_attributes(problem->node);
+    struct launch *launch =
+        launch_add(list, "grid_sample", kernel, "-DMODE=%d -DTAPS=%d -DPADDING=%d -DALIGN=%d -DAXES=%d", a->mode,
+            taps[a->mode], a->padding, a->align_corners, z->axes);
+    double all = (double)z->samples * (double)z->channels * (double)z->outputs;
+    for (int i = 0; i < z->axes; i++) all *= taps[a->mode];
+    launch_work(launch, 2 * all, 4 * all);
+    return launch;
+}
+
+static void set_sizes(struct launch *launch, const struct grid_sizes *z, int64_t all)
+{
+    ARGUMENTS_SET(launch, sizes, .channels = z->channels, .depth = z->depth, .height = z->height, .width = z->width,
+        .outputs = z->outputs, .grid_stride = z->grid_stride, .all = all);
+}
+
+static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const struct grid_sizes z = grid_sizes_of(problem->inputs[0], problem->inputs[1]);
+    const int64_t all = z.samples * z.channels * z.outputs;
+    struct launch *launch = add(problem, list, "grid_sample", &z);
+    ARGUMENTS_SET(launch, sample, .x = operands->inputs[0], .grid = operands->inputs[1], .y = operands->outputs[0],
+        .chunk = elements_chunk(problem->device, all));
+    set_sizes(launch, &z, all);
+    elements_launch(launch, problem->device, all);
+}
+
+/* Channels of samples are divided first, then their elements: each block of these looks at all places. */
+static void emit_data_gradient(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    enum { ENOUGH_ITEMS = 16384, TASKS = 4, MOST_BLOCKS = 16, GROUP = 64 };
+    const struct capabilities *device = problem->device;
+    const struct grid_sizes z = grid_sizes_of(problem->outputs[0], problem->inputs[0]);
+    const bool cpu = device->class == DEVICE_CPU;
+    const int64_t lines = z.samples * z.channels, pixels = z.depth * z.height * z.width;
+    int64_t blocks = divide_up(cpu ? TASKS * (device->units > 0 ? device->units : 1) : ENOUGH_ITEMS, lines);
+    if (blocks > MOST_BLOCKS) blocks = MOST_BLOCKS;
+    const int64_t each = divide_up(pixels, blocks);
+    struct launch *launch = add(problem, list, "grid_data_gradient", &z);
+    ARGUMENTS_SET(launch, data_gradient, .grid = operands->inputs[0], .dy = operands->inputs[1],
+        .dx = operands->outputs[0], .each = each);
+    set_sizes(launch, &z, lines);
+    blocks = divide_up(pixels, each);
+    if (cpu) {
+        launch_tasks(launch, (size_t)lines, (size_t)blocks, 1);
+    } else {
+        const size_t group = group_size(device, GROUP);
+        launch_grid(launch, 2, size_round_up((size_t)lines, group), (size_t)blocks, 1, group, 1, 1);
+    }
+}
+
+static void emit_grid_gradient(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const struct grid_sizes z = grid_sizes_of(problem->inputs[0], problem->inputs[1]);
+    const int64_t all = z.samples * z.outputs;
+    const int64_t chunk = problem->device->class == DEVICE_CPU
+        ? divide_up(elements_chunk(problem->device, all * z.channels), z.channels)
+        : 1;
+    struct launch *launch = add(problem, list, "grid_grid_gradient", &z);
+    ARGUMENTS_SET(launch, grid_gradient, .x = operands->inputs[0], .grid = operands->inputs[1],
+        .dy = operands->inputs[2], .dgrid = operands->outputs[0], .chunk = chunk);
+    set_sizes(launch, &z, all);
+    if (problem->device->class == DEVICE_CPU)
+        launch_tasks(launch, (size_t)divide_up(all, chunk), 1, 1);
+    else
+        elements_launch(launch, problem->device, all);
+}
+
+static const struct implementation elements = { .name = "elements", .fits = fits_everything, .emit = emit },
+                                   planes = { .name = "planes", .fits = fits_everything, .emit = emit_data_gradient },
+                                   places = { .name = "places", .fits = fits_everything, .emit = emit_grid_gradient };
+static const struct implementation *const implementations[] = { &elements, NULL };
+static const struct implementation *const of_data_gradient[] = { &planes, NULL };
+static const struct implementation *const of_grid_gradient[] = { &places, NULL };
+
+const struct operation operation_grid_sample = {
+    .name = "grid_sample",
+    .inputs = { { "x" }, { "grid" } },
+    .outputs = { { "y" } },
+    .attributes = &grid_sample_attributes_type,
+    .infer = infer,
+    .gradient = gradient,
+    .implementations = implementations,
+};
+const struct operation operation_grid_sample_data_gradient = {
+    .name = "grid_sample_data_gradient",
+    .inputs = { { "grid" }, { "dy" } },
+    .outputs = { { "dx" } },
+    .attributes = &grid_sample_attributes_type,
+    .infer = infer_data_gradient,
+    .implementations = of_data_gradient,
+};
+const struct operation operation_grid_sample_grid_gradient = {
+    .name = "grid_sample_grid_gradient",
+    .inputs = { { "x" }, { "grid" }, { "dy" } },
+    .outputs = { { "dgrid" } },
+    .attributes = &grid_sample_attributes_type,
+    .infer = infer_grid_gradient,
+    .implementations = of_grid_gradient,
+};
