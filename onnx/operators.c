@@ -56,6 +56,7 @@ static const struct onnx_operator operators[] = {
     { "GlobalMaxPool", build_global_pool, NULL, "reduce_max" },
     { "Greater", build_pointwise, fold_arithmetic, "greater", ONNX_BOOL },
     { "GreaterOrEqual", build_pointwise, fold_arithmetic, "greater_or_equal", ONNX_BOOL },
+    { "GridSample", build_grid_sample },
     { "GroupNormalization", build_group_normalization },
     { "HardSigmoid", build_hard_sigmoid },
     { "HardSwish", build_pointwise, NULL, "hard_swish" },

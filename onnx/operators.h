@@ -64,6 +64,7 @@ step_function build_attention, build_rotary_embedding, build_swiglu;
  */
 step_function build_gather, build_elements, build_gather_nd, build_scatter_nd, build_compress, build_tensor_scatter;
 step_function build_arg, build_hardmax, build_top_k, build_scan, build_one_hot, build_trilu, build_reverse_sequence;
+step_function build_grid_sample; /* grid.c */
 step_function build_eye_like, build_range, build_non_zero;
 
 /* reshape.c, movement.c: other shapes and parts of values. */
