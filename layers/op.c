@@ -348,7 +348,6 @@ static const struct recipe recipes[] = {
     NORM(lp_norm, 1, { "axis", SETS(axis), -1 }, { "p", SETS(count), 2 }),
     NORM(lrn, 1, { "size", SETS(count), 5 }, { "alpha", SETS(alpha), 1e-4 }, { "beta", SETS(beta), 0.75 },
         { "bias", SETS(bias), 1 }),
-    { "embedding", &operation_embedding, 2, 2 },
     { .name = "rotary_embedding",
         .least = 3,
         .most = 4,
