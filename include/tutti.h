@@ -496,6 +496,43 @@ typedef struct tutti_attention_options {
  * takes the place of `causal` and windows. Errors: TUTTI_SHAPE, TUTTI_INVALID, TUTTI_UNSUPPORTED. */
 TUTTI_API tutti_tensor tutti_attention(
     tutti_network *network, tutti_tensor q, tutti_tensor k, tutti_tensor v, const tutti_attention_options *options);
+/* Functions of the gates of recurrent layers. DEFAULT: sigmoid for gates, tanh for values; tanh for tutti_rnn(). */
+typedef enum tutti_recurrent_function {
+    TUTTI_RECURRENT_DEFAULT,
+    TUTTI_RECURRENT_SIGMOID,
+    TUTTI_RECURRENT_TANH,
+    TUTTI_RECURRENT_RELU,
+} tutti_recurrent_function;
+/* Tensors are the caller's, and NULL where there is none. `directions` is 2 for bidirectional layers, else 1. */
+typedef struct tutti_recurrent_options {
+    size_t size; /* sizeof(tutti_recurrent_options), or 0 */
+    const char *name;
+    bool no_bias;
+    bool bidirectional, reverse; /* a second layer from the last step to the first one; only such a one */
+    /* [directions, hidden] for each sample, or for all, as zeros are. initial_c: of tutti_lstm(). */
+    const tutti_tensor *initial_h, *initial_c;
+    const tutti_tensor *lengths;   /* steps of each sample, one number, float32 or int32; outputs behind them are 0 */
+    tutti_tensor *last_h, *last_c; /* written: the last states [directions, hidden]; last_c: of tutti_lstm() */
+    float clip;                    /* arguments of functions are clipped to [-clip, clip]; 0: they are not */
+    tutti_recurrent_function functions[6]; /* ONNX's f, g, h of the first direction, then of the second one */
+    bool reset_before; /* tutti_gru(): the reset gate multiplies h before its product, as ONNX's default */
+    bool input_forget; /* tutti_lstm(): the forget gate is 1 less the input gate */
+    /* ONNX's W [directions, gates * hidden, features], R [directions, gates * hidden, hidden],
+     * B [directions, 2 * gates * hidden] and P [directions, 3 * hidden], with gates in ONNX's order, instead of
+     * parameters of the layer's own. b and p may be NULL. */
+    const tutti_tensor *w, *r, *b, *p;
+} tutti_recurrent_options;
+/* Recurrent layers as PyTorch's LSTM, GRU and RNN of one layer with batch_first: x [length, features] ->
+ * [length, directions * hidden]. The length can be TUTTI_SEQUENCE. options may be NULL.
+ * Parameters, with PyTorch's names and order of gates (4 for an LSTM, 3 for a GRU, 1):
+ * weight_ih_l0 [gates * hidden, features], weight_hh_l0 [gates * hidden, hidden], bias_ih_l0, bias_hh_l0
+ * [gates * hidden]; the second direction's end in _reverse. Errors: TUTTI_SHAPE, TUTTI_INVALID, TUTTI_UNSUPPORTED. */
+TUTTI_API tutti_tensor tutti_lstm(
+    tutti_network *network, tutti_tensor x, int64_t hidden, const tutti_recurrent_options *options);
+TUTTI_API tutti_tensor tutti_gru(
+    tutti_network *network, tutti_tensor x, int64_t hidden, const tutti_recurrent_options *options);
+TUTTI_API tutti_tensor tutti_rnn(
+    tutti_network *network, tutti_tensor x, int64_t hidden, const tutti_recurrent_options *options);
 /* Rows of a table: ids [...] of int32 -> y [..., width], y[p] = weight[ids[p]]. A number below 0, or of `rows` or more,
  * gives a row of zeros and has no gradient. name: NULL or the layer's.
  * Parameter: weight [rows, width]; its initial values are normal with deviation 1, as PyTorch's. */

@@ -63,11 +63,12 @@ int compose_window(const struct composing *c, int x, int axis, int64_t begin, in
     return graph_append(c->graph, &operation_window, &attributes, &x, 1, c->layer);
 }
 
-int compose_expand(const struct composing *c, int x, tutti_shape shape, bool batched)
+int compose_expand(const struct composing *c, int x, tutti_shape shape, int like)
 {
-    const struct value *value = graph_at(c->graph, x);
-    const struct expand_attributes attributes = { .shape = shape, .factor = 1, .batched = batched };
-    if (!value) return NO_VALUE;
-    if (shape_equal(value->shape, shape) && value->batched == batched) return x;
+    const struct value *value = graph_at(c->graph, x), *other = graph_at(c->graph, like);
+    if (!value || !other) return NO_VALUE;
+    const int64_t rows = !value->batched && other->batched ? other->rows : 0;
+    const struct expand_attributes attributes = { .shape = shape, .factor = 1, .rows = rows };
+    if (shape_equal(value->shape, shape) && rows == 0) return x;
     return graph_append(c->graph, &operation_expand, &attributes, &x, 1, c->layer);
 }

@@ -48,7 +48,7 @@ int compose_reshape(const struct composing *c, int x, tutti_shape shape);
 int compose_reduce(const struct composing *c, const struct operation *operation, int x, unsigned axes);
 int compose_transpose(const struct composing *c, int x, const int *order);
 int compose_window(const struct composing *c, int x, int axis, int64_t begin, int64_t size);
-/* batched: the result has the batch in front, and x may lack it. */
-int compose_expand(const struct composing *c, int x, tutti_shape shape, bool batched);
+/* The shape begins with the batch of `like`, if this has one; x may lack it. */
+int compose_expand(const struct composing *c, int x, tutti_shape shape, int like);
 
 #endif

@@ -16,6 +16,7 @@
 #include "layers/loop.h"
 #include "layers/loss.h"
 #include "layers/pool.h"
+#include "layers/recurrent.h"
 
 /* Elements from one index of the axis to the next. */
 static int64_t stride_of(const struct value *value, int axis)
@@ -808,6 +809,8 @@ static const struct interpretation {
     { &operation_grid_sample_grid_gradient, interpret_grid_grid_gradient },
     { &operation_layer_norm, layer_norm },
     { &operation_layer_norm_gradient, layer_norm_gradient },
+    { &operation_recurrent, recurrent_interpret },
+    { &operation_recurrent_gradient, recurrent_interpret_gradient },
     { &operation_softmax, softmax },
     { &operation_softmax_gradient, softmax_gradient },
     { &operation_dropout, dropout },

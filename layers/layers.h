@@ -95,7 +95,7 @@ reduce_chain reduce_l1, reduce_l2, reduce_log_sum, reduce_log_sum_exp, reduce_su
 struct expand_attributes {
     tutti_shape shape; /* of y */
     float factor;
-    bool batched; /* y has the batch in front, even if x lacks it */
+    int64_t rows; /* of a sample of y, which has the batch in front; 0: y has it if x has it */
 };
 ATTRIBUTES(expand)
 extern const struct operation operation_expand;

@@ -199,7 +199,7 @@ static int with_all_axes(const struct composing *c, int value, int other)
         shape.sizes[shape.rank - 3 - i] = own == 1 ? leading_size(y, i) : own;
     }
     for (int i = 1; i <= 2; i++) shape.sizes[shape.rank - i] = x->shape.sizes[x->shape.rank - i];
-    return compose_expand(c, value, shape, batched);
+    return compose_expand(c, value, shape, other);
 }
 
 static tutti_status check_leading(const struct value *a, const struct value *b)

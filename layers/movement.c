@@ -6,14 +6,15 @@
 #include <string.h>
 
 ATTRIBUTES_DESCRIBE(
-    expand, ATTRIBUTE(expand, SHAPE, shape), ATTRIBUTE(expand, NUMBER, factor), ATTRIBUTE(expand, FLAG, batched))
+    expand, ATTRIBUTE(expand, SHAPE, shape), ATTRIBUTE(expand, NUMBER, factor), ATTRIBUTE(expand, OTHER, rows))
 ATTRIBUTES_DESCRIBE(transpose, ATTRIBUTE(transpose, ORDER, order))
 
 static tutti_status infer_expand(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct value *x = graph_at(graph, node->inputs[0]);
     const struct expand_attributes *a = expand_attributes(node);
-    outputs[0] = (struct value) { .type = TYPE_F32, .batched = x->batched || a->batched, .shape = a->shape };
+    outputs[0] =
+        (struct value) { .type = TYPE_F32, .batched = x->batched || a->rows > 0, .rows = a->rows, .shape = a->shape };
     infer_axes(graph, node, &outputs[0]);
     const int ahead = outputs[0].shape.rank - x->shape.rank;
     for (int i = x->batched; i < x->shape.rank; i++) {

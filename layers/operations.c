@@ -4,6 +4,7 @@
 #include "layers/layers.h"
 #include "layers/lines.h"
 #include "layers/loop.h"
+#include "layers/recurrent.h"
 
 const struct structural_operations structural = {
     .sum = &operation_add,
@@ -67,6 +68,8 @@ const struct operation *const operations[] = {
     &operation_matmul,
     &operation_layer_norm,
     &operation_layer_norm_gradient,
+    &operation_recurrent,
+    &operation_recurrent_gradient,
     &operation_softmax,
     &operation_softmax_gradient,
     &operation_dropout,

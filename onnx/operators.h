@@ -57,6 +57,9 @@ step_function build_slice, build_pad, build_center_crop_pad, build_tile, build_b
 step_function build_layer_normalization, build_group_normalization, build_instance_normalization, build_lrn,
     build_lp_normalization, build_mean_variance_normalization;
 
+/* recurrent.c: LSTM, GRU, RNN. */
+step_function build_recurrent;
+
 /* attention.c */
 step_function build_attention, build_rotary_embedding, build_swiglu;
 

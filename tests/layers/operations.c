@@ -47,6 +47,7 @@ extern const struct operation_test test_layer_norm;
 extern const struct operation_test test_matmul;
 extern const struct operation_test test_matmul_broadcast;
 extern const struct operation_test test_norm;
+extern const struct operation_test test_recurrent;
 extern const struct operation_test test_softmax;
 extern const struct operation_test test_heads;
 extern const struct operation_test test_attention;
@@ -110,6 +111,7 @@ static const struct operation_test *const tests[] = {
     &test_matmul,
     &test_matmul_broadcast,
     &test_norm,
+    &test_recurrent,
     &test_softmax,
     &test_heads,
     &test_attention,
