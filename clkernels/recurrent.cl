@@ -7,10 +7,11 @@
  * gates [samples][steps][GATES][width], r [GATES width][width], y, previous [samples][steps][width], saved
  * [samples][steps][SAVED][width]; h0, c0, last, dh, dc [samples][width]. Buffers that are NULL: there is none.
  *
- * ROWS 1, CPU class: a task for each sample, which multiplies rows of r by vectors. ROWS 0, any device: a group of GROUP
- * work-items for each sample, each of which has some of the units; r is turned, so that neighbours read neighbours.
+ * ROWS 1, CPU class: a task for each sample, which multiplies rows of r by vectors. ROWS 0, any device: a group of
+ * GROUP work-items for each sample, each of which has some of the units; r is turned, so that neighbours read
+ * neighbours.
  * KIND 1 is an LSTM, 2 a GRU, 3 a simple layer. F, G, H: 1 relu, 4 sigmoid, 5 tanh. I, O, FORGET, C (LSTM), Z, RESET
- * (GRU): places of the gates; those of a GRU's new value are the last. REVERSE: from the last step to the first one.
+ * (GRU): places of the gates; those of a GRU's new value are last. REVERSE: from the last step to the first.
  * AFTER: a GRU's reset gate multiplies the product, not h. COUPLED: the LSTM's forget gate is 1 less the input gate.
  * CLIP 1: arguments of functions are clipped to [-clip, clip]. */
 #include "parameters.h"
@@ -35,7 +36,7 @@
 /* The derivative where the result is y: 0 where the argument was clipped. */
 #define SLOPE(function, y) (INSIDE(function, y) ? CONCATENATE(SLOPE_, function)(y) : 0.0f)
 
-/* The product of row `row` of a matrix, or from its element `from` on, with a vector: UP for r, DOWN for its transpose. */
+/* The product of row `row` of a matrix, or from its element `from` on, with a vector: UP of r, DOWN of its turn. */
 #if ROWS
 #define FOR_UNITS(j) for (int j = 0; j < width; j++)
 #define MEET

@@ -459,6 +459,12 @@ TUTTI_API tutti_tensor tutti_mul(tutti_network *network, tutti_tensor a, tutti_t
  * and y lacks that dimension. Parameters and constants can be inputs. name: NULL or the layer's. */
 TUTTI_API tutti_tensor tutti_matmul(
     tutti_network *network, const char *name, tutti_tensor a, tutti_tensor b, bool transpose_a, bool transpose_b);
+/* Einstein's summation, as numpy's einsum: "bij,bjk->bik". Letters name the axes of samples, without the batch, which
+ * every result has if an input has it; "..." stands for axes that are broadcast. Each of 1 to 8 inputs is joined to
+ * those before it by one product of matrices. Diagonals ("ii->i") are of axes of at most 4096. Errors: TUTTI_INVALID,
+ * TUTTI_SHAPE. */
+TUTTI_API tutti_tensor tutti_einsum(
+    tutti_network *network, const char *equation, const tutti_tensor *inputs, int count);
 /* What tutti_attention_options.scores is: the scaled products of queries and keys; the same with softcap; with what
  * masks add; or the probabilities. */
 typedef enum tutti_attention_stage {

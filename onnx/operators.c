@@ -38,6 +38,7 @@ static const struct onnx_operator operators[] = {
     { "DepthToSpace", build_blocks, NULL, "depth_to_space" },
     { "Div", build_div, fold_arithmetic, "div" },
     { "Dropout", build_dropout },
+    { "Einsum", build_einsum },
     { "Elu", build_alpha, NULL, "elu" },
     { "Equal", build_pointwise, fold_arithmetic, "equal", ONNX_BOOL },
     { "Erf", build_pointwise, NULL, "erf" },

@@ -60,6 +60,9 @@ step_function build_layer_normalization, build_group_normalization, build_instan
 /* recurrent.c: LSTM, GRU, RNN. */
 step_function build_recurrent;
 
+/* einsum.c */
+step_function build_einsum;
+
 /* attention.c */
 step_function build_attention, build_rotary_embedding, build_swiglu;
 

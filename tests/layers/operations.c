@@ -29,6 +29,7 @@
 
 extern const struct operation_test test_conv2d;
 extern const struct operation_test test_dense;
+extern const struct operation_test test_einsum;
 extern const struct operation_test test_embedding;
 extern const struct operation_test test_gather;
 extern const struct operation_test test_scatter;
@@ -93,6 +94,7 @@ extern const struct operation_test test_fold_batch_norm;
 static const struct operation_test *const tests[] = {
     &test_conv2d,
     &test_dense,
+    &test_einsum,
     &test_embedding,
     &test_gather,
     &test_scatter,
