@@ -114,9 +114,9 @@ static int read_equation(struct summation *s, const int *inputs)
         at = read_labels(at, hidden, term);
         if (!at || (*at != ',' && *at != '-' && *at)) return wrong(s, "cannot be read: it is as 'bij,bjk->bik'");
         if (term->count != rank) {
-            /* one number for all samples is [1] */
-            if (term->count || x->batched || value_elements(x) != 1) return wrong(s, "does not fit an input's axes");
-            term->value = inputs[i];
+            /* one number can be [1] */
+            if (term->count || rank != 1 || value_size(x, 0) != 1) return wrong(s, "does not fit an input's axes");
+            if (x->batched) term->value = compose_reshape(s->c, inputs[i], TUTTI_SHAPE(x->shape.sizes[0]));
         }
         for (int k = 0; k < term->count; k++)
             if (term->labels[k] >= LETTERS && term->labels[k] - LETTERS >= s->ellipsis)

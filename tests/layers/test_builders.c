@@ -163,6 +163,35 @@ static tutti_tensor matmul_leading(struct inputs *in)
     const tutti_tensor rows = tutti_reshape(in->network, in->image, TUTTI_SHAPE(3, 10, 7));
     return tutti_matmul(in->network, NULL, in->image, rows, false, true);
 }
+static tutti_tensor einsum_sizes(struct inputs *in)
+{
+    return tutti_einsum(in->network, "abc,abd->cd", (tutti_tensor[]) { in->image, in->other }, 2);
+}
+static tutti_tensor einsum_axes(struct inputs *in)
+{
+    return tutti_einsum(in->network, "ab->a", &in->image, 1);
+}
+static tutti_tensor einsum_output(struct inputs *in)
+{
+    return tutti_einsum(in->network, "abc->d", &in->image, 1);
+}
+static tutti_tensor lstm_of_features(struct inputs *in)
+{
+    return tutti_lstm(in->network, in->features, 3, NULL);
+}
+static tutti_tensor gru_hidden(struct inputs *in)
+{
+    return tutti_gru(in->network, tutti_reshape(in->network, in->features, TUTTI_SHAPE(3, 4)), 0, NULL);
+}
+static tutti_tensor attention_heads(struct inputs *in)
+{
+    const tutti_tensor q = tutti_reshape(in->network, in->features, TUTTI_SHAPE(3, 4));
+    return tutti_attention(in->network, q, q, q, &(tutti_attention_options) { .heads = 3 });
+}
+static tutti_tensor attention_axes(struct inputs *in)
+{
+    return tutti_attention(in->network, in->features, in->features, in->features, NULL);
+}
 static tutti_tensor norm_epsilon(struct inputs *in)
 {
     return tutti_layer_norm(in->network, "norm", in->image, -1);
@@ -285,6 +314,13 @@ static const struct {
     { pool_padding, TUTTI_INVALID, { "padding is 2", "half the kernel, 1" } },
     { pool_of_features, TUTTI_SHAPE, { "must be an image", "1 dimensions" } },
     { adaptive, TUTTI_INVALID, { "output size is 0 x 2", NULL } },
+    { einsum_sizes, TUTTI_INVALID, { "'abc,abd->cd'", "sums over an axis that has several sizes" } },
+    { einsum_axes, TUTTI_INVALID, { "'ab->a'", "does not fit an input's axes" } },
+    { einsum_output, TUTTI_INVALID, { "'abc->d'", "in the output that is in no input" } },
+    { lstm_of_features, TUTTI_SHAPE, { "[length, features] for each sample" } },
+    { gru_hidden, TUTTI_INVALID, { "the hidden size is 0" } },
+    { attention_heads, TUTTI_SHAPE, { "3 heads do not divide the last axis, of 4" } },
+    { attention_axes, TUTTI_SHAPE, { "must be [heads, length, width]" } },
     { matmul_of_features, TUTTI_SHAPE, { "product: matmul: the inputs [6, 1, 12] and [6, 5, 7]", "12 is not 5" } },
     { matmul_leading, TUTTI_SHAPE, { "[6, 5, 7] for each sample and [3, 10, 7] for each sample", "must be equal" } },
     { norm_epsilon, TUTTI_INVALID, { "norm", "epsilon is -1" } },
