@@ -15,10 +15,12 @@ int PURE isinf(float);
 int PURE isnan(float);
 #define WIDTHS(DECLARE) DECLARE() DECLARE(2) DECLARE(4) DECLARE(8) DECLARE(16)
 #define FLOATS(N)                                                                                                      \
+    float##N PURE cos(float##N);                                                                                       \
     float##N PURE exp(float##N);                                                                                       \
     float##N PURE fabs(float##N);                                                                                      \
     float##N PURE floor(float##N);                                                                                     \
     float##N PURE log(float##N);                                                                                       \
+    float##N PURE sin(float##N);                                                                                       \
     float##N PURE sqrt(float##N);                                                                                      \
     float##N PURE tanh(float##N);                                                                                      \
     float##N PURE fma(float##N, float##N, float##N);                                                                   \

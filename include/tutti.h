@@ -539,6 +539,26 @@ TUTTI_API tutti_tensor tutti_gru(
     tutti_network *network, tutti_tensor x, int64_t hidden, const tutti_recurrent_options *options);
 TUTTI_API tutti_tensor tutti_rnn(
     tutti_network *network, tutti_tensor x, int64_t hidden, const tutti_recurrent_options *options);
+/* Discrete Fourier transforms of real tensors, with the norm "backward" of PyTorch: forward transforms have no factor,
+ * inverse ones divide by the number of elements. A spectrum is a real tensor whose last axis has size 2: real and
+ * imaginary part. Lengths are at most 2^24, of any factors. `dimension` counts the axes of a sample, for irfft without
+ * the last one of size 2; -1 is the last one. They fail with TUTTI_INVALID for an axis that does not exist or a length
+ * that is too large, and with TUTTI_SHAPE for an axis of size TUTTI_SEQUENCE or too few axes.
+ *
+ * tutti_rfft    [..., size, ...] -> [..., length / 2 + 1, ..., 2]. length: pads the axis by zeros at the end, or cuts
+ * it; 0: its size. tutti_irfft   [..., bins, ..., 2] -> [..., length, ...]. length 0: 2 (bins - 1). Of the frequency 0,
+ * and of the one at half the length, only the real part is read. */
+TUTTI_API tutti_tensor tutti_rfft(tutti_network *network, tutti_tensor x, int dimension, int64_t length);
+TUTTI_API tutti_tensor tutti_irfft(tutti_network *network, tutti_tensor x, int dimension, int64_t length);
+/* The last two axes: [..., height, width] -> [..., height, width / 2 + 1, 2], and back. width 0: 2 (columns - 1). */
+TUTTI_API tutti_tensor tutti_rfft2(tutti_network *network, tutti_tensor x);
+TUTTI_API tutti_tensor tutti_irfft2(tutti_network *network, tutti_tensor x, int64_t width);
+/* Only the lowest frequencies: [..., height, width] -> [..., rows, columns, 2]. Row r has the frequency r - rows / 2
+ * (rounded down) of the height, column c the frequency c of the width; rows <= height, columns <= width. The cost grows
+ * with the number of frequencies if they are few. tutti_irfft2_modes() takes all others as 0; columns <= width / 2 + 1.
+ */
+TUTTI_API tutti_tensor tutti_rfft2_modes(tutti_network *network, tutti_tensor x, int64_t rows, int64_t columns);
+TUTTI_API tutti_tensor tutti_irfft2_modes(tutti_network *network, tutti_tensor x, int64_t height, int64_t width);
 /* Rows of a table: ids [...] of int32 -> y [..., width], y[p] = weight[ids[p]]. A number below 0, or of `rows` or more,
  * gives a row of zeros and has no gradient. name: NULL or the layer's.
  * Parameter: weight [rows, width]; its initial values are normal with deviation 1, as PyTorch's. */

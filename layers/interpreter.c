@@ -10,6 +10,7 @@
 #include "layers/batch_norm.h"
 #include "layers/conv2d.h"
 #include "layers/grid_sample.h"
+#include "layers/dft.h"
 #include "layers/indices.h"
 #include "layers/layers.h"
 #include "layers/lines.h"
@@ -814,6 +815,7 @@ static const struct interpretation {
     { &operation_softmax, softmax },
     { &operation_softmax_gradient, softmax_gradient },
     { &operation_dropout, dropout },
+    { &operation_dft, dft_interpret },
     { &operation_cross_entropy, loss_of_classes },
     { &operation_nll, loss_of_classes },
     { &operation_mean_squared_error, loss_of_elements },

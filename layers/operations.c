@@ -1,5 +1,6 @@
 /* The table of all operations. */
 #include "layers/grid_sample.h"
+#include "layers/dft.h"
 #include "layers/indices.h"
 #include "layers/layers.h"
 #include "layers/lines.h"
@@ -72,6 +73,7 @@ const struct operation *const operations[] = {
     &operation_recurrent_gradient,
     &operation_softmax,
     &operation_softmax_gradient,
+    &operation_dft,
     &operation_dropout,
     &operation_cross_entropy,
     &operation_nll,

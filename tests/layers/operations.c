@@ -50,6 +50,11 @@ extern const struct operation_test test_matmul_broadcast;
 extern const struct operation_test test_norm;
 extern const struct operation_test test_recurrent;
 extern const struct operation_test test_softmax;
+extern const struct operation_test test_dft;
+extern const struct operation_test test_rfft;
+extern const struct operation_test test_irfft;
+extern const struct operation_test test_rfft2;
+extern const struct operation_test test_irfft2;
 extern const struct operation_test test_heads;
 extern const struct operation_test test_attention;
 extern const struct operation_test test_rotary;
@@ -115,6 +120,11 @@ static const struct operation_test *const tests[] = {
     &test_norm,
     &test_recurrent,
     &test_softmax,
+    &test_dft,
+    &test_rfft,
+    &test_irfft,
+    &test_rfft2,
+    &test_irfft2,
     &test_heads,
     &test_attention,
     &test_rotary,

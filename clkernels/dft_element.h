@@ -1,0 +1,33 @@
+/* Elements of transforms: what the options FORM (enum dft_form), INVERSE, DOUBLED and CHIRP of layers/dft_kernels.c make of
+ * them. */
+#define COMPLEX 0
+#define REAL_TO_COMPLEX 1
+#define COMPLEX_TO_REAL 2
+
+/* Of a spectrum's element at position n, where the other half is not stored. */
+#if DOUBLED
+#define WEIGHT(n) ((n) != 0 && 2 * (n) != length ? 2.0f : 1.0f)
+#else
+#define WEIGHT(n) 1.0f
+#endif
+#if INVERSE
+#define SWAPPED(v) (v).yx
+#else
+#define SWAPPED(v) (v)
+#endif
+
+static float2 complex_product(float2 a, float2 b)
+{
+    return (float2)(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
+}
+
+/* The number of the element at position n, and back, where the first one is at `first`; all below length. */
+static int position_before(int n, int first, int length)
+{
+    return n >= first ? n - first : n - first + length;
+}
+
+static int position_behind(int j, int first, int length)
+{
+    return j < length - first ? j + first : j + first - length;
+}

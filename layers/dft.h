@@ -1,0 +1,54 @@
+/* The discrete Fourier transform along one axis, and what its implementations read of it.
+ *
+ *   y[k] = scale * w(k) * sum over j of v(j) x[j] e^(-+ 2 pi i (j + from) (k + to) / length)
+ *
+ * The sign is + where `inverse` is set. j counts the elements of x, k the `count` elements of y: both may be fewer than
+ * `length`. Elements that x does not have are 0, and those that y does not have are not computed. A complex number is
+ * two floats on a last axis of size 2. `doubled`: the complex side is one half of a symmetric spectrum, and weights
+ * its elements (w or v) by 2 where the other half has an equal one; else they are 1.
+ *
+ * The gradient is such a transform with the other sign, where x and y have changed sides. */
+#ifndef LAYERS_DFT_H
+#define LAYERS_DFT_H
+
+#include "graph/operation.h"
+
+enum dft_form {
+    DFT_COMPLEX,         /* complex x and y */
+    DFT_REAL_TO_COMPLEX, /* real x */
+    DFT_COMPLEX_TO_REAL, /* real y: the real part of the sum */
+};
+
+struct dft_attributes {
+    int axis; /* of x and y */
+    enum dft_form form;
+    int64_t length, count;
+    int64_t from, to; /* positions of the first elements of x and y, from 0 to length - 1 */
+    bool inverse, doubled;
+    bool unit; /* real values have a last axis of size 1 where complex ones have their size of 2 */
+    float scale;
+};
+ATTRIBUTES(dft)
+extern const struct operation operation_dft;
+
+enum { DFT_MOST = 1 << 24 }; /* the longest: positions are exact in floats */
+
+/* A value is [outer][elements along the axis][inner], each element one or two floats. */
+struct dft_sizes {
+    int64_t outer, inner;
+    int in, out, length;
+};
+struct dft_sizes dft_sizes_of(const struct problem *problem);
+/* Sets the attributes of ONNX's DFT of x, whose last axis has size 1 or 2. axis: of x; length: 0 for that of x. */
+tutti_status dft_resolve(
+    const struct value *x, int axis, bool inverse, bool onesided, int64_t length, struct dft_attributes *attributes);
+/* Appends a node without the elements of x that such a transform does not have; x itself if it has them all. */
+int dft_cut(struct graph *graph, int layer, const void *attributes, int x);
+/* The interpreter's. */
+struct arrays;
+tutti_status dft_interpret(const struct problem *problem, const struct arrays *arrays);
+
+/* dft_kernels.c */
+extern const struct implementation *const dft_implementations[];
+
+#endif
