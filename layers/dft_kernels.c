@@ -114,13 +114,13 @@ void dft_emit_table(const struct dft_plan *plan, cl_mem table, struct launch_lis
     emit_passes(plan, &halves, plan->size, table, options, list);
 }
 
-static size_t prepared(const struct problem *problem)
+size_t dft_prepared(const struct problem *problem)
 {
     const struct dft_plan plan = dft_plan_of(problem);
     return dft_table_bytes(&plan);
 }
 
-static void emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+void dft_emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct dft_plan plan = dft_plan_of(problem);
     dft_emit_table(&plan, operands->prepared, list);
@@ -132,10 +132,6 @@ enum { PLAIN_ELEMENTS = 1 << 22 }; /* of the transforms that are computed at a t
 
 ARGUMENTS(read, DFT_READ_ARGUMENTS)
 ARGUMENTS(write, DFT_WRITE_ARGUMENTS)
-#define SIZES(plan, attributes, table_)                                                                         \
-    .table = (table_), .transforms = (plan)->transforms, .inner = (plan)->sizes.inner, .in = (plan)->sizes.in,  \
-    .out = (plan)->sizes.out, .length = (plan)->sizes.length, .size = (plan)->size, .from = (attributes)->from, \
-    .to = (attributes)->to, .scale = (double)(attributes)->scale
 
 /* Transforms that are computed at a time. */
 static int64_t plain_count(const struct dft_plan *plan)
@@ -175,7 +171,7 @@ static void emit_plain(const struct problem *problem, const struct operands *ope
         struct halves halves = { operands->workspace, 0, half };
         struct launch *launch = launch_add(list, "dft_plain", "dft_read", "%s", options);
         ARGUMENTS_SET(launch, read, .x = operands->inputs[0], .a = operands->workspace,
-            SIZES(&plan, a, operands->prepared), .first = first, .count = count);
+            DFT_SIZES_VALUES(&plan, a, operands->prepared), .first = first, .count = count);
         grid(list, launch, elements);
         dft_work(problem, launch);
         emit_passes(&plan, &halves, elements, operands->prepared, options, list);
@@ -185,7 +181,7 @@ static void emit_plain(const struct problem *problem, const struct operands *ope
         }
         launch = launch_add(list, "dft_plain", "dft_write", "%s", options);
         ARGUMENTS_SET(launch, write, .a = operands->workspace, .a_from = halves.at, .y = operands->outputs[0],
-            SIZES(&plan, a, operands->prepared), .first = first, .count = count);
+            DFT_SIZES_VALUES(&plan, a, operands->prepared), .first = first, .count = count);
         grid(list, launch, count * plan.sizes.out);
         launch_work(launch, 0, 16 * (double)(count * plan.sizes.out));
     }
@@ -195,8 +191,8 @@ const struct implementation dft_plain = {
     .name = "plain",
     .fits = fits_everything,
     .workspace = workspace_plain,
-    .prepared = prepared,
-    .emit_prepare = emit_prepare,
+    .prepared = dft_prepared,
+    .emit_prepare = dft_emit_prepare,
     .emit = emit_plain,
 };
-const struct implementation *const dft_implementations[] = { &dft_plain, NULL };
+const struct implementation *const dft_implementations[] = { &dft_few, &dft_columns, &dft_plain, NULL };

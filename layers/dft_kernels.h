@@ -20,8 +20,15 @@ const char *dft_options(const struct problem *problem, bool chirp, char options[
 size_t dft_table_bytes(const struct dft_plan *plan);
 void dft_emit_table(const struct dft_plan *plan, cl_mem table, struct launch_list *list);
 int64_t dft_filter_at(const struct dft_plan *plan);
+size_t dft_prepared(const struct problem *problem);
+void dft_emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list);
+/* The values of DFT_SIZES in clkernels/arguments/dft.h. */
+#define DFT_SIZES_VALUES(plan, attributes, table_)                                                              \
+    .table = (table_), .transforms = (plan)->transforms, .inner = (plan)->sizes.inner, .in = (plan)->sizes.in,  \
+    .out = (plan)->sizes.out, .length = (plan)->sizes.length, .size = (plan)->size, .from = (attributes)->from, \
+    .to = (attributes)->to, .scale = (double)(attributes)->scale
 void dft_work(const struct problem *problem, struct launch *launch);
 
-extern const struct implementation dft_plain;
+extern const struct implementation dft_few, dft_columns, dft_plain;
 
 #endif

@@ -11,3 +11,6 @@
 #define DFT_PASS_ARGUMENTS(X)                                                                                     \
     X##_FIRST(global const float2 *, a) X##_LONG(a_from) X##_BUFFER(global float2 *, b) X##_LONG(b_from)         \
         X##_BUFFER(global const float2 *, table) X##_INT(size) X##_INT(radix) X##_INT(stride) X##_LONG(elements)
+#define DFT_TASK_ARGUMENTS(X)                                                                                         \
+    X##_FIRST(global const float *, x) X##_BUFFER(global float *, y) X##_BUFFER(global float *, scratch) DFT_SIZES(X) \
+        X##_LONG(filter) X##_LONG(each) X##_LONG(scratch_floats)
