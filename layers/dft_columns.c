@@ -3,7 +3,6 @@
 
 #include "base/memory.h"
 #include "clkernels/arguments/dft.h"
-#include "clkernels/dft_radix.h"
 #include "layers/dft_kernels.h"
 #include "layers/elementwise.h"
 #include "runtime/arguments.h"
@@ -28,31 +27,9 @@ static struct tasks tasks_of(const struct problem *problem, const struct dft_pla
     return tasks;
 }
 
-/* Few elements are tables of the length alone. */
-static struct dft_plan plan_of(const struct problem *problem, bool few)
-{
-    struct dft_plan plan = dft_plan_of(problem);
-    if (few) {
-        plan.chirp = false;
-        plan.size = plan.sizes.length;
-    }
-    return plan;
-}
-
-/* Whether sums cost less than passes: in vector instructions for each element, roughly. */
-static bool is_few(const struct problem *problem)
-{
-    const struct dft_plan plan = dft_plan_of(problem);
-    double passes = 8;
-    for (int rest = plan.size; rest > 1; rest /= dft_radix(rest))
-        passes += dft_radix(rest) > 8 || dft_radix(rest) == 7 ? 4 * dft_radix(rest) : 6;
-    if (plan.chirp) passes *= 2;
-    return 2.0 * plan.sizes.in * plan.sizes.out <= passes * plan.size;
-}
-
 static const char *fits(const struct problem *problem, bool few)
 {
-    const struct dft_plan plan = plan_of(problem, few);
+    const struct dft_plan plan = few ? dft_plan_of_few(problem) : dft_plan_of(problem);
     if (problem->device->class != DEVICE_CPU) return "it needs a CPU-class device";
     if ((size_t)tasks_of(problem, &plan, few).scratch > MOST_SCRATCH / sizeof(float))
         return "a task's elements need more than 16 MiB";
@@ -61,7 +38,7 @@ static const char *fits(const struct problem *problem, bool few)
 
 static const char *fits_few(const struct problem *problem)
 {
-    if (!is_few(problem)) return "passes cost less for so many elements";
+    if (!dft_is_few(problem)) return "passes cost less for so many elements";
     return fits(problem, true);
 }
 
@@ -72,7 +49,7 @@ static const char *fits_columns(const struct problem *problem)
 
 static size_t workspace(const struct problem *problem, bool few)
 {
-    const struct dft_plan plan = plan_of(problem, few);
+    const struct dft_plan plan = few ? dft_plan_of_few(problem) : dft_plan_of(problem);
     const struct tasks tasks = tasks_of(problem, &plan, few);
     return (size_t)(tasks.count * tasks.scratch) * sizeof(float);
 }
@@ -87,24 +64,12 @@ static size_t workspace_columns(const struct problem *problem)
     return workspace(problem, false);
 }
 
-static size_t prepared_few(const struct problem *problem)
-{
-    const struct dft_plan plan = plan_of(problem, true);
-    return dft_table_bytes(&plan);
-}
-
-static void emit_prepare_few(const struct problem *problem, const struct operands *operands, struct launch_list *list)
-{
-    const struct dft_plan plan = plan_of(problem, true);
-    dft_emit_table(&plan, operands->prepared, list);
-}
-
 ARGUMENTS(task, DFT_TASK_ARGUMENTS)
 
 static void emit(const struct problem *problem, const struct operands *operands, bool few, struct launch_list *list)
 {
     char options[DFT_OPTIONS];
-    const struct dft_plan plan = plan_of(problem, few);
+    const struct dft_plan plan = few ? dft_plan_of_few(problem) : dft_plan_of(problem);
     const struct tasks tasks = tasks_of(problem, &plan, few);
     struct launch *launch =
         launch_add(list, "dft_cpu", "dft_columns", "%s -DFEW=%d", dft_options(problem, plan.chirp, options), few);
@@ -129,8 +94,8 @@ const struct implementation dft_few = {
     .name = "few",
     .fits = fits_few,
     .workspace = workspace_few,
-    .prepared = prepared_few,
-    .emit_prepare = emit_prepare_few,
+    .prepared = dft_prepared_few,
+    .emit_prepare = dft_emit_prepare_few,
     .emit = emit_few,
 };
 const struct implementation dft_columns = {

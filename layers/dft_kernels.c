@@ -126,6 +126,39 @@ void dft_emit_prepare(const struct problem *problem, const struct operands *oper
     dft_emit_table(&plan, operands->prepared, list);
 }
 
+/* ------------------------------------------------------------------------------------------------------- few ---- */
+
+struct dft_plan dft_plan_of_few(const struct problem *problem)
+{
+    struct dft_plan plan = dft_plan_of(problem);
+    plan.chirp = false;
+    plan.size = plan.sizes.length;
+    return plan;
+}
+
+/* In vector instructions for each element, roughly. */
+bool dft_is_few(const struct problem *problem)
+{
+    const struct dft_plan plan = dft_plan_of(problem);
+    double passes = 8;
+    for (int rest = plan.size; rest > 1; rest /= dft_radix(rest))
+        passes += dft_radix(rest) > 8 || dft_radix(rest) == 7 ? 4 * dft_radix(rest) : 6;
+    if (plan.chirp) passes *= 2;
+    return 2.0 * plan.sizes.in * plan.sizes.out <= passes * plan.size;
+}
+
+size_t dft_prepared_few(const struct problem *problem)
+{
+    const struct dft_plan plan = dft_plan_of_few(problem);
+    return dft_table_bytes(&plan);
+}
+
+void dft_emit_prepare_few(const struct problem *problem, const struct operands *operands, struct launch_list *list)
+{
+    const struct dft_plan plan = dft_plan_of_few(problem);
+    dft_emit_table(&plan, operands->prepared, list);
+}
+
 /* ----------------------------------------------------------------------------------------------------- plain ---- */
 
 enum { PLAIN_ELEMENTS = 1 << 22 }; /* of the transforms that are computed at a time */
@@ -195,4 +228,5 @@ const struct implementation dft_plain = {
     .emit_prepare = dft_emit_prepare,
     .emit = emit_plain,
 };
-const struct implementation *const dft_implementations[] = { &dft_few, &dft_columns, &dft_plain, NULL };
+const struct implementation *const dft_implementations[] = { &dft_few, &dft_columns, &dft_few_groups, &dft_groups,
+    &dft_plain, NULL };

@@ -22,6 +22,11 @@ void dft_emit_table(const struct dft_plan *plan, cl_mem table, struct launch_lis
 int64_t dft_filter_at(const struct dft_plan *plan);
 size_t dft_prepared(const struct problem *problem);
 void dft_emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list);
+/* Few elements on one side: each element of the result is a sum, which needs a table of the length's angles alone. */
+bool dft_is_few(const struct problem *problem); /* whether sums cost less than passes */
+struct dft_plan dft_plan_of_few(const struct problem *problem);
+size_t dft_prepared_few(const struct problem *problem);
+void dft_emit_prepare_few(const struct problem *problem, const struct operands *operands, struct launch_list *list);
 /* The values of DFT_SIZES in clkernels/arguments/dft.h. */
 #define DFT_SIZES_VALUES(plan, attributes, table_)                                                              \
     .table = (table_), .transforms = (plan)->transforms, .inner = (plan)->sizes.inner, .in = (plan)->sizes.in,  \
@@ -29,6 +34,6 @@ void dft_emit_prepare(const struct problem *problem, const struct operands *oper
     .to = (attributes)->to, .scale = (double)(attributes)->scale
 void dft_work(const struct problem *problem, struct launch *launch);
 
-extern const struct implementation dft_few, dft_columns, dft_plain;
+extern const struct implementation dft_few, dft_columns, dft_few_groups, dft_groups, dft_plain;
 
 #endif

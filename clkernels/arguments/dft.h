@@ -14,3 +14,6 @@
 #define DFT_TASK_ARGUMENTS(X)                                                                                         \
     X##_FIRST(global const float *, x) X##_BUFFER(global float *, y) X##_BUFFER(global float *, scratch) DFT_SIZES(X) \
         X##_LONG(filter) X##_LONG(each) X##_LONG(scratch_floats)
+#define DFT_GROUP_ARGUMENTS(X)                                                                                      \
+    X##_FIRST(global const float *, x) X##_BUFFER(global float *, y) X##_LOCAL(local float *, space) DFT_SIZES(X) \
+        X##_LONG(filter)
