@@ -229,4 +229,4 @@ const struct implementation dft_plain = {
     .emit = emit_plain,
 };
 const struct implementation *const dft_implementations[] = { &dft_few, &dft_columns, &dft_few_groups, &dft_groups,
-    &dft_plain, NULL };
+    &dft_library, &dft_plain, NULL };

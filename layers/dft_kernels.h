@@ -34,6 +34,6 @@ void dft_emit_prepare_few(const struct problem *problem, const struct operands *
     .to = (attributes)->to, .scale = (double)(attributes)->scale
 void dft_work(const struct problem *problem, struct launch *launch);
 
-extern const struct implementation dft_few, dft_columns, dft_few_groups, dft_groups, dft_plain;
+extern const struct implementation dft_few, dft_columns, dft_few_groups, dft_groups, dft_library, dft_plain;
 
 #endif

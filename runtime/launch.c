@@ -21,7 +21,7 @@ void launch_list_free(struct launch_list *list)
     for (size_t i = 0; i < list->count; i++) {
         if (list->launches[i].kernel) clReleaseKernel(list->launches[i].kernel);
         free(list->launches[i].options);
-        free(list->launches[i].state);
+        (list->launches[i].release ? list->launches[i].release : free)(list->launches[i].state);
     }
     free(list->launches);
     free(list->meetings);

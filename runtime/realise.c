@@ -162,6 +162,7 @@ tutti_status launch_list_realise(
     struct program_request *requests = memory_new(list->count, sizeof(*requests));
     if (!requests) return TUTTI_NO_MEMORY;
     for (size_t i = 0; i < list->count; i++) {
+        if (list->launches[i].realise) TRY(list->launches[i].realise(list->device, list->launches[i].state));
         if (list->launches[i].call) continue;
         TRY(launch_check(&list->launches[i], list->device));
         requests[requested++] = request_of(&list->launches[i]);

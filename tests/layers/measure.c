@@ -51,13 +51,31 @@ static const struct implementation *nth_other(const struct plan *plan, const str
     return NULL;
 }
 
-/* "operation=implementation", once for each operation. */
-static void append_choice(struct text *to, const char *operation, const struct implementation *implementation)
+static bool all_take(
+    const struct plan *plan, const struct operation *operation, const struct implementation *implementation)
 {
-    size_t length = strlen(operation);
-    for (const char *at = to->data; at && (at = strstr(at, operation)); at += length)
+    struct problem problem;
+    for (size_t i = 0; i < plan->graph.node_count; i++) {
+        if (plan->graph.nodes[i].operation != operation) continue;
+        problem_of(plan, &plan->graph.nodes[i], &problem);
+        if (implementation->fits && implementation->fits(&problem)) return false;
+    }
+    return true;
+}
+
+/* "operation=implementation", once for each operation; "|last" of its list behind, if not all of its nodes take it. */
+static void append_choice(const struct plan *plan, struct text *to, const struct operation *operation,
+    const struct implementation *implementation)
+{
+    const char *name = operation->name;
+    const struct implementation *const *last = operation->implementations;
+    size_t length = strlen(name);
+    for (const char *at = to->data; at && (at = strstr(at, name)); at += length)
         if ((at == to->data || at[-1] == ',') && at[length] == '=') return;
-    text_append(to, "%s%s=%s", to->size ? "," : "", operation, implementation->name);
+    text_append(to, "%s%s=%s", to->size ? "," : "", name, implementation->name);
+    if (all_take(plan, operation, implementation)) return;
+    while (last[1]) last++;
+    text_append(to, "|%s", (*last)->name);
 }
 
 void describe_choices(const struct plan *plan, struct text *chosen, struct text *others)
@@ -65,10 +83,10 @@ void describe_choices(const struct plan *plan, struct text *chosen, struct text 
     for (size_t i = 0; i < plan->graph.node_count; i++) {
         const struct node *node = &plan->graph.nodes[i];
         if (node->operation->alias) continue;
-        append_choice(chosen, node->operation->name, node->operation->implementations[node->implementation]);
+        append_choice(plan, chosen, node->operation, node->operation->implementations[node->implementation]);
         for (int n = 0; others && n < CHOICES; n++) {
             const struct implementation *other = nth_other(plan, node, n);
-            if (other) append_choice(&others[n], node->operation->name, other);
+            if (other) append_choice(plan, &others[n], node->operation, other);
         }
     }
 }
