@@ -73,6 +73,10 @@ step_function build_arg, build_hardmax, build_top_k, build_scan, build_one_hot, 
 step_function build_grid_sample; /* grid.c */
 step_function build_eye_like, build_range, build_non_zero;
 
+/* spectral.c */
+step_function build_dft, build_stft, build_hann_window, build_hamming_window, build_blackman_window,
+    build_mel_weight_matrix;
+
 /* reshape.c, movement.c: other shapes and parts of values. */
 step_function build_reshape, build_flatten, build_squeeze, build_unsqueeze, build_transpose, build_concat, build_split,
     build_expand;
