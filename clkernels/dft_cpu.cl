@@ -268,34 +268,55 @@ INLINE void few_put(global STORED *a, int j, int length, int from, pair first, p
 #endif
 }
 
-/* The sums of the element at position k: of a block's first V transforms and, if they are real, of the others. */
-INLINE void few_get(const global STORED *a, global const float2 *table, int in, int length, int from, int k, float scale,
-    pair *first, pair *second)
+/* Elements j to j + FEW_SUMS - 1 of the result, of a block's first V transforms and, if they are real, of the others, V
+ * vectors behind. Those past the last one repeat it. */
+#define FEW_SUMS 4
+INLINE void few_get(const global STORED *a, global const float2 *table, int in, int out, int length, int from, int to, int j,
+    float scale, VF *re, VF *im)
 {
-    VF sums[4] = { (VF)(0.0f), (VF)(0.0f), (VF)(0.0f), (VF)(0.0f) };
-    int angle = (int)((long)from * k % length);
-    for (int j = 0; j < in; j++) {
-        const float c = table[angle].x, s = INVERSE ? -table[angle].y : table[angle].y;
-        angle = angle < length - k ? angle + k : angle + k - length;
-#if FORM == COMPLEX
-        const pair v = pair_load(a, j);
-        sums[0] = fma(v.im, (VF)(-s), fma(v.re, (VF)(c), sums[0]));
-        sums[1] = fma(v.im, (VF)(c), fma(v.re, (VF)(s), sums[1]));
-#elif FORM == REAL_TO_COMPLEX
-        const pair v = pair_load(a, j);
-        sums[0] = fma(v.re, (VF)(c), sums[0]);
-        sums[1] = fma(v.re, (VF)(s), sums[1]);
-        sums[2] = fma(v.im, (VF)(c), sums[2]);
-        sums[3] = fma(v.im, (VF)(s), sums[3]);
+    VF sums[FEW_SUMS][4];
+    int k[FEW_SUMS], angle[FEW_SUMS];
+    UNROLL for (int u = 0; u < FEW_SUMS; u++)
+    {
+        k[u] = position_behind(min(j + u, out - 1), to, length);
+        angle[u] = (int)((long)from * k[u] % length);
+        UNROLL for (int s = 0; s < 4; s++) sums[u][s] = (VF)(0.0f);
+    }
+    LOOP for (int i = 0; i < in; i++)
+    {
+#if FORM == COMPLEX_TO_REAL
+        const pair v = pair_load(a, 2 * i), w = pair_load(a, 2 * i + 1);
 #else
-        const pair v = pair_load(a, 2 * j), w = pair_load(a, 2 * j + 1);
-        sums[0] = fma(v.im, (VF)(-s), fma(v.re, (VF)(c), sums[0]));
-        sums[1] = fma(w.im, (VF)(-s), fma(w.re, (VF)(c), sums[1]));
+        const pair v = pair_load(a, i);
+#endif
+        UNROLL for (int u = 0; u < FEW_SUMS; u++)
+        {
+            const float c = table[angle[u]].x, s = INVERSE ? -table[angle[u]].y : table[angle[u]].y;
+            angle[u] = angle[u] < length - k[u] ? angle[u] + k[u] : angle[u] + k[u] - length;
+#if FORM == COMPLEX
+            sums[u][0] = fma(v.im, (VF)(-s), fma(v.re, (VF)(c), sums[u][0]));
+            sums[u][1] = fma(v.im, (VF)(c), fma(v.re, (VF)(s), sums[u][1]));
+#elif FORM == REAL_TO_COMPLEX
+            sums[u][0] = fma(v.re, (VF)(c), sums[u][0]);
+            sums[u][1] = fma(v.re, (VF)(s), sums[u][1]);
+            sums[u][2] = fma(v.im, (VF)(c), sums[u][2]);
+            sums[u][3] = fma(v.im, (VF)(s), sums[u][3]);
+#else
+            sums[u][0] = fma(v.im, (VF)(-s), fma(v.re, (VF)(c), sums[u][0]));
+            sums[u][1] = fma(w.im, (VF)(-s), fma(w.re, (VF)(c), sums[u][1]));
+#endif
+        }
+    }
+    UNROLL for (int u = 0; u < FEW_SUMS; u++)
+    {
+        const float weight = FORM == REAL_TO_COMPLEX ? scale * WEIGHT(k[u]) : scale;
+        re[u] = sums[u][0] * weight;
+        im[u] = sums[u][1] * weight;
+#if FORM == REAL_TO_COMPLEX
+        re[V + u] = sums[u][2] * weight;
+        im[V + u] = sums[u][3] * weight;
 #endif
     }
-    const float weight = FORM == REAL_TO_COMPLEX ? scale * WEIGHT(k) : scale;
-    *first = pair_scale((pair) { sums[0], sums[1] }, weight);
-    *second = pair_scale((pair) { sums[2], sums[3] }, weight);
 }
 #else
 INLINE void add_to(global STORED *a, int n, bool alone, pair v)
@@ -380,14 +401,13 @@ OUTLINE void write_block(const global STORED *a, global float *y, long block DFT
     if (LANES > V) lanes_find(&second, block * LANES + V, transforms, inner, out);
     for (int j = 0; j < out; j += V) {
         const int n = min(V, out - j);
-        for (int i = 0; i < n; i++) {
-            const int k = position_behind(j + i, to, length);
-            pair one, other;
 #if FEW
-            few_get(a, table, in, length, from, k, scale, &one, &other);
+        for (int i = 0; i < n; i += FEW_SUMS)
+            few_get(a, table, in, out, length, from, to, j + i, scale, re + i, im + i);
 #else
-            get(a, table, size, length, k, scale, &one, &other);
-#endif
+        for (int i = 0; i < n; i++) {
+            pair one, other;
+            get(a, table, size, length, position_behind(j + i, to, length), scale, &one, &other);
             re[i] = one.re;
             im[i] = one.im;
 #if FORM == REAL_TO_COMPLEX
@@ -395,6 +415,7 @@ OUTLINE void write_block(const global STORED *a, global float *y, long block DFT
             im[V + i] = other.im;
 #endif
         }
+#endif
 #if FORM == COMPLEX_TO_REAL
         tile_store(re, &first, j, n, inner, y);
         tile_store(im, &second, j, n, inner, y);

@@ -21,6 +21,17 @@ static float2 complex_product(float2 a, float2 b)
     return (float2)(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
 }
 
+/* The spectrum of real numbers is symmetric: what rounding adds to an element v and to its mirror image w cancels, so that
+ * parts that are 0 become 0. */
+static float2 symmetric(float2 v, float2 w)
+{
+#if INVERSE
+    return 0.5f * (float2)(v.x - w.x, v.y + w.y);
+#else
+    return 0.5f * (float2)(v.x + w.x, v.y - w.y);
+#endif
+}
+
 /* The number of the element at position n, and back, where the first one is at `first`; all below length. */
 static int position_before(int n, int first, int length)
 {

@@ -101,6 +101,19 @@ static void write_element(float2 v, global float *y, long t, int j, int n DFT_SI
 #endif
 }
 
+#if !FEW
+/* The transform at position n of those behind `a`. */
+static float2 transformed(const local float *a, int n, global const float2 *table, int size)
+{
+    const float2 v = (float2)(a[2 * n], a[2 * n + 1]);
+#if CHIRP
+    return complex_product(v.yx, table[size + n]);
+#else
+    return v;
+#endif
+}
+#endif
+
 static void put(local float *a, int element, float2 v)
 {
     a[2 * element] = v.x;
@@ -155,10 +168,10 @@ __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void dft_groups(DFT_GR
             angle = angle < length - n ? angle + n : angle + n - length;
         }
 #else
-        local const float *of = space + 2 * (place.x * size + n);
-        float2 v = (float2)(of[0], of[1]);
-#if CHIRP
-        v = complex_product(v.yx, table[size + n]);
+        const local float *of = space + 2 * place.x * size;
+        float2 v = transformed(of, n, table, size);
+#if FORM == REAL_TO_COMPLEX
+        v = symmetric(v, transformed(of, n ? length - n : 0, table, size));
 #endif
 #endif
         write_element(v, y, first + place.x, place.y, n DFT_SIZES(NAME));

@@ -68,15 +68,25 @@ kernel void dft_filter(global float2 *a, global const float2 *table, long a_from
 }
 #endif
 
+static float2 transformed(global const float2 *a, int n, global const float2 *table, int size)
+{
+#if CHIRP
+    return complex_product(a[n].yx, table[size + n]);
+#else
+    return a[n];
+#endif
+}
+
 kernel void dft_write(DFT_WRITE_ARGUMENTS(PARAMETER))
 {
     const long e = get_global_id(0);
     if (e >= count * out) return;
     const long t = first + e / out;
     const int k = (int)(e % out), n = position_behind(k, to, length);
-    float2 v = a[a_from + (t - first) * size + n];
-#if CHIRP
-    v = complex_product(v.yx, table[size + n]);
+    a += a_from + (t - first) * size;
+    float2 v = transformed(a, n, table, size);
+#if FORM == REAL_TO_COMPLEX
+    v = symmetric(v, transformed(a, n ? length - n : 0, table, size));
 #endif
     v = SWAPPED(v) * scale;
     const long at = (t / inner * out + k) * inner + t % inner;

@@ -144,7 +144,7 @@ bool dft_is_few(const struct problem *problem)
     for (int rest = plan.size; rest > 1; rest /= dft_radix(rest))
         passes += dft_radix(rest) > 8 || dft_radix(rest) == 7 ? 4 * dft_radix(rest) : 6;
     if (plan.chirp) passes *= 2;
-    return 2.0 * plan.sizes.in * plan.sizes.out <= passes * plan.size;
+    return 3.0 * plan.sizes.in * plan.sizes.out <= passes * plan.size;
 }
 
 size_t dft_prepared_few(const struct problem *problem)
