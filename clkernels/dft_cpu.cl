@@ -1,10 +1,10 @@
 /* Discrete Fourier transforms on CPU-class devices, of V transforms at a time side by side; launched by
  * layers/dft_columns.c with tasks of `each` blocks. The formula is in layers/dft.h, passes and tables in dft_plain.cl.
  *
- * A block is V complex transforms or 2 V real ones: with A + i B for the input, the spectrum Z of two real signals A and B
- * is separated by A[k] = (Z[k] + conj Z[-k]) / 2, B[k] = (Z[k] - conj Z[-k]) / 2 i; and A + i B of two spectra gives both
- * real results. Values go through tiles of V elements of each transform. A spectrum's missing half is completed first:
- * the real part of a transform is the transform of (X[k] + conj X[-k]) / 2.
+ * A block is V complex transforms or 2 V real ones: with A + i B for the input, the spectrum Z of two real signals A
+ * and B is separated by A[k] = (Z[k] + conj Z[-k]) / 2, B[k] = (Z[k] - conj Z[-k]) / 2 i; and A + i B of two spectra
+ * gives both real results. Values go through tiles of V elements of each transform. A spectrum's missing half is
+ * completed first: the real part of a transform is the transform of (X[k] + conj X[-k]) / 2.
  *
  * FEW: each element of the result is a sum of its own; no passes. For few elements on one side. */
 #include "parameters.h"
@@ -271,8 +271,8 @@ INLINE void few_put(global STORED *a, int j, int length, int from, pair first, p
 /* Elements j to j + FEW_SUMS - 1 of the result, of a block's first V transforms and, if they are real, of the others, V
  * vectors behind. Those past the last one repeat it. */
 #define FEW_SUMS 4
-INLINE void few_get(const global STORED *a, global const float2 *table, int in, int out, int length, int from, int to, int j,
-    float scale, VF *re, VF *im)
+INLINE void few_get(const global STORED *a, global const float2 *table, int in, int out, int length, int from, int to,
+    int j, float scale, VF *re, VF *im)
 {
     VF sums[FEW_SUMS][4];
     int k[FEW_SUMS], angle[FEW_SUMS];
@@ -331,7 +331,8 @@ INLINE void put(global STORED *a, int j, int in, int length, int from, pair firs
 #if FORM == COMPLEX_TO_REAL
     const bool alone = from == 0 && 2 * (in - 1) <= length; /* no element is another one's mirror image */
     const float weight = 0.5f * WEIGHT(n);
-    const pair v = { first.re - second.im, first.im + second.re }, mirrored = { first.re + second.im, second.re - first.im };
+    const pair v = { first.re - second.im, first.im + second.re };
+    const pair mirrored = { first.re + second.im, second.re - first.im };
     if (n == 0 || 2 * n == length) {
         add_to(a, n, alone, PAIR_SWAPPED(pair_scale(pair_add(v, mirrored), weight)));
     } else {
@@ -353,8 +354,8 @@ INLINE pair value(const global STORED *a, global const float2 *table, int size, 
     return pair_scale(PAIR_SWAPPED(v), scale);
 }
 
-INLINE void get(const global STORED *a, global const float2 *table, int size, int length, int k, float scale, pair *first,
-    pair *second)
+INLINE void get(const global STORED *a, global const float2 *table, int size, int length, int k, float scale,
+    pair *first, pair *second)
 {
 #if FORM == REAL_TO_COMPLEX
     const float weight = 0.5f * WEIGHT(k) * scale;
@@ -435,7 +436,8 @@ OUTLINE void blocks(long task, DFT_TASK_ARGUMENTS(PARAMETER))
         read_block(x, a, block DFT_SIZES(NAME));
         write_block(a, y, block DFT_SIZES(NAME));
 #else
-        const bool whole = FORM == COMPLEX_TO_REAL ? from == 0 && 2 * in > length && 2 * (in - 1) <= length : in == length;
+        const bool half_spectrum = from == 0 && 2 * in > length && 2 * (in - 1) <= length;
+        const bool whole = FORM == COMPLEX_TO_REAL ? half_spectrum : in == length;
         if (CHIRP || !whole)
             for (int i = 0; i < 2 * size; i++) a[i] = (VF)(0.0f);
         read_block(x, a, block DFT_SIZES(NAME));

@@ -1,5 +1,5 @@
-/* Elements of transforms: what the options FORM (enum dft_form), INVERSE, DOUBLED and CHIRP of layers/dft_kernels.c make of
- * them. */
+/* Elements of transforms: what the options FORM (enum dft_form), INVERSE, DOUBLED and CHIRP of layers/dft_kernels.c
+ * make of them. */
 #define COMPLEX 0
 #define REAL_TO_COMPLEX 1
 #define COMPLEX_TO_REAL 2
@@ -21,8 +21,8 @@ static float2 complex_product(float2 a, float2 b)
     return (float2)(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
 }
 
-/* The spectrum of real numbers is symmetric: what rounding adds to an element v and to its mirror image w cancels, so that
- * parts that are 0 become 0. */
+/* The spectrum of real numbers is symmetric: what rounding adds to an element v and to its mirror image w cancels, so
+ * that parts that are 0 become 0. */
 static float2 symmetric(float2 v, float2 w)
 {
 #if INVERSE

@@ -1,5 +1,5 @@
-/* The passes of Stockham's transform (dft_plain.cl has the formula), over elements of SPACE memory: each is a real and an
- * imaginary STORED, which are NUMBERs in registers. The includer defines these: vectors over several transforms, or
+/* The passes of Stockham's transform (dft_plain.cl has the formula), over elements of SPACE memory: each is a real and
+ * an imaginary STORED, which are NUMBERs in registers. The includer defines these: vectors over several transforms, or
  * floats. */
 #include "dft_radix.h"
 
@@ -82,7 +82,8 @@ BUTTERFLY butterfly4(pair *a)
 
 BUTTERFLY butterfly5(pair *a)
 {
-    const float c1 = 0.30901699437494745f, c2 = -0.8090169943749475f, s1 = 0.9510565162951535f, s2 = 0.5877852522924731f;
+    const float c1 = 0.30901699437494745f, c2 = -0.8090169943749475f, s1 = 0.9510565162951535f,
+                s2 = 0.5877852522924731f;
     const pair sum1 = pair_add(a[1], a[4]), sum2 = pair_add(a[2], a[3]);
     const pair less1 = pair_subtract(a[1], a[4]), less2 = pair_subtract(a[2], a[3]);
     const pair middle1 = pair_add(a[0], pair_add(pair_scale(sum1, c1), pair_scale(sum2, c2)));
@@ -113,7 +114,8 @@ BUTTERFLY butterfly8(pair *a)
 }
 
 /* Element u of a transform of `radix` elements, `step` apart from `first` on. */
-PAIR_FUNCTION pair_any(const SPACE STORED *from, int first, int step, int radix, int u, global const float2 *table, int turn)
+PAIR_FUNCTION pair_any(const SPACE STORED *from, int first, int step, int radix, int u,
+    global const float2 *table, int turn)
 {
     pair sum = pair_load(from, first);
     for (int t = 1, angle = u; t < radix; t++) {

@@ -1,5 +1,5 @@
-/* How a length is divided into passes, for kernels and for the host. A transform of L elements has a pass for each factor:
- * the radix of the next one follows from what is left of L. */
+/* How a length is divided into passes, for kernels and for the host. A transform of L elements has a pass for each
+ * factor: the radix of the next one follows from what is left of L. */
 #ifndef DFT_RADIX_H
 #define DFT_RADIX_H
 static inline int dft_radix(int rest)
