@@ -5,6 +5,7 @@
 
 #include "graph/network.h"
 #include "layers/layers.h"
+#include "layers/op_builders.h"
 
 ATTRIBUTES_DESCRIBE(dft, ATTRIBUTE(dft, AXIS, axis), ATTRIBUTE(dft, OTHER, form), ATTRIBUTE(dft, OTHER, length),
     ATTRIBUTE(dft, OTHER, count), ATTRIBUTE(dft, OTHER, from), ATTRIBUTE(dft, OTHER, to), ATTRIBUTE(dft, FLAG, inverse),
@@ -106,7 +107,8 @@ const struct operation operation_dft = {
 
 /* -------------------------------------------------------------------------------------------------- builders ---- */
 
-tutti_status dft_resolve(
+/* Sets the attributes of ONNX's DFT of x, whose last axis has size 1 or 2. axis: of x; length: 0 for that of x. */
+static tutti_status dft_resolve(
     const struct value *x, int axis, bool inverse, bool onesided, int64_t length, struct dft_attributes *attributes)
 {
     const bool real = value_size(x, 0) == 1, to_real = inverse && onesided;
@@ -130,9 +132,9 @@ tutti_status dft_resolve(
     return TUTTI_OK;
 }
 
-int dft_cut(struct graph *graph, int layer, const void *attributes, int x)
+/* Appends a node without the elements of x that such a transform does not have; x itself if it has them all. */
+static int dft_cut(struct graph *graph, int layer, const struct dft_attributes *a, int x)
 {
-    const struct dft_attributes *a = attributes;
     const struct value *value = graph_at(graph, x);
     const int64_t most = a->form == DFT_COMPLEX_TO_REAL ? a->length / 2 + 1 : a->length;
     if (!value || value->shape.sizes[a->axis] <= most) return x;
@@ -190,6 +192,19 @@ static struct dft_attributes from_spectrum(int axis, int64_t length)
         .inverse = true,
         .doubled = true,
         .scale = 1.0f / (float)length };
+}
+
+/* Of tutti_op(): what ONNX's DFT does. */
+tutti_status op_dft(tutti_network *network, int layer, const int *inputs, int count, const struct said *said, int *y)
+{
+    struct dft_attributes a;
+    struct graph *graph = &network->graph;
+    (void)count;
+    if (said->starts.count > 1) return fail(TUTTI_INVALID, "dft: the length is one number");
+    const tutti_status status = dft_resolve(graph_at(graph, inputs[0]), said->axis, said->inverse, said->onesided,
+        said->starts.count ? said->starts.numbers[0] : 0, &a);
+    if (status == TUTTI_OK) *y = append(graph, layer, &a, dft_cut(graph, layer, &a, inputs[0]));
+    return status;
 }
 
 tutti_tensor tutti_rfft(tutti_network *network, tutti_tensor x, int dimension, int64_t length)

@@ -39,11 +39,6 @@ struct dft_sizes {
     int in, out, length;
 };
 struct dft_sizes dft_sizes_of(const struct problem *problem);
-/* Sets the attributes of ONNX's DFT of x, whose last axis has size 1 or 2. axis: of x; length: 0 for that of x. */
-tutti_status dft_resolve(
-    const struct value *x, int axis, bool inverse, bool onesided, int64_t length, struct dft_attributes *attributes);
-/* Appends a node without the elements of x that such a transform does not have; x itself if it has them all. */
-int dft_cut(struct graph *graph, int layer, const void *attributes, int x);
 /* The interpreter's. */
 struct arrays;
 tutti_status dft_interpret(const struct problem *problem, const struct arrays *arrays);

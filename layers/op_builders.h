@@ -32,7 +32,8 @@ struct sliding_words {
 
 /* What the text says beside attributes of the operation. */
 struct said {
-    bool keepdims;
+    bool keepdims, inverse, onesided;
+    int axis;
     unsigned axes;
     struct list picked, starts, ends, steps, sizes;
     struct reals scales, roi;
@@ -47,7 +48,7 @@ struct said {
 typedef tutti_status op_builder(
     struct tutti_network *network, int layer, const int *inputs, int count, const struct said *said, int *y);
 op_builder op_slice, op_pad, op_tile, op_depth_to_space, op_space_to_depth, op_resize;
-op_builder op_conv, op_conv_transpose, op_max_pool, op_average_pool, op_lp_pool;
+op_builder op_conv, op_conv_transpose, op_max_pool, op_average_pool, op_lp_pool, op_dft;
 
 /* Nodes of a composition; NO_VALUE after a failure, which the graph keeps. The axis counts the batch's. */
 struct window_attributes;

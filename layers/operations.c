@@ -1,6 +1,6 @@
 /* The table of all operations. */
-#include "layers/grid_sample.h"
 #include "layers/dft.h"
+#include "layers/grid_sample.h"
 #include "layers/indices.h"
 #include "layers/layers.h"
 #include "layers/lines.h"
