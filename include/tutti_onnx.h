@@ -18,7 +18,7 @@ typedef struct tutti_onnx_options {
     bool logits;
     int batch_axis; /* of every input of the file; 0: the first one */
     /* The file's inputs have no batch: a sample is all of each input, and the network computes the file's outputs for
-     * each of any number of samples. */
+     * each of any number of samples. A file without inputs gets one, "sample", of one number that nothing reads. */
     bool whole;
     /* Inputs that get their values now, `known_count` of them: shapes, axes and other numbers that must be known when
      * a file is read, or parameters. They are no inputs of the network. */
@@ -54,7 +54,7 @@ typedef struct tutti_onnx {
     tutti_dtype output_dtypes[TUTTI_ONNX_PORTS]; /* as the file says; the tensors are of float32 with such numbers */
 } tutti_onnx;
 
-/* Makes a network of an ONNX file, of opset 13 or newer. `options` may be NULL.
+/* Makes a network of an ONNX file, of opset 7 or newer. `options` may be NULL.
  *
  * Shapes: the first axis of every input and output of the file is the batch, which Tutti does not write. A file for one
  * number of samples works with any. Inputs keep their names and their types: float32 (also for those of other widths),

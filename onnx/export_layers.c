@@ -379,6 +379,58 @@ static void export_adaptive_pool(struct source *source)
     (void)source_node(source, "MatMul", rows, mean_matrix(source, x[1], y[1], true), NULL, output);
 }
 
+/* ---------------------------------------------------------------------------------------------------- resample ---- */
+
+/* Exchanges an axis of the array with the last one. */
+static const char *exchange(struct source *source, const char *from, int axis, int rank, const char *output)
+{
+    int64_t perm[TUTTI_MAX_RANK + 1];
+    if (axis == rank - 1 && !output) return from;
+    for (int i = 0; i < rank; i++) perm[i] = i == axis ? rank - 1 : i == rank - 1 ? axis : i;
+    const char *to = output ? output : source_temporary(source);
+    made_integers(source_node(source, "Transpose", from, NULL, NULL, to), "perm", perm, rank);
+    return to;
+}
+
+/* The table of positions and weights as a matrix [from, to], and what outputs without positions are, [1, to]. */
+static bool read_table(struct source *source, int64_t to, float *matrix, float *without)
+{
+    const float outside = (float)source_number(source, "outside", 0);
+    const int32_t *starts = source_tensor(source, source->info.inputs[1]).values;
+    const int32_t *positions = source_tensor(source, source->info.inputs[2]).values;
+    const float *weights = source_tensor(source, source->info.inputs[3]).values;
+    if (!starts || !positions || !weights || !matrix || !without) return false;
+    for (int64_t j = 0; j < to; j++) {
+        for (int32_t t = starts[j]; t < starts[j + 1]; t++) matrix[positions[t] * to + j] += weights[t];
+        without[j] = starts[j] == starts[j + 1] ? outside : 0;
+    }
+    return true;
+}
+
+/* A product with a matrix along the axis: ONNX has no operator for any table. */
+static void export_resample(struct source *source)
+{
+    enum { MOST = 1 << 24 };
+    int64_t axis = 0;
+    (void)source_whole(source, "axis", &axis, 1);
+    const int64_t from = source->x.shape.sizes[axis], to = source->y.shape.sizes[axis];
+    const int rank = source->x.shape.rank + source->x.for_each_sample, place = (int)array_axis(&source->x, axis);
+    if (from > MOST / to) {
+        refuse(source, "its matrix would be too large");
+        return;
+    }
+    float *matrix = export_new(source->export, (size_t)(from * to), sizeof *matrix);
+    float *without = export_new(source->export, (size_t)to, sizeof *without);
+    if (!read_table(source, to, matrix, without)) {
+        refuse(source, "its table is not of constants");
+        return;
+    }
+    const char *x = exchange(source, source_input(source, 0), place, rank, NULL);
+    const char *product = source_step(source, "MatMul", x, source_matrix(source, matrix, from, to));
+    product = source_step(source, "Add", product, source_matrix(source, without, 1, to));
+    (void)exchange(source, product, place, rank, source_output(source));
+}
+
 /* ------------------------------------------------------------------------------------------------------ table ---- */
 
 #define PLAIN(operation, type)                      \
@@ -460,6 +512,7 @@ static const struct export_row rows[] = {
     { "reduce_prod", export_reduce, "ReduceProd" },
     { "reduce_sum", export_reduce, "ReduceSum" },
     PLAIN("relu", "Relu"),
+    { "resample", export_resample, NULL },
     { "reshape", export_reshape, NULL },
     PLAIN("round", "Round"),
     { "scale", export_scale, NULL },

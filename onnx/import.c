@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OLDEST_OPSET = 13, NEWEST_OPSET = 28 };
+enum { OLDEST_OPSET = 7, NEWEST_OPSET = 28 };
 
 /* -------------------------------------------------------------------------------------------------------- names ----
  */
@@ -341,6 +341,16 @@ static tutti_status add_known(struct import *import, const Onnx__ValueInfoProto 
     return TUTTI_OK;
 }
 
+/* A network computes something for each sample, also if the file has nothing but constants. */
+static tutti_status add_sample(struct import *import)
+{
+    import->like = tutti_input(import->network, "sample", TUTTI_SHAPE(1));
+    import->made->inputs[0] = import->like;
+    import->made->input_dtypes[0] = TUTTI_DTYPE_F32;
+    import->made->input_count = 1;
+    return import->like.id < 0 ? tutti_network_status(import->network) : TUTTI_OK;
+}
+
 static tutti_status add_inputs(struct import *import, const tutti_shape *asked)
 {
     tutti_status status = TUTTI_OK;
@@ -357,6 +367,7 @@ static tutti_status add_inputs(struct import *import, const tutti_shape *asked)
         TRY(add_like(import, graph->input[i]));
         asked = &none;
     }
+    if (import->options->whole && import->made->input_count == 0) TRY(add_sample(import));
 done:
     return status;
 }

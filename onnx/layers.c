@@ -92,6 +92,7 @@ tutti_status build_batch_normalization(struct step *step)
         return step_refuse("the batch must be its first axis");
     const int64_t channels = x.shape.sizes[x.place.axis == HIDDEN && x.shape.rank > 1];
     if (step->node->n_input != NORM_PARTS + 1) return fail(TUTTI_FORMAT, "it needs 5 inputs");
+    if (step_integer(step, "spatial", 1) != 1) return step_refuse("spatial must be 1");
     if (!(momentum > 0)) return step_refuse("its momentum must be less than 1");
     char *layer = norm_name(step);
     if (!layer) return TUTTI_NO_MEMORY;

@@ -34,6 +34,7 @@ tutti_status build_hardmax(struct step *step)
     int of_file = 0, axis = 0;
     const tutti_status status = read_axis(step, -1, &x, &of_file, &axis);
     if (status != TUTTI_OK) return status;
+    if (step->import->opset < 13) return step_refuse("before opset 13 it is over several axes: export it again");
     return step_done(step, step_op(step, "hardmax", &x.tensor, 1, "axis=%d", axis), x.place);
 }
 

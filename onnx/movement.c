@@ -133,7 +133,7 @@ tutti_status build_split(struct step *step)
     const size_t outputs = step->node->n_output;
     tutti_status status = step_operand(step, 0, &x);
     if (status == TUTTI_OK) status = operand_axis(&x, step_integer(step, "axis", 0), &axis);
-    if (status == TUTTI_OK) status = step_list(step, 1, sizes, 64, &count);
+    if (status == TUTTI_OK) status = step_list_or_attribute(step, "split", 1, sizes, 64, &count);
     if (status != TUTTI_OK) return status;
     const int64_t size = x.shape.sizes[axis], equal = (size + (int64_t)outputs - 1) / (int64_t)outputs;
     if (count && (size_t)count != outputs) return fail(TUTTI_FORMAT, "%d sizes for %zu outputs", count, outputs);

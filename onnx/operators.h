@@ -81,8 +81,13 @@ step_function build_dft, build_stft, build_hann_window, build_hamming_window, bu
 step_function build_reshape, build_flatten, build_squeeze, build_unsqueeze, build_transpose, build_concat, build_split,
     build_expand;
 
+/* losses.c */
+step_function build_nll_loss, build_softmax_cross_entropy;
+/* x - max - log(sum(exp(x - max))), along an axis of a sample. */
+tutti_tensor step_log_softmax(const struct step *step, tutti_tensor x, int axis);
+
 /* pointwise.c: element by element, and along axes. */
-step_function build_pointwise, build_where, build_is_inf, build_selu, build_alpha, build_many, build_clip,
+step_function build_pointwise, build_where, build_is_inf, build_selu, build_alpha, build_many, build_shrink, build_clip,
     build_hard_sigmoid, build_gelu, build_pow, build_mod, build_cast, build_cast_like, build_div, build_dropout,
     build_identity, build_reduce, build_softmax;
 

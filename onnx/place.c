@@ -51,6 +51,15 @@ tutti_status value_extents(const struct import *import, const struct value *valu
     return status;
 }
 
+/* A single number has an axis of size 1 where it is the same for all samples, and none where it is of each. */
+static tutti_status spread(const struct step *step, struct operand *operand)
+{
+    const tutti_status status = step_spread(step, &operand->tensor);
+    if (status != TUTTI_OK || operand->shape.rank > 0) return status;
+    operand->tensor = step_reshape(step, operand->tensor, &operand->shape);
+    return operand->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
+}
+
 tutti_status step_batched(const struct step *step, size_t position, struct operand *operand)
 {
     const tutti_status status = step_operand(step, position, operand);
@@ -58,7 +67,7 @@ tutti_status step_batched(const struct step *step, size_t position, struct opera
     if (!step->import->options->whole)
         return step_refuse("input %zu, '%s', must depend on the samples", position, step_input(step, position)->name);
     operand->place = (struct place) { .batched = true, .axis = HIDDEN, .rows = 1, .ahead = 1 };
-    return step_spread(step, &operand->tensor);
+    return spread(step, operand);
 }
 
 tutti_status step_fixed(const struct step *step, size_t position, struct operand *operand)
@@ -158,5 +167,5 @@ tutti_status step_like(const struct step *step, size_t position, const struct op
         return step_refuse("input %zu does not depend on the samples, and others do", position);
     if (like->place.axis != HIDDEN) status = step_drop_axis(step, position, like->place.axis, x);
     x->place = like->place;
-    return status == TUTTI_OK ? step_spread(step, &x->tensor) : status;
+    return status == TUTTI_OK ? spread(step, x) : status;
 }

@@ -63,6 +63,16 @@ tutti_status step_broadcast(const struct step *step, tutti_tensor *tensors, size
     return status;
 }
 
+static tutti_tensor constant(const struct step *step, float number)
+{
+    return tutti_constant(step->import->network, NULL, TUTTI_SHAPE(1), &number);
+}
+
+static tutti_tensor binary(const struct step *step, const char *operation, tutti_tensor a, tutti_tensor b)
+{
+    return step_plain(step, operation, (tutti_tensor[]) { a, b }, 2);
+}
+
 /* Functions of one to three inputs. */
 tutti_status build_pointwise(struct step *step)
 {
@@ -85,7 +95,15 @@ tutti_status build_where(struct step *step)
 tutti_status build_is_inf(struct step *step)
 {
     const bool both = step_integer(step, "detect_negative", 1) && step_integer(step, "detect_positive", 1);
-    return both ? build_pointwise(step) : step_refuse("it looks for one sign only");
+    struct operand x;
+    tutti_status status = build_pointwise(step);
+    if (both || status != TUTTI_OK) return status;
+    if ((status = step_operand(step, 0, &x)) != TUTTI_OK) return status;
+    const char *side = step_integer(step, "detect_negative", 1) ? "less" : "greater";
+    const bool none = !step_integer(step, "detect_negative", 1) && !step_integer(step, "detect_positive", 1);
+    tutti_tensor y = binary(step, side, x.tensor, constant(step, 0));
+    y = none ? binary(step, "and", y, constant(step, 0)) : y;
+    return step_done(step, binary(step, "and", y, step_plain(step, "is_inf", &x.tensor, 1)), x.place);
 }
 
 /* Functions of one input and `alpha`. */
@@ -112,6 +130,23 @@ tutti_status build_selu(struct step *step)
     return step_done(step, step_op(step, "scale", &x, 1, "factor=%.9g", gamma), place);
 }
 
+/* 0 within lambd, x - bias above, x + bias below. */
+tutti_status build_shrink(struct step *step)
+{
+    tutti_tensor x;
+    struct place place;
+    const float lambd = step_number(step, "lambd", 0.5f), bias = step_number(step, "bias", 0);
+    const tutti_status status = step_broadcast(step, &x, 1, &place);
+    if (status != TUTTI_OK) return status;
+    const tutti_tensor above = binary(step, "greater", x, constant(step, lambd));
+    const tutti_tensor below = binary(step, "less", x, constant(step, -lambd));
+    const tutti_tensor low = binary(step, "add", x, constant(step, bias));
+    const tutti_tensor high = binary(step, "sub", x, constant(step, bias));
+    tutti_tensor y = step_plain(step, "where", (tutti_tensor[]) { below, low, constant(step, 0) }, 3);
+    y = step_plain(step, "where", (tutti_tensor[]) { above, high, y }, 3);
+    return step_done(step, y, place);
+}
+
 /* Functions of two inputs, of any number of them. */
 tutti_status build_many(struct step *step)
 {
@@ -122,20 +157,12 @@ tutti_status build_many(struct step *step)
     if (status != TUTTI_OK) return status;
     for (size_t i = 1; i < count; i++)
         tensors[0] = step_plain(step, step->operation, (tutti_tensor[]) { tensors[0], tensors[i] }, 2);
+    if (!strcmp(step->node->op_type, "Mean"))
+        tensors[0] = step_op(step, "scale", tensors, 1, "factor=%.9g", 1 / (double)count);
     return step_done(step, tensors[0], place);
 }
 
 /* ------------------------------------------------------------------------------------------------- functions ---- */
-
-static tutti_tensor constant(const struct step *step, float number)
-{
-    return tutti_constant(step->import->network, NULL, TUTTI_SHAPE(1), &number);
-}
-
-static tutti_tensor binary(const struct step *step, const char *operation, tutti_tensor a, tutti_tensor b)
-{
-    return step_plain(step, operation, (tutti_tensor[]) { a, b }, 2);
-}
 
 tutti_status build_clip(struct step *step)
 {
@@ -143,8 +170,8 @@ tutti_status build_clip(struct step *step)
     float low, high;
     struct place place;
     tutti_status status = step_broadcast(step, &x, 1, &place);
-    if (status == TUTTI_OK) status = step_scalar(step, 1, -FLT_MAX, &low);
-    if (status == TUTTI_OK) status = step_scalar(step, 2, FLT_MAX, &high);
+    if (status == TUTTI_OK) status = step_scalar(step, 1, step_number(step, "min", -FLT_MAX), &low); /* opset < 11 */
+    if (status == TUTTI_OK) status = step_scalar(step, 2, step_number(step, "max", FLT_MAX), &high);
     if (status != TUTTI_OK) return status;
     return step_done(step, step_op(step, "clip", &x, 1, "min=%.9g max=%.9g", (double)low, (double)high), place);
 }
@@ -254,9 +281,15 @@ tutti_status build_dropout(struct step *step)
     struct operand x;
     float ratio;
     tutti_status status = step_operand(step, 0, &x);
-    if (status == TUTTI_OK) status = step_scalar(step, 1, 0.5f, &ratio);
+    if (status == TUTTI_OK) status = step_scalar(step, 1, step_number(step, "ratio", 0.5f), &ratio); /* opset < 12 */
     if (status != TUTTI_OK) return status;
-    if (step_output(step, 1)) return step_refuse("its mask is not available");
+    if (step_output(step, 1) && ratio > 0) return step_refuse("its mask is not available");
+    if (step_output(step, 1)) {
+        const tutti_tensor one = constant(step, 1);
+        status = step_made(step, 1, step_plain(step, "where", (tutti_tensor[]) { x.tensor, one, one }, 3), x.place);
+        step_type(step, 1, ONNX_BOOL);
+    }
+    if (status != TUTTI_OK) return status;
     if (ratio == 0) return step_done(step, x.tensor, x.place);
     return step_done(step, step_op(step, "dropout", &x.tensor, 1, "ratio=%.9g", (double)ratio), x.place);
 }
@@ -316,8 +349,7 @@ tutti_status build_reduce(struct step *step)
         place_moved(x.place, keep ? 0 : -__builtin_popcount(before)));
 }
 
-/* x - max - log(sum(exp(x - max))) */
-static tutti_tensor log_softmax(const struct step *step, tutti_tensor x, int axis)
+tutti_tensor step_log_softmax(const struct step *step, tutti_tensor x, int axis)
 {
     x = binary(step, "sub", x, reduce(step, x, "reduce_max", 1u << axis, true));
     const tutti_tensor sum = reduce(step, step_plain(step, "exp", &x, 1), "reduce_sum", 1u << axis, true);
@@ -330,9 +362,11 @@ tutti_status build_softmax(struct step *step)
     struct operand x;
     int axis = 0, order[TUTTI_MAX_RANK];
     tutti_status status = step_operand(step, 0, &x);
-    if (status == TUTTI_OK) status = operand_axis(&x, step_integer(step, "axis", -1), &axis);
+    const bool old = step->import->opset < 13; /* over all axes from this one on */
+    if (status == TUTTI_OK) status = operand_axis(&x, step_integer(step, "axis", old ? 1 : -1), &axis);
     if (status != TUTTI_OK) return status;
-    if (step->operation) return step_done(step, log_softmax(step, x.tensor, axis), x.place);
+    if (old && axis != x.shape.rank - 1) return step_refuse("before opset 13 it is over several axes: export it again");
+    if (step->operation) return step_done(step, step_log_softmax(step, x.tensor, axis), x.place);
     const int last = x.shape.rank - 1;
     for (int i = 0; i <= last; i++) order[i] = i == axis ? last : i == last ? axis : i;
     x.tensor = step_permuted(step, x.tensor, order, last + 1);

@@ -47,6 +47,7 @@ static tutti_status sliced(const struct step *step, const struct operand *x, con
 tutti_status build_slice(struct step *step)
 {
     enum { STARTS, ENDS, AXES, STEPS, LISTS };
+    static const char *const names[LISTS] = { "starts", "ends", "axes", "steps" };
     struct operand x;
     struct slices slices = { 0 };
     int64_t lists[LISTS][TUTTI_MAX_RANK];
@@ -54,7 +55,7 @@ tutti_status build_slice(struct step *step)
     unsigned seen = 0;
     tutti_status status = step_operand(step, 0, &x);
     for (size_t i = 0; i < LISTS && status == TUTTI_OK; i++)
-        status = step_list(step, i + 1, lists[i], TUTTI_MAX_RANK, &counts[i]);
+        status = step_list_or_attribute(step, names[i], i + 1, lists[i], TUTTI_MAX_RANK, &counts[i]);
     if (status != TUTTI_OK) return status;
     for (int i = ENDS; i < LISTS; i++)
         if (counts[i] != counts[STARTS] && (counts[i] || i == ENDS))
@@ -105,8 +106,8 @@ tutti_status build_pad(struct step *step)
     float value = 0;
     const char *mode = "constant";
     tutti_status status = step_operand(step, 0, &x);
-    if (status == TUTTI_OK) status = step_list(step, 1, pads, 2 * TUTTI_MAX_RANK, &count);
-    if (status == TUTTI_OK) status = step_scalar(step, 2, 0, &value);
+    if (status == TUTTI_OK) status = step_list_or_attribute(step, "pads", 1, pads, 2 * TUTTI_MAX_RANK, &count);
+    if (status == TUTTI_OK) status = step_scalar(step, 2, step_number(step, "value", 0), &value);
     if (status == TUTTI_OK) status = read_axes(step, 3, &x, axes, &each);
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
         if (step_says(step, "mode", modes[i])) mode = modes[i];

@@ -122,6 +122,7 @@ tutti_status build_resize(struct step *step)
     struct asked asked = { 0 };
     struct text text = { 0 };
     tutti_status status = step_operand(step, 0, &x);
+    if (step->import->opset < 11) return step_refuse("that of opset 10 has other inputs: export it again");
     if (status == TUTTI_OK && step_says(step, "coordinate_transformation_mode", "tf_crop_and_resize"))
         status = read_optional(step, 1, &asked.roi);
     if (status == TUTTI_OK) status = read_optional(step, 2, &asked.scales);

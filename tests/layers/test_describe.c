@@ -58,7 +58,7 @@ START_TEST(attributes_are_those_of_tutti_op)
     expect_op("scale", "factor=3", "scale", "factor=3");
     expect_op("transpose", "perm=1,0,2", "transpose", "perm=1,0,2");
     expect_op("reshape", "shape=60,-1", "reshape", "shape=60,8");
-    expect_op("expand", "shape=2,6,8,10", "expand", "shape=2,6,8,10 batched=0");
+    expect_op("expand", "shape=2,6,8,10", "expand", "shape=2,6,8,10");
     expect_op("reduce_sum", "axes=-1,0", "reduce_sum", "axes=0,2");
     expect_op("reduce_sum", "axes=1 keepdims=0", "reduce_sum", "axes=1 shape=6,10");
     expect_op("slice", "axes=1 starts=2 ends=-1", "window", "shape=6,5,10 begins=0,2,0 value=0 within=0");

@@ -310,6 +310,38 @@ static const struct model others = {
     .name = "others", .input = { 3, { 6, 17, 19 } }, .classes = 10, .loss = TUTTI_MSE, .batch = 8, .build = build_others
 };
 
+/* Operations by index, along lines, on spectra and sequences. Each keeps the shape of x, [4, 6, 8]. */
+static tutti_tensor build_indices(tutti_network *network, tutti_tensor x, int classes)
+{
+    x = tutti_conv2d(network, x, 4, 1, NULL);
+    tutti_tensor list[] = { x, tutti_op(network, "argmax", &x, 1, "axis=-1 keepdims=1"), { 0 } };
+    const tutti_tensor index = list[1];
+    x = tutti_op(
+        network, "sub", (tutti_tensor[]) { x, tutti_op(network, "gather_elements", list, 2, "axis=-1") }, 2, NULL);
+    list[0] = x, list[2] = tutti_op(network, "topk", &x, 1, "k=1");
+    x = tutti_op(network, "scatter_elements", list, 3, "axis=-1 reduction=add");
+    x = tutti_op(network, "cumsum", &x, 1, "axis=-1");
+    x = tutti_op(network, "trilu", &x, 1, NULL);
+    tutti_tensor row = tutti_op(network, "one_hot", &index, 1, "depth=8");
+    x = tutti_mul(network, x, tutti_reshape(network, row, TUTTI_SHAPE(4, 6, 8)));
+    list[0] = x, list[1] = tutti_op(network, "reduce_max", &index, 1, "keepdims=0");
+    x = tutti_op(network, "reverse_sequence", list, 2, "time_axis=1");
+    x = tutti_op(network, "resize", &x, 1, "sizes=4,9,8 mode=linear");
+    x = tutti_op(network, "slice", &x, 1, "axes=1 starts=0 ends=6");
+    list[0] = x, list[1] = tutti_op(network, "slice", &x, 1, "axes=0,2 starts=0,0 ends=1,2");
+    list[1] = tutti_reshape(network, list[1], TUTTI_SHAPE(6, 1, 2));
+    list[1] = tutti_op(network, "expand", &list[1], 1, "shape=6,8,2");
+    x = tutti_op(network, "grid_sample", list, 2, NULL);
+    x = tutti_irfft2(network, tutti_rfft2(network, x), 8);
+    x = tutti_lstm(network, tutti_reshape(network, x, TUTTI_SHAPE(6, 32)), 5, NULL);
+    x = tutti_rfft(network, tutti_dense(network, tutti_flatten(network, x), 1 << 13, NULL), -1, 0);
+    return tutti_softmax(network, tutti_dense(network, tutti_flatten(network, x), classes, NULL));
+}
+
+static const struct model indices = {
+    .name = "indices", .input = { 3, { 3, 6, 8 } }, .classes = 10, .loss = TUTTI_MSE, .batch = 8, .build = build_indices
+};
+
 /* A network that only has what losses and other operations on integers need: bytes that become floats, and every loss.
  */
 static tutti_status ask_losses(void)
@@ -489,6 +521,7 @@ int main(int argc, char **argv)
         runtime = (struct tutti_runtime) { .devices = &device, .count = 1, .threads = 1 };
         for (int m = 0; model_at(m) && status == TUTTI_OK; m++) status = ask_model(model_at(m));
         if (status == TUTTI_OK) status = ask_model(&others);
+        if (status == TUTTI_OK) status = ask_model(&indices);
         if (status == TUTTI_OK) status = ask_losses();
         if (status == TUTTI_OK) status = ask_probes();
         stores_free(&device);

@@ -3,6 +3,7 @@
 
     conformance.py PROGRAM FOLDER               a sample: one test of each operator, on the class of TUTTI_DEVICE_CLASS
     conformance.py PROGRAM FOLDER --part K/N    the K-th of N parts of all tests, from 0
+    conformance.py PROGRAM FOLDER --plain K/N   the same without the forms that write an operator as several others
     conformance.py PROGRAM FOLDER --renew       all tests; writes nodes.txt and the table of docs/onnx.md
     conformance.py --table                      whether the table is what nodes.txt says
 
@@ -190,8 +191,9 @@ def main():
         return renew(program, folder, index(folder))
     lines, operators = read_manifest()
     names = sample(lines, operators)
-    if sys.argv[3:4] == ["--part"]:
-        names = part_of(list(index(folder)), *map(int, sys.argv[4].split("/")))
+    if sys.argv[3:4] in (["--part"], ["--plain"]):
+        names = part_of([name for name in index(folder) if sys.argv[3] == "--part" or not name.endswith("_expanded")],
+                        *map(int, sys.argv[4].split("/")))
     return compare(run(program, folder, names), lines)
 
 

@@ -321,6 +321,8 @@ static void run(struct gradients *g, tutti_runtime *runtime)
         outcome_set(outcome, VERDICT_FAIL, "%s", tutti_message(NULL));
     else if (g->loss_count == 0)
         outcome_set(outcome, VERDICT_NONE, "no output is finite");
+    else if (tutti_network_parameters(g->made.network) == 0)
+        outcome_set(outcome, VERDICT_NONE, "all inputs are numbers that the file is read with");
     else {
         const tutti_status status = train(g);
         if (status == TUTTI_NOT_FINITE)
