@@ -549,7 +549,7 @@ static const struct wrong {
 } wrongs[] = {
     { TUTTI_INVALID, "as its input" },
     { TUTTI_SHAPE, "another shape than this layer's weight" },
-    { TUTTI_INVALID, "no parameter of this network" },
+    { TUTTI_INVALID, "or depends on the samples" },
     { TUTTI_INVALID, "'nothing'" },
     { TUTTI_INVALID, "two parameters have the name w" },
     { TUTTI_SHAPE, "0 dimensions" },
@@ -557,9 +557,9 @@ static const struct wrong {
     { TUTTI_INVALID, "values of constant k are NULL" },
     { TUTTI_INVALID, "constant k has type 5" },
     { TUTTI_SHAPE, "constant would have size 0 in dimension 1" },
-    { TUTTI_INVALID, "no parameter of this network" },
+    { TUTTI_INVALID, "which is no float32 tensor" },
     { TUTTI_SHAPE, "parameter v has 2 dimensions at NULL" },
-    { TUTTI_SHAPE, "reshape: the shape has 7 sizes" },
+    { TUTTI_SHAPE, "reshape: the shape has 9 sizes" },
 };
 
 static void build_wrong(tutti_network *network, int number)
@@ -580,7 +580,7 @@ static void build_wrong(tutti_network *network, int number)
     case 8: tutti_constant_typed(network, "k", TUTTI_DTYPE_U8, (int64_t[]) { 4 }, 1, values); break;
     case 9: tutti_constant(network, NULL, TUTTI_SHAPE(4, 0), values); break;
     case 11: tutti_parameter_sized(network, "v", NULL, 2, NULL); break;
-    case 12: tutti_reshape_sized(network, x, (int64_t[7]) { 4 }, 7); break;
+    case 12: tutti_reshape_sized(network, x, (int64_t[9]) { 4 }, 9); break;
     default:
         k = tutti_constant_typed(network, "k", TUTTI_DTYPE_I32, (int64_t[]) { 1, 4 }, 2, values);
         tutti_dense(network, x, 1, &(tutti_dense_options) { .weight = &k });
