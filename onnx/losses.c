@@ -27,16 +27,6 @@ static tutti_status read_loss(struct step *step, struct loss *loss)
     return TUTTI_OK;
 }
 
-static tutti_tensor pair(const struct step *step, const char *operation, tutti_tensor a, tutti_tensor b)
-{
-    return step_plain(step, operation, (tutti_tensor[]) { a, b }, 2);
-}
-
-static tutti_tensor number(const struct step *step, float value)
-{
-    return tutti_constant(step->import->network, NULL, TUTTI_SHAPE(1), &value);
-}
-
 /* -x[target], weighted; 0 where the target is ignored. */
 static void pick(const struct step *step, struct loss *loss)
 {
@@ -44,9 +34,9 @@ static void pick(const struct step *step, struct loss *loss)
     tutti_tensor target = loss->target.tensor, kept = { -1 };
     if (loss->ignores) {
         const float ignored = (float)step_integer(step, "ignore_index", 0);
-        kept = pair(step, "equal", target, number(step, ignored));
+        kept = step_binary(step, "equal", target, step_constant(step, ignored));
         kept = step_plain(step, "not", &kept, 1);
-        target = pair(step, "mul", target, kept); /* any class that exists */
+        target = step_binary(step, "mul", target, kept); /* any class that exists */
     }
     with.rank = loss->x.shape.rank;
     for (int i = with.rank - 1; i > loss->classes; i--) with.sizes[i] = with.sizes[i - 1];
@@ -54,11 +44,11 @@ static void pick(const struct step *step, struct loss *loss)
     const tutti_tensor indices = step_reshape(step, target, &with), elements[] = { loss->x.tensor, indices };
     tutti_tensor y = step_op(step, "gather_elements", elements, 2, "axis=%d", loss->classes);
     y = step_reshape(step, step_plain(step, "neg", &y, 1), &loss->target.shape);
-    loss->weights = pair(step, "equal", target, target); /* 1 */
+    loss->weights = step_binary(step, "equal", target, target); /* 1 */
     if (loss->weighted)
         loss->weights = step_op(step, "gather", (tutti_tensor[]) { loss->weight.tensor, target }, 2, "axis=0");
-    if (loss->ignores) loss->weights = pair(step, "mul", loss->weights, kept);
-    loss->losses = pair(step, "mul", y, loss->weights);
+    if (loss->ignores) loss->weights = step_binary(step, "mul", loss->weights, kept);
+    loss->losses = step_binary(step, "mul", y, loss->weights);
 }
 
 static tutti_tensor sum_all(const struct step *step, tutti_tensor x, int rank)
@@ -73,7 +63,7 @@ static tutti_status finish(struct step *step, const struct loss *loss)
     if (loss->target.place.axis != HIDDEN)
         return step_refuse("reduction is over the samples: only 'none' is read; train with a loss of Tutti");
     tutti_tensor y = sum_all(step, loss->losses, rank);
-    if (!step_says(step, "reduction", "sum")) y = pair(step, "div", y, sum_all(step, loss->weights, rank));
+    if (!step_says(step, "reduction", "sum")) y = step_binary(step, "div", y, sum_all(step, loss->weights, rank));
     return step_done(step, y, loss->target.place);
 }
 

@@ -63,16 +63,6 @@ tutti_status step_broadcast(const struct step *step, tutti_tensor *tensors, size
     return status;
 }
 
-static tutti_tensor constant(const struct step *step, float number)
-{
-    return tutti_constant(step->import->network, NULL, TUTTI_SHAPE(1), &number);
-}
-
-static tutti_tensor binary(const struct step *step, const char *operation, tutti_tensor a, tutti_tensor b)
-{
-    return step_plain(step, operation, (tutti_tensor[]) { a, b }, 2);
-}
-
 /* Functions of one to three inputs. */
 tutti_status build_pointwise(struct step *step)
 {
@@ -101,9 +91,9 @@ tutti_status build_is_inf(struct step *step)
     if ((status = step_operand(step, 0, &x)) != TUTTI_OK) return status;
     const char *side = step_integer(step, "detect_negative", 1) ? "less" : "greater";
     const bool none = !step_integer(step, "detect_negative", 1) && !step_integer(step, "detect_positive", 1);
-    tutti_tensor y = binary(step, side, x.tensor, constant(step, 0));
-    y = none ? binary(step, "and", y, constant(step, 0)) : y;
-    return step_done(step, binary(step, "and", y, step_plain(step, "is_inf", &x.tensor, 1)), x.place);
+    tutti_tensor y = step_binary(step, side, x.tensor, step_constant(step, 0));
+    y = none ? step_binary(step, "and", y, step_constant(step, 0)) : y;
+    return step_done(step, step_binary(step, "and", y, step_plain(step, "is_inf", &x.tensor, 1)), x.place);
 }
 
 /* Functions of one input and `alpha`. */
@@ -138,11 +128,11 @@ tutti_status build_shrink(struct step *step)
     const float lambd = step_number(step, "lambd", 0.5f), bias = step_number(step, "bias", 0);
     const tutti_status status = step_broadcast(step, &x, 1, &place);
     if (status != TUTTI_OK) return status;
-    const tutti_tensor above = binary(step, "greater", x, constant(step, lambd));
-    const tutti_tensor below = binary(step, "less", x, constant(step, -lambd));
-    const tutti_tensor low = binary(step, "add", x, constant(step, bias));
-    const tutti_tensor high = binary(step, "sub", x, constant(step, bias));
-    tutti_tensor y = step_plain(step, "where", (tutti_tensor[]) { below, low, constant(step, 0) }, 3);
+    const tutti_tensor above = step_binary(step, "greater", x, step_constant(step, lambd));
+    const tutti_tensor below = step_binary(step, "less", x, step_constant(step, -lambd));
+    const tutti_tensor low = step_binary(step, "add", x, step_constant(step, bias));
+    const tutti_tensor high = step_binary(step, "sub", x, step_constant(step, bias));
+    tutti_tensor y = step_plain(step, "where", (tutti_tensor[]) { below, low, step_constant(step, 0) }, 3);
     y = step_plain(step, "where", (tutti_tensor[]) { above, high, y }, 3);
     return step_done(step, y, place);
 }
@@ -187,7 +177,7 @@ tutti_status build_hard_sigmoid(struct step *step)
     if (fabsf(alpha - 1.0f / 6) < 1e-7f && beta == 0.5f)
         return step_done(step, step_plain(step, "hard_sigmoid", &x, 1), place);
     x = step_op(step, "scale", &x, 1, "factor=%.9g", (double)alpha);
-    x = binary(step, "add", x, constant(step, beta));
+    x = step_binary(step, "add", x, step_constant(step, beta));
     return step_done(step, step_op(step, "clip", &x, 1, "min=0 max=1"), place);
 }
 
@@ -212,7 +202,8 @@ tutti_status build_pow(struct step *step)
     if (status == TUTTI_OK && second && second->stored && second->stored->n_dims == 0) {
         status = step_scalar(step, 1, 0, &exponent);
         if (status == TUTTI_OK && exponent == 2) return step_done(step, step_plain(step, "square", x, 1), place);
-        if (status == TUTTI_OK) return step_done(step, binary(step, "pow", x[0], constant(step, exponent)), place);
+        if (status == TUTTI_OK)
+            return step_done(step, step_binary(step, "pow", x[0], step_constant(step, exponent)), place);
     }
     if (status == TUTTI_OK) status = step_broadcast(step, x, 2, &place);
     return status == TUTTI_OK ? step_done(step, step_plain(step, "pow", x, 2), place) : status;
@@ -285,7 +276,7 @@ tutti_status build_dropout(struct step *step)
     if (status != TUTTI_OK) return status;
     if (step_output(step, 1) && ratio > 0) return step_refuse("its mask is not available");
     if (step_output(step, 1)) {
-        const tutti_tensor one = constant(step, 1);
+        const tutti_tensor one = step_constant(step, 1);
         status = step_made(step, 1, step_plain(step, "where", (tutti_tensor[]) { x.tensor, one, one }, 3), x.place);
         step_type(step, 1, ONNX_BOOL);
     }
@@ -351,9 +342,9 @@ tutti_status build_reduce(struct step *step)
 
 tutti_tensor step_log_softmax(const struct step *step, tutti_tensor x, int axis)
 {
-    x = binary(step, "sub", x, reduce(step, x, "reduce_max", 1u << axis, true));
+    x = step_binary(step, "sub", x, reduce(step, x, "reduce_max", 1u << axis, true));
     const tutti_tensor sum = reduce(step, step_plain(step, "exp", &x, 1), "reduce_sum", 1u << axis, true);
-    return binary(step, "sub", x, step_plain(step, "log", &sum, 1));
+    return step_binary(step, "sub", x, step_plain(step, "log", &sum, 1));
 }
 
 /* Along another axis than the last one, it is exchanged with the last one, and back. */

@@ -315,6 +315,16 @@ tutti_tensor step_plain(const struct step *step, const char *operation, const tu
     return step_op(step, operation, inputs, count, " ");
 }
 
+tutti_tensor step_constant(const struct step *step, float number)
+{
+    return tutti_constant(step->import->network, NULL, TUTTI_SHAPE(1), &number);
+}
+
+tutti_tensor step_binary(const struct step *step, const char *operation, tutti_tensor a, tutti_tensor b)
+{
+    return step_plain(step, operation, (tutti_tensor[]) { a, b }, 2);
+}
+
 tutti_tensor step_op(
     const struct step *step, const char *operation, const tutti_tensor *inputs, int count, const char *attributes, ...)
 {
