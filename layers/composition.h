@@ -17,6 +17,10 @@ struct composing {
 typedef int composition(const struct composing *c, const void *attributes, const int *inputs, int count);
 composition compose_matmul; /* matmul.c: the attributes are those of the operation */
 
+/* reduce_chains.c: reductions that are chains of operations, with the attributes of reduce_sum. */
+composition compose_reduce_l1, compose_reduce_l2, compose_reduce_log_sum, compose_reduce_log_sum_exp,
+    compose_reduce_sum_square;
+
 /* norms.c: normalisations of x, with scale and bias where there are such inputs. */
 struct norm_attributes {
     int axis;      /* layer_norm, rms_norm: the first of the last axes; lp_norm: the one */

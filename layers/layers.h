@@ -87,10 +87,6 @@ ATTRIBUTES(reduce)
 extern const struct operation operation_reduce_sum, operation_reduce_mean, operation_reduce_max, operation_reduce_min,
     operation_reduce_prod;
 
-/* reduce_chains.c: append such a reduction of x as a chain of operations, and return its result. */
-typedef int reduce_chain(struct graph *graph, int layer, const struct reduce_attributes *attributes, int x);
-reduce_chain reduce_l1, reduce_l2, reduce_log_sum, reduce_log_sum_exp, reduce_sum_square;
-
 /* movement.c: factor x, repeated along the axes where x has size 1 or none. */
 struct expand_attributes {
     tutti_shape shape; /* of y */

@@ -208,8 +208,7 @@ int compose_lp_norm(const struct composing *c, const void *attributes, const int
     (void)count;
     if (a->count != 1 && a->count != 2)
         return compose_fail(c, fail(TUTTI_UNSUPPORTED, "lp_norm: p is %g: it can be 1 or 2", (double)a->count));
-    const int norm = a->count == 1 ? reduce_l1(c->graph, c->layer, &axes, inputs[0])
-                                   : reduce_l2(c->graph, c->layer, &axes, inputs[0]);
+    const int norm = a->count == 1 ? compose_reduce_l1(c, &axes, inputs, 1) : compose_reduce_l2(c, &axes, inputs, 1);
     const int zero = compose_one(c, &operation_not, norm);
     return compose_two(c, &operation_div, inputs[0], compose_two(c, &operation_add, norm, zero));
 }

@@ -51,8 +51,7 @@ struct recipe {
     bool random; /* takes the step's constants, and a stream of random numbers */
     /* Derives the operation's attributes from others, from what is said and from x, the first input. May be NULL. */
     tutti_status (*complete)(const struct value *x, const struct said *said, void *attributes);
-    reduce_chain *chain;  /* makes several nodes instead of one of `operation`, whose attributes it takes */
-    composition *compose; /* the same, of any number of inputs (layers/composition.h) */
+    composition *compose; /* makes several nodes instead of one of `operation`, whose attributes it takes */
     const struct attribute_type *attributes; /* of `compose`; NULL: those of `operation` */
     op_builder *build;                       /* makes all nodes from what is said (layers/op_builders.h) */
 };
@@ -220,11 +219,11 @@ static tutti_status complete_grid(const struct value *x, const struct said *said
     }
 #define POINTWISE_RECIPE(name_, inputs, ...) { #name_, &operation_##name_, inputs, inputs },
 
-#define REDUCTION(name_, of, chain_)                                                                                  \
+#define REDUCTION(name_, of, compose_)                                                                                \
     {                                                                                                                 \
         .name = #name_, .operation = &operation_##of, .least = 1, .most = 1,                                          \
         .words = { { "axes", SETS(axes) }, { "keepdims", SAYS(FLAG, keepdims), 1 } }, .complete = complete_reduction, \
-        .chain = chain_                                                                                               \
+        .compose = compose_                                                                                           \
     }
 
 #define NORM(name_, inputs, ...)                                                                          \
@@ -288,10 +287,10 @@ static const struct recipe recipes[] = {
         .activation = ACTIVATION_CLIP },
     REDUCTION(reduce_sum, reduce_sum, NULL), REDUCTION(reduce_mean, reduce_mean, NULL),
     REDUCTION(reduce_max, reduce_max, NULL), REDUCTION(reduce_min, reduce_min, NULL),
-    REDUCTION(reduce_prod, reduce_prod, NULL), REDUCTION(reduce_l1, reduce_sum, reduce_l1),
-    REDUCTION(reduce_l2, reduce_sum, reduce_l2), REDUCTION(reduce_log_sum, reduce_sum, reduce_log_sum),
-    REDUCTION(reduce_log_sum_exp, reduce_sum, reduce_log_sum_exp),
-    REDUCTION(reduce_sum_square, reduce_sum, reduce_sum_square),
+    REDUCTION(reduce_prod, reduce_prod, NULL), REDUCTION(reduce_l1, reduce_sum, compose_reduce_l1),
+    REDUCTION(reduce_l2, reduce_sum, compose_reduce_l2), REDUCTION(reduce_log_sum, reduce_sum, compose_reduce_log_sum),
+    REDUCTION(reduce_log_sum_exp, reduce_sum, compose_reduce_log_sum_exp),
+    REDUCTION(reduce_sum_square, reduce_sum, compose_reduce_sum_square),
     { "expand", &operation_expand, 1, 1, { { "shape", SETS(shape) } }, .complete = complete_expand },
     { "transpose", &operation_transpose, 1, 1, { { "perm", SETS(order) } }, .complete = complete_transpose },
     { "slice", &operation_window, 1, 1,
@@ -600,12 +599,10 @@ static tutti_tensor append(
     int made = NO_VALUE;
     const void *attributes = given->attributes.bytes;
     const struct composing composing = { network, &network->graph, layer };
-    if (!recipe->chain && !recipe->compose && !recipe->build)
+    if (!recipe->compose && !recipe->build)
         return network_append(network, layer, recipe->operation, attributes, values, count);
     if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
     if (recipe->compose) return network_close(network, layer, recipe->compose(&composing, attributes, values, count));
-    if (recipe->chain)
-        return network_close(network, layer, recipe->chain(&network->graph, layer, attributes, values[0]));
     given->said.attributes = attributes;
     const tutti_status status = recipe->build(network, layer, values, count, &given->said, &made);
     if (status != TUTTI_OK) return network_fail(network, status);

@@ -182,7 +182,7 @@ static int constant(tutti_network *network, const char *name, float value)
     return network_constant(network, name, TYPE_F32, TUTTI_SHAPE(1), &value);
 }
 
-/* (sum of |x|^p)^(1 / p). As reduce_l2(): 1, less 1, where the sum is 0, so that the gradient is 0 there. */
+/* (sum of |x|^p)^(1 / p). As compose_reduce_l2(): 1, less 1, where the sum is 0, so that the gradient is 0 there. */
 tutti_status op_lp_pool(
     tutti_network *network, int layer, const int *inputs, int count, const struct said *said, int *y)
 {

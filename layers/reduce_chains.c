@@ -1,58 +1,54 @@
 /* Reductions that are chains of other operations. Plans make few kernels of these (plan/compose.c). */
-#include "layers/layers.h"
+#include "layers/composition.h"
 
-static int apply(struct graph *graph, int layer, const struct operation *operation, int a)
+static int sum(const struct composing *c, const void *attributes, int x)
 {
-    return graph_append(graph, operation, NULL, &a, 1, layer);
+    return graph_append(c->graph, &operation_reduce_sum, attributes, &x, 1, c->layer);
 }
 
-static int combine(struct graph *graph, int layer, const struct operation *operation, int a, int b)
+int compose_reduce_l1(const struct composing *c, const void *attributes, const int *inputs, int count)
 {
-    return graph_append(graph, operation, NULL, (int[]) { a, b }, 2, layer);
+    (void)count;
+    return sum(c, attributes, compose_one(c, &operation_abs, inputs[0]));
 }
 
-static int sum(struct graph *graph, int layer, const struct reduce_attributes *attributes, int x)
+int compose_reduce_sum_square(const struct composing *c, const void *attributes, const int *inputs, int count)
 {
-    return graph_append(graph, &operation_reduce_sum, attributes, &x, 1, layer);
-}
-
-int reduce_l1(struct graph *graph, int layer, const struct reduce_attributes *attributes, int x)
-{
-    return sum(graph, layer, attributes, apply(graph, layer, &operation_abs, x));
-}
-
-int reduce_sum_square(struct graph *graph, int layer, const struct reduce_attributes *attributes, int x)
-{
-    return sum(graph, layer, attributes, apply(graph, layer, &operation_square, x));
+    (void)count;
+    return sum(c, attributes, compose_one(c, &operation_square, inputs[0]));
 }
 
 /* The root of 1, less 1, where all elements are 0: the gradient is 0 there, as PyTorch's, and not 0 times infinity. */
-int reduce_l2(struct graph *graph, int layer, const struct reduce_attributes *attributes, int x)
+int compose_reduce_l2(const struct composing *c, const void *attributes, const int *inputs, int count)
 {
-    const int squares = reduce_sum_square(graph, layer, attributes, x);
-    const int zero = apply(graph, layer, &operation_not, squares);
-    const int root = apply(graph, layer, &operation_sqrt, combine(graph, layer, &operation_add, squares, zero));
-    return combine(graph, layer, &operation_sub, root, zero);
+    (void)count;
+    const int squares = compose_reduce_sum_square(c, attributes, inputs, 1);
+    const int zero = compose_one(c, &operation_not, squares);
+    const int root = compose_one(c, &operation_sqrt, compose_two(c, &operation_add, squares, zero));
+    return compose_two(c, &operation_sub, root, zero);
 }
 
-int reduce_log_sum(struct graph *graph, int layer, const struct reduce_attributes *attributes, int x)
+int compose_reduce_log_sum(const struct composing *c, const void *attributes, const int *inputs, int count)
 {
-    return apply(graph, layer, &operation_log, sum(graph, layer, attributes, x));
+    (void)count;
+    return compose_one(c, &operation_log, sum(c, attributes, inputs[0]));
 }
 
 /* log(sum of exp(x - m)) + m, where m is the largest element rounded up: the exponentials are at most 1, one of them is
  * at least 1 / e, and m has no gradient. It is 0 where the largest element is infinite. */
-int reduce_log_sum_exp(struct graph *graph, int layer, const struct reduce_attributes *attributes, int x)
+int compose_reduce_log_sum_exp(const struct composing *c, const void *attributes, const int *inputs, int count)
 {
-    const struct reduce_attributes axes = { .axes = attributes->axes };
-    const struct reshape_attributes form = { attributes->shape, attributes->kinds };
-    const int largest = graph_append(graph, &operation_reduce_max, &axes, &x, 1, layer);
-    const int whole = apply(graph, layer, &operation_ceil, largest);
-    const int infinite = apply(graph, layer, &operation_is_inf, whole);
-    const int finite = apply(graph, layer, &operation_not, infinite);
-    int m = graph_append(graph, &operation_where, NULL, (int[]) { infinite, finite, whole }, 3, layer);
-    const int powers = apply(graph, layer, &operation_exp, combine(graph, layer, &operation_sub, x, m));
-    const int logarithm = reduce_log_sum(graph, layer, attributes, powers);
-    if (form.shape.rank) m = graph_append(graph, &operation_reshape, &form, &m, 1, layer);
-    return combine(graph, layer, &operation_add, logarithm, m);
+    (void)count;
+    const struct reduce_attributes *a = attributes;
+    const struct reduce_attributes axes = { .axes = a->axes };
+    const struct reshape_attributes form = { a->shape, a->kinds };
+    const int largest = graph_append(c->graph, &operation_reduce_max, &axes, inputs, 1, c->layer);
+    const int whole = compose_one(c, &operation_ceil, largest);
+    const int infinite = compose_one(c, &operation_is_inf, whole);
+    const int finite = compose_one(c, &operation_not, infinite);
+    int m = graph_append(c->graph, &operation_where, NULL, (int[]) { infinite, finite, whole }, 3, c->layer);
+    const int powers = compose_one(c, &operation_exp, compose_two(c, &operation_sub, inputs[0], m));
+    const int logarithm = compose_reduce_log_sum(c, attributes, &powers, 1);
+    if (form.shape.rank) m = graph_append(c->graph, &operation_reshape, &form, &m, 1, c->layer);
+    return compose_two(c, &operation_add, logarithm, m);
 }
