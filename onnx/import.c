@@ -77,6 +77,13 @@ done:
     return status == TUTTI_OK ? status : status_context(status, "node %zu", position);
 }
 
+/* Whether a node reads the elements of an input, not only its type or shape. */
+static bool reads(const Onnx__NodeProto *node, size_t input)
+{
+    return strcmp(node->op_type, "Shape") && strcmp(node->op_type, "Size") &&
+        (input == 0 || strcmp(node->op_type, "CastLike"));
+}
+
 /* Nodes stand in an order in which they can be computed. So there is no cycle. */
 static tutti_status add_node_names(struct import *import, const Onnx__NodeProto *node, size_t position)
 {
@@ -89,7 +96,7 @@ static tutti_status add_node_names(struct import *import, const Onnx__NodeProto 
                 "node %zu, %s '%s', reads '%s', which is no input, no initialiser and no output of a node before it",
                 position, node->op_type, proto_text(node->name), node->input[i]);
         else if (*node->input[i])
-            import_find(import, node->input[i])->uses++;
+            import_find(import, node->input[i])->uses += reads(node, i);
     for (size_t i = 0; i < node->n_output; i++)
         if (*node->output[i]) TRY(add_name(import, node->output[i], &made));
 done:

@@ -38,8 +38,16 @@ static bool ends_with(const char *text, const char *end)
 /* ------------------------------------------------------------------------------------------------ names of layers ----
  */
 
-/* Of "['', 'block', 'fc1', 'linear_2']" the part before the last one, joined by points: "block.fc1". The last one is of
- * the operation. NULL: there is none. */
+/* A scope inside of another one: "block.fc1" of "block" and "fc1", or of "block" and "block.fc1". */
+static char *inner_scope(const char *outer, const char *scope, size_t length)
+{
+    const size_t prefix = strlen(outer);
+    const bool whole = !prefix || (length > prefix && !strncmp(scope, outer, prefix) && scope[prefix] == '.');
+    return whole ? memory_format("%.*s", (int)length, scope) : memory_format("%s.%.*s", outer, (int)length, scope);
+}
+
+/* Of "['', 'block', 'block.fc1', 'linear_2']" the scope before the last one: "block.fc1". The last one is of the
+ * operation. NULL: there is none. */
 static char *layer_in_scopes(const char *scopes)
 {
     char *joined = memory_copy_text("");
@@ -47,7 +55,7 @@ static char *layer_in_scopes(const char *scopes)
     for (const char *at = strchr(scopes, '\''); at && joined;) {
         const char *end = strchr(at + 1, '\'');
         if (!end) break;
-        char *longer = memory_format("%s%s%.*s", joined, *joined ? "." : "", (int)(end - at - 1), at + 1);
+        char *longer = inner_scope(joined, at + 1, (size_t)(end - at - 1));
         free(before);
         before = joined;
         joined = longer;
