@@ -50,6 +50,55 @@ static tutti_status gather(struct step *step, const struct operand *x, const str
     return step_done(step, y, place_moved(x->place, of_file < x->place.axis ? operand_rank(indices) - 1 : 0));
 }
 
+/* A constant beside the node's first output. */
+static tutti_tensor constant(const struct step *step, const char *suffix, int32_t *numbers, int64_t count)
+{
+    char *name = memory_format("%s~%s", step->node->n_output ? step->node->output[0] : "", suffix);
+    const tutti_tensor made = name
+        ? tutti_constant_typed(step->import->network, name, TUTTI_DTYPE_I32, &count, 1, numbers)
+        : (tutti_tensor) { -1 };
+    free(name);
+    return made;
+}
+
+/* Whether known indices pick the same elements of each sample from all samples in a row, `rows` elements each, as
+ * PyTorch's as_strided does. *in_order: they are all elements. */
+static bool picks_alike(const struct array *indices, int64_t samples, int64_t rows, bool *in_order)
+{
+    if (!indices->extents || indices->rank < 1 || samples < 1 || indices->sizes[0] != samples) return false;
+    const size_t each = indices->count / (size_t)samples;
+    *in_order = (int64_t)each == rows;
+    for (size_t i = 0; i < indices->count; i++) {
+        const struct extent found = indices->extents[i], first = indices->extents[i % each];
+        if (found.batches || first.number < 0 || first.number >= rows ||
+            found.number != first.number + (int64_t)(i / each) * rows)
+            return false;
+        *in_order &= first.number == (int64_t)(i % each);
+    }
+    return true;
+}
+
+/* x is one axis: the elements of all samples. */
+static tutti_status gather_alike(const struct step *step, const struct operand *x, const struct array *indices)
+{
+    const int64_t rows = x->place.rows;
+    bool in_order = false;
+    if (!picks_alike(indices, step->import->fixed_batch, rows, &in_order))
+        return step_refuse("axis 0 is the batch, and its indices are not the same for each sample");
+    tutti_shape to = { .rank = indices->rank - 1 };
+    for (int i = 0; i < to.rank; i++) to.sizes[i] = indices->sizes[i + 1];
+    tutti_tensor y = rows > 1 ? step_op(step, "unfold", &x->tensor, 1, "size=%" PRId64, rows)
+                              : step_reshape(step, x->tensor, &TUTTI_SHAPE(1));
+    const size_t each = indices->count / (size_t)indices->sizes[0];
+    int32_t *picked = memory_new(each + 1, sizeof *picked);
+    if (!picked) return TUTTI_NO_MEMORY;
+    for (size_t i = 0; i < each; i++) picked[i] = (int32_t)indices->extents[i].number;
+    if (!in_order)
+        y = step_plain(step, "gather", (tutti_tensor[]) { y, constant(step, "indices", picked, (int64_t)each) }, 2);
+    free(picked);
+    return step_done(step, step_reshape(step, y, &to), (struct place) { .batched = true, .rows = 1, .ahead = 1 });
+}
+
 /* Rows of a table by numbers that depend on the samples are an embedding. */
 tutti_status build_gather(struct step *step)
 {
@@ -66,6 +115,11 @@ tutti_status build_gather(struct step *step)
         int count;
         status = step_list(step, 1, index, 1, &count);
         return status == TUTTI_OK ? gather_one(step, index[0]) : status;
+    }
+    if (known && !is_whole(&x) && operand_rank(&x) == 1 && x.place.ahead == 1) {
+        const struct array *numbers = NULL;
+        status = step_array(step, 1, &numbers);
+        return status == TUTTI_OK ? gather_alike(step, &x, numbers) : status;
     }
     if ((status = step_indices(step, 1, &indices)) != TUTTI_OK) return status;
     const bool is_table = !x.place.batched && x.shape.rank == 2 && step_integer(step, "axis", 0) == 0;
@@ -141,19 +195,33 @@ tutti_status build_elements(struct step *step)
     return step_done(step, add(step, step->operation, inputs, 2 + scatters, text), place);
 }
 
-/* The first of `batch_dims` axes can be the batch. */
+/* Where the batch of GatherND's result is. It can be the first of `*shared` axes, which then are one fewer in a sample;
+ * one of the data behind those of the indices; or one of the indices alone. */
+static tutti_status place_gathered(
+    const struct operand *x, const struct operand *indices, int64_t *shared, struct place *place)
+{
+    if (is_whole(x) && is_whole(indices)) return TUTTI_OK;
+    if (indices->shape.rank < 1) return step_refuse("its indices are along the batch");
+    const int rank = operand_rank(indices);
+    const int64_t axes = *shared + indices->shape.sizes[indices->shape.rank - 1];
+    if (!is_whole(x) && !indices->place.batched && place->axis >= axes)
+        *place = place_moved(*place, rank - 1 - (int)axes);
+    else if (!is_whole(x) && place_equal(&x->place, &indices->place) && place->axis < *shared && place->ahead == 1)
+        --*shared;
+    else if (!is_whole(x) || *shared || place->axis == rank - 1)
+        return step_refuse("its indices are along the batch");
+    return TUTTI_OK;
+}
+
 tutti_status build_gather_nd(struct step *step)
 {
     struct operand inputs[2], *x = &inputs[0], *indices = &inputs[1];
     struct place place;
     char text[32];
     int64_t shared = step_integer(step, "batch_dims", 0);
-    const tutti_status status = read_inputs(step, 2, inputs, &place);
+    tutti_status status = read_inputs(step, 2, inputs, &place);
+    if (status == TUTTI_OK) status = place_gathered(x, indices, &shared, &place);
     if (status != TUTTI_OK) return status;
-    if (!is_whole(x) && place_equal(&x->place, &indices->place) && place.axis < shared && place.ahead == 1)
-        shared--;
-    else if (!is_whole(x) || (!is_whole(indices) && (shared || place.axis == operand_rank(indices) - 1)))
-        return step_refuse("its indices are along the batch");
     snprintf(text, sizeof text, "batch_dims=%" PRId64, shared);
     return step_done(step, add(step, "gather_nd", inputs, 2, text), place);
 }
@@ -175,17 +243,6 @@ tutti_status build_scatter_nd(struct step *step)
 
 /* -------------------------------------------------------------------------------------- Compress, TensorScatter ----
  */
-
-/* A constant beside the node's first output. */
-static tutti_tensor constant(const struct step *step, const char *suffix, int32_t *numbers, int64_t count)
-{
-    char *name = memory_format("%s~%s", step->node->n_output ? step->node->output[0] : "", suffix);
-    const tutti_tensor made = name
-        ? tutti_constant_typed(step->import->network, name, TUTTI_DTYPE_I32, &count, 1, numbers)
-        : (tutti_tensor) { -1 };
-    free(name);
-    return made;
-}
 
 /* The elements of an axis for which a known condition is true; without an axis, of all elements in a row. */
 tutti_status build_compress(struct step *step)

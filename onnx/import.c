@@ -464,6 +464,8 @@ static void import_free(struct import *import)
     for (size_t i = 0; i < import->value_count; i++) {
         array_free(import->values[i].array);
         free(import->values[i].renamed);
+        free(import->values[i].elements);
+        free(import->values[i].own_elements);
     }
     free(import->values);
     free(import->folder);

@@ -36,6 +36,9 @@ struct value {
     char *renamed;                   /* the parameter's own name; the file has it transposed. NULL: as in the file */
     bool ambiguous;                  /* several initialisers would get the name `renamed` */
     struct value *tied;              /* the initialiser of which this one is a transposed copy, or NULL */
+    struct value **elements;         /* of a sequence, whose number is known; NULL: it is none */
+    size_t element_count;
+    struct value *own_elements; /* those that no name of the file stands for */
 };
 
 struct import {
@@ -141,8 +144,9 @@ tutti_tensor step_op(const struct step *step, const char *operation, const tutti
 /* The same of two inputs; a constant of one number. */
 tutti_tensor step_binary(const struct step *step, const char *operation, tutti_tensor a, tutti_tensor b);
 tutti_tensor step_constant(const struct step *step, float number);
-/* The first output is the first input. */
+/* The first output is the first input; another value. */
 tutti_status step_same(const struct step *step);
+tutti_status step_copy(const struct step *step, struct value *value);
 /* What the node makes. A tensor with a negative id is the failure of the function that returned it. The type is that of
  * the first input, until step_type() says another one. */
 tutti_status step_done(const struct step *step, tutti_tensor tensor, struct place place);

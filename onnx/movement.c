@@ -119,8 +119,7 @@ tutti_status build_concat(struct step *step)
     return step_done(step, step_op(step, "concat", list, count, "axis=%d", axis), first.place);
 }
 
-/* Elements `start` to `end` - 1 along an axis of a sample. */
-static tutti_tensor cut(const struct step *step, tutti_tensor x, int axis, int64_t start, int64_t end)
+tutti_tensor step_cut(const struct step *step, tutti_tensor x, int axis, int64_t start, int64_t end)
 {
     return step_op(step, "slice", &x, 1, "axes=%d starts=%" PRId64 " ends=%" PRId64, axis, start, end);
 }
@@ -140,7 +139,7 @@ tutti_status build_split(struct step *step)
     for (size_t i = 0; i < outputs && status == TUTTI_OK; i++) {
         const int64_t length = count ? sizes[i] : equal < size - start ? equal : size - start;
         if (length < 1 || length > size - start) return fail(TUTTI_FORMAT, "its parts do not fit %" PRId64, size);
-        status = step_made(step, i, cut(step, x.tensor, axis, start, start + length), x.place);
+        status = step_made(step, i, step_cut(step, x.tensor, axis, start, start + length), x.place);
         start += length;
     }
     return status;

@@ -37,6 +37,8 @@ tutti_status step_reshape_to(const struct step *step, const struct operand *x, c
 /* Another shape of a tensor, of a sample if it has a batch; another order of its axes. */
 tutti_tensor step_reshape(const struct step *step, tutti_tensor x, const tutti_shape *shape);
 tutti_tensor step_permuted(const struct step *step, tutti_tensor x, const int *order, int rank);
+/* movement.c: elements `start` to `end` - 1 along an axis of a sample. */
+tutti_tensor step_cut(const struct step *step, tutti_tensor x, int axis, int64_t start, int64_t end);
 
 /* shapes.c, fold.c: numbers that are known when the file is read. */
 step_function build_shape, build_size, build_constant, build_constant_of_shape;
@@ -72,6 +74,10 @@ step_function build_gather, build_elements, build_gather_nd, build_scatter_nd, b
 step_function build_arg, build_hardmax, build_top_k, build_scan, build_one_hot, build_trilu, build_reverse_sequence;
 step_function build_grid_sample; /* grid.c */
 step_function build_eye_like, build_range, build_non_zero;
+
+/* sequences.c */
+step_function build_split_to_sequence, build_sequence_construct, build_sequence_at, build_sequence_length,
+    build_sequence_insert, build_sequence_erase;
 
 /* spectral.c */
 step_function build_dft, build_stft, build_hann_window, build_hamming_window, build_blackman_window,

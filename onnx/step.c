@@ -276,11 +276,10 @@ static tutti_status add_tensor(const struct step *step, struct value *value)
     return status;
 }
 
-static tutti_status add_once(const struct step *step, size_t position, struct value **value)
+/* Each node that reads a uniform parameter gets its own. */
+static tutti_status add_once(const struct step *step, struct value *value)
 {
-    *value = step_input(step, position);
-    if (!*value) return fail(TUTTI_FORMAT, "input %zu is missing", position);
-    return (*value)->tensor.id < 0 || (*value)->uniform ? add_tensor(step, *value) : TUTTI_OK;
+    return value->tensor.id < 0 || value->uniform ? add_tensor(step, value) : TUTTI_OK;
 }
 
 static tutti_status operand_of(const struct step *step, const struct value *value, struct operand *operand)
@@ -293,8 +292,8 @@ static tutti_status operand_of(const struct step *step, const struct value *valu
 
 tutti_status step_indices(const struct step *step, size_t position, struct operand *operand)
 {
-    struct value *value = NULL;
-    const tutti_status status = add_once(step, position, &value);
+    struct value *value = step_input(step, position);
+    const tutti_status status = value ? add_once(step, value) : fail(TUTTI_FORMAT, "input %zu is missing", position);
     return status == TUTTI_OK ? operand_of(step, value, operand) : status;
 }
 
@@ -379,16 +378,29 @@ static tutti_status copy_array(const struct step *step, const struct array *from
     return step_known(step, copy);
 }
 
-tutti_status step_same(const struct step *step)
+/* The value's tensor as it is, if it is or becomes one. */
+static tutti_status copy_tensor(const struct step *step, struct value *value)
 {
     struct operand x;
-    const struct value *value = step_input(step, 0);
+    tutti_status status = add_once(step, value);
+    if (status == TUTTI_OK) status = operand_of(step, value, &x);
+    return status == TUTTI_OK ? step_done(step, x.tensor, x.place) : status;
+}
+
+tutti_status step_copy(const struct step *step, struct value *value)
+{
     struct value *output = step_output(step, 0);
-    if (value && value->array && !value->stored) return copy_array(step, value->array);
-    if (value && output) output->stored = value->stored;
-    if (value && value->stored && is_whole(value)) return TUTTI_OK;
-    tutti_status status = step_indices(step, 0, &x);
-    if (status == TUTTI_OK) status = step_done(step, x.tensor, x.place);
+    if (output) output->type = value->type;
+    if (value->array && !value->stored) return copy_array(step, value->array);
+    if (output) output->stored = value->stored;
+    if (value->stored && is_whole(value)) return TUTTI_OK;
+    const tutti_status status = copy_tensor(step, value);
     if (status == TUTTI_OK && output) output->converts = value->converts;
     return status;
+}
+
+tutti_status step_same(const struct step *step)
+{
+    struct value *value = step_input(step, 0);
+    return value ? step_copy(step, value) : fail(TUTTI_FORMAT, "input 0 is missing");
 }

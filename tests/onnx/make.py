@@ -458,9 +458,37 @@ def windows(folder):
     graph.write(folder, symbolic=False)
 
 
+def parts(folder):
+    """Sequences of parts, and what PyTorch makes of as_strided and adaptive pooling, for a fixed batch."""
+    graph = Graph("parts", 18, x=numbers(SAMPLES, 2, 3, 4))
+    def at(sequence, *position):
+        return graph.add("SequenceAt", sequence, *[numpy.array(i) for i in position])
+    pairs = graph.add("SplitToSequence", "x", numpy.array(3), axis=-1, hidden=True)
+    at(pairs, 0), at(pairs, -1)
+    at(graph.add("SplitToSequence", "x", numpy.array([1, 2]), axis=2, hidden=True), 1)
+    rows = graph.add("SplitToSequence", "x", axis=2, keepdims=0, hidden=True)
+    at(rows, 1)
+    longer = graph.add("SequenceInsert", rows, graph.add("Neg", graph.add("SequenceAt", rows, numpy.array(2), hidden=True), hidden=True),
+                       numpy.array(1), hidden=True)
+    at(longer, 1), at(longer, 3)
+    at(graph.add("SequenceErase", longer, numpy.array(-3), hidden=True), 0)
+    graph.add("Cast", graph.add("Add", graph.add("SequenceLength", longer, hidden=True), numpy.array(1), hidden=True), to=TensorProto.FLOAT,
+              hidden=True)
+    graph.add("Mul", "x", graph.nodes[-1].output[0])
+    at(graph.add("SequenceConstruct", "x", graph.add("Exp", "x", hidden=True), hidden=True), 1)
+    flat = graph.add("Reshape", "x", numpy.array([-1]), hidden=True)
+    for pattern in numpy.arange(24).reshape(1, 2, 4, 3), numpy.array([[5, 23, 5]]):
+        begin = 24 * numpy.arange(SAMPLES).reshape(-1, *[1] * (pattern.ndim - 1))
+        graph.add("Gather", flat, begin + pattern)
+    moved = graph.add("Transpose", "x", perm=[2, 3, 0, 1], hidden=True)
+    places = numpy.stack(numpy.meshgrid([0, 0, 1, 2, 2], [0, 1, 2, 3, 3, 0], indexing="ij"), -1)
+    graph.add("Transpose", graph.add("GatherND", moved, places, hidden=True), perm=[2, 3, 0, 1])
+    graph.write(folder, symbolic=False)
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for make in (networks, pointwise, along_axes, movement, layers, places, by_index, windows):
+    for make in (networks, pointwise, along_axes, movement, layers, places, by_index, windows, parts):
         make(folder)
 
 

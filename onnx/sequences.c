@@ -1,0 +1,181 @@
+/* Sequences of tensors, whose lengths are known when the file is read. PyTorch's exporter writes them for parts of a
+ * tensor. */
+#include "onnx/operators.h"
+
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ELEMENTS = 4096 };
+
+/* Makes room for a sequence as the node's output. It owns `own` new values: the first elements. */
+static tutti_status begin_sequence(const struct step *step, size_t count, size_t own, struct value **made)
+{
+    struct value *output = step_output(step, 0);
+    if (!output) return fail(TUTTI_FORMAT, "output 0 is missing");
+    if (count > MOST_ELEMENTS) return step_refuse("its sequence would have more than %d elements", MOST_ELEMENTS);
+    output->elements = memory_new(count + 1, sizeof *output->elements);
+    output->own_elements = memory_new(own + 1, sizeof *output->own_elements);
+    if (!output->elements || !output->own_elements) return TUTTI_NO_MEMORY;
+    output->element_count = count;
+    for (size_t i = 0; i < own; i++) {
+        output->own_elements[i].name = output->name;
+        output->own_elements[i].floats.id = -1;
+        output->elements[i] = &output->own_elements[i];
+    }
+    *made = output;
+    return TUTTI_OK;
+}
+
+static tutti_status read_sequence(const struct step *step, const struct value **sequence)
+{
+    const struct value *value = step_input(step, 0);
+    if (!value || !value->elements) return step_refuse("input 0 is no sequence whose length is known");
+    *sequence = value;
+    return TUTTI_OK;
+}
+
+/* A position, counted from the end if it is negative; `otherwise` if the input is absent. */
+static tutti_status read_position(
+    const struct step *step, size_t input, size_t count, size_t otherwise, size_t *position)
+{
+    int64_t list[1];
+    int known = 0;
+    const tutti_status status = step_list(step, input, list, 1, &known);
+    *position = otherwise;
+    if (status != TUTTI_OK || !known) return status;
+    const int64_t found = list[0] < 0 ? list[0] + (int64_t)count : list[0];
+    if (found < 0 || found >= (int64_t)count)
+        return fail(TUTTI_FORMAT, "there is no element %" PRId64 " of %zu", list[0], count);
+    *position = (size_t)found;
+    return TUTTI_OK;
+}
+
+/* -------------------------------------------------------------------------------------------- SplitToSequence ---- */
+
+/* Sizes of the parts; *keeps: each keeps the axis. The caller frees *sizes. */
+static tutti_status read_parts(const struct step *step, int64_t size, int64_t **sizes, size_t *count, bool *keeps)
+{
+    const struct array *split = NULL;
+    int64_t each = 1;
+    const bool says = step_input(step, 1) != NULL;
+    const tutti_status status = says ? step_array(step, 1, &split) : TUTTI_OK;
+    if (status != TUTTI_OK) return status;
+    *keeps = says || step_integer(step, "keepdims", 1);
+    if (says && (!split->extents || split->count < 1)) return fail(TUTTI_FORMAT, "its parts must be integers");
+    if (says && split->rank == 0) each = split->extents[0].number;
+    if (each < 1) return fail(TUTTI_FORMAT, "parts of size %" PRId64, each);
+    const bool listed = says && split->rank > 0;
+    *count = listed ? split->count : (size_t)((size - 1) / each + 1);
+    if (*count > MOST_ELEMENTS) return step_refuse("its sequence would have more than %d elements", MOST_ELEMENTS);
+    int64_t *list = memory_new(*count, sizeof *list), rest = size;
+    if (!list) return TUTTI_NO_MEMORY;
+    *sizes = list;
+    for (size_t i = 0; i < *count; i++) {
+        list[i] = listed ? split->extents[i].number : each < rest ? each : rest;
+        if (list[i] < 1 || list[i] > rest || (listed && split->extents[i].batches))
+            return fail(TUTTI_FORMAT, "its parts do not fit %" PRId64, size);
+        rest -= list[i];
+    }
+    return rest ? fail(TUTTI_FORMAT, "its parts do not fit %" PRId64, size) : TUTTI_OK;
+}
+
+/* The part without its axis, of size 1. */
+static tutti_tensor drop_axis(const struct step *step, const struct operand *x, tutti_tensor part, int axis)
+{
+    tutti_shape to = { 0 };
+    for (int i = 0; i < x->shape.rank; i++)
+        if (i != axis) to.sizes[to.rank++] = x->shape.sizes[i];
+    if (to.rank == 0 && !x->place.batched) to = TUTTI_SHAPE(1);
+    return step_reshape(step, part, &to);
+}
+
+tutti_status build_split_to_sequence(struct step *step)
+{
+    struct operand x;
+    struct value *sequence = NULL;
+    int64_t *sizes = NULL, start = 0, asked = step_integer(step, "axis", 0);
+    size_t count = 0;
+    int axis = 0;
+    bool keeps = true;
+    tutti_status status = step_operand(step, 0, &x);
+    if (status == TUTTI_OK) status = operand_axis(&x, asked, &axis);
+    if (status == TUTTI_OK) status = read_parts(step, x.shape.sizes[axis], &sizes, &count, &keeps);
+    if (status == TUTTI_OK) status = begin_sequence(step, count, count, &sequence);
+    asked = asked < 0 ? asked + operand_rank(&x) : asked;
+    for (size_t i = 0; i < count && status == TUTTI_OK; i++) {
+        struct value *part = &sequence->own_elements[i];
+        part->type = step_input(step, 0)->type;
+        part->tensor = step_cut(step, x.tensor, axis, start, start + sizes[i]);
+        if (!keeps) part->tensor = drop_axis(step, &x, part->tensor, axis);
+        part->place = keeps ? x.place : place_moved(x.place, asked < x.place.axis ? -1 : 0);
+        if (part->tensor.id < 0) status = tutti_network_status(step->import->network);
+        start += sizes[i];
+    }
+    free(sizes);
+    return status;
+}
+
+/* --------------------------------------------------------------------------------------------- other operators ---- */
+
+tutti_status build_sequence_construct(struct step *step)
+{
+    struct value *sequence = NULL;
+    const size_t count = step->node->n_input;
+    const tutti_status status = begin_sequence(step, count, 0, &sequence);
+    for (size_t i = 0; i < count && status == TUTTI_OK; i++)
+        if (!(sequence->elements[i] = step_input(step, i))) return fail(TUTTI_FORMAT, "input %zu is missing", i);
+    return status;
+}
+
+tutti_status build_sequence_at(struct step *step)
+{
+    const struct value *sequence = NULL;
+    size_t position = 0;
+    tutti_status status = read_sequence(step, &sequence);
+    if (status == TUTTI_OK) status = read_position(step, 1, sequence->element_count, 0, &position);
+    if (status != TUTTI_OK) return status;
+    if (position >= sequence->element_count) return fail(TUTTI_FORMAT, "its sequence is empty");
+    return step_copy(step, sequence->elements[position]);
+}
+
+tutti_status build_sequence_length(struct step *step)
+{
+    const struct value *sequence = NULL;
+    const tutti_status status = read_sequence(step, &sequence);
+    if (status != TUTTI_OK) return status;
+    struct array *length = array_new(0, NULL, false);
+    if (length) length->extents[0].number = (int64_t)sequence->element_count;
+    return step_known(step, length);
+}
+
+tutti_status build_sequence_insert(struct step *step)
+{
+    const struct value *from = NULL;
+    struct value *to = NULL, *more = step_input(step, 1);
+    size_t position = 0;
+    tutti_status status = read_sequence(step, &from);
+    if (status == TUTTI_OK && !more) status = fail(TUTTI_FORMAT, "input 1 is missing");
+    if (status == TUTTI_OK) status = read_position(step, 2, from->element_count + 1, from->element_count, &position);
+    if (status == TUTTI_OK) status = begin_sequence(step, from->element_count + 1, 0, &to);
+    if (status != TUTTI_OK) return status;
+    for (size_t i = 0; i < to->element_count; i++)
+        to->elements[i] = i == position ? more : from->elements[i - (i > position)];
+    return TUTTI_OK;
+}
+
+tutti_status build_sequence_erase(struct step *step)
+{
+    const struct value *from = NULL;
+    struct value *to = NULL;
+    size_t position = 0;
+    tutti_status status = read_sequence(step, &from);
+    if (status == TUTTI_OK && from->element_count == 0) status = fail(TUTTI_FORMAT, "its sequence is empty");
+    if (status == TUTTI_OK) status = read_position(step, 1, from->element_count, from->element_count - 1, &position);
+    if (status == TUTTI_OK) status = begin_sequence(step, from->element_count - 1, 0, &to);
+    if (status != TUTTI_OK) return status;
+    for (size_t i = 0; i < to->element_count; i++) to->elements[i] = from->elements[i + (i >= position)];
+    return TUTTI_OK;
+}
