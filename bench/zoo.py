@@ -87,7 +87,7 @@ def build(name):
         network.aux_logits, network.aux1, network.aux2 = False, None, None
     if hasattr(network, "AuxLogits"):
         network.aux_logits, network.AuxLogits = False, None
-    with torch.no_grad():  # equal scales would be merged; a layer scale of 1e-6 hides what is behind it
+    with torch.no_grad():  # equal scales would be merged; a layer scale of 1e-6 or a head of zeros hides what is behind it
         for key, value in network.named_parameters():
             if value.dim() == 1 and key.endswith("weight"):
                 value.uniform_(0.8, 1.2)
@@ -95,6 +95,8 @@ def build(name):
                 value.uniform_(0.4, 0.6)
             elif value.dim() == 1:
                 value.uniform_(-0.1, 0.1)
+            elif not value.any():
+                value.normal_(0, 0.05)
     return network
 
 
@@ -162,7 +164,8 @@ def check(name, binary, folder, seconds):
     folder.mkdir(parents=True, exist_ok=True)
     network, size = build(name), image_size(name)
     result = {"name": name, "parameters": sum(value.numel() for value in network.parameters()), "size": size, "ratio": float("inf")}
-    export(network, torch.randn(BATCH, 3, size, size), folder / "net.onnx")
+    if not (folder / "net.onnx").exists():
+        export(network, torch.randn(BATCH, 3, size, size), folder / "net.onnx")
     for draw in range(DRAWS):
         torch.manual_seed(draw)
         found = check_draw(network, torch.randn(BATCH, 3, size, size), binary, folder, seconds)
@@ -230,6 +233,7 @@ def main():
     parser.add_argument("--build", default=ROOT / "build", type=pathlib.Path)
     parser.add_argument("--all", action="store_true", help="every network that has no result yet")
     parser.add_argument("--small", action="store_true", help="only those below 30 million parameters")
+    parser.add_argument("--keep", action="store_true", help="the exported files: 20 GB for all")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--seconds", type=float, default=3, help="for timing steps")
     arguments = parser.parse_args()
@@ -242,8 +246,9 @@ def main():
             continue
         result = check(name, arguments.build / "bench" / "zoo", folder / name, arguments.seconds)
         done.write_text(json.dumps(result))
-        for path in (folder / name).glob("net.onnx*"):
+        for path in (folder / name).glob("*.safetensors" if arguments.keep else "[!r]*"):
             path.unlink()
+        (folder / name / "result.safetensors").unlink(missing_ok=True)
         print(row(result), result.get("worst", ""), result.get("missing", "")[:5], flush=True)
     if arguments.table:
         table(folder, ROOT / "docs" / "zoo.md")
