@@ -52,10 +52,11 @@ struct import {
     tutti_tensor like;   /* one number of each sample; id < 0: none yet */
     struct value *values;
     size_t value_count;
-    void *names;        /* tree of tsearch() over values */
-    void *renamed;      /* the same, over names that parameters get */
-    void *parts;        /* the same, over struct part */
-    const char *logits; /* output whose softmax is left out, or NULL */
+    size_t sequence_elements; /* of all sequences so far */
+    void *names;              /* tree of tsearch() over values */
+    void *renamed;            /* the same, over names that parameters get */
+    void *parts;              /* the same, over struct part */
+    const char *logits;       /* output whose softmax is left out, or NULL */
 };
 
 /* Tells the caller, for `tutti show --why`. */

@@ -8,14 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ELEMENTS = 4096 };
+/* Of all sequences of a file, so that a small file cannot ask for much memory and time. */
+enum { MOST_ELEMENTS = 1 << 16 };
 
 /* Makes room for a sequence as the node's output. It owns `own` new values: the first elements. */
 static tutti_status begin_sequence(const struct step *step, size_t count, size_t own, struct value **made)
 {
     struct value *output = step_output(step, 0);
     if (!output) return fail(TUTTI_FORMAT, "output 0 is missing");
-    if (count > MOST_ELEMENTS) return step_refuse("its sequence would have more than %d elements", MOST_ELEMENTS);
+    if (count > MOST_ELEMENTS - step->import->sequence_elements)
+        return step_refuse("the file's sequences would have more than %d elements", MOST_ELEMENTS);
+    step->import->sequence_elements += count;
     output->elements = memory_new(count + 1, sizeof *output->elements);
     output->own_elements = memory_new(own + 1, sizeof *output->own_elements);
     if (!output->elements || !output->own_elements) return TUTTI_NO_MEMORY;
