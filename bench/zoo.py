@@ -104,22 +104,21 @@ def first_output(y):
     return y["out"] if isinstance(y, dict) else y.logits if hasattr(y, "logits") else y
 
 
-def gradients(network, x, target):
-    """Of a step, and the shortest time of one within three seconds."""
+def gradients(network, x, target, seconds=0):
+    """Of a step, and the shortest time of one within these seconds."""
     import torch
     network.train()
-    best, spent = 1e30, 0
-    for turn in range(2 if x.dtype == torch.float64 else 100):
+    best, spent = 1e30, 0  # zero_grad() lets the gradients go
+    while True:
         network.zero_grad()
         begin = time.perf_counter()
         torch.nn.functional.mse_loss(first_output(network(x)), target).backward()
-        seconds = time.perf_counter() - begin
-        if turn == 0:
-            found = {key: value.grad.clone() for key, value in network.named_parameters() if value.grad is not None}
-        best, spent = min(best, seconds), spent + seconds
-        if x.dtype == torch.float64 or spent > 3:
-            break
-    return found, best
+        step = time.perf_counter() - begin
+        if spent == 0:
+            found = {key: value.grad for key, value in network.named_parameters() if value.grad is not None}
+        best, spent = min(best, step), spent + step
+        if spent >= seconds:
+            return found, best
 
 
 def export(network, x, path):
@@ -196,13 +195,27 @@ def check_draw(network, x, binary, folder, seconds):
     if found is None:
         return {"refused": told}
     result = {"error": float(numpy.abs(found["y"] - wanted).max() / numpy.abs(wanted).max()), "tutti_s": told}
-    single, result["pytorch_s"] = gradients(network, x, target)
+    single, result["pytorch_s"] = gradients(network, x, target, seconds)
     del wanted
     exact, _ = gradients(network.double(), x.double(), target.double())
     result["ratio"], result["worst"], missing = worst_ratio(found, exact, single)
     if missing:
         result["missing"] = missing
     return result
+
+
+def time_steps(name, binary, folder, seconds):
+    """The shortest step of each, in turns on the same samples."""
+    import torch
+    network, size = build(name), image_size(name)
+    x = torch.randn(BATCH, 3, size, size)
+    if not (folder / "net.onnx").exists():
+        export(network, x, folder / "net.onnx")
+    with torch.no_grad():
+        target = torch.randn_like(first_output(network.eval()(x)))
+    save(folder / "data.safetensors", {"x": x.numpy(), "target": target.numpy()})
+    found, told = run_tutti(binary, folder, seconds)
+    return {} if found is None else {"tutti_s": told, "pytorch_s": gradients(network, x, target, seconds)[1]}
 
 
 # ------------------------------------------------------------------------------------------------------------ table
@@ -234,17 +247,19 @@ def main():
     parser.add_argument("--all", action="store_true", help="every network that has no result yet")
     parser.add_argument("--small", action="store_true", help="only those below 30 million parameters")
     parser.add_argument("--keep", action="store_true", help="the exported files: 20 GB for all")
+    parser.add_argument("--time", action="store_true", help="only the steps again, of networks that have a result")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--seconds", type=float, default=3, help="for timing steps")
     arguments = parser.parse_args()
     folder = ROOT / ".dev" / "zoo"
     for name in networks() if arguments.all else arguments.networks:
         done = folder / name / "result.json"
-        if arguments.all and done.exists():
+        if arguments.all and done.exists() != arguments.time:
             continue
         if arguments.small and sum(value.numel() for value in build(name).parameters()) > 30e6:
             continue
-        result = check(name, arguments.build / "bench" / "zoo", folder / name, arguments.seconds)
+        result = json.loads(done.read_text()) if arguments.time else {}
+        result |= (time_steps if arguments.time else check)(name, arguments.build / "bench" / "zoo", folder / name, arguments.seconds)
         done.write_text(json.dumps(result))
         for path in (folder / name).glob("*.safetensors" if arguments.keep else "[!r]*"):
             path.unlink()
