@@ -15,7 +15,8 @@ struct model {
     tutti_optimizer optimizer;
     float learning_rate, momentum, weight_decay;
     int64_t batch;
-    /* Appends the layers to x and returns the logits (linear: the outputs) [classes]. Errors stay in the network. */
+    /* Appends the layers to x and returns the logits (linear: the outputs) [classes], or [classes, H, W] of each pixel.
+     * Errors stay in the network. */
     tutti_tensor (*build)(tutti_network *network, tutti_tensor x, int classes);
 };
 
@@ -31,5 +32,9 @@ tutti_tensor model_vgg16(tutti_network *network, tutti_tensor x, int classes);
 tutti_tensor model_resnet18(tutti_network *network, tutti_tensor x, int classes);
 tutti_tensor model_resnet50(tutti_network *network, tutti_tensor x, int classes);
 tutti_tensor model_mobilenet_v2(tutti_network *network, tutti_tensor x, int classes);
+tutti_tensor model_efficientnet_b0(tutti_network *network, tutti_tensor x, int classes);
+tutti_tensor model_convnext_tiny(tutti_network *network, tutti_tensor x, int classes);
+tutti_tensor model_vit_b_16(tutti_network *network, tutti_tensor x, int classes);
+tutti_tensor model_unet(tutti_network *network, tutti_tensor x, int classes);
 
 #endif

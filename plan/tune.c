@@ -335,6 +335,18 @@ done:
 
 /* --------------------------------------------------------------------------------------------- one candidate ---- */
 
+static struct objective objective_for(tutti_tensor output, const tutti_training *training)
+{
+    if (!training->losses) return objective_of(output, training->loss);
+    struct objective objective = objective_of(output, TUTTI_LOSS_NONE);
+    for (int i = 0; i < training->loss_count && i < PLAN_MAX_LOSSES; i++) {
+        objective.losses[i] = training->losses[i].id;
+        objective.weights[i] = training->loss_weights ? training->loss_weights[i] : 1;
+        objective.loss_count = i + 1;
+    }
+    return objective;
+}
+
 tutti_tuner *tutti_tuner_new(tutti_network *network, tutti_tensor output, const tutti_training *given, int device)
 {
     struct tutti_tuner *tuner = NULL;
@@ -347,9 +359,10 @@ tutti_tuner *tutti_tuner_new(tutti_network *network, tutti_tensor output, const 
     }
     if (OPTIONS_READ(&read, given, tutti_training) != TUTTI_OK) return NULL;
     const struct tutti_runtime *runtime = network->runtime;
-    const struct plan_options options = { .mode = training->loss == TUTTI_LOSS_NONE ? PLAN_INFER : PLAN_TRAIN,
+    const bool trains = training->losses || training->loss != TUTTI_LOSS_NONE;
+    const struct plan_options options = { .mode = trains ? PLAN_TRAIN : PLAN_INFER,
         .sizes = { training->batch ? training->batch : 32, training->sequence },
-        .objective = objective_of(output, training->loss),
+        .objective = objective_for(output, training),
         .exact = training->exact,
         .precision = training->precision };
     tutti_status status = network->status;

@@ -25,7 +25,7 @@ struct settings {
 struct bench {
     struct session session;
     tutti_shape shape;
-    int64_t outputs; /* numbers per sample */
+    int64_t classes;
     bool train;
     float *inputs, *results; /* [batch][...]; results: of inference */
     void *targets;
@@ -75,24 +75,25 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
 
 static tutti_status make_samples(struct bench *bench, const struct settings *s, bool numbers)
 {
-    size_t sample = 1, inputs = 0, outputs = 0;
+    size_t sample = 1, inputs = 0, labels = 0, outputs = 0;
     bool fits = true;
     for (int i = 0; i < bench->shape.rank; i++) fits &= size_multiply(sample, (size_t)bench->shape.sizes[i], &sample);
     fits = fits && size_multiply(sample, (size_t)s->batch, &inputs) &&
-        size_multiply((size_t)bench->outputs, (size_t)s->batch, &outputs);
+        size_multiply((size_t)bench->session.labels, (size_t)s->batch, &labels) &&
+        size_multiply((size_t)bench->classes, labels, &outputs);
     if (!fits)
         return fail(TUTTI_INVALID,
             "a batch of %lld such samples does not fit the memory of this machine: lower --batch", (long long)s->batch);
     bench->inputs = memory_new(inputs, sizeof(float));
     bench->results = memory_new(outputs, sizeof(float));
-    bench->targets = memory_new(numbers ? outputs : (size_t)s->batch, sizeof(float));
+    bench->targets = memory_new(numbers ? outputs : labels, sizeof(float));
     if (!bench->inputs || !bench->results || !bench->targets) return TUTTI_NO_MEMORY;
     random_normals(1, RANDOM_BENCH, 0, inputs, bench->inputs);
-    for (size_t i = 0; i < (numbers ? outputs : (size_t)s->batch); i++) {
+    for (size_t i = 0; i < (numbers ? outputs : labels); i++) {
         if (numbers)
             ((float *)bench->targets)[i] = random_normal(1, RANDOM_BENCH + 1, i);
         else
-            ((int32_t *)bench->targets)[i] = (int32_t)random_below(1, RANDOM_BENCH + 1, i, (uint64_t)bench->outputs);
+            ((int32_t *)bench->targets)[i] = (int32_t)random_below(1, RANDOM_BENCH + 1, i, (uint64_t)bench->classes);
     }
     return TUTTI_OK;
 }
@@ -253,15 +254,15 @@ static int run_bench(struct bench *bench, struct settings *s)
     bool numbers = model->loss == TUTTI_MSE;
     bench->train = !strcmp(s->mode, "train");
     bench->shape = model->input;
-    bench->outputs = s->classes ? s->classes : model->classes;
+    bench->classes = s->classes ? s->classes : model->classes;
     if (!s->batch) s->batch = model->batch;
     int result = s->input ? parse_shape("bench", s->input, &bench->shape) : EXIT_DONE;
     if (result != EXIT_DONE || (result = session_open(&bench->session, "bench", &s->session)) != EXIT_DONE)
         return result;
-    result = session_build(&bench->session, model, bench->shape, (int)bench->outputs);
+    result = session_build(&bench->session, model, bench->shape, (int)bench->classes);
     if (result != EXIT_DONE) return result;
     bench->shape = bench->session.shape;
-    bench->outputs = bench->session.classes;
+    bench->classes = bench->session.classes;
     tutti_status status = make_samples(bench, s, numbers);
     if (status != TUTTI_OK) return work_failed("bench", status, status_message());
     double started = clock_seconds();

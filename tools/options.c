@@ -59,8 +59,9 @@ static void print_help(const struct usage *usage)
     printf("Usage: tutti %s%s%s [options]\n\n%s.\n", usage->command, usage->argument ? " " : "",
         usage->argument ? usage->argument : "", usage->summary);
     if (usage->arguments)
-        printf("\n%s is one of: %s%s%s.\n", usage->argument, join_names(usage->arguments, names, sizeof(names)),
-            usage->suffix ? ", or a file *" : "", usage->suffix ? usage->suffix : "");
+        printf("\n%s is %s%s%sone of:\n%s.\n", usage->argument, usage->suffix ? "a file *" : "",
+            usage->suffix ? usage->suffix : "", usage->suffix ? " or " : "",
+            join_names(usage->arguments, names, sizeof(names)));
     printf("\nOptions:\n");
     for (int i = 0; i < usage->count; i++) {
         const struct option *option = &usage->options[i];

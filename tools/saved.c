@@ -45,6 +45,7 @@ int saved_open(const char *command, struct saved_options *options, bool with_los
     int result = session_open(session, command, &options->session);
     if (result != EXIT_DONE) return result;
     result = session_build(session, model, data_shape(data), numbers ? 1 : data->classes);
+    if (result == EXIT_DONE) result = session_check_data(session);
     if (result != EXIT_DONE) return result;
     tutti_training training = { .loss = with_loss ? model->loss : TUTTI_LOSS_NONE, .batch = options->batch };
     result = session_compile(session, &training);

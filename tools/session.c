@@ -152,6 +152,7 @@ static int build_file(struct session *session, tutti_shape shape, int64_t classe
     (void)tutti_shape_of(made.network, made.inputs[0], &session->shape);
     (void)tutti_shape_of(made.network, made.outputs[0], &output);
     session->classes = output.sizes[0];
+    session->labels = 1;
     return EXIT_DONE;
 }
 
@@ -168,13 +169,40 @@ int session_build(struct session *session, const struct model *model, tutti_shap
     if (!session->network) return work_failed(session->command, TUTTI_NO_MEMORY, tutti_message(session->runtime));
     tutti_tensor x = tutti_input(session->network, "input", shape);
     session->output = model->build(session->network, x, classes);
+    tutti_shape output = { 0 };
     tutti_status status = tutti_network_status(session->network);
     if (status == TUTTI_OK) status = tutti_output(session->network, "output", session->output);
+    if (status == TUTTI_OK) status = tutti_shape_of(session->network, session->output, &output);
+    session->labels = 1;
+    for (int i = 1; i < output.rank; i++) session->labels *= output.sizes[i];
     if (status == TUTTI_OK) return EXIT_DONE;
     char sizes[96], message[1200];
     snprintf(message, sizeof(message), "%s for inputs %s: %s", model->name, format_shape(&shape, sizes, sizeof(sizes)),
         tutti_message(session->runtime));
     return work_failed(session->command, status, message);
+}
+
+int session_check_data(const struct session *session)
+{
+    tutti_shape output = { 0 };
+    char sizes[96];
+    (void)tutti_shape_of(session->network, session->output, &output);
+    if (output.rank == 1) return EXIT_DONE;
+    return wrong_use(session->command, "%s gives classes for each pixel, %s, but the data have one class for an image",
+        session->model->name, format_shape(&output, sizes, sizeof(sizes)));
+}
+
+void session_add_loss(struct session *session, tutti_training *training)
+{
+    tutti_shape output = { 0 };
+    if (training->loss != TUTTI_CROSS_ENTROPY) return;
+    (void)tutti_shape_of(session->network, session->output, &output);
+    if (output.rank < 2) return;
+    const tutti_tensor targets =
+        tutti_input_typed(session->network, "targets", TUTTI_DTYPE_I32, output.sizes + 1, output.rank - 1);
+    session->loss = tutti_cross_entropy(session->network, session->output, targets, NULL);
+    training->losses = &session->loss;
+    training->loss_count = 1;
 }
 
 /* The first time on a device, kernels are built for seconds: people see why they wait. */
@@ -205,6 +233,7 @@ int session_compile(struct session *session, tutti_training *training)
     training->sync_batchnorm = session->sync_batchnorm;
     training->precision = session->precision;
     training->experts = &session->experts;
+    session_add_loss(session, training);
     session->trainer = tutti_compile(session->network, session->output, training);
     progress_clear(&building.progress);
     if (session->trainer) return EXIT_DONE;

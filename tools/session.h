@@ -101,8 +101,9 @@ struct session {
     tutti_runtime *runtime;
     tutti_network *network;
     tutti_tensor output;
-    tutti_shape shape; /* of a sample */
-    int64_t classes;
+    tutti_tensor loss;                              /* of an output that has classes for each pixel */
+    tutti_shape shape;                              /* of a sample */
+    int64_t classes, labels;                        /* labels: of a sample, one for each pixel */
     bool any_ports;                                 /* a file may have any inputs and outputs */
     bool as_it_is;                                  /* and a Softmax at its end is not left out */
     bool tells;                                     /* of an ONNX file: what its exporter did, on standard error */
@@ -128,7 +129,11 @@ int session_open(struct session *session, const char *command, const struct sess
 /* Builds model for samples of this shape; classes are outputs for the linear model. A file has them itself: they must
  * be the same, or 0. session->shape and classes are those of the network then. */
 int session_build(struct session *session, const struct model *model, tutti_shape shape, int classes);
-/* Fills shares and micro_batch of the training and compiles. */
+/* Data have one class for each sample: a line, where the network gives others. */
+int session_check_data(const struct session *session);
+/* The loss of an output that has classes for each pixel is a node: adds it, where the training has a loss. */
+void session_add_loss(struct session *session, tutti_training *training);
+/* Fills losses, shares and micro_batch of the training and compiles. */
 int session_compile(struct session *session, tutti_training *training);
 void session_close(struct session *session);
 
@@ -139,8 +144,9 @@ int parse_shape(const char *command, const char *text, tutti_shape *shape);
 /* [3, 224, 224] */
 const char *format_shape(const tutti_shape *shape, char *buffer, size_t size);
 
-/* Arrays of the session's network as arguments of the public calls: what it reads, [batch][...] and their targets,
- * which are floats or class numbers as its model's loss says; and its output. */
+/* Arrays of the session's network as arguments of the public calls: what it reads, [batch][...], and their targets,
+ * [batch][classes] of floats or [batch][labels] of class numbers as its model's loss says; and its output,
+ * [batch][labels][classes] numbers. */
 struct session_arrays {
     tutti_feed feeds[2];
     tutti_fetch fetch;

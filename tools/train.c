@@ -288,6 +288,7 @@ static int prepare(struct training *training, struct settings *s, const struct m
     if (result != EXIT_DONE || (result = session_open(session, "train", &s->session)) != EXIT_DONE) return result;
     session->experts.average_every = s->average_every;
     result = session_build(session, model, data_shape(data), model->loss == TUTTI_MSE ? 1 : data->classes);
+    if (result == EXIT_DONE) result = session_check_data(session);
     if (result == EXIT_DONE && s->freeze) result = freeze(training, s->freeze);
     if (result != EXIT_DONE || !speaks(training)) return result;
     const int hosts = tutti_hosts_count(training->hosts);

@@ -72,7 +72,8 @@ static int serve_kernels(FILE *in, FILE *out, struct session *session, const str
 {
     char line[64];
     int candidate = 0;
-    const tutti_training training = training_of(session, task);
+    tutti_training training = training_of(session, task);
+    session_add_loss(session, &training);
     tutti_tuner *tuner = tutti_tuner_new(session->network, session->output, &training, task->device);
     if (!tuner) return work_failed("tune", TUTTI_INTERNAL, tutti_message(session->runtime));
     list_candidates(out, session, tuner, task->device);
@@ -102,7 +103,7 @@ static int serve_steps(FILE *in, FILE *out, struct session *session, const struc
     tutti_training training = training_of(session, task);
     memcpy(session->shares, shares, sizeof(shares));
     session->shares_given = true;
-    const size_t outputs = (size_t)(task->batch * session->classes);
+    const size_t outputs = (size_t)(task->batch * session->classes * session->labels);
     float *inputs = memory_new((size_t)task->batch * sample, sizeof(float));
     float *targets = memory_new(outputs, sizeof(float)), *results = memory_new(outputs, sizeof(float));
     int result = inputs && targets && results ? session_compile(session, &training) : EXIT_WORK_FAILED;

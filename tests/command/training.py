@@ -208,6 +208,10 @@ class Bench(harness.CommandTest):
         self.bench("resnet18", "--input", "3x32x32", "--classes", "10", "--batch", "2", "--steps", "1", "--warm-up", "1")
         self.bench("linear", "--batch", "4", "--steps", "2")
 
+    def test_classes_for_each_pixel(self):
+        for mode in ("train", "infer"):
+            self.bench("unet", "--input", "1x16x17", "--classes", "3", "--batch", "2", "--steps", "1", "--mode", mode)
+
     def test_seconds(self):
         line = self.bench("linear", "--batch", "4", "--steps", "2", "--seconds", "0.2")
         self.assertGreater(line["steps"], 2)

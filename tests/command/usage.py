@@ -67,6 +67,10 @@ class WrongUse(harness.CommandTest):
     def test_batch_larger_than_the_data(self):
         self.refused(2, ["--batch", "20000", "10000"], "train", "lenet", "--batch", "20000")
 
+    def test_classes_for_each_pixel(self):
+        self.refused(2, ["unet", "[10, 28, 28]", "for each pixel"], "train", "unet")
+        self.refused(2, "for each pixel", "eval", "unet", "--weights", "m.safetensors")
+
     def test_first_past_the_end(self):
         self.good("train", "mlp", "--steps", "1", "--save", "m")
         self.refused(2, ["--first", "2000"], "infer", "mlp", "--weights", "m.safetensors", "--first", "2000")

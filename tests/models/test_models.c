@@ -1,5 +1,5 @@
-/* The models against torchvision's: names, shapes, order and numbers of parameters; and images of other sizes. No
- * device. */
+/* The models against torchvision's, and unet against the one in PyTorch: names, shapes, order and numbers of
+ * parameters; and images of other sizes. No device. */
 #include "base/status.h"
 #include "graph/network.h"
 #include "models/models.h"
@@ -29,8 +29,9 @@ static tutti_network *must_build(const char *name, tutti_shape input, int classe
     tutti_network *network = build(name, input, classes, &logits);
     ck_assert_msg(tutti_network_status(network) == TUTTI_OK, "%s: %s", name, tutti_message(NULL));
     ck_assert_int_eq(tutti_shape_of(network, logits, &shape), TUTTI_OK);
-    ck_assert_int_eq(shape.rank, 1);
     ck_assert_int_eq(shape.sizes[0], classes);
+    ck_assert_int_eq(shape.rank, strcmp(name, "unet") ? 1 : 3);
+    for (int i = 1; i < shape.rank; i++) ck_assert_int_eq(shape.sizes[i], input.sizes[i]);
     return network;
 }
 
@@ -46,6 +47,10 @@ static const struct {
     { "resnet18", 11689512, 62 },
     { "resnet50", 25557032, 161 },
     { "mobilenet_v2", 3504872, 158 },
+    { "efficientnet_b0", 5288548, 213 },
+    { "convnext_tiny", 28589128, 182 },
+    { "vit_b_16", 86567656, 152 },
+    { "unet", 31037698, 64 },
 };
 
 START_TEST(numbers_of_parameters)
@@ -71,7 +76,7 @@ START_TEST(table_ends)
 END_TEST
 
 /* Trained parameters only, counted from 0, negative positions from the end. The standard deviation is that of
- * torchvision's initial values; 0 stands for a constant. */
+ * PyTorch's initial values; 0 stands for a constant. */
 static const struct {
     const char *model;
     int position;
@@ -102,6 +107,40 @@ static const struct {
     { "mobilenet_v2", -5, "features.18.0.weight", { 4, { 1280, 320, 1, 1 } }, 0.0395f },
     { "mobilenet_v2", -2, "classifier.1.weight", { 2, { 1000, 1280 } }, 0.01f },
     { "mobilenet_v2", -1, "classifier.1.bias", { 1, { 1000 } }, 0 },
+    { "efficientnet_b0", 3, "features.1.0.block.0.0.weight", { 4, { 32, 1, 3, 3 } }, 0.0833f },
+    { "efficientnet_b0", 6, "features.1.0.block.1.fc1.weight", { 4, { 8, 32, 1, 1 } }, 0.5f },
+    { "efficientnet_b0", 9, "features.1.0.block.1.fc2.bias", { 1, { 32 } }, 0 },
+    { "efficientnet_b0", 19, "features.2.0.block.2.fc1.weight", { 4, { 4, 96, 1, 1 } }, 0.7071f },
+    { "efficientnet_b0", 42, "features.3.0.block.1.0.weight", { 4, { 144, 1, 5, 5 } }, 0.0236f },
+    { "efficientnet_b0", -5, "features.8.0.weight", { 4, { 1280, 320, 1, 1 } }, 0.0395f },
+    { "efficientnet_b0", -2, "classifier.1.weight", { 2, { 1000, 1280 } }, 0.01826f },
+    { "efficientnet_b0", -1, "classifier.1.bias", { 1, { 1000 } }, 0 },
+    { "convnext_tiny", 0, "features.0.0.weight", { 4, { 96, 3, 4, 4 } }, 0.02f },
+    { "convnext_tiny", 4, "features.1.0.layer_scale", { 3, { 96, 1, 1 } }, 0 },
+    { "convnext_tiny", 5, "features.1.0.block.0.weight", { 4, { 96, 1, 7, 7 } }, 0.02f },
+    { "convnext_tiny", 7, "features.1.0.block.2.weight", { 1, { 96 } }, 0 },
+    { "convnext_tiny", 9, "features.1.0.block.3.weight", { 2, { 384, 96 } }, 0.02f },
+    { "convnext_tiny", 33, "features.2.1.weight", { 4, { 192, 96, 2, 2 } }, 0.02f },
+    { "convnext_tiny", -4, "classifier.0.weight", { 1, { 768 } }, 0 },
+    { "convnext_tiny", -2, "classifier.2.weight", { 2, { 1000, 768 } }, 0.02f },
+    { "vit_b_16", 0, "class_token", { 3, { 1, 1, 768 } }, 0 },
+    { "vit_b_16", 1, "conv_proj.weight", { 4, { 768, 3, 16, 16 } }, 0.0361f },
+    { "vit_b_16", 2, "conv_proj.bias", { 1, { 768 } }, 0 },
+    { "vit_b_16", 3, "encoder.pos_embedding", { 3, { 1, 197, 768 } }, 0.02f },
+    { "vit_b_16", 6, "encoder.layers.encoder_layer_0.self_attention.in_proj_weight", { 2, { 2304, 768 } }, 0.02552f },
+    { "vit_b_16", 7, "encoder.layers.encoder_layer_0.self_attention.in_proj_bias", { 1, { 2304 } }, 0 },
+    { "vit_b_16", 8, "encoder.layers.encoder_layer_0.self_attention.out_proj.weight", { 2, { 768, 768 } }, 0.02083f },
+    { "vit_b_16", 9, "encoder.layers.encoder_layer_0.self_attention.out_proj.bias", { 1, { 768 } }, 0 },
+    { "vit_b_16", 12, "encoder.layers.encoder_layer_0.mlp.0.weight", { 2, { 3072, 768 } }, 0.02282f },
+    { "vit_b_16", 13, "encoder.layers.encoder_layer_0.mlp.0.bias", { 1, { 3072 } }, 1e-6f },
+    { "vit_b_16", -2, "heads.head.weight", { 2, { 1000, 768 } }, 0 },
+    { "unet", 0, "inc.double_conv.0.weight", { 4, { 64, 3, 3, 3 } }, 0.1111f },
+    { "unet", 4, "inc.double_conv.4.weight", { 1, { 64 } }, 0 },
+    { "unet", 6, "down1.maxpool_conv.1.double_conv.0.weight", { 4, { 128, 64, 3, 3 } }, 0.02406f },
+    { "unet", 30, "up1.up.weight", { 4, { 1024, 512, 2, 2 } }, 0.01276f },
+    { "unet", 31, "up1.up.bias", { 1, { 512 } }, 0.01276f },
+    { "unet", 32, "up1.conv.double_conv.0.weight", { 4, { 512, 1024, 3, 3 } }, 0.006014f },
+    { "unet", -2, "outc.conv.weight", { 4, { 2, 64, 1, 1 } }, 0.07217f },
 };
 
 static const struct parameter *trained_at(const tutti_network *network, int position)
@@ -140,16 +179,18 @@ START_TEST(parameters_are_torchvisions)
 }
 END_TEST
 
+static const char *const initialised[] = { "resnet18", "mobilenet_v2", "efficientnet_b0", "convnext_tiny", "vit_b_16",
+    "unet" };
+
 START_TEST(initial_values_are_torchvisions)
 {
-    static const char *const names[] = { "resnet18", "mobilenet_v2" };
-    const struct model *model = model_find(names[_i]);
+    const struct model *model = model_find(initialised[_i]);
     tutti_network *network = must_build(model->name, model->input, model->classes);
     ck_assert_int_eq(network_layout(network), TUTTI_OK);
     float *arena = calloc((size_t)network->total_floats, sizeof(*arena));
     ck_assert_int_eq(network_initialise(network, 3, &(struct parameter_arenas) { arena, NULL }), TUTTI_OK);
     for (size_t i = 0; i < sizeof(torchvision) / sizeof(torchvision[0]); i++) {
-        if (strcmp(torchvision[i].model, names[_i]) != 0) continue;
+        if (strcmp(torchvision[i].model, model->name) != 0) continue;
         const struct parameter *parameter = network_find(network, torchvision[i].name);
         double found = deviation(arena + parameter->offset, parameter->elements);
         /* Of n normal numbers the deviation is known to 1 / sqrt(2 n): four times that. */
@@ -174,6 +215,10 @@ static const struct {
     { "resnet18", { 3, { 1, 28, 28 } }, 10 },
     { "resnet50", { 3, { 3, 33, 65 } }, 3 },
     { "mobilenet_v2", { 3, { 3, 32, 32 } }, 100 },
+    { "efficientnet_b0", { 3, { 1, 28, 28 } }, 10 },
+    { "convnext_tiny", { 3, { 1, 32, 45 } }, 3 },
+    { "vit_b_16", { 3, { 1, 28, 40 } }, 10 },
+    { "unet", { 3, { 1, 28, 45 } }, 5 },
     { "linear", { 1, { 13 } }, 4 },
 };
 
@@ -201,7 +246,7 @@ int main(void)
     tcase_add_loop_test(group, numbers_of_parameters, 0, (int)(sizeof(sizes) / sizeof(sizes[0])));
     tcase_add_test(group, table_ends);
     tcase_add_loop_test(group, parameters_are_torchvisions, 0, (int)(sizeof(torchvision) / sizeof(torchvision[0])));
-    tcase_add_loop_test(group, initial_values_are_torchvisions, 0, 2);
+    tcase_add_loop_test(group, initial_values_are_torchvisions, 0, (int)(sizeof(initialised) / sizeof(initialised[0])));
     tcase_add_loop_test(group, other_sizes, 0, (int)(sizeof(others) / sizeof(others[0])));
     tcase_add_test(group, image_too_small_is_one_clear_line);
     suite_add_tcase(suite, group);
