@@ -173,7 +173,7 @@ def measure(arguments, name, smooth):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("networks", nargs="*", default=networks.NETWORKS, help="default: all")
+    parser.add_argument("networks", nargs="*", default=networks.RECTIFIED, help="default: all")
     parser.add_argument("--variant", choices=["plain", "smooth"], help="default: both")
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--candidates", type=int, default=100, help="among how many inputs smooth chooses (default 100)")

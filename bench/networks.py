@@ -2,11 +2,16 @@
 from collections import OrderedDict
 
 SMALL = ("lenet", "mlp")
-NETWORKS = (*SMALL, "resnet18", "resnet50", "mobilenet_v2", "vgg16", "efficientnet_b0", "convnext_tiny", "vit_b_16", "unet")
+RECTIFIED = (*SMALL, "resnet18", "resnet50", "mobilenet_v2", "vgg16")  # those that accuracy.py knows
+NETWORKS = (*RECTIFIED, "efficientnet_b0", "convnext_tiny", "vit_b_16", "unet")
 
 
 def sample_shape(name):
     return (1, 28, 28) if name in SMALL else (3, 128, 128) if name == "unet" else (3, 224, 224)
+
+
+def target_shape(name):
+    return sample_shape(name)[1:] if name == "unet" else ()
 
 
 def default_classes(name):

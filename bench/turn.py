@@ -92,7 +92,8 @@ def make_torch(arguments):
     set_torch_precision(arguments)
     shape = (arguments.batch, *networks.sample_shape(arguments.model))
     network, inputs = networks.make(arguments.model).to(arguments.peer_device), torch.randn(shape, device=arguments.peer_device)
-    targets = torch.randint(0, networks.default_classes(arguments.model), (arguments.batch,), device=arguments.peer_device)
+    targets = torch.randint(0, networks.default_classes(arguments.model), (arguments.batch, *networks.target_shape(arguments.model)),
+                            device=arguments.peer_device)
     if arguments.contender == "nhwc":
         network = network.to(memory_format=torch.channels_last)
         inputs = inputs.contiguous(memory_format=torch.channels_last)

@@ -11,10 +11,22 @@
 #include <string.h>
 
 /* PyTorch's dropout draws other numbers than ours (tests/layers compares that); the recorded networks have none. */
-#define tutti_dropout(network, x, probability) (x)
+#define tutti_dropout(network, x, probability) ((void)(probability), (x))
 #define model_mobilenet_v2 golden_mobilenet_v2
 tutti_tensor golden_mobilenet_v2(tutti_network *network, tutti_tensor x, int classes);
+#define conv_norm mobilenet_conv_norm
 #include "models/mobilenet_v2.c"
+#undef conv_norm
+#define model_efficientnet_b0 golden_efficientnet_b0
+tutti_tensor golden_efficientnet_b0(tutti_network *network, tutti_tensor x, int classes);
+#define drop_samples efficientnet_drop_samples
+#define branch efficientnet_branch
+#include "models/efficientnet.c"
+#undef drop_samples
+#undef branch
+#define model_convnext_tiny golden_convnext_tiny
+tutti_tensor golden_convnext_tiny(tutti_network *network, tutti_tensor x, int classes);
+#include "models/convnext.c"
 
 const struct golden cases[CASES] = {
     { "mlp", model_mlp, { 3, { 1, 28, 28 } }, 0, "input 84", false },
@@ -25,7 +37,22 @@ const struct golden cases[CASES] = {
     { "resnet18_smooth", model_resnet18, { 3, { 3, 64, 64 } }, 1.5, "input 68", true },
     { "mobilenet_v2", golden_mobilenet_v2, { 3, { 3, 64, 64 } }, 2.5, "input 153", false },
     { "mobilenet_v2_smooth", golden_mobilenet_v2, { 3, { 3, 64, 64 } }, 2.5, "input 153", true },
+    { "efficientnet_b0", golden_efficientnet_b0, { 3, { 3, 40, 40 } }, 0, "input 0", false },
+    { "convnext_tiny", golden_convnext_tiny, { 3, { 3, 40, 36 } }, 0, "input 0", false },
+    { "unet_smooth", model_unet, { 3, { 3, 16, 18 } }, 0, "input 0", true, .pixels = true },
 };
+
+int64_t golden_labels(const struct golden *golden)
+{
+    return golden->pixels ? golden->shape.sizes[1] * golden->shape.sizes[2] : 1;
+}
+
+tutti_tensor golden_loss(tutti_network *network, const struct golden *golden, tutti_tensor output)
+{
+    const tutti_tensor targets =
+        tutti_input_typed(network, "targets", TUTTI_DTYPE_I32, golden->shape.sizes + 1, golden->pixels ? 2 : 0);
+    return tutti_cross_entropy(network, output, targets, NULL);
+}
 
 static bool ends_with(const char *text, const char *end)
 {

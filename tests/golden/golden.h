@@ -16,9 +16,15 @@ struct golden {
     double shift; /* of biases, and the inputs' name: see make.py */
     const char *inputs;
     bool smooth;
+    bool pixels; /* it gives classes for each pixel: the loss is a node */
 };
-enum { CASES = 8 };
+enum { CASES = 11, PAIRED = 8 }; /* the first ones: each network as it is, and smooth; test_interpreter.c knows these */
 extern const struct golden cases[CASES];
+
+/* Labels of a sample. */
+int64_t golden_labels(const struct golden *golden);
+/* Of the network's output, with an input "targets". */
+tutti_tensor golden_loss(tutti_network *network, const struct golden *golden, tutti_tensor output);
 
 /* Values as make.py has them. */
 double golden_initial(const struct golden *golden, const char *name, const tutti_shape *shape, int64_t index);

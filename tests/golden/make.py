@@ -2,16 +2,16 @@
 """Records single training steps of PyTorch, in double precision, as text files that test_golden.c compares with.
 
     python3 -m venv .dev/torch && .dev/torch/bin/pip install torch==2.9.1 torchvision==0.24.1
-    .dev/torch/bin/python tests/golden/make.py tests/golden        (or --search CASE, see CASES)
+    .dev/torch/bin/python tests/golden/make.py tests/golden [CASE...]        (or --search CASE, see CASES)
 
 Weights, inputs and targets are not stored: both sides compute them by `uniform` below, in numbers that float holds
 exactly. A file holds the loss, the number of correct classes, and for each gradient its norm, its scalar product with
-pseudo-random numbers, and SAMPLES of its elements; running statistics of batch normalisations likewise, after the step.
+pseudo-random numbers, and some of its elements; running statistics of batch normalisations likewise, after the step.
 Beside each stands how far PyTorch itself is off in single precision, as a norm and at most: what the test's tolerances
 stand on.
 
 "smooth" cases give biases and scales for which every ReLU and ReLU6 passes its inputs on: rounding can then flip no
-activation, and an error of 1e-4 cannot hide behind flipped ones.
+activation, and an error of 1e-4 cannot hide behind flipped ones. Networks whose activations have no kinks need no such case.
 """
 import pathlib
 import sys
@@ -22,7 +22,10 @@ import torch
 import torchvision
 from torch import nn
 
-CLASSES, BATCH, SAMPLES = 10, 4, 24
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+import networks
+
+CLASSES, BATCH = 10, 4
 
 
 def name_hash(name):
@@ -81,19 +84,27 @@ def mlp():
         fc3=nn.Linear(512, CLASSES)))
 
 
+def torchvisions(name, **options):
+    return lambda: getattr(torchvision.models, name)(num_classes=CLASSES, **options)
+
+
 # Network, shape of a sample, shift, and the number of the inputs: of 200, those which keep values farthest from the
 # kinks of activations and from ties of maxima (see `--search`): rounding may flip what is nearer than a rounding error.
+# Then how many elements of an array are recorded, and which of the cases: smooth or not.
 CASES = {
-    "mlp": (mlp, (1, 28, 28), 0, 84),
-    "lenet": (lenet, (1, 28, 28), 0, 156),
-    "resnet18": (lambda: torchvision.models.resnet18(num_classes=CLASSES), (3, 64, 64), 1.5, 68),
-    "mobilenet_v2": (lambda: torchvision.models.mobilenet_v2(num_classes=CLASSES, dropout=0.0), (3, 64, 64), 2.5, 153),
+    "mlp": (mlp, (1, 28, 28), 0, 84, 24, (False, True)),
+    "lenet": (lenet, (1, 28, 28), 0, 156, 24, (False, True)),
+    "resnet18": (torchvisions("resnet18"), (3, 64, 64), 1.5, 68, 24, (False, True)),
+    "mobilenet_v2": (torchvisions("mobilenet_v2", dropout=0.0), (3, 64, 64), 2.5, 153, 24, (False, True)),
+    "efficientnet_b0": (torchvisions("efficientnet_b0", dropout=0.0, stochastic_depth_prob=0.0), (3, 40, 40), 0, 0, 8, (False,)),
+    "convnext_tiny": (torchvisions("convnext_tiny", stochastic_depth_prob=0.0), (3, 40, 36), 0, 0, 8, (False,)),
+    "unet": (lambda: networks.unet(3, CLASSES), (3, 16, 18), 0, 0, 8, (True,)),
 }
 
 
 def prepare(case, smooth, dtype):
     """The network with its initial values, and a list that gets the distances of its values from kinks and ties."""
-    make, _, shift, _ = CASES[case]
+    make, _, shift, *_ = CASES[case]
     network, margins = make().to(dtype).train(), []
     with torch.no_grad():
         for name, value in network.state_dict().items():
@@ -126,8 +137,8 @@ def make_inputs(case, number, dtype):
 
 
 def search(case):
-    """The inputs' number with the largest margin, in both variants."""
-    variants, found = [prepare(case, smooth, torch.float64) for smooth in (False, True)], []
+    """The inputs' number with the largest margin, in all variants."""
+    variants, found = [prepare(case, smooth, torch.float64) for smooth in CASES[case][5]], []
     for number in range(200):
         inputs, least = make_inputs(case, number, torch.float64), []
         for network, margins in variants:
@@ -142,8 +153,9 @@ def search(case):
 def step(case, smooth, dtype):
     """The loss, the correct classes, and named arrays: gradients, then running statistics."""
     network, margins = prepare(case, smooth, dtype)
-    targets = torch.from_numpy((bits("target", BATCH) % numpy.uint32(CLASSES)).astype(numpy.int64))
     logits = network(make_inputs(case, CASES[case][3], dtype))
+    labels = (BATCH, *logits.shape[2:])
+    targets = torch.from_numpy((bits("target", int(numpy.prod(labels))) % numpy.uint32(CLASSES)).astype(numpy.int64)).reshape(labels)
     if smooth and min(margins, default=1) <= 0:
         raise SystemExit("an activation of a smooth case is not within its linear part")
     loss = nn.functional.cross_entropy(logits, targets)
@@ -154,9 +166,9 @@ def step(case, smooth, dtype):
         [(kind, name, array.detach().double().numpy().ravel()) for kind, name, array in arrays]
 
 
-def describe(name, array):
+def describe(name, array, samples):
     """Norm, projection and samples of an array."""
-    positions = [i * array.size // SAMPLES for i in range(SAMPLES)] if array.size > SAMPLES else range(array.size)
+    positions = [i * array.size // samples for i in range(samples)] if array.size > samples else range(array.size)
     return numpy.linalg.norm(array), float(array @ uniform("projection " + name, array.size)), array[list(positions)]
 
 
@@ -164,15 +176,15 @@ def main():
     if sys.argv[1] == "--search":
         return search(sys.argv[2])
     folder = pathlib.Path(sys.argv[1])
-    for case in CASES:
-        for smooth in (False, True):
+    for case in sys.argv[2:] or CASES:
+        for smooth in CASES[case][5]:
             loss, correct, arrays = step(case, smooth, torch.float64)
             loss32, _, arrays32 = step(case, smooth, torch.float32)
             path = folder / f"{case}{'_smooth' if smooth else ''}.txt"
             with open(path, "w") as file:
                 print(f"loss {loss:.12g} correct {correct} arrays {len(arrays)}", file=file)
                 for (kind, name, array), (_, _, single) in zip(arrays, arrays32):
-                    norm, projection, samples = describe(name, array)
+                    norm, projection, samples = describe(name, array, CASES[case][4])
                     error = single - array
                     print(f"{kind} {name} {array.size} {norm:.9g} {projection:.9g}",
                           f"{numpy.linalg.norm(error):.2g} {abs(error).max():.2g} {len(samples)}",

@@ -130,7 +130,7 @@ int main(int count, char **words)
     TCase *test_case = tcase_create("steps");
     tcase_set_timeout(test_case, 900);
     tcase_add_test(test_case, test_operations);
-    for (int i = 0; i < 2 * CASES; i++)
+    for (int i = 0; i < 2 * PAIRED; i++)
         if (!few || cases[i / 2].smooth == i % 2) tcase_add_loop_test(test_case, test_interpreter, i, i + 1);
     suite_add_tcase(suite, test_case);
     SRunner *runner = srunner_create(suite);
