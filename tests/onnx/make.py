@@ -114,6 +114,19 @@ class Digits(nn.Module):
         return torch.softmax(self.fc(x.flatten(1)), -1)
 
 
+class Lenet(nn.Module):
+    """The command's `lenet`, narrower."""
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.conv2 = nn.Conv2d(1, 4, 5, padding=2), nn.Conv2d(4, 8, 5, padding=2)
+        self.fc1, self.fc2 = nn.Linear(392, 16), nn.Linear(16, 10)
+
+    def forward(self, x):
+        x = nn.functional.max_pool2d(torch.relu(self.conv1(x)), 2)
+        x = nn.functional.max_pool2d(torch.relu(self.conv2(x)), 2)
+        return self.fc2(torch.relu(self.fc1(x.flatten(1))))
+
+
 class Windows(nn.Module):
     """An attention layer of PyTorch, which moves the batch to the second axis, within windows that are joined with the batch."""
     def __init__(self):
@@ -139,6 +152,7 @@ def export(folder, name, network, example, classes=0, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(network, (example,), str(path), input_names=["x"], output_names=["y"], **keep, **options)
+    strip(path, "pkg.torch.onnx.stack_trace") # where the sources lie
     more = {}
     if classes:
         network.train()
@@ -150,6 +164,16 @@ def export(folder, name, network, example, classes=0, **options):
         network.eval()
     feed = example.numpy() if options.get("dynamic_axes") is None else numpy.concatenate([example.numpy()] * 2)
     record(path, {"x": feed}, more)
+
+
+def strip(path, kind=""):
+    """Without what the exporter says of each node, which is half of the file; or without one kind of it."""
+    model = onnx.load(path, load_external_data=False)
+    for node in model.graph.node:
+        kept = [entry for entry in node.metadata_props if kind and entry.key != kind]
+        del node.metadata_props[:]
+        node.metadata_props.extend(kept)
+    onnx.save(model, path)
 
 
 def networks(folder):
@@ -171,10 +195,14 @@ def places(folder):
     image = torch.from_numpy(numpy.random.default_rng(8).integers(-64, 64, (SAMPLES, 6, 4, 8)).astype(numpy.float32) / 32)
     export(folder, "windows", Windows(), image, classes=5, dynamo=False, opset_version=17)
     export(folder, "windows_new", Windows(), image, dynamo=True, opset_version=20, external_data=False)
-    model = onnx.load(folder / "windows_new.onnx")
-    for node in model.graph.node: # half of the file
-        del node.metadata_props[:]
-    onnx.save(model, folder / "windows_new.onnx")
+    strip(folder / "windows_new.onnx")
+
+
+def lenet(folder):
+    torch.manual_seed(3)
+    image = torch.from_numpy(numpy.random.default_rng(9).integers(0, 64, (1, 1, 28, 28)).astype(numpy.float32) / 64)
+    export(folder, "lenet", Lenet(), image, dynamo=True, opset_version=20, external_data=False)
+    strip(folder / "lenet.onnx")
 
 
 # --------------------------------------------------------------------------------------------------------- operators
@@ -488,7 +516,7 @@ def parts(folder):
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for make in (networks, pointwise, along_axes, movement, layers, places, by_index, windows, parts):
+    for make in (networks, pointwise, along_axes, movement, layers, places, by_index, windows, parts, lenet):
         make(folder)
 
 

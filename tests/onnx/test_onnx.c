@@ -98,8 +98,8 @@ static void check_shape(const struct session *s, int position, const struct safe
             (long long)shape.sizes[i]);
 }
 
-static const char *const names[] = { "mlp", "mlp_external", "residual", "residual_folded", "digits", "merged", "angles",
-    "logic", "logarithms", "types", "transformer", "transformer_new", "windows", "windows_new", "pointwise",
+static const char *const names[] = { "mlp", "mlp_external", "residual", "residual_folded", "digits", "lenet", "merged",
+    "angles", "logic", "logarithms", "types", "transformer", "transformer_new", "windows", "windows_new", "pointwise",
     "attributes", "binary", "reductions", "old", "movement", "shapes", "convolutions", "products", "indices", "lines",
     "sequences", "volumes", "sizes", "parts" };
 

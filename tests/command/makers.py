@@ -1,0 +1,21 @@
+"""ONNX files on the devices of two makers: run by tests/makers, with tests/makers/two-makers."""
+import harness
+
+FILE = harness.SOURCE / "tests" / "onnx" / "files" / "lenet.onnx"
+DIVISION = 1024 / 2 ** 24 # of tests/tolerance.h
+
+
+class TwoMakers(harness.CommandTest):
+    def losses(self, devices):
+        line = self.good("train", FILE, "--batch", 64, "--steps", 20, "--lr", 0.01, "--shares", "equal", "--devices", devices, "--json").lines()[0]
+        return line["loss"], line["test_loss"]
+
+    def test_losses_are_those_of_one(self):
+        self.assertEqual(len({line["platform"] for line in self.good("devices", "--json").lines()}), 2)
+        one, other, both = (self.losses(devices) for devices in ("0", "1", "0,1"))
+        for losses in (other, both):
+            for got, wanted in zip(losses, one):
+                self.assertAlmostEqual(got, wanted, delta=DIVISION * wanted)
+
+
+harness.main()
