@@ -73,6 +73,7 @@ enum {
     WHERE_FLAT = 1 << 8 /* only for loops that read all values as they lie (loop_is_flat); else plain */
 };
 
+enum { IMPLEMENTATION_KIND = 48 };
 struct implementation {
     const char *name; /* "winograd"; printed, and a key of the blacklist together with the operation's name */
     /* NULL, or why it does not take this problem: a sentence that names the attribute. Looks at shapes, attributes and
@@ -80,6 +81,9 @@ struct implementation {
     const char *(*fits)(const struct problem *problem);
     /* Of what it takes: NULL, or why the rule passes it over, and only a table or force takes it. May be NULL. */
     const char *(*passed_over)(const struct problem *problem);
+    /* A library that generates kernels for each problem: writes which of them these are, and each is checked by itself.
+     * NULL: what is checked with one problem is good for all. */
+    void (*kind)(const struct problem *problem, char text[IMPLEMENTATION_KIND]);
     /* The layouts that it wants, for each input and output that exists. NULL: plain everywhere. `any_layout` instead,
      * bits of layouts: every value of the node with the axes of an input that has one of these is in it, too. */
     void (*layouts)(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs);

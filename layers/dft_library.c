@@ -1,4 +1,6 @@
 /* dft by a library's transforms (runtime/fft.h): whole ones, along the last axis or the first one. */
+#include <stdio.h>
+
 #include "layers/dft_kernels.h"
 #include "runtime/fft.h"
 
@@ -31,10 +33,19 @@ static const char *fits(const struct problem *problem)
     return fft_refusal(&fft, problem->device);
 }
 
+/* Drivers' compilers accept some of the generated kernels and refuse others: where clFFT 2.12.2 writes two numbers at
+ * once, it converts a pointer without a cast. */
+static void kind(const struct problem *problem, char text[IMPLEMENTATION_KIND])
+{
+    const struct fft fft = fft_of(problem);
+    snprintf(text, IMPLEMENTATION_KIND, "%lld%s%s %s", (long long)fft.length, fft.real ? " real" : "",
+        fft.inverse ? " back" : "", fft.in_stride == 1 ? "rows" : "columns");
+}
+
 static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct fft fft = fft_of(problem);
     fft_emit(&fft, operands->inputs[0], operands->outputs[0], list);
 }
 
-const struct implementation dft_library = { .name = "clfft", .fits = fits, .emit = emit };
+const struct implementation dft_library = { .name = "clfft", .fits = fits, .kind = kind, .emit = emit };

@@ -42,7 +42,7 @@ const char *implementation_refusal(
     const char *operation = problem->node->operation->name;
     if (forced_away(force_of(plan), operation, implementation->name)) return "TUTTI_IMPLEMENTATION selects another one";
     char key[IMPLEMENTATION_KEY];
-    implementation_key(problem->node->operation, implementation, false, key);
+    implementation_key(problem, implementation, false, key);
     const char *reason = blacklist_reason(plan->device, key);
     if (reason) return reason;
     return implementation->fits ? implementation->fits(problem) : NULL;

@@ -62,10 +62,13 @@ bool output_takes_bf16(const struct implementation *implementation, const struct
     return implementation->bf16_outputs >> (beside ? 0 : output) & 1;
 }
 
-void implementation_key(const struct operation *operation, const struct implementation *implementation, bool bf16,
-    char key[IMPLEMENTATION_KEY])
+void implementation_key(
+    const struct problem *problem, const struct implementation *implementation, bool bf16, char key[IMPLEMENTATION_KEY])
 {
-    snprintf(key, IMPLEMENTATION_KEY, "%s/%s%s", operation->name, implementation->name, bf16 ? "/bf16" : "");
+    char kind[IMPLEMENTATION_KIND] = "";
+    if (implementation->kind) implementation->kind(problem, kind);
+    snprintf(key, IMPLEMENTATION_KEY, "%s/%s%s%s%s", problem->node->operation->name, implementation->name,
+        *kind ? "/" : "", kind, bf16 ? "/bf16" : "");
 }
 
 static void append_sizes(char *name, const char *before, const int64_t *sizes, int count)

@@ -19,9 +19,9 @@ bool node_has_bf16(const struct graph *graph, const struct node *node);
 bool input_takes_bf16(const struct implementation *implementation, const struct node *node, int input);
 bool output_takes_bf16(const struct implementation *implementation, const struct node *node, int output);
 /* "conv2d/winograd": by which an implementation is known to the first-use check and the blacklist; with "/bf16" behind
- * it those of its kernels that load or store such values. */
-enum { IMPLEMENTATION_KEY = 96 };
-void implementation_key(const struct operation *operation, const struct implementation *implementation, bool bf16,
+ * it those of its kernels that load or store such values. "dft/clfft/1024 rows": with the kind of the problem. */
+enum { IMPLEMENTATION_KEY = 96 + IMPLEMENTATION_KIND };
+void implementation_key(const struct problem *problem, const struct implementation *implementation, bool bf16,
     char key[IMPLEMENTATION_KEY]);
 /* Handles that stand for buffers: good for emitting launches, and for nothing else. memory: NULL, or tells which values
  * share theirs. */

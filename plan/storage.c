@@ -12,9 +12,11 @@ static void strike_out(const struct plan *plan, const struct node *node, bool *p
 {
     const struct implementation *by = NULL; /* NULL: takes none */
     if (!node->operation->alias) {
+        struct problem problem;
         char key[IMPLEMENTATION_KEY];
         by = node->operation->implementations[node->implementation];
-        implementation_key(node->operation, by, true, key);
+        problem_of(plan, node, &problem);
+        implementation_key(&problem, by, true, key);
         if (blacklist_reason(plan->device, key)) by = NULL;
     }
     for (int i = 0; i < node->input_count; i++)

@@ -19,8 +19,10 @@
 
 static void key_of(const struct plan *plan, const struct node *node, char key[IMPLEMENTATION_KEY])
 {
-    implementation_key(node->operation, node->operation->implementations[node->implementation],
-        node_has_bf16(&plan->graph, node), key);
+    struct problem problem;
+    problem_of(plan, node, &problem);
+    implementation_key(
+        &problem, node->operation->implementations[node->implementation], node_has_bf16(&plan->graph, node), key);
 }
 
 static int last_of(const struct operation *operation)

@@ -21,9 +21,14 @@ struct call {
     bool baked;
 };
 
+/* Kernels that the driver's compiler refuses are noticed when they are enqueued. The library has printed the compiler's
+ * reason on standard error then. */
 static tutti_status check(clfftStatus code, const struct fft *fft, const struct device *device)
 {
     if (code == CLFFT_SUCCESS) return TUTTI_OK;
+    if (code == CLFFT_INVALID_PROGRAM || code == CLFFT_BUILD_PROGRAM_FAILURE)
+        return fail(TUTTI_UNSUPPORTED, "'%s' does not compile clFFT's kernels for transforms of length %lld",
+            device->can.name, (long long)fft->length);
     const char *what = "clFFT's transforms of length %lld, %lld of them, on '%s'";
     const long long length = fft->length, count = fft->count;
     if (code < 0) /* an OpenCL error's own number */

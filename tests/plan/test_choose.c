@@ -167,7 +167,7 @@ static void name_design(const struct plan *plan, const struct node *node, char n
     char key[IMPLEMENTATION_KEY];
     problem_of(plan, node, &problem);
     problem_name(&problem, name);
-    implementation_key(node->operation, implementation, false, key);
+    implementation_key(&problem, implementation, false, key);
     size_t length = strlen(name);
     length += (size_t)snprintf(name + length, DESIGN_NAME - length, " %s", key);
     if (implementation->statistics) return;
