@@ -845,9 +845,9 @@ typedef struct tutti_training {
 /* Creates a trainer: initialises the parameters and builds a plan and a replica of the network on every opened device,
  * which takes up to minutes while kernels compile. `output` is the tensor that tutti_training.loss and tutti_infer()
  * use; it may be any tensor of the network. Layers on which it does not depend are not computed: their gradients are
- * zero, so that only weight decay changes their parameters, and their running statistics stay as they are. `training`
- * may be NULL: cross-entropy, SGD and the other defaults. The network must outlive the trainer. Returns NULL on
- * failure, also if adding a layer failed before. */
+ * zero, so that only weight decay changes their parameters, and their running statistics stay as they are; a warning
+ * names them. `training` may be NULL: cross-entropy, SGD and the other defaults. The network must outlive the trainer.
+ * Returns NULL on failure, also if adding a layer failed before, or if the loss depends on no trained parameter. */
 TUTTI_API tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const tutti_training *training);
 TUTTI_API void tutti_trainer_free(tutti_trainer *trainer);
 

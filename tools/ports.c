@@ -147,11 +147,23 @@ static bool check_array(
     return false;
 }
 
+/* "x", "mask": as many as there is room for. */
+static size_t print_names(const struct port *ports, int count, size_t used, char text[160])
+{
+    for (int i = 0; i < count && used < 160; i++)
+        used += (size_t)snprintf(text + used, 160 - used, "%s\"%s\"", used ? ", " : "", ports[i].name);
+    if (used >= 160) memcpy(text + 156, "...", 4);
+    return used;
+}
+
 /* Tells all that does not fit. */
 static bool check_file(
     const char *command, const char *path, const struct npz *file, bool with_outputs, struct ports *ports)
 {
+    char names[160] = "";
     bool fits = true;
+    const size_t used = print_names(ports->inputs, ports->input_count, 0, names);
+    if (with_outputs) print_names(ports->outputs, ports->output_count, used, names);
     ports->samples = 0;
     for (int i = ports->input_count - 1; i >= 0; i--) {
         const struct npz_array *array = array_of(file, ports, &ports->inputs[i]);
@@ -164,8 +176,8 @@ static bool check_file(
     for (int i = 0; i < npz_count(file); i++) {
         const struct npz_array *array = npz_at(file, i);
         if (is_known(file, ports, array, with_outputs)) continue;
-        wrong_use(command, "%s: array \"%s\" is of no %s of the model", path, array->name,
-            with_outputs ? "input and no output" : "input");
+        wrong_use(command, "%s: array \"%s\" is of no %s of the model: it has %s", path, array->name,
+            with_outputs ? "input and no output" : "input", names);
         fits = false;
     }
     return fits;

@@ -110,21 +110,41 @@ int session_open(struct session *session, const char *command, const struct sess
     return options->shares ? parse_shares(session, options->shares) : EXIT_DONE;
 }
 
+static const char *input_name(const tutti_onnx *made, int position)
+{
+    tutti_tensor_info info = { .size = sizeof info };
+    return tutti_network_tensor(made->network, made->inputs[position], &info) == TUTTI_OK ? info.name : "";
+}
+
+static const char *output_name(const tutti_onnx *made)
+{
+    const char *name = "";
+    tutti_tensor tensor;
+    return tutti_network_output(made->network, 0, &name, &tensor) == TUTTI_OK ? name : "";
+}
+
 /* What a file's network must be like for the command, which feeds one input and looks at one output. */
 static int check_file(const struct session *session, const tutti_onnx *made, int64_t classes)
 {
     tutti_shape output = { 0 };
     const char *name = session->model->name;
     (void)tutti_shape_of(made->network, made->outputs[0], &output);
+    if (made->input_count > 1)
+        return wrong_use(session->command,
+            "%s has %d inputs, '%s' and '%s'%s: the command feeds one, of floats, and has its own loss: export the "
+            "network without targets and loss",
+            name, made->input_count, input_name(made, 0), input_name(made, 1), made->input_count > 2 ? ", ..." : "");
     if (made->input_count != 1 || made->input_dtypes[0] != TUTTI_DTYPE_F32)
         return wrong_use(session->command, "%s has %d input%s: the command feeds one, of floats", name,
             made->input_count, made->input_count == 1 ? " of integers" : "s");
     if (output.rank != 1)
         return wrong_use(session->command,
-            "the first output of %s has %d axes in a sample: the command needs one, classes", name, output.rank);
+            "the first output of %s, '%s', has %d axes in a sample: the command needs one, classes", name,
+            output_name(made), output.rank);
     if (classes && output.sizes[0] != classes)
-        return wrong_use(session->command, "%s has %lld outputs for a sample, but there are %lld classes", name,
-            (long long)output.sizes[0], (long long)classes);
+        return wrong_use(session->command,
+            "%s has %lld outputs for a sample, '%s', but there are %lld classes: --head %lld gives it as many", name,
+            (long long)output.sizes[0], output_name(made), (long long)classes, (long long)classes);
     return EXIT_DONE;
 }
 

@@ -81,6 +81,28 @@ bool *trainer_trained(const tutti_trainer *trainer)
     return network_trains(trainer->network, losses, count);
 }
 
+tutti_status trainer_check_reached(const tutti_trainer *trainer)
+{
+    const tutti_network *network = trainer->network;
+    const char *first = NULL;
+    int trained = 0, unreached = 0;
+    for (size_t i = 0; i < network->parameter_count; i++) {
+        if (network->parameters[i].kind != PARAMETER_TRAINED) continue;
+        trained++;
+        if (trainer->optimizer.reached[i]) continue;
+        if (!unreached++) first = network->parameters[i].name;
+    }
+    if (unreached && unreached == trained)
+        return fail(TUTTI_INVALID, "the loss depends on no parameter, as '%s': nothing would be trained", first);
+    if (unreached == 1)
+        log_warn(&trainer->runtime->log, "parameter '%s' has no gradient: the loss does not depend on it", first);
+    if (unreached > 1)
+        log_warn(&trainer->runtime->log,
+            "%d of %d parameters have no gradient, the first is '%s': the loss does not depend on them", unreached,
+            trained, first);
+    return TUTTI_OK;
+}
+
 /* ------------------------------------------------------------------------------------------------- metrics ---- */
 
 /* Whether the `correct` of the sum over all losses means something. */

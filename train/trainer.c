@@ -153,6 +153,7 @@ static tutti_status plan_training(tutti_trainer *trainer, tutti_tensor output, c
     if (trainer->trains) TRY(make_groups(trainer));
     if (trainer->trains && trainer->network->trained_floats == 0)
         FAIL(TUTTI_INVALID, "the network has no parameters to train: compile it with TUTTI_LOSS_NONE to infer");
+    if (trainer->trains) TRY(trainer_check_reached(trainer));
     TRY(shares_divide(
         trainer->shares, trainer->count, trainer->options.batch, trainer->parts)); /* they can be divided by */
 done:

@@ -111,6 +111,8 @@ tutti_status trainer_check(const tutti_trainer *trainer, bool trains, int64_t sa
 /* objective.c: reads outputs and losses; what of the parameters is trained, freed by free(), NULL without memory. */
 tutti_status trainer_read_objective(tutti_trainer *trainer, tutti_tensor output, const tutti_training *training);
 bool *trainer_trained(const tutti_trainer *trainer);
+/* Refuses a loss that depends on no parameter, and warns of parameters on which it does not depend. */
+tutti_status trainer_check_reached(const tutti_trainer *trainer);
 
 /* Makes the host's arenas the newest. */
 tutti_status trainer_fetch(tutti_trainer *trainer);

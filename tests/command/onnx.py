@@ -1,4 +1,7 @@
 """ONNX files where the name of a model is expected."""
+import warnings
+import zipfile
+
 import harness
 import npz
 
@@ -47,6 +50,33 @@ class Onnx(harness.CommandTest):
         outcome = self.tutti("infer", FILES / f"{name}.onnx", "--inputs", "in.npz", "--outputs", "out.npz")
         self.assertEqual(outcome.status, status, outcome)
         return outcome
+
+    def zipped(self, *members):
+        with warnings.catch_warnings(), zipfile.ZipFile(self.folder / "some.npz", "w") as file:
+            warnings.simplefilter("ignore") # of the same name
+            for member in members:
+                file.writestr("x.npy", member)
+        return (self.folder / "some.npz").read_bytes()
+
+    def damaged(self, words, data):
+        (self.folder / "in.npz").write_bytes(data)
+        self.refused(1, ["in.npz", words], "infer", FILES / "products.onnx", "--inputs", "in.npz", "--outputs", "out.npz")
+
+    def test_files_of_arrays_that_cannot_be_read(self):
+        good = {"x": ("<f4", (2, 6), [0] * 12), "m": ("<f4", (2, 3, 6), [0] * 36)}
+        whole = (self.folder / self.written("good.npz", **good)).read_bytes()
+        self.damaged("it is cut", whole[:len(whole) // 2])
+        self.damaged("it is cut", b"")
+        x = npz.pack(*good["x"])
+        for kind in (b"'|O' ", b"'<c8'"): # objects, which NumPy pickles; complex numbers
+            self.damaged(f"array \"x\": its elements have type {kind.decode().strip()}", self.zipped(x.replace(b"'<f4'", kind)))
+        self.damaged("two members have the name \"x.npy\"", self.zipped(x, x))
+
+    def test_graphs_that_cannot_be_trained(self):
+        outcome = self.good("train", FILES / "two_heads.onnx", "--steps", 1, "--batch", 8)
+        self.assertIn("parameter 'w1' has no gradient: the loss does not depend on it", outcome.errors)
+        self.refused(2, ["has 2 inputs, 'x' and 't'", "without targets and loss"], "train", FILES / "with_loss.onnx")
+        self.refused(2, ["7 outputs for a sample, 'gemm2_0'", "--head 10"], "train", FILES / "seven.onnx")
 
     def test_arrays(self):
         for name in ("transformer", "products", "shapes", "types", "digits"):
@@ -104,11 +134,12 @@ class Onnx(harness.CommandTest):
         self.assertEqual(len(errors), 3, errors)
         self.assertIn("\"x\" is [2, 7]: the input is [N, 6]", errors[0])
         self.assertIn("no array \"m\": the input is of f32, [N, 3, 6]", errors[1])
-        self.assertIn("\"other\" is of no input", errors[2])
+        self.assertIn("\"other\" is of no input of the model: it has \"x\", \"m\"", errors[2])
         errors = self.infer("products", 2, x=("<i4", *x[1:]), m=("<f4", (3, 3, 6), [0] * 54)).errors.splitlines()
         self.assertEqual(len(errors), 2, errors)
         self.assertIn("\"x\" is of int32: the input is of f32", errors[0])
         self.assertIn("\"m\" has 3 samples, but another one has 2", errors[1])
+        self.assertIn("\"x\" is [2, 6, 1]", self.infer("products", 2, x=("<f4", (2, 6, 1), [0] * 12), m=("<f4", (2, 3, 6), [0] * 36)).errors)
         self.assertIn("no samples", self.infer("products", 2, x=("<f4", (0, 6), []), m=("<f4", (0, 3, 6), [])).errors)
         ids = [0, 1, 2, 3, 4, 5]
         self.infer("transformer", x=("|u1", (1, 6), ids))

@@ -514,9 +514,25 @@ def parts(folder):
     graph.write(folder, symbolic=False)
 
 
+def untrainable(folder):
+    """Graphs for `tutti train`, which says what is wrong with them."""
+    def row(count):
+        return numpy.linspace(-1, 1, count, dtype=numpy.float32).reshape(1, count)
+
+    image, labels = numpy.linspace(0, 1, SAMPLES * 784, dtype=numpy.float32).reshape(SAMPLES, 1, 28, 28), numpy.arange(SAMPLES)
+    for name, heads, inputs in (("two_heads", (10, 4), {}), ("seven", (7,), {}), ("with_loss", (10,), {"t": labels})):
+        graph = Graph(name, 17, x=image, **inputs)
+        x = graph.add("Flatten", graph.add("GlobalAveragePool", "x", hidden=True), hidden=True)
+        made = [graph.add("Gemm", x, row(count), hidden=bool(inputs)) for count in heads]
+        if inputs:
+            graph.add("SoftmaxCrossEntropyLoss", made[0], "t", reduction="none")
+        graph.write(folder)
+        (folder / f"{name}.safetensors").unlink()
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for make in (networks, pointwise, along_axes, movement, layers, places, by_index, windows, parts, lenet):
+    for make in (networks, pointwise, along_axes, movement, layers, places, by_index, windows, parts, lenet, untrainable):
         make(folder)
 
 

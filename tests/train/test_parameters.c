@@ -535,6 +535,8 @@ START_TEST(wrong_calls_are_told)
     fails_with(tutti_set_initial(network, "fc.b", values, CLASSES), TUTTI_INVALID, "'fc.b'");
     const tutti_tensor weight = tutti_find_parameter(network, "fc.weight");
     fails_with(tutti_compile(network, weight, NULL) ? TUTTI_OK : TUTTI_INVALID, TUTTI_INVALID, "is a parameter");
+    fails_with(tutti_compile(network, (tutti_tensor) { 0 }, NULL) ? TUTTI_OK : TUTTI_INVALID, TUTTI_INVALID,
+        "the loss depends on no parameter");
     ASSERT_OK(tutti_freeze(network, "*"));
     fails_with(tutti_compile(network, (tutti_tensor) { 0 }, NULL) ? TUTTI_OK : TUTTI_INVALID, TUTTI_INVALID,
         "no parameters to train");
