@@ -13,8 +13,9 @@ enum attribute_kind {
     ATTRIBUTE_NUMBER,     /* float */
     ATTRIBUTE_NUMBERS,    /* float[] */
     ATTRIBUTE_FLAG,       /* bool */
-    ATTRIBUTE_WHOLE,      /* int */
-    ATTRIBUTE_AXIS,       /* int: an axis of the first input, the batch's included */
+    ATTRIBUTE_WHOLE,      /* int, or int[] */
+    ATTRIBUTE_LONG,       /* int64_t */
+    ATTRIBUTE_AXIS,       /* int: an axis of the first input, the batch's included; negative: none */
     ATTRIBUTE_AXES,       /* unsigned: a set of such axes, as bits */
     ATTRIBUTE_ORDER,      /* int[TUTTI_MAX_RANK]: all of them in another order */
     ATTRIBUTE_PLACES,     /* int64_t[TUTTI_MAX_RANK]: a number for each of them */

@@ -69,6 +69,14 @@ static void append_numbers(struct text *text, const char *name, const float *num
     }
 }
 
+static void append_ints(struct text *text, const char *name, const int *numbers, int count)
+{
+    for (int i = 0; i < count; i++) {
+        begin_number(text, name, i);
+        text_append(text, "%d", numbers[i]);
+    }
+}
+
 /* The axes of a sample of x that are in the set. */
 static void append_axes(struct text *text, const char *name, const struct value *x, unsigned axes)
 {
@@ -89,8 +97,11 @@ static void append_member(struct text *text, const struct value *x, const struct
     case ATTRIBUTE_NUMBER:
     case ATTRIBUTE_NUMBERS: append_numbers(text, name, from, (int)(bytes / sizeof(float))); break;
     case ATTRIBUTE_FLAG: append_whole(text, name, (int64_t[]) { *(const bool *)from }, 1); break;
-    case ATTRIBUTE_WHOLE: append_whole(text, name, (int64_t[]) { *(const int *)from }, 1); break;
-    case ATTRIBUTE_AXIS: append_whole(text, name, (int64_t[]) { *(const int *)from - x->batched }, 1); break;
+    case ATTRIBUTE_WHOLE: append_ints(text, name, from, (int)(bytes / sizeof(int))); break;
+    case ATTRIBUTE_LONG: append_whole(text, name, from, 1); break;
+    case ATTRIBUTE_AXIS:
+        if (*(const int *)from >= x->batched) append_ints(text, name, &(int) { *(const int *)from - x->batched }, 1);
+        break;
     case ATTRIBUTE_AXES: append_axes(text, name, x, *(const unsigned *)from); break;
     case ATTRIBUTE_ORDER:
         for (int i = 0; i < rank; i++) order[i] = ((const int *)from)[i + x->batched] - x->batched;

@@ -7,8 +7,8 @@
 #include "layers/layers.h"
 #include "layers/op_builders.h"
 
-ATTRIBUTES_DESCRIBE(dft, ATTRIBUTE(dft, AXIS, axis), ATTRIBUTE(dft, OTHER, form), ATTRIBUTE(dft, OTHER, length),
-    ATTRIBUTE(dft, OTHER, count), ATTRIBUTE(dft, OTHER, from), ATTRIBUTE(dft, OTHER, to), ATTRIBUTE(dft, FLAG, inverse),
+ATTRIBUTES_DESCRIBE(dft, ATTRIBUTE(dft, AXIS, axis), ATTRIBUTE(dft, WHOLE, form), ATTRIBUTE(dft, LONG, length),
+    ATTRIBUTE(dft, LONG, count), ATTRIBUTE(dft, LONG, from), ATTRIBUTE(dft, LONG, to), ATTRIBUTE(dft, FLAG, inverse),
     ATTRIBUTE(dft, FLAG, doubled), ATTRIBUTE(dft, FLAG, unit), ATTRIBUTE(dft, NUMBER, scale))
 
 static bool real_input(const struct dft_attributes *a)

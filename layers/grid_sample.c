@@ -7,7 +7,7 @@
 #include "layers/lines.h"
 #include "runtime/arguments.h"
 
-ATTRIBUTES_DESCRIBE(grid_sample, ATTRIBUTE(grid_sample, OTHER, mode), ATTRIBUTE(grid_sample, OTHER, padding),
+ATTRIBUTES_DESCRIBE(grid_sample, ATTRIBUTE(grid_sample, WHOLE, mode), ATTRIBUTE(grid_sample, WHOLE, padding),
     ATTRIBUTE(grid_sample, FLAG, align_corners), ATTRIBUTE(grid_sample, SHAPE, shape))
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 ATTRIBUTES_DESCRIBE(
-    expand, ATTRIBUTE(expand, SHAPE, shape), ATTRIBUTE(expand, NUMBER, factor), ATTRIBUTE(expand, OTHER, rows))
+    expand, ATTRIBUTE(expand, SHAPE, shape), ATTRIBUTE(expand, NUMBER, factor), ATTRIBUTE(expand, LONG, rows))
 ATTRIBUTES_DESCRIBE(transpose, ATTRIBUTE(transpose, ORDER, order))
 
 static tutti_status infer_expand(const struct graph *graph, struct node *node, struct value *outputs)

@@ -6,7 +6,7 @@
 #include "layers/lines.h"
 #include "runtime/arguments.h"
 
-ATTRIBUTES_DESCRIBE(one_hot, ATTRIBUTE(one_hot, OTHER, axis), ATTRIBUTE(one_hot, OTHER, depth),
+ATTRIBUTES_DESCRIBE(one_hot, ATTRIBUTE(one_hot, AXIS, axis), ATTRIBUTE(one_hot, LONG, depth),
     ATTRIBUTE(one_hot, NUMBER, off), ATTRIBUTE(one_hot, NUMBER, on))
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)

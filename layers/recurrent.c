@@ -17,7 +17,7 @@
 
 #include <stdio.h>
 
-ATTRIBUTES_DESCRIBE(recurrent, ATTRIBUTE(recurrent, OTHER, kind), ATTRIBUTE(recurrent, OTHER, functions),
+ATTRIBUTES_DESCRIBE(recurrent, ATTRIBUTE(recurrent, WHOLE, kind), ATTRIBUTE(recurrent, WHOLE, functions),
     ATTRIBUTE(recurrent, FLAG, reverse), ATTRIBUTE(recurrent, FLAG, coupled), ATTRIBUTE(recurrent, FLAG, after),
     ATTRIBUTE(recurrent, FLAG, torch), ATTRIBUTE(recurrent, NUMBER, clip))
 

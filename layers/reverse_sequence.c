@@ -7,7 +7,7 @@
 #include "runtime/arguments.h"
 
 ATTRIBUTES_DESCRIBE(
-    reverse_sequence, ATTRIBUTE(reverse_sequence, AXIS, axis), ATTRIBUTE(reverse_sequence, OTHER, batch_axis))
+    reverse_sequence, ATTRIBUTE(reverse_sequence, AXIS, axis), ATTRIBUTE(reverse_sequence, AXIS, batch_axis))
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {

@@ -5,7 +5,7 @@
 #include "layers/indices.h"
 #include "layers/lines.h"
 
-ATTRIBUTES_DESCRIBE(topk, ATTRIBUTE(topk, AXIS, axis), ATTRIBUTE(topk, FLAG, largest), ATTRIBUTE(topk, OTHER, k))
+ATTRIBUTES_DESCRIBE(topk, ATTRIBUTE(topk, AXIS, axis), ATTRIBUTE(topk, FLAG, largest), ATTRIBUTE(topk, LONG, k))
 
 enum { VALUES, INDICES };
 

@@ -3,7 +3,7 @@
 #include "layers/elementwise.h"
 #include "layers/lines.h"
 
-ATTRIBUTES_DESCRIBE(trilu, ATTRIBUTE(trilu, FLAG, upper), ATTRIBUTE(trilu, OTHER, k))
+ATTRIBUTES_DESCRIBE(trilu, ATTRIBUTE(trilu, FLAG, upper), ATTRIBUTE(trilu, LONG, k))
 
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {

@@ -58,10 +58,15 @@ START_TEST(attributes_are_those_of_tutti_op)
     expect_op("scale", "factor=3", "scale", "factor=3");
     expect_op("transpose", "perm=1,0,2", "transpose", "perm=1,0,2");
     expect_op("reshape", "shape=60,-1", "reshape", "shape=60,8");
-    expect_op("expand", "shape=2,6,8,10", "expand", "shape=2,6,8,10");
+    expect_op("expand", "shape=2,6,8,10", "expand", "shape=2,6,8,10 rows=0");
     expect_op("reduce_sum", "axes=-1,0", "reduce_sum", "axes=0,2");
     expect_op("reduce_sum", "axes=1 keepdims=0", "reduce_sum", "axes=1 shape=6,10");
     expect_op("slice", "axes=1 starts=2 ends=-1", "window", "shape=6,5,10 begins=0,2,0 value=0 within=0");
+    expect_op("slice", "axes=0 starts=-1 ends=-9 steps=-1", "window",
+        "shape=6,8,10 begins=0,0,0 value=0 within=0 reversed=0");
+    expect_op("topk", "k=3 axis=1 largest=0", "topk", "axis=1 largest=0 k=3");
+    expect_op("trilu", "k=-2", "trilu", "upper=1 k=-2");
+    expect_op("one_hot", "axis=0 depth=5 on=3", "one_hot", "axis=0 depth=5 off=0 on=3");
     expect_op("dropout", "ratio=0.25", "dropout", "ratio=0.25");
     (void)tutti_conv2d(network, image, 4, 3, &(tutti_conv2d_options) { .stride = 2, .padding_w = -1, .groups = 2 });
     expect_last("conv2d", "kernel=3,3 stride=2,2 padding=0,0 dilation=1,1 groups=2");
