@@ -85,13 +85,14 @@ typedef struct tutti_onnx_export_options {
     uint64_t external_bytes;
 } tutti_onnx_export_options;
 
-/* Writes a network as an ONNX file of opset 20: the layers that the outputs named by tutti_output() need, as they are
- * in inference, with the values of the trainer's parameters. `options` may be NULL.
+/* Writes a network as an ONNX file of opset 17, or of the first one that has all its operators: the layers that the
+ * outputs named by tutti_output() need, as they are in inference, with the values of the trainer's parameters.
+ * `options` may be NULL.
  *
  * Inputs, outputs and parameters keep their names, parameters their shapes. The first axis of inputs and outputs is the
  * batch, of any size ("N"); TUTTI_SEQUENCE is "T". Inputs of int64 become int32, as the network's are. Dropout stays in
- * the file, where it does nothing. Other runtimes compute the same up to rounding; but an embedding there refuses ids
- * that are no row, and counts negative ones from the end.
+ * the file, where it does nothing. Other runtimes compute the same up to rounding; but they refuse indices of no
+ * element, and an embedding there counts negative ids from the end.
  *
  * Errors; a file that was there before stays:
  *   TUTTI_INVALID       no output has a name, or the trainer is of another network

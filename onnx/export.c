@@ -54,18 +54,26 @@ static void find_needed(struct export *export)
     for (int i = tutti_network_nodes(export->network) - 1; i >= 0; i--) {
         const tutti_node_info node = node_at(export, i);
         if (!is_needed(export, &node)) continue;
-        for (int k = 0; k < node.input_count; k++)
+        tutti_node_info dense;
+        const bool absorbs = export_absorbed(export, &node, &dense);
+        for (int k = absorbs; k < node.input_count; k++)
             if (node.inputs[k].id >= 0) export->needed[node.inputs[k].id] = true;
+        for (int k = 0; absorbs && k < dense.input_count; k++)
+            if (dense.inputs[k].id >= 0) export->needed[dense.inputs[k].id] = true;
     }
 }
 
-/* Tells all at once. */
+/* Tells all that have no form at once, and finds the opset that has the others. */
 static void check_operations(struct export *export)
 {
     struct text text = { 0 };
+    export->opset = LEAST_OPSET;
     for (int i = 0; i < tutti_network_nodes(export->network) && text.size < 1000; i++) {
         const tutti_node_info node = node_at(export, i);
-        if (is_needed(export, &node) && !export_find(node.operation))
+        const struct export_row *row = export_find(node.operation);
+        if (!is_needed(export, &node)) continue;
+        if (row && row->opset > export->opset) export->opset = row->opset;
+        if (!row)
             text_append(&text, "%s%s (layer %s)", text.size ? ", " : "", node.operation, node.layer ? node.layer : "");
     }
     if (text.size || text.failed)
@@ -165,7 +173,9 @@ static void add_copies(struct source *source)
     for (int i = 0; tutti_network_output(export->network, i, NULL, &output) == TUTTI_OK; i++) {
         if ((size_t)i >= export->outputs.count) break;
         const char *name = ((Onnx__ValueInfoProto *)export->outputs.items[i])->name;
-        *source = (struct source) { .export = export, .info = { .operation = "output", .input_count = 1 } };
+        *source = (struct source) {
+            .export = export, .first = export->nodes.count, .info = { .operation = "output", .input_count = 1 }
+        };
         source->info.inputs[0] = output;
         const char *from = source_input(source, 0);
         if (strcmp(from, name) != 0) (void)source_node(source, "Identity", from, NULL, NULL, name);
@@ -190,7 +200,7 @@ static void add_parameters(struct source *source)
 
 static void add_node(struct export *export, int position)
 {
-    struct source source = { .export = export, .info = node_at(export, position) };
+    struct source source = { .export = export, .info = node_at(export, position), .first = export->nodes.count };
     if (export->status != TUTTI_OK || !is_needed(export, &source.info)) return;
     char *attributes = tutti_network_attributes(export->network, position);
     if (!attributes) {

@@ -22,9 +22,11 @@ struct export
     size_t tensor_count;
     void *names, *node_names; /* trees of tsearch(): those that the file's tensors and nodes have */
     struct export_list nodes, initialisers, inputs, outputs;
-    struct export_list owned; /* memory that lives until the file is written */
-    tutti_status status;      /* the first failure; later calls do nothing that can be seen */
-    Onnx__NodeProto no_node;  /* what those fill in */
+    struct export_list owned;   /* memory that lives until the file is written */
+    const char *batch, *length; /* [1]: the number of samples, the length of sequences; NULL: not written yet */
+    int64_t opset;              /* the lowest that has all operators of the file */
+    tutti_status status;        /* the first failure; later calls do nothing that can be seen */
+    Onnx__NodeProto no_node;    /* what those fill in */
     Onnx__AttributeProto no_attribute;
 };
 
@@ -45,6 +47,7 @@ struct source {
     const char *attributes; /* as text */
     tutti_tensor_info x, y; /* the first input and the first output */
     const struct export_row *row;
+    size_t first; /* the number of its first node in the file */
 };
 typedef void export_function(struct source *source);
 
@@ -53,9 +56,14 @@ struct export_row {
     const char *operation;
     export_function *write;
     const char *type;                /* of ONNX's operator, for `write` */
+    int opset;                       /* the first one with what it writes; 0: LEAST_OPSET */
     bool takes_truths, gives_truths; /* bool where the network has floats */
 };
+enum { LEAST_OPSET = 17 };
 const struct export_row *export_find(const char *operation);
+/* recurrent: the dense layer of its products, which becomes part of ONNX's operator; NULL or another operation: none.
+ */
+bool export_absorbed(const struct export *export, const tutti_node_info *node, tutti_node_info *dense);
 
 /* Up to `most` numbers of an attribute. Returns how many there are; 0: the node does not have it. */
 int source_numbers(const struct source *source, const char *name, double *numbers, int most);
@@ -68,11 +76,17 @@ const char *source_input(struct source *source, int input);
 /* The same where shapes are broadcast, as samples in the network, and as arrays with a batch in ONNX. */
 const char *source_aligned(struct source *source, int input);
 const char *source_output(struct source *source); /* of the first output */
+/* The same of another output; NULL: nothing needs it. */
+const char *source_output_at(struct source *source, int output);
 const char *source_temporary(struct source *source);
+/* Fails: what the operation does has no form in ONNX. */
+void source_refuse(struct source *source, const char *why);
 
 /* Arrays of the file's own. */
 const char *source_integers(struct source *source, const int64_t *numbers, int count);
+const char *source_integer(struct source *source, int64_t number); /* without axes */
 const char *source_scalar(struct source *source, float number);
+const char *source_vector(struct source *source, const float *values, int64_t count);
 const char *source_matrix(struct source *source, const float *values, int64_t rows, int64_t columns);
 
 /* Adds a node of ONNX; returns it for its attributes, never NULL. Inputs that are "" are absent, those at the end that
@@ -93,9 +107,52 @@ void made_integer(struct made made, const char *name, int64_t number);
 void made_integers(struct made made, const char *name, const int64_t *numbers, int count);
 void made_number(struct made made, const char *name, float number);
 void made_text(struct made made, const char *name, const char *text);
+void made_texts(struct made made, const char *name, const char *const *texts, int count); /* texts that stay */
+void made_output(struct made made, const char *name);                                     /* one more; "": absent */
+
+/* What several functions write. */
+const char *source_size(struct source *source, const char *tensor, int64_t axis); /* [1] of int64 */
+const char *source_batch(struct source *source);  /* [1] of int64: the number of samples */
+const char *source_length(struct source *source); /* [1] of int64: the length of sequences */
+/* These sizes, behind a batch if it is not NULL; TUTTI_SEQUENCE becomes the length. */
+const char *source_sizes(struct source *source, const char *batch, const int64_t *sizes, int count);
+/* An input with a batch in front of it: one that is the same for all samples is repeated. */
+const char *source_for_each_sample(struct source *source, int input);
+/* From, which no node has read yet, is the first output of the source. */
+void source_finish(struct source *source, const char *from);
+/* From, in the shape of the first output. */
+void source_reshape(struct source *source, const char *from);
+/* Axis i of the result is axis order[i]. to: NULL for a name, which is returned. */
+const char *source_transpose(struct source *source, const char *from, const int64_t *order, int rank, const char *to);
+/* What lies along the axis from `start` to before `end`; step 1, or -1 to go backwards. */
+const char *source_slice(
+    struct source *source, const char *from, int64_t axis, int64_t start, int64_t end, const char *to);
+
+/* The axis of the array for one of a sample. */
+static inline int64_t array_axis(const tutti_tensor_info *info, int64_t axis)
+{
+    return axis + info->for_each_sample;
+}
+static inline int array_rank(const tutti_tensor_info *info)
+{
+    return info->shape.rank + info->for_each_sample;
+}
 
 /* export_pointwise.c */
-export_function export_plain, export_alpha, export_scale, export_clip, export_square, export_silu, export_gelu_tanh,
-    export_hard_sigmoid, export_mod, export_fmod, export_trunc, export_prelu, export_where;
+export_function export_plain, export_alpha, export_scale, export_shift, export_power, export_clip, export_square,
+    export_swish, export_swiglu, export_gelu_tanh, export_hard_sigmoid, export_mod, export_fmod, export_trunc,
+    export_prelu, export_where;
+/* export_movement.c */
+export_function export_reshape, export_expand, export_transpose, export_window, export_concat, export_convert;
+/* export_images.c */
+export_function export_conv2d, export_conv2d_transposed, export_pool, export_adaptive_pool, export_resample,
+    export_grid_sample;
+/* export_indices.c */
+export_function export_gather, export_scatter, export_one_hot;
+/* export_lines.c */
+export_function export_argmax, export_hardmax, export_topk, export_cumsum, export_cumprod, export_trilu,
+    export_reverse_sequence;
+/* export_recurrent.c, export_spectral.c */
+export_function export_recurrent, export_dft;
 
 #endif

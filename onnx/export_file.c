@@ -8,7 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IR_VERSION = 9, OPSET = 20 }; /* which belong together */
+/* The version of the format that came with an opset: other runtimes may refuse newer ones. */
+static int64_t ir_version(int64_t opset)
+{
+    return opset >= 19 ? 9 : 8;
+}
+
 #define DEFAULT_EXTERNAL ((uint64_t)1 << 30)
 /* Other runtimes read shapes and other small arrays before they look for external data. */
 enum { LEAST_EXTERNAL = 1024, ALIGNMENT = 4096 };
@@ -100,10 +105,13 @@ static tutti_status write_model(const struct export *export, struct atomic_file 
     fill_graph(export, &graph);
     opset.domain = "";
     opset.has_version = true;
-    opset.version = OPSET;
+    opset.version = export->opset;
     model.has_ir_version = true;
-    model.ir_version = IR_VERSION;
+    model.ir_version = ir_version(export->opset);
     model.producer_name = "tutti";
+    model.producer_version = (char *)tutti_version();
+    model.doc_string =
+        "A trained network, as it is in inference. N: the number of samples; T: the length of sequences.";
     model.graph = &graph;
     model.opset_import = &opsets;
     model.n_opset_import = 1;

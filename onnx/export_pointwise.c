@@ -34,6 +34,18 @@ void export_scale(struct source *source)
     (void)source_node(source, "Mul", source_input(source, 0), factor, NULL, source_output(source));
 }
 
+void export_shift(struct source *source)
+{
+    const char *by = source_scalar(source, (float)source_number(source, "by", 0));
+    (void)source_node(source, "Add", source_input(source, 0), by, NULL, source_output(source));
+}
+
+void export_power(struct source *source)
+{
+    const char *exponent = source_scalar(source, (float)source_number(source, "exponent", 1));
+    (void)source_node(source, "Pow", source_input(source, 0), exponent, NULL, source_output(source));
+}
+
 void export_clip(struct source *source)
 {
     const double low = source_number(source, "min", -INFINITY), high = source_number(source, "max", INFINITY);
@@ -47,10 +59,23 @@ void export_square(struct source *source)
     (void)source_node(source, "Mul", source_input(source, 0), source_input(source, 0), NULL, source_output(source));
 }
 
-void export_silu(struct source *source)
+static const char *gated(struct source *source, const char *x)
 {
-    const char *gate = source_step(source, "Sigmoid", source_input(source, 0), NULL);
-    (void)source_node(source, "Mul", source_input(source, 0), gate, NULL, source_output(source));
+    const float alpha = (float)source_number(source, "alpha", 1);
+    const char *inner = alpha == 1 ? x : source_step(source, "Mul", x, source_scalar(source, alpha));
+    return source_step(source, "Mul", x, source_step(source, "Sigmoid", inner, NULL));
+}
+
+/* silu, too, whose factor is 1. */
+void export_swish(struct source *source)
+{
+    source_finish(source, gated(source, source_input(source, 0)));
+}
+
+void export_swiglu(struct source *source)
+{
+    const char *a = gated(source, source_aligned(source, 0));
+    (void)source_node(source, "Mul", a, source_aligned(source, 1), NULL, source_output(source));
 }
 
 void export_gelu_tanh(struct source *source)

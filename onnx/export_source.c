@@ -123,6 +123,16 @@ const char *source_integers(struct source *source, const int64_t *numbers, int c
     return add_copy(source, ONNX_INT64, (int64_t[]) { count }, 1, numbers, (size_t)count * sizeof *numbers);
 }
 
+const char *source_integer(struct source *source, int64_t number)
+{
+    return add_copy(source, ONNX_INT64, NULL, 0, &number, sizeof number);
+}
+
+const char *source_vector(struct source *source, const float *values, int64_t count)
+{
+    return add_copy(source, ONNX_FLOAT, &count, 1, values, (size_t)count * sizeof *values);
+}
+
 const char *source_scalar(struct source *source, float number)
 {
     return add_copy(source, ONNX_FLOAT, NULL, 0, &number, sizeof number);
@@ -198,6 +208,37 @@ const char *source_output(struct source *source)
     return *name;
 }
 
+const char *source_output_at(struct source *source, int output)
+{
+    struct export *export = source->export;
+    const int id = output < source->info.output_count ? source->info.outputs[output].id : -1;
+    if (id < 0 || !export->needed[id]) return NULL;
+    if (!export->tensor_names[id]) export->tensor_names[id] = source_temporary(source);
+    return export->tensor_names[id];
+}
+
+void source_finish(struct source *source, const char *from)
+{
+    struct export *export = source->export;
+    const char **name = &export->tensor_names[source->info.outputs[0].id];
+    const size_t count = export->nodes.count;
+    Onnx__NodeProto *last = count > source->first ? export->nodes.items[count - 1] : NULL;
+    if (!*name)
+        *name = from;
+    else if (last && last->output[0] == from)
+        last->output[0] = (char *)*name;
+    else
+        (void)source_node(source, "Identity", from, NULL, NULL, *name);
+}
+
+void source_refuse(struct source *source, const char *why)
+{
+    if (source->export->status != TUTTI_OK) return;
+    export_fail(source->export,
+        fail(TUTTI_UNSUPPORTED, "layer %s, operation %s: %s", source->info.layer ? source->info.layer : "",
+            source->info.operation, why));
+}
+
 /* ----------------------------------------------------------------------------------------------- attributes ---- */
 
 int source_numbers(const struct source *source, const char *name, double *numbers, int most)
@@ -232,14 +273,14 @@ int source_whole(const struct source *source, const char *name, int64_t *numbers
 
 /* ---------------------------------------------------------------------------------------------------- nodes ---- */
 
-enum { MOST_ATTRIBUTES = 8 };
+enum { MOST_ATTRIBUTES = 8, MOST_OUTPUTS = 3 };
 
 struct made source_node_of(
     struct source *source, const char *type, const char *const *inputs, int count, const char *output)
 {
     struct export *export = source->export;
     Onnx__NodeProto *node = export_new(export, 1, sizeof *node);
-    char **names = export_new(export, (size_t)count + 1, sizeof *names);
+    char **names = export_new(export, (size_t)count + MOST_OUTPUTS, sizeof *names);
     Onnx__AttributeProto **attributes = export_new(export, MOST_ATTRIBUTES, sizeof(void *));
     if (!node || !names || !attributes) return (struct made) { export, &export->no_node };
     onnx__node_proto__init(node);
@@ -280,7 +321,7 @@ const char *source_cast(struct source *source, const char *from, enum onnx_type 
 }
 
 /* ONNX's numbers of types of attributes. */
-enum { ATTRIBUTE_FLOAT = 1, ATTRIBUTE_INT = 2, ATTRIBUTE_STRING = 3, ATTRIBUTE_INTS = 7 };
+enum { ATTRIBUTE_FLOAT = 1, ATTRIBUTE_INT = 2, ATTRIBUTE_STRING = 3, ATTRIBUTE_INTS = 7, ATTRIBUTE_STRINGS = 8 };
 
 static Onnx__AttributeProto *add_attribute(struct made made, const char *name, int type)
 {
@@ -323,4 +364,20 @@ void made_text(struct made made, const char *name, const char *text)
     Onnx__AttributeProto *attribute = add_attribute(made, name, ATTRIBUTE_STRING);
     attribute->has_s = true;
     attribute->s = (ProtobufCBinaryData) { strlen(text), (uint8_t *)text };
+}
+
+void made_texts(struct made made, const char *name, const char *const *texts, int count)
+{
+    ProtobufCBinaryData *strings = export_new(made.export, (size_t)count, sizeof *strings);
+    if (!strings) return;
+    for (int i = 0; i < count; i++) strings[i] = (ProtobufCBinaryData) { strlen(texts[i]), (uint8_t *)texts[i] };
+    Onnx__AttributeProto *attribute = add_attribute(made, name, ATTRIBUTE_STRINGS);
+    attribute->strings = strings;
+    attribute->n_strings = (size_t)count;
+}
+
+void made_output(struct made made, const char *name)
+{
+    if (made.node == &made.export->no_node || made.node->n_output == MOST_OUTPUTS) return;
+    made.node->output[made.node->n_output++] = (char *)name;
 }
