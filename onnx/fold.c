@@ -276,6 +276,20 @@ tutti_status fold_not(struct step *step)
     return finish(step, y);
 }
 
+tutti_status fold_neg(struct step *step)
+{
+    const struct array *x;
+    const tutti_status status = step_array(step, 0, &x);
+    if (status != TUTTI_OK) return status;
+    struct array *y = new_whole(x->rank, x->sizes);
+    for (size_t i = 0; y && i < y->count; i++)
+        if (!subtract((struct extent) { 0, 0 }, x->extents[i], &y->extents[i])) {
+            array_free(y);
+            return no_number();
+        }
+    return finish(step, y);
+}
+
 tutti_status fold_where(struct step *step)
 {
     const struct array *x[3];

@@ -52,6 +52,19 @@ static tutti_status add_name(struct import *import, const char *name, struct val
 /* ------------------------------------------------------------------------------------------------------- checks ----
  */
 
+/* Operators that were the same before the oldest opset. */
+static bool is_unchanged(const Onnx__GraphProto *graph)
+{
+    static const char *const names[] = { "Identity", "Not", "Transpose" };
+    bool all = true;
+    for (size_t i = 0; i < graph->n_node && all; i++) {
+        all = false;
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            all |= !strcmp(proto_text(graph->node[i]->op_type), names[k]);
+    }
+    return all;
+}
+
 static tutti_status check_opset(struct import *import)
 {
     for (size_t i = 0; i < import->model->n_opset_import; i++) {
@@ -60,6 +73,7 @@ static tutti_status check_opset(struct import *import)
         if (!*domain || !strcmp(domain, "ai.onnx")) import->opset = set->version;
     }
     if (import->opset >= OLDEST_OPSET && import->opset <= NEWEST_OPSET) return TUTTI_OK;
+    if (import->opset >= 1 && import->opset < OLDEST_OPSET && is_unchanged(import->model->graph)) return TUTTI_OK;
     return fail(TUTTI_UNSUPPORTED, "its operators are those of opset %lld: opsets %d to %d are read; export it again",
         (long long)import->opset, OLDEST_OPSET, NEWEST_OPSET);
 }

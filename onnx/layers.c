@@ -4,6 +4,7 @@
 #include "base/memory.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,6 +83,47 @@ static tutti_status batch_norm(struct step *step, struct operand *x, const tutti
     return step_done(step, y, x->place);
 }
 
+/* momentum a + (1 - momentum) b */
+static tutti_tensor moving_mean(const struct step *step, tutti_tensor old, tutti_tensor now)
+{
+    const float momentum = step_number(step, "momentum", 0.9f);
+    const tutti_tensor parts[] = { step_binary(step, "mul", old, step_constant(step, momentum)),
+        step_binary(step, "mul", now, step_constant(step, 1 - momentum)) };
+    return step_plain(step, "add", parts, 2);
+}
+
+/* With the statistics of this sample, which is all of the file's input; the moving statistics are outputs. */
+static tutti_status batch_norm_of_sample(const struct step *step, const struct operand *x)
+{
+    struct operand parts[NORM_PARTS];
+    tutti_status status = TUTTI_OK;
+    tutti_tensor aligned[NORM_PARTS];
+    tutti_shape channels = { .rank = x->shape.rank };
+    char axes[64] = "0";
+    for (int i = 0; i < x->shape.rank; i++) channels.sizes[i] = i == 1 ? x->shape.sizes[1] : 1;
+    for (int i = 2; i < x->shape.rank; i++) snprintf(axes + 2 * i - 3, sizeof axes - 2 * (size_t)i + 3, ",%d", i);
+    for (size_t i = 0; i < NORM_PARTS; i++) {
+        if ((status = step_operand(step, i + 1, &parts[i])) != TUTTI_OK) return status;
+        aligned[i] = step_reshape(step, parts[i].tensor, &channels);
+    }
+    const tutti_tensor mean = step_op(step, "reduce_mean", &x->tensor, 1, "axes=%s keepdims=1", axes);
+    const tutti_tensor apart = step_binary(step, "sub", x->tensor, mean);
+    const tutti_tensor square = step_plain(step, "square", &apart, 1);
+    const tutti_tensor variance = step_op(step, "reduce_mean", &square, 1, "axes=%s keepdims=1", axes);
+    const float epsilon = step_number(step, "epsilon", 1e-5f);
+    const tutti_tensor sum = step_binary(step, "add", variance, step_constant(step, epsilon));
+    tutti_tensor y = step_binary(step, "div", apart, step_plain(step, "sqrt", &sum, 1));
+    y = step_binary(step, "add", step_binary(step, "mul", y, aligned[0]), aligned[1]);
+    const struct place hidden = x->place;
+    const tutti_shape flat = { .rank = 1, .sizes = { x->shape.sizes[1] } };
+    const tutti_tensor now[] = { step_reshape(step, mean, &flat), step_reshape(step, variance, &flat) };
+    status = step_done(step, y, hidden);
+    for (size_t i = 0; i < 2 && status == TUTTI_OK; i++)
+        if (step_output(step, i + 1))
+            status = step_made(step, i + 1, moving_mean(step, parts[i + 2].tensor, now[i]), hidden);
+    return status;
+}
+
 tutti_status build_batch_normalization(struct step *step)
 {
     struct operand x;
@@ -93,6 +135,8 @@ tutti_status build_batch_normalization(struct step *step)
     const int64_t channels = x.shape.sizes[x.place.axis == HIDDEN && x.shape.rank > 1];
     if (step->node->n_input != NORM_PARTS + 1) return fail(TUTTI_FORMAT, "it needs 5 inputs");
     if (step_integer(step, "spatial", 1) != 1) return step_refuse("spatial must be 1");
+    if (step_integer(step, "training_mode", 0) && x.place.axis == HIDDEN && x.shape.rank > 1)
+        return batch_norm_of_sample(step, &x);
     if (!(momentum > 0)) return step_refuse("its momentum must be less than 1");
     char *layer = norm_name(step);
     if (!layer) return TUTTI_NO_MEMORY;

@@ -95,6 +95,24 @@ tutti_status build_expand(struct step *step)
         place_moved(x.place, more));
 }
 
+/* A part without elements, which no tensor of a network can be: Concat leaves it out. */
+static bool is_empty(const struct step *step, size_t position)
+{
+    const struct value *value = step_input(step, position);
+    bool empty = value && value->array && value->array->count == 0;
+    for (size_t i = 0; value && value->stored && i < value->stored->n_dims; i++) empty |= value->stored->dims[i] == 0;
+    return empty;
+}
+
+static tutti_status step_empty(const struct step *step, size_t output, const struct operand *x)
+{
+    struct value *value = step_output(step, output);
+    const int64_t sizes[TUTTI_MAX_RANK] = { 0 };
+    if (!value) return TUTTI_OK;
+    value->array = array_new(x->shape.rank, sizes, true);
+    return value->array ? TUTTI_OK : TUTTI_NO_MEMORY;
+}
+
 /* All inputs have the same place; those without a batch are the same for each sample. */
 tutti_status build_concat(struct step *step)
 {
@@ -104,18 +122,22 @@ tutti_status build_concat(struct step *step)
     int axis = 0, count = 0;
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < step->node->n_input && !first.place.batched; i++)
-        if ((status = step_operand(step, i, &first)) != TUTTI_OK) return status;
+        if (!is_empty(step, i) && (status = step_operand(step, i, &first)) != TUTTI_OK) return status;
     for (size_t i = 0; i < step->node->n_input; i++) {
+        if (is_empty(step, i)) continue;
         status = step_operand(step, i, &x);
         if (status == TUTTI_OK && first.place.batched && !x.place.batched) status = step_like(step, i, &first, &x);
         if (status == TUTTI_OK) status = operand_axis(&x, step_integer(step, "axis", 1), &axis);
         if (status != TUTTI_OK) return status;
         if (!place_equal(&x.place, &first.place)) return step_refuse("the batch is another axis of input %zu", i);
+        if (count == MOST) {
+            list[0] = step_op(step, "concat", list, count, "axis=%d", axis);
+            count = 1;
+        }
         list[count++] = x.tensor;
-        if (count < MOST || i + 1 == step->node->n_input) continue;
-        list[0] = step_op(step, "concat", list, count, "axis=%d", axis);
-        count = 1;
     }
+    if (count == 0) return step_refuse("all its inputs are empty");
+    if (count == 1 && step->node->n_input > 1) return step_done(step, list[0], first.place);
     return step_done(step, step_op(step, "concat", list, count, "axis=%d", axis), first.place);
 }
 
@@ -138,8 +160,11 @@ tutti_status build_split(struct step *step)
     if (count && (size_t)count != outputs) return fail(TUTTI_FORMAT, "%d sizes for %zu outputs", count, outputs);
     for (size_t i = 0; i < outputs && status == TUTTI_OK; i++) {
         const int64_t length = count ? sizes[i] : equal < size - start ? equal : size - start;
-        if (length < 1 || length > size - start) return fail(TUTTI_FORMAT, "its parts do not fit %" PRId64, size);
-        status = step_made(step, i, step_cut(step, x.tensor, axis, start, start + length), x.place);
+        if (length < 0 || length > size - start) return fail(TUTTI_FORMAT, "its parts do not fit %" PRId64, size);
+        if (length == 0)
+            status = step_empty(step, i, &x);
+        else
+            status = step_made(step, i, step_cut(step, x.tensor, axis, start, start + length), x.place);
         start += length;
     }
     return status;

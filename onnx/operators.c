@@ -91,7 +91,7 @@ static const struct onnx_operator operators[] = {
     { "Mish", build_pointwise, NULL, "mish" },
     { "Mod", build_mod, fold_arithmetic },
     { "Mul", build_pointwise, fold_arithmetic, "mul" },
-    { "Neg", build_pointwise, NULL, "neg" },
+    { "Neg", build_pointwise, fold_neg, "neg" },
     { "NegativeLogLikelihoodLoss", build_nll_loss },
     { "NonZero", build_non_zero },
     { "Not", build_pointwise, fold_not, "not", ONNX_BOOL },

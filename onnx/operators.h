@@ -43,8 +43,8 @@ tutti_tensor step_cut(const struct step *step, tutti_tensor x, int axis, int64_t
 /* shapes.c, fold.c: numbers that are known when the file is read. */
 step_function build_shape, build_size, build_constant, build_constant_of_shape;
 bool extent_multiply(struct extent a, struct extent b, struct extent *product);
-step_function fold_arithmetic, fold_not, fold_where, fold_cast, fold_reduce, fold_gather, fold_concat, fold_slice,
-    fold_transpose, fold_expand, fold_reshape, fold_squeeze, fold_unsqueeze, fold_range;
+step_function fold_arithmetic, fold_not, fold_neg, fold_where, fold_cast, fold_reduce, fold_gather, fold_concat,
+    fold_slice, fold_transpose, fold_expand, fold_reshape, fold_squeeze, fold_unsqueeze, fold_range;
 
 /* windows.c: convolutions and poolings. */
 step_function build_conv, build_pool, build_global_pool;

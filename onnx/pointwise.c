@@ -163,6 +163,10 @@ tutti_status build_clip(struct step *step)
     if (status == TUTTI_OK) status = step_scalar(step, 1, step_number(step, "min", -FLT_MAX), &low); /* opset < 11 */
     if (status == TUTTI_OK) status = step_scalar(step, 2, step_number(step, "max", FLT_MAX), &high);
     if (status != TUTTI_OK) return status;
+    if (low >= high) { /* the upper bound, in ONNX */
+        x = step_binary(step, "max", x, step_constant(step, low));
+        return step_done(step, step_binary(step, "min", x, step_constant(step, high)), place);
+    }
     return step_done(step, step_op(step, "clip", &x, 1, "min=%.9g max=%.9g", (double)low, (double)high), place);
 }
 
@@ -274,8 +278,11 @@ tutti_status build_dropout(struct step *step)
     tutti_status status = step_operand(step, 0, &x);
     if (status == TUTTI_OK) status = step_scalar(step, 1, step_number(step, "ratio", 0.5f), &ratio); /* opset < 12 */
     if (status != TUTTI_OK) return status;
-    if (step_output(step, 1) && ratio > 0) return step_refuse("its mask is not available");
-    if (step_output(step, 1)) {
+    const struct value *mode = step_input(step, 2), *mask = step_output(step, 1);
+    float trains = mode != NULL;
+    if (mode && (mode->stored || mode->array) && (status = step_scalar(step, 2, 0, &trains)) != TUTTI_OK) return status;
+    /* Who reads the mask of a layer that drops gets the message that it is not available. */
+    if (mask && (ratio == 0 || trains == 0)) {
         const tutti_tensor one = step_constant(step, 1);
         status = step_made(step, 1, step_plain(step, "where", (tutti_tensor[]) { x.tensor, one, one }, 3), x.place);
         step_type(step, 1, ONNX_BOOL);

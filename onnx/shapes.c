@@ -21,6 +21,13 @@ static tutti_status sizes_of(const struct step *step, struct extent *sizes, int 
     return value ? value_extents(step->import, value, sizes, rank) : fail(TUTTI_FORMAT, "input 0 is missing");
 }
 
+/* An axis that may be counted from the last one; those beyond the ends are the ends. */
+static int64_t axis_within(int64_t axis, int rank)
+{
+    if (axis < 0) axis = axis < -rank ? 0 : axis + rank;
+    return axis > rank ? rank : axis;
+}
+
 tutti_status build_shape(struct step *step)
 {
     struct extent sizes[TUTTI_MAX_RANK + 1];
@@ -29,10 +36,9 @@ tutti_status build_shape(struct step *step)
     step_type(step, 0, ONNX_INT64);
     if (status != TUTTI_OK) return status;
     int64_t start = step_integer(step, "start", 0), end = step_integer(step, "end", rank);
-    start = start < 0 ? start + rank : start;
-    end = end < 0 ? end + rank : end > rank ? rank : end;
-    if (start < 0 || end < start) return fail(TUTTI_FORMAT, "start and end name no axes");
-    struct array *array = new_whole(1, end - start);
+    start = axis_within(start, rank);
+    end = axis_within(end, rank);
+    struct array *array = new_whole(1, end > start ? end - start : 0);
     for (int64_t i = start; array && i < end; i++) array->extents[i - start] = sizes[i];
     return step_known(step, array);
 }
