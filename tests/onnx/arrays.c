@@ -68,12 +68,14 @@ static void write_number(double number, tutti_dtype dtype, void *to)
     }
 }
 
-void *array_as(const struct safetensors_tensor *array, tutti_dtype dtype)
+void *array_as(const struct safetensors_tensor *array, tutti_dtype dtype, double scale)
 {
+    const double factor = array_is_float(array) ? scale : 1;
     const int64_t count = array_elements(array);
     const size_t bytes = tutti_dtype_bytes(dtype);
     char *made = memory_new((size_t)count + 1, bytes);
-    for (int64_t i = 0; made && i < count; i++) write_number(array_at(array, i), dtype, made + (size_t)i * bytes);
+    for (int64_t i = 0; made && i < count; i++)
+        write_number(factor * array_at(array, i), dtype, made + (size_t)i * bytes);
     return made;
 }
 

@@ -22,6 +22,7 @@ struct conform_test {
     const struct safetensors_tensor *inputs[TUTTI_ONNX_PORTS], *outputs[TUTTI_ONNX_PORTS];
     const char *input_names[TUTTI_ONNX_PORTS];
     enum role roles[TUTTI_ONNX_PORTS];
+    double scale;    /* of float inputs */
     bool incomplete; /* an array is of a type that its file does not have */
 };
 
@@ -39,8 +40,8 @@ void outcome_set(struct outcome *outcome, enum verdict verdict, const char *form
 int64_t array_elements(const struct safetensors_tensor *array);
 bool array_is_float(const struct safetensors_tensor *array);
 double array_at(const struct safetensors_tensor *array, int64_t element);
-/* A copy as the type of a network's input; the caller frees it. NULL: there is no memory. */
-void *array_as(const struct safetensors_tensor *array, tutti_dtype dtype);
+/* A copy as the type of a network's input, floats times `scale`; the caller frees it. NULL: there is no memory. */
+void *array_as(const struct safetensors_tensor *array, tutti_dtype dtype, double scale);
 /* Whether floats that were computed are these numbers by ONNX's rules, once they have the array's type. *difference
  * becomes the largest if it is larger; NaN and infinity are apart from everything else. */
 bool array_equals(const struct safetensors_tensor *wanted, const float *got, double *difference);

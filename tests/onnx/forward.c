@@ -57,7 +57,7 @@ static void find_arrays(struct conform_test *test)
 tutti_status conform_open(struct conform_test *test, const char *folder, const char *name)
 {
     char path[CONFORM_PATH];
-    *test = (struct conform_test) { .folder = folder };
+    *test = (struct conform_test) { .folder = folder, .scale = 1 };
     snprintf(test->name, sizeof test->name, "%s", name);
     snprintf(path, sizeof path, "%s/%s.safetensors", folder, name);
     const tutti_status status = safetensors_open(path, &test->arrays);
@@ -90,8 +90,8 @@ static tutti_status add_known(struct conform_test *test, int input, tutti_onnx_k
     *known = (tutti_onnx_known) { .name = name,
         .dtype = known_dtype(array),
         .shape.rank = array->rank,
-        .values =
-            moved ? memory_new((size_t)array_elements(array) + 1, sizeof(float)) : array_as(array, known_dtype(array)),
+        .values = moved ? memory_new((size_t)array_elements(array) + 1, sizeof(float))
+                        : array_as(array, known_dtype(array), test->scale),
         .trains = array_is_float(array) };
     memcpy(known->shape.sizes, array->sizes, (size_t)array->rank * sizeof *array->sizes);
     return known->values ? TUTTI_OK : TUTTI_NO_MEMORY;
@@ -192,7 +192,7 @@ tutti_status conform_feeds(const struct conform_test *test, const tutti_onnx *ma
     for (int i = 0; i < test->input_count; i++) {
         if (test->roles[i] == ROLE_GIVEN) continue;
         const tutti_dtype dtype = made->input_dtypes[*count];
-        feeds[*count] = (tutti_feed) { test->input_names[i], dtype, array_as(test->inputs[i], dtype), 0 };
+        feeds[*count] = (tutti_feed) { test->input_names[i], dtype, array_as(test->inputs[i], dtype, test->scale), 0 };
         if (!feeds[(*count)++].data) return TUTTI_NO_MEMORY;
     }
     if (*count > 0 || made->input_count == 0) return TUTTI_OK;
