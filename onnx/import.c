@@ -1,4 +1,5 @@
 /* tutti_import_onnx(): reads a file, checks it as a whole, and adds the layers of its nodes to a network. */
+#include "onnx/functions.h"
 #include "onnx/head.h"
 #include "onnx/operators.h"
 
@@ -27,14 +28,6 @@ struct value *import_find(const struct import *import, const char *name)
     return found ? *(struct value **)found : NULL;
 }
 
-/* Names are printed and become names of parameters. */
-static tutti_status check_text(const char *text, const char *what)
-{
-    bool plain = text_is_utf8(text);
-    for (const char *at = text; plain && *at; at++) plain = (unsigned char)*at >= ' ' && *at != 127;
-    return plain ? TUTTI_OK : fail(TUTTI_FORMAT, "%s is not UTF-8, or has control characters", what);
-}
-
 /* A name may stand for one value only. */
 static tutti_status add_name(struct import *import, const char *name, struct value **made)
 {
@@ -51,6 +44,17 @@ static tutti_status add_name(struct import *import, const char *name, struct val
 
 /* ------------------------------------------------------------------------------------------------------- checks ----
  */
+
+static bool is_read(int64_t opset)
+{
+    return opset >= OLDEST_OPSET && opset <= NEWEST_OPSET;
+}
+
+static tutti_status refuse_opset(int64_t opset)
+{
+    return fail(TUTTI_UNSUPPORTED, "its operators are those of opset %lld: opsets %d to %d are read; export it again",
+        (long long)opset, OLDEST_OPSET, NEWEST_OPSET);
+}
 
 /* Operators that were the same before the oldest opset. */
 static bool is_unchanged(const Onnx__GraphProto *graph)
@@ -72,20 +76,30 @@ static tutti_status check_opset(struct import *import)
         const char *domain = proto_text(set->domain);
         if (!*domain || !strcmp(domain, "ai.onnx")) import->opset = set->version;
     }
-    if (import->opset >= OLDEST_OPSET && import->opset <= NEWEST_OPSET) return TUTTI_OK;
+    if (is_read(import->opset)) return TUTTI_OK;
     if (import->opset >= 1 && import->opset < OLDEST_OPSET && is_unchanged(import->model->graph)) return TUTTI_OK;
-    return fail(TUTTI_UNSUPPORTED, "its operators are those of opset %lld: opsets %d to %d are read; export it again",
-        (long long)import->opset, OLDEST_OPSET, NEWEST_OPSET);
+    return refuse_opset(import->opset);
+}
+
+/* Of functions. */
+static tutti_status check_opsets(const struct import *import)
+{
+    for (size_t i = 0; import->opsets && i < import->model->graph->n_node; i++)
+        if (import->opsets[i] != import->opset && !is_read(import->opsets[i])) return refuse_opset(import->opsets[i]);
+    return TUTTI_OK;
 }
 
 static tutti_status check_node_texts(const Onnx__NodeProto *node, size_t position)
 {
     tutti_status status = TUTTI_OK;
-    TRY(check_text(proto_text(node->name), "the name of a node"));
-    TRY(check_text(proto_text(node->op_type), "the operator of a node"));
-    TRY(check_text(proto_text(node->domain), "the domain of a node"));
-    for (size_t i = 0; i < node->n_input; i++) TRY(check_text(node->input[i], "the name of an input"));
-    for (size_t i = 0; i < node->n_output; i++) TRY(check_text(node->output[i], "the name of an output"));
+    TRY(proto_check_text(proto_text(node->name), "the name of a node"));
+    TRY(proto_check_text(proto_text(node->op_type), "the operator of a node"));
+    TRY(proto_check_text(proto_text(node->domain), "the domain of a node"));
+    for (size_t i = 0; i < node->n_input; i++) TRY(proto_check_text(node->input[i], "the name of an input"));
+    for (size_t i = 0; i < node->n_output; i++) TRY(proto_check_text(node->output[i], "the name of an output"));
+    for (size_t i = 0; i < node->n_attribute; i++)
+        if (*proto_text(node->attribute[i]->ref_attr_name))
+            FAIL(TUTTI_FORMAT, "an attribute refers to one of a function, but the node is in none");
     if (node->n_output == 0 || !node->op_type) FAIL(TUTTI_FORMAT, "it has no output, or no operator");
 done:
     return status == TUTTI_OK ? status : status_context(status, "node %zu", position);
@@ -121,7 +135,7 @@ static tutti_status add_initialiser(struct import *import, const Onnx__TensorPro
 {
     tutti_status status = TUTTI_OK;
     struct value *value = NULL;
-    TRY(check_text(proto_text(tensor->name), "the name of an initialiser"));
+    TRY(proto_check_text(proto_text(tensor->name), "the name of an initialiser"));
     if (!*proto_text(tensor->name)) FAIL(TUTTI_FORMAT, "an initialiser has no name");
     TRY(tensor_check(tensor));
     TRY(add_name(import, tensor->name, &value));
@@ -137,7 +151,7 @@ static tutti_status add_input_name(struct import *import, const Onnx__ValueInfoP
 {
     tutti_status status = TUTTI_OK;
     struct value *value = import_find(import, proto_text(input->name));
-    TRY(check_text(proto_text(input->name), "the name of an input"));
+    TRY(proto_check_text(proto_text(input->name), "the name of an input"));
     if (!*proto_text(input->name)) FAIL(TUTTI_FORMAT, "an input has no name");
     if (!value || !value->initialiser) TRY(add_name(import, input->name, &value));
 done:
@@ -482,6 +496,7 @@ static void import_free(struct import *import)
         free(import->values[i].own_elements);
     }
     free(import->values);
+    free(import->opsets);
     free(import->folder);
 }
 
@@ -494,6 +509,8 @@ static tutti_status import_model(struct import *import, tutti_runtime *runtime, 
         (options->known_count > 0 && !options->known))
         FAIL(TUTTI_INVALID, "batch_axis is %d and known_count is %d", options->batch_axis, options->known_count);
     TRY(check_opset(import));
+    TRY(functions_expand(import->model, import->opset, &import->opsets));
+    TRY(check_opsets(import));
     TRY(add_names(import));
     TRY(check_operators(import));
     if (options->head) TRY(head_replace(graph, options->head));
@@ -503,7 +520,10 @@ static tutti_status import_model(struct import *import, tutti_runtime *runtime, 
     import->network = tutti_network_new(runtime);
     if (!import->network) return TUTTI_NO_MEMORY;
     TRY(add_inputs(import, &options->input));
-    for (size_t i = 0; i < graph->n_node; i++) TRY(add_node(import, graph->node[i]));
+    for (size_t i = 0; i < graph->n_node; i++) {
+        if (import->opsets) import->opset = import->opsets[i];
+        TRY(add_node(import, graph->node[i]));
+    }
 done:
     return status;
 }

@@ -45,9 +45,10 @@ struct import {
     tutti_network *network;
     tutti_onnx *made;
     const tutti_onnx_options *options;
-    const Onnx__ModelProto *model;
-    char *folder; /* of the file */
+    Onnx__ModelProto *model; /* functions of it are written out */
+    char *folder;            /* of the file */
     int64_t opset;
+    int64_t *opsets;     /* of each node, if the model has functions; else NULL */
     int64_t fixed_batch; /* number of samples that the file is for; 0: it says none */
     tutti_tensor like;   /* one number of each sample; id < 0: none yet */
     struct value *values;

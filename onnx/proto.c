@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 
@@ -25,6 +26,13 @@ static void give(void *user, void *memory)
     free(memory);
 }
 
+tutti_status proto_check_text(const char *text, const char *what)
+{
+    bool plain = text_is_utf8(text);
+    for (const char *at = text; plain && *at; at++) plain = (unsigned char)*at >= ' ' && *at != 127;
+    return plain ? TUTTI_OK : fail(TUTTI_FORMAT, "%s is not UTF-8, or has control characters", what);
+}
+
 tutti_status proto_read(const char *path, Onnx__ModelProto **model)
 {
     unsigned char *data = NULL;
@@ -41,6 +49,48 @@ tutti_status proto_read(const char *path, Onnx__ModelProto **model)
     *model = NULL;
     return fail(
         TUTTI_FORMAT, "%s is no ONNX file, or is damaged: protobuf-c finds no model in its %zu bytes", path, size);
+}
+
+/* ------------------------------------------------------------------------------------------------------ copies ---- */
+
+size_t proto_copies(const Onnx__ModelProto *model)
+{
+    return onnx__model_proto__get_packed_size(model) * TIMES_SIZE + AT_LEAST;
+}
+
+static tutti_status copy(const ProtobufCMessage *from, size_t *left, ProtobufCMessage **made)
+{
+    const size_t size = protobuf_c_message_get_packed_size(from);
+    struct budget budget = { size < *left ? *left - size : 0 };
+    ProtobufCAllocator allocator = { take, give, &budget };
+    unsigned char *bytes = size < *left ? memory_new(size + 1, 1) : NULL;
+    *made = NULL;
+    if (bytes && protobuf_c_message_pack(from, bytes) == size)
+        *made = protobuf_c_message_unpack(from->descriptor, &allocator, size, bytes);
+    free(bytes);
+    *left = budget.left;
+    return *made ? TUTTI_OK
+                 : fail(TUTTI_UNSUPPORTED, "its functions, written out, need more memory than a file may take");
+}
+
+tutti_status proto_copy_node(const Onnx__NodeProto *node, size_t *left, Onnx__NodeProto **made)
+{
+    return copy(&node->base, left, (ProtobufCMessage **)made);
+}
+
+tutti_status proto_copy_attribute(const Onnx__AttributeProto *attribute, size_t *left, Onnx__AttributeProto **made)
+{
+    return copy(&attribute->base, left, (ProtobufCMessage **)made);
+}
+
+void proto_free_node(Onnx__NodeProto *node)
+{
+    if (node) onnx__node_proto__free_unpacked(node, &(ProtobufCAllocator) { take, give, NULL });
+}
+
+void proto_free_attribute(Onnx__AttributeProto *attribute)
+{
+    if (attribute) onnx__attribute_proto__free_unpacked(attribute, &(ProtobufCAllocator) { take, give, NULL });
 }
 
 void proto_free(Onnx__ModelProto *model)

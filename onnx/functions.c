@@ -1,0 +1,400 @@
+/* Functions of a model. A call becomes copies of the function's nodes: their inputs and outputs get the names that the
+ * call has for them, all other names one that is new, "#NUMBER/NAME". */
+#include "onnx/functions.h"
+
+#include "base/memory.h"
+#include "onnx/operators.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A name that stands for an input or output of the call. */
+struct port {
+    const char *name;
+    size_t position; /* among the inputs, then the outputs */
+};
+
+struct function {
+    const Onnx__FunctionProto *proto;
+    struct port *ports; /* by name; of two with one name, the first position is in front */
+    size_t port_count;
+    int64_t opset;
+    bool active; /* its nodes are being written out */
+};
+
+struct expansion {
+    struct function *functions; /* by domain, name and overload */
+    size_t function_count;
+    Onnx__NodeProto **nodes; /* the graph's, written out */
+    int64_t *opsets;
+    size_t count, capacity;
+    size_t kept;  /* nodes of the graph that are not among them yet: there is a place for each */
+    size_t left;  /* bytes of copies */
+    char *mark;   /* no name of the graph begins with it */
+    size_t calls; /* so far */
+    int depth;
+};
+
+enum { DEEPEST = 64 };
+
+/* ----------------------------------------------------------------------------------------------- the functions ---- */
+
+static const char *domain_of(const char *domain)
+{
+    return strcmp(proto_text(domain), "ai.onnx") ? proto_text(domain) : "";
+}
+
+static int compare_keys(const char *const a[3], const char *const b[3])
+{
+    int order = 0;
+    for (int i = 0; i < 3 && order == 0; i++) order = strcmp(a[i], b[i]);
+    return order;
+}
+
+static int compare_functions(const void *a, const void *b)
+{
+    const Onnx__FunctionProto *x = ((const struct function *)a)->proto, *y = ((const struct function *)b)->proto;
+    const char *const of_x[] = { domain_of(x->domain), proto_text(x->name), proto_text(x->overload) };
+    const char *const of_y[] = { domain_of(y->domain), proto_text(y->name), proto_text(y->overload) };
+    return compare_keys(of_x, of_y);
+}
+
+static int compare_call(const void *call, const void *function)
+{
+    const Onnx__NodeProto *node = call;
+    const Onnx__FunctionProto *proto = ((const struct function *)function)->proto;
+    const char *const of_node[] = { domain_of(node->domain), proto_text(node->op_type), proto_text(node->overload) };
+    const char *const of_proto[] = { domain_of(proto->domain), proto_text(proto->name), proto_text(proto->overload) };
+    return compare_keys(of_node, of_proto);
+}
+
+/* NULL: the node calls none. */
+static struct function *called(const struct expansion *expansion, const Onnx__NodeProto *node)
+{
+    if (!*domain_of(node->domain) && operator_find(proto_text(node->op_type))) return NULL;
+    return bsearch(node, expansion->functions, expansion->function_count, sizeof *expansion->functions, compare_call);
+}
+
+static int compare_ports(const void *a, const void *b)
+{
+    const struct port *x = a, *y = b;
+    const int order = strcmp(x->name, y->name);
+    return order ? order : (x->position > y->position) - (x->position < y->position);
+}
+
+static const struct port *find_port(const struct function *function, const char *name)
+{
+    size_t low = 0, high = function->port_count;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (strcmp(function->ports[middle].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < function->port_count && !strcmp(function->ports[low].name, name) ? &function->ports[low] : NULL;
+}
+
+static tutti_status read_function(const Onnx__FunctionProto *proto, int64_t opset, struct function *function)
+{
+    const size_t count = proto->n_input + proto->n_output;
+    tutti_status status = proto_check_text(proto_text(proto->name), "the name of a function");
+    if (status == TUTTI_OK) status = proto_check_text(proto_text(proto->domain), "the domain of a function");
+    if (status != TUTTI_OK) return status;
+    *function = (struct function) { .proto = proto, .opset = opset, .port_count = count };
+    function->ports = memory_new(count + 1, sizeof *function->ports);
+    if (!function->ports) return TUTTI_NO_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        function->ports[i] =
+            (struct port) { i < proto->n_input ? proto->input[i] : proto->output[i - proto->n_input], i };
+    qsort(function->ports, count, sizeof *function->ports, compare_ports);
+    for (size_t i = 0; i < proto->n_opset_import; i++)
+        if (!*domain_of(proto->opset_import[i]->domain)) function->opset = proto->opset_import[i]->version;
+    return TUTTI_OK;
+}
+
+static tutti_status read_functions(struct expansion *expansion, const Onnx__ModelProto *model, int64_t opset)
+{
+    tutti_status status = TUTTI_OK;
+    expansion->functions = memory_new(model->n_functions, sizeof *expansion->functions);
+    if (!expansion->functions) return TUTTI_NO_MEMORY;
+    for (size_t i = 0; i < model->n_functions; i++) {
+        TRY(read_function(model->functions[i], opset, &expansion->functions[i]));
+        expansion->function_count++;
+    }
+    qsort(expansion->functions, expansion->function_count, sizeof *expansion->functions, compare_functions);
+    for (size_t i = 1; i < expansion->function_count; i++)
+        if (!compare_functions(&expansion->functions[i - 1], &expansion->functions[i]))
+            FAIL(TUTTI_FORMAT, "two of its functions are named '%s::%s'",
+                proto_text(expansion->functions[i].proto->domain), proto_text(expansion->functions[i].proto->name));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------- names ---- */
+
+static size_t marks_at_start(const char *name)
+{
+    return strspn(proto_text(name), "#");
+}
+
+/* One "#" more than any name of the graph begins with. */
+static tutti_status make_mark(struct expansion *expansion, const Onnx__GraphProto *graph)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < graph->n_initializer + graph->n_input; i++) {
+        const char *name =
+            i < graph->n_initializer ? graph->initializer[i]->name : graph->input[i - graph->n_initializer]->name;
+        if (marks_at_start(name) > most) most = marks_at_start(name);
+    }
+    for (size_t i = 0; i < graph->n_node; i++)
+        for (size_t k = 0; k < graph->node[i]->n_output; k++)
+            if (marks_at_start(graph->node[i]->output[k]) > most) most = marks_at_start(graph->node[i]->output[k]);
+    expansion->mark = memory_new(most + 2, 1);
+    if (expansion->mark) memset(expansion->mark, '#', most + 1);
+    return expansion->mark ? TUTTI_OK : TUTTI_NO_MEMORY;
+}
+
+/* Bytes that are not taken through proto_copy_node(), and work. */
+static tutti_status charge(struct expansion *expansion, size_t bytes)
+{
+    if (bytes > expansion->left)
+        return fail(TUTTI_UNSUPPORTED, "its functions, written out, need more memory than a file may take");
+    expansion->left -= bytes;
+    return TUTTI_OK;
+}
+
+struct call {
+    struct function *function;
+    const Onnx__NodeProto *node;
+    size_t number;
+};
+
+/* What a name in the function is in the graph; the caller frees *made. */
+static tutti_status translate(struct expansion *expansion, const struct call *call, const char *name, char **made)
+{
+    const struct port *port = find_port(call->function, name);
+    const size_t inputs = call->function->proto->n_input;
+    const char *given = NULL;
+    *made = NULL;
+    if (!*name)
+        given = "";
+    else if (port && port->position < inputs)
+        given = port->position < call->node->n_input ? call->node->input[port->position] : "";
+    else if (port && port->position - inputs < call->node->n_output)
+        given = call->node->output[port->position - inputs];
+    if (given && (*given || !port || port->position < inputs))
+        *made = memory_copy_text(given);
+    else
+        *made = memory_format("%s%zu/%s", expansion->mark, call->number, name);
+    return *made ? charge(expansion, strlen(*made)) : TUTTI_NO_MEMORY;
+}
+
+static tutti_status translate_all(struct expansion *expansion, const struct call *call, char **names, size_t count)
+{
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; i < count && status == TUTTI_OK; i++) {
+        char *made = NULL;
+        status = translate(expansion, call, names[i], &made);
+        if (!made) break;
+        free(names[i]);
+        names[i] = made;
+    }
+    return status;
+}
+
+/* The node's name behind that of the call. */
+static tutti_status name_node(struct expansion *expansion, const struct call *call, Onnx__NodeProto *node)
+{
+    enum { LONGEST = 1024 };
+    const char *outer = proto_text(call->node->name), *inner = proto_text(node->name);
+    if (!*outer || strlen(outer) + strlen(inner) > LONGEST) return TUTTI_OK;
+    char *name = *inner ? memory_format("%s/%s", outer, inner) : memory_copy_text(outer);
+    if (!name) return TUTTI_NO_MEMORY;
+    free(node->name);
+    node->name = name;
+    return charge(expansion, strlen(name));
+}
+
+/* -------------------------------------------------------------------------------------------------- attributes ---- */
+
+static const Onnx__AttributeProto *find_attribute(Onnx__AttributeProto *const *list, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(proto_text(list[i]->name), name)) return list[i];
+    return NULL;
+}
+
+/* The call's attribute of this name, or the function's; NULL: there is none. */
+static const Onnx__AttributeProto *referred(const struct call *call, const char *name)
+{
+    const Onnx__AttributeProto *found = find_attribute(call->node->attribute, call->node->n_attribute, name);
+    const Onnx__FunctionProto *proto = call->function->proto;
+    return found ? found : find_attribute(proto->attribute_proto, proto->n_attribute_proto, name);
+}
+
+/* Attributes that refer to one of the call become it; without it, they are not there. */
+static tutti_status resolve_attributes(struct expansion *expansion, const struct call *call, Onnx__NodeProto *node)
+{
+    tutti_status status = TUTTI_OK;
+    size_t kept = 0;
+    for (size_t i = 0; i < node->n_attribute; i++) {
+        Onnx__AttributeProto *own = node->attribute[i], *copy = own;
+        if (status == TUTTI_OK && *proto_text(own->ref_attr_name)) {
+            const Onnx__AttributeProto *from = referred(call, own->ref_attr_name);
+            copy = NULL;
+            status = charge(expansion, call->node->n_attribute + call->function->proto->n_attribute_proto);
+            if (status == TUTTI_OK && from) status = proto_copy_attribute(from, &expansion->left, &copy);
+            if (copy) {
+                char *name = copy->name;
+                copy->name = own->name;
+                own->name = name;
+            }
+            proto_free_attribute(own);
+        }
+        if (copy) node->attribute[kept++] = copy;
+    }
+    node->n_attribute = kept;
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------- calls ---- */
+
+/* Takes the node. There is a place for the graph's own ones. */
+static void push(struct expansion *expansion, Onnx__NodeProto *node, int64_t opset)
+{
+    expansion->nodes[expansion->count] = node;
+    expansion->opsets[expansion->count++] = opset;
+}
+
+static tutti_status make_place(struct expansion *expansion)
+{
+    if (expansion->count + expansion->kept < expansion->capacity) return TUTTI_OK;
+    const size_t capacity = 2 * expansion->capacity + 16;
+    void *nodes = realloc(expansion->nodes, capacity * sizeof *expansion->nodes);
+    if (nodes) expansion->nodes = nodes;
+    void *opsets = realloc(expansion->opsets, capacity * sizeof *expansion->opsets);
+    if (opsets) expansion->opsets = opsets;
+    if (!nodes || !opsets) return fail(TUTTI_NO_MEMORY, "there is no memory for %zu nodes", capacity);
+    expansion->capacity = capacity;
+    return TUTTI_OK;
+}
+
+static tutti_status expand_call(struct expansion *expansion, struct function *function, const Onnx__NodeProto *node);
+
+/* Takes the node: writes out what it calls, or keeps it. */
+static tutti_status add_made(struct expansion *expansion, Onnx__NodeProto *node, int64_t opset)
+{
+    struct function *function = called(expansion, node);
+    tutti_status status = function ? expand_call(expansion, function, node) : make_place(expansion);
+    if (function || status != TUTTI_OK)
+        proto_free_node(node);
+    else
+        push(expansion, node, opset);
+    return status;
+}
+
+static tutti_status add_copy(struct expansion *expansion, const struct call *call, const Onnx__NodeProto *node)
+{
+    Onnx__NodeProto *copy = NULL;
+    tutti_status status = proto_copy_node(node, &expansion->left, &copy);
+    if (status == TUTTI_OK) status = translate_all(expansion, call, copy->input, copy->n_input);
+    if (status == TUTTI_OK) status = translate_all(expansion, call, copy->output, copy->n_output);
+    if (status == TUTTI_OK) status = name_node(expansion, call, copy);
+    if (status == TUTTI_OK) status = resolve_attributes(expansion, call, copy);
+    if (status == TUTTI_OK) return add_made(expansion, copy, call->function->opset);
+    proto_free_node(copy);
+    return status;
+}
+
+/* An output of the function that is one of its inputs, or another output, too. */
+static tutti_status add_same(struct expansion *expansion, const struct call *call, size_t output)
+{
+    Onnx__NodeProto *copy = NULL, same = ONNX__NODE_PROTO__INIT;
+    char *from = NULL, *to = call->node->output[output];
+    tutti_status status = translate(expansion, call, call->function->proto->output[output], &from);
+    if (status == TUTTI_OK && *to && strcmp(from, to)) {
+        same.op_type = (char[]) { "Identity" };
+        same.n_input = same.n_output = 1;
+        same.input = &from;
+        same.output = &to;
+        status = proto_copy_node(&same, &expansion->left, &copy);
+        if (status == TUTTI_OK) status = add_made(expansion, copy, call->function->opset);
+    }
+    free(from);
+    return status;
+}
+
+static tutti_status expand_call(struct expansion *expansion, struct function *function, const Onnx__NodeProto *node)
+{
+    tutti_status status = TUTTI_OK;
+    const Onnx__FunctionProto *proto = function->proto;
+    const struct call call = { function, node, expansion->calls++ };
+    if (function->active) return fail(TUTTI_FORMAT, "it calls itself");
+    if (expansion->depth == DEEPEST)
+        return fail(TUTTI_UNSUPPORTED, "functions call each other more than %d deep", DEEPEST);
+    if (node->n_input > proto->n_input || node->n_output > proto->n_output)
+        return fail(TUTTI_FORMAT, "it has %zu inputs and %zu outputs, and is called with %zu and %zu", proto->n_input,
+            proto->n_output, node->n_input, node->n_output);
+    function->active = true;
+    expansion->depth++;
+    TRY(charge(expansion, sizeof call));
+    for (size_t i = 0; i < proto->n_node; i++) TRY(add_copy(expansion, &call, proto->node[i]));
+    for (size_t i = 0; i < node->n_output; i++) TRY(add_same(expansion, &call, i));
+done:
+    function->active = false;
+    expansion->depth--;
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------- graph ---- */
+
+/* Every node of the graph is in the list then, or was written out, also after a failure. */
+static tutti_status expand_graph(struct expansion *expansion, Onnx__GraphProto *graph, int64_t opset)
+{
+    tutti_status status = TUTTI_OK;
+    expansion->kept = graph->n_node;
+    status = make_place(expansion);
+    while (status == TUTTI_OK && expansion->capacity < graph->n_node) status = make_place(expansion);
+    if (status != TUTTI_OK) return status;
+    for (size_t i = 0; i < graph->n_node; i++) {
+        Onnx__NodeProto *node = graph->node[i];
+        struct function *function = status == TUTTI_OK ? called(expansion, node) : NULL;
+        expansion->kept--;
+        if (!function) {
+            push(expansion, node, opset);
+            continue;
+        }
+        status = proto_check_text(proto_text(node->name), "the name of a node");
+        if (status == TUTTI_OK) status = expand_call(expansion, function, node);
+        if (status != TUTTI_OK)
+            status_context(status, "function %s::%s, called by '%s'", proto_text(node->domain),
+                proto_text(node->op_type), proto_text(node->name));
+        proto_free_node(node);
+    }
+    free(graph->node);
+    graph->node = expansion->nodes;
+    graph->n_node = expansion->count;
+    expansion->nodes = NULL;
+    return status;
+}
+
+tutti_status functions_expand(Onnx__ModelProto *model, int64_t opset, int64_t **opsets)
+{
+    tutti_status status = TUTTI_OK;
+    struct expansion expansion = { .left = proto_copies(model) };
+    *opsets = NULL;
+    if (model->n_functions == 0) return TUTTI_OK;
+    TRY(make_mark(&expansion, model->graph));
+    TRY(read_functions(&expansion, model, opset));
+    TRY(expand_graph(&expansion, model->graph, opset));
+    *opsets = expansion.opsets;
+    expansion.opsets = NULL;
+done:
+    for (size_t i = 0; i < expansion.function_count; i++) free(expansion.functions[i].ports);
+    free(expansion.functions);
+    free(expansion.nodes);
+    free(expansion.opsets);
+    free(expansion.mark);
+    return status;
+}
