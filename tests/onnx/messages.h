@@ -18,7 +18,7 @@ void put_message(struct message *message, int field, struct message *part);
 void message_free(struct message *message);
 
 /* Fields' numbers in onnx.proto. */
-enum { MODEL_GRAPH = 7, MODEL_OPSET = 8, OPSET_DOMAIN = 1, OPSET_VERSION = 2 };
+enum { MODEL_GRAPH = 7, MODEL_OPSET = 8, MODEL_FUNCTION = 25, OPSET_DOMAIN = 1, OPSET_VERSION = 2 };
 enum { GRAPH_NODE = 1, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
 enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OPERATOR = 4, NODE_ATTRIBUTE = 5, NODE_DOMAIN = 7 };
 enum {
@@ -30,6 +30,14 @@ enum {
     TENSOR_EXTERNAL = 13,
     TENSOR_LOCATION = 14
 };
-enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_INTEGER = 3, ATTRIBUTE_TENSOR = 5, ATTRIBUTE_GRAPH = 6, ATTRIBUTE_INTEGERS = 8 };
+enum {
+    ATTRIBUTE_NAME = 1,
+    ATTRIBUTE_INTEGER = 3,
+    ATTRIBUTE_TENSOR = 5,
+    ATTRIBUTE_GRAPH = 6,
+    ATTRIBUTE_INTEGERS = 8,
+    ATTRIBUTE_REFERENCE = 21
+};
+enum { FUNCTION_NAME = 1, FUNCTION_INPUT = 4, FUNCTION_OUTPUT = 5, FUNCTION_NODE = 7, FUNCTION_DOMAIN = 10 };
 
 #endif

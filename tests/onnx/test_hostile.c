@@ -55,7 +55,7 @@ static tutti_status import_bytes(const void *data, size_t size)
  */
 
 static const char *const damaged[] = { "mlp", "shapes", "old", "movement", "convolutions", "products", "transformer",
-    "sequences", "volumes", "sizes" };
+    "sequences", "volumes", "sizes", "functions" };
 
 static void read_file(const char *name, unsigned char **data, size_t *size)
 {
@@ -151,17 +151,25 @@ static void put_external(
     put_message(graph, GRAPH_INITIALIZER, &tensor);
 }
 
-/* Imports a model of this graph, which is freed; `words` must be in the message. */
-static void refused(struct message *graph, int64_t opset, tutti_status status, const char *words)
+/* Imports a model with this graph, which are freed; `words` must be in the message. */
+static void refused_model(
+    struct message *model, struct message *graph, int64_t opset, tutti_status status, const char *words)
 {
-    struct message model = { 0 }, set = { 0 };
+    struct message set = { 0 };
     put_integer(&set, OPSET_VERSION, opset);
-    put_message(&model, MODEL_OPSET, &set);
-    put_message(&model, MODEL_GRAPH, graph);
-    const tutti_status got = import_bytes(model.data, model.size);
+    put_message(model, MODEL_OPSET, &set);
+    put_message(model, MODEL_GRAPH, graph);
+    const tutti_status got = import_bytes(model->data, model->size);
     ck_assert_msg(got == status, "status %d instead of %d: %s", (int)got, (int)status, tutti_message(NULL));
     if (words) ck_assert_msg(strstr(tutti_message(NULL), words) != NULL, "no \"%s\": %s", words, tutti_message(NULL));
-    message_free(&model);
+    message_free(model);
+}
+
+/* The same of a model that has nothing else. */
+static void refused(struct message *graph, int64_t opset, tutti_status status, const char *words)
+{
+    struct message model = { 0 };
+    refused_model(&model, graph, opset, status, words);
 }
 
 /* x [N, 4] -> operator(x, w) -> y */
@@ -336,6 +344,113 @@ START_TEST(nesting_and_amounts_have_limits)
 }
 END_TEST
 
+/* ----------------------------------------------------------------------------------------------------- functions ----
+ */
+
+/* name(x) -> y, which are `output`: it calls `callee` so many times, one behind the other. */
+static void put_function(struct message *model, const char *name, const char *callee, int calls, const char *output)
+{
+    struct message function = { 0 };
+    char from[16] = "x", to[16];
+    put_text(&function, FUNCTION_NAME, name);
+    put_text(&function, FUNCTION_DOMAIN, "f");
+    put_text(&function, FUNCTION_INPUT, "x");
+    put_text(&function, FUNCTION_OUTPUT, output);
+    for (int i = 0; i < calls; i++) {
+        struct message node = { 0 };
+        snprintf(to, sizeof to, i + 1 < calls ? "t%d" : "y", i);
+        put_text(&node, NODE_INPUT, from);
+        put_text(&node, NODE_OUTPUT, to);
+        put_text(&node, NODE_OPERATOR, callee);
+        if (strcmp(callee, "Relu")) put_text(&node, NODE_DOMAIN, "f");
+        put_message(&function, FUNCTION_NODE, &node);
+        memcpy(from, to, sizeof from);
+    }
+    put_message(model, MODEL_FUNCTION, &function);
+}
+
+/* x [N, 4] -> f::name(x) -> y */
+static struct message graph_calling(const char *name)
+{
+    struct message graph = { 0 }, node = { 0 };
+    put_port(&graph, GRAPH_INPUT, "x", 4);
+    put_port(&graph, GRAPH_OUTPUT, "y", 4);
+    put_text(&node, NODE_INPUT, "x");
+    put_text(&node, NODE_OUTPUT, "y");
+    put_text(&node, NODE_OPERATOR, name);
+    put_text(&node, NODE_DOMAIN, "f");
+    put_message(&graph, GRAPH_NODE, &node);
+    return graph;
+}
+
+START_TEST(functions_are_checked)
+{
+    static const struct {
+        const char *name, *callee, *output;
+        int calls;
+        tutti_status status;
+        const char *words;
+    } cases[] = { { "A", "Relu", "y", 3, TUTTI_OK, NULL }, { "A", "Relu", "x", 1, TUTTI_OK, NULL },
+        { "A", "A", "y", 1, TUTTI_FORMAT, "function f::A, called by '': it calls itself" },
+        { "A", "B", "y", 1, TUTTI_UNSUPPORTED, "f::B" }, { "B", "Relu", "y", 1, TUTTI_UNSUPPORTED, "f::A" },
+        { "A", "Relu", "none", 1, TUTTI_FORMAT, "made by no node" },
+        { "A\n", "Relu", "y", 1, TUTTI_FORMAT, "control characters" } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct message graph = graph_calling("A"), model = { 0 };
+        put_function(&model, cases[i].name, cases[i].callee, cases[i].calls, cases[i].output);
+        refused_model(&model, &graph, 17, cases[i].status, cases[i].words);
+    }
+    struct message graph = graph_calling("A"), model = { 0 };
+    put_function(&model, "A", "B", 2, "y");
+    put_function(&model, "B", "A", 1, "y");
+    refused_model(&model, &graph, 17, TUTTI_FORMAT, "it calls itself");
+    graph = graph_calling("A");
+    for (int i = 0; i < 2; i++) put_function(&model, "A", "Relu", 1, "y");
+    refused_model(&model, &graph, 17, TUTTI_FORMAT, "two of its functions are named 'f::A'");
+    graph = graph_of("Relu", NULL);
+    put_function(&model, "Relu", "Relu", 1, "y");
+    refused_model(&model, &graph, 17, TUTTI_OK, NULL);
+}
+END_TEST
+
+/* Of functions that call the next one twice; those at the end have a node, or none. */
+START_TEST(functions_do_not_grow_without_end)
+{
+    for (int calls = 0; calls < 2; calls++) {
+        struct message graph = graph_calling("F0"), model = { 0 };
+        char name[16], next[16];
+        for (int i = 0; i < 60; i++) {
+            snprintf(name, sizeof name, "F%d", i);
+            snprintf(next, sizeof next, "F%d", i + 1);
+            put_function(&model, name, i == 59 ? "Relu" : next, i == 59 ? calls : 2, i == 59 && !calls ? "x" : "y");
+        }
+        refused_model(&model, &graph, 17, TUTTI_UNSUPPORTED, "more memory than a file may take");
+    }
+    struct message graph = graph_calling("F0"), model = { 0 };
+    char name[16], next[16];
+    for (int i = 0; i < 5000; i++) {
+        snprintf(name, sizeof name, "F%d", i);
+        snprintf(next, sizeof next, "F%d", i + 1);
+        put_function(&model, name, i == 4999 ? "Relu" : next, 1, "y");
+    }
+    refused_model(&model, &graph, 17, TUTTI_UNSUPPORTED, "more than 64 deep");
+}
+END_TEST
+
+START_TEST(attributes_of_functions_stand_in_functions)
+{
+    struct message graph = graph_of("Relu", NULL), node = { 0 }, attribute = { 0 };
+    put_text(&attribute, ATTRIBUTE_NAME, "alpha");
+    put_text(&attribute, ATTRIBUTE_REFERENCE, "slope");
+    put_text(&node, NODE_INPUT, "x");
+    put_text(&node, NODE_OUTPUT, "z");
+    put_text(&node, NODE_OPERATOR, "Elu");
+    put_message(&node, NODE_ATTRIBUTE, &attribute);
+    put_message(&graph, GRAPH_NODE, &node);
+    refused(&graph, 17, TUTTI_FORMAT, "refers to one of a function");
+}
+END_TEST
+
 /* ------------------------------------------------------------------------------------------------- external data ----
  */
 
@@ -409,6 +524,9 @@ int main(void)
     tcase_add_test(cases, sizes_are_checked);
     tcase_add_test(cases, numbers_are_checked);
     tcase_add_test(cases, nesting_and_amounts_have_limits);
+    tcase_add_test(cases, functions_are_checked);
+    tcase_add_test(cases, functions_do_not_grow_without_end);
+    tcase_add_test(cases, attributes_of_functions_stand_in_functions);
     tcase_add_test(cases, external_data_are_of_the_folder);
     tcase_add_test(cases, external_data_have_their_size);
     suite_add_tcase(suite, cases);
