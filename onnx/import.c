@@ -494,6 +494,7 @@ static void import_free(struct import *import)
         free(import->values[i].renamed);
         free(import->values[i].elements);
         free(import->values[i].own_elements);
+        free(import->values[i].label);
     }
     free(import->values);
     free(import->opsets);
@@ -516,6 +517,7 @@ static tutti_status import_model(struct import *import, tutti_runtime *runtime, 
     if (options->head) TRY(head_replace(graph, options->head));
     TRY(import_restore_names(import));
     import_note_folded(import);
+    import_note_quantised(import);
     if (options->logits) import->logits = graph->output[0]->name;
     import->network = tutti_network_new(runtime);
     if (!import->network) return TUTTI_NO_MEMORY;

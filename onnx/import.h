@@ -34,6 +34,7 @@ struct value {
     int parameters;                  /* that were made of it: several if it is uniform */
     bool uniform;                    /* an initialiser whose elements are all equal */
     char *renamed;                   /* the parameter's own name; the file has it transposed. NULL: as in the file */
+    char *label;                     /* the parameter's name, if it is not the value's, or NULL */
     bool ambiguous;                  /* several initialisers would get the name `renamed` */
     struct value *tied;              /* the initialiser of which this one is a transposed copy, or NULL */
     struct value **elements;         /* of a sequence, whose number is known; NULL: it is none */
@@ -71,6 +72,7 @@ struct part {
 };
 tutti_status import_part(struct import *import, const Onnx__NodeProto *node, struct value *value, struct part **part);
 void import_free_parts(struct import *import);
+void import_note_quantised(const struct import *import); /* quantised.c */
 void import_note_folded(const struct import *import);
 /* Reads the numbers of an initialiser, if they were not. */
 tutti_status import_load(const struct import *import, struct value *value);
@@ -129,6 +131,7 @@ tutti_status step_fixed(const struct step *step, size_t position, struct operand
 /* One for operations on rows [C, ...]: the file's first axis is the batch, or becomes part of it. step_done_rows()
  * takes their result; `rows` is this operand. */
 tutti_status step_rows(const struct step *step, size_t position, struct operand *operand);
+tutti_status operand_as_rows(const struct step *step, size_t position, struct operand *operand); /* of step_batched() */
 tutti_status step_done_rows(const struct step *step, size_t output, tutti_tensor tensor, const struct operand *rows);
 /* The number of axes in the file. */
 int operand_rank(const struct operand *operand);

@@ -229,15 +229,20 @@ static tutti_status without_batch(
     return step_drop_axis(step, position, 0, x);
 }
 
+tutti_status step_matmul(const struct step *step, struct operand *a, struct operand *b, size_t second)
+{
+    tutti_status status = check_product(a, b);
+    if (status == TUTTI_OK) status = without_batch(step, second, a, b);
+    if (status == TUTTI_OK) status = without_batch(step, 0, b, a);
+    if (status != TUTTI_OK) return status;
+    const tutti_tensor y = step_plain(step, "matmul", (tutti_tensor[]) { a->tensor, b->tensor }, 2);
+    return step_done(step, y, a->place.batched ? a->place : b->place);
+}
+
 tutti_status build_matmul(struct step *step)
 {
     struct operand a, b;
     tutti_status status = step_operand(step, 0, &a);
     if (status == TUTTI_OK) status = step_operand(step, 1, &b);
-    if (status == TUTTI_OK) status = check_product(&a, &b);
-    if (status == TUTTI_OK) status = without_batch(step, 1, &a, &b);
-    if (status == TUTTI_OK) status = without_batch(step, 0, &b, &a);
-    if (status != TUTTI_OK) return status;
-    const tutti_tensor y = step_plain(step, "matmul", (tutti_tensor[]) { a.tensor, b.tensor }, 2);
-    return step_done(step, y, a.place.batched ? a.place : b.place);
+    return status == TUTTI_OK ? step_matmul(step, &a, &b, 1) : status;
 }

@@ -48,9 +48,18 @@ step_function fold_arithmetic, fold_not, fold_neg, fold_where, fold_cast, fold_r
 
 /* windows.c: convolutions and poolings. */
 step_function build_conv, build_pool, build_global_pool;
+/* With the node's strides and so on. x: of operand_as_rows(); bias: or NULL. */
+tutti_status step_conv(const struct step *step, const char *operation, const struct operand *x,
+    const struct operand *weight, const struct operand *bias);
 
 /* layers.c: batch normalisation, products. */
 step_function build_batch_normalization, build_gemm, build_matmul;
+/* `second` is the position of b. */
+tutti_status step_matmul(const struct step *step, struct operand *a, struct operand *b, size_t second);
+
+/* quantised.c */
+step_function build_quantize_linear, build_dequantize_linear, build_dynamic_quantize_linear, build_quantised_matmul,
+    build_quantised_conv;
 
 /* rearrange.c, resize.c */
 step_function build_slice, build_pad, build_center_crop_pad, build_tile, build_blocks, build_resize;

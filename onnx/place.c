@@ -80,7 +80,11 @@ tutti_status step_fixed(const struct step *step, size_t position, struct operand
 tutti_status step_rows(const struct step *step, size_t position, struct operand *operand)
 {
     const tutti_status status = step_batched(step, position, operand);
-    if (status != TUTTI_OK) return status;
+    return status == TUTTI_OK ? operand_as_rows(step, position, operand) : status;
+}
+
+tutti_status operand_as_rows(const struct step *step, size_t position, struct operand *operand)
+{
     if (operand->place.axis > 0 || operand->place.ahead != 1)
         return step_refuse(
             "the batch is axis %d of input %zu: it must be the first one", operand->place.axis, position);

@@ -51,6 +51,20 @@ static tutti_status align(const struct step *step, struct operand *list, size_t 
     return status;
 }
 
+/* Constants of no axes have one in a network. Where the result has none, neither must they. */
+static tutti_status spread_numbers(const struct step *step, struct operand *list, size_t count)
+{
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; i < count; i++)
+        if (operand_rank(&list[i]) > 0) return TUTTI_OK;
+    for (size_t i = 0; i < count && status == TUTTI_OK; i++) {
+        if (list[i].place.batched) continue;
+        status = step_spread(step, &list[i].tensor);
+        list[i].tensor = step_op(step, "reshape", &list[i].tensor, 1, "shape=");
+    }
+    return status;
+}
+
 tutti_status step_broadcast(const struct step *step, tutti_tensor *tensors, size_t count, struct place *place)
 {
     struct operand list[MOST_INPUTS] = { 0 };
@@ -59,6 +73,7 @@ tutti_status step_broadcast(const struct step *step, tutti_tensor *tensors, size
     for (size_t i = 0; i < count && status == TUTTI_OK; i++) status = step_operand(step, i, &list[i]);
     if (status == TUTTI_OK) status = join_places(list, count, place);
     if (status == TUTTI_OK && place->batched && place->axis != HIDDEN) status = align(step, list, count, place);
+    if (status == TUTTI_OK && count > 1 && place->batched) status = spread_numbers(step, list, count);
     for (size_t i = 0; i < count; i++) tensors[i] = list[i].tensor;
     return status;
 }

@@ -209,7 +209,8 @@ static tutti_status add_parameter(const struct step *step, struct value *value, 
     value->uniform = true;
     for (size_t i = 1; i < value->array->count; i++) value->uniform &= floats[i] == floats[0];
     if (!value->uniform) {
-        value->tensor = tutti_parameter(step->import->network, value->name, shape, &options);
+        value->tensor =
+            tutti_parameter(step->import->network, value->label ? value->label : value->name, shape, &options);
         return TUTTI_OK;
     }
     const tutti_status status = import_part(step->import, step->node, value, &part);

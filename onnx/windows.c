@@ -52,19 +52,24 @@ static tutti_status add(const struct step *step, const char *operation, const st
 tutti_status build_conv(struct step *step)
 {
     struct operand x, weight, bias;
-    struct text text = { 0 };
-    const bool transposed = !strcmp(step->operation, "conv_transpose");
-    const int count = step_input(step, 2) ? 3 : 2;
+    const bool biased = step_input(step, 2) != NULL;
     tutti_status status = step_rows(step, 0, &x);
     if (status == TUTTI_OK) status = step_fixed(step, 1, &weight);
-    if (status == TUTTI_OK && count == 3) status = step_fixed(step, 2, &bias);
-    if (status != TUTTI_OK) return status;
+    if (status == TUTTI_OK && biased) status = step_fixed(step, 2, &bias);
+    return status == TUTTI_OK ? step_conv(step, step->operation, &x, &weight, biased ? &bias : NULL) : status;
+}
+
+tutti_status step_conv(const struct step *step, const char *operation, const struct operand *x,
+    const struct operand *weight, const struct operand *bias)
+{
+    struct text text = { 0 };
+    const bool transposed = !strcmp(operation, "conv_transpose");
     text_append(&text, "group=%" PRId64 " ", step_integer(step, "group", 1));
-    status = read_sliding(step, &text);
+    tutti_status status = read_sliding(step, &text);
     if (status == TUTTI_OK && transposed) status = append_list(step, &text, "output_padding", "output_padding");
     if (status == TUTTI_OK && transposed) status = append_list(step, &text, "output_shape", "output_shape");
-    const tutti_tensor inputs[] = { x.tensor, weight.tensor, count == 3 ? bias.tensor : weight.tensor };
-    return add(step, step->operation, &x, inputs, count, &text, status);
+    const tutti_tensor inputs[] = { x->tensor, weight->tensor, bias ? bias->tensor : weight->tensor };
+    return add(step, operation, x, inputs, bias ? 3 : 2, &text, status);
 }
 
 /* MaxPool, AveragePool and LpPool. */

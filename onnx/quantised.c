@@ -1,0 +1,340 @@
+/* Quantised values: whole numbers q that stand for (q - zero) scale. They are computed as floats. Gradients pass the
+ * rounding as if it were not there, and are 0 where a number was saturated. */
+#include "onnx/operators.h"
+
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How many operators of a model are quantised. */
+void import_note_quantised(const struct import *import)
+{
+    const Onnx__GraphProto *graph = import->model->graph;
+    size_t roundings = 0, parameters = 0;
+    for (size_t i = 0; i < graph->n_node; i++) {
+        const char *type = proto_text(graph->node[i]->op_type);
+        const struct value *input = graph->node[i]->n_input ? import_find(import, graph->node[i]->input[0]) : NULL;
+        roundings += !strcmp(type, "QuantizeLinear") || !strcmp(type, "QLinearConv") || !strcmp(type, "QLinearMatMul");
+        parameters += !strcmp(type, "DequantizeLinear") && input && input->initialiser;
+    }
+    if (roundings + parameters)
+        import_note(import,
+            "the file is quantised: %zu parameters become float32, %zu values are rounded as in the file, and all is "
+            "computed in float32; gradients pass the roundings",
+            parameters, roundings);
+}
+
+/* ------------------------------------------------------------------------------------------ scales and zeros ---- */
+
+/* What a scale or a zero is for: the axis, whose index it has; blocks of this size along it, or 0. */
+struct axis {
+    int64_t of_file, block;
+};
+
+static struct axis read_axis(const struct step *step)
+{
+    return (struct axis) { step_integer(step, "axis", 1), step_integer(step, "block_size", 0) };
+}
+
+/* Each element `block` times along the axis, as far as x goes. */
+static tutti_tensor repeated(
+    const struct step *step, tutti_tensor t, const tutti_shape *x, int axis, int64_t blocks, int64_t block)
+{
+    tutti_shape apart = { .rank = x->rank + 1 }, joined = *x;
+    for (int i = 0; i < apart.rank; i++) apart.sizes[i] = i <= axis ? x->sizes[i] : x->sizes[i - 1];
+    apart.sizes[axis] = blocks;
+    apart.sizes[axis + 1] = 1;
+    joined.sizes[axis] = blocks * block;
+    t = step_reshape(step, t, &apart);
+    apart.sizes[axis + 1] = block;
+    t = step_op(step, "expand", &t, 1, "shape=%s", list_print(apart.sizes, apart.rank).text);
+    t = step_reshape(step, t, &joined);
+    if (joined.sizes[axis] == x->sizes[axis]) return t;
+    return step_op(step, "slice", &t, 1, "axes=%d starts=0 ends=%" PRId64, axis, x->sizes[axis]);
+}
+
+/* A scale or a zero in a shape that broadcasts to x. */
+static tutti_status aligned(
+    const struct step *step, size_t position, const struct operand *x, struct axis along, tutti_tensor *tensor)
+{
+    struct operand t;
+    int axis = 0;
+    size_t count = 0;
+    struct value *value = step_input(step, position);
+    if (value && value->tensor.id < 0) value->initialiser = false; /* scales do not train */
+    tutti_status status = step_operand(step, position, &t);
+    if (status != TUTTI_OK) return status;
+    *tensor = t.tensor;
+    if (t.place.batched && t.place.axis != HIDDEN) return step_refuse("input %zu depends on the samples", position);
+    if (!array_count(t.shape.rank, t.shape.sizes, &count)) return TUTTI_NO_MEMORY;
+    if (count == 1) {
+        *tensor = step_reshape(step, t.tensor, &TUTTI_SHAPE(1));
+        return TUTTI_OK;
+    }
+    if ((status = operand_axis(x, along.of_file, &axis)) != TUTTI_OK) return status;
+    tutti_shape shape = { .rank = x->shape.rank };
+    for (int i = 0; i < shape.rank; i++) shape.sizes[i] = i == axis ? x->shape.sizes[i] : 1;
+    if (t.shape.rank == 1 && t.shape.sizes[0] == shape.sizes[axis]) {
+        *tensor = step_reshape(step, t.tensor, &shape);
+        return TUTTI_OK;
+    }
+    const int64_t size = x->shape.sizes[axis], block = along.block;
+    bool fits = t.shape.rank == x->shape.rank && block > 0 && x->shape.rank < TUTTI_MAX_RANK && block <= size;
+    for (int i = 0; i < t.shape.rank && fits; i++)
+        fits = t.shape.sizes[i] == (i == axis ? (size - 1) / block + 1 : x->shape.sizes[i]);
+    if (!fits) return step_refuse("input %zu is no number, and has no number for each index along the axis", position);
+    *tensor = repeated(step, t.tensor, &x->shape, axis, t.shape.sizes[axis], block);
+    return TUTTI_OK;
+}
+
+/* (q - zero) scale; zero, scale: positions of inputs, 0 for none. */
+static tutti_status dequantise(const struct step *step, struct operand *x, size_t scale, size_t zero, struct axis along)
+{
+    tutti_tensor t;
+    tutti_status status = TUTTI_OK;
+    if (zero && step_input(step, zero)) {
+        if ((status = aligned(step, zero, x, along, &t)) != TUTTI_OK) return status;
+        x->tensor = step_binary(step, "sub", x->tensor, t);
+    }
+    if (scale) {
+        if ((status = aligned(step, scale, x, along, &t)) != TUTTI_OK) return status;
+        x->tensor = step_binary(step, "mul", x->tensor, t);
+    }
+    return x->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ QuantizeLinear ----
+ */
+
+static bool range_of(int type, float *low, float *high)
+{
+    static const struct {
+        int type;
+        float low, high;
+    } ranges[] = { { ONNX_UINT8, 0, 255 }, { ONNX_INT8, -128, 127 }, { ONNX_UINT16, 0, 65535 },
+        { ONNX_INT16, -32768, 32767 } };
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        if (ranges[i].type != type) continue;
+        *low = ranges[i].low;
+        *high = ranges[i].high;
+        return true;
+    }
+    return false;
+}
+
+/* round(x), with the gradient of x: rounding has none. So what is added to it must be 0, and have the gradient of x:
+ * the rest x - round(x), less the same number without a gradient, which is a multiple of 2^-24. */
+static tutti_tensor straight_through(const struct step *step, tutti_tensor x)
+{
+    const float parts = 1 << 24;
+    const tutti_tensor whole = step_plain(step, "round", &x, 1), rest = step_binary(step, "sub", x, whole);
+    tutti_tensor same = step_binary(step, "mul", rest, step_constant(step, parts));
+    same = step_plain(step, "round", &same, 1);
+    same = step_binary(step, "mul", same, step_constant(step, 1 / parts));
+    return step_binary(step, "add", whole, step_binary(step, "sub", rest, same));
+}
+
+/* round(x / scale) + zero, saturated as the type of the zero is, or that which the node says. */
+static tutti_status quantise(const struct step *step, struct operand *x, size_t scale, size_t zero, struct axis along)
+{
+    tutti_tensor t;
+    float low = 0, high = 0;
+    const struct value *given = step_input(step, zero);
+    const int asked = (int)step_integer(step, "output_dtype", 0), type = given ? given->type : asked;
+    if (!range_of(type ? type : ONNX_UINT8, &low, &high)) return step_refuse("to type %d, which is not read", type);
+    tutti_status status = aligned(step, scale, x, along, &t);
+    if (status != TUTTI_OK) return status;
+    x->tensor = straight_through(step, step_binary(step, "div", x->tensor, t));
+    if (given) {
+        if ((status = aligned(step, zero, x, along, &t)) != TUTTI_OK) return status;
+        x->tensor = step_binary(step, "add", x->tensor, t);
+    }
+    x->tensor = step_op(step, "clip", &x->tensor, 1, "min=%.9g max=%.9g", (double)low, (double)high);
+    step_type(step, 0, type ? type : ONNX_UINT8);
+    return x->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
+}
+
+tutti_status build_quantize_linear(struct step *step)
+{
+    struct operand x;
+    tutti_status status = step_operand(step, 0, &x);
+    if (status == TUTTI_OK && step->import->options->whole) status = step_batched(step, 0, &x);
+    if (status == TUTTI_OK) status = quantise(step, &x, 1, 2, read_axis(step));
+    return status == TUTTI_OK ? step_done(step, x.tensor, x.place) : status;
+}
+
+/* ---------------------------------------------------------------------------------------------- DequantizeLinear ----
+ */
+
+/* Where in a scale or zero the number for an element of x lies. */
+static bool number_at(const struct array *t, const struct array *x, size_t element, int axis, int64_t block, size_t *at)
+{
+    size_t inner = 1;
+    for (int i = axis + 1; i < x->rank; i++) inner *= (size_t)x->sizes[i];
+    const size_t size = axis < x->rank ? (size_t)x->sizes[axis] : 1, index = element / inner % size;
+    if (t->count == 1)
+        *at = 0;
+    else if (block == 0)
+        *at = index;
+    else
+        *at = element / inner / size * inner * ((size - 1) / (size_t)block + 1) + index / (size_t)block * inner +
+            element % inner;
+    return *at < t->count;
+}
+
+static float number_of(const struct array *array, size_t at)
+{
+    return array->floats ? array->floats[at] : (float)array->extents[at].number;
+}
+
+/* The name of the parameter: that of the initialiser, without what onnxruntime appends. NULL: there is another value of
+ * this name, or no memory. */
+static char *name_of_parameter(const struct import *import, const struct value *from)
+{
+    static const char end[] = "_quantized";
+    const size_t length = strlen(from->name), tail = sizeof end - 1;
+    const bool ends = length > tail && !strcmp(from->name + length - tail, end);
+    char *name = memory_format("%.*s", (int)(ends ? length - tail : length), from->name);
+    const struct value *other = name ? import_find(import, name) : NULL;
+    if (from->uses == 1 && (!other || other == from)) return name;
+    free(name);
+    return NULL;
+}
+
+/* An initialiser becomes a parameter of floats. */
+static tutti_status dequantise_initialiser(const struct step *step, struct value *from, struct axis along)
+{
+    const struct array *scale = NULL, *zero = NULL, *x = NULL;
+    struct value *output = step_output(step, 0);
+    tutti_status status = step_array(step, 0, &x);
+    if (status == TUTTI_OK) status = step_array(step, 1, &scale);
+    if (status == TUTTI_OK && step_input(step, 2)) status = step_array(step, 2, &zero);
+    if (status != TUTTI_OK || !output) return status;
+    int64_t axis = along.of_file < 0 ? along.of_file + x->rank : along.of_file;
+    if (scale->count == 1) axis = 0;
+    if (axis < 0 || (axis >= x->rank && scale->count != 1)) return fail(TUTTI_FORMAT, "its axis does not exist");
+    if (along.block < 0 || (zero && zero->count != scale->count)) return fail(TUTTI_FORMAT, "its inputs do not fit");
+    struct array *y = array_new(x->rank, x->sizes, true);
+    if (!y) return TUTTI_NO_MEMORY;
+    for (size_t i = 0; i < y->count; i++) {
+        size_t at = 0;
+        if (!number_at(scale, x, i, (int)axis, along.block, &at)) {
+            array_free(y);
+            return fail(TUTTI_FORMAT, "its scale has too few numbers");
+        }
+        y->floats[i] = (number_of(x, i) - (zero ? number_of(zero, at) : 0)) * number_of(scale, at);
+    }
+    output->array = y;
+    output->initialiser = true;
+    output->label = name_of_parameter(step->import, from);
+    if (from->stored && from->uses == 1) {
+        array_free(from->array);
+        from->array = NULL;
+    }
+    return TUTTI_OK;
+}
+
+tutti_status build_dequantize_linear(struct step *step)
+{
+    struct operand x;
+    struct value *from = step_input(step, 0);
+    const struct value *scale = step_input(step, 1), *zero = step_input(step, 2);
+    const bool known = scale && (scale->stored || scale->array) && (!zero || zero->stored || zero->array);
+    const int type = scale ? scale->type : ONNX_FLOAT;
+    step_type(step, 0, onnx_type_is_float(type) ? type : ONNX_FLOAT);
+    if (from && from->initialiser && from->stored && known && !onnx_type_is_float(from->type))
+        return dequantise_initialiser(step, from, read_axis(step));
+    tutti_status status = step->import->options->whole ? step_batched(step, 0, &x) : step_operand(step, 0, &x);
+    if (status == TUTTI_OK) status = dequantise(step, &x, 1, 2, read_axis(step));
+    return status == TUTTI_OK ? step_done(step, x.tensor, x.place) : status;
+}
+
+/* ------------------------------------------------------------------------------------------ of all elements at once
+ * ----
+ */
+
+/* The range of the elements and of 0 becomes that of uint8. */
+tutti_status build_dynamic_quantize_linear(struct step *step)
+{
+    struct operand x;
+    tutti_status status = step_batched(step, 0, &x);
+    if (status != TUTTI_OK) return status;
+    if (x.place.axis != HIDDEN) return step_refuse("its scale would depend on the other samples");
+    const tutti_tensor none = step_constant(step, 0), most = step_constant(step, 255);
+    tutti_tensor low = step_op(step, "reduce_min", &x.tensor, 1, "keepdims=0");
+    tutti_tensor high = step_op(step, "reduce_max", &x.tensor, 1, "keepdims=0");
+    low = step_binary(step, "min", low, none);
+    high = step_binary(step, "max", high, none);
+    const tutti_tensor scale = step_binary(step, "div", step_binary(step, "sub", high, low), most);
+    tutti_tensor zero = step_binary(step, "div", step_plain(step, "neg", &low, 1), scale);
+    zero = step_op(step, "clip", &zero, 1, "min=0 max=255");
+    zero = step_plain(step, "round", &zero, 1);
+    tutti_tensor y = straight_through(step, step_binary(step, "div", x.tensor, scale));
+    y = step_binary(step, "add", y, zero);
+    y = step_op(step, "clip", &y, 1, "min=0 max=255");
+    const tutti_tensor made[] = { y, step_op(step, "reshape", &scale, 1, "shape="),
+        step_op(step, "reshape", &zero, 1, "shape=") };
+    for (size_t i = 0; i < 3 && status == TUTTI_OK; i++) {
+        status = step_made(step, i, made[i], x.place);
+        step_type(step, i, i == 1 ? ONNX_FLOAT : ONNX_UINT8);
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------ products, windows
+ * ----
+ */
+
+/* MatMulInteger: a, b, their zeros. QLinearMatMul: a, its scale and zero, the same of b, those of the result. */
+tutti_status build_quantised_matmul(struct step *step)
+{
+    struct operand a, b;
+    const bool scaled = step->operation != NULL;
+    const size_t second = scaled ? 3 : 1;
+    tutti_status status = step->import->options->whole ? step_batched(step, 0, &a) : step_operand(step, 0, &a);
+    if (status == TUTTI_OK) status = step_operand(step, second, &b);
+    if (status == TUTTI_OK) status = dequantise(step, &a, scaled ? 1 : 0, 2, (struct axis) { -2, 0 });
+    if (status == TUTTI_OK) status = dequantise(step, &b, scaled ? 4 : 0, scaled ? 5 : 3, (struct axis) { -1, 0 });
+    if (status == TUTTI_OK) status = step_matmul(step, &a, &b, second);
+    if (status != TUTTI_OK) return status;
+    step_type(step, 0, ONNX_INT32);
+    struct value *output = step_output(step, 0);
+    if (!scaled || !output) return TUTTI_OK;
+    struct operand y = { .tensor = output->tensor, .place = output->place };
+    status = tutti_shape_of(step->import->network, y.tensor, &y.shape);
+    if (status == TUTTI_OK) status = quantise(step, &y, 6, 7, (struct axis) { -2, 0 });
+    return status == TUTTI_OK ? step_done(step, y.tensor, y.place) : status;
+}
+
+/* The bias of QLinearConv has the scale of x times that of the weight. */
+static tutti_status read_bias(const struct step *step, struct operand *bias)
+{
+    const struct axis channels = { 0, 0 };
+    tutti_status status = step_fixed(step, 8, bias);
+    if (status == TUTTI_OK) status = dequantise(step, bias, 1, 0, channels);
+    return status == TUTTI_OK ? dequantise(step, bias, 4, 0, channels) : status;
+}
+
+/* ConvInteger: x, weight, their zeros. QLinearConv: as QLinearMatMul, and a bias. */
+tutti_status build_quantised_conv(struct step *step)
+{
+    struct operand x, weight, bias;
+    const bool scaled = step->operation != NULL, biased = scaled && step_input(step, 8);
+    tutti_status status = step_batched(step, 0, &x);
+    if (status == TUTTI_OK) status = step_fixed(step, scaled ? 3 : 1, &weight);
+    if (status == TUTTI_OK) status = dequantise(step, &x, scaled ? 1 : 0, 2, (struct axis) { 1, 0 });
+    if (status == TUTTI_OK) status = dequantise(step, &weight, scaled ? 4 : 0, scaled ? 5 : 3, (struct axis) { 0, 0 });
+    if (status == TUTTI_OK && biased) status = read_bias(step, &bias);
+    if (status == TUTTI_OK) status = operand_as_rows(step, 0, &x);
+    if (status == TUTTI_OK) status = step_conv(step, "conv", &x, &weight, biased ? &bias : NULL);
+    if (status != TUTTI_OK) return status;
+    step_type(step, 0, ONNX_INT32);
+    struct value *output = step_output(step, 0);
+    if (!scaled || !output) return TUTTI_OK;
+    struct operand y = { .tensor = output->tensor, .place = output->place };
+    status = tutti_shape_of(step->import->network, y.tensor, &y.shape);
+    if (status == TUTTI_OK) status = quantise(step, &y, 6, 7, (struct axis) { 1, 0 });
+    return status == TUTTI_OK ? step_done(step, y.tensor, y.place) : status;
+}
