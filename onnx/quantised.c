@@ -124,16 +124,20 @@ static bool range_of(int type, float *low, float *high)
     return false;
 }
 
-/* round(x), with the gradient of x: rounding has none. So what is added to it must be 0, and have the gradient of x:
- * the rest x - round(x), less the same number without a gradient, which is a multiple of 2^-24. */
-static tutti_tensor straight_through(const struct step *step, tutti_tensor x)
+/* round(x) + zero within the range, with the gradient of x where it is not saturated. Rounding has no gradient. So what
+ * is added must be 0, and have the gradient of x: the rest x - round(x), less the same number without a gradient, which
+ * is a multiple of 2^-24. */
+static tutti_tensor rounded(const struct step *step, tutti_tensor x, const tutti_tensor *zero, float low, float high)
 {
     const float parts = 1 << 24;
     const tutti_tensor whole = step_plain(step, "round", &x, 1), rest = step_binary(step, "sub", x, whole);
     tutti_tensor same = step_binary(step, "mul", rest, step_constant(step, parts));
     same = step_plain(step, "round", &same, 1);
     same = step_binary(step, "mul", same, step_constant(step, 1 / parts));
-    return step_binary(step, "add", whole, step_binary(step, "sub", rest, same));
+    const tutti_tensor moved = zero ? step_binary(step, "add", whole, *zero) : whole;
+    const tutti_tensor y = step_op(step, "clip", &moved, 1, "min=%.9g max=%.9g", (double)low, (double)high);
+    const tutti_tensor inside = step_binary(step, "equal", y, moved);
+    return step_binary(step, "add", y, step_binary(step, "mul", inside, step_binary(step, "sub", rest, same)));
 }
 
 /* round(x / scale) + zero, saturated as the type of the zero is, or that which the node says. */
@@ -146,12 +150,9 @@ static tutti_status quantise(const struct step *step, struct operand *x, size_t 
     if (!range_of(type ? type : ONNX_UINT8, &low, &high)) return step_refuse("to type %d, which is not read", type);
     tutti_status status = aligned(step, scale, x, along, &t);
     if (status != TUTTI_OK) return status;
-    x->tensor = straight_through(step, step_binary(step, "div", x->tensor, t));
-    if (given) {
-        if ((status = aligned(step, zero, x, along, &t)) != TUTTI_OK) return status;
-        x->tensor = step_binary(step, "add", x->tensor, t);
-    }
-    x->tensor = step_op(step, "clip", &x->tensor, 1, "min=%.9g max=%.9g", (double)low, (double)high);
+    const tutti_tensor divided = step_binary(step, "div", x->tensor, t);
+    if (given && (status = aligned(step, zero, x, along, &t)) != TUTTI_OK) return status;
+    x->tensor = rounded(step, divided, given ? &t : NULL, low, high);
     step_type(step, 0, type ? type : ONNX_UINT8);
     return x->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
 }
@@ -271,9 +272,7 @@ tutti_status build_dynamic_quantize_linear(struct step *step)
     tutti_tensor zero = step_binary(step, "div", step_plain(step, "neg", &low, 1), scale);
     zero = step_op(step, "clip", &zero, 1, "min=0 max=255");
     zero = step_plain(step, "round", &zero, 1);
-    tutti_tensor y = straight_through(step, step_binary(step, "div", x.tensor, scale));
-    y = step_binary(step, "add", y, zero);
-    y = step_op(step, "clip", &y, 1, "min=0 max=255");
+    const tutti_tensor y = rounded(step, step_binary(step, "div", x.tensor, scale), &zero, 0, 255);
     const tutti_tensor made[] = { y, step_op(step, "reshape", &scale, 1, "shape="),
         step_op(step, "reshape", &zero, 1, "shape=") };
     for (size_t i = 0; i < 3 && status == TUTTI_OK; i++) {

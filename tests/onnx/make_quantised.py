@@ -9,8 +9,11 @@ import pathlib
 import sys
 import tempfile
 
+import numpy
+import onnx
 import torch
 from make import SAMPLES, numbers, record
+from onnx import numpy_helper
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 from torch import nn
 
@@ -33,6 +36,34 @@ class Samples(CalibrationDataReader):
         return next(self.left, None)
 
 
+def gradients(path, x):
+    """A training step by PyTorch, whose fake_quantize rounds as the file does, and passes gradients."""
+    graph = onnx.load(path).graph
+    numbers_of = {value.name: torch.from_numpy(numpy_helper.to_array(value).copy()) for value in graph.initializer}
+    scales = {node.input[0]: [numbers_of[name] for name in node.input[1:]] for node in graph.node if node.op_type == "QuantizeLinear"}
+    network = Network()
+    for name, parameter in network.named_parameters():
+        scale, zero = (numbers_of[key] for key in (f"{name}_quantized_scale", f"{name}_quantized_zero_point")) if "bias" in name \
+            else (numbers_of[key] for key in (f"{name}_scale", f"{name}_zero_point"))
+        shape = [-1] + [1] * (parameter.dim() - 1)
+        q = numbers_of[f"{name}_quantized"].float()
+        parameter.data = ((q - zero.float().reshape(shape)) * scale.reshape(shape)).reshape(parameter.shape)
+
+    def rounded(value, name):
+        scale, zero = scales[name]
+        return torch.fake_quantize_per_tensor_affine(value, float(scale), int(zero), 0, 255)
+
+    x = torch.relu(network.conv1(rounded(torch.from_numpy(x), "x")))
+    x = rounded(torch.max_pool2d(rounded(x, "/Relu_output_0"), 2), "/MaxPool_output_0")
+    x = rounded(torch.relu(network.conv2(x)), "/Relu_1_output_0")
+    x = network.fc(rounded(x.mean((2, 3)), "/ReduceMean_output_0"))
+    labels = torch.arange(SAMPLES) % 5
+    loss = nn.functional.cross_entropy(rounded(x, "y_QuantizeLinear_Input"), labels)
+    loss.backward()
+    more = {f"gradient.{name}": parameter.grad.numpy() for name, parameter in network.named_parameters()}
+    return more | {"labels": labels.numpy().astype(numpy.int32), "loss": loss.detach().numpy().reshape(1)}
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     torch.manual_seed(3)
@@ -46,7 +77,8 @@ def main():
             path = folder / f"{name}.onnx"
             quantize_static(str(exported), str(path), Samples(), quant_format=layout, per_channel=True, weight_type=QuantType.QInt8,
                             activation_type=QuantType.QUInt8, op_types_to_quantize=kinds)
-            record(path, {"x": numbers(SAMPLES, 2, 8, 8)})
+            x = numbers(SAMPLES, 2, 8, 8)
+            record(path, {"x": x}, gradients(path, x) if layout == QuantFormat.QDQ else None)
 
 
 if __name__ == "__main__":

@@ -141,7 +141,8 @@ static void check_gradient(const struct session *s, const char *file, const stru
     free(gradient);
 }
 
-static const char *const trained[] = { "mlp", "mlp_external", "residual", "transformer", "transformer_new" };
+static const char *const trained[] = { "mlp", "mlp_external", "residual", "transformer", "transformer_new",
+    "quantised" };
 
 START_TEST(gradients_are_pytorchs)
 {
