@@ -114,7 +114,7 @@ static bool range_of(int type, float *low, float *high)
         int type;
         float low, high;
     } ranges[] = { { ONNX_UINT8, 0, 255 }, { ONNX_INT8, -128, 127 }, { ONNX_UINT16, 0, 65535 },
-        { ONNX_INT16, -32768, 32767 } };
+        { ONNX_INT16, -32768, 32767 }, { ONNX_UINT4, 0, 15 }, { ONNX_INT4, -8, 7 } };
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
         if (ranges[i].type != type) continue;
         *low = ranges[i].low;

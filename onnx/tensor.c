@@ -15,25 +15,27 @@ enum list { FLOATS, INT32S, INT64S, UINT64S, DOUBLES };
 struct type {
     const char *name;
     int number;
-    size_t bytes; /* of an element in raw_data and external data */
+    size_t bits; /* of an element in raw_data and external data; of 4 bits, two are in a byte, the first one below */
     bool is_float;
     enum list list;
 };
 
 static const struct type types[] = {
-    { "FLOAT", ONNX_FLOAT, 4, true, FLOATS },
-    { "DOUBLE", ONNX_DOUBLE, 8, true, DOUBLES },
-    { "FLOAT16", ONNX_FLOAT16, 2, true, INT32S },
-    { "BFLOAT16", ONNX_BFLOAT16, 2, true, INT32S },
-    { "UINT8", ONNX_UINT8, 1, false, INT32S },
-    { "INT8", ONNX_INT8, 1, false, INT32S },
-    { "UINT16", ONNX_UINT16, 2, false, INT32S },
-    { "INT16", ONNX_INT16, 2, false, INT32S },
-    { "INT32", ONNX_INT32, 4, false, INT32S },
-    { "BOOL", ONNX_BOOL, 1, false, INT32S },
-    { "INT64", ONNX_INT64, 8, false, INT64S },
-    { "UINT32", ONNX_UINT32, 4, false, UINT64S },
-    { "UINT64", ONNX_UINT64, 8, false, UINT64S },
+    { "FLOAT", ONNX_FLOAT, 32, true, FLOATS },
+    { "DOUBLE", ONNX_DOUBLE, 64, true, DOUBLES },
+    { "FLOAT16", ONNX_FLOAT16, 16, true, INT32S },
+    { "BFLOAT16", ONNX_BFLOAT16, 16, true, INT32S },
+    { "UINT8", ONNX_UINT8, 8, false, INT32S },
+    { "INT8", ONNX_INT8, 8, false, INT32S },
+    { "UINT16", ONNX_UINT16, 16, false, INT32S },
+    { "INT16", ONNX_INT16, 16, false, INT32S },
+    { "INT32", ONNX_INT32, 32, false, INT32S },
+    { "BOOL", ONNX_BOOL, 8, false, INT32S },
+    { "INT64", ONNX_INT64, 64, false, INT64S },
+    { "UINT32", ONNX_UINT32, 32, false, UINT64S },
+    { "UINT64", ONNX_UINT64, 64, false, UINT64S },
+    { "UINT4", ONNX_UINT4, 4, false, INT32S },
+    { "INT4", ONNX_INT4, 4, false, INT32S },
 };
 
 static const struct type *find_type(int number)
@@ -45,7 +47,8 @@ static const struct type *find_type(int number)
 
 bool onnx_type_is_known(int type)
 {
-    return find_type(type) != NULL;
+    const struct type *found = find_type(type);
+    return found && found->bits >= 8;
 }
 
 bool onnx_type_is_float(int type)
@@ -129,11 +132,27 @@ static int64_t read_integer(const struct type *type, const unsigned char *from)
     }
 }
 
+/* A number of 4 bits, of a byte that has two. */
+static int64_t half_of(const struct type *type, unsigned byte, size_t element)
+{
+    const int number = (int)(element % 2 ? byte >> 4 & 15 : byte & 15);
+    return type->number == ONNX_INT4 && number > 7 ? number - 16 : number;
+}
+
+/* Of so many elements in raw_data. False: it does not fit size_t. */
+static bool bytes_of(const struct type *type, size_t count, size_t *bytes)
+{
+    if (type->bits < 8) *bytes = count / 2 + count % 2;
+    return type->bits < 8 || size_multiply(count, type->bits / 8, bytes);
+}
+
 static void fill_from_bytes(const struct type *type, const unsigned char *bytes, struct array *array)
 {
     for (size_t i = 0; i < array->count; i++) {
-        const unsigned char *from = bytes + i * type->bytes;
-        if (type->is_float)
+        const unsigned char *from = bytes + (type->bits < 8 ? i / 2 : i * (type->bits / 8));
+        if (type->bits < 8)
+            array->extents[i].number = half_of(type, *from, i);
+        else if (type->is_float)
             array->floats[i] = read_float(type, from);
         else
             array->extents[i].number = read_integer(type, from);
@@ -144,7 +163,9 @@ static void fill_from_bytes(const struct type *type, const unsigned char *bytes,
 static void fill_from_list(const Onnx__TensorProto *tensor, const struct type *type, struct array *array)
 {
     for (size_t i = 0; i < array->count; i++) {
-        if (type->list == FLOATS)
+        if (type->bits < 8)
+            array->extents[i].number = half_of(type, (unsigned)tensor->int32_data[i / 2], i);
+        else if (type->list == FLOATS)
             array->floats[i] = tensor->float_data[i];
         else if (type->list == DOUBLES)
             array->floats[i] = (float)tensor->double_data[i];
@@ -180,12 +201,14 @@ tutti_status tensor_check(const Onnx__TensorProto *tensor)
     if (tensor->n_dims > ARRAY_MAX_RANK)
         return fail(TUTTI_UNSUPPORTED, "tensor %s: it has %zu axes: at most %d are read", proto_text(tensor->name),
             tensor->n_dims, ARRAY_MAX_RANK);
-    if (!array_count((int)tensor->n_dims, tensor->dims, &count) || !size_multiply(count, type->bytes, &bytes) ||
+    if (!array_count((int)tensor->n_dims, tensor->dims, &count) || !bytes_of(type, count, &bytes) ||
         bytes > INT64_MAX / 8)
         return fail(TUTTI_FORMAT, "tensor %s: its shape has a negative size, or more elements than any memory holds",
             proto_text(tensor->name));
     if (tensor->data_location == EXTERNAL) return TUTTI_OK;
-    if (tensor->has_raw_data ? tensor->raw_data.len == bytes : list_count(tensor, type->list) == count) return TUTTI_OK;
+    const size_t listed = type->bits < 8 ? bytes : count;
+    if (tensor->has_raw_data ? tensor->raw_data.len == bytes : list_count(tensor, type->list) == listed)
+        return TUTTI_OK;
     return fail(TUTTI_FORMAT, "tensor %s: its shape needs %zu elements of %s, but the file has %zu %s of it",
         proto_text(tensor->name), count, type->name,
         tensor->has_raw_data ? tensor->raw_data.len : list_count(tensor, type->list),
@@ -200,9 +223,9 @@ tutti_status tensor_read(const Onnx__TensorProto *tensor, const char *folder, st
     TRY(tensor_check(tensor));
     const struct type *type = find_type(tensor->data_type);
     if (tensor->data_location == EXTERNAL) {
-        size_t count = 1;
-        (void)array_count((int)tensor->n_dims, tensor->dims, &count);
-        TRY(external_read(tensor, folder, count * type->bytes, &bytes));
+        size_t count = 1, size = 0;
+        (void)(array_count((int)tensor->n_dims, tensor->dims, &count) && bytes_of(type, count, &size)); /* checked */
+        TRY(external_read(tensor, folder, size, &bytes));
     }
     *array = array_new((int)tensor->n_dims, tensor->dims, type->is_float);
     if (!*array)

@@ -20,9 +20,11 @@ enum onnx_type {
     ONNX_DOUBLE = 11,
     ONNX_UINT32 = 12,
     ONNX_UINT64 = 13,
-    ONNX_BFLOAT16 = 16
+    ONNX_BFLOAT16 = 16,
+    ONNX_UINT4 = 21,
+    ONNX_INT4 = 22
 };
-bool onnx_type_is_known(int type);
+bool onnx_type_is_known(int type); /* of inputs, too: numbers of 4 bits are read in initialisers only */
 bool onnx_type_is_float(int type); /* of any width */
 
 /* number + batches N, where N is the number of samples: an integer that is computed from shapes. */

@@ -13,7 +13,7 @@ import numpy
 import onnx
 import torch
 from make import SAMPLES, numbers, record
-from onnx import numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 from torch import nn
 
@@ -64,6 +64,26 @@ def gradients(path, x):
     return more | {"labels": labels.numpy().astype(numpy.int32), "loss": loss.detach().numpy().reshape(1)}
 
 
+def blocks(path):
+    """Weights of 4 bits, with a scale for each two rows of a column; two are packed in a byte, or in an integer."""
+    q = numpy.random.default_rng(5).integers(-8, 8, (7, 3))
+    scale, zero = numpy.abs(numbers(4, 3)) + 0.25, q[:4] // 2 + 4
+    typed = [helper.make_tensor("weight", TensorProto.INT4, q.shape, numpy.ravel(q)),
+             helper.make_tensor("unsigned", TensorProto.UINT4, q.shape, numpy.ravel(q + 8)),
+             helper.make_tensor("zero", TensorProto.UINT4, zero.shape, numpy.ravel(zero)), numpy_helper.from_array(scale, "scale")]
+    assert typed[0].int32_data and len(typed[0].int32_data) == 11
+    typed[1].raw_data = bytes(typed[1].int32_data)
+    del typed[1].int32_data[:]
+    nodes = [helper.make_node("DequantizeLinear", ["weight", "scale"], ["a"], axis=0, block_size=2),
+             helper.make_node("DequantizeLinear", ["unsigned", "scale", "zero"], ["b"], axis=-2, block_size=2),
+             helper.make_node("MatMul", ["x", "a"], ["y"]), helper.make_node("MatMul", ["x", "b"], ["z"])]
+    port = helper.make_tensor_value_info
+    graph = helper.make_graph(nodes, "blocks", [port("x", TensorProto.FLOAT, ["N", 7])],
+                              [port(name, TensorProto.FLOAT, ["N", 3]) for name in "yz"], typed)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
+    record(path, {"x": numbers(SAMPLES, 7)})
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     torch.manual_seed(3)
@@ -79,6 +99,7 @@ def main():
                             activation_type=QuantType.QUInt8, op_types_to_quantize=kinds)
             x = numbers(SAMPLES, 2, 8, 8)
             record(path, {"x": x}, gradients(path, x) if layout == QuantFormat.QDQ else None)
+    blocks(folder / "quantised_blocks.onnx")
 
 
 if __name__ == "__main__":

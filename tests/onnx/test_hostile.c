@@ -310,7 +310,7 @@ START_TEST(numbers_are_checked)
                          wild[][2] = { { INT64_MIN, INT64_MAX }, { 1ll << 40, 1ll << 40 }, { -1, -1 }, { 0, -5 },
                              { -1, 1ll << 62 }, { 7, 7 } };
     static const char *const operators[] = { "Reshape", "Expand", "Unsqueeze", "Squeeze", "Slice", "Pad", "ReduceSum",
-        "Gather", "Tile", "Pow", "Split", "Add", "MatMul", "Clip" };
+        "Gather", "Tile", "Pow", "Split", "Add", "MatMul", "Clip", "DequantizeLinear", "QuantizeLinear" };
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
         for (size_t k = 0; k < sizeof wild / sizeof *wild; k++) {
             struct message graph = graph_of(operators[i], "w"), model = { 0 }, set = { 0 };

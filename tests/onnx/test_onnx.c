@@ -101,7 +101,8 @@ static void check_shape(const struct session *s, int position, const struct safe
 static const char *const names[] = { "mlp", "mlp_external", "residual", "residual_folded", "digits", "lenet", "merged",
     "angles", "logic", "logarithms", "types", "transformer", "transformer_new", "windows", "windows_new", "pointwise",
     "attributes", "binary", "reductions", "old", "movement", "shapes", "convolutions", "products", "indices", "lines",
-    "sequences", "volumes", "sizes", "parts", "functions", "functions_script", "quantised", "quantised_operators" };
+    "sequences", "volumes", "sizes", "parts", "functions", "functions_script", "quantised", "quantised_operators",
+    "quantised_blocks" };
 
 START_TEST(outputs_are_onnxruntimes)
 {
