@@ -37,9 +37,11 @@ def activation():
 def layer():
     """Calls another function, and passes its attribute on; one of its outputs is read by no call."""
     product = helper.make_node("MatMul", ["x", "weight"], ["t"])
-    call = referring(helper.make_node("Activation", ["t"], ["a"], name="act", domain="tests"), "slope", AttributeProto.FLOAT, "slope")
+    call = helper.make_node("Activation", ["t"], ["a"], name="act", domain="tests")
+    referring(call, "slope", AttributeProto.FLOAT, "slope")
     mean = helper.make_node("ReduceMean", ["a", "axes"], ["mean"], keepdims=1)
-    nodes = [helper.make_node("Constant", [], ["axes"], value_ints=[1]), helper.make_node("Identity", ["x"], ["same"]), product, call, mean, helper.make_node("Sub", ["a", "mean"], ["y"]), helper.make_node("Neg", ["y"], ["unused"])]
+    nodes = [helper.make_node("Constant", [], ["axes"], value_ints=[1]), helper.make_node("Identity", ["x"], ["same"]), product, call,
+             mean, helper.make_node("Sub", ["a", "mean"], ["y"]), helper.make_node("Neg", ["y"], ["unused"])]
     return helper.make_function("tests", "Layer", ["x", "weight"], ["y", "same", "mean", "unused"], nodes,
                                 [helper.make_opsetid("", 18), helper.make_opsetid("tests", 1)], ["slope"])
 

@@ -40,7 +40,8 @@ def gradients(path, x):
     """A training step by PyTorch, whose fake_quantize rounds as the file does, and passes gradients."""
     graph = onnx.load(path).graph
     numbers_of = {value.name: torch.from_numpy(numpy_helper.to_array(value).copy()) for value in graph.initializer}
-    scales = {node.input[0]: [numbers_of[name] for name in node.input[1:]] for node in graph.node if node.op_type == "QuantizeLinear"}
+    scales = {node.input[0]: [numbers_of[name] for name in node.input[1:]] for node in graph.node
+              if node.op_type == "QuantizeLinear"}
     network = Network()
     for name, parameter in network.named_parameters():
         scale, zero = (numbers_of[key] for key in (f"{name}_quantized_scale", f"{name}_quantized_zero_point")) if "bias" in name \
