@@ -529,6 +529,18 @@ tutti_status fold_transpose(struct step *step)
     return finish(step, y);
 }
 
+/* Whether Expand finds a size for each axis of the batch that it asks for. Else the result is a tensor with a batch. */
+static bool keeps_samples(const struct step *step, const struct array *x)
+{
+    const struct array *asked = NULL;
+    if (step_array(step, 1, &asked) != TUTTI_OK) return false;
+    for (size_t i = 0; i < asked->count; i++) {
+        const int64_t axis = x->rank - (int64_t)asked->count + (int64_t)i;
+        if (asked->extents[i].batches && (axis < 0 || x->sizes[axis] == 1)) return false;
+    }
+    return true;
+}
+
 /* Both shapes are broadcast to each other. */
 tutti_status fold_expand(struct step *step)
 {
@@ -536,7 +548,8 @@ tutti_status fold_expand(struct step *step)
     int64_t asked[ARRAY_MAX_RANK], sizes[ARRAY_MAX_RANK];
     int count = 0, rank = 0;
     tutti_status status = step_array(step, 0, &x);
-    if (status == TUTTI_OK) status = step_list(step, 1, asked, ARRAY_MAX_RANK, &count);
+    if (status == TUTTI_OK) status = step_sizes(step, 1, asked, ARRAY_MAX_RANK, &count);
+    if (status == TUTTI_OK && !keeps_samples(step, x)) return step_refuse("axes of size 1 become the batch");
     if (status != TUTTI_OK) return status;
     struct array to = { .rank = count };
     memcpy(to.sizes, asked, sizeof asked);
@@ -566,7 +579,7 @@ tutti_status fold_reshape(struct step *step)
     size_t known = 1;
     int rank = 0, open = -1;
     tutti_status status = step_array(step, 0, &x);
-    if (status == TUTTI_OK) status = step_list(step, 1, sizes, ARRAY_MAX_RANK, &rank);
+    if (status == TUTTI_OK) status = step_sizes(step, 1, sizes, ARRAY_MAX_RANK, &rank);
     for (int i = 0; i < rank && status == TUTTI_OK; i++) {
         if (sizes[i] == 0 && !step_integer(step, "allowzero", 0)) sizes[i] = i < x->rank ? x->sizes[i] : -2;
         if (sizes[i] == -1 && open < 0)
@@ -608,13 +621,26 @@ tutti_status fold_unsqueeze(struct step *step)
     return squeeze_or_unsqueeze(step, true);
 }
 
+/* Numbers from 0 to those of samples, of which the file leaves open how many there are. */
+static bool counts_samples(const struct step *step)
+{
+    const struct array *given[3];
+    for (size_t i = 0; i < 3; i++)
+        if (step_array(step, i, &given[i]) != TUTTI_OK || given[i]->count != 1) return false;
+    const struct extent limit = given[1]->extents[0];
+    return limit.batches > 0 && limit.number == 0 && given[0]->extents[0].number == 0 &&
+        given[2]->extents[0].number == 1 && given[0]->extents[0].batches == 0 && given[2]->extents[0].batches == 0;
+}
+
 /* start, start + step and so on, before the limit. */
 tutti_status fold_range(struct step *step)
 {
     int64_t given[3];
+    const bool counts = counts_samples(step);
+    step->import->stands_in |= counts && step->import->fixed_batch == 0;
     for (size_t i = 0; i < 3; i++) {
         int count = 0;
-        const tutti_status status = step_list(step, i, &given[i], 1, &count);
+        const tutti_status status = (counts ? step_sizes : step_list)(step, i, &given[i], 1, &count);
         if (status != TUTTI_OK) return status;
         if (count != 1) return fail(TUTTI_FORMAT, "input %zu must be one number", i);
     }

@@ -36,11 +36,38 @@ static tutti_status gather_one(struct step *step, int64_t index)
     return step_done(step, x.tensor, place_moved(x.place, of_file < x.place.axis ? -1 : 0));
 }
 
+/* The indices of each sample count along the batch's axis of the data: they tell its rows. */
+static tutti_status gather_counted(struct step *step, const struct operand *x, const struct operand *indices, int axis)
+{
+    const int64_t rows = x->place.rows;
+    const struct counting *counting = &step_input(step, 1)->counting;
+    struct place place = {
+        .batched = true, .axis = axis + indices->place.axis, .rows = indices->place.rows, .ahead = 1
+    };
+    const bool joined = rows > 1 || place.rows > 1;
+    if (counting->factor != rows || counting->component != EACH || x->place.ahead != 1 || indices->place.ahead != 1)
+        return step_refuse("its indices along the batch must count samples");
+    if (joined && (axis > 0 || indices->place.axis > 0)) return step_refuse("rows of samples lie behind another axis");
+    tutti_shape to = { .rank = x->shape.rank + 1 };
+    if (to.rank >= TUTTI_MAX_RANK) return step_refuse("its data has too many axes");
+    for (int i = 0; i < to.rank; i++) to.sizes[i] = i == axis ? 1 : x->shape.sizes[i - (i > axis)];
+    tutti_tensor pair[] = { rows > 1 ? step_op(step, "unfold", &x->tensor, 1, "size=%" PRId64, rows)
+                                     : step_reshape(step, x->tensor, &to),
+        indices->tensor };
+    if (place.rows > 1) pair[1] = step_op(step, "unfold", &pair[1], 1, "size=%" PRId64, place.rows);
+    tutti_tensor y = step_op(step, "gather", pair, 2, "axis=%d", axis);
+    if (place.rows > 1) y = step_plain(step, "fold", &y, 1);
+    return step_done(step, y, place);
+}
+
 /* The indices' axes take the place of one of the data. */
 static tutti_status gather(struct step *step, const struct operand *x, const struct operand *indices)
 {
     int axis = 0;
     const int64_t asked = step_integer(step, "axis", 0), of_file = asked < 0 ? asked + operand_rank(x) : asked;
+    if (step_input(step, 1)->counting.factor && !is_whole(x) && of_file == x->place.axis)
+        return gather_counted(step, x, indices, (int)of_file);
+    if (step_input(step, 1)->counting.factor) return step_refuse("its indices count samples");
     const tutti_status status = operand_axis(x, asked, &axis);
     if (status != TUTTI_OK) return status;
     if (x->place.batched && indices->place.batched && !(is_whole(x) && is_whole(indices)))
@@ -83,7 +110,7 @@ static tutti_status gather_alike(const struct step *step, const struct operand *
 {
     const int64_t rows = x->place.rows;
     bool in_order = false;
-    if (!picks_alike(indices, step->import->fixed_batch, rows, &in_order))
+    if (!picks_alike(indices, import_samples(step->import), rows, &in_order))
         return step_refuse("axis 0 is the batch, and its indices are not the same for each sample");
     tutti_shape to = { .rank = indices->rank - 1 };
     for (int i = 0; i < to.rank; i++) to.sizes[i] = indices->sizes[i + 1];
@@ -123,12 +150,12 @@ tutti_status build_gather(struct step *step)
     }
     if ((status = step_indices(step, 1, &indices)) != TUTTI_OK) return status;
     const bool is_table = !x.place.batched && x.shape.rank == 2 && step_integer(step, "axis", 0) == 0;
-    if (!is_table || known || !second->converts) return gather(step, &x, &indices);
+    if (!is_table || known || !second->converts || second->counting.factor) return gather(step, &x, &indices);
     const tutti_tensor pair[] = { indices.tensor, x.tensor };
     return step_done(step, step_plain(step, "embedding", pair, 2), indices.place);
 }
 
-/* --------------------------------------------------------------------------------------- elements, n dimensions ----
+/* --------------------------------------------------------------------------------------- elements ----
  */
 
 /* Data, indices, and updates if `count` is 3. *place: of the result. */
@@ -168,8 +195,7 @@ static tutti_tensor add(
     return step_op(step, operation, tensors, count, "%s", attributes);
 }
 
-/* NULL: there is no such reduction. */
-static const char *reduction_of(const struct step *step)
+const char *step_reduction(const struct step *step)
 {
     static const char *const names[] = { "none", "add", "mul", "max", "min" };
     if (!step_attribute(step, "reduction")) return names[0];
@@ -185,7 +211,7 @@ tutti_status build_elements(struct step *step)
     char text[64];
     int axis = 0;
     const bool scatters = step->node->n_input == 3;
-    const char *reduction = reduction_of(step);
+    const char *reduction = step_reduction(step);
     tutti_status status = read_inputs(step, 2 + scatters, inputs, &place);
     if (status == TUTTI_OK) status = match_inputs(step, 2 + scatters, inputs, &place);
     if (status == TUTTI_OK) status = operand_axis(&inputs[0], step_integer(step, "axis", 0), &axis);
@@ -193,52 +219,6 @@ tutti_status build_elements(struct step *step)
     if (!reduction) return step_refuse("its reduction must be none, add, mul, max or min");
     snprintf(text, sizeof text, scatters ? "axis=%d reduction=%s" : "axis=%d", axis, reduction);
     return step_done(step, add(step, step->operation, inputs, 2 + scatters, text), place);
-}
-
-/* Where the batch of GatherND's result is. It can be the first of `*shared` axes, which then are one fewer in a sample;
- * one of the data behind those of the indices; or one of the indices alone. */
-static tutti_status place_gathered(
-    const struct operand *x, const struct operand *indices, int64_t *shared, struct place *place)
-{
-    if (is_whole(x) && is_whole(indices)) return TUTTI_OK;
-    if (indices->shape.rank < 1) return step_refuse("its indices are along the batch");
-    const int rank = operand_rank(indices);
-    const int64_t axes = *shared + indices->shape.sizes[indices->shape.rank - 1];
-    if (!is_whole(x) && !indices->place.batched && place->axis >= axes)
-        *place = place_moved(*place, rank - 1 - (int)axes);
-    else if (!is_whole(x) && place_equal(&x->place, &indices->place) && place->axis < *shared && place->ahead == 1)
-        --*shared;
-    else if (!is_whole(x) || *shared || place->axis == rank - 1)
-        return step_refuse("its indices are along the batch");
-    return TUTTI_OK;
-}
-
-tutti_status build_gather_nd(struct step *step)
-{
-    struct operand inputs[2], *x = &inputs[0], *indices = &inputs[1];
-    struct place place;
-    char text[32];
-    int64_t shared = step_integer(step, "batch_dims", 0);
-    tutti_status status = read_inputs(step, 2, inputs, &place);
-    if (status == TUTTI_OK) status = place_gathered(x, indices, &shared, &place);
-    if (status != TUTTI_OK) return status;
-    snprintf(text, sizeof text, "batch_dims=%" PRId64, shared);
-    return step_done(step, add(step, "gather_nd", inputs, 2, text), place);
-}
-
-tutti_status build_scatter_nd(struct step *step)
-{
-    struct operand inputs[3];
-    struct place place;
-    char text[32];
-    const char *reduction = reduction_of(step);
-    const tutti_status status = read_inputs(step, 3, inputs, &place);
-    if (status != TUTTI_OK) return status;
-    if (!reduction) return step_refuse("its reduction must be none, add, mul, max or min");
-    for (int i = 0; i < 3; i++)
-        if (!is_whole(&inputs[i])) return step_refuse("its indices are along the batch");
-    snprintf(text, sizeof text, "reduction=%s", reduction);
-    return step_done(step, add(step, "scatter_nd", inputs, 3, text), place);
 }
 
 /* -------------------------------------------------------------------------------------- Compress, TensorScatter ----
@@ -277,7 +257,7 @@ tutti_status build_compress(struct step *step)
 }
 
 /* Where update s of each sample goes along the axis: write_indices + s, in a circle modulo the axis's size. The samples
- * are the first axis of the file. */
+ * are the first axis of the file, also where a sample is all of it. */
 static tutti_tensor places_of(
     const struct step *step, const struct operand *first, const tutti_shape *updates, int axis, int64_t size)
 {
@@ -306,17 +286,24 @@ static tutti_tensor places_of(
 /* A cache of keys or values, with an update behind what it has. */
 tutti_status build_tensor_scatter(struct step *step)
 {
-    struct operand x, updates, first = { .tensor = { -1 } };
+    struct operand in[2], first = { .tensor = { -1 } };
+    struct place place;
     int axis = 0;
-    tutti_status status = step_operand(step, 0, &x);
-    if (status == TUTTI_OK) status = step_operand(step, 1, &updates);
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; i < 2 && status == TUTTI_OK; i++) status = step_operand(step, i, &in[i]);
     if (status == TUTTI_OK && step_input(step, 2)) status = step_operand(step, 2, &first);
-    if (status == TUTTI_OK) status = operand_axis(&x, step_integer(step, "axis", -2), &axis);
+    place = in[in[1].place.batched].place;
+    if (status == TUTTI_OK) status = match_inputs(step, 2, in, &place);
+    if (status == TUTTI_OK && place.batched && place.axis != HIDDEN && first.shape.rank > 0)
+        status = step_drop_axis(step, 2, 0, &first);
+    if (status == TUTTI_OK) status = operand_axis(&in[0], step_integer(step, "axis", -2), &axis);
     if (status != TUTTI_OK) return status;
-    if (!is_whole(&x) || !is_whole(&updates) || !is_whole(&first) || x.shape.rank != updates.shape.rank ||
-        updates.shape.rank < 2)
-        return step_refuse("the batch must be no axis of its inputs, which must have equally many");
-    const tutti_tensor inputs[] = { x.tensor, places_of(step, &first, &updates.shape, axis, x.shape.sizes[axis]),
-        updates.tensor };
-    return step_done(step, step_op(step, "scatter_elements", inputs, 3, "axis=%d", axis), x.place);
+    const int rank = operand_rank(&in[0]);
+    if ((place.batched && place.axis > 0) || place.rows != 1 || place.ahead != 1 || rank < 2 ||
+        (!is_whole(&first) && !place_equal(&first.place, &place)) || rank != operand_rank(&in[1]))
+        return step_refuse("the batch must be the first axis of its inputs, which must have equally many");
+    const tutti_tensor inputs[] = { in[0].tensor, places_of(step, &first, &in[1].shape, axis, in[0].shape.sizes[axis]),
+        in[1].tensor };
+    return step_done(
+        step, step_op(step, "scatter_elements", inputs, 3, "axis=%d", axis), place.batched ? place : first.place);
 }

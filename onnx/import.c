@@ -423,7 +423,8 @@ static tutti_status add_node(struct import *import, const Onnx__NodeProto *node)
 {
     const struct onnx_operator *row = operator_find(node->op_type);
     struct step step = { import, node, row->operation };
-    tutti_status status;
+    tutti_status status = counting_check(&step);
+    if (status != TUTTI_OK) return status_context(status, "%s '%s'", node->op_type, proto_text(node->name));
     if (import->logits && !strcmp(import->logits, node->output[0]) && strstr(node->op_type, "Softmax"))
         status = step_same(&step);
     else if (row->fold && step_is_whole(&step))
@@ -433,6 +434,7 @@ static tutti_status add_node(struct import *import, const Onnx__NodeProto *node)
                             : step_refuse("its inputs must be integers that are known when the file is read");
     if (status == TUTTI_UNSUPPORTED && row->build) status = row->build(&step);
     set_types(&step, row);
+    if (status == TUTTI_OK) status = counting_finish(&step);
     if (status == TUTTI_OK) return status;
     return status_context(status, "%s '%s'", node->op_type, proto_text(node->name));
 }
@@ -449,6 +451,8 @@ static tutti_status find_output(struct import *import, const char *name, tutti_t
     const struct value *value = import_find(import, name);
     if (!import->options->whole && !value->place.batched)
         return fail(TUTTI_UNSUPPORTED, "output '%s' does not depend on an input", name);
+    if (value->counting.factor)
+        return fail(TUTTI_UNSUPPORTED, "output '%s' counts samples: it is other numbers in another batch", name);
     const tutti_status status = import->options->whole ? step_batched(&step, 0, &x) : step_operand(&step, 0, &x);
     if (status != TUTTI_OK) return status_context(status, "output '%s'", name);
     if (!dtype_of(value->type, dtype)) *dtype = TUTTI_DTYPE_F32;

@@ -18,6 +18,14 @@ struct place {
     int64_t rows, ahead;
 };
 
+/* Numbers in which samples are counted, as indices along the batch are: those in the file are larger than those in the
+ * network by `factor` times the number of the sample. factor 0: they do not count samples. */
+struct counting {
+    int64_t factor;
+    int component; /* along the file's last axis, of the numbers that count; EACH: all do */
+};
+enum { EACH = -1 };
+
 /* What a name of the file stands for: numbers, a tensor of the network, or both. */
 struct value {
     const char *name;
@@ -30,6 +38,7 @@ struct value {
     tutti_tensor floats;             /* the tensor as float32; id < 0: it is, or nobody has asked */
     bool converts;                   /* the tensor is not of float32 */
     struct place place;              /* of the tensor */
+    struct counting counting;        /* of the tensor */
     int uses;                        /* by nodes */
     int parameters;                  /* that were made of it: several if it is uniform */
     bool uniform;                    /* an initialiser whose elements are all equal */
@@ -49,9 +58,11 @@ struct import {
     Onnx__ModelProto *model; /* functions of it are written out */
     char *folder;            /* of the file */
     int64_t opset;
-    int64_t *opsets;     /* of each node, if the model has functions; else NULL */
-    int64_t fixed_batch; /* number of samples that the file is for; 0: it says none */
-    tutti_tensor like;   /* one number of each sample; id < 0: none yet */
+    int64_t *opsets;         /* of each node, if the model has functions; else NULL */
+    int64_t fixed_batch;     /* number of samples that the file is for; 0: it says none */
+    bool stands_in;          /* integers that count samples were made for STAND_IN samples */
+    struct counting counted; /* in a constant input of the node: its factor, and as component the input's position */
+    tutti_tensor like;       /* one number of each sample; id < 0: none yet */
     struct value *values;
     size_t value_count;
     size_t sequence_elements; /* of all sequences so far */
@@ -137,8 +148,9 @@ tutti_status step_done_rows(const struct step *step, size_t output, tutti_tensor
 int operand_rank(const struct operand *operand);
 /* The tensor's axis for an axis of the file, which may be negative. Refuses the batch. */
 tutti_status operand_axis(const struct operand *operand, int64_t axis, int *of_tensor);
-/* The same tensor for each sample. */
+/* The same tensor for each sample; the same with the operand's shape, also if this is one number. */
 tutti_status step_spread(const struct step *step, tutti_tensor *tensor);
+tutti_status step_spread_operand(const struct step *step, struct operand *operand);
 /* The place of a result with other axes in the file: `change` more or less in front of the batch's. */
 struct place place_moved(struct place place, int change);
 

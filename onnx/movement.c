@@ -91,6 +91,7 @@ tutti_status build_expand(struct step *step)
             return step_refuse("axis %d cannot be repeated", of_file);
         to.sizes[more + axis] = size.number;
     }
+    if (to.rank == 0) return step_done(step, x.tensor, x.place);
     return step_done(step, step_op(step, "expand", &x.tensor, 1, "shape=%s", list_print(to.sizes, to.rank).text),
         place_moved(x.place, more));
 }

@@ -29,7 +29,7 @@ static const struct onnx_operator operators[] = {
     { "Compress", build_compress },
     { "Concat", build_concat, fold_concat },
     { "Constant", build_constant },
-    { "ConstantOfShape", NULL, build_constant_of_shape },
+    { "ConstantOfShape", build_constants_of_samples, build_constant_of_shape },
     { "Conv", build_conv, NULL, "conv" },
     { "ConvInteger", build_quantised_conv },
     { "ConvTranspose", build_conv, NULL, "conv_transpose" },

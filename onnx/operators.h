@@ -27,6 +27,19 @@ tutti_status step_drop_axis(const struct step *step, size_t position, int axis, 
 /* Gives an operand without a batch the place of another one. */
 tutti_status step_like(const struct step *step, size_t position, const struct operand *like, struct operand *operand);
 
+/* counting.c: which samples integers are of. A file for any number of samples has arrays of so many integers for
+ * STAND_IN samples: a prime, which no other axis has as its size. import_samples(): this number or the file's; 0: none.
+ */
+enum { STAND_IN = 53 };
+int64_t import_samples(const struct import *import);
+/* Symbols in a list of sizes become numbers of samples, for arrays that have an axis for them. */
+tutti_status step_sizes(const struct step *step, size_t position, int64_t *list, int most, int *count);
+/* By how much the parts of an array along an axis differ from each other; 0: they are the same. False: neither. */
+bool array_is_linear(const struct array *array, int axis, int64_t *factor);
+/* Before and after a node is added: whether it may read numbers that count samples, and whether its output does. */
+tutti_status counting_check(const struct step *step);
+tutti_status counting_finish(const struct step *step);
+
 /* reshape.c: "2,0,1"; axes of the file as bits; what Reshape does. */
 struct list {
     char text[160];
@@ -41,7 +54,7 @@ tutti_tensor step_permuted(const struct step *step, tutti_tensor x, const int *o
 tutti_tensor step_cut(const struct step *step, tutti_tensor x, int axis, int64_t start, int64_t end);
 
 /* shapes.c, fold.c: numbers that are known when the file is read. */
-step_function build_shape, build_size, build_constant, build_constant_of_shape;
+step_function build_shape, build_size, build_constant, build_constant_of_shape, build_constants_of_samples;
 bool extent_multiply(struct extent a, struct extent b, struct extent *product);
 step_function fold_arithmetic, fold_not, fold_neg, fold_where, fold_cast, fold_reduce, fold_gather, fold_concat,
     fold_slice, fold_transpose, fold_expand, fold_reshape, fold_squeeze, fold_unsqueeze, fold_range;
@@ -79,7 +92,9 @@ step_function build_attention, build_rotary_embedding, build_swiglu;
 
 /* gather.c: elements by indices. lines.c: along an axis, element after element. constants.c: known when a file is read.
  */
-step_function build_gather, build_elements, build_gather_nd, build_scatter_nd, build_compress, build_tensor_scatter;
+step_function build_gather, build_elements, build_compress, build_tensor_scatter;
+step_function build_gather_nd, build_scatter_nd;     /* nd.c */
+const char *step_reduction(const struct step *step); /* of a scatter; NULL: there is none of this name */
 step_function build_arg, build_hardmax, build_top_k, build_scan, build_one_hot, build_trilu, build_reverse_sequence;
 step_function build_grid_sample; /* grid.c */
 step_function build_eye_like, build_range, build_non_zero;

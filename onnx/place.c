@@ -42,17 +42,20 @@ tutti_status value_extents(const struct import *import, const struct value *valu
     struct operand x = { .place = value->place };
     const tutti_status status = value_shape(import, value, &x.shape);
     *rank = operand_rank(&x);
+    const int64_t stand_in = import->stands_in && value->array && !value->stored ? STAND_IN : INT64_MAX;
     for (int i = 0, at = 0; i < *rank; i++) {
         const bool is_batch = x.place.batched && i == x.place.axis;
         sizes[i] =
             is_batch ? (struct extent) { 0, x.place.rows * x.place.ahead } : (struct extent) { x.shape.sizes[at] };
+        if (sizes[i].number && sizes[i].number % stand_in == 0)
+            sizes[i] = (struct extent) { 0, sizes[i].number / stand_in };
         at += !is_batch || has_ahead(&x.place);
     }
     return status;
 }
 
 /* A single number has an axis of size 1 where it is the same for all samples, and none where it is of each. */
-static tutti_status spread(const struct step *step, struct operand *operand)
+tutti_status step_spread_operand(const struct step *step, struct operand *operand)
 {
     const tutti_status status = step_spread(step, &operand->tensor);
     if (status != TUTTI_OK || operand->shape.rank > 0) return status;
@@ -67,7 +70,7 @@ tutti_status step_batched(const struct step *step, size_t position, struct opera
     if (!step->import->options->whole)
         return step_refuse("input %zu, '%s', must depend on the samples", position, step_input(step, position)->name);
     operand->place = (struct place) { .batched = true, .axis = HIDDEN, .rows = 1, .ahead = 1 };
-    return spread(step, operand);
+    return step_spread_operand(step, operand);
 }
 
 tutti_status step_fixed(const struct step *step, size_t position, struct operand *operand)
@@ -122,35 +125,23 @@ bool place_equal(const struct place *a, const struct place *b)
     return a->axis == b->axis && a->rows == b->rows && a->ahead == b->ahead;
 }
 
-/* Whether the parts of an array along an axis are all the same. */
-static bool is_repeated(const struct array *array, int axis)
-{
-    size_t inner = 1;
-    for (int i = axis + 1; i < array->rank; i++) inner *= (size_t)array->sizes[i];
-    const size_t line = inner * (size_t)array->sizes[axis];
-    for (size_t i = 0; i < array->count; i++)
-        if (array->floats ? array->floats[i] != array->floats[i / line * line + i % inner]
-                          : array->extents[i].number != array->extents[i / line * line + i % inner].number)
-            return false;
-    return true;
-}
-
-/* A file for one number of samples may have a constant with the same part for each. */
+/* A file for one number of samples may have a constant with the same part for each, or integers that count samples. */
 static tutti_status first_of_repeated(const struct step *step, size_t position, int axis, tutti_tensor *tensor)
 {
     const struct array *array = NULL;
+    int64_t factor = 0;
     const tutti_status status = step_array(step, position, &array);
-    if (status == TUTTI_OK && is_repeated(array, axis))
-        *tensor = step_op(step, "slice", tensor, 1, "axes=%d starts=0 ends=1", axis);
-    else
+    if (status != TUTTI_OK || !array_is_linear(array, axis, &factor))
         return step_refuse("input %zu has a size along the batch, and does not depend on the samples", position);
+    if (factor) step->import->counted = (struct counting) { factor, (int)position };
+    *tensor = step_op(step, "slice", tensor, 1, "axes=%d starts=0 ends=1", axis);
     return tensor->id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
 }
 
 tutti_status step_drop_axis(const struct step *step, size_t position, int axis, struct operand *x)
 {
     tutti_shape shape = { 0 };
-    const int64_t fixed = step->import->fixed_batch;
+    const int64_t fixed = import_samples(step->import);
     tutti_status status = TUTTI_OK;
     if (x->shape.sizes[axis] != 1 && x->shape.sizes[axis] != fixed)
         return step_refuse("input %zu does not depend on the samples, and has size %" PRId64 " along the batch",
@@ -171,5 +162,5 @@ tutti_status step_like(const struct step *step, size_t position, const struct op
         return step_refuse("input %zu does not depend on the samples, and others do", position);
     if (like->place.axis != HIDDEN) status = step_drop_axis(step, position, like->place.axis, x);
     x->place = like->place;
-    return status == TUTTI_OK ? spread(step, x) : status;
+    return status == TUTTI_OK ? step_spread_operand(step, x) : status;
 }

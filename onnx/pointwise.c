@@ -37,16 +37,21 @@ static tutti_status join_places(const struct operand *list, size_t count, struct
 static tutti_status align(const struct step *step, struct operand *list, size_t count, const struct place *place)
 {
     tutti_status status = TUTTI_OK;
-    int rank = 0;
-    for (size_t i = 0; i < count; i++)
+    int rank = 0, most = 0;
+    for (size_t i = 0; i < count; i++) {
         if (operand_rank(&list[i]) > rank) rank = operand_rank(&list[i]);
+        if (list[i].place.batched && list[i].shape.rank > most) most = list[i].shape.rank;
+    }
     for (size_t i = 0; i < count && status == TUTTI_OK; i++) {
         const int axis = place->axis - (rank - operand_rank(&list[i]));
-        if (list[i].place.batched || axis < 0 || axis >= list[i].shape.rank) continue;
-        if (place->ahead == 1)
+        const bool has_axis = axis >= 0 && axis < list[i].shape.rank;
+        if (list[i].place.batched) continue;
+        if (has_axis && place->ahead == 1)
             status = step_drop_axis(step, i, axis, &list[i]);
-        else if (list[i].shape.sizes[axis] != 1)
+        else if (has_axis && list[i].shape.sizes[axis] != 1)
             status = step_refuse("input %zu has a size along the batch", i);
+        if (status == TUTTI_OK && most == 0 && list[i].shape.rank == 0) /* the result is one number of each sample */
+            status = step_spread_operand(step, &list[i]);
     }
     return status;
 }

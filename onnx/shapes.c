@@ -119,3 +119,49 @@ tutti_status build_constant_of_shape(struct step *step)
     array_free(value);
     return step_known(step, y);
 }
+
+/* The number that all elements are; 0 if the node does not say it. */
+static tutti_status constant_number(const struct step *step, float *number, int *type)
+{
+    const Onnx__AttributeProto *a = step_attribute(step, "value");
+    struct array *value = NULL;
+    *number = 0;
+    *type = a && a->t ? a->t->data_type : ONNX_FLOAT;
+    if (!a || !a->t) return TUTTI_OK;
+    const tutti_status status = tensor_read(a->t, step->import->folder, &value);
+    if (status != TUTTI_OK) return status;
+    const bool one = value->count == 1;
+    if (one) *number = value->floats ? value->floats[0] : (float)value->extents[0].number;
+    array_free(value);
+    return one ? TUTTI_OK : fail(TUTTI_FORMAT, "its value is not one number");
+}
+
+/* One of the sizes is a multiple of the number of samples: rows of each sample. */
+tutti_status build_constants_of_samples(struct step *step)
+{
+    const struct array *asked = NULL;
+    tutti_shape shape = { 0 };
+    struct place place = { .rows = 1, .ahead = 1 };
+    float number = 0;
+    int type = 0;
+    tutti_status status = step_array(step, 0, &asked);
+    if (status == TUTTI_OK) status = constant_number(step, &number, &type);
+    if (status != TUTTI_OK) return status;
+    if (!asked->extents || asked->count >= TUTTI_MAX_RANK) return step_refuse("its shape has too many axes");
+    for (int i = 0; i < (int)asked->count; i++) {
+        const struct extent size = asked->extents[i];
+        if (size.batches ? size.number || size.batches < 0 || place.batched : size.number < 1)
+            return step_refuse("axis %d is no multiple of the number of samples, or the second one", i);
+        if (size.batches) place = (struct place) { .batched = true, .axis = i, .rows = size.batches, .ahead = 1 };
+        if (!size.batches || size.batches > 1) shape.sizes[shape.rank++] = size.batches + size.number;
+    }
+    if (!place.batched || (place.rows > 1 && place.axis > 0))
+        return step_refuse("its shape does not say the number of samples, or behind another axis");
+    struct operand y = { .tensor = step_constant(step, number), .shape = shape, .place = place };
+    if (shape.rank)
+        y.tensor = step_op(step, "expand", &y.tensor, 1, "shape=%s", list_print(shape.sizes, shape.rank).text);
+    if (y.tensor.id >= 0) status = step_spread_operand(step, &y);
+    if (status == TUTTI_OK && place.rows > 1) y.tensor = step_plain(step, "fold", &y.tensor, 1);
+    step_type(step, 0, type);
+    return status == TUTTI_OK ? step_done(step, y.tensor, place) : status;
+}

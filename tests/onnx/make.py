@@ -144,6 +144,22 @@ class Windows(nn.Module):
         return self.fc(y[0])
 
 
+class Counted(nn.Module):
+    """Indices along the batch and beside it: rows that differ from sample to sample are read and written."""
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(6, 6), nn.Linear(9, 5)
+
+    def forward(self, x):
+        y, samples = self.first(x), torch.arange(x.shape[0])
+        rows = x[:, :, 0].argmax(1)
+        z = y.clone()
+        z[:, 1:3] = y[:, 0:2] * 2
+        z[:, [0, 4]] = 0.5
+        z[samples, rows] = y[samples, 4 - rows] * 3
+        return self.last(torch.cat([z.mean(1), z[:, [2, 3, 1], [0, 1, 2]]], 1))
+
+
 def export(folder, name, network, example, classes=0, **options):
     """classes: also a training step with labels; its gradients are those of the file's parameters."""
     path = folder / f"{name}.onnx"
@@ -203,6 +219,13 @@ def lenet(folder):
     image = torch.from_numpy(numpy.random.default_rng(9).integers(0, 64, (1, 1, 28, 28)).astype(numpy.float32) / 64)
     export(folder, "lenet", Lenet(), image, dynamo=True, opset_version=20, external_data=False)
     strip(folder / "lenet.onnx")
+
+
+def counted(folder):
+    torch.manual_seed(3)
+    x = torch.from_numpy(numpy.random.default_rng(9).integers(-64, 64, (SAMPLES, 5, 6)).astype(numpy.float32) / 32)
+    export(folder, "counted", Counted(), x, classes=5, dynamo=False, opset_version=17, dynamic_axes={"x": {0: "batch"}})
+    export(folder, "counted_new", Counted(), x, classes=5, dynamo=True, opset_version=20, external_data=False)
 
 
 # --------------------------------------------------------------------------------------------------------- operators
@@ -532,7 +555,7 @@ def untrainable(folder):
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for make in (networks, pointwise, along_axes, movement, layers, places, by_index, windows, parts, lenet, untrainable):
+    for make in (networks, pointwise, along_axes, movement, layers, places, counted, by_index, windows, parts, lenet, untrainable):
         make(folder)
 
 

@@ -1,0 +1,166 @@
+/* Integers that count samples: indices along the batch, as x[arange(N), i] has them. A network computes each sample by
+ * itself, so such a number is stored as that of the first sample, and the value says that it counts. */
+#include "onnx/operators.h"
+
+#include <string.h>
+
+int64_t import_samples(const struct import *import)
+{
+    return import->fixed_batch ? import->fixed_batch : import->stands_in ? STAND_IN : 0;
+}
+
+tutti_status step_sizes(const struct step *step, size_t position, int64_t *list, int most, int *count)
+{
+    const struct array *array = NULL;
+    const int64_t samples = import_samples(step->import);
+    const tutti_status status = step_array(step, position, &array);
+    *count = 0;
+    if (status != TUTTI_OK) return status;
+    if (!array->extents || array->count > (size_t)most)
+        return fail(TUTTI_FORMAT, "input %zu must be at most %d integers", position, most);
+    for (size_t i = 0; i < array->count; i++) {
+        int64_t more = 0;
+        if ((array->extents[i].batches && samples == 0) ||
+            __builtin_mul_overflow(array->extents[i].batches, samples, &more) ||
+            __builtin_add_overflow(array->extents[i].number, more, &list[i]))
+            return step_refuse("input %zu depends on the number of samples", position);
+    }
+    *count = (int)array->count;
+    return TUTTI_OK;
+}
+
+bool array_is_linear(const struct array *array, int axis, int64_t *factor)
+{
+    size_t inner = 1;
+    for (int i = axis + 1; i < array->rank; i++) inner *= (size_t)array->sizes[i];
+    const size_t line = inner * (size_t)array->sizes[axis];
+    *factor = 0;
+    if (array->extents && array->sizes[axis] > 1 &&
+        __builtin_sub_overflow(array->extents[inner].number, array->extents[0].number, factor))
+        return false;
+    for (size_t i = 0; i < array->count; i++) {
+        const size_t first = i / line * line + i % inner, part = i % line / inner;
+        int64_t wanted = 0;
+        if (array->floats && array->floats[i] != array->floats[first]) return false;
+        if (array->floats) continue;
+        if (__builtin_mul_overflow(*factor, (int64_t)part, &wanted) ||
+            __builtin_add_overflow(wanted, array->extents[first].number, &wanted) ||
+            wanted != array->extents[i].number || array->extents[i].batches != array->extents[first].batches)
+            return false;
+    }
+    return true;
+}
+
+static bool is_one_of(const struct step *step, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(step->node->op_type, names[i])) return true;
+    return false;
+}
+#define IS_ONE_OF(step, ...)                               \
+    is_one_of(step, (const char *const[]) { __VA_ARGS__ }, \
+        sizeof((const char *const[]) { __VA_ARGS__ }) / sizeof *((const char *const[]) { __VA_ARGS__ }))
+
+/* Whether a value is integers for each of STAND_IN samples. */
+static bool stands_in(const struct import *import, const struct value *value)
+{
+    bool found = false;
+    if (!import->stands_in || !value || value->stored || !value->array || !value->array->extents) return false;
+    for (int i = 0; i < value->array->rank; i++)
+        found |= value->array->sizes[i] && value->array->sizes[i] % STAND_IN == 0;
+    return found;
+}
+
+static tutti_status refuse(size_t position)
+{
+    return step_refuse("input %zu counts samples, and would be more than an index of them", position);
+}
+
+tutti_status counting_check(const struct step *step)
+{
+    step->import->counted = (struct counting) { 0 };
+    for (size_t i = 0; i < step->node->n_input; i++) {
+        const struct value *value = step_input(step, i);
+        if (!value || (!value->counting.factor && !stands_in(step->import, value))) continue;
+        const bool part = value->counting.factor && value->counting.component != EACH;
+        if (IS_ONE_OF(step, "Cast", "Identity", "Shape", "Expand")) continue;
+        if (IS_ONE_OF(step, "GatherND", "ScatterND") && i == 1) continue;
+        if (part ||
+            (!IS_ONE_OF(
+                 step, "Add", "Sub", "Concat", "Flatten", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze") &&
+                !(IS_ONE_OF(step, "Gather", "MaxUnpool") && i == 1) &&
+                !(stands_in(step->import, value) && IS_ONE_OF(step, "Mul", "Div", "Where", "Equal"))))
+            return refuse(i);
+    }
+    return TUTTI_OK;
+}
+
+/* By how much an input's numbers differ from one sample to the next. */
+static int64_t factor_of(const struct step *step, size_t position)
+{
+    const struct counting *counted = &step->import->counted;
+    const struct value *value = step_input(step, position);
+    if (counted->factor && counted->component == (int)position) return counted->factor;
+    return value ? value->counting.factor : 0;
+}
+
+/* Of a sum or difference. */
+static tutti_status add(const struct step *step, struct counting *y)
+{
+    const bool minus = !strcmp(step->node->op_type, "Sub");
+    *y = (struct counting) { 0, EACH };
+    for (size_t i = 0; i < step->node->n_input; i++) {
+        const int64_t factor = factor_of(step, i);
+        if (minus && i ? __builtin_sub_overflow(y->factor, factor, &y->factor)
+                       : __builtin_add_overflow(y->factor, factor, &y->factor))
+            return refuse(i);
+    }
+    return TUTTI_OK;
+}
+
+/* One column along the last axis may count, or all inputs in the same way. */
+static tutti_status join(const struct step *step, struct counting *y)
+{
+    struct extent sizes[TUTTI_MAX_RANK + 1];
+    const int64_t axis = step_integer(step, "axis", 1);
+    bool equal = true;
+    *y = (struct counting) { 0, EACH };
+    for (size_t i = 0; i < step->node->n_input; i++) equal &= factor_of(step, i) == factor_of(step, 0);
+    if (equal) y->factor = factor_of(step, 0);
+    for (int i = 0, at = 0; i < (int)step->node->n_input && !equal; i++) {
+        const struct value *value = step_input(step, (size_t)i);
+        const int64_t factor = factor_of(step, (size_t)i);
+        int rank = 0;
+        const tutti_status status =
+            value ? value_extents(step->import, value, sizes, &rank) : fail(TUTTI_FORMAT, "input %d is missing", i);
+        if (status != TUTTI_OK) return status;
+        const bool column = rank > 0 && (axis == -1 || axis == rank - 1) && sizes[rank - 1].batches == 0;
+        if (factor && (!column || sizes[rank - 1].number != 1 || y->factor)) return refuse((size_t)i);
+        if (factor) *y = (struct counting) { factor, at };
+        at += column ? (int)sizes[rank - 1].number : 0;
+    }
+    return TUTTI_OK;
+}
+
+tutti_status counting_finish(const struct step *step)
+{
+    struct value *y = step_output(step, 0);
+    struct counting counting = { 0 };
+    tutti_status status = TUTTI_OK;
+    const struct value *x = step_input(step, 0);
+    if (!y) return TUTTI_OK;
+    if (stands_in(step->import, x) && y->array && !IS_ONE_OF(step, "Shape") && !stands_in(step->import, y))
+        return refuse(0);
+    if (IS_ONE_OF(step, "Add", "Sub"))
+        status = y->array ? TUTTI_OK : add(step, &counting);
+    else if (IS_ONE_OF(step, "Concat"))
+        status = y->array ? TUTTI_OK : join(step, &counting);
+    else if (step->import->counted.factor)
+        return refuse((size_t)step->import->counted.component);
+    else if (x &&
+        IS_ONE_OF(
+            step, "Cast", "Identity", "Expand", "Flatten", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"))
+        counting = x->counting;
+    y->counting = counting.factor ? counting : y->counting;
+    return status;
+}

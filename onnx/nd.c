@@ -1,0 +1,284 @@
+/* GatherND and ScatterND. Their indices [.., k] tell places along the first axes of the data. The batch can be an axis
+ * behind these, which the indices do not see, or one of these: then a part of the indices counts samples. */
+#include "onnx/operators.h"
+
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DATA, INDICES, UPDATES, MOST };
+
+struct nd {
+    struct operand in[MOST];
+    int count;    /* of inputs */
+    int k;        /* axes of the data that the indices tell, behind `shared` ones */
+    int shared;   /* axes in front that data and indices have in common */
+    int q;        /* axes of the indices before the last one */
+    int batch;    /* the batch's axis of the data, in the file; HIDDEN: none */
+    int at;       /* that of indices and updates, if the indices count samples */
+    int64_t rows; /* of each sample in indices and updates, then */
+};
+
+static bool is_whole(const struct operand *x)
+{
+    return !x->place.batched || x->place.axis == HIDDEN;
+}
+
+static tutti_status read_inputs(const struct step *step, struct nd *nd)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < nd->count && status == TUTTI_OK; i++)
+        status = (i == INDICES ? step_indices : step_operand)(step, (size_t)i, &nd->in[i]);
+    if (status != TUTTI_OK) return status;
+    const struct operand *indices = &nd->in[INDICES];
+    nd->q = operand_rank(indices) - 1;
+    if (nd->q < 0 || indices->shape.rank < 1)
+        return step_refuse("its indices have no axis, or the batch is their last one");
+    if (!is_whole(indices) && indices->place.axis == nd->q) return step_refuse("the batch is the indices' last axis");
+    const int64_t k = indices->shape.sizes[indices->shape.rank - 1];
+    if (k < 1 || k + nd->shared > operand_rank(&nd->in[DATA]))
+        return fail(TUTTI_FORMAT, "its indices are %" PRId64 " numbers each", k);
+    nd->k = (int)k;
+    for (int i = 0; i < nd->count; i++)
+        if (!is_whole(&nd->in[i]) && nd->in[i].place.ahead != 1)
+            return step_refuse("an axis in front of the batch is joined with it");
+    return TUTTI_OK;
+}
+
+/* --------------------------------------------------------------------------------------- indices of each sample ----
+ */
+
+/* Whether known indices are those of the first sample, and along axis `at` `factor` more for each sample in one
+ * component alone. */
+static bool fits(const struct array *x, int at, int64_t rows, int component, int64_t factor)
+{
+    const int64_t k = x->sizes[x->rank - 1];
+    size_t inner = 1;
+    for (int i = at + 1; i < x->rank; i++) inner *= (size_t)x->sizes[i];
+    const size_t line = inner * (size_t)x->sizes[at], part = inner * (size_t)rows;
+    for (size_t i = 0; i < x->count; i++) {
+        const int64_t sample = (int64_t)(i % line / part);
+        const int64_t more = (int64_t)i % k == component ? factor * sample : 0;
+        if (x->extents[i].batches || x->extents[i].number - more != x->extents[i / line * line + i % part].number)
+            return false;
+    }
+    return true;
+}
+
+/* The part of known indices for the first sample, with an axis for its rows if there are several. */
+static tutti_tensor first_part(const struct step *step, const struct array *x, int at, int64_t rows)
+{
+    size_t inner = 1, count = 0;
+    int64_t sizes[TUTTI_MAX_RANK];
+    int rank = 0;
+    for (int i = at + 1; i < x->rank; i++) inner *= (size_t)x->sizes[i];
+    for (int i = 0; i < x->rank; i++)
+        if (i != at || rows > 1) sizes[rank++] = i == at ? rows : x->sizes[i];
+    const size_t line = inner * (size_t)x->sizes[at], part = inner * (size_t)rows;
+    int32_t *numbers = memory_new(x->count + 1, sizeof *numbers);
+    char *name = memory_format("%s~indices", step->node->output[0]);
+    tutti_tensor made = { -1 };
+    for (size_t i = 0; numbers && i < x->count; i++)
+        if (i % line < part) numbers[count++] = (int32_t)x->extents[i].number;
+    if (numbers && name)
+        made = tutti_constant_typed(step->import->network, name, TUTTI_DTYPE_I32, sizes, rank, numbers);
+    free(numbers);
+    free(name);
+    return made;
+}
+
+/* Known indices of all samples become those of each. `rows_of_data`: elements of a sample along the batch's axis. */
+static tutti_status known_indices(const struct step *step, struct nd *nd, int64_t rows_of_data)
+{
+    struct operand *indices = &nd->in[INDICES];
+    const int64_t samples = import_samples(step->import);
+    const struct array *x = NULL;
+    const tutti_status status = step_array(step, INDICES, &x);
+    if (status != TUTTI_OK) return status;
+    if (!x->extents || samples == 0 || x->sizes[nd->at] != samples * nd->rows ||
+        !fits(x, nd->at, nd->rows, nd->batch - nd->shared, rows_of_data))
+        return step_refuse("its indices do not tell the same part of each sample");
+    indices->tensor = first_part(step, x, nd->at, nd->rows);
+    return indices->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
+}
+
+/* Indices that the network computes must count samples where the data has the batch. */
+static tutti_status computed_indices(const struct step *step, struct nd *nd, int64_t rows_of_data)
+{
+    struct operand *indices = &nd->in[INDICES];
+    const struct counting *counting = &step_input(step, INDICES)->counting;
+    const int component = nd->batch - nd->shared;
+    const bool counts = counting->factor == rows_of_data &&
+        (counting->component == component || (counting->component == EACH && nd->k == 1));
+    if (indices->place.axis != nd->at || indices->place.rows != nd->rows)
+        return step_refuse("the batch is another axis of its indices");
+    if (!counts && (counting->factor || step->import->fixed_batch != 1 || rows_of_data != 1))
+        return step_refuse("its indices along the batch must count samples");
+    if (nd->rows > 1) indices->tensor = step_op(step, "unfold", &indices->tensor, 1, "size=%" PRId64, nd->rows);
+    return TUTTI_OK;
+}
+
+/* ----------------------------------------------------------------------------------------- data of each sample ---- */
+
+/* Gives a sample of the data the axis that the indices count along: of its rows, or of size 1. */
+static tutti_status with_axis(const struct step *step, const struct nd *nd, struct operand *x, tutti_shape *before)
+{
+    tutti_shape to = { .rank = x->shape.rank + 1 };
+    *before = x->shape;
+    if (to.rank >= TUTTI_MAX_RANK) return step_refuse("its data has too many axes");
+    if (x->place.rows > 1 && nd->batch > 0) return step_refuse("rows of samples lie behind another axis");
+    for (int i = 0; i < to.rank; i++)
+        to.sizes[i] = i == nd->batch ? x->place.rows : x->shape.sizes[i - (i > nd->batch)];
+    x->tensor = x->place.rows > 1 ? step_op(step, "unfold", &x->tensor, 1, "size=%" PRId64, x->place.rows)
+                                  : step_reshape(step, x->tensor, &to);
+    x->shape = to;
+    return x->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
+}
+
+/* An input without a batch is the same for each sample. */
+static tutti_status like(const struct step *step, struct nd *nd, int input, int axis, int64_t rows)
+{
+    struct operand *x = &nd->in[input];
+    struct operand other = { .place = { .batched = true, .axis = axis, .rows = rows, .ahead = 1 } };
+    if (x->place.batched)
+        return x->place.axis == axis && x->place.rows == rows
+            ? TUTTI_OK
+            : step_refuse("the batch is another axis of input %d", input);
+    other.shape.rank = x->shape.rank - 1;
+    return step_like(step, (size_t)input, &other, x);
+}
+
+/* ------------------------------------------------------------------------------------------------------ places ---- */
+
+/* The component of known indices that counts samples along an axis. */
+static int counting_component(const struct step *step, int at)
+{
+    const struct array *x = NULL;
+    const int64_t samples = import_samples(step->import);
+    const struct counting *counting = &step_input(step, INDICES)->counting;
+    if (counting->factor) return counting->component == EACH ? 0 : counting->component;
+    if (step_array(step, INDICES, &x) != TUTTI_OK || !x->extents || samples == 0) return HIDDEN;
+    for (int64_t k = 0; k < x->sizes[x->rank - 1] && x->sizes[at] == samples; k++)
+        if (fits(x, at, 1, (int)k, 1)) return (int)k;
+    return HIDDEN;
+}
+
+/* Which axes are the batch, by what has one. */
+static void find_axes(const struct step *step, struct nd *nd)
+{
+    const struct place *data = &nd->in[DATA].place, *indices = &nd->in[INDICES].place;
+    const struct place *updates = nd->count == MOST && nd->in[UPDATES].place.batched ? &nd->in[UPDATES].place : NULL;
+    nd->at = indices->batched ? indices->axis : updates && updates->axis < nd->q ? updates->axis : HIDDEN;
+    nd->rows = indices->batched ? indices->rows : nd->at != HIDDEN ? updates->rows : 1;
+    nd->batch = data->batched               ? data->axis
+        : updates && updates->axis >= nd->q ? updates->axis - nd->q + nd->k
+        : nd->at != HIDDEN                  ? counting_component(step, nd->at)
+                                            : HIDDEN;
+    if (nd->batch == HIDDEN || nd->batch >= nd->k + nd->shared || nd->at != HIDDEN) return;
+    /* Known indices of data that has the batch, without updates that tell where theirs is. */
+    const struct array *x = NULL;
+    if (step_array(step, INDICES, &x) != TUTTI_OK || !x->extents) return;
+    const int64_t samples = import_samples(step->import);
+    for (int i = 0; i < nd->q && nd->at == HIDDEN && samples; i++) {
+        nd->rows = x->sizes[i] / samples;
+        if (x->sizes[i] % samples == 0 && nd->rows && fits(x, i, nd->rows, nd->batch - nd->shared, data->rows))
+            nd->at = i;
+    }
+}
+
+static tutti_tensor add(const struct step *step, const struct nd *nd, int shared, const char *reduction)
+{
+    const tutti_tensor list[] = { nd->in[DATA].tensor, nd->in[INDICES].tensor, nd->in[UPDATES].tensor };
+    if (!reduction) return step_op(step, "gather_nd", list, 2, "batch_dims=%d", shared);
+    return step_op(step, "scatter_nd", list, 3, "reduction=%s", reduction);
+}
+
+/* The indices count samples. */
+static tutti_status build_along(const struct step *step, struct nd *nd, const char *reduction)
+{
+    struct operand *x = &nd->in[DATA];
+    tutti_shape sample;
+    if (nd->at == HIDDEN) return step_refuse("its indices along the batch do not tell the same part of each sample");
+    if (nd->rows > 1 && nd->at > 0) return step_refuse("rows of samples lie behind another axis of its indices");
+    tutti_status status = like(step, nd, DATA, nd->batch, x->place.batched ? x->place.rows : 1);
+    const int64_t rows = x->place.rows;
+    const struct place place = x->place;
+    if (status == TUTTI_OK) status = (nd->in[INDICES].place.batched ? computed_indices : known_indices)(step, nd, rows);
+    if (status == TUTTI_OK && nd->count == MOST) status = like(step, nd, UPDATES, nd->at, nd->rows);
+    if (status == TUTTI_OK) status = with_axis(step, nd, x, &sample);
+    if (status != TUTTI_OK) return status;
+    if (nd->count == MOST && nd->rows > 1)
+        nd->in[UPDATES].tensor = step_op(step, "unfold", &nd->in[UPDATES].tensor, 1, "size=%" PRId64, nd->rows);
+    tutti_tensor y = add(step, nd, nd->shared, reduction);
+    if (nd->count == 2) {
+        if (nd->rows > 1) y = step_plain(step, "fold", &y, 1);
+        return step_done(step, y, (struct place) { .batched = true, .axis = nd->at, .rows = nd->rows, .ahead = 1 });
+    }
+    y = rows > 1 ? step_plain(step, "fold", &y, 1) : step_reshape(step, y, &sample);
+    return step_done(step, y, place);
+}
+
+/* The batch is an axis of the slices. */
+static tutti_status build_beside(const struct step *step, struct nd *nd, const char *reduction)
+{
+    struct operand *x = &nd->in[DATA], *updates = &nd->in[UPDATES];
+    if (nd->in[INDICES].place.batched) return step_refuse("its indices, and slices of its data, depend on the samples");
+    const int moved = nd->q - nd->k - nd->shared;
+    const int64_t rows = x->place.batched ? x->place.rows : updates->place.rows;
+    tutti_status status = like(step, nd, DATA, nd->batch, rows);
+    if (status == TUTTI_OK && nd->count == MOST) status = like(step, nd, UPDATES, nd->batch + moved, rows);
+    if (status != TUTTI_OK) return status;
+    return step_done(step, add(step, nd, nd->shared, reduction), place_moved(x->place, nd->count == MOST ? 0 : moved));
+}
+
+/* The batch is one of the first `batch_dims` axes. */
+static tutti_status build_shared(const struct step *step, struct nd *nd)
+{
+    struct operand *x = &nd->in[DATA], *indices = &nd->in[INDICES];
+    const struct place place = x->place.batched ? x->place : indices->place;
+    if (place.rows > 1 && place.axis > 0) return step_refuse("rows of samples lie behind another axis");
+    tutti_status status = like(step, nd, DATA, place.axis, place.rows);
+    if (status == TUTTI_OK && !indices->place.batched) status = step_operand(step, INDICES, indices);
+    if (status == TUTTI_OK) status = like(step, nd, INDICES, place.axis, place.rows);
+    return status == TUTTI_OK ? step_done(step, add(step, nd, nd->shared - 1, NULL), place) : status;
+}
+
+static tutti_status build(const struct step *step, struct nd *nd, const char *reduction)
+{
+    bool whole = true;
+    struct place place = { .rows = 1, .ahead = 1, .axis = HIDDEN };
+    tutti_status status = read_inputs(step, nd);
+    if (status != TUTTI_OK) return status;
+    for (int i = 0; i < nd->count; i++) {
+        whole &= is_whole(&nd->in[i]);
+        if (nd->in[i].place.batched) place = nd->in[i].place;
+    }
+    if (whole) return step_done(step, add(step, nd, nd->shared, reduction), place);
+    find_axes(step, nd);
+    const struct place *indices = &nd->in[INDICES].place;
+    if (nd->batch != HIDDEN ? nd->batch < nd->shared : indices->batched && indices->axis < nd->shared)
+        return build_shared(step, nd);
+    if (nd->batch == HIDDEN && nd->count == 2) /* slices of a table */
+        return step_done(step, add(step, nd, nd->shared, NULL), place);
+    if (nd->batch == HIDDEN) return step_refuse("indices of each sample change data that is the same for all");
+    return nd->batch < nd->shared + nd->k ? build_along(step, nd, reduction) : build_beside(step, nd, reduction);
+}
+
+tutti_status build_gather_nd(struct step *step)
+{
+    struct nd nd = { .count = 2, .shared = (int)step_integer(step, "batch_dims", 0) };
+    if (step_integer(step, "batch_dims", 0) < 0 || nd.shared >= TUTTI_MAX_RANK)
+        return fail(TUTTI_FORMAT, "batch_dims is %" PRId64, step_integer(step, "batch_dims", 0));
+    return build(step, &nd, NULL);
+}
+
+tutti_status build_scatter_nd(struct step *step)
+{
+    struct nd nd = { .count = MOST };
+    const char *reduction = step_reduction(step);
+    if (!reduction) return step_refuse("its reduction must be none, add, mul, max or min");
+    return build(step, &nd, reduction);
+}
