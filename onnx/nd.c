@@ -138,6 +138,27 @@ static tutti_status with_axis(const struct step *step, const struct nd *nd, stru
     return x->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
 }
 
+/* The same for constants with several rows of each sample, along the first axis. */
+static tutti_status like_rows(const struct step *step, int input, int64_t rows, struct operand *x)
+{
+    const struct array *array = NULL;
+    const int64_t samples = import_samples(step->import);
+    const tutti_status status = step_array(step, (size_t)input, &array);
+    if (status != TUTTI_OK) return status;
+    bool same = array->floats && array->rank > 0 && rows <= INT32_MAX && array->sizes[0] == samples * rows;
+    const size_t part = same && samples ? array->count / (size_t)samples : 1;
+    for (size_t i = 0; same && i < array->count; i++) same = array->floats[i] == array->floats[i % part];
+    if (!same) return step_refuse("input %d does not have the same rows for each sample", input);
+    x->tensor = step_op(step, "slice", &x->tensor, 1, "axes=0 starts=0 ends=%" PRId64, rows);
+    x->place = (struct place) { .batched = true, .axis = 0, .rows = rows, .ahead = 1 };
+    const tutti_status spread = step_spread_operand(step, x);
+    if (spread != TUTTI_OK) return spread;
+    x->tensor = step_plain(step, "fold", &x->tensor, 1);
+    x->shape.rank--;
+    for (int i = 0; i < x->shape.rank; i++) x->shape.sizes[i] = x->shape.sizes[i + 1];
+    return x->tensor.id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
+}
+
 /* An input without a batch is the same for each sample. */
 static tutti_status like(const struct step *step, struct nd *nd, int input, int axis, int64_t rows)
 {
@@ -147,6 +168,7 @@ static tutti_status like(const struct step *step, struct nd *nd, int input, int 
         return x->place.axis == axis && x->place.rows == rows
             ? TUTTI_OK
             : step_refuse("the batch is another axis of input %d", input);
+    if (rows > 1 && axis == 0) return like_rows(step, input, rows, x);
     other.shape.rank = x->shape.rank - 1;
     return step_like(step, (size_t)input, &other, x);
 }
@@ -203,7 +225,8 @@ static tutti_status build_along(const struct step *step, struct nd *nd, const ch
     tutti_shape sample;
     if (nd->at == HIDDEN) return step_refuse("its indices along the batch do not tell the same part of each sample");
     if (nd->rows > 1 && nd->at > 0) return step_refuse("rows of samples lie behind another axis of its indices");
-    tutti_status status = like(step, nd, DATA, nd->batch, x->place.batched ? x->place.rows : 1);
+    const int64_t counted = step_input(step, INDICES)->counting.factor;
+    tutti_status status = like(step, nd, DATA, nd->batch, x->place.batched ? x->place.rows : counted > 1 ? counted : 1);
     const int64_t rows = x->place.rows;
     const struct place place = x->place;
     if (status == TUTTI_OK) status = (nd->in[INDICES].place.batched ? computed_indices : known_indices)(step, nd, rows);

@@ -88,6 +88,7 @@ static const struct onnx_operator operators[] = {
     { "MatMulInteger", build_quantised_matmul },
     { "Max", build_many, fold_arithmetic, "max" },
     { "MaxPool", build_pool, NULL, "max_pool" },
+    { "MaxUnpool", build_max_unpool },
     { "Mean", build_many, NULL, "add" },
     { "MeanVarianceNormalization", build_mean_variance_normalization },
     { "MelWeightMatrix", build_mel_weight_matrix },

@@ -65,6 +65,10 @@ step_function build_conv, build_pool, build_global_pool;
 tutti_status step_conv(const struct step *step, const char *operation, const struct operand *x,
     const struct operand *weight, const struct operand *bias);
 
+/* max_pool.c; the indices of MaxPool as step_rows() gave x, of which it made `pooled`. */
+step_function build_max_unpool;
+tutti_status step_max_pool_indices(const struct step *step, const struct operand *x, tutti_tensor pooled);
+
 /* layers.c: batch normalisation, products. */
 step_function build_batch_normalization, build_gemm, build_matmul;
 /* `second` is the position of b. */

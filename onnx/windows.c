@@ -79,13 +79,17 @@ tutti_status build_pool(struct step *step)
     struct text text = { 0 };
     tutti_status status = step_rows(step, 0, &x);
     if (status != TUTTI_OK) return status;
-    if (step_output(step, 1)) return step_refuse("its indices are not available");
     text_append(&text, "ceil_mode=%d ", step_integer(step, "ceil_mode", 0) != 0);
     if (!strcmp(step->operation, "average_pool"))
         text_append(&text, "count_include_pad=%d ", step_integer(step, "count_include_pad", 0) != 0);
     if (!strcmp(step->operation, "lp_pool")) text_append(&text, "p=%" PRId64 " ", step_integer(step, "p", 2));
     status = read_sliding(step, &text);
-    return add(step, step->operation, &x, &x.tensor, 1, &text, status);
+    if (status == TUTTI_OK && text.failed) status = TUTTI_NO_MEMORY;
+    const tutti_tensor y =
+        status == TUTTI_OK ? step_op(step, step->operation, &x.tensor, 1, "%s", text.data) : x.tensor;
+    text_free(&text);
+    if (status == TUTTI_OK) status = step_done_rows(step, 0, y, &x);
+    return status == TUTTI_OK && step_output(step, 1) ? step_max_pool_indices(step, &x, y) : status;
 }
 
 /* One window: all of the image. */

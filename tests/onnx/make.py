@@ -160,6 +160,18 @@ class Counted(nn.Module):
         return self.last(torch.cat([z.mean(1), z[:, [2, 3, 1], [0, 1, 2]]], 1))
 
 
+class Unpooled(nn.Module):
+    """Largest elements of windows, put back where they were."""
+    def __init__(self):
+        super().__init__()
+        self.conv, self.last = nn.Conv2d(2, 3, 3, padding=1), nn.Linear(90, 5)
+
+    def forward(self, x):
+        y = self.conv(x)
+        z, places = nn.functional.max_pool2d(y, 2, return_indices=True)
+        return self.last((nn.functional.max_unpool2d(z * z, places, 2, output_size=(5, 6)) + y).flatten(1))
+
+
 def export(folder, name, network, example, classes=0, **options):
     """classes: also a training step with labels; its gradients are those of the file's parameters."""
     path = folder / f"{name}.onnx"
@@ -206,6 +218,28 @@ def networks(folder):
     export(folder, "transformer_new", Transformer(), ids, classes=5, dynamo=True, opset_version=20, external_data=False)
 
 
+def unpool(folder):
+    """Indices of windows of all kinds, and what MaxUnpool makes of them, along one to three axes."""
+    for name, sizes in (("unpool_1d", (8,)), ("unpool_2d", (6, 8)), ("unpool_3d", (6, 2, 4))):
+        drawn, axes = numpy.random.default_rng(11), len(sizes)
+        graph = Graph(name, 22, x=(drawn.permutation(SAMPLES * 2 * numpy.prod(sizes)).reshape(SAMPLES, 2, *sizes) / 32).astype(numpy.float32))
+
+        def indices(**attributes):
+            graph.add("MaxPool", "x", outputs=2, hidden=True, **attributes)
+            return graph.nodes[-1].output
+
+        pooled, at = indices(kernel_shape=[2] * axes, strides=[2] * axes)
+        graph.add("MaxUnpool", pooled, at, kernel_shape=[2] * axes, strides=[2] * axes)
+        first = graph.add("Slice", indices(kernel_shape=[1] * axes)[1], numpy.zeros(axes, numpy.int64), numpy.ones(axes, numpy.int64),
+                          numpy.arange(2, axes + 2), hidden=True)
+        for more in ({"dilations": [2] + [1] * (axes - 1)}, {"pads": [1] * 2 * axes, "strides": [3] * axes}, {"auto_pad": "SAME_LOWER"},
+                     {"ceil_mode": 1, "strides": [2] * axes}, {"storage_order": 1}):
+            if not (more.get("storage_order") and axes == 1):
+                graph.add("Cast", graph.add("Sub", indices(kernel_shape=[3] + [2] * (axes - 1), **more)[1], first, hidden=True),
+                          to=TensorProto.FLOAT)
+        graph.write(folder, symbolic=False)
+
+
 def places(folder):
     torch.manual_seed(2)
     image = torch.from_numpy(numpy.random.default_rng(8).integers(-64, 64, (SAMPLES, 6, 4, 8)).astype(numpy.float32) / 32)
@@ -226,6 +260,10 @@ def counted(folder):
     x = torch.from_numpy(numpy.random.default_rng(9).integers(-64, 64, (SAMPLES, 5, 6)).astype(numpy.float32) / 32)
     export(folder, "counted", Counted(), x, classes=5, dynamo=False, opset_version=17, dynamic_axes={"x": {0: "batch"}})
     export(folder, "counted_new", Counted(), x, classes=5, dynamo=True, opset_version=20, external_data=False)
+    x = torch.from_numpy(numpy.random.default_rng(10).integers(-64, 64, (SAMPLES, 2, 5, 6)).astype(numpy.float32) / 32)
+    export(folder, "unpooled", Unpooled(), x, classes=5, dynamo=True, opset_version=20, external_data=False,
+           dynamic_shapes=({0: torch.export.Dim("batch")},))
+    unpool(folder)
 
 
 # --------------------------------------------------------------------------------------------------------- operators

@@ -102,7 +102,7 @@ static const char *const names[] = { "mlp", "mlp_external", "residual", "residua
     "angles", "logic", "logarithms", "types", "transformer", "transformer_new", "windows", "windows_new", "pointwise",
     "attributes", "binary", "reductions", "old", "movement", "shapes", "convolutions", "products", "indices", "lines",
     "sequences", "volumes", "sizes", "parts", "functions", "functions_script", "quantised", "quantised_operators",
-    "quantised_blocks", "counted", "counted_new" };
+    "quantised_blocks", "counted", "counted_new", "unpooled", "unpool_1d", "unpool_2d", "unpool_3d" };
 
 START_TEST(outputs_are_onnxruntimes)
 {
@@ -143,7 +143,7 @@ static void check_gradient(const struct session *s, const char *file, const stru
 }
 
 static const char *const trained[] = { "mlp", "mlp_external", "residual", "transformer", "transformer_new", "quantised",
-    "counted", "counted_new" };
+    "counted", "counted_new", "unpooled" };
 
 START_TEST(gradients_are_pytorchs)
 {
