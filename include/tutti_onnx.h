@@ -31,7 +31,18 @@ typedef struct tutti_onnx_options {
     /* The last layer gets so many units, with new initial values as tutti_dense() has them: a network for other
      * classes. It is the Gemm, or MatMul and Add, that the first output comes from. 0: the file's. */
     int64_t head;
+    /* Sizes that the file leaves open, `size_count` of them, by the names that it has for them, as "sequence", or by
+     * input and axis, as "x.1": axis 1 of the input x in the file. Axes with the same name have the same size, so one
+     * of them is enough. Names that are in no input are passed over, and sizes that the file has stay. */
+    const struct tutti_onnx_size *sizes;
+    int size_count;
 } tutti_onnx_options;
+
+/* An open size. This struct never grows. */
+typedef struct tutti_onnx_size {
+    const char *name;
+    int64_t size; /* from 1 to 2^31 - 1 */
+} tutti_onnx_size;
 
 /* Values of an input. This struct never grows. */
 typedef struct tutti_onnx_known {

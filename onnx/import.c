@@ -272,8 +272,8 @@ static tutti_status check_rank(const struct import *import, const Onnx__ValueInf
 static tutti_status input_shape(
     struct import *import, const Onnx__ValueInfoProto *input, const tutti_shape *asked, tutti_shape *shape)
 {
-    const tutti_status status = check_rank(import, input);
-    if (status != TUTTI_OK) return status;
+    tutti_status status = TUTTI_OK;
+    TRY(check_rank(import, input));
     const Onnx__TensorShapeProto *sizes = input->type->tensor_type->shape;
     const int batch = import->options->whole ? HIDDEN : import->options->batch_axis;
     if (asked->rank && asked->rank != (int)sizes->n_dim - (batch != HIDDEN))
@@ -285,15 +285,14 @@ static tutti_status input_shape(
         if (i == batch) continue;
         const int at = shape->rank++;
         const int64_t size = sizes->dim[i]->dim_value;
-        shape->sizes[at] = size > 0 ? size : asked->rank ? asked->sizes[at] : 0;
-        if (shape->sizes[at] == 0)
-            return fail(
-                TUTTI_SHAPE, "input '%s': axis %d has an open size: pass the shape of a sample", input->name, i);
+        shape->sizes[at] = size;
+        if (size <= 0) TRY(import_open_size(import, input, asked, i, &shape->sizes[at]));
         if (asked->rank && shape->sizes[at] != asked->sizes[at])
             return fail(TUTTI_SHAPE, "input '%s': axis %d has size %lld, not %lld", input->name, i, (long long)size,
                 (long long)asked->sizes[at]);
     }
-    return TUTTI_OK;
+done:
+    return status;
 }
 
 static tutti_status add_input(struct import *import, const Onnx__ValueInfoProto *input, const tutti_shape *asked)
@@ -398,6 +397,7 @@ static tutti_status add_inputs(struct import *import, const tutti_shape *asked)
             TRY(add_known(import, graph->input[i], known));
             continue;
         }
+        if (!import->first_input) import->first_input = graph->input[i];
         TRY(add_input(import, graph->input[i], asked));
         TRY(add_like(import, graph->input[i]));
         asked = &none;
@@ -511,8 +511,10 @@ static tutti_status import_model(struct import *import, tutti_runtime *runtime, 
     tutti_status status = TUTTI_OK;
     const Onnx__GraphProto *graph = import->model->graph;
     if (options->batch_axis < 0 || options->batch_axis >= TUTTI_MAX_RANK || options->known_count < 0 ||
-        (options->known_count > 0 && !options->known))
-        FAIL(TUTTI_INVALID, "batch_axis is %d and known_count is %d", options->batch_axis, options->known_count);
+        (options->known_count > 0 && !options->known) || options->size_count < 0 ||
+        (options->size_count > 0 && !options->sizes))
+        FAIL(TUTTI_INVALID, "batch_axis is %d, known_count %d and size_count %d", options->batch_axis,
+            options->known_count, options->size_count);
     TRY(check_opset(import));
     TRY(functions_expand(import->model, import->opset, &import->opsets));
     TRY(check_opsets(import));

@@ -58,9 +58,10 @@ struct import {
     Onnx__ModelProto *model; /* functions of it are written out */
     char *folder;            /* of the file */
     int64_t opset;
-    int64_t *opsets;         /* of each node, if the model has functions; else NULL */
-    int64_t fixed_batch;     /* number of samples that the file is for; 0: it says none */
-    bool stands_in;          /* integers that count samples were made for STAND_IN samples */
+    int64_t *opsets;                         /* of each node, if the model has functions; else NULL */
+    int64_t fixed_batch;                     /* number of samples that the file is for; 0: it says none */
+    const Onnx__ValueInfoProto *first_input; /* that is not known; NULL: not found yet */
+    bool stands_in;                          /* integers that count samples were made for STAND_IN samples */
     struct counting counted; /* in a constant input of the node: its factor, and as component the input's position */
     tutti_tensor like;       /* one number of each sample; id < 0: none yet */
     struct value *values;
@@ -87,6 +88,10 @@ void import_note_quantised(const struct import *import); /* quantised.c */
 void import_note_folded(const struct import *import);
 /* Reads the numbers of an initialiser, if they were not. */
 tutti_status import_load(const struct import *import, struct value *value);
+/* sizes.c: of an axis that the file leaves open. `asked`: the shape of a sample of this input, or rank 0. Errors:
+ * TUTTI_SHAPE if the caller does not say it, or says two sizes. */
+tutti_status import_open_size(
+    const struct import *import, const Onnx__ValueInfoProto *input, const tutti_shape *asked, int axis, int64_t *size);
 /* NULL if the file does not have the name. */
 struct value *import_find(const struct import *import, const char *name);
 /* The sizes of a value as the file has them. */

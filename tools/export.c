@@ -20,6 +20,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "classes", OPTION_INTEGER, &s->classes, "N", "number of outputs (default the model's)", 1, 1e6 },
         DEVICE_OPTION(s->saved.session),
         HEAD_OPTION(s->saved.session),
+        SIZES_OPTION(s->saved.session),
     };
     const struct usage usage = { .command = "export",
         .summary = "Writes MODEL with its weights as an ONNX file, for inference in other programs",
@@ -35,7 +36,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
 static int export(const struct settings *s, struct session *session)
 {
     if (!s->output) return wrong_use("export", "--output is missing: name the ONNX file to write");
-    int result = saved_build("export", &s->saved, s->input, s->classes, session);
+    int result = saved_build("export", &s->saved, s->input, s->classes, NULL, session);
     if (result != EXIT_DONE) return result;
     result = session_compile(session, &(tutti_training) { .loss = TUTTI_LOSS_NONE, .batch = 1 });
     if (result != EXIT_DONE || (result = saved_load("export", &s->saved, session)) != EXIT_DONE) return result;

@@ -19,7 +19,7 @@ int saved_load(const char *command, const struct saved_options *options, struct 
 }
 
 int saved_build(const char *command, const struct saved_options *options, const char *input, int64_t classes,
-    struct session *session)
+    const char *arrays, struct session *session)
 {
     const struct model *model = session_model(options->model);
     tutti_shape shape = model->input;
@@ -28,6 +28,7 @@ int saved_build(const char *command, const struct saved_options *options, const 
     if (result == EXIT_DONE) result = session_open(session, command, &options->session);
     if (result != EXIT_DONE) return result;
     session->as_it_is = true;
+    session->arrays = arrays;
     return session_build(session, model, shape, classes ? (int)classes : model->classes);
 }
 

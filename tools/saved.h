@@ -33,9 +33,10 @@ int saved_open(const char *command, struct saved_options *options, bool with_los
     struct data *data, struct samples **part);
 
 /* Opens the devices and builds the model as it is: a file with all its inputs and outputs. `input` is the shape of a
- * sample as text, and `classes` the number of outputs; NULL and 0: the model's. Returns an exit status. */
+ * sample as text, `classes` the number of outputs, and `arrays` a file with arrays for the inputs, which say the sizes
+ * that a file leaves open; NULL and 0: the model's. Returns an exit status. */
 int saved_build(const char *command, const struct saved_options *options, const char *input, int64_t classes,
-    struct session *session);
+    const char *arrays, struct session *session);
 /* Loads the weights into the compiled network, if there are some. Returns an exit status. */
 int saved_load(const char *command, const struct saved_options *options, struct session *session);
 

@@ -2,6 +2,7 @@
 
 #include "base/numbers.h"
 
+#include "tools/open_sizes.h"
 #include "tools/progress.h"
 #include "tutti_onnx.h"
 
@@ -81,6 +82,7 @@ int session_open(struct session *session, const char *command, const struct sess
     *session = (struct session) { .command = command,
         .micro_batch = options->micro_batch,
         .head = options->head,
+        .sizes = options->sizes,
         .rank = options->rank,
         .exact = options->exact,
         .tune = options->tune,
@@ -154,19 +156,36 @@ static void print_note(void *user, const char *line)
     fprintf(stderr, "%s\n", line);
 }
 
+/* With the sizes that --sizes says, and those of a file of arrays if `arrays` is not NULL. */
+static int import_file(
+    const struct session *session, tutti_shape shape, const char *arrays, tutti_onnx *made, tutti_status *status)
+{
+    struct open_sizes *sizes = NULL;
+    tutti_onnx_options options = {
+        .input = shape, .logits = !session->as_it_is, .note = session->tells ? print_note : NULL, .head = session->head
+    };
+    const int result = open_sizes_read(session->command, session->sizes, arrays, &sizes);
+    if (result != EXIT_DONE) return result;
+    options.sizes = open_sizes_list(sizes, &options.size_count);
+    *status = tutti_import_onnx(session->runtime, session->model->name, &options, made);
+    open_sizes_free(sizes);
+    return EXIT_DONE;
+}
+
 static int build_file(struct session *session, tutti_shape shape, int64_t classes)
 {
     tutti_onnx made = { .size = sizeof made };
-    const tutti_onnx_options options = {
-        .input = shape, .logits = !session->as_it_is, .note = session->tells ? print_note : NULL, .head = session->head
-    };
-    const tutti_status status = tutti_import_onnx(session->runtime, session->model->name, &options, &made);
+    tutti_status status = TUTTI_OK;
+    int result = import_file(session, shape, NULL, &made, &status);
+    if (result == EXIT_DONE && status == TUTTI_SHAPE && session->arrays)
+        result = import_file(session, shape, session->arrays, &made, &status);
+    if (result != EXIT_DONE) return result;
     if (status != TUTTI_OK) return work_failed(session->command, status, tutti_message(session->runtime));
     session->network = made.network;
     session->output = made.outputs[0];
     _Static_assert(sizeof session->output_dtypes == sizeof made.output_dtypes, "a file has as many outputs");
     memcpy(session->output_dtypes, made.output_dtypes, sizeof made.output_dtypes);
-    const int result = session->any_ports || session->as_it_is ? EXIT_DONE : check_file(session, &made, classes);
+    result = session->any_ports || session->as_it_is ? EXIT_DONE : check_file(session, &made, classes);
     if (result != EXIT_DONE) return result;
     tutti_shape output = { 0 };
     (void)tutti_shape_of(made.network, made.inputs[0], &session->shape);
@@ -183,6 +202,7 @@ int session_build(struct session *session, const struct model *model, tutti_shap
     if (session->head)
         return wrong_use(
             session->command, "--head needs an ONNX file: the data or --classes say the outputs of the others");
+    if (session->sizes) return wrong_use(session->command, "--sizes needs an ONNX file: --input is for the others");
     session->shape = shape;
     session->classes = classes;
     session->network = tutti_network_new(session->runtime);

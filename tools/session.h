@@ -12,7 +12,7 @@
 enum { SESSION_MAX_DEVICES = 64, SESSION_MAX_MODELS = 32, SESSION_MAX_OUTPUTS = 16 };
 
 struct session_options {
-    const char *devices, *shares, *precision, *wire, *tuning;
+    const char *devices, *shares, *precision, *wire, *tuning, *sizes;
     int64_t micro_batch, memory_mib, threads, head;
     bool exact, tune;
     int rank;                            /* of several processes: named in its log lines where it is not the first */
@@ -30,8 +30,13 @@ struct session_options {
         .name = "head", .kind = OPTION_INTEGER, .value = &(s).head, .noun = "N", .low = 1, .high = 1e6, \
         .help = "of an ONNX file: give the last layer N outputs, with new initial values"               \
     }
+#define SIZES_OPTION(s)                                                                                 \
+    {                                                                                                   \
+        .name = "sizes", .kind = OPTION_TEXT, .value = &(s).sizes, .noun = "NAME=N,...",                \
+        .help = "of an ONNX file: sizes that it leaves open, as sequence=128, or x.1=128 (axis 1 of x)" \
+    }
 #define SESSION_OPTIONS(s)                                                                                             \
-    DEVICE_OPTION(s), HEAD_OPTION(s),                                                                                  \
+    DEVICE_OPTION(s), HEAD_OPTION(s), SIZES_OPTION(s),                                                                 \
         { .name = "shares",                                                                                            \
             .kind = OPTION_TEXT,                                                                                       \
             .value = &(s).shares,                                                                                      \
@@ -101,6 +106,7 @@ struct session {
     tutti_runtime *runtime;
     tutti_network *network;
     tutti_tensor output;
+    const char *sizes, *arrays;                     /* of a file: as text, and a file with arrays for its inputs */
     tutti_tensor loss;                              /* of an output that has classes for each pixel */
     tutti_shape shape;                              /* of a sample */
     int64_t classes, labels;                        /* labels: of a sample, one for each pixel */

@@ -134,6 +134,7 @@ static int show(struct settings *s, struct session *session)
     session->any_ports = true;
     session->as_it_is = s->expect;
     session->tells = s->why;
+    session->arrays = s->expect;
     result = session_build(session, model, shape, s->classes ? (int)s->classes : model->classes);
     if (result == EXIT_DONE && s->expect) result = arrays_expect(session, s->expect);
     if (result != EXIT_DONE) return result;

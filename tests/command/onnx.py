@@ -88,6 +88,20 @@ class Onnx(harness.CommandTest):
                 for output, wanted in outputs.items():
                     self.close(got[output], wanted)
 
+    def test_open_sizes(self):
+        for length in (6, 9): # the arrays tell it
+            inputs, outputs = npz.recorded(FILES / f"lengths+{length}.safetensors")
+            self.infer("lengths", **inputs)
+            self.close(npz.read(self.folder / "out.npz")["y"], outputs["y"])
+        lengths = FILES / "lengths.onnx"
+        for size in ("length=7", "ids.1=7", "valid.1=7,length=7", "other=3,length=7"):
+            self.good("show", lengths, "--sizes", size, "--mode", "infer")
+        self.refused(1, ["axis 1 has an open size, 'length'"], "show", lengths)
+        self.refused(1, ["'length', has the sizes 7 and 8"], "show", lengths, "--sizes", "ids.1=7,valid.1=8")
+        for wrong in ("length", "=3", "length=", "length=0", "length=3x", "length=99999999999"):
+            self.refused(2, "--sizes needs NAME=N", "show", lengths, "--sizes", wrong)
+        self.refused(2, "--sizes needs an ONNX file", "show", "lenet", "--sizes", "length=7")
+
     def test_new_head(self):
         mlp = FILES / "residual.onnx" # 4 classes
         lines = self.good("show", mlp, "--head", 7, "--json").lines()

@@ -172,6 +172,22 @@ class Unpooled(nn.Module):
         return self.last((nn.functional.max_unpool2d(z * z, places, 2, output_size=(5, 6)) + y).flatten(1))
 
 
+class Lengths(nn.Module):
+    """Causal attention over sequences of any length, with positions."""
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.positions = nn.Embedding(11, 8), nn.Embedding(16, 8)
+        self.qkv, self.norm, self.head = nn.Linear(8, 24), nn.LayerNorm(8), nn.Linear(8, 5)
+
+    def forward(self, ids, valid):
+        batch, length = ids.shape
+        x = self.norm(self.tokens(ids) + self.positions(torch.arange(length)) + valid.unsqueeze(-1))
+        q, k, v = (part.reshape(batch, length, 2, 4).transpose(1, 2) for part in self.qkv(x).chunk(3, -1))
+        scores = (q @ k.transpose(-2, -1) / 2).masked_fill(torch.ones(length, length, dtype=torch.bool).triu(1), -1e4)
+        y = torch.softmax(scores, -1) @ v
+        return self.head((x + y.transpose(1, 2).reshape(batch, length, 8)).mean(1))
+
+
 def export(folder, name, network, example, classes=0, **options):
     """classes: also a training step with labels; its gradients are those of the file's parameters."""
     path = folder / f"{name}.onnx"
@@ -238,6 +254,27 @@ def unpool(folder):
                 graph.add("Cast", graph.add("Sub", indices(kernel_shape=[3] + [2] * (axes - 1), **more)[1], first, hidden=True),
                           to=TensorProto.FLOAT)
         graph.write(folder, symbolic=False)
+
+
+def lengths(folder):
+    """The batch and the length are open; outputs are recorded for two lengths."""
+    torch.manual_seed(4)
+    drawn, network = numpy.random.default_rng(12), Lengths().eval()
+    feeds = {length: {"ids": drawn.integers(0, 11, (SAMPLES, length)), "valid": (drawn.integers(0, 2, (SAMPLES, length)) / 2).astype(numpy.float32)}
+             for length in (6, 9)}
+    example = tuple(torch.from_numpy(array) for array in feeds[6].values())
+    names = {"input_names": ["ids", "valid"], "output_names": ["y"]}
+    batch, length = torch.export.Dim("batch", min=2), torch.export.Dim("length", min=2, max=16)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(network, example, folder / "lengths.onnx", dynamo=False, opset_version=17, **names,
+                          dynamic_axes={name: {0: "batch", 1: "length"} for name in names["input_names"]})
+        torch.onnx.export(network, example, folder / "lengths_new.onnx", dynamo=True, opset_version=20, external_data=False, **names,
+                          dynamic_shapes=({0: batch, 1: length}, {0: batch, 1: length}))
+    for name in ("lengths", "lengths_new"):
+        for length, feed in feeds.items():
+            record(folder / f"{name}.onnx", feed)
+            (folder / f"{name}.safetensors").rename(folder / f"{name}+{length}.safetensors")
 
 
 def places(folder):
@@ -593,7 +630,8 @@ def untrainable(folder):
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for make in (networks, pointwise, along_axes, movement, layers, places, counted, by_index, windows, parts, lenet, untrainable):
+    for make in (networks, pointwise, along_axes, movement, layers, places, counted, lengths, by_index, windows, parts, lenet,
+                 untrainable):
         make(folder)
 
 

@@ -27,9 +27,9 @@ struct session {
     int64_t samples;
 };
 
-static void in_files(char path[NAME], const char *name, const char *suffix)
+static void in_files(char path[NAME], const char *name, size_t length, const char *suffix)
 {
-    snprintf(path, NAME, "%s/tests/onnx/files/%s%s", getenv("TUTTI_SOURCE"), name, suffix);
+    snprintf(path, NAME, "%s/tests/onnx/files/%.*s%s", getenv("TUTTI_SOURCE"), (int)length, name, suffix);
 }
 
 /* What is recorded as input.NAME, for each input. */
@@ -44,16 +44,36 @@ static void add_feeds(struct session *s)
     }
 }
 
+/* Sizes that files leave open, by the axes of what is recorded: "x.1". */
+static int find_sizes(const struct session *s, tutti_onnx_size *sizes, char names[][NAME], int most)
+{
+    int count = 0;
+    for (int i = 0; i < s->feed_count; i++) {
+        char name[NAME];
+        snprintf(name, NAME, "input.%s", s->feeds[i].name);
+        const struct safetensors_tensor *tensor = safetensors_find(s->recorded, name);
+        for (int k = 1; k < tensor->rank && count < most; k++, count++) {
+            snprintf(names[count], NAME, "%s.%d", s->feeds[i].name, k);
+            sizes[count] = (tutti_onnx_size) { names[count], tensor->sizes[k] };
+        }
+    }
+    return count;
+}
+
+/* NAME+N: the outputs of the file NAME at another size. */
 static void session_open(struct session *s, const char *name)
 {
-    char path[NAME];
+    enum { MOST = 64 };
+    char path[NAME], names[MOST][NAME];
+    tutti_onnx_size sizes[MOST];
     *s = (struct session) { .runtime = tutti_open(&(tutti_runtime_options) { .devices = "0" }) };
     ck_assert_ptr_nonnull(s->runtime);
-    in_files(path, name, ".onnx");
-    GOOD(tutti_import_onnx(s->runtime, path, NULL, &s->model));
-    in_files(path, name, ".safetensors");
+    in_files(path, name, strlen(name), ".safetensors");
     GOOD(safetensors_open(path, &s->recorded));
     add_feeds(s);
+    in_files(path, name, strcspn(name, "+"), ".onnx");
+    const tutti_onnx_options options = { .sizes = sizes, .size_count = find_sizes(s, sizes, names, MOST) };
+    GOOD(tutti_import_onnx(s->runtime, path, &options, &s->model));
 }
 
 static void session_close(struct session *s)
@@ -102,7 +122,8 @@ static const char *const names[] = { "mlp", "mlp_external", "residual", "residua
     "angles", "logic", "logarithms", "types", "transformer", "transformer_new", "windows", "windows_new", "pointwise",
     "attributes", "binary", "reductions", "old", "movement", "shapes", "convolutions", "products", "indices", "lines",
     "sequences", "volumes", "sizes", "parts", "functions", "functions_script", "quantised", "quantised_operators",
-    "quantised_blocks", "counted", "counted_new", "unpooled", "unpool_1d", "unpool_2d", "unpool_3d" };
+    "quantised_blocks", "counted", "counted_new", "unpooled", "unpool_1d", "unpool_2d", "unpool_3d", "lengths+6",
+    "lengths+9", "lengths_new+6", "lengths_new+9" };
 
 START_TEST(outputs_are_onnxruntimes)
 {
