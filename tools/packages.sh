@@ -10,6 +10,9 @@ test_packages=("${build_packages[@]}" g++ check clang-format
     clang-19 libclc-15 rocm-device-libs libigc1 libigdfcl1 libigdgmm12
     libllvmspirvlib15 libdrm-nouveau2 libsensors5 libexpat1)
 
+# For tests/fuzz/run, which needs libFuzzer.
+fuzz_packages=(clang libclang-rt-dev)
+
 # packages_missing PACKAGE...: prints those that are not installed.
 packages_missing() {
     local package
