@@ -105,13 +105,15 @@ static tutti_status resolve(
     const struct step *step, struct target *to, int64_t each, int64_t stride, const struct place *place)
 {
     const int64_t samples = step->import->fixed_batch;
+    int64_t all;
     if (place->axis == HIDDEN || to->axis >= 0) return close_target(to, each);
     if (samples == 0) {
         if (to->open < 0) return step_refuse("no axis of the new shape is the batch");
         to->axis = to->open;
         return close_target(to, each);
     }
-    const tutti_status status = close_target(to, each * samples);
+    if (__builtin_mul_overflow(each, samples, &all)) return does_not_fit(each);
+    const tutti_status status = close_target(to, all);
     if (status != TUTTI_OK) return status;
     find_axis(to, stride, samples);
     if (to->axis < 0) return step_refuse("no axis of the new shape is the batch");
