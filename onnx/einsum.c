@@ -12,7 +12,7 @@ static char *text_of(char *equation, size_t number)
     char *at = equation;
     for (size_t i = 0; i < number && at; i++) {
         at = strchr(at, ',');
-        at += at != NULL;
+        if (at) at++;
     }
     return at;
 }
@@ -76,10 +76,11 @@ tutti_status build_einsum(struct step *step)
     tutti_status status = TUTTI_OK;
     if (!attribute || attribute->s.len >= EQUATION) return fail(TUTTI_FORMAT, "it needs an equation, not too long");
     if (count < 1 || count > MOST) return step_refuse("it has %zu inputs: at most %d are read", count, (int)MOST);
-    memcpy(equation, attribute->s.data, attribute->s.len);
+    if (attribute->s.len) memcpy(equation, attribute->s.data, attribute->s.len);
     equation[attribute->s.len] = '\0';
     for (size_t i = 0; i < count && status == TUTTI_OK; i++) {
         status = step_operand(step, i, &inputs[i]);
+        if (status != TUTTI_OK) break;
         tensors[i] = inputs[i].tensor;
         if (inputs[i].place.batched) place = inputs[i].place;
     }
