@@ -175,7 +175,9 @@ tutti_status step_reshape_to(const struct step *step, const struct operand *x, c
     tutti_status status = value_extents(step->import, step_input(step, 0), from, &rank);
     if (status == TUTTI_OK) status = read_target(step, asked, from, rank, &to);
     if (status != TUTTI_OK) return status;
-    const int64_t each = product(x->shape.sizes, x->shape.rank) * (x->place.batched ? x->place.rows : 1);
+    int64_t each = product(x->shape.sizes, x->shape.rank);
+    if (__builtin_mul_overflow(each, x->place.batched ? x->place.rows : 1, &each) || each == 0)
+        return step_refuse("its input has no elements, or too many");
     if (!x->place.batched || x->place.axis == HIDDEN) {
         if (to.axis >= 0) return step_refuse("the number of samples would be a size of axis %d", to.axis);
         if ((status = close_target(&to, each)) != TUTTI_OK) return status;
