@@ -30,6 +30,10 @@ static tutti_status find_place(const Onnx__TensorProto *tensor, struct place *pl
     for (size_t i = 0; i < tensor->n_external_data; i++) {
         const Onnx__StringStringEntryProto *entry = tensor->external_data[i];
         if (!entry->key || !entry->value) continue;
+        if (!proto_is_plain(entry->key) || !proto_is_plain(entry->value))
+            return fail(TUTTI_FORMAT,
+                "tensor %s: the place of its external data is not UTF-8, or has control characters",
+                proto_text(tensor->name));
         const bool offset = !strcmp(entry->key, "offset"), length = !strcmp(entry->key, "length");
         if (!strcmp(entry->key, "location")) place->location = entry->value;
         if (length) place->has_length = true;

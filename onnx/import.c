@@ -28,6 +28,30 @@ struct value *import_find(const struct import *import, const char *name)
     return found ? *(struct value **)found : NULL;
 }
 
+/* Of an attribute, whose bytes do not end in a zero. */
+static tutti_status check_bytes(const ProtobufCBinaryData *bytes)
+{
+    if (bytes->len == 0) return TUTTI_OK;
+    char *text = memory_format("%.*s", (int)bytes->len, (const char *)bytes->data);
+    if (!text) return TUTTI_NO_MEMORY;
+    const tutti_status status = strlen(text) == bytes->len
+        ? proto_check_text(text, "the text of an attribute")
+        : fail(TUTTI_FORMAT, "the text of an attribute has control characters");
+    free(text);
+    return status;
+}
+
+static tutti_status check_attribute(const Onnx__AttributeProto *attribute)
+{
+    tutti_status status = TUTTI_OK;
+    TRY(proto_check_text(proto_text(attribute->name), "the name of an attribute"));
+    TRY(check_bytes(&attribute->s));
+    for (size_t i = 0; i < attribute->n_strings; i++) TRY(check_bytes(&attribute->strings[i]));
+    if (attribute->t) TRY(proto_check_text(proto_text(attribute->t->name), "the name of a tensor"));
+done:
+    return status;
+}
+
 /* A name may stand for one value only. */
 static tutti_status add_name(struct import *import, const char *name, struct value **made)
 {
@@ -97,9 +121,11 @@ static tutti_status check_node_texts(const Onnx__NodeProto *node, size_t positio
     TRY(proto_check_text(proto_text(node->domain), "the domain of a node"));
     for (size_t i = 0; i < node->n_input; i++) TRY(proto_check_text(node->input[i], "the name of an input"));
     for (size_t i = 0; i < node->n_output; i++) TRY(proto_check_text(node->output[i], "the name of an output"));
-    for (size_t i = 0; i < node->n_attribute; i++)
+    for (size_t i = 0; i < node->n_attribute; i++) {
+        TRY(check_attribute(node->attribute[i]));
         if (*proto_text(node->attribute[i]->ref_attr_name))
             FAIL(TUTTI_FORMAT, "an attribute refers to one of a function, but the node is in none");
+    }
     if (node->n_output == 0 || !node->op_type) FAIL(TUTTI_FORMAT, "it has no output, or no operator");
 done:
     return status == TUTTI_OK ? status : status_context(status, "node %zu", position);

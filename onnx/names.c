@@ -80,9 +80,11 @@ static char *layer_in_path(const char *path)
 
 static const char *scopes_of(const Onnx__NodeProto *node)
 {
-    for (size_t i = 0; i < node->n_metadata_props; i++)
+    for (size_t i = 0; i < node->n_metadata_props; i++) {
+        const char *value = proto_text(node->metadata_props[i]->value);
         if (ends_with(proto_text(node->metadata_props[i]->key), "name_scopes"))
-            return proto_text(node->metadata_props[i]->value);
+            return proto_is_plain(value) ? value : NULL;
+    }
     return NULL;
 }
 

@@ -26,11 +26,16 @@ static void give(void *user, void *memory)
     free(memory);
 }
 
-tutti_status proto_check_text(const char *text, const char *what)
+bool proto_is_plain(const char *text)
 {
     bool plain = text_is_utf8(text);
-    for (const char *at = text; plain && *at; at++) plain = (unsigned char)*at >= ' ' && *at != 127;
-    return plain ? TUTTI_OK : fail(TUTTI_FORMAT, "%s is not UTF-8, or has control characters", what);
+    for (; plain && *text; text++) plain = (unsigned char)*text >= ' ' && *text != 127;
+    return plain;
+}
+
+tutti_status proto_check_text(const char *text, const char *what)
+{
+    return proto_is_plain(text) ? TUTTI_OK : fail(TUTTI_FORMAT, "%s is not UTF-8, or has control characters", what);
 }
 
 tutti_status proto_read(const char *path, Onnx__ModelProto **model)

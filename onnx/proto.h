@@ -11,6 +11,8 @@ static inline const char *proto_text(const char *text)
     return text ? text : "";
 }
 
+/* Whether a text can be printed, and be a name: UTF-8 without control characters. */
+bool proto_is_plain(const char *text);
 /* Names are printed and become names of parameters: TUTTI_FORMAT if one is not plain UTF-8. `what` it is. */
 tutti_status proto_check_text(const char *text, const char *what);
 
