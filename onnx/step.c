@@ -294,6 +294,7 @@ static tutti_status operand_of(const struct step *step, const struct value *valu
 tutti_status step_indices(const struct step *step, size_t position, struct operand *operand)
 {
     struct value *value = step_input(step, position);
+    *operand = (struct operand) { .tensor = { -1 } };
     const tutti_status status = value ? add_once(step, value) : fail(TUTTI_FORMAT, "input %zu is missing", position);
     return status == TUTTI_OK ? operand_of(step, value, operand) : status;
 }
