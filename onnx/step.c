@@ -363,8 +363,14 @@ void step_type(const struct step *step, size_t output, int type)
 
 tutti_status step_known(const struct step *step, struct array *array)
 {
+    enum { MOST = 1 << 30 }; /* so that many nodes of a small file cannot take the host's memory */
     struct value *value = step_output(step, 0);
     if (!array) return TUTTI_NO_MEMORY;
+    step->import->computed += array->count * (array->floats ? sizeof *array->floats : sizeof *array->extents);
+    if (step->import->computed > MOST) {
+        array_free(array);
+        return step_refuse("what is computed when the file is read would take more than %d bytes", MOST);
+    }
     if (value)
         value->array = array;
     else

@@ -451,6 +451,20 @@ START_TEST(attributes_of_functions_stand_in_functions)
 }
 END_TEST
 
+START_TEST(computed_constants_have_a_limit)
+{
+    static const int64_t one[] = { 1 }, large[] = { 1 << 20 };
+    struct message graph = graph_of("Relu", NULL);
+    put_initialiser(&graph, INT64, one, 1, large, sizeof large);
+    for (int i = 0; i < 300; i++) {
+        char name[NAME];
+        snprintf(name, sizeof name, "c%d", i);
+        put_node(&graph, "ConstantOfShape", "w", NULL, name);
+    }
+    refused(&graph, 17, TUTTI_UNSUPPORTED, "ConstantOfShape 'c256': what is computed");
+}
+END_TEST
+
 /* ------------------------------------------------------------------------------------------------- external data ----
  */
 
@@ -527,6 +541,7 @@ int main(void)
     tcase_add_test(cases, functions_are_checked);
     tcase_add_test(cases, functions_do_not_grow_without_end);
     tcase_add_test(cases, attributes_of_functions_stand_in_functions);
+    tcase_add_test(cases, computed_constants_have_a_limit);
     tcase_add_test(cases, external_data_are_of_the_folder);
     tcase_add_test(cases, external_data_have_their_size);
     suite_add_tcase(suite, cases);
