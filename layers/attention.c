@@ -285,18 +285,19 @@ static int compose_attention(struct attention *a)
     const struct composing *c = a->c;
     const tutti_attention_options *o = a->o;
     const int64_t kv_heads = o->kv_heads ? o->kv_heads : o->heads;
+    const int64_t rank = o->heads > 0 ? 2 : 3;
     a->joined = o->heads > 0;
+    if (rank_of(c, a->q) < rank || rank_of(c, a->k) < rank || rank_of(c, a->v) < rank)
+        return compose_fail(c,
+            fail(TUTTI_SHAPE,
+                "attention: queries, keys and values must be [heads, length, width], or [length, heads width] with the "
+                "option `heads`"));
     if (a->joined) {
         a->q = with_heads(c, a->q, o->heads);
         a->k = with_heads(c, a->k, kv_heads);
         a->v = with_heads(c, a->v, kv_heads);
     }
     if (c->graph->status != TUTTI_OK) return NO_VALUE;
-    if (rank_of(c, a->q) < 3 || rank_of(c, a->k) < 3 || rank_of(c, a->v) < 3)
-        return compose_fail(c,
-            fail(TUTTI_SHAPE,
-                "attention: queries, keys and values must be [heads, length, width], or [length, heads width] with the "
-                "option `heads`"));
     const int64_t without = size_of(c, a->k, 1);
     a->k = with_past(a, o->past_key, a->k);
     a->v = with_past(a, o->past_value, a->v);
