@@ -21,8 +21,10 @@
     X(power, 1, pow(a, where(a != a, a, low)), g * low * pow(a, where(a != a, a, low - 1)), , )                        \
     X(sub, 2, a - b, g, -g, )                                                                                          \
     X(div, 2, a / b, g / b, -g * y / b, )                                                                              \
-    X(max, 2, larger(a, b), where(a >= b, g, 0), where(a >= b, 0, g), )                                                \
-    X(min, 2, smaller(a, b), where(a <= b, g, 0), where(a <= b, 0, g), )                                               \
+    X(max, 2, larger(a, b), where(a < b, 0, where(a == b, 0.5 * g, g)),                                                \
+        where(a > b, 0, where(a == b, 0.5 * g, g)), )                                                                  \
+    X(min, 2, smaller(a, b), where(a > b, 0, where(a == b, 0.5 * g, g)),                                               \
+        where(a < b, 0, where(a == b, 0.5 * g, g)), )                                                                  \
     X(pow, 2, pow(a, b), where(b == 0, 0, g * b * pow(a, b - 1)), where(a == 0 && b >= 0, 0, g * y * log(a)), )        \
     X(mod, 2, where(fmod(a, b) != 0 && (fmod(a, b) < 0) != (b < 0), fmod(a, b) + b, fmod(a, b)), g,                    \
         -g * rint((a - y) / b), )                                                                                      \

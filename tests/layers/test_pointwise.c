@@ -286,6 +286,9 @@ static void fill_special(const struct test_case *c, float *input, int64_t count)
 }
 
 static const char *const specials[] = {
+    "special max1 n2 c19 a1.5 b1.5 is1.5 da0.5 db0.5",
+    "special max1 n2 c19 a1.5 b-2 is1.5 da1 db0",
+    "special min1 n2 c19 a-1 b-1 is-1 da0.5 db0.5",
     "special pow1 n2 c19 a0 b0 is1 da0 db0",
     "special pow1 n2 c19 a0 b1 is0 da1 db0",
     "special pow1 n2 c19 a0 b2 is0 da0 db0",
