@@ -45,7 +45,8 @@ typedef struct tutti_trial {
     double gain;  /* relative time saved by the candidate; the smaller of shortest and median */
 } tutti_trial;
 /* Creates a tuner for the opened device at position `device`. Of `training`, which must not be NULL, it reads loss,
- * losses, loss_weights, batch, sequence, exact and precision. The network must outlive the tuner. Returns NULL on failure. */
+ * losses, loss_weights, batch, sequence, exact and precision. The network must outlive the tuner. Returns NULL on
+ * failure. */
 TUTTI_API tutti_tuner *tutti_tuner_new(
     tutti_network *network, tutti_tensor output, const tutti_training *training, int device);
 /* Describes candidate `index`, from 0. Its strings are valid until the tuner is freed. Errors: TUTTI_INVALID past the

@@ -139,11 +139,12 @@ static int check_file(const struct session *session, const tutti_onnx *made, int
     if (made->input_count != 1 || made->input_dtypes[0] != TUTTI_DTYPE_F32)
         return wrong_use(session->command, "%s has %d input%s: the command feeds one, of floats", name,
             made->input_count, made->input_count == 1 ? " of integers" : "s");
-    if (output.rank != 1)
+    if (output.rank != 1 && output.rank < 3)
         return wrong_use(session->command,
-            "the first output of %s, '%s', has %d axes in a sample: the command needs one, classes", name,
-            output_name(made), output.rank);
-    if (classes && output.sizes[0] != classes)
+            "the first output of %s, '%s', has %d axes in a sample: the command needs one, classes, or those of an "
+            "image",
+            name, output_name(made), output.rank);
+    if (output.rank == 1 && classes && output.sizes[0] != classes)
         return wrong_use(session->command,
             "%s has %lld outputs for a sample, '%s', but there are %lld classes: --head %lld gives it as many", name,
             (long long)output.sizes[0], output_name(made), (long long)classes, (long long)classes);
@@ -172,6 +173,16 @@ static int import_file(
     return EXIT_DONE;
 }
 
+/* Sets the labels of a sample, one for each position. Returns the number of classes. */
+static int64_t count_labels(struct session *session)
+{
+    tutti_shape output = { 0 };
+    (void)tutti_shape_of(session->network, session->output, &output);
+    session->labels = 1;
+    for (int i = 1; i < output.rank; i++) session->labels *= output.sizes[i];
+    return output.sizes[0];
+}
+
 static int build_file(struct session *session, tutti_shape shape, int64_t classes)
 {
     tutti_onnx made = { .size = sizeof made };
@@ -187,11 +198,8 @@ static int build_file(struct session *session, tutti_shape shape, int64_t classe
     memcpy(session->output_dtypes, made.output_dtypes, sizeof made.output_dtypes);
     result = session->any_ports || session->as_it_is ? EXIT_DONE : check_file(session, &made, classes);
     if (result != EXIT_DONE) return result;
-    tutti_shape output = { 0 };
     (void)tutti_shape_of(made.network, made.inputs[0], &session->shape);
-    (void)tutti_shape_of(made.network, made.outputs[0], &output);
-    session->classes = output.sizes[0];
-    session->labels = 1;
+    session->classes = count_labels(session);
     return EXIT_DONE;
 }
 
@@ -209,12 +217,9 @@ int session_build(struct session *session, const struct model *model, tutti_shap
     if (!session->network) return work_failed(session->command, TUTTI_NO_MEMORY, tutti_message(session->runtime));
     tutti_tensor x = tutti_input(session->network, "input", shape);
     session->output = model->build(session->network, x, classes);
-    tutti_shape output = { 0 };
     tutti_status status = tutti_network_status(session->network);
     if (status == TUTTI_OK) status = tutti_output(session->network, "output", session->output);
-    if (status == TUTTI_OK) status = tutti_shape_of(session->network, session->output, &output);
-    session->labels = 1;
-    for (int i = 1; i < output.rank; i++) session->labels *= output.sizes[i];
+    (void)count_labels(session);
     if (status == TUTTI_OK) return EXIT_DONE;
     char sizes[96], message[1200];
     snprintf(message, sizeof(message), "%s for inputs %s: %s", model->name, format_shape(&shape, sizes, sizeof(sizes)),
