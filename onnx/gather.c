@@ -286,7 +286,7 @@ static tutti_tensor places_of(
 /* A cache of keys or values, with an update behind what it has. */
 tutti_status build_tensor_scatter(struct step *step)
 {
-    struct operand in[2], first = { .tensor = { -1 } };
+    struct operand in[2] = { { .tensor = { -1 } }, { .tensor = { -1 } } }, first = { .tensor = { -1 } };
     struct place place;
     int axis = 0;
     tutti_status status = TUTTI_OK;
