@@ -20,7 +20,7 @@ import sys
 import time
 import warnings
 
-BATCH, DRAWS = 2, 4
+BATCH, DRAWS = 2, 12
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SIZES = {"inception_v3": 96, "maxvit_t": 224, "vit": 224, "swin": 64, "deeplabv3": 64, "fcn": 64, "lraspp": 64, "alexnet": 96, "vgg": 64}
 FAMILIES = ("alexnet", "convnext", "densenet", "efficientnet", "googlenet", "inception", "maxvit", "mnasnet", "mobilenet", "regnet",
