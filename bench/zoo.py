@@ -53,9 +53,9 @@ def save(path, arrays):
 
 def load(path):
     import numpy
-    raw = path.read_bytes()
-    length = struct.unpack("<Q", raw[:8])[0]
-    header = json.loads(raw[8:8 + length])
+    raw = numpy.memmap(path, numpy.uint8, "r")
+    length = struct.unpack("<Q", raw[:8].tobytes())[0]
+    header = json.loads(raw[8:8 + length].tobytes())
     header.pop("__metadata__", None)
     return {name: numpy.frombuffer(raw, numpy.float32, (e["data_offsets"][1] - e["data_offsets"][0]) // 4, 8 + length + e["data_offsets"][0])
             .reshape(e["shape"]) for name, e in header.items()}
@@ -195,9 +195,9 @@ def check_draw(network, x, binary, folder, seconds):
     if found is None:
         return {"refused": told}
     result = {"error": float(numpy.abs(found["y"] - wanted).max() / numpy.abs(wanted).max()), "tutti_s": told}
-    single, result["pytorch_s"] = gradients(network, x, target, seconds)
-    del wanted
-    exact, _ = gradients(network.double(), x.double(), target.double())
+    exact, _ = gradients(network.double(), x.double(), target.double())  # first: then the doubles' parameters go
+    network.zero_grad()
+    single, result["pytorch_s"] = gradients(network.float(), x, target, seconds)
     result["ratio"], result["worst"], missing = worst_ratio(found, exact, single)
     if missing:
         result["missing"] = missing
