@@ -164,7 +164,8 @@ struct place place_moved(struct place place, int change);
 tutti_tensor step_plain(const struct step *step, const char *operation, const tutti_tensor *inputs, int count);
 tutti_tensor step_op(const struct step *step, const char *operation, const tutti_tensor *inputs, int count,
     const char *attributes, ...) __attribute__((format(printf, 5, 6)));
-/* The same of two inputs; a constant of one number. */
+/* The same element by element, of any inputs or two; a constant of one number, which adds no axis to the others. */
+tutti_tensor step_elements(const struct step *step, const char *operation, const tutti_tensor *inputs, int count);
 tutti_tensor step_binary(const struct step *step, const char *operation, tutti_tensor a, tutti_tensor b);
 tutti_tensor step_constant(const struct step *step, float number);
 /* The first output is the first input; another value. */

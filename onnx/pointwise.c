@@ -152,8 +152,8 @@ tutti_status build_shrink(struct step *step)
     const tutti_tensor below = step_binary(step, "less", x, step_constant(step, -lambd));
     const tutti_tensor low = step_binary(step, "add", x, step_constant(step, bias));
     const tutti_tensor high = step_binary(step, "sub", x, step_constant(step, bias));
-    tutti_tensor y = step_plain(step, "where", (tutti_tensor[]) { below, low, step_constant(step, 0) }, 3);
-    y = step_plain(step, "where", (tutti_tensor[]) { above, high, y }, 3);
+    tutti_tensor y = step_elements(step, "where", (tutti_tensor[]) { below, low, step_constant(step, 0) }, 3);
+    y = step_elements(step, "where", (tutti_tensor[]) { above, high, y }, 3);
     return step_done(step, y, place);
 }
 
@@ -304,7 +304,7 @@ tutti_status build_dropout(struct step *step)
     /* Who reads the mask of a layer that drops gets the message that it is not available. */
     if (mask && (ratio == 0 || trains == 0)) {
         const tutti_tensor one = step_constant(step, 1);
-        status = step_made(step, 1, step_plain(step, "where", (tutti_tensor[]) { x.tensor, one, one }, 3), x.place);
+        status = step_made(step, 1, step_elements(step, "where", (tutti_tensor[]) { x.tensor, one, one }, 3), x.place);
         step_type(step, 1, ONNX_BOOL);
     }
     if (status != TUTTI_OK) return status;

@@ -323,7 +323,21 @@ tutti_tensor step_constant(const struct step *step, float number)
 
 tutti_tensor step_binary(const struct step *step, const char *operation, tutti_tensor a, tutti_tensor b)
 {
-    return step_plain(step, operation, (tutti_tensor[]) { a, b }, 2);
+    return step_elements(step, operation, (tutti_tensor[]) { a, b }, 2);
+}
+
+/* step_constant() has an axis, which one number of a sample does not have. */
+tutti_tensor step_elements(const struct step *step, const char *operation, const tutti_tensor *inputs, int count)
+{
+    const tutti_network *network = step->import->network;
+    const tutti_tensor y = step_plain(step, operation, inputs, count);
+    tutti_tensor_info info = { .size = sizeof info };
+    bool is_number = false;
+    if (y.id < 0 || tutti_network_tensor(network, y, &info) != TUTTI_OK || !info.for_each_sample) return y;
+    if (info.shape.rank != 1 || info.shape.sizes[0] != 1) return y;
+    for (int i = 0; i < count; i++)
+        is_number |= tutti_network_tensor(network, inputs[i], &info) == TUTTI_OK && info.shape.rank == 0;
+    return is_number ? step_op(step, "reshape", &y, 1, "shape=") : y;
 }
 
 tutti_tensor step_op(

@@ -612,6 +612,22 @@ def parts(folder):
     graph.write(folder, symbolic=False)
 
 
+def scalars(folder):
+    """Of each sample one number, which has no axis but the batch, with constants of none or of one element."""
+    graph = Graph("scalars", 20, x=numbers(SAMPLES, 4))
+    one = graph.add("ReduceSum", "x", numpy.array([1]), keepdims=0, hidden=True)
+    for operator in ("Add", "Sub", "Mul", "Max"):
+        graph.add(operator, one, numpy.float32(0.5))
+    graph.add("Div", numbers(1), one)
+    graph.add("Pow", graph.add("Exp", one, hidden=True), numpy.float32(1.5))
+    graph.add("HardSigmoid", one, alpha=0.25)
+    graph.add("Shrink", one, lambd=0.25, bias=0.125)
+    graph.add("Clip", one, numpy.float32(0.5), numpy.float32(0.25))
+    graph.add("Cast", graph.add("IsInf", graph.add("Log", one, hidden=True), detect_positive=0, hidden=True), to=TensorProto.FLOAT)
+    graph.add("Where", graph.add("Greater", one, numpy.float32(0), hidden=True), one, numpy.float32(-1))
+    graph.write(folder)
+
+
 def untrainable(folder):
     """Graphs for `tutti train`, which says what is wrong with them."""
     def row(count):
@@ -631,7 +647,7 @@ def untrainable(folder):
 def main():
     folder = pathlib.Path(sys.argv[1])
     for make in (networks, pointwise, along_axes, movement, layers, places, counted, lengths, by_index, windows, parts, lenet,
-                 untrainable):
+                 untrainable, scalars):
         make(folder)
 
 
