@@ -43,8 +43,10 @@ static clfftStatus plan_new(const struct fft *fft, const struct device *device, 
     const size_t length = (size_t)fft->length;
     clfftStatus code = CLFFT_SUCCESS;
     if (plans == 0) {
-        clfftSetupData data;
-        (void)clfftInitSetupData(&data);
+        /* clfftInitSetupData() is inline in clFFT's header, and not in its library. */
+        const clfftSetupData data = {
+            .major = clfftVersionMajor, .minor = clfftVersionMinor, .patch = clfftVersionPatch
+        };
         code = clfftSetup(&data);
         if (code != CLFFT_SUCCESS) return code;
     }
