@@ -67,8 +67,9 @@ struct tutti_network {
     size_t *scope_ends; /* length of the scope before each push */
     size_t scope_depth, scope_capacity;
     int dropout_count, input_count;
-    atomic_int trainers; /* that use it now */
-    tutti_status status; /* the first failure */
+    int64_t table_entries; /* of all tables of layers/resample.h */
+    atomic_int trainers;   /* that use it now */
+    tutti_status status;   /* the first failure */
     char *message;
 };
 

@@ -59,6 +59,8 @@ static tutti_status gradient(
 
 /* Outputs and taps of a table: a file that asks for more shall not take the host's memory. */
 enum { MOST = 1 << 24 };
+/* The same of all tables of a network, with their transposed ones: 1 GiB of constants. */
+enum { MOST_IN_ALL = 1 << 26 };
 
 tutti_status taps_new(struct taps *taps, int64_t from, int64_t to)
 {
@@ -139,6 +141,14 @@ tutti_status taps_transpose(const struct taps *taps, struct taps *made)
 
 /* --------------------------------------------------------------------------------------------------- builder ---- */
 
+static tutti_status count_entries(tutti_network *network, const struct taps *taps)
+{
+    network->table_entries += taps->from + taps->to + taps->count;
+    if (network->table_entries <= MOST_IN_ALL) return TUTTI_OK;
+    return fail(TUTTI_UNSUPPORTED, "tables of resized, padded and windowed axes would have more than %d entries in all",
+        MOST_IN_ALL);
+}
+
 /* A table without taps has one that no output reads. */
 static void add_table(tutti_network *network, const struct taps *taps, int *inputs)
 {
@@ -157,6 +167,7 @@ int resample(tutti_network *network, int layer, int x, int axis, const struct ta
     int inputs[INPUTS] = { x };
     if (!network_ok(network) || x == NO_VALUE) return NO_VALUE;
     tutti_status status = taps->rows == taps->to ? TUTTI_OK : fail(TUTTI_INTERNAL, "a table is not complete");
+    if (status == TUTTI_OK) status = count_entries(network, taps);
     if (status == TUTTI_OK) status = taps_transpose(taps, &back);
     if (status == TUTTI_OK) {
         add_table(network, taps, inputs + TABLE);

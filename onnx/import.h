@@ -67,7 +67,7 @@ struct import {
     struct value *values;
     size_t value_count;
     size_t sequence_elements; /* of all sequences so far */
-    size_t computed;          /* bytes of arrays that nodes made */
+    size_t computed;          /* bytes of arrays that nodes made, and of copies of uniform initialisers */
     void *names;              /* tree of tsearch() over values */
     void *renamed;            /* the same, over names that parameters get */
     void *parts;              /* the same, over struct part */
@@ -177,7 +177,7 @@ tutti_status step_done(const struct step *step, tutti_tensor tensor, struct plac
 tutti_status step_made(const struct step *step, size_t output, tutti_tensor tensor, struct place place);
 void step_type(const struct step *step, size_t output, int type);
 /* The node's first output is this array, which is freed with the import. NULL: TUTTI_NO_MEMORY. Refuses more than 1 GiB
- * in all. */
+ * in all, with the copies of uniform initialisers. */
 tutti_status step_known(const struct step *step, struct array *array);
 /* TUTTI_UNSUPPORTED; the caller of the step's function puts the node's name in front. */
 tutti_status step_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));

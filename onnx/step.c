@@ -199,6 +199,15 @@ static tutti_status add_integers(struct import *import, struct value *value, tut
     return status;
 }
 
+/* Counts what the file has no bytes for, so that many nodes of a small one cannot take the host's memory. */
+static tutti_status count_bytes(const struct step *step, size_t bytes)
+{
+    enum { MOST = 1 << 30 };
+    step->import->computed += bytes;
+    if (step->import->computed <= MOST) return TUTTI_OK;
+    return step_refuse("what is computed or copied when the file is read would take more than %d bytes", MOST);
+}
+
 /* Exporters merge initialisers that are equal, as the scales of layers that were never trained. Where all elements are
  * equal, each layer has a parameter of its own (names.c). */
 static tutti_status add_parameter(const struct step *step, struct value *value, tutti_shape shape)
@@ -213,7 +222,9 @@ static tutti_status add_parameter(const struct step *step, struct value *value, 
             tutti_parameter(step->import->network, value->label ? value->label : value->name, shape, &options);
         return TUTTI_OK;
     }
-    const tutti_status status = import_part(step->import, step->node, value, &part);
+    tutti_status status = import_part(step->import, step->node, value, &part);
+    if (status == TUTTI_OK && part->tensor.id < 0 && value->parameters > 1)
+        status = count_bytes(step, value->array->count * sizeof *floats);
     if (status != TUTTI_OK) return status;
     if (part->tensor.id < 0) part->tensor = tutti_parameter(step->import->network, part->name, shape, &options);
     value->tensor = part->tensor;
@@ -377,19 +388,15 @@ void step_type(const struct step *step, size_t output, int type)
 
 tutti_status step_known(const struct step *step, struct array *array)
 {
-    enum { MOST = 1 << 30 }; /* so that many nodes of a small file cannot take the host's memory */
     struct value *value = step_output(step, 0);
     if (!array) return TUTTI_NO_MEMORY;
-    step->import->computed += array->count * (array->floats ? sizeof *array->floats : sizeof *array->extents);
-    if (step->import->computed > MOST) {
-        array_free(array);
-        return step_refuse("what is computed when the file is read would take more than %d bytes", MOST);
-    }
-    if (value)
+    const tutti_status status =
+        count_bytes(step, array->count * (array->floats ? sizeof *array->floats : sizeof *array->extents));
+    if (status == TUTTI_OK && value)
         value->array = array;
     else
         array_free(array);
-    return TUTTI_OK;
+    return status;
 }
 
 static tutti_status copy_array(const struct step *step, const struct array *from)

@@ -465,6 +465,64 @@ START_TEST(computed_constants_have_a_limit)
 }
 END_TEST
 
+/* A Constant of integers. */
+static void put_constant(struct message *graph, const char *name, const int64_t *numbers, int count)
+{
+    struct message node = { 0 }, attribute = { 0 };
+    put_text(&attribute, ATTRIBUTE_NAME, "value_ints");
+    for (int i = 0; i < count; i++) put_integer(&attribute, ATTRIBUTE_INTEGERS, numbers[i]);
+    put_text(&node, NODE_OUTPUT, name);
+    put_text(&node, NODE_OPERATOR, "Constant");
+    put_message(&node, NODE_ATTRIBUTE, &attribute);
+    put_message(graph, GRAPH_NODE, &node);
+}
+
+/* The second node gets a copy of w, for which the other arrays leave 16 bytes, or none. */
+START_TEST(copies_of_uniform_initialisers_have_the_same_limit)
+{
+    static const int64_t four[] = { 4 }, large[] = { 1 << 20 }, rest[] = { (1 << 20) - 12, (1 << 20) - 8 };
+    static const float ones[] = { 1, 1, 1, 1 };
+    for (int full = 0; full < 2; full++) {
+        struct message graph = graph_of("Add", "w");
+        put_initialiser(&graph, FLOAT, four, 1, ones, sizeof ones);
+        put_constant(&graph, "large", large, 1);
+        put_constant(&graph, "rest", &rest[full], 1);
+        for (int i = 0; i < 256; i++) {
+            char name[NAME];
+            snprintf(name, sizeof name, "c%d", i);
+            put_node(&graph, "ConstantOfShape", i ? "large" : "rest", NULL, name);
+        }
+        put_node(&graph, "Add", "y", "w", "z");
+        if (full)
+            refused(&graph, 17, TUTTI_UNSUPPORTED, "Add 'z': what is computed or copied");
+        else
+            refused(&graph, 17, TUTTI_OK, NULL);
+    }
+}
+END_TEST
+
+START_TEST(tables_have_a_limit)
+{
+    static const int64_t pads[] = { 0, 0, 0, (1 << 24) - 8 }, crops[] = { 0, 1, 0, -1 };
+    struct message graph = graph_of("Relu", NULL);
+    put_constant(&graph, "pads", pads, 4);
+    put_constant(&graph, "crops", crops, 4);
+    for (int i = 0; i < 2; i++) {
+        struct message node = { 0 }, mode = { 0 };
+        put_text(&mode, ATTRIBUTE_NAME, "mode");
+        put_text(&mode, ATTRIBUTE_TEXT, "edge");
+        put_text(&node, NODE_INPUT, i ? "a" : "x");
+        put_text(&node, NODE_INPUT, i ? "crops" : "pads");
+        put_text(&node, NODE_OUTPUT, i ? "b" : "a");
+        put_text(&node, NODE_NAME, i ? "b" : "a");
+        put_text(&node, NODE_OPERATOR, "Pad");
+        put_message(&node, NODE_ATTRIBUTE, &mode);
+        put_message(&graph, GRAPH_NODE, &node);
+    }
+    refused(&graph, 17, TUTTI_UNSUPPORTED, "Pad 'b'");
+}
+END_TEST
+
 /* ------------------------------------------------------------------------------------------------- external data ----
  */
 
@@ -542,6 +600,8 @@ int main(void)
     tcase_add_test(cases, functions_do_not_grow_without_end);
     tcase_add_test(cases, attributes_of_functions_stand_in_functions);
     tcase_add_test(cases, computed_constants_have_a_limit);
+    tcase_add_test(cases, copies_of_uniform_initialisers_have_the_same_limit);
+    tcase_add_test(cases, tables_have_a_limit);
     tcase_add_test(cases, external_data_are_of_the_folder);
     tcase_add_test(cases, external_data_have_their_size);
     suite_add_tcase(suite, cases);
