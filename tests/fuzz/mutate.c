@@ -252,8 +252,9 @@ static void change_port(Onnx__ValueInfoProto *port)
         const size_t at = GROW(type->shape->dim, type->shape->n_dim);
         type->shape->dim[at] = made;
     } else {
-        size->has_dim_value = true;
-        size->dim_value = number();
+        size->has_dim_value = below(4) > 0;
+        size->dim_value = size->has_dim_value ? number() : 0;
+        if (!size->has_dim_value) set_text(&size->dim_param, below(2) ? "length" : "T");
     }
 }
 
@@ -319,6 +320,17 @@ static void change_node(Onnx__GraphProto *graph, size_t at)
     }
 }
 
+/* A function's nodes change as a graph's, with names of their own. */
+static void change_function(Onnx__FunctionProto *function)
+{
+    Onnx__GraphProto body = ONNX__GRAPH_PROTO__INIT;
+    body.n_node = function->n_node;
+    body.node = function->node;
+    if (body.n_node) change_node(&body, below(body.n_node));
+    function->n_node = body.n_node;
+    function->node = body.node;
+}
+
 static void drop_node(Onnx__GraphProto *graph)
 {
     if (graph->n_node < 2) return;
@@ -333,7 +345,7 @@ static void change_model(Onnx__ModelProto *model)
     switch (below(12)) {
     case 0:
         model->has_ir_version = true;
-        model->ir_version ^= (int64_t)16 << below(8);
+        model->ir_version ^= (int64_t)16 << below(9);
         break;
     case 1:
         if (model->n_opset_import) model->opset_import[0]->version = 7 + (int64_t)below(22);
@@ -348,7 +360,10 @@ static void change_model(Onnx__ModelProto *model)
         if (graph->n_initializer) change_tensor(graph->initializer[below(graph->n_initializer)]);
         break;
     default:
-        if (graph->n_node) change_node(graph, below(graph->n_node));
+        if (model->n_functions && below(2))
+            change_function(model->functions[below(model->n_functions)]);
+        else if (graph->n_node)
+            change_node(graph, below(graph->n_node));
     }
 }
 

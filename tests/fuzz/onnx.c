@@ -8,8 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WHOLE = 16, LOGITS = 32, HEAD = 64, SECOND = 128, SHAPE = 256, INTEGERS = 512, FLOATS = 1024, NOTES = 2048 };
-enum { INPUTS = 8, ELEMENTS = 64, INT64 = 7, FLOAT = 1, BOOL = 9, BESIDE = 4096 };
+enum {
+    WHOLE = 16,
+    LOGITS = 32,
+    HEAD = 64,
+    SECOND = 128,
+    SHAPE = 256,
+    INTEGERS = 512,
+    FLOATS = 1024,
+    NOTES = 2048,
+    SIZES = 4096
+};
+enum { INPUTS = 8, OPEN = 8, ELEMENTS = 64, INT64 = 7, FLOAT = 1, BOOL = 9, BESIDE = 4096 };
 
 static tutti_runtime runtime; /* a network needs its address alone */
 
@@ -50,6 +60,21 @@ static bool know(const Onnx__ValueInfoProto *input, int64_t bits, tutti_onnx_kno
     return type->elem_type == FLOAT ? bits & FLOATS : bits & INTEGERS;
 }
 
+/* Sizes for the names that the file has for them. */
+static int open_sizes(const Onnx__GraphProto *graph, tutti_onnx_size sizes[OPEN])
+{
+    int count = 0;
+    for (size_t i = 0; i < graph->n_input; i++) {
+        const Onnx__TypeProto *type = graph->input[i]->type;
+        const size_t rank = type && type->tensor_type && type->tensor_type->shape ? type->tensor_type->shape->n_dim : 0;
+        for (size_t k = 0; k < rank && count < OPEN; k++) {
+            const char *name = type->tensor_type->shape->dim[k]->dim_param;
+            if (name) sizes[count++] = (tutti_onnx_size) { name, 1 + (int64_t)strlen(name) % 5 };
+        }
+    }
+    return count;
+}
+
 static void import(const char *path, const tutti_onnx_options *options)
 {
     tutti_onnx made = { .size = sizeof made };
@@ -62,7 +87,8 @@ static void import(const char *path, const tutti_onnx_options *options)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     tutti_onnx_known known[INPUTS];
-    tutti_onnx_options options = { .size = sizeof options, .known = known };
+    tutti_onnx_size sizes[OPEN];
+    tutti_onnx_options options = { .size = sizeof options, .known = known, .sizes = sizes };
     const char *path = input_path(data, size);
     Onnx__ModelProto *model = NULL;
     const int64_t bits = proto_read(path, &model) == TUTTI_OK ? model->ir_version : 0;
@@ -72,6 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     options.batch_axis = bits & SECOND ? 1 : 0;
     if (bits & SHAPE) options.input = TUTTI_SHAPE(3, 5);
     if (bits & NOTES) options.note = ignore;
+    if (bits & SIZES) options.size_count = open_sizes(model->graph, sizes);
     if (bits & (INTEGERS | FLOATS))
         for (size_t i = 0; i < model->graph->n_input && options.known_count < INPUTS; i++)
             options.known_count += know(model->graph->input[i], bits, &known[options.known_count]);

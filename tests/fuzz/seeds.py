@@ -11,7 +11,7 @@ import sys
 import onnx
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
-WHOLE, LOGITS, HEAD, SECOND, SHAPE, INTEGERS, FLOATS, NOTES = (16 << bit for bit in range(8))  # as in onnx.c
+WHOLE, LOGITS, HEAD, SECOND, SHAPE, INTEGERS, FLOATS, NOTES, SIZES = (16 << bit for bit in range(9))  # as in onnx.c
 LARGEST = 1 << 15
 TYPES = {"F32": 1, "U8": 2, "I8": 3, "U16": 4, "I16": 5, "I32": 6, "I64": 7, "BOOL": 9, "F16": 10, "F64": 11, "U32": 12, "U64": 13,
          "BF16": 16}
@@ -40,7 +40,7 @@ def with_initialisers(model, path, floats):
 
 def variants(path):
     model = onnx.load(path, load_external_data=False)
-    yield model, (0, NOTES | LOGITS, HEAD, SECOND, WHOLE, WHOLE | INTEGERS, WHOLE | INTEGERS | FLOATS)
+    yield model, (0, NOTES | LOGITS, HEAD, SECOND, SIZES, WHOLE, WHOLE | INTEGERS, WHOLE | INTEGERS | FLOATS)
     if path.with_suffix(".safetensors").exists() and "files" not in path.parts:
         yield with_initialisers(model, path.with_suffix(".safetensors"), False), (0, WHOLE)
         yield with_initialisers(model, path.with_suffix(".safetensors"), True), (0, WHOLE)
