@@ -7,19 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Whether no axis of the file is the batch. */
-static bool is_whole(const struct operand *x)
-{
-    return !x->place.batched || x->place.axis == HIDDEN;
-}
-
 /* ----------------------------------------------------------------------------------------------------- Gather ---- */
 
 /* One element along an axis, which is then gone. */
 static tutti_status gather_one(struct step *step, int64_t index)
 {
     struct operand x;
-    tutti_shape to = { 0 };
     int axis = 0;
     const int64_t asked = step_integer(step, "axis", 0);
     tutti_status status = step_operand(step, 0, &x);
@@ -27,12 +20,9 @@ static tutti_status gather_one(struct step *step, int64_t index)
     if (status != TUTTI_OK) return status;
     index = index < 0 ? index + x.shape.sizes[axis] : index;
     if (index < 0 || index >= x.shape.sizes[axis]) return fail(TUTTI_FORMAT, "there is no element %" PRId64, index);
-    for (int i = 0; i < x.shape.rank; i++)
-        if (i != axis) to.sizes[to.rank++] = x.shape.sizes[i];
-    if (to.rank == 0 && !x.place.batched) to = TUTTI_SHAPE(1);
-    x.tensor = step_op(step, "slice", &x.tensor, 1, "axes=%d starts=%" PRId64 " ends=%" PRId64, axis, index, index + 1);
+    x.tensor = step_cut(step, x.tensor, axis, index, index + 1);
+    x.tensor = step_without_axis(step, &x, x.tensor, axis);
     const int64_t of_file = asked < 0 ? asked + operand_rank(&x) : asked;
-    x.tensor = step_reshape(step, x.tensor, &to);
     return step_done(step, x.tensor, place_moved(x.place, of_file < x.place.axis ? -1 : 0));
 }
 
@@ -65,12 +55,12 @@ static tutti_status gather(struct step *step, const struct operand *x, const str
 {
     int axis = 0;
     const int64_t asked = step_integer(step, "axis", 0), of_file = asked < 0 ? asked + operand_rank(x) : asked;
-    if (step_input(step, 1)->counting.factor && !is_whole(x) && of_file == x->place.axis)
+    if (step_input(step, 1)->counting.factor && !operand_is_whole(x) && of_file == x->place.axis)
         return gather_counted(step, x, indices, (int)of_file);
     if (step_input(step, 1)->counting.factor) return step_refuse("its indices count samples");
     const tutti_status status = operand_axis(x, asked, &axis);
     if (status != TUTTI_OK) return status;
-    if (x->place.batched && indices->place.batched && !(is_whole(x) && is_whole(indices)))
+    if (x->place.batched && indices->place.batched && !(operand_is_whole(x) && operand_is_whole(indices)))
         return step_refuse("both its inputs depend on the samples");
     const tutti_tensor pair[] = { x->tensor, indices->tensor }, y = step_op(step, "gather", pair, 2, "axis=%d", axis);
     if (!x->place.batched) return step_done(step, y, place_moved(indices->place, (int)of_file));
@@ -143,7 +133,7 @@ tutti_status build_gather(struct step *step)
         status = step_list(step, 1, index, 1, &count);
         return status == TUTTI_OK ? gather_one(step, index[0]) : status;
     }
-    if (known && !is_whole(&x) && operand_rank(&x) == 1 && x.place.ahead == 1) {
+    if (known && !operand_is_whole(&x) && operand_rank(&x) == 1 && x.place.ahead == 1) {
         const struct array *numbers = NULL;
         status = step_array(step, 1, &numbers);
         return status == TUTTI_OK ? gather_alike(step, &x, numbers) : status;
@@ -237,7 +227,7 @@ tutti_status build_compress(struct step *step)
     if (step_attribute(step, "axis")) {
         status = operand_axis(&x, step_integer(step, "axis", 0), &axis);
     } else {
-        if (!is_whole(&x)) return step_refuse("without an axis it would join samples");
+        if (!operand_is_whole(&x)) return step_refuse("without an axis it would join samples");
         int64_t all = 1;
         for (int i = 0; i < x.shape.rank; i++) all *= x.shape.sizes[i];
         x.shape = TUTTI_SHAPE(all);
@@ -300,7 +290,7 @@ tutti_status build_tensor_scatter(struct step *step)
     if (status != TUTTI_OK) return status;
     const int rank = operand_rank(&in[0]);
     if ((place.batched && place.axis > 0) || place.rows != 1 || place.ahead != 1 || rank < 2 ||
-        (!is_whole(&first) && !place_equal(&first.place, &place)) || rank != operand_rank(&in[1]))
+        (!operand_is_whole(&first) && !place_equal(&first.place, &place)) || rank != operand_rank(&in[1]))
         return step_refuse("the batch must be the first axis of its inputs, which must have equally many");
     const tutti_tensor inputs[] = { in[0].tensor, places_of(step, &first, &in[1].shape, axis, in[0].shape.sizes[axis]),
         in[1].tensor };

@@ -144,14 +144,16 @@ tutti_status step_operand(const struct step *step, size_t position, struct opera
 tutti_status step_indices(const struct step *step, size_t position, struct operand *operand);
 /* One that has a batch; one that has none, as weights. */
 tutti_status step_batched(const struct step *step, size_t position, struct operand *operand);
+tutti_status step_batched_if_whole(const struct step *step, size_t position, struct operand *operand);
 tutti_status step_fixed(const struct step *step, size_t position, struct operand *operand);
 /* One for operations on rows [C, ...]: the file's first axis is the batch, or becomes part of it. step_done_rows()
  * takes their result; `rows` is this operand. */
 tutti_status step_rows(const struct step *step, size_t position, struct operand *operand);
 tutti_status operand_as_rows(const struct step *step, size_t position, struct operand *operand); /* of step_batched() */
 tutti_status step_done_rows(const struct step *step, size_t output, tutti_tensor tensor, const struct operand *rows);
-/* The number of axes in the file. */
+/* The number of axes in the file; whether none of them is the batch. */
 int operand_rank(const struct operand *operand);
+bool operand_is_whole(const struct operand *operand);
 /* The tensor's axis for an axis of the file, which may be negative. Refuses the batch. */
 tutti_status operand_axis(const struct operand *operand, int64_t axis, int *of_tensor);
 /* The same tensor for each sample; the same with the operand's shape, also if this is one number. */

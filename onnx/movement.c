@@ -147,6 +147,15 @@ tutti_tensor step_cut(const struct step *step, tutti_tensor x, int axis, int64_t
     return step_op(step, "slice", &x, 1, "axes=%d starts=%" PRId64 " ends=%" PRId64, axis, start, end);
 }
 
+tutti_tensor step_without_axis(const struct step *step, const struct operand *x, tutti_tensor one, int axis)
+{
+    tutti_shape to = { 0 };
+    for (int i = 0; i < x->shape.rank; i++)
+        if (i != axis) to.sizes[to.rank++] = x->shape.sizes[i];
+    if (to.rank == 0 && !x->place.batched) to = TUTTI_SHAPE(1);
+    return step_reshape(step, one, &to);
+}
+
 tutti_status build_split(struct step *step)
 {
     struct operand x;

@@ -22,11 +22,6 @@ struct nd {
     int64_t rows; /* of each sample in indices and updates, then */
 };
 
-static bool is_whole(const struct operand *x)
-{
-    return !x->place.batched || x->place.axis == HIDDEN;
-}
-
 static tutti_status read_inputs(const struct step *step, struct nd *nd)
 {
     tutti_status status = TUTTI_OK;
@@ -37,13 +32,14 @@ static tutti_status read_inputs(const struct step *step, struct nd *nd)
     nd->q = operand_rank(indices) - 1;
     if (nd->q < 0 || indices->shape.rank < 1)
         return step_refuse("its indices have no axis, or the batch is their last one");
-    if (!is_whole(indices) && indices->place.axis == nd->q) return step_refuse("the batch is the indices' last axis");
+    if (!operand_is_whole(indices) && indices->place.axis == nd->q)
+        return step_refuse("the batch is the indices' last axis");
     const int64_t k = indices->shape.sizes[indices->shape.rank - 1];
     if (k < 1 || k + nd->shared > operand_rank(&nd->in[DATA]))
         return fail(TUTTI_FORMAT, "its indices are %" PRId64 " numbers each", k);
     nd->k = (int)k;
     for (int i = 0; i < nd->count; i++)
-        if (!is_whole(&nd->in[i]) && nd->in[i].place.ahead != 1)
+        if (!operand_is_whole(&nd->in[i]) && nd->in[i].place.ahead != 1)
             return step_refuse("an axis in front of the batch is joined with it");
     return TUTTI_OK;
 }
@@ -276,7 +272,7 @@ static tutti_status build(const struct step *step, struct nd *nd, const char *re
     tutti_status status = read_inputs(step, nd);
     if (status != TUTTI_OK) return status;
     for (int i = 0; i < nd->count; i++) {
-        whole &= is_whole(&nd->in[i]);
+        whole &= operand_is_whole(&nd->in[i]);
         if (nd->in[i].place.batched) place = nd->in[i].place;
     }
     if (whole) return step_done(step, add(step, nd, nd->shared, reduction), place);

@@ -50,7 +50,8 @@ tutti_status step_reshape_to(const struct step *step, const struct operand *x, c
 /* Another shape of a tensor, of a sample if it has a batch; another order of its axes. */
 tutti_tensor step_reshape(const struct step *step, tutti_tensor x, const tutti_shape *shape);
 tutti_tensor step_permuted(const struct step *step, tutti_tensor x, const int *order, int rank);
-/* movement.c: elements `start` to `end` - 1 along an axis of a sample. */
+/* movement.c: elements `start` to `end` - 1 along an axis of a sample; one of them, without its axis, which x has. */
+tutti_tensor step_without_axis(const struct step *step, const struct operand *x, tutti_tensor one, int axis);
 tutti_tensor step_cut(const struct step *step, tutti_tensor x, int axis, int64_t start, int64_t end);
 
 /* shapes.c, fold.c: numbers that are known when the file is read. */

@@ -25,6 +25,11 @@ int operand_rank(const struct operand *operand)
     return operand->shape.rank + has_own_axis(&operand->place);
 }
 
+bool operand_is_whole(const struct operand *operand)
+{
+    return !operand->place.batched || operand->place.axis == HIDDEN;
+}
+
 tutti_status operand_axis(const struct operand *operand, int64_t axis, int *of_tensor)
 {
     const struct place *place = &operand->place;
@@ -71,6 +76,11 @@ tutti_status step_batched(const struct step *step, size_t position, struct opera
         return step_refuse("input %zu, '%s', must depend on the samples", position, step_input(step, position)->name);
     operand->place = (struct place) { .batched = true, .axis = HIDDEN, .rows = 1, .ahead = 1 };
     return step_spread_operand(step, operand);
+}
+
+tutti_status step_batched_if_whole(const struct step *step, size_t position, struct operand *operand)
+{
+    return (step->import->options->whole ? step_batched : step_operand)(step, position, operand);
 }
 
 tutti_status step_fixed(const struct step *step, size_t position, struct operand *operand)
@@ -134,7 +144,7 @@ static tutti_status first_of_repeated(const struct step *step, size_t position, 
     if (status != TUTTI_OK || !array_is_linear(array, axis, &factor))
         return step_refuse("input %zu has a size along the batch, and does not depend on the samples", position);
     if (factor) step->import->counted = (struct counting) { factor, (int)position };
-    *tensor = step_op(step, "slice", tensor, 1, "axes=%d starts=0 ends=1", axis);
+    *tensor = step_cut(step, *tensor, axis, 0, 1);
     return tensor->id < 0 ? tutti_network_status(step->import->network) : TUTTI_OK;
 }
 

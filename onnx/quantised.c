@@ -52,7 +52,7 @@ static tutti_tensor repeated(
     t = step_op(step, "expand", &t, 1, "shape=%s", list_print(apart.sizes, apart.rank).text);
     t = step_reshape(step, t, &joined);
     if (joined.sizes[axis] == x->sizes[axis]) return t;
-    return step_op(step, "slice", &t, 1, "axes=%d starts=0 ends=%" PRId64, axis, x->sizes[axis]);
+    return step_cut(step, t, axis, 0, x->sizes[axis]);
 }
 
 /* A scale or a zero in a shape that broadcasts to x. */
@@ -160,8 +160,7 @@ static tutti_status quantise(const struct step *step, struct operand *x, size_t 
 tutti_status build_quantize_linear(struct step *step)
 {
     struct operand x;
-    tutti_status status = step_operand(step, 0, &x);
-    if (status == TUTTI_OK && step->import->options->whole) status = step_batched(step, 0, &x);
+    tutti_status status = step_batched_if_whole(step, 0, &x);
     if (status == TUTTI_OK) status = quantise(step, &x, 1, 2, read_axis(step));
     return status == TUTTI_OK ? step_done(step, x.tensor, x.place) : status;
 }
@@ -247,7 +246,7 @@ tutti_status build_dequantize_linear(struct step *step)
     step_type(step, 0, onnx_type_is_float(type) ? type : ONNX_FLOAT);
     if (from && from->initialiser && from->stored && known && !onnx_type_is_float(from->type))
         return dequantise_initialiser(step, from, read_axis(step));
-    tutti_status status = step->import->options->whole ? step_batched(step, 0, &x) : step_operand(step, 0, &x);
+    tutti_status status = step_batched_if_whole(step, 0, &x);
     if (status == TUTTI_OK) status = dequantise(step, &x, 1, 2, read_axis(step));
     return status == TUTTI_OK ? step_done(step, x.tensor, x.place) : status;
 }
@@ -286,25 +285,30 @@ tutti_status build_dynamic_quantize_linear(struct step *step)
  * ----
  */
 
+/* The node's output so far becomes one of int32, or is quantised by inputs 6 and 7. */
+static tutti_status finish_product(const struct step *step, bool scaled, struct axis along)
+{
+    const struct value *output = step_output(step, 0);
+    step_type(step, 0, ONNX_INT32);
+    if (!scaled || !output) return TUTTI_OK;
+    struct operand y = { .tensor = output->tensor, .place = output->place };
+    tutti_status status = tutti_shape_of(step->import->network, y.tensor, &y.shape);
+    if (status == TUTTI_OK) status = quantise(step, &y, 6, 7, along);
+    return status == TUTTI_OK ? step_done(step, y.tensor, y.place) : status;
+}
+
 /* MatMulInteger: a, b, their zeros. QLinearMatMul: a, its scale and zero, the same of b, those of the result. */
 tutti_status build_quantised_matmul(struct step *step)
 {
     struct operand a, b;
     const bool scaled = step->operation != NULL;
     const size_t second = scaled ? 3 : 1;
-    tutti_status status = step->import->options->whole ? step_batched(step, 0, &a) : step_operand(step, 0, &a);
+    tutti_status status = step_batched_if_whole(step, 0, &a);
     if (status == TUTTI_OK) status = step_operand(step, second, &b);
     if (status == TUTTI_OK) status = dequantise(step, &a, scaled ? 1 : 0, 2, (struct axis) { -2, 0 });
     if (status == TUTTI_OK) status = dequantise(step, &b, scaled ? 4 : 0, scaled ? 5 : 3, (struct axis) { -1, 0 });
     if (status == TUTTI_OK) status = step_matmul(step, &a, &b, second);
-    if (status != TUTTI_OK) return status;
-    step_type(step, 0, ONNX_INT32);
-    struct value *output = step_output(step, 0);
-    if (!scaled || !output) return TUTTI_OK;
-    struct operand y = { .tensor = output->tensor, .place = output->place };
-    status = tutti_shape_of(step->import->network, y.tensor, &y.shape);
-    if (status == TUTTI_OK) status = quantise(step, &y, 6, 7, (struct axis) { -2, 0 });
-    return status == TUTTI_OK ? step_done(step, y.tensor, y.place) : status;
+    return status == TUTTI_OK ? finish_product(step, scaled, (struct axis) { -2, 0 }) : status;
 }
 
 /* The bias of QLinearConv has the scale of x times that of the weight. */
@@ -328,12 +332,5 @@ tutti_status build_quantised_conv(struct step *step)
     if (status == TUTTI_OK && biased) status = read_bias(step, &bias);
     if (status == TUTTI_OK) status = operand_as_rows(step, 0, &x);
     if (status == TUTTI_OK) status = step_conv(step, "conv", &x, &weight, biased ? &bias : NULL);
-    if (status != TUTTI_OK) return status;
-    step_type(step, 0, ONNX_INT32);
-    struct value *output = step_output(step, 0);
-    if (!scaled || !output) return TUTTI_OK;
-    struct operand y = { .tensor = output->tensor, .place = output->place };
-    status = tutti_shape_of(step->import->network, y.tensor, &y.shape);
-    if (status == TUTTI_OK) status = quantise(step, &y, 6, 7, (struct axis) { 1, 0 });
-    return status == TUTTI_OK ? step_done(step, y.tensor, y.place) : status;
+    return status == TUTTI_OK ? finish_product(step, scaled, (struct axis) { 1, 0 }) : status;
 }

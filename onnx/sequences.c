@@ -85,16 +85,6 @@ static tutti_status read_parts(const struct step *step, int64_t size, int64_t **
     return rest ? fail(TUTTI_FORMAT, "its parts do not fit %" PRId64, size) : TUTTI_OK;
 }
 
-/* The part without its axis, of size 1. */
-static tutti_tensor drop_axis(const struct step *step, const struct operand *x, tutti_tensor part, int axis)
-{
-    tutti_shape to = { 0 };
-    for (int i = 0; i < x->shape.rank; i++)
-        if (i != axis) to.sizes[to.rank++] = x->shape.sizes[i];
-    if (to.rank == 0 && !x->place.batched) to = TUTTI_SHAPE(1);
-    return step_reshape(step, part, &to);
-}
-
 tutti_status build_split_to_sequence(struct step *step)
 {
     struct operand x;
@@ -112,7 +102,7 @@ tutti_status build_split_to_sequence(struct step *step)
         struct value *part = &sequence->own_elements[i];
         part->type = step_input(step, 0)->type;
         part->tensor = step_cut(step, x.tensor, axis, start, start + sizes[i]);
-        if (!keeps) part->tensor = drop_axis(step, &x, part->tensor, axis);
+        if (!keeps) part->tensor = step_without_axis(step, &x, part->tensor, axis);
         part->place = keeps ? x.place : place_moved(x.place, asked < x.place.axis ? -1 : 0);
         if (part->tensor.id < 0) status = tutti_network_status(step->import->network);
         start += sizes[i];
