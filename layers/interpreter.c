@@ -15,8 +15,6 @@
 #include "layers/layers.h"
 #include "layers/lines.h"
 #include "layers/loop.h"
-#include "layers/loss.h"
-#include "layers/pool.h"
 #include "layers/recurrent.h"
 
 /* Elements from one index of the axis to the next. */
@@ -363,11 +361,6 @@ static void moments(const struct planes *z, const double *x, int64_t c, double *
     *variance = squares / (double)count;
 }
 
-static void write_if(double *to, int64_t at, double number)
-{
-    if (to) to[at] = number;
-}
-
 /* Row `number` of the statistics that another node made (FUSION_GIVEN); NULL: there are none. */
 static const double *given_statistics(const struct problem *problem, const struct arrays *arrays, int number)
 {
@@ -483,88 +476,6 @@ static tutti_status layer_norm_gradient(const struct problem *problem, const str
     return TUTTI_OK;
 }
 
-/* --------------------------------------------------------------------------------------------------- pooling ---- */
-
-/* The pixels of window o along an axis (0: rows): first, last + 1, and what they count in an average. */
-struct span {
-    int64_t begin, end, count, start; /* start: where the window begins, perhaps outside */
-};
-
-static struct span span_of(const struct problem *problem, int axis, int64_t o)
-{
-    const struct pool_sizes z = pool_sizes_of(problem);
-    const struct window *a = &pool_attributes(problem->node)->window;
-    const int64_t in = axis ? z.w : z.h, out = axis ? z.ow : z.oh;
-    struct span w = { .begin = o * in / out, .end = ((o + 1) * in + out - 1) / out };
-    const bool adaptive = pool_is_adaptive(problem->node);
-    if (!adaptive) {
-        w.start = o * a->stride[axis] - a->padding[axis];
-        w.begin = w.start < 0 ? 0 : w.start;
-        w.end = w.start + a->kernel[axis] < in ? w.start + a->kernel[axis] : in;
-        const int64_t padded = in + a->padding[axis];
-        w.count = (w.start + a->kernel[axis] < padded ? w.start + a->kernel[axis] : padded) - w.start;
-    }
-    if (adaptive || pool_attributes(problem->node)->exclude_padding) w.count = w.end - w.begin;
-    return w;
-}
-
-static tutti_status max_pool(const struct problem *problem, const struct arrays *arrays)
-{
-    const struct pool_sizes z = pool_sizes_of(problem);
-    for (int64_t o = 0; o < z.n * z.c * z.oh * z.ow; o++) {
-        const struct span h = span_of(problem, 0, o / z.ow % z.oh), w = span_of(problem, 1, o % z.ow);
-        const double *image = arrays->inputs[0] + o / (z.oh * z.ow) * z.h * z.w;
-        const int64_t width = pool_attributes(problem->node)->window.kernel[1];
-        double most = -INFINITY;
-        int64_t place = (h.begin - h.start) * width + w.begin - w.start;
-        for (int64_t y = h.begin; y < h.end; y++)
-            for (int64_t x = w.begin; x < w.end; x++)
-                if (image[y * z.w + x] > most || isnan(image[y * z.w + x])) {
-                    most = image[y * z.w + x];
-                    place = (y - h.start) * width + x - w.start;
-                }
-        arrays->outputs[0][o] = most;
-        write_if(arrays->outputs[1], o, (double)place);
-    }
-    return TUTTI_OK;
-}
-
-static tutti_status max_pool_gradient(const struct problem *problem, const struct arrays *arrays)
-{
-    const struct pool_sizes z = pool_sizes_of(problem);
-    memset(arrays->outputs[0], 0, (size_t)value_elements(problem->outputs[0]) * sizeof(double));
-    for (int64_t o = 0; o < z.n * z.c * z.oh * z.ow; o++) {
-        const struct span h = span_of(problem, 0, o / z.ow % z.oh), w = span_of(problem, 1, o % z.ow);
-        const int64_t place = (int64_t)arrays->inputs[1][o], width = pool_attributes(problem->node)->window.kernel[1];
-        const int64_t y = h.start + place / width, x = w.start + place % width;
-        if (y < 0 || y >= z.h || x < 0 || x >= z.w) continue; /* of made-up places */
-        arrays->outputs[0][(o / (z.oh * z.ow) * z.h + y) * z.w + x] += arrays->inputs[0][o];
-    }
-    return TUTTI_OK;
-}
-
-/* And its gradient. */
-static tutti_status average_pool(const struct problem *problem, const struct arrays *arrays)
-{
-    const struct pool_sizes z = pool_sizes_of(problem);
-    const bool gradient = pool_is_gradient(problem->node);
-    double *images = gradient ? arrays->outputs[0] : arrays->inputs[0];
-    if (gradient) memset(images, 0, (size_t)value_elements(problem->outputs[0]) * sizeof *images);
-    for (int64_t o = 0; o < z.n * z.c * z.oh * z.ow; o++) {
-        const struct span h = span_of(problem, 0, o / z.ow % z.oh), w = span_of(problem, 1, o % z.ow);
-        const double count = (double)(h.count * w.count), share = gradient ? arrays->inputs[0][o] / count : 0;
-        double *image = images + o / (z.oh * z.ow) * z.h * z.w, sum = 0;
-        for (int64_t y = h.begin; y < h.end; y++)
-            for (int64_t x = w.begin; x < w.end; x++)
-                if (gradient)
-                    image[y * z.w + x] += share;
-                else
-                    sum += image[y * z.w + x];
-        if (!gradient) arrays->outputs[0][o] = sum / count;
-    }
-    return TUTTI_OK;
-}
-
 /* ------------------------------------------------------------------------------------------ softmax, dropout ---- */
 
 static tutti_status softmax(const struct problem *problem, const struct arrays *arrays)
@@ -650,121 +561,6 @@ static tutti_status convert(const struct problem *problem, const struct arrays *
     return TUTTI_OK;
 }
 
-/* ---------------------------------------------------------------------------------------------------- losses ---- */
-
-/* The factor of a loss's gradient; `positions` are those of a sample. */
-static double gradient_factor(const struct problem *problem, const struct arrays *arrays, int64_t positions)
-{
-    const float weight = loss_attributes(problem->node)->weight;
-    return (weight != 0 ? (double)weight : 1) / (double)positions * (double)arrays->constants->loss_scale;
-}
-
-/* cross_entropy and nll of one label; x and dx are its classes, `inner` elements apart. dx may be NULL; weights: of the
- * classes, or NULL. Returns the loss, the sum of wanted[i] (norm - x[i]), where norm is log(sum of exp(x)), or 0 of
- * nll. *correct: whether the label is the first of the largest. The mean of the weights is taken from the attributes,
- * as kernels do: a trial makes up weights that have another one. */
-static double classify(const struct problem *problem, const double *x, const double *weights, int64_t classes,
-    int64_t inner, int64_t label, double factor, double *dx, bool *correct)
-{
-    const struct loss_attributes *a = loss_attributes(problem->node);
-    const bool probabilities = problem->node->operation == &operation_nll, known = label < classes;
-    const double smoothing = (double)a->smoothing, own = known ? x[label * inner] : NAN;
-    double pull = 1, most = -INFINITY, sum = 0; /* pull: the sum of wanted */
-    if (weights && known) pull = (1 - smoothing) * weights[label] + smoothing * (double)a->mean_weight;
-    for (int64_t i = 0; i < classes; i++) most = fmax(most, x[i * inner]);
-    for (int64_t i = 0; i < classes; i++) sum += exp(x[i * inner] - most);
-    double loss = probabilities ? 0 : pull * log(sum);
-    *correct = known;
-    for (int64_t i = 0; i < classes; i++) {
-        const double share = probabilities ? 0 : exp(x[i * inner] - most) / sum;
-        const double wanted =
-            ((i == label ? 1 - smoothing : 0) + smoothing / (double)classes) * (weights ? weights[i] : 1);
-        if (x[i * inner] > own || isnan(x[i * inner]) || (x[i * inner] == own && i < label)) *correct = false;
-        if (wanted != 0) loss += wanted * ((probabilities ? 0 : most) - x[i * inner]);
-        if (dx) dx[i * inner] = (pull * share - wanted) * factor;
-    }
-    return known ? loss : NAN;
-}
-
-static tutti_status loss_of_classes(const struct problem *problem, const struct arrays *arrays)
-{
-    const struct value *x = problem->inputs[LOSS_X];
-    const struct loss_attributes *a = loss_attributes(problem->node);
-    const int axis = loss_class_axis(problem->node, x);
-    const int64_t classes = x->shape.sizes[axis], inner = stride_of(x, axis);
-    const int64_t labels = value_elements(problem->inputs[LOSS_TARGETS]), positions = labels / x->shape.sizes[0];
-    const double factor = gradient_factor(problem, arrays, positions);
-    const double *weights = arrays->inputs[LOSS_CLASS_WEIGHTS];
-    double *metrics = arrays->outputs[LOSS_METRICS], loss = 0, hits = 0;
-    for (int64_t i = 0; i < labels; i++) {
-        const int64_t label = (int64_t)arrays->inputs[LOSS_TARGETS][i];
-        const int64_t first = i / inner * classes * inner + i % inner;
-        double *dx = arrays->outputs[LOSS_GRADIENT] ? arrays->outputs[LOSS_GRADIENT] + first : NULL;
-        bool correct = false;
-        if (label >= 0 && !(a->ignores && label == a->ignored))
-            loss +=
-                classify(problem, arrays->inputs[LOSS_X] + first, weights, classes, inner, label, factor, dx, &correct);
-        else
-            for (int64_t c = 0; dx && c < classes; c++) dx[c * inner] = 0;
-        hits += correct;
-    }
-    write_if(metrics, 0, loss / (double)positions);
-    write_if(metrics, 1, hits / (double)positions);
-    return TUTTI_OK;
-}
-
-/* The loss of prediction x and target t, and its derivative by x. */
-static double loss_of_element(const struct node *node, double x, double t, double *derivative)
-{
-    const double d = x - t, delta = (double)loss_attributes(node)->delta;
-    if (node->operation == &operation_mean_squared_error) {
-        *derivative = 2 * d;
-        return d * d;
-    }
-    if (node->operation == &operation_l1) {
-        *derivative = (d > 0) - (d < 0);
-        return fabs(d);
-    }
-    if (node->operation == &operation_huber) {
-        *derivative = fabs(d) <= delta ? d : copysign(delta, d);
-        return fabs(d) <= delta ? d * d / 2 : delta * (fabs(d) - delta / 2);
-    }
-    *derivative = 1 / (1 + exp(-x)) - t;
-    return fmax(x, 0) - x * t + log1p(exp(-fabs(x)));
-}
-
-static tutti_status loss_of_elements(const struct problem *problem, const struct arrays *arrays)
-{
-    const struct value *x = problem->inputs[LOSS_X];
-    const int64_t count = value_elements(x), positions = count / x->shape.sizes[0];
-    const double factor = gradient_factor(problem, arrays, positions);
-    double loss = 0, hits = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const double v = arrays->inputs[LOSS_X][i], t = arrays->inputs[LOSS_TARGETS][i];
-        double derivative = 0;
-        loss += loss_of_element(problem->node, v, t, &derivative);
-        hits += problem->node->operation == &operation_bce_with_logits && (v > 0) == (t > 0.5);
-        write_if(arrays->outputs[LOSS_GRADIENT], i, derivative * factor);
-    }
-    write_if(arrays->outputs[LOSS_METRICS], 0, loss / (double)positions);
-    write_if(arrays->outputs[LOSS_METRICS], 1, hits / (double)positions);
-    return TUTTI_OK;
-}
-
-static tutti_status loss_total(const struct problem *problem, const struct arrays *arrays)
-{
-    const struct loss_total_attributes *a = loss_total_attributes(problem->node);
-    double *total = arrays->outputs[0];
-    total[0] = total[1] = 0;
-    for (int i = 0; i < problem->node->input_count; i++) {
-        const double *metrics = arrays->inputs[i];
-        if (a->weights[i] != 0) total[0] += (double)a->weights[i] * metrics[0];
-        if (i == a->counted) total[1] = metrics[1];
-        memcpy(total + 2 + 2 * (ptrdiff_t)i, metrics, 2 * sizeof *metrics);
-    }
-    return TUTTI_OK;
-}
-
 /* ----------------------------------------------------------------------------------------------------- table ---- */
 
 /* Operations that are loops (struct operation) need no line. */
@@ -816,19 +612,19 @@ static const struct interpretation {
     { &operation_softmax_gradient, softmax_gradient },
     { &operation_dropout, dropout },
     { &operation_dft, dft_interpret },
-    { &operation_cross_entropy, loss_of_classes },
-    { &operation_nll, loss_of_classes },
-    { &operation_mean_squared_error, loss_of_elements },
-    { &operation_l1, loss_of_elements },
-    { &operation_huber, loss_of_elements },
-    { &operation_bce_with_logits, loss_of_elements },
-    { &operation_loss_total, loss_total },
-    { &operation_max_pool, max_pool },
-    { &operation_max_pool_gradient, max_pool_gradient },
-    { &operation_average_pool, average_pool },
-    { &operation_average_pool_gradient, average_pool },
-    { &operation_adaptive_average_pool, average_pool },
-    { &operation_adaptive_average_pool_gradient, average_pool },
+    { &operation_cross_entropy, interpret_loss_of_classes },
+    { &operation_nll, interpret_loss_of_classes },
+    { &operation_mean_squared_error, interpret_loss_of_elements },
+    { &operation_l1, interpret_loss_of_elements },
+    { &operation_huber, interpret_loss_of_elements },
+    { &operation_bce_with_logits, interpret_loss_of_elements },
+    { &operation_loss_total, interpret_loss_total },
+    { &operation_max_pool, interpret_max_pool },
+    { &operation_max_pool_gradient, interpret_max_pool_gradient },
+    { &operation_average_pool, interpret_average_pool },
+    { &operation_average_pool_gradient, interpret_average_pool },
+    { &operation_adaptive_average_pool, interpret_average_pool },
+    { &operation_adaptive_average_pool_gradient, interpret_average_pool },
 };
 
 static const struct interpretation *find(const struct operation *operation)

@@ -14,6 +14,12 @@ struct arrays {
     struct thread_pool *threads; /* for convolutions and matmul; NULL: the caller's thread alone */
 };
 
+/* An element of an array that may be absent. */
+static inline void write_if(double *to, int64_t at, double number)
+{
+    if (to) to[at] = number;
+}
+
 bool interpreter_knows(const struct operation *operation);
 /* Computes the outputs of one node. problem->device may be NULL. Statistics are stored and read as one part; the
  * others are 0. TUTTI_UNSUPPORTED: the interpreter does not know the operation. */
@@ -24,6 +30,9 @@ typedef tutti_status interpretation(const struct problem *problem, const struct 
 interpretation interpret_gather, interpret_gather_gradient, interpret_scatter, interpret_scatter_gradient;
 /* interpreter_grid.c: */
 interpretation interpret_grid_sample, interpret_grid_data_gradient, interpret_grid_grid_gradient;
+/* interpreter_pool.c, interpreter_losses.c: */
+interpretation interpret_max_pool, interpret_max_pool_gradient, interpret_average_pool;
+interpretation interpret_loss_of_classes, interpret_loss_of_elements, interpret_loss_total;
 /* interpreter_lines.c: */
 interpretation interpret_argmax, interpret_topk, interpret_scan, interpret_cumprod_gradient, interpret_one_hot,
     interpret_trilu, interpret_reverse_sequence;
