@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 static const struct kind {
     const char *ending, *holds;
@@ -38,6 +39,8 @@ struct store {
     char *path; /* NULL: remembered in this process only */
     struct entry *entries;
     size_t count, capacity;
+    size_t *slots;     /* a hash table: the position of an entry plus 1; 0: free */
+    size_t slot_count; /* a power of two, or 0 */
     struct word *words;
 };
 
@@ -58,11 +61,33 @@ static const char *keep_word(struct store *store, const char *text)
     return word->text;
 }
 
+/* Where the key's entry is in the table, or would be. */
+static size_t *slot_of(const struct store *store, const char *key)
+{
+    size_t at = (size_t)XXH3_64bits(key, strlen(key)) & (store->slot_count - 1);
+    while (store->slots[at] && strcmp(store->entries[store->slots[at] - 1].key, key))
+        at = (at + 1) & (store->slot_count - 1);
+    return &store->slots[at];
+}
+
 static struct entry *find(const struct store *store, const char *key)
 {
-    for (size_t i = 0; i < store->count; i++)
-        if (!strcmp(store->entries[i].key, key)) return &store->entries[i];
-    return NULL;
+    const size_t found = store->slot_count ? *slot_of(store, key) : 0;
+    return found ? &store->entries[found - 1] : NULL;
+}
+
+/* At most half of the table is full. False: no memory. */
+static bool make_slot(struct store *store)
+{
+    if (2 * (store->count + 1) <= store->slot_count) return true;
+    const size_t count = store->slot_count ? 2 * store->slot_count : 64;
+    size_t *slots = memory_new(count, sizeof *slots);
+    if (!slots) return false;
+    free(store->slots);
+    store->slots = slots;
+    store->slot_count = count;
+    for (size_t i = 0; i < store->count; i++) *slot_of(store, store->entries[i].key) = i + 1;
+    return true;
 }
 
 /* NULL where there is no memory. */
@@ -70,12 +95,14 @@ static struct entry *find_or_add(struct store *store, const char *key)
 {
     struct entry *entry = find(store, key);
     void *array = store->entries;
-    if (entry || memory_grow(&array, &store->capacity, store->count + 1, sizeof(*entry)) != TUTTI_OK) return entry;
+    if (entry || !make_slot(store) ||
+        memory_grow(&array, &store->capacity, store->count + 1, sizeof(*entry)) != TUTTI_OK)
+        return entry;
     store->entries = array;
     entry = &store->entries[store->count];
     *entry = (struct entry) { .key = keep_word(store, key) };
     if (!entry->key) return NULL;
-    store->count++;
+    *slot_of(store, entry->key) = ++store->count;
     return entry;
 }
 
@@ -254,6 +281,7 @@ void stores_free(struct device *device)
             free(word);
         }
         free(store->entries);
+        free(store->slots);
         free(store->path);
         free(store);
         device->stores[kind] = NULL;

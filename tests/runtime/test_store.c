@@ -85,6 +85,29 @@ START_TEST(entries_written_at_one_time_are_all_kept)
 }
 END_TEST
 
+/* In a time that grows with their number, not with its square: 40,000 keys would take minutes. */
+START_TEST(many_entries_are_found_fast)
+{
+    enum { MANY = 40000 };
+    char name[32];
+    for (int round = 0; round < 2; round++) {
+        struct device *device = device_begin();
+        struct timespec begin, end;
+        clock_gettime(CLOCK_MONOTONIC, &begin);
+        for (int i = 0; i < MANY; i++) {
+            name_entry(name, i % 7, 0, i);
+            if (round == 0) store_set(device, STORE_COMPILED, name, "");
+            ck_assert_ptr_nonnull(store_get(device, STORE_COMPILED, name));
+        }
+        ck_assert_ptr_null(store_get(device, STORE_COMPILED, "entry/9/9/9"));
+        store_save(device, STORE_COMPILED);
+        clock_gettime(CLOCK_MONOTONIC, &end);
+        ck_assert_int_lt(end.tv_sec - begin.tv_sec, 20);
+        device_end(device);
+    }
+}
+END_TEST
+
 /* Two devices of one runtime that are equal: what one removes is gone, and what both changed is the later one's. */
 START_TEST(later_changes_win)
 {
@@ -340,6 +363,7 @@ Suite *store_suite(void)
     TCase *tests = tcase_create("store");
     tcase_add_checked_fixture(tests, folder_begin, folder_end);
     tcase_add_test(tests, entries_written_at_one_time_are_all_kept);
+    tcase_add_test(tests, many_entries_are_found_fast);
     tcase_add_test(tests, later_changes_win);
     tcase_add_test(tests, trials_count_when_their_process_has_ended);
     tcase_add_test(tests, trials_count_although_nobody_has_waited_for_their_process);
