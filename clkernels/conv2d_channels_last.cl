@@ -35,9 +35,11 @@
 #if RUN == 2
 typedef float2 run_t;
 #define RUN_AT(i, j) (float2)(acc[i][j], acc[i][(j) + 1])
+#define ADD_RUN(i, j, more) acc[i][j] += (more).x, acc[i][(j) + 1] += (more).y
 #else
 typedef float run_t;
 #define RUN_AT(i, j) acc[i][j]
+#define ADD_RUN(i, j, more) acc[i][j] += more
 #endif
 
 /* source [N][SH][SW][CS] (FLAT: [N][CS][SH][SW]), result [N][RH][RW][CR]; CSP and CRP: as the weights are packed. */
@@ -126,20 +128,34 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(
 
     GIVE_STATISTICS(0)
 
+    /* Everything is loaded before anything is stored: `result` may be `add`, so that no load could pass a store. */
+    size_t to[TM];
     UNROLL_GPU for (int i = 0; i < TM; i++)
     {
-        const int p = first_pixel + ROW(i);
-        if (p >= pixels) continue;
-        const int row = p % grid / columns, column = p % grid % columns;
-        const size_t to = (((size_t)(p / grid) * RH + first_h + row * result_h) * RW + first_w + column * result_w) * CR;
+        const int p = min(first_pixel + ROW(i), pixels - 1), row = p % grid / columns, column = p % grid % columns;
+        to[i] = (((size_t)(p / grid) * RH + first_h + row * result_h) * RW + first_w + column * result_w) * CR;
+    }
+    UNROLL_GPU for (int j = 0; j < TN; j += RUN)
+    {
+        const int m = first_channel + COLUMN(j);
+        if (m >= CR) continue;
+        if (bias) {
+            const run_t more = *(global const run_t *)(bias + m);
+            UNROLL_GPU for (int i = 0; i < TM; i++) ADD_RUN(i, j, more);
+        }
+        if (add) {
+            run_t more[TM];
+            UNROLL_GPU for (int i = 0; i < TM; i++) more[i] = *(global const run_t *)(add + to[i] + m);
+            UNROLL_GPU for (int i = 0; i < TM; i++) ADD_RUN(i, j, more[i]);
+        }
+    }
+    UNROLL_GPU for (int i = 0; i < TM; i++)
+    {
+        if (first_pixel + ROW(i) >= pixels) continue;
         UNROLL_GPU for (int j = 0; j < TN; j += RUN)
         {
             const int m = first_channel + COLUMN(j);
-            if (m >= CR) continue;
-            run_t value = RUN_AT(i, j);
-            if (bias) value += *(global const run_t *)(bias + m);
-            if (add) value += *(global const run_t *)(add + to + m);
-            *(global run_t *)(result + to + m) = ACTIVATION(value);
+            if (m < CR) *(global run_t *)(result + to[i] + m) = ACTIVATION(RUN_AT(i, j));
         }
     }
 }

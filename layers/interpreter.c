@@ -197,30 +197,64 @@ static tutti_status conv2d_data_gradient(const struct problem *problem, const st
 
 /* ----------------------------------------------------------------------------------------------------- dense ---- */
 
+enum { BLOCK_ROWS = 16 };
+
 /* y [rows][units] = x [rows][features] w^T, or one of the others from it. */
-static void multiply(
-    enum product wanted, int64_t rows, int64_t features, int64_t units, double *x, double *w, double *y)
+struct dense_product {
+    enum product wanted;
+    int64_t rows, features, units;
+    double *x, *w, *y;
+};
+
+static double dot(const double *a, const double *b, int64_t count)
 {
-    if (wanted == PRODUCT_X) memset(x, 0, (size_t)(rows * features) * sizeof *x);
-    if (wanted == PRODUCT_W) memset(w, 0, (size_t)(units * features) * sizeof *w);
-    for (int64_t i = 0; i < rows * units; i++) {
-        double *in = x + i / units * features, *weights = w + i % units * features, sum = 0;
-        if (wanted == PRODUCT_Y) {
-            for (int64_t f = 0; f < features; f++) sum += in[f] * weights[f];
-            y[i] = sum;
-        } else if (wanted == PRODUCT_X) {
-            for (int64_t f = 0; f < features; f++) in[f] += y[i] * weights[f];
-        } else {
-            for (int64_t f = 0; f < features; f++) weights[f] += y[i] * in[f];
+    double sums[4] = { 0 };
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4)
+        for (int u = 0; u < 4; u++) sums[u] += a[i + u] * b[i + u];
+    for (; i < count; i++) sums[0] += a[i] * b[i];
+    return sums[0] + sums[1] + (sums[2] + sums[3]);
+}
+
+static void add_scaled(double *to, double factor, const double *from, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) to[i] += factor * from[i];
+}
+
+/* BLOCK_ROWS rows of y or x, or of w: they stay in the cache while the rows of another operand pass once. */
+static void multiply_block(void *argument, int block)
+{
+    const struct dense_product *p = argument;
+    const bool of_w = p->wanted == PRODUCT_W;
+    const int64_t all = of_w ? p->units : p->rows, passing = of_w ? p->rows : p->units;
+    const int64_t begin = (int64_t)block * BLOCK_ROWS, end = begin + BLOCK_ROWS < all ? begin + BLOCK_ROWS : all;
+    for (int64_t other = 0; other < passing; other++)
+        for (int64_t own = begin; own < end; own++) {
+            const int64_t row = of_w ? other : own, unit = of_w ? own : other;
+            double *x = p->x + row * p->features, *w = p->w + unit * p->features, *y = &p->y[row * p->units + unit];
+            if (p->wanted == PRODUCT_Y)
+                *y = dot(x, w, p->features);
+            else
+                add_scaled(of_w ? w : x, *y, of_w ? x : w, p->features);
         }
-    }
+}
+
+static void multiply(const struct arrays *arrays, const struct dense_product *product)
+{
+    struct dense_product p = *product;
+    const int64_t rows = p.wanted == PRODUCT_W ? p.units : p.rows;
+    if (p.wanted == PRODUCT_X) memset(p.x, 0, (size_t)(p.rows * p.features) * sizeof *p.x);
+    if (p.wanted == PRODUCT_W) memset(p.w, 0, (size_t)(p.units * p.features) * sizeof *p.w);
+    run_parts(arrays, (int)divide_up(rows, BLOCK_ROWS), multiply_block, &p);
 }
 
 static tutti_status dense(const struct problem *problem, const struct arrays *arrays)
 {
     const struct value *x = problem->inputs[0], *y = problem->outputs[0];
     const int64_t features = value_size(x, 0), rows = value_elements(x) / features;
-    multiply(PRODUCT_Y, rows, features, value_size(y, 0), arrays->inputs[0], arrays->inputs[1], arrays->outputs[0]);
+    multiply(arrays,
+        &(struct dense_product) { PRODUCT_Y, rows, features, .units = value_size(y, 0), .x = arrays->inputs[0],
+            .w = arrays->inputs[1], .y = arrays->outputs[0] });
     add_bias(arrays->inputs[2], y, y->shape.rank - 1, arrays->outputs[0]);
     return TUTTI_OK;
 }
@@ -228,8 +262,9 @@ static tutti_status dense(const struct problem *problem, const struct arrays *ar
 static tutti_status dense_data_gradient(const struct problem *problem, const struct arrays *arrays)
 {
     const int64_t units = value_size(problem->inputs[0], 0), rows = value_elements(problem->inputs[0]) / units;
-    multiply(PRODUCT_X, rows, value_size(problem->outputs[0], 0), units, arrays->outputs[0], arrays->inputs[1],
-        arrays->inputs[0]);
+    multiply(arrays,
+        &(struct dense_product) { PRODUCT_X, rows, .features = value_size(problem->outputs[0], 0), .units = units,
+            .x = arrays->outputs[0], .w = arrays->inputs[1], .y = arrays->inputs[0] });
     return TUTTI_OK;
 }
 
@@ -251,7 +286,9 @@ static tutti_status dense_weight_gradient(const struct problem *problem, const s
 {
     const struct value *x = problem->inputs[0], *dy = problem->inputs[1];
     const int64_t features = value_size(x, 0), rows = value_elements(x) / features;
-    multiply(PRODUCT_W, rows, features, value_size(dy, 0), arrays->inputs[0], arrays->outputs[0], arrays->inputs[1]);
+    multiply(arrays,
+        &(struct dense_product) { PRODUCT_W, rows, features, .units = value_size(dy, 0), .x = arrays->inputs[0],
+            .w = arrays->outputs[0], .y = arrays->inputs[1] });
     return TUTTI_OK;
 }
 
