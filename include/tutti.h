@@ -953,6 +953,10 @@ typedef struct tutti_fitting {
     const char *resume; /* NAME: continues from these two files; NULL: begins at epoch 1, unless after tutti_resume() */
     void (*progress)(void *user, const tutti_progress *progress); /* called after each step and each epoch; or NULL */
     void *user;                                                   /* first argument of progress() */
+    /* Called with source->user before the first sample of an epoch, from 0, is read, also of one that was resumed: for
+     * sources that augment. NULL: nothing is called. */
+    void (*begin_epoch)(void *user, int64_t epoch);
+    struct tutti_scores *scores; /* of `test`: reset and filled by each evaluation (tutti_scores.h); NULL: none */
 } tutti_fitting;
 
 /* Trains for several epochs over arrays. `fitting` may be NULL. If no device is left, or a rank is lost, it saves the

@@ -148,6 +148,7 @@ static tutti_status train_epoch(struct fit *fit)
     options.step = position->steps;
     fit->epoch_samples = 0;
     fit->epoch_seconds = 0;
+    if (fit->fitting->begin_epoch) fit->fitting->begin_epoch(fit->source->user, position->epoch);
     TRY(world_agree(trainer, batches_open(&batches, fit->source, &options)));
     struct sums sums;
     while (!cancelled(fit) && !enough(fit)) {

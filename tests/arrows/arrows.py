@@ -16,6 +16,7 @@ import sys
 ALLOWED = {
     "base": [],
     "formats": ["base"],
+    "data": ["formats", "base"],
     "runtime": ["clkernels", "base"],
     "graph": ["runtime", "base"],
     "layers": ["graph", "runtime", "clkernels", "base"],
@@ -168,7 +169,7 @@ def name_faults(root):
                     yield f"{path.relative_to(root)}:{number}: there is no {name}"
 
 
-LIBRARY = ("base", "formats", "runtime", "graph", "layers", "plan", "train", "onnx", "models", "tools")
+LIBRARY = ("base", "formats", "data", "runtime", "graph", "layers", "plan", "train", "onnx", "models", "tools")
 CODE = (*LIBRARY, "tests", "bench", "examples")
 # Of a function at the beginning of a line: its declaration or definition, and not a call, which is indented.
 DECLARATION = re.compile(r"^(?!typedef\b|static\b)[a-z][\w *]*?[ *](\w+)\(", re.M)

@@ -1,0 +1,67 @@
+/* How an image becomes a sample: the way of evaluation, or a random one that follows from seed, epoch and sample alone.
+ */
+#ifndef DATA_AUGMENT_H
+#define DATA_AUGMENT_H
+
+#include "formats/image.h"
+
+/* What is drawn for: the same numbers give the same sample, on any thread and any device. */
+struct draw {
+    uint64_t seed, epoch;
+    int64_t sample;
+    bool training; /* false: resize and centre crop only */
+};
+
+/* Read from a text such as "crop,flip,color=0.4,erase=0.1,mixup=0.2" (tutti_data_options.augment). */
+struct augment {
+    bool crop, flip, flip_vertical;
+    float scale_low, scale_high, ratio_low, ratio_high; /* of a random crop */
+    float rotate;                                       /* degrees, both ways */
+    float brightness, contrast, saturation, hue;
+    float erase;         /* probability */
+    float mixup, cutmix; /* alpha of the beta distribution; 0: none */
+    int random_count;    /* RandAugment: operations, and their magnitude 0 to 30 */
+    int random_magnitude;
+};
+/* NULL and "none": nothing random. Errors: TUTTI_INVALID with a line that lists the words. */
+tutti_status augment_parse(const char *text, struct augment *augment);
+
+/* The part of a picture of this size that the sample shows. It is chosen before the picture is decoded: what is decoded
+ * may be smaller by the wish of `augment_wish`, and the box is scaled with it. */
+struct box {
+    int left, top, width, height;
+};
+struct box augment_box(
+    const struct augment *augment, const struct draw *draw, int width, int height, int to_width, int to_height);
+/* How large the whole picture must be decoded so that the box has at least the size of the sample. */
+struct image_wish augment_wish(struct box box, int width, int height, int channels, int to_width, int to_height);
+
+/* Memory of one thread, used again and again. */
+struct augment_scratch;
+struct augment_scratch *augment_scratch_new(void);
+void augment_scratch_free(struct augment_scratch *scratch);
+
+/* The sample, [channels][to_height][to_width] bytes. `image` was decoded from a picture of width x height. */
+tutti_status augment_image(const struct augment *augment, const struct draw *draw, const struct image *image,
+    struct box box, int width, int height, int to_width, int to_height, struct augment_scratch *scratch,
+    unsigned char *sample);
+/* The mask of the same sample: the same box, flips and rotation, the nearest pixel; [to_height][to_width] classes. What
+ * turns in from outside has the class -1. */
+tutti_status augment_mask(const struct augment *augment, const struct draw *draw, const struct image *mask,
+    struct box box, int width, int height, int to_width, int to_height, struct augment_scratch *scratch,
+    int32_t *classes);
+
+/* MixUp (Zhang et al. 2018) and CutMix (Yun et al. 2019): the sample that is mixed into this one, of `samples`, and the
+ * weight of this one, 1 where nothing is mixed. augment_mix() mixes the bytes. */
+struct mix {
+    int64_t partner; /* 0 to samples - 1 */
+    double weight;
+    bool cut;
+    struct box box; /* cut: where the partner is */
+};
+struct mix augment_mix_of(
+    const struct augment *augment, const struct draw *draw, int64_t samples, int width, int height);
+void augment_mix(
+    const struct mix *mix, const unsigned char *partner, int channels, int height, int width, unsigned char *sample);
+
+#endif

@@ -1,0 +1,37 @@
+/* Samples of one kind of data: what data.c divides into parts and reads on several threads. */
+#ifndef DATA_COLLECTION_H
+#define DATA_COLLECTION_H
+
+#include "data/augment.h"
+#include "tutti_data.h"
+
+enum { DATA_MAX_CHANNELS = 16 };
+
+struct collection {
+    tutti_data_info info; /* without damaged and class_counts, which data.c counts */
+    int64_t samples;      /* of all parts */
+    /* [samples]: a tutti_data_part as the data say it, or PART_OPEN: a part is drawn by the seed. */
+    signed char *parts;
+    int32_t *labels; /* [samples] where there are classes, else NULL */
+    /* Writes a sample and its target as `info` says. Several threads call it at a time. Errors: TUTTI_FORMAT or
+     * TUTTI_FILE with the file's name: the sample is damaged. */
+    tutti_status (*read)(
+        struct collection *collection, int64_t index, const struct draw *draw, void *sample, void *target);
+    /* What a person calls the sample: its file, or "row 17". */
+    void (*name)(const struct collection *collection, int64_t index, char *text, size_t size);
+    /* Statistics of the training part, once the parts are drawn: standardises columns, say. NULL: none. `part` is
+     * [samples]. */
+    tutti_status (*fit)(struct collection *collection, const signed char *part);
+    void (*free)(struct collection *collection);
+};
+enum { PART_OPEN = -1 };
+
+/* Each opens one kind of data; *made stays NULL, with TUTTI_OK, where the path is of another kind. */
+tutti_status folder_open(const char *path, const tutti_data_options *options, struct collection **made);
+tutti_status masks_open(const char *path, const tutti_data_options *options, struct collection **made);
+tutti_status tar_open(const char *path, const tutti_data_options *options, struct collection **made);
+tutti_status table_open(const char *path, const tutti_data_options *options, struct collection **made);
+tutti_status arrays_open(const char *path, const tutti_data_options *options, struct collection **made);
+tutti_status audio_open(const char *path, const tutti_data_options *options, struct collection **made);
+
+#endif

@@ -1,0 +1,68 @@
+/* Data of one's own as sources of samples: folders of images, masks, tables, arrays, recordings. */
+#ifndef TUTTI_DATA_H
+#define TUTTI_DATA_H
+
+#include <tutti.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tutti_data tutti_data;
+typedef enum tutti_data_part { TUTTI_DATA_TRAIN, TUTTI_DATA_VAL, TUTTI_DATA_TEST } tutti_data_part;
+
+typedef struct tutti_data_options {
+    size_t size; /* sizeof(tutti_data_options), or 0 */
+    /* Of images as the network gets them; 0: 3 channels of 224 x 224, of recordings what follows from them. */
+    int channels, height, width;
+    double split;        /* part of each class that is held out where the data have no val/ or test/; 0: 0.2 */
+    uint64_t seed;       /* of what is held out, and of augmentation */
+    const char *target;  /* tables: the column to predict; NULL: the last one */
+    const char *augment; /* docs/data.md has the words, as "crop,flip,color=0.4"; NULL: none */
+    int threads;         /* that decode; 0: one for each processor */
+    int64_t cache;       /* bytes of decoded samples kept in memory; 0: 1 GiB, negative: none */
+    bool skip_damaged;   /* leave damaged files out, with a note, instead of failing */
+    bool oversample;     /* training: draw each class equally often */
+    void (*note)(void *user, const char *line); /* what was left out, and the like; NULL: nothing is told */
+    void *user;
+} tutti_data_options;
+
+typedef struct tutti_data_info {
+    size_t size;      /* sizeof(tutti_data_info), or 0; set it before the call */
+    const char *kind; /* "images", "masks", "table", "arrays", "recordings" */
+    /* Of a sample, and of its target: int32 class numbers, or floats. U8 samples are images, to be normalised by mean
+     * and std with scale 1/255 (tutti_normalise()). Targets of mixed images are probabilities, floats [classes]. */
+    tutti_dtype dtype, target_dtype;
+    tutti_shape shape, target_shape;
+    int classes;                    /* 0: targets are numbers */
+    const char *const *class_names; /* valid until tutti_data_free(), as all pointers here */
+    const int64_t *class_counts;    /* training samples of each class */
+    int channels;                   /* of mean and std */
+    float mean[16], std[16];
+    int64_t damaged; /* samples that were left out */
+} tutti_data_info;
+
+/* Opens a folder or file and divides its samples into parts. docs/data.md says what it may hold. Free it with
+ * tutti_data_free(). Returns NULL on failure. */
+TUTTI_API tutti_data *tutti_data_open(const char *path, const tutti_data_options *options);
+TUTTI_API void tutti_data_free(tutti_data *data);
+/* Errors: TUTTI_INVALID if the size is impossible. */
+TUTTI_API tutti_status tutti_data_describe(const tutti_data *data, tutti_data_info *info);
+/* Returns a part as a source, which is valid until tutti_data_free(); NULL if there is none. Of val and test, at least
+ * one exists: val is what a training looks at, or test where there is no val. Training samples are augmented as for the
+ * epoch of the last tutti_data_epoch(). */
+TUTTI_API const tutti_source *tutti_data_source(const tutti_data *data, tutti_data_part part);
+/* For tutti_fitting.begin_epoch, with the data as `user`. */
+TUTTI_API void tutti_data_epoch(void *data, int64_t epoch);
+/* Writes what a person calls a sample: its file, or "row 17". Errors: TUTTI_INVALID if there is no such sample. */
+TUTTI_API tutti_status tutti_data_name(
+    const tutti_data *data, tutti_data_part part, int64_t index, char *text, size_t size);
+/* Returns what must be known of the data to use a network that was trained on them: kind, shape, class names, mean,
+ * std, columns, as one JSON object. Save it with the weights: tutti_set_metadata(trainer, "data", text). Free it with
+ * free(). NULL: failure. */
+TUTTI_API char *tutti_data_json(const tutti_data *data);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
