@@ -149,6 +149,27 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(
 
     GIVE_STATISTICS(group * CR)
 
+#if POINT && RUN == 4 /* four pixels of a plane are stored at once; `result` may be `add`: it is loaded before */
+    UNROLL_GPU for (int j = 0; j < TN; j += 4)
+    {
+        const int p = first_pixel + COLUMN(j);
+        if (p >= pixels) continue;
+        const long at = ((long)(p / grid) * groups + group) * CR * grid + p % grid;
+        float4 values[TM];
+        UNROLL_GPU for (int i = 0; i < TM; i++)
+        {
+            const int m = first_channel + ROW(i);
+            values[i] = (float4)(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]);
+            if (bias && m < CR) values[i] += bias[group * CR + m];
+            if (add && m < CR) values[i] += *(global const float4 *)(add + at + (long)m * grid);
+        }
+        UNROLL_GPU for (int i = 0; i < TM; i++)
+        {
+            const int m = first_channel + ROW(i);
+            if (m < CR) *(global float4 *)(result + at + (long)m * grid) = ACTIVATION(values[i]);
+        }
+    }
+#else
     UNROLL_GPU for (int j = 0; j < TN; j++)
     {
         const int p = first_pixel + COLUMN(j);
@@ -166,4 +187,5 @@ SUBGROUPS __attribute__((reqd_work_group_size(ITEMS, 1, 1))) kernel void image(
             result[at + (long)m * RH * RW] = ACTIVATION(value);
         }
     }
+#endif
 }

@@ -53,7 +53,7 @@ static tutti_status launch_check(const struct launch *launch, const struct devic
     return sizes_check(launch, device);
 }
 
-enum { ADDED_LOCAL = 16 }; /* bytes, see QUIRK_ADDS_LOCAL */
+enum { ADDED_LOCAL = 128 }; /* bytes, see QUIRK_ADDS_LOCAL: 16, up to an array's alignment */
 
 /* What only the built kernel tells: its own local memory, and the largest group that its registers allow. */
 static tutti_status kernel_check(const struct launch *launch, const struct device *device)
