@@ -1031,6 +1031,7 @@ typedef struct tutti_device_times {
     /* Copies to the device (sent) and from it (received): bytes, seconds, and the seconds that overlap with computing
      * (beside). All are 0 if host and device share memory. */
     double sent_bytes, sent_s, received_bytes, received_s, sent_beside_s, received_beside_s;
+    double data_s; /* waiting for the samples of steps, in tutti_fit() and tutti_fit_source(); not a part of step_s */
 } tutti_device_times;
 /* Writes the times of the opened device at `position`. Errors: TUTTI_INVALID if there is no such device, or the size is
  * impossible. */

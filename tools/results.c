@@ -31,6 +31,7 @@ static void times_json(struct json_line *line, const struct session *session, in
     json_line_number(line, "compute_ms", per_step(&times, times.compute_s));
     json_line_number(line, "transfer_ms", per_step(&times, times.transfer_s));
     json_line_number(line, "idle_ms", per_step(&times, times.idle_s));
+    json_line_number(line, "data_ms", per_step(&times, times.data_s));
     json_line_number(line, "sent_bytes", times.steps > 0 ? times.sent_bytes / (double)times.steps : 0);
     json_line_number(line, "received_bytes", times.steps > 0 ? times.received_bytes / (double)times.steps : 0);
     if (times.without_s <= 0) return;
@@ -64,6 +65,9 @@ void times_text(FILE *file, const struct session *session)
             fprintf(file, "device %d  left out: a step takes %.3f ms with it and %.3f ms without\n", report.index,
                 1000 * times.with_s, 1000 * times.without_s);
     }
+    if (times.data_s > 0.005 * (times.step_s + times.data_s))
+        fprintf(
+            file, "steps waited for data %.1f %% of the time\n", 100 * times.data_s / (times.step_s + times.data_s));
     if (times.automatic) shares_text(file, session);
 }
 

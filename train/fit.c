@@ -155,6 +155,7 @@ static tutti_status train_epoch(struct fit *fit)
         struct batch batch;
         const double start = clock_seconds();
         const struct vote read = vote_of(batches_next(batches, &batch));
+        trainer->report.waited += clock_seconds() - start;
         if (!vote_fails(&read) && batch.whole == 0) break;
         struct batch next;
         if (batches_peek(batches, &next)) trainer_announce(trainer, &next);

@@ -50,6 +50,7 @@ tutti_status tutti_report_times(const tutti_trainer *trainer, int position, tutt
         .compute_s = all->compute_s,
         .transfer_s = all->transfer_s,
         .idle_s = all->idle_s,
+        .data_s = trainer->report.waited,
         .sent_bytes = all->sent.bytes,
         .sent_s = all->sent.seconds,
         .received_bytes = all->received.bytes,
@@ -70,6 +71,7 @@ void tutti_report_reset(tutti_trainer *trainer)
     if (!trainer) return;
     trainer->report.steps = 0;
     trainer->report.seconds = 0;
+    trainer->report.waited = 0;
     for (int i = 0; i < trainer->count; i++) {
         struct replica_report *report = &trainer->replicas[i].report;
         *report = (struct replica_report) { .build_s = report->build_s };

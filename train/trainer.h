@@ -59,6 +59,7 @@ struct ahead {
 struct trainer_report {
     int64_t steps; /* since it was reset */
     double seconds;
+    double waited;     /* seconds that steps waited for their samples */
     struct tally told; /* of the last step or evaluation, of `told_samples`; 0: there was none */
     int64_t told_samples;
 };
