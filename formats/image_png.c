@@ -1,0 +1,140 @@
+/* PNG files by libpng. Its errors leave it by longjmp(). */
+#include "base/status.h"
+#include "formats/image_kinds.h"
+
+#include <setjmp.h>
+#include <string.h>
+
+#include <png.h>
+
+enum {
+    MOST_CHUNK = 8 << 20, /* bytes of memory for a chunk that is not of pixels */
+    DEFLATE_RATIO = 1032  /* a byte of deflated data becomes at most so many */
+};
+
+struct reader {
+    png_structp png;
+    png_infop info;
+    jmp_buf jump;
+    const struct image_file *file;
+    size_t place;
+    tutti_status status;
+    struct image_header header;
+    const struct image_wish *wish;
+    struct image *image;
+};
+
+static PNG_NORETURN void on_error(png_structp png, png_const_charp text)
+{
+    struct reader *reader = png_get_error_ptr(png);
+    reader->status = fail(TUTTI_FORMAT, "%s: %s", reader->file->name, text);
+    longjmp(reader->jump, 1);
+}
+
+static void on_warning(png_structp png, png_const_charp text)
+{
+    (void)png, (void)text;
+}
+
+static void read_bytes(png_structp png, png_bytep to, size_t count)
+{
+    struct reader *reader = png_get_io_ptr(png);
+    if (count > reader->file->count - reader->place) png_error(png, "the file is truncated");
+    memcpy(to, reader->file->bytes + reader->place, count);
+    reader->place += count;
+}
+
+static tutti_status run(struct reader *reader, void (*work)(struct reader *reader))
+{
+    reader->status = TUTTI_OK;
+    if (setjmp(reader->jump) == 0) {
+        reader->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, reader, on_error, on_warning);
+        if (reader->png) reader->info = png_create_info_struct(reader->png);
+        if (!reader->info)
+            reader->status = fail(TUTTI_NO_MEMORY, "%s: libpng cannot be started", reader->file->name);
+        else
+            work(reader);
+    }
+    png_destroy_read_struct(&reader->png, &reader->info, NULL);
+    return reader->status;
+}
+
+static int find_orientation(const struct reader *reader)
+{
+#ifdef PNG_eXIf_SUPPORTED
+    png_uint_32 count = 0;
+    png_bytep exif = NULL;
+    if (png_get_eXIf_1(reader->png, reader->info, &count, &exif) && exif) return exif_orientation(exif, count);
+#else
+    (void)reader;
+#endif
+    return 1;
+}
+
+static void read_header(struct reader *reader)
+{
+    png_structp png = reader->png;
+    png_set_read_fn(png, reader, read_bytes);
+    png_set_chunk_malloc_max(png, MOST_CHUNK);
+    /* Texts, profiles and the like are passed over. */
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_AS_DEFAULT, (png_const_bytep) "eXIf", 1);
+    png_read_info(png, reader->info);
+    reader->status = image_set_size(
+        &reader->header, reader->file, png_get_image_width(png, reader->info), png_get_image_height(png, reader->info));
+    if (reader->status != TUTTI_OK) return;
+    reader->header.orientation = find_orientation(reader);
+    const size_t row_bytes = png_get_rowbytes(png, reader->info);
+    if (row_bytes * (size_t)reader->header.height / DEFLATE_RATIO > reader->file->count)
+        reader->status = fail(TUTTI_FORMAT, "%s: the file is truncated: it is too short for its %d x %d pixels",
+            reader->file->name, reader->header.width, reader->header.height);
+}
+
+static void decode_pixels(struct reader *reader)
+{
+    png_structp png = reader->png;
+    struct canvas canvas;
+    read_header(reader);
+    if (reader->status != TUTTI_OK) return;
+    png_set_expand(png); /* palettes, fewer than 8 bits, a transparent colour */
+    png_set_scale_16(png);
+    const int passes = png_set_interlace_handling(png);
+    png_read_update_info(png, reader->info);
+    const int numbers = png_get_channels(png, reader->info);
+    const enum image_row row = numbers == 1 ? ROW_GREY
+        : numbers == 2                      ? ROW_GREY_ALPHA
+        : numbers == 3                      ? ROW_RGB
+                                            : ROW_RGBA;
+    reader->status =
+        canvas_begin(&canvas, reader->file, &reader->header, row, reader->wish->channels, passes > 1, reader->image);
+    if (reader->status != TUTTI_OK) return;
+    for (int pass = 1; pass <= passes; pass++)
+        for (int y = 0; y < reader->header.height; y++) {
+            png_read_row(png, canvas_row(&canvas, y), NULL);
+            if (pass == passes) canvas_put(&canvas, y);
+        }
+    png_read_end(png, NULL);
+}
+
+static bool png_matches(const struct image_file *file)
+{
+    return file->count >= 4 && !memcmp(file->bytes, "\x89PNG", 4);
+}
+
+static tutti_status png_header(const struct image_file *file, struct image_header *header)
+{
+    struct reader reader = { .file = file };
+    const tutti_status status = run(&reader, read_header);
+    *header = reader.header;
+    return status;
+}
+
+static tutti_status png_decode(const struct image_file *file, const struct image_header *header,
+    const struct image_wish *wish, struct image *image)
+{
+    struct reader reader = { .file = file, .wish = wish, .image = image };
+    (void)header; /* read again: it leaves libpng where the pixels begin */
+    return run(&reader, decode_pixels);
+}
+
+const struct image_kind image_png = { png_matches, png_header, png_decode };
