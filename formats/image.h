@@ -23,8 +23,8 @@ bool image_has_name(const char *name);
 /* What the caller needs of it. */
 struct image_wish {
     int channels; /* 1 or 3: colours become grey by ITU-R 601 as in PIL, grey becomes three equal channels */
-    /* The picture may come smaller than it is, where its format is then read faster (JPEG: by eighths of its size, in
-     * its transform), but not smaller than this in either direction. 0 in one of them: as it is. */
+    /* The picture may come smaller than it is, where its format is then read faster (JPEG: 1/2, 1/4, 1/8 by its
+     * transform), but not smaller than this in either direction. 0: as it is. */
     int least_width, least_height;
 };
 /* Reads the picture: turned as EXIF says, alpha laid over white, CMYK and palettes converted, 16 bits rounded to 8.
