@@ -10,6 +10,7 @@ Suite *safetensors_suite(void);
 Suite *idx_suite(void);
 Suite *dataset_suite(void);
 Suite *digits_suite(void);
+Suite *image_suite(void);
 Suite *json_lines_suite(void);
 Suite *npz_suite(void);
 

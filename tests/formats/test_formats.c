@@ -83,6 +83,7 @@ int main(void)
     srunner_add_suite(runner, idx_suite());
     srunner_add_suite(runner, dataset_suite());
     srunner_add_suite(runner, digits_suite());
+    srunner_add_suite(runner, image_suite());
     srunner_add_suite(runner, json_lines_suite());
     srunner_add_suite(runner, npz_suite());
     srunner_run_all(runner, CK_NORMAL);
