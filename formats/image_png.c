@@ -7,10 +7,7 @@
 
 #include <png.h>
 
-enum {
-    MOST_CHUNK = 8 << 20, /* bytes of memory for a chunk that is not of pixels */
-    DEFLATE_RATIO = 1032  /* a byte of deflated data becomes at most so many */
-};
+enum { DEFLATE_RATIO = 1032 }; /* a byte of deflated data becomes at most so many */
 
 struct reader {
     png_structp png;
@@ -59,15 +56,25 @@ static tutti_status run(struct reader *reader, void (*work)(struct reader *reade
     return reader->status;
 }
 
-static int find_orientation(const struct reader *reader)
+static size_t read_32(const unsigned char *at)
 {
-#ifdef PNG_eXIf_SUPPORTED
-    png_uint_32 count = 0;
-    png_bytep exif = NULL;
-    if (png_get_eXIf_1(reader->png, reader->info, &count, &exif) && exif) return exif_orientation(exif, count);
-#else
-    (void)reader;
-#endif
+    return (size_t)at[0] << 24 | (size_t)at[1] << 16 | (size_t)at[2] << 8 | at[3];
+}
+
+/* From a chunk before the pixels. libpng 1.6 allocates as much memory as an eXIf chunk announces, whatever the limit.
+ */
+static int find_orientation(const struct image_file *file)
+{
+    enum { SIGNATURE = 8, AROUND = 12 /* length, kind, check sum */ };
+    const unsigned char *chunk = file->bytes + SIGNATURE;
+    size_t left = file->count - SIGNATURE;
+    while (left >= AROUND && memcmp(chunk + 4, "IDAT", 4) != 0) {
+        const size_t length = read_32(chunk);
+        if (length > left - AROUND) break;
+        if (!memcmp(chunk + 4, "eXIf", 4)) return exif_orientation(chunk + 8, length);
+        chunk += length + AROUND;
+        left -= length + AROUND;
+    }
     return 1;
 }
 
@@ -75,15 +82,13 @@ static void read_header(struct reader *reader)
 {
     png_structp png = reader->png;
     png_set_read_fn(png, reader, read_bytes);
-    png_set_chunk_malloc_max(png, MOST_CHUNK);
     /* Texts, profiles and the like are passed over. */
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
-    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_AS_DEFAULT, (png_const_bytep) "eXIf", 1);
     png_read_info(png, reader->info);
     reader->status = image_set_size(
         &reader->header, reader->file, png_get_image_width(png, reader->info), png_get_image_height(png, reader->info));
     if (reader->status != TUTTI_OK) return;
-    reader->header.orientation = find_orientation(reader);
+    reader->header.orientation = find_orientation(reader->file);
     const size_t row_bytes = png_get_rowbytes(png, reader->info);
     if (row_bytes * (size_t)reader->header.height / DEFLATE_RATIO > reader->file->count)
         reader->status = fail(TUTTI_FORMAT, "%s: the file is truncated: it is too short for its %d x %d pixels",
