@@ -23,32 +23,38 @@ struct augment {
     int random_count;    /* RandAugment: operations, and their magnitude 0 to 30 */
     int random_magnitude;
 };
-/* NULL and "none": nothing random. Errors: TUTTI_INVALID with a line that lists the words. */
+/* NULL, "" and "none": nothing random. Errors: TUTTI_INVALID with a line that lists the words. */
 tutti_status augment_parse(const char *text, struct augment *augment);
 
-/* The part of a picture of this size that the sample shows. It is chosen before the picture is decoded: what is decoded
- * may be smaller by the wish of `augment_wish`, and the box is scaled with it. */
+/* The part of a picture of this size that becomes the sample, in pixels of the picture. It is chosen before the picture
+ * is decoded: what is decoded may be smaller by the wish of `augment_wish`, and the box is scaled with it. */
 struct box {
-    int left, top, width, height;
+    double left, top, width, height;
+    bool cut; /* pixels outside do not take part; false: the filter at the borders reaches them */
 };
+/* Training with `crop`: a random part. Otherwise the part that remains if the picture is resized to 256/224 of the
+ * sample and its centre is cut out. Sizes are at least 1. */
 struct box augment_box(
     const struct augment *augment, const struct draw *draw, int width, int height, int to_width, int to_height);
 /* How large the whole picture must be decoded so that the box has at least the size of the sample. */
-struct image_wish augment_wish(struct box box, int width, int height, int channels, int to_width, int to_height);
+struct image_wish augment_wish(const struct box *box, int width, int height, int channels, int to_width, int to_height);
 
-/* Memory of one thread, used again and again. */
+/* Memory of one thread, used again and again. NULL: no memory. */
 struct augment_scratch;
 struct augment_scratch *augment_scratch_new(void);
 void augment_scratch_free(struct augment_scratch *scratch);
 
-/* The sample, [channels][to_height][to_width] bytes. `image` was decoded from a picture of width x height. */
+/* Pictures and samples have at most so many pixels on a side. */
+enum { AUGMENT_MAX_SIDE = 65535 };
+/* The sample, [channels][to_height][to_width] bytes. `image` was decoded from a picture of width x height. Errors:
+ * TUTTI_UNSUPPORTED if a side is too long, TUTTI_NO_MEMORY. */
 tutti_status augment_image(const struct augment *augment, const struct draw *draw, const struct image *image,
-    struct box box, int width, int height, int to_width, int to_height, struct augment_scratch *scratch,
+    const struct box *box, int width, int height, int to_width, int to_height, struct augment_scratch *scratch,
     unsigned char *sample);
-/* The mask of the same sample: the same box, flips and rotation, the nearest pixel; [to_height][to_width] classes. What
- * turns in from outside has the class -1. */
+/* The mask of the same sample: the same box, flips, rotations and shears, the nearest pixel; [to_height][to_width]
+ * classes, which are the mask's first channel. What turns in from outside has the class -1. Errors: as above. */
 tutti_status augment_mask(const struct augment *augment, const struct draw *draw, const struct image *mask,
-    struct box box, int width, int height, int to_width, int to_height, struct augment_scratch *scratch,
+    const struct box *box, int width, int height, int to_width, int to_height, struct augment_scratch *scratch,
     int32_t *classes);
 
 /* MixUp (Zhang et al. 2018) and CutMix (Yun et al. 2019): the sample that is mixed into this one, of `samples`, and the
@@ -57,7 +63,9 @@ struct mix {
     int64_t partner; /* 0 to samples - 1 */
     double weight;
     bool cut;
-    struct box box; /* cut: where the partner is */
+    struct {
+        int left, top, width, height;
+    } patch; /* cut: where the partner is */
 };
 struct mix augment_mix_of(
     const struct augment *augment, const struct draw *draw, int64_t samples, int width, int height);

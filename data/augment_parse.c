@@ -1,0 +1,128 @@
+#include "base/numbers.h"
+#include "base/status.h"
+#include "data/augment_steps.h"
+
+#include <string.h>
+
+#define WORDS                                                                                                  \
+    "none, light, standard, strong, crop, crop=LOW-HIGH, flip, vflip, rotate=DEGREES, color=X, brightness=X, " \
+    "contrast=X, saturation=X, hue=X, erase=P, mixup=ALPHA, cutmix=ALPHA, rand=COUNT:MAGNITUDE"
+
+static const struct {
+    const char *name, *words;
+} presets[] = {
+    { "none", "" },
+    { "light", "crop,flip" },
+    { "standard", "crop,flip,color=0.4" },
+    { "strong", "crop,flip,rand=2:9,erase=0.1,mixup=0.2,cutmix=1" },
+};
+
+/* Words with one number. */
+static const struct {
+    const char *name;
+    size_t member;
+    float most;
+} numbers[] = {
+    { "rotate", offsetof(struct augment, rotate), 180 },
+    { "brightness", offsetof(struct augment, brightness), 1 },
+    { "contrast", offsetof(struct augment, contrast), 1 },
+    { "saturation", offsetof(struct augment, saturation), 1 },
+    { "hue", offsetof(struct augment, hue), 0.5f },
+    { "erase", offsetof(struct augment, erase), 1 },
+    { "mixup", offsetof(struct augment, mixup), 100 },
+    { "cutmix", offsetof(struct augment, cutmix), 100 },
+};
+
+enum { LONGEST = 63 };
+
+static bool number_in(const char *text, char **end, double low, double high, double *number)
+{
+    *number = number_read(text, end);
+    return *end != text && *number >= low && *number <= high;
+}
+
+static bool read_crop(const char *value, struct augment *augment)
+{
+    double low = 0.08, high = 1;
+    char *end;
+    if (value) {
+        if (!number_in(value, &end, 0.001, 1, &low) || *end != '-') return false;
+        if (!number_in(end + 1, &end, low, 1, &high) || *end) return false;
+    }
+    augment->crop = true;
+    augment->scale_low = (float)low;
+    augment->scale_high = (float)high;
+    augment->ratio_low = 3.0f / 4;
+    augment->ratio_high = 4.0f / 3;
+    return true;
+}
+
+static bool read_random(const char *value, struct augment *augment)
+{
+    double count, magnitude;
+    char *end;
+    if (!number_in(value, &end, 0, MAX_RANDOM_COUNT, &count) || *end != ':') return false;
+    if (!number_in(end + 1, &end, 0, 30, &magnitude) || *end) return false;
+    augment->random_count = (int)count;
+    augment->random_magnitude = (int)magnitude;
+    return count == augment->random_count && magnitude == augment->random_magnitude;
+}
+
+static bool read_number(const char *name, const char *value, struct augment *augment)
+{
+    double number;
+    char *end;
+    if (!strcmp(name, "color")) {
+        if (!number_in(value, &end, 0, 1, &number) || *end) return false;
+        augment->brightness = augment->contrast = augment->saturation = (float)number;
+        augment->hue = (float)number / 4;
+        return true;
+    }
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+        if (strcmp(name, numbers[i].name)) continue;
+        if (!number_in(value, &end, 0, (double)numbers[i].most, &number) || *end) return false;
+        *(float *)((char *)augment + numbers[i].member) = (float)number;
+        return true;
+    }
+    return false;
+}
+
+/* `value` is what follows "=", NULL without it. */
+static bool read_word(const char *name, const char *value, struct augment *augment)
+{
+    if (!strcmp(name, "crop")) return read_crop(value, augment);
+    if (!value && !strcmp(name, "flip")) return augment->flip = true;
+    if (!value && !strcmp(name, "vflip")) return augment->flip_vertical = true;
+    if (!value) return false;
+    return !strcmp(name, "rand") ? read_random(value, augment) : read_number(name, value, augment);
+}
+
+static tutti_status read_words(const char *text, bool with_presets, struct augment *augment)
+{
+    while (*text) {
+        const size_t length = strcspn(text, ",");
+        const char *preset = NULL;
+        char word[LONGEST + 1] = "";
+        if (length <= LONGEST) memcpy(word, text, length);
+        for (size_t i = 0; with_presets && i < sizeof(presets) / sizeof(*presets); i++)
+            if (!strcmp(word, presets[i].name)) preset = presets[i].words;
+        char *value = strchr(word, '=');
+        if (value) *value++ = '\0';
+        if (preset) {
+            const tutti_status status = read_words(preset, false, augment);
+            if (status != TUTTI_OK) return status;
+        } else if (!read_word(word, value, augment)) {
+            return fail(TUTTI_INVALID, "augmentation \"%.*s\" is none of: %s",
+                (int)(length < LONGEST ? length : LONGEST), text, WORDS);
+        }
+        text += length;
+        if (*text) text++;
+    }
+    return TUTTI_OK;
+}
+
+tutti_status augment_parse(const char *text, struct augment *augment)
+{
+    *augment = (struct augment) { .crop = false };
+    return text ? read_words(text, true, augment) : TUTTI_OK;
+}
