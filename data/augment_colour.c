@@ -149,7 +149,7 @@ static void change_histograms(struct canvas *canvas, void (*change)(const size_t
 /* Keeps the upper bits, or inverts what is not below a threshold. */
 static void change_values(struct canvas *canvas, enum operation operation, double amount)
 {
-    const int lost = 255 >> (int)amount;
+    const int lost = operation == POSTERIZE ? 255 >> (int)amount : 0;
     unsigned char table[256];
     for (int i = 0; i < 256; i++)
         table[i] = (unsigned char)(operation == POSTERIZE ? i & ~lost : i < amount ? i : 255 - i);
