@@ -5,31 +5,32 @@
 #include <math.h>
 #include <string.h>
 
+#define INLINE static inline __attribute__((always_inline))
 enum { ONE = 1 << 16 };
 
-static size_t plane_of(const struct canvas *canvas)
+INLINE size_t plane_of(const struct canvas *canvas)
 {
     return (size_t)canvas->width * (size_t)canvas->height;
 }
 
-static unsigned char clip(int value)
+INLINE unsigned char clip(int value)
 {
     return (unsigned char)(value < 0 ? 0 : value > 255 ? 255 : value);
 }
 
 /* between + factor * (value - between), rounded down as Pillow does. */
-static unsigned char blend(int value, int between, int factor)
+INLINE unsigned char blend(int value, int between, int factor)
 {
     return clip((between * (ONE - factor) + value * factor) >> 16);
 }
 
 /* Luminance by ITU-R 601 in Pillow's fixed point. */
-static int grey_of(int red, int green, int blue)
+INLINE int grey_of(int red, int green, int blue)
 {
     return (red * 19595 + green * 38470 + blue * 7471 + 0x8000) >> 16;
 }
 
-static int mean_grey(const struct canvas *canvas)
+INLINE int mean_grey(const struct canvas *canvas)
 {
     const size_t plane = plane_of(canvas);
     const unsigned char *red = canvas->pixels, *green = red + plane, *blue = green + plane;
@@ -39,13 +40,14 @@ static int mean_grey(const struct canvas *canvas)
     return (int)((sum + plane / 2) / plane);
 }
 
-static void blend_with(struct canvas *canvas, int between, int factor)
+INLINE void blend_with(struct canvas *canvas, int between, int factor)
 {
-    for (size_t i = 0; i < plane_of(canvas) * (size_t)canvas->channels; i++)
-        canvas->pixels[i] = blend(canvas->pixels[i], between, factor);
+    const size_t count = plane_of(canvas) * (size_t)canvas->channels;
+    unsigned char *pixels = canvas->pixels;
+    for (size_t i = 0; i < count; i++) pixels[i] = blend(pixels[i], between, factor);
 }
 
-static void saturate(struct canvas *canvas, int factor)
+INLINE void saturate(struct canvas *canvas, int factor)
 {
     const size_t plane = plane_of(canvas);
     unsigned char *restrict red = canvas->pixels, *restrict green = red + plane, *restrict blue = green + plane;
@@ -58,16 +60,16 @@ static void saturate(struct canvas *canvas, int factor)
 }
 
 /* One channel from its hue, in 2^-16 of a sixth of a turn: the largest value, less what is missing. */
-static unsigned char channel_of(int hue, int largest, int range)
+INLINE unsigned char channel_of(int hue, int largest, int range)
 {
-    const int k = hue >= 6 * ONE ? hue - 6 * ONE : hue;
+    const int k = hue - (hue >= 6 * ONE ? 6 * ONE : 0);
     int part = k < 4 * ONE - k ? k : 4 * ONE - k;
     part = part < 0 ? 0 : part > ONE ? ONE : part;
     return (unsigned char)(largest - ((range * part + ONE / 2) >> 16));
 }
 
 /* Turns colours by a part of the circle of hues; largest and smallest value stay. */
-static void turn_hue(struct canvas *canvas, double turn)
+INLINE void turn_hue(struct canvas *canvas, double turn)
 {
     const size_t plane = plane_of(canvas);
     unsigned char *restrict red = canvas->pixels, *restrict green = red + plane, *restrict blue = green + plane;
@@ -76,11 +78,14 @@ static void turn_hue(struct canvas *canvas, double turn)
         const int r = red[i], g = green[i], b = blue[i];
         const int rg = r > g ? r : g, low = r < g ? r : g;
         const int largest = rg > b ? rg : b, range = largest - (low < b ? low : b);
-        const int side = r == largest ? g - b : g == largest ? b - r : r - g;
-        const int base = r == largest ? 6 * ONE : g == largest ? 2 * ONE : 4 * ONE;
+        const int red_most = -(r == largest), green_most = ~red_most & -(g == largest); /* masks: gcc makes vectors */
+        const int blue_most = ~(red_most | green_most);
+        const int side = (red_most & (g - b)) + (green_most & (b - r)) + (blue_most & (r - g));
+        const int base = (red_most & 6 * ONE) + (green_most & 2 * ONE) + (blue_most & 4 * ONE);
         /* One division of floats, which is rounded in the same way everywhere. */
-        int hue = base + (int)((float)(side * ONE) / (float)(range ? range : 1)) + turned;
-        hue = hue >= 12 * ONE ? hue - 12 * ONE : hue >= 6 * ONE ? hue - 6 * ONE : hue;
+        int hue = base + (int)((float)(side * ONE) / (float)(range + (range == 0))) + turned;
+        hue -= hue >= 12 * ONE ? 12 * ONE : 0;
+        hue -= hue >= 6 * ONE ? 6 * ONE : 0;
         red[i] = channel_of(hue + 5 * ONE, largest, range);
         green[i] = channel_of(hue + 3 * ONE, largest, range);
         blue[i] = channel_of(hue + ONE, largest, range);
@@ -88,7 +93,7 @@ static void turn_hue(struct canvas *canvas, double turn)
 }
 
 /* Away from a smoothed sample or towards it; the border stays. */
-static void sharpen(struct canvas *canvas, int factor)
+INLINE void sharpen(struct canvas *canvas, int factor)
 {
     const size_t width = (size_t)canvas->width, rows = (size_t)canvas->height * (size_t)canvas->channels;
     memcpy(canvas->other, canvas->pixels, width * rows);
@@ -104,13 +109,13 @@ static void sharpen(struct canvas *canvas, int factor)
     }
 }
 
-static void apply_table(unsigned char *pixels, size_t count, const unsigned char table[256])
+INLINE void apply_table(unsigned char *pixels, size_t count, const unsigned char table[256])
 {
     for (size_t i = 0; i < count; i++) pixels[i] = table[pixels[i]];
 }
 
 /* The smallest value becomes 0, the largest 255. */
-static void stretch(const size_t counts[256], unsigned char table[256])
+INLINE void stretch(const size_t counts[256], unsigned char table[256])
 {
     int low = 0, high = 255;
     while (low < 255 && !counts[low]) low++;
@@ -120,7 +125,7 @@ static void stretch(const size_t counts[256], unsigned char table[256])
 }
 
 /* Every value about equally often, as Pillow's ImageOps.equalize. */
-static void level(const size_t counts[256], unsigned char table[256])
+INLINE void level(const size_t counts[256], unsigned char table[256])
 {
     size_t pixels = 0, last = 0;
     for (int i = 0; i < 256; i++) {
@@ -133,7 +138,7 @@ static void level(const size_t counts[256], unsigned char table[256])
     for (int i = 0; i < 256; below += counts[i++]) table[i] = clip((int)(below / step));
 }
 
-static void change_histograms(struct canvas *canvas, void (*change)(const size_t[256], unsigned char[256]))
+INLINE void change_histograms(struct canvas *canvas, void (*change)(const size_t[256], unsigned char[256]))
 {
     const size_t plane = plane_of(canvas);
     for (int c = 0; c < canvas->channels; c++) {
@@ -147,7 +152,7 @@ static void change_histograms(struct canvas *canvas, void (*change)(const size_t
 }
 
 /* Keeps the upper bits, or inverts what is not below a threshold. */
-static void change_values(struct canvas *canvas, enum operation operation, double amount)
+INLINE void change_values(struct canvas *canvas, enum operation operation, double amount)
 {
     const int lost = operation == POSTERIZE ? 255 >> (int)amount : 0;
     unsigned char table[256];
@@ -156,7 +161,7 @@ static void change_values(struct canvas *canvas, enum operation operation, doubl
     apply_table(canvas->pixels, plane_of(canvas) * (size_t)canvas->channels, table);
 }
 
-void recolour(struct canvas *canvas, const struct step *step)
+INLINE void apply_step(struct canvas *canvas, const struct step *step)
 {
     const int factor = (int)rint((double)step->amount * ONE);
     switch (step->operation) {
@@ -175,4 +180,22 @@ void recolour(struct canvas *canvas, const struct step *step)
     case EQUALIZE: change_histograms(canvas, level); break;
     default: break; /* movements and IDENTITY */
     }
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void apply_step_avx2(struct canvas *canvas, const struct step *step)
+{
+    apply_step(canvas, step);
+}
+#endif
+
+void recolour(struct canvas *canvas, const struct step *step)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) {
+        apply_step_avx2(canvas, step);
+        return;
+    }
+#endif
+    apply_step(canvas, step);
 }

@@ -142,7 +142,8 @@ INLINE void pass_across(const struct taps *taps, const float *columns, int chann
 {
     for (int x = 0; x < taps->outputs; x += LANES) {
         const int some = taps->outputs - x < LANES ? taps->outputs - x : LANES;
-        uint64_t words[3][LANES] = { { 0 } };
+        uint64_t words[3][LANES];
+        if (some < LANES) memset(words, 0, sizeof(words));
         for (int i = 0; i < some; i++) {
             const int count = taps->counts[x + i];
             const float *weights = taps->weights + taps->starts[x + i];
@@ -167,15 +168,11 @@ INLINE void pass_down(
     for (int x = 0; x < width; x += ACROSS) {
         const unsigned char *from = rows + x;
         unsigned char result[ACROSS];
-        floats sums[ACROSS / LANES];
-        for (int i = 0; i < ACROSS / LANES; i++) sums[i] = (floats) { 0 } + WEIGHT_ONE / 2;
+        float sums[ACROSS];
+        for (int i = 0; i < ACROSS; i++) sums[i] = WEIGHT_ONE / 2;
         for (int k = 0; k < count; k++, from += stride)
-            for (int i = 0; i < ACROSS / LANES; i++) {
-                floats read;
-                read_floats(from + i * LANES, &read);
-                sums[i] += weights[k] * read;
-            }
-        for (int i = 0; i < ACROSS / LANES; i++) write_rounded(&sums[i], result + i * LANES);
+            for (int i = 0; i < ACROSS; i++) sums[i] += weights[k] * from[i];
+        for (int i = 0; i < ACROSS; i++) result[i] = (unsigned char)((int)sums[i] >> 16);
         memcpy(to + x, result, (size_t)(width - x < ACROSS ? width - x : ACROSS));
     }
 }
