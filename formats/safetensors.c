@@ -305,6 +305,14 @@ const char *safetensors_metadata(const struct safetensors *file, const char *key
     return json_string_value(json_object_get(json_object_get(file->header, METADATA), key));
 }
 
+const char *safetensors_metadata_key(const struct safetensors *file, const char *before)
+{
+    json_t *metadata = json_object_get(file->header, METADATA);
+    void *at =
+        before ? json_object_iter_next(metadata, json_object_iter_at(metadata, before)) : json_object_iter(metadata);
+    return at ? json_object_iter_key(at) : NULL;
+}
+
 /* ------------------------------------------------------------------------------------------------- writing ---- */
 
 static tutti_status tensor_bytes(const struct safetensors_tensor *tensor, size_t *bytes)

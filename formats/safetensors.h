@@ -60,6 +60,8 @@ const struct safetensors_tensor *safetensors_at(const struct safetensors *file, 
 const struct safetensors_tensor *safetensors_find(const struct safetensors *file, const char *name);
 /* Returns the value of a key of "__metadata__", NULL if there is none. Valid until safetensors_close(). */
 const char *safetensors_metadata(const struct safetensors *file, const char *key);
+/* Returns the key behind this one in the order of the file, the first one for NULL; NULL at the end. */
+const char *safetensors_metadata_key(const struct safetensors *file, const char *before);
 
 /* Writes header and data into an open atomic file. The caller flushes and commits it; so it can write and flush two
  * files that belong together before it commits the first. Arrays are ordered by the size of their elements, largest

@@ -921,8 +921,8 @@ typedef struct tutti_source {
     int64_t samples;
     /* Writes the `count` samples with these indices, each 0 to samples - 1, into a buffer for each input that training
      * needs, in the order in which the inputs were added; "targets" come last. A background thread calls it, one call
-     * at a time. Returns 0, or any other number on failure: the training then fails with TUTTI_FILE and a message with
-     * this number. */
+     * at a time. Returns 0, or any other number on failure: the training then fails with TUTTI_FILE, and its message
+     * has that of a function of this library that failed in this call, else this number. */
     int (*read)(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count);
     void *user;
     int64_t length; /* of the sequences of all its samples, as tutti_feed.length */
@@ -985,6 +985,14 @@ TUTTI_API tutti_status tutti_load_weights(tutti_trainer *trainer, const char *pa
  * TUTTI_MISMATCH if the checkpoint belongs to another network or optimizer; nothing changes then. */
 TUTTI_API tutti_status tutti_save(tutti_trainer *trainer, const char *name);
 TUTTI_API tutti_status tutti_resume(tutti_trainer *trainer, const char *name);
+
+/* Keeps a text that tutti_save() and tutti_save_weights() write into "__metadata__" of the file of weights; NULL
+ * removes it. tutti_resume() takes the file's texts for keys that were not set. Errors: TUTTI_INVALID if key or value
+ * is not UTF-8, or the key is empty or "format". */
+TUTTI_API tutti_status tutti_set_metadata(tutti_trainer *trainer, const char *key, const char *value);
+/* Returns the text that a file of weights has for a key. Free it with free(). Returns NULL if the file cannot be read,
+ * or has none. */
+TUTTI_API char *tutti_weights_metadata(const char *path, const char *key);
 
 /* Read or write one parameter or running statistic, by its name in saved files. `values` has `count` floats in
  * PyTorch's order. Errors: TUTTI_INVALID if there is no such name or `count` is not its number of elements. */

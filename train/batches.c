@@ -31,7 +31,7 @@ struct batches {
     bool stop;           /* the caller wants no more */
     bool finished;       /* the reader is at the end, or failed */
     tutti_status status; /* the reader's failure */
-    char message[512];
+    char message[1024];
 };
 
 void batches_shuffle(int64_t *order, int64_t count, uint64_t seed, uint64_t epoch)
@@ -64,8 +64,11 @@ static tutti_status read_batch(struct batches *batches, int64_t position, int64_
     if (status != TUTTI_OK || buffer->samples == 0) return status;
     const int64_t first = position + buffer->first;
     tutti_buffer buffers[PLAN_MAX_FEEDS];
+    status_set_message("");
     const int result = batches->source->read(batches->source->user, batches->order + first, buffer->samples, buffers,
         feeds_buffers(batches->options.feeds, &buffer->feeds, buffers));
+    if (result != 0 && *status_message()) /* a source that uses this library has told why */
+        return status_context(TUTTI_FILE, "the data cannot be read");
     if (result != 0)
         return fail(TUTTI_FILE, "the data source returned error %d for samples %lld to %lld of the epoch", result,
             (long long)first, (long long)(first + buffer->samples - 1));

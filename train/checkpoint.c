@@ -163,11 +163,16 @@ static uint64_t hash_of_file(const struct safetensors *file)
 
 /* -------------------------------------------------------------------------------------------------- saving ---- */
 
-static tutti_status write_weights(const char *path, const struct list *list)
+static tutti_status write_weights(const struct checkpoint *checkpoint, const char *path, const struct list *list)
 {
-    /* "pt": libraries built on PyTorch ask for it. */
-    return safetensors_save(
-        path, list->tensors, list->count, &(struct safetensors_metadata) { .key = "format", .value = "pt" }, 1);
+    const size_t own = checkpoint->metadata ? checkpoint->metadata->count : 0;
+    struct safetensors_metadata *metadata = memory_new(own + 1, sizeof(*metadata));
+    if (!metadata) return TUTTI_NO_MEMORY;
+    metadata[0] = (struct safetensors_metadata) { .key = "format", .value = "pt" }; /* for libraries built on PyTorch */
+    if (own > 0) memcpy(metadata + 1, checkpoint->metadata->entries, own * sizeof(*metadata));
+    const tutti_status status = safetensors_save(path, list->tensors, list->count, metadata, (int)own + 1);
+    free(metadata);
+    return status;
 }
 
 tutti_status weights_save(const struct checkpoint *checkpoint, const char *path)
@@ -175,7 +180,7 @@ tutti_status weights_save(const struct checkpoint *checkpoint, const char *path)
     tutti_status status;
     struct list list = { 0 };
     TRY(list_weights(checkpoint, &list));
-    TRY(write_weights(path, &list));
+    TRY(write_weights(checkpoint, path, &list));
 done:
     list_free(&list);
     return status;
@@ -277,7 +282,7 @@ tutti_status checkpoint_save(const struct checkpoint *checkpoint, const char *na
     describe_loss_scale(&description, &checkpoint->loss_scale);
     TRY(file_lock_take(&lock, names.lock, LOCK_SECONDS));
     TRY(settle(&names));
-    TRY(write_weights(names.pending, &weights));
+    TRY(write_weights(checkpoint, names.pending, &weights));
     undo = true;
     TRY(safetensors_save(names.state, states.tensors, states.count, description.entries, description.count));
     undo = false;
@@ -525,6 +530,7 @@ tutti_status checkpoint_load(struct checkpoint *checkpoint, const char *name)
     TRY(check_weights(checkpoint, weights, path));
     TRY(read_state(checkpoint, state, names.state, &read));
     TRY(walk_states(checkpoint, state, names.state, false));
+    if (checkpoint->metadata) TRY(metadata_adopt(checkpoint->metadata, weights));
     copy_weights(checkpoint, weights);
     TRY(walk_states(checkpoint, state, names.state, true));
     *checkpoint = read;

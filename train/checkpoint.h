@@ -5,6 +5,7 @@
 
 #include "graph/network.h"
 #include "train/loss_scale.h"
+#include "train/metadata.h"
 #include "train/optimizer.h"
 
 /* How far a training has come; what resuming needs besides the arrays. */
@@ -25,6 +26,7 @@ struct checkpoint {
     struct position position;
     struct loss_scale loss_scale;
     uint64_t seed;
+    struct metadata *metadata; /* saved with the weights; loading adds what is not there yet. NULL: none */
 };
 
 /* Writes the pair. A kill at any moment leaves the older or the newer pair; a failure leaves the older. */
@@ -34,7 +36,7 @@ tutti_status checkpoint_try(const char *name);
 /* Fills the arrays, position, seed and scale of the loss. On failure nothing is changed. TUTTI_MISMATCH names the first
  * difference. */
 tutti_status checkpoint_load(struct checkpoint *checkpoint, const char *name);
-/* The weights alone: uses parameters, count, weights and, for saving, position.steps. */
+/* The weights alone: uses parameters, count, weights and, for saving, position.steps and metadata. */
 tutti_status weights_save(const struct checkpoint *checkpoint, const char *path);
 tutti_status weights_load(const struct checkpoint *checkpoint, const char *path);
 

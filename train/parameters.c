@@ -104,7 +104,8 @@ static tutti_status checkpoint_of(tutti_trainer *trainer, struct checkpoint *che
         .optimizer = &trainer->optimizer,
         .position = trainer->course.position,
         .loss_scale = trainer->course.loss_scale,
-        .seed = trainer->course.seed };
+        .seed = trainer->course.seed,
+        .metadata = &trainer->metadata };
     for (int i = 0; i < OPTIMIZER_STATES; i++) checkpoint->states[i] = master.states[i];
     return status;
 }

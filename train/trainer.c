@@ -218,6 +218,7 @@ void tutti_trainer_free(tutti_trainer *trainer)
     feeds_free(&trainer->feeds);
     parameters_close(&trainer->store);
     membership_close(&trainer->members);
+    metadata_free(&trainer->metadata);
     free(trainer->replicas);
     free(trainer->works);
     free(trainer->shares);

@@ -74,6 +74,7 @@ struct tutti_trainer {
     struct array_list outputs; /* what the caller can fetch */
     struct optimizer optimizer;
     struct parameter_store store;
+    struct metadata metadata;
     struct course course;
     struct last_step last;
     struct ahead ahead;

@@ -12,6 +12,7 @@ enum { SAMPLES = 103, BATCH_SAMPLES = 10 };
 /* A source whose sample i is the number i; fails at one sample if asked to. */
 struct numbers {
     int64_t fail_at;
+    const char *reason; /* told when it fails, or NULL */
     atomic_int reads;
 };
 
@@ -24,6 +25,7 @@ static int read_numbers(
     atomic_fetch_add(&numbers->reads, 1);
     if (buffer_count != 2 || buffers[1].bytes != sizeof(*targets)) return 6;
     for (int64_t i = 0; i < count; i++) {
+        if (indices[i] == numbers->fail_at && numbers->reason) fail(TUTTI_FORMAT, "%s", numbers->reason);
         if (indices[i] == numbers->fail_at) return 5;
         inputs[i] = (float)indices[i];
         targets[i] = (int32_t)indices[i];
@@ -124,7 +126,7 @@ END_TEST
 
 START_TEST(source_fails)
 {
-    struct numbers numbers = { .fail_at = 25 };
+    struct numbers numbers = { .fail_at = 25, .reason = _i ? "photo.jpg is damaged" : NULL };
     const tutti_source source = { .samples = SAMPLES, .read = read_numbers, .user = &numbers };
     struct batches_options options = options_of(1, 0, 0);
     options.shuffle = false;
@@ -135,6 +137,7 @@ START_TEST(source_fails)
     ck_assert_int_eq(batches_next(batches, &batch), TUTTI_OK);
     ck_assert_int_eq(inputs_of(&batch)[0], 10);
     ck_assert_int_eq(batches_next(batches, &batch), TUTTI_FILE); /* after the batches before it */
+    ck_assert_ptr_nonnull(strstr(status_message(), _i ? "photo.jpg is damaged" : "error 5"));
     ck_assert_int_eq(batch.samples, 0);
     batches_close(batches);
 }
@@ -208,7 +211,7 @@ Suite *suite_batches(void)
     tcase_add_test(cases, every_sample_once);
     tcase_add_test(cases, order_of_seed_and_epoch);
     tcase_add_test(cases, goes_on_within_an_epoch);
-    tcase_add_test(cases, source_fails);
+    tcase_add_loop_test(cases, source_fails, 0, 2);
     tcase_add_test(cases, next_batch_is_seen);
     tcase_add_test(cases, closed_early);
     tcase_add_test(cases, nothing_is_read_of_an_empty_part);

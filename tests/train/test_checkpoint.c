@@ -397,6 +397,38 @@ START_TEST(folder_that_cannot_be_written)
 }
 END_TEST
 
+/* Texts lie beside the weights, whatever the order in which they were set; resuming takes those that were not. */
+START_TEST(texts_beside_the_weights)
+{
+    struct training training;
+    struct metadata texts = { 0 }, read = { 0 };
+    training_make(&training, &adam, 2);
+    training.checkpoint.metadata = &texts;
+    ck_assert_int_eq(metadata_set(&texts, "zoo", "last"), TUTTI_OK);
+    ck_assert_int_eq(metadata_set(&texts, "data", "before"), TUTTI_OK);
+    ck_assert_int_eq(metadata_set(&texts, "data", "{\"classes\":[\"b\303\244r\"]}"), TUTTI_OK);
+    ck_assert_int_eq(metadata_set(&texts, "gone", "x"), TUTTI_OK);
+    ck_assert_int_eq(metadata_set(&texts, "gone", NULL), TUTTI_OK);
+    ck_assert_int_eq(metadata_set(&texts, "format", "x"), TUTTI_INVALID);
+    ck_assert_int_eq(metadata_set(&texts, "", "x"), TUTTI_INVALID);
+    ck_assert_int_eq(metadata_set(&texts, "data", "\xff"), TUTTI_INVALID);
+    ck_assert_int_eq(checkpoint_save(&training.checkpoint, in_folder("a")), TUTTI_OK);
+    char *text = tutti_weights_metadata(in_folder("a.safetensors"), "data");
+    ck_assert_str_eq(text, "{\"classes\":[\"b\303\244r\"]}");
+    free(text);
+    ck_assert_ptr_null(tutti_weights_metadata(in_folder("a.safetensors"), "gone"));
+    ck_assert_ptr_null(tutti_weights_metadata(in_folder("none"), "data"));
+    training.checkpoint.metadata = &read;
+    ck_assert_int_eq(metadata_set(&read, "data", "newer"), TUTTI_OK);
+    ck_assert_int_eq(checkpoint_load(&training.checkpoint, in_folder("a")), TUTTI_OK);
+    ck_assert_int_eq(read.count, 2);
+    ck_assert_str_eq(read.entries[0].value, "newer");
+    ck_assert_str_eq(read.entries[1].key, "zoo");
+    metadata_free(&texts);
+    metadata_free(&read);
+}
+END_TEST
+
 Suite *suite_checkpoint(void)
 {
     Suite *suite = suite_create("checkpoint");
@@ -406,6 +438,7 @@ Suite *suite_checkpoint(void)
     tcase_add_test(cases, round_trip);
     tcase_add_test(cases, counts_batches_for_pytorch);
     tcase_add_test(cases, weights_alone);
+    tcase_add_test(cases, texts_beside_the_weights);
     tcase_add_test(cases, weights_of_another_network);
     tcase_add_test(cases, state_of_another_training);
     tcase_add_test(cases, files_that_do_not_belong_together);
