@@ -5,6 +5,8 @@
 #include "data/augment.h"
 #include "tutti_data.h"
 
+struct json_t; /* jansson's */
+
 enum { DATA_MAX_CHANNELS = 16 };
 
 struct collection {
@@ -22,6 +24,8 @@ struct collection {
     /* Statistics of the training part, once the parts are drawn: standardises columns, say. NULL: none. `part` is
      * [samples]. */
     tutti_status (*fit)(struct collection *collection, const signed char *part);
+    /* Adds what tutti_data_json() says beyond `info`, such as columns; 0, or -1 on failure. NULL: nothing. */
+    int (*describe)(const struct collection *collection, struct json_t *object);
     void (*free)(struct collection *collection);
 };
 enum { PART_OPEN = -1 };
@@ -30,6 +34,8 @@ enum { PART_OPEN = -1 };
 tutti_status folder_open(const char *path, const tutti_data_options *options, struct collection **made);
 tutti_status masks_open(const char *path, const tutti_data_options *options, struct collection **made);
 tutti_status tar_open(const char *path, const tutti_data_options *options, struct collection **made);
+/* A picture, or a folder of pictures without classes: for inference. */
+tutti_status photos_open(const char *path, const tutti_data_options *options, struct collection **made);
 tutti_status table_open(const char *path, const tutti_data_options *options, struct collection **made);
 tutti_status arrays_open(const char *path, const tutti_data_options *options, struct collection **made);
 tutti_status audio_open(const char *path, const tutti_data_options *options, struct collection **made);

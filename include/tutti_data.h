@@ -25,6 +25,9 @@ typedef struct tutti_data_options {
     bool oversample;     /* training: draw each class equally often */
     void (*note)(void *user, const char *line); /* what was left out, and the like; NULL: nothing is told */
     void *user;
+    /* Images: "imagenet", by ImageNet's mean and std; "measured", by those of the training part; "none"; or the numbers
+     * of each channel, as "0.5,0.4,0.4/0.2,0.2,0.2". NULL: imagenet */
+    const char *normalise;
 } tutti_data_options;
 
 typedef struct tutti_data_info {

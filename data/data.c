@@ -1,0 +1,151 @@
+#include "data/data.h"
+
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/status.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The first that knows the path has it. */
+static tutti_status (*const openers[])(
+    const char *path, const tutti_data_options *options, struct collection **made) = {
+    tar_open,
+    masks_open,
+    folder_open,
+    photos_open,
+};
+
+static tutti_status open_collection(const char *path, const tutti_data_options *options, struct collection **made)
+{
+    struct stat found;
+    if (stat(path, &found) != 0) return fail(TUTTI_FILE, "%s: this cannot be opened: %s", path, strerror(errno));
+    for (size_t i = 0; i < sizeof(openers) / sizeof(openers[0]) && !*made; i++) {
+        const tutti_status status = openers[i](path, options, made);
+        if (status != TUTTI_OK) return status;
+    }
+    if (*made) return TUTTI_OK;
+    return fail(TUTTI_FILE,
+        "%s: %s has no data that can be read: it needs a folder of images for each class, images/ and masks/, tar "
+        "files of images, or a table",
+        path, S_ISDIR(found.st_mode) ? "this folder" : "this file");
+}
+
+/* Targets of mixed images are probabilities. */
+static tutti_status prepare_mixing(struct tutti_data *data)
+{
+    const tutti_data_info *info = &data->collection->info;
+    if (info->dtype != TUTTI_DTYPE_U8) return TUTTI_OK;
+    const tutti_status status = augment_parse(data->options.augment, &data->augment);
+    if (status != TUTTI_OK) return status;
+    data->mixes = data->augment.mixup > 0 || data->augment.cutmix > 0;
+    if (!data->mixes || (info->classes > 0 && info->target_shape.rank == 0)) return TUTTI_OK;
+    return fail(TUTTI_INVALID, "mixup and cutmix need images with one class each");
+}
+
+static int read_train(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count)
+{
+    return data_read(user, TUTTI_DATA_TRAIN, indices, count, buffers, buffer_count);
+}
+
+static int read_val(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count)
+{
+    return data_read(user, TUTTI_DATA_VAL, indices, count, buffers, buffer_count);
+}
+
+static int read_test(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count)
+{
+    return data_read(user, TUTTI_DATA_TEST, indices, count, buffers, buffer_count);
+}
+
+static tutti_status prepare(struct tutti_data *data, const char *path)
+{
+    static int (*const reads[DATA_PARTS])(
+        void *, const int64_t *, int64_t, const tutti_buffer *, int) = { read_train, read_val, read_test };
+    tutti_status status;
+    TRY(open_collection(path, &data->options, &data->collection));
+    TRY(prepare_mixing(data));
+    data->damaged = memory_new((size_t)data->collection->samples, sizeof(*data->damaged));
+    if (!data->damaged) return TUTTI_NO_MEMORY;
+    TRY(data_divide(data));
+    for (int part = 0; part < DATA_PARTS; part++)
+        data->parts[part].source =
+            (tutti_source) { .samples = data->parts[part].count, .read = reads[part], .user = data };
+    TRY(thread_pool_new(&data->pool, data->options.threads));
+    if (data->collection->fit) TRY(data->collection->fit(data->collection, data->part_of));
+done:
+    return status;
+}
+
+tutti_data *tutti_data_open(const char *path, const tutti_data_options *given)
+{
+    tutti_status status;
+    tutti_data_options options;
+    if (!path) {
+        fail(TUTTI_INVALID, "the path is NULL: name a folder or file");
+        return NULL;
+    }
+    if (OPTIONS_READ(&options, given, tutti_data_options) != TUTTI_OK) return NULL;
+    struct tutti_data *data = memory_new(1, sizeof(*data));
+    if (!data) return NULL;
+    data->options = options;
+    pthread_mutex_init(&data->reading, NULL);
+    pthread_mutex_init(&data->telling, NULL);
+    status = prepare(data, path);
+    data->options.augment = data->options.target = data->options.normalise = NULL; /* the caller's, until here */
+    if (status == TUTTI_OK) return data;
+    tutti_data_free(data);
+    return NULL;
+}
+
+void tutti_data_free(tutti_data *data)
+{
+    if (!data) return;
+    thread_pool_free(data->pool);
+    if (data->collection) data->collection->free(data->collection);
+    for (int i = 0; i < DATA_PARTS; i++) {
+        free(data->parts[i].samples);
+        free(data->parts[i].next);
+    }
+    free(data->part_of);
+    free(data->class_counts);
+    free(data->damaged);
+    pthread_mutex_destroy(&data->reading);
+    pthread_mutex_destroy(&data->telling);
+    free(data);
+}
+
+tutti_status tutti_data_describe(const tutti_data *data, tutti_data_info *info)
+{
+    if (!data || !info) return fail(TUTTI_INVALID, "the data or the info is NULL: pass both");
+    tutti_data_info told = data->collection->info;
+    told.class_counts = data->class_counts;
+    told.damaged = atomic_load(&data->damaged_count);
+    if (data->mixes) {
+        told.target_dtype = TUTTI_DTYPE_F32;
+        told.target_shape = (tutti_shape) { .rank = 1, .sizes = { told.classes } };
+    }
+    return RESULT_WRITE(info, &told, tutti_data_info);
+}
+
+const tutti_source *tutti_data_source(const tutti_data *data, tutti_data_part part)
+{
+    if (!data || (int)part < 0 || (int)part >= DATA_PARTS || data->parts[part].count == 0) return NULL;
+    return &data->parts[part].source;
+}
+
+void tutti_data_epoch(void *data, int64_t epoch)
+{
+    if (data) atomic_store(&((struct tutti_data *)data)->epoch, (uint64_t)epoch);
+}
+
+tutti_status tutti_data_name(const tutti_data *data, tutti_data_part part, int64_t index, char *text, size_t size)
+{
+    if (!data || !text || !tutti_data_source(data, part) || index < 0 || index >= data->parts[part].count)
+        return fail(TUTTI_INVALID, "there is no sample %lld in this part", (long long)index);
+    data->collection->name(data->collection, data->parts[part].samples[index], text, size);
+    return TUTTI_OK;
+}

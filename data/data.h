@@ -1,0 +1,42 @@
+/* Inside of tutti_data: a collection, its division into parts, and the threads that read them. */
+#ifndef DATA_DATA_H
+#define DATA_DATA_H
+
+#include "base/threads.h"
+#include "data/collection.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { DATA_PARTS = 3 };
+
+struct data_part {
+    int64_t *samples; /* [count]: numbers in the collection, in the order of the source */
+    int64_t *next;    /* [count]: another position with the same class: what stands in for a damaged sample */
+    int64_t count;
+    tutti_source source; /* count 0: none */
+};
+
+struct tutti_data {
+    struct collection *collection;
+    tutti_data_options options;
+    signed char *part_of; /* [samples]: a tutti_data_part */
+    struct data_part parts[DATA_PARTS];
+    int64_t *class_counts;  /* of training samples; NULL without labels */
+    struct augment augment; /* mixing alone */
+    bool mixes;
+    _Atomic(uint64_t) epoch;
+    atomic_uchar *damaged; /* [samples]: found to be so */
+    _Atomic(int64_t) damaged_count;
+    struct thread_pool *pool; /* one read at a time */
+    pthread_mutex_t reading, telling;
+};
+
+/* Fills part_of, parts and class_counts by the seed. */
+tutti_status data_divide(struct tutti_data *data);
+/* tutti_source.read of a part. */
+int data_read(struct tutti_data *data, tutti_data_part part, const int64_t *indices, int64_t count,
+    const tutti_buffer *buffers, int buffer_count);
+size_t data_bytes(tutti_dtype dtype, const tutti_shape *shape); /* of a sample or target */
+
+#endif

@@ -1,0 +1,195 @@
+/* Reads the samples of a batch on several threads. A damaged sample is found when it is first read; another one of its
+ * class stands in for it, which follows from the sample alone. */
+#include "data/data.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct job {
+    struct tutti_data *data;
+    tutti_data_part part;
+    const int64_t *indices;
+    unsigned char *samples, *targets; /* targets NULL: nobody wants them */
+    size_t sample_bytes, target_bytes;
+    bool to_float; /* bytes become normalised floats */
+    pthread_mutex_t lock;
+    int failed; /* the first place of the batch that failed */
+    tutti_status status;
+    char message[1024];
+};
+
+size_t data_bytes(tutti_dtype dtype, const tutti_shape *shape)
+{
+    size_t bytes = tutti_dtype_bytes(dtype);
+    for (int i = 0; i < shape->rank; i++) bytes *= (size_t)shape->sizes[i];
+    return bytes;
+}
+
+/* ------------------------------------------------------------------------------------------------- damaged ---- */
+
+static void tell_damaged(struct tutti_data *data, int64_t sample)
+{
+    if (atomic_exchange(&data->damaged[sample], 1)) return;
+    atomic_fetch_add(&data->damaged_count, 1);
+    if (!data->options.note) return;
+    char line[1200];
+    snprintf(line, sizeof(line), "left out: %s", status_message());
+    pthread_mutex_lock(&data->telling);
+    data->options.note(data->options.user, line);
+    pthread_mutex_unlock(&data->telling);
+}
+
+static tutti_status read_sound(
+    struct tutti_data *data, tutti_data_part number, int64_t position, void *sample, void *target)
+{
+    const struct data_part *part = &data->parts[number];
+    struct collection *collection = data->collection;
+    const struct draw draw = { .seed = data->options.seed,
+        .epoch = atomic_load(&data->epoch),
+        .sample = position,
+        .training = number == TUTTI_DATA_TRAIN };
+    int64_t place = position;
+    do {
+        const int64_t index = part->samples[place];
+        if (!atomic_load(&data->damaged[index])) {
+            const tutti_status status = collection->read(collection, index, &draw, sample, target);
+            if (status != TUTTI_FORMAT && status != TUTTI_FILE) return status;
+            if (!data->options.skip_damaged) return status;
+            tell_damaged(data, index);
+        }
+        place = part->next[place];
+    } while (place != position);
+    return fail(TUTTI_FORMAT, "all samples of a class are damaged, among them this one: %s", status_message());
+}
+
+/* ------------------------------------------------------------------------------------------------- mixing ---- */
+
+/* Both targets as probabilities, the partner's after the sample's own. */
+static tutti_status read_mixed(struct tutti_data *data, int64_t position, unsigned char *sample, float *target)
+{
+    const tutti_data_info *info = &data->collection->info;
+    const int height = (int)info->shape.sizes[1], width = (int)info->shape.sizes[2];
+    const struct draw draw = {
+        .seed = data->options.seed, .epoch = atomic_load(&data->epoch), .sample = position, .training = true
+    };
+    int32_t label = 0;
+    tutti_status status = read_sound(data, TUTTI_DATA_TRAIN, position, sample, &label);
+    if (status != TUTTI_OK) return status;
+    const struct mix mix = augment_mix_of(&data->augment, &draw, data->parts[TUTTI_DATA_TRAIN].count, width, height);
+    target[label] += (float)mix.weight;
+    if (mix.weight >= 1) return TUTTI_OK;
+    unsigned char *partner = memory_new(data_bytes(TUTTI_DTYPE_U8, &info->shape), 1);
+    if (!partner) return TUTTI_NO_MEMORY;
+    status = read_sound(data, TUTTI_DATA_TRAIN, mix.partner, partner, &label);
+    if (status == TUTTI_OK) {
+        augment_mix(&mix, partner, (int)info->shape.sizes[0], height, width, sample);
+        target[label] += (float)(1 - mix.weight);
+    }
+    free(partner);
+    return status;
+}
+
+static tutti_status read_soft(
+    struct tutti_data *data, tutti_data_part part, int64_t position, unsigned char *sample, float *target)
+{
+    int32_t label = 0;
+    memset(target, 0, (size_t)data->collection->info.classes * sizeof(*target));
+    if (part == TUTTI_DATA_TRAIN) return read_mixed(data, position, sample, target);
+    const tutti_status status = read_sound(data, part, position, sample, &label);
+    if (status == TUTTI_OK) target[label] = 1;
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------- batches ---- */
+
+/* In place, forward: the bytes lie in the last quarter of the floats, and each is read before it is overwritten. */
+static void normalise(const tutti_data_info *info, const unsigned char *bytes, float *numbers, size_t count)
+{
+    const size_t plane = count / (size_t)info->channels;
+    for (int c = 0; c < info->channels; c++) {
+        float table[256];
+        for (int v = 0; v < 256; v++) table[v] = ((float)v * (1.0f / 255) - info->mean[c]) / info->std[c];
+        for (size_t k = (size_t)c * plane; k < ((size_t)c + 1) * plane; k++) {
+            const float number = table[bytes[k]];
+            memcpy(numbers + k, &number, sizeof(number));
+        }
+    }
+}
+
+static tutti_status read_one(struct job *job, int task)
+{
+    struct tutti_data *data = job->data;
+    const int64_t position = job->indices[task];
+    const size_t room = job->sample_bytes * (job->to_float ? sizeof(float) : 1);
+    unsigned char *sample = job->samples + (size_t)task * room;
+    unsigned char *bytes = sample + room - job->sample_bytes;
+    void *target = job->targets ? job->targets + (size_t)task * job->target_bytes : NULL, *unwanted = NULL;
+    if (position < 0 || position >= data->parts[job->part].count)
+        return fail(TUTTI_INVALID, "there is no sample %lld", (long long)position);
+    if (!target && !(target = unwanted = memory_new(job->target_bytes, 1))) return TUTTI_NO_MEMORY;
+    const tutti_status status = data->mixes ? read_soft(data, job->part, position, bytes, target)
+                                            : read_sound(data, job->part, position, bytes, target);
+    free(unwanted);
+    if (status == TUTTI_OK && job->to_float)
+        normalise(&data->collection->info, bytes, (float *)(void *)sample, job->sample_bytes);
+    return status;
+}
+
+static void run_task(void *argument, int task)
+{
+    struct job *job = argument;
+    const tutti_status status = read_one(job, task);
+    if (status == TUTTI_OK) return;
+    pthread_mutex_lock(&job->lock);
+    if (task < job->failed) {
+        job->failed = task;
+        job->status = status;
+        snprintf(job->message, sizeof(job->message), "%s", status_message());
+    }
+    pthread_mutex_unlock(&job->lock);
+}
+
+/* What the network asks for, against what the data have. */
+static tutti_status set_buffers(struct job *job, const tutti_buffer *buffers, int count)
+{
+    const tutti_data_info *info = &job->data->collection->info;
+    const tutti_dtype target = job->data->mixes ? TUTTI_DTYPE_F32 : info->target_dtype;
+    if (count < 1 || count > 2)
+        return fail(TUTTI_INVALID, "the network has %d inputs and targets: these data fill one of each", count);
+    job->sample_bytes = data_bytes(info->dtype, &info->shape);
+    job->target_bytes = data_bytes(target, &info->target_shape);
+    if (job->data->mixes) job->target_bytes = (size_t)info->classes * sizeof(float);
+    job->to_float = info->dtype == TUTTI_DTYPE_U8 && buffers[0].dtype == TUTTI_DTYPE_F32;
+    job->samples = buffers[0].data;
+    job->targets = count > 1 ? buffers[1].data : NULL;
+    const size_t wanted = job->sample_bytes * (job->to_float ? sizeof(float) : 1);
+    if (buffers[0].bytes != wanted || (!job->to_float && buffers[0].dtype != info->dtype))
+        return fail(TUTTI_INVALID, "the network's input '%s' takes %zu bytes for a sample, but these data have %zu",
+            buffers[0].name ? buffers[0].name : "", buffers[0].bytes, wanted);
+    if (count > 1 && (buffers[1].bytes != job->target_bytes || buffers[1].dtype != target))
+        return fail(TUTTI_INVALID, "the network's targets have %zu bytes for a sample, but those of these data %zu",
+            buffers[1].bytes, job->target_bytes);
+    return TUTTI_OK;
+}
+
+int data_read(struct tutti_data *data, tutti_data_part part, const int64_t *indices, int64_t count,
+    const tutti_buffer *buffers, int buffer_count)
+{
+    struct job job = { .data = data, .part = part, .indices = indices, .failed = INT_MAX };
+    tutti_status status = set_buffers(&job, buffers, buffer_count);
+    if (status == TUTTI_OK && count > INT_MAX - 1) status = fail(TUTTI_INVALID, "the batch is too large");
+    if (status != TUTTI_OK) return (int)status;
+    pthread_mutex_init(&job.lock, NULL);
+    pthread_mutex_lock(&data->reading);
+    thread_pool_run(data->pool, (int)count, run_task, &job);
+    pthread_mutex_unlock(&data->reading);
+    pthread_mutex_destroy(&job.lock);
+    if (job.failed == INT_MAX) return 0;
+    status_set_message(job.message);
+    return (int)job.status;
+}
