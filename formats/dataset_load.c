@@ -151,16 +151,36 @@ done:
     return status;
 }
 
+/* The folder itself, and those that the published archives and their usual downloaders make in it. */
+static const char *const folders[] = { "", "/MNIST/raw", "/FashionMNIST/raw", "/cifar-10-batches-bin",
+    "/cifar-100-binary" };
+enum { FOLDERS = sizeof(folders) / sizeof(folders[0]) };
+
+bool dataset_is_known(const char *where)
+{
+    static const char *const files[] = { "data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin",
+        "data_batch_5.bin", "test_batch.bin", "train.bin", "test.bin" };
+    static const char *const parts[] = { "train", "t10k" };
+    struct path folder, found;
+    bool known = !strcmp(where, "digits");
+    for (int i = 0; i < FOLDERS && !known; i++) {
+        snprintf(folder.text, sizeof(folder.text), "%s%s", where, folders[i]);
+        for (size_t k = 0; k < sizeof(files) / sizeof(files[0]); k++)
+            known = known || find_file(folder.text, files[k], &found);
+        for (int k = 0; k < 2; k++)
+            known = known || find_idx(folder.text, parts[k], "images", 3, &found) ||
+                find_idx(folder.text, parts[k], "labels", 1, &found);
+    }
+    return known;
+}
+
 static tutti_status load_folder(const char *where, struct dataset *train, struct dataset *test)
 {
-    /* The folder itself, and those that the published archives and their usual downloaders make in it. */
-    static const char *const folders[] = { "", "/MNIST/raw", "/FashionMNIST/raw", "/cifar-10-batches-bin",
-        "/cifar-100-binary" };
     static tutti_status (*const loaders[])(
         const char *, struct dataset *, struct dataset *, bool *) = { load_idx, load_cifar10, load_cifar100 };
     struct path folder;
     bool found = false;
-    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+    for (int i = 0; i < FOLDERS; i++) {
         snprintf(folder.text, sizeof(folder.text), "%s%s", where, folders[i]);
         for (size_t k = 0; k < sizeof(loaders) / sizeof(loaders[0]); k++) {
             tutti_status status = loaders[k](folder.text, train, test, &found);

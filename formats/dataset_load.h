@@ -4,6 +4,9 @@
 
 #include "formats/dataset.h"
 
+/* Whether dataset_load() has something to say about it: "digits", or a folder with one of the files below. */
+bool dataset_is_known(const char *where);
+
 /* Where the samples are: "digits" (drawn from the seed, see digits.h; "./digits" would be a folder), else a folder with
  *   MNIST's files   train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-...; plain or .gz. Where there is only one
  *                   of the two pairs, its last fifth, at most 2,000 samples, is held out for the test

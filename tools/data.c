@@ -4,6 +4,7 @@
 #include "formats/dataset_load.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LINE_TRAINING = 1000, LINE_TEST = 200, LINE_STRIDE = 7919 };
@@ -48,9 +49,37 @@ static void make_source(struct samples *samples, bool numbers)
         (tutti_source) { .samples = samples->count, .read = line ? read_line : read_images, .user = samples };
 }
 
-tutti_status data_load(struct data *data, const char *where, bool numbers)
+/* What a training looks at comes first: val, or test. */
+static tutti_status load_own(struct data *data, const char *where, const struct own_options *own)
+{
+    const tutti_status status = own_open(where, own, &data->own, &data->info);
+    if (status != TUTTI_OK) return status;
+    const tutti_source *train = tutti_data_source(data->own, TUTTI_DATA_TRAIN);
+    if (train) data->train = (struct samples) { .count = train->samples, .source = *train };
+    if (!data_part(data, "val")) (void)data_part(data, "test");
+    data->classes = data->info.classes;
+    data->numbers = data->info.classes == 0;
+    snprintf(data->name, sizeof(data->name), "%s", data->info.kind);
+    return TUTTI_OK;
+}
+
+struct samples *data_part(struct data *data, const char *part)
+{
+    const tutti_source *source;
+    if (!strcmp(part, "train")) return data->train.count > 0 ? &data->train : NULL;
+    if (!data->own) return &data->test;
+    source = tutti_data_source(data->own, strcmp(part, "val") ? TUTTI_DATA_TEST : TUTTI_DATA_VAL);
+    if (!source && strcmp(part, "val")) source = tutti_data_source(data->own, TUTTI_DATA_VAL);
+    if (!source) return NULL;
+    data->test = (struct samples) { .count = source->samples, .source = *source };
+    return &data->test;
+}
+
+tutti_status data_load(struct data *data, const char *where, bool numbers, const struct own_options *own)
 {
     memset(data, 0, sizeof(*data));
+    if (!dataset_is_known(where) && strcmp(where, "line")) return load_own(data, where, own);
+    data->numbers = numbers;
     if (!strcmp(where, "line")) {
         if (!numbers)
             return fail(TUTTI_INVALID, "\"line\" has no classes: use it with the linear model, or other data");
@@ -76,12 +105,57 @@ tutti_status data_load(struct data *data, const char *where, bool numbers)
 
 tutti_shape data_shape(const struct data *data)
 {
+    if (data->own) return data->info.shape;
     if (!data->train.images.pixels) return (tutti_shape) { .rank = 1, .sizes = { 1 } };
     return (tutti_shape) { .rank = 3, .sizes = { data->channels, data->height, data->width } };
 }
 
+int data_outputs(const struct data *data)
+{
+    if (!data->numbers) return data->classes;
+    return data->own && data->info.target_shape.rank == 1 ? (int)data->info.target_shape.sizes[0] : 1;
+}
+
+const tutti_data_info *data_pixels(const struct data *data)
+{
+    return data->own && data->info.dtype == TUTTI_DTYPE_U8 ? &data->info : NULL;
+}
+
+const tutti_shape *data_masks(const struct data *data)
+{
+    return data->own && data->info.target_shape.rank == 2 ? &data->info.target_shape : NULL;
+}
+
+bool data_is_unlabelled(const struct data *data)
+{
+    return data->own && data->info.classes == 0 && data->info.target_dtype == TUTTI_DTYPE_I32;
+}
+
+tutti_status data_check_training(const struct data *data, const char *where)
+{
+    if (!data->own) return TUTTI_OK;
+    if (data->train.count == 0)
+        return fail(TUTTI_INVALID,
+            "%s: there is nothing to train with: put the images of each class into a folder of its own", where);
+    if (data->test.count == 0)
+        return fail(TUTTI_INVALID, "%s: no sample is left to look at: each class needs at least two", where);
+    if (data->info.target_dtype == TUTTI_DTYPE_F32 && data->info.classes > 0)
+        return fail(TUTTI_UNSUPPORTED, "mixup and cutmix are not possible yet: leave them out of --augment");
+    return TUTTI_OK;
+}
+
+tutti_status data_keep(const struct data *data, tutti_trainer *trainer)
+{
+    if (!data->own) return TUTTI_OK;
+    char *text = tutti_data_json(data->own);
+    const tutti_status status = text ? tutti_set_metadata(trainer, "data", text) : TUTTI_INTERNAL;
+    free(text);
+    return status;
+}
+
 void data_free(struct data *data)
 {
+    tutti_data_free(data->own);
     dataset_free(&data->train.images);
     dataset_free(&data->test.images);
 }

@@ -66,5 +66,6 @@ int command_eval(int argc, char **argv)
     int result = evaluate(&settings, &session, &data);
     session_close(&session);
     data_free(&data);
+    saved_forget(&settings);
     return result;
 }

@@ -4,6 +4,7 @@
 #include "formats/json_lines.h"
 #include "tools/arrays.h"
 #include "tools/commands.h"
+#include "tools/likeliest.h"
 #include "tools/saved.h"
 
 #include <math.h>
@@ -13,7 +14,8 @@
 struct settings {
     struct saved_options saved;
     int64_t first, count, classes;
-    const char *inputs, *outputs, *input, *expect;
+    const char *inputs, *outputs, *expect;
+    int photos; /* arguments behind MODEL */
 };
 
 static enum parsed parse(struct settings *s, int argc, char **argv)
@@ -25,7 +27,6 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "json", OPTION_FLAG, &s->saved.json, NULL, "print a JSON object per sample" },
         { "inputs", OPTION_TEXT, &s->inputs, "FILE", "compute the outputs of the arrays in this .npz or .npy file" },
         { "outputs", OPTION_TEXT, &s->outputs, "FILE", "write them to this .npz or .npy file" },
-        { "input", OPTION_TEXT, &s->input, "CxHxW", "with --inputs: shape of a sample (default the model's)" },
         { "classes", OPTION_INTEGER, &s->classes, "N", "with --inputs: number of outputs (default the model's)", 1,
             1e6 },
         EXPECT_OPTION(s->expect),
@@ -35,7 +36,10 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         .argument = "MODEL",
         .arguments = session_models(),
         .suffix = SESSION_FILES,
-        .details = "--inputs and --outputs take any model: the file has an array [samples, ...] for each input, by its "
+        .more = "PHOTO",
+        .more_count = &s->photos,
+        .details = "Of each PHOTO, a picture or a folder of pictures, the likeliest classes are printed.\n"
+                   "--inputs and --outputs take any model: the file has an array [samples, ...] for each input, by its "
                    "name; a\n"
                    "model that is no file has \"input\" and \"output\".",
         .options = options,
@@ -56,12 +60,51 @@ static int64_t most_probable(const float *logits, int64_t classes, double *proba
     return best;
 }
 
-static tutti_status print_sample(
-    const struct settings *s, bool number, int64_t index, const float *outputs, int64_t classes, int32_t label)
+/* Of one part of the data, whose samples have this many bytes. */
+struct work {
+    const struct settings *settings;
+    struct session *session;
+    const struct data *data;
+    struct samples *samples;
+    int64_t outputs; /* numbers for a sample */
+    size_t input_bytes, target_bytes, output_bytes;
+    void *inputs, *targets;
+    float *results;
+    int64_t *indices;
+};
+
+static tutti_status print_own(const struct work *w, int64_t index, const float *outputs, int64_t label)
+{
+    char title[1100];
+    const struct own_saved *known = w->settings->saved.known;
+    const tutti_data_info *info = &w->data->info;
+    const char *const *names = info->class_names;
+    if (!names && known && known->class_count > 0) names = (const char *const *)known->classes;
+    const tutti_data_part part = w->samples == &w->data->train                                       ? TUTTI_DATA_TRAIN
+        : tutti_data_source(w->data->own, TUTTI_DATA_TEST) && strcmp(w->settings->saved.part, "val") ? TUTTI_DATA_TEST
+                                                                                                     : TUTTI_DATA_VAL;
+    const tutti_status status = tutti_data_name(w->data->own, part, index, title, sizeof(title));
+    if (status != TUTTI_OK) return status;
+    return likeliest_print(&(struct likeliest) { .title = title,
+                               .names = names,
+                               .outputs = outputs,
+                               .classes = w->outputs / w->session->labels,
+                               .labels = w->session->labels,
+                               .label = label },
+        w->settings->saved.json);
+}
+
+static tutti_status print_sample(const struct work *w, int64_t index, int64_t position)
 {
     double probability = 0;
-    int64_t class = number ? 0 : most_probable(outputs, classes, &probability);
-    if (!s->saved.json) {
+    const float *outputs = w->results + position * w->outputs;
+    const bool number = w->data->numbers, json = w->settings->saved.json;
+    int32_t label = -1;
+    if (!number && w->target_bytes == sizeof(label))
+        memcpy(&label, (const char *)w->targets + (size_t)position * sizeof(label), sizeof(label));
+    if (w->data->own && !number) return print_own(w, index, outputs, label);
+    int64_t class = number ? 0 : most_probable(outputs, w->outputs, &probability);
+    if (!json) {
         if (number)
             printf("%lld %.6g\n", (long long)index, outputs[0]);
         else
@@ -81,53 +124,60 @@ static tutti_status print_sample(
     return json_line_end(&line);
 }
 
-struct buffers {
-    float *inputs, *outputs;
-    int64_t *indices;
-    int32_t *targets;
-};
-
-static tutti_status infer_samples(
-    const struct settings *s, struct session *session, struct samples *samples, struct buffers *b, int64_t classes)
+static tutti_status infer_samples(struct work *w)
 {
-    bool number = session->model->loss == TUTTI_MSE;
-    int64_t end = s->count && s->count < samples->count - s->first ? s->first + s->count : samples->count;
+    const struct settings *s = w->settings;
+    const tutti_dtype target = w->data->own ? w->data->info.target_dtype : TUTTI_DTYPE_I32;
+    const tutti_buffer buffers[] = { { "input", w->session->pixels ? TUTTI_DTYPE_U8 : TUTTI_DTYPE_F32, w->inputs,
+                                         w->input_bytes },
+        { "targets", target, w->targets, w->target_bytes } };
+    const struct session_arrays arrays = session_arrays(w->session, w->inputs, NULL, w->results);
+    int64_t end = s->count && s->count < w->samples->count - s->first ? s->first + s->count : w->samples->count;
     for (int64_t first = s->first; first < end; first += s->saved.batch) {
         int64_t count = end - first < s->saved.batch ? end - first : s->saved.batch;
-        for (int64_t i = 0; i < count; i++) b->indices[i] = first + i;
-        const struct session_arrays arrays = session_arrays(session, b->inputs, NULL, b->outputs);
-        const tutti_buffer buffers[] = { { .data = b->inputs }, { .data = b->targets } };
-        if (samples->source.read(samples->source.user, b->indices, count, buffers, 2))
-            return fail(TUTTI_INTERNAL, "cannot read sample %lld and the %lld that follow", (long long)first,
-                (long long)count - 1);
-        tutti_status status = tutti_infer(session->trainer, arrays.feeds, 1, count, &arrays.fetch, 1);
-        if (status != TUTTI_OK) return fail(status, "%s", tutti_message(session->runtime));
-        for (int64_t i = 0; i < count && status == TUTTI_OK; i++)
-            status = print_sample(s, number, first + i, b->outputs + i * classes, classes, b->targets[i]);
+        for (int64_t i = 0; i < count; i++) w->indices[i] = first + i;
+        if (w->samples->source.read(w->samples->source.user, w->indices, count, buffers, 2))
+            return w->data->own ? fail(TUTTI_FILE, "%s", tutti_message(NULL))
+                                : fail(TUTTI_INTERNAL, "cannot read sample %lld and the %lld that follow",
+                                      (long long)first, (long long)count - 1);
+        tutti_status status = tutti_infer(w->session->trainer, arrays.feeds, 1, count, &arrays.fetch, 1);
+        if (status != TUTTI_OK) return fail(status, "%s", tutti_message(w->session->runtime));
+        for (int64_t i = 0; i < count && status == TUTTI_OK; i++) status = print_sample(w, first + i, i);
         if (status != TUTTI_OK) return status;
     }
     return TUTTI_OK;
 }
 
-static tutti_status allocate_and_infer(
-    const struct settings *s, struct session *session, struct samples *samples, int64_t size, int64_t classes)
+static size_t elements_of(const tutti_shape *shape)
+{
+    size_t elements = 1;
+    for (int i = 0; i < shape->rank; i++) elements *= (size_t)shape->sizes[i];
+    return elements;
+}
+
+static tutti_status allocate_and_infer(struct work *w)
 {
     tutti_status status = TUTTI_NO_MEMORY;
-    size_t batch = (size_t)s->saved.batch, inputs, outputs;
-    struct buffers b = { 0 };
-    if (!size_multiply(batch, (size_t)size, &inputs) || !size_multiply(batch, (size_t)classes, &outputs))
-        FAIL(
-            TUTTI_INVALID, "--batch %lld does not fit the memory of this machine: lower it", (long long)s->saved.batch);
-    b.inputs = memory_new(inputs, sizeof(float));
-    b.outputs = memory_new(outputs, sizeof(float));
-    b.indices = memory_new(batch, sizeof(int64_t));
-    b.targets = memory_new(batch, sizeof(int32_t));
-    if (b.inputs && b.outputs && b.indices && b.targets) status = infer_samples(s, session, samples, &b, classes);
+    const size_t batch = (size_t)w->settings->saved.batch;
+    const tutti_shape shape = data_shape(w->data), *targets = &w->data->info.target_shape;
+    tutti_shape output = { 0 };
+    size_t inputs, outputs;
+    (void)tutti_shape_of(w->session->network, w->session->output, &output);
+    w->outputs = (int64_t)elements_of(&output);
+    w->input_bytes = elements_of(&shape) * (w->session->pixels ? 1 : sizeof(float));
+    w->target_bytes = (w->data->own ? elements_of(targets) : 1) * sizeof(float);
+    if (!size_multiply(batch, w->input_bytes, &inputs) || !size_multiply(batch, (size_t)w->outputs, &outputs))
+        FAIL(TUTTI_INVALID, "--batch %lld does not fit the memory of this machine: lower it", (long long)batch);
+    w->inputs = memory_new(inputs, 1);
+    w->results = memory_new(outputs, sizeof(float));
+    w->indices = memory_new(batch, sizeof(int64_t));
+    w->targets = memory_new(batch, w->target_bytes);
+    if (w->inputs && w->results && w->indices && w->targets) status = infer_samples(w);
 done:
-    free(b.inputs);
-    free(b.outputs);
-    free(b.indices);
-    free(b.targets);
+    free(w->inputs);
+    free(w->results);
+    free(w->indices);
+    free(w->targets);
     return status;
 }
 
@@ -140,27 +190,53 @@ static int infer_arrays(const struct settings *s, struct session *session)
     if (s->expect && session_model(saved->model)->build) return expects_a_file("infer");
     if (saved->data || s->first || s->count || saved->json || strcmp(saved->part, "test"))
         return wrong_use("infer", "--data, --part, --first, --count and --json cannot be used with --inputs");
-    int result = saved_build("infer", saved, s->input, s->classes, s->inputs, session);
+    int result = saved_build("infer", saved, saved->own.input, s->classes, s->inputs, session);
     if (result == EXIT_DONE && s->expect) result = arrays_expect(session, s->expect);
     return result == EXIT_DONE ? arrays_infer(session, saved, s->inputs, s->outputs) : result;
 }
 
-static int infer(struct settings *s, struct session *session, struct data *data)
+static int infer_part(const struct settings *s, struct session *session, const struct data *data, struct samples *part)
 {
-    struct samples *part = NULL;
-    if (s->inputs || s->outputs) return infer_arrays(s, session);
-    if (s->input || s->classes || s->expect)
-        return wrong_use("infer", "--input, --classes and --expect can only be used with --inputs");
-    int result = saved_open("infer", &s->saved, false, session, data, &part);
-    if (result != EXIT_DONE) return result;
     if (s->first >= part->count)
         return wrong_use("infer", "--first %lld is past the last sample: %s has %lld samples, counted from 0",
             (long long)s->first, s->saved.data, (long long)part->count);
-    tutti_shape shape = data_shape(data);
-    int64_t classes = session->model->loss == TUTTI_MSE ? 1 : data->classes, size = 1;
-    for (int i = 0; i < shape.rank; i++) size *= shape.sizes[i];
-    tutti_status status = allocate_and_infer(s, session, part, size, classes);
+    const tutti_status status =
+        allocate_and_infer(&(struct work) { .settings = s, .session = session, .data = data, .samples = part });
     return status == TUTTI_OK ? EXIT_DONE : work_failed("infer", status, status_message());
+}
+
+/* Each photograph is data of its own; the network is built for the first one. */
+static int infer_photos(struct settings *s, struct session *session, struct data *data, char **photos)
+{
+    struct samples *part = NULL;
+    int result = EXIT_DONE;
+    s->saved.own.threads = 1;
+    s->saved.own.cache_given = true; /* with 0: nothing is read twice */
+    s->saved.own.cache = 0;
+    for (int i = 0; i < s->photos && result == EXIT_DONE; i++) {
+        s->saved.data = photos[i];
+        if (i == 0) {
+            result = saved_open("infer", &s->saved, false, session, data, &part);
+        } else {
+            data_free(data);
+            const tutti_status status = saved_load_data(&s->saved, data, &part);
+            if (status != TUTTI_OK) result = work_failed("infer", status, status_message());
+        }
+        if (result == EXIT_DONE) result = infer_part(s, session, data, part);
+    }
+    return result;
+}
+
+static int infer(struct settings *s, struct session *session, struct data *data, char **photos)
+{
+    struct samples *part = NULL;
+    if (s->photos && (s->saved.data || s->inputs || s->outputs))
+        return wrong_use("infer", "\"%s\" cannot be used with --data, --inputs and --outputs", photos[0]);
+    if (s->inputs || s->outputs) return infer_arrays(s, session);
+    if (s->classes || s->expect) return wrong_use("infer", "--classes and --expect can only be used with --inputs");
+    if (s->photos) return infer_photos(s, session, data, photos);
+    int result = saved_open("infer", &s->saved, false, session, data, &part);
+    return result == EXIT_DONE ? infer_part(s, session, data, part) : result;
 }
 
 int command_infer(int argc, char **argv)
@@ -170,8 +246,9 @@ int command_infer(int argc, char **argv)
     struct data data = { 0 };
     enum parsed parsed = parse(&settings, argc, argv);
     if (parsed != PARSED_RUN) return parsed_exit(parsed);
-    int result = infer(&settings, &session, &data);
+    int result = infer(&settings, &session, &data, argv + 1);
     session_close(&session);
     data_free(&data);
+    saved_forget(&settings.saved);
     return result;
 }

@@ -56,8 +56,9 @@ static void format_default(const struct option *option, char *buffer, size_t siz
 static void print_help(const struct usage *usage)
 {
     char names[NAMES_BYTES], head[64], initial[128];
-    printf("Usage: tutti %s%s%s [options]\n\n%s.\n", usage->command, usage->argument ? " " : "",
-        usage->argument ? usage->argument : "", usage->summary);
+    printf("Usage: tutti %s%s%s%s%s%s [options]\n\n%s.\n", usage->command, usage->argument ? " " : "",
+        usage->argument ? usage->argument : "", usage->more ? " [" : "", usage->more ? usage->more : "",
+        usage->more ? " ...]" : "", usage->summary);
     if (usage->arguments)
         printf("\n%s is %s%s%sone of:\n%s.\n", usage->argument, usage->suffix ? "a file *" : "",
             usage->suffix ? usage->suffix : "", usage->suffix ? " or " : "",
@@ -179,6 +180,7 @@ static int check_argument(const struct usage *usage, const char *argument)
 enum parsed options_parse(const struct usage *usage, int argc, char **argv, const char **argument)
 {
     const char *found = NULL;
+    int more = 0;
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
             print_help(usage);
@@ -187,6 +189,10 @@ enum parsed options_parse(const struct usage *usage, int argc, char **argv, cons
     }
     for (int i = 1; i < argc; i++) {
         if (argv[i][0] != '-') {
+            if (found && usage->more) {
+                argv[++more] = argv[i];
+                continue;
+            }
             if (!usage->argument || found) {
                 wrong_use(usage->command, "unexpected argument \"%s\" (see --help)", argv[i]);
                 return PARSED_WRONG;
@@ -201,6 +207,7 @@ enum parsed options_parse(const struct usage *usage, int argc, char **argv, cons
     }
     if (check_argument(usage, found) != EXIT_DONE) return PARSED_WRONG;
     if (argument) *argument = found;
+    if (usage->more) *usage->more_count = more;
     return PARSED_RUN;
 }
 

@@ -28,6 +28,8 @@ struct usage {
     const char *argument;         /* the noun of the one positional argument ("MODEL"), or NULL */
     const char *const *arguments; /* what it may be, ended by NULL; NULL: anything */
     const char *suffix;           /* of files that it may be, too (".onnx"), or NULL */
+    const char *more;             /* the noun of arguments that may follow it ("PHOTO"), or NULL */
+    int *more_count;              /* gets their number; they are moved to argv[1 ...] */
     const char *details;          /* text after the options, or NULL */
     const struct option *options;
     int count;

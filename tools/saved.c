@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-const char *const saved_parts[] = { "test", "train", NULL };
+const char *const saved_parts[] = { "test", "val", "train", NULL };
 
 static int weights_missing(const char *command)
 {
@@ -32,23 +32,61 @@ int saved_build(const char *command, const struct saved_options *options, const 
     return session_build(session, model, shape, classes ? (int)classes : model->classes);
 }
 
+tutti_status saved_load_data(struct saved_options *options, struct data *data, struct samples **part)
+{
+    tutti_status status = TUTTI_OK;
+    const struct model *model = session_model(options->model);
+    TRY(data_load(data, options->data, model->loss == TUTTI_MSE, &options->own));
+    if (data->own) TRY(own_saved_check(options->known, options->weights, &data->info));
+    if (data_is_unlabelled(data)) {
+        data->classes = options->known ? options->known->class_count : model->classes;
+        data->numbers = false;
+    }
+    *part = data_part(data, options->part);
+    if (!*part) FAIL(TUTTI_INVALID, "%s has no part %s", options->data, options->part);
+done:
+    return status;
+}
+
+/* Loads the data as the weights know them, and chooses the part. */
+static tutti_status load_data(struct saved_options *options, struct data *data, struct samples **part)
+{
+    tutti_status status = TUTTI_OK;
+    options->own.shape = session_model(options->model)->input;
+    if (options->weights) TRY(own_saved_read(options->weights, &options->known));
+    own_saved_apply(options->known, &options->own);
+    TRY(saved_load_data(options, data, part));
+done:
+    return status;
+}
+
+void saved_forget(struct saved_options *options)
+{
+    own_saved_free(options->known);
+    options->known = NULL;
+}
+
 int saved_open(const char *command, struct saved_options *options, bool with_loss, struct session *session,
     struct data *data, struct samples **part)
 {
     const struct model *model = session_model(options->model);
-    bool numbers = model->loss == TUTTI_MSE;
+    const bool numbers = model->loss == TUTTI_MSE;
     if (!options->weights && model->build) return weights_missing(command);
     if (!options->data) options->data = numbers ? "line" : "digits";
-    tutti_status status = data_load(data, options->data, numbers);
+    const tutti_status status = load_data(options, data, part);
     if (status != TUTTI_OK) return work_failed(command, status, status_message());
-    *part = strcmp(options->part, "train") ? &data->test : &data->train;
+    if (with_loss && data_is_unlabelled(data))
+        return wrong_use(
+            command, "%s has images without classes: put those of each class into a folder of its own", options->data);
     if (options->batch > (*part)->count) options->batch = (*part)->count;
     int result = session_open(session, command, &options->session);
     if (result != EXIT_DONE) return result;
-    result = session_build(session, model, data_shape(data), numbers ? 1 : data->classes);
-    if (result == EXIT_DONE) result = session_check_data(session);
+    session->pixels = data_pixels(data);
+    result = session_build(session, model, data_shape(data), data_outputs(data));
+    if (result == EXIT_DONE && with_loss) result = session_check_data(session, data_masks(data));
     if (result != EXIT_DONE) return result;
-    tutti_training training = { .loss = with_loss ? model->loss : TUTTI_LOSS_NONE, .batch = options->batch };
+    const tutti_loss loss = data->numbers ? TUTTI_MSE : TUTTI_CROSS_ENTROPY;
+    tutti_training training = { .loss = with_loss ? loss : TUTTI_LOSS_NONE, .batch = options->batch };
     result = session_compile(session, &training);
     return result == EXIT_DONE ? saved_load(command, options, session) : result;
 }

@@ -10,6 +10,8 @@ struct saved_options {
     int64_t batch;
     bool json;
     struct session_options session;
+    struct own_options own;
+    struct own_saved *known; /* of the weights, once they are opened; freed by saved_forget() */
 };
 #define SAVED_DEFAULTS               \
     {                                \
@@ -22,15 +24,19 @@ extern const char *const saved_parts[];
 #define SAVED_OPTIONS(s)                                                                                            \
     { "weights", OPTION_TEXT, &(s).weights, "FILE", "safetensors file with the weights, written by train --save" }, \
         { "data", OPTION_TEXT, &(s).data, "DIR",                                                                    \
-            "folder of the data, digits or line (default digits; for linear: line)" },                              \
+            "folder or file of the data, digits or line (default digits; for linear: line)" },                      \
         { "part", OPTION_TEXT, &(s).part, "PART", "part of the data", .choices = saved_parts },                     \
         { "batch", OPTION_INTEGER, &(s).batch, "N", "samples computed at once, over all devices", 1, 1e9 },         \
-        SESSION_OPTIONS((s).session)
+        SESSION_OPTIONS((s).session), OWN_OPTIONS((s).own)
 
 /* Loads the data, opens the devices, builds and compiles the model and loads its weights, which an ONNX file has
  * itself; with_loss: as for training. Fills options->data where it was not given. Returns an exit status. */
 int saved_open(const char *command, struct saved_options *options, bool with_loss, struct session *session,
     struct data *data, struct samples **part);
+
+/* Loads other data for the same network. */
+tutti_status saved_load_data(struct saved_options *options, struct data *data, struct samples **part);
+void saved_forget(struct saved_options *options);
 
 /* Opens the devices and builds the model as it is: a file with all its inputs and outputs. `input` is the shape of a
  * sample as text, `classes` the number of outputs, and `arrays` a file with arrays for the inputs, which say the sizes

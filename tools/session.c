@@ -203,9 +203,24 @@ static int build_file(struct session *session, tutti_shape shape, int64_t classe
     return EXIT_DONE;
 }
 
+static tutti_tensor add_input(const struct session *session, tutti_shape shape)
+{
+    const tutti_data_info *pixels = session->pixels;
+    if (!pixels) return tutti_input(session->network, "input", shape);
+    const tutti_normalise_options options = { .size = sizeof options,
+        .name = "normalise",
+        .scale = 1.0f / 255,
+        .mean = pixels->mean,
+        .std = pixels->std,
+        .channels = pixels->channels };
+    const tutti_tensor x = tutti_input_typed(session->network, "input", TUTTI_DTYPE_U8, shape.sizes, shape.rank);
+    return tutti_normalise(session->network, x, &options);
+}
+
 int session_build(struct session *session, const struct model *model, tutti_shape shape, int classes)
 {
     session->model = model;
+    if (!model->build) session->pixels = NULL; /* a file's inputs are floats */
     if (!model->build) return build_file(session, shape, classes);
     if (session->head)
         return wrong_use(
@@ -215,7 +230,7 @@ int session_build(struct session *session, const struct model *model, tutti_shap
     session->classes = classes;
     session->network = tutti_network_new(session->runtime);
     if (!session->network) return work_failed(session->command, TUTTI_NO_MEMORY, tutti_message(session->runtime));
-    tutti_tensor x = tutti_input(session->network, "input", shape);
+    tutti_tensor x = add_input(session, shape);
     session->output = model->build(session->network, x, classes);
     tutti_status status = tutti_network_status(session->network);
     if (status == TUTTI_OK) status = tutti_output(session->network, "output", session->output);
@@ -227,11 +242,25 @@ int session_build(struct session *session, const struct model *model, tutti_shap
     return work_failed(session->command, status, message);
 }
 
-int session_check_data(const struct session *session)
+/* Data with a class for each pixel. */
+static int check_masks(const struct session *session, const tutti_shape *output, const tutti_shape *masks)
+{
+    char sizes[96], wanted[96];
+    bool equal = output->rank == masks->rank + 1;
+    for (int i = 0; equal && i < masks->rank; i++) equal = output->sizes[i + 1] == masks->sizes[i];
+    if (equal) return EXIT_DONE;
+    return wrong_use(session->command,
+        "the data have a class for each pixel, %s, but %s gives %s for an image: use a network such as unet, and an "
+        "--input whose size it keeps",
+        format_shape(masks, wanted, sizeof(wanted)), session->model->name, format_shape(output, sizes, sizeof(sizes)));
+}
+
+int session_check_data(const struct session *session, const tutti_shape *masks)
 {
     tutti_shape output = { 0 };
     char sizes[96];
     (void)tutti_shape_of(session->network, session->output, &output);
+    if (masks) return check_masks(session, &output, masks);
     if (output.rank == 1) return EXIT_DONE;
     return wrong_use(session->command, "%s gives classes for each pixel, %s, but the data have one class for an image",
         session->model->name, format_shape(&output, sizes, sizeof(sizes)));
@@ -321,9 +350,10 @@ const char *format_shape(const tutti_shape *shape, char *buffer, size_t size)
 }
 
 struct session_arrays session_arrays(
-    const struct session *session, const float *inputs, const void *targets, float *outputs)
+    const struct session *session, const void *inputs, const void *targets, float *outputs)
 {
     const tutti_dtype dtype = session->model->loss == TUTTI_MSE ? TUTTI_DTYPE_F32 : TUTTI_DTYPE_I32;
-    return (struct session_arrays) { .feeds = { { NULL, TUTTI_DTYPE_F32, inputs }, { "targets", dtype, targets } },
+    const tutti_dtype input = session->pixels ? TUTTI_DTYPE_U8 : TUTTI_DTYPE_F32;
+    return (struct session_arrays) { .feeds = { { NULL, input, inputs }, { "targets", dtype, targets } },
         .fetch = { session->output, TUTTI_DTYPE_F32, outputs } };
 }

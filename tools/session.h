@@ -5,6 +5,7 @@
 
 #include "models/models.h"
 #include "tools/options.h"
+#include "tutti_data.h"
 #include "tutti_experts.h"
 
 #include <stdio.h>
@@ -106,7 +107,9 @@ struct session {
     tutti_runtime *runtime;
     tutti_network *network;
     tutti_tensor output;
-    const char *sizes, *arrays;                     /* of a file: as text, and a file with arrays for its inputs */
+    const char *sizes, *arrays; /* of a file: as text, and a file with arrays for its inputs */
+    /* Images that come as bytes, and how they are normalised on the device; NULL: inputs are floats. */
+    const tutti_data_info *pixels;
     tutti_tensor loss;                              /* of an output that has classes for each pixel */
     tutti_shape shape;                              /* of a sample */
     int64_t classes, labels;                        /* labels: of a sample, one for each pixel */
@@ -135,8 +138,9 @@ int session_open(struct session *session, const char *command, const struct sess
 /* Builds model for samples of this shape; classes are outputs for the linear model. A file has them itself: they must
  * be the same, or 0. session->shape and classes are those of the network then. */
 int session_build(struct session *session, const struct model *model, tutti_shape shape, int classes);
-/* Data have one class for each sample: a line, where the network gives others. */
-int session_check_data(const struct session *session);
+/* Data have one class for each sample, or one for each pixel of `masks` (else NULL): a line, where the network gives
+ * others. */
+int session_check_data(const struct session *session, const tutti_shape *masks);
 /* The loss of an output that has classes for each pixel is a node: adds it, where the training has a loss. */
 void session_add_loss(struct session *session, tutti_training *training);
 /* Fills losses, shares and micro_batch of the training and compiles. */
@@ -150,14 +154,14 @@ int parse_shape(const char *command, const char *text, tutti_shape *shape);
 /* [3, 224, 224] */
 const char *format_shape(const tutti_shape *shape, char *buffer, size_t size);
 
-/* Arrays of the session's network as arguments of the public calls: what it reads, [batch][...], and their targets,
- * [batch][classes] of floats or [batch][labels] of class numbers as its model's loss says; and its output,
- * [batch][labels][classes] numbers. */
+/* Arrays of the session's network as arguments of the public calls: what it reads, [batch][...] of bytes or floats, and
+ * their targets, [batch][classes] of floats or [batch][labels] of class numbers as its model's loss says; and its
+ * output, [batch][labels][classes] numbers. */
 struct session_arrays {
     tutti_feed feeds[2];
     tutti_fetch fetch;
 };
 struct session_arrays session_arrays(
-    const struct session *session, const float *inputs, const void *targets, float *outputs);
+    const struct session *session, const void *inputs, const void *targets, float *outputs);
 
 #endif

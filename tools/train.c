@@ -20,6 +20,7 @@ struct settings {
     bool no_shuffle, nesterov, json;
     bool epochs_given, batch_given, rate_given, momentum_given, weight_decay_given;
     struct session_options session;
+    struct own_options own;
 };
 
 struct training {
@@ -66,7 +67,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
 {
     const struct option options[] = {
         { "data", OPTION_TEXT, &s->data, "DIR",
-            "folder of the data, digits or line (default digits; for linear: line)" },
+            "folder or file of the data, digits or line (default digits; for linear: line)" },
         { "epochs", OPTION_INTEGER, &s->epochs, "N",
             "epochs, including those done before --resume (default 5; without limit if --steps is given)", 1, 1e9,
             .given = &s->epochs_given },
@@ -93,6 +94,8 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
             "character" },
         SESSION_OPTIONS(s->session),
         EXCHANGE_OPTIONS(s->session),
+        OWN_OPTIONS(s->own),
+        OWN_TRAINING_OPTIONS(s->own),
     };
     const struct usage usage = { .command = "train",
         .summary = "Trains MODEL on all chosen devices together",
@@ -106,9 +109,9 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
 }
 
 /* The model's own habits where the options say nothing; another optimizer starts from the library's defaults. */
-static tutti_training choose_training(const struct settings *s, const struct model *model)
+static tutti_training choose_training(const struct settings *s, const struct model *model, bool numbers)
 {
-    tutti_training training = { .loss = model->loss,
+    tutti_training training = { .loss = numbers ? TUTTI_MSE : TUTTI_CROSS_ENTROPY,
         .optimizer = model->optimizer,
         .nesterov = s->nesterov,
         .seed = (uint64_t)s->seed,
@@ -160,10 +163,29 @@ static void on_progress(void *user, const tutti_progress *step)
         training->output = epoch_json(step);
 }
 
+/* As the checkpoint knows them, where there is one. */
+static tutti_status load_data(struct training *training, struct settings *s, const struct model *model)
+{
+    tutti_status status = TUTTI_OK;
+    struct own_saved *known = NULL;
+    s->own.shape = model->input;
+    s->own.seed = s->seed;
+    s->own.quiet = !speaks(training);
+    if (s->resume) TRY(own_saved_read_checkpoint(s->resume, &known));
+    own_saved_apply(known, &s->own);
+    TRY(data_load(&training->data, s->data, model->loss == TUTTI_MSE, &s->own));
+    TRY(data_check_training(&training->data, s->data));
+    if (training->data.own) TRY(own_saved_check(known, s->resume, &training->data.info));
+done:
+    s->own.normalise = NULL; /* may be a text of the checkpoint */
+    own_saved_free(known);
+    return status;
+}
+
 /* Loads the data and checks what the options ask of it. */
 static int prepare_data(struct training *training, struct settings *s, const struct model *model)
 {
-    tutti_status status = data_load(&training->data, s->data, model->loss == TUTTI_MSE);
+    const tutti_status status = load_data(training, s, model);
     if (status != TUTTI_OK) return work_failed("train", status, status_message());
     int64_t samples = training->data.train.count;
     if (s->batch_given && s->batch > samples)
@@ -192,6 +214,7 @@ static tutti_status fit(struct training *training)
             .test = &training->data.test.source,
             .save = training->results.saved,
             .resume = s->resume,
+            .begin_epoch = training->data.own ? tutti_data_epoch : NULL,
             .progress = on_progress,
             .user = training });
     sigaction(SIGINT, &before[0], NULL);
@@ -287,8 +310,9 @@ static int prepare(struct training *training, struct settings *s, const struct m
     int result = prepare_data(training, s, model);
     if (result != EXIT_DONE || (result = session_open(session, "train", &s->session)) != EXIT_DONE) return result;
     session->experts.average_every = s->average_every;
-    result = session_build(session, model, data_shape(data), model->loss == TUTTI_MSE ? 1 : data->classes);
-    if (result == EXIT_DONE) result = session_check_data(session);
+    session->pixels = data_pixels(data);
+    result = session_build(session, model, data_shape(data), data_outputs(data));
+    if (result == EXIT_DONE) result = session_check_data(session, data_masks(data));
     if (result == EXIT_DONE && s->freeze) result = freeze(training, s->freeze);
     if (result != EXIT_DONE || !speaks(training)) return result;
     const int hosts = tutti_hosts_count(training->hosts);
@@ -309,9 +333,11 @@ static int train(struct training *training, struct settings *s)
     if (result != EXIT_DONE) return result;
     if (status == TUTTI_HOST_LOST) return work_failed("train", status, tutti_message(session->runtime));
     if (status != TUTTI_OK) return EXIT_WORK_FAILED; /* the rank that failed has told why */
-    tutti_training choice = choose_training(s, model);
+    tutti_training choice = choose_training(s, model, training->data.numbers);
     choice.hosts = training->hosts;
     if ((result = compile(training, &choice)) != EXIT_DONE) return result;
+    if ((status = data_keep(&training->data, session->trainer)) != TUTTI_OK)
+        return work_failed("train", status, tutti_message(session->runtime));
     training->results.saved = s->save ? s->save : s->resume;
     status = fit(training);
     if (status != TUTTI_OK) return report_failed_fit(training, status);

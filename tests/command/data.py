@@ -1,0 +1,115 @@
+"""Data of one's own by the command: folders of images, masks and tar shards, from a folder to what a picture shows."""
+import io
+import json
+import os
+import signal
+import tarfile
+import time
+
+import harness
+import pictures
+
+TRAIN = ("--input", "3x16x16", "--batch", "12", "--lr", "0.01", "--devices", "0")
+
+
+class Folders(harness.CommandTest):
+    def setUp(self):
+        super().setUp()
+        pictures.write_classes(self.folder / "set", 10)
+
+    def train(self, *arguments):
+        return self.good("train", "lenet", "--data", "set", *TRAIN, *arguments)
+
+    def test_from_a_folder_to_a_picture(self):
+        (self.folder / "set" / "red" / "notes.txt").write_text("no picture")
+        lines = self.train("--epochs", "6", "--save", "m", "--json", "--augment", "crop,flip").lines()
+        self.assertEqual(lines[-2]["test_accuracy"], 1)
+        known = json.loads(self.metadata("m.safetensors")["data"])
+        self.assertEqual((known["classes"], known["shape"]), (["blue", "green", "red"], [3, 16, 16]))
+        result, = self.good("eval", "lenet", "--data", "set", "--weights", "m.safetensors", "--json").lines()
+        self.assertEqual((result["samples"], result["accuracy"]), (6, 1))
+        outcome = self.good("infer", "lenet", "--weights", "m.safetensors", "set/red/000.ppm", "set/green/001.ppm")
+        lines = outcome.output.splitlines()
+        self.assertEqual(len(lines), 8, outcome)
+        self.assertEqual((lines[0], lines[1].split()[0], lines[5].split()[0]), ("set/red/000.ppm", "red", "green"))
+        self.assertIn("###", lines[1])
+        self.assertNotIn("\033", outcome.output)
+        line, = self.good("infer", "lenet", "--weights", "m.safetensors", "--json", "set/blue/003.ppm").lines()
+        self.assertEqual((line["sample"], line["likeliest"][0]["name"]), ("set/blue/003.ppm", "blue"))
+        lines = self.good("infer", "lenet", "--weights", "m.safetensors", "--data", "set", "--part", "train", "--json").lines()
+        self.assertEqual((len(lines), lines[0]["label_name"]), (24, "blue"))
+
+    def metadata(self, name):
+        content = (self.folder / name).read_bytes()
+        return json.loads(content[8:8 + int.from_bytes(content[:8], "little")])["__metadata__"]
+
+    def test_other_classes_are_refused(self):
+        self.train("--epochs", "1", "--save", "m")
+        (self.folder / "set" / "green").rename(self.folder / "set" / "grass")
+        self.refused(1, ["'green'", "'grass'"], "eval", "lenet", "--data", "set", "--weights", "m.safetensors")
+        self.refused(1, ["'green'", "'grass'"], "train", "lenet", "--data", "set", "--resume", "m", "--epochs", "2")
+        (self.folder / "set" / "red").rename(self.folder / "red")
+        self.refused(1, ["'red'", "missing"], "train", "lenet", "--data", "set", "--resume", "m", "--epochs", "2",
+                     before=lambda: (self.folder / "set" / "grass").rename(self.folder / "set" / "green"))
+
+    def test_damaged_files(self):
+        pictures.write_classes(self.folder / "set" / "train", 8)
+        pictures.write_classes(self.folder / "set" / "val", 2, seed=2)
+        (self.folder / "set" / "train" / "red" / "003.ppm").write_bytes(b"P6\n20 20\n255\ncut")
+        self.refused(1, "set/train/red/003.ppm", "train", "lenet", "--data", "set", *TRAIN, "--epochs", "1")
+        errors = self.train("--skip-damaged", "--epochs", "2").errors
+        self.assertEqual(errors.count("train/red/003.ppm"), 1, errors)
+
+    def test_killed_and_resumed(self):
+        """Wherever it is killed, the same bytes come out, with augmentation, whatever threads and cache."""
+        words = ("--augment", "crop,flip,color=0.4,erase=0.2", "--epochs", "8", "--seed", "3")
+        self.train(*words, "--save", "whole", "--data-threads", "1", "--cache", "0")
+        for delay in (0.05, 0.4):
+            process = self.start("train", "lenet", "--data", "set", *TRAIN, *words, "--save", "part")
+            while process.poll() is None and not (self.folder / "part.state.safetensors").exists():
+                time.sleep(0.02)
+            time.sleep(delay)
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            self.train(*words, "--resume", "part")
+            self.assertEqual(self.pair("whole"), self.pair("part"))
+            os.remove(self.folder / "part.state.safetensors")
+
+    def test_wrong_uses(self):
+        self.refused(1, "CxHxW", "train", "lenet", "--data", "set", "--input", "16")
+        self.refused(1, "wobble", "train", "lenet", "--data", "set", *TRAIN, "--augment", "wobble")
+        self.refused(1, "set/red", "train", "lenet", "--data", "set/red", *TRAIN)
+        self.refused(2, "classes for each pixel", "train", "unet", "--data", "set", "--input", "3x32x32")
+        self.refused(2, "--part", "eval", "lenet", "--data", "set", "--weights", "m.safetensors", "--part", "all")
+
+
+class Others(harness.CommandTest):
+    def test_masks(self):
+        pictures.write_masks(self.folder / "set", 10)
+        words = ("--data", "set", "--input", "3x32x32")
+        lines = self.good("train", "unet", *words, "--batch", "4", "--epochs", "4", "--json", "--save", "m",
+                          "--devices", "0").lines()
+        self.assertLess(lines[-2]["loss"], lines[0]["loss"])
+        result, = self.good("eval", "unet", "--data", "set", "--weights", "m.safetensors", "--json").lines()
+        self.assertEqual(result["samples"], 2)
+        self.assertAlmostEqual(result["loss"], lines[-2]["test_loss"], places=4)
+        line, = self.good("infer", "unet", "--weights", "m.safetensors", "--json", "set/images/0.png").lines()
+        self.assertAlmostEqual(sum(share["share"] for share in line["shares"]), 1, places=5)
+        self.refused(2, "class for each pixel", "train", "lenet", *words)
+
+    def test_shards(self):
+        pictures.write_classes(self.folder / "set", 6)
+        for shard in range(2):
+            with tarfile.open(self.folder / f"{shard}.tar", "w") as archive:
+                for path in sorted((self.folder / "set").rglob("*.ppm"))[shard::2]:
+                    archive.add(path, f"{path.parent.name}{path.stem}.ppm")
+                    text = path.parent.name.encode()
+                    info = tarfile.TarInfo(f"{path.parent.name}{path.stem}.cls")
+                    info.size = len(text)
+                    archive.addfile(info, io.BytesIO(text))
+        errors = self.good("train", "lenet", "--data", ".", *TRAIN, "--epochs", "1").errors
+        self.assertIn("15 training and 3 test samples", errors)
+
+
+if __name__ == "__main__":
+    harness.main()

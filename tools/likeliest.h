@@ -1,0 +1,18 @@
+/* What a network thinks of one sample: the likeliest classes, with bars on a terminal. */
+#ifndef TOOLS_LIKELIEST_H
+#define TOOLS_LIKELIEST_H
+
+#include "tutti.h"
+
+struct likeliest {
+    const char *title;        /* what a person calls the sample */
+    const char *const *names; /* of the classes; NULL: they have numbers */
+    const float *outputs;     /* [classes][labels] */
+    int64_t classes, labels;  /* labels above 1: a class for each pixel; what counts is its share of them */
+    int64_t label;            /* the true class; negative: unknown */
+};
+
+/* Prints it to standard output. Errors: TUTTI_NO_MEMORY, or TUTTI_FILE if it cannot be written. */
+tutti_status likeliest_print(const struct likeliest *likeliest, bool json);
+
+#endif

@@ -1,0 +1,172 @@
+#include "tools/own_data.h"
+
+#include "base/memory.h"
+#include "base/numbers.h"
+#include "base/status.h"
+#include "base/text.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const own_normalisations[] = { "imagenet", "measured", "none", NULL };
+
+static void print_note(void *user, const char *line)
+{
+    (void)user;
+    fprintf(stderr, "%s\n", line);
+}
+
+/* CxHxW; what --input says was checked by the caller. */
+static tutti_status read_size(const struct own_options *own, tutti_data_options *options)
+{
+    int used = 0;
+    if (own->input) {
+        if (sscanf(own->input, "%dx%dx%d%n", &options->channels, &options->height, &options->width, &used) < 3 ||
+            own->input[used])
+            return fail(TUTTI_INVALID, "--input needs CxHxW for images, such as 3x224x224, not \"%s\"", own->input);
+    } else if (own->shape.rank == 3) {
+        options->channels = (int)own->shape.sizes[0];
+        options->height = (int)own->shape.sizes[1];
+        options->width = (int)own->shape.sizes[2];
+    }
+    return TUTTI_OK;
+}
+
+tutti_status own_open(const char *where, const struct own_options *own, tutti_data **data, tutti_data_info *info)
+{
+    tutti_data_options options = { .size = sizeof options,
+        .split = own->split,
+        .seed = (uint64_t)own->seed,
+        .target = own->target,
+        .augment = own->augment,
+        .normalise = own->normalise,
+        .threads = (int)own->threads,
+        .cache = !own->cache_given ? 0
+            : own->cache == 0      ? -1
+                                   : own->cache << 20,
+        .skip_damaged = own->skip_damaged,
+        .oversample = own->oversample,
+        .note = own->quiet ? NULL : print_note };
+    const tutti_status status = read_size(own, &options);
+    if (status != TUTTI_OK) return status;
+    *data = tutti_data_open(where, &options);
+    if (!*data) return fail(TUTTI_FILE, "%s", tutti_message(NULL));
+    *info = (tutti_data_info) { .size = sizeof *info };
+    return tutti_data_describe(*data, info);
+}
+
+/* --------------------------------------------------------------------------------------------------- saved ---- */
+
+/* "0.5,0.4,0.4/0.2,0.2,0.2" from two lists. */
+static bool read_statistics(const json_t *mean, const json_t *std, char **text)
+{
+    const size_t channels = json_array_size(mean);
+    struct text made = { 0 };
+    if (channels == 0) return true;
+    if (channels > 16 || json_array_size(std) != channels) return false;
+    for (size_t i = 0; i < 2 * channels; i++) {
+        const json_t *number = json_array_get(i < channels ? mean : std, i % channels);
+        char digits[40];
+        number_print(digits, sizeof(digits), "%.9g", json_number_value(number));
+        text_append(&made, "%s%s", i == 0 ? "" : i == channels ? "/" : ",", digits);
+    }
+    *text = text_take(&made);
+    return *text != NULL;
+}
+
+static bool read_shape(const json_t *list, tutti_shape *shape)
+{
+    const size_t rank = json_array_size(list);
+    if (rank > TUTTI_MAX_RANK) return false;
+    for (size_t i = 0; i < rank; i++) {
+        const json_int_t size = json_integer_value(json_array_get(list, i));
+        if (size < 1 || size > INT32_MAX) return false;
+        shape->sizes[i] = size;
+    }
+    shape->rank = (int)rank;
+    return true;
+}
+
+static bool read_classes(const json_t *list, struct own_saved *saved)
+{
+    const size_t count = json_array_size(list);
+    saved->classes = memory_new(count + 1, sizeof(*saved->classes));
+    if (!saved->classes || count > INT32_MAX) return false;
+    for (size_t i = 0; i < count; i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        if (!name || !(saved->classes[i] = memory_copy_text(name))) return false;
+        saved->class_count++;
+    }
+    return true;
+}
+
+static bool read_object(const json_t *object, struct own_saved *saved)
+{
+    saved->split = json_number_value(json_object_get(object, "split"));
+    saved->seed = json_integer_value(json_object_get(object, "seed"));
+    if (!(saved->split >= 0 && saved->split < 1)) return false;
+    if (!read_statistics(json_object_get(object, "mean"), json_object_get(object, "std"), &saved->normalise))
+        return false;
+    return read_shape(json_object_get(object, "shape"), &saved->shape) &&
+        read_classes(json_object_get(object, "classes"), saved);
+}
+
+tutti_status own_saved_read(const char *weights, struct own_saved **made)
+{
+    char *text = tutti_weights_metadata(weights, "data");
+    *made = NULL;
+    if (!text) return TUTTI_OK; /* a file that cannot be read fails when it is loaded */
+    json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    struct own_saved *saved = memory_new(1, sizeof(*saved));
+    const bool good = saved && json_is_object(object) && read_object(object, saved);
+    json_decref(object);
+    free(text);
+    *made = saved;
+    if (good) return TUTTI_OK;
+    own_saved_free(saved);
+    *made = NULL;
+    return fail(TUTTI_FORMAT, "%s: what it says of its data is damaged", weights);
+}
+
+tutti_status own_saved_read_checkpoint(const char *name, struct own_saved **saved)
+{
+    char *weights = memory_format("%s.safetensors", name);
+    const tutti_status status = weights ? own_saved_read(weights, saved) : TUTTI_NO_MEMORY;
+    free(weights);
+    return status;
+}
+
+void own_saved_free(struct own_saved *saved)
+{
+    if (!saved) return;
+    for (int i = 0; i < saved->class_count; i++) free(saved->classes[i]);
+    free(saved->classes);
+    free(saved->normalise);
+    free(saved);
+}
+
+void own_saved_apply(const struct own_saved *saved, struct own_options *options)
+{
+    if (!saved) return;
+    if (saved->shape.rank == 3) options->shape = saved->shape;
+    if (!options->normalise) options->normalise = saved->normalise;
+    if (!options->split_given) options->split = saved->split;
+    options->seed = saved->seed;
+}
+
+tutti_status own_saved_check(const struct own_saved *saved, const char *weights, const tutti_data_info *info)
+{
+    if (!saved) return TUTTI_OK;
+    for (int i = 0; i < info->classes || (info->classes > 0 && i < saved->class_count); i++) {
+        const char *have = i < info->classes ? info->class_names[i] : NULL;
+        const char *want = i < saved->class_count ? saved->classes[i] : NULL;
+        if (have && want && !strcmp(have, want)) continue;
+        return fail(TUTTI_MISMATCH,
+            "class %d is %s%s%s in %s, but %s%s%s in these data: use data with the same classes", i, want ? "'" : "",
+            want ? want : "missing", want ? "'" : "", weights, have ? "'" : "", have ? have : "missing",
+            have ? "'" : "");
+    }
+    return TUTTI_OK;
+}

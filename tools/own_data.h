@@ -1,0 +1,95 @@
+/* Data of one's own (tutti_data.h) as the command's options name them, and what saved weights know of theirs. */
+#ifndef TOOLS_OWN_DATA_H
+#define TOOLS_OWN_DATA_H
+
+#include "tools/options.h"
+#include "tutti_data.h"
+
+struct own_options {
+    const char *input, *augment, *target, *normalise;
+    double split;
+    int64_t cache, threads, seed;
+    bool skip_damaged, oversample, split_given, cache_given;
+    bool quiet;        /* notes are not told: another rank tells them */
+    tutti_shape shape; /* of images where `input` is NULL: the model's, or that of saved weights */
+};
+
+/* Lines of a table of options. */
+#define OWN_OPTIONS(o)                                                                                              \
+    { .name = "input",                                                                                              \
+        .kind = OPTION_TEXT,                                                                                        \
+        .value = &(o).input,                                                                                        \
+        .noun = "CxHxW",                                                                                            \
+        .help = "size of images for the network (default that of the weights, or the model's)" },                   \
+        { .name = "split",                                                                                          \
+            .kind = OPTION_NUMBER,                                                                                  \
+            .value = &(o).split,                                                                                    \
+            .noun = "X",                                                                                            \
+            .low = 1e-6,                                                                                            \
+            .high = 0.999999,                                                                                       \
+            .given = &(o).split_given,                                                                              \
+            .help = "part of each class that is held out, where the data have no val/ or test/ (default 0.2)" },    \
+        { .name = "cache",                                                                                          \
+            .kind = OPTION_INTEGER,                                                                                 \
+            .value = &(o).cache,                                                                                    \
+            .noun = "MIB",                                                                                          \
+            .low = 0,                                                                                               \
+            .high = 1e9,                                                                                            \
+            .given = &(o).cache_given,                                                                              \
+            .help = "MiB of decoded images that are kept in memory (default 1024)" },                               \
+        { .name = "skip-damaged",                                                                                   \
+            .kind = OPTION_FLAG,                                                                                    \
+            .value = &(o).skip_damaged,                                                                             \
+            .help = "leave out files that cannot be read, and name them, instead of failing" },                     \
+        { .name = "target",                                                                                         \
+            .kind = OPTION_TEXT,                                                                                    \
+            .value = &(o).target,                                                                                   \
+            .noun = "COLUMN",                                                                                       \
+            .help = "of a table: the column to predict (default the last)" },                                       \
+    {                                                                                                               \
+        .name = "data-threads", .kind = OPTION_INTEGER, .value = &(o).threads, .noun = "N", .low = 1, .high = 1024, \
+        .help = "threads that read and decode (default one per processor)"                                          \
+    }
+/* Of train, behind the others. */
+#define OWN_TRAINING_OPTIONS(o)                                                                                      \
+    { .name = "augment",                                                                                             \
+        .kind = OPTION_TEXT,                                                                                         \
+        .value = &(o).augment,                                                                                       \
+        .noun = "LIST",                                                                                              \
+        .help = "change images at random, such as crop,flip,color=0.4 (docs/data.md has the words)" },               \
+        { .name = "normalise",                                                                                       \
+            .kind = OPTION_TEXT,                                                                                     \
+            .value = &(o).normalise,                                                                                 \
+            .noun = "HOW",                                                                                           \
+            .choices = own_normalisations,                                                                           \
+            .help = "mean and standard deviation of images (default imagenet)" },                                    \
+    {                                                                                                                \
+        .name = "oversample", .kind = OPTION_FLAG, .value = &(o).oversample, .help = "draw each class equally often" \
+    }
+
+extern const char *const own_normalisations[];
+
+/* Opens the data; notes go to standard error. */
+tutti_status own_open(const char *where, const struct own_options *options, tutti_data **data, tutti_data_info *info);
+
+/* What weights know of the data that they were trained on: the text that tutti_data_json() gave. */
+struct own_saved {
+    tutti_shape shape;
+    char *normalise; /* mean and std of images, as tutti_data_options.normalise; NULL: samples are no images */
+    char **classes;
+    int class_count;
+    double split;
+    int64_t seed;
+};
+/* *saved stays NULL where the file has no such text. Errors: TUTTI_FORMAT if the text is damaged. */
+tutti_status own_saved_read(const char *weights, struct own_saved **saved);
+/* The same of the checkpoint NAME. */
+tutti_status own_saved_read_checkpoint(const char *name, struct own_saved **saved);
+void own_saved_free(struct own_saved *saved); /* takes NULL */
+/* Fills what was not given: size, split, seed, and how images are normalised, a text of `saved`. */
+void own_saved_apply(const struct own_saved *saved, struct own_options *options);
+/* The data's classes are those of the weights, in the same order. `weights` is for the message. Errors: TUTTI_MISMATCH
+ * names the first class that differs. */
+tutti_status own_saved_check(const struct own_saved *saved, const char *weights, const tutti_data_info *info);
+
+#endif
