@@ -153,7 +153,8 @@ struct operation {
     /* A loss: inputs are predictions, targets and constants, outputs are metrics and the predictions' gradient. */
     bool is_loss;
     bool counts_correct; /* a loss's: the second of its metrics means something */
-    bool takes_classes;  /* a loss's: targets are class numbers */
+    bool of_classes;     /* a loss's: predictions have an axis of classes */
+    bool takes_classes;  /* such a loss's: targets are class numbers */
     /* Only moves names about: the output is the input's memory (reshape, flatten). No launches; plain layout. */
     bool alias;
 };

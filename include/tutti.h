@@ -621,7 +621,10 @@ typedef struct tutti_loss_options {
 } tutti_loss_options;
 /* -log(softmax(logits)[label]). Logits have any shape; targets are int32, one for each position: logits [classes] take
  * targets [], [classes, H, W] take [H, W], and with class_axis -1 [T, classes] take [T]. Accuracy: the share of labels
- * whose class has the largest logit. */
+ * whose class has the largest logit.
+ * Float targets of the logits' shape are probabilities p: the loss of a position is the sum over its classes of
+ * -w q log(softmax(logits)), where q = (1 - label_smoothing) p + label_smoothing / classes and w are the class weights,
+ * as PyTorch has it. No position is excluded. Accuracy: the likeliest class is the one with the largest logit. */
 TUTTI_API tutti_tensor tutti_cross_entropy(
     tutti_network *network, tutti_tensor logits, tutti_tensor targets, const tutti_loss_options *options);
 /* -x[label] for logarithms of probabilities; targets as for tutti_cross_entropy(). */

@@ -651,6 +651,7 @@ static const struct interpretation {
     { &operation_dft, dft_interpret },
     { &operation_cross_entropy, interpret_loss_of_classes },
     { &operation_nll, interpret_loss_of_classes },
+    { &operation_soft_cross_entropy, interpret_soft_cross_entropy },
     { &operation_mean_squared_error, interpret_loss_of_elements },
     { &operation_l1, interpret_loss_of_elements },
     { &operation_huber, interpret_loss_of_elements },

@@ -32,7 +32,8 @@ interpretation interpret_gather, interpret_gather_gradient, interpret_scatter, i
 interpretation interpret_grid_sample, interpret_grid_data_gradient, interpret_grid_grid_gradient;
 /* interpreter_pool.c, interpreter_losses.c: */
 interpretation interpret_max_pool, interpret_max_pool_gradient, interpret_average_pool;
-interpretation interpret_loss_of_classes, interpret_loss_of_elements, interpret_loss_total;
+interpretation interpret_loss_of_classes, interpret_soft_cross_entropy, interpret_loss_of_elements,
+    interpret_loss_total;
 /* interpreter_lines.c: */
 interpretation interpret_argmax, interpret_topk, interpret_scan, interpret_cumprod_gradient, interpret_one_hot,
     interpret_trilu, interpret_reverse_sequence;

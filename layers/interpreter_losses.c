@@ -68,6 +68,52 @@ tutti_status interpret_loss_of_classes(const struct problem *problem, const stru
     return TUTTI_OK;
 }
 
+/* soft_cross_entropy of one position; x, p and dx are its classes, `inner` elements apart. dx may be NULL. */
+static double compare(const struct problem *problem, const double *x, const double *p, const double *weights,
+    int64_t classes, int64_t inner, double factor, double *dx, bool *correct)
+{
+    const double smoothing = (double)loss_attributes(problem->node)->smoothing;
+    double most = -INFINITY, sum = 0, pull = 0, loss = 0;
+    int64_t predicted = 0, right = 0;
+    for (int64_t i = 0; i < classes; i++) {
+        if (x[i * inner] > x[predicted * inner]) predicted = i;
+        if (p[i * inner] > p[right * inner]) right = i;
+        most = fmax(most, x[i * inner]);
+    }
+    for (int64_t i = 0; i < classes; i++) {
+        const double wanted =
+            ((1 - smoothing) * p[i * inner] + smoothing / (double)classes) * (weights ? weights[i] : 1);
+        sum += exp(x[i * inner] - most);
+        pull += wanted;
+        if (wanted != 0) loss += wanted * (most - x[i * inner]);
+        if (dx) dx[i * inner] = -wanted * factor;
+    }
+    for (int64_t i = 0; dx && i < classes; i++) dx[i * inner] += pull * exp(x[i * inner] - most) / sum * factor;
+    *correct = predicted == right && !isnan(sum);
+    return loss + pull * log(sum);
+}
+
+tutti_status interpret_soft_cross_entropy(const struct problem *problem, const struct arrays *arrays)
+{
+    const struct value *x = problem->inputs[LOSS_X];
+    const int axis = loss_class_axis(problem->node, x);
+    const int64_t classes = x->shape.sizes[axis], inner = value_planes(x, axis).pixels;
+    const int64_t labels = value_elements(x) / classes, positions = labels / x->shape.sizes[0];
+    const double factor = gradient_factor(problem, arrays, positions);
+    double loss = 0, hits = 0;
+    for (int64_t i = 0; i < labels; i++) {
+        const int64_t first = i / inner * classes * inner + i % inner;
+        double *dx = arrays->outputs[LOSS_GRADIENT] ? arrays->outputs[LOSS_GRADIENT] + first : NULL;
+        bool correct = false;
+        loss += compare(problem, arrays->inputs[LOSS_X] + first, arrays->inputs[LOSS_TARGETS] + first,
+            arrays->inputs[LOSS_CLASS_WEIGHTS], classes, inner, factor, dx, &correct);
+        hits += correct;
+    }
+    write_if(arrays->outputs[LOSS_METRICS], 0, loss / (double)positions);
+    write_if(arrays->outputs[LOSS_METRICS], 1, hits / (double)positions);
+    return TUTTI_OK;
+}
+
 /* The loss of prediction x and target t, and its derivative by x. */
 static double loss_of_element(const struct node *node, double x, double t, double *derivative)
 {

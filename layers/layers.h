@@ -180,13 +180,14 @@ extern const struct operation operation_softmax, operation_softmax_gradient;
 /* loss_classes.c: cross_entropy, nll
  *     x are logits [N, ..., classes, ...], or for nll logarithms of probabilities. targets are labels, i32 of x's shape
  *     without the classes; those below 0 are excluded.
+ * loss_soft.c: soft_cross_entropy
  * loss_elements.c: mean_squared_error, l1, huber, bce_with_logits
  *     targets have x's shape.
  *
  * metrics, f32 [2], are sums over the samples, without loss_scale and weight: of the losses, each the mean over a
  * sample's labels or elements, and of the shares that are correct (0 where the operation does not count them). dx is
  * multiplied by constants.loss_scale and the attribute `weight`. */
-extern const struct operation operation_cross_entropy, operation_nll;
+extern const struct operation operation_cross_entropy, operation_nll, operation_soft_cross_entropy;
 extern const struct operation operation_mean_squared_error, operation_l1, operation_huber, operation_bce_with_logits;
 
 /* loss_total.c

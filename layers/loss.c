@@ -80,7 +80,7 @@ static tutti_status check_class_weights(const struct operation *operation, const
 {
     double sum = 0;
     if (!options->class_weights && options->class_weight_count == 0) return TUTTI_OK;
-    if (!operation->takes_classes)
+    if (!operation->of_classes)
         return fail(TUTTI_INVALID, "class_weights are for tutti_cross_entropy() and tutti_nll() only");
     if (!options->class_weights || options->class_weight_count != x->shape.sizes[to->axis])
         return fail(TUTTI_INVALID,
@@ -120,7 +120,7 @@ static tutti_status read_options(const struct operation *operation, const struct
         FAIL(TUTTI_INVALID, "label_smoothing is %g: it must be from 0 to 1", (double)to->smoothing);
     if (!(to->delta > 0 && to->delta <= 1e30f))
         FAIL(TUTTI_INVALID, "delta is %g: it must be positive and finite", (double)to->delta);
-    if (operation->takes_classes) TRY(find_axis(x, options->class_axis, &to->axis));
+    if (operation->of_classes) TRY(find_axis(x, options->class_axis, &to->axis));
     TRY(check_class_weights(operation, x, options, to));
 done:
     return status;

@@ -52,7 +52,10 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
 tutti_tensor tutti_cross_entropy(
     tutti_network *network, tutti_tensor logits, tutti_tensor targets, const tutti_loss_options *options)
 {
-    return loss_build(network, &operation_cross_entropy, logits, targets, options);
+    const struct value *wanted = network_value(network, targets);
+    const bool soft = wanted && wanted->type == TYPE_F32;
+    return loss_build(
+        network, soft ? &operation_soft_cross_entropy : &operation_cross_entropy, logits, targets, options);
 }
 
 tutti_tensor tutti_nll(
@@ -184,6 +187,7 @@ static const struct implementation *const implementations[] = { &rows, &groups, 
         .implementations = implementations,                                        \
         .is_loss = true,                                                           \
         .counts_correct = true,                                                    \
+        .of_classes = true,                                                        \
         .takes_classes = true,                                                     \
     };
 CLASS_LOSS(cross_entropy)

@@ -77,6 +77,7 @@ const struct operation *const operations[] = {
     &operation_dropout,
     &operation_cross_entropy,
     &operation_nll,
+    &operation_soft_cross_entropy,
     &operation_mean_squared_error,
     &operation_l1,
     &operation_huber,

@@ -63,6 +63,7 @@ extern const struct operation_test test_cross_entropy;
 extern const struct operation_test test_mean_squared_error;
 extern const struct operation_test test_cross_entropy_node;
 extern const struct operation_test test_nll;
+extern const struct operation_test test_soft_cross_entropy;
 extern const struct operation_test test_l1;
 extern const struct operation_test test_huber;
 extern const struct operation_test test_bce_with_logits;
@@ -133,6 +134,7 @@ static const struct operation_test *const tests[] = {
     &test_mean_squared_error,
     &test_cross_entropy_node,
     &test_nll,
+    &test_soft_cross_entropy,
     &test_l1,
     &test_huber,
     &test_bce_with_logits,

@@ -3,6 +3,7 @@
  *
  * cross_entropy_node, nll n c [k h w axis smoothing ignored weights]: every fourth label is negative, or `ignored`;
  *   weights1: classes have weights
+ * soft_cross_entropy n c [k h w axis smoothing weights]: the same with probabilities as targets
  * l1, huber, bce_with_logits n c [k h w delta] */
 #include <string.h>
 
@@ -159,6 +160,42 @@ static tutti_tensor bce_loss(tutti_network *network, tutti_tensor output, const 
 {
     return tutti_bce_with_logits(network, output, element_input(network, c), NULL);
 }
+
+/* Their sums are not 1: the gradient depends on them. Every third is 0. */
+static void probabilities(const struct test_case *c, void *targets, int64_t count)
+{
+    const float scale = 2 / (float)case_get(c, "c", 1);
+    for (int64_t i = 0; i < count; i++)
+        ((float *)targets)[i] = i % 3 == 2 ? 0 : scale * (0.5f + 0.5f * test_real(78, i));
+}
+
+static tutti_tensor soft_loss(tutti_network *network, tutti_tensor output, const struct test_case *c)
+{
+    tutti_shape shape;
+    const tutti_loss_options options = options_of(c);
+    (void)tutti_shape_of(network, output, &shape);
+    return tutti_cross_entropy(
+        network, output, tutti_input_typed(network, "targets", TUTTI_DTYPE_F32, shape.sizes, shape.rank), &options);
+}
+
+static const char *const soft_cases[] = {
+    "soft_cross_entropy n3 c5",
+    "soft_cross_entropy n130 c3 k2",
+    "soft_cross_entropy n2 c1001 k2",
+    "soft_cross_entropy n9 c67 smoothing0.1",
+    "soft_cross_entropy n5 c3 h3 w7 k2 weights1",
+    "soft_cross_entropy n2 c19 h3 w11 k2 smoothing0.25 weights1",
+    "soft_cross_entropy n2 c7 h5 w3 k2 axis-1 smoothing0.5 weights1",
+    NULL,
+};
+const struct operation_test test_soft_cross_entropy = {
+    .name = "soft_cross_entropy",
+    .build = build,
+    .cases = soft_cases,
+    .tolerance = TOLERANCE_FUNCTION,
+    .loss = soft_loss,
+    .targets = probabilities,
+};
 
 static const char *const l1_cases[] = { "l1 n3 c5", "l1 n33 c1", "l1 n2 c3 h5 w7 k2", "l1 n700 c7 k2", NULL };
 const struct operation_test test_l1 = {

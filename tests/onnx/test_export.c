@@ -321,6 +321,7 @@ static const struct {
     { "mean_squared_error", "needs targets" },
     { "nll", "needs targets" },
     { "reorder", "a plan's" },
+    { "soft_cross_entropy", "needs targets" },
 };
 
 static bool has_reason(const char *operation)
