@@ -18,51 +18,57 @@ typedef struct tutti_scores_options {
      * of an output. 0: 1 */
     int64_t labels;
     int top;   /* of top-k; 0: 5, or fewer classes */
-    int worst; /* samples with the largest losses that are kept; 0: 16 */
+    int worst; /* samples with the largest losses that are kept, at most 65536; 0: 16 */
 } tutti_scores_options;
 
 typedef struct tutti_scores_summary {
-    size_t size; /* sizeof(tutti_scores_summary), or 0; set it before the call */
-    int64_t samples, labels;
-    double loss; /* mean cross-entropy, or mean squared error */
-    /* Of classes, 0 to 1: the share of right labels, and of labels whose class is among the `top` likeliest. Precision,
-     * recall, F1 and intersection over union are means over the classes that occur. */
+    size_t size;             /* sizeof(tutti_scores_summary), or 0; set it before the call */
+    int64_t samples, labels; /* that count: labels below 0 do not, nor samples without others */
+    double loss;             /* mean cross-entropy over the labels, or mean squared error */
+    /* Of classes, 0 to 1: the share of right labels, and of labels whose class is among the `top` likeliest; of equally
+     * likely classes, the first is the likelier one. Precision, recall, F1 and intersection over union are means over
+     * the classes that occur among targets or predictions, as scikit-learn's `macro` averages with zero_division 0. */
     double accuracy, top_accuracy, precision, recall, f1, iou;
-    /* Of numbers: coefficient of determination, mean absolute error, root of the mean squared error. */
+    /* Of numbers: coefficient of determination (mean over the numbers of an output), mean absolute error, root of the
+     * mean squared error. */
     double r2, mae, rmse;
 } tutti_scores_summary; /* what does not apply is NaN */
 
 typedef struct tutti_class_scores {
-    size_t size;     /* sizeof(tutti_class_scores), or 0; set it before the call */
-    int64_t support; /* labels of the class */
-    double precision, recall, f1, iou;
+    size_t size;                       /* sizeof(tutti_class_scores), or 0; set it before the call */
+    int64_t support;                   /* labels of the class */
+    double precision, recall, f1, iou; /* NaN where the class occurs neither among targets nor among predictions */
 } tutti_class_scores;
 
 typedef struct tutti_mistake {
-    size_t size;   /* sizeof(tutti_mistake), or 0; set it before the call */
-    int64_t index; /* of the sample in its source */
-    int64_t target, predicted;
-    double probability, loss; /* of the predicted class; of the sample */
+    size_t size;               /* sizeof(tutti_mistake), or 0; set it before the call */
+    int64_t index;             /* of the sample in its source */
+    int64_t target, predicted; /* of several labels: of the wrong one with the largest loss; of numbers: -1 */
+    double probability, loss;  /* of the predicted class; of the sample, the mean over its labels */
 } tutti_mistake;
 
 /* Returns NULL on failure. */
 TUTTI_API tutti_scores *tutti_scores_new(const tutti_scores_options *options);
 TUTTI_API void tutti_scores_free(tutti_scores *scores);
 TUTTI_API void tutti_scores_reset(tutti_scores *scores);
-/* Adds `samples` predictions; outputs are logits or numbers. indices: of the samples in their source, or NULL. Labels
- * below 0 do not count. */
+/* Adds `samples` predictions; outputs are logits or numbers. indices: of the samples in their source, or NULL: they are
+ * counted. Labels below 0 do not count. Errors: TUTTI_INVALID if a label is not below `classes`; nothing was added. */
 TUTTI_API tutti_status tutti_scores_add(
     tutti_scores *scores, const float *outputs, const void *targets, const int64_t *indices, int64_t samples);
 TUTTI_API tutti_status tutti_scores_summarise(const tutti_scores *scores, tutti_scores_summary *summary);
 /* Errors: TUTTI_INVALID if there is no such class. */
 TUTTI_API tutti_status tutti_scores_class(const tutti_scores *scores, int64_t number, tutti_class_scores *of_class);
 /* Returns how many labels of each class were predicted as each class, [classes of targets][classes predicted]; NULL
- * without classes. Valid until tutti_scores_free(). */
+ * without classes, or with more than 4096. Valid until tutti_scores_free(). */
 TUTTI_API const int64_t *tutti_scores_confusion(const tutti_scores *scores);
-/* Describes the wrongly predicted sample with the position-th largest loss. Errors: TUTTI_INVALID past the last that is
- * kept. */
+/* Describes the wrongly predicted sample with the position-th largest loss, from 0. Errors: TUTTI_INVALID past the last
+ * that is kept. */
 TUTTI_API tutti_status tutti_scores_mistake(const tutti_scores *scores, int position, tutti_mistake *mistake);
-/* tutti_evaluate_source() that also fills scores, over all ranks; they are reset first. */
+/* tutti_evaluate_source() that also fills scores, over all ranks; they are reset first. The trainer's output must be
+ * what its first loss reads, with the classes at the first or the last axis; targets that are probabilities count as
+ * their likeliest class, and the label `ignored` of a loss does not count. All ranks get the same: counts are exact,
+ * and equal on any mix of devices that gives the same predictions; the worst mistakes are those of all ranks. Errors:
+ * TUTTI_INVALID if the scores are for other classes, labels or numbers than the trainer's. */
 TUTTI_API tutti_status tutti_evaluate_scores(
     tutti_trainer *trainer, const tutti_source *source, tutti_scores *scores, tutti_metrics *metrics);
 

@@ -4,6 +4,7 @@
 
 #include "base/invariant.h"
 #include "base/memory.h"
+#include "plan/pipeline.h"
 
 /* A range is closed at this size: large enough that a transfer is not all latency, small enough to overlap computing.
  * The first bucket (of the last layers) and the statistics are smaller and leave early. */
@@ -201,11 +202,9 @@ static void append_copies_in(struct plan *plan)
 
 static void append_copies_out(struct plan *plan)
 {
-    const struct objective *objective = &plan->options.objective;
-    const enum plan_mode mode = plan->options.mode;
+    const int outputs = plan_read_outputs(&plan->options);
     if (plan->metrics != NO_VALUE) append(plan, COMMAND_METRICS, 0);
-    if (mode != PLAN_INFER && !(mode == PLAN_TRAIN && objective->keeps_outputs)) return;
-    for (int i = 0; i < objective->output_count; i++) append(plan, COMMAND_OUTPUT, (size_t)i);
+    for (int i = 0; i < outputs; i++) append(plan, COMMAND_OUTPUT, (size_t)i);
 }
 
 /* The ranges that belong in front of the launch `at`, from *next on. */

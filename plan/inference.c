@@ -7,12 +7,13 @@
 static tutti_status drop_behind_outputs(struct plan *plan)
 {
     const struct objective *objective = &plan->options.objective;
-    const bool evaluates = plan->options.mode == PLAN_EVALUATE;
-    if (!evaluates || objective->loss) plan_keep_outputs(plan, true);
+    const bool evaluates = plan->options.mode != PLAN_INFER;
+    const int wanted = plan_wanted_outputs(&plan->options);
+    plan_keep_outputs(plan, !evaluates || objective->loss ? objective->output_count : wanted);
     for (int i = 0; evaluates && i < objective->loss_count; i++)
         graph_at(&plan->graph, objective->losses[i])->output = true;
     const tutti_status status = pass_sweep(plan);
-    plan_keep_outputs(plan, plan->options.mode == PLAN_INFER || plan->options.seeded);
+    plan_keep_outputs(plan, wanted);
     for (int i = 0; evaluates && i < objective->loss_count; i++)
         graph_at(&plan->graph, objective->losses[i])->output = false;
     return status;

@@ -65,16 +65,24 @@ static tutti_status check_objective(const struct plan *plan)
     return TUTTI_OK;
 }
 
-void plan_keep_outputs(struct plan *plan, bool kept)
+void plan_keep_outputs(struct plan *plan, int kept)
 {
-    for (int i = 0; i < plan->options.objective.output_count; i++) plan->graph.values[plan->outputs[i]].output = kept;
+    const int count = plan->options.objective.output_count;
+    for (int i = 0; i < count; i++) plan->graph.values[plan->outputs[i]].output = false;
+    for (int i = 0; i < kept; i++) plan->graph.values[plan->outputs[i]].output = true; /* one may be there twice */
 }
 
-/* Whether the host, or a test's seed, needs the outputs themselves. */
-static bool wants_outputs(const struct plan_options *options)
+int plan_read_outputs(const struct plan_options *options)
 {
-    return options->mode == PLAN_INFER || options->seeded ||
-        (options->mode == PLAN_TRAIN && options->objective.keeps_outputs);
+    const struct objective *objective = &options->objective;
+    if (options->mode == PLAN_INFER || (options->mode == PLAN_TRAIN && objective->keeps_outputs))
+        return objective->output_count;
+    return options->mode == PLAN_SCORE;
+}
+
+int plan_wanted_outputs(const struct plan_options *options)
+{
+    return options->seeded ? options->objective.output_count : plan_read_outputs(options);
 }
 
 /* `before` is the graph as it was printed last. */
@@ -99,10 +107,11 @@ static tutti_status run_passes(struct plan *plan)
     TRY(plan_find_inputs(&plan->graph, plan->feeds, &plan->input_count));
     plan->feed_count = plan->input_count;
     TRY(check_objective(plan));
-    if (wants_outputs(&plan->options)) plan_keep_outputs(plan, true);
+    const int wanted = plan_wanted_outputs(&plan->options);
+    if (wanted > 0) plan_keep_outputs(plan, wanted);
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
         TRY(passes[i].run(plan));
-        if (plan->options.mode == PLAN_INFER) plan_keep_outputs(plan, true);
+        if (plan->options.mode == PLAN_INFER || plan->options.mode == PLAN_SCORE) plan_keep_outputs(plan, wanted);
         if (plan->options.guards || TUTTI_IS_DEBUG) {
             status = graph_validate(&plan->graph);
             if (status != TUTTI_OK) {

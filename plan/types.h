@@ -10,7 +10,8 @@
 /* Of poison behind each value, where `guards` is set. */
 #define PLAN_GUARD_BYTES 256
 
-enum plan_mode { PLAN_TRAIN, PLAN_EVALUATE, PLAN_INFER };
+/* What a plan gives: an update and metrics; metrics; metrics and the first output, which a loss reads; all outputs. */
+enum plan_mode { PLAN_TRAIN, PLAN_EVALUATE, PLAN_SCORE, PLAN_INFER };
 
 enum { PLAN_MAX_FEEDS = 16, PLAN_MAX_LOSSES = 8, PLAN_MAX_OUTPUTS = 16 };
 

@@ -14,6 +14,7 @@ struct buffer {
     void *memory;        /* of all feeds */
     struct arrays feeds; /* in it */
     int64_t samples, first, whole;
+    const int64_t *indices; /* in the order of the epoch */
     bool full;
 };
 
@@ -63,9 +64,10 @@ static tutti_status read_batch(struct batches *batches, int64_t position, int64_
     const tutti_status status = place_batch(batches, position, number, buffer);
     if (status != TUTTI_OK || buffer->samples == 0) return status;
     const int64_t first = position + buffer->first;
+    buffer->indices = batches->order + first;
     tutti_buffer buffers[PLAN_MAX_FEEDS];
     status_set_message("");
-    const int result = batches->source->read(batches->source->user, batches->order + first, buffer->samples, buffers,
+    const int result = batches->source->read(batches->source->user, buffer->indices, buffer->samples, buffers,
         feeds_buffers(batches->options.feeds, &buffer->feeds, buffers));
     if (result != 0 && *status_message()) /* a source that uses this library has told why */
         return status_context(TUTTI_FILE, "the data cannot be read");
@@ -147,9 +149,11 @@ done:
 
 static struct batch batch_in(const struct buffer *buffer)
 {
-    return (struct batch) {
-        .feeds = buffer->feeds, .samples = buffer->samples, .first = buffer->first, .whole = buffer->whole
-    };
+    return (struct batch) { .feeds = buffer->feeds,
+        .indices = buffer->indices,
+        .samples = buffer->samples,
+        .first = buffer->first,
+        .whole = buffer->whole };
 }
 
 tutti_status batches_next(struct batches *batches, struct batch *batch)

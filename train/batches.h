@@ -26,6 +26,7 @@ struct batches_options {
 
 struct batch {
     struct arrays feeds;
+    const int64_t *indices; /* of these samples in their source; NULL where they have none */
     int64_t samples;
     int64_t first, whole; /* where these begin among the samples of the whole batch, and how many it has; 0: no batch */
     uint64_t number;      /* of one that was announced (trainer_announce); else 0 */

@@ -1,5 +1,6 @@
 /* The loop over epochs: batches in (batches.c), steps, progress, test, checkpoints. */
 #include "train/batches.h"
+#include "train/scored.h"
 #include "train/trainer.h"
 
 #include "base/log.h"
@@ -65,7 +66,7 @@ static tutti_status agree(const struct fit *fit, tutti_status status)
     const tutti_fitting *fitting = fit->fitting;
     const int64_t numbers[] = { fit->source->samples, fit->batch, fit->epochs, fitting->steps, fitting->no_shuffle,
         fitting->test ? fitting->test->samples : 0, fitting->save != NULL, fitting->resume != NULL, fit->source->length,
-        fitting->test ? fitting->test->length : 0 };
+        fitting->test ? fitting->test->length : 0, (int64_t)scores_hash(fitting->scores) };
     TRY(world_same(fit->trainer, status, XXH3_64bits(numbers, sizeof(numbers)), "data or lengths of training"));
     if (fit->trainer->world) TRY(world_resize(fit->trainer->world, fit->batch));
 done:
@@ -179,14 +180,16 @@ done:
 }
 
 /* This rank's part of a source. */
-static tutti_status evaluate_part(
-    tutti_trainer *trainer, const tutti_source *source, struct sums *sums, int64_t *samples, bool *whole)
+static tutti_status evaluate_part(tutti_trainer *trainer, const tutti_source *source, tutti_scores *scores,
+    struct sums *sums, int64_t *samples, bool *whole)
 {
     tutti_status status = TUTTI_OK;
+    struct scored scored;
     struct batches *batches = NULL;
     struct batches_options options = batches_of(trainer, trainer->part);
     options.end = source->samples;
     options.world = NULL;
+    TRY(scored_open(&scored, trainer, scores, source));
     if (trainer->world) {
         int64_t count;
         TRY(world_part(trainer->world, trainer->course.position.steps, source->samples, &options.position, &count));
@@ -198,16 +201,18 @@ static tutti_status evaluate_part(
         TRY(batches_next(batches, &batch));
         *whole = batch.samples == 0;
         if (*whole) break;
-        TRY(trainer_forward(trainer, PLAN_EVALUATE, &batch.feeds, batch.samples, sums, NULL));
+        TRY(scored_forward(&scored, &batch, sums));
         *samples += batch.samples;
     }
 done:
     batches_close(batches);
+    scored_close(&scored);
     return status;
 }
 
-/* Loss and accuracy over a source; ends early, with *whole false, when cancelled. */
-static tutti_status evaluate(tutti_trainer *trainer, const tutti_source *source, tutti_metrics *metrics, bool *whole)
+/* Loss and accuracy over a source, and scores unless they are NULL; ends early, with *whole false, when cancelled. */
+static tutti_status evaluate(
+    tutti_trainer *trainer, const tutti_source *source, tutti_scores *scores, tutti_metrics *metrics, bool *whole)
 {
     tutti_status status;
     struct sums sums;
@@ -215,8 +220,9 @@ static tutti_status evaluate(tutti_trainer *trainer, const tutti_source *source,
     TRY(trainer_settle(trainer, &sums));
     sums = (struct sums) { 0 };
     *whole = false;
-    status = evaluate_part(trainer, source, &sums, &samples, whole);
+    status = evaluate_part(trainer, source, scores, &sums, &samples, whole);
     TRY(world_total(trainer, status, &sums, &samples, whole));
+    if (*whole) TRY(scores_total(trainer, scores));
     metrics_tell(trainer, &sums.tally, samples, metrics);
 done:
     return status;
@@ -242,7 +248,7 @@ static tutti_status end_epoch(struct fit *fit)
     struct position *position = &fit->trainer->course.position;
     tutti_metrics test = { 0 };
     bool whole = true;
-    if (fit->fitting->test) TRY(evaluate(fit->trainer, fit->fitting->test, &test, &whole));
+    if (fit->fitting->test) TRY(evaluate(fit->trainer, fit->fitting->test, fit->fitting->scores, &test, &whole));
     if (!whole) goto done;
     const struct position before = *position;
     *position =
@@ -368,16 +374,16 @@ done:
     return status;
 }
 
-tutti_status tutti_evaluate_source(tutti_trainer *trainer, const tutti_source *source, tutti_metrics *metrics)
+static tutti_status evaluate_source(
+    tutti_trainer *trainer, const tutti_source *source, tutti_scores *scores, tutti_metrics *metrics)
 {
     tutti_status status;
     bool whole;
     tutti_metrics unused;
-    if (!trainer || !source) FAIL(TUTTI_INVALID, "the trainer or the source is NULL: pass both");
     TRY(trainer_check(trainer, true, 1));
     TRY(check_source(trainer, source, "test"));
     trainer_run_begin(trainer);
-    status = evaluate(trainer, source, metrics ? metrics : &unused, &whole);
+    status = evaluate(trainer, source, scores, metrics ? metrics : &unused, &whole);
     trainer_run_end(trainer);
     if (status == TUTTI_OK && !whole) {
         if (trainer->world) trainer->world->cancelled = false;
@@ -385,4 +391,19 @@ tutti_status tutti_evaluate_source(tutti_trainer *trainer, const tutti_source *s
     }
 done:
     return status;
+}
+
+tutti_status tutti_evaluate_source(tutti_trainer *trainer, const tutti_source *source, tutti_metrics *metrics)
+{
+    if (!trainer || !source) return fail(TUTTI_INVALID, "the trainer or the source is NULL: pass both");
+    return evaluate_source(trainer, source, NULL, metrics);
+}
+
+tutti_status tutti_evaluate_scores(
+    tutti_trainer *trainer, const tutti_source *source, tutti_scores *scores, tutti_metrics *metrics)
+{
+    if (!trainer || !source || !scores)
+        return fail(TUTTI_INVALID, "the trainer, the source or the scores are NULL: pass all of them");
+    const tutti_status status = world_same(trainer, TUTTI_OK, scores_hash(scores), "scores");
+    return status == TUTTI_OK ? evaluate_source(trainer, source, scores, metrics) : status;
 }

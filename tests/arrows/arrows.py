@@ -58,6 +58,7 @@ PARTS = {
     "speed": [],
     "balance": ["shares", "speed"],
     "tally": [],
+    "scores": [],
     "loss_scale": [],
     "optimizer": [],
     "checkpoint": ["loss_scale", "optimizer"],
@@ -73,7 +74,7 @@ PARTS = {
 }
 # The other headers of train/, from the lower to the higher ones: a header may include parts and headers before it. Any
 # other file may include all of them.
-HEADERS = ["batches", "gradients", "device_update", "background", "prefetch", "replica", "sync_devices", "sync_ranks",
+HEADERS = ["batches", "scored", "gradients", "device_update", "background", "prefetch", "replica", "sync_devices", "sync_ranks",
            "repartition", "world", "trainer"]
 # Members of other structs that are parts: the only files that touch their fields.
 OWNERS = {

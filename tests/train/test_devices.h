@@ -12,6 +12,7 @@ Suite *suite_fit(void);
 Suite *suite_fp16(void);
 Suite *suite_objective(void);
 Suite *suite_parameters(void);
+Suite *suite_scored(void);
 Suite *suite_sequences(void);
 Suite *suite_sync(void);
 

@@ -12,5 +12,6 @@ Suite *suite_batches(void);
 Suite *suite_checkpoint(void);
 Suite *suite_loss_scale(void);
 Suite *suite_parts(void);
+Suite *suite_scores(void);
 
 #endif

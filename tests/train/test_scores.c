@@ -1,0 +1,259 @@
+/* Scores against scikit-learn's, in any division of the samples; what is excluded, what is refused. */
+#include "tests/train/scores.h"
+
+#include "tests/train/test_train.h"
+#include "train/scores.h"
+#include "tutti_scores.h"
+
+#include <math.h>
+#include <string.h>
+
+static float logits[SCORE_SAMPLES * SCORE_CLASSES], wanted[SCORE_SAMPLES * SCORE_NUMBERS],
+    given[SCORE_SAMPLES * SCORE_NUMBERS];
+static int32_t labels[SCORE_SAMPLES];
+
+static void setup(void)
+{
+    for (int i = 0; i < SCORE_SAMPLES; i++) labels[i] = (7 * i + i / 5) % 6;
+    for (int i = 0; i < SCORE_SAMPLES * SCORE_CLASSES; i++) {
+        const int sample = i / SCORE_CLASSES;
+        const double more = sample % 2 == 1 && i % SCORE_CLASSES == labels[sample] ? 1.5 : 0;
+        logits[i] = (float)(sin(1.3 * i) + sin(0.37 * i * i) + more);
+    }
+    for (int i = 0; i < SCORE_SAMPLES * SCORE_NUMBERS; i++) {
+        wanted[i] = (float)(3 * sin(i) + 100);
+        given[i] = (float)((double)wanted[i] + cos(2.1 * i));
+    }
+}
+
+static void is_near(double found, double expected, const char *what)
+{
+    ck_assert_msg(
+        fabs(found - expected) <= 1e-12 * fabs(expected) + 1e-15, "%s is %.17g, not %.17g", what, found, expected);
+}
+
+static tutti_scores *scores_of(tutti_scores_options options)
+{
+    tutti_scores *scores = tutti_scores_new(&options);
+    ck_assert_msg(scores, "%s", tutti_message(NULL));
+    return scores;
+}
+
+static void add(tutti_scores *scores, const float *outputs, const void *targets, int64_t samples)
+{
+    ck_assert_msg(tutti_scores_add(scores, outputs, targets, NULL, samples) == TUTTI_OK, "%s", tutti_message(NULL));
+}
+
+/* Each class, and the matrix. */
+static void check_classes(const tutti_scores *scores)
+{
+    for (int i = 0; i < SCORE_CLASSES; i++) {
+        tutti_class_scores of_class = { .size = sizeof(of_class) };
+        ck_assert_int_eq(tutti_scores_class(scores, i, &of_class), TUTTI_OK);
+        ck_assert_int_eq(of_class.support, class_support[i]);
+        is_near(of_class.precision, class_precision[i], "a precision");
+        is_near(of_class.recall, class_recall[i], "a recall");
+        is_near(of_class.f1, class_f1[i], "an F1");
+        is_near(of_class.iou, class_iou[i], "an IoU");
+    }
+    ck_assert_int_eq(memcmp(tutti_scores_confusion(scores), confusion, sizeof(confusion)), 0);
+}
+
+static void check_mistakes(const tutti_scores *scores)
+{
+    tutti_mistake mistake = { .size = sizeof(mistake) };
+    for (int i = 0; i < 5; i++) {
+        ck_assert_int_eq(tutti_scores_mistake(scores, i, &mistake), TUTTI_OK);
+        ck_assert_int_eq(mistake.index, worst_index[i]);
+        ck_assert_int_eq(mistake.target, labels[worst_index[i]]);
+        ck_assert_int_eq(mistake.predicted, worst_predicted[i]);
+        is_near(mistake.loss, worst_loss[i], "a mistake's loss");
+        is_near(mistake.probability, worst_probability[i], "a mistake's probability");
+    }
+    ck_assert_int_eq(tutti_scores_mistake(scores, 5, &mistake), TUTTI_INVALID);
+}
+
+static void check_summary(const tutti_scores *scores)
+{
+    tutti_scores_summary all = { .size = sizeof(all) };
+    ck_assert_int_eq(tutti_scores_summarise(scores, &all), TUTTI_OK);
+    ck_assert_int_eq(all.samples, SCORE_SAMPLES);
+    ck_assert_int_eq(all.labels, SCORE_SAMPLES);
+    const double found[] = { all.loss, all.accuracy, all.top_accuracy, all.precision, all.recall, all.f1, all.iou };
+    for (int i = 0; i < 7; i++) is_near(found[i], summary[i], "a number of the summary");
+    ck_assert(isnan(all.r2) && isnan(all.mae) && isnan(all.rmse));
+}
+
+/* At once, in pieces, and twice after a reset. */
+START_TEST(classes_as_scikit_learn)
+{
+    tutti_scores *scores = scores_of((tutti_scores_options) { .classes = SCORE_CLASSES, .top = 3, .worst = 5 });
+    for (int piece = 1; piece <= SCORE_SAMPLES; piece = 7 * piece + 3) {
+        tutti_scores_reset(scores);
+        for (int first = 0; first < SCORE_SAMPLES; first += piece)
+            add(scores, logits + first * SCORE_CLASSES, labels + first,
+                SCORE_SAMPLES - first < piece ? SCORE_SAMPLES - first : piece);
+        check_classes(scores);
+        check_mistakes(scores);
+        check_summary(scores);
+    }
+    tutti_scores_free(scores);
+}
+END_TEST
+
+/* The samples as positions of two samples of a mask: classes first, or, as scores_take() has it, last. */
+START_TEST(labels_of_masks)
+{
+    enum { EACH = SCORE_SAMPLES / 2 };
+    static float turned[2 * EACH * SCORE_CLASSES];
+    for (int i = 0; i < 2 * EACH * SCORE_CLASSES; i++) {
+        const int sample = i / (EACH * SCORE_CLASSES), at = i / SCORE_CLASSES % EACH, c = i % SCORE_CLASSES;
+        turned[(sample * SCORE_CLASSES + c) * EACH + at] = logits[i];
+    }
+    const tutti_scores_options options = { .classes = SCORE_CLASSES, .labels = EACH };
+    tutti_scores *plain = scores_of((tutti_scores_options) { .classes = SCORE_CLASSES }), *first = scores_of(options),
+                 *last = scores_of(options);
+    add(plain, logits, labels, 2 * EACH);
+    add(first, turned, labels, 2);
+    ck_assert_int_eq(scores_take(last, logits, (struct score_layout) { 1, SCORE_CLASSES }, labels, NULL, 2), TUTTI_OK);
+    tutti_scores_summary a = { .size = sizeof(a) }, b = a, c = a;
+    ck_assert_int_eq(tutti_scores_summarise(plain, &a), TUTTI_OK);
+    ck_assert_int_eq(tutti_scores_summarise(first, &b), TUTTI_OK);
+    ck_assert_int_eq(tutti_scores_summarise(last, &c), TUTTI_OK);
+    ck_assert_int_eq(b.samples, 2);
+    ck_assert_int_eq(b.labels, 2 * EACH);
+    is_near(b.loss, a.loss, "the loss");
+    is_near(b.iou, a.iou, "the IoU");
+    is_near(c.loss, b.loss, "the loss with classes last");
+    const size_t bytes = sizeof(int64_t) * SCORE_CLASSES * SCORE_CLASSES;
+    ck_assert_int_eq(memcmp(tutti_scores_confusion(plain), tutti_scores_confusion(first), bytes), 0);
+    ck_assert_int_eq(memcmp(tutti_scores_confusion(plain), tutti_scores_confusion(last), bytes), 0);
+    tutti_mistake mistake = { .size = sizeof(mistake) };
+    ck_assert_int_eq(tutti_scores_mistake(first, 1, &mistake), TUTTI_OK);
+    ck_assert_int_eq(tutti_scores_mistake(first, 2, &mistake), TUTTI_INVALID);
+    tutti_scores_free(plain);
+    tutti_scores_free(first);
+    tutti_scores_free(last);
+}
+END_TEST
+
+START_TEST(numbers_as_scikit_learn)
+{
+    tutti_scores *scores = scores_of((tutti_scores_options) { .labels = SCORE_NUMBERS });
+    tutti_scores_summary all = { .size = sizeof(all) };
+    for (int i = 0; i < SCORE_SAMPLES; i++) add(scores, given + i * SCORE_NUMBERS, wanted + i * SCORE_NUMBERS, 1);
+    ck_assert_int_eq(tutti_scores_summarise(scores, &all), TUTTI_OK);
+    const double found[] = { all.loss, all.r2, all.mae, all.rmse };
+    for (int i = 0; i < 4; i++) is_near(found[i], number_summary[i], "a number of the summary");
+    ck_assert(isnan(all.accuracy) && isnan(all.f1));
+    ck_assert_ptr_null(tutti_scores_confusion(scores));
+    tutti_scores_free(scores);
+}
+END_TEST
+
+/* Targets far from 0 lose nothing, and moments that were counted apart are joined to the same. */
+START_TEST(moments_are_stable)
+{
+    tutti_scores *scores = scores_of((tutti_scores_options) { 0 }), *other = scores_of((tutti_scores_options) { 0 });
+    tutti_scores_summary all = { .size = sizeof(all) };
+    for (int i = 0; i < 1000; i++) {
+        const float target = 16777216.0f + (float)(2 * (i % 5)), output = target + 2;
+        add(scores, &output, &target, 1);
+        if (i >= 300) add(other, &output, &target, 1);
+    }
+    ck_assert_int_eq(tutti_scores_summarise(scores, &all), TUTTI_OK);
+    ck_assert_msg(fabs(all.r2 - 0.5) < 1e-9, "R2 is %.17g", all.r2); /* variance 8, error 4 */
+    struct moments joined = { 0 };
+    tutti_scores_reset(scores);
+    for (int i = 0; i < 300; i++) {
+        const float target = 16777216.0f + (float)(2 * (i % 5)), output = target + 2;
+        add(scores, &output, &target, 1);
+    }
+    moments_join(&joined, &scores->moments[0]);
+    moments_join(&joined, &other->moments[0]);
+    moments_join(&joined, &(struct moments) { 0 });
+    is_near(joined.mean, 16777220, "the mean");
+    ck_assert_msg(fabs(joined.spread - 8000) < 1e-5, "the spread is %.17g", joined.spread);
+    is_near(joined.count, 1000, "the count");
+    tutti_scores_free(scores);
+    tutti_scores_free(other);
+}
+END_TEST
+
+/* Labels below 0 do not count, nor do samples without others. */
+START_TEST(labels_below_0)
+{
+    const float x[] = { 2, 1, 1, 2, 0, 9 };
+    const int32_t wrong[] = { 0, -1, -100 };
+    tutti_scores *scores = scores_of((tutti_scores_options) { .classes = 2 });
+    tutti_scores_summary all = { .size = sizeof(all) };
+    ck_assert_int_eq(tutti_scores_summarise(scores, &all), TUTTI_OK);
+    ck_assert(all.samples == 0 && isnan(all.accuracy) && isnan(all.loss));
+    add(scores, x, wrong, 3);
+    ck_assert_int_eq(tutti_scores_summarise(scores, &all), TUTTI_OK);
+    ck_assert_int_eq(all.samples, 1);
+    ck_assert_int_eq(all.labels, 1);
+    is_near(all.accuracy, 1, "the accuracy");
+    is_near(all.loss, log1p(exp(-1)), "the loss");
+    tutti_scores_free(scores);
+}
+END_TEST
+
+/* Equal logits: the first class, also among the likeliest. NaN is the largest. Equal losses: the first sample. */
+START_TEST(ties)
+{
+    const float x[] = { 1, 1, 1, 1, 1, 1, 0, NAN, 5 };
+    const int32_t targets[] = { 1, 2, 2 };
+    tutti_scores *scores = scores_of((tutti_scores_options) { .classes = 3, .top = 2 });
+    tutti_scores_summary all = { .size = sizeof(all) };
+    tutti_mistake mistake = { .size = sizeof(mistake) };
+    add(scores, x, targets, 3);
+    ck_assert_int_eq(tutti_scores_summarise(scores, &all), TUTTI_OK);
+    is_near(all.accuracy, 0, "the accuracy");
+    is_near(all.top_accuracy, 2.0 / 3, "the top-2 accuracy");
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(tutti_scores_mistake(scores, i, &mistake), TUTTI_OK);
+        ck_assert_int_eq(mistake.index, (i + 2) % 3);
+        ck_assert_int_eq(mistake.predicted, i == 0 ? 1 : 0);
+    }
+    tutti_scores_free(scores);
+}
+END_TEST
+
+START_TEST(wrong_uses)
+{
+    const tutti_scores_options bad[] = { { .classes = -1 }, { .labels = -1 }, { .classes = 3, .top = 4 },
+        { .worst = -1 } };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) ck_assert_ptr_null(tutti_scores_new(&bad[i]));
+    tutti_scores *scores = scores_of((tutti_scores_options) { .classes = SCORE_CLASSES });
+    const int32_t past[] = { 1, SCORE_CLASSES };
+    ck_assert_int_eq(tutti_scores_add(scores, logits, past, NULL, 2), TUTTI_INVALID);
+    ck_assert_ptr_nonnull(strstr(tutti_message(NULL), "sample 1 has the class 7"));
+    ck_assert_int_eq(scores->counts[SCORES_SAMPLES], 0); /* all or nothing */
+    ck_assert_int_eq(tutti_scores_add(scores, logits, NULL, NULL, 2), TUTTI_INVALID);
+    ck_assert_int_eq(tutti_scores_add(scores, logits, labels, NULL, -1), TUTTI_INVALID);
+    tutti_class_scores of_class = { .size = sizeof(of_class) };
+    ck_assert_int_eq(tutti_scores_class(scores, SCORE_CLASSES, &of_class), TUTTI_INVALID);
+    tutti_scores_free(scores);
+    scores = scores_of((tutti_scores_options) { .classes = SCORES_MATRIX_CLASSES + 1 });
+    ck_assert_ptr_null(tutti_scores_confusion(scores)); /* it would be too large */
+    tutti_scores_free(scores);
+    tutti_scores_free(NULL);
+}
+END_TEST
+
+Suite *suite_scores(void)
+{
+    Suite *suite = suite_create("scores");
+    TCase *cases = tcase_create("scores");
+    tcase_add_checked_fixture(cases, setup, NULL);
+    tcase_add_test(cases, classes_as_scikit_learn);
+    tcase_add_test(cases, labels_of_masks);
+    tcase_add_test(cases, numbers_as_scikit_learn);
+    tcase_add_test(cases, moments_are_stable);
+    tcase_add_test(cases, labels_below_0);
+    tcase_add_test(cases, ties);
+    tcase_add_test(cases, wrong_uses);
+    suite_add_tcase(suite, cases);
+    return suite;
+}

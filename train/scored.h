@@ -1,0 +1,32 @@
+/* Evaluations that fill scores. */
+#ifndef TRAIN_SCORED_H
+#define TRAIN_SCORED_H
+
+#include "train/batches.h"
+#include "train/scores.h"
+#include "train/tally.h"
+
+struct tutti_trainer;
+
+struct scored {
+    tutti_scores *scores; /* NULL: nothing is filled */
+    struct tutti_trainer *trainer;
+    struct score_layout layout;
+    int target;            /* the feed with the targets */
+    bool soft;             /* which are probabilities */
+    struct arrays outputs; /* of a batch: the first output */
+    int32_t *labels;       /* of a batch; NULL: the targets are used as they are */
+};
+/* Errors: TUTTI_INVALID if the trainer's first output and its targets are not of what these scores are for. To be
+ * closed also after a failure. */
+tutti_status scored_open(
+    struct scored *scored, struct tutti_trainer *trainer, tutti_scores *scores, const tutti_source *source);
+/* Evaluates a batch. */
+tutti_status scored_forward(struct scored *scored, const struct batch *batch, struct sums *sums);
+void scored_close(struct scored *scored);
+
+/* scores_ranks.c: what must be equal on all ranks; the scores become those of all ranks together. */
+uint64_t scores_hash(const tutti_scores *scores);
+tutti_status scores_total(struct tutti_trainer *trainer, tutti_scores *scores);
+
+#endif

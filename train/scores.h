@@ -1,0 +1,46 @@
+/* What tutti_scores.h counts. */
+#ifndef TRAIN_SCORES_H
+#define TRAIN_SCORES_H
+
+#include "tutti_scores.h"
+
+/* Exact counts, one behind the other: these, then of each class its labels, its predictions and the right ones of
+ * them, then the confusion matrix, where there is one. */
+enum { SCORES_SEEN, SCORES_SAMPLES, SCORES_LABELS, SCORES_RIGHT, SCORES_TOP_RIGHT, SCORES_TOTALS };
+enum { CLASS_SUPPORT, CLASS_PREDICTED, CLASS_RIGHT, CLASS_COUNTS };
+/* Of more classes there is no confusion matrix: that of 4,096 has 128 MiB. */
+enum { SCORES_MATRIX_CLASSES = 4096 };
+
+/* Of one number of a sample: how many targets, their mean, and the sum of squared differences from it (Welford 1962);
+ * the sum of squared errors. */
+struct moments {
+    double count, mean, spread, squared;
+};
+struct score_sums {
+    double loss, absolute;
+};
+
+struct tutti_scores {
+    int64_t classes, labels;
+    int top, worst;
+    int64_t *counts, *of_classes, *confusion; /* the last two are parts of the first; confusion may be NULL */
+    int64_t count;                            /* of them */
+    struct score_sums sums;
+    struct moments *moments; /* [labels] of numbers, else NULL */
+    tutti_mistake *mistakes; /* [worst], the worst one first */
+    int mistake_count;
+};
+
+/* Where the outputs of a sample are: elements from one class to the next, and from one label to the next. */
+struct score_layout {
+    int64_t classes, labels;
+};
+/* tutti_scores_add() of outputs that lie so. */
+tutti_status scores_take(tutti_scores *scores, const float *outputs, struct score_layout layout, const void *targets,
+    const int64_t *indices, int64_t samples);
+/* Keeps a mistake if it is one of the worst. */
+void scores_keep(tutti_scores *scores, const tutti_mistake *mistake);
+/* Joins the moments of other targets (Chan, Golub and LeVeque 1983). */
+void moments_join(struct moments *to, const struct moments *more);
+
+#endif
