@@ -1,19 +1,21 @@
-/* tutti eval: loss and accuracy of saved weights on one part of the data. */
+/* tutti eval: how good saved weights are on one part of the data. */
 #include "base/threads.h"
 #include "formats/json_lines.h"
 #include "tools/commands.h"
 #include "tools/saved.h"
+#include "tools/scores.h"
 
 #include <math.h>
 
-static enum parsed parse(struct saved_options *s, int argc, char **argv)
+static enum parsed parse(struct saved_options *s, struct judge *judge, int argc, char **argv)
 {
     const struct option options[] = {
         SAVED_OPTIONS(*s),
+        SCORES_OPTION(*judge),
         { "json", OPTION_FLAG, &s->json, NULL, "print the result as a JSON object" },
     };
     const struct usage usage = { .command = "eval",
-        .summary = "Measures the loss and accuracy of saved weights",
+        .summary = "Measures the loss and accuracy of saved weights, and scores of each class",
         .argument = "MODEL",
         .arguments = session_models(),
         .suffix = SESSION_FILES,
@@ -22,13 +24,15 @@ static enum parsed parse(struct saved_options *s, int argc, char **argv)
     return options_parse(&usage, argc, argv, &s->model);
 }
 
-static int report(const struct saved_options *s, const tutti_metrics *metrics, double seconds)
+static int report(
+    const struct saved_options *s, const struct judge *judge, const tutti_metrics *metrics, double seconds)
 {
     double rate = seconds > 0 ? (double)metrics->samples / seconds : NAN;
     if (!s->json) {
         printf("loss %.6g", metrics->loss);
         if (isfinite(metrics->accuracy)) printf("  accuracy %.2f %%", 100 * metrics->accuracy);
         printf("  %lld samples, %.0f samples/s\n", (long long)metrics->samples, rate);
+        judge_text(stdout, judge);
         return EXIT_DONE;
     }
     struct json_line line;
@@ -41,19 +45,23 @@ static int report(const struct saved_options *s, const tutti_metrics *metrics, d
     json_line_number(&line, "loss", metrics->loss);
     json_line_number(&line, "accuracy", metrics->accuracy);
     json_line_number(&line, "samples_per_s", rate);
+    judge_json_all(&line, judge);
     return json_line_end(&line) == TUTTI_OK ? EXIT_DONE : EXIT_WORK_FAILED;
 }
 
-static int evaluate(struct saved_options *s, struct session *session, struct data *data)
+static int evaluate(struct saved_options *s, struct session *session, struct data *data, struct judge *judge)
 {
     struct samples *part = NULL;
     int result = saved_open("eval", s, true, session, data, &part);
+    if (result == EXIT_DONE) result = judge_open(judge, session);
     if (result != EXIT_DONE) return result;
     tutti_metrics metrics;
     double started = clock_seconds();
-    tutti_status status = tutti_evaluate_source(session->trainer, &part->source, &metrics);
+    tutti_status status = tutti_evaluate_scores(session->trainer, &part->source, judge->scores, &metrics);
     if (status != TUTTI_OK) return work_failed("eval", status, tutti_message(session->runtime));
-    return report(s, &metrics, clock_seconds() - started);
+    const double seconds = clock_seconds() - started;
+    result = judge_write(judge, "eval");
+    return result == EXIT_DONE ? report(s, judge, &metrics, seconds) : result;
 }
 
 int command_eval(int argc, char **argv)
@@ -61,9 +69,11 @@ int command_eval(int argc, char **argv)
     struct saved_options settings = SAVED_DEFAULTS;
     struct session session = { 0 };
     struct data data = { 0 };
-    enum parsed parsed = parse(&settings, argc, argv);
+    struct judge judge = { 0 };
+    enum parsed parsed = parse(&settings, &judge, argc, argv);
     if (parsed != PARSED_RUN) return parsed_exit(parsed);
-    int result = evaluate(&settings, &session, &data);
+    int result = evaluate(&settings, &session, &data, &judge);
+    judge_close(&judge);
     session_close(&session);
     data_free(&data);
     saved_forget(&settings);

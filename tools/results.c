@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-tutti_status epoch_json(const tutti_progress *epoch)
+tutti_status epoch_json(const tutti_progress *epoch, const struct judge *judge)
 {
     struct json_line line;
     bool tested = epoch->test.samples > 0;
@@ -15,6 +15,7 @@ tutti_status epoch_json(const tutti_progress *epoch)
     json_line_number(&line, "samples_per_s", epoch->samples_per_s);
     json_line_integer(&line, "samples", epoch->train.samples);
     json_line_integer(&line, "steps", epoch->total_steps);
+    judge_json(&line, judge);
     return json_line_end(&line);
 }
 
@@ -89,7 +90,7 @@ void devices_json(struct json_line *line, const struct session *session)
     json_line_close(line);
 }
 
-tutti_status results_json(const struct session *session, const struct results *results)
+tutti_status results_json(const struct session *session, const struct results *results, const struct judge *judge)
 {
     struct json_line line;
     json_line_begin(&line, stdout);
@@ -104,6 +105,7 @@ tutti_status results_json(const struct session *session, const struct results *r
     json_line_number(&line, "loss", results->loss);
     json_line_number(&line, "test_loss", results->test_loss);
     json_line_number(&line, "test_accuracy", results->test_accuracy);
+    judge_json_all(&line, judge);
     return json_line_end(&line);
 }
 

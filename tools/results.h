@@ -3,6 +3,7 @@
 #define TOOLS_RESULTS_H
 
 #include "formats/json_lines.h"
+#include "tools/scores.h"
 #include "tools/session.h"
 
 struct results {
@@ -13,10 +14,10 @@ struct results {
     const char *saved;     /* NAME, or NULL */
 };
 
-/* A line per epoch: epoch, loss, accuracy, test_loss, test_accuracy, samples_per_s. */
-tutti_status epoch_json(const tutti_progress *epoch);
+/* A line per epoch: epoch, loss, accuracy, test_loss, test_accuracy, samples_per_s, the scores of the test. */
+tutti_status epoch_json(const tutti_progress *epoch, const struct judge *judge);
 /* The last line: saved, devices, and the results again. */
-tutti_status results_json(const struct session *session, const struct results *results);
+tutti_status results_json(const struct session *session, const struct results *results, const struct judge *judge);
 /* What each device did; rank: of several processes, named where it is not the first. */
 void devices_text(const struct session *session, int rank);
 void results_text(const struct session *session, const struct results *results);

@@ -30,6 +30,7 @@ struct training {
     struct data data;
     struct progress progress;
     struct results results;
+    struct judge judge;
     tutti_progress last; /* as reported; epoch 0: nothing yet */
     tutti_status output; /* of writing JSON lines */
 };
@@ -160,7 +161,7 @@ static void on_progress(void *user, const tutti_progress *step)
     results->test_loss = step->test.samples ? step->test.loss : NAN;
     results->test_accuracy = step->test.samples ? step->test.accuracy : NAN;
     if (speaks(training) && training->settings->json && training->output == TUTTI_OK)
-        training->output = epoch_json(step);
+        training->output = epoch_json(step, &training->judge);
 }
 
 /* As the checkpoint knows them, where there is one. */
@@ -212,6 +213,7 @@ static tutti_status fit(struct training *training)
             .batch = s->batch,
             .no_shuffle = s->no_shuffle,
             .test = &training->data.test.source,
+            .scores = training->judge.scores,
             .save = training->results.saved,
             .resume = s->resume,
             .begin_epoch = training->data.own ? tutti_data_epoch : NULL,
@@ -242,7 +244,8 @@ static tutti_status finish_epoch(struct training *training)
 {
     tutti_progress *last = &training->last;
     if (last->epoch && last->end_of_epoch) return TUTTI_OK;
-    tutti_status status = tutti_evaluate_source(training->session.trainer, &training->data.test.source, &last->test);
+    tutti_status status = tutti_evaluate_scores(
+        training->session.trainer, &training->data.test.source, training->judge.scores, &last->test);
     if (status != TUTTI_OK) return status;
     training->results.test_loss = last->test.loss;
     training->results.test_accuracy = last->test.accuracy;
@@ -251,7 +254,7 @@ static tutti_status finish_epoch(struct training *training)
     add_epoch_time(&training->results, last);
     if (!speaks(training)) return TUTTI_OK;
     progress_show(&training->progress, last);
-    if (training->settings->json) training->output = epoch_json(last);
+    if (training->settings->json) training->output = epoch_json(last, &training->judge);
     return TUTTI_OK;
 }
 
@@ -266,8 +269,9 @@ static int report_results(struct training *training)
         fprintf(stderr, "tutti train: nothing was left to train: %s has completed its %lld epochs; raise --epochs\n",
             training->settings->resume, (long long)training->settings->epochs);
     results_text(&training->session, results);
+    judge_line(stderr, &training->judge);
     if (training->settings->json && training->output == TUTTI_OK)
-        training->output = results_json(&training->session, results);
+        training->output = results_json(&training->session, results, &training->judge);
     return training->output == TUTTI_OK ? EXIT_DONE
                                         : work_failed("train", training->output, "cannot write to standard output");
 }
@@ -338,6 +342,7 @@ static int train(struct training *training, struct settings *s)
     if ((result = compile(training, &choice)) != EXIT_DONE) return result;
     if ((status = data_keep(&training->data, session->trainer)) != TUTTI_OK)
         return work_failed("train", status, tutti_message(session->runtime));
+    if ((result = judge_open(&training->judge, session)) != EXIT_DONE) return result;
     training->results.saved = s->save ? s->save : s->resume;
     status = fit(training);
     if (status != TUTTI_OK) return report_failed_fit(training, status);
@@ -356,6 +361,7 @@ int command_train(int argc, char **argv)
         .results = { .loss = NAN, .accuracy = NAN, .test_loss = NAN, .test_accuracy = NAN } };
     if (!training.hosts) return work_failed("train", TUTTI_INTERNAL, tutti_message(NULL));
     int result = train(&training, &settings);
+    judge_close(&training.judge);
     session_close(&training.session);
     data_free(&training.data);
     tutti_hosts_close(training.hosts);

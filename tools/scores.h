@@ -1,0 +1,37 @@
+/* How good a network's predictions are, for people, as JSON and as a file. */
+#ifndef TOOLS_SCORES_H
+#define TOOLS_SCORES_H
+
+#include "formats/json_lines.h"
+#include "tools/session.h"
+#include "tutti_scores.h"
+
+struct judge {
+    tutti_scores *scores;
+    int64_t classes;          /* 0: numbers */
+    const char *const *names; /* of classes; NULL: they have numbers only */
+    const char *file;         /* --scores: a table of all, or NULL */
+};
+
+/* A line of a table of options, over a struct judge. */
+#define SCORES_OPTION(j)                                                                      \
+    {                                                                                         \
+        .name = "scores", .kind = OPTION_TEXT, .value = &(j).file, .noun = "FILE",            \
+        .help = "write the scores of each class and the confusion matrix to this file as CSV" \
+    }
+
+/* For what the session's network predicts: classes, or numbers where its model's loss is of numbers. Returns an exit
+ * status. */
+int judge_open(struct judge *judge, const struct session *session);
+void judge_close(struct judge *judge);
+/* One line; all of it: the classes as a table, their confusion where it fits a terminal, the worst mistakes. */
+void judge_line(FILE *file, const struct judge *judge);
+void judge_text(FILE *file, const struct judge *judge);
+/* Appends the object "scores": what is known of all predictions together; that, each class, the confusion matrix and
+ * the worst mistakes. */
+void judge_json(struct json_line *line, const struct judge *judge);
+void judge_json_all(struct json_line *line, const struct judge *judge);
+/* Writes --scores, if it was given. Returns an exit status. */
+int judge_write(const struct judge *judge, const char *command);
+
+#endif
