@@ -116,3 +116,10 @@ KERNEL void gradients_add(global float *restrict sum, global const float *restri
 {
     FOR_RANGE(i) STORE(sum + i, LOAD(sum + i) + LOAD(g + i));
 }
+
+/* a += rate (p - a) over the parameters that were updated in front of it: their exponential moving average. */
+KERNEL void average(AVERAGE_ARGUMENTS(PARAMETER))
+{
+    if (!update_wanted(constants, losses)) return;
+    FOR_RANGE(i) STORE(a + i, LOAD(a + i) + rate * (LOAD(p + i) - LOAD(a + i)));
+}

@@ -843,6 +843,15 @@ typedef struct tutti_training {
      * which takes up to seconds. A device keeps its last eight plans, also those of evaluation and of other numbers of
      * samples: programs should pad sequences to a few lengths. */
     int64_t sequence;
+    /* If the norm of all trained parameters' gradients together exceeds clip_norm, they are multiplied by
+     * clip_norm / (norm + 1e-6), as PyTorch's clip_grad_norm_. INFINITY: the norm is only told, by
+     * tutti_gradient_norm(). 0: neither. */
+    float clip_norm;
+    /* Above 0 and below 1: each step updates averages of the trained parameters, which begin as these,
+     * average += (1 - ema_decay) (parameter - average). Evaluation and inference use the averages, with the running
+     * statistics of the training, and saved weights are the averages; the state of a checkpoint has the parameters
+     * themselves. Parameters that are set or loaded begin their averages anew. 0: no averages. */
+    float ema_decay;
 } tutti_training;
 
 /* Creates a trainer: initialises the parameters and builds a plan and a replica of the network on every opened device,
@@ -898,6 +907,12 @@ TUTTI_API tutti_status tutti_loss_metrics(const tutti_trainer *trainer, tutti_te
 /* Sets the learning rate of the steps that follow, on every rank to the same. Errors: TUTTI_INVALID if it is negative
  * or not finite. */
 TUTTI_API tutti_status tutti_set_learning_rate(tutti_trainer *trainer, float learning_rate);
+/* The learning rate: in callbacks of tutti_fit() with a schedule, that of the last step; else what
+ * tutti_set_learning_rate() has set. NaN for NULL. */
+TUTTI_API float tutti_learning_rate(const tutti_trainer *trainer);
+/* The norm of all trained parameters' gradients in the last step, before they were clipped. NaN for NULL, before the
+ * first step, and without tutti_training.clip_norm. */
+TUTTI_API float tutti_gradient_norm(const tutti_trainer *trainer);
 /* Announces the samples of the step after the next one; call it before tutti_train_step(). If both steps have equally
  * many samples, devices with their own memory copy the announced samples while they compute. If automatic shares use
  * one device only, the host copies them meanwhile. Otherwise the call has no effect, nor has it with int64 arrays.
@@ -942,6 +957,31 @@ typedef struct tutti_progress {
     int64_t samples; /* trained by this call, over all ranks */
 } tutti_progress;
 
+typedef enum tutti_schedule_kind {
+    TUTTI_SCHEDULE_CONSTANT,
+    TUTTI_SCHEDULE_COSINE,    /* falls to `lowest` along half a cosine, by the end of the training */
+    TUTTI_SCHEDULE_STEP,      /* times `factor` after every step_size epochs */
+    TUTTI_SCHEDULE_ONE_CYCLE, /* rises from 1/25 of the rate for 3/10 of the steps, then falls to 1/250000 */
+    TUTTI_SCHEDULE_PLATEAU    /* times `factor` after more than `patience` epochs without a lower loss */
+} tutti_schedule_kind;
+#define TUTTI_SCHEDULE_CALL (-1) /* tutti_schedule.steps */
+/* Learning rates as functions of the step, with the formulas of PyTorch's schedulers (docs/training.md). The rate of
+ * the trainer, which tutti_set_learning_rate() may change meanwhile, is the highest one. */
+typedef struct tutti_schedule {
+    size_t size; /* sizeof(tutti_schedule), or 0 */
+    tutti_schedule_kind kind;
+    /* Of the whole training, including what was done before a resume. 0: those of tutti_fitting.epochs.
+     * TUTTI_SCHEDULE_CALL: the training ends where tutti_fitting.steps end this call. */
+    int64_t steps;
+    /* The rate rises linearly over so many steps or epochs first; give one of them. With ONE_CYCLE, how long it rises.
+     */
+    int64_t warmup_steps, warmup_epochs;
+    int64_t step_size; /* epochs; 0: 30 */
+    float factor;      /* above 0 and below 1; 0: 0.1 */
+    int64_t patience;  /* of PLATEAU; 0: 10. The loss is that of the test data, without these that of the training */
+    float lowest;      /* of COSINE and PLATEAU */
+} tutti_schedule;
+
 typedef struct tutti_fitting {
     size_t size;    /* sizeof(tutti_fitting), or 0 */
     int64_t epochs; /* 0: 1. With resume: the total, including the epochs already done */
@@ -959,7 +999,14 @@ typedef struct tutti_fitting {
     /* Called with source->user before the first sample of an epoch, from 0, is read, also of one that was resumed: for
      * sources that augment. NULL: nothing is called. */
     void (*begin_epoch)(void *user, int64_t epoch);
-    struct tutti_scores *scores; /* of `test`: reset and filled by each evaluation (tutti_scores.h); NULL: none */
+    struct tutti_scores *scores;    /* of `test`: reset and filled by each evaluation (tutti_scores.h); NULL: none */
+    const tutti_schedule *schedule; /* of the learning rate; NULL: it is constant */
+    /* Stops after so many epochs without a better result; 0: goes on. Better is a higher accuracy, where the first loss
+     * has one, or an equal one with a lower loss; else a lower loss. The test data count, without these the training's.
+     */
+    int64_t patience;
+    /* With `save`: after each epoch with the best result so far, writes NAME.best.safetensors, the weights alone. */
+    bool save_best;
 } tutti_fitting;
 
 /* Trains for several epochs over arrays. `fitting` may be NULL. If no device is left, or a rank is lost, it saves the

@@ -186,7 +186,7 @@ done:
     return status;
 }
 
-enum { METADATA = 24, VALUE_BYTES = 32 };
+enum { METADATA = 32, VALUE_BYTES = 32 };
 
 /* The metadata of a state and the texts of its numbers. */
 struct description {
@@ -228,6 +228,20 @@ static void describe_state(struct description *description, const struct checkpo
     describe(description, "beta1", "%.9g", optimizer->beta1);
     describe(description, "beta2", "%.9g", optimizer->beta2);
     describe(description, "epsilon", "%.9g", optimizer->epsilon);
+}
+
+/* Where a schedule or the best epoch is asked for. */
+static void describe_metrics(struct description *description, const struct position *position)
+{
+    const struct plateau *plateau = &position->plateau;
+    const struct best *best = &position->best;
+    if (plateau->any) describe(description, "plateau_best", "%a", plateau->best);
+    if (plateau->bad > 0) describe(description, "plateau_bad", "%" PRId64, plateau->bad);
+    if (plateau->reductions > 0) describe(description, "plateau_reductions", "%" PRId64, plateau->reductions);
+    if (best->epoch == 0) return;
+    describe(description, "best_epoch", "%" PRId64, best->epoch);
+    describe(description, "best_loss", "%a", best->loss);
+    describe(description, "best_accuracy", "%a", best->accuracy);
 }
 
 static void describe_loss_scale(struct description *description, const struct loss_scale *loss_scale)
@@ -280,6 +294,7 @@ tutti_status checkpoint_save(const struct checkpoint *checkpoint, const char *na
     TRY(list_states(checkpoint, &states));
     describe_state(&description, checkpoint, hash_of_list(&weights));
     describe_loss_scale(&description, &checkpoint->loss_scale);
+    describe_metrics(&description, &checkpoint->position);
     TRY(file_lock_take(&lock, names.lock, LOCK_SECONDS));
     TRY(settle(&names));
     TRY(write_weights(checkpoint, names.pending, &weights));
@@ -410,8 +425,8 @@ static tutti_status walk_states(
         }
     if (safetensors_count(file) != wanted)
         FAIL(TUTTI_MISMATCH,
-            "'%s' has %d arrays of optimizer state, but this training has %d: resume with the same optimizer and "
-            "momentum",
+            "'%s' has %d arrays of optimizer state, but this training has %d: resume with the same optimizer, "
+            "momentum and averages",
             path, safetensors_count(file), wanted);
 done:
     free(name);
@@ -462,6 +477,28 @@ done:
     return status;
 }
 
+static tutti_status read_metrics(const struct safetensors *file, const char *path, struct position *position)
+{
+    tutti_status status = TUTTI_OK;
+    struct plateau *plateau = &position->plateau;
+    struct best *best = &position->best;
+    *plateau = (struct plateau) { .any = safetensors_metadata(file, "plateau_best") != NULL };
+    *best = (struct best) { 0 };
+    if (plateau->any) TRY(read_real(file, path, "plateau_best", &plateau->best));
+    if (safetensors_metadata(file, "plateau_bad")) TRY(read_integer(file, path, "plateau_bad", &plateau->bad));
+    if (safetensors_metadata(file, "plateau_reductions"))
+        TRY(read_integer(file, path, "plateau_reductions", &plateau->reductions));
+    if (!safetensors_metadata(file, "best_epoch")) return TUTTI_OK;
+    TRY(read_integer(file, path, "best_epoch", &best->epoch));
+    TRY(read_real(file, path, "best_loss", &best->loss));
+    TRY(read_real(file, path, "best_accuracy", &best->accuracy));
+    if (best->epoch > position->epoch)
+        FAIL(TUTTI_FORMAT, "'%s': the best epoch is %" PRId64 " of %" PRId64 ": the file is damaged", path, best->epoch,
+            position->epoch);
+done:
+    return status;
+}
+
 static tutti_status read_state(
     const struct checkpoint *checkpoint, const struct safetensors *file, const char *path, struct checkpoint *read)
 {
@@ -490,6 +527,7 @@ static tutti_status read_state(
         FAIL(TUTTI_FORMAT, "'%s' is at sample %" PRId64 " of an epoch of %" PRId64, path, position->samples,
             position->epoch_samples);
     TRY(read_loss_scale(file, path, position->steps, &read->loss_scale));
+    TRY(read_metrics(file, path, position));
 done:
     return status;
 }

@@ -1,6 +1,7 @@
 #include "train/device_update.h"
 
 #include "runtime/builder.h"
+#include "train/clip.h"
 #include "train/trainer.h"
 
 #include <math.h>
@@ -43,11 +44,12 @@ static tutti_status make_launches(struct replica *replica, cl_mem gradients, str
     const struct tutti_trainer *trainer = replica->trainer;
     const struct optimizer_buffers buffers = { .parameters = replica->parameters,
         .gradients = gradients,
-        .states = { update->states[0], update->states[1] },
+        .states = { update->states[0], update->states[1], update->states[2] },
         .constants = update->constants,
         .losses = replica->losses,
         .statistics = update->statistics,
-        .groups = update->groups };
+        .groups = update->groups,
+        .norms = update->norms };
     launch_list_init(list, replica->device);
     optimizer_emit_check(trainer->network, gradients, update->constants, list);
     optimizer_emit(&trainer->optimizer, trainer->network, &buffers, update->statistic_count, list);
@@ -76,6 +78,7 @@ static void free_buffers(struct device_update *update)
     buffer_free(&update->constants);
     buffer_free(&update->statistics);
     buffer_free(&update->groups);
+    buffer_free(&update->norms);
 }
 
 tutti_status update_make(struct replica *replica)
@@ -90,6 +93,7 @@ tutti_status update_make(struct replica *replica)
     TRY(buffer_new(replica->device, sizeof(struct step_constants), &update->constants));
     TRY(make_statistics(replica));
     TRY(make_groups(replica));
+    if (trainer->optimizer.clip_norm > 0) TRY(buffer_new(replica->device, CLIP_NORMS * sizeof(float), &update->norms));
     TRY(make_launches(replica, gradients_buffer(&replica->port, false), &update->list));
     builder_prepare(&update->list, NULL, NULL);
 done:
@@ -159,6 +163,11 @@ tutti_status update_read_check(struct replica *replica, cl_event *event)
 {
     tutti_status status = TUTTI_OK;
     struct device_update *update = &replica->update;
+    update->norm = NAN;
+    if (update->norms)
+        CL_TRY(clEnqueueReadBuffer(replica->device->queue, update->norms, CL_FALSE, CLIP_SUMS * sizeof(float),
+                   sizeof(update->norm), &update->norm, 0, NULL, NULL),
+            "reading the norm of gradients from '%s'", replica->device->can.name);
     CL_TRY(clEnqueueReadBuffer(replica->device->queue, update->constants, CL_FALSE,
                offsetof(struct step_constants, not_finite), sizeof(update->check), &update->check, 0, NULL, event),
         "reading the check of gradients from '%s'", replica->device->can.name);
@@ -169,4 +178,9 @@ done:
 bool update_was_skipped(const struct replica *replica)
 {
     return replica->update.check != 0;
+}
+
+float update_norm(const struct replica *replica)
+{
+    return replica->update.norm;
 }

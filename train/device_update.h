@@ -10,10 +10,12 @@ struct device_update {
     cl_mem states[OPTIMIZER_STATES];
     cl_mem constants;          /* of the step */
     cl_mem statistics, groups; /* the optimizer's tables */
+    cl_mem norms;              /* where gradients are clipped */
     int statistic_count;
     struct launch_list list, sum_list; /* by the gradients, and by their sum over micro-batches */
     bool made;
     uint32_t check; /* of the gradients, read after an update: 0 if all are finite */
+    float norm;     /* theirs, likewise, where they are clipped */
 };
 
 /* Makes it, in two steps: the first may run beside other work. Nothing is made twice. */
@@ -30,5 +32,6 @@ cl_mem update_state(const struct replica *replica, int state); /* NULL: there is
 tutti_status update_enqueue(struct replica *replica, bool summed, const struct step_constants *constants);
 tutti_status update_read_check(struct replica *replica, cl_event *event);
 bool update_was_skipped(const struct replica *replica);
+float update_norm(const struct replica *replica); /* of the gradients; NaN where they are not clipped */
 
 #endif

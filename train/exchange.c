@@ -12,7 +12,8 @@
  * (exchange_adopt) when the last block is done and all losses are known; until then a device may fail, or a loss turn
  * out not to be finite, and nothing has happened.
  *
- * Where other ranks' sums are to be added, blocks leave for them instead (world.c), and the update follows the vote. */
+ * Where other ranks' sums are to be added, blocks leave for them instead (world.c), and the update follows the vote.
+ * Where gradients are clipped, the sums are kept, and the update follows when their norm is known (step.c). */
 #include "train/trainer.h"
 
 #include "base/bf16.h"
@@ -33,6 +34,7 @@ enum {
 struct exchange {
     tutti_trainer *trainer;
     struct world *world; /* other ranks, whose sums are added; NULL: there are none */
+    float *kept;         /* the sums, where gradients are clipped */
     struct optimizer_step step;
     struct optimizer_arrays master, updated;
     bool stream;
@@ -195,8 +197,8 @@ static void update_piece(const struct exchange *exchange, int64_t first, int64_t
     struct optimizer_arrays old = { exchange->master.parameters + first, { NULL } };
     for (int i = 0; i < OPTIMIZER_STATES && trained > 0; i++)
         if (exchange->master.states[i]) old.states[i] = exchange->master.states[i] + first;
-    optimizer_update_range(
-        &exchange->step, first, count, &old, sums, &(struct optimizer_arrays) { parameters, { states[0], states[1] } });
+    optimizer_update_range(&exchange->step, first, count, &old, sums,
+        &(struct optimizer_arrays) { parameters, { states[0], states[1], states[2] } });
     put(exchange, exchange->updated.parameters + first, parameters, count);
     for (int i = 0; i < OPTIMIZER_STATES && old.states[i]; i++)
         put(exchange, exchange->updated.states[i] + first, states[i], trained);
@@ -214,6 +216,8 @@ static void work_on_block(struct exchange *exchange, int64_t block)
         largest = here > largest ? here : largest;
         if (exchange->world)
             world_put(exchange->trainer, first, count, sums);
+        else if (exchange->kept)
+            memcpy(exchange->kept + first, sums, (size_t)count * sizeof(float));
         else
             update_piece(exchange, first, count, sums);
     }
@@ -314,7 +318,8 @@ tutti_status exchange_run(tutti_trainer *trainer, const struct step_constants *c
     tutti_status status = TUTTI_OK;
     struct exchange exchange = { .trainer = trainer,
         .world = world_sums(trainer) ? trainer->world : NULL,
-        .step = { &trainer->optimizer, trainer->network, constants },
+        .kept = trainer_keeps_sums(trainer) ? parameters_gradients(&trainer->store) : NULL,
+        .step = { &trainer->optimizer, trainer->network, constants, NULL },
         .master = parameters_master(&trainer->store),
         .updated = parameters_next(&trainer->store),
         .stream = (size_t)trainer->network->total_floats * sizeof(float) >= STREAM_BYTES,

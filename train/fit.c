@@ -8,6 +8,7 @@
 #include "base/options.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -21,6 +22,7 @@ struct fit {
     bool unsaved;          /* the last save failed */
     int64_t epoch_samples; /* of this call's part of the epoch, and the seconds that training them took */
     double epoch_seconds;
+    struct schedule schedule;
 };
 
 /* ------------------------------------------------------------------------------------------------ checking ---- */
@@ -41,6 +43,10 @@ static tutti_status check(struct fit *fit)
     TRY(trainer_check(trainer, true, 1));
     TRY(check_source(trainer, fit->source, "training"));
     if (fitting->test) TRY(check_source(trainer, fitting->test, "test"));
+    if (fitting->patience < 0)
+        FAIL(TUTTI_INVALID, "patience is %lld: it cannot be negative", (long long)fitting->patience);
+    if (fitting->save_best && !fitting->save)
+        FAIL(TUTTI_INVALID, "save_best is set, but there is no name: set tutti_fitting.save");
     if (fitting->epochs < 0 || fitting->steps < 0 || fitting->batch < 0)
         FAIL(TUTTI_INVALID, "epochs, steps and batch are %lld, %lld and %lld: they cannot be negative",
             (long long)fitting->epochs, (long long)fitting->steps, (long long)fitting->batch);
@@ -66,11 +72,35 @@ static tutti_status agree(const struct fit *fit, tutti_status status)
     const tutti_fitting *fitting = fit->fitting;
     const int64_t numbers[] = { fit->source->samples, fit->batch, fit->epochs, fitting->steps, fitting->no_shuffle,
         fitting->test ? fitting->test->samples : 0, fitting->save != NULL, fitting->resume != NULL, fit->source->length,
-        fitting->test ? fitting->test->length : 0, (int64_t)scores_hash(fitting->scores) };
+        fitting->patience, fitting->save_best, fitting->test ? fitting->test->length : 0,
+        (int64_t)scores_hash(fitting->scores) };
     TRY(world_same(fit->trainer, status, XXH3_64bits(numbers, sizeof(numbers)), "data or lengths of training"));
     if (fit->trainer->world) TRY(world_resize(fit->trainer->world, fit->batch));
 done:
     return status;
+}
+
+static int64_t steps_of_epoch(const struct fit *fit)
+{
+    return divide_up(fit->source->samples, fit->batch);
+}
+
+/* Done of the training, without those of earlier ones. */
+static int64_t steps_done(const struct fit *fit)
+{
+    const struct position *position = &fit->trainer->course.position;
+    return position->epoch * steps_of_epoch(fit) + divide_up(position->samples, fit->batch);
+}
+
+/* When it is known where the training begins. */
+static tutti_status begin_schedule(struct fit *fit)
+{
+    const tutti_schedule *given = fit->fitting->schedule;
+    const int64_t epoch = steps_of_epoch(fit);
+    int64_t steps = fit->epochs > INT64_MAX / epoch ? INT64_MAX : fit->epochs * epoch;
+    if (given && given->steps == TUTTI_SCHEDULE_CALL && fit->fitting->steps > 0)
+        steps = steps_done(fit) + fit->fitting->steps;
+    return schedule_open(&fit->schedule, given, steps, epoch);
 }
 
 /* Where to begin: where the checkpoint is, or anew. */
@@ -88,6 +118,7 @@ static tutti_status begin(struct fit *fit, tutti_status status)
             "data",
             (long long)position->epoch_samples, (long long)fit->source->samples);
     position->epoch_samples = fit->source->samples;
+    TRY(world_same(trainer, begin_schedule(fit), schedule_hash(&fit->schedule), "schedules"));
 done:
     return status;
 }
@@ -133,6 +164,15 @@ static struct batches_options batches_of(const tutti_trainer *trainer, int64_t b
     return (struct batches_options) { .batch = batch, .feeds = &trainer->feeds, .world = trainer->world };
 }
 
+static void set_rate(const struct fit *fit)
+{
+    struct course *course = &fit->trainer->course;
+    course->scheduled = fit->fitting->schedule != NULL;
+    if (!course->scheduled) return;
+    course->rate = (float)schedule_rate(
+        &fit->schedule, fit->trainer->optimizer.learning_rate, steps_done(fit), course->position.plateau.reductions);
+}
+
 /* The steps that are left of the epoch, or fewer: cancelled, or enough steps done. */
 static tutti_status train_epoch(struct fit *fit)
 {
@@ -160,6 +200,7 @@ static tutti_status train_epoch(struct fit *fit)
         if (!vote_fails(&read) && batch.whole == 0) break;
         struct batch next;
         if (batches_peek(batches, &next)) trainer_announce(trainer, &next);
+        set_rate(fit);
         TRY(trainer_step(trainer, &read, &batch, &sums));
         fit->epoch_seconds += clock_seconds() - start;
         fit->epoch_samples += batch.whole;
@@ -240,6 +281,52 @@ static tutti_status save_epoch(struct fit *fit)
     return TUTTI_OK;
 }
 
+/* If the best weights cannot be written, the best epoch stays the one whose weights are there. */
+static tutti_status save_best(const struct fit *fit, int64_t epoch, bool *saved)
+{
+    tutti_trainer *trainer = fit->trainer;
+    char *path = memory_format("%s.best.safetensors", fit->fitting->save);
+    if (!path) return TUTTI_NO_MEMORY;
+    const tutti_status status = tutti_save_weights(trainer, path);
+    free(path);
+    *saved = status == TUTTI_OK;
+    if (status != TUTTI_FILE) return status;
+    if (trainer_writes(trainer))
+        log_warn(&trainer->runtime->log, "the weights of epoch %lld, the best so far, are not saved: %s",
+            (long long)epoch, status_message());
+    return TUTTI_OK;
+}
+
+/* What the epoch's metrics decide. Weights that are the best are saved before the checkpoint says so: a training that
+ * is killed in between writes them again. */
+static tutti_status judge(const struct fit *fit, const tutti_metrics *test, struct position *next)
+{
+    tutti_status status = TUTTI_OK;
+    const tutti_fitting *fitting = fit->fitting;
+    const struct position *position = &fit->trainer->course.position;
+    tutti_metrics metrics = *test;
+    bool better;
+    if (!fitting->test) metrics_set(fit->trainer, position->loss, position->correct, position->samples, &metrics);
+    next->plateau = position->plateau;
+    next->best = position->best;
+    if (fit->schedule.options.kind == TUTTI_SCHEDULE_PLATEAU)
+        plateau_judge(&next->plateau, &fit->schedule, metrics.loss);
+    if (fitting->patience == 0 && !fitting->save_best) return TUTTI_OK;
+    better = best_is_beaten(&position->best, &metrics);
+    if (better && fitting->save_best) TRY(save_best(fit, next->epoch, &better));
+    if (better) next->best = best_of(&metrics, next->epoch);
+done:
+    return status;
+}
+
+/* No better result for too many epochs. */
+static bool exhausted(const struct fit *fit)
+{
+    const struct position *position = &fit->trainer->course.position;
+    return fit->fitting->patience > 0 && position->samples == 0 &&
+        position->epoch - position->best.epoch >= fit->fitting->patience;
+}
+
 /* Test, checkpoint, progress. The epoch counts as complete only after its test, so that a training that was cancelled
  * there repeats the test when it is resumed. */
 static tutti_status end_epoch(struct fit *fit)
@@ -251,8 +338,9 @@ static tutti_status end_epoch(struct fit *fit)
     if (fit->fitting->test) TRY(evaluate(fit->trainer, fit->fitting->test, fit->fitting->scores, &test, &whole));
     if (!whole) goto done;
     const struct position before = *position;
-    *position =
-        (struct position) { .steps = before.steps, .epoch = before.epoch + 1, .epoch_samples = before.epoch_samples };
+    struct position next = { .steps = before.steps, .epoch = before.epoch + 1, .epoch_samples = before.epoch_samples };
+    TRY(judge(fit, &test, &next));
+    *position = next;
     TRY(save_epoch(fit));
     const struct position after = *position;
     *position = before; /* what is reported is the epoch that ended */
@@ -316,7 +404,7 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
     TRY(begin(&fit, check(&fit)));
     const struct position *position = &trainer->course.position;
     bool saved = false; /* at the end of an epoch, with nothing done since */
-    while (position->epoch < fit.epochs && !cancelled(&fit) && !enough(&fit)) {
+    while (position->epoch < fit.epochs && !exhausted(&fit) && !cancelled(&fit) && !enough(&fit)) {
         saved = false;
         TRY(train_epoch(&fit));
         if (position->samples < source->samples) continue; /* stopped within the epoch */
@@ -328,8 +416,12 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
         status = stop_cancelled(&fit);
         goto done;
     }
+    if (exhausted(&fit) && position->epoch < fit.epochs && trainer_writes(trainer))
+        log_info(&trainer->runtime->log, "stopped after epoch %lld: epoch %lld is the best", (long long)position->epoch,
+            (long long)position->best.epoch);
     if (!saved) TRY(save(&fit));
 done:
+    trainer->course.scheduled = false;
     if (trainer) trainer_run_end(trainer);
     if (status == TUTTI_HOST_LOST) return stop_without_hosts(&fit, status);
     return is_device_fault(status) ? stop_faulty(&fit, status) : status;

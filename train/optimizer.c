@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "clkernels/arguments/optimizer.h"
 #include "runtime/arguments.h"
+#include "train/clip.h"
 
 #include <math.h>
 #include <stdalign.h>
@@ -26,6 +27,8 @@ tutti_status optimizer_init(struct optimizer *optimizer, const tutti_training *t
         .beta1 = training->beta1 != 0 ? training->beta1 : 0.9f,
         .beta2 = training->beta2 != 0 ? training->beta2 : 0.999f,
         .epsilon = training->epsilon != 0 ? training->epsilon : 1e-8f,
+        .clip_norm = training->clip_norm,
+        .ema_decay = training->ema_decay,
     };
     if (optimizer->kind != TUTTI_SGD && optimizer->kind != TUTTI_ADAM && optimizer->kind != TUTTI_ADAMW)
         return fail(TUTTI_INVALID, "optimizer %d does not exist: pass one of tutti_optimizer", (int)optimizer->kind);
@@ -43,6 +46,10 @@ tutti_status optimizer_init(struct optimizer *optimizer, const tutti_training *t
             optimizer->beta1, optimizer->beta2);
     if (!in_range(optimizer->epsilon, 0, INFINITY))
         return fail(TUTTI_INVALID, "epsilon is %g: it must be positive and finite", optimizer->epsilon);
+    if (!(optimizer->clip_norm >= 0))
+        return fail(TUTTI_INVALID, "clip_norm is %g: it must be positive, or 0 not to clip", optimizer->clip_norm);
+    if (!in_range(optimizer->ema_decay, 0, 1))
+        return fail(TUTTI_INVALID, "ema_decay is %g: it must be at least 0 and below 1", optimizer->ema_decay);
     return TUTTI_OK;
 }
 
@@ -52,13 +59,24 @@ const char *optimizer_name(tutti_optimizer kind)
     return names[kind];
 }
 
-int optimizer_states(const struct optimizer *optimizer)
+static int rule_states(const struct optimizer *optimizer)
 {
     return optimizer->kind == TUTTI_SGD ? optimizer->momentum != 0 : 2;
 }
 
+int optimizer_states(const struct optimizer *optimizer)
+{
+    return rule_states(optimizer) + (optimizer->ema_decay > 0);
+}
+
+int optimizer_average(const struct optimizer *optimizer)
+{
+    return optimizer->ema_decay > 0 ? rule_states(optimizer) : -1;
+}
+
 const char *optimizer_state_name(const struct optimizer *optimizer, int state)
 {
+    if (state == optimizer_average(optimizer)) return "parameter"; /* files have averages as the weights: swapped */
     if (optimizer->kind == TUTTI_SGD) return "momentum_buffer";
     return state == 0 ? "exp_avg" : "exp_avg_sq";
 }
@@ -97,6 +115,12 @@ tutti_status optimizer_groups(
     return TUTTI_OK;
 }
 
+/* What trained parameters' gradients are multiplied by. */
+static float unscale_of(const struct optimizer_step *step)
+{
+    return step->clip ? *step->clip * step->constants->unscale : step->constants->unscale;
+}
+
 /* A range of parameters of one group. */
 struct range {
     float rate, decay;
@@ -107,7 +131,7 @@ static void update_sgd(const struct optimizer_step *u, const struct range *range
     const float *restrict g, float *restrict new_p)
 {
     const int64_t n = range->count;
-    const float rate = range->rate, decay = range->decay, unscale = u->constants->unscale;
+    const float rate = range->rate, decay = range->decay, unscale = unscale_of(u);
     for (int64_t i = 0; i < n; i++) new_p[i] = p[i] - rate * (unscale * g[i] + decay * p[i]);
 }
 
@@ -115,8 +139,7 @@ static void update_momentum(const struct optimizer_step *u, const struct range *
     const float *restrict g, const float *restrict v, float *restrict new_p, float *restrict new_v)
 {
     const int64_t n = range->count;
-    const float rate = range->rate, decay = range->decay, momentum = u->optimizer->momentum,
-                unscale = u->constants->unscale;
+    const float rate = range->rate, decay = range->decay, momentum = u->optimizer->momentum, unscale = unscale_of(u);
     if (!u->optimizer->nesterov)
         for (int64_t i = 0; i < n; i++) {
             new_v[i] = momentum * v[i] + (unscale * g[i] + decay * p[i]);
@@ -139,7 +162,7 @@ static void update_adam(const struct optimizer_step *u, const struct range *rang
     const float rate = range->rate / u->constants->bias_correction1;
     const float root = sqrtf(u->constants->bias_correction2);
     const float rest1 = 1 - o->beta1, rest2 = 1 - o->beta2, beta2 = o->beta2, epsilon = o->epsilon,
-                unscale = u->constants->unscale;
+                unscale = unscale_of(u);
     const float keep = o->kind == TUTTI_ADAMW ? 1 - range->rate * range->decay : 1;
     const float decay = o->kind == TUTTI_ADAMW ? 0 : range->decay;
     for (int64_t i = 0; i < n; i++) {
@@ -148,6 +171,12 @@ static void update_adam(const struct optimizer_step *u, const struct range *rang
         new_v[i] = beta2 * v[i] + rest2 * (gradient * gradient);
         new_p[i] = keep * p[i] - rate * (new_m[i] / (sqrtf(new_v[i]) / root + epsilon));
     }
+}
+
+static void update_average(
+    float rate, int64_t count, const float *restrict p, const float *restrict a, float *restrict new_a)
+{
+    for (int64_t i = 0; i < count; i++) new_a[i] = a[i] + rate * (p[i] - a[i]);
 }
 
 static bool is_updated_statistic(const struct optimizer *optimizer, const tutti_network *network, size_t parameter)
@@ -194,7 +223,7 @@ static struct range range_at(const struct optimizer_step *step, int64_t first, i
 static void update_trained(const struct optimizer_step *step, const struct range *range, int64_t at,
     const struct optimizer_arrays *old, const float *gradients, const struct optimizer_arrays *updated)
 {
-    const int kept = optimizer_states(step->optimizer);
+    const int kept = rule_states(step->optimizer), average = optimizer_average(step->optimizer);
     const float *p = old->parameters + at, *g = gradients + at;
     float *new_p = updated->parameters + at, *s[OPTIMIZER_STATES] = { 0 }, *new_s[OPTIMIZER_STATES] = { 0 };
     for (int i = 0; i < kept; i++) {
@@ -207,6 +236,9 @@ static void update_trained(const struct optimizer_step *step, const struct range
         update_momentum(step, range, p, g, s[0], new_p, new_s[0]);
     else
         update_adam(step, range, p, g, s[0], s[1], new_p, new_s[0], new_s[1]);
+    if (average >= 0)
+        update_average(1 - step->optimizer->ema_decay, range->count, new_p, old->states[average] + at,
+            updated->states[average] + at);
 }
 
 void optimizer_update_range(const struct optimizer_step *step, int64_t first, int64_t count,
@@ -243,7 +275,7 @@ static void update_piece(const struct update *u, int64_t first, int64_t count)
     for (int i = 0; i < OPTIMIZER_STATES && trained > 0; i++)
         if (u->arrays.states[i]) old.states[i] = u->arrays.states[i] + first;
     optimizer_update_range(u->step, first, count, &old, u->gradients + first,
-        &(struct optimizer_arrays) { parameters, { states[0], states[1] } });
+        &(struct optimizer_arrays) { parameters, { states[0], states[1], states[2] } });
     memcpy(old.parameters, parameters, (size_t)count * sizeof(float));
     for (int i = 0; i < OPTIMIZER_STATES && old.states[i]; i++)
         memcpy(old.states[i], states[i], (size_t)trained * sizeof(float));
@@ -295,7 +327,7 @@ static int64_t floats_of_item(const struct device *device, int64_t floats)
     return divide_up(divide_up(floats, tasks), CACHE_LINE) * CACHE_LINE;
 }
 
-static size_t group_of(const struct device *device)
+size_t optimizer_group_size(const struct device *device)
 {
     return device->can.group_max < GPU_GROUP ? device->can.group_max : GPU_GROUP;
 }
@@ -303,20 +335,21 @@ static size_t group_of(const struct device *device)
 /* Kernels as clkernels/arena.h has them. */
 static struct launch *launch_with(struct launch_list *list, const char *source, const char *kernel, const char *options)
 {
-    const size_t group = group_of(list->device);
+    const size_t group = optimizer_group_size(list->device);
     if (list->device->can.class == DEVICE_CPU || group == GPU_GROUP)
         return launch_add(list, source, kernel, "%s", options);
     return launch_add(list, source, kernel, *options ? "-DGROUP=%zu %s" : "-DGROUP=%zu%s", group, options);
 }
 
-static struct launch *launch_new(struct launch_list *list, const char *source, const char *kernel)
+struct launch *optimizer_launch(struct launch_list *list, const char *source, const char *kernel)
 {
     return launch_with(list, source, kernel, "");
 }
 
 static void launch_stream(struct launch *launch, const struct device *device, int64_t floats)
 {
-    const size_t items = (size_t)divide_up(floats, floats_of_item(device, floats)), group = group_of(device);
+    const size_t items = (size_t)divide_up(floats, floats_of_item(device, floats)),
+                 group = optimizer_group_size(device);
     if (device->can.class == DEVICE_CPU)
         launch_tasks(launch, items, 1, 1);
     else
@@ -326,6 +359,7 @@ static void launch_stream(struct launch *launch, const struct device *device, in
 ARGUMENTS(sgd, SGD_ARGUMENTS)
 ARGUMENTS(sgd_momentum, SGD_MOMENTUM_ARGUMENTS)
 ARGUMENTS(adam, ADAM_ARGUMENTS)
+ARGUMENTS(average, AVERAGE_ARGUMENTS)
 ARGUMENTS(groups, GROUPS_ARGUMENTS)
 #define UPDATE_VALUES(buffers)                                                                \
     .p = (buffers)->parameters, .g = (buffers)->gradients, .constants = (buffers)->constants, \
@@ -335,7 +369,7 @@ static void emit_trained(
     const struct optimizer *o, int64_t floats, const struct optimizer_buffers *buffers, struct launch_list *list)
 {
     static const char *const kernels[] = { "sgd", "sgd_momentum", "adam" };
-    const int states = optimizer_states(o);
+    const int states = rule_states(o);
     struct launch *launch = launch_with(list, "optimizer", kernels[states], o->groups ? "-DGROUPED=1" : "");
     const int64_t each = floats_of_item(list->device, floats);
     const double decay = o->weight_decay;
@@ -353,14 +387,23 @@ static void emit_trained(
     launch_work(launch, (double)floats * (2 + 6 * states), (double)floats * 4 * (3 + 2 * states));
 }
 
-void optimizer_emit(const struct optimizer *optimizer, const tutti_network *network,
-    const struct optimizer_buffers *buffers, int statistics, struct launch_list *list)
+static void emit_average(
+    const struct optimizer *o, int64_t floats, const struct optimizer_buffers *buffers, struct launch_list *list)
 {
-    if (network->trained_floats > 0) emit_trained(optimizer, network->trained_floats, buffers, list);
-    if (statistics == 0) return;
+    struct launch *launch = optimizer_launch(list, "optimizer", "average");
+    ARGUMENTS_SET(launch, average, .p = buffers->parameters, .a = buffers->states[optimizer_average(o)],
+        .constants = buffers->constants, .losses = buffers->losses, .n = floats,
+        .floats = floats_of_item(list->device, floats), .rate = 1 - o->ema_decay);
+    launch_stream(launch, list->device, floats);
+    launch_work(launch, 3 * (double)floats, 12 * (double)floats);
+}
+
+static void emit_statistics(
+    const tutti_network *network, const struct optimizer_buffers *buffers, int statistics, struct launch_list *list)
+{
     const bool cpu = list->device->can.class == DEVICE_CPU;
-    const size_t group = group_of(list->device);
-    struct launch *launch = launch_new(list, "optimizer", "running_statistics");
+    const size_t group = optimizer_group_size(list->device);
+    struct launch *launch = optimizer_launch(list, "optimizer", "running_statistics");
     launch_buffer(launch, buffers->parameters);
     launch_buffer(launch, buffers->gradients);
     launch_buffer(launch, buffers->statistics);
@@ -374,9 +417,23 @@ void optimizer_emit(const struct optimizer *optimizer, const tutti_network *netw
     launch_work(launch, 3 * floats, 12 * floats);
 }
 
+/* Running statistics first, where clipping changes what gradients are multiplied by. */
+void optimizer_emit(const struct optimizer *optimizer, const tutti_network *network,
+    const struct optimizer_buffers *buffers, int statistics, struct launch_list *list)
+{
+    const bool clips = optimizer->clip_norm > 0;
+    if (clips) {
+        if (statistics > 0) emit_statistics(network, buffers, statistics, list);
+        clip_emit(optimizer, network, buffers, list);
+    }
+    if (network->trained_floats > 0) emit_trained(optimizer, network->trained_floats, buffers, list);
+    if (!clips && statistics > 0) emit_statistics(network, buffers, statistics, list);
+    if (optimizer->ema_decay > 0) emit_average(optimizer, network->trained_floats, buffers, list);
+}
+
 void optimizer_emit_check(const tutti_network *network, cl_mem gradients, cl_mem constants, struct launch_list *list)
 {
-    struct launch *launch = launch_new(list, "optimizer", "gradients_check");
+    struct launch *launch = optimizer_launch(list, "optimizer", "gradients_check");
     launch_buffer(launch, gradients);
     launch_buffer(launch, constants);
     launch_long(launch, network->total_floats);
@@ -387,7 +444,7 @@ void optimizer_emit_check(const tutti_network *network, cl_mem gradients, cl_mem
 
 void optimizer_emit_add(const tutti_network *network, cl_mem sum, cl_mem gradients, struct launch_list *list)
 {
-    struct launch *launch = launch_new(list, "optimizer", "gradients_add");
+    struct launch *launch = optimizer_launch(list, "optimizer", "gradients_add");
     launch_buffer(launch, sum);
     launch_buffer(launch, gradients);
     launch_long(launch, network->total_floats);
@@ -398,7 +455,7 @@ void optimizer_emit_add(const tutti_network *network, cl_mem sum, cl_mem gradien
 
 void optimizer_emit_wire(cl_mem gradients, cl_mem wire, int64_t first, int64_t count, struct launch_list *list)
 {
-    struct launch *launch = launch_new(list, "wire", "gradients_to_bf16");
+    struct launch *launch = optimizer_launch(list, "wire", "gradients_to_bf16");
     launch_buffer(launch, gradients);
     launch_buffer(launch, wire);
     launch_long(launch, first);

@@ -7,6 +7,8 @@
  *
  * where parameters of a group have a factor of the rate and a decay of their own;
  * and running statistics, which lie behind the trained parameters: p = (1 - momentum) p + momentum g.
+ * With ema_decay, a state behind the rule's own averages the trained parameters: a += (1 - ema_decay)(p - a), as timm's
+ * ModelEma, from their initial values on. With clip_norm, gradients are clipped before (clip.h).
  * There are two forms of each rule, equal up to rounding: loops on the host's threads (several devices share one master
  * copy), and launches at the end of the list of a single device. */
 #ifndef TRAIN_OPTIMIZER_H
@@ -16,7 +18,7 @@
 #include "graph/network.h"
 #include "graph/operation.h"
 
-#define OPTIMIZER_STATES 2
+#define OPTIMIZER_STATES 3
 
 /* Of tutti_group(); a kernel reads it as a float2. */
 struct optimizer_group {
@@ -27,6 +29,7 @@ struct optimizer {
     tutti_optimizer kind;
     float learning_rate, momentum, weight_decay, beta1, beta2, epsilon;
     bool nesterov;
+    float clip_norm, ema_decay; /* 0: gradients are not clipped; parameters are not averaged */
     /* For each parameter, whether the output depends on it: running statistics on which it does not stay as they are.
      * NULL: it depends on all. */
     const bool *reached;
@@ -42,8 +45,9 @@ const char *optimizer_name(tutti_optimizer kind); /* "sgd", "adam", "adamw" */
 /* The table of the groups and its length; NULL and 0 where the network has none. The caller frees it. */
 tutti_status optimizer_groups(
     const struct optimizer *optimizer, const tutti_network *network, struct optimizer_group **groups, size_t *count);
-/* Arrays as long as the trained parameters that the rule keeps from step to step, and their names as PyTorch's. */
+/* Arrays as long as the trained parameters that are kept from step to step, and their names as PyTorch's. */
 int optimizer_states(const struct optimizer *optimizer);
+int optimizer_average(const struct optimizer *optimizer); /* which of them averages parameters; -1: none */
 const char *optimizer_state_name(const struct optimizer *optimizer, int state);
 /* Learning rate and bias corrections of the update with this number, counted from 0; gradients are taken as they are.
  */
@@ -54,6 +58,7 @@ struct optimizer_step {
     const struct optimizer *optimizer;
     const tutti_network *network;
     const struct step_constants *constants;
+    const float *clip; /* by which gradients are multiplied, but not what running statistics follow; NULL: 1 */
 };
 /* All of them, in place. */
 void optimizer_update(const struct optimizer_step *step, struct thread_pool *pool, float *parameters,
@@ -76,6 +81,7 @@ struct optimizer_buffers {
     cl_mem losses;     /* float[2] per run: nothing is updated where the first of one of them is not finite */
     cl_mem statistics; /* the table below; NULL where the network has no running statistics */
     cl_mem groups;     /* optimizer->groups; NULL where that is */
+    cl_mem norms;      /* float[CLIP_NORMS]; NULL: gradients are not clipped */
 };
 /* Contents of the table that the launch over running statistics reads: a row for each of them. */
 struct statistic_row {
@@ -87,6 +93,9 @@ tutti_status optimizer_statistics(
     const struct optimizer *optimizer, const tutti_network *network, struct statistic_row **rows, int *count);
 void optimizer_emit(const struct optimizer *optimizer, const tutti_network *network,
     const struct optimizer_buffers *buffers, int statistics, struct launch_list *list);
+/* A launch of a kernel as clkernels/arena.h has it, and the size of its groups on devices of the GPU class. */
+struct launch *optimizer_launch(struct launch_list *list, const char *source, const char *kernel);
+size_t optimizer_group_size(const struct device *device);
 /* In front of it: constants->not_finite, by which it then updates nothing, is set where gradients are not finite. */
 void optimizer_emit_check(const tutti_network *network, cl_mem gradients, cl_mem constants, struct launch_list *list);
 /* The floats first .. first + count - 1 of the gradients as bfloat16, at the same place of `wire`. */

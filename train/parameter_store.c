@@ -3,6 +3,7 @@
 #include "base/memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <xxhash.h>
 
 /* -------------------------------------------------------------------------------------------------- arrays ---- */
@@ -27,16 +28,17 @@ done:
     return status;
 }
 
-tutti_status parameters_make(struct parameter_store *store, bool exchanges, bool ranks)
+tutti_status parameters_make(struct parameter_store *store, bool exchanges, bool sums)
 {
     tutti_status status = TUTTI_OK;
     const int64_t total = store->network->total_floats, frozen = store->network->frozen_floats;
     TRY(parameters_make_parameters(store));
     if (frozen > 0) TRY(make(&store->frozen, frozen));
+    if (optimizer_average(store->optimizer) >= 0) TRY(make_states(store, &store->master)); /* it begins there */
     store->version = store->frozen_version = 1;
     if (!exchanges) return TUTTI_OK;
     TRY(make_states(store, &store->master));
-    if (ranks) return make(&store->gradients, total);
+    if (sums) return make(&store->gradients, total);
     TRY(make(&store->next.parameters, total));
     TRY(make_states(store, &store->next));
 done:
@@ -113,6 +115,40 @@ float *parameters_gradients(const struct parameter_store *store)
 uint64_t parameters_checksum(const tutti_network *network, const float *parameters)
 {
     return XXH3_64bits(parameters, (size_t)network->total_floats * sizeof(*parameters));
+}
+
+/* ------------------------------------------------------------------------------------------------ averages ---- */
+
+static float *average_of(const struct parameter_store *store)
+{
+    const int average = optimizer_average(store->optimizer);
+    return average >= 0 ? store->master.states[average] : NULL;
+}
+
+void parameters_show(struct parameter_store *store, bool average)
+{
+    float *parameters = store->master.parameters, *averages = average_of(store);
+    if (!averages || store->shows_average == average) return;
+    for (int64_t i = 0; i < store->network->trained_floats; i++) {
+        const float value = parameters[i];
+        parameters[i] = averages[i];
+        averages[i] = value;
+    }
+    store->shows_average = average;
+    store->version++;
+}
+
+bool parameters_shows_average(const struct parameter_store *store)
+{
+    return store->shows_average;
+}
+
+void parameters_begin_average(struct parameter_store *store, int64_t first, int64_t count)
+{
+    float *averages = average_of(store);
+    const int64_t left = store->network->trained_floats - first, trained = left < count ? left : count;
+    if (averages && trained > 0)
+        memcpy(averages + first, store->master.parameters + first, (size_t)trained * sizeof(float));
 }
 
 /* --------------------------------------------------------------------------------------------- transitions ---- */

@@ -25,9 +25,10 @@ struct parameter_store {
     struct replica *holder;         /* the device, if they are there; else NULL */
     struct optimizer_arrays master; /* on the host; where the only device has newer ones, they are dropped */
     struct optimizer_arrays next;   /* of a step under way, where devices exchange gradients */
-    float *gradients;               /* summed over all ranks; NULL where there are none */
+    float *gradients;               /* their sum, of all ranks; NULL where it is not kept */
     float *frozen;
     uint64_t version, frozen_version; /* count changes */
+    bool shows_average;               /* the master copy's trained parameters and their averages have changed places */
 };
 
 /* What a device has of the parameters: versions; 0: nothing that holds. Set by its jobs, and between them by the
@@ -49,8 +50,9 @@ struct supply {
 
 void parameters_open(struct parameter_store *store, const tutti_network *network, const struct optimizer *optimizer);
 void parameters_close(struct parameter_store *store);
-/* Arrays on the host as a training begins, where devices exchange gradients, with `ranks` or without. */
-tutti_status parameters_make(struct parameter_store *store, bool exchanges, bool ranks);
+/* Arrays on the host as a training begins, where devices exchange gradients; `sums`: these are kept, and updated from
+ * when all are there. */
+tutti_status parameters_make(struct parameter_store *store, bool exchanges, bool sums);
 /* The optimizer's states, which the host does not have before the first step, and never without a loss; the parameters,
  * after they were dropped. */
 tutti_status parameters_make_states(struct parameter_store *store);
@@ -69,6 +71,12 @@ struct optimizer_arrays parameters_next(const struct parameter_store *store);
 struct parameter_arenas parameters_arenas(const struct parameter_store *store); /* by which parameters are found */
 float *parameters_gradients(const struct parameter_store *store);
 uint64_t parameters_checksum(const tutti_network *network, const float *parameters);
+
+/* With an average of the parameters, whose newest values are on the host: what is evaluated and saved are the averages,
+ * what is trained are the others. Averages begin as the parameters, and again where the caller sets these. */
+void parameters_show(struct parameter_store *store, bool average);
+bool parameters_shows_average(const struct parameter_store *store);
+void parameters_begin_average(struct parameter_store *store, int64_t first, int64_t count);
 
 /* Transitions. */
 struct replica *parameters_holder(const struct parameter_store *store);         /* NULL: not a device */

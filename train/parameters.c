@@ -32,6 +32,7 @@ tutti_status tutti_get_parameter(tutti_trainer *trainer, const char *name, float
     tutti_status status;
     const struct parameter *parameter = NULL;
     TRY(find(trainer, name, values, count, &parameter));
+    TRY(trainer_show(trainer, false));
     TRY(trainer_fetch(trainer));
     memcpy(values, values_of(trainer, parameter), (size_t)count * sizeof(float));
 done:
@@ -43,8 +44,10 @@ tutti_status tutti_set_parameter(tutti_trainer *trainer, const char *name, const
     tutti_status status;
     const struct parameter *parameter = NULL;
     TRY(find(trainer, name, values, count, &parameter));
+    TRY(trainer_show(trainer, false));
     TRY(trainer_fetch(trainer));
     memcpy(values_of(trainer, parameter), values, (size_t)count * sizeof(float));
+    if (parameter->kind == PARAMETER_TRAINED) parameters_begin_average(&trainer->store, parameter->offset, count);
     parameters_changed(&trainer->store);
 done:
     return status;
@@ -96,7 +99,8 @@ done:
 /* With the newest values on the host. */
 static tutti_status checkpoint_of(tutti_trainer *trainer, struct checkpoint *checkpoint)
 {
-    const tutti_status status = trainer_fetch(trainer);
+    tutti_status status = trainer_fetch(trainer);
+    if (status == TUTTI_OK) status = trainer_show(trainer, true);
     const struct optimizer_arrays master = parameters_master(&trainer->store);
     *checkpoint = (struct checkpoint) { .parameters = trainer->network->parameters,
         .count = trainer->network->parameter_count,
@@ -138,6 +142,7 @@ tutti_status tutti_load_weights(tutti_trainer *trainer, const char *path)
     if (status == TUTTI_OK && trainer_writes(trainer)) status = weights_load(&checkpoint, path);
     TRY(world_agree(trainer, status));
     TRY(world_share_arenas(trainer));
+    parameters_begin_average(&trainer->store, 0, trainer->network->trained_floats);
     parameters_changed(&trainer->store);
 done:
     return status;

@@ -18,7 +18,7 @@ static tutti_status redo_next(tutti_trainer *trainer)
     if (!isfinite(sums.tally.loss) || trainer->last.not_finite)
         FAIL(TUTTI_NOT_FINITE,
             "a step was finite on a device that is now lost, but is not on the others: see 'tutti devices --check'");
-    trainer_update(trainer, &work.constants);
+    TRY(trainer_update(trainer, &work.constants));
     TRY(journal_note(trainer, &work, 0));
 done:
     return status;
@@ -70,6 +70,17 @@ tutti_status trainer_fetch(tutti_trainer *trainer)
         TRY(redo_lost(trainer));
     }
     parameters_fetched(&trainer->store);
+done:
+    return status;
+}
+
+tutti_status trainer_show(tutti_trainer *trainer, bool average)
+{
+    tutti_status status = TUTTI_OK;
+    if (optimizer_average(&trainer->optimizer) < 0 || parameters_shows_average(&trainer->store) == average)
+        return TUTTI_OK;
+    TRY(trainer_fetch(trainer));
+    parameters_show(&trainer->store, average);
 done:
     return status;
 }

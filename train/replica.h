@@ -26,6 +26,7 @@ struct traffic {
 struct result {
     struct tally tally;
     bool not_finite; /* some gradient; a device that updates itself has updated nothing then */
+    float norm;      /* of the gradients, where such a device clips them */
     double seconds;
     struct traffic sent, received;
 };

@@ -490,6 +490,7 @@ static tutti_status await_results(struct run *run)
     if (!checked) goto done;
     TRY(event_wait(replica->device, checked));
     work->result.not_finite = update_was_skipped(replica);
+    work->result.norm = update_norm(replica);
 done:
     if (checked) clReleaseEvent(checked);
     return status;

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/threads.h"
+#include "train/clip.h"
 
 #include <math.h>
 
@@ -47,25 +48,50 @@ tutti_status trainer_run(tutti_trainer *trainer, const struct replica_work *work
     return trainer->exchange ? tries_run(trainer, work, sums) : run_single(trainer, work, sums);
 }
 
-/* All parts of the step have succeeded; where losses are scaled too much, it updates nothing. */
-void trainer_update(tutti_trainer *trainer, const struct step_constants *constants)
+bool trainer_keeps_sums(const tutti_trainer *trainer)
 {
-    const struct optimizer_step step = { &trainer->optimizer, trainer->network, constants };
+    return world_sums(trainer) || (trainer->exchange && trainer->optimizer.clip_norm > 0);
+}
+
+/* The host's update from gradients that it has all. */
+static tutti_status update_from_sums(tutti_trainer *trainer, const struct step_constants *constants)
+{
+    tutti_status status = TUTTI_OK;
+    const struct optimizer_arrays master = parameters_master(&trainer->store);
+    const float *gradients = parameters_gradients(&trainer->store);
+    struct optimizer_step step = { &trainer->optimizer, trainer->network, constants, NULL };
+    float clip;
+    if (trainer->optimizer.clip_norm > 0) {
+        TRY(clip_norm_of(
+            gradients, trainer->network->trained_floats, constants->unscale, trainer->pool, &trainer->last.norm));
+        clip = clip_factor(&trainer->optimizer, trainer->last.norm);
+        step.clip = &clip;
+    }
+    optimizer_update(&step, trainer->pool, master.parameters, gradients, master.states);
+done:
+    return status;
+}
+
+/* All parts of the step have succeeded; where losses are scaled too much, it updates nothing. */
+tutti_status trainer_update(tutti_trainer *trainer, const struct step_constants *constants)
+{
+    tutti_status status = TUTTI_OK;
     struct replica *alone = trainer_alone(trainer);
     for (int i = 0; i < trainer->count; i++) gradients_note_step(&trainer->replicas[i].port, trainer->parts[i] > 0);
     trainer->last.unscale = constants->unscale;
+    trainer->last.norm = alone ? trainer->works[alone->number].result.norm : NAN;
     trainer->last.stepped = true;
-    if (trainer->last.not_finite) return;
+    if (trainer->last.not_finite) return TUTTI_OK;
+    if (!alone && trainer_keeps_sums(trainer)) TRY(update_from_sums(trainer, constants));
     parameters_updated(&trainer->store, alone);
     if (alone) { /* it has updated itself */
         holding_updated(&alone->holding, &trainer->store, true);
-    } else if (world_sums(trainer)) {
-        const struct optimizer_arrays master = parameters_master(&trainer->store);
-        optimizer_update(&step, trainer->pool, master.parameters, parameters_gradients(&trainer->store), master.states);
-    } else {
+    } else if (!trainer_keeps_sums(trainer)) {
         exchange_adopt(trainer);
     }
     if (!trainer->exchange) parameters_drop(&trainer->store);
+done:
+    return status;
 }
 
 /* ------------------------------------------------------------------------------------------- after a step ---- */
@@ -169,14 +195,14 @@ static tutti_status check_finite(const tutti_trainer *trainer, double loss)
         isnan(loss)          ? "NaN"
             : isfinite(loss) ? "not finite"
                              : "infinite",
-        (long long)trainer->course.position.steps + 1, trainer->optimizer.learning_rate);
+        (long long)trainer->course.position.steps + 1, tutti_learning_rate(trainer));
 }
 
 /* Of what fails in it the other ranks know nothing: they end when they hear no more of this one. */
 static tutti_status finish(tutti_trainer *trainer, const struct replica_work *work, double start)
 {
     tutti_status status = TUTTI_OK;
-    trainer_update(trainer, &work->constants);
+    TRY(trainer_update(trainer, &work->constants));
     trainer->course.position.steps++;
     note_scale(trainer);
     if (!trainer->last.not_finite) TRY(journal_note(trainer, work, clock_seconds() - start));
@@ -195,6 +221,7 @@ done:
 static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct replica_work *work, struct sums *sums)
 {
     tutti_status status = TUTTI_OK;
+    if (!vote_fails(vote)) vote_take(vote, trainer_show(trainer, false));
     if (!vote_fails(vote)) vote_take(vote, get_ready(trainer, work));
     const double start = clock_seconds();
     if (!vote_fails(vote) && work->samples > 0 && trainer->journal && trainer_alone(trainer))
@@ -243,6 +270,7 @@ tutti_status trainer_step(tutti_trainer *trainer, const struct vote *read, const
         .loss_scale = samples > 0 ? (float)(1.0 / (double)samples) : 0 };
     optimizer_constants(
         &trainer->optimizer, trainer->course.position.steps - trainer->course.loss_scale.skipped, &constants);
+    constants.learning_rate = tutti_learning_rate(trainer);
     loss_scale_constants(&trainer->course.loss_scale, &constants);
     *sums = (struct sums) { 0 };
     struct replica_work work = work_of(trainer, batch, &constants);
@@ -267,6 +295,7 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
 {
     tutti_status status = TUTTI_OK;
     if (mode != PLAN_INFER) TRY(feeds_check(&trainer->feeds, feeds, samples));
+    TRY(trainer_show(trainer, true));
     for (int64_t done_samples = 0; done_samples < samples;) {
         const int64_t left = samples - done_samples;
         struct replica_work work = { .mode = mode, .samples = left < trainer->part ? left : trainer->part };

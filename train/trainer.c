@@ -163,10 +163,11 @@ done:
 static tutti_status make_all(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
-    TRY(parameters_make(&trainer->store, trainer->exchange && trainer->trains, world_sums(trainer)));
+    TRY(parameters_make(&trainer->store, trainer->exchange && trainer->trains, trainer_keeps_sums(trainer)));
     if (trainer->exchange) TRY(thread_pool_new(&trainer->pool, trainer->runtime->threads));
     TRY(sync_devices_open(trainer));
     TRY(make_values_and_replicas(trainer));
+    parameters_begin_average(&trainer->store, 0, trainer->network->trained_floats);
     if (trainer->options.whole_batch)
         TRY(trainer_divide(trainer, PLAN_TRAIN, trainer->part, trainer->parts)); /* by what fits */
     if (trainer->options.automatic) TRY(rebalance_open(trainer));
@@ -311,6 +312,17 @@ tutti_status tutti_set_learning_rate(tutti_trainer *trainer, float learning_rate
             TUTTI_INVALID, "the learning rate is %g: it must be finite and not negative", (double)learning_rate);
     trainer->optimizer.learning_rate = learning_rate;
     return TUTTI_OK;
+}
+
+float tutti_learning_rate(const tutti_trainer *trainer)
+{
+    if (!trainer) return NAN;
+    return trainer->course.scheduled ? trainer->course.rate : trainer->optimizer.learning_rate;
+}
+
+float tutti_gradient_norm(const tutti_trainer *trainer)
+{
+    return trainer && trainer->last.stepped ? trainer->last.norm : NAN;
 }
 
 tutti_status tutti_evaluate(

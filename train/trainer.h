@@ -36,6 +36,8 @@ struct course {
     uint64_t seed;
     struct position position;
     struct loss_scale loss_scale;
+    bool scheduled; /* a fit under way sets the rate of each step */
+    float rate;
     bool resumed;   /* the next fit goes on from `position` instead of beginning */
     atomic_int run; /* enum run_state */
 };
@@ -46,6 +48,7 @@ struct last_step {
     float largest;   /* magnitude of them, on this rank */
     bool stepped;    /* there is one, whose gradients can be asked for */
     float unscale;   /* of them */
+    float norm;      /* theirs, where they are clipped; else NaN */
     int64_t length;  /* of its sequences; before it, the longest. 0: the network has none */
 };
 
@@ -118,6 +121,8 @@ tutti_status trainer_check_reached(const tutti_trainer *trainer);
 
 /* Makes the host's arenas the newest. */
 tutti_status trainer_fetch(tutti_trainer *trainer);
+/* Where parameters are averaged: what comes next is evaluated or saved, the averages; or trained. */
+tutti_status trainer_show(tutti_trainer *trainer, bool average);
 /* division.c: the parts of a batch for the replicas that are not lost. */
 tutti_status trainer_divide(const tutti_trainer *trainer, enum plan_mode mode, int64_t samples, int64_t *parts);
 /* One step; the sums of its losses and of the correct samples, of all ranks. `read`: whether this rank's batch could be
@@ -136,7 +141,9 @@ bool trainer_writes(const tutti_trainer *trainer); /* rank 0 has the files */
  * be divided like that of the work; all parts of a training step have succeeded: the parameters are those after it. */
 tutti_status trainer_run(tutti_trainer *trainer, const struct replica_work *work, struct sums *sums);
 struct batch trainer_next(const tutti_trainer *trainer, const struct replica_work *work);
-void trainer_update(tutti_trainer *trainer, const struct step_constants *constants);
+tutti_status trainer_update(tutti_trainer *trainer, const struct step_constants *constants);
+/* The exchange keeps summed gradients, and trainer_update() updates from them: of ranks, or to clip them. */
+bool trainer_keeps_sums(const tutti_trainer *trainer);
 /* tries.c: the same on several devices; on all ranks, whose gradients are summed while they arrive, and where one has
  * to do its part again, all sum again. `ready`: whether this rank's part can be done. */
 tutti_status tries_run(tutti_trainer *trainer, const struct replica_work *work, struct sums *sums);

@@ -14,4 +14,8 @@
             X##_BUFFER(global const step_constants *, constants) X##_BUFFER(global const float *, losses) X##_LONG(n) \
                 X##_INT(floats) X##_FLOAT(decay) X##_FLOAT(beta1) X##_FLOAT(beta2) X##_FLOAT(epsilon)                 \
                     X##_INT(decoupled)
+#define AVERAGE_ARGUMENTS(X)                                                                                      \
+    X##_FIRST(global const float *restrict, p) X##_BUFFER(global float *restrict, a)                              \
+        X##_BUFFER(global const step_constants *, constants) X##_BUFFER(global const float *, losses) X##_LONG(n) \
+            X##_INT(floats) X##_FLOAT(rate)
 #define GROUPS_ARGUMENTS(X) X##_BUFFER(global const float2 *restrict, groups)

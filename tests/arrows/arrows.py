@@ -60,8 +60,10 @@ PARTS = {
     "tally": [],
     "scores": [],
     "loss_scale": [],
-    "optimizer": [],
-    "checkpoint": ["loss_scale", "optimizer"],
+    "optimizer": ["clip"],  # a part of it
+    "clip": ["optimizer"],
+    "schedule": [],
+    "checkpoint": ["loss_scale", "optimizer", "schedule"],
     "membership": [],
     "hosts": ["membership"],
     "hosts_mpi": ["hosts"],

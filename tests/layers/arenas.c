@@ -10,7 +10,7 @@
 #include "runtime/launch.h"
 #include "runtime/memory.h"
 #include "tests/layers/cases.h"
-#include "train/optimizer.h"
+#include "train/clip.h"
 
 enum { TRAINED = 1104, TOTAL = TRAINED + 112, STEPS = 3, LIMIT_ULP = 16 }; /* multiples of 16, of whole vectors */
 
@@ -43,8 +43,8 @@ static tutti_status upload(cl_mem *buffer, const void *data, size_t bytes)
 
 static void free_buffers(struct buffers *b)
 {
-    cl_mem *const all[] = { &b->o.parameters, &b->o.gradients, &b->o.states[0], &b->o.states[1], &b->o.constants,
-        &b->o.losses, &b->o.statistics, &b->o.groups, &b->wire };
+    cl_mem *const all[] = { &b->o.parameters, &b->o.gradients, &b->o.states[0], &b->o.states[1], &b->o.states[2],
+        &b->o.norms, &b->o.constants, &b->o.losses, &b->o.statistics, &b->o.groups, &b->wire };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) buffer_free(all[i]);
 }
 
@@ -60,6 +60,7 @@ static tutti_status new_buffers(struct buffers *b, int *statistics)
     for (int i = 0; i < OPTIMIZER_STATES; i++) TRY(upload(&b->o.states[i], NULL, sizeof given[0]));
     TRY(upload(&b->o.losses, losses, sizeof losses));
     TRY(upload(&b->o.groups, groups, sizeof groups));
+    TRY(upload(&b->o.norms, NULL, CLIP_NORMS * sizeof(float)));
     TRY(upload(&b->o.constants, NULL, sizeof(struct step_constants)));
     TRY(upload(&b->wire, NULL, TOTAL * sizeof(uint16_t)));
 done:
@@ -83,19 +84,25 @@ static bool compare(const char *what, const float *got, const float *want, int c
     return true;
 }
 
+/* The parameters and, behind them, their averages. */
 static tutti_status on_the_host(const struct optimizer *optimizer, float *p)
 {
     tutti_status status = TUTTI_OK;
     struct thread_pool *pool = NULL;
-    float first[TOTAL] = { 0 }, second[TOTAL] = { 0 }, *states[] = { first, second };
+    float all[OPTIMIZER_STATES][TOTAL] = { 0 }, *states[] = { all[0], all[1], all[2] }, norm, clip;
+    const int average = optimizer_average(optimizer);
     TRY(thread_pool_new(&pool, 1));
     memcpy(p, given[0], sizeof given[0]);
     for (int step = 0; step < STEPS; step++) {
         struct step_constants constants = { .runs = 1 };
         optimizer_constants(optimizer, step, &constants);
         constants.unscale = 0.25f;
-        optimizer_update(&(struct optimizer_step) { optimizer, &network, &constants }, pool, p, given[1], states);
+        TRY(clip_norm_of(given[1], TRAINED, constants.unscale, pool, &norm));
+        clip = clip_factor(optimizer, norm);
+        const struct optimizer_step rule = { optimizer, &network, &constants, optimizer->clip_norm > 0 ? &clip : NULL };
+        optimizer_update(&rule, pool, p, given[1], states);
     }
+    if (average >= 0) memcpy(p + TOTAL, all[average], sizeof all[average]);
 done:
     thread_pool_free(pool);
     return status;
@@ -107,6 +114,7 @@ static tutti_status on_the_device(const struct optimizer *optimizer, float *p)
     struct buffers b = { 0 };
     struct launch_list list;
     int statistics;
+    const int average = optimizer_average(optimizer);
     launch_list_init(&list, device);
     TRY(new_buffers(&b, &statistics));
     optimizer_emit(optimizer, &network, &b.o, statistics, &list);
@@ -118,6 +126,7 @@ static tutti_status on_the_device(const struct optimizer *optimizer, float *p)
         TRY(step ? launch_list_enqueue(&list, 0, list.count, NULL) : run(&list));
     }
     TRY(buffer_read(device, b.o.parameters, 0, p, sizeof given[0]));
+    if (average >= 0) TRY(buffer_read(device, b.o.states[average], 0, p + TOTAL, sizeof given[0]));
 done:
     launch_list_free(&list);
     free_buffers(&b);
@@ -126,14 +135,14 @@ done:
 
 static bool check_rule(const tutti_training *training, bool grouped)
 {
-    float want[TOTAL], got[TOTAL];
+    float want[2 * TOTAL] = { 0 }, got[2 * TOTAL] = { 0 };
     struct optimizer optimizer;
     tutti_status status = optimizer_init(&optimizer, training);
     if (grouped) optimizer.groups = groups;
     if (status == TUTTI_OK) status = on_the_host(&optimizer, want);
     if (status == TUTTI_OK) status = on_the_device(&optimizer, got);
     if (status != TUTTI_OK) return printf("%s: %s\n", optimizer_name(training->optimizer), tutti_message(NULL)), false;
-    return compare(optimizer_name(training->optimizer), got, want, TOTAL);
+    return compare(optimizer_name(training->optimizer), got, want, 2 * TOTAL);
 }
 
 /* Sums of micro-batches, and a range of gradients rounded to bfloat16: 16 floats before and behind it stay 0. */
@@ -216,6 +225,8 @@ int main(void)
         { .optimizer = TUTTI_SGD, .learning_rate = 0.1f, .momentum = 0.9f, .nesterov = true },
         { .optimizer = TUTTI_ADAM, .learning_rate = 0.01f, .weight_decay = 0.1f },
         { .optimizer = TUTTI_ADAMW, .learning_rate = 0.01f, .weight_decay = 0.1f },
+        { .optimizer = TUTTI_SGD, .learning_rate = 0.1f, .clip_norm = 2, .ema_decay = 0.9f },
+        { .optimizer = TUTTI_ADAM, .learning_rate = 0.01f, .epsilon = 0.1f, .clip_norm = 1e6f, .ema_decay = 0.5f },
     };
     enum { RULES = sizeof rules / sizeof *rules };
     int failed = 0;

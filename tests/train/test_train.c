@@ -15,6 +15,7 @@ int main(void)
     srunner_add_suite(runner, suite_loss_scale());
     srunner_add_suite(runner, suite_parts());
     srunner_add_suite(runner, suite_scores());
+    srunner_add_suite(runner, suite_schedule());
     srunner_run_all(runner, CK_ENV);
     const int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

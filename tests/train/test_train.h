@@ -13,5 +13,6 @@ Suite *suite_checkpoint(void);
 Suite *suite_loss_scale(void);
 Suite *suite_parts(void);
 Suite *suite_scores(void);
+Suite *suite_schedule(void);
 
 #endif

@@ -1,0 +1,18 @@
+/* Clipping gradients by the norm of all of them together, torch.nn.utils.clip_grad_norm_: if that of all trained
+ * parameters' gradients exceeds clip_norm, all are multiplied by clip_norm / (norm + 1e-6). Sums are in a fixed order,
+ * on the host and on the device. */
+#ifndef TRAIN_CLIP_H
+#define TRAIN_CLIP_H
+
+#include "train/optimizer.h"
+
+enum { CLIP_SUMS = 256, CLIP_NORMS = CLIP_SUMS + 1 }; /* partial sums on a device; the norm is behind them */
+
+/* On the host: of summed gradients, which are multiplied by `unscale`. */
+tutti_status clip_norm_of(const float *gradients, int64_t count, float unscale, struct thread_pool *pool, float *norm);
+float clip_factor(const struct optimizer *optimizer, float norm);
+/* On a device, in front of the rule. */
+void clip_emit(const struct optimizer *optimizer, const tutti_network *network, const struct optimizer_buffers *buffers,
+    struct launch_list *list);
+
+#endif
