@@ -2,6 +2,7 @@
 #include "base/status.h"
 #include "base/threads.h"
 #include "tools/commands.h"
+#include "tools/course.h"
 #include "tools/data.h"
 #include "tools/progress.h"
 #include "tools/results.h"
@@ -21,6 +22,7 @@ struct settings {
     bool epochs_given, batch_given, rate_given, momentum_given, weight_decay_given;
     struct session_options session;
     struct own_options own;
+    struct course_options course;
 };
 
 struct training {
@@ -93,6 +95,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "freeze", OPTION_TEXT, &s->freeze, "PATTERN",
             "do not train parameters whose names are like PATTERN, such as \"features.*\": * is any text, ? a "
             "character" },
+        COURSE_OPTIONS(s->course),
         SESSION_OPTIONS(s->session),
         EXCHANGE_OPTIONS(s->session),
         OWN_OPTIONS(s->own),
@@ -128,6 +131,7 @@ static tutti_training choose_training(const struct settings *s, const struct mod
     if (s->rate_given) training.learning_rate = (float)s->rate;
     if (s->momentum_given) training.momentum = (float)s->momentum;
     if (s->weight_decay_given) training.weight_decay = (float)s->weight_decay;
+    course_training(&s->course, &training);
     return training;
 }
 
@@ -195,7 +199,7 @@ static int prepare_data(struct training *training, struct settings *s, const str
             (long long)s->batch, s->data, (long long)samples);
     if (!s->batch_given) s->batch = model->batch < samples ? model->batch : samples;
     if (!s->epochs_given) s->epochs = s->steps ? PROGRESS_ENDLESS : DEFAULT_EPOCHS;
-    return EXIT_DONE;
+    return course_accumulate(&s->course, s->session.sync_batchnorm, samples, &s->batch, &s->session.micro_batch);
 }
 
 static tutti_status fit(struct training *training)
@@ -203,26 +207,29 @@ static tutti_status fit(struct training *training)
     const struct settings *s = training->settings;
     struct sigaction action = { .sa_handler = interrupt }, before[2];
     sigemptyset(&action.sa_mask);
+    tutti_schedule schedule;
+    tutti_fitting fitting = { .epochs = s->epochs,
+        .steps = s->steps,
+        .batch = s->batch,
+        .no_shuffle = s->no_shuffle,
+        .test = &training->data.test.source,
+        .scores = training->judge.scores,
+        .save = training->results.saved,
+        .resume = s->resume,
+        .begin_epoch = training->data.own ? tutti_data_epoch : NULL,
+        .progress = on_progress,
+        .user = training };
+    course_fitting(&s->course, s->steps > 0 && !s->epochs_given, &schedule, &fitting);
     progress_begin(&training->progress, s->steps);
     atomic_store(&running, training->session.trainer);
     sigaction(SIGINT, &action, &before[0]);
     sigaction(SIGTERM, &action, &before[1]);
-    tutti_status status = tutti_fit_source(training->session.trainer, &training->data.train.source,
-        &(tutti_fitting) { .epochs = s->epochs,
-            .steps = s->steps,
-            .batch = s->batch,
-            .no_shuffle = s->no_shuffle,
-            .test = &training->data.test.source,
-            .scores = training->judge.scores,
-            .save = training->results.saved,
-            .resume = s->resume,
-            .begin_epoch = training->data.own ? tutti_data_epoch : NULL,
-            .progress = on_progress,
-            .user = training });
+    tutti_status status = tutti_fit_source(training->session.trainer, &training->data.train.source, &fitting);
     sigaction(SIGINT, &before[0], NULL);
     sigaction(SIGTERM, &before[1], NULL);
     atomic_store(&running, NULL);
     progress_clear(&training->progress);
+    if (status == TUTTI_OK && s->steps == 0 && speaks(training)) course_report(&s->course, &training->last);
     return status;
 }
 
@@ -266,8 +273,9 @@ static int report_results(struct training *training)
         return EXIT_DONE;
     }
     if (!training->last.epoch)
-        fprintf(stderr, "tutti train: nothing was left to train: %s has completed its %lld epochs; raise --epochs\n",
-            training->settings->resume, (long long)training->settings->epochs);
+        fprintf(stderr, "tutti train: nothing was left to train: %s has completed its %lld epochs; raise --epochs%s\n",
+            training->settings->resume, (long long)training->settings->epochs,
+            training->settings->course.patience ? " or --patience" : "");
     results_text(&training->session, results);
     judge_line(stderr, &training->judge);
     if (training->settings->json && training->output == TUTTI_OK)
@@ -332,7 +340,8 @@ static int train(struct training *training, struct settings *s)
     struct session *session = &training->session;
     const struct model *model = session_model(s->model);
     if (!s->data) s->data = model->loss == TUTTI_MSE ? "line" : "digits";
-    int result = prepare(training, s, model);
+    int result = course_check(&s->course, s->save || s->resume);
+    if (result == EXIT_DONE) result = prepare(training, s, model);
     tutti_status status = tutti_hosts_agree(training->hosts, result == EXIT_DONE ? TUTTI_OK : TUTTI_INVALID);
     if (result != EXIT_DONE) return result;
     if (status == TUTTI_HOST_LOST) return work_failed("train", status, tutti_message(session->runtime));

@@ -174,12 +174,16 @@ static void overflowing_step(struct session *session, int *step)
 
 /* A device is lost: while both train, while it is left out, or while it trains alone and has the newest parameters; the
  * same where one of the steps that others do again has updated nothing, or has another learning rate than the one
- * before it, with groups of parameters. */
+ * before it, with groups of parameters; and where gradients are clipped and parameters averaged. */
 START_TEST(lost_devices)
 {
-    static const int64_t divisions[] = { 8, 0, STEP_SAMPLES, STEP_SAMPLES, STEP_SAMPLES };
+    static const int64_t divisions[] = { 8, 0, STEP_SAMPLES, STEP_SAMPLES, STEP_SAMPLES, STEP_SAMPLES };
     const enum kind kind = _i == 4 ? KIND_GROUPS : KIND_DROPOUT;
-    const tutti_training training = { .momentum = 0.9f, .precision = _i == 3 ? TUTTI_FP16 : TUTTI_FP32 };
+    const tutti_training training = { .momentum = 0.9f,
+        .precision = _i == 3 ? TUTTI_FP16 : TUTTI_FP32,
+        .clip_norm = _i == 5 ? 0.5f : 0,
+        .ema_decay = _i == 5 ? 0.9f : 0 };
+    float averaged[2][STEP_SAMPLES * CLASSES];
     struct session one, two;
     int step = 0;
     session_open(&one, "0", kind, &training);
@@ -202,6 +206,9 @@ START_TEST(lost_devices)
     ck_assert_int_eq(trainer->balance.parts[1], STEP_SAMPLES);
     for (int i = 0; i < step;) (i == overflow ? overflowing_step : next_step)(&one, &i);
     close_to(&one, &two, ROUNDING);
+    ASSERT_OK(tutti_infer(one.trainer, FEED_ONE(images), STEP_SAMPLES, FETCH_FIRST(one.trainer, averaged[0])));
+    ASSERT_OK(tutti_infer(two.trainer, FEED_ONE(images), STEP_SAMPLES, FETCH_FIRST(two.trainer, averaged[1])));
+    for (int i = 0; i < STEP_SAMPLES * CLASSES; i++) ck_assert_float_eq_tol(averaged[0][i], averaged[1][i], 1e-4f);
     session_close(&one);
     slower = -1;
     session_close(&two);
@@ -216,6 +223,6 @@ Suite *suite_rebalance(void)
     tcase_add_test(cases, plans_are_made_beside_steps);
     tcase_add_test(cases, by_measured_times);
     tcase_add_test(cases, other_batches);
-    add_cases(cases_new(suite, "lost", data_make, NULL), lost_devices, 5);
+    add_cases(cases_new(suite, "lost", data_make, NULL), lost_devices, 6);
     return suite;
 }
