@@ -1,5 +1,5 @@
-/* Groups of parameters, constants, class weights and sequences on two ranks, run by mpirun: rank 0 has two devices,
- * rank 1 one.
+/* Groups of parameters, constants, class weights, clipping, averages and sequences on two ranks, run by mpirun: rank 0
+ * has two devices, rank 1 one.
  *
  *   test_parameter_ranks equal    ends like one device, and both ranks with the same bytes
  *   test_parameter_ranks other    a rank that has another group, or another constant, is refused
@@ -45,6 +45,8 @@ static void open_one(struct session *session, const char *devices, const struct 
         .learning_rate = 0.01f,
         .weight_decay = 0.1f,
         .epsilon = 1e-3f,
+        .clip_norm = 0.05f,
+        .ema_decay = 0.75f,
         .batch = STEP_SAMPLES,
         .seed = 7,
         .losses = &loss,
@@ -75,8 +77,15 @@ static void equal(void)
         step(&ranks, number, hosts->rank * STEP_SAMPLES / 2, STEP_SAMPLES / 2, &both);
         ck_assert_double_eq_tol(whole.loss, both.loss, ROUNDING * whole.loss);
         ck_assert_double_eq(whole.accuracy, both.accuracy);
+        const float norm = tutti_gradient_norm(one.trainer);
+        ck_assert(norm > 0.05f);
+        ck_assert_float_eq_tol(tutti_gradient_norm(ranks.trainer), norm, ROUNDING * norm);
     }
     close_to(&one, &ranks, ROUNDING);
+    float a[STEP_SAMPLES * CLASSES], b[STEP_SAMPLES * CLASSES]; /* by the averages */
+    ASSERT_OK(tutti_infer(one.trainer, FEED_ONE(images), STEP_SAMPLES, FETCH_FIRST(one.trainer, a)));
+    ASSERT_OK(tutti_infer(ranks.trainer, FEED_ONE(images), STEP_SAMPLES, FETCH_FIRST(ranks.trainer, b)));
+    for (int i = 0; i < STEP_SAMPLES * CLASSES; i++) ck_assert_float_eq_tol(a[i], b[i], 1e-4f);
     same_on_ranks(&ranks);
     session_close(&one);
     session_close(&ranks);
