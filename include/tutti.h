@@ -798,8 +798,11 @@ typedef struct tutti_training {
     /* One number for each opened device: its part of every batch, on any positive scale. 0: the device is not used.
      * NULL: as `sharing` says. */
     const double *shares;
-    int64_t micro_batch; /* largest number of samples that a device computes at once; 0: as many as fit its memory */
-    bool exact;          /* exclude algorithms that round more than a plain sum, such as Winograd's */
+    /* Largest number of samples that a device computes at once; 0: as many as fit its memory. Gradients of
+     * micro-batches are added up, so that steps stay the same, but for batch normalisation: its statistics are those of
+     * each one. */
+    int64_t micro_batch;
+    bool exact; /* exclude algorithms that round more than a plain sum, such as Winograd's */
     /* Measure the kernels for problems that this device has never measured, and keep the times in the cache folder for
      * later runs. Takes seconds to minutes. */
     bool tune;

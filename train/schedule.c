@@ -112,7 +112,7 @@ uint64_t schedule_hash(const struct schedule *schedule)
 void plateau_judge(struct plateau *plateau, const struct schedule *schedule, double loss)
 {
     if (isfinite(loss) && (!plateau->any || loss < plateau->best * (1 - THRESHOLD))) {
-        plateau->any = true;
+        plateau->any = 1;
         plateau->best = loss;
         plateau->bad = 0;
         return;

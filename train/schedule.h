@@ -20,7 +20,7 @@ struct schedule {
 
 /* What ReduceLROnPlateau keeps; zeros as a training begins. */
 struct plateau {
-    bool any; /* there is a best loss */
+    int64_t any; /* 1: there is a best loss */
     double best;
     int64_t bad; /* epochs since the last reduction without a better one */
     int64_t reductions;

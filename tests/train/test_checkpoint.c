@@ -27,11 +27,11 @@ static struct parameter parameters[] = {
     { .name = "bn.running_var", .shape = { 1, { 3 } }, .elements = 3, .offset = 192, .kind = PARAMETER_STATISTIC },
 };
 enum { PARAMETERS = sizeof(parameters) / sizeof(*parameters) };
-static const struct optimizer adam = { .kind = TUTTI_ADAM, .learning_rate = 0.1f, .beta1 = 0.9f };
+static const struct optimizer adam = { .kind = TUTTI_ADAM, .learning_rate = 0.1f, .beta1 = 0.9f, .ema_decay = 0.5f };
 static const struct optimizer sgd = { .kind = TUTTI_SGD, .learning_rate = 0.1f };
 
 struct training {
-    float weights[TOTAL], first[TRAINED], second[TRAINED];
+    float weights[TOTAL], first[TRAINED], second[TRAINED], third[TRAINED];
     struct checkpoint checkpoint;
 };
 
@@ -41,14 +41,22 @@ static void training_make(struct training *training, const struct optimizer *opt
     for (int i = 0; i < TOTAL; i++) training->weights[i] = (float)(1000 * generation + i);
     for (int i = 0; i < TRAINED; i++) training->first[i] = (float)(2000 * generation + i);
     for (int i = 0; i < TRAINED; i++) training->second[i] = (float)(3000 * generation + i);
+    for (int i = 0; i < TRAINED; i++) training->third[i] = (float)(4000 * generation + i);
     training->checkpoint = (struct checkpoint) { .parameters = parameters,
         .count = PARAMETERS,
         .weights = { training->weights, NULL },
-        .states = { training->first, training->second },
+        .states = { training->first, training->second, training->third },
         .optimizer = optimizer,
         .seed = 0xfedcba9876543210u + (uint64_t)generation,
-        .position = {
-            .steps = generation, .epoch = 2, .samples = 30, .epoch_samples = 100, .loss = 0.1, .correct = 7 } };
+        .position = { .steps = generation,
+            .epoch = 2,
+            .samples = 30,
+            .epoch_samples = 100,
+            .loss = 0.1,
+            .correct = 7,
+            .plateau = { 1, 0.1 * generation, 2, generation },
+            .best = { generation % 2, 0.3, -1 } } };
+    if (generation % 2 == 0) training->checkpoint.position.best = (struct best) { 0 };
 }
 
 static char folder[64];
@@ -91,6 +99,7 @@ static int loaded_generation(const char *name)
         if (parameters[i].kind != PARAMETER_TRAINED) continue;
         ck_assert(memcmp(read.first + at, wanted.first + at, bytes) == 0);
         ck_assert(memcmp(read.second + at, wanted.second + at, bytes) == 0);
+        ck_assert(memcmp(read.third + at, wanted.third + at, bytes) == 0);
     }
     return generation;
 }
@@ -344,7 +353,7 @@ START_TEST(full_disk)
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
         struct rlimit before, limit;
         struct training training;
-        training_make(&training, &adam, 2);
+        training_make(&training, &adam, 3);
         ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
         limit = (struct rlimit) { .rlim_cur = sizes[i], .rlim_max = before.rlim_max };
         ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
@@ -354,8 +363,8 @@ START_TEST(full_disk)
         ck_assert_int_eq(loaded_generation(in_folder("a")), 1);
         ck_assert_int_ne(access(in_folder("a.safetensors.new"), F_OK), 0);
     }
-    save(in_folder("a"), 3);
-    ck_assert_int_eq(loaded_generation(in_folder("a")), 3);
+    save(in_folder("a"), 5);
+    ck_assert_int_eq(loaded_generation(in_folder("a")), 5);
 }
 END_TEST
 

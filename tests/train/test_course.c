@@ -143,6 +143,23 @@ START_TEST(any_division_does_the_same)
 }
 END_TEST
 
+/* Micro-batches that are equally large: running means are the mean of theirs, which is that of the whole batch. */
+START_TEST(micro_batches_share_running_means)
+{
+    enum { CHANNELS = 6 };
+    float means[2][CHANNELS];
+    for (int i = 0; i < 2; i++) {
+        struct session session;
+        const tutti_training training = { .micro_batch = i ? STEP_SAMPLES / 4 : 0 };
+        session_open(&session, "0", KIND_NORM, &training);
+        session_steps(&session, 1);
+        ASSERT_OK(tutti_get_parameter(session.trainer, "bn.running_mean", means[i], CHANNELS));
+        session_close(&session);
+    }
+    for (int i = 0; i < CHANNELS; i++) ck_assert_float_eq_tol(means[0][i], means[1][i], 1e-6f);
+}
+END_TEST
+
 /* ------------------------------------------------------------------------------------------------- averages ---- */
 
 static void check_averages(struct session *session, const float *wanted)
@@ -310,6 +327,7 @@ Suite *suite_course(void)
     TCase *cases = cases_new(suite, "course", setup, teardown);
     add_cases(cases, clips_by_the_norm, 2 * WAYS);
     add_cases(cases, any_division_does_the_same, WAYS - 1);
+    tcase_add_test(cases, micro_batches_share_running_means);
     add_cases(cases, averages_follow, 2);
     add_cases(cases, resumed_equals_never_stopped, 4);
     add_cases(cases, stops_without_progress, 2);
