@@ -2,7 +2,8 @@
 # shellcheck shell=bash
 
 build_packages=(gcc libc6-dev meson ninja-build pkg-config ocl-icd-opencl-dev opencl-c-headers pocl-opencl-icd
-    libclblast-dev libclfft-dev zlib1g-dev libjpeg62-turbo-dev libpng-dev libjansson-dev libxxhash-dev libprotobuf-c-dev protobuf-c-compiler)
+    libclblast-dev libclfft-dev zlib1g-dev libjpeg62-turbo-dev libpng-dev libjansson-dev libxxhash-dev
+    libprotobuf-c-dev protobuf-c-compiler)
 # GPU makers' compilers are for tests/offline, Mesa's libraries for tests/makers. Of intel-opencl-icd and mesa-opencl-icd only
 # what they need: these are unpacked into .dev/, so that no driver is added to the machine's.
 test_packages=("${build_packages[@]}" g++ check clang-format
