@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Writes inputs from which the fuzzers may start: the files and node tests of tests/onnx, and the arrays of tests/formats.
-Needs the package onnx.
+"""Writes inputs from which the fuzzers may start: the files and node tests of tests/onnx, and the arrays and pictures of
+tests/formats. Needs the packages numpy and onnx.
 
-    seeds.py FOLDER [NODES]     makes FOLDER/onnx and FOLDER/arrays; NODES is where tests/onnx/conformance.py unpacked them
+    seeds.py FOLDER [NODES]     makes a folder in FOLDER for each target; NODES is where tests/onnx/conformance.py unpacked them
 """
 import json
 import pathlib
 import sys
 
+import numpy
 import onnx
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
@@ -66,6 +67,14 @@ def write_arrays(folder):
     (folder / "images").write_bytes(b"0\0\0\x08\x03\0\0\0\x01\0\0\0\x02\0\0\0\x03abcdef")
 
 
+def write_images(folder):
+    folder.mkdir(parents=True)
+    for name, array in numpy.load(TESTS / "formats/files/images.npz").items():
+        if name.startswith("file/"):
+            (folder / name[5:]).write_bytes(b"\0" + array.tobytes())
+
+
 to = pathlib.Path(sys.argv[1])
 write_onnx(to / "onnx", [*TESTS.glob("onnx/files/*.onnx"), *(path for nodes in sys.argv[2:] for path in pathlib.Path(nodes).glob("*.onnx"))])
 write_arrays(to / "arrays")
+write_images(to / "images")
