@@ -26,7 +26,7 @@ ALLOWED = {
     "models": [],
     "tools": ["models", "formats", "base"],
     "examples": [],
-    "bench": ["models", "formats", "base"],
+    "bench": ["models", "formats", "base", "data"],
     "clkernels": [],
     "include": [],
 }
