@@ -2,7 +2,9 @@
  * gradient wanted; and dropout's mask when a batch is divided. Every implementation, on every device and class. */
 #include "base/memory.h"
 #include "layers/layers.h"
+#include "layers/loss.h"
 #include "runtime/memory.h"
+#include "tests/layers/soft_values.h"
 
 #include <check.h>
 #include <math.h>
@@ -34,10 +36,10 @@ struct direct {
     const struct operation *operation;
     const void *attributes;
     int input_count, output_count;
-    enum value_type types[3];
-    tutti_shape shapes[3];
-    bool batched[3];
-    const void *data[3];
+    enum value_type types[4];
+    tutti_shape shapes[4];
+    bool batched[4];
+    const void *data[4];
     float *outputs[2];
 };
 
@@ -80,7 +82,7 @@ static void run(const struct direct *d, void (*verify)(const struct direct *d, c
         struct device *device = &runtime->devices[n];
         struct graph graph;
         graph_init(&graph);
-        int inputs[3];
+        int inputs[4];
         for (int i = 0; i < d->input_count; i++)
             inputs[i] = graph_value(&graph, ROLE_INPUT, d->types[i], d->shapes[i], d->batched[i], NULL);
         ck_assert_int_ne(graph_append(&graph, d->operation, d->attributes, inputs, d->input_count, -1), NO_VALUE);
@@ -192,6 +194,60 @@ START_TEST(test_far_logits)
 }
 END_TEST
 
+/* ----------------------------------------------------------------------------------------- soft_cross_entropy ---- */
+
+enum { SOFT_ELEMENTS = 24 };
+static struct {
+    double loss; /* the sum over the samples */
+    float gradient[SOFT_ELEMENTS];
+} soft_wanted;
+
+static void as_pytorch(const struct direct *d, const char *where)
+{
+    const double loss = (double)d->outputs[0][0];
+    ck_assert_msg(fabs(loss - soft_wanted.loss) < 2e-6 * soft_wanted.loss, "%s: loss %.9g, not %.9g", where, loss,
+        soft_wanted.loss);
+    for (int i = 0; i < SOFT_ELEMENTS; i++)
+        ck_assert_msg(fabsf(d->outputs[1][i] - soft_wanted.gradient[i]) < 2e-7f, "%s: gradient[%d] is %.9g, not %.9g",
+            where, i, (double)d->outputs[1][i], (double)soft_wanted.gradient[i]);
+}
+
+/* Four ways: label smoothing or not, class weights or not. */
+static void soft_way(int way, bool positions)
+{
+    float logits[SOFT_ELEMENTS], targets[SOFT_ELEMENTS], metrics[2], gradient[SOFT_ELEMENTS];
+    const float weights[] = { 0.5f, 1.5f, 2.5f, 3.5f };
+    const tutti_shape shape = positions ? TUTTI_SHAPE(2, 4, 3) : TUTTI_SHAPE(6, 4);
+    const struct loss_attributes attributes = { .axis = 1, .smoothing = way / 2 ? 0.2f : 0, .mean_weight = 2 };
+    const double samples = (double)shape.sizes[0];
+    for (int i = 0; i < SOFT_ELEMENTS; i++) {
+        logits[i] = (float)(2 * sin(0.7 * i));
+        targets[i] = (float)(i * 5 % 7) / 8;
+        const float expected = (positions ? soft_gradients_3 : soft_gradients_2)[way * SOFT_ELEMENTS + i];
+        soft_wanted.gradient[i] = expected * (float)samples * constants.loss_scale;
+    }
+    soft_wanted.loss = (double)(positions ? soft_losses_3 : soft_losses_2)[way] * samples;
+    const struct direct d = { .operation = &operation_soft_cross_entropy,
+        .attributes = &attributes,
+        .input_count = way % 2 ? 4 : 3,
+        .output_count = 2,
+        .types = { TYPE_F32, TYPE_F32, TYPE_F32, TYPE_F32 },
+        .shapes = { shape, shape, constants_shape, TUTTI_SHAPE(4) },
+        .batched = { true, true, false, false },
+        .data = { logits, targets, &constants, weights },
+        .outputs = { metrics, gradient } };
+    run(&d, as_pytorch);
+}
+
+START_TEST(test_soft_targets)
+{
+    for (int way = 0; way < 4; way++) {
+        soft_way(way, false);
+        soft_way(way, true);
+    }
+}
+END_TEST
+
 static double expected_sum;
 
 static void sum_is_accurate(const struct direct *d, const char *where)
@@ -286,6 +342,7 @@ int main(void)
     tcase_add_test(tests, test_ignored_labels);
     tcase_add_test(tests, test_label_past_the_classes);
     tcase_add_test(tests, test_far_logits);
+    tcase_add_test(tests, test_soft_targets);
     tcase_add_test(tests, test_many_samples);
     tcase_add_test(tests, test_dropout_divided);
     suite_add_tcase(suite, tests);
