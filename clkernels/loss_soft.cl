@@ -15,55 +15,74 @@
 
 #if CLASS_WEIGHTS
 #define WEIGHT_PARAMETERS SOFT_WEIGHTS_ARGUMENTS(PARAMETER)
+#define WEIGHT_NAMES SOFT_WEIGHTS_ARGUMENTS(NAME)
 #define CLASS_WEIGHT(i) class_weights[i]
 #else
 #define WEIGHT_PARAMETERS
+#define WEIGHT_NAMES
 #define CLASS_WEIGHT(i) 1.0f
 #endif
 #define WANTED(i, p) (CLASS_WEIGHT(i) * ((1.0f - smoothing) * (p) + smoothing / (float)width))
 #define TERM(v, x) ((v) != 0.0f ? (v) * (most - (x)) : 0.0f)
 
-/* inner is 1: groups of GROUP work-items, each group does `each` rows. The first of the largest is found as the largest
- * of negative places, which floats hold below 2^24. */
+/* group_sum() and group_max() as a part of their callers: POCL leaves out what is called often, and its work-items then
+ * take the places of other groups'. */
+#define INLINED static inline __attribute__((always_inline))
+INLINED float sum_of_all(float value, local float *scratch) { GROUP_JOIN(value, scratch, SUM_OF) }
+INLINED float max_of_all(float value, local float *scratch) { GROUP_JOIN(value, scratch, fmax) }
+
+/* A row, by a group of GROUP work-items. The first of the largest is found as the largest of negative places, which
+ * floats hold below 2^24. */
+INLINED void soft_row(SOFT_ARGUMENTS(PARAMETER) WEIGHT_PARAMETERS, const int row, local float *scratch)
+{
+    const int item = get_local_id(0);
+    float most = -INFINITY, likeliest = -INFINITY;
+    x += (size_t)row * width;
+    targets += (size_t)row * width;
+    for (int i = item; i < width; i += GROUP) {
+        most = fmax(most, x[i]);
+        likeliest = fmax(likeliest, targets[i]);
+    }
+    most = max_of_all(most, scratch);
+    likeliest = max_of_all(likeliest, scratch);
+    float sum = 0.0f, pull = 0.0f, loss = 0.0f, predicted = -INFINITY, right = -INFINITY;
+    for (int i = item; i < width; i += GROUP) {
+        const float v = WANTED(i, targets[i]);
+        sum += exp(x[i] - most);
+        pull += v;
+        loss += TERM(v, x[i]);
+        if (x[i] == most) predicted = fmax(predicted, -(float)i);
+        if (targets[i] == likeliest) right = fmax(right, -(float)i);
+    }
+    sum = sum_of_all(sum, scratch);
+    pull = sum_of_all(pull, scratch);
+    loss = sum_of_all(loss, scratch);
+    predicted = max_of_all(predicted, scratch);
+    right = max_of_all(right, scratch);
+    if (item == 0) {
+        results[2 * row] = loss + pull * log(sum);
+        results[2 * row + 1] = predicted == right && !isnan(sum);
+    }
+#if GRADIENT
+    const float scale = weight * constants->loss_scale, factor = pull / sum;
+    dx += (size_t)row * width;
+    for (int i = item; i < width; i += GROUP)
+        dx[i] = (exp(x[i] - most) * factor - WANTED(i, targets[i])) * scale;
+#endif
+}
+
+/* inner is 1: a group for each row; where it is one work-item, it does `each` rows. */
 __attribute__((reqd_work_group_size(GROUP, 1, 1))) kernel void loss_soft_rows(
     SOFT_ARGUMENTS(PARAMETER) SOFT_ROWS_ARGUMENTS(PARAMETER) WEIGHT_PARAMETERS)
 {
     local float scratch[GROUP];
-    const int item = get_local_id(0), first = get_group_id(0) * each, end = min(first + each, rows);
-    for (int row = first; row < end; row++) {
-        global const float *from = x + (size_t)row * width, *p = targets + (size_t)row * width;
-        float most = -INFINITY, likeliest = -INFINITY;
-        for (int i = item; i < width; i += GROUP) {
-            most = fmax(most, from[i]);
-            likeliest = fmax(likeliest, p[i]);
-        }
-        most = group_max(most, scratch);
-        likeliest = group_max(likeliest, scratch);
-        float sum = 0.0f, pull = 0.0f, loss = 0.0f, predicted = -INFINITY, right = -INFINITY;
-        for (int i = item; i < width; i += GROUP) {
-            const float v = WANTED(i, p[i]);
-            sum += exp(from[i] - most);
-            pull += v;
-            loss += TERM(v, from[i]);
-            if (from[i] == most) predicted = fmax(predicted, -(float)i);
-            if (p[i] == likeliest) right = fmax(right, -(float)i);
-        }
-        sum = group_sum(sum, scratch);
-        pull = group_sum(pull, scratch);
-        loss = group_sum(loss, scratch);
-        predicted = group_max(predicted, scratch);
-        right = group_max(right, scratch);
-        if (item == 0) {
-            results[2 * row] = loss + pull * log(sum);
-            results[2 * row + 1] = predicted == right && !isnan(sum);
-        }
-#if GRADIENT
-        const float scale = weight * constants->loss_scale, factor = pull / sum;
-        global float *to = dx + (size_t)row * width;
-        for (int i = item; i < width; i += GROUP)
-            to[i] = (exp(from[i] - most) * factor - WANTED(i, p[i])) * scale;
+    const int group = get_group_id(0);
+#if GROUP > 1
+    soft_row(SOFT_ARGUMENTS(NAME) WEIGHT_NAMES, group, scratch);
+#else
+    for (int row = group * each; row < min((group + 1) * each, rows); row++)
+        soft_row(SOFT_ARGUMENTS(NAME) WEIGHT_NAMES, row, scratch);
 #endif
-    }
 }
 
 /* inner > 1: one work-item for each of `total` positions. */

@@ -61,8 +61,8 @@ static void emit(const struct problem *problem, const struct operands *operands,
     const bool wanted = operands->outputs[LOSS_GRADIENT] != NULL, gpu = problem->device->class == DEVICE_GPU;
     const bool in_rows = sizes.inner == 1;
     const int64_t positions = sizes.labels / problem->inputs[LOSS_X]->shape.sizes[0];
-    const int64_t each = gpu ? 1 : divide_up(2048, sizes.width); /* rows that are worth a group */
     const size_t group = in_rows && !gpu ? 1 : group_size(problem->device, in_rows && sizes.width > 64 ? 256 : 64);
+    const int64_t each = group > 1 ? 1 : divide_up(2048, sizes.width); /* rows that are worth a group */
     const double elements = (double)value_elements(problem->inputs[LOSS_X]);
     struct launch *launch =
         launch_add(list, "loss_soft", in_rows ? "loss_soft_rows" : "loss_soft_positions", "-DGRADIENT=%d -DGROUP=%d%s",
