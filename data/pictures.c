@@ -19,7 +19,7 @@ void data_note(const tutti_data_options *options, const char *format, ...)
     va_list arguments;
     if (!options->note) return;
     va_start(arguments, format);
-    vsnprintf(line, sizeof(line), format, arguments);
+    number_print_list(line, sizeof(line), format, arguments);
     va_end(arguments);
     options->note(options->user, line);
 }

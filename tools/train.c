@@ -55,7 +55,8 @@ static void interrupt(int number)
 }
 
 static const char *const details =
-    "DIR holds the IDX files of MNIST or Fashion-MNIST (plain or .gz), or the binary files of CIFAR-10 or\n"
+    "DIR holds a folder of images for each class, images/ and masks/, or tar shards (docs/data.md), the\n"
+    "IDX files of MNIST or Fashion-MNIST (plain or .gz), or the binary files of CIFAR-10 or\n"
     "CIFAR-100. If it has only the t10k pair of IDX files, its last 2,000 samples are the test data. \"digits\" are\n"
     "digits drawn by the program; \"line\" are points of y = 3 x + 2, for the linear model. With another\n"
     "optimizer than the model's, learning rate, momentum and weight decay default to those of the library.\n"
