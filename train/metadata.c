@@ -1,8 +1,7 @@
 #include "train/metadata.h"
 
-#include "train/trainer.h"
-
 #include "base/memory.h"
+#include "base/status.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -72,12 +71,6 @@ void metadata_free(struct metadata *metadata)
 {
     while (metadata->count > 0) remove_at(metadata, metadata->count - 1);
     free(metadata->entries);
-}
-
-tutti_status tutti_set_metadata(tutti_trainer *trainer, const char *key, const char *value)
-{
-    if (!trainer || !key) return fail(TUTTI_INVALID, "the trainer or the key is NULL: pass both");
-    return metadata_set(&trainer->metadata, key, value);
 }
 
 char *tutti_weights_metadata(const char *path, const char *key)

@@ -133,6 +133,12 @@ done:
     return status;
 }
 
+tutti_status tutti_set_metadata(tutti_trainer *trainer, const char *key, const char *value)
+{
+    if (!trainer || !key) return fail(TUTTI_INVALID, "the trainer or the key is NULL: pass both");
+    return metadata_set(&trainer->metadata, key, value);
+}
+
 tutti_status tutti_load_weights(tutti_trainer *trainer, const char *path)
 {
     tutti_status status;

@@ -60,10 +60,11 @@ PARTS = {
     "tally": [],
     "scores": [],
     "loss_scale": [],
+    "metadata": [],
     "optimizer": ["clip"],  # a part of it
     "clip": ["optimizer"],
     "schedule": [],
-    "checkpoint": ["loss_scale", "optimizer", "schedule"],
+    "checkpoint": ["loss_scale", "metadata", "optimizer", "schedule"],
     "membership": [],
     "hosts": ["membership"],
     "hosts_mpi": ["hosts"],
