@@ -224,26 +224,43 @@ static tutti_status find_text(const unsigned char *bytes, size_t size, struct he
     return TUTTI_OK;
 }
 
-tutti_status npy_decode(const unsigned char *bytes, size_t size, struct npz_array *array)
+tutti_status npy_describe(
+    const unsigned char *bytes, size_t available, uint64_t size, struct npz_array *array, struct npy_layout *layout)
 {
     tutti_status status = TUTTI_OK;
     struct header header = { 0 };
     array->data = NULL;
-    TRY(find_text(bytes, size, &header));
-    const unsigned char *elements = (const unsigned char *)header.end;
-    const size_t left = size - (size_t)(elements - bytes);
+    TRY(find_text(bytes, available, &header));
+    layout->begin = (size_t)((const unsigned char *)header.end - bytes);
     TRY(read_header(&header, array));
-    if (!count_bytes(array, &array->bytes) || array->bytes != left)
-        FAIL(TUTTI_FORMAT, "it has %zu bytes of elements, which do not fit its shape: it is damaged", left);
-    array->data = malloc(left + 1);
-    if (!array->data) FAIL(TUTTI_NO_MEMORY, "no memory for its %zu bytes", left);
-    if (header.columns_first && array->rank > 1)
-        copy_columns(array, elements);
-    else
-        memcpy(array->data, elements, left);
-    if (header.swapped) swap_bytes(array);
+    layout->columns_first = header.columns_first && array->rank > 1;
+    layout->swapped = header.swapped;
+    if (!count_bytes(array, &array->bytes) || array->bytes != size - layout->begin)
+        FAIL(TUTTI_FORMAT, "it has %" PRIu64 " bytes of elements, which do not fit its shape: it is damaged",
+            size - layout->begin);
 done:
     return status;
+}
+
+void npy_swap(enum npz_type type, void *elements, size_t bytes)
+{
+    swap_bytes(&(struct npz_array) { .type = type, .data = elements, .bytes = bytes });
+}
+
+tutti_status npy_decode(const unsigned char *bytes, size_t size, struct npz_array *array)
+{
+    struct npy_layout layout;
+    const tutti_status status = npy_describe(bytes, size, size, array, &layout);
+    if (status != TUTTI_OK) return status;
+    const unsigned char *elements = bytes + layout.begin;
+    array->data = malloc(array->bytes + 1);
+    if (!array->data) return fail(TUTTI_NO_MEMORY, "no memory for its %zu bytes", array->bytes);
+    if (layout.columns_first)
+        copy_columns(array, elements);
+    else
+        memcpy(array->data, elements, array->bytes);
+    if (layout.swapped) swap_bytes(array);
+    return TUTTI_OK;
 }
 
 tutti_status npy_header(

@@ -1,0 +1,27 @@
+/* Tables as text, row by row: CSV (RFC 4180) with commas, semicolons or tabs between the fields, and TSV. */
+#ifndef FORMATS_CSV_H
+#define FORMATS_CSV_H
+
+#include "tutti.h"
+
+enum { CSV_MAX_COLUMNS = 1 << 16, CSV_MAX_ROW_BYTES = 1 << 24 };
+
+struct csv_row {
+    int64_t line; /* of the file, where the row begins, from 1 on */
+    int count;    /* fields; 0: the file has ended */
+    char **fields;
+};
+
+/* Opens a file. What separates fields is a tab in a file named .tsv, else the one of comma, semicolon and tab that its
+ * first row has most often. A byte order mark is skipped. Errors: TUTTI_FILE. */
+struct csv;
+tutti_status csv_open(const char *path, struct csv **csv);
+void csv_close(struct csv *csv); /* accepts NULL */
+/* Reads the next row that is not empty; it is valid until the next call. Spaces around fields without quotes are left
+ * out. Errors: TUTTI_FORMAT with file and line where quotes are wrong, a row is too long, or bytes are no text. */
+tutti_status csv_next(struct csv *csv, struct csv_row *row);
+
+/* Whether the text is a finite number in decimal notation, which is written to *number. */
+bool csv_number(const char *text, double *number);
+
+#endif

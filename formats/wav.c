@@ -1,0 +1,185 @@
+#include "formats/wav.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PCM = 1, FLOATS = 3, EXTENSIBLE = 0xfffe };
+enum { RIFF_BYTES = 12, CHUNK_BYTES = 8, FORMAT_BYTES = 16, EXTENSIBLE_BYTES = 40, MOST_CHUNKS = 1000 };
+enum { MOST_RATE = 1 << 20, MOST_LEVEL = 1 << 20, BLOCK = 1 << 16 };
+#define UNKNOWN 0xffffffffu /* the size of a chunk that was written into a pipe */
+
+static uint32_t u16(const unsigned char *at)
+{
+    return at[0] | (uint32_t)at[1] << 8;
+}
+
+static uint32_t u32(const unsigned char *at)
+{
+    return u16(at) | u16(at + 2) << 16;
+}
+
+/* Reads up to `size` bytes; *got is less at the file's end. */
+static tutti_status read_at(const struct wav *wav, uint64_t from, void *to, size_t size, size_t *got)
+{
+    for (*got = 0; *got < size;) {
+        const ssize_t part = pread(wav->descriptor, (char *)to + *got, size - *got, (off_t)(from + *got));
+        if (part < 0 && errno == EINTR) continue;
+        if (part < 0) return fail(TUTTI_FILE, "cannot read '%s': %s", wav->path, strerror(errno));
+        if (part == 0) break;
+        *got += (size_t)part;
+    }
+    return TUTTI_OK;
+}
+
+/* --------------------------------------------------------------------------------------------------- header ---- */
+
+static tutti_status read_format(struct wav *wav, uint64_t at, uint32_t size)
+{
+    unsigned char bytes[EXTENSIBLE_BYTES] = { 0 };
+    size_t got;
+    const tutti_status status = read_at(wav, at, bytes, size < sizeof bytes ? size : sizeof bytes, &got);
+    if (status != TUTTI_OK) return status;
+    uint32_t code = u16(bytes);
+    if (got < FORMAT_BYTES) return fail(TUTTI_FORMAT, "%s: its format is cut: it is damaged", wav->path);
+    if (code == EXTENSIBLE && got == EXTENSIBLE_BYTES) code = u16(bytes + 24); /* the first bytes of its GUID */
+    const uint32_t channels = u16(bytes + 2), rate = u32(bytes + 4), bits = u16(bytes + 14);
+    wav->floats = code == FLOATS;
+    if (code != PCM && code != FLOATS)
+        return fail(
+            TUTTI_FORMAT, "%s: it is coded as 0x%04x: WAV files of PCM and of floats can be read", wav->path, code);
+    if (wav->floats ? bits != 32 && bits != 64 : bits != 8 && bits != 16 && bits != 24 && bits != 32)
+        return fail(TUTTI_FORMAT, "%s: its samples have %u bits: 8, 16, 24, 32, and floats of 32 and 64 can be read",
+            wav->path, bits);
+    if (channels < 1 || channels > WAV_MAX_CHANNELS || rate < 1 || rate > MOST_RATE ||
+        u16(bytes + 12) != channels * bits / 8)
+        return fail(TUTTI_FORMAT, "%s: %u channels of %u Hz in %u bytes: it is damaged", wav->path, channels, rate,
+            u16(bytes + 12));
+    wav->channels = (int)channels;
+    wav->rate = (int)rate;
+    wav->bits = (int)bits;
+    return TUTTI_OK;
+}
+
+static tutti_status set_data(struct wav *wav, uint64_t at, uint32_t size, uint64_t end)
+{
+    const uint64_t frame = (uint64_t)wav->channels * (uint64_t)wav->bits / 8, left = end - at;
+    if (!wav->channels) return fail(TUTTI_FORMAT, "%s: its samples come before their format: it is damaged", wav->path);
+    if (size != UNKNOWN && size > left)
+        return fail(TUTTI_FORMAT, "%s: it is cut: %" PRIu64 " of %u bytes of samples are there", wav->path, left, size);
+    wav->begin = at;
+    wav->frames = (int64_t)((size == UNKNOWN ? left : size) / frame);
+    if (wav->frames == 0) return fail(TUTTI_FORMAT, "%s: it has no samples", wav->path);
+    return TUTTI_OK;
+}
+
+static tutti_status read_chunks(struct wav *wav, uint64_t end)
+{
+    unsigned char head[RIFF_BYTES];
+    uint64_t at = RIFF_BYTES;
+    size_t got;
+    tutti_status status = TUTTI_OK;
+    TRY(read_at(wav, 0, head, RIFF_BYTES, &got));
+    if (got < RIFF_BYTES || memcmp(head, "RIFF", 4) != 0 || memcmp(head + 8, "WAVE", 4) != 0)
+        FAIL(TUTTI_FORMAT, "%s: this is no WAV file: it does not begin with RIFF and WAVE", wav->path);
+    for (int chunk = 0; chunk < MOST_CHUNKS && at < end && !wav->frames; chunk++) {
+        TRY(read_at(wav, at, head, CHUNK_BYTES, &got));
+        if (got < CHUNK_BYTES) break;
+        const uint32_t size = u32(head + 4);
+        at += CHUNK_BYTES;
+        if (!memcmp(head, "fmt ", 4)) TRY(read_format(wav, at, size));
+        if (!memcmp(head, "data", 4)) TRY(set_data(wav, at, size, end));
+        at += (uint64_t)size + (size & 1);
+    }
+    if (!wav->frames) FAIL(TUTTI_FORMAT, "%s: it has no samples: it is cut or damaged", wav->path);
+done:
+    return status;
+}
+
+tutti_status wav_open(const char *path, struct wav *wav)
+{
+    struct stat info;
+    tutti_status status = TUTTI_OK;
+    *wav = (struct wav) { .descriptor = -1, .path = memory_copy_text(path) };
+    if (!wav->path) return TUTTI_NO_MEMORY;
+    wav->descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (wav->descriptor < 0 || fstat(wav->descriptor, &info) != 0)
+        FAIL(TUTTI_FILE, "cannot read '%s': %s", path, strerror(errno));
+    if (!S_ISREG(info.st_mode)) FAIL(TUTTI_FILE, "cannot read '%s': it is no file", path);
+    status = read_chunks(wav, (uint64_t)info.st_size);
+done:
+    if (status != TUTTI_OK) wav_close(wav);
+    return status;
+}
+
+void wav_close(struct wav *wav)
+{
+    if (wav->descriptor >= 0) close(wav->descriptor);
+    free(wav->path);
+    *wav = (struct wav) { .descriptor = -1 };
+}
+
+/* -------------------------------------------------------------------------------------------------- samples ---- */
+
+static double one_float(const unsigned char *at, int bits)
+{
+    double wide = 0;
+    float narrow = 0;
+    if (bits == 64) memcpy(&wide, at, sizeof wide);
+    if (bits == 32) memcpy(&narrow, at, sizeof narrow);
+    return bits == 64 ? wide : (double)narrow;
+}
+
+/* PCM: bytes are unsigned, wider samples signed. */
+static double one_sample(const struct wav *wav, const unsigned char *at)
+{
+    if (wav->floats) return one_float(at, wav->bits);
+    switch (wav->bits) {
+    case 8: return (at[0] - 128) / 128.0;
+    case 16: return (int16_t)u16(at) / 32768.0;
+    case 24: return (int32_t)(u16(at) << 8 | (uint32_t)at[2] << 24) / 2147483648.0;
+    default: return (int32_t)u32(at) / 2147483648.0;
+    }
+}
+
+tutti_status wav_read(const struct wav *wav, int64_t first, int64_t count, float *mono)
+{
+    const size_t sample = (size_t)wav->bits / 8, frame = sample * (size_t)wav->channels;
+    const int64_t at_once = BLOCK / (int64_t)frame;
+    unsigned char *block = malloc(BLOCK);
+    tutti_status status = TUTTI_OK;
+    size_t got;
+    if (!block) return fail(TUTTI_NO_MEMORY, "no memory for samples of '%s'", wav->path);
+    for (int64_t done = 0; done < count;) {
+        const int64_t frames = count - done < at_once ? count - done : at_once;
+        TRY(read_at(wav, wav->begin + (uint64_t)(first + done) * frame, block, (size_t)frames * frame, &got));
+        if (got < (size_t)frames * frame) FAIL(TUTTI_FILE, "'%s' has become shorter while it was read", wav->path);
+        for (int64_t i = 0; i < frames; i++) {
+            double sum = 0;
+            for (int c = 0; c < wav->channels; c++)
+                sum += one_sample(wav, block + (size_t)i * frame + (size_t)c * sample);
+            mono[done + i] = (float)(sum / wav->channels);
+            if (!(fabs(sum) <= MOST_LEVEL))
+                FAIL(TUTTI_FORMAT, "%s: its sample %" PRId64 " is %g: it is damaged", wav->path, first + done + i, sum);
+        }
+        done += frames;
+    }
+done:
+    free(block);
+    return status;
+}
+
+bool wav_has_name(const char *name)
+{
+    const size_t length = strlen(name);
+    return length > 4 && !strcasecmp(name + length - 4, ".wav");
+}
