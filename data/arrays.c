@@ -1,0 +1,290 @@
+/* Arrays of NumPy: a sample is a row. Bytes in two or three dimensions are images. */
+#include "data/arrays.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "data/statistics.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_CLASSES = 1 << 16, AT_ONCE = 4096, MOST_MEASURED = 2000, FEW_CHANNELS = 4 };
+
+struct arrays {
+    struct collection collection; /* first: they are one */
+    struct array_pairs pairs;
+    int64_t begins[ARRAYS_SLOTS + 1]; /* of the samples of each slot */
+    enum npz_type type, target_type;
+    size_t row, elements, target_elements; /* bytes and numbers of a sample */
+    bool images, channels_last;
+    char (*class_names)[12];
+    const char **class_list;
+    bool measure;
+};
+
+static void free_arrays(struct collection *collection)
+{
+    struct arrays *arrays = (struct arrays *)collection;
+    array_pairs_close(&arrays->pairs);
+    free(arrays->class_names);
+    free(arrays->class_list);
+    free(collection->parts);
+    free(collection->labels);
+    free(arrays);
+}
+
+static int slot_of(const struct arrays *arrays, int64_t index)
+{
+    int slot = 0;
+    while (index >= arrays->begins[slot + 1]) slot++;
+    return slot;
+}
+
+static void name_sample(const struct collection *collection, int64_t index, char *text, size_t size)
+{
+    const struct arrays *arrays = (const struct arrays *)collection;
+    const int slot = slot_of(arrays, index);
+    snprintf(text, size, "%s[%" PRId64 "]", arrays->pairs.inputs[slot].name, index - arrays->begins[slot]);
+}
+
+/* ------------------------------------------------------------------------------------------------- samples ---- */
+
+/* [height][width][channels] to [channels][height][width] */
+static void copy_channels(const struct arrays *arrays, const unsigned char *from, unsigned char *to)
+{
+    const size_t channels = (size_t)arrays->collection.info.shape.sizes[0], pixels = arrays->elements / channels;
+    for (size_t c = 0; c < channels; c++)
+        for (size_t i = 0; i < pixels; i++) to[c * pixels + i] = from[i * channels + c];
+}
+
+static tutti_status read_input(const struct arrays *arrays, int slot, int64_t row, void *sample)
+{
+    const struct array_rows *inputs = &arrays->pairs.inputs[slot];
+    if (arrays->images && !arrays->channels_last) return array_rows_read(inputs, row, 1, sample);
+    void *memory = malloc(arrays->row);
+    if (!memory) return fail(TUTTI_NO_MEMORY, "no memory for the %zu bytes of a sample", arrays->row);
+    tutti_status status = array_rows_read(inputs, row, 1, memory);
+    if (status == TUTTI_OK && arrays->images)
+        copy_channels(arrays, memory, sample);
+    else if (status == TUTTI_OK && !array_to_floats(arrays->type, memory, arrays->elements, sample))
+        status = fail(TUTTI_FORMAT, "%s[%" PRId64 "] has numbers that are not finite", inputs->name, row);
+    free(memory);
+    return status;
+}
+
+static tutti_status read_numbers(const struct arrays *arrays, int slot, int64_t row, float *target)
+{
+    const struct array_rows *targets = &arrays->pairs.targets[slot];
+    void *memory = malloc(arrays->target_elements * npz_type_size(arrays->target_type));
+    if (!memory) return fail(TUTTI_NO_MEMORY, "no memory for a target");
+    tutti_status status = array_rows_read(targets, row, 1, memory);
+    if (status == TUTTI_OK && !array_to_floats(arrays->target_type, memory, arrays->target_elements, target))
+        status = fail(TUTTI_FORMAT, "%s[%" PRId64 "] has numbers that are not finite", targets->name, row);
+    free(memory);
+    return status;
+}
+
+static tutti_status read_sample(
+    struct collection *collection, int64_t index, const struct draw *draw, void *sample, void *target)
+{
+    const struct arrays *arrays = (const struct arrays *)collection;
+    const int slot = slot_of(arrays, index);
+    const int64_t row = index - arrays->begins[slot];
+    (void)draw;
+    const tutti_status status = read_input(arrays, slot, row, sample);
+    if (status != TUTTI_OK || !collection->labels)
+        return status == TUTTI_OK ? read_numbers(arrays, slot, row, target) : status;
+    memcpy(target, &collection->labels[index], sizeof *collection->labels);
+    return TUTTI_OK;
+}
+
+/* How often each byte occurs in each channel of training samples, evenly spaced ones if there are many. */
+static tutti_status measure(struct collection *collection, const signed char *part)
+{
+    struct arrays *arrays = (struct arrays *)collection;
+    const size_t channels = (size_t)collection->info.channels;
+    int64_t training = 0, seen = 0, (*counts)[256];
+    tutti_status status = TUTTI_NO_MEMORY;
+    if (!arrays->images || !arrays->measure) return TUTTI_OK;
+    unsigned char *sample = memory_new(arrays->elements, 1);
+    counts = memory_new(channels, sizeof *counts);
+    if (!sample || !counts) goto done;
+    for (int64_t i = 0; i < collection->samples; i++) training += part[i] == TUTTI_DATA_TRAIN;
+    const int64_t step = 1 + training / MOST_MEASURED;
+    for (int64_t i = 0; i < collection->samples; i++) {
+        if (part[i] != TUTTI_DATA_TRAIN || seen++ % step) continue;
+        const int slot = slot_of(arrays, i);
+        TRY(read_input(arrays, slot, i - arrays->begins[slot], sample));
+        for (size_t k = 0; k < arrays->elements; k++) counts[k / (arrays->elements / channels)][sample[k]]++;
+    }
+    for (size_t c = 0; c < channels; c++) {
+        double count = 0, sum = 0, squares = 0;
+        for (int v = 0; v < 256; v++) {
+            count += (double)counts[c][v];
+            sum += (double)counts[c][v] * v / 255;
+            squares += (double)counts[c][v] * v / 255 * v / 255;
+        }
+        const double mean = count > 0 ? sum / count : 0;
+        const struct statistics all = { count, mean, squares - sum * mean };
+        statistics_end(&all, &collection->info.mean[c], &collection->info.std[c]);
+    }
+    status = TUTTI_OK;
+done:
+    free(sample);
+    free(counts);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------- opening ---- */
+
+/* [samples, height, width], with channels behind the samples or at the end. */
+static bool set_images(struct arrays *arrays, const struct npz_array *x, tutti_shape *shape)
+{
+    if (x->type != NPZ_U8 || (x->rank != 3 && x->rank != 4)) return false;
+    arrays->channels_last = x->rank == 4 && x->sizes[3] <= FEW_CHANNELS && x->sizes[1] > FEW_CHANNELS;
+    const int height = x->rank == 3 || arrays->channels_last ? 1 : 2;
+    const int64_t channels = x->rank == 3 ? 1 : x->sizes[arrays->channels_last ? 3 : 1];
+    *shape = (tutti_shape) { .rank = 3, .sizes = { channels, x->sizes[height], x->sizes[height + 1] } };
+    if (channels > DATA_MAX_CHANNELS) arrays->channels_last = false;
+    return channels <= DATA_MAX_CHANNELS;
+}
+
+static tutti_status set_input(struct arrays *arrays, const char *path, const struct npz_array *x)
+{
+    tutti_data_info *info = &arrays->collection.info;
+    arrays->type = x->type;
+    arrays->row = x->bytes / (size_t)x->sizes[0];
+    arrays->elements = arrays->row / npz_type_size(x->type);
+    arrays->images = set_images(arrays, x, &info->shape);
+    info->dtype = arrays->images ? TUTTI_DTYPE_U8 : TUTTI_DTYPE_F32;
+    if (x->rank > TUTTI_MAX_RANK)
+        return fail(
+            TUTTI_FORMAT, "%s: samples of %d axes: there are at most %d", path, x->rank - 1, TUTTI_MAX_RANK - 1);
+    if (arrays->images) info->channels = (int)info->shape.sizes[0];
+    if (arrays->images) return TUTTI_OK;
+    info->shape = (tutti_shape) { .rank = x->rank > 1 ? x->rank - 1 : 1, .sizes = { 1 } };
+    for (int i = 1; i < x->rank; i++) info->shape.sizes[i - 1] = x->sizes[i];
+    return TUTTI_OK;
+}
+
+/* Those of a slot; *most becomes the largest label. */
+static tutti_status read_labels(struct arrays *arrays, const char *path, int slot, int32_t *most)
+{
+    const struct array_rows *from = &arrays->pairs.targets[slot];
+    const int64_t samples = from->array->sizes[0];
+    int32_t *labels = arrays->collection.labels + arrays->begins[slot];
+    tutti_status status = TUTTI_OK;
+    void *memory = malloc(AT_ONCE * npz_type_size(arrays->target_type));
+    if (!memory) return fail(TUTTI_NO_MEMORY, "no memory for labels");
+    for (int64_t first = 0; first < samples; first += AT_ONCE) {
+        const int64_t count = samples - first < AT_ONCE ? samples - first : AT_ONCE;
+        TRY(array_rows_read(from, first, count, memory));
+        if (!array_to_labels(arrays->target_type, memory, (size_t)count, MOST_CLASSES - 1, labels + first))
+            FAIL(TUTTI_FORMAT,
+                "%s: '%s' has a class below 0 or above %d among rows %" PRId64 " to %" PRId64
+                ": save numbers to predict as floats",
+                path, from->name, MOST_CLASSES - 1, first, first + count - 1);
+        for (int64_t i = 0; i < count; i++)
+            if (labels[first + i] > *most) *most = labels[first + i];
+    }
+done:
+    free(memory);
+    return status;
+}
+
+static tutti_status set_classes(struct arrays *arrays, const char *path)
+{
+    struct collection *collection = &arrays->collection;
+    int32_t most = 0;
+    collection->labels = memory_new((size_t)collection->samples, sizeof *collection->labels);
+    if (!collection->labels) return TUTTI_NO_MEMORY;
+    for (int slot = 0; slot < ARRAYS_SLOTS; slot++) {
+        if (!arrays->pairs.targets[slot].name) continue;
+        const tutti_status status = read_labels(arrays, path, slot, &most);
+        if (status != TUTTI_OK) return status;
+    }
+    arrays->class_names = memory_new((size_t)most + 1, sizeof *arrays->class_names);
+    arrays->class_list = memory_new((size_t)most + 1, sizeof *arrays->class_list);
+    if (!arrays->class_names || !arrays->class_list) return TUTTI_NO_MEMORY;
+    for (int32_t i = 0; i <= most; i++) {
+        snprintf(arrays->class_names[i], sizeof *arrays->class_names, "%d", (int)i);
+        arrays->class_list[i] = arrays->class_names[i];
+    }
+    collection->info.classes = (int)most + 1;
+    collection->info.class_names = arrays->class_list;
+    collection->info.target_dtype = TUTTI_DTYPE_I32;
+    return TUTTI_OK;
+}
+
+static tutti_status set_targets(struct arrays *arrays, const char *path, const struct array_rows *targets)
+{
+    const struct npz_array *y = targets->array;
+    tutti_data_info *info = &arrays->collection.info;
+    arrays->target_type = y->type;
+    arrays->target_elements = y->bytes / (size_t)y->sizes[0] / npz_type_size(y->type);
+    if (y->type == NPZ_F16 || y->type == NPZ_F32 || y->type == NPZ_F64) {
+        info->target_dtype = TUTTI_DTYPE_F32;
+        info->target_shape = (tutti_shape) { .rank = 1, .sizes = { (int64_t)arrays->target_elements } };
+        return TUTTI_OK;
+    }
+    if (arrays->target_elements > 1)
+        return fail(TUTTI_FORMAT,
+            "%s: '%s' has %zu integers for a sample: a class is one integer, and numbers to predict are floats", path,
+            targets->name, arrays->target_elements);
+    return set_classes(arrays, path);
+}
+
+static tutti_status set_parts(struct arrays *arrays)
+{
+    struct collection *collection = &arrays->collection;
+    const struct array_rows *inputs = arrays->pairs.inputs;
+    const bool open = !inputs[2].name && !inputs[3].name;
+    for (int slot = 0; slot < ARRAYS_SLOTS; slot++)
+        arrays->begins[slot + 1] = arrays->begins[slot] + (inputs[slot].name ? inputs[slot].array->sizes[0] : 0);
+    collection->samples = arrays->begins[ARRAYS_SLOTS];
+    collection->parts = memory_new((size_t)collection->samples, 1);
+    if (!collection->parts) return TUTTI_NO_MEMORY;
+    for (int slot = 0; slot < ARRAYS_SLOTS; slot++)
+        for (int64_t i = arrays->begins[slot]; i < arrays->begins[slot + 1]; i++)
+            collection->parts[i] = (signed char)(open ? PART_OPEN : slot - 1);
+    return TUTTI_OK;
+}
+
+static tutti_status finish(struct arrays *arrays, const char *path, const tutti_data_options *options)
+{
+    struct collection *collection = &arrays->collection;
+    tutti_data_info *info = &collection->info;
+    tutti_status status = TUTTI_OK;
+    int slot = 0;
+    while (!arrays->pairs.inputs[slot].name) slot++;
+    TRY(set_parts(arrays));
+    TRY(set_input(arrays, path, arrays->pairs.inputs[slot].array));
+    TRY(set_targets(arrays, path, &arrays->pairs.targets[slot]));
+    if (arrays->images)
+        TRY(statistics_read(options->normalise, info->channels, info->mean, info->std, &arrays->measure));
+    info->kind = "arrays";
+    collection->read = read_sample;
+    collection->name = name_sample;
+    collection->fit = measure;
+done:
+    return status;
+}
+
+tutti_status arrays_open(const char *path, const tutti_data_options *options, struct collection **made)
+{
+    bool found = false;
+    *made = NULL;
+    struct arrays *arrays = memory_new(1, sizeof *arrays);
+    if (!arrays) return TUTTI_NO_MEMORY;
+    arrays->collection.free = free_arrays;
+    tutti_status status = array_pairs_open(path, &arrays->pairs, &found);
+    if (status == TUTTI_OK && found) status = finish(arrays, path, options);
+    if (status == TUTTI_OK && found)
+        *made = &arrays->collection;
+    else
+        free_arrays(&arrays->collection);
+    return status;
+}

@@ -1,0 +1,32 @@
+/* Inside of arrays: which file or member is what. */
+#ifndef DATA_ARRAYS_H
+#define DATA_ARRAYS_H
+
+#include "data/collection.h"
+#include "formats/npy_rows.h"
+
+/* An array in a file, read row by row, or in memory. */
+struct array_rows {
+    char *name;                    /* for messages; NULL: there is none */
+    struct npy_rows *rows;         /* or NULL */
+    const struct npz_array *array; /* type and shape */
+};
+tutti_status array_rows_read(const struct array_rows *from, int64_t first, int64_t count, void *elements);
+
+/* Slots: without a part, then those of tutti_data_part. */
+enum { ARRAYS_SLOTS = 4 };
+struct array_pairs {
+    struct npz *npz; /* or NULL */
+    struct array_rows inputs[ARRAYS_SLOTS], targets[ARRAYS_SLOTS];
+};
+/* Finds the arrays of a .npz file, a .npy file with others beside it, or a folder of .npy files, and checks that each
+ * slot has both or none, with equally many samples. *found is false where the path is of another kind. */
+tutti_status array_pairs_open(const char *path, struct array_pairs *pairs, bool *found);
+void array_pairs_close(struct array_pairs *pairs);
+
+/* Converts elements to floats; bytes become 0 to 1. Returns false if one is not finite. */
+bool array_to_floats(enum npz_type type, const void *elements, size_t count, float *floats);
+/* Converts integers; false if one is not within 0 to `most`. */
+bool array_to_labels(enum npz_type type, const void *elements, size_t count, int32_t most, int32_t *labels);
+
+#endif

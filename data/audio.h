@@ -1,0 +1,31 @@
+/* Inside of recordings: the files of a folder. */
+#ifndef DATA_AUDIO_H
+#define DATA_AUDIO_H
+
+#include "data/collection.h"
+#include "data/mel.h"
+#include "data/names.h"
+#include "formats/wav.h"
+
+struct audio_file {
+    size_t name;
+    int64_t frames; /* of the file; 0: its header is damaged */
+};
+
+struct audio {
+    struct collection collection; /* first: they are one */
+    struct names names;
+    struct audio_file *files;
+    size_t file_room, part_room, label_room;
+    char **class_names;
+    size_t classes, class_room;
+    int rate;
+    int64_t length; /* samples of a piece */
+    struct mel *mel;
+    bool measure;
+};
+
+/* audio_files.c: finds the classes and their files, with none where the folder has no WAV files. */
+tutti_status audio_list(struct audio *audio, const char *path);
+
+#endif

@@ -1,0 +1,208 @@
+/* Tables of numbers: each row is a sample, one column the target. */
+#include "data/table.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "data/statistics.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+static void free_table(struct collection *collection)
+{
+    struct table *table = (struct table *)collection;
+    for (int i = 0; i < table->column_count; i++) free(table->columns[i]);
+    for (size_t i = 0; i < table->classes.count; i++) free(table->classes.list[i].name);
+    for (int i = 0; i < table->file_count; i++) free(table->files[i]);
+    free(table->columns);
+    free(table->classes.list);
+    free(table->class_names);
+    free(table->values);
+    free(table->ready);
+    free(table->targets);
+    free(table->numbers);
+    free(table->mean);
+    free(table->std);
+    free(collection->parts);
+    free(collection->labels);
+    free(table);
+}
+
+static tutti_status read_row(
+    struct collection *collection, int64_t index, const struct draw *draw, void *sample, void *target)
+{
+    const struct table *table = (const struct table *)collection;
+    (void)draw;
+    const size_t inputs = (size_t)table->inputs;
+    memcpy(sample, table->ready + (size_t)index * inputs, inputs * sizeof *table->ready);
+    memcpy(target, table->by_class ? (const void *)&collection->labels[index] : &table->targets[index], 4);
+    return TUTTI_OK;
+}
+
+static void name_row(const struct collection *collection, int64_t index, char *text, size_t size)
+{
+    const struct table *table = (const struct table *)collection;
+    int file = table->file_count - 1;
+    while (file > 0 && index < table->begins[file]) file--;
+    if (table->file_count > 1)
+        snprintf(text, size, "%s row %" PRId64, table->files[file], table->numbers[index]);
+    else
+        snprintf(text, size, "row %" PRId64, table->numbers[index]);
+}
+
+/* ------------------------------------------------------------------------------------------------ standards ---- */
+
+static tutti_status measure(struct table *table, const signed char *part)
+{
+    struct statistics *columns = memory_new((size_t)table->inputs, sizeof *columns);
+    if (!columns) return TUTTI_NO_MEMORY;
+    for (int64_t row = 0; row < table->collection.samples; row++)
+        for (int i = 0; part[row] == TUTTI_DATA_TRAIN && i < table->inputs; i++)
+            statistics_add(&columns[i], table->values[(size_t)row * (size_t)table->inputs + (size_t)i]);
+    for (int i = 0; i < table->inputs; i++) statistics_end(&columns[i], &table->mean[i], &table->std[i]);
+    free(columns);
+    return TUTTI_OK;
+}
+
+/* In place: no float is written over a number that was not read yet. */
+static tutti_status standardise(struct collection *collection, const signed char *part)
+{
+    enum { MOST = 1000000000 }; /* a value this far from the mean says no more than it */
+    struct table *table = (struct table *)collection;
+    const size_t inputs = (size_t)table->inputs, count = (size_t)collection->samples * inputs;
+    char *memory = (char *)table->values;
+    const tutti_status status = table->measure ? measure(table, part) : TUTTI_OK;
+    if (status != TUTTI_OK) return status;
+    for (size_t i = 0; i < count; i++) {
+        double value;
+        memcpy(&value, memory + i * sizeof value, sizeof value);
+        value = (value - (double)table->mean[i % inputs]) / (double)table->std[i % inputs];
+        const float number = (float)fmax(-MOST, fmin(MOST, value));
+        memcpy(memory + i * sizeof number, &number, sizeof number);
+    }
+    table->values = NULL;
+    table->ready = realloc(memory, count * sizeof(float));
+    if (!table->ready) table->ready = (float *)(void *)memory;
+    return TUTTI_OK;
+}
+
+static int describe(const struct collection *collection, json_t *object)
+{
+    const struct table *table = (const struct table *)collection;
+    json_t *columns = json_array(), *mean = json_array(), *std = json_array();
+    int failed = 0;
+    for (int i = 0; i < table->column_count; i++)
+        if (i != table->target && i != table->skipped)
+            failed |= json_array_append_new(columns, json_string(table->columns[i]));
+    for (int i = 0; i < table->inputs; i++) {
+        failed |= json_array_append_new(mean, json_real((double)table->mean[i]));
+        failed |= json_array_append_new(std, json_real((double)table->std[i]));
+    }
+    failed |= json_object_set_new(object, "columns", columns);
+    failed |= json_object_set_new(object, "mean", mean);
+    failed |= json_object_set_new(object, "std", std);
+    return failed | json_object_set_new(object, "target", json_string(table->columns[table->target]));
+}
+
+/* -------------------------------------------------------------------------------------------------- opening ---- */
+
+static tutti_status name_classes(struct table *table)
+{
+    struct collection *collection = &table->collection;
+    const tutti_status status = table_rank_classes(&table->classes, collection->labels, (size_t)collection->samples);
+    if (status != TUTTI_OK) return status;
+    table->class_names = memory_new(table->classes.count, sizeof *table->class_names);
+    if (!table->class_names) return TUTTI_NO_MEMORY;
+    for (size_t i = 0; i < table->classes.count; i++) table->class_names[i] = table->classes.list[i].name;
+    collection->info.classes = (int)table->classes.count;
+    collection->info.class_names = table->class_names;
+    return TUTTI_OK;
+}
+
+/* After the last file. */
+static tutti_status finish(struct table *table, const tutti_data_options *options)
+{
+    struct collection *collection = &table->collection;
+    const size_t inputs = (size_t)table->inputs;
+    tutti_status status = TUTTI_NO_MEMORY;
+    table->mean = memory_new(inputs, sizeof *table->mean);
+    table->std = memory_new(inputs, sizeof *table->std);
+    if (!table->mean || !table->std) goto done;
+    TRY(statistics_read(options->normalise, table->inputs, table->mean, table->std, &table->measure));
+    if (table->by_class) {
+        TRY(name_classes(table));
+    } else {
+        free(collection->labels);
+        collection->labels = NULL;
+    }
+    tutti_data_info *info = &collection->info;
+    info->kind = "table";
+    info->dtype = TUTTI_DTYPE_F32;
+    info->target_dtype = table->by_class ? TUTTI_DTYPE_I32 : TUTTI_DTYPE_F32;
+    info->shape = (tutti_shape) { .rank = 1, .sizes = { table->inputs } };
+    if (!table->by_class) info->target_shape = (tutti_shape) { .rank = 1, .sizes = { 1 } };
+    info->damaged = table->damaged;
+    collection->read = read_row;
+    collection->name = name_row;
+    collection->fit = standardise;
+    collection->describe = describe;
+done:
+    return status;
+}
+
+static bool has_name(const char *name)
+{
+    const size_t length = strlen(name);
+    return length > 4 && (!strcasecmp(name + length - 4, ".csv") || !strcasecmp(name + length - 4, ".tsv"));
+}
+
+/* A folder may have train.csv, and val.csv and test.csv beside it. */
+static tutti_status read_folder(struct table *table, const char *folder, const tutti_data_options *options)
+{
+    static const char *const names[] = { "train", "val", "test" };
+    static const char *const ends[] = { "csv", "tsv" };
+    char *paths[3] = { NULL };
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; i < 6; i++) {
+        struct stat found;
+        char *path = memory_format("%s/%s.%s", folder, names[i / 2], ends[i % 2]);
+        if (!path) FAIL(TUTTI_NO_MEMORY, "no memory for a path");
+        if (!paths[i / 2] && stat(path, &found) == 0 && S_ISREG(found.st_mode))
+            paths[i / 2] = path;
+        else
+            free(path);
+    }
+    for (int i = 0; i < 3 && paths[0]; i++)
+        if (paths[i]) TRY(table_read(table, paths[i], paths[1] || paths[2] ? i : PART_OPEN, options));
+done:
+    for (int i = 0; i < 3; i++) free(paths[i]);
+    return status;
+}
+
+tutti_status table_open(const char *path, const tutti_data_options *options, struct collection **made)
+{
+    struct stat found;
+    tutti_status status = TUTTI_OK;
+    *made = NULL;
+    if (stat(path, &found) != 0 || !(S_ISDIR(found.st_mode) || has_name(path))) return TUTTI_OK;
+    struct table *table = memory_new(1, sizeof *table);
+    if (!table) return TUTTI_NO_MEMORY;
+    table->collection.free = free_table;
+    if (S_ISDIR(found.st_mode))
+        TRY(read_folder(table, path, options));
+    else
+        TRY(table_read(table, path, PART_OPEN, options));
+    if (!table->columns) goto done;
+    TRY(finish(table, options));
+    *made = &table->collection;
+    return TUTTI_OK;
+done:
+    free_table(&table->collection);
+    return status;
+}

@@ -1,0 +1,297 @@
+/* The rows of a file. What is wrong is told with row and column. */
+#include "data/table.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* How others write that a value is missing. */
+static bool is_missing(const char *text)
+{
+    static const char *const words[] = { "", "na", "n/a", "nan", "null", "none", "?", "-" };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcasecmp(text, words[i])) return true;
+    return false;
+}
+
+/* ------------------------------------------------------------------------------------------------- columns ---- */
+
+/* A row of names has a text where the row behind it has a number, or nothing. */
+static bool is_header(const struct csv_row *row, const struct csv_row *next, char **texts)
+{
+    double number;
+    if (next->count == 0) {
+        for (int i = 0; i < row->count; i++)
+            if (csv_number(texts[i], &number)) return false;
+        return true;
+    }
+    for (int i = 0; i < row->count && i < next->count; i++)
+        if (!is_missing(texts[i]) && !csv_number(texts[i], &number) &&
+            (is_missing(next->fields[i]) || csv_number(next->fields[i], &number)))
+            return true;
+    return false;
+}
+
+static void free_texts(char **texts, int count)
+{
+    for (int i = 0; texts && i < count; i++) free(texts[i]);
+    free(texts);
+}
+
+/* The fields of the first row, or NULL and *count 0 in an empty file; whether they are names. */
+static tutti_status read_first(const char *path, char ***texts, int *count, bool *header)
+{
+    struct csv *csv = NULL;
+    struct csv_row row, next;
+    tutti_status status = csv_open(path, &csv);
+    if (status != TUTTI_OK) return status;
+    *texts = NULL;
+    *count = 0;
+    TRY(csv_next(csv, &row));
+    const struct csv_row first = row;
+    if (row.count == 0) FAIL(TUTTI_FORMAT, "%s: the file is empty", path);
+    *texts = memory_new((size_t)row.count, sizeof **texts);
+    if (!*texts) FAIL(TUTTI_NO_MEMORY, "no memory for the columns of %s", path);
+    for (*count = 0; *count < first.count; ++*count)
+        if (!((*texts)[*count] = memory_copy_text(row.fields[*count])))
+            FAIL(TUTTI_NO_MEMORY, "no memory for the columns of %s", path);
+    TRY(csv_next(csv, &next));
+    *header = is_header(&first, &next, *texts);
+done:
+    csv_close(csv);
+    if (status != TUTTI_OK) free_texts(*texts, *count);
+    return status;
+}
+
+static int column_named(const struct table *table, const char *name, size_t length)
+{
+    for (int i = 0; i < table->column_count; i++)
+        if (strlen(table->columns[i]) == length && !strncmp(table->columns[i], name, length)) return i;
+    return -1;
+}
+
+static int column_numbered(const struct table *table, const char *text, size_t length)
+{
+    char *end;
+    errno = 0;
+    const long number = strtol(text, &end, 10);
+    if (length == 0 || end != text + length || errno || number < 1 || number > table->column_count) return -1;
+    return (int)number - 1;
+}
+
+/* A name, a number from 1 on, and either with ":class" behind it. */
+static tutti_status find_target(struct table *table, const char *path, const char *text)
+{
+    static const char suffix[] = ":class";
+    const size_t all = text ? strlen(text) : 0, end = sizeof suffix - 1;
+    const bool suffixed = all > end && !strcmp(text + all - end, suffix);
+    table->target = text ? column_named(table, text, all) : table->column_count - 1;
+    if (table->target < 0 && suffixed) {
+        table->by_class = true;
+        table->target = column_named(table, text, all - end);
+    }
+    if (table->target < 0) table->target = column_numbered(table, text, table->by_class ? all - end : all);
+    if (table->target >= 0) return TUTTI_OK;
+    struct text names = { 0 };
+    for (int i = 0; i < table->column_count && i < 20; i++)
+        text_append(&names, "%s%s", i ? ", " : "", table->columns[i]);
+    const tutti_status status = fail(TUTTI_INVALID, "%s has no column '%s': it has %s%s", path, text,
+        names.data ? names.data : "", table->column_count > 20 ? ", ..." : "");
+    text_free(&names);
+    return status;
+}
+
+static tutti_status check_text(const char *path, const char *name)
+{
+    bool good = text_is_utf8(name);
+    for (const char *at = name; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 0x7f) good = false;
+    return good ? TUTTI_OK : fail(TUTTI_FORMAT, "%s: a name is not UTF-8, or has control characters in it", path);
+}
+
+/* Takes the texts, also on failure. */
+static tutti_status set_columns(
+    struct table *table, const char *path, const tutti_data_options *options, char **texts, int count, bool header)
+{
+    table->columns = texts;
+    table->column_count = count;
+    table->skipped = header && count > 1 && texts[0][0] == '\0' ? 0 : -1;
+    for (int i = 0; i < count; i++) {
+        if (!header || !texts[i][0]) {
+            free(texts[i]);
+            texts[i] = memory_format("%d", i + 1);
+            if (!texts[i]) return TUTTI_NO_MEMORY;
+        }
+        const tutti_status status = check_text(path, texts[i]);
+        if (status != TUTTI_OK) return status;
+    }
+    const tutti_status status = find_target(table, path, options->target);
+    if (status != TUTTI_OK) return status;
+    if (table->target == table->skipped) table->skipped = -1;
+    table->inputs = count - 1 - (table->skipped >= 0);
+    if (table->inputs < 1)
+        return fail(TUTTI_FORMAT, "%s has %d column%s: it needs one to predict, and others to predict it from", path,
+            count, count == 1 ? "" : "s");
+    if (table->skipped < 0 || !options->note) return TUTTI_OK;
+    char line[1200];
+    snprintf(line, sizeof line, "%s: column 1 has no name: it is left out, as an index", path);
+    options->note(options->user, line);
+    return TUTTI_OK;
+}
+
+/* Other files have the same columns. */
+static tutti_status compare_columns(const struct table *table, const char *path, char **texts, int count, bool header)
+{
+    if (count != table->column_count)
+        return fail(
+            TUTTI_FORMAT, "%s has %d columns, but %s has %d", path, count, table->files[0], table->column_count);
+    for (int i = 0; header && i < count; i++)
+        if (i != table->skipped && texts[i][0] && strcmp(texts[i], table->columns[i]) != 0)
+            return fail(TUTTI_FORMAT, "%s: column %d is '%s', but in %s it is '%s'", path, i + 1, texts[i],
+                table->files[0], table->columns[i]);
+    return TUTTI_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------------- rows ---- */
+
+static tutti_status make_room(struct table *table)
+{
+    struct collection *collection = &table->collection;
+    const size_t rows = (size_t)collection->samples + 1;
+    size_t values;
+    tutti_status status = TUTTI_OK;
+    if (!size_multiply(rows, (size_t)table->inputs, &values)) return fail(TUTTI_NO_MEMORY, "the table is too large");
+    TRY(memory_grow((void **)&table->values, &table->values_room, values, sizeof *table->values));
+    TRY(memory_grow((void **)&table->targets, &table->targets_room, rows, sizeof *table->targets));
+    TRY(memory_grow((void **)&collection->labels, &table->labels_room, rows, sizeof *collection->labels));
+    TRY(memory_grow((void **)&collection->parts, &table->parts_room, rows, sizeof *collection->parts));
+    TRY(memory_grow((void **)&table->numbers, &table->numbers_room, rows, sizeof *table->numbers));
+done:
+    return status;
+}
+
+/* Why a field is no number. */
+static tutti_status refuse(const struct table *table, int column, const char *text)
+{
+    char shown[40];
+    snprintf(shown, sizeof shown, "%.30s", text);
+    for (char *c = shown; *c; c++)
+        if (*c < ' ' || *c > '~') *c = '?';
+    if (is_missing(text)) return fail(TUTTI_FORMAT, "column '%s': the value is missing", table->columns[column]);
+    if (column == table->target)
+        return fail(TUTTI_FORMAT, "column '%s': '%s' is no number; --target '%s:class' makes it a class",
+            table->columns[column], shown, table->columns[column]);
+    return fail(TUTTI_FORMAT,
+        "column '%s': '%s' is no number that can be read: write texts as numbers, or remove the "
+        "column",
+        table->columns[column], shown);
+}
+
+static tutti_status read_target(struct table *table, const char *path, const char *text)
+{
+    struct collection *collection = &table->collection;
+    const int64_t row = collection->samples;
+    double number = 0;
+    const bool is_number = csv_number(text, &number) && fabs(number) <= (double)FLT_MAX;
+    if (is_missing(text)) return refuse(table, table->target, text);
+    if (row == 0 && !is_number) table->by_class = true;
+    table->targets[row] = (float)number;
+    if (!table->by_class) return is_number ? TUTTI_OK : refuse(table, table->target, text);
+    tutti_status status = check_text(path, text);
+    if (status == TUTTI_OK) status = table_class_of(&table->classes, text, &collection->labels[row]);
+    return status;
+}
+
+static tutti_status read_fields(struct table *table, const char *path, const struct csv_row *row)
+{
+    double *values = table->values + (size_t)table->collection.samples * (size_t)table->inputs;
+    if (row->count != table->column_count)
+        return fail(TUTTI_FORMAT, "%d fields, but there are %d columns", row->count, table->column_count);
+    for (int i = 0; i < row->count; i++) {
+        if (i == table->skipped || i == table->target) continue;
+        if (!csv_number(row->fields[i], values) || fabs(*values) > (double)FLT_MAX)
+            return refuse(table, i, row->fields[i]);
+        values++;
+    }
+    return read_target(table, path, row->fields[table->target]);
+}
+
+static bool is_blank(const struct csv_row *row)
+{
+    for (int i = 0; i < row->count; i++)
+        if (row->fields[i][0]) return false;
+    return true;
+}
+
+static tutti_status add_row(struct table *table, const char *path, int part, const struct csv_row *row, int64_t number,
+    const tutti_data_options *options)
+{
+    tutti_status status = make_room(table);
+    if (status != TUTTI_OK) return status;
+    status = read_fields(table, path, row);
+    if (status == TUTTI_OK) {
+        table->collection.parts[table->collection.samples] = (signed char)part;
+        table->numbers[table->collection.samples++] = number;
+        return TUTTI_OK;
+    }
+    if (status != TUTTI_FORMAT) return status;
+    status_context(status, "%s: row %" PRId64 " (line %" PRId64 ")", path, number, row->line);
+    if (!options->skip_damaged) return status;
+    char line[1200];
+    snprintf(line, sizeof line, "left out: %.1100s", status_message());
+    if (options->note) options->note(options->user, line);
+    table->damaged++;
+    return TUTTI_OK;
+}
+
+static tutti_status read_rows(
+    struct table *table, const char *path, int part, bool header, const tutti_data_options *options)
+{
+    struct csv *csv = NULL;
+    struct csv_row row;
+    tutti_status status = csv_open(path, &csv);
+    if (status != TUTTI_OK) return status;
+    if (header) TRY(csv_next(csv, &row));
+    for (int64_t number = 1;; number++) {
+        TRY(csv_next(csv, &row));
+        if (row.count == 0) break;
+        if (!is_blank(&row)) TRY(add_row(table, path, part, &row, number, options));
+    }
+done:
+    csv_close(csv);
+    return status;
+}
+
+tutti_status table_read(struct table *table, const char *path, int part, const tutti_data_options *options)
+{
+    char **texts;
+    int count;
+    bool header = false;
+    const int64_t before = table->collection.samples;
+    tutti_status status = read_first(path, &texts, &count, &header);
+    if (status != TUTTI_OK) return status;
+    if (table->columns) {
+        status = compare_columns(table, path, texts, count, header);
+        free_texts(texts, count);
+    } else {
+        status = set_columns(table, path, options, texts, count, header);
+    }
+    if (status != TUTTI_OK) return status;
+    const char *slash = strrchr(path, '/');
+    table->begins[table->file_count] = before;
+    table->files[table->file_count] = memory_copy_text(slash ? slash + 1 : path);
+    if (!table->files[table->file_count++]) return TUTTI_NO_MEMORY;
+    status = read_rows(table, path, part, header, options);
+    if (status == TUTTI_OK && table->collection.samples == before)
+        return fail(TUTTI_FORMAT, "%s has no rows that can be used", path);
+    return status;
+}

@@ -1,0 +1,199 @@
+/* Tables: headers, separators, targets, standardised inputs; what is refused, with row and column. */
+#include "kinds.h"
+
+#include <jansson.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const tutti_data_options none = { .note = hear };
+
+START_TEST(standardises_inputs)
+{
+    static const float expected[] = { -1.2247449f, 0, 1.2247449f };
+    float row[2], target;
+    char name[40];
+    put_text(
+        "houses.csv", "\xef\xbb\xbfrooms,price,\"area, m2\"\r\n1,100,5\r\n\r\n 2 ,-2.5e2,\"5\"\r\n,,\r\n3,.5,5\r\n");
+    struct collection *table = opened(table_open, "houses.csv", &(tutti_data_options) { .target = "price" });
+    ck_assert_int_eq(table->samples, 3);
+    ck_assert_int_eq(table->info.classes, 0);
+    ck_assert_int_eq(table->info.shape.sizes[0], 2);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(read_floats(table, i, row, &target), TUTTI_OK);
+        ck_assert_float_eq_tol(row[0], expected[i], 1e-6f);
+        ck_assert_float_eq(row[1], 0); /* equal everywhere */
+        ck_assert_float_eq(target, ((float[]) { 100, -250, .5f })[i]);
+    }
+    table->name(table, 2, name, sizeof name);
+    ck_assert_str_eq(name, "row 4");
+    json_t *object = json_object();
+    ck_assert_int_eq(table->describe(table, object), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(object, "target")), "price");
+    ck_assert_str_eq(json_string_value(json_array_get(json_object_get(object, "columns"), 1)), "area, m2");
+    ck_assert_double_eq(json_number_value(json_array_get(json_object_get(object, "mean"), 0)), 2);
+    json_decref(object);
+    table->free(table);
+    table = opened(table_open, "houses.csv", &(tutti_data_options) { .target = "price", .normalise = "1,0/2,10" });
+    ck_assert_int_eq(read_floats(table, 2, row, &target), TUTTI_OK);
+    ck_assert_float_eq(row[0], 1);
+    ck_assert_float_eq(row[1], 0.5f);
+    table->free(table);
+}
+END_TEST
+
+START_TEST(reads_classes)
+{
+    float row[2];
+    int32_t label;
+    put_text("irises.tsv", "1.5\t2\tversicolor\n1\t3\tsetosa\n0\t0\tversicolor");
+    struct collection *table = opened(table_open, "irises.tsv", &none);
+    ck_assert_int_eq(table->info.classes, 2);
+    ck_assert_str_eq(table->info.class_names[0], "setosa");
+    ck_assert_int_eq(read_floats(table, 2, row, &label), TUTTI_OK);
+    ck_assert_int_eq(label, 1);
+    table->free(table);
+    put_text("digits.csv", "7;class;8\n1;10;2\n3;9;4\n5;10;6\n");
+    table = opened(table_open, "digits.csv", &(tutti_data_options) { .target = "class:class" });
+    ck_assert_int_eq(table->info.classes, 2);
+    ck_assert_str_eq(table->info.class_names[0], "9"); /* by size, not by letters */
+    ck_assert_int_eq(table->labels[0], 1);
+    table->free(table);
+    table = opened(table_open, "digits.csv", &(tutti_data_options) { .target = "2" });
+    ck_assert_int_eq(table->info.classes, 0);
+    ck_assert_ptr_null(table->labels);
+    table->free(table);
+    put_text("one.csv", "a,b\r1,x y\r");
+    table = opened(table_open, "one.csv", &none);
+    ck_assert_str_eq(table->info.class_names[0], "x y");
+    table->free(table);
+}
+END_TEST
+
+START_TEST(reads_parts)
+{
+    char name[60];
+    put_text("parts/train.csv", "a,b\n1,2\n3,4\n");
+    put_text("parts/test.csv", "1,2\n5,6\n");
+    struct collection *table = opened(table_open, "parts", &none);
+    ck_assert_int_eq(table->samples, 4);
+    ck_assert(table->parts[1] == TUTTI_DATA_TRAIN && table->parts[2] == TUTTI_DATA_TEST);
+    table->name(table, 3, name, sizeof name);
+    ck_assert_str_eq(name, "test.csv row 2");
+    table->free(table);
+    put_text("parts/val.csv", "a,c\n1,2\n");
+    expect_refused(table_open, "parts", &none, "val.csv", "'c'");
+    put_text("parts/val.csv", "1,2,3\n");
+    expect_refused(table_open, "parts", &none, "val.csv", "3 columns");
+    put_text("index.csv", ",a,b\n0,5,6\n1,7,8\n");
+    table = opened(table_open, "index.csv", &none);
+    ck_assert_int_eq(table->info.shape.sizes[0], 1);
+    ck_assert_ptr_nonnull(strstr(heard, "left out, as an index"));
+    table->free(table);
+    ck_assert_int_eq(table_open(in_kinds("no.txt"), &none, &table), TUTTI_OK);
+    ck_assert_ptr_null(table);
+}
+END_TEST
+
+START_TEST(refuses_rows)
+{
+    static const struct {
+        const char *text, *place, *reason;
+    } cases[] = {
+        { "a,b\n1,2\n,3\n", "row 2 (line 3): column 'a'", "missing" },
+        { "a,b\n1,2\nNA,3\n", "row 2", "missing" },
+        { "a,b\n1,2\n1,\n", "column 'b'", "missing" },
+        { "a,b\n1,2\nnan,3\n", "column 'a'", "missing" },
+        { "a,b\n1,2\ninf,3\n", "column 'a'", "'inf' is no number" },
+        { "a,b\n1,2\n1e999,3\n", "column 'a'", "1e999" },
+        { "a,b\n1,2\n1e39,3\n", "column 'a'", "1e39" },
+        { "a,b\n1,2\n0x10,3\n", "column 'a'", "0x10" },
+        { "a,b\n1,2\n1,x\n", "column 'b'", "b:class" },
+        { "a;b\n1;2\n1,5;3\n", "column 'a'", "1,5" },
+        { "a,b\n1,2\n1,2,3\n", "row 2", "3 fields" },
+        { "a,b\n1,2\n1\n", "row 2", "1 fields" },
+        { "a,b\n1,\"2\n", "line 2", "within quotes" },
+        { "a,b\n1,\"2\"3\n", "line 2", "behind the quotes" },
+        { "a\n1\n", "1 column", "others to predict" },
+        { "a,b\n", "data.csv", "no rows" },
+        { "\n\n", "data.csv", "empty" },
+        { "", "data.csv", "empty" },
+        { "a,b\n1,x\xff\n", "row 1", "UTF-8" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_text("data.csv", cases[i].text);
+        expect_refused(table_open, "data.csv", &none, cases[i].place, cases[i].reason);
+    }
+    put("data.csv", "a\0,\0b\0", 6);
+    expect_refused(table_open, "data.csv", &none, "line 1", "zero byte");
+    put_text("data.csv", "a,b\n1,2\n");
+    expect_refused(table_open, "data.csv", &(tutti_data_options) { .target = "c" }, "'c'", "it has a, b");
+    expect_refused(table_open, "data.csv", &(tutti_data_options) { .target = "3:class" }, "'3:class'", "it has a, b");
+    expect_refused(table_open, "data.csv", &(tutti_data_options) { .normalise = "1,2/3" }, "measured", "1,2/3");
+}
+END_TEST
+
+START_TEST(skips_rows)
+{
+    put_text("data.csv", "a,b\n1,2\n?,3\n4,5\n");
+    struct collection *table =
+        opened(table_open, "data.csv", &(tutti_data_options) { .skip_damaged = true, .note = hear });
+    ck_assert_int_eq(table->samples, 2);
+    ck_assert_int_eq(table->info.damaged, 1);
+    ck_assert_ptr_nonnull(strstr(heard, "row 2 (line 3)"));
+    table->free(table);
+}
+END_TEST
+
+/* A row of as many columns as there may be, and one more; a row that is too long. */
+START_TEST(limits_rows)
+{
+    enum { COLUMNS = 1 << 16 };
+    char *text = malloc(4 * COLUMNS + (1 << 24) + 100), *at = text;
+    ck_assert_ptr_nonnull(text);
+    for (int i = 0; i < 2 * COLUMNS; i++) at += sprintf(at, "1%c", i % COLUMNS == COLUMNS - 1 ? '\n' : ',');
+    put("wide.csv", text, (size_t)(at - text));
+    struct collection *table = opened(table_open, "wide.csv", &none);
+    ck_assert_int_eq(table->info.shape.sizes[0], COLUMNS - 1);
+    table->free(table);
+    at[-1] = ',';
+    put("wide.csv", text, (size_t)(at - text));
+    expect_refused(table_open, "wide.csv", &none, "line 2", "more than 65536");
+    memset(text, 'x', (1 << 24) + 50);
+    put("wide.csv", text, (1 << 24) + 50);
+    expect_refused(table_open, "wide.csv", &none, "line 1", "longer than 16 MiB");
+    free(text);
+}
+END_TEST
+
+/* Numbers have a point in every locale. */
+START_TEST(ignores_locales)
+{
+    float row, target;
+    if (!setlocale(LC_ALL, "de_DE.UTF-8")) return;
+    put_text("data.csv", "a,b\n1.5,2.5\n3,4\n");
+    struct collection *table = opened(table_open, "data.csv", &none);
+    ck_assert_int_eq(read_floats(table, 0, &row, &target), TUTTI_OK);
+    ck_assert_float_eq(target, 2.5f);
+    table->free(table);
+    setlocale(LC_ALL, "C");
+}
+END_TEST
+
+Suite *table_suite(void)
+{
+    Suite *suite = suite_create("tables");
+    TCase *tests = tcase_create("tables");
+    tcase_add_checked_fixture(tests, kinds_begin, kinds_end);
+    tcase_add_test(tests, standardises_inputs);
+    tcase_add_test(tests, reads_classes);
+    tcase_add_test(tests, reads_parts);
+    tcase_add_test(tests, refuses_rows);
+    tcase_add_test(tests, skips_rows);
+    tcase_add_test(tests, limits_rows);
+    tcase_add_test(tests, ignores_locales);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
