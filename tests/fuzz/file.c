@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 enum { PATH = 256 };
-static char folder[PATH], path[PATH + 16], beside[PATH + 32];
+static char folder[PATH], path[PATH + 16], beside[PATH + 32], linked[PATH + 32];
 static int input = -1;
 
 static void must(bool good, const char *what)
@@ -22,6 +22,7 @@ static void remove_all(void)
 {
     unlink(path);
     if (*beside) unlink(beside);
+    if (*linked) unlink(linked);
     rmdir(folder);
 }
 
@@ -46,4 +47,10 @@ void input_beside(const char *name, size_t size)
     snprintf(beside, sizeof beside, "%s/%s", folder, name);
     const int file = open(beside, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     must(file >= 0 && ftruncate(file, (off_t)size) == 0 && close(file) == 0, beside);
+}
+
+void input_link(const char *name, char *to, size_t size)
+{
+    snprintf(linked, sizeof linked, "%s/%s", folder, name);
+    must(link(path, linked) == 0 && (size_t)snprintf(to, size, "%s", linked) < size, linked);
 }

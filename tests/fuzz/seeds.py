@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
 """Writes inputs from which the fuzzers may start: the files and node tests of tests/onnx, and the arrays and pictures of
-tests/formats. Needs the packages numpy and onnx.
+tests/formats. Needs the packages numpy and onnx. Tables, recordings and archives are made here.
 
     seeds.py FOLDER [NODES]     makes a folder in FOLDER for each target; NODES is where tests/onnx/conformance.py unpacked them
 """
+import io
 import json
+import math
 import pathlib
+import struct
 import sys
+import tarfile
+import zipfile
 
 import numpy
 import onnx
@@ -74,7 +79,58 @@ def write_images(folder):
             (folder / name[5:]).write_bytes(b"\0" + array.tobytes())
 
 
+def write_rows(folder):
+    """What arrays.c reads by rows, and as data."""
+    for path in TESTS.glob("formats/files/*.npy"):
+        (folder / f"rows-{path.name}").write_bytes(b"r" + path.read_bytes())
+    for name, images, labels in (("images", ("|u1", (3, 6, 5, 3)), ("<i8", (3,))), ("grey", ("|u1", (3, 4, 4)), ("|b1", (3, 1))),
+                                 ("numbers", (">f8", (3, 2)), ("<f4", (3, 2)))):
+        data = io.BytesIO()
+        with zipfile.ZipFile(data, "w") as archive:
+            for key, (kind, shape) in (("x_train", images), ("y_train", labels)):
+                text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+                size = int(kind[2]) * math.prod(shape)
+                archive.writestr(f"{key}.npy", b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text + bytes(i % 2 for i in range(size)))
+        (folder / f"data-{name}").write_bytes(b"d" + data.getvalue())
+
+
+def write_tables(folder):
+    folder.mkdir(parents=True)
+    texts = [b"a,b,c\n1,2,3\n4,5.5e1,-6\n", b"1;2;x\r\n3;4;y\r\n\r\n5;6;x", b"\xef\xbb\xbf\"a\"\t\"b \"\"c\"\"\"\n1\t2\n", b",a,b\n0,1,NA\n1,2,3\n",
+             b"a,b\n1,2\n,3\n1,nan\n1e999,0x1\n"]
+    for place, text in enumerate(texts):
+        for options in range(8):
+            (folder / f"{place}-{options}").write_bytes(bytes([options]) + text)
+
+
+def write_recordings(folder):
+    folder.mkdir(parents=True)
+    for code, bits, channels in ((1, 8, 1), (1, 16, 2), (1, 24, 1), (1, 32, 1), (3, 32, 1), (3, 64, 2), (0xfffe, 16, 1)):
+        frame = channels * bits // 8
+        head = struct.pack("<HHIIHH", code, channels, 8000, 8000 * frame, frame, bits)
+        if code == 0xfffe:
+            head += struct.pack("<HHI", 22, bits, 4) + struct.pack("<H", 1) + bytes(14)
+        chunks = b"WAVEfmt " + struct.pack("<I", len(head)) + head + b"LIST\3\0\0\0abc\0data" + struct.pack("<I", 4 * frame) + bytes(4 * frame)
+        (folder / f"{code}-{bits}").write_bytes(b"RIFF" + struct.pack("<I", len(chunks)) + chunks)
+
+
+def write_tar(folder):
+    folder.mkdir(parents=True)
+    for name, form in (("ustar", tarfile.USTAR_FORMAT), ("gnu", tarfile.GNU_FORMAT), ("pax", tarfile.PAX_FORMAT)):
+        data = io.BytesIO()
+        with tarfile.open(fileobj=data, mode="w", format=form) as archive:
+            for file in ("a.jpg", "a.cls", "folder/" + 60 * "long" + ".png" if form != tarfile.USTAR_FORMAT else "b.png"):
+                entry = tarfile.TarInfo(file)
+                entry.size = 3
+                archive.addfile(entry, io.BytesIO(b"abc"))
+        (folder / name).write_bytes(data.getvalue())
+
+
 to = pathlib.Path(sys.argv[1])
 write_onnx(to / "onnx", [*TESTS.glob("onnx/files/*.onnx"), *(path for nodes in sys.argv[2:] for path in pathlib.Path(nodes).glob("*.onnx"))])
 write_arrays(to / "arrays")
 write_images(to / "images")
+write_rows(to / "arrays")
+write_tables(to / "tables")
+write_recordings(to / "recordings")
+write_tar(to / "tar")

@@ -1,0 +1,59 @@
+/* Tables and the data made of them. The first byte says whether there are classes, and whether damaged rows are left
+ * out; the others are the file. */
+#include "base/status.h"
+#include "data/collection.h"
+#include "tests/fuzz/target.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char path[512];
+
+int LLVMFuzzerInitialize(int *count, char ***words)
+{
+    (void)count;
+    (void)words;
+    input_open();
+    input_link("input.csv", path, sizeof path);
+    return 0;
+}
+
+static void read_rows(struct collection *table)
+{
+    const size_t inputs = (size_t)table->info.shape.sizes[0];
+    signed char *part = calloc((size_t)table->samples, 1);
+    float *row = malloc(inputs * sizeof *row), target;
+    char name[64];
+    if (!part || !row || table->fit(table, part) != TUTTI_OK) abort();
+    for (int64_t i = 0; i < table->samples; i++) {
+        if (table->read(table, i, NULL, row, &target) != TUTTI_OK) abort();
+        for (size_t k = 0; k < inputs; k++)
+            if (!isfinite(row[k])) abort();
+        if (table->info.classes && (table->labels[i] < 0 || table->labels[i] >= table->info.classes)) abort();
+        table->name(table, i, name, sizeof name);
+    }
+    for (int i = 0; i < table->info.classes; i++)
+        if (!table->info.class_names[i]) abort();
+    free(part);
+    free(row);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0) return 0;
+    const tutti_data_options options = { .skip_damaged = data[0] & 1,
+        .target = data[0] & 2 ? "1:class"
+            : data[0] & 4     ? "a"
+                              : NULL };
+    struct collection *table = NULL;
+    (void)input_path(data + 1, size - 1);
+    if (table_open(path, &options, &table) != TUTTI_OK) {
+        check_message();
+        return 0;
+    }
+    if (!table) abort();
+    read_rows(table);
+    table->free(table);
+    return 0;
+}
