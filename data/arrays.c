@@ -22,7 +22,8 @@ struct arrays {
     bool images, channels_last;
     char (*class_names)[12];
     const char **class_list;
-    bool measure;
+    bool measure, random; /* training samples are augmented */
+    struct augment augment;
 };
 
 static void free_arrays(struct collection *collection)
@@ -75,6 +76,46 @@ static tutti_status read_input(const struct arrays *arrays, int slot, int64_t ro
     return status;
 }
 
+/* The sample from its pixels, [height][width][channels]. Without a random crop it shows the whole image. */
+static tutti_status draw_sample(
+    const struct arrays *arrays, const struct draw *draw, const unsigned char *pixels, unsigned char *sample)
+{
+    const int64_t *sizes = arrays->collection.info.shape.sizes;
+    const int channels = (int)sizes[0], height = (int)sizes[1], width = (int)sizes[2];
+    const struct image image = {
+        .width = width, .height = height, .channels = channels, .pixels = (unsigned char *)(uintptr_t)pixels
+    };
+    struct box box = { .width = width, .height = height };
+    struct augment_scratch *scratch = augment_scratch_new();
+    if (!scratch) return fail(TUTTI_NO_MEMORY, "no memory to augment a sample");
+    if (arrays->augment.crop) box = augment_box(&arrays->augment, draw, width, height, width, height);
+    const tutti_status status =
+        augment_image(&arrays->augment, draw, &image, &box, width, height, width, height, scratch, sample);
+    augment_scratch_free(scratch);
+    return status;
+}
+
+/* [channels][height][width] to [height][width][channels] */
+static void copy_pixels(const struct arrays *arrays, const unsigned char *from, unsigned char *to)
+{
+    const size_t channels = (size_t)arrays->collection.info.shape.sizes[0], pixels = arrays->elements / channels;
+    for (size_t c = 0; c < channels; c++)
+        for (size_t i = 0; i < pixels; i++) to[i * channels + c] = from[c * pixels + i];
+}
+
+static tutti_status read_drawn(
+    const struct arrays *arrays, int slot, int64_t row, const struct draw *draw, unsigned char *sample)
+{
+    unsigned char *memory = memory_new(arrays->row, 2);
+    if (!memory) return TUTTI_NO_MEMORY;
+    unsigned char *pixels = arrays->channels_last ? memory : memory + arrays->row;
+    tutti_status status = array_rows_read(&arrays->pairs.inputs[slot], row, 1, memory);
+    if (status == TUTTI_OK && !arrays->channels_last) copy_pixels(arrays, memory, pixels);
+    if (status == TUTTI_OK) status = draw_sample(arrays, draw, pixels, sample);
+    free(memory);
+    return status;
+}
+
 static tutti_status read_numbers(const struct arrays *arrays, int slot, int64_t row, float *target)
 {
     const struct array_rows *targets = &arrays->pairs.targets[slot];
@@ -93,8 +134,8 @@ static tutti_status read_sample(
     const struct arrays *arrays = (const struct arrays *)collection;
     const int slot = slot_of(arrays, index);
     const int64_t row = index - arrays->begins[slot];
-    (void)draw;
-    const tutti_status status = read_input(arrays, slot, row, sample);
+    const tutti_status status = arrays->random && draw->training ? read_drawn(arrays, slot, row, draw, sample)
+                                                                 : read_input(arrays, slot, row, sample);
     if (status != TUTTI_OK || !collection->labels)
         return status == TUTTI_OK ? read_numbers(arrays, slot, row, target) : status;
     memcpy(target, &collection->labels[index], sizeof *collection->labels);
@@ -253,6 +294,20 @@ static tutti_status set_parts(struct arrays *arrays)
     return TUTTI_OK;
 }
 
+static tutti_status set_augment(struct arrays *arrays, const char *path, const tutti_data_options *options)
+{
+    const tutti_shape *shape = &arrays->collection.info.shape;
+    const tutti_status status = augment_parse(options->augment, &arrays->augment);
+    arrays->random = augment_is_random(&arrays->augment);
+    if (status != TUTTI_OK || !arrays->random) return status;
+    if (shape->sizes[0] != 1 && shape->sizes[0] != 3)
+        return fail(
+            TUTTI_INVALID, "%s: images of 1 and 3 channels are augmented, not of %d", path, (int)shape->sizes[0]);
+    if (shape->sizes[1] > AUGMENT_MAX_SIDE || shape->sizes[2] > AUGMENT_MAX_SIDE)
+        return fail(TUTTI_INVALID, "%s: images are too large to be augmented", path);
+    return TUTTI_OK;
+}
+
 static tutti_status finish(struct arrays *arrays, const char *path, const tutti_data_options *options)
 {
     struct collection *collection = &arrays->collection;
@@ -263,8 +318,10 @@ static tutti_status finish(struct arrays *arrays, const char *path, const tutti_
     TRY(set_parts(arrays));
     TRY(set_input(arrays, path, arrays->pairs.inputs[slot].array));
     TRY(set_targets(arrays, path, &arrays->pairs.targets[slot]));
-    if (arrays->images)
+    if (arrays->images) {
+        TRY(set_augment(arrays, path, options));
         TRY(statistics_read(options->normalise, info->channels, info->mean, info->std, &arrays->measure));
+    }
     info->kind = "arrays";
     collection->read = read_sample;
     collection->name = name_sample;

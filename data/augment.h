@@ -25,6 +25,8 @@ struct augment {
 };
 /* NULL, "" and "none": nothing random. Errors: TUTTI_INVALID with a line that lists the words. */
 tutti_status augment_parse(const char *text, struct augment *augment);
+/* Whether anything but mixing is drawn. */
+bool augment_is_random(const struct augment *augment);
 
 /* The part of a picture of this size that becomes the sample, in pixels of the picture. It is chosen before the picture
  * is decoded: what is decoded may be smaller by the wish of `augment_wish`, and the box is scaled with it. */

@@ -126,3 +126,9 @@ tutti_status augment_parse(const char *text, struct augment *augment)
     *augment = (struct augment) { .crop = false };
     return text ? read_words(text, true, augment) : TUTTI_OK;
 }
+
+bool augment_is_random(const struct augment *a)
+{
+    return a->crop || a->flip || a->flip_vertical || a->rotate > 0 || a->brightness > 0 || a->contrast > 0 ||
+        a->saturation > 0 || a->hue > 0 || a->erase > 0 || a->random_count > 0;
+}

@@ -17,6 +17,9 @@ static tutti_status (*const openers[])(
     masks_open,
     folder_open,
     photos_open,
+    table_open,
+    arrays_open,
+    audio_open,
 };
 
 static tutti_status open_collection(const char *path, const tutti_data_options *options, struct collection **made)
@@ -29,8 +32,8 @@ static tutti_status open_collection(const char *path, const tutti_data_options *
     }
     if (*made) return TUTTI_OK;
     return fail(TUTTI_FILE,
-        "%s: %s has no data that can be read: it needs a folder of images for each class, images/ and masks/, tar "
-        "files of images, or a table",
+        "%s: %s has no data that can be read: it needs a folder of images or WAV files for each class, images/ and "
+        "masks/, tar files of images, a CSV or TSV table, or arrays x and y of NumPy",
         path, S_ISDIR(found.st_mode) ? "this folder" : "this file");
 }
 
@@ -38,9 +41,12 @@ static tutti_status open_collection(const char *path, const tutti_data_options *
 static tutti_status prepare_mixing(struct tutti_data *data)
 {
     const tutti_data_info *info = &data->collection->info;
-    if (info->dtype != TUTTI_DTYPE_U8) return TUTTI_OK;
-    const tutti_status status = augment_parse(data->options.augment, &data->augment);
+    const char *text = data->options.augment;
+    const tutti_status status = augment_parse(text, &data->augment);
     if (status != TUTTI_OK) return status;
+    if (info->dtype != TUTTI_DTYPE_U8)
+        return text && strcmp(text, "none") ? fail(TUTTI_INVALID, "only images are augmented, not %s", info->kind)
+                                            : TUTTI_OK;
     data->mixes = data->augment.mixup > 0 || data->augment.cutmix > 0;
     if (!data->mixes || (info->classes > 0 && info->target_shape.rank == 0)) return TUTTI_OK;
     return fail(TUTTI_INVALID, "mixup and cutmix need images with one class each");

@@ -26,12 +26,6 @@ void data_note(const tutti_data_options *options, const char *format, ...)
 
 /* ---------------------------------------------------------------------------------------------------- list ---- */
 
-static bool is_random(const struct augment *a)
-{
-    return a->crop || a->flip || a->flip_vertical || a->rotate > 0 || a->brightness > 0 || a->contrast > 0 ||
-        a->saturation > 0 || a->hue > 0 || a->erase > 0 || a->random_count > 0;
-}
-
 static tutti_status set_size(struct pictures *pictures, const tutti_data_options *options)
 {
     pictures->channels = options->channels ? options->channels : DEFAULT_CHANNELS;
@@ -89,7 +83,7 @@ tutti_status pictures_new(const tutti_data_options *options, struct pictures **m
     TRY(set_size(pictures, options));
     TRY(set_statistics(options->normalise, pictures->channels, &pictures->collection.info));
     TRY(augment_parse(options->augment, &pictures->augment));
-    pictures->random = is_random(&pictures->augment);
+    pictures->random = augment_is_random(&pictures->augment);
     *made = pictures;
     return TUTTI_OK;
 done:

@@ -107,7 +107,9 @@ static int describe(const struct collection *collection, json_t *object)
     failed |= json_object_set_new(object, "columns", columns);
     failed |= json_object_set_new(object, "mean", mean);
     failed |= json_object_set_new(object, "std", std);
-    return failed | json_object_set_new(object, "target", json_string(table->columns[table->target]));
+    const char *target = table->columns[table->target];
+    json_t *text = table->by_class ? json_sprintf("%s:class", target) : json_string(target);
+    return failed | json_object_set_new(object, "target", text);
 }
 
 /* -------------------------------------------------------------------------------------------------- opening ---- */

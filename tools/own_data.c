@@ -59,13 +59,15 @@ tutti_status own_open(const char *where, const struct own_options *own, tutti_da
 
 /* --------------------------------------------------------------------------------------------------- saved ---- */
 
+enum { MOST_STATISTICS = 1 << 16 }; /* columns of a table */
+
 /* "0.5,0.4,0.4/0.2,0.2,0.2" from two lists. */
 static bool read_statistics(const json_t *mean, const json_t *std, char **text)
 {
     const size_t channels = json_array_size(mean);
     struct text made = { 0 };
     if (channels == 0) return true;
-    if (channels > 16 || json_array_size(std) != channels) return false;
+    if (channels > MOST_STATISTICS || json_array_size(std) != channels) return false;
     for (size_t i = 0; i < 2 * channels; i++) {
         const json_t *number = json_array_get(i < channels ? mean : std, i % channels);
         char digits[40];
@@ -109,6 +111,8 @@ static bool read_object(const json_t *object, struct own_saved *saved)
     if (!(saved->split >= 0 && saved->split < 1)) return false;
     if (!read_statistics(json_object_get(object, "mean"), json_object_get(object, "std"), &saved->normalise))
         return false;
+    const char *target = json_string_value(json_object_get(object, "target"));
+    if (target && !(saved->target = memory_copy_text(target))) return false;
     return read_shape(json_object_get(object, "shape"), &saved->shape) &&
         read_classes(json_object_get(object, "classes"), saved);
 }
@@ -144,6 +148,7 @@ void own_saved_free(struct own_saved *saved)
     for (int i = 0; i < saved->class_count; i++) free(saved->classes[i]);
     free(saved->classes);
     free(saved->normalise);
+    free(saved->target);
     free(saved);
 }
 
@@ -152,6 +157,7 @@ void own_saved_apply(const struct own_saved *saved, struct own_options *options)
     if (!saved) return;
     if (saved->shape.rank == 3) options->shape = saved->shape;
     if (!options->normalise) options->normalise = saved->normalise;
+    if (!options->target) options->target = saved->target;
     if (!options->split_given) options->split = saved->split;
     options->seed = saved->seed;
 }

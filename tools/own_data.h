@@ -75,7 +75,8 @@ tutti_status own_open(const char *where, const struct own_options *options, tutt
 /* What weights know of the data that they were trained on: the text that tutti_data_json() gave. */
 struct own_saved {
     tutti_shape shape;
-    char *normalise; /* mean and std of images, as tutti_data_options.normalise; NULL: samples are no images */
+    char *normalise; /* mean and std, as tutti_data_options.normalise; NULL: there are none */
+    char *target;    /* of a table, as tutti_data_options.target; NULL: other data */
     char **classes;
     int class_count;
     double split;

@@ -183,7 +183,7 @@ static tutti_status load_data(struct training *training, struct settings *s, con
     TRY(data_check_training(&training->data, s->data));
     if (training->data.own) TRY(own_saved_check(known, s->resume, &training->data.info));
 done:
-    s->own.normalise = NULL; /* may be a text of the checkpoint */
+    s->own.normalise = s->own.target = NULL; /* may be texts of the checkpoint */
     own_saved_free(known);
     return status;
 }

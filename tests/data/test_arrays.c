@@ -57,6 +57,39 @@ START_TEST(reads_images)
 }
 END_TEST
 
+/* A flip, or none, from both layouts of pixels; evaluation shows images as they are. */
+START_TEST(augments_images)
+{
+    unsigned char last[1][5][5][3], first[1][3][5][5], samples[2][75], labels[1] = { 0 };
+    int32_t label;
+    bool flipped = false, kept = false;
+    for (int i = 0; i < 75; i++) {
+        ((unsigned char *)last)[i] = (unsigned char)(i * 37);
+        first[0][i % 3][i / 15][i / 3 % 5] = (unsigned char)(i * 37);
+    }
+    const struct npz_array y = array("y", NPZ_U8, 1, (int64_t[]) { 1 }, labels);
+    save("last.npz", (struct npz_array[]) { array("x", NPZ_U8, 4, (int64_t[]) { 1, 5, 5, 3 }, last), y }, 2);
+    save("first.npz", (struct npz_array[]) { array("x", NPZ_U8, 4, (int64_t[]) { 1, 3, 5, 5 }, first), y }, 2);
+    const tutti_data_options options = { .augment = "flip" };
+    struct collection *data[] = { opened(arrays_open, "last.npz", &options),
+        opened(arrays_open, "first.npz", &options) };
+    for (uint64_t epoch = 0; epoch < 20; epoch++) {
+        const struct draw draw = { .seed = 1, .epoch = epoch, .training = epoch > 0 };
+        for (int i = 0; i < 2; i++) ck_assert_int_eq(data[i]->read(data[i], 0, &draw, samples[i], &label), TUTTI_OK);
+        ck_assert_mem_eq(samples[0], samples[1], 75);
+        const bool same = !memcmp(samples[0], first, 75);
+        ck_assert(same || epoch > 0);
+        for (int i = 0; i < 75 && !same; i++)
+            ck_assert_int_eq(samples[0][i], ((unsigned char *)first)[i / 5 * 5 + 4 - i % 5]);
+        kept = kept || (epoch > 0 && same);
+        flipped = flipped || !same;
+    }
+    ck_assert(kept && flipped);
+    data[0]->free(data[0]);
+    data[1]->free(data[1]);
+}
+END_TEST
+
 /* The names that Keras's files have, in a folder. */
 START_TEST(reads_parts)
 {
@@ -233,6 +266,7 @@ Suite *arrays_suite(void)
     TCase *tests = tcase_create("arrays");
     tcase_add_checked_fixture(tests, kinds_begin, kinds_end);
     tcase_add_test(tests, reads_images);
+    tcase_add_test(tests, augments_images);
     tcase_add_test(tests, reads_parts);
     tcase_add_test(tests, converts_numbers);
     tcase_add_test(tests, refuses_arrays);
