@@ -13,12 +13,12 @@
 /* The first that knows the path has it. */
 static tutti_status (*const openers[])(
     const char *path, const tutti_data_options *options, struct collection **made) = {
+    table_open,
+    arrays_open,
     tar_open,
     masks_open,
     folder_open,
     photos_open,
-    table_open,
-    arrays_open,
     audio_open,
 };
 
