@@ -1010,6 +1010,9 @@ typedef struct tutti_fitting {
     int64_t patience;
     /* With `save`: after each epoch with the best result so far, writes NAME.best.safetensors, the weights alone. */
     bool save_best;
+    /* Return when so many epochs are complete, as if they were all; the next call goes on. 0: `epochs`. For trainings
+     * that thaw parameters on the way (tutti_finetune.h). */
+    int64_t pause_after;
 } tutti_fitting;
 
 /* Trains for several epochs over arrays. `fitting` may be NULL. If no device is left, or a rank is lost, it saves the

@@ -18,8 +18,10 @@
 
 #include "base/memory.h"
 #include "base/numbers.h"
+#include "base/options.h"
 #include "base/text.h"
 #include "formats/safetensors.h"
+#include "tutti_finetune.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -400,37 +402,80 @@ done:
     return status;
 }
 
-/* The tensors of a state, in a fixed pass over parameters: check first, copy later. */
-static tutti_status walk_states(
-    const struct checkpoint *checkpoint, const struct safetensors *file, const char *path, bool copy)
+/* The state of one parameter, or NULL where the file has none: it was frozen. */
+static tutti_status find_state(const struct checkpoint *checkpoint, const struct safetensors *file, const char *path,
+    int state, const struct parameter *parameter, const struct safetensors_tensor **tensor)
 {
     tutti_status status = TUTTI_OK;
-    const struct optimizer *optimizer = checkpoint->optimizer;
-    char *name = NULL;
-    int wanted = 0;
-    for (int s = 0; s < optimizer_states(optimizer); s++)
-        for (size_t i = 0; i < checkpoint->count; i++) {
-            const struct parameter *parameter = &checkpoint->parameters[i];
-            if (parameter->kind != PARAMETER_TRAINED) continue;
-            free(name);
-            name = memory_format("%s.%s", optimizer_state_name(optimizer, s), parameter->name);
-            if (!name) return TUTTI_NO_MEMORY;
-            wanted++;
-            if (!copy) {
-                TRY(check_tensor(file, path, name, parameter));
-                continue;
-            }
-            const struct safetensors_tensor *tensor = safetensors_find(file, name);
-            memcpy(checkpoint->states[s] + parameter->offset, tensor->data, tensor->bytes);
-        }
-    if (safetensors_count(file) != wanted)
-        FAIL(TUTTI_MISMATCH,
-            "'%s' has %d arrays of optimizer state, but this training has %d: resume with the same optimizer, "
-            "momentum and averages",
-            path, safetensors_count(file), wanted);
-done:
+    char *name = memory_format("%s.%s", optimizer_state_name(checkpoint->optimizer, state), parameter->name);
+    if (!name) return TUTTI_NO_MEMORY;
+    *tensor = safetensors_find(file, name);
+    if (*tensor) status = check_tensor(file, path, name, parameter);
     free(name);
     return status;
+}
+
+/* A state that the file does not have begins: an average of parameters as these are, all else as zeros. */
+static void begin_state(const struct checkpoint *checkpoint, int state, const struct parameter *parameter)
+{
+    float *values = checkpoint->states[state] + parameter->offset;
+    const size_t bytes = (size_t)parameter->elements * sizeof(*values);
+    if (state == optimizer_average(checkpoint->optimizer))
+        memcpy(values, parameter_in(parameter, &checkpoint->weights), bytes);
+    else
+        memset(values, 0, bytes);
+}
+
+/* The states of a parameter, all or none: check first, copy later. *found: how many the file has. */
+static tutti_status walk_states_of(const struct checkpoint *checkpoint, const struct safetensors *file,
+    const char *path, const struct parameter *parameter, bool copy, int *found)
+{
+    tutti_status status = TUTTI_OK;
+    *found = 0;
+    for (int s = 0; s < optimizer_states(checkpoint->optimizer); s++) {
+        const struct safetensors_tensor *tensor;
+        TRY(find_state(checkpoint, file, path, s, parameter, &tensor));
+        *found += tensor != NULL;
+        if (copy && tensor) memcpy(checkpoint->states[s] + parameter->offset, tensor->data, tensor->bytes);
+        if (copy && !tensor) begin_state(checkpoint, s, parameter);
+    }
+done:
+    return status;
+}
+
+/* *begun: parameters without states. The weights are copied before. */
+static tutti_status walk_states(
+    const struct checkpoint *checkpoint, const struct safetensors *file, const char *path, bool copy, int *begun)
+{
+    tutti_status status = TUTTI_OK;
+    const int states = optimizer_states(checkpoint->optimizer);
+    int wanted = 0, found = 0, of_one;
+    bool whole = true;
+    for (size_t i = 0; i < checkpoint->count; i++) {
+        if (checkpoint->parameters[i].kind != PARAMETER_TRAINED) continue;
+        TRY(walk_states_of(checkpoint, file, path, &checkpoint->parameters[i], copy, &of_one));
+        wanted += states;
+        found += of_one;
+        whole &= of_one == 0 || of_one == states;
+    }
+    if (safetensors_count(file) != found || (found == 0 && wanted > 0) || !whole)
+        FAIL(TUTTI_MISMATCH,
+            "'%s' has %d arrays of optimizer state, of which this training has %d, and %d in all: resume with the same "
+            "optimizer, momentum and averages, and freeze no more parameters than before",
+            path, safetensors_count(file), found, wanted);
+    *begun = states ? (wanted - found) / states : 0;
+done:
+    return status;
+}
+
+void checkpoint_begin_states(struct checkpoint *checkpoint)
+{
+    if (checkpoint->optimizer->kind == TUTTI_SGD) return;
+    for (int s = 0; s < optimizer_states(checkpoint->optimizer); s++)
+        for (size_t i = 0; i < checkpoint->count; i++)
+            if (checkpoint->parameters[i].kind == PARAMETER_TRAINED && s != optimizer_average(checkpoint->optimizer))
+                begin_state(checkpoint, s, &checkpoint->parameters[i]);
+    checkpoint->loss_scale.skipped = checkpoint->position.steps;
 }
 
 static tutti_status read_integer(const struct safetensors *file, const char *path, const char *key, int64_t *value)
@@ -567,14 +612,34 @@ tutti_status checkpoint_load(struct checkpoint *checkpoint, const char *name)
     TRY(open_weights(&names, state, &weights, &path));
     TRY(check_weights(checkpoint, weights, path));
     TRY(read_state(checkpoint, state, names.state, &read));
-    TRY(walk_states(checkpoint, state, names.state, false));
+    TRY(walk_states(checkpoint, state, names.state, false, &read.begun));
     if (checkpoint->metadata) TRY(metadata_adopt(checkpoint->metadata, weights));
     copy_weights(checkpoint, weights);
-    TRY(walk_states(checkpoint, state, names.state, true));
+    TRY(walk_states(checkpoint, state, names.state, true, &read.begun));
     *checkpoint = read;
+    if (read.begun > 0) checkpoint_begin_states(checkpoint);
 done:
     safetensors_close(state);
     safetensors_close(weights);
+    names_free(&names);
+    return status;
+}
+
+tutti_status tutti_checkpoint_read(const char *name, tutti_checkpoint_info *info)
+{
+    tutti_status status;
+    struct names names = { 0 };
+    struct safetensors *state = NULL;
+    tutti_checkpoint_info read = { 0 };
+    if (!name || !info) FAIL(TUTTI_INVALID, "the name of the checkpoint or the result is NULL: pass both");
+    TRY(names_make(&names, name));
+    TRY(safetensors_open(names.state, &state));
+    TRY(read_integer(state, names.state, "steps", &read.steps));
+    TRY(read_integer(state, names.state, "epoch", &read.epochs));
+    TRY(read_integer(state, names.state, "position", &read.samples));
+    status = RESULT_WRITE(info, &read, tutti_checkpoint_info);
+done:
+    safetensors_close(state);
     names_free(&names);
     return status;
 }

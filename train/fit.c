@@ -47,9 +47,11 @@ static tutti_status check(struct fit *fit)
         FAIL(TUTTI_INVALID, "patience is %lld: it cannot be negative", (long long)fitting->patience);
     if (fitting->save_best && !fitting->save)
         FAIL(TUTTI_INVALID, "save_best is set, but there is no name: set tutti_fitting.save");
-    if (fitting->epochs < 0 || fitting->steps < 0 || fitting->batch < 0)
-        FAIL(TUTTI_INVALID, "epochs, steps and batch are %lld, %lld and %lld: they cannot be negative",
-            (long long)fitting->epochs, (long long)fitting->steps, (long long)fitting->batch);
+    if (fitting->epochs < 0 || fitting->steps < 0 || fitting->batch < 0 || fitting->pause_after < 0)
+        FAIL(TUTTI_INVALID,
+            "epochs, steps, batch and pause_after are %lld, %lld, %lld and %lld: they cannot be negative",
+            (long long)fitting->epochs, (long long)fitting->steps, (long long)fitting->batch,
+            (long long)fitting->pause_after);
     fit->epochs = fitting->epochs ? fitting->epochs : 1;
     fit->batch = fitting->batch ? fitting->batch : trainer->options.batch;
     if (fit->batch > trainer->options.batch)
@@ -73,7 +75,7 @@ static tutti_status agree(const struct fit *fit, tutti_status status)
     const int64_t numbers[] = { fit->source->samples, fit->batch, fit->epochs, fitting->steps, fitting->no_shuffle,
         fitting->test ? fitting->test->samples : 0, fitting->save != NULL, fitting->resume != NULL, fit->source->length,
         fitting->patience, fitting->save_best, fitting->test ? fitting->test->length : 0,
-        (int64_t)scores_hash(fitting->scores) };
+        (int64_t)scores_hash(fitting->scores), fitting->pause_after };
     TRY(world_same(fit->trainer, status, XXH3_64bits(numbers, sizeof(numbers)), "data or lengths of training"));
     if (fit->trainer->world) TRY(world_resize(fit->trainer->world, fit->batch));
 done:
@@ -157,6 +159,13 @@ static bool cancelled(const struct fit *fit)
 static bool enough(const struct fit *fit)
 {
     return fit->fitting->steps > 0 && fit->steps >= fit->fitting->steps;
+}
+
+/* The call returns when so many epochs are complete. */
+static int64_t last_epoch(const struct fit *fit)
+{
+    const int64_t pause = fit->fitting->pause_after;
+    return pause > 0 && pause < fit->epochs ? pause : fit->epochs;
 }
 
 static struct batches_options batches_of(const tutti_trainer *trainer, int64_t batch)
@@ -404,7 +413,7 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
     TRY(begin(&fit, check(&fit)));
     const struct position *position = &trainer->course.position;
     bool saved = false; /* at the end of an epoch, with nothing done since */
-    while (position->epoch < fit.epochs && !exhausted(&fit) && !cancelled(&fit) && !enough(&fit)) {
+    while (position->epoch < last_epoch(&fit) && !exhausted(&fit) && !cancelled(&fit) && !enough(&fit)) {
         saved = false;
         TRY(train_epoch(&fit));
         if (position->samples < source->samples) continue; /* stopped within the epoch */
@@ -420,6 +429,7 @@ tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source
         log_info(&trainer->runtime->log, "stopped after epoch %lld: epoch %lld is the best", (long long)position->epoch,
             (long long)position->best.epoch);
     if (!saved) TRY(save(&fit));
+    trainer->course.resumed = last_epoch(&fit) < fit.epochs && position->epoch >= last_epoch(&fit);
 done:
     trainer->course.scheduled = false;
     if (trainer) trainer_run_end(trainer);

@@ -11,10 +11,12 @@
 #include <stdbool.h>
 
 struct loss_scale {
-    bool on;         /* or it is 1, and stays so */
-    double scale;    /* between 1 and LOSS_SCALE_MOST */
-    int64_t good;    /* steps since it was changed */
-    int64_t skipped; /* steps of the training that have updated nothing */
+    bool on;      /* or it is 1, and stays so */
+    double scale; /* between 1 and LOSS_SCALE_MOST */
+    int64_t good; /* steps since it was changed */
+    /* Steps of the training that the optimizer's states know nothing of: they have updated nothing, or were before the
+     * states began anew. */
+    int64_t skipped;
 };
 
 #define LOSS_SCALE_MOST 0x1p24 /* the inverse and running statistics times it stay normal floats by far */

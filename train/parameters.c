@@ -1,6 +1,7 @@
 /* Parameters, gradients and checkpoints of a trainer, as the caller sees them. */
 #include "train/trainer.h"
 
+#include "base/log.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -96,8 +97,7 @@ done:
 
 /* --------------------------------------------------------------------------------------------- checkpoints ---- */
 
-/* With the newest values on the host. */
-static tutti_status checkpoint_of(tutti_trainer *trainer, struct checkpoint *checkpoint)
+tutti_status trainer_checkpoint(tutti_trainer *trainer, struct checkpoint *checkpoint)
 {
     tutti_status status = trainer_fetch(trainer);
     if (status == TUTTI_OK) status = trainer_show(trainer, true);
@@ -126,7 +126,7 @@ tutti_status tutti_save_weights(tutti_trainer *trainer, const char *path)
     struct sums sums;
     if (!trainer || !path) FAIL(TUTTI_INVALID, "the trainer or the file name is NULL: pass both");
     TRY(trainer_settle(trainer, &sums));
-    status = checkpoint_of(trainer, &checkpoint);
+    status = trainer_checkpoint(trainer, &checkpoint);
     if (status == TUTTI_OK && trainer_writes(trainer)) status = weights_save(&checkpoint, path);
     status = world_agree(trainer, status);
 done:
@@ -144,7 +144,7 @@ tutti_status tutti_load_weights(tutti_trainer *trainer, const char *path)
     tutti_status status;
     struct checkpoint checkpoint;
     if (!trainer || !path) FAIL(TUTTI_INVALID, "the trainer or the file name is NULL: pass both");
-    status = checkpoint_of(trainer, &checkpoint);
+    status = trainer_checkpoint(trainer, &checkpoint);
     if (status == TUTTI_OK && trainer_writes(trainer)) status = weights_load(&checkpoint, path);
     TRY(world_agree(trainer, status));
     TRY(world_share_arenas(trainer));
@@ -160,7 +160,7 @@ tutti_status trainer_save(tutti_trainer *trainer, const char *name)
     struct checkpoint checkpoint;
     TRY(trainer_fetch(trainer));
     TRY(parameters_make_states(&trainer->store));
-    TRY(checkpoint_of(trainer, &checkpoint));
+    TRY(trainer_checkpoint(trainer, &checkpoint));
     if (trainer_writes(trainer)) TRY(checkpoint_save(&checkpoint, name));
 done:
     return status;
@@ -184,8 +184,12 @@ static tutti_status load(tutti_trainer *trainer, const char *name, struct checkp
     tutti_status status;
     TRY(trainer_fetch(trainer));
     TRY(parameters_make_states(&trainer->store));
-    TRY(checkpoint_of(trainer, checkpoint));
+    TRY(trainer_checkpoint(trainer, checkpoint));
     if (trainer_writes(trainer)) TRY(checkpoint_load(checkpoint, name));
+    if (checkpoint->begun > 0)
+        log_warn(&trainer->runtime->log,
+            "%d parameters were frozen when '%s' was saved: they train from now on, with new states of the optimizer",
+            checkpoint->begun, name);
 done:
     return status;
 }

@@ -134,6 +134,8 @@ tutti_status trainer_settle(tutti_trainer *trainer, struct sums *sums);
 /* The batch behind the one of the next trainer_step(); it stays as it is until its own step has ended, or has not been
  * the one that was done. */
 void trainer_announce(tutti_trainer *trainer, const struct batch *next);
+/* The training as a checkpoint sees it, with the newest values on the host. */
+tutti_status trainer_checkpoint(tutti_trainer *trainer, struct checkpoint *checkpoint);
 /* This rank's parameters and states, if it is the one that writes: what tutti_save() does, without the others. */
 tutti_status trainer_save(tutti_trainer *trainer, const char *name);
 bool trainer_writes(const tutti_trainer *trainer); /* rank 0 has the files */

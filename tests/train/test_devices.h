@@ -9,6 +9,7 @@
 Suite *suite_course(void);
 Suite *suite_rebalance(void);
 Suite *suite_feeds(void);
+Suite *suite_finetune(void);
 Suite *suite_fit(void);
 Suite *suite_fp16(void);
 Suite *suite_objective(void);

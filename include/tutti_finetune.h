@@ -1,0 +1,89 @@
+/* Training that begins from other trainings: weights of a network with another head, copies of a training in memory,
+ * and the range test of learning rates. docs/training.md describes the ways. */
+#ifndef TUTTI_FINETUNE_H
+#define TUTTI_FINETUNE_H
+
+#include <tutti.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What became of a parameter or running statistic. */
+typedef enum tutti_match {
+    TUTTI_MATCH_LOADED,
+    TUTTI_MATCH_MISSING, /* the network has it, the file does not */
+    TUTTI_MATCH_UNUSED,  /* the file has it, the network does not */
+    TUTTI_MATCH_SHAPE,   /* both have it, with other shapes */
+    TUTTI_MATCH_TYPE     /* the file has it as integers or in double precision */
+} tutti_match;
+
+typedef struct tutti_match_options {
+    size_t size; /* sizeof(tutti_match_options), or 0 */
+    /* Told of each parameter and running statistic, in the order of the network, then of what the file alone has. Name
+     * and shapes are valid during the call. A shape is NULL where there is none. With several ranks, rank 0 is told. */
+    void (*report)(
+        void *user, tutti_match match, const char *name, const tutti_shape *in_file, const tutti_shape *in_network);
+    void *user;
+} tutti_match_options;
+
+typedef struct tutti_match_result {
+    size_t size;                            /* sizeof(tutti_match_result), or 0; set it before the call */
+    int64_t loaded, missing, unused, other; /* how many; other: of another shape or type */
+    int64_t loaded_elements, elements;      /* of those that were loaded, and of all in the network */
+} tutti_match_result;
+
+/* Loads every parameter and running statistic of a safetensors file whose name and shape fit, and leaves the others as
+ * they are: weights of a network with another head. Numbers may be F32, F16 or BF16. A name fits also behind "module.",
+ * "model." and "_orig_mod.", which PyTorch's wrappers put in front of names, in the file or in the network. options and
+ * result may be NULL. Errors: TUTTI_MISMATCH if nothing fits, TUTTI_FILE, TUTTI_FORMAT; nothing changes then. */
+TUTTI_API tutti_status tutti_load_matching(
+    tutti_trainer *trainer, const char *path, const tutti_match_options *options, tutti_match_result *result);
+
+/* A copy of a training in memory: parameters, running statistics, states of the optimizer, step, epoch and seed.
+ *
+ * Parameters begin or cease to train between two trainers of one network: take a snapshot, free the trainer, call
+ * tutti_unfreeze() or tutti_freeze(), compile, restore. The next tutti_fit() goes on where the training was, as after
+ * tutti_resume(). Parameters that had not trained have no optimizer states: their momentum begins at zero. Adam's and
+ * AdamW's states then begin anew for all parameters, as does the number of steps in their bias correction: with the
+ * old number, the first updates of the new ones would be up to ten times too large. tutti_resume() does the same with a
+ * checkpoint that was saved while fewer parameters trained. */
+typedef struct tutti_snapshot tutti_snapshot;
+/* Returns NULL on failure. Free it with tutti_snapshot_free(). With several ranks, all take one. */
+TUTTI_API tutti_snapshot *tutti_snapshot_take(tutti_trainer *trainer);
+/* Errors: TUTTI_MISMATCH if the trainer's network has other parameters; nothing changes then. */
+TUTTI_API tutti_status tutti_snapshot_restore(tutti_trainer *trainer, const tutti_snapshot *snapshot);
+TUTTI_API void tutti_snapshot_free(tutti_snapshot *snapshot);
+
+typedef struct tutti_checkpoint_info {
+    size_t size;           /* sizeof(tutti_checkpoint_info), or 0; set it before the call */
+    int64_t steps, epochs; /* done, complete */
+    int64_t samples;       /* done of the epoch that has begun */
+} tutti_checkpoint_info;
+/* Tells how far the training of a checkpoint, as tutti_save() wrote it, has come. Errors: TUTTI_FILE, TUTTI_FORMAT. */
+TUTTI_API tutti_status tutti_checkpoint_read(const char *name, tutti_checkpoint_info *info);
+
+typedef struct tutti_rate_options {
+    size_t size;      /* sizeof(tutti_rate_options), or 0 */
+    double low, high; /* the rates of the first and the last step; 0: 1e-7 and 10 */
+    int steps;        /* 10 to 1000; 0: 100 */
+    int64_t batch;    /* as in tutti_fitting */
+} tutti_rate_options;
+typedef struct tutti_rate_result {
+    size_t size;                       /* sizeof(tutti_rate_result), or 0; set it before the call */
+    int count;                         /* steps that were done */
+    double *rates, *losses, *smoothed; /* [count]; free them with free() */
+    /* Suggested rates: where the smoothed loss falls steepest over the logarithm of the rate, and two thirds down its
+     * longest valley, which is the steadier one of the two. 0: it falls nowhere. */
+    double steepest, valley;
+} tutti_rate_result;
+/* The range test of learning rates (Smith 2017, "Cyclical learning rates for training neural networks"): trains with
+ * rates that grow exponentially, until the smoothed loss is four times its least, or not finite. Then the training is
+ * as before the call. Losses are smoothed as in fastai, by 0.98 of the mean before. Errors: as tutti_fit_source(). */
+TUTTI_API tutti_status tutti_find_rate(
+    tutti_trainer *trainer, const tutti_source *source, const tutti_rate_options *options, tutti_rate_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

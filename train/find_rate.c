@@ -1,0 +1,196 @@
+/* The range test of learning rates: see tutti_find_rate(). */
+#include "train/batches.h"
+#include "train/trainer.h"
+
+#include "base/memory.h"
+#include "base/options.h"
+#include "tutti_finetune.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { LEAST_STEPS = 10, MOST_STEPS = 1000 };
+static const double smoothing = 0.98; /* of the mean before, as fastai's */
+
+struct test {
+    tutti_trainer *trainer;
+    const tutti_source *source;
+    tutti_rate_options options;
+    struct batches *batches;
+    int64_t epoch;
+    tutti_rate_result result;
+    double mean, least;
+};
+
+static tutti_status check(struct test *test)
+{
+    tutti_status status;
+    tutti_rate_options *o = &test->options;
+    tutti_trainer *trainer = test->trainer;
+    if (!trainer || !test->source) FAIL(TUTTI_INVALID, "the trainer or the source is NULL: pass both");
+    TRY(trainer_check(trainer, true, test->source->samples));
+    if (!test->source->read) FAIL(TUTTI_INVALID, "the data have no read function: set tutti_source.read");
+    if (world_averages(trainer))
+        FAIL(TUTTI_UNSUPPORTED, "ranks that average parameters cannot test rates: sum their gradients in each step");
+    if (o->low == 0) o->low = 1e-7;
+    if (o->high == 0) o->high = 10;
+    if (o->steps == 0) o->steps = 100;
+    if (o->batch == 0) o->batch = trainer->options.batch;
+    if (!(o->low > 0 && o->high > o->low && o->high < 1e30))
+        FAIL(TUTTI_INVALID, "rates are from %g to %g: the first must be positive, the second larger", o->low, o->high);
+    if (o->steps < LEAST_STEPS || o->steps > MOST_STEPS)
+        FAIL(TUTTI_INVALID, "there are %d steps: from %d to %d are possible", o->steps, LEAST_STEPS, MOST_STEPS);
+    if (o->batch < 1 || o->batch > trainer->options.batch)
+        FAIL(TUTTI_INVALID, "the batch is %lld: it must be from 1 to %lld, that of the trainer", (long long)o->batch,
+            (long long)trainer->options.batch);
+    if (o->batch > test->source->samples) o->batch = test->source->samples;
+done:
+    return status;
+}
+
+/* The next batch, of another epoch if this one has ended. */
+static tutti_status next_batch(struct test *test, struct batch *batch)
+{
+    tutti_status status = TUTTI_OK;
+    tutti_trainer *trainer = test->trainer;
+    const struct batches_options options = { .batch = test->options.batch,
+        .feeds = &trainer->feeds,
+        .world = trainer->world,
+        .shuffle = true,
+        .seed = trainer->course.seed,
+        .epoch = (uint64_t)test->epoch,
+        .end = test->source->samples,
+        .step = trainer->course.position.steps };
+    for (int tries = 0; tries < 2; tries++) {
+        if (!test->batches) TRY(batches_open(&test->batches, test->source, &options));
+        TRY(batches_next(test->batches, batch));
+        if (batch->whole > 0) return TUTTI_OK;
+        batches_close(test->batches);
+        test->batches = NULL;
+        test->epoch++;
+    }
+    FAIL(TUTTI_FILE, "the data have no more samples");
+done:
+    return status;
+}
+
+/* Returns whether to go on. */
+static bool note(struct test *test, double rate, double loss)
+{
+    tutti_rate_result *r = &test->result;
+    test->mean = smoothing * test->mean + (1 - smoothing) * loss;
+    r->rates[r->count] = rate;
+    r->losses[r->count] = loss;
+    const double mean = test->mean / (1 - pow(smoothing, r->count + 1));
+    r->smoothed[r->count++] = mean;
+    if (r->count == 1 || mean < test->least) test->least = mean;
+    return r->count <= LEAST_STEPS || mean <= 4 * test->least;
+}
+
+static tutti_status climb(struct test *test)
+{
+    tutti_status status = TUTTI_OK;
+    const tutti_rate_options *o = &test->options;
+    bool rises = true;
+    for (int i = 0; i < o->steps && rises; i++) {
+        struct batch batch = { 0 };
+        struct sums sums;
+        const double rate = o->low * pow(o->high / o->low, (double)i / (o->steps - 1));
+        if (trainer_is_cancelled(test->trainer)) FAIL(TUTTI_CANCELLED, "the test of rates was cancelled");
+        const struct vote read = vote_of(next_batch(test, &batch));
+        test->trainer->optimizer.learning_rate = (float)rate;
+        status = trainer_step(test->trainer, &read, &batch, &sums);
+        if (status == TUTTI_NOT_FINITE && test->result.count > 0) return TUTTI_OK;
+        TRY(status);
+        rises = note(test, rate, sums.tally.loss / (double)batch.whole);
+    }
+done:
+    return status;
+}
+
+/* As fastai: neither where the test has hardly begun nor where the loss explodes. */
+static double steepest(const tutti_rate_result *r, int begin, int end)
+{
+    double least = 0, found = 0;
+    for (int i = begin; i + 1 < end; i++) {
+        const double slope = (r->smoothed[i + 1] - r->smoothed[i]) / log(r->rates[i + 1] / r->rates[i]);
+        if (slope >= least) continue;
+        least = slope;
+        found = r->rates[i];
+    }
+    return found;
+}
+
+/* The longest falling subsequence of the smoothed losses: in front of i, it has length[i] elements. */
+static double valley(const tutti_rate_result *r, int begin, int end)
+{
+    int length[MOST_STEPS], from[MOST_STEPS], last = begin;
+    for (int i = begin; i < end; i++) {
+        length[i] = 0;
+        from[i] = i;
+        for (int j = begin; j < i; j++) {
+            if (r->smoothed[i] >= r->smoothed[j] || length[j] + 1 <= length[i]) continue;
+            length[i] = length[j] + 1;
+            from[i] = from[j];
+        }
+        if (length[i] > length[last]) last = i;
+    }
+    return end <= begin || length[last] == 0 ? 0 : r->rates[from[last] + (last - from[last]) * 2 / 3];
+}
+
+static void suggest(tutti_rate_result *r)
+{
+    const int begin = r->count / 10, end = r->count > 2 * LEAST_STEPS ? r->count - 5 : r->count;
+    r->steepest = steepest(r, begin, end);
+    r->valley = valley(r, begin, end);
+}
+
+/* Everything but the result is as before. */
+static tutti_status run(struct test *test)
+{
+    tutti_status status = TUTTI_OK;
+    tutti_trainer *trainer = test->trainer;
+    tutti_rate_result *r = &test->result;
+    const size_t steps = (size_t)test->options.steps;
+    const float rate = trainer->optimizer.learning_rate;
+    const bool resumed = trainer->course.resumed;
+    tutti_snapshot *snapshot = tutti_snapshot_take(trainer);
+    r->rates = memory_new(steps, sizeof(double));
+    r->losses = memory_new(steps, sizeof(double));
+    r->smoothed = memory_new(steps, sizeof(double));
+    if (!snapshot || !r->rates || !r->losses || !r->smoothed) {
+        status = TUTTI_NO_MEMORY;
+        goto done;
+    }
+    trainer_run_begin(trainer);
+    status = climb(test);
+    trainer_run_end(trainer);
+    batches_close(test->batches);
+    trainer->ahead = (struct ahead) { .announced = trainer->ahead.announced };
+    trainer->optimizer.learning_rate = rate;
+    const tutti_status restored = tutti_snapshot_restore(trainer, snapshot);
+    if (status == TUTTI_OK) status = restored;
+    trainer->course.resumed = resumed;
+    if (status == TUTTI_OK) suggest(r);
+done:
+    tutti_snapshot_free(snapshot);
+    return status;
+}
+
+tutti_status tutti_find_rate(
+    tutti_trainer *trainer, const tutti_source *source, const tutti_rate_options *given, tutti_rate_result *result)
+{
+    tutti_status status;
+    struct test test = { .trainer = trainer, .source = source };
+    if (!result) FAIL(TUTTI_INVALID, "the result is NULL: pass a tutti_rate_result");
+    TRY(OPTIONS_READ(&test.options, given, tutti_rate_options));
+    TRY(check(&test));
+    TRY(run(&test));
+    status = RESULT_WRITE(result, &test.result, tutti_rate_result);
+done:
+    if (status == TUTTI_OK) return TUTTI_OK;
+    free(test.result.rates);
+    free(test.result.losses);
+    free(test.result.smoothed);
+    return status;
+}

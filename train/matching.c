@@ -1,0 +1,190 @@
+/* Weights of a network that is not quite this one: see tutti_load_matching(). */
+#include "train/trainer.h"
+
+#include "base/bf16.h"
+#include "base/half.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "formats/safetensors.h"
+#include "tutti_finetune.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What is matched, and the tensor of the file for each parameter; `taken` has one for each tensor. */
+struct matching {
+    const tutti_match_options *options;
+    const struct checkpoint *checkpoint;
+    const struct safetensors *file;
+    const struct safetensors_tensor **found;
+    bool *taken;
+    tutti_match_result result;
+};
+
+/* Without what wrappers put in front: DataParallel, Lightning and others, torch.compile(). */
+static const char *bare(const char *name)
+{
+    static const char *const prefixes[] = { "module.", "model.", "_orig_mod." };
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++) {
+        const size_t length = strlen(prefixes[i]);
+        if (!strncmp(name, prefixes[i], length) && name[length]) return bare(name + length);
+    }
+    return name;
+}
+
+static bool is_counter(const char *name)
+{
+    static const char end[] = "num_batches_tracked";
+    const size_t length = strlen(name);
+    return length >= sizeof(end) - 1 && !strcmp(name + length - (sizeof(end) - 1), end);
+}
+
+/* Names sorted by what is left without prefixes, so that each is found by a binary search. */
+struct entry {
+    const char *name;
+    int position;
+};
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
+}
+
+static struct entry *sorted_entries(const struct safetensors *file)
+{
+    const int count = safetensors_count(file);
+    struct entry *entries = memory_new((size_t)count + 1, sizeof(*entries));
+    if (!entries) return NULL;
+    for (int i = 0; i < count; i++) entries[i] = (struct entry) { bare(safetensors_at(file, i)->name), i };
+    qsort(entries, (size_t)count, sizeof(*entries), compare);
+    return entries;
+}
+
+/* The tensor of this very name, or one that differs by prefixes alone; -1: none. */
+static int position_of(const struct safetensors *file, const struct entry *entries, const char *name)
+{
+    const struct entry key = { bare(name), 0 };
+    const struct entry *first = bsearch(&key, entries, (size_t)safetensors_count(file), sizeof(key), compare);
+    if (!first) return -1;
+    while (first > entries && !strcmp(first[-1].name, key.name)) first--;
+    for (const struct entry *e = first; e < entries + safetensors_count(file) && !strcmp(e->name, key.name); e++)
+        if (!strcmp(safetensors_at(file, e->position)->name, name)) return e->position;
+    return first->position;
+}
+
+static tutti_shape shape_of(const struct safetensors_tensor *tensor)
+{
+    tutti_shape shape = { .rank = tensor->rank };
+    for (int i = 0; i < tensor->rank; i++) shape.sizes[i] = tensor->sizes[i];
+    return shape;
+}
+
+static tutti_match fit_of(const struct safetensors_tensor *tensor, const struct parameter *parameter)
+{
+    bool equal = tensor->rank == parameter->shape.rank;
+    for (int i = 0; equal && i < tensor->rank; i++) equal = tensor->sizes[i] == parameter->shape.sizes[i];
+    if (!equal) return TUTTI_MATCH_SHAPE;
+    const bool floats =
+        tensor->type == SAFETENSORS_F32 || tensor->type == SAFETENSORS_F16 || tensor->type == SAFETENSORS_BF16;
+    return floats ? TUTTI_MATCH_LOADED : TUTTI_MATCH_TYPE;
+}
+
+static void tell(struct matching *m, tutti_match match, const char *name, const struct safetensors_tensor *tensor,
+    const struct parameter *parameter)
+{
+    const tutti_shape in_file = tensor ? shape_of(tensor) : (tutti_shape) { 0 };
+    m->result.loaded += match == TUTTI_MATCH_LOADED;
+    m->result.missing += match == TUTTI_MATCH_MISSING;
+    m->result.unused += match == TUTTI_MATCH_UNUSED;
+    m->result.other += match == TUTTI_MATCH_SHAPE || match == TUTTI_MATCH_TYPE;
+    if (match == TUTTI_MATCH_LOADED) m->result.loaded_elements += parameter->elements;
+    if (m->options->report)
+        m->options->report(
+            m->options->user, match, name, tensor ? &in_file : NULL, parameter ? &parameter->shape : NULL);
+}
+
+static void match_all(struct matching *m, const struct entry *entries)
+{
+    for (size_t i = 0; i < m->checkpoint->count; i++) {
+        const struct parameter *parameter = &m->checkpoint->parameters[i];
+        if (parameter->kind == PARAMETER_CONSTANT) continue;
+        const int position = position_of(m->file, entries, parameter->name);
+        const struct safetensors_tensor *tensor = position < 0 ? NULL : safetensors_at(m->file, position);
+        const tutti_match match = tensor ? fit_of(tensor, parameter) : TUTTI_MATCH_MISSING;
+        m->result.elements += parameter->elements;
+        if (tensor) m->taken[position] = true;
+        if (match == TUTTI_MATCH_LOADED) m->found[i] = tensor;
+        tell(m, match, parameter->name, tensor, parameter);
+    }
+    for (int i = 0; i < safetensors_count(m->file); i++) {
+        const struct safetensors_tensor *tensor = safetensors_at(m->file, i);
+        if (!m->taken[i] && !is_counter(tensor->name)) tell(m, TUTTI_MATCH_UNUSED, tensor->name, tensor, NULL);
+    }
+}
+
+static void copy(const struct safetensors_tensor *tensor, int64_t elements, float *values)
+{
+    const unsigned char *from = tensor->data;
+    if (tensor->type == SAFETENSORS_F32) {
+        memcpy(values, from, tensor->bytes);
+        return;
+    }
+    for (int64_t i = 0; i < elements; i++) {
+        uint16_t bits;
+        memcpy(&bits, from + 2 * i, sizeof(bits));
+        values[i] = tensor->type == SAFETENSORS_F16 ? half_to_float(bits) : bf16_to_float(bits);
+    }
+}
+
+static tutti_status load(struct matching *m, const char *path)
+{
+    tutti_status status;
+    struct safetensors *file = NULL;
+    struct entry *entries = NULL;
+    TRY(safetensors_open(path, &file));
+    m->file = file;
+    m->found = memory_new(m->checkpoint->count + 1, sizeof(*m->found));
+    m->taken = memory_new((size_t)safetensors_count(file) + 1, sizeof(*m->taken));
+    entries = sorted_entries(file);
+    if (!m->found || !m->taken || !entries) {
+        status = TUTTI_NO_MEMORY;
+        goto done;
+    }
+    match_all(m, entries);
+    if (m->result.loaded == 0)
+        FAIL(TUTTI_MISMATCH,
+            "none of the %d arrays in '%s' has the name and shape of a parameter of this network: use weights of a "
+            "network of this kind, with its names",
+            safetensors_count(file), path);
+    for (size_t i = 0; i < m->checkpoint->count; i++) {
+        const struct parameter *parameter = &m->checkpoint->parameters[i];
+        if (m->found[i]) copy(m->found[i], parameter->elements, parameter_in(parameter, &m->checkpoint->weights));
+    }
+done:
+    free(entries);
+    free(m->found);
+    free(m->taken);
+    safetensors_close(file);
+    return status;
+}
+
+tutti_status tutti_load_matching(
+    tutti_trainer *trainer, const char *path, const tutti_match_options *given, tutti_match_result *result)
+{
+    tutti_status status;
+    tutti_match_options options;
+    struct checkpoint checkpoint;
+    struct matching matching = { .options = &options, .checkpoint = &checkpoint };
+    if (!trainer || !path) FAIL(TUTTI_INVALID, "the trainer or the file name is NULL: pass both");
+    TRY(OPTIONS_READ(&options, given, tutti_match_options));
+    status = trainer_checkpoint(trainer, &checkpoint);
+    if (status == TUTTI_OK && trainer_writes(trainer)) status = load(&matching, path);
+    TRY(world_agree(trainer, status));
+    TRY(world_broadcast(trainer, &matching.result, sizeof(matching.result)));
+    TRY(world_share_arenas(trainer));
+    parameters_begin_average(&trainer->store, 0, trainer->network->trained_floats);
+    parameters_changed(&trainer->store);
+    if (result) status = RESULT_WRITE(result, &matching.result, tutti_match_result);
+done:
+    return status;
+}

@@ -1,0 +1,150 @@
+/* A copy of a training in memory: see include/tutti_finetune.h. */
+#include "train/trainer.h"
+
+#include "base/memory.h"
+#include "tutti_finetune.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A parameter or running statistic. */
+struct kept {
+    char *name;
+    int64_t elements;
+    bool trained;
+    float *floats; /* its values, and if it trained, the states of the optimizer behind them */
+};
+
+struct tutti_snapshot {
+    struct kept *kept;
+    size_t count;
+    struct position position;
+    struct loss_scale loss_scale;
+    uint64_t seed;
+    tutti_optimizer optimizer;
+    int states;
+};
+
+static tutti_status keep(
+    const struct checkpoint *checkpoint, const struct parameter *parameter, int states, struct kept *kept)
+{
+    const size_t count = (size_t)parameter->elements;
+    kept->elements = parameter->elements;
+    kept->trained = parameter->kind == PARAMETER_TRAINED;
+    kept->name = memory_copy_text(parameter->name);
+    kept->floats = memory_new(count, (size_t)(1 + (kept->trained ? states : 0)) * sizeof(float));
+    if (!kept->name || !kept->floats) return TUTTI_NO_MEMORY;
+    memcpy(kept->floats, parameter_in(parameter, &checkpoint->weights), count * sizeof(float));
+    for (int s = 0; kept->trained && s < states; s++)
+        memcpy(
+            kept->floats + (size_t)(1 + s) * count, checkpoint->states[s] + parameter->offset, count * sizeof(float));
+    return TUTTI_OK;
+}
+
+tutti_snapshot *tutti_snapshot_take(tutti_trainer *trainer)
+{
+    tutti_status status;
+    struct sums sums;
+    struct checkpoint checkpoint;
+    tutti_snapshot *snapshot = NULL;
+    if (!trainer) FAIL(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
+    TRY(trainer_settle(trainer, &sums));
+    TRY(trainer_fetch(trainer));
+    if (trainer->trains) TRY(parameters_make_states(&trainer->store));
+    TRY(trainer_checkpoint(trainer, &checkpoint));
+    snapshot = memory_new(1, sizeof(*snapshot));
+    if (!snapshot) return NULL;
+    *snapshot = (tutti_snapshot) { .position = checkpoint.position,
+        .loss_scale = checkpoint.loss_scale,
+        .seed = checkpoint.seed,
+        .optimizer = trainer->optimizer.kind,
+        .states = trainer->trains ? optimizer_states(&trainer->optimizer) : 0 };
+    snapshot->kept = memory_new(checkpoint.count, sizeof(*snapshot->kept));
+    if (!snapshot->kept) goto done;
+    for (size_t i = 0; i < checkpoint.count; i++) {
+        if (checkpoint.parameters[i].kind == PARAMETER_CONSTANT) continue;
+        TRY(keep(&checkpoint, &checkpoint.parameters[i], snapshot->states, &snapshot->kept[snapshot->count++]));
+    }
+    return snapshot;
+done:
+    tutti_snapshot_free(snapshot);
+    return NULL;
+}
+
+void tutti_snapshot_free(tutti_snapshot *snapshot)
+{
+    if (!snapshot) return;
+    for (size_t i = 0; i < snapshot->count; i++) {
+        free(snapshot->kept[i].name);
+        free(snapshot->kept[i].floats);
+    }
+    free(snapshot->kept);
+    free(snapshot);
+}
+
+/* Trainers of one network have its parameters in one order. */
+static tutti_status check(const tutti_snapshot *snapshot, const tutti_network *network)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < network->parameter_count; i++) {
+        const struct parameter *parameter = &network->parameters[i];
+        if (parameter->kind == PARAMETER_CONSTANT) continue;
+        const struct kept *kept = count < snapshot->count ? &snapshot->kept[count] : NULL;
+        if (!kept || strcmp(kept->name, parameter->name) != 0 || kept->elements != parameter->elements)
+            return fail(TUTTI_MISMATCH, "the snapshot is of another network: it lacks '%s', or has it in another shape",
+                parameter->name);
+        count++;
+    }
+    if (count == snapshot->count) return TUTTI_OK;
+    return fail(TUTTI_MISMATCH, "the snapshot is of another network: it has '%s', which this one lacks",
+        snapshot->kept[count].name);
+}
+
+/* Returns whether states begin that the snapshot does not have. */
+static bool copy(const tutti_snapshot *snapshot, const struct checkpoint *checkpoint, int states)
+{
+    bool begun = false;
+    const struct kept *kept = snapshot->kept;
+    for (size_t i = 0; i < checkpoint->count; i++) {
+        const struct parameter *parameter = &checkpoint->parameters[i];
+        if (parameter->kind == PARAMETER_CONSTANT) continue;
+        const size_t count = (size_t)kept->elements, bytes = count * sizeof(float);
+        const bool has =
+            kept->trained && snapshot->states == states && snapshot->optimizer == checkpoint->optimizer->kind;
+        memcpy(parameter_in(parameter, &checkpoint->weights), kept->floats, bytes);
+        for (int s = 0; parameter->kind == PARAMETER_TRAINED && s < states; s++) {
+            float *values = checkpoint->states[s] + parameter->offset;
+            begun |= !has;
+            if (has)
+                memcpy(values, kept->floats + (size_t)(1 + s) * count, bytes);
+            else
+                memset(values, 0, bytes);
+        }
+        kept++;
+    }
+    return begun;
+}
+
+tutti_status tutti_snapshot_restore(tutti_trainer *trainer, const tutti_snapshot *snapshot)
+{
+    tutti_status status;
+    struct sums sums;
+    struct checkpoint checkpoint;
+    if (!trainer || !snapshot) FAIL(TUTTI_INVALID, "the trainer or the snapshot is NULL: pass both");
+    TRY(check(snapshot, trainer->network));
+    TRY(trainer_settle(trainer, &sums));
+    TRY(trainer_fetch(trainer));
+    if (trainer->trains) TRY(parameters_make_states(&trainer->store));
+    TRY(trainer_checkpoint(trainer, &checkpoint));
+    checkpoint.position = snapshot->position;
+    checkpoint.loss_scale = snapshot->loss_scale;
+    if (copy(snapshot, &checkpoint, trainer->trains ? optimizer_states(&trainer->optimizer) : 0))
+        checkpoint_begin_states(&checkpoint);
+    trainer->course.position = checkpoint.position;
+    loss_scale_resume(&trainer->course.loss_scale, &checkpoint.loss_scale);
+    trainer->course.seed = snapshot->seed;
+    trainer->course.resumed = checkpoint.position.epoch > 0 || checkpoint.position.samples > 0;
+    parameters_changed(&trainer->store);
+done:
+    return status;
+}
